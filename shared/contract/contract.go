@@ -1,0 +1,177 @@
+// Package contract holds every number and name that two rooms must agree on, each
+// once, with its unit and its reason. Code and infra import it; nothing is computed here.
+package contract
+
+import "time"
+
+// How near is near. DESIGN: each lane's bound follows from what its carrier can do.
+const (
+	NowLane      = 2 * time.Second  // due this soon: the row's writer sends the firing itself
+	DirectLane   = 14 * time.Minute // an SQS message can be delayed 15 min; one is kept for the way
+	Horizon      = 30 * time.Minute // due later than this stays in the table only
+	NearMargin   = 2 * time.Minute  // near is marked this much beyond the horizon, for promoter passes in between
+	TimerLead    = 2 * time.Minute  // a timer fires anywhere within its minute, so it is set this early
+	TimerGuard   = 70 * time.Second // a timer nearer than this would risk a past at(); go direct instead
+	DelayLead    = 2 * time.Second  // a delayed firing arrives this early; the worker holds the rest
+	MaxDelay     = 15 * time.Minute // SQS DelaySeconds limit
+	Grace        = 3 * time.Minute  // a slice this far behind is swept
+	MaxPostpone  = 48 * time.Minute // the sweeper's doubling stops here
+	CrowdedSlice = 1000             // items in one slice beyond which one timer stands for the whole slice
+)
+
+// Re-reading passed slices: watermarks are hints, an index entry may appear late.
+const (
+	RereadEachPass = 10 * time.Minute
+	RereadHourly   = 24 * time.Hour
+)
+
+// Claims.
+const (
+	Lease          = 30 * time.Second       // how long a worker owns an attempt without a sign of life
+	HeartbeatEvery = 10 * time.Second       // a job shorter than this costs no heartbeat
+	SkewMargin     = 5 * time.Second        // clocks may differ by this much
+	RowFresh       = 2 * time.Second        // a row read longer ago than this is read again before the start
+	HoldUntil      = 500 * time.Millisecond // held in memory until this long before due, then claimed
+	MaxTakeovers   = 5                      // more owners than this for one attempt: poison
+	UnknownTaskFor = time.Hour              // how long another fleet may come to know a task
+	ClaimKept      = 30 * 24 * time.Hour    // a claim outlives its job's due time and lease by this
+	EffectiveAfter = 2 * time.Second        // a pause or delete is effective this long after its answer
+)
+
+// Reports. A worker flushes them at whichever comes first.
+const (
+	ReportFlushEvery = 100 * time.Millisecond
+	ReportFlushJobs  = 50
+)
+
+// Dead letters.
+const (
+	LetterVisibility    = 60 * time.Second
+	LetterMaxReceives   = 3
+	LetterCameBackAfter = 15 * time.Second // SentTimestamp − sent_at beyond this: somebody redrove it
+	DeadLetterKept      = 14 * 24 * time.Hour
+	FiringMaxReceives   = 50 // far above what give-backs and drains cause
+)
+
+// Retention.
+const (
+	FinishedKept    = 30 * 24 * time.Hour
+	DeadKept        = 90 * 24 * time.Hour // outlives the DLQ's 14 days
+	IdempotencyKept = 24 * time.Hour
+	TombstoneKept   = 24 * time.Hour
+)
+
+// Limits of requests, answered with 400 or 413 and the limit in the text.
+const (
+	MaxPayload        = 1 << 20 // bytes of JSON
+	MaxBatchBody      = 1 << 20
+	MaxBatchJobs      = 100
+	MaxBody           = MaxPayload + 64<<10 // a job around its payload
+	MaxTags           = 10
+	MaxTagKey         = 64
+	MaxTagValue       = 256
+	MaxName           = 64
+	MaxDepth          = 100
+	MaxIdempotencyKey = 256
+	MaxAttempts       = 50
+	MaxInitialDelay   = time.Hour
+	MaxRetryDelay     = 24 * time.Hour
+	MaxFactor         = 10.0
+	MinTimeout        = time.Second
+	MaxTimeout        = 12 * time.Hour
+	MaxTimeoutLong    = 24 * time.Hour
+	MinWindow         = time.Second              // start_within, expire_after
+	MaxWindow         = 30 * 24 * time.Hour      // start_within, expire_after
+	MaxAhead          = 2 * 366 * 24 * time.Hour // see API: "up to 2 years"; AddDate decides, this bounds
+	PastAllowed       = 60 * time.Second
+	MaxWait           = 25 * time.Second
+	ListDefault       = 50
+	ListMax           = 200
+	RedriveDefault    = 100
+	RedriveMax        = 1000
+	MaxRetryAfter     = time.Hour
+	MaxResult         = 10 << 10 // bytes of a result kept
+	MaxErrorMessage   = 1 << 10  // bytes of an error kept
+	MaxReason         = 256      // bytes of a pause's reason
+	NamePattern       = `^[a-zA-Z0-9_-]{1,64}$`
+	DurationPattern   = `^(\d+(ms|s|m|h|d))+$`
+)
+
+// Row budget: an update is billed by the row's size, in units of 1 KB.
+const (
+	MaxRow           = 1024
+	MaxInlinePayload = 256
+	MaxInlineResult  = 128
+	MaxInlineError   = 80
+	RowAttempts      = 2
+	MaxItem          = 256 << 10 // larger contents go to the blob store by reference
+)
+
+// Sharding.
+const (
+	Partitions    = 32 // of a tenant's jobs; part of every job's key, so never changed
+	DefaultShards = 64 // slices of one minute; only ever grown
+	DeadShards    = 4
+	ParkShards    = 8
+)
+
+// Pools and priorities, in the order in which a worker polls them.
+var (
+	Pools      = []string{"short", "long"}
+	Priorities = []string{"critical", "high", "normal", "low"}
+)
+
+// Defaults of a job that says nothing.
+const (
+	DefaultPool     = "short"
+	DefaultPriority = "normal"
+	DefaultTimeout  = 30 * time.Second
+)
+
+// Queues, by logical name; a deployment's real names carry its prefix.
+const (
+	DispatchQueue = "dispatch"
+	ReportQueue   = "report"
+	RedriveQueue  = "redrive"
+	DeadLetters   = "dead-letters" // the DLQ of the redrive queue
+	FiringDead    = "firing-dead"  // the DLQ of every firing queue, of dispatch and of report
+)
+
+// FiringQueue names the queue of one pool and priority.
+func FiringQueue(pool, priority string) string { return "firing-" + pool + "-" + priority }
+
+// FiringQueues lists all firing queues, by pool and then by priority, critical first.
+func FiringQueues() []string {
+	var names []string
+	for _, pool := range Pools {
+		for _, priority := range Priorities {
+			names = append(names, FiringQueue(pool, priority))
+		}
+	}
+	return names
+}
+
+// Queue is what a queue is made with.
+type Queue struct {
+	Name        string
+	Visibility  time.Duration // default, until the receiver sets another
+	Retention   time.Duration
+	DeadLetter  string // logical name of its DLQ; "" for none
+	MaxReceives int    // before a message moves there
+}
+
+// Queues lists every queue with its settings, DLQs first, so that it can be created in order.
+func Queues() []Queue {
+	day := 24 * time.Hour
+	queues := []Queue{
+		{Name: DeadLetters, Visibility: LetterVisibility, Retention: DeadLetterKept},
+		{Name: FiringDead, Visibility: LetterVisibility, Retention: DeadLetterKept},
+		{Name: RedriveQueue, Visibility: LetterVisibility, Retention: 4 * day, DeadLetter: DeadLetters, MaxReceives: LetterMaxReceives},
+		{Name: DispatchQueue, Visibility: 3 * time.Minute, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
+		{Name: ReportQueue, Visibility: 3 * time.Minute, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
+	}
+	for _, name := range FiringQueues() {
+		queues = append(queues, Queue{Name: name, Visibility: Lease, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: FiringMaxReceives})
+	}
+	return queues
+}

@@ -1,0 +1,78 @@
+package contract
+
+// Tables, by logical name; a deployment's real names carry its prefix.
+const (
+	Jobs      = "jobs"
+	Claims    = "claims"
+	Tasks     = "tasks" // task definitions, pauses, watermarks and settings
+	Schedules = "schedules"
+	Dags      = "dags"
+	Runs      = "runs"
+)
+
+// Indexes of the jobs table (due also on schedules).
+const (
+	DueIndex   = "due"
+	GroupIndex = "group"
+	DeadIndex  = "dead"
+)
+
+// Key and index attributes. Every other attribute belongs to the package that encodes it.
+const (
+	AttrPK        = "pk"
+	AttrJobID     = "job_id"
+	AttrSK        = "sk"
+	AttrWakeSlice = "wake_slice" // S: "<minute>#<shard>", or a parking place
+	AttrWakeAt    = "wake_at"    // N: ms
+	AttrGroup     = "group_id"
+	AttrGroupSort = "group_at"
+	AttrDeadShard = "dead_shard" // S: "tenant#k"
+	AttrDeadAt    = "dead_at"    // N: ms
+	AttrExpiresAt = "expires_at" // N: s; the tables' TTL
+	AttrNear      = "near"       // S "1": the stream consumer's filter
+)
+
+// Index is one sparse secondary index.
+type Index struct {
+	Name       string
+	PK, SK     string
+	SKIsNumber bool
+	Project    []string // besides the keys; nil is KEYS_ONLY
+}
+
+// Schema is one table.
+type Schema struct {
+	Name    string
+	PK, SK  string // SK "" where there is none; both are strings
+	Indexes []Index
+	TTL     bool
+	Stream  bool
+}
+
+// Schemas lists every table. The jobs table alone has a stream: AWS caps the write rate of
+// tables that have one.
+func Schemas() []Schema {
+	due := Index{Name: DueIndex, PK: AttrWakeSlice, SK: AttrWakeAt, SKIsNumber: true, Project: []string{"version", "attempt", "pool", "priority", "due_at"}}
+	return []Schema{
+		{Name: Jobs, PK: AttrPK, SK: AttrJobID, TTL: true, Stream: true, Indexes: []Index{
+			due,
+			{Name: GroupIndex, PK: AttrGroup, SK: AttrGroupSort},
+			{Name: DeadIndex, PK: AttrDeadShard, SK: AttrDeadAt, SKIsNumber: true},
+		}},
+		{Name: Claims, PK: AttrPK, TTL: true},
+		{Name: Tasks, PK: AttrPK, SK: AttrSK, TTL: true},
+		{Name: Schedules, PK: AttrPK, SK: AttrSK, TTL: true, Indexes: []Index{due}},
+		{Name: Dags, PK: AttrPK, SK: AttrSK},
+		{Name: Runs, PK: AttrPK, SK: AttrSK, TTL: true},
+	}
+}
+
+// SchemaOf returns the schema of a table, by logical name; false for an unknown one.
+func SchemaOf(table string) (Schema, bool) {
+	for _, s := range Schemas() {
+		if s.Name == table {
+			return s, true
+		}
+	}
+	return Schema{}, false
+}

@@ -1,0 +1,99 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kind says what sort of fault it was, in words that hold for every adapter.
+type Kind string
+
+// The kinds. The zero Kind is an unknown fault: not retryable.
+const (
+	NotFound    Kind = "not_found"   // the thing is not there
+	Refused     Kind = "refused"     // a condition did not hold; decide again from facts
+	Conflict    Kind = "conflict"    // somebody else holds it for a moment; again helps
+	Throttled   Kind = "throttled"   // asked too fast; again helps, later
+	Unavailable Kind = "unavailable" // the service or the way to it failed; again helps
+	Invalid     Kind = "invalid"     // the request can never work
+	TooLarge    Kind = "too_large"   // over a limit of the service
+	Forbidden   Kind = "forbidden"   // a grant is missing
+	Undecodable Kind = "undecodable" // stored or received data that cannot be read
+)
+
+// Error is a fault of a known kind.
+type Error struct {
+	Kind Kind
+	Op   string // what was being done, to what: `arming timer "j-…"`
+	Err  error  // what the service said; may be nil
+}
+
+// New returns an Error; op is formatted with args.
+func New(kind Kind, err error, op string, args ...any) *Error {
+	return &Error{Kind: kind, Op: fmt.Sprintf(op, args...), Err: err}
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Op + ": " + string(e.Kind)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Op, e.Kind, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable says whether the same call may succeed later.
+func (e *Error) Retryable() bool {
+	return e.Kind == Conflict || e.Kind == Throttled || e.Kind == Unavailable
+}
+
+// KindOf returns the kind of the first Error in err's chain, or "" when there is none.
+// A context's end counts as Unavailable: the call's effect is unknown.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return Unavailable
+	}
+	return ""
+}
+
+// Retryable says whether doing the same again may help. Unknown errors are not retryable.
+func Retryable(err error) bool {
+	switch KindOf(err) {
+	case Conflict, Throttled, Unavailable:
+		return true
+	}
+	return false
+}
+
+// Field is one mistake in a request.
+type Field struct {
+	Pointer string `json:"pointer"`           // JSON pointer into the body, or the parameter's name
+	Code    string `json:"code"`              // stable, from the catalogue in contract
+	Detail  string `json:"detail"`            // a sentence naming the value where that is safe
+	Allowed string `json:"allowed,omitempty"` // what would have been accepted
+}
+
+// Mistakes is what a user did wrong; it is never retryable.
+type Mistakes []Field
+
+func (m Mistakes) Error() string {
+	parts := make([]string, len(m))
+	for i, f := range m {
+		parts[i] = f.Pointer + ": " + f.Detail
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Err returns nil when there are no mistakes, so that an empty list is no error.
+func (m Mistakes) Err() error {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,118 @@
+// Package horizon decides how near is near: which lane carries a wake-up, and which
+// slice of the due index holds it. It is pure.
+//
+//	now ≤ 2 s ── direct ≤ 14 min ── timer ≤ 30 min ── store
+//
+// Every unfinished job has one wake-up in the due index whatever its lane is; lanes
+// are only the fast way, and losing one costs lateness, never the job.
+package horizon
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+)
+
+// Lane is the way by which a firing reaches a worker.
+type Lane string
+
+// The lanes, nearest first.
+const (
+	Now    Lane = "now"    // whoever wrote the row sends the firing
+	Direct Lane = "direct" // the stream consumer sends it with a delay
+	Timer  Lane = "timer"  // an EventBridge timer, then dispatch
+	Store  Lane = "store"  // only the table remembers, until the promoter comes by
+)
+
+// LaneOf says which lane carries a wake-up that is due then.
+func LaneOf(now, due time.Time) Lane {
+	switch ahead := due.Sub(now); {
+	case ahead <= contract.NowLane:
+		return Now
+	case ahead <= contract.DirectLane:
+		return Direct
+	case ahead <= contract.Horizon:
+		return Timer
+	default:
+		return Store
+	}
+}
+
+// Near says whether a row due then must pass by the stream consumer. It reaches a little
+// beyond the horizon, because the promoter's pass over that slice may be behind us already.
+func Near(now, due time.Time) bool {
+	return due.Sub(now) <= contract.Horizon+contract.NearMargin
+}
+
+// Delay is how long the queue keeps a firing: whole seconds, never negative, never over the
+// queue's limit, and a little less than what is left, so that the worker does the last part.
+func Delay(now, due time.Time) time.Duration {
+	d := due.Sub(now).Truncate(time.Second) - contract.DelayLead
+	return min(max(d, 0), contract.MaxDelay)
+}
+
+// Slice is one minute of wake-ups in one shard of the due index.
+type Slice struct {
+	Minute time.Time // UTC, whole minutes
+	Shard  int
+}
+
+const minuteLayout = "2006-01-02T15:04"
+
+// SliceOf returns the slice that holds a wake-up.
+func SliceOf(wakeAt time.Time, shard int) Slice {
+	return Slice{Minute: wakeAt.UTC().Truncate(time.Minute), Shard: shard}
+}
+
+// String is the slice's key in the index: "2027-03-28T00:05#17".
+func (s Slice) String() string {
+	return s.Minute.UTC().Format(minuteLayout) + "#" + strconv.Itoa(s.Shard)
+}
+
+// ParseSlice reads what String wrote.
+func ParseSlice(key string) (Slice, error) {
+	minute, shard, ok := strings.Cut(key, "#")
+	at, err := time.Parse(minuteLayout, minute)
+	n, err2 := strconv.Atoi(shard)
+	if !ok || err != nil || err2 != nil || n < 0 {
+		return Slice{}, fmt.Errorf("slice %q is not <minute>#<shard>", key)
+	}
+	return Slice{Minute: at, Shard: n}, nil
+}
+
+// Slices lists the slices of one shard from the minute of from up to and including the
+// minute of to; none if to is earlier.
+func Slices(from, to time.Time, shard int) []Slice {
+	var slices []Slice
+	for m := from.UTC().Truncate(time.Minute); !m.After(to); m = m.Add(time.Minute) {
+		slices = append(slices, Slice{Minute: m, Shard: shard})
+	}
+	return slices
+}
+
+// ShardOf spreads ids evenly over n shards; the same id always gets the same one.
+func ShardOf(id string, n int) int {
+	h := fnv.New32a()
+	h.Write([]byte(id)) // never fails
+	return int(h.Sum32() % uint32(n))
+}
+
+// Parking is the place in the due index of what a pause holds back: one partition of a
+// tenant's parked jobs. It is no minute, so promoter and sweeper pass it by, and lifting the
+// pause finds everything there at once.
+func Parking(tenant string, shard int) string {
+	return "parked#" + tenant + "#" + strconv.Itoa(shard%contract.ParkShards)
+}
+
+// Parkings lists all parking places of a tenant.
+func Parkings(tenant string) []string {
+	places := make([]string, contract.ParkShards)
+	for i := range places {
+		places[i] = Parking(tenant, i)
+	}
+	return places
+}

@@ -1,0 +1,250 @@
+// Package item is the language in which the core speaks to a table: items, conditions,
+// writes, queries and stream records, without any vendor's types.
+//
+// The core builds a [Write] as a value: what must still hold (When) and what then changes.
+// The adapters carry it out, in DynamoDB or in memory, and both mean the same by it, which
+// package conformance checks. A condition that does not hold comes back as [Refused] with
+// the item as it was, so that the caller can decide again from facts.
+//
+// Values in items are string, int64 or absent; anything nested is a string of JSON. That is
+// enough for us, sorts and compares the same everywhere, and keeps rows small.
+package item
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"time"
+)
+
+// Item is what a table holds: attribute name → string or int64.
+type Item map[string]any
+
+// Str returns a string attribute, "" if absent or of another type.
+func (i Item) Str(name string) string { s, _ := i[name].(string); return s }
+
+// Int returns a number attribute, 0 if absent or of another type.
+func (i Item) Int(name string) int64 { n, _ := i[name].(int64); return n }
+
+// Time returns an attribute of milliseconds as an instant, the zero time if absent.
+func (i Item) Time(name string) time.Time {
+	ms, ok := i[name].(int64)
+	if !ok {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// Clone returns a copy.
+func (i Item) Clone() Item {
+	if i == nil {
+		return nil
+	}
+	c := make(Item, len(i))
+	for k, v := range i {
+		c[k] = v
+	}
+	return c
+}
+
+// Size is the number of bytes that DynamoDB counts for the item: names and values in UTF-8,
+// numbers at about two digits a byte and one more.
+func (i Item) Size() int {
+	n := 0
+	for k, v := range i {
+		n += len(k)
+		switch v := v.(type) {
+		case string:
+			n += len(v)
+		case int64:
+			n += (len(strconv.FormatInt(v, 10))+1)/2 + 1
+		}
+	}
+	return n
+}
+
+// Ref names one item: a logical table of contract and its key. SK is "" in tables without one.
+type Ref struct{ Table, PK, SK string }
+
+func (r Ref) String() string { return r.Table + "/" + r.PK + "/" + r.SK }
+
+// Op is a comparison.
+type Op string
+
+// The comparisons. All but Missing fail on an absent attribute.
+const (
+	Exists  Op = "exists"
+	Missing Op = "missing"
+	Eq      Op = "="
+	Ne      Op = "<>" // also true of an absent attribute, as in DynamoDB
+	Lt      Op = "<"
+	Le      Op = "<="
+	Gt      Op = ">"
+	Ge      Op = ">="
+	In      Op = "in" // Value is []string
+)
+
+// Cond is one thing that must hold of the item before a write.
+type Cond struct {
+	Attr  string
+	Op    Op
+	Value any // string, int64, or []string for In; ignored by Exists and Missing
+}
+
+// All holds when each of its conditions holds.
+type All []Cond
+
+// Holds says whether the condition holds of i; nil is the absent item.
+func (c Cond) Holds(i Item) bool {
+	v, ok := i[c.Attr]
+	switch c.Op {
+	case Exists:
+		return ok
+	case Missing:
+		return !ok
+	case Ne:
+		return !ok || v != c.Value
+	case In:
+		s, isString := v.(string)
+		if !ok || !isString {
+			return false
+		}
+		for _, want := range c.Value.([]string) {
+			if s == want {
+				return true
+			}
+		}
+		return false
+	}
+	if !ok {
+		return false
+	}
+	switch want := c.Value.(type) {
+	case string:
+		have, isString := v.(string)
+		return isString && compare(c.Op, have < want, have == want)
+	case int64:
+		have, isInt := v.(int64)
+		return isInt && compare(c.Op, have < want, have == want)
+	}
+	return false
+}
+
+func compare(op Op, less, equal bool) bool {
+	switch op {
+	case Eq:
+		return equal
+	case Lt:
+		return less
+	case Le:
+		return less || equal
+	case Gt:
+		return !less && !equal
+	case Ge:
+		return !less
+	}
+	return false
+}
+
+// Any says whether one of the alternatives holds of i; an empty list always does.
+func Any(when []All, i Item) bool {
+	if len(when) == 0 {
+		return true
+	}
+	for _, all := range when {
+		holds := true
+		for _, c := range all {
+			if !c.Holds(i) {
+				holds = false
+				break
+			}
+		}
+		if holds {
+			return true
+		}
+	}
+	return false
+}
+
+// Write is one conditional change of one item. Exactly one of Put, Delete, Check or an update
+// by Set and Add is meant, looked at in this order.
+type Write struct {
+	Ref
+	Name   string // the transition's name, for logs, metrics and errors
+	When   []All  // one of these must hold; none: unconditional
+	Put    Item   // replaces the whole item
+	Delete bool
+	Check  bool             // changes nothing, only When must hold (in a Commit)
+	Set    map[string]any   // nil removes the attribute
+	Add    map[string]int64 // absent counts as 0
+}
+
+// Applied returns what the write makes of old, nil when nothing is left. It does not look at
+// When. It is what a table does, said once.
+func (w Write) Applied(old Item, pk, sk string) Item {
+	switch {
+	case w.Put != nil:
+		return w.Put.Clone()
+	case w.Delete:
+		return nil
+	case w.Check:
+		return old
+	}
+	next := old.Clone()
+	if next == nil {
+		next = Item{pk: w.PK}
+		if sk != "" {
+			next[sk] = w.SK
+		}
+	}
+	for name, v := range w.Set {
+		if v == nil {
+			delete(next, name)
+		} else {
+			next[name] = v
+		}
+	}
+	for name, n := range w.Add {
+		next[name] = next.Int(name) + n
+	}
+	return next
+}
+
+// Refused says which writes' conditions did not hold, and what stood there. Nothing was written.
+type Refused struct {
+	Name string
+	Olds map[int]Item // index of the write in the Commit (0 for a single one) → the item, nil if absent
+}
+
+func (r *Refused) Error() string {
+	at := make([]int, 0, len(r.Olds))
+	for i := range r.Olds {
+		at = append(at, i)
+	}
+	sort.Ints(at)
+	return fmt.Sprintf("%s: condition did not hold (of writes %v)", r.Name, at)
+}
+
+// Query reads one partition of a table or index, in the order of the sort key.
+// The range is half-open: From ≤ sort key < To; an absent bound (nil) is open.
+type Query struct {
+	Table, Index string // Index "" reads the table itself
+	PK           string
+	From, To     any // string or int64, as the sort key is; nil for none
+	Descending   bool
+	Limit        int    // items of one page; 0 for the adapter's default
+	Cursor       string // Page.Cursor of the page before; "" for the first
+	Consistent   bool   // tables only: an index always lags
+}
+
+// Page is one page of a query. An empty page with a Cursor is not the end.
+type Page struct {
+	Items  []Item
+	Cursor string // "" at the end
+}
+
+// Change is one record of a table's stream, in the order of writes of each item.
+type Change struct {
+	Seq      string // opaque, ordered within an item
+	Old, New Item   // nil: absent before or after
+}

@@ -1,0 +1,213 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+)
+
+// OutcomeKind says how an attempt ended.
+type OutcomeKind string
+
+// The ways an attempt can end. A cancelled or timed-out attempt is a failed one; what it
+// becomes is decided when it is settled.
+const (
+	OutcomeSucceeded OutcomeKind = "succeeded"
+	OutcomeFailed    OutcomeKind = "failed"
+	OutcomeSnoozed   OutcomeKind = "snoozed"
+)
+
+// Outcome is what a worker recorded of an ended attempt. Once on the claim it is never overturned.
+type Outcome struct {
+	Kind         OutcomeKind     `json:"kind"`
+	Permanent    bool            `json:"permanent,omitempty"`      // a failure that another try cannot mend
+	RetryAfterMS int64           `json:"retry_after_ms,omitempty"` // asked for by the target, or the snooze's length
+	Error        *Reason         `json:"error,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty"` // at most contract.MaxResult bytes
+	Worker       string          `json:"worker,omitempty"`
+	StartedAt    time.Time       `json:"started_at,omitzero"`
+	FinishedAt   time.Time       `json:"finished_at,omitzero"`
+	LatenessMS   int64           `json:"start_lateness_ms,omitempty"`
+}
+
+// Progress is what a handler said of its work; it rides the heartbeat.
+type Progress struct {
+	Done  int64     `json:"done"`
+	Total int64     `json:"total,omitempty"`
+	Note  string    `json:"note,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// Claim is the lease that makes one worker the owner of one attempt. The zero Claim is the
+// absent one: attempt 0, no lease.
+type Claim struct {
+	Attempt    int64
+	Token      int64 // fences: compared after the attempt
+	Takeovers  int64 // owners of this attempt so far
+	LeaseUntil time.Time
+	Worker     string
+	Nonce      string // of the receive that made the claim
+	Cancel     bool   // the owner is asked to stop
+	Outcome    *Outcome
+	Progress   *Progress
+}
+
+// Live says whether the claim stands for that attempt: an unsettled outcome counts as live.
+func (c Claim) Live(attempt int64, now time.Time) bool {
+	return c.Attempt == attempt && (!c.LeaseUntil.Before(now) || c.Outcome != nil)
+}
+
+// ParseClaim decodes a claim item; nil is the absent claim.
+func ParseClaim(i item.Item) (Claim, error) {
+	c := Claim{
+		Attempt: i.Int("attempt"), Token: i.Int("token"), Takeovers: i.Int("takeovers"), LeaseUntil: i.Time("lease_until"),
+		Worker: i.Str("worker"), Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "",
+	}
+	if s := i.Str("outcome"); s != "" {
+		c.Outcome = new(Outcome)
+		if err := json.Unmarshal([]byte(s), c.Outcome); err != nil {
+			return Claim{}, fault.New(fault.Undecodable, err, "reading the outcome of claim %q", i.Str(contract.AttrPK))
+		}
+	}
+	if s := i.Str("progress"); s != "" {
+		c.Progress = new(Progress)
+		if err := json.Unmarshal([]byte(s), c.Progress); err != nil {
+			c.Progress = nil // only shown to people: not worth failing for
+		}
+	}
+	return c, nil
+}
+
+// claimTTL keeps a claim well beyond the last moment at which it can matter.
+func claimTTL(due, lease time.Time) int64 {
+	if lease.After(due) {
+		due = lease
+	}
+	return due.Add(contract.ClaimKept).Unix()
+}
+
+// Owner is a worker's hold on an attempt.
+type Owner struct {
+	Worker, Nonce string
+	LeaseUntil    time.Time
+	DueAt         time.Time // only for how long the claim item is kept
+}
+
+func owned(o Owner) map[string]any {
+	return map[string]any{
+		"lease_until": o.LeaseUntil.UnixMilli(), "worker": o.Worker, "nonce": o.Nonce,
+		"cancel": nil, contract.AttrExpiresAt: claimTTL(o.DueAt, o.LeaseUntil),
+	}
+}
+
+// ClaimNew takes an attempt that nobody has claimed yet.
+func ClaimNew(k Key, attempt int64, o Owner) item.Write {
+	set := owned(o)
+	set["attempt"], set["takeovers"], set["outcome"], set["progress"] = attempt, int64(1), nil, nil
+	return item.Write{
+		Ref: k.ClaimRef(), Name: "claim.new", Set: set, Add: map[string]int64{"token": 1},
+		When: []item.All{
+			{{Attr: contract.AttrPK, Op: item.Missing}},
+			{{Attr: "attempt", Op: item.Lt, Value: attempt}},
+		},
+	}
+}
+
+// TakeOver takes an attempt whose owner's lease has ended without an outcome.
+func TakeOver(k Key, attempt int64, o Owner, now time.Time) item.Write {
+	return item.Write{
+		Ref: k.ClaimRef(), Name: "claim.take_over", Set: owned(o), Add: map[string]int64{"token": 1, "takeovers": 1},
+		When: []item.All{unheld(attempt, now)},
+	}
+}
+
+// unheld: this attempt, no outcome, the lease has ended.
+func unheld(attempt int64, now time.Time) item.All {
+	return item.All{
+		{Attr: "attempt", Op: item.Eq, Value: attempt},
+		{Attr: "outcome", Op: item.Missing},
+		{Attr: "lease_until", Op: item.Lt, Value: now.UnixMilli()},
+	}
+}
+
+// holder: this very owner, and no outcome yet.
+func holder(attempt, token int64) []item.All {
+	return []item.All{{
+		{Attr: "attempt", Op: item.Eq, Value: attempt},
+		{Attr: "token", Op: item.Eq, Value: token},
+		{Attr: "outcome", Op: item.Missing},
+	}}
+}
+
+// Heartbeat extends the owner's lease; the item that comes back shows the cancel flag.
+// A nil progress leaves what was there.
+func Heartbeat(k Key, attempt, token int64, leaseUntil, due time.Time, p *Progress) item.Write {
+	set := map[string]any{"lease_until": leaseUntil.UnixMilli(), contract.AttrExpiresAt: claimTTL(due, leaseUntil)}
+	if p != nil {
+		b, _ := json.Marshal(p) // numbers, a string and a time cannot fail
+		set["progress"] = string(b)
+	}
+	return item.Write{Ref: k.ClaimRef(), Name: "claim.heartbeat", When: holder(attempt, token), Set: set}
+}
+
+// RecordOutcome ends the attempt. Refused means that somebody fenced us: then nothing may be reported.
+func RecordOutcome(k Key, attempt, token int64, o Outcome) item.Write {
+	return item.Write{Ref: k.ClaimRef(), Name: "claim.outcome", When: holder(attempt, token), Set: map[string]any{"outcome": EncodeOutcome(o)}}
+}
+
+// EncodeOutcome is the outcome as claims and reports carry it.
+func EncodeOutcome(o Outcome) string {
+	b, err := json.Marshal(o)
+	if err != nil { // only an invalid Result can do this; the worker checks it first
+		o.Result = nil
+		b, _ = json.Marshal(o)
+	}
+	return string(b)
+}
+
+// DecodeOutcome reads what EncodeOutcome wrote.
+func DecodeOutcome(b []byte) (Outcome, error) {
+	var o Outcome
+	if err := json.Unmarshal(b, &o); err != nil {
+		return o, fault.New(fault.Undecodable, nil, "reading an outcome")
+	}
+	switch o.Kind {
+	case OutcomeSucceeded, OutcomeFailed, OutcomeSnoozed:
+		return o, nil
+	}
+	return o, fault.New(fault.Undecodable, nil, "reading an outcome: kind is unknown")
+}
+
+// LetGo gives the attempt back without it having counted as an owner.
+func LetGo(k Key, attempt, token int64) item.Write {
+	return item.Write{
+		Ref: k.ClaimRef(), Name: "claim.let_go", When: holder(attempt, token),
+		Set: map[string]any{"lease_until": int64(0)}, Add: map[string]int64{"takeovers": -1},
+	}
+}
+
+// Fence makes sure that no worker owns the attempt or can believe so. Refused means that the
+// claim is live: decide again.
+func Fence(k Key, attempt int64, due, now time.Time) item.Write {
+	return item.Write{
+		Ref: k.ClaimRef(), Name: "claim.fence",
+		Set: map[string]any{
+			"attempt": attempt, "lease_until": int64(0), "takeovers": int64(0), "outcome": nil, "cancel": nil, "progress": nil,
+			contract.AttrExpiresAt: claimTTL(due, now),
+		},
+		Add: map[string]int64{"token": 1},
+		When: []item.All{
+			{{Attr: contract.AttrPK, Op: item.Missing}},
+			{{Attr: "attempt", Op: item.Lt, Value: attempt}},
+			unheld(attempt, now),
+		},
+	}
+}
+
+// FlagCancel asks the live owner to stop; it sees the flag at its next heartbeat, or before it starts.
+func FlagCancel(k Key, attempt, token int64) item.Write {
+	return item.Write{Ref: k.ClaimRef(), Name: "claim.cancel", When: holder(attempt, token), Set: map[string]any{"cancel": "1"}}
+}

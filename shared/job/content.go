@@ -1,0 +1,67 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+)
+
+// contentKept outlives every row it belongs to.
+const contentKept = contract.MaxAhead + contract.DeadKept
+
+// PutContent writes a sibling item of the job: anything that is not for lists to read.
+func (r Row) PutContent(name, body string) item.Write {
+	ref := r.ContentRef(name)
+	return item.Write{Ref: ref, Name: "content." + name, Put: item.Item{
+		contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "body": body,
+		contract.AttrExpiresAt: r.CreatedAt.Add(contentKept).Unix(),
+	}}
+}
+
+// PutAttempt writes an ended attempt to a sibling item of its own.
+func (r Row) PutAttempt(a Attempt) item.Write {
+	b, _ := json.Marshal(a) // strings, numbers and times cannot fail
+	return r.PutContent(AttemptContent(a.Attempt), string(b))
+}
+
+// PlacePayload decides where a payload of that JSON is kept; base is the row without it.
+// It leaves the row room for a result and for what settling adds.
+func PlacePayload(base Row, payload []byte) Payload {
+	p := Payload{Size: int64(len(payload))}
+	base.Payload = string(payload)
+	switch {
+	case len(payload) <= contract.MaxInlinePayload && base.Item().Size() <= contract.MaxRow-contract.MaxInlineResult-settleRoom:
+		p.Inline = string(payload)
+	case len(payload) <= contract.MaxItem:
+		p.In = InItem
+	default:
+		p.In = InBlob
+	}
+	return p
+}
+
+// settleRoom is what a successful first attempt adds to the row.
+const settleRoom = 200
+
+// SetPayload puts a placed payload into a row that is about to be accepted.
+func (r *Row) SetPayload(p Payload) {
+	r.Payload, r.PayloadIn, r.PayloadSize = p.Inline, p.In, p.Size
+	if p.In != InRow {
+		r.PayloadVer = r.Version
+	}
+}
+
+// BlobKey is the object of a payload in the blob store; tenants are apart by prefix.
+func (k Key) BlobKey(content string) string {
+	return string(k.Tenant) + "/" + string(k.ID) + "/" + content
+}
+
+// IdempotencyKey is the item that remembers a client's key. It is stored under a hash, so that
+// any printable key is a legal one.
+type IdempotencyKey struct {
+	JobID     ID
+	BodyHash  string
+	ExpiresAt time.Time
+}

@@ -1,0 +1,69 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"punctual/shared/contract"
+)
+
+// RetryPolicy says how often and how soon a failed job is tried again.
+type RetryPolicy struct {
+	MaxAttempts  int           // tries in all, the first included; 1–50
+	InitialDelay time.Duration // before the second attempt; 0 s–1 h
+	Factor       float64       // each further delay is this many times the one before; 1–10
+	MaxDelay     time.Duration // cap of the delay before jitter, and after it; ≤ 24 h
+	Jitter       float64       // up to this share of the delay is added; 0–1
+}
+
+// DefaultRetry is 6 attempts, after 1, 2, 4, 8, 16 s, each up to 30 % later.
+var DefaultRetry = RetryPolicy{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: 5 * time.Minute, Jitter: 0.3}
+
+// Delay is how long to wait after that many failures (from 1) before the next attempt. The
+// jitter is derived from the job and the attempt that failed, so that deciding again decides
+// the same. The delay is always over 0 and at most MaxDelay, and still spread when capped:
+// the cap is lowered to leave room for the jitter.
+func (p RetryPolicy) Delay(id ID, attempt, failures int64) time.Duration {
+	// In floats an overflow is +Inf, which the cap then takes care of; shifts would wrap.
+	d := float64(p.InitialDelay) * math.Pow(p.Factor, float64(max(failures, 1)-1))
+	d = math.Min(d, float64(p.MaxDelay)/(1+p.Jitter))
+	d *= 1 + p.Jitter*fraction(string(id), attempt)
+	return max(time.Duration(d), time.Millisecond)
+}
+
+// fraction is a number in [0, 1) that those facts always give.
+func fraction(id string, attempt int64) float64 {
+	sum := sha256.Sum256([]byte(id + "#" + strconv.FormatInt(attempt, 10)))
+	return float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
+}
+
+// encode writes the policy compactly; the default policy is absent from the row.
+func (p RetryPolicy) encode() string {
+	if p == DefaultRetry {
+		return ""
+	}
+	return fmt.Sprintf("%d,%d,%s,%d,%s", p.MaxAttempts, p.InitialDelay.Milliseconds(),
+		strconv.FormatFloat(p.Factor, 'g', -1, 64), p.MaxDelay.Milliseconds(), strconv.FormatFloat(p.Jitter, 'g', -1, 64))
+}
+
+func parseRetry(s string) (RetryPolicy, error) {
+	if s == "" {
+		return DefaultRetry, nil
+	}
+	var p RetryPolicy
+	var initial, limit int64
+	if _, err := fmt.Sscanf(s, "%d,%d,%g,%d,%g", &p.MaxAttempts, &initial, &p.Factor, &limit, &p.Jitter); err != nil {
+		return p, err
+	}
+	p.InitialDelay, p.MaxDelay = time.Duration(initial)*time.Millisecond, time.Duration(limit)*time.Millisecond
+	return p, nil
+}
+
+// retryAfter is the longer of what the policy says and what the target asked for, the latter capped.
+func retryAfter(policy, asked time.Duration) time.Duration {
+	return max(policy, min(asked, contract.MaxRetryAfter))
+}

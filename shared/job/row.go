@@ -1,0 +1,358 @@
+package job
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+)
+
+// Reason says why a job stands where it stands.
+type Reason struct {
+	Code    string `json:"code"`
+	Message string `json:"message,omitempty"`
+}
+
+// Attempt is one ended try at a job.
+type Attempt struct {
+	Attempt    int64     `json:"attempt"`
+	Worker     string    `json:"worker,omitempty"`
+	StartedAt  time.Time `json:"started_at,omitzero"` // zero: it never started (poison, unknown task)
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	LatenessMS int64     `json:"start_lateness_ms"` // from max(due, accepted) to the handler's start
+	Outcome    string    `json:"outcome"`           // succeeded, failed, snoozed, cancelled
+	Error      *Reason   `json:"error,omitempty"`
+}
+
+// Where a payload or result is kept, when not in the row.
+const (
+	InRow  = ""     // Row.Payload or Row.Result holds it (or there is none)
+	InItem = "item" // a sibling item
+	InBlob = "blob" // an object of the blob store
+)
+
+// Row is the small mutable item of a job. Instants are UTC with milliseconds; zero means absent.
+type Row struct {
+	Key
+	Status    Status
+	Stop      Stop
+	Version   int64 // from 1; grows with every edit
+	Attempt   int64 // from 1; only ever grows
+	Failures  int64 // attempts that count against the retry budget
+	DueAt     time.Time
+	NominalAt time.Time // of a schedule's job; zero for a one-off
+	CreatedAt time.Time // accepted then
+	Task      string
+	Executor  string // go, http, lambda, echo: the kind that runs the task
+	Pool      string
+	Priority  Priority
+	Timeout   time.Duration
+
+	StartWithin time.Duration // 0: no limit
+	ExpireAfter time.Duration // 0: no limit; counts from the first due time
+	ExpiryAt    time.Time     // the instant that ExpireAfter means; zero: none
+	Retry       RetryPolicy
+	Owes        Owes
+
+	ScheduleID string // set together with Epoch
+	Epoch      int64
+	RunID      string // set together with Node
+	Node       string
+	Parents    string // JSON, written by package dag
+
+	RootID     ID // of the first job of a chain of redrives; "" when it is this one
+	RedriveOf  ID
+	RedrivenBy ID
+
+	Shard     int       // of the due index; fixed when accepted
+	WakeAt    time.Time // zero: no wake-up left
+	Parked    bool      // held by a pause: the wake-up lies in a parking place
+	Near      bool      // the stream consumer must see this write
+	Postponed int64     // times in a row that the sweeper found it without being able to do more
+
+	Payload     string // JSON, when PayloadIn is InRow; "" is no payload
+	PayloadIn   string
+	PayloadVer  int64 // the version under which a sibling or blob payload was put
+	PayloadSize int64 // bytes
+	Result      string
+	ResultIn    string
+	Tagged      bool // tags are in a sibling item
+
+	Attempts   []Attempt // the newest contract.RowAttempts, oldest first
+	Waiting    string    // "retry" or "snooze" while it waits for one
+	Reason     Reason
+	StartedAt  time.Time // of the newest attempt that started
+	FinishedAt time.Time
+	LatenessMS int64
+
+	CancelRequestedAt time.Time
+	DeadAt            time.Time
+	BuriedAt          time.Time
+	ExpiresAt         time.Time // when the table may forget the row
+}
+
+// Key of the handler: the same through attempts and redrives.
+func (r Row) HandlerKey() ID {
+	if r.RootID != "" {
+		return r.RootID
+	}
+	return r.ID
+}
+
+// Slice is the row's key in the due index, "" without a wake-up.
+func (r Row) Slice() string {
+	switch {
+	case r.WakeAt.IsZero():
+		return ""
+	case r.Parked:
+		return horizon.Parking(string(r.Tenant), r.Shard)
+	}
+	return horizon.SliceOf(r.WakeAt, r.Shard).String()
+}
+
+// HasChildren says that other jobs wait for this one.
+func (r Row) HasChildren() bool { return r.RunID != "" }
+
+// Content names of sibling items.
+const (
+	ResultContent = "result"
+	TagsContent   = "tags"
+)
+
+// PayloadContent names the sibling item or blob of a payload put at that version.
+func PayloadContent(version int64) string { return "payload#" + strconv.FormatInt(version, 10) }
+
+// AttemptContent names the sibling item of an older attempt.
+func AttemptContent(attempt int64) string {
+	s := strconv.FormatInt(attempt, 10)
+	return "attempt#" + strings.Repeat("0", max(0, 6-len(s))) + s
+}
+
+// Item encodes the row. Absent values are absent attributes.
+func (r Row) Item() item.Item {
+	ref := r.Ref()
+	i := item.Item{contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(1)}
+	str := func(name, v string) {
+		if v != "" {
+			i[name] = v
+		}
+	}
+	num := func(name string, v int64) {
+		if v != 0 {
+			i[name] = v
+		}
+	}
+	at := func(name string, t time.Time) {
+		if !t.IsZero() {
+			i[name] = t.UnixMilli()
+		}
+	}
+	flag := func(name string, on bool) {
+		if on {
+			i[name] = "1"
+		}
+	}
+	str("status", string(r.Status))
+	str("stop", string(r.Stop))
+	num("version", r.Version)
+	num("attempt", r.Attempt)
+	num("failures", r.Failures)
+	at("due_at", r.DueAt)
+	at("nominal_at", r.NominalAt)
+	at("created_at", r.CreatedAt)
+	str("task", r.Task)
+	str("exec", r.Executor)
+	str("pool", r.Pool)
+	str("priority", string(r.Priority))
+	num("timeout", r.Timeout.Milliseconds())
+	num("start_within", r.StartWithin.Milliseconds())
+	num("expire_after", r.ExpireAfter.Milliseconds())
+	at("expiry_at", r.ExpiryAt)
+	str("retry", r.Retry.encode())
+	str("owes", string(r.Owes))
+	str("schedule", r.ScheduleID)
+	num("epoch", r.Epoch)
+	str("run", r.RunID)
+	str("node", r.Node)
+	str("parents", r.Parents)
+	str("root", string(r.RootID))
+	str("redrive_of", string(r.RedriveOf))
+	str("redriven_by", string(r.RedrivenBy))
+	num("shard", int64(r.Shard))
+	str(contract.AttrWakeSlice, r.Slice())
+	at(contract.AttrWakeAt, r.WakeAt)
+	flag("parked", r.Parked)
+	flag(contract.AttrNear, r.Near)
+	num("postponed", r.Postponed)
+	str("payload", r.Payload)
+	str("payload_in", r.PayloadIn)
+	num("payload_ver", r.PayloadVer)
+	num("payload_size", r.PayloadSize)
+	str("result", r.Result)
+	str("result_in", r.ResultIn)
+	flag("tagged", r.Tagged)
+	str("attempts", encodeAttempts(r.Attempts))
+	str("waiting", r.Waiting)
+	str("reason", r.Reason.Code)
+	str("reason_text", r.Reason.Message)
+	at("started_at", r.StartedAt)
+	at("finished_at", r.FinishedAt)
+	num("lateness", r.LatenessMS)
+	at("cancel_at", r.CancelRequestedAt)
+	at(contract.AttrDeadAt, r.DeadAt)
+	if !r.DeadAt.IsZero() {
+		i[contract.AttrDeadShard] = DeadShard(r.Key)
+	}
+	at("buried_at", r.BuriedAt)
+	if !r.ExpiresAt.IsZero() {
+		i[contract.AttrExpiresAt] = r.ExpiresAt.Unix()
+	}
+	return i
+}
+
+// DeadShard is the row's partition of the dead index.
+func DeadShard(k Key) string {
+	return string(k.Tenant) + "#" + strconv.Itoa(horizon.ShardOf(string(k.ID), contract.DeadShards))
+}
+
+// ParseRow decodes what Item encoded. An item that this code cannot read is a fault of kind
+// Undecodable; the caller reports it, sets it aside and goes on with the rest.
+func ParseRow(i item.Item) (Row, error) {
+	bad := func(what string) (Row, error) {
+		return Row{}, fault.New(fault.Undecodable, nil, "reading the row of job %q: %s", i.Str(contract.AttrJobID), what)
+	}
+	key, err := KeyOf(i)
+	if err != nil {
+		return Row{}, err
+	}
+	if v := i.Int("schema_v"); v != 1 {
+		return bad("schema_v is not 1")
+	}
+	for _, name := range []string{"version", "attempt", "due_at", "created_at"} {
+		if _, ok := i[name].(int64); !ok {
+			return bad(name + " is not a number")
+		}
+	}
+	ms := func(name string) time.Duration { return time.Duration(i.Int(name)) * time.Millisecond }
+	r := Row{
+		Key: key, Status: Status(i.Str("status")), Stop: Stop(i.Str("stop")),
+		Version: i.Int("version"), Attempt: i.Int("attempt"), Failures: i.Int("failures"),
+		DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"), CreatedAt: i.Time("created_at"),
+		Task: i.Str("task"), Executor: i.Str("exec"), Pool: i.Str("pool"), Priority: Priority(i.Str("priority")),
+		Timeout: ms("timeout"), StartWithin: ms("start_within"), ExpireAfter: ms("expire_after"), ExpiryAt: i.Time("expiry_at"),
+		Owes: Owes(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"),
+		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
+		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
+		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",
+		Near: i.Str(contract.AttrNear) != "", Postponed: i.Int("postponed"),
+		Payload: i.Str("payload"), PayloadIn: i.Str("payload_in"), PayloadVer: i.Int("payload_ver"), PayloadSize: i.Int("payload_size"),
+		Result: i.Str("result"), ResultIn: i.Str("result_in"), Tagged: i.Str("tagged") != "",
+		Waiting: i.Str("waiting"), Reason: Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
+		StartedAt: i.Time("started_at"), FinishedAt: i.Time("finished_at"), LatenessMS: i.Int("lateness"),
+		CancelRequestedAt: i.Time("cancel_at"), DeadAt: i.Time(contract.AttrDeadAt), BuriedAt: i.Time("buried_at"),
+	}
+	if s, ok := i[contract.AttrExpiresAt].(int64); ok {
+		r.ExpiresAt = time.Unix(s, 0).UTC()
+	}
+	if !known(r.Status) {
+		return bad("status is unknown")
+	}
+	if r.Retry, err = parseRetry(i.Str("retry")); err != nil {
+		return bad("retry is not a policy")
+	}
+	if r.Attempts, err = decodeAttempts(i.Str("attempts")); err != nil {
+		return bad("attempts are not a list")
+	}
+	return r, nil
+}
+
+func known(s Status) bool {
+	switch s {
+	case Blocked, Scheduled, Running, Succeeded, Dead, Cancelled, Skipped, Expired:
+		return true
+	}
+	return false
+}
+
+// attemptWire is an Attempt as the row holds it: short names, for every byte counts there.
+type attemptWire struct {
+	A int64  `json:"a"`
+	W string `json:"w,omitempty"`
+	S int64  `json:"s,omitempty"` // ms
+	F int64  `json:"f,omitempty"` // ms
+	L int64  `json:"l,omitempty"`
+	O string `json:"o"`
+	C string `json:"c,omitempty"`
+	M string `json:"m,omitempty"`
+}
+
+func encodeAttempts(attempts []Attempt) string {
+	if len(attempts) == 0 {
+		return ""
+	}
+	wire := make([]attemptWire, len(attempts))
+	for n, a := range attempts {
+		w := attemptWire{A: a.Attempt, W: a.Worker, L: a.LatenessMS, O: a.Outcome}
+		if !a.StartedAt.IsZero() {
+			w.S = a.StartedAt.UnixMilli()
+		}
+		if !a.FinishedAt.IsZero() {
+			w.F = a.FinishedAt.UnixMilli()
+		}
+		if a.Error != nil {
+			w.C, w.M = a.Error.Code, a.Error.Message
+		}
+		wire[n] = w
+	}
+	b, _ := json.Marshal(wire) // strings and numbers cannot fail
+	return string(b)
+}
+
+func decodeAttempts(s string) ([]Attempt, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var wire []attemptWire
+	if err := json.Unmarshal([]byte(s), &wire); err != nil {
+		return nil, err
+	}
+	attempts := make([]Attempt, len(wire))
+	for n, w := range wire {
+		a := Attempt{Attempt: w.A, Worker: w.W, LatenessMS: w.L, Outcome: w.O}
+		if w.S != 0 {
+			a.StartedAt = time.UnixMilli(w.S).UTC()
+		}
+		if w.F != 0 {
+			a.FinishedAt = time.UnixMilli(w.F).UTC()
+		}
+		if w.C != "" {
+			a.Error = &Reason{Code: w.C, Message: w.M}
+		}
+		attempts[n] = a
+	}
+	return attempts, nil
+}
+
+// Cut shortens s to at most n bytes, on a rune's edge, and marks the cut.
+func Cut(s string, n int) string {
+	const mark = "…"
+	if len(s) <= n {
+		return s
+	}
+	if n < len(mark) {
+		return ""
+	}
+	s = s[:n-len(mark)]
+	for len(s) > 0 && s[len(s)-1]&0xC0 == 0x80 { // inside a rune: drop its tail …
+		s = s[:len(s)-1]
+	}
+	if len(s) > 0 && s[len(s)-1] >= 0xC0 { // … and its head, which may be complete; a byte lost is fine
+		s = s[:len(s)-1]
+	}
+	return s + mark
+}

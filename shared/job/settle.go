@@ -1,0 +1,162 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+)
+
+// ErrTransition says that the row no longer stands where the change could start from: it is
+// final, or its attempt has moved on. A replayed report meets it and changes nothing.
+var ErrTransition = errors.New("the job does not stand where this change could start")
+
+// Decision is what becomes of a job once an attempt has ended.
+type Decision struct {
+	After    Row
+	Write    item.Write   // of the row
+	Contents []item.Write // sibling items to put before it, each safe to repeat
+	Send     bool         // the writer sends the next firing itself
+}
+
+// Settle says what becomes of r once its attempt has ended with o.
+// The same facts always give the same answer: now is handed in, and the jitter of a retry is
+// derived from the job's id and attempt.
+// It returns ErrTransition when r is not open at that attempt, so a replayed report changes nothing.
+func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
+	if !r.Status.Open() || r.Attempt != attempt {
+		return Decision{}, fmt.Errorf("settling attempt %d of job %s, which is %s at attempt %d: %w", attempt, r.ID, r.Status, r.Attempt, ErrTransition)
+	}
+	d := Decision{After: r}
+	after := &d.After
+	after.Waiting = ""
+	if !o.StartedAt.IsZero() {
+		after.StartedAt, after.LatenessMS = o.StartedAt, o.LatenessMS
+	}
+	d.Contents = append(d.Contents, recordAttempt(after, o)...)
+
+	name, guard := "", []item.Cond{atAttempt(attempt), stopIs(r.Stop)}
+	switch {
+	case o.Kind == OutcomeSucceeded: // wins over a stop: what is done is done
+		name, guard = "row.succeed", guard[:1]
+		after.Reason = Reason{}
+		finish(after, Succeeded, now)
+		d.Contents = append(d.Contents, placeResult(after, o)...)
+	case r.Stop != NoStop:
+		name = "row.finish_stop"
+		finish(after, r.Stop.Final(), now)
+	case o.Kind == OutcomeSnoozed:
+		name = "row.snooze"
+		d.Send = again(after, "snooze", time.Duration(o.RetryAfterMS)*time.Millisecond, now)
+	default:
+		after.Failures++
+		after.Reason = reasonOf(o)
+		if o.Permanent || after.Failures >= int64(r.Retry.MaxAttempts) {
+			name = "row.die"
+			finish(after, Dead, now)
+			break
+		}
+		name = "row.retry"
+		wait := retryAfter(r.Retry.Delay(r.ID, attempt, after.Failures), time.Duration(o.RetryAfterMS)*time.Millisecond)
+		d.Send = again(after, "retry", wait, now)
+	}
+	if after.Status == Scheduled && !r.ExpiryAt.IsZero() && after.DueAt.After(r.ExpiryAt) {
+		// The next attempt would be past expire_after.
+		*after = withAttemptOf(r, *after)
+		after.Reason = Reason{Code: CodeExpiredRetrying, Message: Cut(reasonOf(o).Message, contract.MaxInlineError)}
+		name, d.Send = "row.die", false
+		finish(after, Dead, now)
+	}
+	d.Contents = append(d.Contents, fit(after)...)
+	d.Write = change(name, r, *after, from(name, guard...))
+	return d, nil
+}
+
+// again makes the row due once more, with the next attempt.
+func again(r *Row, waiting string, wait time.Duration, now time.Time) (send bool) {
+	r.Status, r.Waiting = Scheduled, waiting
+	r.Attempt++
+	// Stored instants have milliseconds; rounding up keeps the promised minimum.
+	r.DueAt = now.Add(wait + time.Millisecond - 1).Truncate(time.Millisecond)
+	return Place(r, now)
+}
+
+// withAttemptOf undoes again on a row that will not be tried after all.
+func withAttemptOf(r, after Row) Row {
+	after.Attempt, after.DueAt, after.Near, after.WakeAt = r.Attempt, r.DueAt, false, r.WakeAt
+	return after
+}
+
+func reasonOf(o Outcome) Reason {
+	if o.Error == nil {
+		return Reason{}
+	}
+	return Reason{Code: o.Error.Code, Message: Cut(o.Error.Message, contract.MaxInlineError)}
+}
+
+// recordAttempt appends the ended attempt to those on the row. What does not fit there, older
+// attempts and long errors, goes to a sibling item of its own.
+func recordAttempt(r *Row, o Outcome) []item.Write {
+	a := Attempt{Attempt: r.Attempt, Worker: o.Worker, StartedAt: o.StartedAt, FinishedAt: o.FinishedAt, LatenessMS: o.LatenessMS, Outcome: string(o.Kind)}
+	var writes []item.Write
+	if o.Error != nil {
+		a.Error = &Reason{Code: o.Error.Code, Message: Cut(o.Error.Message, contract.MaxErrorMessage)}
+		if len(a.Error.Message) > contract.MaxInlineError {
+			writes = append(writes, r.PutAttempt(a))
+			a.Error = &Reason{Code: a.Error.Code, Message: Cut(a.Error.Message, contract.MaxInlineError)}
+		}
+	}
+	attempts := append(append([]Attempt(nil), r.Attempts...), a)
+	for len(attempts) > contract.RowAttempts {
+		if oldest := attempts[0]; !cut(oldest) { // a cut one has its sibling already
+			writes = append(writes, r.PutAttempt(oldest))
+		}
+		attempts = attempts[1:]
+	}
+	r.Attempts = attempts
+	return writes
+}
+
+// cut says whether the attempt's error was shortened for the row.
+func cut(a Attempt) bool {
+	return a.Error != nil && len(a.Error.Message) > len("…") && a.Error.Message[len(a.Error.Message)-len("…"):] == "…"
+}
+
+// placeResult keeps a small result in the row and a larger one in a sibling item.
+func placeResult(r *Row, o Outcome) []item.Write {
+	r.Result, r.ResultIn = "", InRow
+	switch {
+	case len(o.Result) == 0:
+		return nil
+	case len(o.Result) <= contract.MaxInlineResult:
+		r.Result = string(o.Result)
+		return nil
+	}
+	r.ResultIn = InItem
+	return []item.Write{r.PutContent(ResultContent, string(o.Result))}
+}
+
+// fit moves things out of the row until it costs one write unit.
+func fit(r *Row) []item.Write {
+	var writes []item.Write
+	if r.Item().Size() <= contract.MaxRow {
+		return nil
+	}
+	if r.Result != "" {
+		writes = append(writes, r.PutContent(ResultContent, r.Result))
+		r.Result, r.ResultIn = "", InItem
+	}
+	for len(r.Attempts) > 0 && r.Item().Size() > contract.MaxRow {
+		if !cut(r.Attempts[0]) {
+			writes = append(writes, r.PutAttempt(r.Attempts[0]))
+		}
+		r.Attempts = r.Attempts[1:]
+	}
+	if r.Payload != "" && r.Item().Size() > contract.MaxRow {
+		writes = append(writes, r.PutContent(PayloadContent(r.Version), r.Payload))
+		r.Payload, r.PayloadIn, r.PayloadVer = "", InItem, r.Version
+	}
+	return writes
+}

@@ -1,0 +1,149 @@
+package job
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/tenant"
+)
+
+// Executor kinds: who runs a task.
+const (
+	ExecutorGo     = "go" // a handler registered in workers/handler under the task's name
+	ExecutorHTTP   = "http"
+	ExecutorLambda = "lambda"
+	ExecutorEcho   = "echo"
+)
+
+// Task is a named way of doing work. A job copies what it needs of it when it is accepted, so
+// changing or deleting a task changes nothing for jobs that wait.
+type Task struct {
+	Name          string
+	Executor      string
+	Pool          string
+	Priority      Priority
+	Timeout       time.Duration
+	Retry         RetryPolicy
+	PayloadSchema json.RawMessage // a JSON schema, nil for any payload
+	Version       int64           // grows with every change
+	BuiltIn       bool
+}
+
+// BuiltInTasks are there from the start, for every tenant, and cannot be changed.
+func BuiltInTasks() []Task {
+	var tasks []Task
+	for _, kind := range []string{ExecutorEcho, ExecutorHTTP, ExecutorLambda} {
+		tasks = append(tasks, Task{
+			Name: kind, Executor: kind, Pool: contract.DefaultPool, Priority: Normal,
+			Timeout: contract.DefaultTimeout, Retry: DefaultRetry, Version: 1, BuiltIn: true,
+		})
+	}
+	return tasks
+}
+
+// TasksKey is the partition of a tenant's tasks.
+func TasksKey(t tenant.ID) string { return "task#" + string(t) }
+
+// taskWire is the stored body of a task.
+type taskWire struct {
+	Executor string          `json:"executor"`
+	Pool     string          `json:"pool"`
+	Priority Priority        `json:"priority"`
+	Timeout  int64           `json:"timeout_ms"`
+	Retry    string          `json:"retry"`
+	Schema   json.RawMessage `json:"payload_schema,omitempty"`
+}
+
+// TaskRef is where a tenant's task of that name is.
+func TaskRef(t tenant.ID, name string) item.Ref {
+	return item.Ref{Table: contract.Tasks, PK: TasksKey(t), SK: name}
+}
+
+// Item encodes the task.
+func (t Task) Item(owner tenant.ID) item.Item {
+	b, _ := json.Marshal(taskWire{t.Executor, t.Pool, t.Priority, t.Timeout.Milliseconds(), t.Retry.encode(), t.PayloadSchema})
+	return item.Item{contract.AttrPK: TasksKey(owner), contract.AttrSK: t.Name, "body": string(b), "version": t.Version}
+}
+
+// ParseTask decodes what Item encoded.
+func ParseTask(i item.Item) (Task, error) {
+	var w taskWire
+	t := Task{Name: i.Str(contract.AttrSK), Version: i.Int("version")}
+	err := json.Unmarshal([]byte(i.Str("body")), &w)
+	if err == nil {
+		t.Retry, err = parseRetry(w.Retry)
+	}
+	if err != nil {
+		return Task{}, fault.New(fault.Undecodable, err, "reading task %q", t.Name)
+	}
+	t.Executor, t.Pool, t.Priority = w.Executor, w.Pool, w.Priority
+	t.Timeout, t.PayloadSchema = time.Duration(w.Timeout)*time.Millisecond, w.Schema
+	return t, nil
+}
+
+// Pause scopes.
+const (
+	PauseAll        = "all"
+	PauseTaskPrefix = "task:"
+	// Everyone is the partition of pauses that hold all tenants: set by an operator in the
+	// table itself, and by a restore. No tenant can be called so.
+	Everyone tenant.ID = "*"
+)
+
+// Pause holds back everything of a tenant, or one of its tasks.
+type Pause struct {
+	Scope       string    `json:"scope"` // PauseAll or "task:NAME"
+	Reason      string    `json:"reason,omitempty"`
+	By          string    `json:"by,omitempty"`
+	Since       time.Time `json:"since"`
+	EffectiveAt time.Time `json:"effective_at"`   // nothing that it holds starts later
+	Until       time.Time `json:"until,omitzero"` // zero: until it is lifted
+	Missed      string    `json:"missed"`         // drop, last or all; of schedules' nominal times
+}
+
+// PausesKey is the partition of a tenant's pauses.
+func PausesKey(t tenant.ID) string { return "pause#" + string(t) }
+
+// PauseRef is where the pause of that scope is.
+func PauseRef(t tenant.ID, scope string) item.Ref {
+	return item.Ref{Table: contract.Tasks, PK: PausesKey(t), SK: scope}
+}
+
+// Item encodes the pause. It expires by itself a day after Until; until then readers compare.
+func (p Pause) Item(owner tenant.ID) item.Item {
+	b, _ := json.Marshal(p) // strings and times cannot fail
+	i := item.Item{contract.AttrPK: PausesKey(owner), contract.AttrSK: p.Scope, "body": string(b)}
+	if !p.Until.IsZero() {
+		i[contract.AttrExpiresAt] = p.Until.Add(24 * time.Hour).Unix()
+	}
+	return i
+}
+
+// ParsePause decodes what Item encoded.
+func ParsePause(i item.Item) (Pause, error) {
+	var p Pause
+	if err := json.Unmarshal([]byte(i.Str("body")), &p); err != nil {
+		return p, fault.New(fault.Undecodable, err, "reading pause %q", i.Str(contract.AttrSK))
+	}
+	return p, nil
+}
+
+// Pauses are all that stand for one tenant, those for everyone included.
+type Pauses []Pause
+
+// Hold returns the pause that holds a task now: false if none does.
+func (ps Pauses) Hold(task string, now time.Time) (Pause, bool) {
+	for _, p := range ps {
+		if !p.Until.IsZero() && !now.Before(p.Until) {
+			continue
+		}
+		if p.Scope == PauseAll || strings.TrimPrefix(p.Scope, PauseTaskPrefix) == task && p.Scope != task {
+			return p, true
+		}
+	}
+	return Pause{}, false
+}

@@ -1,0 +1,317 @@
+package job
+
+import (
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+)
+
+// Transition is one named change of a row: from where it may start and where it ends. The
+// functions below build the writes; this table is what they, the tests and the README share.
+type Transition struct {
+	Name string
+	From []Status // the row must stand in one of these; nil: it must not exist
+	To   []Status // where it may end; the same status for changes that keep it
+}
+
+var open = []Status{Scheduled, Running}
+
+// Transitions lists every change that a row can undergo.
+var Transitions = []Transition{
+	{"row.accept", nil, []Status{Scheduled}},
+	{"row.running", []Status{Scheduled}, []Status{Running}},
+	{"row.succeed", open, []Status{Succeeded}},
+	{"row.retry", open, []Status{Scheduled}},
+	{"row.snooze", open, []Status{Scheduled}},
+	{"row.die", open, []Status{Dead}},
+	{"row.stop", open, []Status{Scheduled, Running}},
+	{"row.finish_stop", open, []Status{Cancelled, Expired}},
+	{"row.cancel_blocked", []Status{Blocked}, []Status{Cancelled}},
+	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}},
+	{"row.rewake", open, []Status{Scheduled, Running}},
+	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}},
+	{"row.park", []Status{Scheduled}, []Status{Scheduled}},
+	{"row.unpark", []Status{Scheduled}, []Status{Scheduled}},
+	{"row.bury", []Status{Dead}, []Status{Dead}},
+	{"row.redrive", []Status{Dead}, []Status{Dead}},
+	{"row.forget", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}},
+}
+
+// Gone is the tombstone of a forgotten job: for a day it keeps a late put of the same id out.
+const Gone Status = "GONE"
+
+// from is the first condition of every transition: the row exists and stands in an allowed status.
+func from(name string, more ...item.Cond) []item.All {
+	for _, t := range Transitions {
+		if t.Name != name {
+			continue
+		}
+		statuses := make([]string, len(t.From))
+		for i, s := range t.From {
+			statuses[i] = string(s)
+		}
+		all := item.All{{Attr: contract.AttrJobID, Op: item.Exists}, {Attr: "status", Op: item.In, Value: statuses}}
+		return []item.All{append(all, more...)}
+	}
+	panic("no transition is named " + name)
+}
+
+func atAttempt(a int64) item.Cond { return item.Cond{Attr: "attempt", Op: item.Eq, Value: a} }
+func atVersion(v int64) item.Cond { return item.Cond{Attr: "version", Op: item.Eq, Value: v} }
+func stopIs(s Stop) item.Cond {
+	if s == NoStop {
+		return item.Cond{Attr: "stop", Op: item.Missing}
+	}
+	return item.Cond{Attr: "stop", Op: item.Eq, Value: string(s)}
+}
+func owesIs(o Owes) item.Cond {
+	if o == OwesNothing {
+		return item.Cond{Attr: "owes", Op: item.Missing}
+	}
+	return item.Cond{Attr: "owes", Op: item.Eq, Value: string(o)}
+}
+
+// change writes what differs between two states of a row, and nothing else: what somebody
+// else changed meanwhile stays as they left it.
+func change(name string, before, after Row, when []item.All) item.Write {
+	a, b := before.Item(), after.Item()
+	set := map[string]any{}
+	for k, v := range b {
+		if a[k] != v {
+			set[k] = v
+		}
+	}
+	for k := range a {
+		if _, ok := b[k]; !ok {
+			set[k] = nil
+		}
+	}
+	return item.Write{Ref: before.Ref(), Name: name, When: when, Set: set}
+}
+
+// Accept puts a new row. It must not exist.
+func Accept(r Row) item.Write {
+	return item.Write{Ref: r.Ref(), Name: "row.accept", Put: r.Item(), When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
+}
+
+// Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes:
+// true means that the writer sends it itself, once the row is written.
+func Place(r *Row, now time.Time) (send bool) {
+	r.Parked, r.Postponed = false, 0
+	r.WakeAt = r.DueAt
+	if r.WakeAt.Before(now) { // any wake-up written is ≥ now
+		r.WakeAt = now
+	}
+	send = horizon.LaneOf(now, r.DueAt) == horizon.Now
+	r.Near = !send && horizon.Near(now, r.DueAt)
+	return send
+}
+
+// MarkRunning makes RUNNING a fact, at a long job's first heartbeat. It needs no row read before.
+func MarkRunning(k Key, version, attempt int64, startedAt time.Time, latenessMS int64) item.Write {
+	set := map[string]any{"status": string(Running), "waiting": nil, "started_at": startedAt.UnixMilli(), "lateness": latenessMS}
+	return item.Write{Ref: k.Ref(), Name: "row.running", When: from("row.running", atVersion(version), atAttempt(attempt)), Set: set}
+}
+
+// RequestStop writes the intent to end an open job; what follows is Fence and FinishStop, or,
+// while the claim is live, FlagCancel. An expiry speaks of the attempt it saw; a cancel of any.
+func RequestStop(r Row, s Stop, reason Reason, now time.Time) (Row, item.Write) {
+	after := r
+	after.Stop, after.Reason = s, reason
+	when := from("row.stop")
+	if s == StopCancel {
+		after.CancelRequestedAt = now
+	} else {
+		when = from("row.stop", atAttempt(r.Attempt), stopIs(NoStop))
+	}
+	return after, change("row.stop", r, after, when)
+}
+
+// FinishStop turns the stop into its final status, after the claim was fenced.
+func FinishStop(r Row, now time.Time) (Row, item.Write) {
+	after := r
+	finish(&after, r.Stop.Final(), now)
+	return after, change("row.finish_stop", r, after, from("row.finish_stop", stopIs(r.Stop), atAttempt(r.Attempt)))
+}
+
+// finish gives a row its final status: no wake-up, unless something is owed.
+func finish(r *Row, s Status, now time.Time) {
+	r.Status, r.FinishedAt, r.Waiting = s, now, ""
+	r.Near, r.Parked, r.Postponed = false, false, 0
+	if s == Cancelled && r.Reason.Code == "" {
+		r.Reason = Reason{Code: CodeCancelled}
+	}
+	if r.HasChildren() {
+		r.Owes = OwesChildren
+	}
+	kept := contract.FinishedKept
+	if s == Dead {
+		kept, r.DeadAt = contract.DeadKept, now
+		if r.Owes == OwesChildren {
+			r.Owes = OwesBoth
+		} else {
+			r.Owes = OwesLetter
+		}
+	}
+	r.ExpiresAt = now.Add(kept)
+	settleWake(r, now)
+}
+
+// settleWake: a final row keeps a wake-up exactly as long as it owes something.
+func settleWake(r *Row, now time.Time) {
+	if r.Owes == OwesNothing {
+		r.WakeAt = time.Time{}
+	} else {
+		r.WakeAt = now
+	}
+}
+
+// CancelBlocked ends a node that still waits for its parents.
+func CancelBlocked(r Row, now time.Time) (Row, item.Write) {
+	after := r
+	after.CancelRequestedAt = now
+	finish(&after, Cancelled, now)
+	return after, change("row.cancel_blocked", r, after, from("row.cancel_blocked"))
+}
+
+// Edit is what a PATCH or a run-now changes; a nil field stays.
+type Edit struct {
+	DueAt    *time.Time
+	Priority *Priority
+	Payload  *Payload
+}
+
+// Payload is where a payload goes: decided by PlacePayload.
+type Payload struct {
+	Inline string
+	In     string // InRow, InItem or InBlob
+	Size   int64
+}
+
+// Reschedule edits a job that no attempt is running. The write goes in one transaction with a
+// Fence of the attempt and the new payload's item; the version grows, so older firings are stale.
+// send tells whether the writer must send the firing itself.
+func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send bool) {
+	after = r
+	after.Version++
+	if e.DueAt != nil {
+		after.DueAt, after.Waiting = *e.DueAt, ""
+		if after.ExpireAfter > 0 && after.Attempt == 1 {
+			after.ExpiryAt = after.DueAt.Add(after.ExpireAfter)
+		}
+	}
+	if e.Priority != nil {
+		after.Priority = *e.Priority
+	}
+	if e.Payload != nil {
+		after.Payload, after.PayloadIn, after.PayloadSize = e.Payload.Inline, e.Payload.In, e.Payload.Size
+		after.PayloadVer = 0
+		if e.Payload.In != InRow {
+			after.PayloadVer = after.Version
+		}
+	}
+	send = Place(&after, now)
+	return after, change("row.reschedule", r, after, from("row.reschedule", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
+}
+
+// Rewake gives a row that stays unfinished its next wake-up, on the row as it was read.
+func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
+	after := r
+	after.WakeAt, after.Parked, after.Near, after.Postponed = at, false, false, postponed
+	if at.Before(now) {
+		after.WakeAt = now
+	}
+	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r)))
+}
+
+// RewakeOwing is Rewake for a final row that still owes something.
+func RewakeOwing(r Row, at time.Time) (Row, item.Write) {
+	after := r
+	after.WakeAt = at
+	return after, change("row.rewake_owing", r, after, from("row.rewake_owing", owesIs(r.Owes), wakeAsRead(r)))
+}
+
+func wakeAsRead(r Row) item.Cond {
+	return item.Cond{Attr: contract.AttrWakeAt, Op: item.Eq, Value: r.WakeAt.UnixMilli()}
+}
+
+// Park moves the wake-up of a job that a pause holds to its tenant's parking place.
+func Park(r Row, now time.Time) (Row, item.Write) {
+	after := r
+	after.Parked, after.Near, after.Postponed = true, false, 0
+	if after.WakeAt.IsZero() {
+		after.WakeAt = now
+	}
+	return after, change("row.park", r, after, from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
+}
+
+// Unpark brings a parked job back, due at once; the writer sends the firing.
+func Unpark(r Row, now time.Time) (Row, item.Write) {
+	after := r
+	after.Parked, after.Near, after.WakeAt = false, false, now
+	parked := item.Cond{Attr: "parked", Op: item.Exists}
+	return after, change("row.unpark", r, after, from("row.unpark", atVersion(r.Version), atAttempt(r.Attempt), parked))
+}
+
+// Bury notes that the dead letter has reached the queue from which SQS moves it to the DLQ.
+func Bury(r Row, now time.Time) (Row, item.Write) {
+	after := r
+	after.BuriedAt, after.Owes = now, r.Owes.WithoutLetter()
+	settleWake(&after, now)
+	return after, change("row.bury", r, after, from("row.bury", owesIs(r.Owes)))
+}
+
+// Redriven links a dead job to the new one made of it; it goes in one transaction with Accept of that.
+func Redriven(r Row, by ID, now time.Time) (Row, item.Write) {
+	after := r
+	after.RedrivenBy, after.Owes = by, r.Owes.WithoutLetter()
+	settleWake(&after, now)
+	free := item.Cond{Attr: "redriven_by", Op: item.Missing}
+	return after, change("row.redrive", r, after, from("row.redrive", free, owesIs(r.Owes)))
+}
+
+// RedriveID is the id of the job that a redrive of r makes: the same however often it is asked for.
+func RedriveID(r Row) ID {
+	return DerivedID(r.DeadAt, "redrive", string(r.Tenant), string(r.ID), r.DeadAt.UTC().Format(time.RFC3339Nano))
+}
+
+// RedriveOf is the new job that brings r back: the same work from its first attempt, due now.
+// The payload must be put under the new key by the caller when it is not inline.
+func RedriveOf(r Row, now time.Time) Row {
+	n := Row{
+		Key: Key{Tenant: r.Tenant, ID: RedriveID(r)}, Status: Scheduled, Version: 1, Attempt: 1,
+		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority,
+		Timeout: r.Timeout, StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry,
+		RootID: r.HandlerKey(), RedriveOf: r.ID, Shard: r.Shard,
+		Payload: r.Payload, PayloadIn: r.PayloadIn, PayloadSize: r.PayloadSize, Tagged: r.Tagged,
+	}
+	if r.PayloadIn != InRow {
+		n.PayloadVer = 1
+	}
+	if n.ExpireAfter > 0 {
+		n.ExpiryAt = now.Add(n.ExpireAfter)
+	}
+	return n
+}
+
+// Forget replaces a finished row by its tombstone. A dead one may still owe its letter: the
+// letter is deleted when it finds the row gone.
+func Forget(r Row, now time.Time) item.Write {
+	ref := r.Ref()
+	more := owesIs(OwesNothing)
+	if r.Status == Dead && !r.Owes.Children() {
+		more = owesIs(r.Owes)
+	}
+	return item.Write{
+		Ref: ref, Name: "row.forget", When: from("row.forget", more),
+		Put: item.Item{
+			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(1), "status": string(Gone),
+			contract.AttrExpiresAt: now.Add(contract.TombstoneKept).Unix(),
+		},
+	}
+}
+
+// IsGone says whether the item is a tombstone.
+func IsGone(i item.Item) bool { return i.Str("status") == string(Gone) }

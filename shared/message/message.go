@@ -1,0 +1,199 @@
+// Package message holds the bodies that travel on queues, versioned: every body names its
+// version in "v", golden files in testdata hold each version for ever, and an unknown
+// version is refused as undecodable, to be set aside rather than guessed at.
+//
+// Bodies carry ids and outcomes, never payloads.
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"punctual/shared/fault"
+)
+
+// V is the version that this code writes.
+const V = 1
+
+// Firing tells a worker that a job is due. The queue it travels on names pool and priority.
+type Firing struct {
+	V       int       `json:"v"`
+	Tenant  string    `json:"tenant"`
+	JobID   string    `json:"job_id"`
+	Version int64     `json:"version"`
+	Attempt int64     `json:"attempt"`
+	DueAt   time.Time `json:"due_at"`
+}
+
+// Dispatch asks functions/dispatch to send firings: one job's when its timer fired
+// (Firing, Pool, Priority), or everything that a slice or a parking place holds (Slice).
+type Dispatch struct {
+	V        int       `json:"v"`
+	Firing   *Firing   `json:"firing,omitempty"`
+	Pool     string    `json:"pool,omitempty"`
+	Priority string    `json:"priority,omitempty"`
+	Slice    string    `json:"slice,omitempty"` // a key of the due index
+	At       time.Time `json:"at,omitzero"`     // not before; resent with a delay until then
+	Round    int       `json:"round,omitempty"` // passes already made over a parking place
+	Cursor   string    `json:"cursor,omitempty"`
+}
+
+// ReportKind says what a report is about.
+type ReportKind string
+
+// The kinds of report.
+const (
+	Running ReportKind = "running" // the first heartbeat of a long job
+	Ended   ReportKind = "ended"   // the attempt's outcome is on the claim
+	Look    ReportKind = "look"    // a worker may not start it (paused, window passed): decide now
+)
+
+// Report is what a worker says about an attempt.
+type Report struct {
+	V       int             `json:"v"`
+	Kind    ReportKind      `json:"kind"`
+	Tenant  string          `json:"tenant"`
+	JobID   string          `json:"job_id"`
+	Version int64           `json:"version"`
+	Attempt int64           `json:"attempt"`
+	Token   int64           `json:"token,omitempty"`
+	Worker  string          `json:"worker,omitempty"`
+	Outcome json.RawMessage `json:"outcome,omitempty"` // job.Outcome of an Ended report
+}
+
+// Letter is the dead letter of one job: enough for a person who finds it in the DLQ to see
+// what failed and why. The payload stays with the job's row.
+type Letter struct {
+	V         int       `json:"v"`
+	Tenant    string    `json:"tenant"`
+	JobID     string    `json:"job_id"`
+	Task      string    `json:"task"`
+	DeadAt    time.Time `json:"dead_at"`
+	SentAt    time.Time `json:"sent_at"` // of this very send: tells a redriven letter from a fresh one
+	Code      string    `json:"code"`
+	Message   string    `json:"message,omitempty"`
+	Attempts  int64     `json:"attempts"`
+	RedriveOf string    `json:"redrive_of,omitempty"`
+}
+
+// Outgoing is one message to send.
+type Outgoing struct {
+	Body  string
+	Delay time.Duration // whole seconds, at most contract.MaxDelay
+	Group string        // the tenant, for fair queues; "" for none
+}
+
+// Delivery is one message received. It stays invisible to others until its visibility ends.
+type Delivery struct {
+	ID, Receipt string
+	Body        string
+	Group       string
+	Receives    int       // how often it was received, this time included
+	SentAt      time.Time // when it was enqueued, by the queue's clock
+	Source      string    // the queue that a redrive policy moved it from; "" if none did
+}
+
+// Depth is what a queue holds; every number is approximate.
+type Depth struct{ Visible, InFlight, Delayed int }
+
+// Unsent is returned by a send of several when some entries were not taken, after retries.
+type Unsent struct {
+	Failed map[int]error // index in the call → why
+}
+
+func (u *Unsent) Error() string { return fmt.Sprintf("%d messages were not sent", len(u.Failed)) }
+
+// Unwrap lets fault.Retryable see why: any one cause stands for all.
+func (u *Unsent) Unwrap() error {
+	for _, err := range u.Failed {
+		return err
+	}
+	return nil
+}
+
+// Timer is one EventBridge Scheduler entry: it sends Body to the dispatch queue at about At.
+type Timer struct {
+	Name   string // 1–64 of [0-9a-zA-Z-_.]; the same content always has the same name
+	At     time.Time
+	Body   string
+	MaxAge time.Duration // what lateness is worth; at least a minute
+}
+
+// Encode returns the body of a Firing, Dispatch, Report or Letter.
+func Encode(body any) string {
+	b, err := json.Marshal(body)
+	if err != nil { // these types hold nothing that can fail
+		panic(fmt.Sprintf("encoding %T: %v", body, err))
+	}
+	return string(b)
+}
+
+// Decode reads a body of type T. The error is of kind fault.Undecodable and holds none of the body.
+func Decode[T Firing | Dispatch | Report | Letter](body string) (T, error) {
+	var v T
+	var version struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal([]byte(body), &version); err != nil {
+		return v, fault.New(fault.Undecodable, nil, "reading a %T of %d bytes: not JSON", v, len(body))
+	}
+	if version.V != V {
+		return v, fault.New(fault.Undecodable, nil, "reading a %T: version %d is unknown, this code reads %d", v, version.V, V)
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(body)))
+	if err := dec.Decode(&v); err != nil {
+		return v, fault.New(fault.Undecodable, nil, "reading a %T: fields have wrong types", v)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return v, fault.New(fault.Undecodable, nil, "reading a %T: trailing data", v)
+	}
+	if reason := check(any(v)); reason != "" {
+		return v, fault.New(fault.Undecodable, nil, "reading a %T: %s", v, reason)
+	}
+	return v, nil
+}
+
+// check names the first field that is missing although nothing can be done without it.
+func check(body any) string {
+	firing := func(f Firing) string {
+		switch {
+		case f.Tenant == "" || f.JobID == "":
+			return "tenant or job_id is missing"
+		case f.Attempt < 1 || f.Version < 1:
+			return "attempt and version count from 1"
+		case f.DueAt.IsZero():
+			return "due_at is missing"
+		}
+		return ""
+	}
+	switch b := body.(type) {
+	case Firing:
+		return firing(b)
+	case Dispatch:
+		switch {
+		case (b.Firing == nil) == (b.Slice == ""):
+			return "exactly one of firing and slice is needed"
+		case b.Firing != nil && (b.Pool == "" || b.Priority == ""):
+			return "pool or priority is missing"
+		case b.Firing != nil:
+			return firing(*b.Firing)
+		}
+	case Report:
+		switch {
+		case b.Tenant == "" || b.JobID == "" || b.Attempt < 1:
+			return "tenant, job_id or attempt is missing"
+		case b.Kind != Running && b.Kind != Ended && b.Kind != Look:
+			return "kind is unknown"
+		case b.Kind == Ended && len(b.Outcome) == 0:
+			return "outcome is missing"
+		}
+	case Letter:
+		if b.Tenant == "" || b.JobID == "" || b.DeadAt.IsZero() {
+			return "tenant, job_id or dead_at is missing"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,241 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// Table is what the store needs of a table: shared/aws/table and shared/memory give it.
+type Table interface {
+	// Get reads one item, strongly consistent; nil is absent and no error.
+	Get(ctx context.Context, ref item.Ref) (item.Item, error)
+	// GetMany reads up to 100 items, strongly consistent, in the order asked; nil is absent.
+	GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error)
+	// Write does one conditional write and returns the item as it then is (nil after a delete).
+	// A condition that does not hold is an *item.Refused with the item as it was.
+	Write(ctx context.Context, w item.Write) (item.Item, error)
+	// Commit does up to 100 writes, all or none.
+	Commit(ctx context.Context, writes ...item.Write) error
+	// Query reads one page.
+	Query(ctx context.Context, q item.Query) (item.Page, error)
+}
+
+// Blobs keeps what is too large for an item. Get of an absent key is a fault.NotFound.
+type Blobs interface {
+	Put(ctx context.Context, key string, body []byte) error
+	Get(ctx context.Context, key string) ([]byte, error)
+	Delete(ctx context.Context, key string) error // of an absent key: no error
+}
+
+// Store is the typed door to the tables. It is safe for concurrent use.
+type Store struct {
+	table Table
+	blobs Blobs
+}
+
+// New returns a Store over a table and a blob store.
+func New(t Table, b Blobs) *Store { return &Store{table: t, blobs: b} }
+
+// Row reads a job's row. An absent or forgotten job is a fault.NotFound.
+func (s *Store) Row(ctx context.Context, k job.Key) (job.Row, error) {
+	i, err := s.table.Get(ctx, k.Ref())
+	if err != nil {
+		return job.Row{}, err
+	}
+	return rowOf(i, k)
+}
+
+func rowOf(i item.Item, k job.Key) (job.Row, error) {
+	if i == nil || job.IsGone(i) {
+		return job.Row{}, fault.New(fault.NotFound, nil, "reading job %s", k.ID)
+	}
+	return job.ParseRow(i)
+}
+
+// Claim reads a job's claim; the zero Claim is the absent one.
+func (s *Store) Claim(ctx context.Context, k job.Key) (job.Claim, error) {
+	i, err := s.table.Get(ctx, k.ClaimRef())
+	if err != nil {
+		return job.Claim{}, err
+	}
+	return job.ParseClaim(i)
+}
+
+// Claims reads the claims of up to 100 jobs, in their order.
+func (s *Store) Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	refs := make([]item.Ref, len(keys))
+	for n, k := range keys {
+		refs[n] = k.ClaimRef()
+	}
+	items, err := s.table.GetMany(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	claims := make([]job.Claim, len(keys))
+	for n, i := range items {
+		if claims[n], err = job.ParseClaim(i); err != nil {
+			return nil, err
+		}
+	}
+	return claims, nil
+}
+
+// WriteRow does one write of a row and returns the row as it then is. A condition that does
+// not hold is an *item.Refused; OldRow reads what stood there.
+func (s *Store) WriteRow(ctx context.Context, w item.Write) (job.Row, error) {
+	i, err := s.table.Write(ctx, w)
+	if err != nil {
+		return job.Row{}, err
+	}
+	return job.ParseRow(i)
+}
+
+// WriteClaim does one write of a claim and returns the claim as it then is.
+func (s *Store) WriteClaim(ctx context.Context, w item.Write) (job.Claim, error) {
+	i, err := s.table.Write(ctx, w)
+	if err != nil {
+		return job.Claim{}, err
+	}
+	return job.ParseClaim(i)
+}
+
+// Put does one write of which nothing needs to be read back.
+func (s *Store) Put(ctx context.Context, w item.Write) error {
+	_, err := s.table.Write(ctx, w)
+	return err
+}
+
+// Commit does up to 100 writes, all or none. Refused as in WriteRow, by index.
+func (s *Store) Commit(ctx context.Context, writes ...item.Write) error {
+	return s.table.Commit(ctx, writes...)
+}
+
+// Refused returns the refusal in err, nil if there is none.
+func Refused(err error) *item.Refused {
+	var r *item.Refused
+	if errors.As(err, &r) {
+		return r
+	}
+	return nil
+}
+
+// OldRow is the row that stood in the way of write number n of a refused write.
+func OldRow(r *item.Refused, n int, k job.Key) (job.Row, error) { return rowOf(r.Olds[n], k) }
+
+// OldClaim is the claim that stood in the way of write number n.
+func OldClaim(r *item.Refused, n int) (job.Claim, error) { return job.ParseClaim(r.Olds[n]) }
+
+// Entry is one wake-up in the due index. The index lags: the row decides.
+type Entry struct {
+	job.Key
+	Version, Attempt int64
+	Pool, Priority   string
+	DueAt, WakeAt    time.Time
+}
+
+// Due iterates over the wake-ups of a slice (or parking place), earliest first. An entry that
+// cannot be read comes as an error of kind fault.Undecodable, and the iteration goes on; any
+// other error ends it.
+func (s *Store) Due(ctx context.Context, slice string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		q := item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice}
+		for {
+			page, err := s.table.Query(ctx, q)
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for _, i := range page.Items {
+				k, err := job.KeyOf(i)
+				e := Entry{
+					Key: k, Version: i.Int("version"), Attempt: i.Int("attempt"), Pool: i.Str("pool"), Priority: i.Str("priority"),
+					DueAt: i.Time("due_at"), WakeAt: i.Time(contract.AttrWakeAt),
+				}
+				if !yield(e, err) {
+					return
+				}
+			}
+			if page.Cursor == "" {
+				return
+			}
+			q.Cursor = page.Cursor
+		}
+	}
+}
+
+// Payload reads a job's payload, wherever it is; nil is none.
+func (s *Store) Payload(ctx context.Context, r job.Row) ([]byte, error) {
+	name := job.PayloadContent(r.PayloadVer)
+	switch r.PayloadIn {
+	case job.InItem:
+		body, err := s.Content(ctx, r.Key, name)
+		return []byte(body), err
+	case job.InBlob:
+		return s.blobs.Get(ctx, r.BlobKey(name))
+	}
+	if r.Payload == "" {
+		return nil, nil
+	}
+	return []byte(r.Payload), nil
+}
+
+// PutPayload keeps a payload that is not inline where the row says it is. Safe to repeat.
+func (s *Store) PutPayload(ctx context.Context, r job.Row, payload []byte) error {
+	name := job.PayloadContent(r.PayloadVer)
+	switch r.PayloadIn {
+	case job.InItem:
+		return s.Put(ctx, r.PutContent(name, string(payload)))
+	case job.InBlob:
+		return s.blobs.Put(ctx, r.BlobKey(name), payload)
+	}
+	return nil
+}
+
+// Content reads a sibling item of a job. An absent one is a fault.NotFound.
+func (s *Store) Content(ctx context.Context, k job.Key, name string) (string, error) {
+	i, err := s.table.Get(ctx, k.ContentRef(name))
+	if err != nil {
+		return "", err
+	}
+	if i == nil {
+		return "", fault.New(fault.NotFound, nil, "reading %s of job %s", name, k.ID)
+	}
+	return i.Str("body"), nil
+}
+
+// Pauses reads all pauses that stand for a tenant, those for everyone included.
+func (s *Store) Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error) {
+	var pauses job.Pauses
+	for _, owner := range []tenant.ID{job.Everyone, t} {
+		q := item.Query{Table: contract.Tasks, PK: job.PausesKey(owner), Consistent: true}
+		for {
+			page, err := s.table.Query(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			for _, i := range page.Items {
+				p, err := job.ParsePause(i)
+				if err != nil {
+					return nil, err
+				}
+				pauses = append(pauses, p)
+			}
+			if page.Cursor == "" {
+				break
+			}
+			q.Cursor = page.Cursor
+		}
+	}
+	return pauses, nil
+}

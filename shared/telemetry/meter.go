@@ -1,0 +1,256 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Name is a metric's name. Counts end in _total, durations in _ms, gauges in neither.
+type Name string
+
+// The metrics.
+const (
+	JobsAccepted    Name = "jobs_accepted_total"
+	JobsSettled     Name = "jobs_settled_total" // by outcome
+	StartLateness   Name = "start_lateness_ms"  // by pool
+	RunDuration     Name = "run_duration_ms"    // by pool
+	FiringsSent     Name = "firings_sent_total" // by lane
+	TimersArmed     Name = "timers_armed_total"
+	ClaimsLost      Name = "claims_lost_total"
+	ClaimsTakenOver Name = "claims_taken_over_total"
+	Duplicates      Name = "duplicate_firings_total" // refused at the claim
+	SetAside        Name = "messages_set_aside_total"
+	Swept           Name = "swept_total" // by step
+	WatermarkLag    Name = "watermark_lag_ms"
+	DeadLetters     Name = "dead_letters_total"
+	Redriven        Name = "redriven_total"
+	Faults          Name = "faults_total" // by kind
+	Throttles       Name = "throttles_total"
+	Requests        Name = "requests_total" // by status class
+	QueueDepth      Name = "queue_depth"    // by queue
+	SlotsBusy       Name = "slots_busy"
+)
+
+// Dim is one dimension of a metric: a key and a value out of a small fixed set.
+type Dim struct{ Key, Value string }
+
+// maxSeries bounds what a mistake with a dimension can cost; more are counted into one called "other".
+const maxSeries = 300
+
+// buckets are the upper bounds of a duration's histogram, in milliseconds.
+var buckets = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 60000, math.Inf(1)}
+
+type series struct {
+	name   Name
+	dims   []Dim
+	value  float64 // counts and gauges
+	gauge  bool
+	counts []int64 // histogram
+	sum    float64
+	n      int64
+	max    float64
+}
+
+// Meter gathers metrics in memory. The zero Meter and the nil Meter are ready: nil drops everything.
+type Meter struct {
+	mu     sync.Mutex
+	series map[string]*series
+}
+
+func (m *Meter) at(name Name, dims []Dim) *series {
+	var key strings.Builder
+	key.WriteString(string(name))
+	for _, d := range dims {
+		key.WriteString("|" + d.Key + "=" + d.Value)
+	}
+	k := key.String()
+	if s := m.series[k]; s != nil {
+		return s
+	}
+	if m.series == nil {
+		m.series = map[string]*series{}
+	}
+	if len(m.series) >= maxSeries {
+		k, dims = string(name)+"|other", []Dim{{"other", "true"}}
+		if s := m.series[k]; s != nil {
+			return s
+		}
+	}
+	s := &series{name: name, dims: slices.Clone(dims)}
+	m.series[k] = s
+	return s
+}
+
+// Count adds n to a count.
+func (m *Meter) Count(name Name, n int64, dims ...Dim) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at(name, dims).value += float64(n)
+}
+
+// Gauge sets a value.
+func (m *Meter) Gauge(name Name, v float64, dims ...Dim) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.at(name, dims)
+	s.gauge, s.value = true, v
+}
+
+// Observe adds one duration to a histogram.
+func (m *Meter) Observe(name Name, d time.Duration, dims ...Dim) {
+	if m == nil {
+		return
+	}
+	ms := float64(d) / float64(time.Millisecond)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.at(name, dims)
+	if s.counts == nil {
+		s.counts = make([]int64, len(buckets))
+	}
+	for b, bound := range buckets {
+		if ms <= bound {
+			s.counts[b]++
+			break
+		}
+	}
+	s.n++
+	s.sum += ms
+	s.max = max(s.max, ms)
+}
+
+// Total returns a count's or gauge's value, summed over its dimensions; for a histogram how
+// often it was observed. For tests and the bench.
+func (m *Meter) Total(name Name) float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	total := 0.0
+	for _, s := range m.series {
+		if s.name == name {
+			total += s.value + float64(s.n)
+		}
+	}
+	return total
+}
+
+func (m *Meter) sorted() []*series {
+	keys := make([]string, 0, len(m.series))
+	for k := range m.series {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	all := make([]*series, len(keys))
+	for i, k := range keys {
+		all[i] = m.series[k]
+	}
+	return all
+}
+
+// WriteText writes everything in the Prometheus text format, under the prefix punctual_.
+func (m *Meter) WriteText(w io.Writer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var b strings.Builder
+	typed := map[Name]bool{}
+	for _, s := range m.sorted() {
+		kind := "counter"
+		if s.gauge {
+			kind = "gauge"
+		} else if s.counts != nil {
+			kind = "histogram"
+		}
+		if !typed[s.name] {
+			typed[s.name] = true
+			fmt.Fprintf(&b, "# TYPE punctual_%s %s\n", s.name, kind)
+		}
+		if s.counts == nil {
+			fmt.Fprintf(&b, "punctual_%s%s %g\n", s.name, labels(s.dims), s.value)
+			continue
+		}
+		sum := int64(0)
+		for i, n := range s.counts {
+			sum += n
+			le := "+Inf"
+			if !math.IsInf(buckets[i], 1) {
+				le = fmt.Sprintf("%g", buckets[i])
+			}
+			fmt.Fprintf(&b, "punctual_%s_bucket%s %d\n", s.name, labels(append(slices.Clone(s.dims), Dim{"le", le})), sum)
+		}
+		fmt.Fprintf(&b, "punctual_%s_sum%s %g\npunctual_%s_count%s %d\n", s.name, labels(s.dims), s.sum, s.name, labels(s.dims), s.n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func labels(dims []Dim) string {
+	if len(dims) == 0 {
+		return ""
+	}
+	parts := make([]string, len(dims))
+	for i, d := range dims {
+		parts[i] = fmt.Sprintf("%s=%q", d.Key, d.Value)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// Flush writes one embedded-metric line per series to w and starts counting anew; gauges stay.
+// A duration's line holds its bucket bounds and their counts, so CloudWatch can give percentiles.
+func (m *Meter) Flush(w io.Writer, now time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	enc := json.NewEncoder(w)
+	for _, s := range m.sorted() {
+		line := map[string]any{}
+		keys := make([]string, len(s.dims))
+		for i, d := range s.dims {
+			keys[i], line[d.Key] = d.Key, d.Value
+		}
+		unit := "Count"
+		switch {
+		case s.counts != nil && s.n == 0, s.counts == nil && !s.gauge && s.value == 0:
+			continue
+		case s.counts != nil:
+			unit = "Milliseconds"
+			values, counts := []float64{}, []int64{}
+			for i, n := range s.counts {
+				if n > 0 {
+					values, counts = append(values, min(buckets[i], s.max)), append(counts, n)
+				}
+			}
+			line[string(s.name)] = map[string]any{"Values": values, "Counts": counts, "Max": s.max, "Count": s.n, "Sum": s.sum}
+			s.counts, s.sum, s.n, s.max = make([]int64, len(buckets)), 0, 0, 0
+		default:
+			if s.gauge {
+				unit = "None"
+			}
+			line[string(s.name)] = s.value
+			if !s.gauge {
+				s.value = 0
+			}
+		}
+		line["_aws"] = map[string]any{
+			"Timestamp": now.UnixMilli(),
+			"CloudWatchMetrics": []any{map[string]any{
+				"Namespace": "Punctual", "Dimensions": [][]string{keys},
+				"Metrics": []any{map[string]string{"Name": string(s.name), "Unit": unit}},
+			}},
+		}
+		if err := enc.Encode(line); err != nil {
+			return fmt.Errorf("writing metric lines: %w", err)
+		}
+	}
+	return nil
+}
