@@ -1,0 +1,222 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	readyWithin  = time.Minute           // a cold disk on a busy machine; 1 to 3 s are usual
+	askEvery     = 50 * time.Millisecond // how often readiness is asked for
+	answerWithin = 2 * time.Second       // one such question
+	stopWithin   = 5 * time.Second       // then the group is killed from outside
+	logsKept     = 10                    // of each kind
+	tailBytes    = 4 << 10               // of a log, in errors
+	attempts     = 3                     // a free port may be taken before it is used
+)
+
+//go:embed guard.py
+var guard string
+
+// Options change how an emulator of one's own is started.
+type Options struct {
+	Port   int       // to listen on; 0 means any free one
+	Output io.Writer // where its output goes; nil means a log file in the cache
+}
+
+// process is a running emulator process group.
+type process struct {
+	cmd      *exec.Cmd
+	lifeline io.Closer     // closing it makes the guard end the group
+	ended    chan struct{} // closed once the process has been waited for
+	room     string
+	err      error // why it ended; read after ended
+}
+
+// Start installs k if need be, starts it and waits until it answers. Stop ends
+// it; so does the end of this process, however it comes about.
+func Start(ctx context.Context, k Kind, o Options) (*Emulator, error) {
+	python, err := Install(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		e, err := start(ctx, python, k, o)
+		if err == nil || attempt == attempts || o.Port != 0 || ctx.Err() != nil {
+			return e, err
+		}
+	}
+}
+
+func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, error) {
+	port, err := freePort(o.Port)
+	if err != nil {
+		return nil, err
+	}
+	room, err := os.MkdirTemp("", "punctual-"+k.name+"-")
+	if err != nil {
+		return nil, err
+	}
+	e := &Emulator{URL: fmt.Sprint("http://127.0.0.1:", port)}
+	output := o.Output
+	if output == nil {
+		log, err := newLog(k)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(room))
+		}
+		defer log.Close() // the child has its own handle
+		e.Log, output = log.Name(), log
+	}
+	e.process, err = launch(python, k, port, room, output)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", k, err), os.RemoveAll(room))
+	}
+	if err := e.await(ctx, k); err != nil {
+		e.Stop()
+		return nil, fmt.Errorf("starting %s on port %d: %w, and it said:\n%s", k, port, err, tail(e.Log))
+	}
+	return e, nil
+}
+
+// launch starts the process group. It sees a home of its own and nothing of
+// the user's settings but PATH.
+func launch(python string, k Kind, port int, room string, output io.Writer) (*process, error) {
+	for _, dir := range []string{"home", "tmp"} {
+		if err := os.Mkdir(filepath.Join(room, dir), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.Command(python, "-I", "-u", "-c", guard, k.module, room)
+	cmd.Dir = room
+	cmd.Env = append([]string{
+		"PATH=" + filepath.Dir(python) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + filepath.Join(room, "home"),
+		"TMPDIR=" + filepath.Join(room, "tmp"),
+		"LANG=C.UTF-8",
+		"AWS_ACCESS_KEY_ID=" + secret,
+		"AWS_SECRET_ACCESS_KEY=" + secret,
+		"AWS_DEFAULT_REGION=" + Region,
+		"AWS_EC2_METADATA_DISABLED=true",
+	}, k.environ(port, room)...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, lifeline: lifeline, ended: make(chan struct{}), room: room}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// await returns once e answers, or with the reason why it never will.
+func (e *Emulator) await(ctx context.Context, k Kind) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	ask := time.NewTicker(askEvery)
+	defer ask.Stop()
+	for {
+		select {
+		case <-e.process.ended:
+			return fmt.Errorf("it ended at once: %w", cmp.Or(e.process.err, io.EOF))
+		case <-ctx.Done():
+			return fmt.Errorf("it did not answer at %s: %w", k.ready, ctx.Err())
+		case <-ask.C:
+			if answers(ctx, e.URL+k.ready) {
+				return nil
+			}
+		}
+	}
+}
+
+func answers(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// stop ends the process group, by its guard or else from outside.
+func (p *process) stop() {
+	_ = p.lifeline.Close()
+	select {
+	case <-p.ended:
+	case <-time.After(stopWithin):
+	}
+	// The group outlives its leader if that one ended by itself.
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.ended
+	_ = os.RemoveAll(p.room)
+}
+
+// freePort returns wanted, or any port for 0, if it was free a moment ago.
+func freePort(wanted int) (int, error) {
+	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", wanted))
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// newLog makes a log file for one run of k and forgets all but the last few.
+func newLog(k Kind) (*os.File, error) {
+	dir, err := cache("logs")
+	if err != nil {
+		return nil, err
+	}
+	if old, err := filepath.Glob(filepath.Join(dir, k.name+"-*.log")); err == nil && len(old) >= logsKept {
+		slices.Sort(old) // their names begin with the time
+		for _, name := range old[:len(old)-logsKept+1] {
+			_ = os.Remove(name)
+		}
+	}
+	return os.CreateTemp(dir, k.name+"-"+time.Now().UTC().Format("20060102T150405")+"-*.log")
+}
+
+// tail returns the end of a file in whole lines; empty when there is none.
+func tail(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil && size > tailBytes {
+		_, _ = f.Seek(-tailBytes, io.SeekEnd)
+	} else {
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	text, _ := io.ReadAll(f)
+	if len(text) == tailBytes {
+		_, rest, _ := strings.Cut(string(text), "\n")
+		return rest
+	}
+	return string(text)
+}
