@@ -1,0 +1,85 @@
+package contract
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Env is what a deployed process is told by its environment. Names of tables and queues follow
+// from the prefix, so that a function's environment stays small.
+type Env struct {
+	Prefix       string   // PUNCTUAL_PREFIX: of every table and queue; default "punctual"
+	Bucket       string   // PUNCTUAL_BUCKET: payloads over 256 KB
+	TimerGroup   string   // PUNCTUAL_TIMER_GROUP: the EventBridge Scheduler group; default the prefix
+	TimerRole    string   // PUNCTUAL_TIMER_ROLE: ARN of the role that timers send with
+	TimerTarget  string   // PUNCTUAL_TIMER_TARGET: ARN of the dispatch queue
+	TimerDLQ     string   // PUNCTUAL_TIMER_DLQ: ARN of the queue for timers that could not send; "" for none
+	Shards       int      // PUNCTUAL_SHARDS: of the due index; default 64
+	Issuer       string   // PUNCTUAL_ISSUER: the tokens' iss
+	Audience     string   // PUNCTUAL_AUDIENCE: the tokens' aud
+	JWKS         string   // PUNCTUAL_JWKS_URL: where the issuer's keys are
+	TenantClaim  string   // PUNCTUAL_TENANT_CLAIM; default "tenant"
+	ScopeClaim   string   // PUNCTUAL_SCOPE_CLAIM; default "scope"
+	Pool         string   // PUNCTUAL_POOL: the pool that a worker serves; default "short"
+	Slots        int      // PUNCTUAL_SLOTS: attempts that a worker runs at once; default 25
+	DrainSeconds int      // PUNCTUAL_DRAIN_SECONDS: budget after SIGTERM; default 25
+	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
+}
+
+// TableName is the real name of a table.
+func (e Env) TableName(logical string) string { return e.Prefix + "-" + logical }
+
+// QueueName is the real name of a queue.
+func (e Env) QueueName(logical string) string { return e.Prefix + "-" + logical }
+
+// LoadEnv reads the environment through lookup (os.LookupEnv). Each name in needs must be set.
+func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
+	get := func(name, fallback string) string {
+		if v, ok := lookup(name); ok && v != "" {
+			return v
+		}
+		return fallback
+	}
+	for _, name := range needs {
+		if get(name, "") == "" {
+			return Env{}, fmt.Errorf("environment variable %s is not set", name)
+		}
+	}
+	e := Env{
+		Prefix: get("PUNCTUAL_PREFIX", "punctual"), Bucket: get("PUNCTUAL_BUCKET", ""),
+		TimerRole: get("PUNCTUAL_TIMER_ROLE", ""), TimerTarget: get("PUNCTUAL_TIMER_TARGET", ""), TimerDLQ: get("PUNCTUAL_TIMER_DLQ", ""),
+		Issuer: get("PUNCTUAL_ISSUER", ""), Audience: get("PUNCTUAL_AUDIENCE", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
+		TenantClaim: get("PUNCTUAL_TENANT_CLAIM", "tenant"), ScopeClaim: get("PUNCTUAL_SCOPE_CLAIM", "scope"),
+		Pool: get("PUNCTUAL_POOL", DefaultPool),
+	}
+	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
+	if cidrs := get("PUNCTUAL_HTTP_ALLOW", ""); cidrs != "" {
+		e.HTTPAllow = strings.Split(cidrs, ",")
+	}
+	for _, n := range []struct {
+		name     string
+		to       *int
+		fallback int
+	}{
+		{"PUNCTUAL_SHARDS", &e.Shards, DefaultShards},
+		{"PUNCTUAL_SLOTS", &e.Slots, 25},
+		{"PUNCTUAL_DRAIN_SECONDS", &e.DrainSeconds, 25},
+	} {
+		v, err := strconv.Atoi(get(n.name, strconv.Itoa(n.fallback)))
+		if err != nil || v < 1 {
+			return Env{}, fmt.Errorf("environment variable %s is %q: want a whole number over 0", n.name, get(n.name, ""))
+		}
+		*n.to = v
+	}
+	return e, nil
+}
+
+// MustEnv is LoadEnv for a door: what is missing ends the process with its name.
+func MustEnv(lookup func(string) (string, bool), needs ...string) Env {
+	e, err := LoadEnv(lookup, needs...)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}

@@ -1,0 +1,52 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"punctual/shared/job"
+)
+
+// Work is one attempt, as an executor sees it.
+type Work struct {
+	Key        job.Key
+	Task       string
+	HandlerKey job.ID // the same through attempts and redrives: the idempotency key of effects
+	Attempt    int64
+	Token      int64 // fences, compared after Attempt
+	DueAt      time.Time
+	Payload    json.RawMessage // nil for none
+	// Progress notes how far the work is; the last note rides the next heartbeat. Never nil.
+	Progress func(done, total int64, note string)
+}
+
+// Executor runs one kind of task. Run returns the result as JSON (nil for none). The context
+// ends at the task's timeout, when the job is cancelled, when the lease is lost or when the
+// worker gives up draining; context.Cause says which. An error is retried, unless it is a
+// *[Failure] that says otherwise. Run is called by many goroutines at once.
+type Executor interface {
+	Run(ctx context.Context, w Work) (json.RawMessage, error)
+}
+
+// Failure is an error that says what should become of the job.
+type Failure struct {
+	Code       string // stable: job.Code…; "" reads as job.CodeHandler
+	Message    string // for people; never a payload or a secret
+	Permanent  bool   // another try cannot help
+	RetryAfter time.Duration
+	Snooze     bool // not a failure: run again after RetryAfter, at no cost to the retry budget
+	Err        error
+}
+
+func (f *Failure) Error() string {
+	if f.Message != "" {
+		return f.Message
+	}
+	if f.Err != nil {
+		return f.Err.Error()
+	}
+	return f.Code
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
