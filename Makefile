@@ -1,0 +1,68 @@
+# Run `make` to see what can be done here.
+
+GO       ?= go
+ADDR     ?= localhost:8080
+PORT     ?= 4566
+FUZZTIME ?= 30s
+
+# The linter is pinned in a module of its own, so that its hundred dependencies
+# are not ours; it is built once for each pin.
+LINTER := .ci/bin/golangci-lint
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localhost:8080)
+	$(GO) run ./integration/cmd/local -addr $(ADDR)
+
+.PHONY: test
+test: vet lint race ## Check everything: vet, lint, layout, all tests with the race detector, local AWS
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+.PHONY: race
+race:
+	$(GO) test -race ./...
+
+.PHONY: short
+short: ## Run the tests that need nothing but Go, in seconds
+	$(GO) test -short ./...
+
+.PHONY: lint
+lint: $(LINTER) ## Check the style (golangci-lint, pinned in .ci/tools) and the layout
+	$(LINTER) run ./...
+	$(GO) test ./integration/layout
+
+.PHONY: bench
+bench: ## Measure rates, lateness, memory and cost on this machine
+	$(GO) run ./integration/load
+
+.PHONY: build
+build: ## Compile everything
+	$(GO) build ./...
+
+.PHONY: emulator
+emulator: ## Run a local AWS (MiniStack) in the foreground; PORT=n moves it (4566)
+	$(GO) run ./integration/emulator/cmd/emulator -port $(PORT)
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz test for FUZZTIME (30s)
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' functions shared workers integration 2>/dev/null | \
+	while IFS=: read -r file _ func; do \
+		echo "$(GO) test $$(dirname $$file) $${func#func }"; \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) "./$$(dirname $$file)" || exit 1; \
+	done
+
+.PHONY: clean
+clean: ## Remove what was built here, the linter included
+	rm -rf .ci/bin bin dist cdk.out coverage* *.prof *.test
+
+$(LINTER): .ci/tools/go.mod .ci/tools/go.sum
+	cd .ci/tools && $(GO) build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
