@@ -37,6 +37,7 @@ var folders = []struct {
 	{"shared/horizon", core},
 	{"shared/item", core},
 	{"shared/message", core},
+	{"shared/target", core},
 	{"shared/tenant", core},
 	{"shared/clock", ground},
 	{"shared/fault", ground},

@@ -1,0 +1,130 @@
+package target
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// special lists what IANA's special-purpose registries of IPv4 and IPv6 hold, and multicast.
+var special = prefixes(
+	"0.0.0.0/8",       // this network
+	"10.0.0.0/8",      // private
+	"100.64.0.0/10",   // carrier-grade NAT; AWS uses it inside VPCs
+	"127.0.0.0/8",     // loopback
+	"169.254.0.0/16",  // link-local: instance, task and pod metadata
+	"172.16.0.0/12",   // private
+	"192.0.0.0/24",    // IETF protocol assignments
+	"192.0.2.0/24",    // documentation
+	"192.31.196.0/24", // AS112
+	"192.52.193.0/24", // AMT
+	"192.88.99.0/24",  // 6to4 relays
+	"192.168.0.0/16",  // private
+	"192.175.48.0/24", // AS112
+	"198.18.0.0/15",   // benchmarking
+	"198.51.100.0/24", // documentation
+	"203.0.113.0/24",  // documentation
+	"224.0.0.0/4",     // multicast
+	"240.0.0.0/4",     // reserved, and broadcast
+
+	"2001::/23",         // IETF protocol assignments: Teredo, ORCHID, benchmarking …
+	"2001:db8::/32",     // documentation
+	"2002::/16",         // 6to4: an IPv4 address rides inside
+	"2620:4f:8000::/48", // AS112
+	"3fff::/20",         // documentation
+)
+
+// globalUnicast is all of IPv6 that is handed out to be reached from everywhere. Outside of it
+// lie loopback, IPv4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard, segment
+// routing, unique local (fd00:ec2:: is AWS's metadata), link- and site-local and multicast.
+var globalUnicast = netip.MustParsePrefix("2000::/3")
+
+func prefixes(list ...string) []netip.Prefix {
+	out := make([]netip.Prefix, len(list))
+	for i, s := range list {
+		out[i] = netip.MustParsePrefix(s)
+	}
+	return out
+}
+
+// Refused says whether a job may not reach the address. An IPv4 address mapped into IPv6 is
+// judged as what it is; a zone is ignored; the invalid address is refused. What one of allow
+// contains is not refused.
+func Refused(a netip.Addr, allow []netip.Prefix) bool {
+	a = a.WithZone("").Unmap()
+	if !a.IsValid() {
+		return true
+	}
+	contains := func(p netip.Prefix) bool { return p.Contains(a) }
+	if slices.ContainsFunc(allow, contains) {
+		return false
+	}
+	return a.Is6() && !globalUnicast.Contains(a) || slices.ContainsFunc(special, contains)
+}
+
+// ParseLiteral reads a URL's host that is an address and not a name, in any spelling that a
+// resolver somewhere accepts: dotted, inet_aton's short, decimal, octal and hexadecimal forms,
+// IPv6 with or without brackets and zone, trailing dots. False means that it is a name.
+//
+// A host that looks like a number but is none that inet_aton takes ("256.1.1.1", "0x1.08") is
+// a literal with the invalid address, which [Refused] refuses: resolvers disagree about those.
+func ParseLiteral(host string) (netip.Addr, bool) {
+	host = strings.TrimRight(host, ".")
+	if strings.Contains(host, ":") {
+		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+		a, _ := netip.ParseAddr(host) // invalid on error: no name has a colon
+		return a, true
+	}
+	parts := strings.Split(host, ".")
+	if last := parts[len(parts)-1]; !numeric(last) {
+		return netip.Addr{}, false
+	}
+	return aton(parts), true
+}
+
+// numeric says whether a last label makes the host an address: no top-level domain is a number.
+func numeric(label string) bool {
+	if hex, ok := cutHex(label); ok {
+		return strings.Trim(hex, "0123456789abcdefABCDEF") == ""
+	}
+	return label != "" && strings.Trim(label, "0123456789") == ""
+}
+
+func cutHex(s string) (digits string, ok bool) {
+	if strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0X") {
+		return s[2:], true
+	}
+	return s, false
+}
+
+// aton is inet_aton: one to four numbers, of which the last fills all the bytes that are left.
+func aton(parts []string) netip.Addr {
+	if len(parts) > 4 {
+		return netip.Addr{}
+	}
+	var v uint64
+	for i, part := range parts {
+		bits := 8
+		if i == len(parts)-1 {
+			bits = 8 * (5 - len(parts))
+		}
+		n, ok := number(part)
+		if !ok || n >= 1<<bits {
+			return netip.Addr{}
+		}
+		v = v<<bits | n
+	}
+	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+}
+
+func number(s string) (uint64, bool) {
+	base := 10
+	if hex, ok := cutHex(s); ok {
+		s, base = hex, 16
+	} else if len(s) > 1 && s[0] == '0' {
+		base = 8
+	}
+	n, err := strconv.ParseUint(s, base, 33)
+	return n, err == nil
+}
