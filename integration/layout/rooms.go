@@ -36,6 +36,7 @@ var folders = []struct {
 	{"shared/dag", core},
 	{"shared/horizon", core},
 	{"shared/item", core},
+	{"shared/span", core},
 	{"shared/message", core},
 	{"shared/target", core},
 	{"shared/tenant", core},
