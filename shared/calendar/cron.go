@@ -1,0 +1,307 @@
+package calendar
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// cronField is one of the six fields of an expression. The library turns a
+// field into a bit mask; its shape is judged here first, for the library reads
+// "1,,2" as 1,2, "*-5" as "*" and panics on "TZ=UTC".
+type cronField struct {
+	name     string
+	low      int
+	high     int
+	isDay    bool // may be "?"
+	names    map[string]int
+	parser   cron.Parser
+	mask     func(*cron.SpecSchedule) uint64
+	examples string
+}
+
+var (
+	secondField = cronField{name: "second", high: 59, parser: cron.NewParser(cron.Second), examples: "0-59",
+		mask: func(s *cron.SpecSchedule) uint64 { return s.Second }}
+	minuteField = cronField{name: "minute", high: 59, parser: cron.NewParser(cron.Minute), examples: "0-59",
+		mask: func(s *cron.SpecSchedule) uint64 { return s.Minute }}
+	hourField = cronField{name: "hour", high: 23, parser: cron.NewParser(cron.Hour), examples: "0-23",
+		mask: func(s *cron.SpecSchedule) uint64 { return s.Hour }}
+	domField = cronField{name: "day of month", low: 1, high: 31, isDay: true, parser: cron.NewParser(cron.Dom), examples: "1-31, ?",
+		mask: func(s *cron.SpecSchedule) uint64 { return s.Dom }}
+	monthField = cronField{name: "month", low: 1, high: 12, names: months, parser: cron.NewParser(cron.Month), examples: "1-12, JAN-DEC",
+		mask: func(s *cron.SpecSchedule) uint64 { return s.Month }}
+	dowField = cronField{name: "day of week", high: 7, isDay: true, names: weekdays, parser: cron.NewParser(cron.Dow), examples: "0-7, SUN-SAT, ?",
+		mask: func(s *cron.SpecSchedule) uint64 { return s.Dow }}
+
+	months = map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
+		"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
+
+	descriptors = map[string]string{
+		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+		"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+	}
+
+	elementShape = regexp.MustCompile(`^(?:([*?])|([0-9]{1,4}|[A-Za-z]{3})(?:-([0-9]{1,4}|[A-Za-z]{3}))?)(?:/([0-9]{1,4}))?$`)
+	fromEndShape = regexp.MustCompile(`^[Ll](?:-([0-9]{1,2}))?$`)
+	nearestShape = regexp.MustCompile(`^([0-9]{1,2})[Ww]$`)
+	lastShape    = regexp.MustCompile(`^([0-9]|[A-Za-z]{3})[Ll]$`)
+	nthShape     = regexp.MustCompile(`^([0-9]|[A-Za-z]{3})#([0-9]{1,2})$`)
+)
+
+const cronAllowed = `five fields "minute hour day month weekday", six with seconds first, @daily and its like, or "@every 5m"`
+
+// parsedCron is a cron expression: a rule of wall times, or a period.
+type parsedCron struct {
+	rule   *cronRule
+	every  time.Duration // not 0 for "@every"
+	wild   bool          // follows real time through a change-over
+	either bool
+}
+
+func parseCron(text string) (parsedCron, *Error) {
+	if len(text) > MaxCron {
+		return parsedCron{}, refuse("cron", CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxCron), "the expression is too long")
+	}
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return parsedCron{}, refuse("cron", CodeInvalidValue, cronAllowed, "the expression is empty")
+	case strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ="):
+		return parsedCron{}, refuse("cron", CodeConflictingFields, "the field timezone", "the zone does not belong in the expression")
+	case strings.HasPrefix(text, "@every "):
+		d, err := parseEvery("cron", strings.TrimSpace(strings.TrimPrefix(text, "@every ")))
+		return parsedCron{every: d}, err
+	case strings.HasPrefix(text, "@"):
+		long, ok := descriptors[text]
+		if !ok {
+			return parsedCron{}, refuse("cron", CodeInvalidValue,
+				"@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, @every", "%s is unknown", quoted(text))
+		}
+		text = long
+	}
+	fields := strings.Fields(text)
+	withSeconds := len(fields) == 6
+	switch len(fields) {
+	case 5:
+		fields = append([]string{"0"}, fields...)
+	case 6:
+	default:
+		return parsedCron{}, refuse("cron", CodeInvalidValue, cronAllowed, "%s has %d fields", quoted(text), len(fields))
+	}
+
+	rule := &cronRule{}
+	var err *Error
+	set := func(f *cronField, text string) (m uint64) {
+		if err == nil {
+			m, err = f.parse(text)
+		}
+		return m
+	}
+	rule.time.second = set(&secondField, fields[0])
+	rule.time.minute = set(&minuteField, fields[1])
+	rule.time.hour = set(&hourField, fields[2])
+	dom, dow := fields[3], fields[5]
+	if err == nil {
+		dom, dow, err = rule.days.takeSpecial(dom, dow)
+	}
+	if dom != "" {
+		rule.days.dom = uint32(set(&domField, dom))
+	}
+	rule.days.months = uint32(set(&monthField, fields[4]))
+	if dow != "" {
+		rule.days.weekdays = uint32(set(&dowField, dow))
+	}
+	if err != nil {
+		return parsedCron{}, err
+	}
+	star := func(s string) bool { return s[0] == '*' || s[0] == '?' }
+	rule.days.either = !star(fields[3]) && !star(fields[5])
+	if !rule.days.ever() {
+		return parsedCron{}, refuse("cron", CodeNeverFires, "a day that the months have", "no month named in %s has such a day: it never fires", quoted(text))
+	}
+	return parsedCron{
+		rule:   rule,
+		wild:   star(fields[1]) || star(fields[2]) || withSeconds && star(fields[0]),
+		either: rule.days.either,
+	}, nil
+}
+
+// parse returns the mask of a field.
+func (f *cronField) parse(text string) (uint64, *Error) {
+	bad := func(code, format string, args ...any) (uint64, *Error) {
+		return 0, refuse("cron", code, f.examples+", lists, ranges and steps", f.name+": "+format, args...)
+	}
+	var plain []string
+	for element := range strings.SplitSeq(text, ",") {
+		m := elementShape.FindStringSubmatch(element)
+		if m == nil || m[1] == "?" && !f.isDay {
+			return bad(CodeInvalidValue, "%s is not understood", quoted(element))
+		}
+		first, last := f.low, f.high
+		if m[1] == "" {
+			var ok bool
+			if first, ok = f.value(m[2]); !ok {
+				return bad(CodeInvalidValue, "%s is not a name", quoted(m[2]))
+			}
+			if m[4] == "" {
+				last = first
+			}
+			if m[3] != "" {
+				if last, ok = f.value(m[3]); !ok {
+					return bad(CodeInvalidValue, "%s is not a name", quoted(m[3]))
+				}
+			}
+		}
+		if first < f.low || last > f.high {
+			return bad(CodeOutOfRange, "%s is out of range", quoted(element))
+		}
+		if first > last {
+			return bad(CodeInvalidValue, "%s runs backwards", quoted(element))
+		}
+		step := 1
+		if m[4] != "" {
+			if step, _ = strconv.Atoi(m[4]); step == 0 {
+				return bad(CodeOutOfRange, "a step of 0 never moves on")
+			}
+		}
+		if f.high == 7 && m[1] == "" && last == 7 {
+			// The library knows Sunday only as 0.
+			for v := first; v <= last; v += step {
+				plain = append(plain, strconv.Itoa(v%7))
+			}
+			continue
+		}
+		plain = append(plain, element)
+	}
+	schedule, err := f.parser.Parse(strings.Join(plain, ","))
+	if err != nil {
+		return bad(CodeInvalidValue, "%s", err)
+	}
+	const star = 1 << 63 // the library's own mark
+	return f.mask(schedule.(*cron.SpecSchedule)) &^ star, nil
+}
+
+func (f *cronField) value(text string) (int, bool) {
+	if v, ok := f.names[strings.ToLower(text)]; ok {
+		return v, true
+	}
+	v, err := strconv.Atoi(text)
+	return v, err == nil
+}
+
+// takeSpecial takes L, W and # out of the day fields and returns what is left
+// of them, which may be nothing.
+func (r *dayRule) takeSpecial(dom, dow string) (restDom, restDow string, err *Error) {
+	var plainDom, plainDow []string
+	for element := range strings.SplitSeq(dom, ",") {
+		taken, err := r.takeSpecialDate(element)
+		if err != nil {
+			return "", "", err
+		}
+		if !taken {
+			plainDom = append(plainDom, element)
+		} else if dow != "?" {
+			return "", "", refuse("cron", CodeInvalidValue, `"?" as the day of week, as in "0 9 L * ?"`,
+				"%s in the day of month needs %s in the day of week", quoted(element), `"?"`)
+		}
+	}
+	for element := range strings.SplitSeq(dow, ",") {
+		taken, err := r.takeSpecialWeekday(element)
+		if err != nil {
+			return "", "", err
+		}
+		if !taken {
+			plainDow = append(plainDow, element)
+		} else if dom != "?" {
+			return "", "", refuse("cron", CodeInvalidValue, `"?" as the day of month, as in "0 9 ? * FRI#2"`,
+				"%s in the day of week needs %s in the day of month", quoted(element), `"?"`)
+		}
+	}
+	return strings.Join(plainDom, ","), strings.Join(plainDow, ","), nil
+}
+
+func (r *dayRule) takeSpecialDate(element string) (bool, *Error) {
+	bad := func(allowed string) (bool, *Error) {
+		return false, refuse("cron", CodeOutOfRange, allowed, "day of month: %s is out of range", quoted(element))
+	}
+	if strings.EqualFold(element, "LW") {
+		r.lastWorkday, r.special = true, true
+		return true, nil
+	}
+	if m := fromEndShape.FindStringSubmatch(element); m != nil {
+		n, _ := strconv.Atoi("0" + m[1])
+		if n > 30 {
+			return bad("L, L-1 to L-30")
+		}
+		r.fromEnd |= 1 << n
+		r.special = true
+		return true, nil
+	}
+	if m := nearestShape.FindStringSubmatch(element); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		if n < 1 || n > 31 {
+			return bad("1W to 31W")
+		}
+		r.nearest |= 1 << n
+		r.special = true
+		return true, nil
+	}
+	return false, nil
+}
+
+func (r *dayRule) takeSpecialWeekday(element string) (bool, *Error) {
+	m, n := lastShape.FindStringSubmatch(element), 0
+	if m == nil {
+		if m = nthShape.FindStringSubmatch(element); m == nil {
+			return false, nil
+		}
+		if n, _ = strconv.Atoi(m[2]); n < 1 || n > 5 {
+			return false, refuse("cron", CodeOutOfRange, "#1 to #5, or L for the last", "day of week: %s is out of range", quoted(element))
+		}
+	}
+	wd, ok := dowField.value(m[1])
+	if !ok || wd > 7 {
+		return false, refuse("cron", CodeInvalidValue, dowField.examples, "day of week: %s is not a weekday", quoted(m[1]))
+	}
+	r.nth[wd%7] |= 1 << n
+	r.special = true
+	return true, nil
+}
+
+// ever says whether some month has a matching day. Dates and weekdays meet in
+// every way there is within 400 years.
+func (r *dayRule) ever() bool {
+	begin := dayNumber(2000, 1, 1)
+	_, ok := r.next(begin, begin+400*366)
+	return ok
+}
+
+var everyShape = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
+
+// parseEvery reads the duration of "@every", in the library's notation.
+func parseEvery(field, text string) (time.Duration, *Error) {
+	allowed := fmt.Sprintf("whole seconds from %s to %dd", MinEvery, MaxEvery/(24*time.Hour))
+	if !everyShape.MatchString(text) {
+		return 0, refuse(field, CodeInvalidValue, allowed+`, such as "@every 1h30m"`, "%s is no positive duration", quoted(text))
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, refuse(field, CodeOutOfRange, allowed, "%s is out of range", quoted(text))
+	}
+	return d, checkEvery(field, text, allowed, d)
+}
+
+func checkEvery(field, text, allowed string, d time.Duration) *Error {
+	if d < MinEvery || d > MaxEvery {
+		return refuse(field, CodeOutOfRange, allowed, "%s is out of range", quoted(text))
+	}
+	if d%time.Second != 0 {
+		return refuse(field, CodeInvalidValue, allowed, "%s is not a whole number of seconds", quoted(text))
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package calendar
+
+import "fmt"
+
+// The codes of an [Error]; they are the API's own.
+const (
+	CodeMissingField      = "missing_field"
+	CodeInvalidValue      = "invalid_value"
+	CodeOutOfRange        = "out_of_range"
+	CodeConflictingFields = "conflicting_fields"
+	CodeNeverFires        = "never_fires"
+)
+
+// Error says which part of a calendar or exclusion is refused, and what would
+// be accepted instead. Trying again never helps.
+type Error struct {
+	// Field is the path inside the object that was parsed, with "/" between
+	// the parts and none in front: "cron", "dates/3".
+	Field string
+	// Code is one of the Code constants.
+	Code string
+	// Detail is a sentence for the user.
+	Detail string
+	// Allowed says what is accepted; empty when Detail already does.
+	Allowed string
+}
+
+func (e *Error) Error() string {
+	if e.Allowed == "" {
+		return fmt.Sprintf("%s: %s", e.Field, e.Detail)
+	}
+	return fmt.Sprintf("%s: %s (allowed: %s)", e.Field, e.Detail, e.Allowed)
+}
+
+func refuse(field, code, allowed, format string, args ...any) *Error {
+	return &Error{Field: field, Code: code, Allowed: allowed, Detail: fmt.Sprintf(format, args...)}
+}
+
+// quoted shows a user's text in a message without letting it grow.
+func quoted(s string) string {
+	const most = 60
+	if len(s) > most {
+		return fmt.Sprintf("%q…", s[:most])
+	}
+	return fmt.Sprintf("%q", s)
+}

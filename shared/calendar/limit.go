@@ -1,0 +1,40 @@
+package calendar
+
+import "time"
+
+// Limits of what one calendar may hold. They keep every answer under a
+// millisecond whatever a user sends.
+const (
+	// HorizonYears is how far ahead of the asked time a search looks. The
+	// rarest useful rule, 29 February on a given weekday, waits up to 40 years.
+	HorizonYears = 60
+
+	MaxCron     = 1024  // bytes of a cron expression
+	MaxRRule    = 512   // bytes of an RRULE
+	MaxCount    = 1000  // COUNT of an RRULE; max_runs has no such limit
+	MaxInterval = 10000 // INTERVAL of an RRULE
+	MaxSetPos   = 32    // entries of BYSETPOS
+	MaxDates    = 1000  // explicit dates of a calendar, and of an exclusion
+	MaxRanges   = 200   // ranges of an exclusion
+	MaxExclude  = 10    // exclusions named by a calendar
+	MaxRuns     = 1_000_000_000
+	MaxPreview  = 1000
+
+	// MaxMoveDays is how many days an exclusion may move a run; further, and
+	// the run is dropped.
+	MaxMoveDays = 31
+	// MaxMovedPerDay is how often a day a calendar may run if one of its
+	// exclusions moves runs to another day.
+	MaxMovedPerDay = 24
+
+	MinEvery  = time.Second
+	MaxEvery  = 36525 * 24 * time.Hour
+	MaxSpread = time.Hour
+
+	// maxRounds bounds how many excluded times or stretches one answer steps
+	// over. A calendar that meets more in a row counts as never firing.
+	maxRounds = 2000
+	// maxSteps bounds the search of an RRULE below daily, whose interval and
+	// BY parts may meet as rarely as they like.
+	maxSteps = 10000
+)

@@ -1,0 +1,261 @@
+package calendar
+
+import (
+	"math/bits"
+	"slices"
+)
+
+type frequency uint8
+
+const (
+	yearly frequency = iota
+	monthly
+	weekly
+	daily
+	hourly
+	minutely
+	secondly
+)
+
+// recurrence is an RRULE as wall times. It is searched day by day with whole
+// months passed at once, so it can begin anywhere; walking from the first
+// occurrence, as RRULE libraries do, gets slower with age and never ends for a
+// rule that never matches.
+type recurrence struct {
+	freq     frequency
+	interval int64
+	begin    int64 // intervals are counted from here and nothing lies before it
+	end      int64 // last wall time there may be
+	wkst     int
+
+	months    uint32 // bits 1 to 12; 0 in any of these sets is no restriction
+	monthDays uint32 // bits 1 to 31
+	fromEnd   uint32 // bit n: the n-th last day of the month
+	yearDays  []int
+	weekNos   []int
+	weekdays  uint32 // bits 0 (Sunday) to 6
+	nth       []nthWeekday
+	nthOfYear bool // counted in the year rather than in the month
+	time      timeOfDay
+	positions []int
+}
+
+type nthWeekday struct{ weekday, n int }
+
+func (r *recurrence) next(from, until int64, steps *int) (int64, bool) {
+	from, until = max(from, r.begin), min(until, r.end)
+	if r.freq >= hourly {
+		return r.nextBelowDaily(from, until, steps)
+	}
+	for d := floorDiv(from, day); d*day <= until; {
+		if aligned := r.aligned(d); aligned > d {
+			d = aligned
+			continue
+		}
+		if len(r.positions) > 0 {
+			first, last := r.period(d)
+			if w, ok := r.nextPosition(first, last, from); ok {
+				return w, w <= until
+			}
+			d = last + 1
+			continue
+		}
+		year, month, dom := civil(d)
+		if r.months != 0 && r.months>>month&1 == 0 {
+			d += int64(monthLen(year, month) - dom + 1)
+			continue
+		}
+		if r.on(d, year, month, dom) {
+			if s, ok := r.time.from(int(max(0, from-d*day))); ok {
+				w := d*day + int64(s)
+				return w, w <= until
+			}
+		}
+		d++
+	}
+	return 0, false
+}
+
+// on says whether a day matches every restriction.
+func (r *recurrence) on(d int64, year, month, dom int) bool {
+	if r.months != 0 && r.months>>month&1 == 0 {
+		return false
+	}
+	if r.monthDays|r.fromEnd != 0 && r.monthDays>>dom&1 == 0 && r.fromEnd>>(monthLen(year, month)-dom+1)&1 == 0 {
+		return false
+	}
+	if r.weekdays != 0 || len(r.nth) > 0 {
+		if r.weekdays>>weekday(d)&1 == 0 && !r.onNth(d, year, month, dom) {
+			return false
+		}
+	}
+	if len(r.yearDays) > 0 {
+		yd := int(d-dayNumber(year, 1, 1)) + 1
+		if !slices.Contains(r.yearDays, yd) && !slices.Contains(r.yearDays, yd-yearLen(year)-1) {
+			return false
+		}
+	}
+	if len(r.weekNos) > 0 {
+		n, of := r.week(d)
+		if !slices.Contains(r.weekNos, n) && !slices.Contains(r.weekNos, n-of-1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *recurrence) onNth(d int64, year, month, dom int) bool {
+	wd := weekday(d)
+	pos, length := dom, monthLen(year, month)
+	if r.nthOfYear {
+		pos, length = int(d-dayNumber(year, 1, 1))+1, yearLen(year)
+	}
+	for _, n := range r.nth {
+		if n.weekday == wd && (n.n == (pos-1)/7+1 || -n.n == (length-pos)/7+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// week returns the number of d's week and how many weeks its year has. A week
+// belongs to the year that has most of it.
+func (r *recurrence) week(d int64) (n, of int) {
+	middle := d - int64((weekday(d)-r.wkst+7)%7) + 3
+	year, _, _ := civil(middle)
+	yd := int(middle - dayNumber(year, 1, 1))
+	return yd/7 + 1, (yearLen(year)-1-yd%7)/7 + 1
+}
+
+// period returns the first and the last day of the year, month, week or day
+// that d lies in.
+func (r *recurrence) period(d int64) (first, last int64) {
+	year, month, dom := civil(d)
+	switch r.freq {
+	case yearly:
+		first = dayNumber(year, 1, 1)
+		return first, first + int64(yearLen(year)) - 1
+	case monthly:
+		first = d - int64(dom) + 1
+		return first, first + int64(monthLen(year, month)) - 1
+	case weekly:
+		first = d - int64((weekday(d)-r.wkst+7)%7)
+		return first, first + 6
+	}
+	return d, d
+}
+
+// aligned returns d if its period is one the interval selects, else the first
+// day of the next that is.
+func (r *recurrence) aligned(d int64) int64 {
+	if r.interval == 1 {
+		return d
+	}
+	begin := floorDiv(r.begin, day)
+	switch r.freq {
+	case yearly, monthly:
+		year, month, _ := civil(d)
+		beginYear, beginMonth, _ := civil(begin)
+		if r.freq == yearly {
+			if off := int64(year-beginYear) % r.interval; off != 0 {
+				return dayNumber(year+int(r.interval-off), 1, 1)
+			}
+			return d
+		}
+		at := int64(year*12 + month - 1)
+		if off := (at - int64(beginYear*12+beginMonth-1)) % r.interval; off != 0 {
+			at += r.interval - off
+			return dayNumber(int(at/12), int(at%12)+1, 1)
+		}
+		return d
+	}
+	unit := int64(1)
+	if r.freq == weekly {
+		unit = 7
+		begin, _ = r.period(begin)
+	}
+	at := floorDiv(d-begin, unit)
+	if off := at % r.interval; off != 0 {
+		return begin + (at+r.interval-off)*unit
+	}
+	return d
+}
+
+// nextPosition is next inside one period of a rule with BYSETPOS.
+func (r *recurrence) nextPosition(first, last, from int64) (int64, bool) {
+	var room [366]int64
+	days := room[:0]
+	for d := first; d <= last; d++ {
+		if year, month, dom := civil(d); r.on(d, year, month, dom) {
+			days = append(days, d)
+		}
+	}
+	times := r.time.count()
+	best, found := int64(0), false
+	for _, p := range r.positions {
+		if p > 0 {
+			p--
+		} else {
+			p += len(days) * times
+		}
+		if p < 0 || p >= len(days)*times {
+			continue
+		}
+		w := days[p/times]*day + int64(r.time.nth(p%times))
+		if w >= from && (!found || w < best) {
+			best, found = w, true
+		}
+	}
+	return best, found
+}
+
+func (r *recurrence) nextBelowDaily(from, until int64, steps *int) (int64, bool) {
+	unit := [...]int64{hourly: 3600, minutely: 60, secondly: 1}[r.freq]
+	begin := floorDiv(r.begin, unit)
+	for w := from; w <= until && *steps > 0; *steps-- {
+		d := floorDiv(w, day)
+		year, month, dom := civil(d)
+		if r.months != 0 && r.months>>month&1 == 0 {
+			w = (d + int64(monthLen(year, month)-dom+1)) * day
+			continue
+		}
+		s, ok := r.time.from(int(w - d*day))
+		if !ok || !r.on(d, year, month, dom) {
+			w = (d + 1) * day
+			continue
+		}
+		w = d*day + int64(s)
+		at := floorDiv(w, unit)
+		off := (at - begin) % r.interval
+		if off == 0 {
+			return w, w <= until
+		}
+		w = (at + r.interval - off) * unit
+	}
+	return 0, false
+}
+
+// lastOf returns the wall time of the count-th occurrence; false if there are
+// fewer before the calendars end.
+func (r *recurrence) lastOf(count int) (int64, bool) {
+	w, steps := r.begin-1, 10*maxSteps
+	for range count {
+		next, ok := r.next(w+1, lastInstant, &steps)
+		if !ok {
+			return 0, false
+		}
+		w = next
+	}
+	return w, true
+}
+
+// often says whether the rule may match more than most times a day.
+func (r *recurrence) often(most int) bool {
+	switch r.freq {
+	case hourly:
+		return bits.OnesCount64(r.time.minute)*bits.OnesCount64(r.time.second) > 1
+	case minutely, secondly:
+		return true
+	}
+	return r.time.count() > most
+}

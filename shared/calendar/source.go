@@ -1,0 +1,61 @@
+package calendar
+
+import (
+	"slices"
+)
+
+// tick is one nominal time before windows and exclusions, in milliseconds.
+type tick struct {
+	at      int64
+	missing bool // the clock never showed the time asked for
+	skip    bool // and so nothing runs
+	moved   int8 // an exclusion moved it: +1 to a later day, -1 to an earlier
+}
+
+// source is a set of nominal times.
+type source interface {
+	// next returns the first tick strictly after after and not beyond until.
+	// With skipped it also returns the ticks that do not run.
+	next(after, until int64, skipped bool) (tick, bool)
+}
+
+// every is a train of equal steps of real time.
+type every struct {
+	period, anchor int64
+	// begins: nothing lies before the anchor; without it the train has always
+	// been running.
+	begins bool
+	// elapsed: the anchor itself is no tick, the first comes one period later.
+	elapsed bool
+	// floating: the anchor is still to be given; see Calendar.For.
+	floating bool
+}
+
+func (e every) next(after, until int64, _ bool) (tick, bool) {
+	if e.floating {
+		e.anchor = after
+	}
+	k := floorDiv(after-e.anchor, e.period) + 1
+	if e.elapsed {
+		k = max(k, 1)
+	} else if e.begins {
+		k = max(k, 0)
+	}
+	// The horizon is for searches. A long period is no search.
+	t := e.anchor + k*e.period
+	return tick{at: t}, t < lastInstant*1000
+}
+
+// dates are explicit instants, sorted.
+type dates []int64
+
+func (d dates) next(after, _ int64, _ bool) (tick, bool) {
+	i, found := slices.BinarySearch(d, after)
+	if found {
+		i++
+	}
+	if i == len(d) {
+		return tick{}, false
+	}
+	return tick{at: d[i]}, true
+}

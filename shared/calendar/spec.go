@@ -1,0 +1,393 @@
+package calendar
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// Spec is a calendar as a user writes it. Exactly one of Cron, Every, Dates
+// and RRule is there. Absent fields are nil: an empty string is a mistake and
+// refused as one.
+type Spec struct {
+	// Cron is a cron expression; see the package for the dialect.
+	Cron *string `json:"cron,omitempty"`
+	// Every is a period of real time in whole seconds, "5m". It is counted
+	// from StartAt or, without one, from 1970-01-01T00:00:00Z.
+	Every *string `json:"every,omitempty"`
+	// Phase shifts Every by less than a period; absent means not.
+	Phase *string `json:"phase,omitempty"`
+	// Dates are RFC 3339 instants, in any order.
+	Dates []string `json:"dates,omitempty"`
+	// RRule is an RFC 5545 recurrence rule that begins at StartAt. Times it
+	// leaves open come from there, and without one are midnight.
+	RRule *string `json:"rrule,omitempty"`
+	// Timezone is an IANA name; absent means UTC.
+	Timezone *string `json:"timezone,omitempty"`
+	// StartAt and EndAt are the window of nominal times, RFC 3339, start
+	// included and end not; absent means open.
+	StartAt *string `json:"start_at,omitempty"`
+	EndAt   *string `json:"end_at,omitempty"`
+	// MaxRuns is how often it may run in all; absent means without limit.
+	MaxRuns *int `json:"max_runs,omitempty"`
+	// Exclude names exclusions. When several exclude one time, any that drops
+	// it wins over those that move it, and the first named over the later.
+	Exclude []string `json:"exclude,omitempty"`
+	// MissingHour is "run_after" or "skip": what becomes of a wall time that a
+	// change of the clock swallows. Absent means run_after, and for a wildcard
+	// rule that no such time is made up at all.
+	MissingHour *string `json:"missing_hour,omitempty"`
+	// RepeatedHour is "first", "last" or "both": at which of its two instants
+	// a repeated wall time runs. Absent means first, for a wildcard rule both.
+	RepeatedHour *string `json:"repeated_hour,omitempty"`
+	// Spread delays each run by less than this, evenly over schedules and
+	// times; less than the shortest distance between two times and at most an
+	// hour. Absent means not.
+	Spread *string `json:"spread,omitempty"`
+}
+
+const everyAllowed = `a duration of whole seconds from "1s" to "36525d"`
+
+// Parse makes the calendar that s describes, with the exclusions it names
+// looked up in exclusions. A calendar that can never fire is refused; one whose
+// times are all past is not, see [Calendar.Check]. The error is an [*Error].
+func Parse(s Spec, exclusions Exclusions) (Calendar, error) {
+	c, err := s.calendar(exclusions)
+	if err != nil {
+		return Calendar{}, err
+	}
+	return c, nil
+}
+
+func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
+	var c Calendar
+	err := s.onlyOne()
+	if err != nil {
+		return c, err
+	}
+	name := "UTC"
+	if s.Timezone != nil {
+		name = *s.Timezone
+	}
+	if c.zone, err = findZone("timezone", name); err != nil {
+		return c, err
+	}
+	if err = c.setWindow(s); err != nil {
+		return c, err
+	}
+	if err = c.setSource(s); err != nil {
+		return c, err
+	}
+	if s.MaxRuns != nil {
+		if *s.MaxRuns < 1 || *s.MaxRuns > MaxRuns {
+			return c, refuse("max_runs", CodeOutOfRange, fmt.Sprintf("1 to %d", MaxRuns), "%d is out of range", *s.MaxRuns)
+		}
+		c.maxRuns = *s.MaxRuns
+	}
+	if err = c.setExclusions(s, exclusions); err != nil {
+		return c, err
+	}
+	if err = c.setSpread(s); err != nil {
+		return c, err
+	}
+	if !c.ever() {
+		return c, refuse(s.field(), CodeNeverFires, "", "it never fires: no time is left inside the window and outside the exclusions and change-overs")
+	}
+	return c, nil
+}
+
+// ever says whether there is any time at all.
+func (c Calendar) ever() bool {
+	for from := c.start - 1; from < c.end; from = horizon(from) + 1 {
+		if _, ok := c.anchored(from).next(from); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// field is the name of the rule's field.
+func (s Spec) field() string {
+	switch {
+	case s.Cron != nil:
+		return "cron"
+	case s.Every != nil:
+		return "every"
+	case s.RRule != nil:
+		return "rrule"
+	}
+	return "dates"
+}
+
+func (s Spec) onlyOne() *Error {
+	const rules = "one of cron, every, dates, rrule"
+	var given []string
+	for _, f := range []struct {
+		name string
+		is   bool
+	}{{"cron", s.Cron != nil}, {"every", s.Every != nil}, {"dates", s.Dates != nil}, {"rrule", s.RRule != nil}} {
+		if f.is {
+			given = append(given, f.name)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		return refuse("cron", CodeMissingField, rules, "the calendar does not say when")
+	case len(given) > 1:
+		return refuse(given[1], CodeConflictingFields, rules, "%s and %s are both there", given[0], given[1])
+	case s.Phase != nil && s.Every == nil:
+		return refuse("phase", CodeConflictingFields, "every", "phase belongs to every, not to %s", given[0])
+	}
+	return nil
+}
+
+func (c *Calendar) setWindow(s Spec) (err *Error) {
+	c.start, c.end = firstInstant*1000, lastInstant*1000
+	if s.StartAt != nil {
+		if c.start, err = parseInstant("start_at", *s.StartAt); err != nil {
+			return err
+		}
+	}
+	if s.EndAt != nil {
+		if c.end, err = parseInstant("end_at", *s.EndAt); err != nil {
+			return err
+		}
+		if c.end <= c.start {
+			return refuse("end_at", CodeConflictingFields, "an instant after start_at", "the calendar ends before it begins")
+		}
+	}
+	return nil
+}
+
+func (c *Calendar) setSource(s Spec) *Error {
+	switch {
+	case s.Cron != nil:
+		parsed, err := parseCron(*s.Cron)
+		if err != nil {
+			return err
+		}
+		if parsed.every != 0 {
+			c.source = every{
+				period: parsed.every.Milliseconds(), anchor: c.start, begins: true,
+				floating: s.StartAt == nil, elapsed: s.StartAt == nil,
+			}
+			return s.noChangeOver("@every")
+		}
+		if parsed.either {
+			c.notes = append(c.notes, "day of month and day of week are both restricted, so a day runs when either of them matches")
+		}
+		return c.setClock(s, parsed.rule, parsed.wild)
+	case s.RRule != nil:
+		var begin *int64
+		if s.StartAt != nil {
+			begin = new(c.zone.wall(floorDiv(c.start, 1000)))
+		}
+		rule, until, err := parseRRule(*s.RRule, begin)
+		if err != nil {
+			return err
+		}
+		if until != 0 {
+			c.end = min(c.end, until+1)
+		}
+		return c.setClock(s, rule, rule.freq >= hourly)
+	case s.Every != nil:
+		if err := c.setEvery(s); err != nil {
+			return err
+		}
+		return s.noChangeOver("every")
+	}
+	if err := c.setDates(s); err != nil {
+		return err
+	}
+	return s.noChangeOver("dates")
+}
+
+func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {
+	clock := wallClock{rule: rule, zone: c.zone, missing: missingRunAfter, repeated: repeatedFirst}
+	if wild {
+		clock.missing, clock.repeated = missingIgnored, repeatedBoth
+	}
+	if s.MissingHour != nil {
+		missing, ok := map[string]missingHour{"run_after": missingRunAfter, "skip": missingSkip}[*s.MissingHour]
+		if !ok {
+			return refuse("missing_hour", CodeInvalidValue, "run_after, skip", "%s is no policy", quoted(*s.MissingHour))
+		}
+		clock.missing = missing
+	}
+	if s.RepeatedHour != nil {
+		repeated, ok := map[string]repeatedHour{"first": repeatedFirst, "last": repeatedLast, "both": repeatedBoth}[*s.RepeatedHour]
+		if !ok {
+			return refuse("repeated_hour", CodeInvalidValue, "first, last, both", "%s is no policy", quoted(*s.RepeatedHour))
+		}
+		clock.repeated = repeated
+	}
+	c.source = clock
+	return nil
+}
+
+// noChangeOver refuses change-over policies where instants are meant.
+func (s Spec) noChangeOver(what string) *Error {
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{{"missing_hour", s.MissingHour}, {"repeated_hour", s.RepeatedHour}} {
+		if f.value != nil {
+			return refuse(f.name, CodeConflictingFields, "cron and rrule", "%s means real instants, which no clock change touches", what)
+		}
+	}
+	return nil
+}
+
+func (c *Calendar) setEvery(s Spec) *Error {
+	period, err := parseDuration("every", *s.Every, everyAllowed)
+	if err != nil {
+		return err
+	}
+	if err := checkEvery("every", *s.Every, everyAllowed, period); err != nil {
+		return err
+	}
+	e := every{period: period.Milliseconds()}
+	if s.StartAt != nil {
+		e.anchor, e.begins = c.start, true
+	}
+	if s.Phase != nil {
+		const allowed = "whole seconds, less than every"
+		phase, err := parseDuration("phase", *s.Phase, allowed)
+		if err != nil {
+			return err
+		}
+		if phase >= period {
+			return refuse("phase", CodeOutOfRange, allowed, "%s is not shorter than every", quoted(*s.Phase))
+		}
+		if phase%time.Second != 0 {
+			return refuse("phase", CodeInvalidValue, allowed, "%s is not a whole number of seconds", quoted(*s.Phase))
+		}
+		e.anchor += phase.Milliseconds()
+	}
+	c.source = e
+	return nil
+}
+
+func (c *Calendar) setDates(s Spec) *Error {
+	if len(s.Dates) == 0 || len(s.Dates) > MaxDates {
+		return refuse("dates", CodeOutOfRange, fmt.Sprintf("1 to %d instants", MaxDates), "there are %d", len(s.Dates))
+	}
+	list := make(dates, 0, len(s.Dates))
+	for i, text := range s.Dates {
+		at, err := parseInstant(fmt.Sprintf("dates/%d", i), text)
+		if err != nil {
+			return err
+		}
+		list = append(list, at)
+	}
+	slices.Sort(list)
+	c.source = slices.Compact(list)
+	return nil
+}
+
+func (c *Calendar) setExclusions(s Spec, exclusions Exclusions) *Error {
+	if len(s.Exclude) == 0 {
+		return nil
+	}
+	if len(s.Exclude) > MaxExclude {
+		return refuse("exclude", CodeOutOfRange, fmt.Sprintf("at most %d names", MaxExclude), "%d are too many", len(s.Exclude))
+	}
+	var sets []closure
+	for i, name := range s.Exclude {
+		field := fmt.Sprintf("exclude/%d", i)
+		e, ok := exclusions[name]
+		if !ok {
+			return refuse(field, CodeInvalidValue, "the name of an exclusion", "there is no exclusion %s", quoted(name))
+		}
+		if slices.Contains(s.Exclude[:i], name) {
+			return refuse(field, CodeInvalidValue, "each name once", "%s is there twice", quoted(name))
+		}
+		set, err := e.compile(name, c.zone)
+		if err != nil {
+			return refuse(field, err.Code, err.Allowed, "exclusion %s: %s: %s", quoted(name), err.Field, err.Detail)
+		}
+		sets = append(sets, set)
+	}
+	c.closed = newClosures(sets)
+	if c.closed.moves && c.often() {
+		return refuse("exclude", CodeConflictingFields, fmt.Sprintf("a calendar of at most %d times a day, or an exclusion that drops", MaxMovedPerDay),
+			"one of the exclusions moves runs to another day, and there are too many of them a day to move")
+	}
+	return nil
+}
+
+// often says whether the calendar may run more than MaxMovedPerDay times a day.
+func (c *Calendar) often() bool {
+	switch src := c.source.(type) {
+	case every:
+		return src.period < day*1000/MaxMovedPerDay
+	case wallClock:
+		switch rule := src.rule.(type) {
+		case *cronRule:
+			return rule.time.count() > MaxMovedPerDay
+		case *recurrence:
+			return rule.often(MaxMovedPerDay)
+		}
+	}
+	return false // dates are few in any case
+}
+
+func (c *Calendar) setSpread(s Spec) *Error {
+	if s.Spread == nil {
+		return nil
+	}
+	allowed := fmt.Sprintf("more than 0, at most %dh and less than the distance between two times", MaxSpread/time.Hour)
+	spread, err := parseDuration("spread", *s.Spread, allowed)
+	if err != nil {
+		return err
+	}
+	if spread <= 0 || spread > MaxSpread {
+		return refuse("spread", CodeOutOfRange, allowed, "%s is out of range", quoted(*s.Spread))
+	}
+	if closest := c.closest(); spread.Milliseconds() >= closest {
+		return refuse("spread", CodeOutOfRange, allowed, "%s is not less than %s, the shortest distance between two times",
+			quoted(*s.Spread), time.Duration(closest)*time.Millisecond)
+	}
+	c.spread = spread.Milliseconds()
+	return nil
+}
+
+// closest is the shortest distance in milliseconds that the rule puts between
+// two times, leaving clock changes and moves aside.
+func (c *Calendar) closest() int64 {
+	best := int64(MaxEvery / time.Millisecond)
+	switch src := c.source.(type) {
+	case every:
+		return src.period
+	case dates:
+		for i := 1; i < len(src); i++ {
+			best = min(best, src[i]-src[i-1])
+		}
+	case wallClock:
+		switch rule := src.rule.(type) {
+		case *cronRule:
+			return int64(rule.time.closest()) * 1000
+		case *recurrence:
+			return rule.closest() * 1000
+		}
+	}
+	return best
+}
+
+// closest is the shortest distance in seconds that the parts of the rule allow.
+func (r *recurrence) closest() int64 {
+	switch r.freq {
+	case secondly:
+		return r.interval
+	case minutely:
+		if bits.OnesCount64(r.time.second) == 1 {
+			return r.interval * 60
+		}
+	case hourly:
+		if bits.OnesCount64(r.time.second)*bits.OnesCount64(r.time.minute) == 1 {
+			return r.interval * 3600
+		}
+	}
+	return int64(r.time.closest())
+}

@@ -1,0 +1,218 @@
+package calendar
+
+import (
+	"archive/zip"
+	_ "embed"
+	"io"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// zoneinfo is the toolchain's lib/time/zoneinfo.zip, the same data that
+// time/tzdata embeds. It is embedded here because time.LoadLocation prefers
+// whatever files the host has: two hosts would then disagree about a time.
+//
+//go:generate sh -c "cp \"$(go env GOROOT)/lib/time/zoneinfo.zip\" zoneinfo.zip"
+//go:embed zoneinfo.zip
+var zoneinfo string
+
+// ZoneRules is the release of the IANA time zone database in use. When it
+// changes, every stored next time has to be derived anew.
+const ZoneRules = "2025c"
+
+var (
+	// firstInstant and lastInstant bound all calendar arithmetic, in seconds.
+	firstInstant = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	lastInstant  = time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+)
+
+// zone is a time zone as the list of its changes. offset[i] seconds hold from
+// at[i] until before at[i+1]; neighbours always differ.
+type zone struct {
+	loc    *time.Location
+	at     []int64
+	offset []int64
+}
+
+var zones sync.Map // name → *zone; grows to the number of zones there are
+
+var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
+	r, err := zip.NewReader(strings.NewReader(zoneinfo), int64(len(zoneinfo)))
+	if err != nil {
+		panic("calendar: embedded zone rules are damaged: " + err.Error())
+	}
+	files := make(map[string]*zip.File, len(r.File))
+	for _, f := range r.File {
+		if f.Name != "Factory" && !strings.HasSuffix(f.Name, "/") {
+			files[f.Name] = f
+		}
+	}
+	return files
+})
+
+const zoneAllowed = `an IANA name such as "Europe/Berlin" or "UTC"`
+
+// findZone returns the zone of an IANA name, spelled exactly so.
+func findZone(field, name string) (*zone, *Error) {
+	if z, ok := zones.Load(name); ok {
+		return z.(*zone), nil
+	}
+	f, ok := zoneFiles()[name]
+	if !ok {
+		if like := similarZone(name); like != "" {
+			return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist; did you mean %q?", quoted(name), like)
+		}
+		return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist", quoted(name))
+	}
+	loc, err := loadZone(name, f)
+	if err != nil {
+		return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %q cannot be read", name)
+	}
+	z, _ := zones.LoadOrStore(name, newZone(loc))
+	return z.(*zone), nil
+}
+
+func loadZone(name string, f *zip.File) (*time.Location, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return time.LoadLocationFromTZData(name, data)
+}
+
+func newZone(loc *time.Location) *zone {
+	t := time.Unix(firstInstant, 0).In(loc)
+	_, offset := t.Zone()
+	z := &zone{loc: loc, at: []int64{math.MinInt64 / 2}, offset: []int64{int64(offset)}}
+	for t.Unix() < lastInstant {
+		_, end := t.ZoneBounds()
+		if end.IsZero() {
+			break
+		}
+		if !end.After(t) {
+			// On 31 December of a leap year ZoneBounds ends its zone a day
+			// too early, before the very time it was asked about.
+			end = t.Add(time.Hour)
+		}
+		t = end.In(loc)
+		if _, now := t.Zone(); now != offset {
+			offset = now
+			z.at = append(z.at, t.Unix())
+			z.offset = append(z.offset, int64(offset))
+		}
+	}
+	return z
+}
+
+// find returns the index of the stretch that t, in seconds, lies in.
+func (z *zone) find(t int64) int {
+	return sort.Search(len(z.at)-1, func(i int) bool { return z.at[i+1] > t })
+}
+
+// end is the first instant after stretch i.
+func (z *zone) end(i int) int64 {
+	if i+1 < len(z.at) {
+		return z.at[i+1]
+	}
+	return math.MaxInt64
+}
+
+// wall is what the local clock shows at t.
+func (z *zone) wall(t int64) int64 { return t + z.offset[z.find(t)] }
+
+func (z *zone) day(t int64) int64 { return floorDiv(z.wall(t), day) }
+
+// instants returns the first and the last instant at which the local clock
+// shows w: the same one as a rule, two in the hour that is repeated. Where w is
+// swallowed by a change, ok is false and both are the first instant after it.
+func (z *zone) instants(w int64) (first, last int64, ok bool) {
+	i := z.find(w - 2*day)
+	for ; z.end(i) != math.MaxInt64 && w >= z.end(i)+z.offset[i]; i++ {
+	}
+	if w < z.at[i]+z.offset[i] && i > 0 {
+		return z.at[i], z.at[i], false
+	}
+	first, last = w-z.offset[i], w-z.offset[i]
+	if end := z.end(i); end != math.MaxInt64 && w >= end+z.offset[i+1] {
+		last = w - z.offset[i+1]
+	}
+	return first, last, true
+}
+
+// dayStart is the first instant of day d or, where the clock changes at its
+// midnight, of what there is of it.
+func (z *zone) dayStart(d int64) int64 {
+	first, _, _ := z.instants(d * day)
+	return first
+}
+
+// repeats says whether what the local clock shows at t it also shows at
+// another instant.
+func (z *zone) repeats(t int64) bool {
+	i := z.find(t)
+	w := t + z.offset[i]
+	return i > 0 && w < z.at[i]+z.offset[i-1] || z.end(i) != math.MaxInt64 && w >= z.end(i)+z.offset[i+1]
+}
+
+// changes says whether the clock changes on the local day of t.
+func (z *zone) changes(t int64) bool {
+	i := z.find(t)
+	d := floorDiv(t+z.offset[i], day)
+	on := func(i int) bool {
+		return i > 0 && i < len(z.at) &&
+			(floorDiv(z.at[i]+z.offset[i], day) == d || floorDiv(z.at[i]-1+z.offset[i-1], day) == d)
+	}
+	return on(i) || on(i+1)
+}
+
+// similarZone returns the zone whose name is a slip away from name; none is "".
+func similarZone(name string) string {
+	if len(name) > 40 {
+		return ""
+	}
+	names := make([]string, 0, len(zoneFiles()))
+	for n := range zoneFiles() {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	best, like := 3, ""
+	for _, n := range names {
+		if d := distance(strings.ToLower(name), strings.ToLower(n)); d < best {
+			best, like = d, n
+		}
+	}
+	return like
+}
+
+// distance counts the letters to add, drop, change or swap with a neighbour
+// to turn a into b.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
