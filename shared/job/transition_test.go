@@ -1,0 +1,230 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+)
+
+// every builds each transition for a row in the given state, by name.
+func every(r Row, now time.Time) map[string]item.Write {
+	writes := map[string]item.Write{"row.accept": Accept(r)}
+	add := func(w item.Write) { writes[w.Name] = w }
+	for _, o := range []Outcome{succeeded(`1`), failed(true), failed(false), {Kind: OutcomeSnoozed}} {
+		open := r
+		open.Status, open.Failures = Scheduled, 0
+		if d, err := Settle(open, r.Attempt, o, now); err == nil {
+			add(d.Write)
+		}
+	}
+	add(MarkRunning(r.Key, r.Version, r.Attempt, now, 1))
+	_, w := RequestStop(r, StopExpire, Reason{Code: CodeStartWithin}, now)
+	add(w)
+	stopped := r
+	stopped.Stop = StopCancel
+	_, w = FinishStop(stopped, now)
+	add(w)
+	_, w = CancelBlocked(r, now)
+	add(w)
+	_, w, _ = Reschedule(r, Edit{DueAt: &now}, now)
+	add(w)
+	_, w = Rewake(r, now.Add(time.Minute), now, 1)
+	add(w)
+	_, w = RewakeOwing(r, now.Add(time.Minute))
+	add(w)
+	_, w = Park(r, now)
+	add(w)
+	_, w = Unpark(r, now)
+	add(w)
+	_, w = Bury(r, now)
+	add(w)
+	_, w = Redriven(r, "X", now)
+	add(w)
+	add(Forget(r, now))
+	return writes
+}
+
+func TestEveryTransitionStartsOnlyWhereTheTableSays(t *testing.T) {
+	t.Parallel()
+	writes := every(scheduled(), noon)
+	if len(writes) != len(Transitions) {
+		t.Fatalf("%d of %d transitions are exercised", len(writes), len(Transitions))
+	}
+	for _, tr := range Transitions {
+		for _, s := range []Status{Blocked, Scheduled, Running, Succeeded, Dead, Cancelled, Skipped, Expired, Gone} {
+			r := scheduled(func(r *Row) { r.Status = s })
+			if tr.Name == "row.finish_stop" {
+				r.Stop = StopCancel
+			}
+			if tr.Name == "row.unpark" {
+				r.Parked = true
+			}
+			allowed := false
+			for _, f := range tr.From {
+				allowed = allowed || f == s
+			}
+			if got := item.Any(writes[tr.Name].When, r.Item()); got != allowed {
+				t.Errorf("%s from %s: allowed %v, want %v", tr.Name, s, got, allowed)
+			}
+		}
+		if got := item.Any(writes[tr.Name].When, nil); got != (tr.From == nil) {
+			t.Errorf("%s of an absent row: allowed %v", tr.Name, got)
+		}
+	}
+}
+
+// Each clause of the protocol's row table: what must refuse the change.
+func TestEveryTransitionRefusesWhatTheProtocolSays(t *testing.T) {
+	t.Parallel()
+	attempt := func(r *Row) { r.Attempt++ }
+	version := func(r *Row) { r.Version++ }
+	stop := func(r *Row) { r.Stop = StopCancel }
+	unstop := func(r *Row) { r.Stop = NoStop }
+	wake := func(r *Row) { r.WakeAt = r.WakeAt.Add(time.Second) }
+	owes := func(r *Row) { r.Owes = OwesLetter }
+	redriven := func(r *Row) { r.RedrivenBy = "Y" }
+	unpark := func(r *Row) { r.Parked = false }
+	cases := []struct {
+		name    string
+		state   func(*Row)
+		refuses map[string]func(*Row)
+		ignores map[string]func(*Row)
+	}{
+		{"row.running", nil, map[string]func(*Row){"version": version, "attempt": attempt}, nil},
+		{"row.succeed", nil, map[string]func(*Row){"attempt": attempt}, map[string]func(*Row){"version": version, "stop": stop}},
+		{"row.retry", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, map[string]func(*Row){"version": version}},
+		{"row.snooze", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
+		{"row.die", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
+		{"row.stop", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, map[string]func(*Row){"version": version}},
+		{"row.finish_stop", stop, map[string]func(*Row){"attempt": attempt, "no stop": unstop}, map[string]func(*Row){"version": version}},
+		{"row.reschedule", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
+		{"row.rewake", nil, map[string]func(*Row){"attempt": attempt, "wake": wake}, nil},
+		{"row.rewake_owing", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes, "wake": wake}, nil},
+		{"row.park", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
+		{"row.unpark", func(r *Row) { r.Parked = true }, map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},
+		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes}, nil},
+		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes}, nil},
+	}
+	for _, c := range cases {
+		base := scheduled()
+		if c.state != nil {
+			c.state(&base)
+		}
+		w := every(base, noon)[c.name]
+		if !item.Any(w.When, base.Item()) {
+			t.Errorf("%s is refused on the row it was built from", c.name)
+		}
+		for what, f := range c.refuses {
+			r := base
+			f(&r)
+			if item.Any(w.When, r.Item()) {
+				t.Errorf("%s went through although %s differed", c.name, what)
+			}
+		}
+		for what, f := range c.ignores {
+			r := base
+			f(&r)
+			if !item.Any(w.When, r.Item()) {
+				t.Errorf("%s must not ask for the %s", c.name, what)
+			}
+		}
+	}
+}
+
+func TestAChangeWritesOnlyWhatItChanged(t *testing.T) {
+	t.Parallel()
+	r := scheduled()
+	d, err := Settle(r, 1, succeeded(`1`), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, attr := range []string{"stop", "version", "cancel_at", "priority", contract.AttrJobID, contract.AttrPK} {
+		if _, ok := d.Write.Set[attr]; ok {
+			t.Errorf("a success writes %s, and would undo what somebody else wrote there", attr)
+		}
+	}
+	for _, attr := range []string{contract.AttrNear, contract.AttrWakeAt, contract.AttrWakeSlice} {
+		if v, ok := d.Write.Set[attr]; !ok || v != nil {
+			t.Errorf("a success does not remove %s", attr)
+		}
+	}
+}
+
+func TestRescheduleMakesOlderFiringsStale(t *testing.T) {
+	t.Parallel()
+	for _, at := range []time.Time{noon.Add(-time.Hour), noon.Add(time.Second), noon.Add(time.Minute), noon.Add(time.Hour)} {
+		after, w, send := Reschedule(scheduled(), Edit{DueAt: &at}, noon)
+		got, ok := apply(t, scheduled(), w)
+		if !ok || got.Version != 2 || !got.DueAt.Equal(at) || after.Version != 2 {
+			t.Fatalf("%s: version %d due %s", at, got.Version, got.DueAt)
+		}
+		if verdict, _ := MayStart(got, 1, 1, false, noon); verdict != Stale {
+			t.Errorf("%s: a firing of the old version may %s", at, verdict)
+		}
+		if send == got.Near && at.Sub(noon) <= contract.Horizon {
+			t.Errorf("%s: writer sends %v, stream consumer sends %v", at, send, got.Near)
+		}
+		if got.WakeAt.Before(noon) {
+			t.Errorf("%s: wake-up at %s lies in the past", at, got.WakeAt)
+		}
+	}
+}
+
+func TestARedriveIsAlwaysTheSameNewJob(t *testing.T) {
+	t.Parallel()
+	dead := scheduled(func(r *Row) { r.Status, r.DeadAt, r.Attempt, r.Failures = Dead, noon, 6, 6 })
+	a, b := RedriveOf(dead, noon.Add(time.Hour)), RedriveOf(dead, noon.Add(2*time.Hour))
+	if a.ID != b.ID || a.ID == dead.ID {
+		t.Errorf("redriven as %s and %s", a.ID, b.ID)
+	}
+	if a.RedriveOf != dead.ID || a.HandlerKey() != dead.ID || a.Attempt != 1 || a.Failures != 0 {
+		t.Errorf("new job: %+v", a)
+	}
+	again := a
+	again.Status, again.DeadAt = Dead, noon.Add(3*time.Hour)
+	if c := RedriveOf(again, noon); c.HandlerKey() != dead.ID || c.RedriveOf != a.ID {
+		t.Errorf("a second redrive has key %s of %s, want the root's %s of %s", c.HandlerKey(), c.RedriveOf, dead.ID, a.ID)
+	}
+}
+
+func TestRowsSurviveBeingWrittenAndRead(t *testing.T) {
+	t.Parallel()
+	full := scheduled(func(r *Row) {
+		r.Stop, r.NominalAt, r.StartWithin, r.ExpireAfter, r.ExpiryAt = StopCancel, noon, time.Minute, time.Hour, noon
+		r.Owes, r.ScheduleID, r.Epoch, r.RunID, r.Node, r.Parents = OwesBoth, "s", 3, "R", "n", "{}"
+		r.RootID, r.RedriveOf, r.RedrivenBy, r.Parked, r.Postponed = "A", "B", "C", true, 2
+		r.Payload, r.PayloadIn, r.PayloadVer, r.PayloadSize, r.Result, r.ResultIn, r.Tagged = "{}", InItem, 2, 2, "1", InItem, true
+		r.Attempts = []Attempt{{Attempt: 1, Worker: "w", StartedAt: noon, FinishedAt: noon, LatenessMS: 4, Outcome: "failed", Error: &Reason{"c", "m"}}, {Attempt: 2, Outcome: "failed"}}
+		r.Waiting, r.Reason, r.StartedAt, r.FinishedAt, r.LatenessMS = "retry", Reason{"c", "m"}, noon, noon, 5
+		r.CancelRequestedAt, r.DeadAt, r.BuriedAt, r.ExpiresAt = noon, noon, noon, noon
+		r.Retry = RetryPolicy{MaxAttempts: 2, InitialDelay: time.Second, Factor: 3, MaxDelay: time.Minute}
+	})
+	for _, r := range []Row{scheduled(), full} {
+		got, err := ParseRow(r.Item())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := r.Item(), got.Item()
+		if len(a) != len(b) {
+			t.Fatalf("%d attributes became %d", len(a), len(b))
+		}
+		for k := range a {
+			if a[k] != b[k] {
+				t.Errorf("%s: %v became %v", k, a[k], b[k])
+			}
+		}
+	}
+	for _, spoil := range []func(item.Item){
+		func(i item.Item) { i["schema_v"] = int64(9) }, func(i item.Item) { i["status"] = "LOST" }, func(i item.Item) { i["due_at"] = "noon" },
+		func(i item.Item) { delete(i, "version") }, func(i item.Item) { i["retry"] = "often" }, func(i item.Item) { i["attempts"] = "[" },
+		func(i item.Item) { i[contract.AttrJobID] = "1" }, func(i item.Item) { i[contract.AttrPK] = "acme" },
+	} {
+		i := scheduled().Item()
+		spoil(i)
+		if _, err := ParseRow(i); err == nil {
+			t.Errorf("read a row that cannot be right: %v", i)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package message
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/shared/fault"
+)
+
+var update = flag.Bool("update", false, "write the golden files of the current version")
+
+var due = time.Date(2027, 3, 28, 12, 0, 0, 250e6, time.UTC)
+
+func firing() Firing {
+	return Firing{V: V, Tenant: "acme", JobID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Version: 3, Attempt: 2, DueAt: due}
+}
+
+// golden holds one body of each type; the file of a version is never changed once released.
+func golden() map[string]any {
+	f := firing()
+	return map[string]any{
+		"firing":         f,
+		"dispatch-job":   Dispatch{V: V, Firing: &f, Pool: "short", Priority: "normal"},
+		"dispatch-slice": Dispatch{V: V, Slice: "2027-03-28T12:00#17", At: due, Round: 1},
+		"report-running": Report{V: V, Kind: Running, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4, Worker: "w1", Outcome: []byte(`{"started_at":"2027-03-28T12:00:00.25Z"}`)},
+		"report-ended":   Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4, Worker: "w1", Outcome: []byte(`{"kind":"succeeded","result":{"n":1}}`)},
+		"report-look":    Report{V: V, Kind: Look, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2},
+		"letter":         Letter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due, Code: "timeout", Message: "took longer than 30s", Attempts: 6},
+	}
+}
+
+func decode(name, body string) (any, error) {
+	switch kind, _, _ := strings.Cut(name, "-"); kind {
+	case "firing":
+		return Decode[Firing](body)
+	case "dispatch":
+		return Decode[Dispatch](body)
+	case "report":
+		return Decode[Report](body)
+	default:
+		return Decode[Letter](body)
+	}
+}
+
+func TestGoldenBodies(t *testing.T) {
+	for name, body := range golden() {
+		file := filepath.Join("testdata", name+".v1.json")
+		if *update {
+			if err := os.WriteFile(file, []byte(Encode(body)+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Encode(body); got != strings.TrimSpace(string(want)) {
+			t.Errorf("%s is written as\n%s\nthe golden file holds\n%s", name, got, want)
+		}
+		back, err := decode(name, string(want))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := Encode(back); got != strings.TrimSpace(string(want)) {
+			t.Errorf("%s lost something on the way:\n%s", name, got)
+		}
+	}
+}
+
+func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
+	t.Parallel()
+	whole := Encode(firing())
+	bodies := map[string]string{
+		"empty": "", "not JSON": "hunter2", "truncated": whole[:len(whole)/2], "no version": `{"tenant":"hunter2"}`,
+		"a later version": strings.Replace(whole, `"v":1`, `"v":2`, 1), "an older version": strings.Replace(whole, `"v":1`, `"v":0`, 1),
+		"wrong type": strings.Replace(whole, `"attempt":2`, `"attempt":["hunter2"]`, 1), "trailing data": whole + whole,
+		"no job": strings.Replace(whole, `"job_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"`, `"job_id":""`, 1),
+		"attempt 0": strings.Replace(whole, `"attempt":2`, `"attempt":0`, 1), "an array": "[1]", "null": "null",
+	}
+	for name, body := range bodies {
+		_, err := Decode[Firing](body)
+		if fault.KindOf(err) != fault.Undecodable || fault.Retryable(err) {
+			t.Errorf("%s: got %v, want an undecodable fault", name, err)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error quotes the body: %v", name, err)
+		}
+	}
+	for name, d := range map[string]Dispatch{"neither": {V: V}, "both": {V: V, Slice: "x", Firing: new(Firing)}} {
+		if _, err := Decode[Dispatch](Encode(d)); fault.KindOf(err) != fault.Undecodable {
+			t.Errorf("a dispatch of %s was read", name)
+		}
+	}
+	for name, r := range map[string]Report{"no outcome": {V: V, Kind: Ended, Tenant: "a", JobID: "b", Attempt: 1}, "unknown kind": {V: V, Kind: "x", Tenant: "a", JobID: "b", Attempt: 1}} {
+		if _, err := Decode[Report](Encode(r)); fault.KindOf(err) != fault.Undecodable {
+			t.Errorf("a report with %s was read", name)
+		}
+	}
+}
