@@ -32,8 +32,8 @@ var Transitions = []Transition{
 	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}},
 	{"row.rewake", open, []Status{Scheduled, Running}},
 	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}},
-	{"row.park", []Status{Scheduled}, []Status{Scheduled}},
-	{"row.unpark", []Status{Scheduled}, []Status{Scheduled}},
+	{"row.park", open, []Status{Scheduled, Running}},
+	{"row.unpark", open, []Status{Scheduled, Running}},
 	{"row.bury", []Status{Dead}, []Status{Dead}},
 	{"row.redrive", []Status{Dead}, []Status{Dead}},
 	{"row.forget", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}},
@@ -237,9 +237,12 @@ func wakeAsRead(r Row) item.Cond {
 	return item.Cond{Attr: contract.AttrWakeAt, Op: item.Eq, Value: r.WakeAt.UnixMilli()}
 }
 
-// Park moves the wake-up of a job that a pause holds to its tenant's parking place.
+// Park moves the wake-up of a job that a pause holds to its tenant's parking place. A row that
+// its worker left RUNNING when it died waits again; one that became RUNNING since it was read
+// stays so, and whoever wakes the parked finds its claim live.
 func Park(r Row, now time.Time) (Row, item.Write) {
 	after := r
+	after.Status = Scheduled
 	after.Parked, after.Near, after.Postponed = true, false, 0
 	if after.WakeAt.IsZero() {
 		after.WakeAt = now

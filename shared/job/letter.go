@@ -1,0 +1,23 @@
+package job
+
+import (
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/message"
+)
+
+// LetterOf is the dead letter of a DEAD row, stamped for this very send.
+func LetterOf(r Row, sentAt time.Time) message.Letter {
+	return message.Letter{
+		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Task: r.Task, DeadAt: r.DeadAt, SentAt: sentAt.UTC(),
+		Code: r.Reason.Code, Message: r.Reason.Message, Attempts: r.Attempt, RedriveOf: string(r.RedriveOf),
+	}
+}
+
+// CameBack says whether a letter that was received is one that somebody redrove: a redrive
+// enqueues it anew, long after the send that its body is stamped with, or names the queue it
+// came from. A flag on the row could not tell, since letters are sent more than once.
+func CameBack(l message.Letter, d message.Delivery) bool {
+	return d.Source != "" || d.SentAt.Sub(l.SentAt) > contract.LetterCameBackAfter
+}
