@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"context"
+	"sort"
+	"strings"
+	"sync"
+
+	"punctual/shared/fault"
+)
+
+// Blobs is a bucket in memory.
+type Blobs struct {
+	world  *World
+	mu     sync.RWMutex
+	bodies map[string][]byte
+}
+
+// Put keeps a copy of body under key, in place of what was there.
+func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
+	c := Call{Op: BlobPut, Name: key}
+	f, err := b.world.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	if key == "" || len(key) > 1024 {
+		return fault.New(fault.Invalid, nil, "putting a blob: its key has %d bytes, 1 to 1024 are allowed", len(key))
+	}
+	b.world.counts.blobCalls.Add(1)
+	b.mu.Lock()
+	b.bodies[key] = append([]byte{}, body...)
+	b.mu.Unlock()
+	return f.after(c)
+}
+
+// Get returns a copy of the blob. An absent key is a fault.NotFound.
+func (b *Blobs) Get(ctx context.Context, key string) ([]byte, error) {
+	c := Call{Op: BlobGet, Name: key}
+	f, err := b.world.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	b.world.counts.blobCalls.Add(1)
+	b.mu.RLock()
+	body, ok := b.bodies[key]
+	b.mu.RUnlock()
+	if !ok {
+		return nil, fault.New(fault.NotFound, nil, "getting blob %q", key)
+	}
+	if err := f.after(c); err != nil {
+		return nil, err
+	}
+	return append([]byte{}, body...), nil
+}
+
+// Delete forgets the blob; an absent key is no error.
+func (b *Blobs) Delete(ctx context.Context, key string) error {
+	c := Call{Op: BlobDelete, Name: key}
+	f, err := b.world.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	b.world.counts.blobCalls.Add(1)
+	b.mu.Lock()
+	delete(b.bodies, key)
+	b.mu.Unlock()
+	return f.after(c)
+}
+
+// Keys lists what is kept under a prefix, in order, for tests that look for leftovers.
+func (b *Blobs) Keys(prefix string) []string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var keys []string
+	for k := range b.bodies {
+		if strings.HasPrefix(k, prefix) {
+			keys = append(keys, k)
+		}
+	}
+	sort.Strings(keys)
+	return keys
+}

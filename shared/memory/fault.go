@@ -1,0 +1,115 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"punctual/shared/fault"
+	"punctual/shared/item"
+)
+
+// The calls that Options.Faults is asked about.
+const (
+	TableGet        = "table.get"
+	TableGetMany    = "table.get-many"
+	TableWrite      = "table.write"
+	TableCommit     = "table.commit"
+	TableQuery      = "table.query"
+	TableStream     = "table.stream"
+	QueueSend       = "queue.send" // each batch of ten
+	QueueReceive    = "queue.receive"
+	QueueDelete     = "queue.delete"
+	QueueVisibility = "queue.visibility"
+	QueueDepth      = "queue.depth"
+	TimerArm        = "timer.arm"
+	TimerDisarm     = "timer.disarm"
+	TimerFire       = "timer.fire" // the scheduler's own send to the dispatch queue
+	BlobPut         = "blob.put"
+	BlobGet         = "blob.get"
+	BlobDelete      = "blob.delete"
+	SecretResolve   = "secret.resolve"
+)
+
+// Call is one call of a twin, as Options.Faults sees it.
+type Call struct {
+	Op   string
+	N    int64    // the how many-th call of this Op in this World, from 1
+	Ref  item.Ref // of a table call; the first of several
+	Name string   // the write's name, the queue, the timer, the blob's key, or the secret's ARN
+	Size int      // of several: how many items, messages or receipts
+}
+
+// Fault is what becomes of a call; the zero Fault lets it be.
+type Fault struct {
+	Wait    time.Duration      // first of all; a context that ends meanwhile ends the call without effect
+	Fail    fault.Kind         // the call fails so, without effect
+	Hang    bool               // no answer and no effect until the context ends
+	Lost    bool               // the call takes effect, then fails: of kind Fail, or Unavailable
+	Twice   bool               // of a send, a receive, a stream read or a timer's firing: it happens twice
+	Entries map[int]fault.Kind // of a send: entries of its batch of ten that are not taken, by index in the call
+}
+
+type faults struct {
+	ask atomic.Pointer[func(Call) Fault]
+	mu  sync.Mutex
+	n   map[string]int64
+}
+
+// SetFaults replaces Options.Faults; nil makes everything work again.
+func (w *World) SetFaults(ask func(Call) Fault) {
+	if ask == nil {
+		w.faults.ask.Store(nil)
+		return
+	}
+	w.faults.ask.Store(&ask)
+}
+
+// enter asks what becomes of a call, and plays whatever comes before its effect. When err is
+// not nil there must be no effect; otherwise lost(err) has the last word.
+func (w *World) enter(ctx context.Context, c Call) (Fault, error) {
+	if err := ctx.Err(); err != nil {
+		return Fault{}, fault.New(fault.Unavailable, err, "%s %s", c.Op, c.Name)
+	}
+	ask := w.faults.ask.Load()
+	if ask == nil {
+		return Fault{}, nil
+	}
+	w.faults.mu.Lock()
+	if w.faults.n == nil {
+		w.faults.n = map[string]int64{}
+	}
+	w.faults.n[c.Op]++
+	c.N = w.faults.n[c.Op]
+	w.faults.mu.Unlock()
+
+	f := (*ask)(c)
+	if f.Hang {
+		select {
+		case <-ctx.Done():
+			return f, fault.New(fault.Unavailable, ctx.Err(), "%s %s", c.Op, c.Name)
+		case <-w.closed:
+			return f, fault.New(fault.Unavailable, context.Canceled, "%s %s", c.Op, c.Name)
+		}
+	}
+	if err := w.sleep(ctx, f.Wait); err != nil {
+		return f, fault.New(fault.Unavailable, err, "%s %s", c.Op, c.Name)
+	}
+	if f.Fail != "" && !f.Lost {
+		return f, fault.New(f.Fail, nil, "%s %s", c.Op, c.Name)
+	}
+	return f, nil
+}
+
+// after is the error of a call that took effect: nil, unless its answer is lost.
+func (f Fault) after(c Call) error {
+	if !f.Lost {
+		return nil
+	}
+	kind := f.Fail
+	if kind == "" {
+		kind = fault.Unavailable
+	}
+	return fault.New(kind, context.DeadlineExceeded, "%s %s", c.Op, c.Name)
+}

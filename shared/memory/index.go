@@ -1,0 +1,205 @@
+package memory
+
+import (
+	"cmp"
+	"container/heap"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+)
+
+// index is one sparse secondary index: partitions of entries in the order of the sort key.
+// Its own lock is taken after that of the bucket whose item changes.
+type index struct {
+	contract.Index
+	keep map[string]bool // the attributes that it projects
+
+	mu      sync.RWMutex
+	parts   map[string]*sorted[entry]
+	waiting changes             // what it does not show yet, earliest first
+	last    map[place]time.Time // when the last waiting change of an item shows
+	n       int64               // of changes, to keep their order
+}
+
+// entry is one item as an index shows it. at is the snapshot from which it was projected.
+type entry struct {
+	key  sortKey
+	base place
+	at   item.Item
+}
+
+// sortKey is a string or a number, never both within one index.
+type sortKey struct {
+	s string
+	n int64
+}
+
+func (k sortKey) compare(o sortKey) int {
+	if c := cmp.Compare(k.n, o.n); c != 0 {
+		return c
+	}
+	return strings.Compare(k.s, o.s)
+}
+
+func compareEntries(a, b entry) int {
+	if c := a.key.compare(b.key); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.base.pk, b.base.pk); c != 0 {
+		return c
+	}
+	return strings.Compare(a.base.sk, b.base.sk)
+}
+
+// change takes one snapshot of an item out of the index and puts another in.
+type change struct {
+	due       time.Time
+	n         int64
+	base      place
+	old, next item.Item
+}
+
+func newIndex(s contract.Schema, ix contract.Index) *index {
+	x := &index{Index: ix, parts: map[string]*sorted[entry]{}, last: map[place]time.Time{}, keep: map[string]bool{}}
+	for _, name := range append([]string{s.PK, s.SK, ix.PK, ix.SK}, ix.Project...) {
+		if name != "" {
+			x.keep[name] = true
+		}
+	}
+	return x
+}
+
+// keyOf returns where an item stands in the index; false if it is not in it.
+func (x *index) keyOf(i item.Item) (string, sortKey, bool) {
+	pk, ok := i[x.PK].(string)
+	if !ok {
+		return "", sortKey{}, false
+	}
+	switch v := i[x.SK].(type) {
+	case string:
+		return pk, sortKey{s: v}, !x.SKIsNumber
+	case int64:
+		return pk, sortKey{n: v}, x.SKIsNumber
+	}
+	return pk, sortKey{}, x.SK == ""
+}
+
+// project returns what the index shows of an item.
+func (x *index) project(i item.Item) item.Item {
+	shown := make(item.Item, len(x.keep))
+	for name := range x.keep {
+		if v, ok := i[name]; ok {
+			shown[name] = v
+		}
+	}
+	return shown
+}
+
+// size of what the index shows of an item, in bytes.
+func (x *index) size(i item.Item) int {
+	n := 0
+	for name := range x.keep {
+		if v, ok := i[name]; ok {
+			n += sizeOf(name, v)
+		}
+	}
+	return n
+}
+
+// cost of a change in half units: nothing if the index shows the same as before, a delete and
+// a put if the key changed.
+func (x *index) cost(old, next item.Item) int64 {
+	oldPK, oldKey, was := x.keyOf(old)
+	nextPK, nextKey, is := x.keyOf(next)
+	switch {
+	case !was && !is:
+		return 0
+	case was && !is:
+		return 2 * begun(x.size(old), 1<<10)
+	case is && !was:
+		return 2 * begun(x.size(next), 1<<10)
+	case oldPK != nextPK || oldKey != nextKey:
+		return 2*begun(x.size(old), 1<<10) + 2*begun(x.size(next), 1<<10)
+	}
+	for name := range x.keep {
+		if old[name] != next[name] {
+			return 2 * begun(max(x.size(old), x.size(next)), 1<<10)
+		}
+	}
+	return 0
+}
+
+// apply shows a change after lag.
+func (x *index) apply(now time.Time, lag time.Duration, base place, old, next item.Item) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	due := now.Add(lag)
+	last, behind := x.last[base]
+	if lag <= 0 && !behind {
+		x.show(base, old, next)
+		return
+	}
+	if behind && due.Before(last) {
+		due = last // the changes of one item never overtake each other
+	}
+	x.last[base] = due
+	x.n++
+	heap.Push(&x.waiting, change{due: due, n: x.n, base: base, old: old, next: next})
+}
+
+// catchUp shows what is no longer lagging.
+func (x *index) catchUp(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(x.waiting) > 0 && !x.waiting[0].due.After(now) {
+		c := heap.Pop(&x.waiting).(change)
+		x.show(c.base, c.old, c.next)
+		if !x.last[c.base].After(c.due) {
+			delete(x.last, c.base)
+		}
+	}
+}
+
+func (x *index) show(base place, old, next item.Item) {
+	oldPK, oldKey, was := x.keyOf(old)
+	nextPK, nextKey, is := x.keyOf(next)
+	if was && !(is && oldPK == nextPK && oldKey == nextKey) {
+		if part := x.parts[oldPK]; part != nil {
+			part.remove(entry{key: oldKey, base: base})
+			if part.n == 0 {
+				delete(x.parts, oldPK)
+			}
+		}
+	}
+	if is {
+		part := x.parts[nextPK]
+		if part == nil {
+			part = &sorted[entry]{compare: compareEntries}
+			x.parts[nextPK] = part
+		}
+		part.put(entry{key: nextKey, base: base, at: next})
+	}
+}
+
+// changes is a heap by due, then n.
+type changes []change
+
+func (c changes) Len() int { return len(c) }
+func (c changes) Less(i, j int) bool {
+	if !c[i].due.Equal(c[j].due) {
+		return c[i].due.Before(c[j].due)
+	}
+	return c[i].n < c[j].n
+}
+func (c changes) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c *changes) Push(v any)   { *c = append(*c, v.(change)) }
+func (c *changes) Pop() any {
+	old := *c
+	v := old[len(old)-1]
+	old[len(old)-1] = change{}
+	*c = old[:len(old)-1]
+	return v
+}

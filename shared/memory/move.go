@@ -1,0 +1,60 @@
+package memory
+
+import (
+	"context"
+	"errors"
+
+	"punctual/shared/fault"
+)
+
+// ErrNoSource is in the error of a move task that met a message which no redrive policy had
+// moved: somebody sent it straight to the dead-letter queue, so there is no way back.
+var ErrNoSource = errors.New("CouldNotDetermineMessageSource")
+
+// StartMoveTask does what the console's redrive does: it moves what is visible in a dead-letter
+// queue to dest, or to the queue each message came from if dest is "". It returns how many were
+// moved. What is moved is a new message: new id, new enqueue time, never received, no source.
+// A message without a source ends a task without dest, fault.Invalid and [ErrNoSource]; what was
+// moved before it stays moved.
+func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, error) {
+	from, err := qs.of(dlq)
+	if err != nil {
+		return 0, err
+	}
+	if dest != "" {
+		if _, err := qs.of(dest); err != nil {
+			return 0, err
+		}
+	}
+	if !from.source {
+		return 0, fault.New(fault.Invalid, nil, "moving messages of %s: it is no queue's dead-letter queue", dlq)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, fault.New(fault.Unavailable, err, "moving messages of %s", dlq)
+	}
+	now := qs.world.now()
+	from.mu.Lock()
+	from.ripen(now)
+	var moving []*letter
+	for range from.visible {
+		l := from.pop()
+		if dest == "" && l.source == "" {
+			err = fault.New(fault.Invalid, ErrNoSource, "moving messages of %s back", dlq)
+			from.show(l)
+			break
+		}
+		from.forget(l)
+		moving = append(moving, l)
+	}
+	from.mu.Unlock()
+	for _, l := range moving {
+		to := qs.queues[dest]
+		if dest == "" {
+			to = qs.queues[l.source]
+		}
+		to.mu.Lock()
+		to.put(&letter{id: qs.nextID(), body: l.body, group: l.group, sentAt: now.UTC()}, now, 0)
+		to.mu.Unlock()
+	}
+	return len(moving), err
+}

@@ -1,0 +1,283 @@
+package memory
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/message"
+)
+
+// queue is one queue: what may be received, what waits for its time, and what is in flight.
+// A message is in exactly one of ready, later (delayed) and later (in flight).
+type queue struct {
+	contract.Queue
+	source bool // some queue's redrive policy names this one
+
+	mu       sync.Mutex
+	byID     map[string]*letter
+	ready    []*letter // oldest first; from head on; may hold gone ones
+	head     int
+	visible  int     // in ready and not gone
+	later    letters // delayed and in flight, by when they become visible
+	inFlight int
+	n        int64 // of messages, to keep their order
+	waiters  []chan struct{}
+	alarm    *time.Timer // rings when the first of later ripens; only while someone waits
+	alarmAt  time.Time
+	alarmN   int64 // which alarm it is
+}
+
+// letter is a message and where it stands.
+type letter struct {
+	id, body, group, source string
+	sentAt, visibleAt       time.Time
+	receives                int
+	n                       int64
+	at                      int // in later; −1 elsewhere
+	flying, gone            bool
+}
+
+// maxInFlight is where SQS silently stops handing out.
+const maxInFlight = 120_000
+
+// put enqueues a letter. The queue is locked.
+func (q *queue) put(l *letter, now time.Time, delay time.Duration) {
+	q.n++
+	l.n, l.at = q.n, -1
+	q.byID[l.id] = l
+	if delay > 0 {
+		l.visibleAt = now.Add(delay)
+		heap.Push(&q.later, l)
+		q.watch(now)
+		return
+	}
+	q.show(l)
+}
+
+// show makes a letter visible, and wakes who waits for it.
+func (q *queue) show(l *letter) {
+	l.flying = false
+	q.ready = append(q.ready, l)
+	q.visible++
+	q.wake()
+}
+
+// ripen shows everything whose delay or visibility is over.
+func (q *queue) ripen(now time.Time) {
+	for len(q.later) > 0 && !q.later[0].visibleAt.After(now) {
+		l := heap.Pop(&q.later).(*letter)
+		if l.flying {
+			q.inFlight--
+		}
+		q.show(l)
+	}
+}
+
+// take receives up to most letters. Those that the redrive policy takes away are returned
+// apart. stays leaves what it hands out visible, to be received once more.
+func (q *queue) take(now time.Time, most int, visibility time.Duration, stays bool) (out []message.Delivery, dead []*letter) {
+	q.ripen(now)
+	var again []*letter
+	for len(out) < most && q.inFlight < maxInFlight {
+		l := q.pop()
+		if l == nil {
+			break
+		}
+		if now.Sub(l.sentAt) > q.Retention && q.Retention > 0 {
+			q.forget(l)
+			continue
+		}
+		if q.DeadLetter != "" && q.MaxReceives > 0 && l.receives >= q.MaxReceives {
+			q.forget(l)
+			dead = append(dead, l)
+			continue
+		}
+		l.receives++
+		out = append(out, message.Delivery{
+			ID: l.id, Receipt: receipt(l), Body: l.body, Group: l.group, Receives: l.receives, SentAt: l.sentAt, Source: l.source,
+		})
+		if stays {
+			again = append(again, l)
+			continue
+		}
+		l.flying, l.visibleAt = true, now.Add(visibility)
+		q.inFlight++
+		heap.Push(&q.later, l)
+	}
+	for _, l := range again {
+		q.show(l)
+	}
+	return out, dead
+}
+
+// pop takes the oldest visible letter out of ready, nil if there is none.
+func (q *queue) pop() *letter {
+	for q.head < len(q.ready) {
+		l := q.ready[q.head]
+		q.ready[q.head] = nil
+		q.head++
+		if q.head == len(q.ready) {
+			q.ready, q.head = q.ready[:0], 0
+		} else if q.head >= 1024 && q.head > len(q.ready)/2 {
+			n := copy(q.ready, q.ready[q.head:])
+			clear(q.ready[n:])
+			q.ready, q.head = q.ready[:n], 0
+		}
+		if !l.gone {
+			q.visible--
+			return l
+		}
+	}
+	return nil
+}
+
+// forget removes a letter that pop has returned.
+func (q *queue) forget(l *letter) {
+	l.gone = true
+	delete(q.byID, l.id)
+}
+
+// remove deletes a letter wherever it stands.
+func (q *queue) remove(l *letter) {
+	if l.at >= 0 {
+		heap.Remove(&q.later, l.at)
+	} else {
+		q.visible--
+	}
+	if l.flying {
+		q.inFlight--
+		if q.visible > 0 {
+			q.wake() // somebody may have waited for the flight to get smaller
+		}
+	}
+	q.forget(l)
+}
+
+// wake lets one waiter look again.
+func (q *queue) wake() {
+	if len(q.waiters) == 0 {
+		return
+	}
+	close(q.waiters[0])
+	q.waiters[0] = nil
+	q.waiters = q.waiters[1:]
+}
+
+// watch sets the alarm for the next letter that ripens, if anybody waits for it.
+func (q *queue) watch(now time.Time) {
+	if len(q.waiters) == 0 || len(q.later) == 0 {
+		return
+	}
+	next := q.later[0].visibleAt
+	if q.alarm != nil && !next.Before(q.alarmAt) {
+		return
+	}
+	if q.alarm != nil {
+		q.alarm.Stop()
+	}
+	q.alarmN++
+	n := q.alarmN
+	q.alarmAt = next
+	q.alarm = time.AfterFunc(next.Sub(now), func() { q.ring(n) })
+}
+
+// ring is what the alarm does: it lets one waiter look, who ripens what is due.
+func (q *queue) ring(n int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.alarm == nil || q.alarmN != n {
+		return // another was set meanwhile
+	}
+	q.alarm = nil
+	q.wake()
+}
+
+// waitUp enters the caller into the waiters; the channel is closed when it should look again.
+func (q *queue) waitUp(now time.Time) chan struct{} {
+	ch := make(chan struct{})
+	q.waiters = append(q.waiters, ch)
+	q.watch(now)
+	return ch
+}
+
+// giveUp takes a waiter out; one that was woken already hands that on.
+func (q *queue) giveUp(ch chan struct{}, now time.Time) {
+	for i, w := range q.waiters {
+		if w == ch {
+			q.waiters = append(q.waiters[:i], q.waiters[i+1:]...)
+			return
+		}
+	}
+	q.wake()
+	q.watch(now)
+}
+
+// receive waits until something can be taken, the wait or the context is over, or closed is.
+func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibility time.Duration, stays bool) (out []message.Delivery, dead []*letter, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var over *time.Timer
+	for {
+		now := w.now()
+		out, dead = q.take(now, most, visibility, stays)
+		if len(out) > 0 || len(dead) > 0 || wait <= 0 {
+			if q.visible > 0 && q.inFlight < maxInFlight {
+				q.wake() // there is more than one could take
+			}
+			q.watch(now)
+			return out, dead, nil
+		}
+		if over == nil {
+			over = time.NewTimer(wait)
+			defer over.Stop()
+		}
+		ch := q.waitUp(now)
+		q.mu.Unlock()
+		woken := false
+		select {
+		case <-ch:
+			woken = true
+		case <-over.C:
+		case <-w.closed:
+			err = context.Canceled
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		q.mu.Lock()
+		if !woken {
+			q.giveUp(ch, w.now())
+			return nil, nil, err
+		}
+	}
+}
+
+// letters is a heap by when a letter becomes visible, then by when it was sent.
+type letters []*letter
+
+func (h letters) Len() int { return len(h) }
+func (h letters) Less(i, j int) bool {
+	if !h[i].visibleAt.Equal(h[j].visibleAt) {
+		return h[i].visibleAt.Before(h[j].visibleAt)
+	}
+	return h[i].n < h[j].n
+}
+func (h letters) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+func (h *letters) Push(v any) {
+	l := v.(*letter)
+	l.at = len(*h)
+	*h = append(*h, l)
+}
+func (h *letters) Pop() any {
+	old := *h
+	l := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	l.at = -1
+	return l
+}

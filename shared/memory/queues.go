@@ -1,0 +1,327 @@
+package memory
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/message"
+)
+
+// Limits of SQS.
+const (
+	maxBody       = 1 << 20 // of a message and of a batch, in bytes
+	maxBatch      = 10
+	maxWait       = 20 * time.Second
+	maxVisibility = 12 * time.Hour
+	maxGroup      = 128
+)
+
+// Queues holds every queue of a World.
+type Queues struct {
+	world  *World
+	queues map[string]*queue
+	ids    atomic.Int64
+}
+
+func newQueues(w *World, specs []contract.Queue) *Queues {
+	qs := &Queues{world: w, queues: map[string]*queue{}}
+	for _, s := range specs {
+		qs.queues[s.Name] = &queue{Queue: s, byID: map[string]*letter{}}
+	}
+	for _, s := range specs {
+		if s.DeadLetter == "" {
+			continue
+		}
+		if qs.queues[s.DeadLetter] == nil {
+			panic(fmt.Sprintf("queue %s names %s as its dead-letter queue, which is not among the queues", s.Name, s.DeadLetter))
+		}
+		qs.queues[s.DeadLetter].source = true
+	}
+	return qs
+}
+
+// stop silences the alarms; waiters are ended by the World's closing.
+func (qs *Queues) stop() {
+	for _, q := range qs.queues {
+		q.mu.Lock()
+		if q.alarm != nil {
+			q.alarm.Stop()
+			q.alarm = nil
+		}
+		q.mu.Unlock()
+	}
+}
+
+func (qs *Queues) of(name string) (*queue, error) {
+	if q := qs.queues[name]; q != nil {
+		return q, nil
+	}
+	return nil, fault.New(fault.NotFound, nil, "queue %q", name)
+}
+
+// nextID looks like SQS's ids and is the same in every run.
+func (qs *Queues) nextID() string {
+	return fmt.Sprintf("00000000-0000-4000-8000-%012x", qs.ids.Add(1))
+}
+
+// Send enqueues any number of messages. Those that were not taken come back in a
+// *message.Unsent, by index; the others are sent.
+func (qs *Queues) Send(ctx context.Context, name string, out ...message.Outgoing) error {
+	q, err := qs.of(name)
+	if err != nil {
+		return err
+	}
+	failed := map[int]error{}
+	for from := 0; from < len(out); {
+		to, bytes := from, 0
+		for to < len(out) && to-from < maxBatch && (to == from || bytes+len(out[to].Body) <= maxBody) {
+			bytes += len(out[to].Body)
+			to++
+		}
+		maps.Copy(failed, qs.sendBatch(ctx, q, out[from:to], from, bytes))
+		from = to
+	}
+	if len(failed) > 0 {
+		return &message.Unsent{Failed: failed}
+	}
+	return nil
+}
+
+// sendBatch does one request; base is the index of its first message in the call.
+func (qs *Queues) sendBatch(ctx context.Context, q *queue, out []message.Outgoing, base, bytes int) map[int]error {
+	failed := map[int]error{}
+	all := func(err error) map[int]error {
+		for i := range out {
+			failed[base+i] = err
+		}
+		return failed
+	}
+	c := Call{Op: QueueSend, Name: q.Name, Size: len(out)}
+	f, err := qs.world.enter(ctx, c)
+	if err != nil {
+		return all(err)
+	}
+	qs.world.queueCall(bytes)
+	now := qs.world.now()
+	sent := time.UnixMilli(now.UnixMilli()).UTC()
+	q.mu.Lock()
+	for i, o := range out {
+		if kind := f.Entries[base+i]; kind != "" {
+			failed[base+i] = fault.New(kind, nil, "sending to %s", q.Name)
+			continue
+		}
+		if err := checkOutgoing(q.Name, o); err != nil {
+			failed[base+i] = err
+			continue
+		}
+		for range copies(f.Twice) {
+			q.put(&letter{id: qs.nextID(), body: o.Body, group: o.Group, sentAt: sent}, now, o.Delay.Truncate(time.Second))
+		}
+	}
+	q.mu.Unlock()
+	if err := f.after(c); err != nil {
+		return all(err)
+	}
+	return failed
+}
+
+func copies(twice bool) int {
+	if twice {
+		return 2
+	}
+	return 1
+}
+
+func checkOutgoing(name string, o message.Outgoing) error {
+	switch {
+	case len(o.Body) > maxBody:
+		return fault.New(fault.TooLarge, nil, "sending to %s: the body has %d bytes, %d are allowed", name, len(o.Body), maxBody)
+	case o.Body == "" || !utf8.ValidString(o.Body) || strings.ContainsFunc(o.Body, unsendable):
+		return fault.New(fault.Invalid, nil, "sending to %s: the body is empty or holds characters that SQS refuses", name)
+	case o.Delay < 0 || o.Delay > contract.MaxDelay:
+		return fault.New(fault.Invalid, nil, "sending to %s: delay %s is outside 0 to %s", name, o.Delay, contract.MaxDelay)
+	case len(o.Group) > maxGroup:
+		return fault.New(fault.Invalid, nil, "sending to %s: the group has %d bytes, %d are allowed", name, len(o.Group), maxGroup)
+	}
+	return nil
+}
+
+// unsendable names what is not in the character set that SQS documents.
+func unsendable(r rune) bool {
+	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+}
+
+// Receive takes up to max messages, waiting up to wait for the first; none is no error. They
+// stay invisible for the visibility, 0 being the queue's default.
+func (qs *Queues) Receive(ctx context.Context, name string, max int, wait, visibility time.Duration) ([]message.Delivery, error) {
+	q, err := qs.of(name)
+	if err != nil {
+		return nil, err
+	}
+	if max < 1 || max > maxBatch || wait < 0 || wait > maxWait || visibility < 0 || visibility > maxVisibility {
+		return nil, fault.New(fault.Invalid, nil, "receiving %d from %s, waiting %s, for %s: outside SQS's limits", max, name, wait, visibility)
+	}
+	c := Call{Op: QueueReceive, Name: name, Size: max}
+	f, err := qs.world.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if visibility == 0 {
+		visibility = q.Visibility
+	}
+	deadline := qs.world.now().Add(wait)
+	for {
+		out, dead, err := q.receive(ctx, qs.world, max, wait, visibility, f.Twice)
+		if len(dead) > 0 {
+			qs.bury(q, dead)
+		}
+		if err == nil && len(out) == 0 && len(dead) > 0 {
+			wait = deadline.Sub(qs.world.now())
+			continue // only what the redrive policy took away: nothing was received yet
+		}
+		bytes := 0
+		for _, d := range out {
+			bytes += len(d.Body)
+		}
+		qs.world.queueCall(bytes)
+		if err != nil {
+			return nil, fault.New(fault.Unavailable, err, "receiving from %s", name)
+		}
+		if err := f.after(c); err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
+}
+
+// bury moves to the dead-letter queue what was received too often. It keeps id and age.
+func (qs *Queues) bury(from *queue, dead []*letter) {
+	to := qs.queues[from.DeadLetter]
+	now := qs.world.now()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	for _, l := range dead {
+		to.put(&letter{id: l.id, body: l.body, group: l.group, sentAt: l.sentAt, receives: l.receives, source: from.Name}, now, 0)
+	}
+}
+
+// receipt is good until the letter is received again.
+func receipt(l *letter) string { return l.id + "#" + strconv.Itoa(l.receives) }
+
+// held returns the letter that a receipt names: nil if it is gone or was received again since.
+func (q *queue) held(receipt string) (*letter, error) {
+	id, n, ok := strings.Cut(receipt, "#")
+	receives, err := strconv.Atoi(n)
+	if !ok || err != nil || len(id) != 36 {
+		return nil, errors.New("ReceiptHandleIsInvalid")
+	}
+	if l := q.byID[id]; l != nil && l.receives == receives {
+		return l, nil
+	}
+	return nil, nil
+}
+
+// Delete removes messages for good. One that is gone, or was received by somebody else since,
+// is left alone and no error.
+func (qs *Queues) Delete(ctx context.Context, name string, receipts ...string) error {
+	q, err := qs.of(name)
+	if err != nil {
+		return err
+	}
+	for from := 0; from < len(receipts); from += maxBatch {
+		batch := receipts[from:min(from+maxBatch, len(receipts))]
+		c := Call{Op: QueueDelete, Name: name, Size: len(batch)}
+		f, err := qs.world.enter(ctx, c)
+		if err != nil {
+			return err
+		}
+		qs.world.queueCall(0)
+		q.mu.Lock()
+		var bad error
+		for _, r := range batch {
+			l, err := q.held(r)
+			if err != nil {
+				bad = fault.New(fault.Invalid, err, "deleting from %s", name)
+			} else if l != nil {
+				q.remove(l)
+			}
+		}
+		q.mu.Unlock()
+		if bad != nil {
+			return bad
+		}
+		if err := f.after(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetVisibility makes a received message visible after d from now, at once for 0. Of a message
+// that is not in flight under this receipt it is a fault.Invalid.
+func (qs *Queues) SetVisibility(ctx context.Context, name, receipt string, d time.Duration) error {
+	q, err := qs.of(name)
+	if err != nil {
+		return err
+	}
+	c := Call{Op: QueueVisibility, Name: name}
+	f, err := qs.world.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	if d < 0 || d > maxVisibility {
+		return fault.New(fault.Invalid, nil, "setting visibility %s in %s: 0 to %s is allowed", d, name, maxVisibility)
+	}
+	qs.world.queueCall(0)
+	if err := q.setVisibility(qs.world.now(), receipt, d); err != nil {
+		return fault.New(fault.Invalid, err, "setting visibility in %s", name)
+	}
+	return f.after(c)
+}
+
+func (q *queue) setVisibility(now time.Time, receipt string, d time.Duration) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ripen(now)
+	l, err := q.held(receipt)
+	switch {
+	case err != nil:
+		return err
+	case l == nil || !l.flying:
+		return errors.New("MessageNotInflight")
+	}
+	l.visibleAt = now.Add(d)
+	heap.Fix(&q.later, l.at)
+	q.ripen(now)
+	q.watch(now)
+	return nil
+}
+
+// Depth says what a queue holds right now; the twin counts exactly.
+func (qs *Queues) Depth(ctx context.Context, name string) (message.Depth, error) {
+	q, err := qs.of(name)
+	if err != nil {
+		return message.Depth{}, err
+	}
+	c := Call{Op: QueueDepth, Name: name}
+	f, err := qs.world.enter(ctx, c)
+	if err != nil {
+		return message.Depth{}, err
+	}
+	qs.world.queueCall(0)
+	q.mu.Lock()
+	q.ripen(qs.world.now())
+	d := message.Depth{Visible: q.visible, InFlight: q.inFlight, Delayed: len(q.later) - q.inFlight}
+	q.mu.Unlock()
+	return d, f.after(c)
+}

@@ -1,0 +1,94 @@
+package memory
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+)
+
+// bucketCount spreads a table's partitions over locks.
+const bucketCount = 64
+
+var seed = maphash.MakeSeed()
+
+// space is one table: its items and its indexes.
+type space struct {
+	schema  contract.Schema
+	buckets [bucketCount]bucket
+	indexes []*index
+	units   units
+}
+
+// bucket holds the partitions that hash to it. Items in it are never changed, only replaced,
+// so that a snapshot may be shared with the indexes and the stream.
+type bucket struct {
+	mu    sync.RWMutex
+	rows  map[place]*row
+	parts map[string]*sorted[string] // the sort keys of each partition; only in tables that have them
+}
+
+// place is an item's key within its table.
+type place struct{ pk, sk string }
+
+// row is an item and how often it was written.
+type row struct {
+	item   item.Item
+	writes int64
+}
+
+func newSpace(s contract.Schema) *space {
+	t := &space{schema: s}
+	for i := range t.buckets {
+		t.buckets[i].rows = map[place]*row{}
+		t.buckets[i].parts = map[string]*sorted[string]{}
+	}
+	for _, ix := range s.Indexes {
+		t.indexes = append(t.indexes, newIndex(s, ix))
+	}
+	return t
+}
+
+func bucketOf(pk string) int { return int(maphash.String(seed, pk) % bucketCount) }
+
+// get returns the row at a place, the zero row if there is none. The bucket is locked.
+func (b *bucket) get(p place) row {
+	if r := b.rows[p]; r != nil {
+		return *r
+	}
+	return row{}
+}
+
+// set replaces what is at a place; a nil item removes it. The bucket is locked for writing.
+func (b *bucket) set(p place, next item.Item, hasSK bool) int64 {
+	r := b.rows[p]
+	switch {
+	case next == nil && r == nil:
+		return 0
+	case next == nil:
+		delete(b.rows, p)
+		if part := b.parts[p.pk]; part != nil {
+			part.remove(p.sk)
+			if part.n == 0 {
+				delete(b.parts, p.pk)
+			}
+		}
+		return r.writes + 1
+	case r != nil:
+		r.item = next
+		r.writes++
+		return r.writes
+	}
+	b.rows[p] = &row{item: next, writes: 1}
+	if hasSK {
+		part := b.parts[p.pk]
+		if part == nil {
+			part = &sorted[string]{compare: strings.Compare}
+			b.parts[p.pk] = part
+		}
+		part.put(p.sk)
+	}
+	return 1
+}

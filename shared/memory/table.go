@@ -1,0 +1,281 @@
+package memory
+
+import (
+	"context"
+	"sort"
+	"time"
+
+	"punctual/shared/fault"
+	"punctual/shared/item"
+)
+
+// Limits of a table.
+const (
+	maxCommit = 100
+	maxGet    = 100
+)
+
+// Table holds every table of a World.
+type Table struct {
+	world  *World
+	spaces map[string]*space
+	lag    func(index string, ref item.Ref, n int64) time.Duration
+	empty  bool // every other page of a query is empty
+	stream stream
+}
+
+func newTable(w *World, o Options) *Table {
+	t := &Table{world: w, spaces: map[string]*space{}, lag: o.IndexLag, empty: o.EmptyPages}
+	t.stream.init(o.StreamLag)
+	for _, s := range o.Schemas {
+		t.spaces[s.Name] = newSpace(s)
+	}
+	return t
+}
+
+// space returns the table of a ref, whose key must fit it.
+func (t *Table) space(ref item.Ref) (*space, error) {
+	s := t.spaces[ref.Table]
+	switch {
+	case s == nil:
+		return nil, fault.New(fault.NotFound, nil, "table %q", ref.Table)
+	case ref.PK == "" || (ref.SK == "") != (s.schema.SK == ""):
+		return nil, fault.New(fault.Invalid, nil, "key of %s: it does not fit the table's", ref)
+	case len(ref.PK) > 2048 || len(ref.SK) > 1024:
+		return nil, fault.New(fault.Invalid, nil, "key of %s: over 2048 or 1024 bytes", ref)
+	}
+	return s, nil
+}
+
+// read returns the item as it is now; it must not be changed.
+func (t *Table) read(ref item.Ref) (item.Item, error) {
+	s, err := t.space(ref)
+	if err != nil {
+		return nil, err
+	}
+	b := &s.buckets[bucketOf(ref.PK)]
+	b.mu.RLock()
+	i := b.get(place{ref.PK, ref.SK}).item
+	b.mu.RUnlock()
+	s.units.read.Add(readCost(i.Size()))
+	return i, nil
+}
+
+// Get reads one item, strongly consistent; nil is absent and no error.
+func (t *Table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
+	c := Call{Op: TableGet, Ref: ref}
+	f, err := t.world.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	t.world.counts.tableCalls.Add(1)
+	i, err := t.read(ref)
+	if err == nil {
+		err = f.after(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return i.Clone(), nil
+}
+
+// GetMany reads up to 100 items, strongly consistent each, in the order asked; nil is absent.
+func (t *Table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	c := Call{Op: TableGetMany, Ref: refs[0], Size: len(refs)}
+	f, err := t.world.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(refs) > maxGet {
+		return nil, fault.New(fault.Invalid, nil, "getting %d items: %d is the most", len(refs), maxGet)
+	}
+	t.world.counts.tableCalls.Add(1)
+	items := make([]item.Item, len(refs))
+	for n, ref := range refs {
+		i, err := t.read(ref)
+		if err != nil {
+			return nil, err
+		}
+		items[n] = i.Clone()
+	}
+	return items, f.after(c)
+}
+
+// Write does one conditional write and returns the item as it then is (nil after a delete).
+// A condition that does not hold is an *item.Refused with the item as it was.
+func (t *Table) Write(ctx context.Context, w item.Write) (item.Item, error) {
+	c := Call{Op: TableWrite, Ref: w.Ref, Name: w.Name}
+	f, err := t.world.enter(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.space(w.Ref)
+	if err == nil {
+		err = check(w, s.schema)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.world.counts.tableCalls.Add(1)
+	next, err := t.write(s, w)
+	if lost := f.after(c); lost != nil {
+		return nil, lost
+	}
+	return next.Clone(), err
+}
+
+func (t *Table) write(s *space, w item.Write) (item.Item, error) {
+	b := &s.buckets[bucketOf(w.PK)]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.get(place{w.PK, w.SK}).item
+	if !item.Any(w.When, old) {
+		s.units.write.Add(writeCost(old, nil))
+		return nil, &item.Refused{Name: w.Name, Olds: map[int]item.Item{0: old.Clone()}}
+	}
+	next := w.Applied(old, s.schema.PK, s.schema.SK)
+	if err := fits(next, w, s); err != nil {
+		return nil, err
+	}
+	s.units.write.Add(writeCost(old, next))
+	t.put(s, b, w, old, next)
+	return next, nil
+}
+
+// put replaces old by next, in the table, its indexes and the stream. The bucket is locked.
+func (t *Table) put(s *space, b *bucket, w item.Write, old, next item.Item) {
+	if w.Check {
+		return
+	}
+	p := place{w.PK, w.SK}
+	n := b.set(p, next, s.schema.SK != "")
+	now := t.world.now()
+	for _, x := range s.indexes {
+		cost := x.cost(old, next)
+		if cost == 0 {
+			continue
+		}
+		s.units.indexWrite.Add(cost)
+		var lag time.Duration
+		if t.lag != nil {
+			lag = t.lag(x.Name, w.Ref, n)
+		}
+		x.apply(now, lag, p, old, next)
+	}
+	if s.schema.Stream && !same(old, next) {
+		t.stream.add(now, w.Ref, n, old, next)
+	}
+}
+
+// Commit does up to 100 writes of different items, all or none.
+func (t *Table) Commit(ctx context.Context, writes ...item.Write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	c := Call{Op: TableCommit, Ref: writes[0].Ref, Name: writes[0].Name, Size: len(writes)}
+	f, err := t.world.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(writes) > maxCommit {
+		return fault.New(fault.Invalid, nil, "committing %d writes: %d is the most", len(writes), maxCommit)
+	}
+	spaces := make([]*space, len(writes))
+	seen := make(map[item.Ref]bool, len(writes))
+	for n, w := range writes {
+		if spaces[n], err = t.space(w.Ref); err != nil {
+			return err
+		}
+		if err := check(w, spaces[n].schema); err != nil {
+			return err
+		}
+		if seen[w.Ref] {
+			return fault.New(fault.Invalid, nil, "committing %s: %s is written twice", w.Name, w.Ref)
+		}
+		seen[w.Ref] = true
+	}
+	t.world.counts.tableCalls.Add(1)
+	err = t.commit(spaces, writes)
+	if lost := f.after(c); lost != nil {
+		return lost
+	}
+	return err
+}
+
+func (t *Table) commit(spaces []*space, writes []item.Write) error {
+	defer lockAll(spaces, writes)()
+	olds, nexts := make([]item.Item, len(writes)), make([]item.Item, len(writes))
+	var refused *item.Refused
+	for n, w := range writes {
+		s := spaces[n]
+		olds[n] = s.buckets[bucketOf(w.PK)].get(place{w.PK, w.SK}).item
+		if !item.Any(w.When, olds[n]) {
+			if refused == nil {
+				refused = &item.Refused{Name: w.Name, Olds: map[int]item.Item{}}
+			}
+			refused.Olds[n] = olds[n].Clone()
+		}
+		nexts[n] = w.Applied(olds[n], s.schema.PK, s.schema.SK)
+		if err := fits(nexts[n], w, s); err != nil {
+			return err
+		}
+	}
+	for n := range writes {
+		spaces[n].units.write.Add(2 * writeCost(olds[n], nexts[n])) // a transaction writes everything twice
+	}
+	if refused != nil {
+		return refused
+	}
+	for n, w := range writes {
+		t.put(spaces[n], &spaces[n].buckets[bucketOf(w.PK)], w, olds[n], nexts[n])
+	}
+	return nil
+}
+
+// lockAll locks the buckets of all writes, in an order that is the same for everyone, and
+// returns what unlocks them.
+func lockAll(spaces []*space, writes []item.Write) func() {
+	type lock struct {
+		table  string
+		bucket int
+		at     *bucket
+	}
+	locks := make([]lock, 0, len(writes))
+	for n, w := range writes {
+		i := bucketOf(w.PK)
+		locks = append(locks, lock{w.Table, i, &spaces[n].buckets[i]})
+	}
+	sort.Slice(locks, func(a, b int) bool {
+		if locks[a].table != locks[b].table {
+			return locks[a].table < locks[b].table
+		}
+		return locks[a].bucket < locks[b].bucket
+	})
+	held := locks[:0]
+	for _, l := range locks {
+		if len(held) == 0 || held[len(held)-1].at != l.at {
+			l.at.mu.Lock()
+			held = append(held, l)
+		}
+	}
+	return func() {
+		for _, l := range held {
+			l.at.mu.Unlock()
+		}
+	}
+}
+
+func same(a, b item.Item) bool {
+	if (a == nil) != (b == nil) || len(a) != len(b) {
+		return false
+	}
+	for name, v := range a {
+		if w, ok := b[name]; !ok || v != w {
+			return false
+		}
+	}
+	return true
+}

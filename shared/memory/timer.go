@@ -1,0 +1,155 @@
+package memory
+
+import (
+	"context"
+	"regexp"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/message"
+)
+
+// maxTimerBody is EventBridge Scheduler's limit of an input, in bytes.
+const maxTimerBody = 256 << 10
+
+var timerName = regexp.MustCompile(`^[0-9a-zA-Z\-_.]{1,64}$`)
+
+// Timers is a group of one-shot schedules that send to the dispatch queue.
+type Timers struct {
+	world *World
+	delay func(message.Timer) time.Duration
+
+	mu     sync.Mutex
+	armed  map[string]*armed
+	closed bool
+}
+
+type armed struct {
+	message.Timer
+	alarm *time.Timer
+	tries int
+}
+
+func newTimers(w *World, delay func(message.Timer) time.Duration) *Timers {
+	return &Timers{world: w, delay: delay, armed: map[string]*armed{}}
+}
+
+func (ts *Timers) stop() {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.closed = true
+	for _, a := range ts.armed {
+		a.alarm.Stop()
+	}
+}
+
+// Arm makes a timer, or replaces the one of that name. A time that is not in the future is a
+// fault.Invalid. It fires once, anywhere within the minute of At, and is gone.
+func (ts *Timers) Arm(ctx context.Context, t message.Timer) error {
+	c := Call{Op: TimerArm, Name: t.Name, Size: len(t.Body)}
+	f, err := ts.world.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	now := ts.world.now()
+	switch {
+	case !timerName.MatchString(t.Name):
+		return fault.New(fault.Invalid, nil, "arming timer %q: the name does not fit %s", t.Name, timerName)
+	case t.Body == "" || len(t.Body) > maxTimerBody:
+		return fault.New(fault.Invalid, nil, "arming timer %q: the body has %d bytes, 1 to %d are allowed", t.Name, len(t.Body), maxTimerBody)
+	case t.MaxAge < time.Minute || t.MaxAge > 24*time.Hour:
+		return fault.New(fault.Invalid, nil, "arming timer %q: a maximum age of %s, 1m to 24h are allowed", t.Name, t.MaxAge)
+	case !t.At.Truncate(time.Second).After(now):
+		return fault.New(fault.Invalid, nil, "arming timer %q: %s is not in the future", t.Name, t.At)
+	}
+	ts.world.counts.timerCalls.Add(1)
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.closed {
+		return fault.New(fault.Unavailable, context.Canceled, "arming timer %q", t.Name)
+	}
+	if old := ts.armed[t.Name]; old != nil {
+		if old.At.Equal(t.At) && old.Body == t.Body && old.MaxAge == t.MaxAge {
+			return f.after(c)
+		}
+		old.alarm.Stop()
+	}
+	a := &armed{Timer: t}
+	fireAt := t.At.Truncate(time.Minute).Add(ts.delay(t))
+	a.alarm = time.AfterFunc(max(0, fireAt.Sub(now)), func() { ts.fire(a, f.Twice) })
+	ts.armed[t.Name] = a
+	return f.after(c)
+}
+
+// Disarm removes a timer; an absent one is no error.
+func (ts *Timers) Disarm(ctx context.Context, name string) error {
+	c := Call{Op: TimerDisarm, Name: name}
+	f, err := ts.world.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	ts.world.counts.timerCalls.Add(1)
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if a := ts.armed[name]; a != nil {
+		a.alarm.Stop()
+		delete(ts.armed, name)
+	}
+	return f.after(c)
+}
+
+// Armed lists what is armed, in no order.
+func (ts *Timers) Armed() []message.Timer {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	var list []message.Timer
+	for _, a := range ts.armed {
+		list = append(list, a.Timer)
+	}
+	return list
+}
+
+// fire sends the body. A send that fails is tried again, later each time, until the timer's
+// maximum age; then the body goes where the other undeliverable ones go.
+func (ts *Timers) fire(a *armed, twice bool) {
+	ts.mu.Lock()
+	if ts.closed || ts.armed[a.Name] != a {
+		ts.mu.Unlock()
+		return
+	}
+	ts.mu.Unlock()
+
+	ctx := context.Background()
+	f, err := ts.world.enter(ctx, Call{Op: TimerFire, Name: a.Name})
+	ts.world.counts.timersFired.Add(1)
+	if err == nil {
+		for range copies(twice || f.Twice) {
+			err = ts.world.queues.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: a.Body})
+		}
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.closed || ts.armed[a.Name] != a {
+		return // replaced or disarmed while it fired
+	}
+	if err == nil && !f.Lost {
+		delete(ts.armed, a.Name)
+		return
+	}
+	a.tries++
+	again := min(time.Second<<min(a.tries, 6), time.Minute)
+	if ts.world.now().Add(again).Sub(a.At) > a.MaxAge {
+		delete(ts.armed, a.Name)
+		q := ts.world.queues.queues[contract.FiringDead]
+		if q != nil {
+			now := ts.world.now()
+			q.mu.Lock()
+			q.put(&letter{id: ts.world.queues.nextID(), body: a.Body, sentAt: now.UTC()}, now, 0)
+			q.mu.Unlock()
+		}
+		return
+	}
+	a.alarm = time.AfterFunc(again, func() { ts.fire(a, false) })
+}
