@@ -15,7 +15,7 @@ const (
 	adapter     room = "adapter"
 	memory      room = "memory"
 	conformance room = "conformance"
-	batch       room = "batch"
+	helper      room = "helper"
 	stage       room = "stage"
 	door        room = "door"
 	hand        room = "hand"
@@ -37,6 +37,7 @@ var folders = []struct {
 	{"shared/horizon", core},
 	{"shared/item", core},
 	{"shared/span", core},
+	{"shared/target", core},
 	{"shared/message", core},
 	{"shared/target", core},
 	{"shared/tenant", core},
@@ -49,7 +50,8 @@ var folders = []struct {
 	{"shared/memory", memory},
 	{"shared/conformance", conformance},
 	{"functions/*/lambda", door},
-	{"functions/batch", batch},
+	{"functions/batch", helper},
+	{"functions/wake", helper},
 	{"functions/api", stage},
 	{"functions/authorizer", stage},
 	{"functions/stream", stage},
@@ -126,16 +128,16 @@ var rules = map[room]rule{
 		may:    []room{core, ground, store},
 		reason: "the suite is handed what it exercises: if it named an implementation it could bend to that one",
 	},
-	batch: {
-		may:    []room{core, ground},
-		reason: "a partial batch answer is the same for every stage, so it may know none of them",
+	helper: {
+		may: []room{core, ground, store}, inTests: []room{memory}, siblings: true,
+		reason: "what several stages share means the same to each of them, so it may know none",
 	},
 	stage: {
-		may: []room{core, ground, store, batch}, inTests: []room{memory},
+		may: []room{core, ground, store, helper}, inTests: []room{memory},
 		reason: "stages meet only in the table and the queues, and reach the world only through ports they declare; their doors choose the adapters",
 	},
 	door: {
-		may:    []room{adapter, ground, store}, // and its own stage, see mayImport
+		may:    []room{adapter, ground, store, helper}, // and its own stage, see mayImport
 		reason: "a door wires its own stage to the adapters and starts it; anything else in it is logic that no test reaches",
 	},
 	hand: {
@@ -151,7 +153,7 @@ var rules = map[room]rule{
 		reason: "infrastructure and code agree in shared/contract and nowhere else, or a deploy would need the whole product to compile",
 	},
 	proof: {
-		may: []room{core, ground, store, adapter, memory, conformance, batch, stage, hand}, siblings: true,
+		may: []room{core, ground, store, adapter, memory, conformance, helper, stage, hand}, siblings: true,
 		reason: "integration proves the product over its packages; infra is proved by its own template tests (building CDK here would cost every run a minute), and doors are programs: they are built and run, not imported",
 	},
 }
