@@ -35,7 +35,7 @@ type Occurrence struct {
 
 // Flags of an [Occurrence].
 const (
-	FlagChangeOverDay = "change_over_day" // the clock changes on this local day
+	FlagChangeOverDay = "change_over_day" // this local day misses or repeats a stretch of the clock
 	FlagMissingHour   = "missing_hour"    // runs for a wall time that a change swallowed
 	FlagRepeatedHour  = "repeated_hour"   // the clock shows this wall time twice
 	FlagMovedLater    = "moved_later"     // from a day that an exclusion closed

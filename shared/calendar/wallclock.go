@@ -63,10 +63,12 @@ func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
 			return tick{}, false
 		}
 		i++
+		asked := t
 		t = z.at[i]
-		// Nothing matches before w, so whole years of stretches may be passed;
-		// two days cover every offset there is.
-		if near := w - 2*day; near > t {
+		// Nothing from here to w matches, so whole years of stretches may be
+		// passed; two days cover every offset there is. A change that is close
+		// may show again what lies before here, and is not passed.
+		if near := w - 2*day; near > t && t-asked > 2*day {
 			t, i = near, z.find(near)
 		}
 	}
@@ -82,11 +84,11 @@ func (c wallClock) gap(start, offset int64, steps *int) tick {
 	return tick{at: start * 1000, missing: true, skip: c.missing == missingSkip}
 }
 
-// place returns the instant of wall time w, for a run that is moved there. It
-// is false if the change-over policy gives w no run.
+// place returns the instant of wall time w, for a run that is moved there; one
+// run, whatever the policy, and false if it is to skip w.
 func (c wallClock) place(w int64) (int64, bool) {
 	first, last, ok := c.zone.instants(w)
-	if !ok && c.missing != missingRunAfter {
+	if !ok && c.missing == missingSkip {
 		return 0, false
 	}
 	if c.repeated == repeatedLast {

@@ -163,13 +163,16 @@ func (z *zone) repeats(t int64) bool {
 	return i > 0 && w < z.at[i]+z.offset[i-1] || z.end(i) != math.MaxInt64 && w >= z.end(i)+z.offset[i+1]
 }
 
-// changes says whether the clock changes on the local day of t.
+// changes says whether wall times of the local day of t are missing or repeated.
 func (z *zone) changes(t int64) bool {
 	i := z.find(t)
 	d := floorDiv(t+z.offset[i], day)
 	on := func(i int) bool {
-		return i > 0 && i < len(z.at) &&
-			(floorDiv(z.at[i]+z.offset[i], day) == d || floorDiv(z.at[i]-1+z.offset[i-1], day) == d)
+		if i == 0 || i == len(z.at) {
+			return false
+		}
+		low, high := min(z.offset[i-1], z.offset[i]), max(z.offset[i-1], z.offset[i])
+		return floorDiv(z.at[i]+low, day) <= d && d <= floorDiv(z.at[i]+high-1, day)
 	}
 	return on(i) || on(i+1)
 }

@@ -1,0 +1,283 @@
+package calendar
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
+	t.Parallel()
+	weekend := Exclusions{
+		"weekend": {Weekly: []string{"sat", "sun"}}, "week": {Weekly: []string{"mon", "tue", "wed", "thu", "fri"}},
+		"next": {Weekly: []string{"sat", "sun"}, Move: new("next")}, "broken": {Dates: []string{"2027-02-29"}},
+		"easterly": {Weekly: []string{"mon", "tue", "wed", "thu", "fri"}, Timezone: new("Asia/Tokyo")},
+	}
+	cron := func(text string) Spec { return Spec{Cron: &text} }
+	rule := func(text string) Spec { return Spec{RRule: &text} }
+	started := func(text string) Spec { return Spec{RRule: &text, StartAt: new("2027-01-01T00:00:00Z")} }
+	var allMinutes []string
+	for m := range 60 {
+		allMinutes = append(allMinutes, fmt.Sprint(m))
+	}
+	for _, tt := range []struct {
+		spec        Spec
+		field, code string
+	}{
+		{Spec{}, "cron", CodeMissingField},
+		{Spec{Cron: new("@daily"), Every: new("5m")}, "every", CodeConflictingFields},
+		{Spec{Cron: new("@daily"), Dates: []string{}}, "dates", CodeConflictingFields},
+		{Spec{Every: new(""), RRule: new("FREQ=DAILY")}, "rrule", CodeConflictingFields},
+		{Spec{Cron: new("@daily"), Phase: new("5m")}, "phase", CodeConflictingFields},
+
+		{cron(""), "cron", CodeInvalidValue},
+		{cron("   "), "cron", CodeInvalidValue},
+		{cron("TZ=UTC"), "cron", CodeConflictingFields},
+		{cron("TZ="), "cron", CodeConflictingFields},
+		{cron("CRON_TZ=Europe/Oslo"), "cron", CodeConflictingFields},
+		{cron(" TZ=UTC 0 9 * * *"), "cron", CodeConflictingFields},
+		{cron("60 * * * *"), "cron", CodeOutOfRange},
+		{cron("99999 * * * *"), "cron", CodeInvalidValue},
+		{cron("+5 * * * *"), "cron", CodeInvalidValue},
+		{cron("-5 * * * *"), "cron", CodeInvalidValue},
+		{cron("5- * * * *"), "cron", CodeInvalidValue},
+		{cron("1,,2 * * * *"), "cron", CodeInvalidValue},
+		{cron("1, * * * *"), "cron", CodeInvalidValue},
+		{cron("*-5 * * * *"), "cron", CodeInvalidValue},
+		{cron("5-*/2 * * * *"), "cron", CodeInvalidValue},
+		{cron("*/5/5 * * * *"), "cron", CodeInvalidValue},
+		{cron("*/0 * * * *"), "cron", CodeOutOfRange},
+		{cron("*/ * * * *"), "cron", CodeInvalidValue},
+		{cron("?/5 * * * *"), "cron", CodeInvalidValue},
+		{cron("0 ? * * *"), "cron", CodeInvalidValue},
+		{cron("1.5 * * * *"), "cron", CodeInvalidValue},
+		{cron("٣ * * * *"), "cron", CodeInvalidValue},
+		{cron("0x5 * * * *"), "cron", CodeInvalidValue},
+		{cron("mon * * * *"), "cron", CodeInvalidValue},
+		{cron("0 0 * * MONDAY"), "cron", CodeInvalidValue},
+		{cron("0 0 * jan-foo *"), "cron", CodeInvalidValue},
+		{cron("0 0 * * SAT-SUN"), "cron", CodeInvalidValue},
+		{cron("0 0 * * 8"), "cron", CodeOutOfRange},
+		{cron("0 0 32 * *"), "cron", CodeOutOfRange},
+		{cron("0 0 30 2 *"), "cron", CodeNeverFires},
+		{cron("0 0 31 2,4,6,9,11 ?"), "cron", CodeNeverFires},
+		{cron("0 0 31W 4 ?"), "cron", CodeNeverFires},
+		{cron("0 0 L-29 2 ?"), "cron", CodeNeverFires},
+		{cron("* * * * * * *"), "cron", CodeInvalidValue},
+		{cron("@Daily"), "cron", CodeInvalidValue},
+		{cron("@reboot"), "cron", CodeInvalidValue},
+		{cron("@every"), "cron", CodeInvalidValue},
+		{cron("@every 0s"), "cron", CodeOutOfRange},
+		{cron("@every -5m"), "cron", CodeInvalidValue},
+		{cron("@every 250ms"), "cron", CodeOutOfRange},
+		{cron("@every 2.5s"), "cron", CodeInvalidValue},
+		{cron("@every 1d"), "cron", CodeInvalidValue},
+		{cron("@every 99999999999999h"), "cron", CodeOutOfRange},
+		{cron("@every 1000000h"), "cron", CodeOutOfRange},
+		{cron(strings.Join(allMinutes, ",") + strings.Repeat(" ", 1000) + "* * * *"), "cron", CodeOutOfRange},
+		{cron("0 0 L * *"), "cron", CodeInvalidValue},
+		{cron("0 0 L * 5"), "cron", CodeInvalidValue},
+		{cron("0 0 * * 5#2"), "cron", CodeInvalidValue},
+		{cron("0 0 L-31 * ?"), "cron", CodeOutOfRange},
+		{cron("0 0 0W * ?"), "cron", CodeOutOfRange},
+		{cron("0 0 ? * 5#6"), "cron", CodeOutOfRange},
+		{cron("0 0 ? * 5#0"), "cron", CodeOutOfRange},
+		{cron("0 0 ? * 9L"), "cron", CodeInvalidValue},
+		{cron("0 0 ? * FOO#1"), "cron", CodeInvalidValue},
+		{cron("0 0 ? * L"), "cron", CodeInvalidValue},
+
+		{Spec{Every: new("")}, "every", CodeInvalidValue},
+		{Spec{Every: new("0s")}, "every", CodeOutOfRange},
+		{Spec{Every: new("999ms")}, "every", CodeOutOfRange},
+		{Spec{Every: new("1500ms")}, "every", CodeInvalidValue},
+		{Spec{Every: new("-5m")}, "every", CodeInvalidValue},
+		{Spec{Every: new("1.5h")}, "every", CodeInvalidValue},
+		{Spec{Every: new("40000d")}, "every", CodeOutOfRange},
+		{Spec{Every: new("99999999999999999999d")}, "every", CodeOutOfRange},
+		{Spec{Every: new("5m"), Phase: new("5m")}, "phase", CodeOutOfRange},
+		{Spec{Every: new("5m"), Phase: new("1ms")}, "phase", CodeInvalidValue},
+		{Spec{Every: new("5m"), Phase: new("x")}, "phase", CodeInvalidValue},
+		{Spec{Every: new("5m"), MissingHour: new("skip")}, "missing_hour", CodeConflictingFields},
+		{Spec{Cron: new("@every 5m"), RepeatedHour: new("both")}, "repeated_hour", CodeConflictingFields},
+
+		{Spec{Dates: []string{}}, "dates", CodeOutOfRange},
+		{Spec{Dates: make([]string, MaxDates+1)}, "dates", CodeOutOfRange},
+		{Spec{Dates: []string{"2027-01-01T00:00:00Z", "2027-02-29T00:00:00Z"}}, "dates/1", CodeInvalidValue},
+		{Spec{Dates: []string{"2027-01-01"}}, "dates/0", CodeInvalidValue},
+		{Spec{Dates: []string{"2027-01-01T00:00:00.0001Z"}}, "dates/0", CodeInvalidValue},
+		{Spec{Dates: []string{"1899-12-31T00:00:00Z"}}, "dates/0", CodeOutOfRange},
+
+		{Spec{Cron: new("@daily"), Timezone: new("")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("Local")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("Factory")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("localtime")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("right/UTC")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("../Europe/Berlin")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("Europe/")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("europe/berlin")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("UTC ")}, "timezone", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Timezone: new("+02:00")}, "timezone", CodeInvalidValue},
+
+		{Spec{Cron: new("@daily"), StartAt: new("")}, "start_at", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), EndAt: new("tomorrow")}, "end_at", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:00Z"), EndAt: new("2027-01-01T00:00:00Z")}, "end_at", CodeConflictingFields},
+		{Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:01Z"), EndAt: new("2027-01-03T00:00:00Z")}, "cron", CodeNeverFires},
+		{Spec{Dates: []string{"2027-01-01T00:00:00Z"}, StartAt: new("2027-01-02T00:00:01Z")}, "dates", CodeNeverFires},
+		{Spec{Every: new("10d"), StartAt: new("2027-01-02T00:00:00Z"), Phase: new("2d"), EndAt: new("2027-01-03T00:00:00Z")}, "every", CodeNeverFires},
+		{Spec{Cron: new("@daily"), MaxRuns: new(0)}, "max_runs", CodeOutOfRange},
+		{Spec{Cron: new("@daily"), MaxRuns: new(-1)}, "max_runs", CodeOutOfRange},
+		{Spec{Cron: new("@daily"), MissingHour: new("")}, "missing_hour", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), MissingHour: new("run_before")}, "missing_hour", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), RepeatedHour: new("never")}, "repeated_hour", CodeInvalidValue},
+		{Spec{Cron: new("*/30 2 ? 3 0#2"), Timezone: new("America/New_York"), StartAt: new("2027-01-01T00:00:00Z")}, "cron", CodeNeverFires},
+
+		{Spec{Cron: new("@daily"), Exclude: []string{"nobody"}}, "exclude/0", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Exclude: []string{"weekend", "weekend"}}, "exclude/1", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Exclude: []string{"weekend", "broken"}}, "exclude/1", CodeInvalidValue},
+		{Spec{Cron: new("@daily"), Exclude: make([]string, MaxExclude+1)}, "exclude", CodeOutOfRange},
+		{Spec{Cron: new("@daily"), Exclude: []string{"weekend", "week"}}, "cron", CodeNeverFires},
+		{Spec{Cron: new("* * * * * *"), Exclude: []string{"weekend", "week"}}, "cron", CodeNeverFires},
+		{Spec{Cron: new("0 9 * * 6"), Exclude: []string{"weekend"}}, "cron", CodeNeverFires},
+		{Spec{Cron: new("0 9 * * *"), Exclude: []string{"weekend", "easterly"}}, "cron", CodeNeverFires},
+		{Spec{Cron: new("0 */30 * * * *"), Exclude: []string{"next"}}, "exclude", CodeConflictingFields},
+		{Spec{Every: new("59m"), Exclude: []string{"next"}}, "exclude", CodeConflictingFields},
+		{Spec{RRule: new("FREQ=MINUTELY"), Exclude: []string{"next"}}, "exclude", CodeConflictingFields},
+
+		{Spec{Cron: new("@daily"), Spread: new("0s")}, "spread", CodeOutOfRange},
+		{Spec{Cron: new("@daily"), Spread: new("61m")}, "spread", CodeOutOfRange},
+		{Spec{Cron: new("@daily"), Spread: new("soon")}, "spread", CodeInvalidValue},
+		{Spec{Cron: new("*/5 * * * *"), Spread: new("5m")}, "spread", CodeOutOfRange},
+		{Spec{Cron: new("0,50 * * * *"), Spread: new("10m")}, "spread", CodeOutOfRange},
+		{Spec{Cron: new("30 23,0 * * *"), Spread: new("1h")}, "spread", CodeOutOfRange},
+		{Spec{Every: new("30s"), Spread: new("30s")}, "spread", CodeOutOfRange},
+		{Spec{Dates: []string{"2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z"}, Spread: new("1m")}, "spread", CodeOutOfRange},
+		{Spec{RRule: new("FREQ=DAILY;BYHOUR=9;BYMINUTE=0,10"), Spread: new("10m")}, "spread", CodeOutOfRange},
+		{Spec{RRule: new("FREQ=MINUTELY;INTERVAL=10"), StartAt: new("2027-01-01T00:00:00Z"), Spread: new("10m")}, "spread", CodeOutOfRange},
+
+		{rule(""), "rrule", CodeInvalidValue},
+		{rule("FREQ=FORTNIGHTLY"), "rrule", CodeInvalidValue},
+		{rule("BYHOUR=9"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;FREQ=DAILY"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;BYHOUR"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;BYHOUR=24"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;BYHOUR=1,,2"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;BYSECOND=60"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;BYEASTER=0"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;X-FOO=1"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY\nEXDATE:20270101T000000Z"), "rrule", CodeInvalidValue},
+		{rule("DTSTART:20270101T000000Z\nRRULE:FREQ=DAILY"), "rrule", CodeConflictingFields},
+		{rule("FREQ=DAILY;UNTIL=20270229"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;UNTIL=tomorrow"), "rrule", CodeInvalidValue},
+		{rule("FREQ=DAILY;UNTIL=18000101T000000Z"), "rrule", CodeNeverFires},
+		{started("FREQ=DAILY;COUNT=0"), "rrule", CodeOutOfRange},
+		{started("FREQ=DAILY;COUNT=1001"), "rrule", CodeOutOfRange},
+		{started("FREQ=DAILY;COUNT=5;UNTIL=20280101"), "rrule", CodeConflictingFields},
+		{started("FREQ=DAILY;INTERVAL=0"), "rrule", CodeOutOfRange},
+		{started("FREQ=DAILY;INTERVAL=10001"), "rrule", CodeOutOfRange},
+		{rule("FREQ=DAILY;COUNT=5"), "start_at", CodeMissingField},
+		{rule("FREQ=DAILY;INTERVAL=2"), "start_at", CodeMissingField},
+		{rule("FREQ=WEEKLY"), "start_at", CodeMissingField},
+		{rule("FREQ=MONTHLY"), "start_at", CodeMissingField},
+		{rule("FREQ=YEARLY;BYMONTH=3"), "start_at", CodeMissingField},
+		{rule("FREQ=WEEKLY;BYDAY=1MO"), "rrule", CodeConflictingFields},
+		{rule("FREQ=MONTHLY;BYDAY=0MO"), "rrule", CodeInvalidValue},
+		{rule("FREQ=MONTHLY;BYMONTHDAY=0"), "rrule", CodeInvalidValue},
+		{rule("FREQ=MONTHLY;BYDAY=MO;BYSETPOS=0"), "rrule", CodeInvalidValue},
+		{rule("FREQ=WEEKLY;BYMONTHDAY=1"), "rrule", CodeConflictingFields},
+		{rule("FREQ=MONTHLY;BYWEEKNO=1;BYDAY=MO"), "rrule", CodeConflictingFields},
+		{rule("FREQ=YEARLY;BYWEEKNO=1"), "rrule", CodeMissingField},
+		{rule("FREQ=YEARLY;BYWEEKNO=1;BYDAY=1MO"), "rrule", CodeConflictingFields},
+		{rule("FREQ=DAILY;BYYEARDAY=1"), "rrule", CodeConflictingFields},
+		{rule("FREQ=HOURLY;BYSETPOS=1"), "rrule", CodeConflictingFields},
+		{rule("FREQ=YEARLY;BYDAY=MO;BYSETPOS=" + strings.TrimSuffix(strings.Repeat("1,", MaxSetPos+1), ",")), "rrule", CodeOutOfRange},
+		{rule("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), "rrule", CodeNeverFires},
+		{started("FREQ=HOURLY;INTERVAL=2;BYHOUR=1,3,5"), "rrule", CodeNeverFires},
+		{started("FREQ=SECONDLY;INTERVAL=2;BYSECOND=1"), "rrule", CodeNeverFires},
+		{rule(strings.Repeat("A", MaxRRule+1)), "rrule", CodeOutOfRange},
+	} {
+		_, err := Parse(tt.spec, weekend)
+		var refused *Error
+		if !errors.As(err, &refused) {
+			t.Errorf("%s was accepted, want %s %s", describe(tt.spec), tt.field, tt.code)
+			continue
+		}
+		if refused.Field != tt.field || refused.Code != tt.code {
+			t.Errorf("%s: got %s %s, want %s %s: %v", describe(tt.spec), refused.Field, refused.Code, tt.field, tt.code, err)
+		}
+		if refused.Detail == "" || len(refused.Error()) > 400 {
+			t.Errorf("%s: says %q", describe(tt.spec), refused)
+		}
+	}
+}
+
+func describe(s Spec) string {
+	var b strings.Builder
+	for name, v := range map[string]*string{"cron": s.Cron, "every": s.Every, "phase": s.Phase, "rrule": s.RRule, "timezone": s.Timezone, "spread": s.Spread} {
+		if v != nil {
+			fmt.Fprintf(&b, "%s=%.80q ", name, *v)
+		}
+	}
+	return b.String()
+}
+
+func TestARefusalTellsWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"America/New_Yrok": `"America/New_York"`, "europe/berlin": `"Europe/Berlin"`, "utc": `"UTC"`, "Mars/Olympus": "does not exist",
+	} {
+		_, err := Parse(Spec{Cron: new("@daily"), Timezone: &name}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v does not say %s", name, err, want)
+		}
+	}
+	_, err := Parse(Spec{Cron: new("@every 0s")}, nil)
+	if err == nil || !strings.Contains(err.Error(), "from 1s to 36525d") {
+		t.Errorf("%v does not name the minimum", err)
+	}
+	_, err = Parse(Spec{Cron: new("0 9 L * *")}, nil)
+	if err == nil || !strings.Contains(err.Error(), `"0 9 L * ?"`) {
+		t.Errorf("%v does not say how to write it", err)
+	}
+}
+
+func TestBadExclusionsAreRefusedByFieldAndCode(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		exclusion   Exclusion
+		field, code string
+	}{
+		{Exclusion{}, "dates", CodeMissingField},
+		{Exclusion{Dates: []string{"2027-02-29"}}, "dates/0", CodeInvalidValue},
+		{Exclusion{Dates: []string{"2027-1-1"}}, "dates/0", CodeInvalidValue},
+		{Exclusion{Dates: []string{"1899-01-01"}}, "dates/0", CodeInvalidValue},
+		{Exclusion{Dates: make([]string, MaxDates+1)}, "dates", CodeOutOfRange},
+		{Exclusion{Ranges: make([]Range, MaxRanges+1)}, "ranges", CodeOutOfRange},
+		{Exclusion{Yearly: make([]string, 367)}, "yearly", CodeOutOfRange},
+		{Exclusion{Ranges: []Range{{}}}, "ranges/0/from", CodeInvalidValue},
+		{Exclusion{Ranges: []Range{{From: "2027-01-01"}}}, "ranges/0", CodeInvalidValue},
+		{Exclusion{Ranges: []Range{{From: "2027-01-01", To: "2027-01-01T00:00:00Z"}}}, "ranges/0", CodeInvalidValue},
+		{Exclusion{Ranges: []Range{{From: "2027-01-01", To: "2027-13-01"}}}, "ranges/0/to", CodeInvalidValue},
+		{Exclusion{Ranges: []Range{{From: "2027-01-02", To: "2027-01-01"}}}, "ranges/0", CodeConflictingFields},
+		{Exclusion{Ranges: []Range{{From: "2027-01-02T00:00:00Z", To: "2027-01-02T00:00:00Z"}}}, "ranges/0", CodeConflictingFields},
+		{Exclusion{Yearly: []string{"12-25", "02-30"}}, "yearly/1", CodeInvalidValue},
+		{Exclusion{Yearly: []string{"2-3"}}, "yearly/0", CodeInvalidValue},
+		{Exclusion{Weekly: []string{"saturday"}}, "weekly/0", CodeInvalidValue},
+		{Exclusion{Weekly: []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}}, "weekly", CodeNeverFires},
+		{Exclusion{Weekly: []string{"sat"}, Timezone: new("Local")}, "timezone", CodeInvalidValue},
+		{Exclusion{Weekly: []string{"sat"}, Timezone: new("")}, "timezone", CodeInvalidValue},
+		{Exclusion{Weekly: []string{"sat"}, Move: new("")}, "move", CodeInvalidValue},
+		{Exclusion{Weekly: []string{"sat"}, Move: new("skip")}, "move", CodeInvalidValue},
+	} {
+		var refused *Error
+		if err := tt.exclusion.Check(); !errors.As(err, &refused) || refused.Field != tt.field || refused.Code != tt.code {
+			t.Errorf("%+v: got %v, want %s %s", tt.exclusion, err, tt.field, tt.code)
+		}
+	}
+	good := Exclusion{Dates: []string{"2027-01-01"}, Yearly: []string{"02-29"}, Weekly: []string{"Sat"}, Move: new("next"), Timezone: new("UTC"),
+		Ranges: []Range{{From: "2027-01-01", To: "2027-01-01"}}}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+}
