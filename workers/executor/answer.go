@@ -1,0 +1,101 @@
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"punctual/shared/contract"
+)
+
+// maxAnswer is how much of an answer's body is read, in bytes; what is beyond stays unread.
+const maxAnswer = 1 << 20
+
+// httpResult is the result of a job of the http executor.
+type httpResult struct {
+	Status    int    `json:"status"`
+	Body      string `json:"body"` // text; what is no UTF-8 is replaced
+	Truncated bool   `json:"truncated"`
+}
+
+// judge says what a status other than 2xx means. The answer's own words are left out: a target
+// may repeat a secret in them, or whatever else it was sent.
+func judge(answer *http.Response, now time.Time) *Failure {
+	status := answer.StatusCode
+	f := &Failure{
+		Code:    CodeHTTPStatus,
+		Message: strings.TrimSpace(fmt.Sprintf("the target answered %d %s", status, http.StatusText(status))),
+	}
+	switch {
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+		f.RetryAfter = retryAfter(answer.Header.Get("Retry-After"), now)
+	default:
+		f.Permanent = true
+	}
+	return f
+}
+
+// retryAfter reads the header in both of its forms, seconds and a date; 0 when there is none
+// or it is in the past. It is capped, so that a target cannot park a job.
+func retryAfter(header string, now time.Time) time.Duration {
+	header = strings.TrimSpace(header)
+	if header != "" && strings.Trim(header, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(header, 10, 64)
+		if err != nil || seconds > int64(contract.MaxRetryAfter/time.Second) {
+			return contract.MaxRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(header)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), contract.MaxRetryAfter)
+}
+
+// readResult reads a good answer. An error means that the answer broke off.
+func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error) {
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if err != nil {
+		return nil, err
+	}
+	cut := len(raw) > maxAnswer
+	if cut {
+		// Half a secret at the end would not be recognised.
+		raw = raw[:max(0, maxAnswer-secrets.longest())]
+	}
+	text := strings.ToValidUTF8(secrets.scrub(string(raw)), "\uFFFD")
+	kept := fitting(text, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
+
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // would make markup six times as long
+	if err := e.Encode(httpResult{Status: answer.StatusCode, Body: kept, Truncated: cut || len(kept) < len(text)}); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// fitting is the longest beginning of text that as a JSON string takes no more than room bytes.
+func fitting(text string, room int) string {
+	for i, r := range text {
+		switch {
+		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t':
+			room -= 2
+		case r < ' ', r == '\u2028', r == '\u2029':
+			room -= 6
+		default:
+			room -= utf8.RuneLen(r)
+		}
+		if room < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}

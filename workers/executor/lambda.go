@@ -1,0 +1,86 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"punctual/shared/fault"
+	"punctual/shared/job"
+)
+
+// lambda calls a function that is open to the tenant and answers with the function's answer.
+type lambda struct{ functions Invoker }
+
+type lambdaPayload struct {
+	Function string          `json:"function"`
+	Input    json.RawMessage `json:"input"`
+}
+
+// functionName is a name or an ARN, with or without a version or alias.
+var functionName = regexp.MustCompile(`^[a-zA-Z0-9_:$-]{1,170}$`)
+
+func (l lambda) Run(ctx context.Context, w Work) (json.RawMessage, error) {
+	var p lambdaPayload
+	if !decode(w.Payload, &p) || !functionName.MatchString(p.Function) {
+		return nil, never(job.CodeUnreadablePayload, `the payload wants {"function":"name","input":…}`)
+	}
+	if l.functions == nil {
+		return nil, never(CodeNotAvailable, "this deployment calls no functions")
+	}
+	if len(p.Input) == 0 {
+		p.Input = json.RawMessage("{}")
+	}
+
+	allowed, err := l.functions.Allowed(ctx, p.Function, w.Key.Tenant)
+	switch {
+	case fault.KindOf(err) == fault.NotFound, err == nil && !allowed:
+		// The same answer for both, or a tenant could find out which functions there are.
+		return nil, never(CodeForbiddenFunction, "there is no function of that name that is open to this tenant")
+	case err != nil:
+		return nil, notInvoked(ctx, err)
+	}
+
+	output, functionError, err := l.functions.Invoke(ctx, p.Function, p.Input)
+	switch {
+	case err != nil:
+		return nil, notInvoked(ctx, err)
+	case functionError != "":
+		return nil, &Failure{Code: CodeFunctionFailed, Message: "the function failed" + errorType(output)}
+	case len(output) == 0:
+		return nil, nil
+	case !json.Valid(output):
+		// The work is done, whatever the answer looks like.
+		return json.Marshal(string(output))
+	}
+	return output, nil
+}
+
+// notInvoked says whether trying to call the function again may help.
+func notInvoked(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("calling the function: %w", context.Cause(ctx))
+	}
+	kind := fault.KindOf(err)
+	final := kind == fault.Invalid || kind == fault.TooLarge || kind == fault.Forbidden || kind == fault.NotFound
+	message := "the function could not be called"
+	if kind != "" {
+		message += ": " + string(kind)
+	}
+	return &Failure{Code: CodeFunctionRefused, Message: message, Permanent: final, Err: err}
+}
+
+// typeName is what runtimes call a kind of error; a sentence could hold a payload.
+var typeName = regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,100}$`)
+
+// errorType is the kind of error that the function named, if it named one.
+func errorType(output []byte) string {
+	var said struct {
+		Type string `json:"errorType"`
+	}
+	if json.Unmarshal(output, &said) != nil || !typeName.MatchString(said.Type) {
+		return ""
+	}
+	return ": " + said.Type
+}

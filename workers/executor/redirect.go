@@ -1,0 +1,96 @@
+package executor
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"punctual/shared/job"
+	"punctual/shared/target"
+)
+
+// maxRedirects is how many a request follows.
+const maxRedirects = 5
+
+// checkURL judges what can be judged without looking a name up.
+func (g guard) checkURL(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return never(job.CodeTargetRefused, "only http and https targets are called")
+	case u.User != nil:
+		return never(job.CodeTargetRefused, "a URL with a user name in it is not called")
+	case u.Hostname() == "":
+		return never(job.CodeTargetRefused, "the URL names no host")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return never(job.CodeTargetRefused, "the URL's port is none")
+		}
+	}
+	if address, ok := target.ParseLiteral(u.Hostname()); ok && target.Refused(address, g.allow) {
+		return never(job.CodeTargetRefused, errRefused.Error())
+	}
+	return nil
+}
+
+// follow judges a redirect before it is followed, and takes out of the request what was meant
+// for the first host only.
+func (g guard) follow(next *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return never(CodeRedirects, "the target redirected more than "+strconv.Itoa(maxRedirects)+" times")
+	}
+	if err := g.checkURL(next.URL); err != nil {
+		return err
+	}
+	next.Header.Del("Referer") // set by net/http; the URL before may hold a key
+	left := !sameHost(via[0].URL, next.URL)
+	for _, passed := range via {
+		left = left || !sameHost(via[0].URL, passed.URL) // a way back does not give credentials back
+	}
+	bodyless := next.Body == nil || next.Body == http.NoBody
+	for name := range next.Header {
+		if left && !harmless[name] || bodyless && aboutBody(name) && via[0].ContentLength != 0 {
+			next.Header.Del(name)
+		}
+	}
+	return nil
+}
+
+// harmless headers may go to a host that the user did not name. Everything else that the user
+// wrote may be a credential: "X-Api-Key" is one, and there is no end of such names.
+var harmless = map[string]bool{
+	"Accept": true, "Accept-Language": true, "Content-Type": true, "Content-Language": true, "Content-Encoding": true,
+	"User-Agent": true, "Idempotency-Key": true, "Punctual-Job-Id": true, "Punctual-Attempt": true, "Punctual-Token": true,
+}
+
+// aboutBody headers make no sense once a redirect turned the request into one without a body.
+func aboutBody(name string) bool {
+	return strings.HasPrefix(name, "Content-") || strings.HasPrefix(name, "Webhook-")
+}
+
+// sameHost says whether a redirect stays with the host that credentials were meant for: same
+// name, same port. The step from http to https on their usual ports stays; the step back
+// would show credentials to the wire.
+func sameHost(from, to *url.URL) bool {
+	if !strings.EqualFold(strings.TrimSuffix(from.Hostname(), "."), strings.TrimSuffix(to.Hostname(), ".")) {
+		return false
+	}
+	switch {
+	case from.Scheme == to.Scheme:
+		return port(from) == port(to)
+	case from.Scheme == "http" && to.Scheme == "https":
+		return port(from) == "80" && port(to) == "443"
+	}
+	return false
+}
+
+func port(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
