@@ -108,6 +108,14 @@ func Parking(tenant string, shard int) string {
 	return "parked#" + tenant + "#" + strconv.Itoa(shard%contract.ParkShards)
 }
 
+// ParseParking returns the tenant whose parking place the key is, false if it is none.
+func ParseParking(key string) (tenant string, ok bool) {
+	rest, isParking := strings.CutPrefix(key, "parked#")
+	tenant, shard, ok := strings.Cut(rest, "#")
+	_, err := strconv.Atoi(shard)
+	return tenant, isParking && ok && tenant != "" && err == nil
+}
+
 // Parkings lists all parking places of a tenant.
 func Parkings(tenant string) []string {
 	places := make([]string, contract.ParkShards)

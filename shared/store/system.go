@@ -56,15 +56,23 @@ func (s *Store) Shards(ctx context.Context, n int) (int, error) {
 	return int(i.Int("n")), err
 }
 
-// NoteParked remembers that something of a tenant is parked, for the sweeper to look after.
-func (s *Store) NoteParked(ctx context.Context, t tenant.ID) error {
-	_, err := s.table.Write(ctx, item.Write{Ref: system("parked", string(t)), Name: "parked.note", Set: map[string]any{"parked": "1"}})
+// NoteParked remembers that something of a tenant is about to be parked, for the sweeper to
+// look after. It comes before the parking.
+func (s *Store) NoteParked(ctx context.Context, t tenant.ID, now time.Time) error {
+	_, err := s.table.Write(ctx, item.Write{Ref: system("parked", string(t)), Name: "parked.note", Set: map[string]any{"at": now.UnixMilli()}})
 	return err
 }
 
-// ForgetParked undoes NoteParked.
-func (s *Store) ForgetParked(ctx context.Context, t tenant.ID) error {
-	_, err := s.table.Write(ctx, item.Write{Ref: system("parked", string(t)), Name: "parked.forget", Delete: true})
+// ForgetParked undoes a NoteParked older than before; a newer one stays, because what it
+// announced may not be in the index yet.
+func (s *Store) ForgetParked(ctx context.Context, t tenant.ID, before time.Time) error {
+	_, err := s.table.Write(ctx, item.Write{
+		Ref: system("parked", string(t)), Name: "parked.forget", Delete: true,
+		When: []item.All{{{Attr: "at", Op: item.Lt, Value: before.UnixMilli()}}},
+	})
+	if Refused(err) != nil {
+		return nil
+	}
 	return err
 }
 

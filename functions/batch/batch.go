@@ -1,0 +1,83 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/shared/fault"
+	"punctual/shared/telemetry"
+)
+
+// Runner runs records. The zero value of Meter drops metrics.
+type Runner struct {
+	Log   *slog.Logger
+	Meter *telemetry.Meter
+	Limit int // records at once; 0: 16
+}
+
+// each runs do for 0 … n-1, several at once, and returns what each came to. Records that the
+// context leaves no time for fail without being run.
+func (r Runner) each(ctx context.Context, n int, do func(i int) error) []error {
+	limit := r.Limit
+	if limit <= 0 {
+		limit = 16
+	}
+	errs := make([]error, n)
+	var g errgroup.Group
+	g.SetLimit(limit)
+	for i := range n {
+		g.Go(func() error {
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				errs[i] = Guard(func() error { return do(i) })
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in errs
+	return errs
+}
+
+// Panicked is the error of a record whose handling panicked.
+type Panicked struct {
+	Value any
+	Stack []byte
+}
+
+func (p *Panicked) Error() string { return fmt.Sprintf("panicked: %v", p.Value) }
+
+// Guard runs do and turns a panic into a *Panicked.
+func Guard(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Panicked{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return do()
+}
+
+// note says once what became of a record that was not handled.
+func (r Runner) note(ctx context.Context, err error, aside bool, args ...any) {
+	args = append(args, telemetry.Err, err.Error())
+	if p, ok := err.(*Panicked); ok {
+		args = append(args, "stack", string(p.Stack))
+	}
+	kind := fault.KindOf(err)
+	r.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: kindName(kind)})
+	if aside {
+		r.Meter.Count(telemetry.SetAside, 1)
+		r.Log.ErrorContext(ctx, "record set aside", args...)
+		return
+	}
+	r.Log.WarnContext(ctx, "record failed and will come again", args...)
+}
+
+func kindName(k fault.Kind) string {
+	if k == "" {
+		return "unknown"
+	}
+	return string(k)
+}

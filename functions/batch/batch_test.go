@@ -1,0 +1,188 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+)
+
+func messages(bodies ...string) events.SQSEvent {
+	var ev events.SQSEvent
+	for i, b := range bodies {
+		ev.Records = append(ev.Records, events.SQSMessage{MessageId: string(rune('a' + i)), Body: b})
+	}
+	return ev
+}
+
+func failed(resp events.SQSEventResponse) string {
+	ids := ""
+	for _, f := range resp.BatchItemFailures {
+		ids += f.ItemIdentifier
+	}
+	return ids
+}
+
+func TestOnlyTheBadMessagesOfABatchComeAgain(t *testing.T) {
+	t.Parallel()
+	meter, logged := new(telemetry.Meter), new(bytes.Buffer)
+	r := Runner{Log: telemetry.Logger(logged, "test"), Meter: meter}
+	var handled atomic.Int64
+	resp := r.SQS(t.Context(), messages("1", "2", "3", "4", "5", "6", "secret-body", "fail", "panic", "10"), func(_ context.Context, d message.Delivery) error {
+		switch d.Body {
+		case "secret-body":
+			return fault.New(fault.Undecodable, nil, "reading a report")
+		case "fail":
+			return errors.New("the table is gone")
+		case "panic":
+			panic("nil map")
+		}
+		handled.Add(1)
+		return nil
+	})
+	if failed(resp) != "ghi" || handled.Load() != 7 {
+		t.Errorf("%q came again and %d were handled", failed(resp), handled.Load())
+	}
+	if meter.Total(telemetry.SetAside) != 1 || meter.Total(telemetry.Faults) != 3 {
+		t.Errorf("%v set aside of %v faults", meter.Total(telemetry.SetAside), meter.Total(telemetry.Faults))
+	}
+	if s := logged.String(); strings.Contains(s, "secret-body") || strings.Count(s, "\n") != 3 || !strings.Contains(s, "batch_test.go") {
+		t.Errorf("the log should have three lines, the panic's place and no body:\n%s", s)
+	}
+}
+
+func TestABatchWithoutFailuresAnswersWithAListAndNotNull(t *testing.T) {
+	t.Parallel()
+	r := Runner{Log: telemetry.Silent()}
+	sqs, err := json.Marshal(r.SQS(t.Context(), messages("1"), func(context.Context, message.Delivery) error { return nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := json.Marshal(r.Stream(t.Context(), events.DynamoDBEvent{}, func(context.Context, []item.Change) []error { return nil }, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{string(sqs), string(stream)} {
+		if answer != `{"batchItemFailures":[]}` {
+			t.Errorf("answered %s", answer)
+		}
+	}
+}
+
+func TestAMessageThatCannotBeReadIsReportedOnceAndFailsEachTime(t *testing.T) {
+	t.Parallel()
+	meter := new(telemetry.Meter)
+	r := Runner{Log: telemetry.Silent(), Meter: meter}
+	for n := range 3 {
+		ev := messages("not json")
+		ev.Records[0].Attributes = map[string]string{"ApproximateReceiveCount": string(rune('1' + n))}
+		resp := r.SQS(t.Context(), ev, func(context.Context, message.Delivery) error { return fault.New(fault.Undecodable, nil, "reading") })
+		if failed(resp) != "a" {
+			t.Fatalf("receive %d: it was not left to the redrive policy", n+1)
+		}
+	}
+	if meter.Total(telemetry.SetAside) != 1 {
+		t.Errorf("counted %v times", meter.Total(telemetry.SetAside))
+	}
+}
+
+func TestWhatTheInvocationHasNoTimeForComesAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	resp := Runner{Log: telemetry.Silent()}.SQS(ctx, messages("1", "2"), func(context.Context, message.Delivery) error { return nil })
+	if failed(resp) != "ab" {
+		t.Errorf("%q came again", failed(resp))
+	}
+}
+
+func TestADeliveryKeepsWhatTellsARedriveApart(t *testing.T) {
+	t.Parallel()
+	d := DeliveryOf(events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: "b", Attributes: map[string]string{
+		"SentTimestamp": "1800000000123", "ApproximateReceiveCount": "2", "DeadLetterQueueSourceArn": "arn:q", "MessageGroupId": "acme",
+	}})
+	want := message.Delivery{ID: "m", Receipt: "r", Body: "b", Group: "acme", Receives: 2, SentAt: time.UnixMilli(1800000000123).UTC(), Source: "arn:q"}
+	if d != want {
+		t.Errorf("read %+v", d)
+	}
+}
+
+func record(seq string, image map[string]events.DynamoDBAttributeValue) events.DynamoDBEventRecord {
+	return events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
+		SequenceNumber: seq, NewImage: image,
+		Keys: map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute("acme#1"), "job_id": events.NewStringAttribute(seq)},
+	}}
+}
+
+func TestAPoisonRecordOfAStreamIsSetAsideAndAnUnluckyOneComesAgain(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	r := Runner{Log: slog.New(slog.NewTextHandler(&log, nil)), Meter: new(telemetry.Meter)}
+	var ev events.DynamoDBEvent
+	for _, seq := range []string{"1", "2", "3", "4"} {
+		ev.Records = append(ev.Records, record(seq, nil))
+	}
+	var asides []Aside
+	resp := r.Stream(t.Context(), ev, func(context.Context, []item.Change) []error {
+		return []error{nil, fault.New(fault.Undecodable, nil, "schema_v is not 1"), fault.New(fault.Throttled, nil, "arming"), &Panicked{Value: "x"}}
+	}, func(_ context.Context, a Aside) error { asides = append(asides, a); return nil })
+	if len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "3" {
+		t.Errorf("came again: %v", resp.BatchItemFailures)
+	}
+	if len(asides) != 2 || asides[0].Keys["job_id"] != "2" || asides[1].Seq != "4" || !json.Valid([]byte(asides[0].Body())) {
+		t.Errorf("set aside: %+v", asides)
+	}
+}
+
+func TestARecordThatCannotBeSetAsideComesAgain(t *testing.T) {
+	t.Parallel()
+	r := Runner{Log: telemetry.Silent()}
+	resp := r.Stream(t.Context(), events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{record("1", nil)}},
+		func(context.Context, []item.Change) []error {
+			return []error{fault.New(fault.Undecodable, nil, "reading")}
+		},
+		func(context.Context, Aside) error { return fault.New(fault.Unavailable, nil, "sending") })
+	if len(resp.BatchItemFailures) != 1 {
+		t.Error("it is lost")
+	}
+}
+
+func TestAnImageBecomesStringsAndWholeNumbersAndNothingElse(t *testing.T) {
+	t.Parallel()
+	c := ChangeOf(record("7", map[string]events.DynamoDBAttributeValue{
+		"s": events.NewStringAttribute("x"), "n": events.NewNumberAttribute("42"), "f": events.NewNumberAttribute("1.5"),
+		"l": events.NewListAttribute(nil), "b": events.NewBooleanAttribute(true), "null": events.NewNullAttribute(),
+	}))
+	if c.Seq != "7" || c.Old != nil || len(c.New) != 2 || c.New.Str("s") != "x" || c.New.Int("n") != 42 {
+		t.Errorf("read %+v", c)
+	}
+}
+
+func TestNoMoreRecordsThanTheLimitRunAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		r := Runner{Log: telemetry.Silent(), Limit: 3}
+		r.SQS(t.Context(), messages(slices.Repeat([]string{"x"}, 20)...), func(context.Context, message.Delivery) error {
+			time.Sleep(time.Second)
+			return nil
+		})
+		if took := time.Since(start); took != 7*time.Second {
+			t.Errorf("20 records of a second each, 3 at once, took %s", took)
+		}
+	})
+}

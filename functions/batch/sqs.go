@@ -1,0 +1,51 @@
+package batch
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/shared/fault"
+	"punctual/shared/message"
+)
+
+// SQS runs do over the messages of the event, several at once and in no order. Those that
+// failed come again when their visibility ends, and go to the queue's DLQ after its
+// maxReceiveCount; what cannot be read fails each time and so arrives there as it came.
+func (r Runner) SQS(ctx context.Context, ev events.SQSEvent, do func(context.Context, message.Delivery) error) events.SQSEventResponse {
+	resp := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	deliveries := make([]message.Delivery, len(ev.Records))
+	for i, m := range ev.Records {
+		deliveries[i] = DeliveryOf(m)
+	}
+	for i, err := range r.each(ctx, len(deliveries), func(i int) error { return do(ctx, deliveries[i]) }) {
+		if err == nil {
+			continue
+		}
+		d := deliveries[i]
+		resp.BatchItemFailures = append(resp.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: d.ID})
+		undecodable := fault.KindOf(err) == fault.Undecodable
+		if undecodable && d.Receives > 1 {
+			continue // said when it came first
+		}
+		r.note(ctx, err, undecodable, "message_id", d.ID, "receives", d.Receives)
+	}
+	return resp
+}
+
+// DeliveryOf reads an event's message.
+func DeliveryOf(m events.SQSMessage) message.Delivery {
+	d := message.Delivery{
+		ID: m.MessageId, Receipt: m.ReceiptHandle, Body: m.Body,
+		Group: m.Attributes["MessageGroupId"], Source: m.Attributes["DeadLetterQueueSourceArn"], Receives: 1,
+	}
+	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil {
+		d.Receives = n
+	}
+	if ms, err := strconv.ParseInt(m.Attributes["SentTimestamp"], 10, 64); err == nil {
+		d.SentAt = time.UnixMilli(ms).UTC()
+	}
+	return d
+}

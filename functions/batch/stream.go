@@ -1,0 +1,90 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/shared/fault"
+	"punctual/shared/item"
+)
+
+// Aside is what is kept of a stream record that could not be handled: whose it was and why,
+// never what it held.
+type Aside struct {
+	Seq    string            // of the record in its stream
+	Keys   map[string]string // of its item
+	Reason string
+}
+
+// Body is the message that stands for the record in a dead-letter queue.
+func (a Aside) Body() string {
+	b, _ := json.Marshal(map[string]any{"v": 1, "stream_seq": a.Seq, "keys": a.Keys, "reason": a.Reason}) // strings cannot fail
+	return string(b)
+}
+
+// Stream runs do over all records of the event at once, so that it can send in tens; do
+// answers with one error for each, in their order. A record that failed in a way that again
+// may help comes again, and so does everything behind it. Any other failure would only block
+// the shard: aside must put it where people look, and then it counts as done.
+func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(context.Context, []item.Change) []error, aside func(context.Context, Aside) error) events.DynamoDBEventResponse {
+	resp := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
+	changes := make([]item.Change, len(ev.Records))
+	for i, rec := range ev.Records {
+		changes[i] = ChangeOf(rec)
+	}
+	for i, err := range do(ctx, changes) {
+		if err == nil {
+			continue
+		}
+		seq := changes[i].Seq
+		if !fault.Retryable(err) {
+			a := Aside{Seq: seq, Keys: keysOf(ev.Records[i]), Reason: err.Error()}
+			asideErr := aside(ctx, a)
+			if asideErr == nil {
+				r.note(ctx, err, true, "stream_seq", seq, "keys", a.Keys)
+				continue
+			}
+			err = asideErr
+		}
+		r.note(ctx, err, false, "stream_seq", seq)
+		resp.BatchItemFailures = append(resp.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: seq})
+	}
+	return resp
+}
+
+// ChangeOf reads an event's record. Values that are neither strings nor whole numbers are left
+// out: whoever needs them finds them missing, and says so.
+func ChangeOf(rec events.DynamoDBEventRecord) item.Change {
+	return item.Change{Seq: rec.Change.SequenceNumber, Old: itemOf(rec.Change.OldImage), New: itemOf(rec.Change.NewImage)}
+}
+
+func itemOf(image map[string]events.DynamoDBAttributeValue) item.Item {
+	if len(image) == 0 {
+		return nil
+	}
+	i := make(item.Item, len(image))
+	for name, v := range image {
+		switch v.DataType() {
+		case events.DataTypeString:
+			i[name] = v.String()
+		case events.DataTypeNumber:
+			if n, err := strconv.ParseInt(v.Number(), 10, 64); err == nil {
+				i[name] = n
+			}
+		}
+	}
+	return i
+}
+
+func keysOf(rec events.DynamoDBEventRecord) map[string]string {
+	keys := map[string]string{}
+	for name, v := range itemOf(rec.Change.Keys) {
+		if s, ok := v.(string); ok {
+			keys[name] = s
+		}
+	}
+	return keys
+}

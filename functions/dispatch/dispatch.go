@@ -1,0 +1,103 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/functions/batch"
+	"punctual/functions/wake"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Deps is what the stage needs. A nil Meter drops metrics.
+type Deps struct {
+	Store *store.Store
+	Queue wake.Queue
+	Clock clock.Clock
+	Log   *slog.Logger
+	Meter *telemetry.Meter
+}
+
+// Stage is the consumer of the dispatch queue. It is safe for concurrent use.
+type Stage struct {
+	Deps
+	waker   *wake.Waker
+	records batch.Runner
+}
+
+// New returns the stage.
+func New(d Deps) *Stage {
+	return &Stage{
+		Deps:    d,
+		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+	}
+}
+
+// Handle dispatches what the messages ask for and names those that must come again.
+func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
+	return s.records.SQS(ctx, ev, s.dispatch), nil
+}
+
+func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
+	d, err := message.Decode[message.Dispatch](delivery.Body)
+	if err != nil {
+		return err
+	}
+	if early := earlyBy(d, s.Clock.Now()); early > 0 {
+		return s.again(ctx, d, early)
+	}
+	if d.Firing != nil {
+		return s.fire(ctx, d)
+	}
+	if owner, ok := horizon.ParseParking(d.Slice); ok {
+		return s.unpark(ctx, d, tenant.ID(owner))
+	}
+	if _, err := horizon.ParseSlice(d.Slice); err != nil {
+		return fault.New(fault.Undecodable, err, "reading a dispatch message")
+	}
+	return s.slice(ctx, d)
+}
+
+// earlyBy is how long the message must wait before it can be acted on: until its own time, or
+// until the queue can delay the firing by all that is left.
+func earlyBy(d message.Dispatch, now time.Time) time.Duration {
+	early := d.At.Sub(now)
+	if d.Firing != nil {
+		early = max(early, d.Firing.DueAt.Sub(now)-contract.MaxDelay)
+	}
+	return early
+}
+
+// again sends the message to come back later, as far ahead as the queue can delay it.
+func (s *Stage) again(ctx context.Context, d message.Dispatch, in time.Duration) error {
+	delay := min((in + time.Second - 1).Truncate(time.Second), contract.MaxDelay)
+	return s.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: message.Encode(d), Delay: delay})
+}
+
+func (s *Stage) fire(ctx context.Context, d message.Dispatch) error {
+	id, err := job.ParseID(d.Firing.JobID)
+	if err != nil {
+		return fault.New(fault.Undecodable, err, "reading a dispatch message")
+	}
+	f := job.Firing{
+		Key: job.Key{Tenant: tenant.ID(d.Firing.Tenant), ID: id}, Version: d.Firing.Version, Attempt: d.Firing.Attempt,
+		Pool: d.Pool, Priority: job.Priority(d.Priority), DueAt: d.Firing.DueAt,
+	}
+	if err := s.Queue.Send(ctx, f.Queue(), f.Outgoing(s.Clock.Now())); err != nil {
+		return err
+	}
+	s.Meter.Count(telemetry.FiringsSent, 1, telemetry.Dim{Key: "lane", Value: "timer"})
+	return nil
+}

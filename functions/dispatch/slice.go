@@ -1,0 +1,114 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/batch"
+	"punctual/functions/wake"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+const (
+	pageSize   = 100
+	rowsAtOnce = 16
+	// pageTime is what one page may take at worst; with less left the rest goes on in a message.
+	pageTime = 10 * time.Second
+)
+
+// pages runs do over the pages of a slice from the message's cursor on. When the invocation's
+// time runs short, the rest goes on in a message of its own; done is false then.
+func (s *Stage) pages(ctx context.Context, d message.Dispatch, do func([]store.Found) error) (done bool, err error) {
+	for {
+		found, next, err := s.Store.DuePage(ctx, store.DueQuery{Slice: d.Slice, Cursor: d.Cursor, Limit: pageSize})
+		if err != nil {
+			return false, err
+		}
+		if err := do(s.readable(ctx, found)); err != nil {
+			return false, err
+		}
+		if next == "" {
+			return true, nil
+		}
+		d.Cursor = next
+		if !batch.TimeLeft(ctx, pageTime) {
+			return false, s.again(ctx, d, 0)
+		}
+	}
+}
+
+// readable drops entries that cannot be read; the sweeper sets their rows aside.
+func (s *Stage) readable(ctx context.Context, found []store.Found) []store.Found {
+	good := found[:0]
+	for _, f := range found {
+		if f.Err != nil {
+			s.Log.ErrorContext(ctx, "index entry passed over", "ref", f.Ref.String(), telemetry.Err, f.Err.Error())
+			continue
+		}
+		good = append(good, f)
+	}
+	return good
+}
+
+// slice sends the firings of all that a minute holds.
+func (s *Stage) slice(ctx context.Context, d message.Dispatch) error {
+	armer := wake.Armer{Queue: s.Queue, Meter: s.Meter, Lane: "slice"}
+	_, err := s.pages(ctx, d, func(found []store.Found) error {
+		plans := make([]job.Plan, len(found))
+		for i, f := range found {
+			out := f.Firing().Outgoing(s.Clock.Now())
+			plans[i] = job.Plan{Queue: f.Firing().Queue(), Send: &out}
+		}
+		for i, err := range armer.Do(ctx, plans) {
+			if err := s.passOver(ctx, found[i].Key, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// passOver keeps one bad job from stopping all others: only what may go better next time is
+// an error of the message. The rest is left to the sweeper.
+func (s *Stage) passOver(ctx context.Context, k job.Key, err error) error {
+	if err == nil || fault.Retryable(err) {
+		return err
+	}
+	s.Log.ErrorContext(ctx, "job passed over", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err.Error())
+	return nil
+}
+
+// rounds are the waits before a parking place is looked at again: a job that was parked just
+// before the pause was lifted may not be in the index yet.
+var rounds = []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second}
+
+// unpark brings on all that a parking place holds and that no pause holds any more.
+func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID) error {
+	s.waker.Reread(owner)
+	done, err := s.pages(ctx, d, func(found []store.Found) error {
+		var g errgroup.Group
+		g.SetLimit(rowsAtOnce)
+		for _, f := range found {
+			g.Go(func() error {
+				_, err := s.waker.Parked(ctx, f.Key)
+				return s.passOver(ctx, f.Key, err)
+			})
+		}
+		return g.Wait()
+	})
+	if err != nil || !done || d.Round >= len(rounds) || d.Round < 0 {
+		return err
+	}
+	d.Cursor = ""
+	wait := rounds[d.Round]
+	d.Round++
+	return s.again(ctx, d, wait)
+}

@@ -1,0 +1,93 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/functions/batch"
+	"punctual/functions/wake"
+	"punctual/shared/clock"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Deps is what the stage needs. A nil Meter drops metrics.
+type Deps struct {
+	Store *store.Store
+	Queue wake.Queue
+	Clock clock.Clock
+	Log   *slog.Logger
+	Meter *telemetry.Meter
+}
+
+// Stage is the consumer of the report queue. It is safe for concurrent use.
+type Stage struct {
+	Deps
+	waker   *wake.Waker
+	records batch.Runner
+}
+
+// New returns the stage.
+func New(d Deps) *Stage {
+	return &Stage{
+		Deps:    d,
+		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+	}
+}
+
+// Handle settles the reports and names those that must come again.
+func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
+	return s.records.SQS(ctx, ev, s.report), nil
+}
+
+func (s *Stage) report(ctx context.Context, d message.Delivery) error {
+	rep, err := message.Decode[message.Report](d.Body)
+	if err != nil {
+		return err
+	}
+	id, err := job.ParseID(rep.JobID)
+	if err != nil {
+		return fault.New(fault.Undecodable, err, "reading a report")
+	}
+	k := job.Key{Tenant: tenant.ID(rep.Tenant), ID: id}
+	switch rep.Kind {
+	case message.Running:
+		return s.running(ctx, k, rep)
+	case message.Look:
+		_, err := s.waker.Look(ctx, k, rep.Version, rep.Attempt)
+		return err
+	default:
+		outcome, err := job.DecodeOutcome(rep.Outcome)
+		if err != nil {
+			return err
+		}
+		return s.settle(ctx, k, rep.Attempt, outcome, d.Receives > 1)
+	}
+}
+
+// running makes RUNNING a fact, unless the job has moved on since.
+func (s *Stage) running(ctx context.Context, k job.Key, rep message.Report) error {
+	began := job.Outcome{StartedAt: s.Clock.Now()}
+	if len(rep.Outcome) > 0 { // what is known of the attempt so far
+		if err := json.Unmarshal(rep.Outcome, &began); err != nil {
+			return fault.New(fault.Undecodable, nil, "reading a running report")
+		}
+	}
+	err := s.Store.Put(ctx, job.MarkRunning(k, rep.Version, rep.Attempt, began.StartedAt, began.LatenessMS))
+	if store.Refused(err) != nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("marking job %s running: %w", k.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/functions/batch"
+	"punctual/functions/wake"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+)
+
+// Deps is what the stage needs. A nil Meter drops metrics.
+type Deps struct {
+	Queue wake.Sender
+	Timer wake.Timers
+	Clock clock.Clock
+	Log   *slog.Logger
+	Meter *telemetry.Meter
+}
+
+// Stage is the stream consumer. It is safe for concurrent use.
+type Stage struct {
+	Deps
+	armer   wake.Armer
+	records batch.Runner
+}
+
+// New returns the stage.
+func New(d Deps) *Stage {
+	return &Stage{
+		Deps:    d,
+		armer:   wake.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "direct"},
+		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+	}
+}
+
+// Handle arms what the records call for and names those that must come again.
+func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return s.records.Stream(ctx, ev, s.arm, s.setAside), nil
+}
+
+// arm decides about each change and then acts on all of them together.
+func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
+	now := s.Clock.Now()
+	errs := make([]error, len(changes))
+	var plans []job.Plan
+	var of []int // the change that a plan belongs to
+	for i, c := range changes {
+		errs[i] = batch.Guard(func() error {
+			plan, stale, err := decide(c, now)
+			if plan != nil {
+				plans, of = append(plans, *plan), append(of, i)
+			}
+			if stale != nil {
+				s.disarm(ctx, *stale)
+			}
+			return err
+		})
+	}
+	for n, err := range s.armer.Do(ctx, plans) {
+		if err != nil {
+			errs[of[n]] = fmt.Errorf("arming job %s: %w", changes[of[n]].New.Str(contract.AttrJobID), err)
+		}
+	}
+	return errs
+}
+
+// decide says what a change calls for: a plan, a timer to take back, both or nothing.
+func decide(c item.Change, now time.Time) (plan *job.Plan, stale *job.Firing, err error) {
+	if c.New.Str(contract.AttrNear) == "" { // the event source filters these; a pump may not
+		return nil, nil, nil
+	}
+	row, err := job.ParseRow(c.New)
+	if err != nil {
+		return nil, nil, err
+	}
+	var old *job.Row
+	if was, err := job.ParseRow(c.Old); err == nil {
+		old = &was
+	}
+	arm, stale := job.Rearm(old, row, now)
+	if arm {
+		p := job.Arm(row.Firing(), now)
+		plan = &p
+	}
+	return plan, stale, nil
+}
+
+// disarm takes a timer back as well as it can: a stale firing is refused at its claim, so
+// failing to is no reason to do the record again.
+func (s *Stage) disarm(ctx context.Context, f job.Firing) {
+	if err := s.Timer.Disarm(ctx, f.TimerName()); err != nil {
+		s.Log.WarnContext(ctx, "stale timer was left standing",
+			telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID, telemetry.Attempt, f.Attempt, telemetry.Err, err.Error())
+	}
+}
+
+func (s *Stage) setAside(ctx context.Context, a batch.Aside) error {
+	return s.Queue.Send(ctx, contract.FiringDead, message.Outgoing{Body: a.Body()})
+}

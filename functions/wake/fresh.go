@@ -1,0 +1,79 @@
+package wake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+// fresh remembers what was read a moment ago, so that a pass over many jobs does not ask the
+// same for each of them. It holds a bounded number of answers.
+type fresh[K comparable, V any] struct {
+	mu   sync.Mutex
+	seen map[K]answer[V]
+}
+
+type answer[V any] struct {
+	v  V
+	at time.Time
+}
+
+const freshMost = 10_000
+
+// get returns what was read at most maxAge ago, or reads it.
+func (f *fresh[K, V]) get(k K, now time.Time, maxAge time.Duration, read func() (V, error)) (V, error) {
+	f.mu.Lock()
+	a, ok := f.seen[k]
+	f.mu.Unlock()
+	if ok && now.Sub(a.at) <= maxAge {
+		return a.v, nil
+	}
+	v, err := read()
+	if err != nil {
+		return v, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.seen == nil || len(f.seen) >= freshMost {
+		f.seen = map[K]answer[V]{}
+	}
+	f.seen[k] = answer[V]{v, now}
+	return v, nil
+}
+
+// drop forgets an answer, so that the next get reads.
+func (f *fresh[K, V]) drop(k K) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.seen, k)
+}
+
+// pauseAge: a pause missed by this much lets a firing go that its worker then refuses.
+const pauseAge = time.Second
+
+// DeepQueue is how many visible firings make a queue so deep that one which nobody has started
+// yet is more likely waiting in it than lost.
+const DeepQueue = 1000
+
+// depthAge: SQS's own numbers are no younger.
+const depthAge = 30 * time.Second
+
+type pauses struct{ fresh[tenant.ID, job.Pauses] }
+
+func (p *pauses) of(ctx context.Context, s *store.Store, t tenant.ID, now time.Time) (job.Pauses, error) {
+	return p.get(t, now, pauseAge, func() (job.Pauses, error) { return s.Pauses(ctx, t) })
+}
+
+type depths struct{ fresh[string, int] }
+
+func (d *depths) deep(ctx context.Context, q Queue, queue string, now time.Time) (bool, error) {
+	visible, err := d.get(queue, now, depthAge, func() (int, error) {
+		depth, err := q.Depth(ctx, queue)
+		return depth.Visible, err
+	})
+	return visible > DeepQueue, err
+}

@@ -1,0 +1,37 @@
+package wake
+
+import (
+	"context"
+	"log/slog"
+
+	"punctual/shared/clock"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// Queue is what a Waker needs of the queues.
+type Queue interface {
+	Sender
+	// Depth says about how much a queue holds.
+	Depth(ctx context.Context, queue string) (message.Depth, error)
+}
+
+// Deps is what a Waker needs. A nil Meter drops metrics.
+type Deps struct {
+	Store *store.Store
+	Queue Queue
+	Clock clock.Clock
+	Log   *slog.Logger
+	Meter *telemetry.Meter
+}
+
+// Waker brings single jobs on. It is safe for concurrent use.
+type Waker struct {
+	Deps
+	pauses pauses
+	depths depths
+}
+
+// New returns a Waker.
+func New(d Deps) *Waker { return &Waker{Deps: d} }
