@@ -1,0 +1,420 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+)
+
+const (
+	// callTime bounds one call; a claim that took longer would leave little of its lease.
+	callTime = 10 * time.Second
+	// busyAgain is when a task whose handler has no place left is looked at again.
+	busyAgain = 200 * time.Millisecond
+	// askTimes bounds how often one claim is decided anew.
+	askTimes = 4
+)
+
+// aliveAgain is when a claim is tried again that another worker holds: it may be about to end.
+var aliveAgain = []time.Duration{200 * time.Millisecond, time.Second}
+
+// lease is the hold that this worker has on an attempt.
+type lease struct {
+	token     int64
+	takeovers int64
+	cancel    bool
+	from      time.Time // monotonic, from before the claim or heartbeat was asked for
+}
+
+// left is how much of the lease is sure to be left, on whoever's clock.
+func (l lease) left() time.Duration {
+	return contract.Lease - contract.SkewMargin - time.Since(l.from)
+}
+
+// facts is what an attempt's start is judged by, and since when that is known (monotonic).
+type facts struct {
+	row    job.Row
+	pauses job.Pauses
+	at     time.Time
+}
+
+// attend sees one message through that has a slot.
+func (w *Worker) attend(f *firing) {
+	defer w.gauge()
+	defer w.intake.release(f)
+	log := w.log.With(telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, telemetry.Attempt, f.attempt)
+	select {
+	case <-w.draining:
+		w.giveBack(f, 0)
+		return
+	default:
+	}
+
+	row, ok := w.before(f, log)
+	if !ok {
+		return
+	}
+	leave, ok := w.registry.enter(place(row))
+	if !ok {
+		w.later(f, busyAgain)
+		return
+	}
+	defer leave()
+
+	l, ok := w.claim(f, log)
+	if !ok {
+		return
+	}
+	seen, ok := w.mayStart(f, l, log)
+	if !ok {
+		return
+	}
+	now := w.clock.Now()
+	switch {
+	case l.takeovers > contract.MaxTakeovers: // asked only now: a stale attempt is nobody's poison
+		log.Error("gave up an attempt over which too many workers died", "takeovers", l.takeovers)
+		w.settle(f, l, refusal(job.CodePoison, "too many workers ended while they ran this attempt", now), log)
+		return
+	case !w.knows(seen.row):
+		log.Warn("gave up a job whose task no worker came to know", "task", seen.row.Task)
+		w.settle(f, l, refusal(job.CodeUnknownTask, "no worker knows the task", now), log)
+		return
+	}
+	payload, err := w.payload(seen.row)
+	switch {
+	case err == nil:
+	case fault.Retryable(err):
+		w.fault("reading a payload", err)
+		w.letGo(f, l, log)
+		w.later(f, backoff(f.receives, time.Second, time.Minute))
+		return
+	default:
+		log.Error("could not read a payload", telemetry.Err, err)
+		w.settle(f, l, refusal(job.CodeUnreadablePayload, "the payload cannot be read", now), log)
+		return
+	}
+	if !w.waitUntil(seen.row.DueAt) {
+		w.letGo(f, l, log)
+		w.giveBack(f, 0)
+		return
+	}
+	if !w.fresh(f, l, &seen, log) {
+		return
+	}
+	w.execute(f, l, seen.row, payload, log)
+}
+
+// place names whose places a row's attempts take.
+func place(r job.Row) string {
+	if r.Executor == job.ExecutorGo {
+		return r.Task
+	}
+	return ""
+}
+
+// knows says whether this worker can run the row's task.
+func (w *Worker) knows(r job.Row) bool {
+	if r.Executor == job.ExecutorGo {
+		return w.registry.Knows(r.Task)
+	}
+	return w.executors[r.Executor] != nil
+}
+
+func (w *Worker) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(w.ctx, callTime)
+}
+
+// outOfReach gives a message back because the table did not answer, and polls more seldom.
+func (w *Worker) outOfReach(f *firing, doing string, err error) {
+	w.fault(doing, err)
+	w.intake.shut()
+	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
+}
+
+// later takes the message up again in a moment; one that has waited here for long enough goes back.
+func (w *Worker) later(f *firing, d time.Duration) {
+	now := w.clock.Now()
+	if now.Add(d).Before(f.deadline) && w.intake.add(f, now.Add(d)) {
+		return
+	}
+	w.giveBack(f, backoff(f.receives, time.Second, 5*time.Minute))
+}
+
+// before looks at the row before the claim: a task that this worker does not know is given back
+// unclaimed, and a firing that the row has left behind needs no claim to be dropped. Neither
+// finding can turn back: versions and attempts only grow, and what is final stays so. All else
+// is judged after the claim.
+func (w *Worker) before(f *firing, log *slog.Logger) (job.Row, bool) {
+	ctx, cancel := w.call()
+	defer cancel()
+	row, err := w.store.Row(ctx, f.key)
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+	case kind == fault.NotFound:
+		w.deletes.add(f)
+		return row, false
+	case kind == fault.Undecodable:
+		w.setAside(f, "read a row that this worker cannot decode", err)
+		return row, false
+	default:
+		w.outOfReach(f, "reading a row", err)
+		return row, false
+	}
+	w.intake.reached()
+	now := w.clock.Now()
+	switch {
+	case !row.Status.Open(), row.Version > f.version, row.Attempt > f.attempt:
+		log.Debug("dropped a stale firing", "status", row.Status)
+		w.deletes.add(f)
+		return row, false
+	case row.DueAt.Sub(now) > 2*contract.HoldUntil:
+		f.due = row.DueAt // the firing was wrong about it; the row decides
+		w.hold(f)
+		return row, false
+	case !w.knows(row) && now.Before(row.DueAt.Add(contract.UnknownTaskFor)):
+		log.Info("gave back a task that this worker does not know", "task", row.Task, "executor", row.Executor)
+		w.giveBack(f, backoff(f.receives, 5*time.Second, 5*time.Minute))
+		return row, false
+	}
+	return row, true
+}
+
+// claim makes this worker the attempt's owner; false: it is not, and the message is dealt with.
+func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
+	if f.nonce == "" {
+		f.nonce = newNonce()
+	}
+	over := false
+	for range askTimes {
+		from, now := time.Now(), w.clock.Now()
+		if f.asked.IsZero() {
+			f.asked = from
+		}
+		owner := job.Owner{Worker: w.opts.Name, Nonce: f.nonce, LeaseUntil: now.Add(contract.Lease), DueAt: f.due}
+		write := job.ClaimNew(f.key, f.attempt, owner)
+		if over {
+			write = job.TakeOver(f.key, f.attempt, owner, now)
+		}
+		c, err := w.write(write)
+		if err == nil {
+			f.asked = time.Time{}
+			if c.Takeovers > 1 {
+				w.meter.Count(telemetry.ClaimsTakenOver, 1)
+				log.Info("took over an attempt", "token", c.Token, "takeovers", c.Takeovers)
+			}
+			return lease{token: c.Token, takeovers: c.Takeovers, cancel: c.Cancel, from: from}, true
+		}
+		refused := store.Refused(err)
+		if refused == nil {
+			w.unanswered(f, err)
+			return lease{}, false
+		}
+		old, err := store.OldClaim(refused, 0)
+		if err != nil {
+			w.setAside(f, "read a claim that this worker cannot decode", err)
+			return lease{}, false
+		}
+		answer := judge(old, f.attempt, f.nonce, now)
+		if answer == mine {
+			return lease{token: old.Token, takeovers: old.Takeovers, cancel: old.Cancel, from: f.asked}, true
+		}
+		f.asked = time.Time{}
+		switch answer {
+		case takeOver, retry:
+			over = answer == takeOver
+			continue
+		case repeat:
+			w.meter.Count(telemetry.Duplicates, 1)
+			w.ended(f, old.Token, *old.Outcome)
+		case outdated:
+			w.meter.Count(telemetry.Duplicates, 1)
+			w.deletes.add(f)
+		case alive:
+			w.waitForOwner(f, old, now)
+		}
+		return lease{}, false
+	}
+	// The claim changes hands faster than we can ask: others are at it.
+	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
+	return lease{}, false
+}
+
+// unanswered: whether the claim was made is unknown. It is asked for once more under the same
+// nonce, which tells; then the message goes back.
+func (w *Worker) unanswered(f *firing, err error) {
+	if f.waits == 0 && fault.Retryable(err) {
+		f.waits++
+		w.fault("claiming an attempt", err)
+		if w.intake.add(f, w.clock.Now().Add(aliveAgain[0])) {
+			return
+		}
+	}
+	w.outOfReach(f, "claiming an attempt", err)
+}
+
+// waitForOwner: another worker runs the attempt. It may be about to end, or dead.
+func (w *Worker) waitForOwner(f *firing, old job.Claim, now time.Time) {
+	if f.waits == 0 {
+		w.meter.Count(telemetry.Duplicates, 1)
+	}
+	if f.waits < len(aliveAgain) {
+		d := aliveAgain[f.waits]
+		f.waits++
+		if w.intake.add(f, now.Add(d)) {
+			return
+		}
+	}
+	// One second more, since visibility has whole ones. A copy that keeps meeting a live owner
+	// stays away ever longer, or it would use up the queue's receives.
+	w.giveBack(f, max(old.LeaseUntil.Sub(now)+time.Second, backoff(f.receives-5, time.Second, 15*time.Minute)))
+}
+
+// mayStart reads the row and the pauses and judges the claimed attempt; false: it was let go.
+func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (facts, bool) {
+	seen, err := w.look(f)
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+	case kind == fault.NotFound:
+		w.letGo(f, l, log)
+		w.deletes.add(f)
+		return seen, false
+	case kind == fault.Undecodable:
+		w.letGo(f, l, log)
+		w.setAside(f, "read a row that this worker cannot decode", err)
+		return seen, false
+	default:
+		w.letGo(f, l, log)
+		w.outOfReach(f, "reading a row", err)
+		return seen, false
+	}
+	now := w.clock.Now()
+	_, held := seen.pauses.Hold(seen.row.Task, now)
+	verdict, why := job.MayStart(seen.row, f.version, f.attempt, held, now)
+	if verdict == job.Start && l.cancel {
+		verdict, why = job.Defer, "cancel requested"
+	}
+	switch verdict {
+	case job.Start:
+		return seen, true
+	case job.Stale:
+		log.Debug("let a stale attempt go", "why", why)
+		w.letGo(f, l, log)
+		w.deletes.add(f)
+	case job.Defer:
+		log.Info("let go of an attempt that may not start", "why", why)
+		w.letGo(f, l, log)
+		w.reports.add(message.Report{
+			Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
+			Version: f.version, Attempt: f.attempt, Token: l.token,
+		}, f)
+	}
+	return seen, false
+}
+
+// look reads what a start is judged by.
+func (w *Worker) look(f *firing) (facts, error) {
+	ctx, cancel := w.call()
+	defer cancel()
+	pauses, at, err := w.pauses.of(ctx, f.key.Tenant)
+	if err != nil {
+		return facts{}, err
+	}
+	row, err := w.store.Row(ctx, f.key) // read after at, which therefore holds for both
+	return facts{row: row, pauses: pauses, at: at}, err
+}
+
+// fresh is the last check before the start: own lease and age of the facts, which are read again
+// if need be. false: the attempt was let go.
+func (w *Worker) fresh(f *firing, l lease, seen *facts, log *slog.Logger) bool {
+	for range askTimes {
+		if l.left() <= 0 {
+			log.Warn("let go of an attempt whose lease was nearly over before it could start")
+			w.letGo(f, l, log)
+			w.giveBack(f, 0)
+			return false
+		}
+		if time.Since(seen.at) <= contract.RowFresh {
+			return true
+		}
+		var ok bool
+		if *seen, ok = w.mayStart(f, l, log); !ok {
+			return false
+		}
+	}
+	// Reads that are old when they arrive: the table is too slow to start anything by.
+	w.letGo(f, l, log)
+	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
+	return false
+}
+
+// payload reads the job's payload.
+func (w *Worker) payload(r job.Row) ([]byte, error) {
+	ctx, cancel := w.call()
+	defer cancel()
+	return w.store.Payload(ctx, r)
+}
+
+// waitUntil waits for the due time, never less; false: the worker drains meanwhile.
+func (w *Worker) waitUntil(due time.Time) bool {
+	for {
+		d := due.Sub(w.clock.Now())
+		if d <= 0 {
+			return true
+		}
+		if !w.pause(d) {
+			return false
+		}
+	}
+}
+
+// write does one write of a claim.
+func (w *Worker) write(claim item.Write) (job.Claim, error) {
+	ctx, cancel := w.call()
+	defer cancel()
+	return w.store.WriteClaim(ctx, claim)
+}
+
+// letGo gives the attempt back. If that fails, the lease runs out by itself.
+func (w *Worker) letGo(f *firing, l lease, log *slog.Logger) {
+	for n := range 3 {
+		_, err := w.write(job.LetGo(f.key, f.attempt, l.token))
+		if err == nil || store.Refused(err) != nil {
+			return
+		}
+		w.fault("letting go of an attempt", err)
+		if !fault.Retryable(err) {
+			return
+		}
+		select {
+		case <-time.After(doubled(100*time.Millisecond, n, time.Second)):
+		case <-w.ctx.Done():
+			return
+		}
+	}
+	log.Warn("could not let go of an attempt; its lease runs out")
+}
+
+// refusal is the outcome of an attempt that never started and that no other try can mend.
+func refusal(code, text string, now time.Time) job.Outcome {
+	return job.Outcome{
+		Kind: job.OutcomeFailed, Permanent: true, FinishedAt: now.UTC().Truncate(time.Millisecond),
+		Error: &job.Reason{Code: code, Message: text},
+	}
+}
+
+// work is the attempt as its executor sees it.
+func (w *Worker) work(f *firing, l lease, r job.Row, payload []byte, p *progress) executor.Work {
+	return executor.Work{
+		Key: f.key, Task: r.Task, HandlerKey: r.HandlerKey(), Attempt: f.attempt, Token: l.token,
+		DueAt: r.DueAt, Payload: payload, Progress: p.note,
+	}
+}

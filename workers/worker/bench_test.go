@@ -1,0 +1,309 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+)
+
+const shop = "shop" // the tenant of all these jobs
+
+// bench is a world with as many workers as a test starts. Time is virtual.
+type bench struct {
+	t     *testing.T
+	world *memory.World
+	store *store.Store
+	meter *telemetry.Meter
+	logs  *lockedBuffer
+	ids   int
+
+	mu   sync.Mutex
+	runs []executor.Work // in the order of their starts
+	at   []time.Time
+	does func(ctx context.Context, w executor.Work) (json.RawMessage, error)
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// within runs test in a bubble of virtual time.
+func within(t *testing.T, test func(b *bench)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t, world: memory.New(memory.Options{}), meter: &telemetry.Meter{}, logs: &lockedBuffer{}}
+		b.store = store.New(b.world.Table(), b.world.Blobs())
+		defer b.world.Close()
+		test(b)
+	})
+}
+
+// Run makes the bench the executor of its workers.
+func (b *bench) Run(ctx context.Context, w executor.Work) (json.RawMessage, error) {
+	b.mu.Lock()
+	b.runs, b.at = append(b.runs, w), append(b.at, time.Now())
+	does := b.does
+	b.mu.Unlock()
+	if does == nil {
+		return w.Payload, nil
+	}
+	return does(ctx, w)
+}
+
+func (b *bench) started() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.runs)
+}
+
+// sleeps makes every attempt take d, unless its context ends before.
+func (b *bench) sleeps(d time.Duration) {
+	b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
+		select {
+		case <-time.After(d):
+			return json.RawMessage(`"slept"`), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// put accepts a job that is due after d, changed as each says, and sends no firing.
+func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
+	b.t.Helper()
+	b.ids++
+	now := time.Now().Truncate(time.Millisecond)
+	r := job.Row{
+		Key: job.Key{Tenant: shop, ID: job.DerivedID(now, strconv.Itoa(b.ids))}, Status: job.Scheduled, Version: 1, Attempt: 1,
+		DueAt: now.Add(due), CreatedAt: now, Task: "echo", Executor: job.ExecutorEcho, Pool: "short", Priority: job.Normal,
+		Timeout: time.Minute, Retry: job.DefaultRetry,
+	}
+	for _, change := range changes {
+		change(&r)
+	}
+	job.Place(&r, now)
+	if err := b.store.Put(b.t.Context(), job.Accept(r)); err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// fire sends a row's firing, delay later.
+func (b *bench) fire(r job.Row, delay time.Duration) {
+	b.t.Helper()
+	b.send(r, message.Encode(message.Firing{
+		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt, DueAt: r.DueAt,
+	}), delay)
+}
+
+func (b *bench) send(r job.Row, body string, delay time.Duration) {
+	b.t.Helper()
+	queue := contract.FiringQueue(r.Pool, string(r.Priority))
+	if err := b.world.Queues().Send(b.t.Context(), queue, message.Outgoing{Body: body, Delay: delay}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// runningWorker is a worker that a test has started.
+type runningWorker struct {
+	*Worker
+	stop context.CancelFunc // SIGTERM
+	done chan struct{}
+}
+
+// wait waits until the worker has stopped.
+func (r *runningWorker) wait() { <-r.done }
+
+// start starts a worker of that name; the test need not stop it.
+func (b *bench) start(name string, change ...func(*Deps, *Options)) *runningWorker {
+	d := Deps{
+		Queues: b.world.Queues(), Store: b.store, Executors: map[string]executor.Executor{job.ExecutorEcho: b},
+		Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(b.logs, nil)), Meter: b.meter,
+	}
+	o := Options{Name: name}
+	for _, c := range change {
+		c(&d, &o)
+	}
+	ctx, stop := context.WithCancel(b.t.Context())
+	r := &runningWorker{Worker: New(d, o), stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		if err := r.Run(ctx); err != nil {
+			b.t.Error(err)
+		}
+	}()
+	return r
+}
+
+func options(change func(*Options)) func(*Deps, *Options) {
+	return func(_ *Deps, o *Options) { change(o) }
+}
+
+func (b *bench) claim(r job.Row) job.Claim {
+	b.t.Helper()
+	c, err := b.store.Claim(b.t.Context(), r.Key)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// write does a write of a row or claim that must succeed.
+func (b *bench) write(w item.Write) {
+	b.t.Helper()
+	if err := b.store.Put(b.t.Context(), w); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// reports takes what is in the report queue.
+func (b *bench) reports() []message.Report {
+	b.t.Helper()
+	var all []message.Report
+	for {
+		got, err := b.world.Queues().Receive(b.t.Context(), contract.ReportQueue, 10, 0, time.Hour)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if len(got) == 0 {
+			return all
+		}
+		for _, d := range got {
+			r, err := message.Decode[message.Report](d.Body)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			all = append(all, r)
+		}
+	}
+}
+
+// outcomes are those of the ended reports.
+func outcomes(t *testing.T, reports []message.Report) []job.Outcome {
+	t.Helper()
+	var all []job.Outcome
+	for _, r := range reports {
+		if r.Kind != message.Ended {
+			continue
+		}
+		o, err := job.DecodeOutcome(r.Outcome)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// depth is what the queue of normal jobs holds.
+func (b *bench) depth() message.Depth {
+	b.t.Helper()
+	d, err := b.world.Queues().Depth(b.t.Context(), contract.FiringQueue("short", "normal"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return d
+}
+
+// settle does what the status stage would with an ended report.
+func (b *bench) settle(r job.Row, o job.Outcome) job.Row {
+	b.t.Helper()
+	d, err := job.Settle(r, r.Attempt, o, time.Now())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.write(d.Write)
+	return d.After
+}
+
+// kills makes every call of one worker fail from now on, as if its process were gone: nothing
+// that it does has an effect any more.
+type kills struct {
+	store.Table
+	Queues
+	dead chan struct{}
+}
+
+func (k *kills) gone() error {
+	select {
+	case <-k.dead:
+		return fault.New(fault.Unavailable, nil, "this process is dead")
+	default:
+		return nil
+	}
+}
+
+func (k *kills) Write(ctx context.Context, w item.Write) (item.Item, error) {
+	if err := k.gone(); err != nil {
+		return nil, err
+	}
+	return k.Table.Write(ctx, w)
+}
+
+func (k *kills) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
+	if err := k.gone(); err != nil {
+		return nil, err
+	}
+	return k.Table.Get(ctx, ref)
+}
+
+func (k *kills) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
+	if err := k.gone(); err != nil {
+		return err
+	}
+	return k.Queues.Send(ctx, queue, out...)
+}
+
+func (k *kills) Receive(ctx context.Context, queue string, n int, wait, visibility time.Duration) ([]message.Delivery, error) {
+	if err := k.gone(); err != nil {
+		return nil, err
+	}
+	return k.Queues.Receive(ctx, queue, n, wait, visibility)
+}
+
+func (k *kills) SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error {
+	if err := k.gone(); err != nil {
+		return err
+	}
+	return k.Queues.SetVisibility(ctx, queue, receipt, d)
+}
+
+// killable starts a worker that kill ends without a trace.
+func (b *bench) killable(name string, change ...func(*Deps, *Options)) (w *runningWorker, kill func()) {
+	k := &kills{Table: b.world.Table(), Queues: b.world.Queues(), dead: make(chan struct{})}
+	change = append(change, func(d *Deps, _ *Options) {
+		d.Store, d.Queues = store.New(k, b.world.Blobs()), k
+	})
+	return b.start(name, change...), func() { close(k.dead) }
+}

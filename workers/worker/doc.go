@@ -1,0 +1,35 @@
+// Package worker is what runs jobs: it polls the firing queues, owns an attempt by a claim, runs
+// it, records what came of it, and says so.
+//
+//	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ claim ─▶ row, pauses ─▶ payload ─▶ due ─▶ run ─▶ outcome ─▶ report ─▶ delete
+//	   │              │                              │          │                               │
+//	   └ undecodable  └ draining, unknown task,      └ judge    └ stale: let go                 └ heartbeats: lease, visibility,
+//	     stays for      no store: given back           the        may not start: let go,          progress; they see the cancel flag
+//	     the DLQ                                       refusal    and have it looked at
+//
+// What always holds:
+//   - The worker writes claims and nothing else. A job's row is settled by the status stage,
+//     from reports.
+//   - No attempt starts before it is due, without a claim of its own whose lease has time left
+//     by the monotonic clock, or on a row or pauses read more than two seconds ago.
+//   - A message is deleted only once what it asked for is on record: its report was sent, or a
+//     row read from the table says that it is stale.
+//   - Everything is bounded: messages held, claims under way, reports waiting to be sent.
+//   - Shutting down loses nothing and costs no job an attempt.
+//
+// How it fails: a worker that dies leaves its lease to run out and its messages to become
+// visible again, and another takes over with a higher token. A worker that cannot reach the
+// table gives its messages back and polls ever more seldom until it can. A message that it
+// cannot read stays in the queue, whose redrive policy sets it aside.
+//
+// # Priorities
+//
+// Each queue, of every pool and priority that the worker serves, has a goroutine of its own with
+// a receive always waiting, as long as there is room: a job that is due now is picked up when it
+// is sent, not when somebody comes round. Room is given in strict order of priority, and only for
+// slots that are free: a message is not taken away from other workers to wait here. The receive
+// of a queue that was last found empty asks for one message and reserves nothing; a busy queue
+// reserves what it asks for. So at most one message for each idle queue can come too many, and
+// what gets no slot within a second of being due is given back. Some slots (Options.Reserve) are
+// kept for critical jobs, so that 10,000 long low ones in the queue do not stand in their way.
+package worker

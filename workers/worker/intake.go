@@ -1,0 +1,317 @@
+package worker
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/job"
+)
+
+const (
+	// slotPatience is how long a message that is due waits here for a slot before others get it.
+	slotPatience = time.Second
+	// receiveMost is SQS's limit of one receive.
+	receiveMost = 10
+)
+
+// firing is one message in hand. There may be very many: it holds ids, and no body.
+type firing struct {
+	source   *source
+	receipt  string
+	receives int
+	received time.Time // monotonic
+
+	key     job.Key
+	version int64
+	attempt int64
+	due     time.Time
+
+	at       time.Time // when the intake takes it up again
+	deadline time.Time // when it is given back if there is no slot
+	nonce    string    // names this receive; made at the first claim
+	asked    time.Time // monotonic: before the first claim whose fate is unknown
+	waits    int       // times that it met a live claim, or a table out of reach
+}
+
+// source is one firing queue.
+type source struct {
+	queue string
+	pool  string
+	rank  int // of its priority; 0 is critical
+
+	asked  int  // what the receive under way has asked for
+	busy   bool // its last receive brought something
+	hungry bool // it is busy and waits for room
+}
+
+// intake is what the worker has taken in and what it has room for: messages by time until they
+// are nearly due, then by priority until they get a slot.
+type intake struct {
+	clock   clock.Clock
+	slots   int
+	reserve int
+	hold    int
+	sources []*source // in strict order
+
+	mu        sync.Mutex
+	room      *sync.Cond    // pollers wait for it
+	kick      chan struct{} // admit looks again
+	held      byTime
+	ready     byPriority
+	readyAt   []int // how many are ready, by rank
+	busy      int   // slots taken
+	busyLower int   // of these by others than critical jobs
+	closed    bool
+	shutUntil time.Time // no polling before: the table was out of reach
+	failures  int       // times in a row
+}
+
+func newIntake(o Options, c clock.Clock) *intake {
+	in := &intake{
+		clock: c, slots: o.Slots, reserve: o.Reserve, hold: o.Hold,
+		kick: make(chan struct{}, 1), readyAt: make([]int, len(contract.Priorities)),
+	}
+	in.room = sync.NewCond(&in.mu)
+	for rank, priority := range contract.Priorities {
+		for _, pool := range o.Pools {
+			in.sources = append(in.sources, &source{queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank})
+		}
+	}
+	return in
+}
+
+// ask waits until there is room for messages of s and says for how many; 0 when the worker drains.
+func (in *intake) ask(s *source) int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for !in.closed {
+		if n := in.roomFor(s); n > 0 {
+			s.hungry, s.asked = false, n
+			in.room.Broadcast() // a lower queue may have waited for this one to be served
+			return n
+		}
+		s.hungry = s.busy
+		in.room.Wait()
+	}
+	return 0
+}
+
+// roomFor says for how many messages s may ask now. The lock is held.
+func (in *intake) roomFor(s *source) int {
+	if time.Now().Before(in.shutUntil) {
+		return 0
+	}
+	free := in.slots - in.busy
+	room := in.hold - len(in.held) - len(in.ready)
+	if s.rank == 0 {
+		room += receiveMost // whatever is held, critical jobs come in
+	} else {
+		free = min(free, in.slots-in.reserve-in.busyLower)
+	}
+	for rank := 0; rank <= s.rank; rank++ {
+		free -= in.readyAt[rank] // they are before us
+	}
+	for _, other := range in.sources {
+		if other == s || other.rank > s.rank {
+			continue
+		}
+		if other.hungry && other.rank < s.rank {
+			return 0 // strict priority
+		}
+		free -= max(0, other.asked-1)
+	}
+	n := min(receiveMost, free, room)
+	if !s.busy {
+		n = min(n, 1)
+	}
+	return n
+}
+
+// answered notes what the receive of s brought.
+func (in *intake) answered(s *source, n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s.asked, s.busy = 0, n > 0
+	in.room.Broadcast()
+}
+
+// add takes a message in until its time at. false: the worker drains, and it must be given back.
+func (in *intake) add(f *firing, at time.Time) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return false
+	}
+	f.at = at
+	heap.Push(&in.held, f)
+	in.look()
+	return true
+}
+
+// look makes admit look again.
+func (in *intake) look() {
+	select {
+	case in.kick <- struct{}{}:
+	default:
+	}
+}
+
+// next returns the messages that got a slot, those that waited for one too long, and when to look
+// again at the latest; the zero time if nothing is held.
+func (in *intake) next() (start, late []*firing, again time.Time) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	now := in.clock.Now()
+	for len(in.held) > 0 && !in.held[0].at.After(now) {
+		f := heap.Pop(&in.held).(*firing)
+		f.deadline = now
+		if f.due.After(now) {
+			f.deadline = f.due
+		}
+		f.deadline = f.deadline.Add(slotPatience)
+		heap.Push(&in.ready, f)
+		in.readyAt[f.source.rank]++
+	}
+	for len(in.ready) > 0 && in.slotFor(in.ready[0]) {
+		f := heap.Pop(&in.ready).(*firing)
+		in.readyAt[f.source.rank]--
+		in.busy++
+		if f.source.rank > 0 {
+			in.busyLower++
+		}
+		start = append(start, f)
+	}
+	if len(in.held) > 0 {
+		again = in.held[0].at
+	}
+	if len(in.ready) > 0 {
+		waiting := in.ready[:0:0]
+		for _, f := range in.ready {
+			if f.deadline.After(now) {
+				waiting = append(waiting, f)
+				if again.IsZero() || f.deadline.Before(again) {
+					again = f.deadline
+				}
+			} else {
+				in.readyAt[f.source.rank]--
+				late = append(late, f)
+			}
+		}
+		if len(late) > 0 {
+			in.ready = waiting
+			heap.Init(&in.ready)
+		}
+	}
+	if len(start)+len(late) > 0 {
+		in.room.Broadcast()
+	}
+	return start, late, again
+}
+
+func (in *intake) slotFor(f *firing) bool {
+	return in.busy < in.slots && (f.source.rank == 0 || in.busyLower < in.slots-in.reserve)
+}
+
+// release gives a message's slot back.
+func (in *intake) release(f *firing) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.busy--
+	if f.source.rank > 0 {
+		in.busyLower--
+	}
+	in.room.Broadcast()
+	in.look()
+}
+
+// taken is how many slots are taken.
+func (in *intake) taken() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.busy
+}
+
+// close ends the intake and returns all that it held.
+func (in *intake) close() []*firing {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	all := append([]*firing(in.held), in.ready...)
+	in.held, in.ready = nil, nil
+	clear(in.readyAt)
+	in.room.Broadcast()
+	return all
+}
+
+// The pause between polls while the table is out of reach: from the first, doubled, to the last.
+const (
+	shutFirst = 500 * time.Millisecond
+	shutLast  = 30 * time.Second
+)
+
+// shut stops polling for a while, each time longer: the table is out of reach.
+func (in *intake) shut() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	now := time.Now()
+	if now.Before(in.shutUntil) {
+		return // several calls failed at once: that counts once
+	}
+	d := doubled(shutFirst, in.failures, shutLast)
+	in.failures++
+	in.shutUntil = now.Add(d)
+	time.AfterFunc(d, func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.room.Broadcast()
+	})
+}
+
+// reached notes that the table answered.
+func (in *intake) reached() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.failures = 0
+}
+
+// doubled is first·2ⁿ, at most last.
+func doubled(first time.Duration, n int, last time.Duration) time.Duration {
+	for ; n > 0 && first < last; n-- {
+		first *= 2
+	}
+	return min(first, last)
+}
+
+// byTime is a heap: the earliest first.
+type byTime []*firing
+
+func (h byTime) Len() int           { return len(h) }
+func (h byTime) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h byTime) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byTime) Push(x any)        { *h = append(*h, x.(*firing)) }
+func (h *byTime) Pop() any          { return pop((*[]*firing)(h)) }
+
+// byPriority is a heap: the higher priority first, and of one priority what is due first.
+type byPriority []*firing
+
+func (h byPriority) Len() int { return len(h) }
+func (h byPriority) Less(i, j int) bool {
+	if h[i].source.rank != h[j].source.rank {
+		return h[i].source.rank < h[j].source.rank
+	}
+	return h[i].due.Before(h[j].due)
+}
+func (h byPriority) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *byPriority) Push(x any)   { *h = append(*h, x.(*firing)) }
+func (h *byPriority) Pop() any     { return pop((*[]*firing)(h)) }
+
+func pop(h *[]*firing) *firing {
+	old := *h
+	last := old[len(old)-1]
+	old[len(old)-1] = nil // or the array would keep it
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,161 @@
+package worker
+
+import (
+	"errors"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// A message whose due time is further off than holdFor goes back to the queue until shortly
+// before it: there it survives this worker, and here it would outlive its visibility.
+const (
+	holdFor  = 10 * time.Second
+	backLead = 2 * time.Second
+)
+
+// poll takes in the messages of one queue while there is room for them.
+func (w *Worker) poll(s *source) {
+	failures := 0
+	for {
+		n := w.intake.ask(s)
+		if n == 0 {
+			return
+		}
+		deliveries, err := w.queues.Receive(w.ctx, s.queue, n, w.opts.Poll, contract.Lease)
+		received := time.Now()
+		for _, d := range deliveries {
+			w.take(s, d, received)
+		}
+		w.intake.answered(s, len(deliveries))
+		if err == nil {
+			failures = 0
+			continue
+		}
+		w.fault("receiving from "+s.queue, err)
+		if !w.pause(doubled(shutFirst, failures, shutLast)) {
+			return
+		}
+		failures++
+	}
+}
+
+// pause waits for d; false: the worker drains meanwhile.
+func (w *Worker) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.draining:
+		return false
+	}
+}
+
+// take takes in one message, or gives it back.
+func (w *Worker) take(s *source, d message.Delivery, received time.Time) {
+	f := &firing{source: s, receipt: d.Receipt, receives: d.Receives, received: received}
+	body, err := message.Decode[message.Firing](d.Body)
+	if err == nil {
+		f.key = job.Key{Tenant: tenant.ID(body.Tenant), ID: job.ID(body.JobID)}
+		_, err = job.ParseID(body.JobID)
+	}
+	if err != nil {
+		w.setAside(f, "read a message that this worker cannot decode", err)
+		return
+	}
+	f.version, f.attempt, f.due = body.Version, body.Attempt, body.DueAt
+	w.hold(f)
+}
+
+// hold keeps a message until nearly due.
+func (w *Worker) hold(f *firing) {
+	now := w.clock.Now()
+	if early := f.due.Sub(now); early > holdFor {
+		w.giveBack(f, min(early-backLead, maxVisibility))
+		return
+	}
+	at := f.due.Add(-contract.HoldUntil)
+	if at.Before(now) {
+		at = now
+	}
+	if !w.intake.add(f, at) {
+		w.giveBack(f, 0)
+	}
+}
+
+// admit starts what got a slot and gives back what waited for one too long.
+func (w *Worker) admit() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		start, late, again := w.intake.next()
+		for _, f := range start {
+			w.attempts.Go(func() { w.attend(f) })
+		}
+		if len(start) > 0 {
+			w.gauge()
+		}
+		if len(late) > 0 {
+			w.attempts.Go(func() { w.giveAllBack(late) })
+		}
+		wait := time.Hour
+		if !again.IsZero() {
+			wait = again.Sub(w.clock.Now())
+		}
+		timer.Reset(max(wait, 0))
+		select {
+		case <-w.intake.kick:
+		case <-timer.C:
+		case <-w.draining:
+			return
+		}
+	}
+}
+
+func (w *Worker) gauge() {
+	w.meter.Gauge(telemetry.SlotsBusy, float64(w.intake.taken()))
+}
+
+// fault reports a failed call once, at the place that goes on without it.
+func (w *Worker) fault(doing string, err error) {
+	kind := fault.KindOf(err)
+	if kind == "" {
+		kind = "unknown"
+	}
+	w.meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(kind)})
+	w.log.Warn("failed "+doing, telemetry.Err, err)
+}
+
+// setAside reports a message that cannot be worked on. It stays in the queue, whose redrive
+// policy moves it, body intact, to where people look.
+func (w *Worker) setAside(f *firing, what string, err error) {
+	if f.receives <= 1 {
+		w.meter.Count(telemetry.SetAside, 1, telemetry.Dim{Key: "queue", Value: f.source.queue})
+	}
+	w.log.Error(what, "queue", f.source.queue, telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, "receives", f.receives, telemetry.Err, err)
+	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
+}
+
+// Visibility can be put off for 12 hours in all.
+const maxVisibility = 11 * time.Hour
+
+// backoff is how long a message stays away that was received that often, in whole seconds:
+// doubling, so that the queue's limit of receives is hours away.
+func backoff(receives int, first, last time.Duration) time.Duration {
+	return doubled(first, max(receives-1, 0), last)
+}
+
+// giveBack makes a message visible to all workers again, after d. If that fails its visibility
+// ends by itself.
+func (w *Worker) giveBack(f *firing, d time.Duration) {
+	d = min(d.Truncate(time.Second), maxVisibility)
+	if err := w.queues.SetVisibility(w.ctx, f.source.queue, f.receipt, d); err != nil && !errors.Is(err, w.ctx.Err()) {
+		w.fault("giving a message back to "+f.source.queue, err)
+	}
+}

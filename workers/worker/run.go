@@ -1,0 +1,311 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+)
+
+const (
+	// beatAgain is when a heartbeat is tried again that got no answer.
+	beatAgain = time.Second
+	// beatTime bounds one heartbeat.
+	beatTime = 3 * time.Second
+	// lateReturn is how long a handler may take to return after its timeout before the outcome is
+	// recorded without it, so that the next attempt seldom meets it.
+	lateReturn = time.Second
+)
+
+// run is one attempt under way.
+type run struct {
+	w   *Worker
+	f   *firing
+	l   lease
+	row job.Row
+	log *slog.Logger
+
+	ctx      context.Context // the handler's
+	cancel   context.CancelCauseFunc
+	done     chan ended
+	progress *progress
+	started  time.Time
+	lateness time.Duration
+	leaseEnd *time.Timer
+	told     bool // RUNNING was reported
+	lost     bool // somebody fenced us
+	gone     bool // the message was deleted, its visibility being used up
+}
+
+// ended is how the handler returned.
+type ended struct {
+	result json.RawMessage
+	err    error
+	cause  error // of its context's end, at the moment it returned; nil if that had not ended
+	at     time.Time
+}
+
+// progress is the handler's latest note.
+type progress struct {
+	mu    sync.Mutex
+	clock func() time.Time
+	last  *job.Progress
+}
+
+func (p *progress) note(done, total int64, note string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = &job.Progress{Done: done, Total: total, Note: job.Cut(note, contract.MaxReason), At: p.clock().UTC().Truncate(time.Millisecond)}
+}
+
+// take returns the latest note that was not taken yet; nil for none.
+func (p *progress) take() *job.Progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.last
+	p.last = nil
+	return last
+}
+
+// putBack returns a note whose heartbeat failed, unless there is a newer one.
+func (p *progress) putBack(note *job.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		p.last = note
+	}
+}
+
+// execute runs the attempt and sees its end recorded. The slot is kept until the handler returns.
+func (w *Worker) execute(f *firing, l lease, row job.Row, payload []byte, log *slog.Logger) {
+	timeout := row.Timeout
+	if timeout <= 0 {
+		timeout = contract.DefaultTimeout
+	}
+	timed, stop := context.WithTimeoutCause(w.ctx, timeout, ErrTimeout)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(timed)
+	defer cancel(nil)
+
+	r := &run{w: w, f: f, l: l, row: row, log: log, ctx: ctx, cancel: cancel, done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
+	r.started = w.clock.Now()
+	from := row.DueAt
+	if f.attempt == 1 && row.CreatedAt.After(from) {
+		from = row.CreatedAt
+	}
+	r.lateness = max(r.started.Sub(from), 0)
+	w.meter.Observe(telemetry.StartLateness, r.lateness, r.pool())
+	work := w.work(f, l, row, payload, r.progress)
+	go r.handle(w.executors[row.Executor], work)
+	r.watch()
+}
+
+func (r *run) pool() telemetry.Dim { return telemetry.Dim{Key: "pool", Value: r.f.source.pool} }
+
+// handle calls the executor, whatever it does.
+func (r *run) handle(e executor.Executor, work executor.Work) {
+	end := ended{err: &executor.Failure{Code: job.CodePanic, Message: "the handler ended its goroutine"}}
+	defer func() {
+		if p := recover(); p != nil {
+			line, _, _ := strings.Cut(fmt.Sprint(p), "\n")
+			end.err = &executor.Failure{Code: job.CodePanic, Message: "the handler panicked: " + line}
+			r.log.Error("recovered from a handler's panic", telemetry.Err, line, "stack", string(debug.Stack()))
+		}
+		end.cause, end.at = context.Cause(r.ctx), r.w.clock.Now()
+		r.done <- end
+	}()
+	result, err := e.Run(r.ctx, work)
+	end = ended{result: result, err: err}
+}
+
+// watch beats until the handler has returned, and records what came of the attempt.
+func (r *run) watch() {
+	r.leaseEnd = time.AfterFunc(r.l.left(), func() { r.cancel(ErrLeaseLost) })
+	defer r.leaseEnd.Stop()
+	beat := time.NewTimer(max(contract.HeartbeatEvery-time.Since(r.l.from), 0))
+	defer beat.Stop()
+	var giveUp <-chan time.Time // no longer waiting for the handler
+	over, expired := r.w.over, r.ctx.Done()
+	for {
+		select {
+		case end := <-r.done:
+			r.conclude(end)
+			return
+		case <-beat.C:
+			beat.Reset(r.beat())
+		case <-expired:
+			expired = nil
+			if context.Cause(r.ctx) == ErrTimeout {
+				giveUp = time.After(lateReturn)
+			}
+		case <-over:
+			over = nil
+			r.cancel(ErrDraining)
+			giveUp = time.After(drainGrace)
+		case <-giveUp:
+			r.without()
+			return
+		}
+	}
+}
+
+// without goes on without the handler, which has not returned although its context ended.
+func (r *run) without() {
+	at := r.w.clock.Now()
+	select {
+	case <-r.w.over:
+		// The process ends, and the handler with it.
+		r.conclude(ended{err: ErrDraining, cause: ErrDraining, at: at})
+		return
+	default:
+	}
+	r.log.Warn("recorded a timeout whose handler goes on; it keeps its slot", "task", r.row.Task)
+	r.conclude(ended{err: ErrTimeout, cause: ErrTimeout, at: at})
+	select {
+	case <-r.done:
+	case <-r.w.over:
+	}
+}
+
+// beat extends the lease and the message's visibility, and learns whether to stop. It returns
+// when to beat again.
+func (r *run) beat() time.Duration {
+	if r.lost {
+		return contract.HeartbeatEvery
+	}
+	w, f := r.w, r.f
+	from, note := time.Now(), r.progress.take()
+	ctx, cancel := context.WithTimeout(w.ctx, beatTime)
+	defer cancel()
+	c, err := w.store.WriteClaim(ctx, job.Heartbeat(f.key, f.attempt, r.l.token, w.clock.Now().Add(contract.Lease), r.row.DueAt, note))
+	switch {
+	case store.Refused(err) != nil:
+		r.lost = true
+		w.meter.Count(telemetry.ClaimsLost, 1)
+		r.log.Warn("lost the lease of a running attempt")
+		r.cancel(ErrLeaseLost)
+		return contract.HeartbeatEvery
+	case err != nil:
+		w.fault("sending a heartbeat", err)
+		r.progress.putBack(note)
+		return beatAgain
+	}
+	r.l.from = from
+	if context.Cause(r.ctx) != ErrLeaseLost {
+		r.leaseEnd.Reset(r.l.left())
+	}
+	if c.Cancel && r.ctx.Err() == nil {
+		r.log.Info("cancelled a running attempt")
+		r.cancel(ErrCancelled)
+	}
+	r.extend(ctx)
+	if !r.told {
+		r.told = true
+		w.reports.add(message.Report{
+			Kind: message.Running, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version, Attempt: f.attempt, Token: r.l.token,
+			Outcome: json.RawMessage(job.EncodeOutcome(job.Outcome{Worker: w.opts.Name, StartedAt: r.startedAt(), LatenessMS: r.lateness.Milliseconds()})),
+		}, nil)
+	}
+	return contract.HeartbeatEvery
+}
+
+// extend keeps the message out of others' sight. SQS does so for twelve hours from the receive;
+// an attempt that takes longer goes on without its message: should this worker die, the sweeper
+// finds the job by its lease's end.
+func (r *run) extend(ctx context.Context) {
+	w, f := r.w, r.f
+	if r.gone {
+		return
+	}
+	if time.Since(f.received) > maxVisibility {
+		r.gone = true
+		w.deletes.add(f)
+		return
+	}
+	if err := w.queues.SetVisibility(ctx, f.source.queue, f.receipt, contract.Lease); err != nil {
+		w.fault("keeping a message of "+f.source.queue, err)
+	}
+}
+
+func (r *run) startedAt() time.Time { return r.started.UTC().Truncate(time.Millisecond) }
+
+// conclude records how the attempt ended, if that is still for this worker to say.
+func (r *run) conclude(end ended) {
+	w, f := r.w, r.f
+	w.meter.Observe(telemetry.RunDuration, end.at.Sub(r.started), r.pool())
+	switch {
+	case r.lost:
+		return // fenced: nothing of this attempt is ours to write or say
+	case end.err != nil && end.cause == ErrLeaseLost:
+		// No heartbeat came through for a lease's time. The error may only say so; another
+		// worker takes over. A success is worth recording, if nobody has fenced us.
+		r.log.Warn("left an attempt whose lease ran out without an answer")
+		return
+	case end.err != nil && end.cause == ErrDraining:
+		r.log.Info("let go of an attempt unfinished at the end of the drain")
+		w.letGo(f, r.l, r.log)
+		w.giveBack(f, 0)
+		return
+	}
+	o := outcomeOf(end)
+	o.StartedAt, o.LatenessMS = r.startedAt(), r.lateness.Milliseconds()
+	if o.FinishedAt.Before(o.StartedAt) {
+		o.FinishedAt = o.StartedAt // the wall clock was set back
+	}
+	w.settle(f, r.l, o, r.log)
+}
+
+// settle records the outcome on the claim, reports it, and has the message deleted.
+func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
+	o.Worker = w.opts.Name
+	write := job.RecordOutcome(f.key, f.attempt, l.token, o)
+	for failures := 0; ; failures++ {
+		_, err := w.write(write)
+		if err == nil {
+			break
+		}
+		if refused := store.Refused(err); refused != nil {
+			old, err := store.OldClaim(refused, 0)
+			if err == nil && old.Attempt == f.attempt && old.Token == l.token && old.Nonce == f.nonce && old.Outcome != nil {
+				o = *old.Outcome // it was recorded; only the answer was lost
+				break
+			}
+			w.meter.Count(telemetry.ClaimsLost, 1)
+			log.Warn("lost the lease before the outcome was recorded")
+			return
+		}
+		w.fault("recording an outcome", err)
+		if !fault.Retryable(err) && l.left() <= 0 {
+			log.Error("gave up recording an outcome; the attempt is run again", telemetry.Err, err)
+			return
+		}
+		// For as long as it takes: unless somebody has taken over, the condition still holds.
+		select {
+		case <-time.After(doubled(100*time.Millisecond, failures, 5*time.Second)):
+		case <-w.ctx.Done():
+			return
+		}
+	}
+	w.intake.reached()
+	w.ended(f, l.token, o)
+}
+
+// ended reports a recorded outcome; the message is deleted once that is sent.
+func (w *Worker) ended(f *firing, token int64, o job.Outcome) {
+	w.reports.add(message.Report{
+		Kind: message.Ended, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
+		Version: f.version, Attempt: f.attempt, Token: token, Outcome: json.RawMessage(job.EncodeOutcome(o)),
+	}, f)
+}
