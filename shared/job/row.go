@@ -96,7 +96,7 @@ type Row struct {
 	ExpiresAt         time.Time // when the table may forget the row
 }
 
-// Key of the handler: the same through attempts and redrives.
+// HandlerKey is the key that effects are made idempotent by: the same through attempts and redrives.
 func (r Row) HandlerKey() ID {
 	if r.RootID != "" {
 		return r.RootID

@@ -37,7 +37,8 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 	}
 	d.Contents = append(d.Contents, recordAttempt(after, o)...)
 
-	name, guard := "", []item.Cond{atAttempt(attempt), stopIs(r.Stop)}
+	var name string
+	guard := []item.Cond{atAttempt(attempt), stopIs(r.Stop)}
 	switch {
 	case o.Kind == OutcomeSucceeded: // wins over a stop: what is done is done
 		name, guard = "row.succeed", guard[:1]

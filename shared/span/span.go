@@ -67,7 +67,7 @@ func Format(d time.Duration) string {
 	for _, u := range units {
 		if n := d / u.is; n > 0 {
 			fmt.Fprintf(&b, "%d%s", n, u.name)
-			d -= n * u.is
+			d %= u.is
 		}
 	}
 	if b.Len() == 0 {

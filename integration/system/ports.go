@@ -1,0 +1,63 @@
+package system
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"punctual/shared/clock"
+	"punctual/shared/item"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+	"punctual/workers/worker"
+)
+
+// Queues is SQS, or its twin.
+type Queues interface {
+	Send(ctx context.Context, queue string, out ...message.Outgoing) error
+	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
+	Delete(ctx context.Context, queue string, receipts ...string) error
+	SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
+	Depth(ctx context.Context, queue string) (message.Depth, error)
+}
+
+// Timers is EventBridge Scheduler, or its twin.
+type Timers interface {
+	Arm(ctx context.Context, t message.Timer) error
+	Disarm(ctx context.Context, name string) error
+}
+
+// Stream is the jobs table's stream, as one reader sees it.
+type Stream interface {
+	// Stream reads up to max changes after that place ("" for the oldest kept), waiting until
+	// there is one or the wait is over.
+	Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error)
+}
+
+// Ports is the world that the system runs on.
+type Ports struct {
+	Table     store.Table
+	Blobs     store.Blobs
+	Stream    Stream
+	Queues    Queues
+	Timers    Timers
+	Secrets   executor.Secrets // nil: payloads that name secrets fail for good
+	Functions executor.Invoker // nil: lambda jobs fail for good
+	Clock     clock.Clock
+	Log       func(stage string) *slog.Logger
+	Meter     *telemetry.Meter
+}
+
+// Options is how the system is set up; the zero Options are the defaults of the parts.
+type Options struct {
+	Shards    int // of the due index; 0: contract.DefaultShards
+	Pumps     int // event-source pollers of the report queue; 0: 2
+	HTTPAllow []netip.Prefix
+	OwnPorts  []uint16
+	Registry  *worker.Registry
+	Worker    worker.Options
+	NoWorker  bool // the worker is a process of its own
+}

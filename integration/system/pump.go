@@ -1,0 +1,206 @@
+package system
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+)
+
+// pump is Lambda's event sources: it receives, hands over, and deletes what did not fail.
+type pump struct {
+	queues Queues
+	stream Stream
+	clock  clock.Clock
+	log    *slog.Logger
+}
+
+const (
+	sqsBatch    = 10
+	sqsWait     = 20 * time.Second
+	streamBatch = 100
+	streamWait  = 20 * time.Second
+	retryAfter  = 200 * time.Millisecond // after a call that failed; twice as long each time, up to retryMost
+	retryMost   = 10 * time.Second
+)
+
+// pause waits after a failure, longer each time, or until ctx ends.
+func pause(ctx context.Context, failures int) {
+	d := min(retryAfter<<min(failures, 6), retryMost)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// messages feeds a queue's messages to a stage.
+func (p pump) messages(queue string, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)) func(context.Context) {
+	return func(ctx context.Context) {
+		for failures := 0; ctx.Err() == nil; {
+			got, err := p.queues.Receive(ctx, queue, sqsBatch, sqsWait, 0)
+			if err != nil {
+				if ctx.Err() == nil {
+					p.log.Error("receiving failed", "queue", queue, telemetry.Err, err)
+				}
+				failures++
+				pause(ctx, failures)
+				continue
+			}
+			failures = 0
+			if len(got) == 0 {
+				continue
+			}
+			// What was received is finished, even when everything stops.
+			p.batch(context.WithoutCancel(ctx), queue, got, handle)
+		}
+	}
+}
+
+func (p pump) batch(ctx context.Context, queue string, got []message.Delivery, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)) {
+	ev := events.SQSEvent{Records: make([]events.SQSMessage, len(got))}
+	for i, d := range got {
+		ev.Records[i] = sqsMessage(d)
+	}
+	resp, err := handle(ctx, ev)
+	if err != nil {
+		p.log.Error("a batch failed", "queue", queue, telemetry.Err, err)
+		return // all of it comes again
+	}
+	failed := map[string]bool{}
+	for _, f := range resp.BatchItemFailures {
+		failed[f.ItemIdentifier] = true
+	}
+	var done []string
+	for _, d := range got {
+		if !failed[d.ID] {
+			done = append(done, d.Receipt)
+		}
+	}
+	if len(done) == 0 {
+		return
+	}
+	if err := p.queues.Delete(ctx, queue, done...); err != nil {
+		p.log.Error("deleting handled messages failed", "queue", queue, telemetry.Err, err)
+	}
+}
+
+func sqsMessage(d message.Delivery) events.SQSMessage {
+	m := events.SQSMessage{MessageId: d.ID, ReceiptHandle: d.Receipt, Body: d.Body, Attributes: map[string]string{
+		"ApproximateReceiveCount": strconv.Itoa(d.Receives),
+		"SentTimestamp":           strconv.FormatInt(d.SentAt.UnixMilli(), 10),
+	}}
+	if d.Group != "" {
+		m.Attributes["MessageGroupId"] = d.Group
+	}
+	if d.Source != "" {
+		m.Attributes["DeadLetterQueueSourceArn"] = d.Source
+	}
+	return m
+}
+
+// changes feeds the table's stream to its consumer, filtered as the event source filters it.
+// A record that failed stops the stream there until it succeeds; the stage itself sets aside
+// what can never succeed.
+func (p pump) changes(handle func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) func(context.Context) {
+	return func(ctx context.Context) {
+		after := ""
+		for failures := 0; ctx.Err() == nil; {
+			changes, err := p.stream.Stream(ctx, after, streamBatch, streamWait)
+			if err != nil {
+				if ctx.Err() == nil {
+					p.log.Error("reading the stream failed", telemetry.Err, err)
+				}
+				failures++
+				pause(ctx, failures)
+				continue
+			}
+			last, ok := p.records(context.WithoutCancel(ctx), changes, handle)
+			if last != "" {
+				after = last
+			}
+			if ok {
+				failures = 0
+				continue
+			}
+			failures++
+			pause(ctx, failures)
+		}
+	}
+}
+
+// records hands a batch over and returns the place up to which it is done.
+func (p pump) records(ctx context.Context, changes []item.Change, handle func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) (done string, ok bool) {
+	var ev events.DynamoDBEvent
+	before := map[string]string{} // the place just before a record
+	for _, c := range changes {
+		if c.New.Str(contract.AttrNear) == "1" {
+			ev.Records = append(ev.Records, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
+				SequenceNumber: c.Seq, OldImage: image(c.Old), NewImage: image(c.New),
+			}})
+		}
+		before[c.Seq] = done
+		done = c.Seq
+	}
+	if len(ev.Records) == 0 {
+		return done, true
+	}
+	resp, err := handle(ctx, ev)
+	if err != nil {
+		p.log.Error("a batch of stream records failed", telemetry.Err, err)
+		return "", false
+	}
+	// As Lambda does: everything from the first failed record on comes again.
+	for _, r := range ev.Records {
+		for _, f := range resp.BatchItemFailures {
+			if f.ItemIdentifier == r.Change.SequenceNumber {
+				return before[f.ItemIdentifier], false
+			}
+		}
+	}
+	return done, true
+}
+
+func image(i item.Item) map[string]events.DynamoDBAttributeValue {
+	if i == nil {
+		return nil
+	}
+	m := make(map[string]events.DynamoDBAttributeValue, len(i))
+	for name, v := range i {
+		switch v := v.(type) {
+		case string:
+			m[name] = events.NewStringAttribute(v)
+		case int64:
+			m[name] = events.NewNumberAttribute(strconv.FormatInt(v, 10))
+		}
+	}
+	return m
+}
+
+// minutes runs a pass at once and then at the start of every minute. A pass that takes longer
+// is not joined by a second one here; in AWS it may be, and the stages stand it.
+func (p pump) minutes(name string, pass func(context.Context) error) func(context.Context) {
+	return func(ctx context.Context) {
+		for ctx.Err() == nil {
+			if err := pass(ctx); err != nil && ctx.Err() == nil {
+				p.log.Error("a pass failed", "pass", name, telemetry.Err, err)
+			}
+			now := p.clock.Now()
+			timer := time.NewTimer(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
+			select {
+			case <-ctx.Done():
+			case <-timer.C:
+			}
+			timer.Stop()
+		}
+	}
+}
