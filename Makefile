@@ -17,7 +17,8 @@ help: ## Show this list
 
 .PHONY: run
 run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localhost:8080)
-	$(GO) run ./integration/cmd/local -addr $(ADDR)
+	@mkdir -p bin && $(GO) build -o bin/punctual ./integration/cmd/local
+	@exec bin/punctual -addr $(ADDR)
 
 .PHONY: test
 test: vet lint race ## Check everything: vet, lint, layout, all tests with the race detector, local AWS
