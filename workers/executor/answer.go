@@ -66,11 +66,12 @@ func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error)
 		return nil, err
 	}
 	cut := len(raw) > maxAnswer
+	text := secrets.scrub(string(raw))
 	if cut {
-		// Half a secret at the end would not be recognised.
-		raw = raw[:max(0, maxAnswer-secrets.longest())]
+		// Half a secret at the end was not recognised.
+		text = text[:max(0, len(text)-secrets.longest())]
 	}
-	text := strings.ToValidUTF8(secrets.scrub(string(raw)), "\uFFFD")
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	kept := fitting(text, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
 
 	var b bytes.Buffer
@@ -86,7 +87,7 @@ func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error)
 func fitting(text string, room int) string {
 	for i, r := range text {
 		switch {
-		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t':
+		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t', r == '\b', r == '\f':
 			room -= 2
 		case r < ' ', r == '\u2028', r == '\u2029':
 			room -= 6

@@ -90,7 +90,7 @@ func said(err error) string {
 		return "the certificate is for another host"
 	case errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &cert):
 		return "the certificate is not to be trusted"
-	case errors.As(err, &record), errors.As(err, &alert):
+	case errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
 		return "TLS could not be agreed on"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"

@@ -1,0 +1,157 @@
+package executor_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"punctual/shared/job"
+	"punctual/workers/executor"
+)
+
+// redirecting answers /302/x with a redirect to the n-th of to, by the path's first element.
+func redirecting(status int, to func(path string) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if next := to(r.URL.Path); next != "" {
+			w.Header().Set("Location", next)
+			w.Header().Set("Set-Cookie", "session=1")
+			w.WriteHeader(status)
+			return
+		}
+		ok(w, r)
+	}
+}
+
+var hosts = resolver{"a.test": {{"127.0.0.1"}}, "b.test": {{"127.0.0.1"}}, "sub.a.test": {{"127.0.0.1"}}}
+
+const signingKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+var hostSecrets = vault{arnOf("acme", "token"): "t0p-secret", arnOf("acme", "hook"): signingKey}
+
+func full(url string) executor.Work {
+	return work(fmt.Sprintf(`{"url":%q,"body":{"a":1},"headers":{"X-Api-Key":"mine","Cookie":"c=1","Accept":"text/html"},"auth":{"bearer":%q},"sign_with":%q}`,
+		url, arnOf("acme", "token"), arnOf("acme", "hook")))
+}
+
+func TestHTTPFollowsRedirectsByTheirRules(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]struct{ method, body string }{
+		301: {"GET", ""}, 302: {"GET", ""}, 303: {"GET", ""}, 307: {"POST", `{"a":1}`}, 308: {"POST", `{"a":1}`},
+	} {
+		tg := newTarget(t, redirecting(status, func(path string) string {
+			return map[string]string{"/": "/next"}[path]
+		}))
+		raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.test:"+tg.port()+"/"))
+		requireResult(t, raw, err)
+		got := tg.last(t)
+		if got.Method != want.method || got.Body != want.body || got.Path != "/next" {
+			t.Errorf("%d: the target saw %s %s %q", status, got.Method, got.Path, got.Body)
+		}
+		h := got.Header
+		if h.Get("Authorization") != "Bearer t0p-secret" || h.Get("X-Api-Key") != "mine" || h.Get("Cookie") != "c=1" {
+			t.Errorf("%d: the same host did not get its credentials: %v", status, h)
+		}
+		if signed := h.Get("Webhook-Signature") != ""; signed != (want.body != "") {
+			t.Errorf("%d: signed is %v with body %q", status, signed, got.Body)
+		}
+		if typed := h.Get("Content-Type") != ""; typed != (want.body != "") {
+			t.Errorf("%d: Content-Type %q with body %q", status, h.Get("Content-Type"), got.Body)
+		}
+		if h.Get("Referer") != "" {
+			t.Errorf("%d: the URL before was told: %q", status, h.Get("Referer"))
+		}
+	}
+}
+
+func TestHTTPLeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
+	t.Parallel()
+	for name, to := range map[string]string{
+		"another host": "http://b.test:%s/end", "a host below": "http://sub.a.test:%s/end", "the address itself": "http://127.0.0.1:%s/end",
+		"there and back": "http://b.test:%s/back",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tg *target
+			tg = newTarget(t, redirecting(307, func(path string) string {
+				return map[string]string{"/": fmt.Sprintf(to, tg.port()), "/back": fmt.Sprintf("http://a.test:%s/end", tg.port())}[path]
+			}))
+			raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.test:"+tg.port()+"/"))
+			requireResult(t, raw, err)
+			got := tg.last(t)
+			if got.Path != "/end" || got.Method != "POST" || got.Body != `{"a":1}` {
+				t.Fatalf("the target saw %+v", got)
+			}
+			for _, gone := range []string{"Authorization", "Cookie", "X-Api-Key", "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature", "Referer"} {
+				if got.Header.Get(gone) != "" {
+					t.Errorf("%s went along: %q", gone, got.Header.Get(gone))
+				}
+			}
+			for _, kept := range []string{"Accept", "Content-Type", "Idempotency-Key", "Punctual-Job-Id", "Punctual-Attempt", "Punctual-Token", "User-Agent"} {
+				if got.Header.Get(kept) == "" {
+					t.Errorf("%s was lost", kept)
+				}
+			}
+		})
+	}
+}
+
+func TestHTTPLeavesCredentialsBehindWhenARedirectChangesThePort(t *testing.T) {
+	t.Parallel()
+	second := newTarget(t, ok)
+	first := newTarget(t, redirecting(308, func(string) string { return "http://a.test:" + second.port() + "/" }))
+	raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.test:"+first.port()+"/"))
+	requireResult(t, raw, err)
+	if h := second.last(t).Header; h.Get("Authorization")+h.Get("Webhook-Signature")+h.Get("X-Api-Key") != "" {
+		t.Errorf("another port of the host got credentials: %v", h)
+	}
+}
+
+func TestHTTPJudgesEveryRedirectAsItJudgedTheFirstTarget(t *testing.T) {
+	t.Parallel()
+	tr := newTrap(t, "tcp", "127.0.0.2:0")
+	names := resolver{"ok.test": {{"127.0.0.1"}}, "inside.test": {{"127.0.0.2"}}}
+	for _, to := range []string{
+		"http://127.0.0.2:%s/", "http://2130706434:%s/", "http://[::ffff:127.0.0.2]:%s/", "http://inside.test:%s/", "//inside.test:%s/", "https://inside.test:%s/",
+		"http://169.254.169.254/latest/meta-data/", "file:///etc/passwd", "gopher://127.0.0.2:%s/", "http://user:pw@ok.test:%s/", "http://:%s/", "data:text/plain,x",
+	} {
+		if strings.Contains(to, "%s") {
+			to = fmt.Sprintf(to, tr.port())
+		}
+		for _, hops := range []int{1, 3} {
+			tg := newTarget(t, redirecting(307, func(path string) string {
+				if path == "/"+strings.Repeat("x", hops-1) {
+					return to
+				}
+				return path + "x"
+			}))
+			o := executor.Options{Resolver: names, HTTPAllow: only127001}
+			_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://ok.test:%s/"}`, tg.port())))
+			requireFailure(t, err, job.CodeTargetRefused, true)
+			if n := len(tg.requests()); n != hops {
+				t.Errorf("%s: the target saw %d requests; want %d", to, n, hops)
+			}
+		}
+	}
+}
+
+func TestHTTPFollowsFiveRedirectsAndNotSix(t *testing.T) {
+	t.Parallel()
+	for hops, wantErr := range map[int]bool{5: false, 6: true} {
+		tg := newTarget(t, redirecting(302, func(path string) string {
+			if len(path) > hops {
+				return ""
+			}
+			return path + "x"
+		}))
+		raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
+		if wantErr {
+			requireFailure(t, err, executor.CodeRedirects, true)
+			if n := len(tg.requests()); n != 6 {
+				t.Errorf("%d requests went out", n)
+			}
+			continue
+		}
+		requireResult(t, raw, err)
+	}
+}

@@ -1,0 +1,140 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"punctual/shared/fault"
+	"punctual/workers/executor"
+)
+
+// S41: a target that hands back what it was sent must not put the secret into a result or an error.
+func TestHTTPKeepsSecretsOutOfResultsAndErrors(t *testing.T) {
+	t.Parallel()
+	const token, apiKey = `t0p "secret" \ & <value>`, "another-s3cret"
+	forms := map[string]func(string) string{
+		"as it is":  func(s string) string { return s },
+		"as JSON":   func(s string) string { b, _ := json.Marshal(s); return string(b) },
+		"in a URL":  url.QueryEscape,
+		"in base64": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"in hex":    func(s string) string { return hex.EncodeToString([]byte(s)) },
+	}
+	for name, form := range forms {
+		for _, status := range []int{200, 401, 500} {
+			t.Run(fmt.Sprint(name, " with ", status), func(t *testing.T) {
+				t.Parallel()
+				tg := newTarget(t, func(w http.ResponseWriter, r *http.Request) {
+					bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+					if bearer != token || r.Header.Get("X-Api-Key") != apiKey {
+						t.Errorf("the target got %q and %q", bearer, r.Header.Get("X-Api-Key"))
+					}
+					w.WriteHeader(status)
+					_, _ = io.WriteString(w, "you sent "+form(bearer)+" and "+form(r.Header.Get("X-Api-Key"))+", signed with "+form(signingKey)+", also known as "+form(signingKey[6:]))
+				})
+				o := executor.Options{HTTPAllow: loopback, Secrets: vault{arnOf("acme", "t"): token, arnOf("acme", "k"): apiKey, arnOf("acme", "hook"): signingKey}}
+				raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"auth":{"bearer":%q},"headers":{"X-Api-Key":%q},"sign_with":%q}`,
+					tg.URL, arnOf("acme", "t"), arnOf("acme", "k"), arnOf("acme", "hook"))))
+				if status == 200 {
+					r := requireResult(t, raw, err)
+					if want := "you sent [secret] and [secret], signed with [secret], also known as [secret]"; strings.ReplaceAll(r.Body, `"`, "") != want {
+						t.Errorf("body is %q", r.Body)
+					}
+					return
+				}
+				if err == nil {
+					t.Fatal("no error")
+				}
+				for _, s := range []string{token, apiKey, signingKey} {
+					requireWithout(t, "the error", err.Error(), form(s))
+				}
+			})
+		}
+	}
+}
+
+// A secret across the edge of what is kept or read would otherwise leave a part of itself.
+func TestHTTPKeepsPartsOfSecretsOutOfResultsToo(t *testing.T) {
+	t.Parallel()
+	const token = "abcdefghijklmnopqrstuvwxyz0123456789"
+	for _, fill := range []int{10<<10 - 60, 10<<10 - 42 - 18, 10<<10 - 42 - 4} {
+		tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat(".", fill)+token)
+		})
+		o := executor.Options{HTTPAllow: loopback, Secrets: vault{arnOf("acme", "t"): token}}
+		raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"auth":{"bearer":%q}}`, tg.URL, arnOf("acme", "t"))))
+		requireWithout(t, "the body", requireResult(t, raw, err).Body, "abc")
+	}
+	long := strings.Repeat("k", 200<<10) // few of them fill what is read, and shrink to nothing
+	tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(long+".", 8)) })
+	o := executor.Options{HTTPAllow: loopback, Secrets: vault{arnOf("acme", "hook"): "whsec_" + long}}
+	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"sign_with":%q}`, tg.URL, arnOf("acme", "hook"))))
+	requireWithout(t, "the body", requireResult(t, raw, err).Body, "kk")
+}
+
+func TestHTTPResolvesOnlyTheTenantsOwnSecrets(t *testing.T) {
+	t.Parallel()
+	tg := newTarget(t, ok)
+	everything := anyVault{}
+	for _, arn := range []string{
+		arnOf("other", "t"), arnOf("acme2", "t"), arnOf("acm", "t"), arnOf("acme", ""), arnOf("ACME", "t"),
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme",
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/database",
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:x/punctual/acme/t",
+		"arn:aws:ssm:eu-central-1:123456789012:parameter/punctual/acme/t",
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme/t:username::",
+		arnOf("acme", "t\n"), " " + arnOf("acme", "t"), "punctual/acme/t", "hunter2-plain-password",
+	} {
+		for _, payload := range []string{`{"url":%q,"auth":{"bearer":%q}}`, `{"url":%q,"sign_with":%q}`} {
+			_, err := httpOf(executor.Options{HTTPAllow: loopback, Secrets: everything}).Run(t.Context(), work(fmt.Sprintf(payload, tg.URL, arn)))
+			f := requireFailure(t, err, executor.CodeSecret, true)
+			requireWithout(t, "the message", f.Message, "hunter2", "database")
+		}
+	}
+	_, err := httpOf(executor.Options{HTTPAllow: loopback, Secrets: everything}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"headers":{"X-Api-Key":%q}}`, tg.URL, arnOf("other", "t"))))
+	requireFailure(t, err, executor.CodeSecret, true)
+	if n := len(tg.requests()); n != 0 {
+		t.Errorf("%d requests went out", n)
+	}
+}
+
+type anyVault struct{}
+
+func (anyVault) Resolve(context.Context, string) (string, error) { panic("a secret was asked for") }
+
+type brokenVault struct{ error }
+
+func (v brokenVault) Resolve(context.Context, string) (string, error) { return "", v.error }
+
+func TestHTTPSaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		secrets   executor.Secrets
+		permanent bool
+	}{
+		"throttled":      {brokenVault{fault.New(fault.Throttled, nil, "reading")}, false},
+		"unknown":        {brokenVault{io.ErrClosedPipe}, false},
+		"not there":      {vault{}, true},
+		"forbidden":      {brokenVault{fault.New(fault.Forbidden, nil, "reading")}, true},
+		"no vault":       {nil, true},
+		"empty":          {vault{arnOf("acme", "t"): ""}, true},
+		"not for header": {vault{arnOf("acme", "t"): "a\r\nHost: b"}, true},
+	} {
+		_, err := httpOf(executor.Options{Secrets: c.secrets}).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://a.test","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
+		f := requireFailure(t, err, executor.CodeSecret, c.permanent)
+		requireWithout(t, name, f.Message, "Host")
+	}
+	for _, key := range []string{"whsec_", "whsec_no base64", "hunter2!"} {
+		o := executor.Options{Secrets: vault{arnOf("acme", "t"): key}}
+		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://a.test","sign_with":%q}`, arnOf("acme", "t"))))
+		f := requireFailure(t, err, executor.CodeSecret, true)
+		requireWithout(t, "the message", f.Message, "hunter2", "no base64")
+	}
+}
