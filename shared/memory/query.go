@@ -85,18 +85,18 @@ func (t *Table) query(q item.Query) (item.Page, error) {
 			return bad("the cursor is not one of ours")
 		}
 	}
-	if t.empty && !after.Blank {
-		after.Blank = true
-		s.units.read.Add(readCost(0) / 2)
-		return item.Page{Cursor: after.String()}, nil
-	}
 	from, okFrom := bound(q.From, isNumber)
 	to, okTo := bound(q.To, isNumber)
 	if !okFrom || !okTo || (q.From != nil || q.To != nil) && !hasSK {
 		return bad("a bound has another type than the sort key")
 	}
+	if t.empty && !after.Blank {
+		after.Blank = true
+		s.units.read.Add(readCost(0) / 2)
+		return item.Page{Cursor: after.String()}, nil
+	}
 	r := reader{s: s, x: x, q: q}
-	// outside says whether an entry lies before the range, seen in the direction of reading.
+	// below and above hold of what the range leaves out at either end, and of what was read before.
 	r.below = func(e entry) bool {
 		return q.From != nil && e.key.compare(from) < 0 || !q.Descending && after.Any && compareEntries(e, after.entry()) <= 0
 	}

@@ -1,0 +1,371 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/message"
+)
+
+// Queues is what the stages need of queues; queue is a logical name of contract.
+type Queues interface {
+	// Send enqueues any number; what was not taken comes back in a *message.Unsent, by index.
+	Send(ctx context.Context, queue string, out ...message.Outgoing) error
+	// Receive takes up to max (at most 10), waiting up to wait (at most 20 s) for the first;
+	// none is no error. visibility 0 is the queue's default.
+	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
+	// Delete is for good; deleting twice is no error.
+	Delete(ctx context.Context, queue string, receipts ...string) error
+	// SetVisibility makes a received message visible d from now.
+	SetVisibility(ctx context.Context, queue string, receipt string, d time.Duration) error
+	// Depth says about how much a queue holds.
+	Depth(ctx context.Context, queue string) (message.Depth, error)
+}
+
+// Queue exercises queues. Each call of open must hand out queues that are empty and that
+// nothing else uses, made as contract.Queues says.
+func Queue(t *testing.T, open func(*testing.T) Queues, k Knobs) {
+	t.Helper()
+	run(t, k, open, queues())
+}
+
+// work is the queue that most exercises use.
+var work = contract.FiringQueue("short", "normal")
+
+func send(t T, qs Queues, queue string, out ...message.Outgoing) {
+	t.Helper()
+	must(t, qs.Send(t.Context(), queue, out...))
+}
+
+// take receives until it has n, for ten seconds at most.
+func take(t T, qs Queues, queue string, n int, visibility time.Duration) []message.Delivery {
+	t.Helper()
+	var got []message.Delivery
+	end := time.Now().Add(10 * time.Second)
+	for len(got) < n && time.Now().Before(end) {
+		more, err := qs.Receive(t.Context(), queue, min(10, n-len(got)), time.Second, visibility)
+		must(t, err)
+		got = append(got, more...)
+	}
+	if len(got) != n {
+		t.Fatalf("received %d messages in 10 s, want %d", len(got), n)
+	}
+	return got
+}
+
+// wantNone fails if anything can be received within a second.
+func wantNone(t T, qs Queues, queue string) {
+	t.Helper()
+	got, err := qs.Receive(t.Context(), queue, 10, time.Second, 0)
+	must(t, err)
+	if len(got) != 0 {
+		t.Errorf("received %d messages (the first says %q), want none", len(got), got[0].Body)
+	}
+}
+
+func bodies(got []message.Delivery) []string {
+	var b []string
+	for _, d := range got {
+		b = append(b, d.Body)
+	}
+	slices.Sort(b)
+	return b
+}
+
+// unsent returns the indexes that err names.
+func unsent(t T, err error) []int {
+	t.Helper()
+	var u *message.Unsent
+	if !errors.As(err, &u) {
+		t.Fatalf("got error %v, want one that names what was not sent", err)
+	}
+	var at []int
+	for i, why := range u.Failed {
+		if why == nil || fault.Retryable(why) {
+			t.Errorf("message %d was not sent because of %v, want what can never work", i, why)
+		}
+		at = append(at, i)
+	}
+	slices.Sort(at)
+	return at
+}
+
+func queues() []exercise[Queues] {
+	return append(append(sending(), receiving()...), deadLettering()...)
+}
+
+func sending() []exercise[Queues] {
+	return []exercise[Queues]{
+		{name: "a message is received with its body, its group and the time when it was sent", run: func(t T, qs Queues) {
+			body := `{"text":"ü€😀 <&> \n\t"}`
+			before := time.Now()
+			send(t, qs, work, message.Outgoing{Body: body, Group: "acme"})
+			got := take(t, qs, work, 1, 0)[0]
+			if got.Body != body || got.Group != "acme" || got.Receives != 1 || got.ID == "" || got.Receipt == "" || got.Source != "" {
+				t.Errorf("received %+v", got)
+			}
+			if off := got.SentAt.Sub(before); off < -2*time.Second || off > 5*time.Second {
+				t.Errorf("it says that it was sent %s after it was", off)
+			}
+		}},
+		{name: "many messages sent at once all arrive, each once", run: func(t T, qs Queues) {
+			var out []message.Outgoing
+			var want []string
+			for n := range 25 {
+				want = append(want, fmt.Sprintf("message %02d", n))
+				out = append(out, message.Outgoing{Body: want[n]})
+			}
+			send(t, qs, work, out...)
+			if got := bodies(take(t, qs, work, 25, 0)); !slices.Equal(got, want) {
+				t.Errorf("received %v", got)
+			}
+			wantNone(t, qs, work)
+		}},
+		{name: "sending nothing is no error", run: func(t T, qs Queues) {
+			send(t, qs, work)
+		}},
+		{name: "messages that are too large together travel apart", run: func(t T, qs Queues) {
+			big := strings.Repeat("x", 600<<10)
+			send(t, qs, work, message.Outgoing{Body: "1" + big}, message.Outgoing{Body: "2" + big}, message.Outgoing{Body: "3"})
+			got := bodies(take(t, qs, work, 3, 0))
+			if got[0] != "1"+big || got[1] != "2"+big || got[2] != "3" {
+				t.Errorf("received bodies of %d, %d and %d bytes", len(got[0]), len(got[1]), len(got[2]))
+			}
+		}},
+		{name: "messages that can never be sent are named by index, and the others are sent", run: func(t T, qs Queues) {
+			err := qs.Send(t.Context(), work,
+				message.Outgoing{Body: "a"},
+				message.Outgoing{Body: "b", Delay: contract.MaxDelay + time.Second},
+				message.Outgoing{Body: "c"},
+				message.Outgoing{Body: strings.Repeat("x", 1<<20+1)},
+				message.Outgoing{Body: "d", Delay: -time.Second},
+				message.Outgoing{Body: "e"},
+			)
+			if at := unsent(t, err); !slices.Equal(at, []int{1, 3, 4}) {
+				t.Errorf("not sent: %v, want 1, 3 and 4", at)
+			}
+			if got := bodies(take(t, qs, work, 3, 0)); !slices.Equal(got, []string{"a", "c", "e"}) {
+				t.Errorf("received %v", got)
+			}
+			wantNone(t, qs, work)
+		}},
+		{name: "an empty body can never be sent", run: func(t T, qs Queues) {
+			err := qs.Send(t.Context(), work, message.Outgoing{Body: ""}, message.Outgoing{Body: "fine"})
+			if at := unsent(t, err); !slices.Equal(at, []int{0}) {
+				t.Errorf("not sent: %v, want 0", at)
+			}
+			take(t, qs, work, 1, 0)
+		}},
+		{name: "a queue that there is not is not found", run: func(t T, qs Queues) {
+			_, err := qs.Receive(t.Context(), "nowhere", 1, 0, 0)
+			wantKind(t, err, fault.NotFound)
+			wantKind(t, qs.Send(t.Context(), "nowhere", message.Outgoing{Body: "x"}), fault.NotFound)
+		}},
+		{name: "a delayed message comes when its delay is over, and wakes who waits for it", run: func(t T, qs Queues) {
+			before := time.Now()
+			send(t, qs, work, message.Outgoing{Body: "later", Delay: 3 * time.Second})
+			wantNone(t, qs, work)
+			got, err := qs.Receive(t.Context(), work, 1, 15*time.Second, 0)
+			must(t, err)
+			if took := time.Since(before); len(got) != 1 || took < 2500*time.Millisecond || took > 8*time.Second {
+				t.Errorf("received %d messages after %s, want one after 3 s", len(got), took)
+			}
+		}},
+	}
+}
+
+func receiving() []exercise[Queues] {
+	return []exercise[Queues]{
+		{name: "a receive without messages waits its time, and is no error", run: func(t T, qs Queues) {
+			before := time.Now()
+			got, err := qs.Receive(t.Context(), work, 10, 2*time.Second, 0)
+			must(t, err)
+			if took := time.Since(before); len(got) != 0 || took < 1500*time.Millisecond || took > 6*time.Second {
+				t.Errorf("received %d messages after %s, want none after 2 s", len(got), took)
+			}
+		}},
+		{name: "a message sent meanwhile wakes who waits for it", run: func(t T, qs Queues) {
+			before := time.Now()
+			sent := make(chan error, 1)
+			go func() {
+				pause(t, 2*time.Second)
+				sent <- qs.Send(t.Context(), work, message.Outgoing{Body: "now"})
+			}()
+			got, err := qs.Receive(t.Context(), work, 10, 15*time.Second, 0)
+			must(t, err)
+			must(t, <-sent)
+			if took := time.Since(before); len(got) != 1 || took > 7*time.Second {
+				t.Errorf("received %d messages after %s, want one after 2 s", len(got), took)
+			}
+		}},
+		{name: "a receive takes no more than asked for, and what is left is there for the next", run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "a"}, message.Outgoing{Body: "b"}, message.Outgoing{Body: "c"})
+			first, err := qs.Receive(t.Context(), work, 2, time.Second, 0)
+			must(t, err)
+			if len(first) == 0 || len(first) > 2 {
+				t.Fatalf("received %d, want one or two", len(first))
+			}
+			if got := bodies(append(first, take(t, qs, work, 3-len(first), 0)...)); !slices.Equal(got, []string{"a", "b", "c"}) {
+				t.Errorf("received %v", got)
+			}
+		}},
+		{name: "a received message is hidden until its visibility ends, then comes again, counted", run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "again", Group: "acme"})
+			first := take(t, qs, work, 1, 3*time.Second)[0]
+			wantNone(t, qs, work)
+			second := take(t, qs, work, 1, 30*time.Second)[0]
+			if second.ID != first.ID || second.Receives != 2 || second.Body != first.Body || second.Group != first.Group || !second.SentAt.Equal(first.SentAt) {
+				t.Errorf("received %+v after %+v", second, first)
+			}
+		}},
+		{name: "a message is hidden for the queue's default visibility if the receiver names none", waits: 45 * time.Second, run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "x"})
+			take(t, qs, work, 1, 0)
+			pause(t, contract.Lease-5*time.Second)
+			wantNone(t, qs, work)
+			if got := take(t, qs, work, 1, 0)[0]; got.Receives != 2 {
+				t.Errorf("received %+v", got)
+			}
+		}},
+		{name: "a visibility can be extended", run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "x"})
+			d := take(t, qs, work, 1, 2*time.Second)[0]
+			must(t, qs.SetVisibility(t.Context(), work, d.Receipt, time.Minute))
+			pause(t, 3*time.Second)
+			wantNone(t, qs, work)
+		}},
+		{name: "a message given back comes again at once", run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "x"})
+			first := take(t, qs, work, 1, time.Minute)[0]
+			must(t, qs.SetVisibility(t.Context(), work, first.Receipt, 0))
+			if second := take(t, qs, work, 1, time.Minute)[0]; second.ID != first.ID || second.Receives != 2 {
+				t.Errorf("received %+v after %+v", second, first)
+			}
+		}},
+		{name: "a deleted message never comes again, and deleting it twice is no error", run: func(t T, qs Queues) {
+			var receipts []string
+			for n := range 12 {
+				send(t, qs, work, message.Outgoing{Body: fmt.Sprint(n)})
+			}
+			for _, d := range take(t, qs, work, 12, 2*time.Second) {
+				receipts = append(receipts, d.Receipt)
+			}
+			must(t, qs.Delete(t.Context(), work, receipts[0]))
+			must(t, qs.Delete(t.Context(), work, receipts...))
+			must(t, qs.Delete(t.Context(), work, receipts...))
+			must(t, qs.Delete(t.Context(), work))
+			pause(t, 3*time.Second)
+			wantNone(t, qs, work)
+		}},
+		{name: "a deleted message cannot be given back", run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "x"})
+			d := take(t, qs, work, 1, time.Minute)[0]
+			must(t, qs.Delete(t.Context(), work, d.Receipt))
+			if err := qs.SetVisibility(t.Context(), work, d.Receipt, 0); fault.Retryable(err) {
+				t.Errorf("giving it back may be tried again: %v", err)
+			}
+			wantNone(t, qs, work)
+		}},
+		{name: "of many receivers each message goes to one", run: func(t T, qs Queues) {
+			var out []message.Outgoing
+			for n := range 40 {
+				out = append(out, message.Outgoing{Body: fmt.Sprintf("%02d", n)})
+			}
+			send(t, qs, work, out...)
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			seen := map[string]int{}
+			for range 4 {
+				wg.Go(func() {
+					for {
+						got, err := qs.Receive(t.Context(), work, 10, time.Second, time.Minute)
+						if err != nil {
+							t.Errorf("%v", err)
+						}
+						if len(got) == 0 {
+							return
+						}
+						mu.Lock()
+						for _, d := range got {
+							seen[d.Body]++
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			wg.Wait()
+			for _, o := range out {
+				if seen[o.Body] != 1 {
+					t.Errorf("message %s was received %d times", o.Body, seen[o.Body])
+				}
+			}
+		}},
+		{name: "a depth tells visible, in flight and delayed messages apart", run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "1"}, message.Outgoing{Body: "2"}, message.Outgoing{Body: "3"}, message.Outgoing{Body: "4", Delay: time.Minute})
+			d := take(t, qs, work, 1, time.Minute)[0]
+			wantDepth := func(want message.Depth) {
+				t.Helper()
+				eventually(t, func() string {
+					got, err := qs.Depth(t.Context(), work)
+					must(t, err)
+					if got != want {
+						return fmt.Sprintf("the depth is %+v, want %+v", got, want)
+					}
+					return ""
+				})
+			}
+			wantDepth(message.Depth{Visible: 2, InFlight: 1, Delayed: 1})
+			must(t, qs.Delete(t.Context(), work, d.Receipt))
+			wantDepth(message.Depth{Visible: 2, Delayed: 1})
+		}},
+		{name: "a context that ends ends a wait, which may be tried again", run: func(t T, qs Queues) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			before := time.Now()
+			_, err := qs.Receive(ctx, work, 1, 15*time.Second, 0)
+			wantKind(t, err, fault.Unavailable)
+			if took := time.Since(before); took > 5*time.Second {
+				t.Errorf("it ended after %s, the context after 1 s", took)
+			}
+		}},
+	}
+}
+
+func deadLettering() []exercise[Queues] {
+	return []exercise[Queues]{
+		{name: "a message received as often as the redrive policy allows goes to the dead-letter queue, with its source", run: func(t T, qs Queues) {
+			send(t, qs, contract.RedriveQueue, message.Outgoing{Body: "poison"})
+			var first message.Delivery
+			for n := range contract.LetterMaxReceives {
+				got := take(t, qs, contract.RedriveQueue, 1, time.Minute)[0]
+				if n == 0 {
+					first = got
+				}
+				if got.Receives != n+1 || got.Source != "" {
+					t.Errorf("received %+v", got)
+				}
+				must(t, qs.SetVisibility(t.Context(), contract.RedriveQueue, got.Receipt, 0))
+			}
+			wantNone(t, qs, contract.RedriveQueue)
+			dead := take(t, qs, contract.DeadLetters, 1, time.Minute)[0]
+			if dead.Body != "poison" || dead.Source == "" || dead.SentAt.Sub(first.SentAt).Abs() > time.Millisecond {
+				t.Errorf("the dead letter is %+v, sent as %+v", dead, first)
+			}
+			must(t, qs.Delete(t.Context(), contract.DeadLetters, dead.Receipt))
+		}},
+		{name: "a message sent straight to a dead-letter queue has no source", run: func(t T, qs Queues) {
+			send(t, qs, contract.DeadLetters, message.Outgoing{Body: "x"})
+			if got := take(t, qs, contract.DeadLetters, 1, time.Minute)[0]; got.Source != "" {
+				t.Errorf("received %+v", got)
+			}
+		}},
+	}
+}

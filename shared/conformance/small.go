@@ -1,0 +1,102 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"punctual/shared/fault"
+	"punctual/shared/store"
+)
+
+// Blob exercises a blob store.
+func Blob(t *testing.T, open func(*testing.T) store.Blobs, k Knobs) {
+	t.Helper()
+	run(t, k, open, blobs())
+}
+
+func blobs() []exercise[store.Blobs] {
+	return []exercise[store.Blobs]{
+		{name: "a blob is read back byte for byte, and a later one takes its place", run: func(t T, b store.Blobs) {
+			key := "payload/" + fresh() + "/a b+ü#1"
+			all := make([]byte, 1<<20)
+			for i := range all {
+				all[i] = byte(i)
+			}
+			for _, body := range [][]byte{all, {}, []byte("small")} {
+				must(t, b.Put(t.Context(), key, body))
+				got, err := b.Get(t.Context(), key)
+				must(t, err)
+				if !bytes.Equal(got, body) {
+					t.Errorf("read %d bytes back, not the %d that were put", len(got), len(body))
+				}
+			}
+		}},
+		{name: "an absent blob is not found, and deleting it is no error", run: func(t T, b store.Blobs) {
+			key := fresh()
+			_, err := b.Get(t.Context(), key)
+			wantKind(t, err, fault.NotFound)
+			must(t, b.Delete(t.Context(), key))
+			must(t, b.Put(t.Context(), key, []byte("x")))
+			must(t, b.Delete(t.Context(), key))
+			must(t, b.Delete(t.Context(), key))
+			_, err = b.Get(t.Context(), key)
+			wantKind(t, err, fault.NotFound)
+		}},
+		{name: "a blob is kept apart from what the caller does to its bytes", run: func(t T, b store.Blobs) {
+			key, body := fresh(), []byte("kept")
+			must(t, b.Put(t.Context(), key, body))
+			body[0] = 'X'
+			got, err := b.Get(t.Context(), key)
+			must(t, err)
+			got[1] = 'Y'
+			again, err := b.Get(t.Context(), key)
+			must(t, err)
+			if string(again) != "kept" {
+				t.Errorf("the blob became %q", again)
+			}
+		}},
+		{name: "a context that has ended ends a call on blobs, which may be tried again", run: func(t T, b store.Blobs) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			wantKind(t, b.Put(ctx, fresh(), []byte("x")), fault.Unavailable)
+		}},
+	}
+}
+
+// Secrets is what a secret manager must give.
+type Secrets interface {
+	// Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.
+	Resolve(ctx context.Context, arn string) (string, error)
+}
+
+// SecretBench is a secret manager and a secret in it.
+type SecretBench struct {
+	Secrets
+	ARN, Value string // a secret that exists
+	Absent     string // the ARN of one that does not
+}
+
+// Secret exercises a secret manager.
+func Secret(t *testing.T, open func(*testing.T) SecretBench, k Knobs) {
+	t.Helper()
+	run(t, k, open, secrets())
+}
+
+func secrets() []exercise[SecretBench] {
+	return []exercise[SecretBench]{
+		{name: "a secret resolves to its value, each time", run: func(t T, b SecretBench) {
+			for range 2 {
+				got, err := b.Resolve(t.Context(), b.ARN)
+				must(t, err)
+				if got != b.Value {
+					t.Errorf("resolved to another value")
+				}
+			}
+		}},
+		{name: "an absent secret is not found", run: func(t T, b SecretBench) {
+			_, err := b.Resolve(t.Context(), b.Absent)
+			wantKind(t, err, fault.NotFound)
+		}},
+	}
+}

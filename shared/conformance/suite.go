@@ -1,0 +1,197 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/shared/fault"
+	"punctual/shared/item"
+)
+
+// Knobs say what the adapter under test is like. The zero value is right for AWS itself.
+type Knobs struct {
+	// Virtual runs each exercise in a bubble of testing/synctest, where waiting costs nothing.
+	// For adapters that do no I/O.
+	Virtual bool
+	// Patience is the longest that an exercise may wait in real time; those that need longer
+	// are skipped. Default 10 s; without meaning when Virtual.
+	Patience time.Duration
+	// Gaps names exercises that the service behind the adapter is known to fail, with the
+	// reason. They must fail: one that passes is an error, for its gap is closed.
+	Gaps map[string]string
+}
+
+// T is what an exercise needs of a test.
+type T interface {
+	Helper()
+	Context() context.Context
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// exercise is one sentence about an adapter's behaviour.
+type exercise[A any] struct {
+	name  string
+	waits time.Duration // at least so long, in real time
+	run   func(t T, a A)
+}
+
+// run runs each exercise as a sub-test of its own.
+func run[A any](t *testing.T, k Knobs, open func(*testing.T) A, exercises []exercise[A]) {
+	t.Helper()
+	patience := k.Patience
+	if patience == 0 {
+		patience = 10 * time.Second
+	}
+	known := map[string]bool{}
+	for _, e := range exercises {
+		known[e.name] = true
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			if !k.Virtual && e.waits > patience {
+				t.Skipf("waits %s, over the patience of %s", e.waits, patience)
+			}
+			body := func(t *testing.T) {
+				why, gap := k.Gaps[e.name]
+				if !gap {
+					e.run(t, open(t))
+					return
+				}
+				a, r := open(t), &recorder{ctx: t.Context()}
+				r.do(func() { e.run(r, a) })
+				if len(r.failures) == 0 {
+					t.Errorf("passes, although it is named as a gap: %s", why)
+				}
+				t.Logf("known gap: %s; it shows as: %s", why, strings.Join(r.failures, "; "))
+			}
+			if k.Virtual {
+				synctest.Test(t, body)
+				return
+			}
+			body(t)
+		})
+	}
+	for name := range k.Gaps {
+		if !known[name] && !elsewhere(name) {
+			t.Errorf("gap %q is the name of no exercise", name)
+		}
+	}
+}
+
+// elsewhere says whether a gap belongs to another of the suites, so that one set of Knobs
+// can describe a whole emulator.
+func elsewhere(name string) bool {
+	for _, names := range [][]string{namesOf(table), namesOf(queues), namesOf(timers), namesOf(blobs), namesOf(secrets)} {
+		for _, n := range names {
+			if n == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func namesOf[A any](exercises func() []exercise[A]) []string {
+	var names []string
+	for _, e := range exercises() {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// recorder keeps failures to itself.
+type recorder struct {
+	ctx      context.Context
+	mu       sync.Mutex
+	failures []string
+}
+
+func (r *recorder) do(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
+func (r *recorder) Helper()                  {}
+func (r *recorder) Context() context.Context { return r.ctx }
+func (r *recorder) Logf(string, ...any)      {}
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// fresh is a name that nothing else uses.
+func fresh() string { return "c-" + rand.Text() }
+
+func must(t T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+// wantKind fails unless err is of one of the kinds.
+func wantKind(t T, err error, kinds ...fault.Kind) {
+	t.Helper()
+	for _, k := range kinds {
+		if fault.KindOf(err) == k {
+			return
+		}
+	}
+	t.Errorf("got error %v (kind %q), want one of kind %q", err, fault.KindOf(err), kinds)
+}
+
+// refusal returns the refusal in err.
+func refusal(t T, err error) *item.Refused {
+	t.Helper()
+	var r *item.Refused
+	if !errors.As(err, &r) {
+		t.Fatalf("got error %v, want a refusal", err)
+	}
+	return r
+}
+
+// pause waits; in a bubble it takes no time.
+func pause(t T, d time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+		t.Fatalf("the test ended while it waited")
+	}
+}
+
+// eventually fails unless holds says "" within ten seconds; what it says otherwise is why.
+func eventually(t T, holds func() string) {
+	t.Helper()
+	end := time.Now().Add(10 * time.Second)
+	for {
+		why := holds()
+		if why == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("still not so after 10 s: %s", why)
+		}
+		pause(t, 50*time.Millisecond)
+	}
+}

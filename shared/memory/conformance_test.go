@@ -1,0 +1,64 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"punctual/shared/conformance"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+)
+
+// virtual: the twins do no I/O, so every wait runs in a bubble.
+var virtual = conformance.Knobs{Virtual: true}
+
+func open(t *testing.T, o memory.Options) *memory.World {
+	t.Helper()
+	w := memory.New(o)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]memory.Options{
+		"a kind world": {},
+		"a world whose indexes lag and whose pages are often empty": {IndexLag: memory.LagUpTo(5 * time.Second), EmptyPages: true},
+	} {
+		t.Run("the table of "+name+" does as DynamoDB", func(t *testing.T) {
+			t.Parallel()
+			conformance.Table(t, func(t *testing.T) store.Table { return open(t, o).Table() }, virtual)
+		})
+	}
+	t.Run("the queues do as SQS", func(t *testing.T) {
+		t.Parallel()
+		conformance.Queue(t, func(t *testing.T) conformance.Queues { return open(t, memory.Options{}).Queues() }, virtual)
+	})
+	t.Run("the timers do as EventBridge Scheduler", func(t *testing.T) {
+		t.Parallel()
+		conformance.Timer(t, func(t *testing.T) conformance.TimerBench {
+			w := open(t, memory.Options{})
+			return conformance.TimerBench{Timers: w.Timers(), Queues: w.Queues(), Armed: func(_ context.Context, name string) (message.Timer, bool, error) {
+				for _, timer := range w.Timers().Armed() {
+					if timer.Name == name {
+						return timer, true, nil
+					}
+				}
+				return message.Timer{}, false, nil
+			}}
+		}, virtual)
+	})
+	t.Run("the blobs do as S3", func(t *testing.T) {
+		t.Parallel()
+		conformance.Blob(t, func(t *testing.T) store.Blobs { return open(t, memory.Options{}).Blobs() }, virtual)
+	})
+	t.Run("the secrets do as Secrets Manager", func(t *testing.T) {
+		t.Parallel()
+		conformance.Secret(t, func(t *testing.T) conformance.SecretBench {
+			w := open(t, memory.Options{Secrets: map[string]string{"arn:a": "s3cret"}})
+			return conformance.SecretBench{Secrets: w.Secrets(), ARN: "arn:a", Value: "s3cret", Absent: "arn:b"}
+		}, virtual)
+	})
+}
