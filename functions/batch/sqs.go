@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/message"
 )
+
+// ErrAgain leaves a message in its queue by intent: that is no fault and is not reported.
+var ErrAgain = errors.New("the message is to come again")
 
 // SQS runs do over the messages of the event, several at once and in no order. Those that
 // failed come again when their visibility ends, and go to the queue's DLQ after its
@@ -26,6 +30,9 @@ func (r Runner) SQS(ctx context.Context, ev events.SQSEvent, do func(context.Con
 		}
 		d := deliveries[i]
 		resp.BatchItemFailures = append(resp.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: d.ID})
+		if errors.Is(err, ErrAgain) {
+			continue
+		}
 		undecodable := fault.KindOf(err) == fault.Undecodable
 		if undecodable && d.Receives > 1 {
 			continue // said when it came first

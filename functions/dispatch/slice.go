@@ -98,7 +98,7 @@ func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID)
 		g.SetLimit(rowsAtOnce)
 		for _, f := range found {
 			g.Go(func() error {
-				_, err := s.waker.Parked(ctx, f.Key)
+				err := batch.Guard(func() error { _, err := s.waker.Parked(ctx, f.Key); return err })
 				return s.passOver(ctx, f.Key, err)
 			})
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/batch"
 	"punctual/functions/wake"
@@ -54,14 +55,15 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	errs := make([]error, len(changes))
 	var plans []job.Plan
 	var of []int // the change that a plan belongs to
+	var stale []job.Firing
 	for i, c := range changes {
 		errs[i] = batch.Guard(func() error {
-			plan, stale, err := decide(c, now)
-			if plan != nil {
-				plans, of = append(plans, *plan), append(of, i)
+			d, err := decide(c, now)
+			if d.arm != nil {
+				plans, of = append(plans, *d.arm), append(of, i)
 			}
-			if stale != nil {
-				s.disarm(ctx, *stale)
+			if d.stale != nil {
+				stale = append(stale, *d.stale)
 			}
 			return err
 		})
@@ -71,17 +73,23 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 			errs[of[n]] = fmt.Errorf("arming job %s: %w", changes[of[n]].New.Str(contract.AttrJobID), err)
 		}
 	}
+	s.disarm(ctx, stale)
 	return errs
 }
 
-// decide says what a change calls for: a plan, a timer to take back, both or nothing.
-func decide(c item.Change, now time.Time) (plan *job.Plan, stale *job.Firing, err error) {
+// decision is what a change calls for; nil for what it does not.
+type decision struct {
+	arm   *job.Plan
+	stale *job.Firing // whose timer is to be taken back
+}
+
+func decide(c item.Change, now time.Time) (d decision, err error) {
 	if c.New.Str(contract.AttrNear) == "" { // the event source filters these; a pump may not
-		return nil, nil, nil
+		return d, nil
 	}
 	row, err := job.ParseRow(c.New)
 	if err != nil {
-		return nil, nil, err
+		return d, err
 	}
 	var old *job.Row
 	if was, err := job.ParseRow(c.Old); err == nil {
@@ -90,18 +98,30 @@ func decide(c item.Change, now time.Time) (plan *job.Plan, stale *job.Firing, er
 	arm, stale := job.Rearm(old, row, now)
 	if arm {
 		p := job.Arm(row.Firing(), now)
-		plan = &p
+		d.arm = &p
 	}
-	return plan, stale, nil
+	d.stale = stale
+	return d, nil
 }
 
-// disarm takes a timer back as well as it can: a stale firing is refused at its claim, so
+// disarmsAtOnce bounds concurrent calls to Scheduler.
+const disarmsAtOnce = 8
+
+// disarm takes timers back as well as it can: a stale firing is refused at its claim, so
 // failing to is no reason to do the record again.
-func (s *Stage) disarm(ctx context.Context, f job.Firing) {
-	if err := s.Timer.Disarm(ctx, f.TimerName()); err != nil {
-		s.Log.WarnContext(ctx, "stale timer was left standing",
-			telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID, telemetry.Attempt, f.Attempt, telemetry.Err, err.Error())
+func (s *Stage) disarm(ctx context.Context, stale []job.Firing) {
+	var g errgroup.Group
+	g.SetLimit(disarmsAtOnce)
+	for _, f := range stale {
+		g.Go(func() error {
+			if err := s.Timer.Disarm(ctx, f.TimerName()); err != nil {
+				s.Log.WarnContext(ctx, "stale timer was left standing",
+					telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID, telemetry.Attempt, f.Attempt, telemetry.Err, err.Error())
+			}
+			return nil
+		})
 	}
+	_ = g.Wait() // it has no errors
 }
 
 func (s *Stage) setAside(ctx context.Context, a batch.Aside) error {

@@ -1,0 +1,16 @@
+// Package redrive is the door of dead letters, in both directions.
+//
+//	status ─▶ redrive queue ─▶ bury ─▶ (SQS, after three receives) ─▶ dead-letter queue
+//	dead-letter queue ─▶ somebody's redrive to source ─▶ redrive queue ─▶ a new job
+//
+// A fresh letter is buried and refused at once, again and again, until the queue's own redrive
+// policy moves it: a letter that SQS moved carries its source, which makes the console's
+// "redrive to source" work; one that we had sent there ourselves would not.
+//
+// What always holds: no state tells the directions apart, only the letter and when it was
+// enqueued; a job is brought back once, however many letters of it come; a letter is deleted
+// only when its job was brought back or is gone.
+//
+// How it fails: a letter that could not be handled comes again, and after three times lies in
+// the dead-letter queue, from where it can be redriven again.
+package redrive

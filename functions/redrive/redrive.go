@@ -1,0 +1,128 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/functions/batch"
+	"punctual/functions/wake"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Queue is what the stage needs of the queues.
+type Queue interface {
+	wake.Queue
+	// SetVisibility makes a received message visible again after d.
+	SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
+}
+
+// Deps is what the stage needs. A nil Meter drops metrics.
+type Deps struct {
+	Store *store.Store
+	Queue Queue
+	Clock clock.Clock
+	Log   *slog.Logger
+	Meter *telemetry.Meter
+}
+
+// Stage is the consumer of the redrive queue. It is safe for concurrent use.
+type Stage struct {
+	Deps
+	waker   *wake.Waker
+	records batch.Runner
+}
+
+// New returns the stage.
+func New(d Deps) *Stage {
+	return &Stage{
+		Deps:    d,
+		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+	}
+}
+
+// Handle buries fresh letters and brings back the jobs of redriven ones. A letter that is
+// named in the answer stays in the queue, on its way to the DLQ.
+func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
+	return s.records.SQS(ctx, ev, s.letter), nil
+}
+
+func (s *Stage) letter(ctx context.Context, d message.Delivery) error {
+	l, err := message.Decode[message.Letter](d.Body)
+	if err != nil {
+		return err
+	}
+	id, err := job.ParseID(l.JobID)
+	if err != nil {
+		return fault.New(fault.Undecodable, err, "reading a dead letter")
+	}
+	k := job.Key{Tenant: tenant.ID(l.Tenant), ID: id}
+	if job.CameBack(l, d) {
+		return s.bringBack(ctx, k)
+	}
+	done, err := s.bury(ctx, k)
+	if err != nil || done {
+		return err
+	}
+	if err := s.Queue.SetVisibility(ctx, contract.RedriveQueue, d.Receipt, 0); err != nil {
+		return fmt.Errorf("hurrying the dead letter of job %s on: %w", id, err) // it comes again by itself, later
+	}
+	return batch.ErrAgain
+}
+
+// bringBack makes a new job of the dead one, once.
+func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
+	by, already, err := s.waker.Redrive(ctx, k)
+	log := s.Log.With(telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID)
+	switch kind := fault.KindOf(err); {
+	case kind == fault.NotFound || kind == fault.Refused:
+		log.WarnContext(ctx, "redriven letter was dropped: its job is gone or not dead", telemetry.Err, err.Error())
+		return nil
+	case err != nil:
+		return err
+	}
+	log.InfoContext(ctx, "dead job was brought back", "by", by, "already", already)
+	return nil
+}
+
+// tries bounds how often one letter is decided again because its row changed meanwhile.
+const tries = 8
+
+// bury notes that the letter has reached the queue from which SQS moves it. done says that
+// there is nothing to bury: the letter can go.
+func (s *Stage) bury(ctx context.Context, k job.Key) (done bool, err error) {
+	for range tries {
+		row, err := s.Store.Row(ctx, k)
+		switch {
+		case fault.KindOf(err) == fault.NotFound:
+			return true, nil
+		case err != nil:
+			return false, fmt.Errorf("burying job %s: %w", k.ID, err)
+		case row.Status != job.Dead || row.RedrivenBy != "":
+			return true, nil
+		case !row.Owes.Letter(): // buried by this letter's receive before, or by another's: on it goes
+			return false, nil
+		}
+		_, write := job.Bury(row, s.Clock.Now())
+		err = s.Store.Put(ctx, write)
+		if store.Refused(err) != nil {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("burying job %s: %w", k.ID, err)
+		}
+		return false, nil
+	}
+	return false, fault.New(fault.Conflict, nil, "burying job %s: it changed %d times meanwhile", k.ID, tries)
+}

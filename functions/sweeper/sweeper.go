@@ -1,0 +1,164 @@
+package sweeper
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/batch"
+	"punctual/functions/wake"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// Deps is what the stage needs. A nil Meter drops metrics.
+type Deps struct {
+	Store  *store.Store
+	Queue  wake.Queue
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Meter  *telemetry.Meter
+	Shards int // of the due index, as the deployment says; more may be recorded
+}
+
+// Stage is the sweeper. It is safe for concurrent use.
+type Stage struct {
+	Deps
+	waker *wake.Waker
+	pass  wake.Pass
+}
+
+// New returns the stage.
+func New(d Deps) *Stage {
+	return &Stage{
+		Deps:  d,
+		waker: wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		pass:  wake.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
+	}
+}
+
+// Summary says what a pass did.
+type Summary struct {
+	wake.Walked
+	Again  wake.Walked    `json:"again"`          // slices of the last day
+	Parked wake.Walked    `json:"parked"`         // parking places
+	Came   map[string]int `json:"came,omitempty"` // jobs by what came of them
+}
+
+// rowsAtOnce bounds the jobs of one slice that are brought on together.
+const rowsAtOnce = 8
+
+// Handle makes one pass; what triggers it says nothing.
+func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
+	now := s.Clock.Now()
+	cutoff := now.Add(-contract.Grace)
+	shards, err := s.Store.Shards(ctx, s.Shards)
+	if err != nil {
+		return Summary{}, err
+	}
+	var came wake.Few
+	visit := func(ctx context.Context, slice horizon.Slice) error {
+		return s.sweep(ctx, slice.String(), cutoff, &came)
+	}
+
+	var sum Summary
+	sum.Walked, err = s.pass.Run(ctx, shards, func(mark time.Time) time.Time { return firstSlice(mark, cutoff) }, cutoff, visit)
+	var errParked error
+	sum.Parked, errParked = s.parked(ctx, now, &came)
+	sum.Again = s.pass.Again(ctx, lastDay(cutoff, shards), visit)
+	sum.Came = came.Counts()
+	s.Log.InfoContext(ctx, "pass made", "summary", sum)
+	return sum, errors.Join(err, errParked)
+}
+
+// firstSlice is where a pass begins in a shard: what was passed in the last minutes is read
+// once more. A shard that was never passed has nothing that is older, or the hourly reading
+// of the last day finds it.
+func firstSlice(mark, cutoff time.Time) time.Time {
+	if mark.IsZero() {
+		mark = cutoff
+	}
+	return mark.Add(-contract.RereadEachPass)
+}
+
+// lastDay lists this pass's share of the last day's slices, the latest first: a sixtieth, so
+// that each slice has its turn once an hour.
+func lastDay(cutoff time.Time, shards int) []horizon.Slice {
+	var slices []horizon.Slice
+	for back := time.Hour; back <= contract.RereadHourly; back += time.Hour {
+		for shard := range shards {
+			slices = append(slices, horizon.SliceOf(cutoff.Add(-back), shard))
+		}
+	}
+	return slices
+}
+
+// sweep brings on every job whose wake-up lies in that slice before the cutoff.
+func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *wake.Few) error {
+	_, err := s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.waker.Entry)
+	return err
+}
+
+// each brings on what the pages of q hold and says how much that was. A job that failed in a
+// way that again may help fails the slice; the others are brought on all the same.
+func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, bring func(context.Context, store.Entry) (job.Step, error)) (entries int, err error) {
+	var g errgroup.Group
+	g.SetLimit(rowsAtOnce)
+	for {
+		found, next, err := s.Store.DuePage(ctx, q)
+		if err != nil {
+			return entries, errors.Join(err, g.Wait())
+		}
+		entries += len(found)
+		for _, f := range found {
+			g.Go(func() error { return s.one(ctx, f, q.Slice, came, bring) })
+		}
+		if next == "" {
+			return entries, g.Wait()
+		}
+		q.Cursor = next
+	}
+}
+
+// one brings on one job. What cannot be read is set aside.
+func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *wake.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
+	step := job.StepNothing
+	err := f.Err
+	if err == nil {
+		err = batch.Guard(func() (err error) { step, err = bring(ctx, f.Entry); return err })
+	}
+	if err == nil {
+		if step != job.StepNothing {
+			came.Add(string(step))
+			s.Meter.Count(telemetry.Swept, 1, telemetry.Dim{Key: "step", Value: string(step)})
+		}
+		return nil
+	}
+	log := s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID, "ref", f.Ref.String(), telemetry.Err, err.Error())
+	panicked := new(batch.Panicked)
+	switch {
+	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
+		if err := s.Store.SetAside(ctx, f.Ref, slice, job.Cut(err.Error(), contract.MaxReason), s.Clock.Now()); err != nil {
+			return err
+		}
+		log.ErrorContext(ctx, "job set aside")
+		s.Meter.Count(telemetry.SetAside, 1)
+		came.Add("set_aside")
+		return nil
+	case fault.Retryable(err):
+		came.Add("failed")
+		return err
+	}
+	// Visiting the slice again would meet the same; the job's next wake-up comes anyway.
+	log.ErrorContext(ctx, "job could not be brought on")
+	came.Add("passed_over")
+	return nil
+}
