@@ -133,12 +133,12 @@ func (c Calendar) next(after int64) (tick, bool) {
 	if c.closed.moves {
 		return c.nextMoved(after, until)
 	}
-	for rounds := maxRounds; rounds > 0; rounds-- {
+	for checks := maxChecks; checks > 0; {
 		t, ok := c.plain(after, until, false)
-		if !ok || !c.closed.closed(t.at) {
+		if !ok || !c.closed.closed(t.at, &checks) {
 			return t, ok
 		}
-		after = max(t.at, c.closed.end(t.at, until, &rounds)-1)
+		after = max(t.at, c.closed.end(t.at, until, &checks)-1)
 	}
 	return tick{}, false
 }
@@ -185,7 +185,7 @@ func (c Calendar) share(at int64) int64 {
 		return 0
 	}
 	h := fnv.New64a()
-	h.Write([]byte(c.id))
+	_, _ = h.Write([]byte(c.id)) // never fails
 	x := h.Sum64() ^ uint64(at)
 	// FNV leaves neighbours close together; this is splitmix64's last step.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

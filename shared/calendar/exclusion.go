@@ -166,7 +166,9 @@ func newClosures(sets []closure) *closures {
 	return c
 }
 
-func (c *closures) closed(t int64) bool {
+// closed says whether t is excluded.
+func (c *closures) closed(t int64, checks *int) bool {
+	*checks -= 1 + len(c.days)
 	if _, ok := within(c.span, t); ok {
 		return true
 	}
@@ -179,9 +181,9 @@ func (c *closures) closed(t int64) bool {
 }
 
 // end returns the first open instant at or after t. It stops at until or when
-// rounds has run out, whether or not that is open.
-func (c *closures) end(t, until int64, rounds *int) int64 {
-	for again := true; again && t < until && *rounds > 0; *rounds-- {
+// checks has run out, whether or not that is open.
+func (c *closures) end(t, until int64, checks *int) int64 {
+	for again := true; again && t < until && *checks > 0; *checks -= 2 * (1 + len(c.days)) {
 		again = false
 		if s, ok := within(c.span, t); ok {
 			t, again = s.to, true
@@ -197,9 +199,9 @@ func (c *closures) end(t, until int64, rounds *int) int64 {
 }
 
 // begin returns the beginning of the closed stretch that t lies in, or an
-// instant inside it if that is before since or rounds has run out.
-func (c *closures) begin(t, since int64, rounds *int) int64 {
-	for again := true; again && t > since && *rounds > 0; *rounds-- {
+// instant inside it if that is before since or checks has run out.
+func (c *closures) begin(t, since int64, checks *int) int64 {
+	for again := true; again && t > since && *checks > 0; *checks -= 2 * (1 + len(c.days)) {
 		again = false
 		if s, ok := within(c.span, t-1); ok {
 			t, again = s.from, true
@@ -219,7 +221,8 @@ func (c *closures) begin(t, since int64, rounds *int) int64 {
 }
 
 // open says whether the whole of day d of zone z is open.
-func (c *closures) open(z *zone, d int64) bool {
+func (c *closures) open(z *zone, d int64, checks *int) bool {
+	*checks -= 2 * (1 + len(c.days))
 	from, to := z.dayStart(d)*1000, z.dayStart(d+1)*1000
 	i, _ := slices.BinarySearchFunc(c.span, to, func(s span, x int64) int { return cmp.Compare(s.from, x) })
 	if i > 0 && c.span[i-1].to > from {
@@ -238,7 +241,8 @@ func (c *closures) open(z *zone, d int64) bool {
 
 // rule returns the exclusion that decides about t: the first that drops, or
 // else the first that was named. None is nil.
-func (c *closures) rule(t int64) (first *closure) {
+func (c *closures) rule(t int64, checks *int) (first *closure) {
+	*checks -= len(c.sets)
 	for i := range c.sets {
 		set := &c.sets[i]
 		_, in := within(set.span, t)

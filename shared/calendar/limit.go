@@ -25,15 +25,16 @@ const (
 	MaxMoveDays = 31
 	// MaxMovedPerDay is how often a day a calendar may run if one of its
 	// exclusions moves runs to another day.
-	MaxMovedPerDay = 24
+	MaxMovedPerDay = 12
 
 	MinEvery  = time.Second
 	MaxEvery  = 36525 * 24 * time.Hour
 	MaxSpread = time.Hour
 
-	// maxRounds bounds how many excluded times or stretches one answer steps
-	// over. A calendar that meets more in a row counts as never firing.
-	maxRounds = 2000
+	// maxChecks bounds how often one answer asks a zone's closed days about a
+	// time. A calendar that needs more to find an open time counts as having
+	// none; a year of alternating exclusions in two zones stays far below it.
+	maxChecks = 15000
 	// maxSteps bounds the search of an RRULE below daily, whose interval and
 	// BY parts may meet as rarely as they like.
 	maxSteps = 10000

@@ -5,20 +5,20 @@ package calendar
 // one well after, so it looks at all times within reach and takes the earliest.
 // No move passes a day that is wholly open, and such days end the search.
 func (c Calendar) nextMoved(after, until int64) (tick, bool) {
-	z, rounds := c.zone, maxRounds
+	z, checks := c.zone, maxChecks
 	from := z.day(floorDiv(after, 1000)) - 1
-	for n := 0; n < MaxMoveDays && !c.closed.open(z, from); n++ {
+	for n := 0; n < MaxMoveDays && !c.closed.open(z, from, &checks); n++ {
 		from--
 	}
 	var best tick
 	found := false
 	looked := int64(0) // days up to here have been seen not to end the search
-	for at := z.dayStart(from)*1000 - 1; rounds > 0; rounds-- {
+	for at := z.dayStart(from)*1000 - 1; checks > 0; {
 		t, ok := c.plain(at, until, false)
 		if !ok {
 			break
 		}
-		if found && t.at == best.at && c.closed.rule(t.at) == nil {
+		if found && t.at == best.at && c.closed.rule(t.at, &checks) == nil {
 			best = t // it would run then anyway
 		}
 		if found && t.at >= best.at {
@@ -26,7 +26,7 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 				break
 			}
 			d := z.day(floorDiv(t.at, 1000))
-			for looked <= d && looked-z.day(floorDiv(best.at, 1000)) <= MaxMoveDays && !c.closed.open(z, looked) {
+			for looked <= d && looked-z.day(floorDiv(best.at, 1000)) <= MaxMoveDays && !c.closed.open(z, looked, &checks) {
 				looked++
 			}
 			if looked <= d {
@@ -34,15 +34,15 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 			}
 		}
 		at = t.at
-		why := c.closed.rule(t.at)
+		why := c.closed.rule(t.at, &checks)
 		if why != nil && why.move == 0 {
 			continue
 		}
 		if why != nil {
-			if t, ok = c.shift(t, why.move); !ok {
+			if t, ok = c.shift(t, why.move, &checks); !ok {
 				// Whatever lies deep inside this closed stretch has nowhere to
 				// go; only its last days can still reach beyond it.
-				end := c.closed.end(at, until, &rounds)
+				end := c.closed.end(at, until, &checks)
 				at = max(at, end-(MaxMoveDays+2)*day*1000)
 				continue
 			}
@@ -57,23 +57,23 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 
 // shift moves t to the same time of day on the nearest day that is open at
 // that time, at most MaxMoveDays away and inside the calendar's window.
-func (c Calendar) shift(t tick, direction int8) (tick, bool) {
+func (c Calendar) shift(t tick, direction int8, checks *int) (tick, bool) {
 	wall := c.zone.wall(floorDiv(t.at, 1000))
 	home := floorDiv(wall, day)
 	const reach = (MaxMoveDays + 2) * day * 1000
-	k, rounds := int64(1), 2*MaxMoveDays
+	k := int64(1)
 	if direction > 0 {
-		k = max(k, c.zone.day(floorDiv(c.closed.end(t.at, t.at+reach, &rounds), 1000))-home)
+		k = max(k, c.zone.day(floorDiv(c.closed.end(t.at, t.at+reach, checks), 1000))-home)
 	} else {
-		k = max(k, home-c.zone.day(floorDiv(c.closed.begin(t.at, t.at-reach, &rounds)-1, 1000)))
+		k = max(k, home-c.zone.day(floorDiv(c.closed.begin(t.at, t.at-reach, checks)-1, 1000)))
 	}
-	for ; k <= MaxMoveDays; k++ {
+	for ; k <= MaxMoveDays && *checks > 0; k++ {
 		at, ok := c.place(wall + int64(direction)*k*day)
 		if !ok {
 			continue
 		}
 		at = at*1000 + t.at - floorDiv(t.at, 1000)*1000
-		if c.closed.closed(at) {
+		if c.closed.closed(at, checks) {
 			continue
 		}
 		return tick{at: at, moved: direction}, at >= c.start && at < c.end

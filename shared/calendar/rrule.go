@@ -185,10 +185,16 @@ func (r *recurrence) aligned(d int64) int64 {
 func (r *recurrence) nextPosition(first, last, from int64) (int64, bool) {
 	var room [366]int64
 	days := room[:0]
-	for d := first; d <= last; d++ {
-		if year, month, dom := civil(d); r.on(d, year, month, dom) {
+	for d := first; d <= last; {
+		year, month, dom := civil(d)
+		if r.months != 0 && r.months>>month&1 == 0 {
+			d += int64(monthLen(year, month) - dom + 1)
+			continue
+		}
+		if r.on(d, year, month, dom) {
 			days = append(days, d)
 		}
+		d++
 	}
 	times := r.time.count()
 	best, found := int64(0), false

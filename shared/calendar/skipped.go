@@ -60,7 +60,8 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 	if c.closed == nil {
 		return s, false
 	}
-	why := c.closed.rule(t.at)
+	checks := maxChecks
+	why := c.closed.rule(t.at, &checks)
 	if why == nil {
 		return s, false
 	}
@@ -69,7 +70,7 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 		s.Why = fmt.Sprintf("excluded by %q", why.name)
 		return s, true
 	}
-	if _, ok := c.shift(t, why.move); ok {
+	if _, ok := c.shift(t, why.move, &checks); ok {
 		return s, false
 	}
 	s.Why = fmt.Sprintf("excluded by %q, and no day it could move to is open within %d days and inside the window", why.name, MaxMoveDays)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"punctual/shared/contract"
 )
 
 // parseInstant reads an RFC 3339 instant, in milliseconds.
@@ -22,8 +24,10 @@ func parseInstant(field, text string) (int64, *Error) {
 	return t.UnixMilli(), nil
 }
 
-var durationShape = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
-var durationPart = regexp.MustCompile(`(\d+)(ms|s|m|h|d)`)
+var (
+	durationShape = regexp.MustCompile(contract.DurationPattern)
+	durationPart  = regexp.MustCompile(`(\d+)(ms|s|m|h|d)`)
+)
 
 // parseDuration reads a duration as the API writes it, "1h30m" or "2d". Field
 // and allowed are for the error.

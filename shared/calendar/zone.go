@@ -81,7 +81,7 @@ func loadZone(name string, f *zip.File) (*time.Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // read whole or not at all
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
@@ -189,6 +189,9 @@ func similarZone(name string) string {
 	slices.Sort(names)
 	best, like := 3, ""
 	for _, n := range names {
+		if len(n)-len(name) >= best || len(name)-len(n) >= best {
+			continue
+		}
 		if d := distance(strings.ToLower(name), strings.ToLower(n)); d < best {
 			best, like = d, n
 		}

@@ -1,0 +1,7 @@
+//go:build !race
+
+package calendar
+
+import "time"
+
+const limitPerNext = time.Millisecond
