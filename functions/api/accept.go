@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// entropy guards a reader that need not be safe for concurrent use.
+type entropy struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+func (e *entropy) next() (b [10]byte, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, err = io.ReadFull(e.r, b[:]); err != nil {
+		err = fmt.Errorf("reading entropy for a job id: %w", err)
+	}
+	return b, err
+}
+
+// accepted is the answer to a job: its view, and whether it is the answer of an earlier request.
+type accepted struct {
+	view     jobView
+	replayed bool
+	fire     *job.Firing // for the caller to send: the job is due now
+}
+
+// literalsContent names the sibling item that records what a job declared to be no secret.
+const literalsContent = "allow_literals"
+
+// accept writes a job that has been judged: what lies beside the row first, the row second.
+// With a key, row and key are one transaction; whoever loses the race for the key is answered
+// as if they had come later.
+func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, bodyHash string, now time.Time) (accepted, error) {
+	random, err := s.entropy.next()
+	if err != nil {
+		return accepted{}, err
+	}
+	r := d.row
+	r.ID = job.NewID(now, random)
+	r.Shard = horizon.ShardOf(string(r.ID), s.Shards)
+	r.Tagged = len(d.tags) > 0
+	send := job.Place(&r, now)
+	if d.payload != nil {
+		r.SetPayload(job.PlacePayload(r, d.payload))
+		if err := s.Store.PutPayload(ctx, r, d.payload); err != nil {
+			return accepted{}, fmt.Errorf("keeping the payload of job %s: %w", r.ID, err)
+		}
+	}
+	if r.Tagged {
+		if err := s.Store.Put(ctx, r.PutContent(job.TagsContent, encodeTags(d.tags))); err != nil {
+			return accepted{}, fmt.Errorf("keeping the tags of job %s: %w", r.ID, err)
+		}
+	}
+	if len(d.literals) > 0 {
+		if err := s.recordLiterals(ctx, who, r, d.literals); err != nil {
+			return accepted{}, err
+		}
+	}
+	a := accepted{view: view(r, job.Claim{}, false, now)}
+	if send {
+		f := r.Firing()
+		a.fire = &f
+	}
+	if key == "" {
+		err = s.Store.Put(ctx, job.Accept(r))
+		return a, err
+	}
+	answer, err := json.Marshal(a.view)
+	if err != nil {
+		return accepted{}, fmt.Errorf("keeping the answer of job %s: %w", r.ID, err)
+	}
+	err = s.Store.Commit(ctx, job.Accept(r), store.Remember(who.Tenant, key, store.Remembered{
+		IdempotencyKey: job.IdempotencyKey{JobID: r.ID, BodyHash: bodyHash, ExpiresAt: now.Add(contract.IdempotencyKept)}, Answer: string(answer),
+	}, now))
+	if store.Refused(err) != nil {
+		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
+		if err != nil || ok {
+			return earlier, err
+		}
+		return accepted{}, fault.New(fault.Conflict, nil, "accepting a job under a key that has just expired")
+	}
+	return a, err
+}
+
+func (s *stage) recordLiterals(ctx context.Context, who tenant.Identity, r job.Row, pointers []string) error {
+	body, err := json.Marshal(struct {
+		Pointers []string `json:"pointers"`
+		By       string   `json:"by"`
+	}{pointers, who.Subject})
+	if err == nil {
+		err = s.Store.Put(ctx, r.PutContent(literalsContent, string(body)))
+	}
+	if err != nil {
+		return fmt.Errorf("recording the literals of job %s: %w", r.ID, err)
+	}
+	s.Log.InfoContext(ctx, "a job declared literals to be no secrets", telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(pointers))
+	return nil
+}
+
+// replay answers from an idempotency key: false if it stands for nothing.
+func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time) (accepted, bool, error) {
+	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	if err != nil || !ok {
+		return accepted{}, false, err
+	}
+	if seen.BodyHash != bodyHash {
+		return accepted{}, false, newProblem(codeKeyReused, "this key was used for another body less than 24 hours ago")
+	}
+	a := accepted{replayed: true}
+	if err := json.Unmarshal([]byte(seen.Answer), &a.view); err != nil {
+		return accepted{}, false, fault.New(fault.Undecodable, err, "reading the answer kept for job %s", seen.JobID)
+	}
+	return a, true, nil
+}
+
+// sendTimeout bounds what comes after a job is already written; the caller has gone or waits.
+const sendTimeout = 5 * time.Second
+
+// fire sends firings of jobs that are due now, by queue. What could not be sent is logged and
+// left to the due index: the jobs are accepted.
+func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
+	if len(firings) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	now := s.now()
+	byQueue := map[string][]message.Outgoing{}
+	for _, f := range firings {
+		byQueue[f.Queue()] = append(byQueue[f.Queue()], f.Outgoing(now))
+	}
+	for queue, out := range byQueue {
+		sent := len(out)
+		if err := s.Queues.Send(ctx, queue, out...); err != nil {
+			sent = 0
+			if unsent := unsentOf(err); unsent != nil {
+				sent = len(out) - len(unsent.Failed)
+			}
+			s.Log.WarnContext(ctx, "firings were not sent; the sweeper will send them", "queue", queue, "unsent", len(out)-sent, telemetry.Err, err)
+		}
+		s.Meter.Count(telemetry.FiringsSent, int64(sent), telemetry.Dim{Key: "lane", Value: string(horizon.Now)})
+	}
+}
+
+// readKey reads the Idempotency-Key header, "" if there is none.
+func readKey(values []string) (string, error) {
+	const allowed = "1 to 256 printable ASCII characters"
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", oneMistake("Idempotency-Key", codeDuplicateField, "", "the header Idempotency-Key is given more than once")
+	case !validKey(values[0]):
+		return "", oneMistake("Idempotency-Key", codeInvalidValue, allowed, "the Idempotency-Key is not one")
+	}
+	return values[0], nil
+}
+
+func validKey(key string) bool {
+	bad := func(c rune) bool { return c < ' ' || c > '~' }
+	return len(key) >= 1 && len(key) <= contract.MaxIdempotencyKey && !slices.ContainsFunc([]rune(key), bad)
+}

@@ -1,0 +1,144 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/functions/api"
+	"punctual/shared/clock"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// bench is the stage over a world of its own, asked by one tenant who may do everything.
+type bench struct {
+	world   *memory.World
+	store   *store.Store
+	handler http.Handler
+	meter   *telemetry.Meter
+	log     *strings.Builder
+	who     tenant.Identity
+	clock   *hand
+}
+
+// hand is a clock that tests move.
+type hand struct{ at time.Time }
+
+func (h *hand) Now() time.Time { return h.at }
+
+var noon = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func all(t tenant.ID) tenant.Identity {
+	return tenant.Identity{Tenant: t, Subject: "tester", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
+}
+
+func setup(t *testing.T, change ...func(*memory.Options, *api.Deps)) *bench {
+	t.Helper()
+	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &hand{noon}}
+	var clk clock.Clock = b.clock
+	o := memory.Options{Clock: clk}
+	d := api.Deps{Clock: clk, Meter: b.meter, Log: telemetry.Logger(b.log, "api"), Shards: 4, CursorKey: []byte("key of the tests")}
+	for _, c := range change {
+		c(&o, &d)
+	}
+	b.world = memory.New(o)
+	t.Cleanup(b.world.Close)
+	b.store = store.New(b.world.Table(), b.world.Blobs())
+	d.Store, d.Queues, d.Timers = b.store, b.world.Queues(), b.world.Timers()
+	b.handler = api.New(d)
+	return b
+}
+
+func allow(cidrs ...string) func(*memory.Options, *api.Deps) {
+	return func(_ *memory.Options, d *api.Deps) {
+		for _, c := range cidrs {
+			d.HTTPAllow = append(d.HTTPAllow, netip.MustParsePrefix(c))
+		}
+	}
+}
+
+// reply is an answer with its body read.
+type reply struct {
+	status int
+	header http.Header
+	text   string
+	body   map[string]any
+}
+
+func (r reply) str(name string) string { s, _ := r.body[name].(string); return s }
+
+// do asks as the bench's tenant; headers are name, value in turn.
+func (b *bench) do(t *testing.T, method, path, body string, headers ...string) reply {
+	t.Helper()
+	var in io.Reader
+	if body != "" {
+		in = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, path, in)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			r.Header.Del(headers[i])
+		} else {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+	}
+	return b.ask(t, r)
+}
+
+func (b *bench) ask(t *testing.T, r *http.Request) reply {
+	t.Helper()
+	if b.who.Tenant != "" {
+		r = r.WithContext(api.WithIdentity(r.Context(), b.who))
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	out := reply{status: w.Code, header: w.Header(), text: w.Body.String()}
+	if out.text != "" {
+		if err := json.Unmarshal(w.Body.Bytes(), &out.body); err != nil {
+			t.Fatalf("%s %s answered what is not JSON: %v\n%s", r.Method, r.URL, err, out.text)
+		}
+	}
+	if out.header.Get("X-Request-Id") == "" {
+		t.Errorf("%s %s was answered without X-Request-Id", r.Method, r.URL)
+	}
+	return out
+}
+
+// want asks and ends the test at another status.
+func (b *bench) want(t *testing.T, status int, method, path, body string, headers ...string) reply {
+	t.Helper()
+	r := b.do(t, method, path, body, headers...)
+	if r.status != status {
+		t.Fatalf("%s %s answered %d, want %d\n%s", method, path, r.status, status, r.text)
+	}
+	return r
+}
+
+// sent receives what lies on a queue.
+func (b *bench) sent(t *testing.T, queue string) []message.Delivery {
+	t.Helper()
+	var all []message.Delivery
+	for {
+		got, err := b.world.Queues().Receive(context.Background(), queue, 10, 0, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 {
+			return all
+		}
+		all = append(all, got...)
+	}
+}

@@ -1,0 +1,277 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// jobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
+type jobRequest struct {
+	Task          string            `json:"task" pattern:"^[a-zA-Z0-9_-]{1,64}$" doc:"http, lambda, echo, or one of your own" example:"echo"`
+	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep"`
+	RunAt         string            `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
+	Delay         duration          `json:"delay,omitempty" doc:"Instead of run_at: from now"`
+	Priority      string            `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default: the task's"`
+	Pool          string            `json:"pool,omitempty" enum:"short,long" doc:"Default: the task's"`
+	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt, 1s to 12h, in pool long to 1d; default: the task's"`
+	StartWithin   duration          `json:"start_within,omitempty" doc:"1s to 30d: EXPIRED if no attempt started this long after due_at; default: no limit"`
+	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"1s to 30d: EXPIRED if not over this long after due_at; default: no limit"`
+	Retry         retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
+	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters"`
+	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
+}
+
+// batchJob is a jobRequest within a batch.
+type batchJob struct {
+	jobRequest
+	IdempotencyKey string `json:"idempotency_key,omitempty" minLength:"1" maxLength:"256" doc:"Printable ASCII; one key space with the Idempotency-Key header"`
+}
+
+type retryRequest struct {
+	MaxAttempts  int      `json:"max_attempts,omitempty" minimum:"1" maximum:"50" doc:"Tries in all"`
+	InitialDelay duration `json:"initial_delay,omitempty" doc:"0s to 1h"`
+	Factor       float64  `json:"factor,omitempty" minimum:"1" maximum:"10"`
+	MaxDelay     duration `json:"max_delay,omitempty" doc:"1ms to 1d"`
+	Jitter       float64  `json:"jitter,omitempty" minimum:"0" maximum:"1" doc:"Share of the delay that is added at most"`
+}
+
+var (
+	jobFields   = namesOf[jobRequest]()
+	batchFields = append(namesOf[jobRequest](), "idempotency_key")
+	retryFields = namesOf[retryRequest]()
+)
+
+// draft is a job that may be accepted: all of it but its id.
+type draft struct {
+	row      job.Row
+	payload  []byte // compact JSON; nil for none
+	tags     map[string]string
+	literals []string
+}
+
+// taskBook looks each task up once per request.
+type taskBook struct {
+	stage  *stage
+	tenant tenant.ID
+	known  map[string]job.Task
+}
+
+func (s *stage) taskBook(t tenant.ID) *taskBook {
+	return &taskBook{s, t, map[string]job.Task{}}
+}
+
+func (b *taskBook) task(ctx context.Context, name string) (job.Task, error) {
+	if t, ok := b.known[name]; ok {
+		return t, nil
+	}
+	t, err := b.stage.Store.Task(ctx, b.tenant, name)
+	if err == nil {
+		b.known[name] = t
+	}
+	return t, err
+}
+
+// unknown blames a task that is not there, with the one that was probably meant.
+func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string) {
+	names := []string{}
+	for _, t := range job.BuiltInTasks() {
+		names = append(names, t.Name)
+	}
+	if own, _, err := b.stage.Store.Tasks(ctx, b.tenant, "", contract.ListMax); err == nil { // only for the suggestion
+		for _, t := range own {
+			names = append(names, t.Name)
+		}
+	}
+	detail := fmt.Sprintf("task %q is not defined", name)
+	if near := nearest(name, names); near != "" {
+		detail += fmt.Sprintf("; did you mean %q?", near)
+	}
+	r.mistake(pointer, codeUnknownTask, "echo, http, lambda, or a task of your own", "%s", detail)
+}
+
+// readJob reads one job of a body and judges all of it. Mistakes are left in r; the error is
+// for what could not be looked up.
+func (s *stage) readJob(ctx context.Context, r *reader, f fields, pointer string, book *taskBook, now time.Time) (*draft, error) {
+	task := job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+	known := false
+	if v, ok := f["task"]; !ok {
+		r.missing(pointer, "task")
+	} else if name, ok := r.name(v); ok {
+		found, err := book.task(ctx, name)
+		switch {
+		case err == nil:
+			task, known = found, true
+		case fault.KindOf(err) == fault.NotFound:
+			book.unknown(ctx, r, v.pointer, name)
+		default:
+			return nil, err
+		}
+	}
+	d := &draft{row: job.Row{
+		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Task: task.Name, Executor: task.Executor,
+		Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry,
+	}}
+	d.row.Key.Tenant = book.tenant
+	r.due(f, now, &d.row.DueAt)
+	r.running(f, &d.row)
+	if v, ok := f["start_within"]; ok {
+		d.row.StartWithin, _ = r.duration(v, contract.MinWindow, contract.MaxWindow)
+	}
+	if v, ok := f["expire_after"]; ok {
+		d.row.ExpireAfter, _ = r.duration(v, contract.MinWindow, contract.MaxWindow)
+		d.row.ExpiryAt = d.row.DueAt.Add(d.row.ExpireAfter)
+	}
+	if v, ok := f["tags"]; ok {
+		d.tags = r.tags(v)
+	}
+	if v, ok := f["allow_literals"]; ok {
+		d.literals = r.literals(v)
+	}
+	v, given := f["payload"]
+	if !known {
+		return d, nil // what the payload must be depends on the task
+	}
+	var err error
+	d.payload, err = s.readPayload(r, v, given, pointer, task, book.tenant, d.literals)
+	return d, err
+}
+
+// due reads run_at or delay into at.
+func (r *reader) due(f fields, now time.Time, at *time.Time) (given bool) {
+	runAt, isTime := f["run_at"]
+	delay, isDelay := f["delay"]
+	switch {
+	case isTime && isDelay:
+		r.mistake(delay.pointer, codeConflictingFields, "run_at or delay", "run_at and delay exclude each other")
+	case isTime:
+		if t, ok := r.ahead(runAt, now); ok {
+			*at = t
+		}
+	case isDelay:
+		if d, ok := r.duration(delay, 0, now.AddDate(2, 0, 0).Sub(now)); ok {
+			*at = now.Add(d)
+		}
+	}
+	return isTime || isDelay
+}
+
+// running reads what says how a job runs, over what its task says.
+func (r *reader) running(f fields, row *job.Row) {
+	if v, ok := f["pool"]; ok {
+		if pool, ok := r.oneOf(v, codeUnknownPool, contract.Pools); ok {
+			row.Pool = pool
+		}
+	}
+	if v, ok := f["priority"]; ok {
+		if p, ok := r.oneOf(v, codeInvalidValue, contract.Priorities); ok {
+			row.Priority = job.Priority(p)
+		}
+	}
+	if v, ok := f["timeout"]; ok {
+		if d, ok := r.duration(v, contract.MinTimeout, longest(row.Pool)); ok {
+			row.Timeout = d
+		}
+	} else if row.Timeout > longest(row.Pool) { // the task's, in a pool that the job chose
+		r.mistake(f["pool"].pointer, codeConflictingFields, "", "the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
+	}
+	if v, ok := f["retry"]; ok {
+		r.retry(v, &row.Retry)
+	}
+}
+
+func longest(pool string) time.Duration {
+	if pool == "long" {
+		return contract.MaxTimeoutLong
+	}
+	return contract.MaxTimeout
+}
+
+func (r *reader) retry(v value, p *job.RetryPolicy) {
+	f := r.object(v.node, v.pointer, retryFields)
+	if v, ok := f["max_attempts"]; ok {
+		if n, ok := r.whole(v, 1, contract.MaxAttempts); ok {
+			p.MaxAttempts = n
+		}
+	}
+	if v, ok := f["initial_delay"]; ok {
+		if d, ok := r.duration(v, 0, contract.MaxInitialDelay); ok {
+			p.InitialDelay = d
+		}
+	}
+	if v, ok := f["factor"]; ok {
+		if n, ok := r.number(v, 1, contract.MaxFactor); ok {
+			p.Factor = n
+		}
+	}
+	if v, ok := f["max_delay"]; ok {
+		if d, ok := r.duration(v, time.Millisecond, contract.MaxRetryDelay); ok {
+			p.MaxDelay = d
+		}
+	}
+	if v, ok := f["jitter"]; ok {
+		if n, ok := r.number(v, 0, 1); ok {
+			p.Jitter = n
+		}
+	}
+}
+
+func (r *reader) tags(v value) map[string]string {
+	if got := r.doc.nodes[v.node].kind; got != kindObject {
+		r.mistake(v.pointer, codeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
+		return nil
+	}
+	r.duplicates(v.node, v.pointer)
+	tags := map[string]string{}
+	count := 0
+	for name, n := range r.doc.members(v.node) {
+		at := value{n, v.pointer + "/" + escapePointer(name)}
+		if count++; count > contract.MaxTags {
+			r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags), "there are more than %d tags", contract.MaxTags)
+			return nil
+		}
+		if runes(name) < 1 || runes(name) > contract.MaxTagKey {
+			r.mistake(at.pointer, codeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey), "the name of a tag is too long, or empty")
+		}
+		if s, ok := r.text(at); ok {
+			if runes(s) > contract.MaxTagValue {
+				r.mistake(at.pointer, codeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue), "the value of the tag has %d characters", runes(s))
+			}
+			tags[name] = s
+		}
+	}
+	return tags
+}
+
+func runes(s string) int { return len([]rune(s)) }
+
+// maxLiterals bounds how many strings one job may declare to be no secrets.
+const maxLiterals = 50
+
+func (r *reader) literals(v value) []string {
+	var pointers []string
+	for _, each := range r.list(v, maxLiterals) {
+		s, ok := r.text(each)
+		if !ok {
+			continue
+		}
+		if len(s) == 0 || len(s) > 1024 || s[0] != '/' {
+			r.mistake(each.pointer, codeInvalidValue, "a JSON pointer such as /payload/x, up to 1024 bytes", "this is not a JSON pointer")
+			continue
+		}
+		pointers = append(pointers, s)
+	}
+	return pointers
+}
+
+// encodeTags is the tags' sibling item.
+func encodeTags(tags map[string]string) string {
+	b, _ := json.Marshal(tags) // strings cannot fail
+	return string(b)
+}

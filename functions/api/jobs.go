@@ -1,0 +1,224 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/span"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// jobAnswer is the view of one job with its headers.
+type jobAnswer struct {
+	Status   int
+	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	Replayed string `header:"Idempotency-Replayed" doc:"true when this is the answer to an earlier request with the same key"`
+	Body     jobView
+}
+
+func (s *stage) jobRoutes() {
+	register(s, route{
+		method: http.MethodPost, path: "/v1/jobs", status: http.StatusAccepted, id: "create-job", tag: tagJobs, scope: mayWrite, body: jobRequest{},
+		summary: "Have something run once", errors: []int{http.StatusUnprocessableEntity},
+		about: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for 24 hours: the same key and body give the first answer again.",
+	}, s.createJob)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/jobs/{id}", id: "get-job", tag: tagJobs, scope: mayRead,
+		summary: "A job, at once or when it is over", errors: []int{http.StatusNotFound},
+	}, s.getJob)
+}
+
+type createJobInput struct {
+	Key string `header:"Idempotency-Key" minLength:"1" maxLength:"256" doc:"Printable ASCII; names this request for 24 hours"`
+}
+
+func (s *stage) createJob(ctx context.Context, who tenant.Identity, _ *createJobInput) (*jobAnswer, error) {
+	key, err := readKey(requestOf(ctx).http.Header.Values("Idempotency-Key"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, oneMistake("", codeMissingField, "an object", "a job is needed in the body")
+	}
+	a, err := s.submit(ctx, who, newReader(doc), value{}, jobFields, key, s.taskBook(who.Tenant))
+	if err != nil {
+		return nil, err
+	}
+	if a.fire != nil {
+		s.fire(ctx, *a.fire)
+	}
+	if !a.replayed {
+		s.Meter.Count(telemetry.JobsAccepted, 1)
+	}
+	return answerAccepted(a), nil
+}
+
+func answerAccepted(a accepted) *jobAnswer {
+	out := &jobAnswer{Status: http.StatusAccepted, Location: "/v1/jobs/" + string(a.view.JobID), ETag: etag(a.view.Version), Body: a.view}
+	if a.replayed {
+		out.Replayed = "true"
+	}
+	return out
+}
+
+// submit reads and accepts the job at v. A key is asked before anything else is judged: what
+// was right when it was accepted (a time, a task) may be wrong by now.
+func (s *stage) submit(ctx context.Context, who tenant.Identity, r *reader, v value, known []string, key string, book *taskBook) (accepted, error) {
+	f := r.object(v.node, v.pointer, known)
+	if f == nil {
+		return accepted{}, r.wrong.Err()
+	}
+	now := s.now()
+	hash := ""
+	if key == "" {
+		key = r.batchKey(f)
+	}
+	if key != "" && len(r.wrong) == 0 {
+		hash = r.doc.sameness(v.node, "idempotency_key")
+		if earlier, ok, err := s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
+			return earlier, err
+		}
+	}
+	d, err := s.readJob(ctx, r, f, v.pointer, book, now)
+	if err != nil {
+		return accepted{}, err
+	}
+	if len(r.wrong) > 0 {
+		return accepted{}, r.wrong
+	}
+	return s.accept(ctx, who, d, key, hash, now)
+}
+
+// batchKey reads a batch item's key, "" if there is none.
+func (r *reader) batchKey(f fields) string {
+	v, ok := f["idempotency_key"]
+	if !ok {
+		return ""
+	}
+	s, ok := r.text(v)
+	if ok && !validKey(s) {
+		r.mistake(v.pointer, codeInvalidValue, "1 to 256 printable ASCII characters", "this is not an idempotency key")
+	}
+	return s
+}
+
+type getJobInput struct {
+	ID   string `path:"id" doc:"The job's id"`
+	Wait string `query:"wait" pattern:"^(\\d+(ms|s|m|h|d))+$" doc:"How long to wait for a final status, up to 25s; what stands then is answered" example:"20s"`
+}
+
+// keyOf is the job of that id. What is not spelled as an id names nothing.
+func keyOf(who tenant.Identity, id string) (job.Key, error) {
+	parsed, err := job.ParseID(id)
+	if err != nil {
+		return job.Key{}, errNoJob()
+	}
+	return job.Key{Tenant: who.Tenant, ID: parsed}, nil
+}
+
+func errNoJob() error { return newProblem(codeNotFound, "there is no such job") }
+
+// row reads a job's row; absent, forgotten and another tenant's are all the same.
+func (s *stage) row(ctx context.Context, k job.Key) (job.Row, error) {
+	r, err := s.Store.Row(ctx, k)
+	if fault.KindOf(err) == fault.NotFound {
+		return r, errNoJob()
+	}
+	return r, err
+}
+
+func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := readWait(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.row(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 && !r.Status.Final() {
+		if r, err = s.waitFor(ctx, k, wait); err != nil {
+			return nil, err
+		}
+	}
+	return s.answerJob(ctx, r, http.StatusOK, true)
+}
+
+// answerJob shows one job, with what lies beside its row if all of it is wanted.
+func (s *stage) answerJob(ctx context.Context, r job.Row, status int, all bool) (*jobAnswer, error) {
+	v, err := s.show(ctx, r)
+	if err == nil && all {
+		err = s.detail(ctx, r, &v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &jobAnswer{Status: status, ETag: etag(r.Version), Body: v}, nil
+}
+
+func readWait(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := span.Parse(s)
+	if err != nil {
+		return 0, oneMistake("wait", codeInvalidValue, span.Allowed, "%s", err.Error())
+	}
+	if d > contract.MaxWait {
+		return 0, oneMistake("wait", codeOutOfRange, "at most 25s", "%s is too long to wait", span.Format(d))
+	}
+	return d, nil
+}
+
+// How often a waiting request looks: soon after a short job, seldom for a long one.
+const (
+	firstLook = 20 * time.Millisecond
+	lastLook  = 500 * time.Millisecond
+)
+
+// waitFor reads the row until it is final, the time is up, or nobody waits any more.
+func (s *stage) waitFor(ctx context.Context, k job.Key, wait time.Duration) (job.Row, error) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	look := time.NewTimer(firstLook)
+	defer look.Stop()
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		look.Reset(pause)
+		over := false
+		select {
+		case <-ctx.Done():
+			return job.Row{}, fault.New(fault.Unavailable, ctx.Err(), "waiting for job %s", k.ID)
+		case <-deadline.C:
+			over = true
+		case <-look.C:
+		}
+		r, err := s.row(ctx, k)
+		if err != nil || over || r.Status.Final() {
+			return r, err
+		}
+	}
+}
+
+func unsentOf(err error) *message.Unsent {
+	var u *message.Unsent
+	if errors.As(err, &u) {
+		return u
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/tenant"
+)
+
+// open is the scope of routes that ask nobody who they are.
+const open tenant.Scope = "open"
+
+// route is one call of the API: what the OpenAPI document says of it, and what it asks first.
+type route struct {
+	method, path string
+	status       int // of success, where it is always the same one
+	id           string
+	summary      string
+	about        string
+	tag          string
+	scope        tenant.Scope // "" asks only for an identity
+	body         any          // a value of the type that documents the body; nil takes none
+	optionalBody bool
+	errors       []int // beyond those that every call can have
+}
+
+// call handles one request: in holds path, query and header parameters.
+type call[I, O any] func(ctx context.Context, who tenant.Identity, in *I) (*O, error)
+
+// register adds a route. Everything that all calls have in common happens here.
+func register[I, O any](s *stage, r route, handle call[I, O]) {
+	op := huma.Operation{
+		Method: r.method, Path: r.path, DefaultStatus: r.status, OperationID: r.id, Summary: r.summary, Description: r.about, Tags: []string{r.tag},
+		SkipValidateParams: true, SkipValidateBody: true, // our own reading names every mistake, and without echoing
+		Errors: append([]int{http.StatusBadRequest, http.StatusServiceUnavailable}, r.errors...),
+	}
+	if r.scope == open {
+		op.Security = []map[string][]string{}
+	} else {
+		op.Security = []map[string][]string{{"bearer": scopesOf(r.scope)}}
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	if r.body != nil {
+		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	known := queryNames(reflect.TypeFor[I]())
+	huma.Register(s.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := func() (*O, error) {
+			var who tenant.Identity
+			var err error
+			if r.scope != open {
+				if who, err = admit(ctx, r.scope); err != nil {
+					return nil, err
+				}
+			}
+			if err := checkQuery(requestOf(ctx).http.URL.RawQuery, known); err != nil {
+				return nil, err
+			}
+			if r.body == nil && r.method != http.MethodGet && r.method != http.MethodDelete {
+				if err := expectNoBody(ctx); err != nil {
+					return nil, err
+				}
+			}
+			return handle(ctx, who, in)
+		}()
+		if err != nil {
+			return nil, s.refuse(ctx, err)
+		}
+		return out, nil
+	})
+	s.document(r)
+}
+
+// document says what huma cannot know or gets wrong: it must not read the body, so it does not
+// know of one, and it thinks that bad parameters are answered with 422.
+func (s *stage) document(r route) {
+	path := s.huma.OpenAPI().Paths[r.path]
+	op := map[string]*huma.Operation{
+		http.MethodGet: path.Get, http.MethodPost: path.Post, http.MethodPut: path.Put, http.MethodPatch: path.Patch, http.MethodDelete: path.Delete,
+	}[r.method]
+	if !slices.Contains(r.errors, http.StatusUnprocessableEntity) {
+		delete(op.Responses, "422")
+	}
+	if r.body != nil {
+		schema := s.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(r.body), true, "")
+		op.RequestBody = &huma.RequestBody{Required: !r.optionalBody, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+	}
+}
+
+func scopesOf(s tenant.Scope) []string {
+	if s == "" {
+		return []string{}
+	}
+	return []string{string(s)}
+}
+
+// queryNames are the query parameters that a route's input declares.
+func queryNames(t reflect.Type) map[string]bool {
+	names := map[string]bool{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			for name := range queryNames(f.Type) {
+				names[name] = true
+			}
+		}
+		if name, _, _ := strings.Cut(f.Tag.Get("query"), ","); name != "" {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// checkQuery refuses parameters that nobody would read: an ignored filter is a wrong answer.
+func checkQuery(raw string, known map[string]bool) error {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return oneMistake("query", codeInvalidValue, "name=value pairs joined by &", "the query string cannot be read")
+	}
+	var wrong fault.Mistakes
+	for name, given := range values {
+		switch {
+		case !known[name]:
+			wrong = append(wrong, fault.Field{Pointer: cutName(name), Code: codeUnknownField, Detail: "no parameter " + quoted(name) + " is known here", Allowed: listed(known)})
+		case len(given) > 1:
+			wrong = append(wrong, fault.Field{Pointer: name, Code: codeDuplicateField, Detail: name + " is given more than once"})
+		case given[0] == "":
+			wrong = append(wrong, fault.Field{Pointer: name, Code: codeInvalidValue, Detail: name + " has no value; leave it out instead"})
+		}
+	}
+	sortMistakes(wrong)
+	return wrong.Err()
+}
+
+// readBody reads the body of at most limit bytes as JSON. nil without an error is an absent body.
+func readBody(ctx context.Context, limit int64) (*document, error) {
+	text, err := bodyText(ctx, limit)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	d, err := readDocument(text)
+	if err != nil {
+		return nil, unreadable(text, err)
+	}
+	return d, nil
+}
+
+func unreadable(text []byte, err error) error {
+	var e *syntaxError
+	if !errors.As(err, &e) {
+		return err
+	}
+	before := text[:min(e.at, len(text))]
+	line := 1 + strings.Count(string(before), "\n")
+	column := len(before) - strings.LastIndexByte(string(before), '\n')
+	p := newProblem(e.code, "line %d, column %d: %s", line, column, e.why)
+	p.Errors = []mistake{{Pointer: "", Code: problemCode(e.code), Detail: p.Detail}}
+	return p
+}
+
+// bodyText reads the body, refusing by its stated length before reading where it has one.
+func bodyText(ctx context.Context, limit int64) ([]byte, error) {
+	r := requestOf(ctx).http
+	tooLarge := newProblem(codeTooLarge, "a body here is at most %d bytes", limit)
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil, nil
+	}
+	if r.ContentLength > limit {
+		return nil, tooLarge
+	}
+	if err := checkContentType(r.Header); err != nil && r.ContentLength > 0 {
+		return nil, err
+	}
+	var text []byte
+	var err error
+	if r.ContentLength > 0 {
+		text = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, text)
+	} else {
+		text, err = io.ReadAll(io.LimitReader(r.Body, limit+1))
+	}
+	switch {
+	case err != nil:
+		return nil, newProblem(codeInvalidJSON, "the body ended before it was complete")
+	case int64(len(text)) > limit:
+		return nil, tooLarge
+	case len(text) == 0:
+		return nil, nil
+	}
+	return text, checkContentType(r.Header)
+}
+
+func checkContentType(h http.Header) error {
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return newProblem(codeMediaType, "a body must not be compressed")
+	}
+	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	json := kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+	charset, named := params["charset"]
+	if err != nil || !json || named && !strings.EqualFold(charset, "utf-8") {
+		return newProblem(codeMediaType, "a body needs the header Content-Type: application/json")
+	}
+	return nil
+}
+
+// expectNoBody lets pass what says nothing: no body, or {}.
+func expectNoBody(ctx context.Context) error {
+	d, err := readBody(ctx, contract.MaxBody)
+	if err != nil || d == nil {
+		return err
+	}
+	r := newReader(d)
+	r.object(0, "", nil)
+	return r.wrong.Err()
+}

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"punctual/shared/tenant"
+)
+
+func (s *stage) systemRoutes() {
+	register(s, route{method: http.MethodGet, path: "/v1/health", id: "health", tag: tagSystem, scope: open, summary: "Whether the API answers at all"}, s.health)
+	register(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoami", tag: tagSystem, scope: anybody, summary: "Whom the token names, and what it allows"}, s.whoami)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/problems/{code}", id: "explain-problem", tag: tagSystem, scope: open,
+		summary: "What a code means and what to do", errors: []int{http.StatusNotFound},
+	}, s.explain)
+	document := sync.OnceValues(func() ([]byte, error) { return json.Marshal(s.huma.OpenAPI()) })
+	s.mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, r *http.Request) {
+		text, err := document()
+		if err != nil {
+			writeProblem(w, requestID(r.Context()), s.refuse(r.Context(), err))
+			return
+		}
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(text) // the client has gone
+	})
+}
+
+type nothing struct{}
+
+type healthAnswer struct {
+	Body struct {
+		Status string `json:"status" enum:"ok"`
+	}
+}
+
+func (s *stage) health(context.Context, tenant.Identity, *nothing) (*healthAnswer, error) {
+	out := &healthAnswer{}
+	out.Body.Status = "ok"
+	return out, nil
+}
+
+type whoamiAnswer struct {
+	Body struct {
+		Tenant  tenant.ID      `json:"tenant"`
+		Subject string         `json:"subject,omitempty"`
+		Scopes  []tenant.Scope `json:"scopes"`
+	}
+}
+
+func (s *stage) whoami(_ context.Context, who tenant.Identity, _ *nothing) (*whoamiAnswer, error) {
+	out := &whoamiAnswer{}
+	out.Body.Tenant, out.Body.Subject, out.Body.Scopes = who.Tenant, who.Subject, append([]tenant.Scope{}, who.Scopes...)
+	return out, nil
+}
+
+type explainInput struct {
+	Code string `path:"code"`
+}
+
+type explainAnswer struct{ Body explanation }
+
+func (s *stage) explain(_ context.Context, _ tenant.Identity, in *explainInput) (*explainAnswer, error) {
+	e, ok := explained(in.Code)
+	if !ok {
+		return nil, newProblem(codeNotFound, "there is no such code")
+	}
+	return &explainAnswer{e}, nil
+}

@@ -1,0 +1,202 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/span"
+	"punctual/shared/tenant"
+)
+
+// jobView is a job as it is shown. Absent values are left out.
+type jobView struct {
+	JobID             job.ID          `json:"job_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
+	Status            job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"A job waiting for a retry is SCHEDULED with attempt > 1"`
+	Task              string          `json:"task"`
+	Pool              string          `json:"pool"`
+	Priority          job.Priority    `json:"priority"`
+	DueAt             instant         `json:"due_at" doc:"As asked; a retry's time while it waits for one"`
+	NominalAt         instant         `json:"nominal_at,omitzero" doc:"What the calendar says; absent for a one-off"`
+	Version           int64           `json:"version" doc:"Grows with every edit; the ETag is this in quotes"`
+	Attempt           int64           `json:"attempt" doc:"From 1"`
+	MaxAttempts       int             `json:"max_attempts"`
+	CreatedAt         instant         `json:"created_at"`
+	StartedAt         instant         `json:"started_at,omitzero" doc:"Of the newest attempt that started"`
+	FinishedAt        instant         `json:"finished_at,omitzero"`
+	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"From max(due, accepted) to the handler's start"`
+	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered; lists show only small ones"`
+	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,parents,pause"`
+	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
+	Progress          *progressView   `json:"progress,omitempty"`
+	CancelRequestedAt instant         `json:"cancel_requested_at,omitzero"`
+	RedriveOf         job.ID          `json:"redrive_of,omitempty" doc:"The dead job that this one brings back"`
+	RedrivenBy        job.ID          `json:"redriven_by,omitempty"`
+	Schedule          string          `json:"schedule,omitempty"`
+	RunID             string          `json:"run_id,omitempty"`
+	Node              string          `json:"node,omitempty"`
+	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
+
+	*jobDetail
+}
+
+// jobDetail is what only the view of a single job shows.
+type jobDetail struct {
+	Timeout     string            `json:"timeout,omitempty"`
+	StartWithin string            `json:"start_within,omitempty"`
+	ExpireAfter string            `json:"expire_after,omitempty"`
+	Retry       *retryView        `json:"retry,omitempty"`
+	Tags        map[string]string `json:"tags,omitempty"`
+	Payload     json.RawMessage   `json:"payload,omitempty" doc:"Left out when larger than 256 KB"`
+}
+
+type progressView struct {
+	Done  int64   `json:"done"`
+	Total int64   `json:"total,omitempty"`
+	Note  string  `json:"note,omitempty"`
+	At    instant `json:"at"`
+}
+
+type retryView struct {
+	MaxAttempts  int     `json:"max_attempts"`
+	InitialDelay string  `json:"initial_delay"`
+	Factor       float64 `json:"factor"`
+	MaxDelay     string  `json:"max_delay"`
+	Jitter       float64 `json:"jitter"`
+}
+
+func viewRetry(p job.RetryPolicy) *retryView {
+	return &retryView{p.MaxAttempts, span.Format(p.InitialDelay), p.Factor, span.Format(p.MaxDelay), p.Jitter}
+}
+
+// view shows a job as it stands by these facts.
+func view(r job.Row, c job.Claim, paused bool, now time.Time) jobView {
+	v := jobView{
+		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
+		DueAt: instant{r.DueAt}, NominalAt: instant{r.NominalAt}, Version: r.Version, Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
+		CreatedAt: instant{r.CreatedAt}, StartedAt: instant{r.StartedAt}, FinishedAt: instant{r.FinishedAt},
+		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: instant{r.CancelRequestedAt},
+		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.ScheduleID, RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
+	}
+	if !r.StartedAt.IsZero() {
+		late := r.LatenessMS
+		v.StartLatenessMS = &late
+	}
+	if r.Result != "" {
+		v.Result = json.RawMessage(r.Result)
+	}
+	if r.Reason.Code != "" {
+		reason := r.Reason
+		v.StatusReason = &reason
+	}
+	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
+		v.Progress = &progressView{p.Done, p.Total, p.Note, instant{p.At}}
+	}
+	return v
+}
+
+func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// startsSoon says that a worker may be at the job: only then can its claim change what is shown.
+func startsSoon(r job.Row, now time.Time) bool {
+	return r.Status.Open() && !r.DueAt.After(now.Add(contract.HoldUntil))
+}
+
+// show reads what a row alone does not say and returns the view.
+func (s *stage) show(ctx context.Context, r job.Row) (jobView, error) {
+	views, err := s.showAll(ctx, r.Tenant, []job.Row{r})
+	if err != nil {
+		return jobView{}, err
+	}
+	return views[0], nil
+}
+
+// showAll is show for the rows of a page: at most two reads, whatever their number.
+func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]jobView, error) {
+	now := s.now()
+	var keys []job.Key
+	var at []int
+	for n, r := range rows {
+		if startsSoon(r, now) {
+			keys, at = append(keys, r.Key), append(at, n)
+		}
+	}
+	claims := make([]job.Claim, len(rows))
+	var pauses job.Pauses
+	if len(keys) > 0 {
+		for from := 0; from < len(keys); from += readAtOnce {
+			to := min(from+readAtOnce, len(keys))
+			found, err := s.Store.Claims(ctx, keys[from:to])
+			if err != nil {
+				return nil, err
+			}
+			for i, c := range found {
+				claims[at[from+i]] = c
+			}
+		}
+		var err error
+		if pauses, err = s.Store.Pauses(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	views := make([]jobView, len(rows))
+	for n, r := range rows {
+		_, paused := pauses.Hold(r.Task, now)
+		views[n] = view(r, claims[n], paused, now)
+	}
+	return views, nil
+}
+
+// readAtOnce is how many items one read of many may ask for.
+const readAtOnce = 100
+
+// detail completes the view of a single job with what lies beside its row.
+func (s *stage) detail(ctx context.Context, r job.Row, v *jobView) error {
+	v.jobDetail = &jobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
+	if r.StartWithin > 0 {
+		v.StartWithin = span.Format(r.StartWithin)
+	}
+	if r.ExpireAfter > 0 {
+		v.ExpireAfter = span.Format(r.ExpireAfter)
+	}
+	if r.ResultIn != job.InRow {
+		body, err := s.beside(ctx, r, job.ResultContent)
+		if err != nil {
+			return err
+		}
+		v.Result = body
+	}
+	if r.Tagged {
+		body, err := s.beside(ctx, r, job.TagsContent)
+		if err != nil {
+			return err
+		}
+		_ = json.Unmarshal(body, &v.Tags) // we wrote it; unreadable tags are not worth an error
+	}
+	if r.PayloadIn != job.InBlob {
+		body, err := s.Store.Payload(ctx, r)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return err
+		}
+		if len(body) > 0 {
+			v.Payload = body
+		}
+	}
+	return nil
+}
+
+// beside reads a sibling item; one that has gone (the row may be just being forgotten) is nothing.
+func (s *stage) beside(ctx context.Context, r job.Row, name string) (json.RawMessage, error) {
+	body, err := s.Store.Content(ctx, r.Key, name)
+	if fault.KindOf(err) == fault.NotFound || body == "" && err == nil {
+		return nil, nil
+	}
+	return json.RawMessage(body), err
+}
+
+// now is the time to the millisecond, as it is stored.
+func (s *stage) now() time.Time { return s.Clock.Now().UTC().Truncate(time.Millisecond) }

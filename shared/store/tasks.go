@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// Task reads a tenant's task, the built-in ones included. An absent one is a fault.NotFound.
+func (s *Store) Task(ctx context.Context, t tenant.ID, name string) (job.Task, error) {
+	for _, b := range builtIn {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	i, err := s.table.Get(ctx, job.TaskRef(t, name))
+	if err != nil {
+		return job.Task{}, err
+	}
+	if i == nil {
+		return job.Task{}, fault.New(fault.NotFound, nil, "reading task %q", name)
+	}
+	return job.ParseTask(i)
+}
+
+var builtIn = job.BuiltInTasks()
+
+// Tasks reads one page of a tenant's own tasks by name, beginning after that name; limit is at
+// least 1. more says that the page is not the last.
+func (s *Store) Tasks(ctx context.Context, t tenant.ID, after string, limit int) (tasks []job.Task, more bool, err error) {
+	q := item.Query{Table: contract.Tasks, PK: job.TasksKey(t), Limit: limit, Consistent: true}
+	if after != "" {
+		q.From = after + "\x00" // the first name that can follow
+	}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, i := range page.Items {
+			task, err := job.ParseTask(i)
+			if err != nil {
+				return nil, false, err
+			}
+			if tasks = append(tasks, task); len(tasks) == limit {
+				return tasks, page.Cursor != "" || len(page.Items) > limit, nil
+			}
+		}
+		if page.Cursor == "" {
+			return tasks, false, nil
+		}
+		q.Cursor = page.Cursor
+	}
+}
+
+// PutTask puts a task in place of the version that was read; version 0 is none. Another version
+// meanwhile is an *item.Refused.
+func (s *Store) PutTask(ctx context.Context, t tenant.ID, task job.Task, version int64) error {
+	w := item.Write{Ref: job.TaskRef(t, task.Name), Name: "task.put", Put: task.Item(t)}
+	if version == 0 {
+		w.When = []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}
+	} else {
+		w.When = []item.All{{{Attr: "version", Op: item.Eq, Value: version}}}
+	}
+	return s.Put(ctx, w)
+}
+
+// DeleteTask deletes a task; an absent one is a fault.NotFound. Jobs that wait copied what they need.
+func (s *Store) DeleteTask(ctx context.Context, t tenant.ID, name string) error {
+	err := s.Put(ctx, item.Write{
+		Ref: job.TaskRef(t, name), Name: "task.delete", Delete: true,
+		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}},
+	})
+	if Refused(err) != nil {
+		return fault.New(fault.NotFound, nil, "deleting task %q", name)
+	}
+	return err
+}
