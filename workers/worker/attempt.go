@@ -146,7 +146,12 @@ func (w *Worker) later(f *firing, d time.Duration) {
 	if now.Add(d).Before(f.deadline) && w.intake.add(f, now.Add(d)) {
 		return
 	}
-	w.giveBack(f, backoff(f.receives, time.Second, 5*time.Minute))
+	select {
+	case <-w.draining:
+		w.giveBack(f, 0)
+	default:
+		w.giveBack(f, backoff(f.receives, time.Second, 5*time.Minute))
+	}
 }
 
 // before looks at the row before the claim: a task that this worker does not know is given back

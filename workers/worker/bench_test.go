@@ -33,6 +33,7 @@ type bench struct {
 	meter *telemetry.Meter
 	logs  *lockedBuffer
 	ids   int
+	hands []*runningWorker
 
 	mu   sync.Mutex
 	runs []executor.Work // in the order of their starts
@@ -64,7 +65,13 @@ func within(t *testing.T, test func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{t: t, world: memory.New(memory.Options{}), meter: &telemetry.Meter{}, logs: &lockedBuffer{}}
 		b.store = store.New(b.world.Table(), b.world.Blobs())
-		defer b.world.Close()
+		defer func() {
+			for _, w := range b.hands {
+				w.stop()
+				w.wait()
+			}
+			b.world.Close()
+		}()
 		test(b)
 	})
 }
@@ -157,6 +164,7 @@ func (b *bench) start(name string, change ...func(*Deps, *Options)) *runningWork
 	}
 	ctx, stop := context.WithCancel(b.t.Context())
 	r := &runningWorker{Worker: New(d, o), stop: stop, done: make(chan struct{})}
+	b.hands = append(b.hands, r)
 	go func() {
 		defer close(r.done)
 		if err := r.Run(ctx); err != nil {

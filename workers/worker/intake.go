@@ -104,6 +104,9 @@ func (in *intake) roomFor(s *source) int {
 	if time.Now().Before(in.shutUntil) {
 		return 0
 	}
+	if in.failures > 0 && in.busy+len(in.held)+len(in.ready) > 0 {
+		return 0 // what is here tries whether the table answers; no more is needed for that
+	}
 	free := in.slots - in.busy
 	room := in.hold - len(in.held) - len(in.ready)
 	if s.rank == 0 {
@@ -124,8 +127,8 @@ func (in *intake) roomFor(s *source) int {
 		free -= max(0, other.asked-1)
 	}
 	n := min(receiveMost, free, room)
-	if !s.busy {
-		n = min(n, 1)
+	if !s.busy || in.failures > 0 {
+		n = min(n, 1) // where there was nothing, or no table to work with, one is enough to see
 	}
 	return n
 }

@@ -39,11 +39,25 @@ func newReports(w *Worker) *reports {
 // add queues a report; it waits while too many do. When the worker has ended meanwhile the report
 // is not sent, the message not deleted, and its redelivery repeats the report.
 func (r *reports) add(report message.Report, then *firing) {
-	report.V, report.Worker = message.V, r.w.opts.Name
 	select {
-	case r.in <- note{message.Outgoing{Body: message.Encode(report), Group: report.Tenant}, then}:
+	case r.in <- note{r.letter(report), then}:
 	case <-r.w.ctx.Done():
 	}
+}
+
+// try queues a report that can wait for another time; false: too many wait already.
+func (r *reports) try(report message.Report) bool {
+	select {
+	case r.in <- note{out: r.letter(report)}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *reports) letter(report message.Report) message.Outgoing {
+	report.V, report.Worker = message.V, r.w.opts.Name
+	return message.Outgoing{Body: message.Encode(report), Group: report.Tenant}
 }
 
 // close ends run after what was added is sent, or cannot be.

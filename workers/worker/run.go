@@ -37,7 +37,8 @@ type run struct {
 	row job.Row
 	log *slog.Logger
 
-	ctx      context.Context // the handler's
+	timed    context.Context // ends at the timeout
+	ctx      context.Context // the handler's, within timed
 	cancel   context.CancelCauseFunc
 	done     chan ended
 	progress *progress
@@ -99,7 +100,7 @@ func (w *Worker) execute(f *firing, l lease, row job.Row, payload []byte, log *s
 	ctx, cancel := context.WithCancelCause(timed)
 	defer cancel(nil)
 
-	r := &run{w: w, f: f, l: l, row: row, log: log, ctx: ctx, cancel: cancel, done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
+	r := &run{w: w, f: f, l: l, row: row, log: log, timed: timed, ctx: ctx, cancel: cancel, done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
 	r.started = w.clock.Now()
 	from := row.DueAt
 	if f.attempt == 1 && row.CreatedAt.After(from) {
@@ -137,7 +138,7 @@ func (r *run) watch() {
 	beat := time.NewTimer(max(contract.HeartbeatEvery-time.Since(r.l.from), 0))
 	defer beat.Stop()
 	var giveUp <-chan time.Time // no longer waiting for the handler
-	over, expired := r.w.over, r.ctx.Done()
+	over, expired := r.w.over, r.timed.Done()
 	for {
 		select {
 		case end := <-r.done:
@@ -147,9 +148,7 @@ func (r *run) watch() {
 			beat.Reset(r.beat())
 		case <-expired:
 			expired = nil
-			if context.Cause(r.ctx) == ErrTimeout {
-				giveUp = time.After(lateReturn)
-			}
+			giveUp = time.After(lateReturn)
 		case <-over:
 			over = nil
 			r.cancel(ErrDraining)
@@ -163,16 +162,9 @@ func (r *run) watch() {
 
 // without goes on without the handler, which has not returned although its context ended.
 func (r *run) without() {
-	at := r.w.clock.Now()
-	select {
-	case <-r.w.over:
-		// The process ends, and the handler with it.
-		r.conclude(ended{err: ErrDraining, cause: ErrDraining, at: at})
-		return
-	default:
-	}
-	r.log.Warn("recorded a timeout whose handler goes on; it keeps its slot", "task", r.row.Task)
-	r.conclude(ended{err: ErrTimeout, cause: ErrTimeout, at: at})
+	cause := context.Cause(r.ctx)
+	r.log.Warn("went on without a handler that ignored the end of its context; it keeps its slot", "task", r.row.Task, "cause", cause)
+	r.conclude(ended{err: cause, cause: cause, at: r.w.clock.Now()})
 	select {
 	case <-r.done:
 	case <-r.w.over:
@@ -212,11 +204,10 @@ func (r *run) beat() time.Duration {
 	}
 	r.extend(ctx)
 	if !r.told {
-		r.told = true
-		w.reports.add(message.Report{
+		r.told = w.reports.try(message.Report{
 			Kind: message.Running, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version, Attempt: f.attempt, Token: r.l.token,
 			Outcome: json.RawMessage(job.EncodeOutcome(job.Outcome{Worker: w.opts.Name, StartedAt: r.startedAt(), LatenessMS: r.lateness.Milliseconds()})),
-		}, nil)
+		})
 	}
 	return contract.HeartbeatEvery
 }

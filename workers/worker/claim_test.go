@@ -1,0 +1,287 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+)
+
+// once does f before the first call that matches, and lets the call be as f says.
+func (b *bench) once(match func(memory.Call) bool, f func() memory.Fault) {
+	done := false
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.mu.Lock()
+		if done || !match(c) {
+			b.mu.Unlock()
+			return memory.Fault{}
+		}
+		done = true
+		b.mu.Unlock()
+		return f() // may itself call the world
+	})
+}
+
+func writes(name string) func(memory.Call) bool {
+	return func(c memory.Call) bool { return c.Op == memory.TableWrite && c.Name == name }
+}
+
+func lost() memory.Fault { return memory.Fault{Lost: true} }
+
+// foreign is a claim that another worker makes.
+func (b *bench) foreign(r job.Row, lease time.Duration) job.Claim {
+	b.t.Helper()
+	c, err := b.store.WriteClaim(b.t.Context(), job.ClaimNew(r.Key, r.Attempt, job.Owner{
+		Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(lease), DueAt: r.DueAt,
+	}))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+func TestAClaimWhoseAnswerWasLostIsRecognisedByItsNonce(t *testing.T) {
+	within(t, func(b *bench) {
+		b.once(writes("claim.new"), lost)
+		r := b.put(0)
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(5 * time.Second) // far less than a lease
+
+		if b.started() != 1 || len(outcomes(t, b.reports())) != 1 {
+			t.Fatalf("it ran %d times", b.started())
+		}
+		if c := b.claim(r); c.Token != 1 || c.Takeovers != 1 {
+			t.Errorf("it was claimed more than once: %+v", c)
+		}
+	})
+}
+
+func TestAClaimRefusedBecauseItsOwnerLivesIsTriedTwiceAndThenLeftUntilLeaseEnd(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.foreign(r, contract.Lease)
+		b.fire(r, 0)
+		var tries []time.Duration
+		begun := time.Now()
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if writes("claim.new")(c) || writes("claim.take_over")(c) {
+				b.mu.Lock()
+				tries = append(tries, time.Since(begun))
+				b.mu.Unlock()
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		time.Sleep(contract.Lease - time.Second)
+		b.mu.Lock()
+		if len(tries) != 3 || tries[1]-tries[0] != 200*time.Millisecond || tries[2]-tries[1] != time.Second {
+			t.Errorf("tried at %v", tries)
+		}
+		b.mu.Unlock()
+		time.Sleep(4 * time.Second)
+		if b.started() != 1 {
+			t.Fatalf("after its owner's lease it ran %d times", b.started())
+		}
+		if c := b.claim(r); c.Token != 2 || c.Takeovers != 2 {
+			t.Errorf("it was not taken over: %+v", c)
+		}
+		if b.meter.Total(telemetry.ClaimsTakenOver) != 1 || b.meter.Total(telemetry.Duplicates) != 1 {
+			t.Error("the duplicate and the take-over were not counted once each")
+		}
+	})
+}
+
+func TestAClaimRefusedForItsOutcomeRepeatsTheReport(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		c := b.foreign(r, contract.Lease)
+		b.write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded, Worker: "other", Result: json.RawMessage("7")}))
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		got := outcomes(t, b.reports())
+		if b.started() != 0 || len(got) != 1 || got[0].Worker != "other" || string(got[0].Result) != "7" {
+			t.Errorf("it ran %d times and reported %+v", b.started(), got)
+		}
+		if d := b.depth(); d != (message.Depth{}) {
+			t.Errorf("the message is still there: %+v", d)
+		}
+	})
+}
+
+func TestAClaimRefusedForANewerAttemptDeletesTheMessage(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		newer := r
+		newer.Attempt = 2
+		b.foreign(newer, contract.Lease)
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		if b.started() != 0 || len(b.reports()) != 0 || b.depth() != (message.Depth{}) {
+			t.Error("a firing of an older attempt was not just dropped")
+		}
+		if c := b.claim(r); c.Attempt != 2 || c.Worker != "other" {
+			t.Errorf("it touched the newer claim: %+v", c)
+		}
+	})
+}
+
+func TestAnOutcomeWhoseAnswerWasLostIsReportedOnce(t *testing.T) {
+	within(t, func(b *bench) {
+		b.once(writes("claim.outcome"), lost)
+		r := b.put(0)
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 {
+			t.Errorf("it ran %d times and was reported %d times", b.started(), len(got))
+		}
+	})
+}
+
+func TestAnOutcomeRefusedReportsNothing(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.fire(r, 0)
+		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
+			// While it runs, somebody takes over: as if this process had been frozen for a lease.
+			b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(2 * time.Hour)}, time.Now().Add(time.Hour)))
+			return nil, nil
+		}
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		if got := b.reports(); len(got) != 0 {
+			t.Errorf("a fenced worker reported %+v", got)
+		}
+		if d := b.depth(); d.InFlight != 1 {
+			t.Errorf("a fenced worker deleted the message: %+v", d)
+		}
+		if b.meter.Total(telemetry.ClaimsLost) != 1 {
+			t.Error("the lost claim was not counted")
+		}
+	})
+}
+
+func TestAnOutcomeIsRetriedUntilItIsThere(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.fire(r, 0)
+		begun := time.Now()
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if writes("claim.outcome")(c) && time.Since(begun) < 20*time.Second {
+				return memory.Fault{Fail: fault.Unavailable}
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		time.Sleep(19 * time.Second)
+		if len(b.reports()) != 0 {
+			t.Error("an outcome was reported that is on no record")
+		}
+		time.Sleep(10 * time.Second)
+		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 {
+			t.Errorf("it ran %d times and was reported %d times", b.started(), len(got))
+		}
+	})
+}
+
+// S27: the same message on the queue twice within 10 ms, 200 times, with ten workers.
+func TestTheSameMessageToTenWorkersHasOneEffect(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(300 * time.Millisecond)
+		var rows []job.Row
+		for range 200 {
+			r := b.put(0)
+			rows = append(rows, r)
+			b.fire(r, 0)
+			time.Sleep(10 * time.Millisecond)
+			b.fire(r, 0)
+		}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+			b.start(name)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if b.started() != 200 {
+			t.Errorf("200 jobs, each fired twice, had %d effects", b.started())
+		}
+		if d := b.depth(); d != (message.Depth{}) {
+			t.Errorf("messages are left: %+v", d)
+		}
+		ended := map[string]bool{}
+		for _, r := range b.reports() {
+			ended[r.JobID] = true
+		}
+		if len(ended) != len(rows) {
+			t.Errorf("%d of 200 jobs were reported", len(ended))
+		}
+	})
+}
+
+// S27, second half: the first worker dies before it finishes.
+func TestTheSecondCopyRunsWhenTheFirstWorkerDied(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(5 * time.Second)
+		r := b.put(0)
+		b.fire(r, 0)
+		_, kill := b.killable("a")
+		time.Sleep(2 * time.Second)
+		kill()
+		b.fire(r, 0)
+		b.start("b")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+
+		if b.started() != 2 {
+			t.Fatalf("it was started %d times", b.started())
+		}
+		first, second := b.runs[0], b.runs[1]
+		if second.Token != first.Token+1 || second.Attempt != first.Attempt || second.HandlerKey != first.HandlerKey {
+			t.Errorf("the fencing pair went from (%d, %d) to (%d, %d)", first.Attempt, first.Token, second.Attempt, second.Token)
+		}
+		c := b.claim(r)
+		if c.Takeovers != 2 || c.Worker != "b" || c.Outcome == nil || c.Outcome.Worker != "b" {
+			t.Errorf("the claim is %+v", c)
+		}
+		if wait := b.at[1].Sub(b.at[0]); wait < contract.Lease || wait > contract.Lease+5*time.Second {
+			t.Errorf("it was taken over after %s", wait)
+		}
+		if got := outcomes(t, b.reports()); len(got) == 0 || got[0].Worker != "b" {
+			t.Errorf("reported %+v", got)
+		}
+	})
+}
+
+func TestAWorkerDeadAfterItsOutcomeHasItsReportRepeated(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.fire(r, 0)
+		var kill func()
+		b.once(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.ReportQueue },
+			func() memory.Fault { kill(); return memory.Fault{Fail: fault.Unavailable} })
+		_, kill = b.killable("a")
+		time.Sleep(2 * time.Second)
+		if c := b.claim(r); c.Outcome == nil {
+			t.Fatal("the outcome was not recorded before the report")
+		}
+		b.start("b")
+		time.Sleep(time.Minute)
+		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 || got[0].Worker != "a" {
+			t.Errorf("it ran %d times and reported %+v", b.started(), got)
+		}
+		if d := b.depth(); d != (message.Depth{}) {
+			t.Errorf("the message is still there: %+v", d)
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+)
+
+func TestAMessageIsHeldBeforeItIsClaimed(t *testing.T) {
+	within(t, func(b *bench) {
+		b.start("a")
+		r := b.put(5 * time.Second)
+		b.fire(r, 0)
+		time.Sleep(5*time.Second - contract.HoldUntil - time.Millisecond)
+		if c := b.claim(r); c.Attempt != 0 {
+			t.Errorf("it was claimed before due − 500 ms: %+v", c)
+		}
+		if d := b.depth(); d.InFlight != 1 {
+			t.Errorf("it is not held: %+v", d)
+		}
+		time.Sleep(2 * time.Millisecond)
+		if c := b.claim(r); c.Attempt != 1 {
+			t.Error("it was not claimed at due − 500 ms")
+		}
+		if b.started() != 0 {
+			t.Error("it was started before it was due")
+		}
+	})
+}
+
+func TestAMessageFarTooEarlyGoesBackUntilShortlyBeforeItIsDue(t *testing.T) {
+	within(t, func(b *bench) {
+		b.start("a")
+		r := b.put(10 * time.Minute)
+		b.fire(r, 0)
+		time.Sleep(9 * time.Minute)
+		if n := len(b.claim(r).Worker); n != 0 || b.started() != 0 {
+			t.Error("it was claimed minutes early")
+		}
+		time.Sleep(2 * time.Minute)
+		if b.started() != 1 || b.at[0] != r.DueAt {
+			t.Errorf("it ran %d times, at %v", b.started(), b.at)
+		}
+	})
+}
+
+// S13: a firing delivered a moment early.
+func TestAnEarlyFiringRunsOnceAndNotBeforeItsTime(t *testing.T) {
+	within(t, func(b *bench) {
+		b.start("a")
+		r := b.put(50 * time.Millisecond)
+		b.fire(r, 0)
+		time.Sleep(time.Minute)
+		if b.started() != 1 || b.at[0].Before(r.DueAt) || b.at[0].After(r.DueAt.Add(time.Millisecond)) {
+			t.Errorf("it is due at %v and ran at %v", r.DueAt, b.at)
+		}
+	})
+}
+
+func TestNoAttemptStartsBeforeItIsDueByTheWorkersClock(t *testing.T) {
+	for name, offset := range map[string]time.Duration{"a clock behind": -3 * time.Second, "a clock ahead": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				skewed := clock.Skewed{Offset: offset}
+				b.start("a", func(d *Deps, _ *Options) { d.Clock = skewed })
+				r := b.put(8 * time.Second)
+				b.fire(r, 0)
+				time.Sleep(20 * time.Second)
+				if b.started() != 1 || b.at[0].Add(offset) != r.DueAt {
+					t.Errorf("it is due at %v and ran at %v of its clock", r.DueAt, b.at[0].Add(offset))
+				}
+			})
+		})
+	}
+}
+
+func TestATaskUnknownHereIsGivenBackUnclaimed(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
+		b.fire(r, 0)
+		old := b.start("old")
+		time.Sleep(30 * time.Second)
+		if c := b.claim(r); c.Attempt != 0 {
+			t.Errorf("it was claimed by a worker that does not know it: %+v", c)
+		}
+		old.stop()
+		old.wait()
+		b.start("new", func(d *Deps, _ *Options) {
+			d.Registry = NewRegistry()
+			Register(d.Registry, "charge", func(_ context.Context, _ Job[any]) (string, error) { return "charged", nil })
+		})
+		time.Sleep(time.Minute)
+		got := outcomes(t, b.reports())
+		if len(got) != 1 || got[0].Kind != job.OutcomeSucceeded || string(got[0].Result) != `"charged"` {
+			t.Errorf("a fleet that knows it reported %+v", got)
+		}
+	})
+}
+
+func TestATaskUnknownForAnHourIsGivenUp(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(contract.UnknownTaskFor - time.Second)
+		if c := b.claim(r); c.Attempt != 0 || len(b.reports()) != 0 {
+			t.Errorf("it was given up before an hour: %+v", c)
+		}
+		time.Sleep(10 * time.Minute)
+		got := outcomes(t, b.reports())
+		if len(got) != 1 || got[0].Kind != job.OutcomeFailed || !got[0].Permanent || got[0].Error.Code != job.CodeUnknownTask || !got[0].StartedAt.IsZero() {
+			t.Errorf("reported %+v", got)
+		}
+		if d := b.depth(); d != (message.Depth{}) {
+			t.Errorf("the message is still there: %+v", d)
+		}
+	})
+}
+
+func TestAMessageThatCannotBeReadIsSetAsideByTheQueueAndHarmsNoOther(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		for _, body := range []string{"{", `{"v":99}`, `{"v":1,"tenant":"shop","job_id":"no-id","version":1,"attempt":1,"due_at":"2000-01-01T00:00:00Z"}`} {
+			b.send(r, body, 0)
+		}
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(time.Minute)
+		if b.started() != 1 || b.meter.Total(telemetry.SetAside) != 3 {
+			t.Errorf("ran %d, set aside %v", b.started(), b.meter.Total(telemetry.SetAside))
+		}
+		time.Sleep(2 * time.Hour)
+		dead, err := b.world.Queues().Receive(t.Context(), contract.FiringDead, 10, 0, 0)
+		if err != nil || len(dead) != 3 {
+			t.Fatalf("%d messages in the dead-letter queue, %v", len(dead), err)
+		}
+		if b.meter.Total(telemetry.SetAside) != 3 {
+			t.Error("a message was counted each time that it came")
+		}
+	})
+}
+
+func TestWithoutReachToTheTableMessagesGoBackAndNothingSpins(t *testing.T) {
+	within(t, func(b *bench) {
+		for range 20 {
+			b.fire(b.put(0), 0)
+		}
+		calls := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			switch c.Op {
+			case memory.TableGet, memory.TableWrite, memory.TableQuery:
+				b.mu.Lock()
+				calls++
+				b.mu.Unlock()
+				return memory.Fault{Fail: fault.Unavailable}
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		time.Sleep(10 * time.Minute)
+		b.mu.Lock()
+		if calls > 200 {
+			t.Errorf("%d calls in ten minutes of outage", calls)
+		}
+		b.mu.Unlock()
+		if d := b.depth(); d.Visible+d.InFlight != 20 {
+			t.Errorf("messages were lost: %+v", d)
+		}
+		b.world.SetFaults(nil)
+		time.Sleep(2 * time.Minute)
+		if b.started() != 20 {
+			t.Errorf("after the outage %d of 20 ran", b.started())
+		}
+	})
+}
+
+func TestAClaimLostInAnOutageIsTakenUpAfterItsLease(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.fire(r, 0)
+		begun := time.Now()
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if time.Since(begun) < 10*time.Second && c.Op == memory.TableWrite {
+				return memory.Fault{Lost: true}
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		time.Sleep(2 * time.Minute)
+		if b.started() != 1 {
+			t.Errorf("it ran %d times", b.started())
+		}
+	})
+}
+
+func TestAReportQueueThatIsDownKeepsTheMessage(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.fire(r, 0)
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.Name == contract.ReportQueue {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		time.Sleep(10 * time.Second)
+		if d := b.depth(); d.InFlight != 1 {
+			t.Errorf("the message was deleted before its report was sent: %+v", d)
+		}
+		b.world.SetFaults(nil)
+		time.Sleep(10 * time.Second)
+		if len(outcomes(t, b.reports())) != 1 || b.depth() != (message.Depth{}) {
+			t.Errorf("the report was not sent, or the message not deleted: %+v", b.depth())
+		}
+	})
+}
+
+func TestOnlyTheReportsThatWereNotTakenAreSentAgain(t *testing.T) {
+	within(t, func(b *bench) {
+		for range 3 {
+			b.fire(b.put(time.Second), 0)
+		}
+		b.once(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.ReportQueue },
+			func() memory.Fault { return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}} })
+		b.start("a")
+		time.Sleep(10 * time.Second)
+		if n := len(outcomes(t, b.reports())); n != 3 || b.depth() != (message.Depth{}) {
+			t.Errorf("%d reports of 3 jobs; queue %+v", n, b.depth())
+		}
+	})
+}
