@@ -31,10 +31,9 @@ type Armer struct {
 	Timers Timers
 	Meter  *telemetry.Meter
 	Lane   string // of what is sent, for the metric
+	// TimersAtOnce bounds concurrent calls to Scheduler, whose rate limit all stages share; 0: 16.
+	TimersAtOnce int
 }
-
-// timersAtOnce bounds concurrent calls to Scheduler, whose rate limit all stages share.
-const timersAtOnce = 16
 
 // Do carries out the plans and answers with one error for each. What is due first goes first.
 func (a Armer) Do(ctx context.Context, plans []job.Plan) []error {
@@ -55,7 +54,7 @@ func (a Armer) Do(ctx context.Context, plans []job.Plan) []error {
 	for queue, at := range byQueue {
 		sends.Go(func() error { a.send(ctx, queue, plans, at, errs); return nil })
 	}
-	arms.SetLimit(timersAtOnce)
+	arms.SetLimit(cmp.Or(a.TimersAtOnce, 16))
 	for _, i := range timers {
 		arms.Go(func() error {
 			if errs[i] = a.Timers.Arm(ctx, *plans[i].Arm); errs[i] == nil {

@@ -1,0 +1,69 @@
+package batch
+
+import (
+	"strconv"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/message"
+)
+
+// SQSEventOf is the event that Lambda would make of those deliveries: for pumping stages
+// in-process, on a laptop and in tests.
+func SQSEventOf(deliveries ...message.Delivery) events.SQSEvent {
+	ev := events.SQSEvent{Records: make([]events.SQSMessage, len(deliveries))}
+	for i, d := range deliveries {
+		attributes := map[string]string{
+			"SentTimestamp": strconv.FormatInt(d.SentAt.UnixMilli(), 10), "ApproximateReceiveCount": strconv.Itoa(d.Receives),
+		}
+		if d.Group != "" {
+			attributes["MessageGroupId"] = d.Group
+		}
+		if d.Source != "" {
+			attributes["DeadLetterQueueSourceArn"] = d.Source
+		}
+		ev.Records[i] = events.SQSMessage{MessageId: d.ID, ReceiptHandle: d.Receipt, Body: d.Body, Attributes: attributes, EventSource: "aws:sqs"}
+	}
+	return ev
+}
+
+// StreamEventOf is the event that Lambda would make of those changes of the jobs table. It
+// leaves out what the event source's filter does.
+func StreamEventOf(changes ...item.Change) events.DynamoDBEvent {
+	var ev events.DynamoDBEvent
+	for _, c := range changes {
+		if c.New.Str(contract.AttrNear) != "1" {
+			continue
+		}
+		name := "MODIFY"
+		if c.Old == nil {
+			name = "INSERT"
+		}
+		keys := item.Item{contract.AttrPK: c.New[contract.AttrPK], contract.AttrJobID: c.New[contract.AttrJobID]}
+		ev.Records = append(ev.Records, events.DynamoDBEventRecord{
+			EventName: name, EventSource: "aws:dynamodb",
+			Change: events.DynamoDBStreamRecord{
+				SequenceNumber: c.Seq, Keys: imageOf(keys), NewImage: imageOf(c.New), OldImage: imageOf(c.Old),
+			},
+		})
+	}
+	return ev
+}
+
+func imageOf(i item.Item) map[string]events.DynamoDBAttributeValue {
+	if i == nil {
+		return nil
+	}
+	image := make(map[string]events.DynamoDBAttributeValue, len(i))
+	for name, v := range i {
+		switch v := v.(type) {
+		case string:
+			image[name] = events.NewStringAttribute(v)
+		case int64:
+			image[name] = events.NewNumberAttribute(strconv.FormatInt(v, 10))
+		}
+	}
+	return image
+}
