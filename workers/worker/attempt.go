@@ -20,6 +20,11 @@ const (
 	callTime = 10 * time.Second
 	// busyAgain is when a task whose handler has no place left is looked at again.
 	busyAgain = 200 * time.Millisecond
+	// unansweredAgain is how often a claim without an answer is asked for again.
+	unansweredAgain = 3
+	// letGoTimes is how often letting go of an attempt is tried: a lease left to run out delays
+	// the job and counts as one more owner who died over it.
+	letGoTimes = 5
 	// askTimes bounds how often one claim is decided anew.
 	askTimes = 4
 )
@@ -253,13 +258,14 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 	return lease{}, false
 }
 
-// unanswered: whether the claim was made is unknown. It is asked for once more under the same
-// nonce, which tells; then the message goes back.
+// unanswered: whether the claim was made is unknown. It is asked for again under the same nonce,
+// which tells; after a few times the message goes back, and a claim that was made runs out.
 func (w *Worker) unanswered(f *firing, err error) {
-	if f.waits == 0 && fault.Retryable(err) {
-		f.waits++
+	if f.asks < unansweredAgain && fault.Retryable(err) {
+		d := doubled(aliveAgain[0], f.asks, time.Second)
+		f.asks++
 		w.fault("claiming an attempt", err)
-		if w.intake.add(f, w.clock.Now().Add(aliveAgain[0])) {
+		if w.intake.add(f, w.clock.Now().Add(d)) {
 			return
 		}
 	}
@@ -390,7 +396,7 @@ func (w *Worker) write(claim item.Write) (job.Claim, error) {
 
 // letGo gives the attempt back. If that fails, the lease runs out by itself.
 func (w *Worker) letGo(f *firing, l lease, log *slog.Logger) {
-	for n := range 3 {
+	for n := range letGoTimes {
 		_, err := w.write(job.LetGo(f.key, f.attempt, l.token))
 		if err == nil || store.Refused(err) != nil {
 			return

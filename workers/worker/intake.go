@@ -33,7 +33,8 @@ type firing struct {
 	deadline time.Time // when it is given back if there is no slot
 	nonce    string    // names this receive; made at the first claim
 	asked    time.Time // monotonic: before the first claim whose fate is unknown
-	waits    int       // times that it met a live claim, or a table out of reach
+	waits    int       // times that it met a live claim
+	asks     int       // times that a claim of it got no answer
 }
 
 // source is one firing queue.
@@ -124,7 +125,9 @@ func (in *intake) roomFor(s *source) int {
 		if other.hungry && other.rank < s.rank {
 			return 0 // strict priority
 		}
-		free -= max(0, other.asked-1)
+		if other.busy { // an idle one most likely gets nothing, and reserves nothing
+			free -= other.asked
+		}
 	}
 	n := min(receiveMost, free, room)
 	if !s.busy || in.failures > 0 {
@@ -149,9 +152,24 @@ func (in *intake) add(f *firing, at time.Time) bool {
 		return false
 	}
 	f.at = at
-	heap.Push(&in.held, f)
+	if now := in.clock.Now(); at.After(now) {
+		heap.Push(&in.held, f)
+	} else {
+		in.makeReady(f, now) // at once, or pollers would count its slot as free
+	}
 	in.look()
 	return true
+}
+
+// makeReady lets a message wait for a slot. The lock is held.
+func (in *intake) makeReady(f *firing, now time.Time) {
+	f.deadline = now
+	if f.due.After(now) {
+		f.deadline = f.due
+	}
+	f.deadline = f.deadline.Add(slotPatience)
+	heap.Push(&in.ready, f)
+	in.readyAt[f.source.rank]++
 }
 
 // look makes admit look again.
@@ -169,14 +187,7 @@ func (in *intake) next() (start, late []*firing, again time.Time) {
 	defer in.mu.Unlock()
 	now := in.clock.Now()
 	for len(in.held) > 0 && !in.held[0].at.After(now) {
-		f := heap.Pop(&in.held).(*firing)
-		f.deadline = now
-		if f.due.After(now) {
-			f.deadline = f.due
-		}
-		f.deadline = f.deadline.Add(slotPatience)
-		heap.Push(&in.ready, f)
-		in.readyAt[f.source.rank]++
+		in.makeReady(heap.Pop(&in.held).(*firing), now)
 	}
 	for len(in.ready) > 0 && in.slotFor(in.ready[0]) {
 		f := heap.Pop(&in.ready).(*firing)

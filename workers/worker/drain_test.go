@@ -1,0 +1,278 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/workers/executor"
+)
+
+// drainBench is S29: a 60 s job has run for 20 s and three messages are held when SIGTERM comes.
+func drainBench(b *bench, budget time.Duration) (w *runningWorker, long job.Row) {
+	b.does = func(ctx context.Context, w executor.Work) (json.RawMessage, error) {
+		select {
+		case <-time.After(60 * time.Second):
+			return nil, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	w = b.start("a", options(func(o *Options) { o.Drain = budget }))
+	long = b.put(0, func(r *job.Row) { r.Timeout = 5 * time.Minute })
+	b.fire(long, 0)
+	time.Sleep(15 * time.Second)
+	for range 3 {
+		b.fire(b.put(13*time.Second), 4*time.Second)
+	}
+	time.Sleep(5 * time.Second)
+	synctest.Wait()
+	if d := b.depth(); d.InFlight != 4 {
+		b.t.Fatalf("not as the case has it: %+v", d)
+	}
+	return w, long
+}
+
+func TestDraining(t *testing.T) {
+	t.Run("no receive after SIGTERM, and what is held is back within five seconds", func(t *testing.T) {
+		within(t, func(b *bench) {
+			w, _ := drainBench(b, 80*time.Second)
+			stopped := time.Now()
+			b.world.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.QueueReceive {
+					t.Errorf("a receive %s after SIGTERM", time.Since(stopped))
+				}
+				return memory.Fault{}
+			})
+			w.stop()
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if d := b.depth(); d.Visible != 3 || d.InFlight != 1 {
+				t.Errorf("after five seconds the queue is %+v", d)
+			}
+			w.wait()
+			b.world.SetFaults(nil)
+		})
+	})
+	t.Run("a message that arrives in the last receive is given back", func(t *testing.T) {
+		within(t, func(b *bench) {
+			w := b.start("a")
+			time.Sleep(4100 * time.Millisecond) // its receives have just begun anew
+			w.stop()
+			synctest.Wait()
+			r := b.put(0)
+			b.fire(r, 0)
+			time.Sleep(4 * time.Second)
+			synctest.Wait()
+			if d := b.depth(); d.Visible != 1 || b.started() != 0 || b.claim(r).Token != 0 {
+				t.Errorf("the queue is %+v, ran %d", d, b.started())
+			}
+		})
+	})
+	t.Run("with 90 s of grace the running attempt finishes", func(t *testing.T) {
+		within(t, func(b *bench) {
+			w, long := drainBench(b, 85*time.Second)
+			w.stop()
+			begun := time.Now()
+			w.wait()
+			if took := time.Since(begun); took > 41*time.Second {
+				t.Errorf("the drain took %s although nothing ran after 40", took)
+			}
+			o := outcomes(t, b.reports())
+			if len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+				t.Errorf("ended as %+v", o)
+			}
+			if c := b.claim(long); c.Outcome == nil || c.Takeovers != 1 {
+				t.Errorf("its claim is %+v", c)
+			}
+			if d := b.depth(); d.Visible != 3 || d.InFlight != 0 {
+				t.Errorf("the queue is %+v", d)
+			}
+		})
+	})
+	t.Run("with 30 s of grace the job is handed back without costing an attempt", func(t *testing.T) {
+		within(t, func(b *bench) {
+			w, long := drainBench(b, 25*time.Second)
+			w.stop()
+			begun := time.Now()
+			w.wait()
+			if took := time.Since(begun); took > 30*time.Second {
+				t.Errorf("the drain took %s", took)
+			}
+			if got := outcomes(t, b.reports()); len(got) != 0 {
+				t.Errorf("reported %+v", got)
+			}
+			c := b.claim(long)
+			if c.Takeovers != 0 || c.Outcome != nil || c.Live(1, time.Now()) {
+				t.Errorf("its claim is %+v", c)
+			}
+			if d := b.depth(); d.Visible != 4 || d.InFlight != 0 {
+				t.Errorf("the queue is %+v", d)
+			}
+			b.does = nil
+			b.start("b")
+			time.Sleep(5 * time.Second)
+			if got := outcomes(t, b.reports()); len(got) != 4 {
+				t.Errorf("the next worker ended %d of 4 jobs", len(got))
+			}
+			if last := b.claim(long); last.Attempt != 1 || last.Token != 2 || last.Takeovers != 1 {
+				t.Errorf("its claim is %+v", last)
+			}
+		})
+	})
+	t.Run("an idle worker stops at once", func(t *testing.T) {
+		within(t, func(b *bench) {
+			w := b.start("a")
+			time.Sleep(time.Minute)
+			begun := time.Now()
+			w.stop()
+			w.wait()
+			if took := time.Since(begun); took > w.opts.Poll {
+				t.Errorf("it took %s", took)
+			}
+		})
+	})
+	t.Run("a handler that ignores the end is left behind, its attempt let go", func(t *testing.T) {
+		within(t, func(b *bench) {
+			b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
+				time.Sleep(time.Hour)
+				return nil, nil
+			}
+			w := b.start("a", options(func(o *Options) { o.Drain = 10 * time.Second }))
+			r := b.put(0, func(r *job.Row) { r.Timeout = 2 * time.Hour })
+			b.fire(r, 0)
+			time.Sleep(time.Second)
+			begun := time.Now()
+			w.stop()
+			w.wait()
+			if took := time.Since(begun); took > 15*time.Second {
+				t.Errorf("the drain took %s", took)
+			}
+			if c := b.claim(r); c.Takeovers != 0 || c.Live(1, time.Now()) {
+				t.Errorf("its claim is %+v", c)
+			}
+			if d := b.depth(); d.Visible != 1 {
+				t.Errorf("the queue is %+v", d)
+			}
+			time.Sleep(time.Hour)
+		})
+	})
+	t.Run("a success at the last moment counts", func(t *testing.T) {
+		within(t, func(b *bench) {
+			var cause error
+			b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
+				<-ctx.Done()
+				cause = context.Cause(ctx)
+				return json.RawMessage(`"done"`), nil
+			}
+			w := b.start("a", options(func(o *Options) { o.Drain = 10 * time.Second }))
+			b.fire(b.put(0), 0)
+			time.Sleep(time.Second)
+			w.stop()
+			w.wait()
+			if o := outcomes(t, b.reports()); !errors.Is(cause, ErrDraining) || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+				t.Errorf("the cause was %v and it ended as %+v", cause, o)
+			}
+			if d := b.depth(); d != (message.Depth{}) {
+				t.Errorf("the queue is %+v", d)
+			}
+		})
+	})
+	t.Run("an attempt claimed and not yet due is let go", func(t *testing.T) {
+		within(t, func(b *bench) {
+			w := b.start("a")
+			r := b.put(3 * time.Second)
+			b.fire(r, 0)
+			time.Sleep(2700 * time.Millisecond)
+			if c := b.claim(r); c.Attempt != 1 {
+				t.Fatal("not as the case has it")
+			}
+			w.stop()
+			w.wait()
+			if c := b.claim(r); c.Takeovers != 0 || b.started() != 0 {
+				t.Errorf("its claim is %+v", c)
+			}
+			if d := b.depth(); d.Visible != 1 {
+				t.Errorf("the queue is %+v", d)
+			}
+		})
+	})
+	t.Run("reports are flushed, even through a queue that fails at first", func(t *testing.T) {
+		within(t, func(b *bench) {
+			b.sleeps(time.Second)
+			w := b.start("a")
+			for range 20 {
+				b.fire(b.put(0), 0)
+			}
+			time.Sleep(500 * time.Millisecond)
+			failures := 3
+			b.world.SetFaults(func(c memory.Call) memory.Fault {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				if c.Op == memory.QueueSend && failures > 0 {
+					failures--
+					return memory.Fault{Fail: fault.Unavailable}
+				}
+				return memory.Fault{}
+			})
+			w.stop()
+			w.wait()
+			if n := len(outcomes(t, b.reports())); n != b.started() || n == 0 {
+				t.Errorf("%d of %d were reported", n, b.started())
+			}
+			if d := b.depth(); d.InFlight != 0 {
+				t.Errorf("the queue is %+v", d)
+			}
+		})
+	})
+	t.Run("it ends even when nothing answers", func(t *testing.T) {
+		within(t, func(b *bench) {
+			b.sleeps(time.Minute)
+			w := b.start("a", options(func(o *Options) { o.Drain = 5 * time.Second }))
+			b.fire(b.put(0), 0)
+			time.Sleep(time.Second)
+			b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Hang: true} })
+			begun := time.Now()
+			w.stop()
+			w.wait()
+			if took := time.Since(begun); took > 25*time.Second {
+				t.Errorf("the drain took %s", took)
+			}
+			b.world.SetFaults(nil)
+		})
+	})
+}
+
+func TestDrainsAndGiveBacksNeverMakePoisonOfAJob(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(time.Minute)
+		r := b.put(0, func(r *job.Row) { r.Timeout = time.Hour })
+		b.fire(r, 0)
+		for range 3 * contract.MaxTakeovers {
+			w := b.start("a", options(func(o *Options) { o.Drain = time.Second }))
+			time.Sleep(2 * time.Second)
+			w.stop()
+			w.wait()
+		}
+		b.start("last")
+		time.Sleep(2 * time.Minute)
+		if o := outcomes(t, b.reports()); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+			t.Errorf("after %d drains it ended as %+v", 3*contract.MaxTakeovers, o)
+		}
+	})
+}
+
+func TestAnUnknownPoolIsRefused(t *testing.T) {
+	t.Parallel()
+	if err := New(Deps{}, Options{Pools: []string{"shrot"}}).Run(t.Context()); err == nil {
+		t.Error("a worker of a pool that does not exist waits for ever")
+	}
+}

@@ -1,0 +1,335 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+)
+
+func priority(p job.Priority) func(*job.Row) { return func(r *job.Row) { r.Priority = p } }
+
+func TestACriticalJobIsPickedUpAtOnceThoughThousandsOfLowOnesWait(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(20 * time.Second)
+		for range 10_000 {
+			r := b.put(0, priority(job.Low))
+			b.fire(r, 0)
+		}
+		b.start("a")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := b.taken(); n < 20 {
+			t.Fatalf("only %d slots are at work", n)
+		}
+		for range 20 {
+			r := b.put(0, priority(job.Critical))
+			b.fire(r, 0)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			at, ok := b.startOf(r)
+			if !ok || at.Sub(r.DueAt) > 100*time.Millisecond {
+				t.Errorf("a critical job started after %s, %v", at.Sub(r.DueAt), ok)
+			}
+			time.Sleep(20 * time.Second)
+		}
+	})
+}
+
+func (b *bench) taken() int { return b.hands[0].intake.taken() }
+
+func (b *bench) startOf(r job.Row) (time.Time, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, w := range b.runs {
+		if w.Key == r.Key {
+			return b.at[i], true
+		}
+	}
+	return time.Time{}, false
+}
+
+func TestPrioritiesAreStrict(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(100 * time.Millisecond)
+		for _, p := range []job.Priority{job.Low, job.Normal, job.High, job.Critical} {
+			for range 100 {
+				b.fire(b.put(0, priority(p), func(r *job.Row) { r.Task = string(p) }), 0)
+			}
+		}
+		b.start("a", options(func(o *Options) { o.Slots = 10 }))
+		time.Sleep(time.Minute)
+		if b.started() != 400 {
+			t.Fatalf("%d of 400 ran", b.started())
+		}
+		var order []string
+		for _, w := range b.runs {
+			order = append(order, w.Task)
+		}
+		// Each idle queue's receive may bring one; beyond that a lower one waits for all higher.
+		for i, p := range []string{"critical", "high", "normal"} {
+			last := 0
+			for at, task := range order {
+				if task == p {
+					last = at
+				}
+			}
+			before := 0
+			for _, task := range order[:last] {
+				if task != p && !slices.Contains([]string{"critical", "high", "normal"}[:i], task) {
+					before++
+				}
+			}
+			if before > 15 {
+				t.Errorf("%d lower jobs started before the last %s one", before, p)
+			}
+		}
+	})
+}
+
+func TestABusyWorkerLeavesMessagesToOthers(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(10 * time.Minute)
+		for range 1000 {
+			b.fire(b.put(0, func(r *job.Row) { r.Timeout = time.Hour }), 0)
+		}
+		b.start("a")
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if d := b.depth(); d.InFlight > 25 || d.InFlight < 20 {
+			t.Errorf("25 slots keep %d messages", d.InFlight)
+		}
+		b.start("b")
+		time.Sleep(100 * time.Millisecond)
+		if n := b.started(); n < 40 {
+			t.Errorf("two workers of 25 slots run %d jobs", n)
+		}
+	})
+}
+
+func TestWhatIsDueAndGetsNoSlotGoesBack(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(10 * time.Minute)
+		for range 100 {
+			b.fire(b.put(3*time.Second, func(r *job.Row) { r.Timeout = time.Hour }), 0)
+		}
+		b.start("a", options(func(o *Options) { o.Hold = 100 }))
+		time.Sleep(2 * time.Second)
+		if d := b.depth(); d.InFlight != 100 {
+			t.Fatalf("not as the case has it: %+v", d)
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if d := b.depth(); d.Visible < 70 {
+			t.Errorf("messages without a slot are kept from others: %+v", d)
+		}
+		b.start("b", options(func(o *Options) { o.Slots = 80; o.Reserve = -1 }))
+		time.Sleep(time.Second)
+		if b.started() != 100 {
+			t.Errorf("%d of 100 run", b.started())
+		}
+	})
+}
+
+func TestHeldMessagesAreBounded(t *testing.T) {
+	within(t, func(b *bench) {
+		for range 1000 {
+			b.fire(b.put(9*time.Second), 0)
+		}
+		b.start("a", options(func(o *Options) { o.Hold = 50 }))
+		time.Sleep(8 * time.Second)
+		if d := b.depth(); d.InFlight != 50 {
+			t.Errorf("a worker that may hold 50 holds %d", d.InFlight)
+		}
+	})
+}
+
+func TestAWorkerOfOneSlotServesEveryPriority(t *testing.T) {
+	within(t, func(b *bench) {
+		b.start("a", options(func(o *Options) { o.Slots = 1 }))
+		for _, p := range contract.Priorities {
+			for range 5 {
+				b.fire(b.put(0, priority(job.Priority(p))), 0)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		if b.started() != 20 {
+			t.Errorf("%d of 20 ran", b.started())
+		}
+	})
+}
+
+func TestEveryPoolOfAWorkerIsServed(t *testing.T) {
+	within(t, func(b *bench) {
+		b.start("a", options(func(o *Options) { o.Pools = contract.Pools }))
+		for _, pool := range contract.Pools {
+			b.fire(b.put(0, func(r *job.Row) { r.Pool = pool }), 0)
+		}
+		time.Sleep(time.Second)
+		if b.started() != 2 {
+			t.Errorf("%d of 2 ran", b.started())
+		}
+	})
+}
+
+func TestShortJobsFillTheirSlotsAtFullSpeed(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(50 * time.Millisecond)
+		b.start("a")
+		var rows []job.Row
+		// 300 a second for ten seconds, fired two to three seconds early, as dispatch does.
+		for n := range 3000 {
+			due := 5*time.Second + time.Duration(n)*time.Second/300
+			r := b.put(due)
+			rows = append(rows, r)
+			b.fire(r, (due - contract.DelayLead).Truncate(time.Second))
+		}
+		time.Sleep(20 * time.Second)
+		starts := map[job.Key]time.Time{}
+		for i, w := range b.runs {
+			starts[w.Key] = b.at[i]
+		}
+		late := 0
+		for _, r := range rows {
+			if at, ok := starts[r.Key]; !ok || at.Sub(r.DueAt) > 100*time.Millisecond {
+				late++
+			}
+		}
+		if late > 30 { // p99
+			t.Errorf("%d of 3000 jobs started more than 100 ms late", late)
+		}
+	})
+}
+
+func TestAHundredThousandHeldMessagesCostLittle(t *testing.T) {
+	t.Parallel()
+	const n = 100_000
+	receipt := strings.Repeat("AQEB", 100) // SQS's receipts are some 400 characters
+	in := newIntake(Options{Pools: []string{"short"}, Slots: 25, Hold: n}, clock.Fixed(time.Unix(0, 0)))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range n {
+		id := job.DerivedID(time.Unix(int64(i), 0), "memory")
+		in.add(&firing{
+			source: in.sources[i%4], receipt: receipt + fmt.Sprint(i), received: time.Now(), version: 1, attempt: 1,
+			key: job.Key{Tenant: "tenant", ID: id}, due: time.Unix(int64(n-i), 0),
+		}, time.Unix(int64(n-i), 0))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if mb := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; mb > 150 {
+		t.Errorf("%d held messages take %d MB", n, mb)
+	} else {
+		t.Logf("%d held messages take %d MB", n, mb)
+	}
+	if got := len(in.close()); got != n {
+		t.Errorf("%d of %d were given back", got, n)
+	}
+}
+
+func TestATaskRunsNoMoreAtOnceThanItsHandlerAllows(t *testing.T) {
+	within(t, func(b *bench) {
+		r := NewRegistry()
+		now, most := 0, 0
+		Register(r, "charge", func(context.Context, Job[any]) (any, error) {
+			b.mu.Lock()
+			now++
+			most = max(most, now)
+			b.mu.Unlock()
+			time.Sleep(300 * time.Millisecond)
+			b.mu.Lock()
+			now--
+			b.mu.Unlock()
+			return nil, nil
+		}, Concurrency(2))
+		b.start("a", func(d *Deps, _ *Options) { d.Registry = r })
+		for range 20 {
+			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" }), 0)
+		}
+		b.fire(b.put(0), 0)
+		time.Sleep(time.Second)
+		if b.started() != 1 {
+			t.Error("a task at its limit stands in the way of another")
+		}
+		time.Sleep(2 * time.Minute)
+		if most != 2 || len(outcomes(t, b.reports())) != 21 {
+			t.Errorf("%d ran at once, and %d ended", most, len(outcomes(t, b.reports())))
+		}
+	})
+}
+
+func TestBusySlotsAreAMetric(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(10 * time.Second)
+		b.start("a")
+		for range 3 {
+			b.fire(b.put(0), 0)
+		}
+		time.Sleep(5 * time.Second)
+		if n := b.meter.Total(telemetry.SlotsBusy); n != 3 {
+			t.Errorf("%v slots are busy", n)
+		}
+		time.Sleep(10 * time.Second)
+		if n := b.meter.Total(telemetry.SlotsBusy); n != 0 {
+			t.Errorf("%v slots are busy when all has ended", n)
+		}
+	})
+}
+
+// What AWS does at its worst, and nothing is lost or doubled.
+func TestThroughFaultsEveryJobEndsOnce(t *testing.T) {
+	within(t, func(b *bench) {
+		effects := map[job.ID]int{}
+		var rows []job.Row
+		for range 200 {
+			r := b.put(0)
+			rows = append(rows, r)
+			b.fire(r, 0)
+		}
+		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) {
+			b.mu.Lock()
+			effects[w.HandlerKey]++
+			b.mu.Unlock()
+			return nil, nil
+		}
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			switch c.N % 7 {
+			case 1:
+				return memory.Fault{Fail: fault.Unavailable}
+			case 3:
+				return memory.Fault{Lost: c.Op != memory.QueueReceive, Twice: c.Op == memory.QueueReceive}
+			case 5:
+				return memory.Fault{Wait: time.Duration(c.N%900) * time.Millisecond}
+			}
+			return memory.Fault{}
+		})
+		for _, name := range []string{"a", "b", "c"} {
+			b.start(name)
+		}
+		time.Sleep(30 * time.Minute)
+		b.world.SetFaults(nil)
+		time.Sleep(20 * time.Minute)
+		for _, r := range rows {
+			if n := effects[r.ID]; n != 1 {
+				t.Errorf("job %s had %d effects", r.ID, n)
+			}
+			if c := b.claim(r); c.Outcome == nil || c.Outcome.Kind != job.OutcomeSucceeded {
+				t.Errorf("job %s ended as %+v with claim %+v", r.ID, c.Outcome, c)
+			}
+		}
+	})
+}

@@ -1,0 +1,369 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+)
+
+// S25: visibility 30 s, a job of 95 s, three workers polling.
+func TestAJobLongerThanItsVisibilityRunsOnce(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(95 * time.Second)
+		beats := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if writes("claim.heartbeat")(c) {
+				b.mu.Lock()
+				beats++
+				b.mu.Unlock()
+			}
+			return memory.Fault{}
+		})
+		for _, name := range []string{"a", "b", "c"} {
+			b.start(name)
+		}
+		r := b.put(0, func(r *job.Row) { r.Timeout = 10 * time.Minute })
+		b.fire(r, 0)
+		time.Sleep(10 * time.Minute)
+		if b.started() != 1 || len(outcomes(t, b.reports())) != 1 {
+			t.Errorf("it ran %d times", b.started())
+		}
+		if b.depth() != (message.Depth{}) {
+			t.Errorf("the message is still there: %+v", b.depth())
+		}
+		if beats != 9 {
+			t.Errorf("%d heartbeats in 95 s and after", beats)
+		}
+		if b.meter.Total(telemetry.Duplicates) != 0 {
+			t.Error("its message was seen by others meanwhile")
+		}
+	})
+}
+
+func TestAJobShorterThanTenSecondsCostsNoHeartbeat(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(9 * time.Second)
+		b.once(writes("claim.heartbeat"), func() memory.Fault {
+			t.Error("there was a heartbeat")
+			return memory.Fault{}
+		})
+		b.start("a")
+		b.fire(b.put(0), 0)
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestTheFirstHeartbeatReportsRunningAndCarriesProgress(t *testing.T) {
+	within(t, func(b *bench) {
+		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) {
+			w.Progress(1, 4, "one")
+			w.Progress(2, 4, "two")
+			time.Sleep(25 * time.Second)
+			return nil, nil
+		}
+		b.start("a")
+		r := b.put(0)
+		b.fire(r, 0)
+		time.Sleep(12 * time.Second)
+		reports := b.reports()
+		if len(reports) != 1 || reports[0].Kind != message.Running || reports[0].Version != 1 || reports[0].Attempt != 1 {
+			t.Fatalf("reported %+v", reports)
+		}
+		var o job.Outcome
+		if err := json.Unmarshal(reports[0].Outcome, &o); err != nil || !o.StartedAt.Equal(r.DueAt) {
+			t.Errorf("it says of its start %s, %v", reports[0].Outcome, err)
+		}
+		if p := b.claim(r).Progress; p == nil || p.Done != 2 || p.Total != 4 || p.Note != "two" || !p.At.Equal(r.DueAt) {
+			t.Errorf("progress on the claim is %+v", p)
+		}
+		time.Sleep(20 * time.Second)
+		if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Ended {
+			t.Errorf("later it reported %+v", reports)
+		}
+	})
+}
+
+func TestACancelledAttemptSeesItAtItsHeartbeat(t *testing.T) {
+	within(t, func(b *bench) {
+		var cause error
+		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return nil, ctx.Err()
+		}
+		b.start("a")
+		r := b.put(0)
+		b.fire(r, 0)
+		time.Sleep(12 * time.Second)
+		b.write(job.FlagCancel(r.Key, 1, 1))
+		time.Sleep(10 * time.Second)
+		if !errors.Is(cause, ErrCancelled) {
+			t.Errorf("the handler's cause is %v", cause)
+		}
+		o := outcomes(t, b.reports())
+		if len(o) != 1 || o[0].Kind != job.OutcomeFailed || o[0].Error.Code != job.CodeCancelled {
+			t.Errorf("ended as %+v", o)
+		}
+	})
+}
+
+func TestASuccessAfterACancelIsASuccess(t *testing.T) {
+	within(t, func(b *bench) {
+		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
+			<-ctx.Done()
+			return json.RawMessage(`"done all the same"`), nil
+		}
+		b.start("a")
+		r := b.put(0)
+		b.fire(r, 0)
+		time.Sleep(2 * time.Second)
+		b.write(job.FlagCancel(r.Key, 1, 1))
+		time.Sleep(20 * time.Second)
+		if o := outcomes(t, b.reports()); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+			t.Errorf("ended as %+v", o)
+		}
+	})
+}
+
+func TestReachingTheTimeoutIsARetryableOutcome(t *testing.T) {
+	within(t, func(b *bench) {
+		var cause error
+		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return nil, ctx.Err()
+		}
+		b.start("a")
+		r := b.put(0, func(r *job.Row) { r.Timeout = 3 * time.Second })
+		b.fire(r, 0)
+		time.Sleep(5 * time.Second)
+		o := outcomes(t, b.reports())
+		if len(o) != 1 || o[0].Kind != job.OutcomeFailed || o[0].Permanent || o[0].Error.Code != job.CodeTimeout {
+			t.Fatalf("ended as %+v", o)
+		}
+		if took := o[0].FinishedAt.Sub(o[0].StartedAt); took != 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if !errors.Is(cause, ErrTimeout) {
+			t.Errorf("the handler's cause is %v", cause)
+		}
+	})
+}
+
+func TestAHandlerThatIgnoresItsTimeoutKeepsItsSlot(t *testing.T) {
+	within(t, func(b *bench) {
+		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
+			time.Sleep(time.Minute)
+			return nil, nil
+		}
+		b.start("a", options(func(o *Options) { o.Slots = 1 }))
+		first := b.put(0, func(r *job.Row) { r.Timeout = 3 * time.Second })
+		b.fire(first, 0)
+		time.Sleep(time.Second)
+		b.fire(b.put(0), 0)
+		time.Sleep(10 * time.Second)
+		o := outcomes(t, b.reports())
+		if len(o) != 1 || o[0].Error == nil || o[0].Error.Code != job.CodeTimeout {
+			t.Errorf("its timeout was not recorded while it goes on: %+v", o)
+		}
+		if b.started() != 1 {
+			t.Error("another attempt got the slot of a handler that goes on")
+		}
+		time.Sleep(2 * time.Minute)
+		if b.started() != 2 {
+			t.Error("the slot was never given back")
+		}
+	})
+}
+
+func TestAHandlerThatIgnoresACancelStillReachesItsTimeout(t *testing.T) {
+	within(t, func(b *bench) {
+		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
+			time.Sleep(10 * time.Minute)
+			return nil, nil
+		}
+		b.start("a")
+		r := b.put(0, func(r *job.Row) { r.Timeout = 40 * time.Second })
+		b.fire(r, 0)
+		time.Sleep(2 * time.Second)
+		b.write(job.FlagCancel(r.Key, 1, 1))
+		time.Sleep(time.Minute)
+		o := outcomes(t, b.reports())
+		if len(o) != 1 || o[0].Error.Code != job.CodeCancelled {
+			t.Errorf("ended as %+v", o)
+		}
+		time.Sleep(10 * time.Minute)
+	})
+}
+
+func TestALostLeaseCancelsTheHandlerAndSaysNothing(t *testing.T) {
+	within(t, func(b *bench) {
+		var cause error
+		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return json.RawMessage("1"), nil
+		}
+		b.start("a")
+		r := b.put(0)
+		b.fire(r, 0)
+		time.Sleep(5 * time.Second)
+		b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(time.Hour)}, time.Now().Add(time.Minute)))
+		time.Sleep(10 * time.Second)
+		if !errors.Is(cause, ErrLeaseLost) {
+			t.Errorf("the handler's cause is %v", cause)
+		}
+		if got := b.reports(); len(got) != 0 {
+			t.Errorf("reported %+v", got)
+		}
+		if d := b.depth(); d.InFlight != 1 {
+			t.Errorf("the message was deleted: %+v", d)
+		}
+		if c := b.claim(r); c.Worker != "other" || c.Outcome != nil || c.Takeovers != 2 {
+			t.Errorf("the other's claim was touched: %+v", c)
+		}
+	})
+}
+
+func TestALeaseThatNoHeartbeatExtendsCancelsTheHandlerBeforeItEnds(t *testing.T) {
+	within(t, func(b *bench) {
+		var ended time.Time
+		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
+			<-ctx.Done()
+			ended = time.Now()
+			return nil, context.Cause(ctx)
+		}
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if writes("claim.heartbeat")(c) {
+				return memory.Fault{Fail: fault.Unavailable}
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		r := b.put(0)
+		b.fire(r, 0)
+		time.Sleep(contract.Lease - time.Second)
+		if want := r.DueAt.Add(contract.Lease - contract.SkewMargin); ended.Sub(want).Abs() > time.Millisecond {
+			t.Errorf("cancelled at %v, want %v", ended, want)
+		}
+		if got := outcomes(t, b.reports()); len(got) != 0 {
+			t.Errorf("reported %+v", got)
+		}
+		b.mu.Lock()
+		b.does = nil
+		b.mu.Unlock()
+		time.Sleep(time.Minute)
+		if c := b.claim(r); b.started() != 2 || c.Takeovers != 2 {
+			t.Errorf("it was not taken over: ran %d times, %+v", b.started(), c)
+		}
+	})
+}
+
+func TestAHeartbeatThatFailsIsTriedAgainInTime(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(50 * time.Second)
+		begun := time.Now()
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if at := time.Since(begun); writes("claim.heartbeat")(c) && at < 22*time.Second {
+				return memory.Fault{Hang: true}
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		b.fire(b.put(0), 0)
+		time.Sleep(2 * time.Minute)
+		if o := outcomes(t, b.reports()); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+			t.Errorf("it ran %d times and ended as %+v", b.started(), o)
+		}
+	})
+}
+
+func TestAnAttemptOfManyHoursOutlivesItsMessage(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(20 * time.Hour)
+		long := options(func(o *Options) { o.Poll = 20 * time.Second })
+		b.start("a", long)
+		b.start("b", long)
+		r := b.put(0, func(r *job.Row) { r.Timeout = contract.MaxTimeoutLong })
+		b.fire(r, 0)
+		time.Sleep(21 * time.Hour)
+		if o := outcomes(t, b.reports()); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+			t.Errorf("it ran %d times and ended as %+v", b.started(), o)
+		}
+		if dead, _ := b.world.Queues().Depth(t.Context(), contract.FiringDead); dead.Visible != 0 {
+			t.Error("its message ended as a dead one")
+		}
+	})
+}
+
+// S47 and others: what the handler returns, and what is recorded.
+func TestWhatAHandlerReturnsIsWhatIsRecorded(t *testing.T) {
+	type result struct {
+		kind      job.OutcomeKind
+		permanent bool
+		after     time.Duration
+		code      string
+	}
+	for name, c := range map[string]struct {
+		does func(context.Context, executor.Work) (json.RawMessage, error)
+		want result
+	}{
+		"an error is retried": {
+			func(context.Context, executor.Work) (json.RawMessage, error) { return nil, errors.New("no") },
+			result{job.OutcomeFailed, false, 0, job.CodeHandler},
+		},
+		"a permanent one is not": {
+			func(context.Context, executor.Work) (json.RawMessage, error) { return nil, Permanent(errors.New("no")) },
+			result{job.OutcomeFailed, true, 0, job.CodePermanent},
+		},
+		"the target may ask for time": {
+			func(context.Context, executor.Work) (json.RawMessage, error) {
+				return nil, RetryAfter(time.Minute, errors.New("busy"))
+			},
+			result{job.OutcomeFailed, false, time.Minute, job.CodeHandler},
+		},
+		"a snooze is no failure": {
+			func(context.Context, executor.Work) (json.RawMessage, error) { return nil, Snooze(time.Hour) },
+			result{job.OutcomeSnoozed, false, time.Hour, ""},
+		},
+		"a panic is retried": {
+			func(context.Context, executor.Work) (json.RawMessage, error) { panic("first line\nsecond line") },
+			result{job.OutcomeFailed, false, 0, job.CodePanic},
+		},
+		"an ended goroutine is a panic": {
+			func(context.Context, executor.Work) (json.RawMessage, error) { panic(nil) },
+			result{job.OutcomeFailed, false, 0, job.CodePanic},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				b.does = c.does
+				b.start("a")
+				b.fire(b.put(0), 0)
+				time.Sleep(5 * time.Second)
+				all := outcomes(t, b.reports())
+				if len(all) != 1 {
+					t.Fatalf("%d outcomes", len(all))
+				}
+				o := all[0]
+				got := result{o.Kind, o.Permanent, time.Duration(o.RetryAfterMS) * time.Millisecond, ""}
+				if o.Error != nil {
+					got.code = o.Error.Code
+				}
+				if got != c.want {
+					t.Errorf("recorded %+v, want %+v", got, c.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,367 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/workers/executor"
+)
+
+// An attempt is judged after its claim, by a row read after it: what changes the row between the
+// worker's first look and its claim is the interesting moment.
+func TestAClaimedAttemptStartsOnlyIfTheRowSaysSo(t *testing.T) {
+	stop := func(s job.Stop) func(job.Row) item.Write {
+		return func(r job.Row) item.Write {
+			_, w := job.RequestStop(r, s, job.Reason{Code: "test"}, time.Now())
+			return w
+		}
+	}
+	hold := func(owner, scope string) func(job.Row) item.Write {
+		return func(r job.Row) item.Write {
+			p := job.Pause{Scope: scope, Since: time.Now()}
+			i := p.Item(r.Tenant)
+			ref := job.PauseRef(r.Tenant, scope)
+			if owner == "everyone" {
+				i, ref = p.Item(job.Everyone), job.PauseRef(job.Everyone, scope)
+			}
+			return item.Write{Ref: ref, Name: "test.pause", Put: i}
+		}
+	}
+	succeed := func(r job.Row) item.Write {
+		d, err := job.Settle(r, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Write
+	}
+	nextAttempt := func(r job.Row) item.Write {
+		d, err := job.Settle(r, 1, job.Outcome{Kind: job.OutcomeFailed, Error: &job.Reason{Code: "x"}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Write
+	}
+	edit := func(r job.Row) item.Write {
+		due := r.DueAt.Add(time.Hour)
+		_, w, _ := job.Reschedule(r, job.Edit{DueAt: &due}, time.Now())
+		return w
+	}
+	gone := func(r job.Row) item.Write { return item.Write{Ref: r.Ref(), Name: "test.gone", Delete: true} }
+	for name, c := range map[string]struct {
+		row    func(*job.Row)
+		change func(job.Row) item.Write
+		looks  bool // a report asks the status stage to decide now
+	}{
+		"open: a final row runs nothing":                       {change: succeed},
+		"same attempt: a later attempt makes the firing stale": {change: nextAttempt},
+		"same version: a patched row makes the firing stale":   {change: edit},
+		"a forgotten row runs nothing":                         {change: gone},
+		"no stop: a cancel":                                    {change: stop(job.StopCancel), looks: true},
+		"no stop: an expiry":                                   {change: stop(job.StopExpire), looks: true},
+		"not paused: everything of the tenant":                 {change: hold("tenant", job.PauseAll), looks: true},
+		"not paused: the task":                                 {change: hold("tenant", job.PauseTaskPrefix+"echo"), looks: true},
+		"not paused: everybody":                                {change: hold("everyone", job.PauseAll), looks: true},
+		"start_within not passed": {row: func(r *job.Row) {
+			r.DueAt = r.DueAt.Add(-2 * time.Second)
+			r.StartWithin = time.Second
+		}, looks: true},
+		"expire_after not passed": {row: func(r *job.Row) {
+			r.DueAt = r.DueAt.Add(-2 * time.Second)
+			r.ExpireAfter, r.ExpiryAt = time.Second, r.DueAt.Add(time.Second)
+		}, looks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				row := c.row
+				if row == nil {
+					row = func(*job.Row) {}
+				}
+				r := b.put(0, row)
+				b.once(writes("claim.new"), func() memory.Fault {
+					if c.change != nil {
+						b.write(c.change(r))
+					}
+					return memory.Fault{}
+				})
+				b.fire(r, 0)
+				b.start("a")
+				time.Sleep(5 * time.Second)
+
+				if b.started() != 0 {
+					t.Error("it was started")
+				}
+				if claim := b.claim(r); claim.Token != 1 || claim.Takeovers != 0 || claim.Live(1, time.Now()) || claim.Outcome != nil {
+					t.Errorf("its claim was not let go: %+v", claim)
+				}
+				if d := b.depth(); d != (message.Depth{}) {
+					t.Errorf("its message is still there: %+v", d)
+				}
+				reports := b.reports()
+				switch {
+				case !c.looks && len(reports) > 0:
+					t.Errorf("reported %+v", reports)
+				case c.looks && (len(reports) != 1 || reports[0].Kind != message.Look || reports[0].Version != 1 || reports[0].Attempt != 1):
+					t.Errorf("reported %+v, want one that asks for a look", reports)
+				}
+			})
+		})
+	}
+}
+
+func TestAFiringThatTheRowHasLeftBehindIsDroppedWithoutAClaim(t *testing.T) {
+	for name, change := range map[string]func(*job.Row){
+		"a version that was replaced by a PATCH": func(r *job.Row) { r.Version = 2 },
+		"an attempt that has ended":              func(r *job.Row) { r.Attempt = 2 },
+		"a job that is over":                     func(r *job.Row) { r.Status = job.Cancelled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				r := b.put(0, change)
+				r.Version, r.Attempt = 1, 1
+				b.fire(r, 0)
+				b.start("a")
+				time.Sleep(5 * time.Second)
+				if b.started() != 0 || b.claim(r).Token != 0 || b.depth() != (message.Depth{}) {
+					t.Errorf("ran %d, claim %+v, queue %+v", b.started(), b.claim(r), b.depth())
+				}
+			})
+		})
+	}
+}
+
+func TestPausesAreReadOnceASecondForATenantHoweverManyJobs(t *testing.T) {
+	within(t, func(b *bench) {
+		reads := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery {
+				b.mu.Lock()
+				reads++
+				b.mu.Unlock()
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		for range 100 {
+			b.fire(b.put(0), 0)
+			time.Sleep(20 * time.Millisecond)
+		}
+		if b.started() < 99 {
+			t.Fatalf("%d ran", b.started())
+		}
+		if reads > 2*3 { // two partitions: the tenant's, and everyone's
+			t.Errorf("two seconds of jobs read the pauses %d times", reads)
+		}
+	})
+}
+
+func TestPoisonIsAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
+	for name, c := range map[string]struct {
+		owners int
+		poison bool
+	}{
+		"five owners are not too many": {4, false}, // the worker is the fifth
+		"six are":                      {5, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				r := b.put(0)
+				b.foreign(r, -time.Second)
+				for n := 1; n < c.owners; n++ {
+					b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
+				}
+				b.fire(r, 0)
+				b.start("a")
+				time.Sleep(5 * time.Second)
+				o := outcomes(t, b.reports())
+				if len(o) != 1 {
+					t.Fatalf("%d outcomes", len(o))
+				}
+				poisoned := o[0].Error != nil && o[0].Error.Code == job.CodePoison && o[0].Permanent && o[0].StartedAt.IsZero()
+				if poisoned != c.poison || b.started() == 1 == c.poison {
+					t.Errorf("after %d owners it ran %d times and ended as %+v", c.owners, b.started(), o[0])
+				}
+			})
+		})
+	}
+}
+
+func TestPoisonIsNeverJudgedByReceives(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.fire(r, 0)
+		queue := contract.FiringQueue("short", "normal")
+		for range 20 {
+			got, err := b.world.Queues().Receive(t.Context(), queue, 1, time.Second, 0)
+			if err != nil || len(got) != 1 {
+				t.Fatal(got, err)
+			}
+			if err := b.world.Queues().SetVisibility(t.Context(), queue, got[0].Receipt, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		if b.started() != 1 {
+			t.Error("a message received often was not run")
+		}
+	})
+}
+
+func TestPoisonIsJudgedAfterTheRow(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		b.write(item.Write{Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause", Put: job.Pause{Scope: job.PauseAll}.Item(shop)})
+		b.foreign(r, -time.Second)
+		for range 9 {
+			b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
+		}
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look {
+			t.Errorf("a paused job was given up as poison: %+v", got)
+		}
+	})
+}
+
+func TestTheRowIsReadAgainWhenTwoSecondsOldAtTheStart(t *testing.T) {
+	within(t, func(b *bench) {
+		payload := strings.Repeat("x", contract.MaxInlinePayload)
+		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
+		b.write(r.PutContent(job.PayloadContent(1), `"`+payload+`"`))
+		// Reading the payload takes three seconds, and in these the job is cancelled.
+		b.once(func(c memory.Call) bool { return c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#") },
+			func() memory.Fault {
+				_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
+				b.write(w)
+				return memory.Fault{Wait: 3 * time.Second}
+			})
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(10 * time.Second)
+		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Look {
+			t.Errorf("it ran %d times by a row three seconds old; reported %+v", b.started(), got)
+		}
+	})
+}
+
+func TestAnAttemptDoesNotStartWithoutLeaseLeft(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		slow := true
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if slow && c.Op == memory.TableGet && b.claimed(c) {
+				return memory.Fault{Wait: 9 * time.Second}
+			}
+			return memory.Fault{}
+		})
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(28 * time.Second) // three reads of nine seconds: more than lease less margin
+		if b.started() != 0 {
+			t.Fatalf("it was started %s after its claim", b.at[0].Sub(r.DueAt))
+		}
+		if c := b.claim(r); c.Takeovers != 0 || c.Live(1, time.Now()) {
+			t.Errorf("the attempt was not let go: %+v", c)
+		}
+		b.mu.Lock()
+		slow = false
+		b.mu.Unlock()
+		time.Sleep(20 * time.Second)
+		if b.started() != 1 {
+			t.Error("it never ran")
+		}
+	})
+}
+
+// claimed says whether a read of the row comes after the claim: the second and later ones.
+func (b *bench) claimed(c memory.Call) bool {
+	if c.Ref.Table != contract.Jobs {
+		return false
+	}
+	b.ids++
+	return b.ids > 2 // put counted one, the first look is another
+}
+
+func TestACancelFlagInTheClaimsAnswerKeepsTheAttemptFromStarting(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0)
+		// The claim is made, its answer lost; before it is asked for again, somebody asks to stop.
+		b.once(writes("claim.new"), func() memory.Fault {
+			time.AfterFunc(100*time.Millisecond, func() { b.write(job.FlagCancel(r.Key, 1, 1)) })
+			return lost()
+		})
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Look {
+			t.Errorf("it ran %d times; reported %+v", b.started(), got)
+		}
+	})
+}
+
+func TestAPayloadThatIsGoneIsAPermanentFailure(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(5 * time.Second)
+		o := outcomes(t, b.reports())
+		if b.started() != 0 || len(o) != 1 || !o[0].Permanent || o[0].Error.Code != job.CodeUnreadablePayload {
+			t.Errorf("ended as %+v", o)
+		}
+	})
+}
+
+func TestAPayloadOutOfReachForAMomentIsReadAgain(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
+		b.write(r.PutContent(job.PayloadContent(1), "1"))
+		b.once(func(c memory.Call) bool { return c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#") },
+			func() memory.Fault { return memory.Fault{Fail: fault.Throttled} })
+		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) { return w.Payload, nil }
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(10 * time.Second)
+		o := outcomes(t, b.reports())
+		if len(o) != 1 || string(o[0].Result) != "1" || b.claim(r).Takeovers != 1 {
+			t.Errorf("ended as %+v, claim %+v", o, b.claim(r))
+		}
+	})
+}
+
+func TestLatenessCountsFromDueOrFromAcceptanceIfThatIsLater(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*job.Row)
+		delay  time.Duration
+		want   int64
+	}{
+		"a job due in time":                         {func(*job.Row) {}, 2 * time.Second, 2000},
+		"a job accepted with its due time gone by":  {func(r *job.Row) { r.DueAt = r.CreatedAt.Add(-30 * time.Second) }, 2 * time.Second, 2000},
+		"a later attempt: only its due time counts": {func(r *job.Row) { r.Attempt, r.DueAt = 2, r.CreatedAt.Add(-30*time.Second) }, 2 * time.Second, 32000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				r := b.put(0, c.change)
+				b.fire(r, c.delay)
+				b.start("a")
+				time.Sleep(10 * time.Second)
+				o := outcomes(t, b.reports())
+				if len(o) != 1 || o[0].LatenessMS != c.want {
+					t.Errorf("lateness in %+v, want %d ms", o, c.want)
+				}
+			})
+		})
+	}
+}
