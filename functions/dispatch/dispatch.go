@@ -55,19 +55,27 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 	if err != nil {
 		return err
 	}
+	act, err := s.work(d)
+	if err != nil {
+		return fault.New(fault.Undecodable, err, "reading a dispatch message")
+	}
 	if early := earlyBy(d, s.Clock.Now()); early > 0 {
 		return s.again(ctx, d, early)
 	}
+	return act(ctx)
+}
+
+// work is what the message asks for.
+func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err error) {
 	if d.Firing != nil {
-		return s.fire(ctx, d)
+		id, err := job.ParseID(d.Firing.JobID)
+		return func(ctx context.Context) error { return s.fire(ctx, d, id) }, err
 	}
 	if owner, ok := horizon.ParseParking(d.Slice); ok {
-		return s.unpark(ctx, d, tenant.ID(owner))
+		return func(ctx context.Context) error { return s.unpark(ctx, d, tenant.ID(owner)) }, nil
 	}
-	if _, err := horizon.ParseSlice(d.Slice); err != nil {
-		return fault.New(fault.Undecodable, err, "reading a dispatch message")
-	}
-	return s.slice(ctx, d)
+	_, err = horizon.ParseSlice(d.Slice)
+	return func(ctx context.Context) error { return s.slice(ctx, d) }, err
 }
 
 // earlyBy is how long the message must wait before it can be acted on: until its own time, or
@@ -86,11 +94,7 @@ func (s *Stage) again(ctx context.Context, d message.Dispatch, in time.Duration)
 	return s.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: message.Encode(d), Delay: delay})
 }
 
-func (s *Stage) fire(ctx context.Context, d message.Dispatch) error {
-	id, err := job.ParseID(d.Firing.JobID)
-	if err != nil {
-		return fault.New(fault.Undecodable, err, "reading a dispatch message")
-	}
+func (s *Stage) fire(ctx context.Context, d message.Dispatch, id job.ID) error {
 	f := job.Firing{
 		Key: job.Key{Tenant: tenant.ID(d.Firing.Tenant), ID: id}, Version: d.Firing.Version, Attempt: d.Firing.Attempt,
 		Pool: d.Pool, Priority: job.Priority(d.Priority), DueAt: d.Firing.DueAt,

@@ -1,0 +1,364 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/batch"
+	"punctual/functions/dispatch"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+type bundle struct {
+	*testing.T
+	w     *memory.World
+	store *store.Store
+	stage *dispatch.Stage
+}
+
+func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := memory.New(o)
+			t.Cleanup(w.Close)
+			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs())}
+			b.stage = dispatch.New(dispatch.Deps{Store: b.store, Queue: w.Queues(), Clock: clock.System{}, Log: telemetry.Silent()})
+			do(b)
+		})
+	})
+}
+
+// handle hands the stage those bodies and returns the indexes of those that must come again.
+func (b *bundle) handle(ctx context.Context, bodies ...string) (again string) {
+	b.Helper()
+	var deliveries []message.Delivery
+	for i, body := range bodies {
+		deliveries = append(deliveries, message.Delivery{ID: fmt.Sprint(i), Body: body, Receives: 1, SentAt: time.Now()})
+	}
+	resp, err := b.stage.Handle(ctx, batch.SQSEventOf(deliveries...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, f := range resp.BatchItemFailures {
+		again += f.ItemIdentifier
+	}
+	return again
+}
+
+func (b *bundle) dispatch(d message.Dispatch) {
+	b.Helper()
+	d.V = message.V
+	if again := b.handle(b.Context(), message.Encode(d)); again != "" {
+		b.Fatal("it is to come again")
+	}
+}
+
+// pump waits and hands the stage what the dispatch queue holds then, all of it.
+func (b *bundle) pump(ctx context.Context, after time.Duration) (n int) {
+	b.Helper()
+	time.Sleep(after)
+	for _, d := range b.received(contract.DispatchQueue) {
+		n++
+		if again := b.handle(ctx, d.Body); again != "" {
+			b.Fatalf("%s is to come again", d.Body)
+		}
+	}
+	return n
+}
+
+func (b *bundle) received(queue string) []message.Delivery {
+	b.Helper()
+	var all []message.Delivery
+	for {
+		got, err := b.w.Queues().Receive(b.Context(), queue, 10, 0, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(got) == 0 {
+			return all
+		}
+		for _, d := range got {
+			if err := b.w.Queues().Delete(b.Context(), queue, d.Receipt); err != nil {
+				b.Fatal(err)
+			}
+		}
+		all = append(all, got...)
+	}
+}
+
+func (b *bundle) put(r job.Row) job.Row {
+	b.Helper()
+	if err := b.store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+const firingQueue = "firing-short-normal"
+
+func firing(in time.Duration) message.Dispatch {
+	f := jobtest.Row(1, time.Now().Add(in), time.Now()).Firing().Message()
+	return message.Dispatch{V: message.V, Firing: &f, Pool: "short", Priority: "normal"}
+}
+
+func TestATimersFiring(t *testing.T) {
+	t.Parallel()
+	bubble(t, "goes to its queue with the exact delay", memory.Options{}, func(b *bundle) {
+		d := firing(97*time.Second + 300*time.Millisecond)
+		b.dispatch(d)
+		time.Sleep(95*time.Second - time.Millisecond)
+		if got := b.received(firingQueue); len(got) != 0 {
+			b.Fatal("it came early")
+		}
+		time.Sleep(time.Millisecond)
+		got := b.received(firingQueue)
+		if len(got) != 1 || got[0].Group != jobtest.Tenant {
+			b.Fatalf("received %+v", got)
+		}
+		if f, err := message.Decode[message.Firing](got[0].Body); err != nil || f != *d.Firing {
+			b.Errorf("received %+v, %v", f, err)
+		}
+	})
+	bubble(t, "that is late goes at once", memory.Options{}, func(b *bundle) {
+		b.dispatch(firing(-time.Minute))
+		if got := b.received(firingQueue); len(got) != 1 {
+			b.Errorf("received %d", len(got))
+		}
+	})
+	bubble(t, "that a queue cannot delay long enough waits on the way", memory.Options{}, func(b *bundle) {
+		b.dispatch(firing(40 * time.Minute))
+		for range 2 {
+			if n := b.pump(b.Context(), contract.MaxDelay); n != 1 {
+				b.Fatalf("%d dispatch messages", n)
+			}
+		}
+		time.Sleep(10*time.Minute - contract.DelayLead - time.Second)
+		if got := b.received(firingQueue); len(got) != 0 {
+			b.Fatal("it came early")
+		}
+		time.Sleep(time.Second)
+		if got := b.received(firingQueue); len(got) != 1 {
+			b.Errorf("received %d", len(got))
+		}
+	})
+}
+
+func TestABadMessageAmongTenReplaysNoOther(t *testing.T) {
+	t.Parallel()
+	for name, poison := range map[string]string{
+		"not JSON":           "{",
+		"an unknown version": `{"v":2,"slice":"2027-03-28T00:05#17"}`,
+		"nothing to do":      `{"v":1}`,
+		"no slice":           `{"v":1,"slice":"soon"}`,
+		"no job id":          `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"x","version":1,"attempt":1,"due_at":"2027-01-01T00:00:00Z"}}`,
+		"no such queue":      `{"v":1,"pool":"gone","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
+	} {
+		bubble(t, name, memory.Options{}, func(b *bundle) {
+			bodies := make([]string, 10)
+			for i := range bodies {
+				bodies[i] = message.Encode(firing(0))
+			}
+			bodies[7] = poison
+			if again := b.handle(b.Context(), bodies...); again != "7" {
+				b.Errorf("%q came again", again)
+			}
+			if got := b.received(firingQueue); len(got) != 9 {
+				b.Errorf("%d firings", len(got))
+			}
+		})
+	}
+}
+
+func TestACrowdedSlice(t *testing.T) {
+	t.Parallel()
+	// crowd puts n jobs into one slice of shard 0 and returns its key.
+	crowd := func(b *bundle, n int) string {
+		minute := time.Now().Truncate(time.Minute).Add(2 * time.Minute)
+		for i := range n {
+			due := minute.Add(time.Duration(i) * time.Minute / time.Duration(n))
+			b.put(jobtest.Row(i, due, time.Now().Add(-time.Hour), func(r *job.Row) { r.Shard = 0 }))
+		}
+		return horizon.SliceOf(minute, 0).String()
+	}
+	bubble(t, "is sent whole, each job just before it is due", memory.Options{EmptyPages: true}, func(b *bundle) {
+		b.dispatch(message.Dispatch{Slice: crowd(b, 350)})
+		got := 0
+		for range 60 * 4 {
+			time.Sleep(time.Second)
+			for _, d := range b.received(firingQueue) {
+				got++
+				f, _ := message.Decode[message.Firing](d.Body)
+				if left := time.Until(f.DueAt); left < 0 || left > contract.DelayLead+2*time.Second {
+					b.Fatalf("a firing came with %s left", left)
+				}
+			}
+		}
+		if got != 350 {
+			b.Errorf("%d of 350 were sent", got)
+		}
+		if calls := b.w.Counts().QueueCalls; calls > 35+240*2+350 {
+			b.Errorf("%d calls: it did not send in tens", calls)
+		}
+	})
+	bubble(t, "goes on in another message when time runs short, and loses nothing", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 350)
+		short := func() context.Context {
+			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
+			b.Cleanup(cancel)
+			return ctx
+		}
+		if again := b.handle(short(), message.Encode(message.Dispatch{V: message.V, Slice: slice})); again != "" {
+			b.Fatal("it is to come again")
+		}
+		messages := 0
+		for n := 1; n > 0; messages += n {
+			n = b.pump(short(), 0)
+		}
+		time.Sleep(5 * time.Minute)
+		if got := b.received(firingQueue); len(got) != 350 || messages != 3 {
+			b.Errorf("%d of 350 were sent by %d more messages", len(got), messages)
+		}
+	})
+	bubble(t, "waits for its time", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 3)
+		b.dispatch(message.Dispatch{Slice: slice, At: time.Now().Add(20 * time.Minute)})
+		if n := b.pump(b.Context(), contract.MaxDelay); n != 1 {
+			b.Fatalf("%d messages", n)
+		}
+		if got := b.received(firingQueue); len(got) != 0 {
+			b.Fatal("it was sent early")
+		}
+		if n := b.pump(b.Context(), 5*time.Minute); n != 1 {
+			b.Fatalf("%d messages", n)
+		}
+		if got := b.received(firingQueue); len(got) != 3 {
+			b.Errorf("%d were sent", len(got))
+		}
+	})
+	bubble(t, "with a row that nobody can read sends the others", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 5)
+		bad := jobtest.Row(99, time.Now(), time.Now()).Item()
+		bad[contract.AttrWakeSlice], bad[contract.AttrPK] = slice, "nobody"
+		unknown := jobtest.Row(98, time.Now(), time.Now(), func(r *job.Row) { r.Pool = "gone" }).Item()
+		unknown[contract.AttrWakeSlice] = slice
+		for _, i := range []item.Item{bad, unknown} {
+			ref := item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}
+			if err := b.store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: i}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.dispatch(message.Dispatch{Slice: slice})
+		time.Sleep(5 * time.Minute)
+		if got := b.received(firingQueue); len(got) != 5 {
+			b.Errorf("%d were sent", len(got))
+		}
+	})
+	bubble(t, "comes again whole when the queue was throttled", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 5)
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.N == 1 {
+				return memory.Fault{Entries: map[int]fault.Kind{2: fault.Throttled}}
+			}
+			return memory.Fault{}
+		})
+		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: message.V, Slice: slice})); again != "0" {
+			b.Fatal("the one that was not sent is lost")
+		}
+	})
+}
+
+func TestAParkingPlace(t *testing.T) {
+	t.Parallel()
+	parked := func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }
+	place := horizon.Parking(jobtest.Tenant, 0)
+	pause := func(b *bundle, scope string) {
+		b.Helper()
+		p := job.Pause{Scope: scope, Since: time.Now()}
+		if err := b.store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	late := time.Hour
+	bubble(t, "whose pause was lifted wakes all that it holds within 5 s", memory.Options{}, func(b *bundle) {
+		for n := range 250 {
+			b.put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+		}
+		b.dispatch(message.Dispatch{Slice: place})
+		if got := b.received(firingQueue); len(got) != 250 {
+			b.Errorf("%d of 250 were woken", len(got))
+		}
+		if r, err := b.store.Row(b.Context(), jobtest.Key(8)); err != nil || r.Parked || r.Slice() != horizon.SliceOf(time.Now(), 0).String() {
+			b.Errorf("it lies in %s, %v", r.Slice(), err)
+		}
+	})
+	bubble(t, "is looked at again after 2, 10 and 60 s, because the index lags", memory.Options{
+		IndexLag: func(string, item.Ref, int64) time.Duration { return 8 * time.Second },
+	}, func(b *bundle) {
+		b.put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
+		b.dispatch(message.Dispatch{Slice: place})
+		for i, wait := range []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second} {
+			if n := b.pump(b.Context(), wait-time.Millisecond); n != 0 {
+				b.Fatalf("round %d came early", i+1)
+			}
+			if n := b.pump(b.Context(), time.Millisecond); n != 1 {
+				b.Fatalf("round %d did not come", i+1)
+			}
+		}
+		if n := b.pump(b.Context(), time.Hour); n != 0 {
+			b.Error("it goes on for ever")
+		}
+		if got := b.received(firingQueue); len(got) != 1 {
+			b.Errorf("%d firings, want 1", len(got))
+		}
+	})
+	bubble(t, "that another pause still holds keeps what that one holds", memory.Options{}, func(b *bundle) {
+		b.put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
+		mail := b.put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))
+		pause(b, "task:echo")
+		b.dispatch(message.Dispatch{Slice: place})
+		got := b.received(firingQueue)
+		if len(got) != 1 || got[0].Body != message.Encode(mail.Firing().Message()) {
+			b.Errorf("fired %+v", got)
+		}
+	})
+	bubble(t, "is judged by pauses read after the message came", memory.Options{}, func(b *bundle) {
+		b.put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
+		pause(b, job.PauseAll)
+		b.dispatch(message.Dispatch{Slice: place})
+		if err := b.store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, job.PauseAll), Name: "test.lift", Delete: true}); err != nil {
+			b.Fatal(err)
+		}
+		b.dispatch(message.Dispatch{Slice: place})
+		if got := b.received(firingQueue); len(got) != 1 {
+			b.Errorf("%d firings", len(got))
+		}
+	})
+	bubble(t, "with a row that nobody can read wakes the others", memory.Options{}, func(b *bundle) {
+		for n := range 3 {
+			b.put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+		}
+		bad := jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked).Item()
+		bad["status"] = "LOST"
+		if err := b.store.Put(b.Context(), item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {
+			b.Fatal(err)
+		}
+		b.dispatch(message.Dispatch{Slice: place})
+		if got := b.received(firingQueue); len(got) != 2 {
+			b.Errorf("%d were woken", len(got))
+		}
+	})
+}

@@ -1,0 +1,300 @@
+package stream_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/functions/batch"
+	"punctual/functions/stream"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+)
+
+type bundle struct {
+	*testing.T
+	w     *memory.World
+	stage *stream.Stage
+	meter *telemetry.Meter
+	seen  string // of the table's stream
+}
+
+func bubble(t *testing.T, name string, do func(b *bundle)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := memory.New(memory.Options{})
+			t.Cleanup(w.Close)
+			b := &bundle{T: t, w: w, meter: new(telemetry.Meter)}
+			b.stage = stream.New(stream.Deps{Queue: w.Queues(), Timer: w.Timers(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter})
+			do(b)
+		})
+	})
+}
+
+// write writes to the table and hands the stage what its stream then shows.
+func (b *bundle) write(writes ...item.Write) events.DynamoDBEventResponse {
+	b.Helper()
+	for _, w := range writes {
+		if _, err := b.w.Table().Write(b.Context(), w); err != nil {
+			b.Fatal(err)
+		}
+	}
+	changes, err := b.w.Table().Stream(b.Context(), b.seen, 1000, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.seen = changes[len(changes)-1].Seq
+	return b.handle(batch.StreamEventOf(changes...))
+}
+
+func (b *bundle) handle(ev events.DynamoDBEvent) events.DynamoDBEventResponse {
+	b.Helper()
+	resp, err := b.stage.Handle(b.Context(), ev)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return resp
+}
+
+func (b *bundle) requireAllDone(resp events.DynamoDBEventResponse) {
+	b.Helper()
+	if len(resp.BatchItemFailures) != 0 {
+		b.Fatalf("came again: %v", resp.BatchItemFailures)
+	}
+}
+
+// received takes what the queue shows after that long.
+func (b *bundle) received(queue string, after time.Duration) []message.Delivery {
+	b.Helper()
+	time.Sleep(after)
+	var all []message.Delivery
+	for {
+		got, err := b.w.Queues().Receive(b.Context(), queue, 10, 0, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(got) == 0 {
+			return all
+		}
+		all = append(all, got...)
+	}
+}
+
+const firingQueue = "firing-short-normal"
+
+func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
+	return jobtest.Row(n, time.Now().Add(in), time.Now(), change...)
+}
+
+func TestTheStreamConsumer(t *testing.T) {
+	t.Parallel()
+	bubble(t, "sends what is due soon with the delay that is left", func(b *bundle) {
+		r := due(1, 10*time.Second)
+		b.requireAllDone(b.write(job.Accept(r)))
+		if got := b.received(firingQueue, 7*time.Second); len(got) != 0 {
+			b.Fatal("it came early")
+		}
+		got := b.received(firingQueue, time.Second)
+		if len(got) != 1 || got[0].Group != jobtest.Tenant {
+			b.Fatalf("received %+v", got)
+		}
+		if f, err := message.Decode[message.Firing](got[0].Body); err != nil || f != r.Firing().Message() {
+			b.Errorf("received %+v, %v", f, err)
+		}
+	})
+	bubble(t, "arms a timer for what is due later, also a little beyond the horizon", func(b *bundle) {
+		rows := []job.Row{due(1, 15*time.Minute), due(2, contract.Horizon+contract.NearMargin)}
+		b.requireAllDone(b.write(job.Accept(rows[0]), job.Accept(rows[1])))
+		armed := b.w.Timers().Armed()
+		if len(armed) != 2 {
+			b.Fatalf("%d timers", len(armed))
+		}
+		for _, a := range armed {
+			for _, r := range rows {
+				if a.Name == r.Firing().TimerName() && !a.At.Equal(r.DueAt.Add(-contract.TimerLead)) {
+					b.Errorf("the timer of what is due at %s stands at %s", r.DueAt, a.At)
+				}
+			}
+		}
+	})
+	bubble(t, "leaves alone what its writer fires and what lies far ahead", func(b *bundle) {
+		b.requireAllDone(b.write(job.Accept(due(1, time.Second)), job.Accept(due(2, time.Hour))))
+		if got := b.received(firingQueue, time.Minute); len(got)+len(b.w.Timers().Armed()) != 0 {
+			b.Error("it armed them")
+		}
+	})
+	bubble(t, "sends with no delay what became due on the way", func(b *bundle) {
+		r := due(1, 10*time.Second)
+		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
+		time.Sleep(time.Minute)
+		b.requireAllDone(b.handle(ev))
+		if got := b.received(firingQueue, 0); len(got) != 1 {
+			b.Errorf("received %d", len(got))
+		}
+	})
+	bubble(t, "arms again only what changed in version, attempt or due time", func(b *bundle) {
+		r := due(1, 15*time.Minute)
+		b.write(job.Accept(r))
+		b.requireAllDone(b.write(item.Write{Ref: r.Ref(), Name: "test", Set: map[string]any{"failures": int64(1)}}))
+		if calls := b.w.Counts().TimerCalls; calls != 1 {
+			b.Errorf("%d calls to the scheduler for one job", calls)
+		}
+	})
+	bubble(t, "takes the timer of an edited job back and arms the new one", func(b *bundle) {
+		r := due(1, 20*time.Minute)
+		b.write(job.Accept(r))
+		at := r.DueAt.Add(5 * time.Minute)
+		after, w, _ := job.Reschedule(r, job.Edit{DueAt: &at}, time.Now())
+		b.requireAllDone(b.write(w))
+		armed := b.w.Timers().Armed()
+		if len(armed) != 1 || armed[0].Name != after.Firing().TimerName() {
+			b.Errorf("armed %+v", armed)
+		}
+	})
+	bubble(t, "takes the timer of a job that is to stop back", func(b *bundle) {
+		r := due(1, 20*time.Minute)
+		b.write(job.Accept(r))
+		_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
+		b.requireAllDone(b.write(w))
+		if armed := b.w.Timers().Armed(); len(armed) != 0 {
+			b.Errorf("armed %+v", armed)
+		}
+	})
+	bubble(t, "does not fail a record because a stale timer would not go", func(b *bundle) {
+		r := due(1, 20*time.Minute)
+		b.write(job.Accept(r))
+		b.fail(memory.TimerDisarm, fault.Throttled)
+		_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
+		b.requireAllDone(b.write(w))
+	})
+	bubble(t, "never writes the table, so that it cannot feed itself", func(b *bundle) {
+		b.write(job.Accept(due(1, time.Minute)), job.Accept(due(2, 20*time.Minute)))
+		changes, err := b.w.Table().Stream(b.Context(), b.seen, 1000, time.Hour)
+		if err != nil || len(changes) != 0 {
+			b.Errorf("%d records followed, %v", len(changes), err)
+		}
+	})
+	bubble(t, "handed the same batch again arms the same timers", func(b *bundle) {
+		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, 20*time.Minute).Item()})
+		b.w.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TimerArm && c.N == 1} })
+		if resp := b.handle(ev); len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "1" {
+			b.Fatalf("a lost answer gave %+v", resp)
+		}
+		b.requireAllDone(b.handle(ev))
+		if n := len(b.w.Timers().Armed()); n != 1 {
+			b.Errorf("%d timers", n)
+		}
+	})
+	bubble(t, "names the records that were throttled and only them", func(b *bundle) {
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.N == 1 {
+				return memory.Fault{Entries: map[int]fault.Kind{1: fault.Throttled}}
+			}
+			return memory.Fault{}
+		})
+		var changes []item.Change
+		for n, seq := range []string{"a", "b", "c"} {
+			changes = append(changes, item.Change{Seq: seq, New: due(n, time.Minute+time.Duration(n)*time.Second).Item()})
+		}
+		if resp := b.handle(batch.StreamEventOf(changes...)); len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "b" {
+			b.Errorf("came again: %+v", resp)
+		}
+	})
+}
+
+func (b *bundle) fail(op string, kind fault.Kind) {
+	b.w.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == op {
+			return memory.Fault{Fail: kind}
+		}
+		return memory.Fault{}
+	})
+}
+
+func TestAPoisonRecordAmongAHundredBlocksNothing(t *testing.T) {
+	t.Parallel()
+	for name, poison := range map[string]func(events.DynamoDBStreamRecord){
+		"an unknown version": func(r events.DynamoDBStreamRecord) {
+			r.NewImage["schema_v"] = events.NewNumberAttribute("99")
+		},
+		"a list where a string belongs": func(r events.DynamoDBStreamRecord) {
+			r.NewImage["status"] = events.NewListAttribute([]events.DynamoDBAttributeValue{events.NewStringAttribute("SCHEDULED")})
+		},
+		"a due time that is no number": func(r events.DynamoDBStreamRecord) {
+			r.NewImage["due_at"] = events.NewStringAttribute("tomorrow")
+		},
+		"a queue that does not exist": func(r events.DynamoDBStreamRecord) {
+			r.NewImage["pool"] = events.NewStringAttribute("gone")
+			r.NewImage["due_at"] = events.NewNumberAttribute("0")
+		},
+	} {
+		bubble(t, name, func(b *bundle) {
+			var changes []item.Change
+			for n := range 100 {
+				r := due(n, 20*time.Minute, func(r *job.Row) { r.Payload = `{"secret":1}` })
+				changes = append(changes, item.Change{Seq: r.Firing().TimerName(), New: r.Item()})
+			}
+			ev := batch.StreamEventOf(changes...)
+			poison(ev.Records[50].Change)
+			b.requireAllDone(b.handle(ev))
+			if n := len(b.w.Timers().Armed()); n != 99 {
+				b.Errorf("%d were armed", n)
+			}
+			aside := b.received(contract.FiringDead, 0)
+			if len(aside) != 1 {
+				b.Fatalf("%d were set aside", len(aside))
+			}
+			var body struct {
+				Keys   map[string]string `json:"keys"`
+				Reason string            `json:"reason"`
+			}
+			if err := json.Unmarshal([]byte(aside[0].Body), &body); err != nil || body.Keys["job_id"] != string(jobtest.Key(50).ID) || body.Reason == "" {
+				b.Errorf("set aside as %s", aside[0].Body)
+			}
+			if strings.Contains(aside[0].Body, "secret") {
+				b.Error("the payload went with it")
+			}
+			if n := b.meter.Total(telemetry.SetAside); n != 1 {
+				b.Errorf("counted %v", n)
+			}
+		})
+	}
+}
+
+func TestATimerFiresBeforeItsJobIsDueThoughTheSchedulerIsOnlyMinutePrecise(t *testing.T) {
+	t.Parallel()
+	bubble(t, "at any second of its minute, for due times at any second of theirs", func(b *bundle) {
+		for n := range 60 {
+			b.write(job.Accept(due(n, 20*time.Minute+time.Duration(n)*time.Second)))
+		}
+		start := time.Now()
+		for received := 0; received < 60; {
+			time.Sleep(100 * time.Millisecond)
+			if time.Since(start) > time.Hour {
+				b.Fatalf("%d of 60 fired", received)
+			}
+			for _, d := range b.received(contract.DispatchQueue, 0) {
+				received++
+				m, err := message.Decode[message.Dispatch](d.Body)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if left := time.Until(m.Firing.DueAt); left < contract.TimerLead-time.Minute {
+					b.Errorf("it fired with %s left", left)
+				}
+			}
+		}
+	})
+}
