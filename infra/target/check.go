@@ -1,0 +1,137 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+)
+
+// MaxShards bounds the due index: a pass of the promoter reads each shard's slices every minute.
+const MaxShards = 1024
+
+const shardsAllowed = "a power of two from 1 to 1024 is allowed, so that a count can grow by doubling"
+
+// Limits of AWS that a setting could run into.
+const (
+	maxRate     = 10_000 // API Gateway, requests per second per account and region; raised by request
+	maxBurst    = 5_000  // not raised
+	leastPoller = 2      // MaximumConcurrency of an SQS source
+	mostPoller  = 1_000
+	mostWarm    = 40_000 // units per second of a table by default; raised by request
+)
+
+var (
+	prefixIs  = regexp.MustCompile(`^[a-z][a-z0-9-]{1,30}[a-z0-9]$`)
+	accountIs = regexp.MustCompile(`^[0-9]{12}$`)
+	versionIs = regexp.MustCompile(`^1\.[0-9]{2}$`)
+	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
+	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+)
+
+// mistakes gathers what is wrong, each in a sentence that says what is allowed.
+type mistakes []error
+
+func (m *mistakes) add(format string, args ...any) { *m = append(*m, fmt.Errorf(format, args...)) }
+
+func (m *mistakes) when(wrong bool, format string, args ...any) {
+	if wrong {
+		m.add(format, args...)
+	}
+}
+
+// Check returns everything that is wrong with s, nil if nothing is.
+func Check(s Settings) error {
+	var m mistakes
+	m.when(!prefixIs.MatchString(s.Prefix), "prefix is %q: 3 to 32 lower-case letters, digits and hyphens are allowed, beginning with a letter", s.Prefix)
+	m.when(!slices.Contains(Regions(), s.Region), "region %q is not one that has every service Punctual needs (EKS Auto Mode and EventBridge Scheduler among them): %s", s.Region, strings.Join(Regions(), ", "))
+	m.when(s.Account != "" && !accountIs.MatchString(s.Account), "account is %q: 12 digits, or leave it out to take that of your credentials", s.Account)
+	m.when(s.Arch != ARM && s.Arch != X86, "architecture is %q: %s or %s", s.Arch, ARM, X86)
+	m.when(s.Shards < 1 || s.Shards > MaxShards || s.Shards&(s.Shards-1) != 0, "shards is %d: %s", s.Shards, shardsAllowed)
+	m.when(!slices.Contains(logDays, s.Logs), "logs are kept %d days: CloudWatch takes one of %v", s.Logs, logDays)
+	m.tables(s.Tables)
+	m.tokens(s.Tokens, s.Emulated)
+	m.when(s.API.Rate < 1 || s.API.Rate > maxRate, "the API's rate is %d requests per second: 1 to %d is allowed", s.API.Rate, maxRate)
+	m.when(s.API.Burst < 1 || s.API.Burst > maxBurst, "the API's burst is %d requests: 1 to %d is allowed", s.API.Burst, maxBurst)
+	for _, r := range []struct {
+		name string
+		n    int
+	}{{"reads", s.Flow.Reads}, {"writes", s.Flow.Writes}, {"the authorizer", s.Flow.Authorizer}} {
+		m.when(r.n < 0, "concurrency of %s is %d: 0 reserves none, else 1 or more", r.name, r.n)
+	}
+	m.when(s.Flow.Settle < leastPoller || s.Flow.Settle > mostPoller, "concurrency of the queues' consumers is %d: %d to %d is allowed", s.Flow.Settle, leastPoller, mostPoller)
+	for _, cidr := range s.HTTPAllow {
+		_, err := netip.ParsePrefix(cidr)
+		m.when(err != nil, "http_allow has %q: CIDRs separated by commas, such as 10.1.0.0/16", cidr)
+	}
+	if !s.Emulated {
+		m.fleet(s.Fleet)
+	}
+	if s.Alarms.Mail != "" {
+		_, err := mail.ParseAddress(s.Alarms.Mail)
+		m.when(err != nil, "mail is %q: one address, such as oncall@example.com", s.Alarms.Mail)
+	}
+	m.lanes(contract.TimerLead, contract.TimerGuard, contract.DirectLane)
+	if len(m) == 0 {
+		return nil
+	}
+	return fmt.Errorf("target %s cannot be built:\n%w", s.Target, errors.Join(m...))
+}
+
+func (m *mistakes) tables(t Tables) {
+	c := t.Provisioned
+	m.when(c != Capacity{} && (c.Least < 1 || c.Most < c.Least), "provisioned capacity is %d to %d units: at least 1, and the most not under the least; leave both 0 for on-demand", c.Least, c.Most)
+	m.when(t.WarmWrites < 0 || t.WarmWrites > mostWarm, "warm writes are %d per second: 0 for AWS's default, at most %d", t.WarmWrites, mostWarm)
+	m.when(t.WarmReads < 0 || t.WarmReads > mostWarm, "warm reads are %d per second: 0 for AWS's default, at most %d", t.WarmReads, mostWarm)
+}
+
+func (m *mistakes) tokens(t Tokens, emulated bool) {
+	scheme := "https"
+	if emulated {
+		scheme = "http or https"
+	}
+	isURL := func(s string) bool {
+		u, err := url.Parse(s)
+		return err == nil && u.Host != "" && (u.Scheme == "https" || emulated && u.Scheme == "http")
+	}
+	if t.Issuer == "" {
+		m.add("no issuer is named: add -c issuer=URL, the iss of the tokens that callers of the API will bring (your identity provider's URL)")
+	} else {
+		m.when(!isURL(t.Issuer), "issuer is %q: an %s URL is allowed", t.Issuer, scheme)
+		m.when(!isURL(t.JWKS), "jwks is %q: an %s URL is allowed", t.JWKS, scheme)
+	}
+	m.when(t.Audience == "", "no audience is named: add -c audience=NAME, the aud of the tokens that are meant for this API")
+	m.when(!claimIs.MatchString(t.TenantClaim), "tenant_claim is %q: 1 to 128 of letters, digits and _:/.-", t.TenantClaim)
+	m.when(!claimIs.MatchString(t.ScopeClaim), "scope_claim is %q: 1 to 128 of letters, digits and _:/.-", t.ScopeClaim)
+}
+
+func (m *mistakes) fleet(f Fleet) {
+	m.when(!versionIs.MatchString(f.Kubernetes), "Kubernetes version is %q: such as 1.34", f.Kubernetes)
+	m.when(f.Zones < 2 || f.Zones > 3, "zones are %d: 2 or 3", f.Zones)
+	m.when(f.NATs < 1 || f.NATs > f.Zones, "NAT gateways are %d: 1 to the number of zones, %d", f.NATs, f.Zones)
+	block, err := netip.ParsePrefix(f.CIDR)
+	m.when(err != nil || !block.Addr().IsPrivate() || block.Bits() < 16 || block.Bits() > 20, "the VPC's range is %q: a private /16 to /20, such as 10.42.0.0/16", f.CIDR)
+	for _, p := range f.Pools() {
+		m.when(p.Least < 0, "pool %s has at least %d pods: 0 or more", p.Name, p.Least)
+		m.when(p.Most < max(1, p.Least), "pool %s has at most %d pods: at least 1, and not under its least, %d", p.Name, p.Most, p.Least)
+		m.when(p.Slots < 1 || p.Slots > 1000, "pool %s has %d slots: 1 to 1000", p.Name, p.Slots)
+		m.when(p.Milli < 100 || p.MiB < 128, "a pod of pool %s has %d thousandths of a core and %d MiB: at least 100 and 128", p.Name, p.Milli, p.MiB)
+		m.when(p.Drain < 10*time.Second || p.Drain > contract.MaxTimeoutLong, "pool %s drains for %s: 10s to %s", p.Name, p.Drain, contract.MaxTimeoutLong)
+	}
+}
+
+// lanes checks what the lanes promise each other: a timer is set lead before its job is due,
+// and may not be nearer than guard, or AWS could refuse a time that has just passed.
+func (m *mistakes) lanes(lead, guard, direct time.Duration) {
+	m.when(lead < time.Minute, "the timers' lead is %s: at least 1m0s, for a timer fires anywhere within its minute", lead)
+	m.when(guard < time.Minute, "the timers' guard is %s: at least 1m0s", guard)
+	m.when(guard > lead, "the timers' guard is %s: at most their lead, %s, or a timer could not be set in time", guard, lead)
+	m.when(lead+guard > direct, "the timers' lead and guard are %s together: at most the direct lane, %s, or some due times would belong to neither lane", lead+guard, direct)
+}

