@@ -1,0 +1,392 @@
+package system_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/api"
+	"punctual/integration/system"
+	"punctual/shared/clock"
+	"punctual/shared/memory"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+	"punctual/workers/worker"
+)
+
+// bench is the whole product over memory.
+type bench struct {
+	t     *testing.T
+	world *memory.World
+	sys   *system.System
+	meter *telemetry.Meter
+	log   *bytes.Buffer
+	stop  func() // drains; safe to call twice
+}
+
+func setup(t *testing.T, change ...func(*system.Options)) *bench {
+	t.Helper()
+	b := &bench{t: t, world: memory.New(memory.Options{}), meter: new(telemetry.Meter)}
+	o := system.Options{
+		Shards: 4, Registry: worker.NewRegistry(), HTTPAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short", "long"}},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	b.sys = system.Compose(system.Ports{
+		Table: b.world.Table(), Blobs: b.world.Blobs(), Stream: b.world.Table(), Queues: b.world.Queues(), Timers: b.world.Timers(), Secrets: b.world.Secrets(),
+		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t}, stage) }, Meter: b.meter,
+	}, o)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.sys.Run(ctx) }()
+	stopped := false
+	b.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the system ended with %v", err)
+		}
+		b.world.Close()
+	}
+	t.Cleanup(b.stop)
+	return b
+}
+
+// testLog sends faults to the test's log; facts are left out.
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(`"level":"ERROR"`)) {
+		l.t.Logf("%s", bytes.TrimSpace(p))
+	}
+	return len(p), nil
+}
+
+type object = map[string]any
+
+func (b *bench) call(method, path string, body any, header ...string) (int, object) {
+	b.t.Helper()
+	var r io.Reader
+	if body != nil {
+		j, err := json.Marshal(body)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		r = bytes.NewReader(j)
+	}
+	req := httptest.NewRequest(method, "http://localhost:8080/v1"+path, r)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	everything := []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}
+	req = req.WithContext(api.WithIdentity(req.Context(), tenant.Identity{Tenant: tenant.Local, Scopes: everything}))
+	w := httptest.NewRecorder()
+	b.sys.API.ServeHTTP(w, req)
+	var v object
+	if w.Body.Len() > 0 {
+		if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+			b.t.Fatalf("%s %s answered %d with %q", method, path, w.Code, w.Body)
+		}
+	}
+	return w.Code, v
+}
+
+func (b *bench) want(status int, method, path string, body any, header ...string) object {
+	b.t.Helper()
+	got, v := b.call(method, path, body, header...)
+	if got != status {
+		b.t.Fatalf("%s %s answered %d, want %d: %v", method, path, got, status, v)
+	}
+	return v
+}
+
+func (b *bench) post(body object) string {
+	b.t.Helper()
+	id, _ := b.want(http.StatusAccepted, "POST", "/jobs", body)["job_id"].(string)
+	if id == "" {
+		b.t.Fatal("the answer has no job_id")
+	}
+	return id
+}
+
+func (b *bench) job(id string) object {
+	b.t.Helper()
+	return b.want(http.StatusOK, "GET", "/jobs/"+id, nil)
+}
+
+func (b *bench) attempts(id string) []any {
+	b.t.Helper()
+	items, _ := b.want(http.StatusOK, "GET", "/jobs/"+id+"/attempts", nil)["items"].([]any)
+	return items
+}
+
+func (b *bench) wantStatus(id, status string) object {
+	b.t.Helper()
+	v := b.job(id)
+	if v["status"] != status {
+		b.t.Fatalf("job %s is %v, want %s: %v", id, v["status"], status, v)
+	}
+	return v
+}
+
+func at(t *testing.T, v any) time.Time {
+	t.Helper()
+	s, _ := v.(string)
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		t.Fatalf("%v is no instant", v)
+	}
+	return at
+}
+
+func TestAJobRunsOnTimeInEveryLane(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []string{"1ms", "1500ms", "3s", "59s", "10m", "14m1s", "20m", "30m", "31m", "33m", "2h", "26h"} {
+		t.Run(delay, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := setup(t)
+				defer b.stop()
+				id := b.post(object{"task": "echo", "payload": object{"hello": "world"}, "delay": delay})
+				due := at(t, b.job(id)["due_at"])
+				time.Sleep(time.Until(due) - time.Millisecond)
+				if v := b.job(id); v["started_at"] != nil {
+					t.Fatalf("started before it was due: %v", v)
+				}
+				time.Sleep(2 * time.Second)
+				v := b.wantStatus(id, "SUCCEEDED")
+				if ms, _ := v["start_lateness_ms"].(float64); ms > 100 {
+					t.Errorf("started %v ms late", ms)
+				}
+				if fmt.Sprint(v["result"]) != "map[hello:world]" {
+					t.Errorf("result is %v", v["result"])
+				}
+			})
+		})
+	}
+}
+
+func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		defer b.stop()
+		// Two failures, then success: about 1 s and 2 s apart.
+		id := b.post(object{"task": "echo", "payload": object{"fail": 2}})
+		time.Sleep(10 * time.Second)
+		b.wantStatus(id, "SUCCEEDED")
+		tries := b.attempts(id)
+		if len(tries) != 3 {
+			t.Fatalf("%d attempts: %v", len(tries), tries)
+		}
+		for n, want := range []time.Duration{time.Second, 2 * time.Second} {
+			gap := at(t, tries[n+1].(object)["started_at"]).Sub(at(t, tries[n].(object)["finished_at"]))
+			if gap < want || gap > want*13/10+300*time.Millisecond {
+				t.Errorf("attempt %d came %s after the one before, want %s and up to 30 %%", n+2, gap, want)
+			}
+		}
+		// Always failing, two attempts: a dead letter with its context.
+		dead := b.post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 2}})
+		time.Sleep(10 * time.Second)
+		b.wantStatus(dead, "DEAD")
+		letters, _ := b.want(200, "GET", "/dead-letters", nil)["items"].([]any)
+		if len(letters) != 1 || letters[0].(object)["job_id"] != dead {
+			t.Fatalf("dead letters: %v", letters)
+		}
+		// The letter reaches the DLQ by SQS's own redrive policy.
+		time.Sleep(5 * time.Minute)
+		if d, _ := b.world.Queues().Depth(context.Background(), "dead-letters"); d.Visible != 1 {
+			t.Errorf("the DLQ holds %+v", d)
+		}
+		// Console redrive: back to its source, and from there exactly one new job.
+		for range 2 {
+			if _, err := b.world.Queues().StartMoveTask(context.Background(), "dead-letters", ""); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		old := b.job(dead)
+		again, _ := old["redriven_by"].(string)
+		if again == "" {
+			t.Fatalf("not redriven: %v", old)
+		}
+		if v := b.job(again); v["redrive_of"] != dead {
+			t.Errorf("the new job says redrive_of %v", v["redrive_of"])
+		}
+		jobs, _ := b.want(200, "GET", "/jobs", nil)["items"].([]any)
+		if len(jobs) != 3 {
+			t.Errorf("%d jobs after a redrive, want 3", len(jobs))
+		}
+		if code, v := b.call("POST", "/jobs/"+dead+"/redrive", nil); code != 409 || v["code"] != "wrong_state" || v["redriven_by"] != again {
+			t.Errorf("a second redrive answered %d %v", code, v)
+		}
+	})
+}
+
+func TestCancelAndPatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		defer b.stop()
+		// Before due: never runs.
+		id := b.post(object{"task": "echo", "delay": "1m"})
+		if v := b.want(200, "POST", "/jobs/"+id+"/cancel", nil); v["status"] != "CANCELLED" {
+			t.Errorf("cancelled into %v", v["status"])
+		}
+		// While running: the flag is seen within a heartbeat.
+		long := b.post(object{"task": "echo", "payload": object{"sleep": "2m"}, "timeout": "5m"})
+		time.Sleep(15 * time.Second)
+		b.wantStatus(long, "RUNNING")
+		if v := b.want(202, "POST", "/jobs/"+long+"/cancel", nil); v["cancel_requested_at"] == nil {
+			t.Errorf("no cancel_requested_at in %v", v)
+		}
+		time.Sleep(12 * time.Second)
+		b.wantStatus(long, "CANCELLED")
+		// PATCH earlier and later: once, at the new time.
+		for _, move := range [][2]string{{"5m", "1m"}, {"1m", "20m"}, {"40m", "3s"}, {"20m", "3h"}} {
+			id := b.post(object{"task": "echo", "delay": move[0]})
+			v := b.want(200, "PATCH", "/jobs/"+id, object{"delay": move[1]})
+			due := at(t, v["due_at"])
+			time.Sleep(time.Until(due) - time.Millisecond)
+			if v := b.job(id); v["started_at"] != nil {
+				t.Fatalf("%v: started early: %v", move, v)
+			}
+			time.Sleep(4 * time.Hour)
+			v = b.wantStatus(id, "SUCCEEDED")
+			if late := at(t, v["started_at"]).Sub(due); late < 0 || late > 100*time.Millisecond || len(b.attempts(id)) != 1 {
+				t.Errorf("%v: started %s late, attempts %v", move, late, b.attempts(id))
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if v := b.wantStatus(id, "CANCELLED"); v["started_at"] != nil {
+			t.Errorf("a cancelled job ran: %v", v)
+		}
+	})
+}
+
+func TestAPauseHoldsAndItsLiftingWakesWithinFiveSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		defer b.stop()
+		b.want(201, "PUT", "/pauses/task:echo", object{"reason": "maintenance"})
+		time.Sleep(3 * time.Second)
+		var ids []string
+		for n := range 20 {
+			ids = append(ids, b.post(object{"task": "echo", "delay": fmt.Sprintf("%ds", n*5+1)}))
+		}
+		time.Sleep(2 * time.Hour)
+		for _, id := range ids {
+			if v := b.job(id); v["started_at"] != nil || v["waiting_for"] != "pause" {
+				t.Fatalf("during the pause: %v", v)
+			}
+		}
+		b.want(204, "DELETE", "/pauses/task:echo", nil)
+		time.Sleep(5 * time.Second)
+		for _, id := range ids {
+			b.wantStatus(id, "SUCCEEDED")
+		}
+		// A pause that ends by itself.
+		until := time.Now().Add(50 * time.Minute).UTC()
+		b.want(201, "PUT", "/pauses/all", object{"reason": "lunch", "until": until.Format(time.RFC3339)})
+		time.Sleep(3 * time.Second)
+		id := b.post(object{"task": "echo", "delay": "1m"})
+		time.Sleep(time.Until(until))
+		if v := b.job(id); v["started_at"] != nil {
+			t.Fatalf("started during the pause: %v", v)
+		}
+		time.Sleep(6 * time.Second)
+		b.wantStatus(id, "SUCCEEDED")
+	})
+}
+
+func TestTheSameKeyIsTheSameJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		defer b.stop()
+		body := object{"task": "echo", "run_at": time.Now().Add(time.Minute).UTC().Format(time.RFC3339)}
+		first := b.want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
+		time.Sleep(time.Hour) // it has run, and its run_at is in the past
+		again := b.want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
+		if first["job_id"] != again["job_id"] {
+			t.Errorf("two jobs: %v and %v", first["job_id"], again["job_id"])
+		}
+		if v := b.want(422, "POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k1"); v["code"] != "idempotency_key_reused" {
+			t.Errorf("another body answered %v", v)
+		}
+	})
+}
+
+func TestAWindowThatPassedExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, func(o *system.Options) { o.NoWorker = true })
+		defer b.stop()
+		id := b.post(object{"task": "echo", "start_within": "10s"})
+		other := b.post(object{"task": "echo", "expire_after": "1h"})
+		time.Sleep(6 * time.Minute)
+		v := b.wantStatus(id, "EXPIRED")
+		if r, _ := v["status_reason"].(object); r["code"] != "start_within" {
+			t.Errorf("the reason is %v", v["status_reason"])
+		}
+		time.Sleep(2 * time.Hour)
+		b.wantStatus(other, "EXPIRED")
+	})
+}
+
+func TestHTTPJobs(t *testing.T) {
+	t.Parallel()
+	// Real sockets do not go with virtual time; this takes about 4 s.
+	var calls []http.Header
+	var codes = map[string][]int{"/flaky": {500, 503, 200}, "/gone": {400}}
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls = append(calls, r.Header)
+		left := codes[r.URL.Path]
+		code := left[0]
+		if len(left) > 1 {
+			codes[r.URL.Path] = left[1:]
+		}
+		w.WriteHeader(code)
+		fmt.Fprint(w, "answer ", code)
+	}))
+	t.Cleanup(target.Close)
+	b := setup(t)
+	wait := func(id string) object {
+		return b.want(200, "GET", "/jobs/"+id+"?wait=20s", nil)
+	}
+	id := b.post(object{"task": "http", "payload": object{"url": target.URL + "/flaky", "body": object{"n": 1}}})
+	v := wait(id)
+	if v["status"] != "SUCCEEDED" || v["attempt"] != 3.0 || !strings.Contains(fmt.Sprint(v["result"]), "answer 200") {
+		t.Errorf("got %v", v)
+	}
+	keys := map[string]bool{}
+	for _, h := range calls {
+		keys[h.Get("Idempotency-Key")] = true
+	}
+	if len(calls) != 3 || len(keys) != 1 || keys[""] {
+		t.Errorf("%d calls with keys %v", len(calls), keys)
+	}
+	gone := b.post(object{"task": "http", "payload": object{"url": target.URL + "/gone"}})
+	if v := wait(gone); v["status"] != "DEAD" || v["attempt"] != 1.0 {
+		t.Errorf("a 400 made %v", v)
+	}
+}
