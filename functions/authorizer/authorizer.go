@@ -1,0 +1,149 @@
+package authorizer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/shared/clock"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// ErrUnauthorized is every refusal. API Gateway answers 401 to exactly this text and 500 to
+// any other.
+var ErrUnauthorized = errors.New("Unauthorized") //nolint:staticcheck // API Gateway compares it letter by letter
+
+// Deps is what an authorizer is made with.
+type Deps struct {
+	JWKSURL  string // where the issuer's keys are; should be https, or anybody on the way makes the keys
+	Issuer   string // what iss must be; empty refuses every token
+	Audience string // what aud must be or contain; empty refuses every token
+
+	// TenantClaim names the claim that holds the tenant: a name, or a path with dots
+	// ("app.tenant") where no claim has the whole name. Default "tenant".
+	TenantClaim string
+	// ScopeClaim names the claim that holds the scopes, as TenantClaim does; its value is a
+	// text with spaces in it, or a list. Default "scope".
+	ScopeClaim string
+	// WithoutScopes is what a token may that has no scope claim at all. Nil: nothing.
+	WithoutScopes []tenant.Scope
+
+	Clock clock.Clock      // nil: the system's
+	HTTP  *http.Client     // fetches the keys; nil: a client of its own
+	Log   *slog.Logger     // nil: silent
+	Meter *telemetry.Meter // nil: drops
+}
+
+// Authorizer verifies tokens. It is used by many goroutines at once.
+type Authorizer struct {
+	deps Deps
+	keys *keyring
+}
+
+// New returns an authorizer. It fetches no keys before the first token needs one.
+func New(d Deps) *Authorizer {
+	if d.TenantClaim == "" {
+		d.TenantClaim = "tenant"
+	}
+	if d.ScopeClaim == "" {
+		d.ScopeClaim = "scope"
+	}
+	if d.Clock == nil {
+		d.Clock = clock.System{}
+	}
+	if d.HTTP == nil {
+		d.HTTP = &http.Client{Timeout: fetchWithin}
+	}
+	if d.Log == nil {
+		d.Log = telemetry.Silent()
+	}
+	return &Authorizer{deps: d, keys: newKeyring(d)}
+}
+
+// Verify returns who the bearer of the token is, or ErrUnauthorized.
+func (a *Authorizer) Verify(ctx context.Context, bearer string) (tenant.Identity, error) {
+	id, refused := a.identify(ctx, bearer)
+	if refused != "" {
+		level := slog.LevelInfo
+		if refused == noKeys {
+			level = slog.LevelError
+		}
+		a.deps.Log.Log(ctx, level, "refused a token", "cause", string(refused))
+		return tenant.Identity{}, ErrUnauthorized
+	}
+	return id, nil
+}
+
+// Handle answers API Gateway: a policy that allows every route of the stage, with who asks in
+// its context (tenant, subject, and scopes with a space between them).
+func (a *Authorizer) Handle(ctx context.Context, ev events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error) {
+	bearer, ok := bearerOf(ev)
+	if !ok {
+		a.deps.Log.InfoContext(ctx, "refused a token", "cause", "there is not exactly one bearer token")
+		return events.APIGatewayCustomAuthorizerResponse{}, ErrUnauthorized
+	}
+	stage, ok := stageOf(ev.MethodArn)
+	if !ok {
+		a.deps.Log.ErrorContext(ctx, "refused a token", "cause", "the event names no API")
+		return events.APIGatewayCustomAuthorizerResponse{}, ErrUnauthorized
+	}
+	id, err := a.Verify(ctx, bearer)
+	if err != nil {
+		return events.APIGatewayCustomAuthorizerResponse{}, err
+	}
+	scopes := make([]string, len(id.Scopes))
+	for i, s := range id.Scopes {
+		scopes[i] = string(s)
+	}
+	principal := id.Subject
+	if principal == "" {
+		principal = string(id.Tenant)
+	}
+	return events.APIGatewayCustomAuthorizerResponse{
+		PrincipalID: principal,
+		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
+			Version: "2012-10-17",
+			Statement: []events.IAMPolicyStatement{{
+				Action: []string{"execute-api:Invoke"}, Effect: "Allow", Resource: []string{stage + "/*/*"},
+			}},
+		},
+		Context: map[string]any{"tenant": string(id.Tenant), "subject": id.Subject, "scopes": strings.Join(scopes, " ")},
+	}, nil
+}
+
+// bearerOf takes the token out of the only Authorization header. Names of headers come in any
+// case; of two headers API Gateway and we might each believe another one.
+func bearerOf(ev events.APIGatewayCustomAuthorizerRequestTypeRequest) (string, bool) {
+	var values []string
+	for name, list := range ev.MultiValueHeaders {
+		if strings.EqualFold(name, "Authorization") {
+			values = append(values, list...)
+		}
+	}
+	for name, value := range ev.Headers {
+		if strings.EqualFold(name, "Authorization") && !slices.Contains(values, value) {
+			values = append(values, value)
+		}
+	}
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
+}
+
+// stageOf cuts the ARN of a method, arn:aws:execute-api:region:account:api/stage/GET/path, to
+// that of its stage.
+func stageOf(method string) (string, bool) {
+	parts := strings.SplitN(method, "/", 3)
+	if len(parts) != 3 || parts[1] == "" || strings.Count(parts[0], ":") != 5 || !strings.Contains(parts[0], ":execute-api:") || strings.Contains(parts[0]+parts[1], "*") {
+		return "", false
+	}
+	return parts[0] + "/" + parts[1], true
+}

@@ -1,0 +1,24 @@
+// Command lambda is the authorizer's door.
+package main
+
+import (
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"punctual/functions/authorizer"
+	"punctual/shared/contract"
+	"punctual/shared/telemetry"
+)
+
+func main() {
+	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL")
+	lambda.Start(authorizer.New(authorizer.Deps{
+		JWKSURL:     env.JWKS,
+		Issuer:      env.Issuer,
+		Audience:    env.Audience,
+		TenantClaim: env.TenantClaim,
+		ScopeClaim:  env.ScopeClaim,
+		Log:         telemetry.Logger(os.Stdout, "authorizer"),
+	}).Handle)
+}
