@@ -191,6 +191,11 @@ func TestTheNextTimesAre(t *testing.T) {
 			exclusions: Exclusions{"x": {Dates: []string{"2027-12-25"}, Timezone: new("Europe/Berlin")}}, after: "2027-12-23T12:00:00Z",
 			want: []string{"2027-12-24T01:00:00Z", "2027-12-26T01:00:00Z"},
 		}, {
+			name:       "the runs of the last days of a long closed stretch, after it",
+			spec:       Spec{Cron: new("0 0,12 * * *"), Exclude: []string{"x"}},
+			exclusions: Exclusions{"x": {Ranges: []Range{{From: "2027-01-01", To: "2057-01-31"}}, Move: new("next")}}, after: "2026-12-31T23:30:00Z",
+			want: []string{"2057-02-01T00:00:00Z", "2057-02-01T12:00:00Z", "2057-02-02T00:00:00Z"},
+		}, {
 			name:       "not moved out of the window",
 			spec:       Spec{Cron: new("0 9 * * 6"), EndAt: new("2027-01-11T00:00:00Z"), Exclude: []string{"x"}},
 			exclusions: Exclusions{"x": {Weekly: []string{"sat", "Sun"}, Move: new("next")}}, after: "2027-01-01T12:00:00Z",

@@ -34,7 +34,7 @@ const (
 	// maxChecks bounds how often one answer asks a zone's closed days about a
 	// time. A calendar that needs more to find an open time counts as having
 	// none; a year of alternating exclusions in two zones stays far below it.
-	maxChecks = 15000
+	maxChecks = 30000
 	// maxSteps bounds the search of an RRULE below daily, whose interval and
 	// BY parts may meet as rarely as they like.
 	maxSteps = 10000

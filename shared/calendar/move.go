@@ -40,10 +40,7 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 		}
 		if why != nil {
 			if t, ok = c.shift(t, why.move, &checks); !ok {
-				// Whatever lies deep inside this closed stretch has nowhere to
-				// go; only its last days can still reach beyond it.
-				end := c.closed.end(at, until, &checks)
-				at = max(at, end-(MaxMoveDays+2)*day*1000)
+				at = max(at, c.stranded(at, until, &checks))
 				continue
 			}
 		}
@@ -55,12 +52,24 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 	return best, found
 }
 
+// stranded returns an instant up to which no run of the closed stretch around t
+// reaches an open day, t itself having failed to: the first days may still move
+// back, the last ones forward.
+func (c Calendar) stranded(t, until int64, checks *int) int64 {
+	if c.closed.backward && t-c.closed.begin(t, t-reach, checks) < reach {
+		return t
+	}
+	return c.closed.end(t, until, checks) - reach
+}
+
+// reach covers every move there is, in milliseconds.
+const reach = (MaxMoveDays + 2) * day * 1000
+
 // shift moves t to the same time of day on the nearest day that is open at
 // that time, at most MaxMoveDays away and inside the calendar's window.
 func (c Calendar) shift(t tick, direction int8, checks *int) (tick, bool) {
 	wall := c.zone.wall(floorDiv(t.at, 1000))
 	home := floorDiv(wall, day)
-	const reach = (MaxMoveDays + 2) * day * 1000
 	k := int64(1)
 	if direction > 0 {
 		k = max(k, c.zone.day(floorDiv(c.closed.end(t.at, t.at+reach, checks), 1000))-home)
