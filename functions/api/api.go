@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"punctual/functions/wake"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/message"
@@ -57,6 +58,7 @@ type stage struct {
 	huma    huma.API
 	schemas *schemaCache
 	entropy *entropy
+	waker   *wake.Waker
 }
 
 // New returns the REST API as an http.Handler.
@@ -74,8 +76,12 @@ func New(d Deps) http.Handler {
 		d.Entropy = rand.Reader
 	}
 	s := &stage{Deps: d, mux: http.NewServeMux(), schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
+	s.waker = wake.New(wake.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
 	s.huma = humago.New(s.mux, humaConfig())
 	s.jobRoutes()
+	s.taskRoutes()
+	s.deadLetterRoutes()
+	s.pauseRoutes()
 	s.systemRoutes()
 	return s
 }
@@ -110,14 +116,13 @@ func marshal(w io.Writer, v any) error {
 
 // tags of the OpenAPI document, and scopes under names that read well in a table of routes.
 const (
-	tagJobs    = "jobs"
-	tagDead    = "dead letters"
-	tagTasks   = "tasks"
-	tagPauses  = "pauses"
-	tagSystem  = "system"
-	mayRead    = tenant.Read
-	mayWrite   = tenant.Write
-	mayManage  = tenant.Admin
-	anybody    = tenant.Scope("")
-	everywhere = open
+	tagJobs   = "jobs"
+	tagDead   = "dead letters"
+	tagTasks  = "tasks"
+	tagPauses = "pauses"
+	tagSystem = "system"
+	mayRead   = tenant.Read
+	mayWrite  = tenant.Write
+	mayManage = tenant.Admin
+	anybody   = tenant.Scope("") // who is named, whatever they may do
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"punctual/shared/contract"
@@ -60,14 +61,18 @@ type draft struct {
 type taskBook struct {
 	stage  *stage
 	tenant tenant.ID
+	mu     sync.Mutex
 	known  map[string]job.Task
+	names  []string // for suggestions; nil until somebody needs one
 }
 
 func (s *stage) taskBook(t tenant.ID) *taskBook {
-	return &taskBook{s, t, map[string]job.Task{}}
+	return &taskBook{stage: s, tenant: t, known: map[string]job.Task{}}
 }
 
 func (b *taskBook) task(ctx context.Context, name string) (job.Task, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if t, ok := b.known[name]; ok {
 		return t, nil
 	}
@@ -80,17 +85,20 @@ func (b *taskBook) task(ctx context.Context, name string) (job.Task, error) {
 
 // unknown blames a task that is not there, with the one that was probably meant.
 func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string) {
-	names := []string{}
-	for _, t := range job.BuiltInTasks() {
-		names = append(names, t.Name)
-	}
-	if own, _, err := b.stage.Store.Tasks(ctx, b.tenant, "", contract.ListMax); err == nil { // only for the suggestion
-		for _, t := range own {
-			names = append(names, t.Name)
+	b.mu.Lock()
+	if b.names == nil {
+		for _, t := range job.BuiltInTasks() {
+			b.names = append(b.names, t.Name)
+		}
+		if own, _, err := b.stage.Store.Tasks(ctx, b.tenant, "", contract.ListMax); err == nil { // only a suggestion
+			for _, t := range own {
+				b.names = append(b.names, t.Name)
+			}
 		}
 	}
+	b.mu.Unlock()
 	detail := fmt.Sprintf("task %q is not defined", name)
-	if near := nearest(name, names); near != "" {
+	if near := nearest(name, b.names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
 	r.mistake(pointer, codeUnknownTask, "echo, http, lambda, or a task of your own", "%s", detail)

@@ -31,9 +31,44 @@ func (s *stage) jobRoutes() {
 		about: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for 24 hours: the same key and body give the first answer again.",
 	}, s.createJob)
 	register(s, route{
+		method: http.MethodPost, path: "/v1/jobs/batch", status: http.StatusOK, id: "create-jobs", tag: tagJobs, scope: mayWrite, body: batchRequest{},
+		summary: "Have up to 100 things run once", about: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most 1 MiB.",
+	}, s.createJobs)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/jobs", id: "list-jobs", tag: tagJobs, scope: mayRead,
+		summary: "Jobs, newest first", about: "Without payloads. A page reads a bounded number of jobs: an empty page with a cursor is not the end.",
+	}, s.listJobs)
+	register(s, route{
 		method: http.MethodGet, path: "/v1/jobs/{id}", id: "get-job", tag: tagJobs, scope: mayRead,
 		summary: "A job, at once or when it is over", errors: []int{http.StatusNotFound},
 	}, s.getJob)
+	register(s, route{
+		method: http.MethodPatch, path: "/v1/jobs/{id}", id: "patch-job", tag: tagJobs, scope: mayWrite, body: patchRequest{},
+		summary: "Change payload, time or priority while no attempt runs", errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+		about: "Fields at the top are replaced as a whole. Also between attempts.",
+	}, s.patchJob)
+	register(s, route{
+		method: http.MethodDelete, path: "/v1/jobs/{id}", id: "delete-job", tag: tagJobs, scope: mayWrite,
+		summary: "Forget a finished job", errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, s.deleteJob)
+	register(s, route{
+		method: http.MethodPost, path: "/v1/jobs/{id}/cancel", id: "cancel-job", tag: tagJobs, scope: mayWrite,
+		summary: "Have it not run, or stop", errors: []int{http.StatusNotFound, http.StatusConflict},
+		about: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within a heartbeat, and what it then ends with decides.",
+	}, s.cancelJob)
+	register(s, route{
+		method: http.MethodPost, path: "/v1/jobs/{id}/run-now", id: "run-job-now", tag: tagJobs, scope: mayWrite,
+		summary: "Do not wait any longer", errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, s.runNow)
+	register(s, route{
+		method: http.MethodPost, path: "/v1/jobs/{id}/redrive", status: http.StatusAccepted, id: "redrive-job", tag: tagJobs, scope: mayManage,
+		summary: "Bring a DEAD job back as a new one", errors: []int{http.StatusNotFound, http.StatusConflict},
+		about: "The new job has fresh attempts, redrive_of, and the same key for its handler.",
+	}, s.redriveJob)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/jobs/{id}/attempts", id: "list-attempts", tag: tagJobs, scope: mayRead,
+		summary: "Each ended try, oldest first", errors: []int{http.StatusNotFound},
+	}, s.listAttempts)
 }
 
 type createJobInput struct {

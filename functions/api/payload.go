@@ -19,6 +19,12 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
+// number reads what itoa wrote, 0 from anything else.
+func number(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}
+
 // readPayload judges a payload by the rules that hold for all, by its executor's and by its
 // task's schema, and returns it as it will be kept: compact JSON, nil for none.
 func (s *stage) readPayload(r *reader, v value, given bool, pointer string, task job.Task, t tenant.ID, literals []string) ([]byte, error) {
@@ -110,7 +116,7 @@ func (r *reader) httpPayload(v value, t tenant.ID, allow []netip.Prefix) {
 		r.oneOf(v, codeInvalidValue, httpMethods)
 	}
 	if v, ok := f["headers"]; ok {
-		r.headers(v)
+		r.headers(v, t)
 	}
 	if v, ok := f["auth"]; ok {
 		auth := r.object(v.node, v.pointer, authFields)
@@ -198,7 +204,7 @@ const (
 	maxHeaderBytes = 8 << 10
 )
 
-func (r *reader) headers(v value) {
+func (r *reader) headers(v value, t tenant.ID) {
 	if got := r.doc.nodes[v.node].kind; got != kindObject {
 		r.mistake(v.pointer, codeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
 		return
@@ -217,6 +223,8 @@ func (r *reader) headers(v value) {
 			r.mistake(at.pointer, codeInvalidValue, "any header but those that Punctual or the connection sets", "the header %s is set by Punctual or by the connection", quoted(name))
 		case seen[lower] && !r.sameField(v.node, name, n):
 			r.mistake(at.pointer, codeDuplicateField, "", "the header %s is given more than once", quoted(name))
+		case ok && strings.HasPrefix(text, "arn:") && strings.Contains(text, ":secretsmanager:"):
+			r.secretOf(at, t) // the worker puts the secret in its place
 		case ok && !headerValue.MatchString(text):
 			r.mistake(at.pointer, codeInvalidValue, "printable characters on one line", "the value of a header has control characters")
 		}
@@ -260,8 +268,8 @@ func (r *reader) lambdaPayload(v value) {
 	}
 }
 
-// maxFails is as many attempts as a job can have.
-const maxFails = contract.MaxAttempts
+// maxFails is more attempts than a job can have.
+const maxFails = 1 << 30
 
 // echoPayload judges the two fields that echo understands; anything else it repeats.
 func (r *reader) echoPayload(v value) {

@@ -90,7 +90,7 @@ func (r *reader) secretsBelow(n int, pointer string, named bool, allowed []strin
 }
 
 // secretARN is a secret that the tenant may use.
-var secretARN = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:punctual/([a-zA-Z0-9_.-]{1,64})/[A-Za-z0-9/_+=.@-]{1,400}$`)
+var secretARN = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]*:[0-9]*:secret:punctual/([a-zA-Z0-9_.-]{1,64})/[A-Za-z0-9/_+=.@-]{1,400}$`)
 
 // secretOf reads the ARN of one of the tenant's own secrets. Anything else is refused without
 // being repeated: a plain secret may stand there.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path"
 	"regexp"
@@ -33,9 +34,9 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Header().Set("X-Content-Type-Options", "nosniff")
 	defer func() {
 		if p := recover(); p != nil {
-			s.Log.Error("a handler panicked", "request_id", req.id, "method", r.Method, "panic", p, "stack", string(debug.Stack()))
+			err := s.panicked(r.Context(), p)
 			if answer.status == 0 {
-				writeProblem(answer, req.id, newProblem(codeInternal, "something went wrong on our side; it has been logged"))
+				writeProblem(answer, req.id, err)
 			}
 		}
 		s.Meter.Count(telemetry.Requests, 1, telemetry.Dim{Key: "status", Value: strconv.Itoa(answer.status/100) + "xx"})
@@ -49,6 +50,12 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.mux.ServeHTTP(answer, r)
 	}
+}
+
+// panicked logs a panic where it happened and returns what the client is told of it.
+func (s *stage) panicked(ctx context.Context, p any) *problem {
+	s.Log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return newProblem(codeInternal, "something went wrong on our side; it has been logged")
 }
 
 // noRoute tells a wrong method from an unknown path by what the mux would have answered.

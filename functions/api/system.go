@@ -6,11 +6,16 @@ import (
 	"net/http"
 	"sync"
 
+	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
 func (s *stage) systemRoutes() {
 	register(s, route{method: http.MethodGet, path: "/v1/health", id: "health", tag: tagSystem, scope: open, summary: "Whether the API answers at all"}, s.health)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/ready", id: "ready", tag: tagSystem, scope: open,
+		summary: "Whether what the API needs answers, and how far the passes have come",
+	}, s.ready)
 	register(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoami", tag: tagSystem, scope: anybody, summary: "Whom the token names, and what it allows"}, s.whoami)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/problems/{code}", id: "explain-problem", tag: tagSystem, scope: open,
@@ -39,6 +44,31 @@ type healthAnswer struct {
 func (s *stage) health(context.Context, tenant.Identity, *nothing) (*healthAnswer, error) {
 	out := &healthAnswer{}
 	out.Body.Status = "ok"
+	return out, nil
+}
+
+type readyAnswer struct {
+	Body struct {
+		Status          string  `json:"status" enum:"ready"`
+		PromotedThrough instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
+		SweptThrough    instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
+	}
+}
+
+// ready reads what every call needs. Watermarks that lag are told, not judged: jobs are
+// accepted and kept all the same, and an alarm looks after the lag.
+func (s *stage) ready(ctx context.Context, _ tenant.Identity, _ *nothing) (*readyAnswer, error) {
+	out := &readyAnswer{}
+	out.Body.Status = "ready"
+	promoted, _, err := s.Store.Slowest(ctx, store.Promoted)
+	if err != nil {
+		return nil, err
+	}
+	swept, _, err := s.Store.Slowest(ctx, store.Swept)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.PromotedThrough, out.Body.SweptThrough = instant{promoted}, instant{swept}
 	return out, nil
 }
 

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"punctual/shared/contract"
+	"punctual/shared/job"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+type batchRequest struct {
+	Jobs []batchJob `json:"jobs" minItems:"1" maxItems:"100" doc:"Each as in POST /v1/jobs, with a key of its own"`
+}
+
+// batchItem is what became of one job of a batch: exactly one of the two.
+type batchItem struct {
+	Job      *jobView `json:"job,omitempty"`
+	Problem  *problem `json:"problem,omitempty"`
+	Replayed bool     `json:"replayed,omitempty" doc:"The answer to an earlier request with the same key"`
+}
+
+type batchAnswer struct {
+	Body struct {
+		Items    []batchItem `json:"items" doc:"In the order of the jobs"`
+		Accepted int         `json:"accepted"`
+		Refused  int         `json:"refused"`
+	}
+}
+
+// batchWriters is how many jobs of one batch are written at the same time.
+const batchWriters = 16
+
+func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing) (*batchAnswer, error) {
+	doc, err := readBody(ctx, contract.MaxBatchBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, oneMistake("", codeMissingField, `{"jobs":[…]}`, "jobs are needed in the body")
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[batchRequest]())
+	var jobs []value
+	if v, ok := f["jobs"]; ok {
+		if jobs = r.list(v, contract.MaxBatchJobs); jobs == nil && len(r.wrong) == 0 {
+			r.mistake(v.pointer, codeOutOfRange, between("1", itoa(contract.MaxBatchJobs)), "there are no jobs")
+		}
+	} else if f != nil {
+		r.missing("", "jobs")
+	}
+	if len(r.wrong) > 0 {
+		return nil, r.wrong
+	}
+	out := &batchAnswer{}
+	out.Body.Items = make([]batchItem, len(jobs))
+	var firings []job.Firing
+	added := 0
+	for i, a := range s.submitAll(ctx, who, doc, jobs) {
+		item := &out.Body.Items[i]
+		if a.err != nil {
+			item.Problem = s.refuse(ctx, a.err)
+			out.Body.Refused++
+			continue
+		}
+		item.Job, item.Replayed = &a.view, a.replayed
+		out.Body.Accepted++
+		if !a.replayed {
+			added++
+		}
+		if a.fire != nil {
+			firings = append(firings, *a.fire)
+		}
+	}
+	s.fire(ctx, firings...)
+	s.Meter.Count(telemetry.JobsAccepted, int64(added))
+	return out, nil
+}
+
+type submitted struct {
+	accepted
+	err error
+}
+
+// submitAll submits every job by itself. Jobs that repeat a key of the batch come after all
+// others and in their order, so that the first of them is the one that counts.
+func (s *stage) submitAll(ctx context.Context, who tenant.Identity, doc *document, jobs []value) []submitted {
+	out := make([]submitted, len(jobs))
+	book := s.taskBook(who.Tenant)
+	one := func(i int) {
+		defer func() {
+			if p := recover(); p != nil {
+				out[i].err = s.panicked(ctx, p)
+			}
+		}()
+		out[i].accepted, out[i].err = s.submit(ctx, who, newReader(doc), jobs[i], batchFields, "", book)
+	}
+	var first, again []int
+	keys := map[string]bool{}
+	for i, v := range jobs {
+		key := ""
+		for name, n := range doc.members(v.node) {
+			if name == "idempotency_key" && doc.nodes[n].kind == kindString {
+				key = doc.string(n)
+			}
+		}
+		if key != "" && keys[key] {
+			again = append(again, i)
+			continue
+		}
+		keys[key] = true
+		first = append(first, i)
+	}
+	var writers sync.WaitGroup
+	next := make(chan int)
+	for range min(batchWriters, len(first)) {
+		writers.Go(func() {
+			for i := range next {
+				one(i)
+			}
+		})
+	}
+	for _, i := range first {
+		next <- i
+	}
+	close(next)
+	writers.Wait()
+	for _, i := range again {
+		one(i)
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// tries bounds how often one request decides again because somebody changed the job meanwhile.
+const tries = 8
+
+func errBusy(id job.ID) error {
+	return fault.New(fault.Conflict, nil, "changing job %s: it changed %d times meanwhile", id, tries)
+}
+
+type patchRequest struct {
+	Payload       anything `json:"payload,omitempty" doc:"The whole new payload"`
+	RunAt         string   `json:"run_at,omitempty" format:"date-time"`
+	Delay         duration `json:"delay,omitempty" doc:"From now"`
+	Priority      string   `json:"priority,omitempty" enum:"critical,high,normal,low"`
+	AllowLiterals []string `json:"allow_literals,omitempty" doc:"As in POST /v1/jobs, for the new payload"`
+}
+
+type patchInput struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
+}
+
+func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	version, err := readMatch(requestOf(ctx).http.Header.Values("If-Match"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, oneMistake("", codeMissingField, "payload, run_at, delay or priority", "something to change is needed in the body")
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[patchRequest]())
+	if f != nil && len(f) == 0 && len(r.wrong) == 0 {
+		r.mistake("", codeMissingField, "payload, run_at, delay or priority", "the body changes nothing")
+	}
+	if len(r.wrong) > 0 {
+		return nil, r.wrong
+	}
+	return s.edit(ctx, k, version, func(row job.Row, now time.Time) (change, error) {
+		return s.readPatch(ctx, who, newReader(doc), f, row, now)
+	})
+}
+
+// change is what an edit puts in place of what was there.
+type change struct {
+	job.Edit
+	payload  []byte // of Edit.Payload, when it is not kept in the row
+	literals []string
+	who      tenant.Identity
+}
+
+// readPatch judges a patch for the row that it is to change.
+func (s *stage) readPatch(ctx context.Context, who tenant.Identity, r *reader, f fields, row job.Row, now time.Time) (change, error) {
+	c := change{who: who}
+	at := now
+	if r.due(f, now, &at) {
+		c.DueAt = &at
+	}
+	if v, ok := f["priority"]; ok {
+		if p, ok := r.oneOf(v, codeInvalidValue, contract.Priorities); ok {
+			priority := job.Priority(p)
+			c.Priority = &priority
+		}
+	}
+	if v, ok := f["allow_literals"]; ok {
+		c.literals = r.literals(v)
+	}
+	if v, ok := f["payload"]; ok {
+		task, err := s.Store.Task(ctx, row.Tenant, row.Task)
+		if fault.KindOf(err) == fault.NotFound { // deleted meanwhile: the job still runs, by what it copied
+			task, err = job.Task{Name: row.Task}, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		task.Executor = row.Executor
+		if c.payload, err = s.readPayload(r, v, true, "", task, row.Tenant, c.literals); err != nil {
+			return c, err
+		}
+		next := row
+		next.Version++
+		placed := job.Payload{}
+		if c.payload != nil {
+			placed = job.PlacePayload(next, c.payload)
+		}
+		c.Payload = &placed
+	}
+	return c, r.wrong.Err()
+}
+
+// matchPattern is one strong entity tag of ours.
+var matchPattern = regexp.MustCompile(`^"([1-9][0-9]{0,17})"$`)
+
+// readMatch reads If-Match: the version that must stand, 0 for any.
+func readMatch(values []string) (int64, error) {
+	if len(values) == 0 || len(values) == 1 && values[0] == "*" {
+		return 0, nil
+	}
+	m := matchPattern.FindStringSubmatch(values[0])
+	if len(values) > 1 || m == nil {
+		return 0, oneMistake("If-Match", codeInvalidValue, `one ETag as it was given, such as "3", or *`, "If-Match is not an ETag of a job")
+	}
+	return strconv.ParseInt(m[1], 10, 64)
+}
+
+// edit changes a job that no attempt is running: row, fence and payload in one transaction.
+// version 0 is any. What to change is asked for each row that is found, because what stands
+// there decides whether it is right.
+func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job.Row, time.Time) (change, error)) (*jobAnswer, error) {
+	for range tries {
+		row, err := s.row(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if version != 0 && row.Version != version {
+			return nil, newProblem(codeStaleVersion, "the job is at version %d, not %d", row.Version, version)
+		}
+		now := s.now()
+		claim, err := s.Store.Claim(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if err := editable(row, claim, now); err != nil {
+			return nil, err
+		}
+		c, err := ask(row, now)
+		if err != nil {
+			return nil, err
+		}
+		after, write, send := job.Reschedule(row, c.Edit, now)
+		writes := []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
+		if c.Payload != nil {
+			switch c.Payload.In {
+			case job.InItem:
+				writes = append(writes, after.PutContent(job.PayloadContent(after.PayloadVer), string(c.payload)))
+			case job.InBlob: // keyed by the version: if the transaction is refused nobody ever reads it
+				if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
+					return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)
+				}
+			}
+		}
+		if len(c.literals) > 0 {
+			if err := s.recordLiterals(ctx, c.who, after, c.literals); err != nil {
+				return nil, err
+			}
+		}
+		err = s.Store.Commit(ctx, writes...)
+		if store.Refused(err) != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if send {
+			s.fire(ctx, after.Firing())
+		}
+		return s.answerJob(ctx, after, http.StatusOK, true)
+	}
+	return nil, errBusy(k.ID)
+}
+
+// editable says why a job cannot be edited as it stands; nil if it can.
+func editable(row job.Row, claim job.Claim, now time.Time) error {
+	switch {
+	case row.Status.Final():
+		return newProblem(codeAlreadyFinished, "the job is %s", row.Status)
+	case row.Status == job.Blocked:
+		return newProblem(codeWrongState, "the job waits for its parents and has no time of its own")
+	case row.Stop != job.NoStop:
+		return newProblem(codeWrongState, "the job is about to become %s", row.Stop.Final())
+	case row.Status == job.Running || claim.Live(row.Attempt, now):
+		return newProblem(codeAlreadyStarted, "attempt %d is under way", row.Attempt)
+	}
+	return nil
+}
+
+type jobInput struct {
+	ID string `path:"id"`
+}
+
+func (s *stage) runNow(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.edit(ctx, k, 0, func(_ job.Row, now time.Time) (change, error) {
+		return change{Edit: job.Edit{DueAt: &now}}, nil
+	})
+}
+
+// cancelJob: the intent on the row first, then the claim. Nobody owns the attempt → fence it,
+// then CANCELLED, and no attempt can start any more. Somebody does → ask them to stop.
+func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	for range tries {
+		row, err := s.row(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		after, status, err := s.cancelOnce(ctx, row)
+		if store.Refused(err) != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.answerJob(ctx, after, status, true)
+	}
+	return nil, errBusy(k.ID)
+}
+
+// cancelOnce does what the row as read calls for. A refused write means: read and decide again.
+func (s *stage) cancelOnce(ctx context.Context, row job.Row) (job.Row, int, error) {
+	now := s.now()
+	switch {
+	case row.Status == job.Cancelled:
+		return row, http.StatusOK, nil
+	case row.Status.Final():
+		return row, 0, newProblem(codeAlreadyFinished, "the job is %s", row.Status)
+	case row.Status == job.Blocked:
+		_, write := job.CancelBlocked(row, now)
+		after, err := s.Store.WriteRow(ctx, write)
+		return after, http.StatusOK, err
+	}
+	if row.Stop != job.StopCancel {
+		_, write := job.RequestStop(row, job.StopCancel, job.Reason{Code: job.CodeCancelled}, now)
+		var err error
+		if row, err = s.Store.WriteRow(ctx, write); err != nil {
+			return row, 0, err
+		}
+	}
+	claim, err := s.Store.Claim(ctx, row.Key)
+	if err != nil {
+		return row, 0, err
+	}
+	if claim.Live(row.Attempt, now) {
+		if claim.Outcome == nil && !claim.Cancel {
+			if err := s.Store.Put(ctx, job.FlagCancel(row.Key, claim.Attempt, claim.Token)); err != nil {
+				return row, 0, err
+			}
+		}
+		return row, http.StatusAccepted, nil // with an outcome on the claim its settlement decides
+	}
+	if err := s.Store.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
+		return row, 0, err
+	}
+	_, write := job.FinishStop(row, now)
+	after, err := s.Store.WriteRow(ctx, write)
+	return after, http.StatusOK, err
+}
+
+func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	by, err := s.redrive(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.row(ctx, job.Key{Tenant: k.Tenant, ID: by})
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.answerJob(ctx, row, http.StatusAccepted, true)
+	if err == nil {
+		out.Location = "/v1/jobs/" + string(by)
+	}
+	return out, err
+}
+
+// redrive brings a dead job back as a new one and returns the new one's id. One that was
+// brought back before is a problem with redriven_by, and the id comes with it.
+func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
+	by, already, err := s.waker.Redrive(ctx, k)
+	switch {
+	case already:
+		p := newProblem(codeWrongState, "the job was brought back before, as %s", by)
+		p.RedrivenBy = by
+		return by, p
+	case fault.KindOf(err) == fault.NotFound:
+		return "", errNoJob()
+	case fault.KindOf(err) == fault.Refused:
+		row, rowErr := s.row(ctx, k)
+		switch {
+		case rowErr != nil:
+			return "", rowErr
+		case !row.Status.Final():
+			return "", newProblem(codeNotFinished, "only a DEAD job is redriven; this one is not over")
+		}
+		return "", newProblem(codeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
+	}
+	return by, err
+}
+
+func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput) (*empty, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &empty{}, s.forget(ctx, k)
+}
+
+// empty is the answer 204.
+type empty struct{}
+
+// forget puts a tombstone in a finished job's place, and deletes what lay beside it.
+func (s *stage) forget(ctx context.Context, k job.Key) error {
+	for range tries {
+		row, err := s.row(ctx, k)
+		switch {
+		case err != nil:
+			return err
+		case !row.Status.Final():
+			return newProblem(codeNotFinished, "the job is not over; cancel it first")
+		case row.Owes.Children():
+			return newProblem(codeWrongState, "the job has yet to tell those that wait for it; try again in a moment")
+		}
+		err = s.Store.Put(ctx, job.Forget(row, s.now()))
+		if store.Refused(err) != nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone; what is left has a time to live
+			s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+		}
+		return nil
+	}
+	return errBusy(k.ID)
+}

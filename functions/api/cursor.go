@@ -1,0 +1,83 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"punctual/shared/contract"
+	"punctual/shared/tenant"
+)
+
+// A cursor is the place after which a list goes on, and a keyed hash that binds it to the
+// tenant, the list and its filters. Whatever does not fit, for whatever reason, is one and the
+// same invalid_cursor.
+
+const macSize = 16
+
+// list names one list with its filters, as one tenant asks for it.
+type list struct {
+	tenant  tenant.ID
+	name    string
+	filters []string
+}
+
+func (s *stage) cursorMAC(l list, place string) []byte {
+	h := hmac.New(sha256.New, s.CursorKey)
+	for _, part := range append([]string{"cursor 1", string(l.tenant), l.name, place}, l.filters...) {
+		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part)) // lengths, so that parts cannot run into each other
+	}
+	return h.Sum(nil)[:macSize]
+}
+
+// cursor returns the cursor of a place in the list.
+func (s *stage) cursor(l list, place string) *string {
+	c := base64.RawURLEncoding.EncodeToString(append(s.cursorMAC(l, place), place...))
+	return &c
+}
+
+// place reads a cursor back; "" is the beginning.
+func (s *stage) place(l list, cursor string) (string, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	const longest = 1024
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(cursor) > longest || len(raw) <= macSize || !hmac.Equal(raw[:macSize], s.cursorMAC(l, string(raw[macSize:]))) {
+		return "", oneMistake("cursor", codeInvalidCursor, "next_cursor of the page before, with the same filters", "this cursor was not given for this list")
+	}
+	return string(raw[macSize:]), nil
+}
+
+// readLimit reads how many items a page may have.
+func readLimit(s string, fallback, most int) (int, error) {
+	if s == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || strings.TrimLeft(s, "0123456789") != "" {
+		return 0, oneMistake("limit", codeInvalidValue, "a whole number", "limit is not a whole number")
+	}
+	if n < 1 || n > most {
+		return 0, oneMistake("limit", codeOutOfRange, between("1", itoa(most)), "limit is out of range")
+	}
+	return n, nil
+}
+
+// pageInput is what every list takes.
+type pageInput struct {
+	Limit  string `query:"limit" pattern:"^[0-9]+$" doc:"Items of one page, 1 to 200; default 50" example:"50"`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before, with the same filters"`
+}
+
+func (p pageInput) limit() (int, error) {
+	return readLimit(p.Limit, contract.ListDefault, contract.ListMax)
+}
+
+// page is one page of a list. An empty page with a cursor is not the end.
+type page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor" doc:"null at the end; an empty page with a cursor is not the end"`
+}

@@ -1,0 +1,347 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) deadLetterRoutes() {
+	register(s, route{
+		method: http.MethodGet, path: "/v1/dead-letters", id: "list-dead-letters", tag: tagDead, scope: mayRead,
+		summary: "Jobs that failed for good, newest first, with their context",
+	}, s.listDeadLetters)
+	register(s, route{
+		method: http.MethodPost, path: "/v1/dead-letters/redrive", id: "redrive-dead-letters", tag: tagDead, scope: mayManage, body: lettersRequest{},
+		summary: "Bring many back as new jobs",
+		about:   "One that was brought back before keeps its new_job_id. Safe to repeat.",
+	}, s.redriveLetters)
+	register(s, route{
+		method: http.MethodPost, path: "/v1/dead-letters/purge", id: "purge-dead-letters", tag: tagDead, scope: mayManage, body: lettersRequest{},
+		summary: "Forget many, as DELETE /v1/jobs/{id} does",
+	}, s.purgeLetters)
+}
+
+// deadLetter is a job's view with what a person needs to judge it.
+type deadLetter struct {
+	jobView
+	DeadAt   instant       `json:"dead_at"`
+	Attempts []attemptView `json:"attempts" doc:"The newest ten, oldest first; all are at /v1/jobs/{id}/attempts"`
+}
+
+// lettersAttempts is how many attempts a dead letter shows.
+const lettersAttempts = 10
+
+// letterFilter is what a list of dead letters lets through.
+type letterFilter struct {
+	task          string
+	after, before time.Time
+}
+
+type deadLettersInput struct {
+	pageInput
+	Task       string `query:"task"`
+	DeadAfter  string `query:"dead_after" format:"date-time" doc:"From this time on"`
+	DeadBefore string `query:"dead_before" format:"date-time" doc:"Before this time"`
+}
+
+type deadLettersAnswer struct{ Body page[deadLetter] }
+
+func (s *stage) listDeadLetters(ctx context.Context, who tenant.Identity, in *deadLettersInput) (*deadLettersAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	f, err := readLetterFilter("", in.Task, in.DeadAfter, in.DeadBefore)
+	if err != nil {
+		return nil, err
+	}
+	l := list{who.Tenant, "dead-letters", []string{in.Task, in.DeadAfter, in.DeadBefore}}
+	rows, next, err := s.letters(ctx, l, f, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.showAll(ctx, who.Tenant, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := &deadLettersAnswer{Body: page[deadLetter]{Items: make([]deadLetter, len(rows)), NextCursor: next}}
+	for i, row := range rows {
+		attempts, _, err := s.Store.Attempts(ctx, row, max(row.Attempt-lettersAttempts, 0), lettersAttempts)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Items[i] = deadLetter{views[i], instant{row.DeadAt}, viewAttempts(attempts)}
+	}
+	return out, nil
+}
+
+func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {
+	f := letterFilter{task: task}
+	var wrong fault.Mistakes
+	if task != "" && !namePattern.MatchString(task) {
+		wrong = append(wrong, fault.Field{Pointer: prefix + "task", Code: codeInvalidValue, Detail: "this is not a name", Allowed: nameAllowed})
+	}
+	f.after, f.before = readRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
+	return f, wrong.Err()
+}
+
+// letters reads one page of dead jobs. The place in a cursor is the last job looked at.
+func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor string, limit int) (rows []job.Row, next *string, err error) {
+	place, err := s.place(l, cursor)
+	if err != nil {
+		return nil, nil, err
+	}
+	before := f.before
+	var lastAt int64
+	lastID := ""
+	if at, id, ok := strings.Cut(place, "#"); ok {
+		lastAt, lastID = number(at), id
+		before = time.UnixMilli(lastAt + 1) // that millisecond again: others may have died in it
+	}
+	read := 0
+	var lot []store.DeadLetter
+	take := func() error {
+		keys := make([]job.Key, len(lot))
+		for i, d := range lot {
+			keys[i] = d.Key
+		}
+		found, there, err := s.Store.Rows(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for i, row := range found {
+			place = itoa(int(lot[i].DeadAt.UnixMilli())) + "#" + string(lot[i].ID)
+			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task {
+				continue
+			}
+			if rows = append(rows, row); len(rows) == limit {
+				break
+			}
+		}
+		lot = lot[:0]
+		return nil
+	}
+	for d, err := range s.Store.DeadLetters(ctx, l.tenant, f.after, before, limit) {
+		if fault.KindOf(err) == fault.Undecodable {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if d.DeadAt.UnixMilli() == lastAt && string(d.ID) >= lastID {
+			continue // of the page before
+		}
+		read++
+		if lot = append(lot, d); len(lot) == readAtOnce || len(lot) >= limit-len(rows) || read >= maxRead {
+			if err := take(); err != nil {
+				return nil, nil, err
+			}
+			if len(rows) == limit || read >= maxRead {
+				return rows, s.cursor(l, place), nil
+			}
+		}
+	}
+	return rows, nil, take()
+}
+
+// lettersRequest names dead letters one by one or by a filter.
+type lettersRequest struct {
+	JobIDs []string      `json:"job_ids,omitempty" maxItems:"1000" doc:"These; not with filter"`
+	Filter *letterChoice `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
+	Limit  int           `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"With filter: at most so many; default 100"`
+	DryRun bool          `json:"dry_run,omitempty" doc:"Only say which"`
+	Cursor string        `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
+}
+
+type letterChoice struct {
+	Task       string `json:"task,omitempty"`
+	DeadAfter  string `json:"dead_after,omitempty" format:"date-time"`
+	DeadBefore string `json:"dead_before,omitempty" format:"date-time"`
+}
+
+// letterOutcome is what became of one dead letter.
+type letterOutcome struct {
+	JobID    job.ID   `json:"job_id"`
+	NewJobID job.ID   `json:"new_job_id,omitempty"`
+	Problem  *problem `json:"problem,omitempty"`
+}
+
+type lettersAnswer struct {
+	Body struct {
+		Matched    int             `json:"matched"`
+		Items      []letterOutcome `json:"items"`
+		NextCursor *string         `json:"next_cursor"`
+	}
+}
+
+func (s *stage) redriveLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*lettersAnswer, error) {
+	return s.eachLetter(ctx, who, "redrive", func(k job.Key) letterOutcome {
+		by, err := s.redrive(ctx, k)
+		if err != nil && by == "" {
+			return letterOutcome{JobID: k.ID, Problem: s.refuse(ctx, err)}
+		}
+		return letterOutcome{JobID: k.ID, NewJobID: by}
+	})
+}
+
+func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*lettersAnswer, error) {
+	return s.eachLetter(ctx, who, "purge", func(k job.Key) letterOutcome {
+		row, err := s.row(ctx, k)
+		if err == nil && row.Status != job.Dead {
+			err = newProblem(codeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
+		}
+		if err == nil {
+			err = s.forget(ctx, k)
+		}
+		if err != nil {
+			return letterOutcome{JobID: k.ID, Problem: s.refuse(ctx, err)}
+		}
+		return letterOutcome{JobID: k.ID}
+	})
+}
+
+// eachLetter does one thing to every dead letter that the body names, several at a time.
+func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string, do func(job.Key) letterOutcome) (*lettersAnswer, error) {
+	out := &lettersAnswer{}
+	choice, err := readLetters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]letterOutcome, len(choice.ids))
+	for i, id := range choice.ids {
+		items[i].JobID = id
+	}
+	if choice.filtered {
+		l := list{who.Tenant, "dead-letters " + name, []string{choice.filter.task, choice.filter.after.String(), choice.filter.before.String()}}
+		rows, next, err := s.letters(ctx, l, choice.filter, choice.cursor, choice.limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			items = append(items, letterOutcome{JobID: row.ID, NewJobID: row.RedrivenBy})
+		}
+		out.Body.NextCursor = next
+	}
+	if !choice.dryRun {
+		var all sync.WaitGroup
+		free := make(chan struct{}, batchWriters)
+		for i := range items {
+			free <- struct{}{}
+			all.Go(func() {
+				defer func() { <-free }()
+				items[i] = do(job.Key{Tenant: who.Tenant, ID: items[i].JobID})
+			})
+		}
+		all.Wait()
+	}
+	out.Body.Matched, out.Body.Items = len(items), items
+	return out, nil
+}
+
+// letterPick is a lettersRequest that was read.
+type letterPick struct {
+	ids      []job.ID
+	filtered bool
+	filter   letterFilter
+	cursor   string
+	limit    int
+	dryRun   bool
+}
+
+func readLetters(ctx context.Context) (letterPick, error) {
+	pick := letterPick{limit: contract.RedriveDefault}
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil {
+		return pick, err
+	}
+	if doc == nil {
+		return pick, oneMistake("", codeMissingField, "job_ids or filter", "the dead letters must be named in the body")
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[lettersRequest]())
+	ids, isIDs := f["job_ids"]
+	filter, isFilter := f["filter"]
+	switch {
+	case isIDs && isFilter:
+		r.mistake(filter.pointer, codeConflictingFields, "job_ids or filter", "job_ids and filter exclude each other")
+	case !isIDs && !isFilter && f != nil:
+		r.mistake("", codeMissingField, "job_ids or filter", "the dead letters must be named; an empty filter names all")
+	case isIDs:
+		pick.ids = r.jobIDs(ids)
+		for _, name := range []string{"limit", "cursor"} {
+			if v, ok := f[name]; ok {
+				r.mistake(v.pointer, codeConflictingFields, "", "%s goes with filter only", name)
+			}
+		}
+	case isFilter:
+		pick.filtered = true
+		pick.filter = r.letterFilter(filter)
+	}
+	if v, ok := f["limit"]; ok {
+		if n, ok := r.whole(v, 1, contract.RedriveMax); ok {
+			pick.limit = n
+		}
+	}
+	if v, ok := f["cursor"]; ok {
+		pick.cursor, _ = r.text(v)
+	}
+	if v, ok := f["dry_run"]; ok {
+		pick.dryRun, _ = r.flag(v)
+	}
+	return pick, r.wrong.Err()
+}
+
+func (r *reader) letterFilter(v value) letterFilter {
+	f := r.object(v.node, v.pointer, namesOf[letterChoice]())
+	text := func(name string) string {
+		at, ok := f[name]
+		if !ok {
+			return ""
+		}
+		s, ok := r.text(at)
+		if ok && s == "" {
+			r.mistake(at.pointer, codeInvalidValue, "", "%s has no value; leave it out instead", name)
+		}
+		return s
+	}
+	filter, err := readLetterFilter(v.pointer+"/", text("task"), text("dead_after"), text("dead_before"))
+	if wrong, ok := err.(fault.Mistakes); ok {
+		r.wrong = append(r.wrong, wrong...)
+	}
+	return filter
+}
+
+// jobIDs reads a list of ids, each once.
+func (r *reader) jobIDs(v value) []job.ID {
+	var ids []job.ID
+	seen := map[job.ID]bool{}
+	for _, each := range r.list(v, contract.RedriveMax) {
+		s, ok := r.text(each)
+		if !ok {
+			continue
+		}
+		id, err := job.ParseID(s)
+		if err != nil {
+			r.mistake(each.pointer, codeInvalidValue, "a job's id: 26 characters of a ULID", "this is not a job's id")
+			continue
+		}
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 && len(r.wrong) == 0 {
+		r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("1 to %d", contract.RedriveMax), "there are no ids")
+	}
+	return ids
+}

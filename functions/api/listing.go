@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// maxRead is how many rows one page may look at, whatever its filters leave.
+const maxRead = 2000
+
+type listJobsInput struct {
+	pageInput
+	State         string `query:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"One status"`
+	Task          string `query:"task"`
+	Schedule      string `query:"schedule"`
+	CreatedAfter  string `query:"created_after" format:"date-time" doc:"From this time on, by the time in the id"`
+	CreatedBefore string `query:"created_before" format:"date-time" doc:"Before this time, by the time in the id"`
+}
+
+type jobsAnswer struct{ Body page[jobView] }
+
+// jobFilter is what a list of jobs lets through.
+type jobFilter struct {
+	status   job.Status // "" is any
+	task     string
+	schedule string
+	from, to job.ID // from ≤ id < to
+}
+
+// rowMay says whether a row can pass; only its claim may still tell QUEUED, RUNNING and SCHEDULED apart.
+func (f jobFilter) rowMay(r job.Row) bool {
+	switch {
+	case f.task != "" && r.Task != f.task, f.schedule != "" && r.ScheduleID != f.schedule:
+		return false
+	case f.status == "":
+		return true
+	case f.status == job.Scheduled || f.status == job.Queued || f.status == job.Running:
+		return r.Status.Open()
+	}
+	return r.Status == f.status
+}
+
+func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsInput) (*jobsAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	f, err := readFilter(in)
+	if err != nil {
+		return nil, err
+	}
+	l := list{who.Tenant, "jobs", []string{in.State, in.Task, in.Schedule, in.CreatedAfter, in.CreatedBefore}}
+	place, err := s.place(l, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	before := f.to
+	if place != "" && (before == "" || job.ID(place) < before) {
+		before = job.ID(place)
+	}
+	out := &jobsAnswer{Body: page[jobView]{Items: []jobView{}}}
+	last, end, err := s.newest(ctx, who.Tenant, f, before, limit, &out.Body.Items)
+	if err != nil {
+		return nil, err
+	}
+	if !end {
+		out.Body.NextCursor = s.cursor(l, string(last))
+	}
+	return out, nil
+}
+
+// newest fills a page and says which id it looked at last, and whether that was the end.
+// Rows are looked at in lots, so that claims are read many at a time.
+func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, items *[]jobView) (last job.ID, end bool, err error) {
+	read := 0
+	var lot []job.Row
+	full := false
+	show := func() error {
+		views, err := s.showAll(ctx, t, lot)
+		if err != nil {
+			return err
+		}
+		for _, v := range views {
+			if f.status != "" && v.Status != f.status {
+				continue
+			}
+			if *items = append(*items, v); len(*items) == limit {
+				last, full = v.JobID, true
+				break
+			}
+		}
+		lot = lot[:0]
+		return nil
+	}
+	enough := func() int {
+		if f.status == "" {
+			return limit - len(*items)
+		}
+		return readAtOnce // few of them may be in that status
+	}
+	for r, err := range s.Store.Newest(ctx, t, f.from, before, limit) {
+		if err != nil && fault.KindOf(err) != fault.Undecodable {
+			return last, false, err
+		}
+		read++
+		last = r.ID
+		if err != nil { // the rest of the list is unharmed
+			s.Log.ErrorContext(ctx, "a row could not be read", telemetry.Tenant, t, telemetry.JobID, r.ID, telemetry.Err, err)
+			s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
+		} else if f.rowMay(r) {
+			lot = append(lot, r)
+		}
+		if len(lot) >= enough() || read >= maxRead {
+			if err := show(); err != nil {
+				return last, false, err
+			}
+			if full || read >= maxRead {
+				return last, false, nil
+			}
+		}
+	}
+	err = show()
+	return last, !full, err
+}
+
+func readFilter(in *listJobsInput) (jobFilter, error) {
+	f := jobFilter{status: job.Status(in.State), task: in.Task, schedule: in.Schedule}
+	var wrong fault.Mistakes
+	if f.status != "" && !slices.Contains(job.Statuses, f.status) {
+		wrong = append(wrong, fault.Field{Pointer: "status", Code: codeInvalidValue, Detail: "this is not one status", Allowed: statusWords()})
+	}
+	for _, name := range []struct{ param, value string }{{"task", in.Task}, {"schedule", in.Schedule}} {
+		if name.value != "" && !namePattern.MatchString(name.value) {
+			wrong = append(wrong, fault.Field{Pointer: name.param, Code: codeInvalidValue, Detail: "this is not a name", Allowed: nameAllowed})
+		}
+	}
+	after, before := readRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
+	if !after.IsZero() {
+		f.from = job.NewID(after, [10]byte{})
+	}
+	if !before.IsZero() {
+		f.to = job.NewID(before, [10]byte{})
+	}
+	return f, wrong.Err()
+}
+
+func statusWords() string {
+	words := make([]string, len(job.Statuses))
+	for i, s := range job.Statuses {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// readRange reads the two ends of a half-open range; a zero time is an open end.
+func readRange(wrong *fault.Mistakes, afterName, after, beforeName, before string) (from, to time.Time) {
+	read := func(name, s string) time.Time {
+		if s == "" {
+			return time.Time{}
+		}
+		t, ok := parseInstant(s)
+		if !ok || t.Year() < 1970 {
+			*wrong = append(*wrong, fault.Field{Pointer: name, Code: codeInvalidValue, Detail: "this is not a time with a zone", Allowed: instantAllowed + " (in a URL + is written %2B)"})
+			return time.Time{}
+		}
+		return t
+	}
+	from, to = read(afterName, after), read(beforeName, before)
+	if !from.IsZero() && !to.IsZero() && from.After(to) {
+		*wrong = append(*wrong, fault.Field{Pointer: beforeName, Code: codeConflictingFields, Detail: beforeName + " lies before " + afterName})
+	}
+	return from, to
+}
+
+type attemptView struct {
+	Attempt         int64       `json:"attempt"`
+	Worker          string      `json:"worker,omitempty"`
+	StartedAt       instant     `json:"started_at,omitzero" doc:"Absent when it never started"`
+	FinishedAt      instant     `json:"finished_at,omitzero"`
+	StartLatenessMS int64       `json:"start_lateness_ms"`
+	Outcome         string      `json:"outcome" doc:"succeeded, failed, snoozed or cancelled"`
+	Error           *job.Reason `json:"error,omitempty"`
+}
+
+func viewAttempts(attempts []job.Attempt) []attemptView {
+	views := make([]attemptView, len(attempts))
+	for i, a := range attempts {
+		views[i] = attemptView{a.Attempt, a.Worker, instant{a.StartedAt}, instant{a.FinishedAt}, a.LatenessMS, a.Outcome, a.Error}
+	}
+	return views
+}
+
+type attemptsInput struct {
+	ID string `path:"id"`
+	pageInput
+}
+
+type attemptsAnswer struct{ Body page[attemptView] }
+
+func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attemptsInput) (*attemptsAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	l := list{who.Tenant, "attempts", []string{in.ID}}
+	place, err := s.place(l, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.row(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	attempts, more, err := s.Store.Attempts(ctx, r, number(place), limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &attemptsAnswer{Body: page[attemptView]{Items: viewAttempts(attempts)}}
+	if more {
+		out.Body.NextCursor = s.cursor(l, itoa(int(attempts[len(attempts)-1].Attempt)))
+	}
+	return out, nil
+}

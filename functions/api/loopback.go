@@ -1,0 +1,42 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"slices"
+)
+
+// LoopbackOnly guards a server on the own machine that asks nobody who they are: addr is where
+// it listens, with its port. A request must name it as localhost, 127.0.0.1 or [::1] with that
+// port, or a web page could reach it under a name of its own (DNS rebinding); and one that a web
+// page sends must come from this very origin.
+func LoopbackOnly(addr string, next http.Handler) http.Handler {
+	_, port, err := net.SplitHostPort(addr)
+	hosts := []string{}
+	if err == nil {
+		for _, name := range []string{"localhost", "127.0.0.1", "[::1]"} {
+			hosts = append(hosts, name+":"+port)
+			if port == "80" {
+				hosts = append(hosts, name)
+			}
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origins := r.Header.Values("Origin")
+		foreign := slices.ContainsFunc(origins, func(o string) bool { return o != "http://"+r.Host })
+		if slices.Contains(hosts, r.Host) && !foreign {
+			next.ServeHTTP(w, r)
+			return
+		}
+		var id [8]byte
+		_, _ = rand.Read(id[:]) // never fails
+		w.Header().Set("X-Request-Id", hex.EncodeToString(id[:]))
+		detail := "this server answers only to localhost"
+		if foreign {
+			detail = "a web page of another origin may not ask this server"
+		}
+		writeProblem(w, hex.EncodeToString(id[:]), newProblem(codeForbidden, "%s", detail))
+	})
+}

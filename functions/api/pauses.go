@@ -1,0 +1,207 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) pauseRoutes() {
+	register(s, route{
+		method: http.MethodPut, path: "/v1/pauses/{scope}", id: "put-pause", tag: tagPauses, scope: mayManage, body: pauseRequest{}, optionalBody: true,
+		summary: "Hold back everything, or one task",
+		about:   "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. When it is lifted, or until has passed, what it held starts within 5 s.",
+	}, s.putPause)
+	register(s, route{
+		method: http.MethodDelete, path: "/v1/pauses/{scope}", id: "lift-pause", tag: tagPauses, scope: mayManage,
+		summary: "Lift a pause; what it held starts within 5 s", errors: []int{http.StatusNotFound},
+	}, s.liftPause)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/pauses", id: "list-pauses", tag: tagPauses, scope: mayRead,
+		summary: "The pauses that stand", about: "Those that the operator has set for everybody are among them.",
+	}, s.listPauses)
+}
+
+type pauseRequest struct {
+	Reason string `json:"reason,omitempty" maxLength:"256"`
+	Until  string `json:"until,omitempty" format:"date-time" doc:"It lifts itself then; default: until it is lifted"`
+	Missed string `json:"missed,omitempty" enum:"drop,last,all" doc:"Which of the schedules' nominal times in the pause run after it; default last. One-off jobs always run"`
+}
+
+var missedWords = []string{"drop", "last", "all"}
+
+type pauseView struct {
+	Scope       string  `json:"scope" doc:"all, or task:NAME"`
+	Reason      string  `json:"reason,omitempty"`
+	By          string  `json:"by,omitempty"`
+	Since       instant `json:"since"`
+	EffectiveAt instant `json:"effective_at"`
+	Until       instant `json:"until,omitzero"`
+	Missed      string  `json:"missed"`
+}
+
+func viewPause(p job.Pause) pauseView {
+	return pauseView{p.Scope, p.Reason, p.By, instant{p.Since}, instant{p.EffectiveAt}, instant{p.Until}, p.Missed}
+}
+
+type pauseInput struct {
+	Scope string `path:"scope" doc:"all, or task:NAME" example:"task:http"`
+}
+
+type pauseAnswer struct {
+	Status int
+	Body   pauseView
+}
+
+func readScope(scope string) (string, error) {
+	name, isTask := strings.CutPrefix(scope, job.PauseTaskPrefix)
+	if scope == job.PauseAll || isTask && namePattern.MatchString(name) {
+		return scope, nil
+	}
+	return "", oneMistake("scope", codeInvalidValue, "all, or task:NAME", "this is not what a pause can hold")
+}
+
+func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInput) (*pauseAnswer, error) {
+	scope, err := readScope(in.Scope)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	p, err := readPause(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	p.Scope, p.By, p.Since, p.EffectiveAt = scope, who.Subject, now, now.Add(contract.EffectiveAfter)
+	old, err := s.Store.Pause(ctx, who.Tenant, scope)
+	status := http.StatusOK
+	switch {
+	case fault.KindOf(err) == fault.NotFound, err == nil && passed(old, now):
+		status = http.StatusCreated
+	case err != nil:
+		return nil, err
+	default: // it stands already, and has been effective since
+		p.Since, p.EffectiveAt = old.Since, old.EffectiveAt
+	}
+	if err := s.Store.PutPause(ctx, who.Tenant, p); err != nil {
+		return nil, err
+	}
+	if !p.Until.IsZero() {
+		s.wakeParked(ctx, who.Tenant, p.Until)
+	}
+	return &pauseAnswer{status, viewPause(p)}, nil
+}
+
+// passed says that a pause has lifted itself.
+func passed(p job.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
+
+func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
+	p := job.Pause{Missed: "last"}
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil || doc == nil {
+		return p, err
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[pauseRequest]())
+	if v, ok := f["reason"]; ok {
+		if p.Reason, ok = r.text(v); ok && len(p.Reason) > contract.MaxReason {
+			r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxReason), "the reason is too long")
+		}
+	}
+	if v, ok := f["until"]; ok {
+		if t, ok := r.ahead(v, now); ok {
+			p.Until = t
+			if !t.After(now) {
+				r.mistake(v.pointer, codeInThePast, "a time ahead", "a pause cannot end before it begins")
+			}
+		}
+	}
+	if v, ok := f["missed"]; ok {
+		p.Missed, _ = r.oneOf(v, codeInvalidValue, missedWords)
+	}
+	return p, r.wrong.Err()
+}
+
+func (s *stage) liftPause(ctx context.Context, who tenant.Identity, in *pauseInput) (*empty, error) {
+	scope, err := readScope(in.Scope)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Store.DeletePause(ctx, who.Tenant, scope)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, newProblem(codeNotFound, "there is no such pause")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.wakeParked(ctx, who.Tenant, s.now())
+	return &empty{}, nil
+}
+
+// wakeParked has everything in the tenant's parking places looked at again at that time:
+// dispatch does, by a message or, beyond a message's reach, by a timer. What is lost here the
+// sweeper finds, later; so this is no reason to refuse.
+func (s *stage) wakeParked(ctx context.Context, t tenant.ID, at time.Time) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	now := s.now()
+	near := horizon.LaneOf(now, at) == horizon.Now || horizon.LaneOf(now, at) == horizon.Direct
+	var out []message.Outgoing
+	var failed error
+	for _, place := range horizon.Parkings(string(t)) {
+		body := message.Encode(message.Dispatch{V: message.V, Slice: place, At: at})
+		if near {
+			out = append(out, message.Outgoing{Body: body, Delay: horizon.Delay(now, at)})
+			continue
+		}
+		err := s.Timers.Arm(ctx, message.Timer{
+			Name: parkingTimer(place, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body, MaxAge: parkingMaxAge,
+		})
+		if err != nil {
+			failed = err
+		}
+	}
+	if len(out) > 0 {
+		failed = s.Queues.Send(ctx, contract.DispatchQueue, out...)
+	}
+	if failed != nil {
+		s.Log.WarnContext(ctx, "parked jobs wait for the sweeper: what wakes them was not sent", telemetry.Tenant, t, telemetry.Err, failed)
+	}
+}
+
+// parkingMaxAge is what the lateness of such a timer is worth; the sweeper has been there by then.
+const parkingMaxAge = time.Hour
+
+// parkingTimer is the name of a parking place's timer: the same for the same place and time.
+func parkingTimer(place string, at time.Time) string {
+	sum := sha256.Sum256([]byte(place + " " + at.UTC().Format(time.RFC3339Nano)))
+	return "p-" + hex.EncodeToString(sum[:16])
+}
+
+type pausesAnswer struct{ Body page[pauseView] }
+
+func (s *stage) listPauses(ctx context.Context, who tenant.Identity, _ *nothing) (*pausesAnswer, error) {
+	pauses, err := s.Store.Pauses(ctx, who.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	out := &pausesAnswer{Body: page[pauseView]{Items: []pauseView{}}}
+	now := s.now()
+	for _, p := range pauses {
+		if !passed(p, now) {
+			out.Body.Items = append(out.Body.Items, viewPause(p))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,216 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/span"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) taskRoutes() {
+	register(s, route{
+		method: http.MethodPut, path: "/v1/tasks/{name}", id: "put-task", tag: tagTasks, scope: mayManage, body: taskRequest{},
+		summary: "Define a way of working, or replace it", errors: []int{http.StatusConflict},
+		about: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait do not change.",
+	}, s.putTask)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/tasks/{name}", id: "get-task", tag: tagTasks, scope: mayRead,
+		summary: "A task", errors: []int{http.StatusNotFound},
+	}, s.getTask)
+	register(s, route{
+		method: http.MethodDelete, path: "/v1/tasks/{name}", id: "delete-task", tag: tagTasks, scope: mayManage,
+		summary: "Delete a task; jobs that wait still run", errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, s.deleteTask)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/tasks", id: "list-tasks", tag: tagTasks, scope: mayRead,
+		summary: "All tasks by name, the built-in ones included",
+	}, s.listTasks)
+}
+
+type taskRequest struct {
+	Executor      string       `json:"executor" enum:"go,http,lambda" doc:"go: the handler that your workers registered under this name"`
+	Pool          string       `json:"pool,omitempty" enum:"short,long" doc:"Default short"`
+	Priority      string       `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default normal"`
+	Timeout       duration     `json:"timeout,omitempty" doc:"1s to 12h, in pool long to 1d; default 30s"`
+	Retry         retryRequest `json:"retry,omitempty" doc:"Default: 6 attempts, 1s × 2 up to 5m, jitter 0.3"`
+	PayloadSchema anything     `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents"`
+}
+
+var taskExecutors = []string{job.ExecutorGo, job.ExecutorHTTP, job.ExecutorLambda}
+
+type taskView struct {
+	Name          string          `json:"name"`
+	Executor      string          `json:"executor" enum:"go,http,lambda,echo"`
+	Pool          string          `json:"pool"`
+	Priority      job.Priority    `json:"priority"`
+	Timeout       string          `json:"timeout"`
+	Retry         *retryView      `json:"retry"`
+	PayloadSchema json.RawMessage `json:"payload_schema,omitempty"`
+	Version       int64           `json:"version"`
+	BuiltIn       bool            `json:"built_in,omitempty"`
+}
+
+func viewTask(t job.Task) taskView {
+	return taskView{t.Name, t.Executor, t.Pool, t.Priority, span.Format(t.Timeout), viewRetry(t.Retry), t.PayloadSchema, t.Version, t.BuiltIn}
+}
+
+type taskInput struct {
+	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+}
+
+type taskAnswer struct {
+	Status int
+	Body   taskView
+}
+
+func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
+	if !namePattern.MatchString(in.Name) {
+		return nil, oneMistake("name", codeInvalidValue, nameAllowed, "this is not a name for a task")
+	}
+	task, err := s.readTask(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	for range tries {
+		old, err := s.Store.Task(ctx, who.Tenant, in.Name)
+		status := http.StatusOK
+		switch {
+		case fault.KindOf(err) == fault.NotFound:
+			status = http.StatusCreated
+		case err != nil:
+			return nil, err
+		case old.BuiltIn:
+			return nil, newProblem(codeWrongState, "task %s is built in and cannot be changed", in.Name)
+		}
+		task.Version = old.Version
+		if status == http.StatusOK && reflect.DeepEqual(task, old) {
+			return &taskAnswer{status, viewTask(old)}, nil
+		}
+		task.Version++
+		err = s.Store.PutTask(ctx, who.Tenant, task, old.Version)
+		if store.Refused(err) != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &taskAnswer{status, viewTask(task)}, nil
+	}
+	return nil, fault.New(fault.Conflict, nil, "putting task %q: it changed %d times meanwhile", in.Name, tries)
+}
+
+func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
+	task := job.Task{Name: name, Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil {
+		return task, err
+	}
+	if doc == nil {
+		return task, oneMistake("", codeMissingField, "an object", "a task is needed in the body")
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[taskRequest]())
+	if v, ok := f["executor"]; ok {
+		task.Executor, _ = r.oneOf(v, codeInvalidValue, taskExecutors)
+	} else if f != nil {
+		r.missing("", "executor")
+	}
+	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
+	r.running(f, &row)
+	task.Pool, task.Priority, task.Timeout, task.Retry = row.Pool, row.Priority, row.Timeout, row.Retry
+	if v, ok := f["payload_schema"]; ok {
+		task.PayloadSchema = r.schema(v, s.schemas)
+	}
+	return task, r.wrong.Err()
+}
+
+// schema reads a payload schema, which must compile.
+func (r *reader) schema(v value, schemas *schemaCache) json.RawMessage {
+	if k := r.doc.nodes[v.node].kind; k != kindObject && k != kindBool {
+		r.mistake(v.pointer, codeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
+		return nil
+	}
+	r.allDuplicates(v.node)
+	text := r.doc.compact(v.node)
+	if len(text) > maxSchema {
+		r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d bytes", maxSchema), "the schema has %d bytes", len(text))
+		return nil
+	}
+	if _, err := schemas.compile(text); err != nil {
+		r.mistake(v.pointer, codeInvalidValue, "a JSON Schema without references to other documents", "the schema cannot be compiled")
+		return nil
+	}
+	return slices.Clone(text)
+}
+
+func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
+	t, err := s.Store.Task(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, newProblem(codeNotFound, "there is no such task")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &taskAnswer{http.StatusOK, viewTask(t)}, nil
+}
+
+func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *taskInput) (*empty, error) {
+	for _, b := range job.BuiltInTasks() {
+		if b.Name == in.Name {
+			return nil, newProblem(codeWrongState, "task %s is built in and cannot be deleted", b.Name)
+		}
+	}
+	err := s.Store.DeleteTask(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, newProblem(codeNotFound, "there is no such task")
+	}
+	return &empty{}, err
+}
+
+type listTasksInput struct{ pageInput }
+
+type tasksAnswer struct{ Body page[taskView] }
+
+func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTasksInput) (*tasksAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	l := list{who.Tenant, "tasks", nil}
+	after, err := s.place(l, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	tasks, more, err := s.Store.Tasks(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	// The built-in ones are in no table: those that belong between after and the page's end join it.
+	for _, b := range job.BuiltInTasks() {
+		if b.Name > after && (!more || b.Name < tasks[len(tasks)-1].Name) {
+			tasks = append(tasks, b)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b job.Task) int { return strings.Compare(a.Name, b.Name) })
+	if len(tasks) > limit {
+		tasks, more = tasks[:limit], true
+	}
+	out := &tasksAnswer{Body: page[taskView]{Items: make([]taskView, len(tasks))}}
+	for i, t := range tasks {
+		out.Body.Items[i] = viewTask(t)
+	}
+	if more {
+		out.Body.NextCursor = s.cursor(l, tasks[len(tasks)-1].Name)
+	}
+	return out, nil
+}

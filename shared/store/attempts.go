@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+)
+
+// Attempts reads one page of a job's ended attempts, oldest first, from those after that
+// number; limit is at least 1. The newest are on the row, older ones and those with a long
+// error beside it; where both have one, the longer error counts. more says that the page is
+// not the last.
+func (s *Store) Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error) {
+	ref := r.ContentRef(job.AttemptContent(after + 1))
+	prefix, _, _ := strings.Cut(job.AttemptContent(0), "#")
+	q := item.Query{
+		Table: contract.Jobs, PK: ref.PK, Limit: limit + 1, Consistent: true,
+		From: ref.SK, To: r.ContentRef(prefix + "$").SK, // '$' follows '#'
+	}
+	beside := map[int64]bool{}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, i := range page.Items {
+			var a job.Attempt
+			if err := json.Unmarshal([]byte(i.Str("body")), &a); err != nil {
+				return nil, false, fault.New(fault.Undecodable, nil, "reading an attempt of job %s", r.ID)
+			}
+			attempts, beside[a.Attempt] = append(attempts, a), true
+		}
+		if page.Cursor == "" || len(attempts) > limit {
+			break
+		}
+		q.Cursor = page.Cursor
+	}
+	if len(attempts) <= limit { // the row's are the newest: they come after all that lie beside it
+		for _, a := range r.Attempts {
+			if a.Attempt > after && !beside[a.Attempt] {
+				attempts = insert(attempts, a)
+			}
+		}
+	}
+	if len(attempts) > limit {
+		return attempts[:limit], true, nil
+	}
+	return attempts, false, nil
+}
+
+// insert keeps attempts in order of their number.
+func insert(attempts []job.Attempt, a job.Attempt) []job.Attempt {
+	at := len(attempts)
+	for at > 0 && attempts[at-1].Attempt > a.Attempt {
+		at--
+	}
+	attempts = append(attempts, job.Attempt{})
+	copy(attempts[at+1:], attempts[at:])
+	attempts[at] = a
+	return attempts
+}

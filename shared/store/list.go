@@ -1,0 +1,239 @@
+package store
+
+import (
+	"container/heap"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// Newest iterates over a tenant's jobs from the newest down: those with from ≤ id < before,
+// where "" leaves a side open. Ids begin with their time, and each partition is sorted by id,
+// so that merging the partitions is all there is to do and no index is needed.
+//
+// The read costs what is taken from it: about twice the rows that are looked at, in pages that
+// grow. expect is how many the caller probably takes. A row that cannot be read comes as an
+// error of kind fault.Undecodable with its key, and the iteration goes on; any other error ends
+// it. Reads are eventually consistent.
+func (s *Store) Newest(ctx context.Context, t tenant.ID, from, before job.ID, expect int) iter.Seq2[job.Row, error] {
+	return func(yield func(job.Row, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		runs := make([]*run, contract.Partitions)
+		for p := range runs {
+			q := item.Query{Table: contract.Jobs, PK: job.PartitionKey(t, p), Descending: true, Limit: min(max(2*expect/contract.Partitions, 2), maxPage)}
+			if from != "" {
+				q.From = string(from)
+			}
+			if before != "" {
+				q.To = string(before)
+			}
+			runs[p] = &run{query: q, key: func(i item.Item) string { return i.Str(contract.AttrJobID) }}
+		}
+		for i, err := range s.merge(ctx, runs) {
+			if err != nil {
+				yield(job.Row{}, err)
+				return
+			}
+			if job.IsGone(i) {
+				continue
+			}
+			r, err := job.ParseRow(i)
+			if err != nil {
+				r.Key, _ = job.KeyOf(i)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// DeadLetter is one entry of the dead index. The index lags: the row decides.
+type DeadLetter struct {
+	job.Key
+	DeadAt time.Time
+}
+
+// DeadLetters iterates over a tenant's dead jobs from the newest down: those that died at
+// from ≤ dead_at < before; a zero time leaves that side open. Jobs of one millisecond come in
+// falling order of their ids. Errors are as in Newest.
+func (s *Store) DeadLetters(ctx context.Context, t tenant.ID, from, before time.Time, expect int) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		runs := make([]*run, contract.DeadShards)
+		for n := range runs {
+			q := item.Query{
+				Table: contract.Jobs, Index: contract.DeadIndex, PK: job.PartitionKey(t, n), Descending: true,
+				Limit: min(max(2*expect/contract.DeadShards, 2), maxPage),
+			}
+			if !from.IsZero() {
+				q.From = from.UnixMilli()
+			}
+			if !before.IsZero() {
+				q.To = before.UnixMilli()
+			}
+			runs[n] = &run{query: q, ties: true, key: func(i item.Item) string {
+				return i.Time(contract.AttrDeadAt).UTC().Format("20060102150405.000") + i.Str(contract.AttrJobID)
+			}}
+		}
+		for i, err := range s.merge(ctx, runs) {
+			if err != nil {
+				yield(DeadLetter{}, err)
+				return
+			}
+			k, err := job.KeyOf(i)
+			if !yield(DeadLetter{k, i.Time(contract.AttrDeadAt)}, err) {
+				return
+			}
+		}
+	}
+}
+
+// maxPage bounds what one query of a merge asks for.
+const maxPage = 200
+
+// run is one sorted partition on its way into a merge.
+type run struct {
+	query item.Query
+	key   func(item.Item) string // sorts as the partition does
+	ties  bool                   // the partition may hold equal sort keys, whose order is not said
+	items []item.Item
+	done  bool
+	tie   int64 // the sort key whose items have been put in order
+}
+
+// fill reads on until something is there or the partition ends. Where ties are possible it
+// reads to the end of one, so that they can be put in order.
+func (r *run) fill(ctx context.Context, t Table) error {
+	for !r.done && (len(r.items) == 0 || r.ties && r.unsettled()) {
+		page, err := t.Query(ctx, r.query)
+		if err != nil {
+			return err
+		}
+		r.items = append(r.items, page.Items...)
+		r.query.Cursor, r.done = page.Cursor, page.Cursor == ""
+		r.query.Limit = min(2*r.query.Limit, maxPage)
+	}
+	if r.ties {
+		r.settle()
+	}
+	return nil
+}
+
+// unsettled says that all items have the same instant: more of it may follow.
+func (r *run) unsettled() bool {
+	return r.items[0].Int(contract.AttrDeadAt) == r.items[len(r.items)-1].Int(contract.AttrDeadAt)
+}
+
+// settle orders the ties at the front by key, highest first; once for each group of them.
+func (r *run) settle() {
+	if len(r.items) == 0 || r.items[0].Int(contract.AttrDeadAt) == r.tie {
+		return
+	}
+	r.tie = r.items[0].Int(contract.AttrDeadAt)
+	same := 1
+	for same < len(r.items) && r.items[same].Int(contract.AttrDeadAt) == r.tie {
+		same++
+	}
+	slices.SortFunc(r.items[:same], func(a, b item.Item) int { return strings.Compare(r.key(b), r.key(a)) })
+}
+
+// heads is a heap of runs, the one with the highest key on top.
+type heads []*run
+
+func (h heads) Len() int           { return len(h) }
+func (h heads) Less(a, b int) bool { return h[a].key(h[a].items[0]) > h[b].key(h[b].items[0]) }
+func (h heads) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
+func (h *heads) Push(x any)        { *h = append(*h, x.(*run)) }
+func (h *heads) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// merge iterates over the items of all runs in falling order of their keys. The first pages
+// are read at once, in parallel; the others as they are needed.
+func (s *Store) merge(ctx context.Context, runs []*run) iter.Seq2[item.Item, error] {
+	return func(yield func(item.Item, error) bool) {
+		if err := s.fillAll(ctx, runs); err != nil {
+			yield(nil, err)
+			return
+		}
+		var open heads
+		for _, r := range runs {
+			if len(r.items) > 0 {
+				open = append(open, r)
+			}
+		}
+		heap.Init(&open)
+		for len(open) > 0 {
+			top := open[0]
+			if !yield(top.items[0], nil) {
+				return
+			}
+			top.items = top.items[1:]
+			if err := top.fill(ctx, s.table); err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(top.items) == 0 {
+				heap.Pop(&open)
+			} else {
+				heap.Fix(&open, 0)
+			}
+		}
+	}
+}
+
+func (s *Store) fillAll(ctx context.Context, runs []*run) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(runs))
+	for n, r := range runs {
+		all.Go(func() { errs[n] = r.fill(ctx, s.table) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rows reads up to 100 rows, in the order asked; false stands for one that is absent or
+// forgotten. One that cannot be read is an error of kind fault.Undecodable.
+func (s *Store) Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
+	if len(keys) == 0 {
+		return nil, nil, nil
+	}
+	refs := make([]item.Ref, len(keys))
+	for n, k := range keys {
+		refs[n] = k.Ref()
+	}
+	items, err := s.table.GetMany(ctx, refs)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, there = make([]job.Row, len(keys)), make([]bool, len(keys))
+	for n, i := range items {
+		rows[n], err = rowOf(i, keys[n])
+		switch {
+		case err == nil:
+			there[n] = true
+		case fault.KindOf(err) != fault.NotFound:
+			return nil, nil, err
+		}
+	}
+	return rows, there, nil
+}

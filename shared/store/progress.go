@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+)
+
+// Slowest says how far the slowest shard's pass has come, and how many shards have ever been
+// passed; the zero time if none has.
+func (s *Store) Slowest(ctx context.Context, w Watermark) (at time.Time, shards int, err error) {
+	q := item.Query{Table: contract.Tasks, PK: system(string(w), "").PK, Consistent: true}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return time.Time{}, 0, err
+		}
+		for _, i := range page.Items {
+			if t := i.Time("at"); shards == 0 || t.Before(at) {
+				at = t
+			}
+			shards++
+		}
+		if page.Cursor == "" {
+			return at, shards, nil
+		}
+		q.Cursor = page.Cursor
+	}
+}
