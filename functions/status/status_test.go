@@ -1,0 +1,526 @@
+package status_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/batch"
+	"punctual/functions/status"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+type bundle struct {
+	*testing.T
+	w     *memory.World
+	store *store.Store
+	stage *status.Stage
+	meter *telemetry.Meter
+}
+
+func bubble(t *testing.T, name string, do func(b *bundle)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := memory.New(memory.Options{})
+			t.Cleanup(w.Close)
+			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs()), meter: new(telemetry.Meter)}
+			b.stage = status.New(status.Deps{Store: b.store, Queue: w.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter})
+			do(b)
+		})
+	})
+}
+
+// handle hands the stage those bodies, received for the n-th time, and returns the indexes of
+// those that must come again.
+func (b *bundle) handle(receives int, bodies ...string) (again string) {
+	b.Helper()
+	var deliveries []message.Delivery
+	for i, body := range bodies {
+		deliveries = append(deliveries, message.Delivery{ID: fmt.Sprint(i), Body: body, Receives: receives, SentAt: time.Now()})
+	}
+	resp, err := b.stage.Handle(b.Context(), batch.SQSEventOf(deliveries...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, f := range resp.BatchItemFailures {
+		again += f.ItemIdentifier
+	}
+	return again
+}
+
+// ended is the report of an attempt of r that ended so.
+func ended(r job.Row, attempt int64, o job.Outcome) string {
+	return message.Encode(message.Report{
+		V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: attempt,
+		Token: 1, Worker: "w1", Outcome: []byte(job.EncodeOutcome(o)),
+	})
+}
+
+func success() job.Outcome {
+	return job.Outcome{Kind: job.OutcomeSucceeded, Worker: "w1", StartedAt: time.Now().UTC(), FinishedAt: time.Now().UTC()}
+}
+
+func failure(change ...func(*job.Outcome)) job.Outcome {
+	o := job.Outcome{Kind: job.OutcomeFailed, Worker: "w1", StartedAt: time.Now().UTC(), Error: &job.Reason{Code: job.CodeHandler, Message: "no"}}
+	for _, f := range change {
+		f(&o)
+	}
+	return o
+}
+
+func permanent(o *job.Outcome) { o.Permanent = true }
+
+// report hands one report in and requires that it is done.
+func (b *bundle) report(body string) {
+	b.Helper()
+	if again := b.handle(1, body); again != "" {
+		b.Fatal("the report is to come again")
+	}
+}
+
+func (b *bundle) put(r job.Row) job.Row {
+	b.Helper()
+	b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()})
+	return r
+}
+
+func (b *bundle) write(w item.Write) {
+	b.Helper()
+	if err := b.store.Put(b.Context(), w); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// running puts a job whose attempt a worker has just ended.
+func (b *bundle) running(n int, change ...func(*job.Row)) job.Row {
+	b.Helper()
+	return b.put(jobtest.Row(n, time.Now().Add(-time.Second), time.Now().Add(-2*time.Second), change...))
+}
+
+func (b *bundle) row(k job.Key) job.Row {
+	b.Helper()
+	r, err := b.store.Row(b.Context(), k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+func (b *bundle) received(queue string) []message.Delivery {
+	b.Helper()
+	var all []message.Delivery
+	for {
+		got, err := b.w.Queues().Receive(b.Context(), queue, 10, 0, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(got) == 0 {
+			return all
+		}
+		all = append(all, got...)
+	}
+}
+
+const firingQueue = "firing-short-normal"
+
+func (b *bundle) requireNothingSent() {
+	b.Helper()
+	for _, q := range []string{firingQueue, contract.RedriveQueue} {
+		if got := b.received(q); len(got) != 0 {
+			b.Fatalf("%s holds %s", q, got[0].Body)
+		}
+	}
+}
+
+func (b *bundle) fail(op, name string) {
+	b.w.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == op && (name == "" || c.Name == name) {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+}
+
+func TestASuccess(t *testing.T) {
+	t.Parallel()
+	bubble(t, "ends the job and takes it out of the index", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Near = true })
+		b.report(ended(r, 1, success()))
+		after := b.row(r.Key)
+		if after.Status != job.Succeeded || !after.WakeAt.IsZero() || after.Near || len(after.Attempts) != 1 || after.ExpiresAt.IsZero() {
+			b.Errorf("it stands at %+v", after)
+		}
+		b.requireNothingSent()
+	})
+	bubble(t, "wins over a cancel that was only asked for", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Stop = job.StopCancel })
+		b.report(ended(r, 1, success()))
+		if after := b.row(r.Key); after.Status != job.Succeeded {
+			b.Errorf("it is %s", after.Status)
+		}
+	})
+	bubble(t, "never asks for the version, which an edit between attempts may have raised", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Version = 7 })
+		r.Version = 6
+		b.report(ended(r, 1, success()))
+		if after := b.row(r.Key); after.Status != job.Succeeded {
+			b.Errorf("it is %s", after.Status)
+		}
+	})
+	bubble(t, "puts a large result before the row that refers to it", func(b *bundle) {
+		r := b.running(1)
+		body := `"` + strings.Repeat("x", 5000) + `"`
+		b.fail(memory.TableWrite, "row.succeed")
+		o := success()
+		o.Result = json.RawMessage(body)
+		if again := b.handle(1, ended(r, 1, o)); again != "0" {
+			b.Fatal("the report is lost")
+		}
+		if got, err := b.store.Content(b.Context(), r.Key, job.ResultContent); err != nil || got != body {
+			b.Errorf("the result was not there first: %v", err)
+		}
+		b.w.SetFaults(nil)
+		b.report(ended(r, 1, o))
+		if after := b.row(r.Key); after.ResultIn != job.InItem || after.Status != job.Succeeded {
+			b.Errorf("it is %s with its result in %q", after.Status, after.ResultIn)
+		}
+	})
+	bubble(t, "reported twice is recorded once", func(b *bundle) {
+		r := b.running(1)
+		b.report(ended(r, 1, success()))
+		first := b.row(r.Key)
+		units := b.w.Counts().Total()
+		time.Sleep(time.Second)
+		b.report(ended(r, 1, success()))
+		if after := b.row(r.Key); after.FinishedAt != first.FinishedAt || len(after.Attempts) != 1 || b.w.Counts().Total().Write != units.Write {
+			b.Error("the second report changed something")
+		}
+		if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+			b.Errorf("counted %v settled", n)
+		}
+	})
+}
+
+func TestAFailure(t *testing.T) {
+	t.Parallel()
+	bubble(t, "with tries left is due again, and its writer sends the firing when that is now", func(b *bundle) {
+		r := b.running(1)
+		b.report(ended(r, 1, failure()))
+		after := b.row(r.Key)
+		if after.Status != job.Scheduled || after.Attempt != 2 || after.Failures != 1 || after.Waiting != "retry" || after.Near || after.WakeAt != after.DueAt {
+			b.Errorf("it stands at %+v", after)
+		}
+		got := b.received(firingQueue)
+		if len(got) != 1 || got[0].Body != message.Encode(after.Firing().Message()) {
+			b.Errorf("fired %+v", got)
+		}
+	})
+	bubble(t, "that is tried again later leaves the firing to the stream", func(b *bundle) {
+		r := b.running(1)
+		b.report(ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
+		if after := b.row(r.Key); !after.Near || after.DueAt.Sub(time.Now()) != time.Minute {
+			b.Errorf("it is due in %s, near: %v", time.Until(after.DueAt), after.Near)
+		}
+		b.requireNothingSent()
+	})
+	bubble(t, "reported twice costs one attempt, and its now-lane firing is sent again", func(b *bundle) {
+		r := b.running(1)
+		b.report(ended(r, 1, failure()))
+		b.report(ended(r, 1, failure()))
+		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 1 {
+			b.Errorf("it stands at attempt %d after %d failures", after.Attempt, after.Failures)
+		}
+		if got := b.received(firingQueue); len(got) != 2 || got[0].Body != got[1].Body {
+			b.Errorf("fired %+v", got)
+		}
+	})
+	bubble(t, "whose firing could not be sent comes again until it could", func(b *bundle) {
+		r := b.running(1)
+		b.fail(memory.QueueSend, firingQueue)
+		if again := b.handle(1, ended(r, 1, failure())); again != "0" {
+			b.Fatal("nobody sends the firing")
+		}
+		b.w.SetFaults(nil)
+		if again := b.handle(2, ended(r, 1, failure())); again != "" {
+			b.Fatal("it is to come again")
+		}
+		if got := b.received(firingQueue); len(got) != 1 {
+			b.Errorf("%d firings", len(got))
+		}
+	})
+	bubble(t, "reported late does not fire an attempt that lies further ahead", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Attempt, r.Near, r.DueAt = 2, true, time.Now().Add(time.Minute) })
+		b.report(ended(r, 1, failure()))
+		b.requireNothingSent()
+	})
+	bubble(t, "of a job that is to stop ends it, with no retry and no letter", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
+		b.report(ended(r, 1, failure()))
+		if after := b.row(r.Key); after.Status != job.Cancelled || after.Attempt != 1 || !after.WakeAt.IsZero() {
+			b.Errorf("it stands at %+v", after)
+		}
+		b.requireNothingSent()
+	})
+	bubble(t, "that meets a cancel just then ends the job cancelled", func(b *bundle) {
+		r := b.running(1)
+		done := false
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Name == "row.retry" && !done {
+				done = true
+				_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
+				b.write(w)
+			}
+			return memory.Fault{}
+		})
+		b.report(ended(r, 1, failure()))
+		if after := b.row(r.Key); after.Status != job.Cancelled {
+			b.Errorf("it is %s", after.Status)
+		}
+		b.requireNothingSent()
+	})
+	bubble(t, "whose row changes all the time comes again", func(b *bundle) {
+		r := b.running(1)
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Name == "row.retry" {
+				flip := b.row(r.Key)
+				if flip.Stop == job.NoStop {
+					flip.Stop = job.StopCancel
+				}
+				b.put(flip)
+			}
+			if c.Name == "row.finish_stop" {
+				b.put(r)
+			}
+			return memory.Fault{}
+		})
+		if again := b.handle(1, ended(r, 1, failure())); again != "0" {
+			b.Error("it was given up")
+		}
+	})
+}
+
+func TestASnoozeCostsNoTry(t *testing.T) {
+	t.Parallel()
+	bubble(t, "but a new attempt", func(b *bundle) {
+		r := b.running(1)
+		b.report(ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
+		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" || after.DueAt.Sub(time.Now()) != time.Minute {
+			b.Errorf("it stands at %+v", after)
+		}
+	})
+}
+
+func TestADeath(t *testing.T) {
+	t.Parallel()
+	bubble(t, "is written before its letter is sent, and the letter is stamped with its send", func(b *bundle) {
+		r := b.running(1)
+		var before job.Status
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.Name == contract.RedriveQueue {
+				before = b.row(r.Key).Status
+			}
+			return memory.Fault{}
+		})
+		b.report(ended(r, 1, failure(permanent)))
+		letters := b.received(contract.RedriveQueue)
+		if before != job.Dead || len(letters) != 1 {
+			b.Fatalf("%d letters, the first sent while the job was %s", len(letters), before)
+		}
+		l, err := message.Decode[message.Letter](letters[0].Body)
+		after := b.row(r.Key)
+		if err != nil || l != job.LetterOf(after, time.Now()) || l.Code != job.CodeHandler || l.Message != "no" {
+			b.Errorf("the letter says %+v, %v", l, err)
+		}
+		if after.Owes != job.OwesLetter || after.WakeAt.IsZero() {
+			b.Errorf("it owes %q and wakes at %s", after.Owes, after.WakeAt)
+		}
+		if n := b.meter.Total(telemetry.DeadLetters); n != 1 {
+			b.Errorf("counted %v letters", n)
+		}
+	})
+	bubble(t, "whose letter could not be sent comes again until it could", func(b *bundle) {
+		r := b.running(1)
+		b.fail(memory.QueueSend, contract.RedriveQueue)
+		if again := b.handle(1, ended(r, 1, failure(permanent))); again != "0" {
+			b.Fatal("the letter is left to the sweeper")
+		}
+		b.w.SetFaults(nil)
+		if again := b.handle(2, ended(r, 1, failure(permanent))); again != "" {
+			b.Fatal("it is to come again")
+		}
+		if got := b.received(contract.RedriveQueue); len(got) != 1 {
+			b.Errorf("%d letters", len(got))
+		}
+	})
+	bubble(t, "reported by two messages sends one letter", func(b *bundle) {
+		r := b.running(1)
+		b.report(ended(r, 1, failure(permanent)))
+		b.report(ended(r, 1, failure(permanent)))
+		if got := b.received(contract.RedriveQueue); len(got) != 1 {
+			b.Errorf("%d letters", len(got))
+		}
+	})
+	bubble(t, "whose letter hangs gives up before it could be taken for a redriven one", func(b *bundle) {
+		r := b.running(1)
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			return memory.Fault{Hang: c.Op == memory.QueueSend && c.Name == contract.RedriveQueue}
+		})
+		start := time.Now()
+		if again := b.handle(1, ended(r, 1, failure(permanent))); again != "0" {
+			b.Error("the letter is left to the sweeper")
+		}
+		if took := time.Since(start); took >= contract.LetterCameBackAfter {
+			b.Errorf("it hung for %s", took)
+		}
+	})
+}
+
+func TestALateReport(t *testing.T) {
+	t.Parallel()
+	for _, s := range []job.Status{job.Cancelled, job.Expired, job.Succeeded, job.Dead} {
+		for name, o := range map[string]job.Outcome{"success": success(), "failure": failure()} {
+			bubble(t, fmt.Sprintf("of a %s changes nothing about a job that is %s", name, s), func(b *bundle) {
+				r := b.running(1, func(r *job.Row) { r.Status, r.FinishedAt = s, time.Now() })
+				b.report(ended(r, 1, o))
+				if after := b.row(r.Key); after.Status != s || len(after.Attempts) != 0 {
+					b.Errorf("it is %s", after.Status)
+				}
+				b.requireNothingSent()
+			})
+		}
+	}
+	bubble(t, "about a job that is gone is done with", func(b *bundle) {
+		b.report(ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()))
+	})
+	bubble(t, "about a job that was forgotten leaves its tombstone", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Status = job.Cancelled })
+		b.write(job.Forget(r, time.Now()))
+		b.report(ended(r, 1, success()))
+		i, err := b.w.Table().Get(b.Context(), r.Ref())
+		if err != nil || !job.IsGone(i) {
+			b.Errorf("it is %v again, %v", i, err)
+		}
+	})
+}
+
+func TestARunningReport(t *testing.T) {
+	t.Parallel()
+	report := func(r job.Row, outcome string) string {
+		return message.Encode(message.Report{
+			V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt,
+			Outcome: json.RawMessage(outcome),
+		})
+	}
+	bubble(t, "makes RUNNING a fact, with the worker's start", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Waiting = "retry" })
+		at := time.Now().Add(-3 * time.Second).UTC()
+		b.report(report(r, job.EncodeOutcome(job.Outcome{StartedAt: at, LatenessMS: 12})))
+		after := b.row(r.Key)
+		if after.Status != job.Running || !after.StartedAt.Equal(at) || after.LatenessMS != 12 || after.Waiting != "" || after.WakeAt.IsZero() {
+			b.Errorf("it stands at %+v", after)
+		}
+	})
+	bubble(t, "that says no more counts from now", func(b *bundle) {
+		r := b.running(1)
+		b.report(report(r, ""))
+		if after := b.row(r.Key); !after.StartedAt.Equal(time.Now()) {
+			b.Errorf("it started at %s", after.StartedAt)
+		}
+	})
+	for name, change := range map[string]func(*job.Row){
+		"an older version":     func(r *job.Row) { r.Version++ },
+		"an older attempt":     func(r *job.Row) { r.Attempt++ },
+		"a job that has ended": func(r *job.Row) { r.Status = job.Succeeded },
+	} {
+		bubble(t, "of "+name+" is ignored", func(b *bundle) {
+			r := b.running(1)
+			moved := r
+			change(&moved)
+			b.put(moved)
+			b.report(report(r, ""))
+			if after := b.row(r.Key); after.Status != moved.Status || !after.StartedAt.IsZero() {
+				b.Errorf("it is %s", after.Status)
+			}
+		})
+	}
+}
+
+func TestALookReportIsActedOnAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, "so that lifting the pause finds the job parked", func(b *bundle) {
+		p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
+		b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
+		r := b.put(jobtest.Row(1, time.Now().Add(300*time.Millisecond), time.Now()))
+		b.report(message.Encode(message.Report{V: message.V, Kind: message.Look, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1}))
+		if !b.row(r.Key).Parked {
+			b.Error("it is not parked")
+		}
+	})
+}
+
+func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
+	t.Parallel()
+	for name, poison := range map[string]string{
+		"not JSON":                             "{",
+		"an unknown version":                   `{"v":2,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"succeeded"}}`,
+		"an unknown kind":                      `{"v":1,"kind":"gone","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
+		"no outcome":                           `{"v":1,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
+		"an unknown outcome":                   `{"v":1,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"melted"}}`,
+		"no job id":                            `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
+		"a running report that cannot be read": `{"v":1,"kind":"running","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"started_at":"soon"}}`,
+	} {
+		bubble(t, name, func(b *bundle) {
+			bodies := make([]string, 10)
+			for i := range bodies {
+				bodies[i] = ended(b.running(i), 1, success())
+			}
+			bodies[7] = poison
+			if again := b.handle(1, bodies...); again != "7" {
+				b.Errorf("%q came again", again)
+			}
+			for i := range bodies {
+				if got := b.row(jobtest.Key(i)).Status; (got == job.Succeeded) != (i != 7) {
+					b.Errorf("job %d is %s", i, got)
+				}
+			}
+			if n := b.meter.Total(telemetry.SetAside); n != 1 {
+				b.Errorf("%v set aside", n)
+			}
+		})
+	}
+	bubble(t, "a row that cannot be read", func(b *bundle) {
+		bad := b.running(1).Item()
+		bad["schema_v"] = int64(99)
+		b.write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
+		good := b.running(2)
+		if again := b.handle(1, ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()), ended(good, 1, success())); again != "0" {
+			b.Errorf("%q came again", again)
+		}
+	})
+}
+
+func TestASuccessAtOnceCostsOneWriteOfTheRowAndOneOfTheIndex(t *testing.T) {
+	t.Parallel()
+	bubble(t, "whatever it settles", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Payload = `{"message":"hello"}` })
+		before := b.w.Counts().Total()
+		b.report(ended(r, 1, success()))
+		after := b.w.Counts().Total()
+		if row, index := after.Write-before.Write, after.IndexWrite-before.IndexWrite; row != 1 || index != 1 {
+			b.Errorf("settling cost %v units of the table and %v of its indexes", row, index)
+		}
+	})
+}
