@@ -1,0 +1,56 @@
+package secret
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"punctual/shared/aws/memo"
+	"punctual/shared/aws/session"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+)
+
+// Fresh is how old a remembered value may be.
+const Fresh = 5 * time.Minute
+
+const (
+	most     = 1000 // values remembered
+	answerIn = 5 * time.Second
+	callIn   = 15 * time.Second
+)
+
+// Secrets resolves ARNs. It is safe for concurrent use.
+type Secrets struct {
+	manager *secretsmanager.Client
+	known   *memo.Memo[string]
+	calls   atomic.Int64
+}
+
+// New returns the secrets of the account.
+func New(cfg aws.Config) *Secrets {
+	return &Secrets{manager: secretsmanager.NewFromConfig(session.Within(cfg, answerIn, nil)), known: memo.New[string](Fresh, most)}
+}
+
+// Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.
+func (s *Secrets) Resolve(ctx context.Context, arn string) (string, error) {
+	return s.known.Get(arn, func() (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, callIn)
+		defer cancel()
+		s.calls.Add(1)
+		out, err := s.manager.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(arn)})
+		if err != nil {
+			return "", session.Fault(err, "resolving secret %s", arn)
+		}
+		if out.SecretString == nil {
+			return "", fault.New(fault.Invalid, nil, "resolving secret %s: its value is no text", arn)
+		}
+		return *out.SecretString, nil
+	})
+}
+
+// Counts returns what these calls have cost so far.
+func (s *Secrets) Counts() item.Counts { return item.Counts{SecretCalls: s.calls.Load()} }

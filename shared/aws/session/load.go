@@ -1,0 +1,39 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+)
+
+// emulatorRegion is where everything lives when an endpoint is named and no region is:
+// emulators know no regions, but the SDK signs with one.
+const emulatorRegion = "us-east-1"
+
+// Load reads the SDK's configuration from the environment: region, credentials and endpoints.
+// A missing region is an error that names the variable, except where an endpoint is given.
+func Load(ctx context.Context) (aws.Config, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("loading the AWS configuration: %w", err)
+	}
+	if cfg.Region == "" && cfg.BaseEndpoint != nil {
+		cfg.Region = emulatorRegion
+	}
+	if cfg.Region == "" {
+		return aws.Config{}, errors.New("loading the AWS configuration: no region is known: set AWS_REGION")
+	}
+	return cfg, nil
+}
+
+// MustLoad is Load for a door: what is missing ends the process with its name.
+func MustLoad(ctx context.Context) aws.Config {
+	cfg, err := Load(ctx)
+	if err != nil {
+		panic(err)
+	}
+	return cfg
+}

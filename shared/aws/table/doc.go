@@ -1,0 +1,31 @@
+// Package table carries out the reads and writes of package item in DynamoDB. It knows nothing
+// of jobs: conditions and changes come as values, and go through one translation.
+//
+//	item.Write  ── expression.go ──▶  PutItem · UpdateItem · DeleteItem · TransactWriteItems
+//	item.Query  ── query.go ───────▶  Query
+//	               value.go             string ⇄ S, int64 ⇄ N
+//
+// What always holds: Get, GetMany, and what a refusal shows, are strongly consistent. Every
+// conditional write asks for the item that stood in its way, so a refusal needs no second read.
+// Attributes of a type that we never write are left out of an item, so that whoever parses it
+// finds it undecodable instead of half right. Conflicts and throttles are tried again inside,
+// a bounded number of times; then they are fault.Conflict or fault.Throttled.
+//
+// # A write can meet itself
+//
+// When a write took effect and its answer was lost, the SDK sends it again, and then the
+// condition may be refused by our own first try. The adapter cannot tell that from somebody
+// else's write; the item in the refusal can, and callers decide from it:
+//
+//   - a claim, a takeover, an outcome: the claim carries the caller's own nonce and token, so
+//     it was this very call (PROTOCOL, "Claims").
+//   - a new row or item: the id was drawn for this call or derived from what it is about, so
+//     an equal item is the one we put.
+//   - a row's transition: deciding again from the row finds it done, and changes nothing.
+//   - a let-go or a fence may be counted twice: takeovers and tokens only have to be
+//     bounded and to grow.
+//   - a Commit never does: its token makes DynamoDB answer a repeated transaction as it did
+//     the first one, for ten minutes.
+//
+// How it fails: by the kinds of package fault, and [item.Refused].
+package table
