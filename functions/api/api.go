@@ -17,6 +17,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/message"
 	"punctual/shared/store"
+	"punctual/shared/target"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -84,6 +85,15 @@ func New(d Deps) http.Handler {
 	s.pauseRoutes()
 	s.systemRoutes()
 	return s
+}
+
+// MustRanges reads address ranges for Deps.HTTPAllow; one that cannot be read ends the process.
+func MustRanges(cidrs []string) []netip.Prefix {
+	ranges, err := target.Ranges(cidrs)
+	if err != nil {
+		panic(err)
+	}
+	return ranges
 }
 
 // humaConfig is all that we take of huma's defaults: no documentation page from somebody's CDN,

@@ -25,6 +25,7 @@ type Env struct {
 	Slots        int      // PUNCTUAL_SLOTS: attempts that a worker runs at once; default 25
 	DrainSeconds int      // PUNCTUAL_DRAIN_SECONDS: budget after SIGTERM; default 25
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
+	CursorKey    string   // PUNCTUAL_CURSOR_KEY: authenticates the cursors of lists; default none
 }
 
 // TableName is the real name of a table.
@@ -51,7 +52,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		TimerRole: get("PUNCTUAL_TIMER_ROLE", ""), TimerTarget: get("PUNCTUAL_TIMER_TARGET", ""), TimerDLQ: get("PUNCTUAL_TIMER_DLQ", ""),
 		Issuer: get("PUNCTUAL_ISSUER", ""), Audience: get("PUNCTUAL_AUDIENCE", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
 		TenantClaim: get("PUNCTUAL_TENANT_CLAIM", "tenant"), ScopeClaim: get("PUNCTUAL_SCOPE_CLAIM", "scope"),
-		Pool: get("PUNCTUAL_POOL", DefaultPool),
+		Pool: get("PUNCTUAL_POOL", DefaultPool), CursorKey: get("PUNCTUAL_CURSOR_KEY", ""),
 	}
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
 	if cidrs := get("PUNCTUAL_HTTP_ALLOW", ""); cidrs != "" {

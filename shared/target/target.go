@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -46,6 +47,19 @@ func prefixes(list ...string) []netip.Prefix {
 		out[i] = netip.MustParsePrefix(s)
 	}
 	return out
+}
+
+// Ranges reads CIDRs, such as a deployment's http_allow.
+func Ranges(cidrs []string) ([]netip.Prefix, error) {
+	out := make([]netip.Prefix, len(cidrs))
+	for i, s := range cidrs {
+		p, err := netip.ParsePrefix(strings.TrimSpace(s))
+		if err != nil {
+			return nil, fmt.Errorf("reading the address ranges that are allowed: %w", err)
+		}
+		out[i] = p.Masked()
+	}
+	return out, nil
 }
 
 // Refused says whether a job may not reach the address. An IPv4 address mapped into IPv6 is

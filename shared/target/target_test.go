@@ -74,3 +74,14 @@ func TestOnlyWhatAnAllowedPrefixContainsIsOpened(t *testing.T) {
 		t.Error("the invalid address was let through by a prefix that contains everything")
 	}
 }
+
+func TestRangesAreReadOrNamed(t *testing.T) {
+	t.Parallel()
+	got, err := target.Ranges([]string{"127.0.0.0/8", " ::1/128"})
+	if err != nil || len(got) != 2 || got[1] != netip.MustParsePrefix("::1/128") {
+		t.Errorf("read %v, %v", got, err)
+	}
+	if _, err := target.Ranges([]string{"127.0.0.1"}); err == nil {
+		t.Error("an address without a length was taken for a range")
+	}
+}

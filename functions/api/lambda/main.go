@@ -1,0 +1,35 @@
+// Command lambda is the door of the REST API: behind API Gateway, with the authorizer before it.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"punctual/functions/api"
+	"punctual/shared/aws/blob"
+	"punctual/shared/aws/queue"
+	"punctual/shared/aws/session"
+	"punctual/shared/aws/table"
+	"punctual/shared/aws/timer"
+	"punctual/shared/contract"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+func main() {
+	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
+	cfg := session.MustLoad(context.Background())
+	meter := &telemetry.Meter{}
+	lambda.Start(api.Proxy(api.New(api.Deps{
+		Store:     store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Queues:    queue.New(cfg, env.QueueName),
+		Timers:    timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),
+		Log:       telemetry.Logger(os.Stdout, "api"),
+		Meter:     meter,
+		Shards:    env.Shards,
+		HTTPAllow: api.MustRanges(env.HTTPAllow),
+		CursorKey: []byte(env.CursorKey),
+	}), meter, os.Stdout))
+}

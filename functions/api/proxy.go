@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/awslabs/aws-lambda-go-api-proxy/core"
+
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Proxy answers API Gateway's proxy events by h. Who asks is what the authorizer found out, and
+// nothing else in the event is believed about it. After each answer the metrics are flushed to
+// out, because a Lambda sleeps between two.
+func Proxy(h http.Handler, m *telemetry.Meter, out io.Writer) func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+	return func(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+		if m != nil {
+			defer func() { _ = m.Flush(out, time.Now()) }() // the answer matters more
+		}
+		w := core.NewProxyResponseWriter()
+		var events core.RequestAccessor
+		r, err := events.EventToRequestWithContext(WithIdentity(ctx, identityOf(ev)), ev)
+		if err != nil { // a path or a body that is none
+			id := ev.RequestContext.RequestID
+			w.Header().Set("X-Request-Id", id)
+			writeProblem(w, id, newProblem(codeInvalidValue, "the request cannot be read"))
+			return w.GetProxyResponse()
+		}
+		if r.Header.Get("X-Request-Id") == "" {
+			r.Header.Set("X-Request-Id", ev.RequestContext.RequestID)
+		}
+		h.ServeHTTP(w, r)
+		return w.GetProxyResponse()
+	}
+}
+
+// identityOf reads what the authorizer put into the event; the zero Identity is nobody.
+func identityOf(ev events.APIGatewayProxyRequest) tenant.Identity {
+	text := func(name string) string { s, _ := ev.RequestContext.Authorizer[name].(string); return s }
+	id := tenant.Identity{Tenant: tenant.ID(text("tenant")), Subject: text("subject")}
+	for _, s := range strings.Fields(text("scopes")) {
+		id.Scopes = append(id.Scopes, tenant.Scope(s))
+	}
+	return id
+}
