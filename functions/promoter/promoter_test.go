@@ -1,0 +1,356 @@
+package promoter_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/promoter"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+const shards = 4
+
+type bundle struct {
+	*testing.T
+	w     *memory.World
+	store *store.Store
+	stage *promoter.Stage
+}
+
+func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := memory.New(o)
+			t.Cleanup(w.Close)
+			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs())}
+			b.stage = b.another()
+			do(b)
+		})
+	})
+}
+
+func (b *bundle) another() *promoter.Stage {
+	return promoter.New(promoter.Deps{
+		Store: b.store, Queue: b.w.Queues(), Timer: b.w.Timers(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: shards,
+	})
+}
+
+// far stores job n as it was accepted long before, so that no stream consumer armed it.
+func (b *bundle) far(n int, in time.Duration, change ...func(*job.Row)) job.Row {
+	b.Helper()
+	r := jobtest.Row(n, time.Now().Add(in), time.Now().Add(-24*time.Hour), change...)
+	b.put(r.Item())
+	return r
+}
+
+func (b *bundle) put(i item.Item) {
+	b.Helper()
+	ref := item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}
+	if err := b.store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: i}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bundle) promote() promoter.Summary {
+	b.Helper()
+	sum, err := b.stage.Handle(b.Context(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return sum
+}
+
+// firings takes what was sent or dispatched to the firing queue, by job.
+func (b *bundle) firings() map[string]int {
+	b.Helper()
+	got := map[string]int{}
+	for {
+		ds, err := b.w.Queues().Receive(b.Context(), "firing-short-normal", 10, 0, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(ds) == 0 {
+			return got
+		}
+		for _, d := range ds {
+			f, err := message.Decode[message.Firing](d.Body)
+			if err != nil {
+				b.Fatal(err)
+			}
+			got[f.JobID]++
+		}
+	}
+}
+
+func (b *bundle) requireArmed(rows ...job.Row) {
+	b.Helper()
+	armed := map[string]bool{}
+	for _, t := range b.w.Timers().Armed() {
+		armed[t.Name] = true
+	}
+	for _, r := range rows {
+		if !armed[r.Firing().TimerName()] {
+			b.Fatalf("the job due in %s has no timer", time.Until(r.DueAt))
+		}
+	}
+	if len(armed) != len(rows) {
+		b.Fatalf("%d timers, want %d", len(armed), len(rows))
+	}
+}
+
+func TestThePromoter(t *testing.T) {
+	t.Parallel()
+	bubble(t, "arms each job when its slice enters the horizon, and only then", memory.Options{}, func(b *bundle) {
+		r := b.far(1, 45*time.Minute+30*time.Second)
+		b.promote()
+		b.requireArmed()
+		for range 14 {
+			time.Sleep(time.Minute)
+			b.promote()
+		}
+		b.requireArmed()
+		time.Sleep(time.Minute)
+		b.promote()
+		b.requireArmed(r)
+	})
+	bubble(t, "arms each job once, however often the minute is replayed and by however many", memory.Options{}, func(b *bundle) {
+		var rows []job.Row
+		for n := range 8 {
+			rows = append(rows, b.far(n, 25*time.Minute+time.Duration(n)*time.Second))
+		}
+		b.promote()
+		calls := b.w.Counts().TimerCalls
+		for range 5 {
+			b.promote()
+			time.Sleep(10 * time.Second)
+		}
+		if again := b.w.Counts().TimerCalls; again != calls {
+			b.Errorf("%d more calls to the scheduler for what is armed", again-calls)
+		}
+		b.stage = b.another()
+		b.promote()
+		b.requireArmed(rows...)
+	})
+	bubble(t, "goes on after a pass of 75 s from where it ended, not from the clock", memory.Options{}, func(b *bundle) {
+		const each = 60
+		b.promote()
+		for m := range 3 {
+			for n := range each {
+				at := time.Now().Truncate(time.Minute).Add(contract.Horizon + time.Duration(m+1)*time.Minute)
+				b.far(m*each+n, time.Until(at))
+			}
+		}
+		slow := true
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery && slow {
+				slow = false
+				return memory.Fault{Wait: 75 * time.Second}
+			}
+			return memory.Fault{}
+		})
+		for range 4 {
+			time.Sleep(time.Minute)
+			b.promote()
+		}
+		if n := len(b.w.Timers().Armed()); n != 3*each {
+			b.Errorf("%d of %d are armed", n, 3*each)
+		}
+	})
+	bubble(t, "catches up after an outage: what is near is sent, what is ahead gets timers, what is long overdue is the sweeper's", memory.Options{}, func(b *bundle) {
+		b.promote()
+		old := b.far(1, 35*time.Minute)
+		overdue, near, ahead := b.far(2, 49*time.Minute), b.far(3, 55*time.Minute), b.far(4, 70*time.Minute)
+		time.Sleep(50 * time.Minute)
+		b.promote()
+		b.requireArmed(ahead)
+		got := b.firings()
+		if got[string(old.ID)] != 0 || got[string(overdue.ID)] != 1 || got[string(near.ID)] != 0 {
+			b.Errorf("sent at once: %v", got)
+		}
+		time.Sleep(5 * time.Minute)
+		if got := b.firings(); len(got) != 1 || got[string(near.ID)] != 1 {
+			b.Errorf("sent with a delay: %v", got)
+		}
+	})
+	bubble(t, "sends nothing twice that it has passed, though it reads passed slices again", memory.Options{}, func(b *bundle) {
+		r := b.far(1, 5*time.Minute)
+		for range 8 {
+			b.promote()
+			time.Sleep(time.Minute)
+		}
+		if got := b.firings(); got[string(r.ID)] != 1 {
+			b.Errorf("sent %v", got)
+		}
+	})
+	bubble(t, "finds what shows in the index after its slice was passed", memory.Options{
+		IndexLag: func(string, item.Ref, int64) time.Duration { return 7 * time.Minute },
+	}, func(b *bundle) {
+		b.promote()
+		time.Sleep(time.Minute)
+		r := b.far(1, 29*time.Minute)
+		for range 8 {
+			b.promote()
+			time.Sleep(time.Minute)
+		}
+		b.requireArmed(r)
+	})
+	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
+		var rows []job.Row
+		for n := range 300 {
+			rows = append(rows, b.far(n, 20*time.Minute, func(r *job.Row) { r.Shard = 0 }))
+		}
+		b.promote()
+		b.requireArmed(rows...)
+	})
+	bubble(t, "covers the shards that were recorded, though the deployment says fewer", memory.Options{}, func(b *bundle) {
+		if _, err := b.store.Shards(b.Context(), 9); err != nil {
+			b.Fatal(err)
+		}
+		r := b.far(1, 20*time.Minute, func(r *job.Row) { r.Shard = 8 })
+		b.promote()
+		b.requireArmed(r)
+	})
+}
+
+func TestACrowdedSliceGetsOneTimer(t *testing.T) {
+	t.Parallel()
+	crowd := func(b *bundle, in time.Duration, n int) horizon.Slice {
+		minute := time.Now().Truncate(time.Minute).Add(in)
+		for i := range n {
+			b.far(i, time.Until(minute), func(r *job.Row) { r.Shard = 0 })
+		}
+		return horizon.SliceOf(minute, 0)
+	}
+	bubble(t, "instead of one for each job, however often it is passed", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 25*time.Minute, contract.CrowdedSlice+1)
+		b.promote()
+		b.another().Handle(b.Context(), nil)
+		armed := b.w.Timers().Armed()
+		if len(armed) != 1 || !armed[0].At.Equal(slice.Minute.Add(-contract.TimerLead)) {
+			b.Fatalf("%d timers, the first at %s", len(armed), armed[0].At)
+		}
+		if d, err := message.Decode[message.Dispatch](armed[0].Body); err != nil || d.Slice != slice.String() {
+			b.Errorf("it carries %+v, %v", d, err)
+		}
+	})
+	bubble(t, "or one message when it is near", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 5*time.Minute, contract.CrowdedSlice+1)
+		b.promote()
+		got, err := b.w.Queues().Receive(b.Context(), contract.DispatchQueue, 10, 0, 0)
+		if err != nil || len(got) != 1 {
+			b.Fatal(got, err)
+		}
+		if d, err := message.Decode[message.Dispatch](got[0].Body); err != nil || d.Slice != slice.String() {
+			b.Errorf("it carries %+v, %v", d, err)
+		}
+	})
+	bubble(t, "and a slice that is just full does not", memory.Options{}, func(b *bundle) {
+		crowd(b, 25*time.Minute, contract.CrowdedSlice)
+		b.promote()
+		if n := len(b.w.Timers().Armed()); n != contract.CrowdedSlice {
+			b.Errorf("%d timers", n)
+		}
+	})
+}
+
+func TestAThrottledSchedulerLosesNothing(t *testing.T) {
+	t.Parallel()
+	bubble(t, "every third call for five minutes", memory.Options{}, func(b *bundle) {
+		var rows []job.Row
+		for n := range 300 {
+			rows = append(rows, b.far(n, 20*time.Minute+time.Duration(n%180)*time.Second))
+		}
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TimerArm && c.N%3 == 0 {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		failed := 0
+		for range 5 {
+			failed += b.promote().Failed
+			time.Sleep(30 * time.Second)
+		}
+		b.w.SetFaults(nil)
+		b.promote()
+		b.requireArmed(rows...)
+		if failed == 0 {
+			b.Error("nothing was throttled")
+		}
+	})
+	bubble(t, "and the watermark waits before the slice", memory.Options{}, func(b *bundle) {
+		r := b.far(0, 20*time.Minute)
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TimerArm {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		if sum := b.promote(); sum.Failed != 1 || sum.Came["failed"] != 1 {
+			b.Errorf("the pass says %+v", sum)
+		}
+		mark, err := b.store.Watermark(b.Context(), store.Promoted, 0)
+		if want := r.DueAt.Truncate(time.Minute).Add(-time.Minute); err != nil || !mark.Equal(want) {
+			b.Errorf("it stands at %s, want %s, %v", mark, want, err)
+		}
+	})
+}
+
+func TestABadEntryStopsNoSlice(t *testing.T) {
+	t.Parallel()
+	for name, poison := range map[string]func(item.Item){
+		"a key that is none":    func(i item.Item) { i[contract.AttrPK] = "nobody" },
+		"no such pool, so soon": func(i item.Item) { i["pool"], i["due_at"] = "gone", int64(0) },
+	} {
+		bubble(t, name, memory.Options{}, func(b *bundle) {
+			first, last := b.far(0, 20*time.Minute), b.far(8, 20*time.Minute, func(r *job.Row) { r.Shard = 0 })
+			bad := b.far(4, 20*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
+			if err := b.store.Put(b.Context(), item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
+				b.Fatal(err)
+			}
+			poison(bad)
+			b.put(bad)
+			sum := b.promote()
+			b.requireArmed(first, last)
+			if sum.Came["passed_over"] != 1 || sum.Failed != 0 {
+				b.Errorf("the pass says %+v", sum)
+			}
+		})
+	}
+}
+
+func TestAPassWithoutTimeLeavesTheRestToTheNext(t *testing.T) {
+	t.Parallel()
+	bubble(t, "and says so", memory.Options{}, func(b *bundle) {
+		r := b.far(1, 29*time.Minute)
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery {
+				return memory.Fault{Wait: time.Second}
+			}
+			return memory.Fault{}
+		})
+		ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+		defer cancel()
+		sum, err := b.stage.Handle(ctx, nil)
+		if err != nil || !sum.Cut {
+			b.Fatalf("%+v, %v", sum, err)
+		}
+		b.requireArmed()
+		b.w.SetFaults(nil)
+		b.promote()
+		b.requireArmed(r)
+	})
+}
