@@ -1,0 +1,488 @@
+package sweeper_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/sweeper"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+const shards = 4
+
+type bundle struct {
+	*testing.T
+	w     *memory.World
+	store *store.Store
+	stage *sweeper.Stage
+	meter *telemetry.Meter
+}
+
+func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := memory.New(o)
+			t.Cleanup(w.Close)
+			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs()), meter: new(telemetry.Meter)}
+			b.stage = b.another()
+			do(b)
+		})
+	})
+}
+
+func (b *bundle) another() *sweeper.Stage {
+	return sweeper.New(sweeper.Deps{
+		Store: b.store, Queue: b.w.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter, Shards: shards,
+	})
+}
+
+// put stores job n, due then, as it stands when its firing was lost.
+func (b *bundle) put(n int, in time.Duration, change ...func(*job.Row)) job.Row {
+	b.Helper()
+	due := time.Now().Add(in)
+	r := jobtest.Row(n, due, due.Add(-time.Second), change...)
+	b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()})
+	return r
+}
+
+func (b *bundle) write(w item.Write) {
+	b.Helper()
+	if err := b.store.Put(b.Context(), w); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bundle) row(k job.Key) job.Row {
+	b.Helper()
+	r, err := b.store.Row(b.Context(), k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+func (b *bundle) sweep() sweeper.Summary {
+	b.Helper()
+	sum, err := b.stage.Handle(b.Context(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return sum
+}
+
+// sweepFor sweeps each minute for that long.
+func (b *bundle) sweepFor(d time.Duration) {
+	b.Helper()
+	for ; d > 0; d -= time.Minute {
+		b.sweep()
+		time.Sleep(time.Minute)
+	}
+}
+
+// firings takes what was fired, by job.
+func (b *bundle) firings() map[string]int {
+	b.Helper()
+	got := map[string]int{}
+	for {
+		ds, err := b.w.Queues().Receive(b.Context(), "firing-short-normal", 10, 0, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(ds) == 0 {
+			return got
+		}
+		for _, d := range ds {
+			f, err := message.Decode[message.Firing](d.Body)
+			if err != nil {
+				b.Fatal(err)
+			}
+			got[f.JobID]++
+		}
+	}
+}
+
+func (b *bundle) pause(scope string) {
+	b.Helper()
+	p := job.Pause{Scope: scope, Since: time.Now()}
+	b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
+}
+
+func (b *bundle) lift(scope string) {
+	b.Helper()
+	b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.lift", Delete: true})
+}
+
+func (b *bundle) mark(shard int) time.Time {
+	b.Helper()
+	at, err := b.store.Watermark(b.Context(), store.Swept, shard)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return at
+}
+
+const lost = -(contract.Grace + 10*time.Second) // due so long ago, and nobody came
+
+func TestTheSweeper(t *testing.T) {
+	t.Parallel()
+	bubble(t, "recovers what was lost within the grace and a minute, and leaves alone what is younger", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		var rows []job.Row
+		for n := range 8 {
+			rows = append(rows, b.put(n, time.Duration(n)*7*time.Second))
+		}
+		start := time.Now()
+		fired := map[string]time.Duration{}
+		for range 6 {
+			time.Sleep(time.Minute)
+			b.sweep()
+			for id := range b.firings() {
+				if fired[id] == 0 {
+					fired[id] = time.Since(start)
+				}
+			}
+		}
+		for _, r := range rows {
+			late := fired[string(r.ID)] - r.DueAt.Sub(start)
+			if late < contract.Grace || late > contract.Grace+time.Minute {
+				b.Errorf("it came back %s after it was due", late)
+			}
+		}
+	})
+	bubble(t, "fires once for each grace, though it reads passed slices again", memory.Options{}, func(b *bundle) {
+		r := b.put(1, lost)
+		b.sweepFor(3 * time.Minute)
+		if got := b.firings(); got[string(r.ID)] != 1 {
+			b.Errorf("fired %v", got)
+		}
+	})
+	bubble(t, "goes on from where it stood after an outage of hours, oldest first", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		old, young := b.put(1, time.Minute), b.put(2, 3*time.Hour)
+		time.Sleep(4 * time.Hour)
+		var order []string
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Name == "row.rewake" {
+				order = append(order, c.Ref.SK)
+			}
+			return memory.Fault{}
+		})
+		b.sweep()
+		if len(order) != 2 || order[0] != string(old.ID) || order[1] != string(young.ID) {
+			b.Errorf("brought on %v", order)
+		}
+	})
+	bubble(t, "finds within the next passes what shows in the index after its slice was passed", memory.Options{
+		IndexLag: func(_ string, ref item.Ref, _ int64) time.Duration {
+			if ref == jobtest.Key(1).Ref() {
+				return 10 * time.Minute
+			}
+			return 0
+		},
+	}, func(b *bundle) {
+		b.sweep()
+		r := b.put(1, time.Second)
+		b.sweepFor(12 * time.Minute)
+		if got := b.firings(); got[string(r.ID)] != 1 {
+			b.Errorf("fired %v", got)
+		}
+	})
+	bubble(t, "finds within the hour what shows in the index hours after its slice was passed", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		time.Sleep(20 * time.Hour)
+		b.sweep()
+		r := b.put(1, -15*time.Hour)
+		b.sweepFor(time.Hour)
+		if got := b.firings(); got[string(r.ID)] == 0 {
+			b.Error("it is lost")
+		}
+	})
+	bubble(t, "passes by an index entry that its row has moved on from", memory.Options{
+		IndexLag: func(string, item.Ref, int64) time.Duration { return time.Hour },
+	}, func(b *bundle) {
+		r := b.put(1, lost)
+		time.Sleep(time.Hour - contract.Grace)
+		_, w := job.Rewake(r, time.Now().Add(time.Second), time.Now(), 0)
+		b.write(w)
+		time.Sleep(contract.Grace + time.Second)
+		if sum := b.sweep(); len(sum.Came) != 0 {
+			b.Errorf("brought on %v", sum.Came)
+		}
+	})
+	bubble(t, "twice at once fires once", memory.Options{}, func(b *bundle) {
+		for n := range 50 {
+			b.put(n, lost)
+		}
+		b.w.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Wait: time.Duration(c.N%3) * time.Millisecond} })
+		var both sync.WaitGroup
+		for range 2 {
+			s := b.another()
+			both.Go(func() {
+				if _, err := s.Handle(b.Context(), nil); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		got := b.firings()
+		for id, n := range got {
+			if n != 1 {
+				b.Errorf("%s was fired %d times", id, n)
+			}
+		}
+		if len(got) != 50 {
+			b.Errorf("%d of 50 were fired", len(got))
+		}
+	})
+	bubble(t, "counts what it did by step", memory.Options{}, func(b *bundle) {
+		b.put(1, lost)
+		b.put(2, lost, func(r *job.Row) { r.Stop = job.StopCancel })
+		sum := b.sweep()
+		if sum.Came[string(job.StepFire)] != 1 || sum.Came[string(job.StepFinishStop)] != 1 || b.meter.Total(telemetry.Swept) != 2 {
+			b.Errorf("%+v, %v", sum, b.meter.Total(telemetry.Swept))
+		}
+	})
+	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
+		for n := range 300 {
+			b.put(n, lost, func(r *job.Row) { r.Shard = 0 })
+		}
+		b.sweep()
+		if got := b.firings(); len(got) != 300 {
+			b.Errorf("%d of 300 were fired", len(got))
+		}
+	})
+	bubble(t, "does no more each minute than read while nothing is left behind", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		before := b.w.Counts()
+		time.Sleep(time.Minute)
+		b.sweep()
+		after := b.w.Counts()
+		if writes := after.Total().Write - before.Total().Write; writes > shards+1 || after.QueueCalls != before.QueueCalls {
+			b.Errorf("%v write units and %d calls to queues", writes, after.QueueCalls-before.QueueCalls)
+		}
+	})
+}
+
+func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
+	t.Parallel()
+	for name, poison := range map[string]func(b *bundle, i item.Item){
+		"an unknown version":            func(_ *bundle, i item.Item) { i["schema_v"] = int64(99) },
+		"a status that is none":         func(_ *bundle, i item.Item) { i["status"] = "LOST" },
+		"attempts that are no list":     func(_ *bundle, i item.Item) { i["attempts"] = "{" },
+		"children that nobody can tell": func(_ *bundle, i item.Item) { i["status"], i["owes"] = "SUCCEEDED", "children" },
+		"a final row that owes nothing": func(_ *bundle, i item.Item) { i["status"] = "CANCELLED" },
+		"a claim that cannot be read": func(b *bundle, _ item.Item) {
+			ref := jobtest.Key(4).ClaimRef()
+			b.write(item.Write{Ref: ref, Name: "test.claim", Set: map[string]any{"attempt": int64(1), "outcome": "{"}})
+		},
+	} {
+		bubble(t, name, memory.Options{}, func(b *bundle) {
+			first := b.put(0, lost, func(r *job.Row) { r.Shard = 0 })
+			bad := b.put(4, lost, func(r *job.Row) { r.Shard, r.Payload = 0, `{"secret":1}` }).Item()
+			last := b.put(8, lost, func(r *job.Row) { r.Shard = 0 })
+			poison(b, bad)
+			ref := jobtest.Key(4).Ref()
+			b.write(item.Write{Ref: ref, Name: "test.put", Put: bad})
+			sum := b.sweep()
+			if got := b.firings(); got[string(first.ID)] != 1 || got[string(last.ID)] != 1 || len(got) != 2 {
+				b.Errorf("fired %v", got)
+			}
+			if sum.Came["set_aside"] != 1 || sum.Failed != 0 || b.meter.Total(telemetry.SetAside) != 1 {
+				b.Errorf("the pass says %+v", sum)
+			}
+			i, err := b.w.Table().Get(b.Context(), ref)
+			if err != nil || i.Str("set_aside") == "" || i.Str(contract.AttrWakeSlice) != "" || i.Str("payload") == "" {
+				b.Errorf("the row is left as %v, %v", i, err)
+			}
+			if b.sweep(); b.meter.Total(telemetry.SetAside) != 1 {
+				b.Error("it is met hot again")
+			}
+			page, err := b.w.Table().Query(b.Context(), item.Query{Table: contract.Tasks, PK: "system#set_aside"})
+			if err != nil || len(page.Items) != 1 || page.Items[0].Str("reason") == "" {
+				b.Errorf("listed as %v, %v", page.Items, err)
+			}
+		})
+	}
+	bubble(t, "a key that is none", memory.Options{}, func(b *bundle) {
+		good := b.put(0, lost)
+		i := b.put(4, lost, func(r *job.Row) { r.Shard = 0 }).Item()
+		i[contract.AttrPK] = "nobody"
+		b.write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true})
+		b.write(item.Write{Ref: item.Ref{Table: contract.Jobs, PK: "nobody", SK: i.Str(contract.AttrJobID)}, Name: "test.put", Put: i})
+		if sum := b.sweep(); sum.Came["set_aside"] != 1 || b.firings()[string(good.ID)] != 1 {
+			b.Errorf("the pass says %+v", sum)
+		}
+		if sum := b.sweep(); sum.Came["set_aside"] != 0 {
+			b.Error("it is met hot again")
+		}
+	})
+	bubble(t, "a panic over one row", memory.Options{}, func(b *bundle) {
+		good := b.put(0, lost)
+		b.put(4, lost, func(r *job.Row) { r.Shard = 0 })
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet && c.Ref == jobtest.Key(4).Ref() {
+				panic("nil map")
+			}
+			return memory.Fault{}
+		})
+		if sum := b.sweep(); sum.Came["set_aside"] != 1 || b.firings()[string(good.ID)] != 1 {
+			b.Errorf("the pass says %+v", sum)
+		}
+	})
+}
+
+func TestTheWatermark(t *testing.T) {
+	t.Parallel()
+	bubble(t, "passes only slices that were handled whole", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		before := b.mark(1)
+		time.Sleep(10 * time.Minute)
+		bad, good := b.put(1, -8*time.Minute), b.put(5, -5*time.Minute, func(r *job.Row) { r.Shard = 1 })
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet && c.Ref == bad.Ref() {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		if sum := b.sweep(); sum.Failed != 1 || sum.Came["failed"] != 1 {
+			b.Errorf("the pass says %+v", sum)
+		}
+		if at := b.mark(1); !at.Equal(bad.DueAt.Truncate(time.Minute).Add(-time.Minute)) || !at.After(before) {
+			b.Errorf("it stands at %s, the bad row at %s", at, bad.DueAt)
+		}
+		if got := b.firings(); got[string(good.ID)] != 1 {
+			b.Error("the rows behind it had to wait")
+		}
+		b.w.SetFaults(nil)
+		b.sweep()
+		if got := b.firings(); got[string(bad.ID)] != 1 || len(got) != 1 {
+			b.Errorf("then fired %v", got)
+		}
+	})
+	bubble(t, "stays where time ran short, and the next pass goes on from there", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		time.Sleep(3 * time.Hour)
+		b.put(1, lost)
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery {
+				return memory.Fault{Wait: time.Second}
+			}
+			return memory.Fault{}
+		})
+		passes := 0
+		for ; len(b.firings()) == 0 && passes < 10; passes++ {
+			ctx, cancel := context.WithTimeout(b.Context(), 55*time.Second)
+			sum, err := b.stage.Handle(ctx, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if !sum.Cut && passes == 0 {
+				b.Fatal("it was not cut: the test is about nothing")
+			}
+			cancel()
+		}
+		if passes < 3 || passes == 10 {
+			b.Errorf("%d passes", passes)
+		}
+	})
+}
+
+func TestParkedJobs(t *testing.T) {
+	t.Parallel()
+	// park pauses, lets the sweeper park n jobs, and lifts without telling anybody.
+	park := func(b *bundle, scope string, n int) {
+		b.Helper()
+		b.pause(scope)
+		for i := range n {
+			b.put(i, lost)
+		}
+		b.sweep()
+		if !b.row(jobtest.Key(0)).Parked {
+			b.Fatal("nothing was parked")
+		}
+	}
+	bubble(t, "whose waking was lost are woken by the next pass", memory.Options{}, func(b *bundle) {
+		park(b, job.PauseAll, 20)
+		b.lift(job.PauseAll)
+		time.Sleep(2 * time.Second)
+		b.sweep()
+		if got := b.firings(); len(got) != 20 {
+			b.Errorf("%d of 20 were woken", len(got))
+		}
+	})
+	bubble(t, "of a tenant that is paused as a whole cost nothing but the pauses' reading", memory.Options{}, func(b *bundle) {
+		park(b, job.PauseAll, 20)
+		time.Sleep(time.Minute)
+		if sum := b.sweep(); sum.Parked.Slices != 0 {
+			b.Errorf("%d parking places were read", sum.Parked.Slices)
+		}
+	})
+	bubble(t, "beside others that a pause of their task holds have their turn within eight minutes", memory.Options{}, func(b *bundle) {
+		park(b, "task:echo", 4)
+		b.pause("task:mail")
+		b.lift("task:echo")
+		time.Sleep(2 * time.Second)
+		if sum := b.sweep(); sum.Parked.Slices != 1 {
+			b.Errorf("%d parking places were read", sum.Parked.Slices)
+		}
+		time.Sleep(time.Minute)
+		b.sweepFor(7 * time.Minute)
+		for n := range 4 {
+			if b.row(jobtest.Key(n)).Parked {
+				b.Errorf("job %d is parked still", n)
+			}
+		}
+	})
+	bubble(t, "of a tenant are forgotten an hour after the last one, no sooner", memory.Options{}, func(b *bundle) {
+		park(b, job.PauseAll, 1)
+		b.lift(job.PauseAll)
+		time.Sleep(2 * time.Second)
+		noted := func() []tenant.ID {
+			tenants, err := b.store.ParkedTenants(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			return tenants
+		}
+		b.sweepFor(58 * time.Minute)
+		if len(noted()) != 1 {
+			b.Error("a parking that the index does not show yet would be lost")
+		}
+		b.sweepFor(4 * time.Minute)
+		if len(noted()) != 0 {
+			b.Error("its places are read for ever")
+		}
+	})
+}
+
+func TestAPassOverSlicesOfADayReadsEachOnceAnHour(t *testing.T) {
+	t.Parallel()
+	bubble(t, "and no more", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		time.Sleep(25 * time.Hour)
+		b.sweep()
+		time.Sleep(time.Minute)
+		sum := 0
+		for range 60 {
+			sum += b.sweep().Again.Slices
+			time.Sleep(time.Minute)
+		}
+		if sum != 24*60*shards {
+			b.Errorf("%d slices were read, a day has %d", sum, 24*60*shards)
+		}
+	})
+}
