@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -12,6 +13,9 @@ import (
 	"punctual/shared/aws/session"
 	"punctual/shared/fault"
 )
+
+// spent is what a queue may say of the receipt of a message that is already deleted.
+const spent = "ReceiptHandleIsInvalid"
 
 // Delete removes messages for good, any number. One that is gone, or was received by somebody
 // else since, is no error. After an error some may be deleted; deleting all again is harmless.
@@ -35,7 +39,7 @@ func (q *Queues) deleteBatch(ctx context.Context, queue string, receipts []strin
 	for n, r := range receipts {
 		entries[n] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(n)), ReceiptHandle: aws.String(r)}
 	}
-	var bad error // the first receipt that SQS refuses for good; the others are deleted all the same
+	var bad error // the first that SQS refuses for good; the others are deleted all the same
 	for try := 1; ; try++ {
 		q.count(0)
 		out, err := q.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: url, Entries: entries})
@@ -45,10 +49,11 @@ func (q *Queues) deleteBatch(ctx context.Context, queue string, receipts []strin
 		var last error
 		again := map[string]bool{}
 		for _, f := range out.Failed {
-			err := entryFault(f, "deleting from "+queue)
-			if fault.Retryable(err) {
+			switch err := entryFault(f, "deleting from "+queue); {
+			case fault.Retryable(err):
 				again[aws.ToString(f.Id)], last = true, err
-			} else if bad == nil {
+			case strings.HasSuffix(aws.ToString(f.Code), spent):
+			case bad == nil:
 				bad = err
 			}
 		}
