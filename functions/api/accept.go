@@ -36,7 +36,7 @@ func (e *entropy) next() (b [10]byte, err error) {
 
 // accepted is the answer to a job: its view, and whether it is the answer of an earlier request.
 type accepted struct {
-	view     jobView
+	view     JobView
 	replayed bool
 	fire     *job.Firing // for the caller to send: the job is due now
 }

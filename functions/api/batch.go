@@ -11,12 +11,12 @@ import (
 )
 
 type batchRequest struct {
-	Jobs []batchJob `json:"jobs" minItems:"1" maxItems:"100" doc:"Each as in POST /v1/jobs, with a key of its own"`
+	Jobs []BatchJobRequest `json:"jobs" minItems:"1" maxItems:"100" doc:"Each as in POST /v1/jobs, with a key of its own"`
 }
 
 // batchItem is what became of one job of a batch: exactly one of the two.
 type batchItem struct {
-	Job      *jobView `json:"job,omitempty"`
+	Job      *JobView `json:"job,omitempty"`
 	Problem  *problem `json:"problem,omitempty"`
 	Replayed bool     `json:"replayed,omitempty" doc:"The answer to an earlier request with the same key"`
 }

@@ -66,13 +66,13 @@ func readLimit(s string, fallback, most int) (int, error) {
 	return n, nil
 }
 
-// pageInput is what every list takes.
-type pageInput struct {
+// Paging is what every list takes.
+type Paging struct {
 	Limit  string `query:"limit" pattern:"^[0-9]+$" doc:"Items of one page, 1 to 200; default 50" example:"50"`
 	Cursor string `query:"cursor" doc:"next_cursor of the page before, with the same filters"`
 }
 
-func (p pageInput) limit() (int, error) {
+func (p Paging) limit() (int, error) {
 	return readLimit(p.Limit, contract.ListDefault, contract.ListMax)
 }
 

@@ -33,7 +33,7 @@ func (s *stage) deadLetterRoutes() {
 
 // deadLetter is a job's view with what a person needs to judge it.
 type deadLetter struct {
-	jobView
+	JobView
 	DeadAt   instant       `json:"dead_at"`
 	Attempts []attemptView `json:"attempts" doc:"The newest ten, oldest first; all are at /v1/jobs/{id}/attempts"`
 }
@@ -48,7 +48,7 @@ type letterFilter struct {
 }
 
 type deadLettersInput struct {
-	pageInput
+	Paging
 	Task       string `query:"task"`
 	DeadAfter  string `query:"dead_after" format:"date-time" doc:"From this time on"`
 	DeadBefore string `query:"dead_before" format:"date-time" doc:"Before this time"`
@@ -156,14 +156,14 @@ func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor stri
 
 // lettersRequest names dead letters one by one or by a filter.
 type lettersRequest struct {
-	JobIDs []string      `json:"job_ids,omitempty" maxItems:"1000" doc:"These; not with filter"`
-	Filter *letterChoice `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
-	Limit  int           `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"With filter: at most so many; default 100"`
-	DryRun bool          `json:"dry_run,omitempty" doc:"Only say which"`
-	Cursor string        `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
+	JobIDs []string             `json:"job_ids,omitempty" maxItems:"1000" doc:"These; not with filter"`
+	Filter *LetterFilterRequest `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
+	Limit  int                  `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"With filter: at most so many; default 100"`
+	DryRun bool                 `json:"dry_run,omitempty" doc:"Only say which"`
+	Cursor string               `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
 }
 
-type letterChoice struct {
+type LetterFilterRequest struct {
 	Task       string `json:"task,omitempty"`
 	DeadAfter  string `json:"dead_after,omitempty" format:"date-time"`
 	DeadBefore string `json:"dead_before,omitempty" format:"date-time"`
@@ -302,7 +302,7 @@ func readLetters(ctx context.Context) (letterPick, error) {
 }
 
 func (r *reader) letterFilter(v value) letterFilter {
-	f := r.object(v.node, v.pointer, namesOf[letterChoice]())
+	f := r.object(v.node, v.pointer, namesOf[LetterFilterRequest]())
 	text := func(name string) string {
 		at, ok := f[name]
 		if !ok {

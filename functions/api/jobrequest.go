@@ -13,10 +13,10 @@ import (
 	"punctual/shared/tenant"
 )
 
-// jobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
-type jobRequest struct {
+// JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
+type JobRequest struct {
 	Task          string            `json:"task" pattern:"^[a-zA-Z0-9_-]{1,64}$" doc:"http, lambda, echo, or one of your own" example:"echo"`
-	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep"`
+	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. For http an HTTPPayloadRequest, for lambda a LambdaPayloadRequest; echo answers with it, sleeps {\"sleep\":\"2s\"} and fails its first {\"fail\":n} attempts"`
 	RunAt         string            `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
 	Delay         duration          `json:"delay,omitempty" doc:"Instead of run_at: from now"`
 	Priority      string            `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default: the task's"`
@@ -29,9 +29,9 @@ type jobRequest struct {
 	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
 }
 
-// batchJob is a jobRequest within a batch.
-type batchJob struct {
-	jobRequest
+// BatchJobRequest is a JobRequest within a batch.
+type BatchJobRequest struct {
+	JobRequest
 	IdempotencyKey string `json:"idempotency_key,omitempty" minLength:"1" maxLength:"256" doc:"Printable ASCII; one key space with the Idempotency-Key header"`
 }
 
@@ -44,8 +44,8 @@ type retryRequest struct {
 }
 
 var (
-	jobFields   = namesOf[jobRequest]()
-	batchFields = append(namesOf[jobRequest](), "idempotency_key")
+	jobFields   = namesOf[JobRequest]()
+	batchFields = append(namesOf[JobRequest](), "idempotency_key")
 	retryFields = namesOf[retryRequest]()
 )
 

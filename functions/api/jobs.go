@@ -21,12 +21,12 @@ type jobAnswer struct {
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"The version in quotes, for If-Match"`
 	Replayed string `header:"Idempotency-Replayed" doc:"true when this is the answer to an earlier request with the same key"`
-	Body     jobView
+	Body     JobView
 }
 
 func (s *stage) jobRoutes() {
 	register(s, route{
-		method: http.MethodPost, path: "/v1/jobs", status: http.StatusAccepted, id: "create-job", tag: tagJobs, scope: mayWrite, body: jobRequest{},
+		method: http.MethodPost, path: "/v1/jobs", status: http.StatusAccepted, id: "create-job", tag: tagJobs, scope: mayWrite, body: JobRequest{},
 		summary: "Have something run once", errors: []int{http.StatusUnprocessableEntity},
 		about: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for 24 hours: the same key and body give the first answer again.",
 	}, s.createJob)

@@ -16,7 +16,7 @@ import (
 const maxRead = 2000
 
 type listJobsInput struct {
-	pageInput
+	Paging
 	State         string `query:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"One status"`
 	Task          string `query:"task"`
 	Schedule      string `query:"schedule"`
@@ -24,7 +24,7 @@ type listJobsInput struct {
 	CreatedBefore string `query:"created_before" format:"date-time" doc:"Before this time, by the time in the id"`
 }
 
-type jobsAnswer struct{ Body page[jobView] }
+type jobsAnswer struct{ Body page[JobView] }
 
 // jobFilter is what a list of jobs lets through.
 type jobFilter struct {
@@ -65,7 +65,7 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 	if place != "" && (before == "" || job.ID(place) < before) {
 		before = job.ID(place)
 	}
-	out := &jobsAnswer{Body: page[jobView]{Items: []jobView{}}}
+	out := &jobsAnswer{Body: page[JobView]{Items: []JobView{}}}
 	last, end, err := s.newest(ctx, who.Tenant, f, before, limit, &out.Body.Items)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 
 // newest fills a page and says which id it looked at last, and whether that was the end.
 // Rows are looked at in lots, so that claims are read many at a time.
-func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, items *[]jobView) (last job.ID, end bool, err error) {
+func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, items *[]JobView) (last job.ID, end bool, err error) {
 	read := 0
 	var lot []job.Row
 	full := false
@@ -199,7 +199,7 @@ func viewAttempts(attempts []job.Attempt) []attemptView {
 
 type attemptsInput struct {
 	ID string `path:"id"`
-	pageInput
+	Paging
 }
 
 type attemptsAnswer struct{ Body page[attemptView] }

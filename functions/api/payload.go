@@ -84,23 +84,23 @@ func (r *reader) depth(n int) int {
 	return deepest
 }
 
-// httpPayload documents what the http executor takes.
-type httpPayload struct {
+// HTTPPayloadRequest documents what the http executor takes.
+type HTTPPayloadRequest struct {
 	Method   string            `json:"method,omitempty" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS" doc:"Default POST"`
 	URL      string            `json:"url" format:"uri" doc:"http or https, to a public address"`
 	Headers  map[string]string `json:"headers,omitempty"`
 	Body     anything          `json:"body,omitempty" doc:"A string is sent as it is, anything else as JSON"`
-	Auth     httpAuth          `json:"auth,omitempty"`
+	Auth     httpAuthRequest   `json:"auth,omitempty"`
 	SignWith string            `json:"sign_with,omitempty" doc:"ARN of the secret that signs the request (Standard Webhooks)"`
 }
 
-type httpAuth struct {
+type httpAuthRequest struct {
 	Bearer string `json:"bearer" doc:"ARN of the secret that is sent as the bearer token"`
 }
 
 var (
-	httpFields  = namesOf[httpPayload]()
-	authFields  = namesOf[httpAuth]()
+	httpFields  = namesOf[HTTPPayloadRequest]()
+	authFields  = namesOf[httpAuthRequest]()
 	httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 )
 
@@ -245,14 +245,14 @@ func (r *reader) sameField(object int, name string, at int) bool {
 	return false
 }
 
-// lambdaPayload documents what the lambda executor takes.
-type lambdaPayload struct {
+// LambdaPayloadRequest documents what the lambda executor takes.
+type LambdaPayloadRequest struct {
 	Function string   `json:"function" doc:"Name, name:alias, or ARN; the function's tag punctual:tenant must allow the tenant"`
 	Input    anything `json:"input,omitempty"`
 }
 
 var (
-	lambdaFields   = namesOf[lambdaPayload]()
+	lambdaFields   = namesOf[LambdaPayloadRequest]()
 	lambdaFunction = regexp.MustCompile(`^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:)?[a-zA-Z0-9_-]{1,64}(:(\$LATEST|[a-zA-Z0-9_-]{1,128}))?$`)
 )
 

@@ -217,6 +217,7 @@ func problemOf(err error) *problem {
 // Huma makes errors of its own only where our own reading of a request does not come first; it
 // has no other hook for their form than these two variables.
 func init() {
+	huma.DefaultArrayNullable = false // our lists are never null
 	huma.NewError = func(status int, _ string, _ ...error) huma.StatusError { return problemOfStatus(status) }
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, _ string, errs ...error) huma.StatusError {
 		p := problemOfStatus(status)

@@ -79,12 +79,12 @@ func register[I, O any](s *stage, r route, handle call[I, O]) {
 		}
 		return out, nil
 	})
-	s.document(r)
+	s.describe(r)
 }
 
-// document says what huma cannot know or gets wrong: it must not read the body, so it does not
+// describe says what huma cannot know or gets wrong: it must not read the body, so it does not
 // know of one, and it thinks that bad parameters are answered with 422.
-func (s *stage) document(r route) {
+func (s *stage) describe(r route) {
 	path := s.huma.OpenAPI().Paths[r.path]
 	op := map[string]*huma.Operation{
 		http.MethodGet: path.Get, http.MethodPost: path.Post, http.MethodPut: path.Put, http.MethodPatch: path.Patch, http.MethodDelete: path.Delete,

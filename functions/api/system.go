@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
+	"strings"
 	"sync"
 
 	"punctual/shared/store"
@@ -21,16 +23,32 @@ func (s *stage) systemRoutes() {
 		method: http.MethodGet, path: "/v1/problems/{code}", id: "explain-problem", tag: tagSystem, scope: open,
 		summary: "What a code means and what to do", errors: []int{http.StatusNotFound},
 	}, s.explain)
-	document := sync.OnceValues(func() ([]byte, error) { return json.Marshal(s.huma.OpenAPI()) })
-	s.mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, r *http.Request) {
+	document := sync.OnceValues(s.document)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/openapi.json", id: "openapi", tag: tagSystem, scope: open, summary: "This document",
+	}, func(context.Context, tenant.Identity, *nothing) (*documentAnswer, error) {
 		text, err := document()
-		if err != nil {
-			writeProblem(w, requestID(r.Context()), s.refuse(r.Context(), err))
-			return
-		}
-		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(text) // the client has gone
+		return &documentAnswer{"application/openapi+json", text}, err
 	})
+}
+
+type documentAnswer struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+// document is the OpenAPI document. Answers may grow, so their schemas leave room for fields
+// that are not known yet; bodies that we read must not have any.
+func (s *stage) document() ([]byte, error) {
+	schemas := s.huma.OpenAPI().Components.Schemas
+	schemas.Schema(reflect.TypeFor[HTTPPayloadRequest](), true, "")
+	schemas.Schema(reflect.TypeFor[LambdaPayloadRequest](), true, "")
+	for name, schema := range schemas.Map() {
+		if !strings.HasSuffix(name, "Request") && schema.AdditionalProperties == false {
+			schema.AdditionalProperties = nil
+		}
+	}
+	return json.Marshal(s.huma.OpenAPI())
 }
 
 type nothing struct{}

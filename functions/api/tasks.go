@@ -177,7 +177,7 @@ func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *taskInp
 	return &empty{}, err
 }
 
-type listTasksInput struct{ pageInput }
+type listTasksInput struct{ Paging }
 
 type tasksAnswer struct{ Body page[taskView] }
 

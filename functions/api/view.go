@@ -13,8 +13,8 @@ import (
 	"punctual/shared/tenant"
 )
 
-// jobView is a job as it is shown. Absent values are left out.
-type jobView struct {
+// JobView is a job as it is shown. Absent values are left out.
+type JobView struct {
 	JobID             job.ID          `json:"job_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
 	Status            job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"A job waiting for a retry is SCHEDULED with attempt > 1"`
 	Task              string          `json:"task"`
@@ -41,11 +41,11 @@ type jobView struct {
 	Node              string          `json:"node,omitempty"`
 	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
 
-	*jobDetail
+	*JobDetail
 }
 
-// jobDetail is what only the view of a single job shows.
-type jobDetail struct {
+// JobDetail is what only the view of a single job shows.
+type JobDetail struct {
 	Timeout     string            `json:"timeout,omitempty"`
 	StartWithin string            `json:"start_within,omitempty"`
 	ExpireAfter string            `json:"expire_after,omitempty"`
@@ -74,8 +74,8 @@ func viewRetry(p job.RetryPolicy) *retryView {
 }
 
 // view shows a job as it stands by these facts.
-func view(r job.Row, c job.Claim, paused bool, now time.Time) jobView {
-	v := jobView{
+func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
+	v := JobView{
 		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
 		DueAt: instant{r.DueAt}, NominalAt: instant{r.NominalAt}, Version: r.Version, Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
 		CreatedAt: instant{r.CreatedAt}, StartedAt: instant{r.StartedAt}, FinishedAt: instant{r.FinishedAt},
@@ -107,16 +107,16 @@ func startsSoon(r job.Row, now time.Time) bool {
 }
 
 // show reads what a row alone does not say and returns the view.
-func (s *stage) show(ctx context.Context, r job.Row) (jobView, error) {
+func (s *stage) show(ctx context.Context, r job.Row) (JobView, error) {
 	views, err := s.showAll(ctx, r.Tenant, []job.Row{r})
 	if err != nil {
-		return jobView{}, err
+		return JobView{}, err
 	}
 	return views[0], nil
 }
 
 // showAll is show for the rows of a page: at most two reads, whatever their number.
-func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]jobView, error) {
+func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
 	now := s.now()
 	var keys []job.Key
 	var at []int
@@ -143,7 +143,7 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]job
 			return nil, err
 		}
 	}
-	views := make([]jobView, len(rows))
+	views := make([]JobView, len(rows))
 	for n, r := range rows {
 		_, paused := pauses.Hold(r.Task, now)
 		views[n] = view(r, claims[n], paused, now)
@@ -155,8 +155,8 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]job
 const readAtOnce = 100
 
 // detail completes the view of a single job with what lies beside its row.
-func (s *stage) detail(ctx context.Context, r job.Row, v *jobView) error {
-	v.jobDetail = &jobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
+func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
+	v.JobDetail = &JobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
 	if r.StartWithin > 0 {
 		v.StartWithin = span.Format(r.StartWithin)
 	}
