@@ -1,4 +1,4 @@
-// Package promoter, each minute, gets on their way the jobs whose slices enter the horizon:
+// Package promoter gets on their way, each minute, the jobs whose slices enter the horizon:
 // a timer for each of them, or one for the whole slice where it is crowded.
 //
 // What always holds: it goes on from where the last pass ended, not from the clock, so a pass

@@ -1,4 +1,4 @@
-// Package sweeper, each minute, looks at the slices that lie behind the grace. Whatever is
+// Package sweeper looks, each minute, at the slices that lie behind the grace. Whatever is
 // still there is a job that something went wrong with: its firing was lost, its worker died,
 // its report or letter never came. Each is decided again from row, claim and pauses.
 //

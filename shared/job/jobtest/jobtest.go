@@ -1,4 +1,3 @@
-// Package jobtest makes jobs for the tests of other packages.
 package jobtest
 
 import (

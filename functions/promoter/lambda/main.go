@@ -1,0 +1,36 @@
+// Command lambda is the door of the promoter, which a rule calls each minute.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"punctual/functions/batch"
+	"punctual/functions/promoter"
+	"punctual/shared/aws/blob"
+	"punctual/shared/aws/queue"
+	"punctual/shared/aws/session"
+	"punctual/shared/aws/table"
+	"punctual/shared/aws/timer"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+func main() {
+	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
+	cfg := session.MustLoad(context.Background())
+	meter := new(telemetry.Meter)
+	lambda.Start(batch.Metered(promoter.New(promoter.Deps{
+		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Queue:  queue.New(cfg, env.QueueName),
+		Timer:  timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),
+		Clock:  clock.System{},
+		Log:    telemetry.Logger(os.Stdout, "promoter"),
+		Meter:  meter,
+		Shards: env.Shards,
+	}).Handle, meter, os.Stdout))
+}

@@ -1,0 +1,33 @@
+// Command lambda is the door of the redrive queue's consumer.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"punctual/functions/batch"
+	"punctual/functions/redrive"
+	"punctual/shared/aws/blob"
+	"punctual/shared/aws/queue"
+	"punctual/shared/aws/session"
+	"punctual/shared/aws/table"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+func main() {
+	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET")
+	cfg := session.MustLoad(context.Background())
+	meter := new(telemetry.Meter)
+	lambda.Start(batch.Metered(redrive.New(redrive.Deps{
+		Store: store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Queue: queue.New(cfg, env.QueueName),
+		Clock: clock.System{},
+		Log:   telemetry.Logger(os.Stdout, "redrive"),
+		Meter: meter,
+	}).Handle, meter, os.Stdout))
+}

@@ -1,0 +1,31 @@
+// Command lambda is the door of the stream consumer.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"punctual/functions/batch"
+	"punctual/functions/stream"
+	"punctual/shared/aws/queue"
+	"punctual/shared/aws/session"
+	"punctual/shared/aws/timer"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/telemetry"
+)
+
+func main() {
+	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
+	cfg := session.MustLoad(context.Background())
+	meter := new(telemetry.Meter)
+	lambda.Start(batch.Metered(stream.New(stream.Deps{
+		Queue: queue.New(cfg, env.QueueName),
+		Timer: timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),
+		Clock: clock.System{},
+		Log:   telemetry.Logger(os.Stdout, "stream"),
+		Meter: meter,
+	}).Handle, meter, os.Stdout))
+}
