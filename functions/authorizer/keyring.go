@@ -36,7 +36,6 @@ const (
 	fetchWithin   = 3 * time.Second
 	maxJWKS       = 256 << 10 // bytes
 	maxKeys       = 100
-	minRSA        = 2048 // bits
 )
 
 // key is a public key with the one algorithm that it verifies.
@@ -216,7 +215,7 @@ func usable(published jwk.Key) (kid string, k key, ok bool) {
 	k.public = public
 	switch public := public.(type) {
 	case *rsa.PublicKey:
-		k.alg, ok = "RS256", public.N.BitLen() >= minRSA
+		k.alg, ok = "RS256", true // jwk has left out those under 2048 bits
 	case *ecdsa.PublicKey:
 		k.alg, ok = "ES256", public.Curve == elliptic.P256()
 	case ed25519.PublicKey:

@@ -1,6 +1,7 @@
 package authorizer_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -263,11 +264,33 @@ func TestManyAtOnceCauseOneFetchAndAllAreAnswered(t *testing.T) {
 	}
 }
 
+func TestACallerThatGivesUpDoesNotSpoilTheFetchForTheNext(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	token := rs(t, good())
+	synctest.Test(t, func(t *testing.T) {
+		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audience: audience, Clock: b.clock, HTTP: &http.Client{Transport: &slowly{b.issuer}}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _ = a.Verify(ctx, token)
+		if _, err := a.Verify(t.Context(), token); err != nil {
+			t.Error(err)
+		}
+	})
+	if n := b.issuer.fetched(); n != 1 {
+		t.Errorf("the issuer was asked %d times", n)
+	}
+}
+
 // slowly is an issuer that takes a second to answer.
 type slowly struct{ *endpoint }
 
 func (s *slowly) RoundTrip(r *http.Request) (*http.Response, error) {
-	time.Sleep(time.Second) // in a synctest bubble
+	select { // in a synctest bubble
+	case <-time.After(time.Second):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 	return s.endpoint.RoundTrip(r)
 }
 

@@ -93,9 +93,11 @@ func TestNoTokenChoosesHowItIsVerified(t *testing.T) {
 func TestATokenWithAnyByteChangedIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, token := range []string{seal(t, jwa.EdDSA(), edKey(), "ed", good()), seal(t, jwa.ES256(), ecKey(), "ec", good()), rs(t, good())} {
+	for token, step := range map[string]int{
+		seal(t, jwa.EdDSA(), edKey(), "ed", good()): 1, seal(t, jwa.ES256(), ecKey(), "ec", good()): 5, rs(t, good()): 5,
+	} {
 		b.requireAccepted(t, token)
-		for i := range token {
+		for i := len(token) - 1; i >= 0; i -= step { // the last byte first: it has bits that no decoder needs
 			for _, c := range []byte{'A', 'B', '_', '.', token[i] ^ 1, token[i] ^ 0x20} {
 				if changed := token[:i] + string(rune(c)) + token[i+1:]; changed != token {
 					b.requireRefused(t, fmt.Sprintf("byte %d as %q", i, c), changed, "")
