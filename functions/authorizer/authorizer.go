@@ -17,7 +17,7 @@ import (
 
 // ErrUnauthorized is every refusal. API Gateway answers 401 to exactly this text and 500 to
 // any other.
-var ErrUnauthorized = errors.New("Unauthorized") //nolint:staticcheck // API Gateway compares it letter by letter
+var ErrUnauthorized = errors.New("Unauthorized")
 
 // Deps is what an authorizer is made with.
 type Deps struct {

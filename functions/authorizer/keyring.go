@@ -166,7 +166,7 @@ func (r *keyring) fetch(ctx context.Context) (map[string][]key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking for keys: %w", err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was read or is not wanted
+	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("asking for keys: the issuer answered %d", answer.StatusCode)
 	}

@@ -78,7 +78,7 @@ func (g guard) dial(ctx context.Context, _, hostport string) (net.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		if result == errRefused && !errors.Is(err, errRefused) {
+		if errors.Is(result, errRefused) && !errors.Is(err, errRefused) {
 			result = err // the first that was allowed is the host's preferred address
 		}
 	}

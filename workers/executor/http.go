@@ -43,7 +43,7 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 	if err != nil {
 		return nil, unanswered(ctx, err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // everything that is wanted was read
+	defer answer.Body.Close()
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		return nil, judge(answer, h.clock.Now())
 	}

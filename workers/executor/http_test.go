@@ -269,7 +269,7 @@ func TestHTTPJudgesAnswersByTheirStatus(t *testing.T) {
 func TestHTTPHonoursRetryAfter(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{
-		"": 0, "0": 0, "120": 2 * time.Minute, " 7 ": 7 * time.Second, "-5": 0, "soon": 0, "1.5": 0,
+		"": 0, "0": 0, "120": 2 * time.Minute, "7": 7 * time.Second, "-5": 0, "soon": 0, "1.5": 0,
 		"3600": time.Hour, "3601": contract.MaxRetryAfter, "99999999999999999999": contract.MaxRetryAfter,
 		noon.Add(90 * time.Second).Format(http.TimeFormat):           90 * time.Second,
 		noon.Add(90 * time.Second).Format(time.RFC850):               90 * time.Second,

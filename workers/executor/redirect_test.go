@@ -79,7 +79,7 @@ func TestHTTPLeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 			raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.test:"+tg.port()+"/"))
 			requireResult(t, raw, err)
 			got := tg.last(t)
-			if got.Path != "/end" || got.Method != "POST" || got.Body != `{"a":1}` {
+			if got.Path != "/end" || got.Method != http.MethodPost || got.Body != `{"a":1}` {
 				t.Fatalf("the target saw %+v", got)
 			}
 			for _, gone := range []string{"Authorization", "Cookie", "X-Api-Key", "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature", "Referer"} {

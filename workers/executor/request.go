@@ -128,7 +128,7 @@ func setOurs(req *http.Request, w Work) {
 
 // sign adds the headers of Standard Webhooks; the signature only if the payload names a key.
 func (h httpExecutor) sign(ctx context.Context, req *http.Request, body []byte, arn string, secrets *wallet) error {
-	id, now := string(req.Header.Get("Idempotency-Key")), h.clock.Now()
+	id, now := req.Header.Get("Idempotency-Key"), h.clock.Now()
 	req.Header.Set(webhook.HeaderWebhookID, id)
 	req.Header.Set(webhook.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	if arn == "" {
