@@ -2,6 +2,7 @@ package item
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 	"strconv"
 	"time"
@@ -27,14 +28,7 @@ func (i Item) Time(name string) time.Time {
 
 // Clone returns a copy.
 func (i Item) Clone() Item {
-	if i == nil {
-		return nil
-	}
-	c := make(Item, len(i))
-	for k, v := range i {
-		c[k] = v
-	}
-	return c
+	return maps.Clone(i)
 }
 
 // Size is the number of bytes that DynamoDB counts for the item: names and values in UTF-8,

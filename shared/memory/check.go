@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"strconv"
-
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -62,12 +60,12 @@ func checkValue(w item.Write, name string, v any) error {
 }
 
 // fits says what DynamoDB would say of what a write makes of an item.
-func fits(next item.Item, w item.Write, s *space) error {
-	if size := next.Size(); size > maxItem {
+func fits(next item.Item, size int, w item.Write, s *space) error {
+	if size > maxItem {
 		return fault.New(fault.TooLarge, nil, "%s of %s: the item has %d bytes, %d are allowed", w.Name, w.Ref, size, maxItem)
 	}
 	for _, x := range s.indexes {
-		for _, name := range []string{x.PK, x.SK} {
+		for _, name := range [...]string{x.PK, x.SK} {
 			v, ok := next[name]
 			if !ok {
 				continue
@@ -81,13 +79,29 @@ func fits(next item.Item, w item.Write, s *space) error {
 	return nil
 }
 
-// sizeOf is what DynamoDB counts for one attribute, in bytes, as in item.Size.
-func sizeOf(name string, v any) int {
+// sizeOf is item.Size, without its allocations.
+func sizeOf(i item.Item) int {
+	n := 0
+	for name, v := range i {
+		n += sizeOfOne(name, v)
+	}
+	return n
+}
+
+// sizeOfOne is what DynamoDB counts for one attribute, in bytes.
+func sizeOfOne(name string, v any) int {
 	switch v := v.(type) {
 	case string:
 		return len(name) + len(v)
 	case int64:
-		return len(name) + (len(strconv.FormatInt(v, 10))+1)/2 + 1
+		digits := 1
+		if v < 0 {
+			digits++
+		}
+		for v /= 10; v != 0; v /= 10 {
+			digits++
+		}
+		return len(name) + (digits+1)/2 + 1
 	}
 	return len(name)
 }

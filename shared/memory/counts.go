@@ -36,8 +36,8 @@ func (w *World) Counts() item.Counts {
 // begun is how many pieces of that size a number of bytes begins, at least one.
 func begun(bytes, piece int) int64 { return int64(max(1, (bytes+piece-1)/piece)) }
 
-// writeCost of replacing old by next, in half units.
-func writeCost(old, next item.Item) int64 { return 2 * begun(max(old.Size(), next.Size()), 1<<10) }
+// writeCost of replacing so many bytes by so many, in half units.
+func writeCost(old, next int) int64 { return 2 * begun(max(old, next), 1<<10) }
 
 // readCost of a strongly consistent read, in half units.
 func readCost(bytes int) int64 { return 2 * begun(bytes, 4<<10) }

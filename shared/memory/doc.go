@@ -1,5 +1,5 @@
 // Package memory is the twin of our AWS adapters: a table with sparse, lagging indexes and a
-// stream, queues, timers, blobs and secrets, all in one process and with the semantics that AWS
+// stream, queues, timers, blobs, secrets and functions, all in one process and with the semantics that AWS
 // documents. Tests, the simulation, the benchmarks and the product on localhost run on it.
 //
 //	w := memory.New(memory.Options{})          // one World: its parts know each other

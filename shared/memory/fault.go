@@ -30,6 +30,8 @@ const (
 	BlobGet         = "blob.get"
 	BlobDelete      = "blob.delete"
 	SecretResolve   = "secret.resolve"
+	FunctionInvoke  = "function.invoke"
+	FunctionAllowed = "function.allowed"
 )
 
 // Call is one call of a twin, as Options.Faults sees it.
@@ -37,7 +39,7 @@ type Call struct {
 	Op   string
 	N    int64    // the how many-th call of this Op in this World, from 1
 	Ref  item.Ref // of a table call; the first of several
-	Name string   // the write's name, the queue, the timer, the blob's key, or the secret's ARN
+	Name string   // the write's name, the queue, the timer, the blob's key, the secret's ARN, or the function
 	Size int      // of several: how many items, messages or receipts
 }
 

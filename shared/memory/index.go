@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"container/heap"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +16,7 @@ import (
 // Its own lock is taken after that of the bucket whose item changes.
 type index struct {
 	contract.Index
-	keep map[string]bool // the attributes that it projects
+	keep []string // the attributes that it projects
 
 	mu      sync.RWMutex
 	parts   map[string]*sorted[entry]
@@ -63,10 +64,10 @@ type change struct {
 }
 
 func newIndex(s contract.Schema, ix contract.Index) *index {
-	x := &index{Index: ix, parts: map[string]*sorted[entry]{}, last: map[place]time.Time{}, keep: map[string]bool{}}
+	x := &index{Index: ix, parts: map[string]*sorted[entry]{}, last: map[place]time.Time{}}
 	for _, name := range append([]string{s.PK, s.SK, ix.PK, ix.SK}, ix.Project...) {
-		if name != "" {
-			x.keep[name] = true
+		if name != "" && !slices.Contains(x.keep, name) {
+			x.keep = append(x.keep, name)
 		}
 	}
 	return x
@@ -90,7 +91,7 @@ func (x *index) keyOf(i item.Item) (string, sortKey, bool) {
 // project returns what the index shows of an item.
 func (x *index) project(i item.Item) item.Item {
 	shown := make(item.Item, len(x.keep))
-	for name := range x.keep {
+	for _, name := range x.keep {
 		if v, ok := i[name]; ok {
 			shown[name] = v
 		}
@@ -101,9 +102,9 @@ func (x *index) project(i item.Item) item.Item {
 // size of what the index shows of an item, in bytes.
 func (x *index) size(i item.Item) int {
 	n := 0
-	for name := range x.keep {
+	for _, name := range x.keep {
 		if v, ok := i[name]; ok {
-			n += sizeOf(name, v)
+			n += sizeOfOne(name, v)
 		}
 	}
 	return n
@@ -124,7 +125,7 @@ func (x *index) cost(old, next item.Item) int64 {
 	case oldPK != nextPK || oldKey != nextKey:
 		return 2*begun(x.size(old), 1<<10) + 2*begun(x.size(next), 1<<10)
 	}
-	for name := range x.keep {
+	for _, name := range x.keep {
 		if old[name] != next[name] {
 			return 2 * begun(max(x.size(old), x.size(next)), 1<<10)
 		}

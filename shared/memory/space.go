@@ -33,9 +33,10 @@ type bucket struct {
 // place is an item's key within its table.
 type place struct{ pk, sk string }
 
-// row is an item and how often it was written.
+// row is an item, how large it is, and how often it was written.
 type row struct {
 	item   item.Item
+	size   int
 	writes int64
 }
 
@@ -61,8 +62,9 @@ func (b *bucket) get(p place) row {
 	return row{}
 }
 
-// set replaces what is at a place; a nil item removes it. The bucket is locked for writing.
-func (b *bucket) set(p place, next item.Item, hasSK bool) int64 {
+// set replaces what is at a place; a nil item removes it. It returns the number of the write.
+// The bucket is locked for writing.
+func (b *bucket) set(p place, next item.Item, size int, hasSK bool) int64 {
 	r := b.rows[p]
 	switch {
 	case next == nil && r == nil:
@@ -77,11 +79,11 @@ func (b *bucket) set(p place, next item.Item, hasSK bool) int64 {
 		}
 		return r.writes + 1
 	case r != nil:
-		r.item = next
+		r.item, r.size = next, size
 		r.writes++
 		return r.writes
 	}
-	b.rows[p] = &row{item: next, writes: 1}
+	b.rows[p] = &row{item: next, size: size, writes: 1}
 	if hasSK {
 		part := b.parts[p.pk]
 		if part == nil {

@@ -17,12 +17,13 @@ const streamKept = 24 * time.Hour
 
 // stream is the log of all writes to tables that have one, in the order of writes of each item.
 type stream struct {
-	lag func(ref item.Ref, n int64) time.Duration
+	lag    func(ref item.Ref, n int64) time.Duration
+	replay int
 
 	mu      sync.Mutex
-	records []record // oldest first
-	first   int64    // the number of records[0]
-	added   chan struct{}
+	records []record      // oldest first
+	first   int64         // the number of records[0]
+	added   chan struct{} // closed when one is added; nil while nobody waits
 }
 
 type record struct {
@@ -30,8 +31,11 @@ type record struct {
 	old, next item.Item
 }
 
-func (s *stream) init(lag func(item.Ref, int64) time.Duration) {
-	s.lag, s.first, s.added = lag, 1, make(chan struct{})
+func (s *stream) init(lag func(item.Ref, int64) time.Duration, replay int) {
+	if replay == 0 {
+		replay = 10_000
+	}
+	s.lag, s.replay, s.first = lag, replay, 1
 }
 
 func (s *stream) add(now time.Time, ref item.Ref, n int64, old, next item.Item) {
@@ -43,14 +47,20 @@ func (s *stream) add(now time.Time, ref item.Ref, n int64, old, next item.Item) 
 	defer s.mu.Unlock()
 	s.trim(now)
 	s.records = append(s.records, r)
-	close(s.added)
-	s.added = make(chan struct{})
+	if s.added != nil {
+		close(s.added)
+		s.added = nil
+	}
 }
 
-// trim forgets what is older than a day.
+// trim forgets what is older than a day, and what was read and is far behind.
 func (s *stream) trim(now time.Time) {
-	n := sort.Search(len(s.records), func(i int) bool { return now.Sub(s.records[i].at) <= streamKept })
-	if n == 0 {
+	n := 0
+	if len(s.records) > 0 && now.Sub(s.records[0].at) > streamKept {
+		n = sort.Search(len(s.records), func(i int) bool { return now.Sub(s.records[i].at) <= streamKept })
+	}
+	n = max(n, int(s.read-s.first+1)-s.replay)
+	if n <= 0 {
 		return
 	}
 	clear(s.records[:n])
@@ -60,7 +70,8 @@ func (s *stream) trim(now time.Time) {
 
 // Stream reads up to max records after the one numbered so ("" for the oldest kept), waiting
 // until there is one or the wait is over; none is no error. Reading the same place again
-// gives the same records again. Records are kept for 24 h.
+// gives the same records again. Records are kept for 24 h, but of those that were read only
+// the last Options.StreamReplay; a place before the oldest kept is a fault.NotFound.
 func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error) {
 	c := Call{Op: TableStream, Name: after, Size: max}
 	f, err := t.world.enter(ctx, c)
@@ -76,12 +87,18 @@ func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Dur
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
-		changes, later, added := t.stream.read(t.world.now(), last, max)
+		changes, later, added, err := t.stream.after(t.world.now(), last, max)
+		if err != nil {
+			return nil, err
+		}
 		if len(changes) > 0 || wait <= 0 {
 			if f.Twice {
 				changes = append(changes, changes...)
 			}
-			return changes, f.after(c)
+			if err := f.after(c); err != nil {
+				return nil, err
+			}
+			return changes, nil
 		}
 		var ripe <-chan time.Time
 		var timer *time.Timer
@@ -109,22 +126,37 @@ func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Dur
 	}
 }
 
-// read returns the records after last that show by now, or how long until the next one does
-// (0 if there is none), and what is closed when one is added.
-func (s *stream) read(now time.Time, last int64, max int) ([]item.Change, time.Duration, <-chan struct{}) {
+// after returns the records after last that show by now; or how long until the next one does,
+// 0 if there is none, and what is closed when one is added.
+func (s *stream) after(now time.Time, last int64, most int) ([]item.Change, time.Duration, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trim(now)
+	if last > 0 && last < s.first-1 {
+		return nil, 0, nil, fault.New(fault.NotFound, nil, "reading the stream after %d: the oldest record kept is %d", last, s.first)
+	}
 	var changes []item.Change
-	for i := int(last + 1 - min(s.first, last+1)); i < len(s.records) && len(changes) < max; i++ {
-		r := s.records[i]
+	for n := max(s.first, last+1); n < s.first+int64(len(s.records)) && len(changes) < most; n++ {
+		r := s.records[n-s.first]
 		if r.shown.After(now) {
 			if len(changes) == 0 {
-				return nil, r.shown.Sub(now), s.added
+				return nil, r.shown.Sub(now), s.next(), nil
 			}
 			break
 		}
-		changes = append(changes, item.Change{Seq: fmt.Sprintf("%021d", s.first+int64(i)), Old: r.old.Clone(), New: r.next.Clone()})
+		changes = append(changes, item.Change{Seq: fmt.Sprintf("%021d", n), Old: r.old.Clone(), New: r.next.Clone()})
+		s.read = max(s.read, n)
 	}
-	return changes, 0, s.added
+	if len(changes) == 0 {
+		return nil, 0, s.next(), nil
+	}
+	return changes, 0, nil, nil
+}
+
+// next is closed when another record is added.
+func (s *stream) next() <-chan struct{} {
+	if s.added == nil {
+		s.added = make(chan struct{})
+	}
+	return s.added
 }

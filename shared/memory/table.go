@@ -26,7 +26,7 @@ type Table struct {
 
 func newTable(w *World, o Options) *Table {
 	t := &Table{world: w, spaces: map[string]*space{}, lag: o.IndexLag, empty: o.EmptyPages}
-	t.stream.init(o.StreamLag)
+	t.stream.init(o.StreamLag, o.StreamReplay)
 	for _, s := range o.Schemas {
 		t.spaces[s.Name] = newSpace(s)
 	}
@@ -47,7 +47,7 @@ func (t *Table) space(ref item.Ref) (*space, error) {
 	return s, nil
 }
 
-// read returns the item as it is now; it must not be changed.
+// read returns the item as it is now, counted; it must not be changed.
 func (t *Table) read(ref item.Ref) (item.Item, error) {
 	s, err := t.space(ref)
 	if err != nil {
@@ -55,10 +55,10 @@ func (t *Table) read(ref item.Ref) (item.Item, error) {
 	}
 	b := &s.buckets[bucketOf(ref.PK)]
 	b.mu.RLock()
-	i := b.get(place{ref.PK, ref.SK}).item
+	r := b.get(place{ref.PK, ref.SK})
 	b.mu.RUnlock()
-	s.units.read.Add(readCost(i.Size()))
-	return i, nil
+	s.units.read.Add(readCost(r.size))
+	return r.item, nil
 }
 
 // Get reads one item, strongly consistent; nil is absent and no error.
@@ -101,7 +101,10 @@ func (t *Table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, erro
 		}
 		items[n] = i.Clone()
 	}
-	return items, f.after(c)
+	if err := f.after(c); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 // Write does one conditional write and returns the item as it then is (nil after a delete).
@@ -124,6 +127,9 @@ func (t *Table) Write(ctx context.Context, w item.Write) (item.Item, error) {
 	if lost := f.after(c); lost != nil {
 		return nil, lost
 	}
+	if err == nil && w.Put != nil {
+		return w.Put, nil // what was stored is a copy already
+	}
 	return next.Clone(), err
 }
 
@@ -131,27 +137,28 @@ func (t *Table) write(s *space, w item.Write) (item.Item, error) {
 	b := &s.buckets[bucketOf(w.PK)]
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old := b.get(place{w.PK, w.SK}).item
-	if !item.Any(w.When, old) {
-		s.units.write.Add(writeCost(old, nil))
-		return nil, &item.Refused{Name: w.Name, Olds: map[int]item.Item{0: old.Clone()}}
+	old := b.get(place{w.PK, w.SK})
+	if !item.Any(w.When, old.item) {
+		s.units.write.Add(writeCost(old.size, 0))
+		return nil, &item.Refused{Name: w.Name, Olds: map[int]item.Item{0: old.item.Clone()}}
 	}
-	next := w.Applied(old, s.schema.PK, s.schema.SK)
-	if err := fits(next, w, s); err != nil {
+	next := w.Applied(old.item, s.schema.PK, s.schema.SK)
+	size := sizeOf(next)
+	if err := fits(next, size, w, s); err != nil {
 		return nil, err
 	}
-	s.units.write.Add(writeCost(old, next))
-	t.put(s, b, w, old, next)
+	s.units.write.Add(writeCost(old.size, size))
+	t.put(s, b, w, old.item, next, size)
 	return next, nil
 }
 
 // put replaces old by next, in the table, its indexes and the stream. The bucket is locked.
-func (t *Table) put(s *space, b *bucket, w item.Write, old, next item.Item) {
+func (t *Table) put(s *space, b *bucket, w item.Write, old, next item.Item, size int) {
 	if w.Check {
 		return
 	}
 	p := place{w.PK, w.SK}
-	n := b.set(p, next, s.schema.SK != "")
+	n := b.set(p, next, size, s.schema.SK != "")
 	now := t.world.now()
 	for _, x := range s.indexes {
 		cost := x.cost(old, next)
@@ -207,30 +214,32 @@ func (t *Table) Commit(ctx context.Context, writes ...item.Write) error {
 
 func (t *Table) commit(spaces []*space, writes []item.Write) error {
 	defer lockAll(spaces, writes)()
-	olds, nexts := make([]item.Item, len(writes)), make([]item.Item, len(writes))
+	olds, nexts := make([]row, len(writes)), make([]row, len(writes))
 	var refused *item.Refused
 	for n, w := range writes {
 		s := spaces[n]
-		olds[n] = s.buckets[bucketOf(w.PK)].get(place{w.PK, w.SK}).item
-		if !item.Any(w.When, olds[n]) {
+		old := s.buckets[bucketOf(w.PK)].get(place{w.PK, w.SK})
+		if !item.Any(w.When, old.item) {
 			if refused == nil {
 				refused = &item.Refused{Name: w.Name, Olds: map[int]item.Item{}}
 			}
-			refused.Olds[n] = olds[n].Clone()
+			refused.Olds[n] = old.item.Clone()
 		}
-		nexts[n] = w.Applied(olds[n], s.schema.PK, s.schema.SK)
-		if err := fits(nexts[n], w, s); err != nil {
+		next := w.Applied(old.item, s.schema.PK, s.schema.SK)
+		size := sizeOf(next)
+		if err := fits(next, size, w, s); err != nil {
 			return err
 		}
+		olds[n], nexts[n] = old, row{item: next, size: size}
 	}
 	for n := range writes {
-		spaces[n].units.write.Add(2 * writeCost(olds[n], nexts[n])) // a transaction writes everything twice
+		spaces[n].units.write.Add(2 * writeCost(olds[n].size, nexts[n].size)) // a transaction writes everything twice
 	}
 	if refused != nil {
 		return refused
 	}
 	for n, w := range writes {
-		t.put(spaces[n], &spaces[n].buckets[bucketOf(w.PK)], w, olds[n], nexts[n])
+		t.put(spaces[n], &spaces[n].buckets[bucketOf(w.PK)], w, olds[n].item, nexts[n].item, nexts[n].size)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (ts *Timers) Arm(ctx context.Context, t message.Timer) error {
 	}
 	a := &armed{Timer: t}
 	fireAt := t.At.Truncate(time.Minute).Add(ts.delay(t))
-	a.alarm = time.AfterFunc(max(0, fireAt.Sub(now)), func() { ts.fire(a, f.Twice) })
+	a.alarm = time.AfterFunc(max(0, fireAt.Sub(now)), func() { ts.fire(a) })
 	ts.armed[t.Name] = a
 	return f.after(c)
 }
@@ -113,7 +113,7 @@ func (ts *Timers) Armed() []message.Timer {
 
 // fire sends the body. A send that fails is tried again, later each time, until the timer's
 // maximum age; then the body goes where the other undeliverable ones go.
-func (ts *Timers) fire(a *armed, twice bool) {
+func (ts *Timers) fire(a *armed) {
 	ts.mu.Lock()
 	if ts.closed || ts.armed[a.Name] != a {
 		ts.mu.Unlock()
@@ -125,7 +125,7 @@ func (ts *Timers) fire(a *armed, twice bool) {
 	f, err := ts.world.enter(ctx, Call{Op: TimerFire, Name: a.Name})
 	ts.world.counts.timersFired.Add(1)
 	if err == nil {
-		for range copies(twice || f.Twice) {
+		for range copies(f.Twice) {
 			err = ts.world.queues.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: a.Body})
 		}
 	}
@@ -151,5 +151,5 @@ func (ts *Timers) fire(a *armed, twice bool) {
 		}
 		return
 	}
-	a.alarm = time.AfterFunc(again, func() { ts.fire(a, false) })
+	a.alarm = time.AfterFunc(again, func() { ts.fire(a) })
 }

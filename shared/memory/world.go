@@ -31,6 +31,10 @@ type Options struct {
 	// StreamLag says how long after its write a record shows in the stream, and so do all
 	// behind it; nil is no lag.
 	StreamLag func(ref item.Ref, n int64) time.Duration
+	// StreamReplay is how many records can be read again once somebody has read past them;
+	// 0 means 10,000. Those that nobody has read are kept for 24 h: a World whose stream is
+	// never read, and that writes much, wants Schemas without one.
+	StreamReplay int
 	// EmptyPages makes every other page of a query empty, with a cursor, as a filter or a
 	// page of deleted items would.
 	EmptyPages bool
@@ -51,6 +55,7 @@ type World struct {
 	timers  *Timers
 	blobs   *Blobs
 	secrets *Secrets
+	funcs   *Functions
 
 	closing sync.Once
 	closed  chan struct{}
@@ -77,6 +82,7 @@ func New(o Options) *World {
 	w.timers = newTimers(w, o.TimerDelay)
 	w.blobs = &Blobs{world: w, bodies: map[string][]byte{}}
 	w.secrets = &Secrets{world: w, values: map[string]string{}}
+	w.funcs = &Functions{world: w, known: map[string]function{}}
 	for arn, v := range o.Secrets {
 		w.secrets.Put(arn, v)
 	}
@@ -97,6 +103,9 @@ func (w *World) Blobs() *Blobs { return w.blobs }
 
 // Secrets is the twin of shared/aws/secret.
 func (w *World) Secrets() *Secrets { return w.secrets }
+
+// Functions is the twin of shared/aws/function.
+func (w *World) Functions() *Functions { return w.funcs }
 
 // Close stops every timer and ends every wait; calls that come later may still be answered.
 func (w *World) Close() {
