@@ -23,6 +23,7 @@ type stream struct {
 	mu      sync.Mutex
 	records []record      // oldest first
 	first   int64         // the number of records[0]
+	read    int64         // the highest number that was read
 	added   chan struct{} // closed when one is added; nil while nobody waits
 }
 
