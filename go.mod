@@ -2,6 +2,12 @@ module punctual
 
 go 1.26.0
 
+ignore (
+	./build
+	./cdk.out
+	./infra/node_modules
+)
+
 require (
 	github.com/aws/aws-cdk-go/awscdk/v2 v2.276.0
 	github.com/aws/aws-lambda-go v1.55.1

@@ -1,0 +1,51 @@
+package construct
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"punctual/shared/contract"
+)
+
+// Bucket keeps payloads and results that are too large for an item.
+type Bucket struct{ s3 awss3.Bucket }
+
+// NewBucket makes it. An object goes when no job could need it any more: the longest that one
+// may lie ahead, and then as long as a dead one is kept.
+func NewBucket(scope constructs.Construct, id string, key Key, keep bool) Bucket {
+	const day = 24
+	longest := int((contract.MaxAhead+contract.DeadKept).Hours()/day) + 1
+	return Bucket{awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), ObjectOwnership: awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
+		Encryption: awss3.BucketEncryption_KMS, EncryptionKey: key.kms, BucketKeyEnabled: jsii.Bool(true), EnforceSSL: jsii.Bool(true),
+		LifecycleRules: &[]*awss3.LifecycleRule{{
+			Id: jsii.String("nobody-needs-it"), Expiration: awscdk.Duration_Days(jsii.Number(longest)),
+			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
+		}},
+		RemovalPolicy: removal(keep),
+	})}
+}
+
+// Name is the bucket's real name.
+func (b Bucket) Name() *string { return b.s3.BucketName() }
+
+// GrantRead lets a role get objects. It may list none: of an absent key it is told "denied".
+func (b Bucket) GrantRead(role awsiam.IRole) {
+	allow(role, strs("s3:GetObject"), b.s3.ArnForObjects(jsii.String("*")))
+}
+
+// GrantList lets a role be told that an object is absent, rather than denied.
+func (b Bucket) GrantList(role awsiam.IRole) { allow(role, strs("s3:ListBucket"), b.s3.BucketArn()) }
+
+// GrantWrite lets a role put objects.
+func (b Bucket) GrantWrite(role awsiam.IRole) {
+	allow(role, strs("s3:PutObject"), b.s3.ArnForObjects(jsii.String("*")))
+}
+
+// GrantDelete lets a role delete objects.
+func (b Bucket) GrantDelete(role awsiam.IRole) {
+	allow(role, strs("s3:DeleteObject"), b.s3.ArnForObjects(jsii.String("*")))
+}

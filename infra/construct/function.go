@@ -1,0 +1,90 @@
+package construct
+
+import (
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// FunctionProps says how a function is made.
+type FunctionProps struct {
+	Name    string // real name
+	About   string // a sentence for whoever finds it in the console
+	Folder  string // holds its bootstrap
+	Arch    string // "arm64" or "amd64"
+	Timeout time.Duration
+	MiB     int // memory, and with it CPU
+	Env     []Var
+	LogDays int
+	Keep    bool // log lines outlive the stack
+
+	// Reserved is concurrency kept for it, and its most; 0, the default, reserves none.
+	Reserved int
+}
+
+// Var is a variable of a function's environment.
+type Var struct{ Name, Value string }
+
+// Function is a Lambda function with a role of its own, which may write its log and nothing else.
+type Function struct {
+	awslambda.Function
+	Role awsiam.Role
+	Log  awslogs.LogGroup
+}
+
+// NewFunction makes it from a prebuilt bootstrap on provided.al2023.
+func NewFunction(scope constructs.Construct, id string, p FunctionProps) Function {
+	log := awslogs.NewLogGroup(scope, jsii.String(id+"-log"), &awslogs.LogGroupProps{
+		LogGroupName: jsii.String("/punctual/" + p.Name), Retention: retention(p.LogDays), RemovalPolicy: removal(p.Keep),
+	})
+	role := awsiam.NewRole(scope, jsii.String(id+"-role"), &awsiam.RoleProps{
+		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+		Description: jsii.String("What " + p.Name + " may do"),
+	})
+	allow(role, strs("logs:CreateLogStream", "logs:PutLogEvents"), log.LogGroupArn())
+	env := map[string]*string{}
+	for _, v := range p.Env {
+		env[v.Name] = jsii.String(v.Value)
+	}
+	props := &awslambda.FunctionProps{
+		FunctionName: jsii.String(p.Name), Description: jsii.String(p.About),
+		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture(p.Arch), Handler: jsii.String("bootstrap"),
+		Code:    awslambda.Code_FromAsset(jsii.String(p.Folder), nil),
+		Timeout: awscdk.Duration_Seconds(jsii.Number(p.Timeout.Seconds())), MemorySize: jsii.Number(p.MiB),
+		Environment: &env, Role: role, LogGroup: log,
+	}
+	if p.Reserved > 0 {
+		props.ReservedConcurrentExecutions = jsii.Number(p.Reserved)
+	}
+	return Function{awslambda.NewFunction(scope, jsii.String(id), props), role, log}
+}
+
+func architecture(goarch string) awslambda.Architecture {
+	if goarch == "amd64" {
+		return awslambda.Architecture_X86_64()
+	}
+	return awslambda.Architecture_ARM_64()
+}
+
+// retention is the smallest one of AWS's that is not under days; target allows no other.
+func retention(days int) awslogs.RetentionDays {
+	for _, r := range []struct {
+		days int
+		is   awslogs.RetentionDays
+	}{
+		{1, awslogs.RetentionDays_ONE_DAY}, {3, awslogs.RetentionDays_THREE_DAYS}, {5, awslogs.RetentionDays_FIVE_DAYS},
+		{7, awslogs.RetentionDays_ONE_WEEK}, {14, awslogs.RetentionDays_TWO_WEEKS}, {30, awslogs.RetentionDays_ONE_MONTH},
+		{60, awslogs.RetentionDays_TWO_MONTHS}, {90, awslogs.RetentionDays_THREE_MONTHS}, {120, awslogs.RetentionDays_FOUR_MONTHS},
+		{150, awslogs.RetentionDays_FIVE_MONTHS}, {180, awslogs.RetentionDays_SIX_MONTHS}, {365, awslogs.RetentionDays_ONE_YEAR},
+	} {
+		if days <= r.days {
+			return r.is
+		}
+	}
+	return awslogs.RetentionDays_TEN_YEARS
+}

@@ -1,0 +1,180 @@
+package construct
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// Version is the stage of the API, so that the URL of a job ends in /v1/jobs/…, as its
+// Location header says. The functions see the whole path in the request's context.
+const Version = "v1"
+
+// authorizerKeeps is how long an answer of the authorizer is believed: a token that is revoked
+// or ends is taken for that much longer.
+const authorizerKeeps = 60 // seconds
+
+// RESTProps says what stands behind the door.
+type RESTProps struct {
+	Name          string
+	Read, Write   Function // GET and HEAD go to the one, everything else to the other
+	Authorizer    Function
+	Rate, Burst   int
+	LogDays       int
+	Keep          bool
+	ManageLogRole bool // set the account's role for API Gateway's logs
+}
+
+// REST is the API's door. It knows no routes but those that need no token: the functions answer
+// for the rest, so that a wrong path or method is answered as the API documents it.
+type REST struct {
+	awsapigateway.RestApi
+	Log awslogs.LogGroup
+}
+
+// NewREST makes it.
+func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
+	log := awslogs.NewLogGroup(scope, jsii.String(id+"-access"), &awslogs.LogGroupProps{
+		LogGroupName: jsii.String("/punctual/" + p.Name + "/access"), Retention: retention(p.LogDays), RemovalPolicy: removal(p.Keep),
+	})
+	api := awsapigateway.NewRestApi(scope, jsii.String(id), &awsapigateway.RestApiProps{
+		RestApiName: jsii.String(p.Name), Description: jsii.String("Punctual: say what to run and when"),
+		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+		CloudWatchRole: jsii.Bool(false),
+		DeployOptions: &awsapigateway.StageOptions{
+			StageName:           jsii.String(Version),
+			ThrottlingRateLimit: jsii.Number(p.Rate), ThrottlingBurstLimit: jsii.Number(p.Burst),
+			MetricsEnabled: jsii.Bool(true), LoggingLevel: awsapigateway.MethodLoggingLevel_ERROR, DataTraceEnabled: jsii.Bool(false),
+			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(log), AccessLogFormat: accessLog(),
+		},
+	})
+	if p.ManageLogRole {
+		account := logAccount(scope)
+		api.DeploymentStage().Node().AddDependency(account)
+	}
+	p.routes(api)
+	refusals(api)
+	return REST{api, log}
+}
+
+func (p RESTProps) routes(api awsapigateway.RestApi) {
+	through := func(f Function) awsapigateway.Integration {
+		return awsapigateway.NewLambdaIntegration(f.Function, &awsapigateway.LambdaIntegrationOptions{AllowTestInvoke: jsii.Bool(false)})
+	}
+	read, write := through(p.Read), through(p.Write)
+	open := &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_NONE}
+	guarded := &awsapigateway.MethodOptions{
+		AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
+		Authorizer: awsapigateway.NewRequestAuthorizer(api, jsii.String("Authorizer"), &awsapigateway.RequestAuthorizerProps{
+			Handler:         p.Authorizer.Function,
+			IdentitySources: &[]*string{awsapigateway.IdentitySource_Header(jsii.String("Authorization"))},
+			ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizerKeeps)),
+		}),
+	}
+	get := jsii.String("GET")
+	for _, path := range []string{"health", "openapi.json"} {
+		api.Root().AddResource(jsii.String(path), nil).AddMethod(get, read, open)
+	}
+	api.Root().AddResource(jsii.String("problems"), nil).AddResource(jsii.String("{code}"), nil).AddMethod(get, read, open)
+	rest := api.Root().AddResource(jsii.String("{proxy+}"), nil)
+	rest.AddMethod(get, read, guarded)
+	rest.AddMethod(jsii.String("HEAD"), read, guarded)
+	rest.AddMethod(jsii.String("ANY"), write, guarded)
+}
+
+// accessLog is one line of JSON per request: who, what, how long. No header, no body, no query:
+// any of them could hold a secret.
+func accessLog() awsapigateway.AccessLogFormat {
+	line, _ := json.Marshal(map[string]string{ // strings alone cannot fail
+		"request_id": "$context.requestId", "tenant_id": "$context.authorizer.tenant_id", "method": "$context.httpMethod", "path": "$context.path",
+		"status": "$context.status", "ms": "$context.responseLatency", "integration_ms": "$context.integrationLatency",
+		"authorizer_ms": "$context.authorizer.latency", "bytes": "$context.responseLength", "ip": "$context.identity.sourceIp",
+		"time": "$context.requestTimeEpoch", "error": "$context.error.responseType",
+	})
+	return awsapigateway.AccessLogFormat_Custom(jsii.String(string(line)))
+}
+
+// logAccount gives API Gateway a role to write logs with, once per account and region.
+func logAccount(scope constructs.Construct) constructs.Construct {
+	stack := awscdk.Stack_Of(scope)
+	role := awsiam.NewRole(scope, jsii.String("ApiLogRole"), &awsiam.RoleProps{
+		Description: jsii.String("With which API Gateway writes the logs of all APIs of this region"),
+		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("apigateway.amazonaws.com"), nil),
+	})
+	allow(role, strs("logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogGroups", "logs:DescribeLogStreams", "logs:PutLogEvents", "logs:GetLogEvents", "logs:FilterLogEvents"),
+		stack.FormatArn(&awscdk.ArnComponents{
+			Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+		}))
+	account := awsapigateway.NewCfnAccount(scope, jsii.String("ApiAccount"), &awsapigateway.CfnAccountProps{CloudWatchRoleArn: role.RoleArn()})
+	account.Node().AddDependency(role)
+	account.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN, nil) // other APIs may use it by now
+	role.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN)
+	return account
+}
+
+// refusal is what the gateway itself answers, in the API's own form.
+type refusal struct {
+	id          string
+	is          awsapigateway.ResponseType
+	status      int
+	code, title string
+	detail      string
+	retryAfter  int // seconds; 0: no use
+}
+
+// refusals gives every answer that API Gateway makes by itself the form of a problem.
+func refusals(api awsapigateway.RestApi) {
+	const (
+		away    = "Not available at the moment"
+		unknown = "There is no such thing"
+		token   = "Send a valid bearer token."
+	)
+	for _, r := range []refusal{
+		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Who are you?", token, 0},
+		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "That is not allowed", "The token allows nothing here.", 0},
+		{"no-such-path", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 404, "not_found", unknown, "No call has this path and method.", 0},
+		{"no-such-resource", awsapigateway.ResponseType_RESOURCE_NOT_FOUND(), 404, "not_found", unknown, "No call has this path.", 0},
+		{"too-large", awsapigateway.ResponseType_REQUEST_TOO_LARGE(), 413, "too_large", "The body is too large", "The body is over 10 MB.", 0},
+		{"throttled", awsapigateway.ResponseType_THROTTLED(), 429, "rate_limited", "Too many requests", "The API takes no more requests this second.", 1},
+		{"quota", awsapigateway.ResponseType_QUOTA_EXCEEDED(), 429, "rate_limited", "Too many requests", "The quota is used up.", 3600},
+		{"failed", awsapigateway.ResponseType_INTEGRATION_FAILURE(), 503, "unavailable", away, "The request may or may not have been taken; with an Idempotency-Key it is safe to repeat.", 2},
+		{"slow", awsapigateway.ResponseType_INTEGRATION_TIMEOUT(), 503, "unavailable", away, "The answer took too long; with an Idempotency-Key it is safe to repeat.", 2},
+		{"no-authorizer", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), 503, "unavailable", away, "The token could not be judged.", 2},
+		{"no-authorizer-set", awsapigateway.ResponseType_AUTHORIZER_CONFIGURATION_ERROR(), 503, "unavailable", away, "The token could not be judged.", 2},
+		{"bad", awsapigateway.ResponseType_DEFAULT_4XX(), 400, "invalid_value", "A value is not of the right form", "The request could not be read.", 0},
+		{"broken", awsapigateway.ResponseType_DEFAULT_5XX(), 503, "unavailable", away, "Something that we need does not answer; with an Idempotency-Key it is safe to repeat.", 2},
+	} {
+		r.add(api)
+	}
+}
+
+func (r refusal) add(api awsapigateway.RestApi) {
+	body, _ := json.Marshal(struct { // strings and a number cannot fail
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+		ID     string `json:"request_id"`
+	}{"/" + Version + "/problems/" + r.code, r.title, r.status, r.code, r.detail, "$context.requestId"})
+	headers := map[string]*string{
+		"Content-Type": jsii.String("'application/problem+json'"),
+		"X-Request-Id": jsii.String("context.requestId"),
+	}
+	if r.retryAfter > 0 {
+		headers["Retry-After"] = jsii.String("'" + strconv.Itoa(r.retryAfter) + "'")
+	}
+	if r.status == 401 {
+		headers["WWW-Authenticate"] = jsii.String("'Bearer'")
+	}
+	api.AddGatewayResponse(jsii.String("says-"+r.id), &awsapigateway.GatewayResponseOptions{
+		Type: r.is, StatusCode: jsii.String(strconv.Itoa(r.status)), ResponseHeaders: &headers,
+		Templates: &map[string]*string{"application/json": jsii.String(string(body))},
+	})
+}

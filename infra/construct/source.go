@@ -1,0 +1,51 @@
+package construct
+
+import (
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/jsii-runtime-go"
+
+	"punctual/shared/contract"
+)
+
+// Bounds of the stream's source. Lambda's defaults would let one bad record block its shard for
+// a day and then lose what stands behind it.
+const (
+	streamRetries = 20
+	streamAge     = 6 * time.Hour
+)
+
+// FeedFromQueue has Lambda call the function with what comes into a queue, in tens and at once:
+// with any batch window, a quiet queue may wait for 20 s. Only the records that the function
+// names come again.
+func (f Function) FeedFromQueue(q Queues, logical string, most int) {
+	q.GrantPoll(f.Role, logical)
+	awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
+		Target: f.Function, EventSourceArn: q.Queue(logical).QueueArn(),
+		BatchSize: jsii.Number(10), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)), ReportBatchItemFailures: jsii.Bool(true),
+		MaxConcurrency: jsii.Number(most),
+	})
+}
+
+// FeedFromStream has Lambda call the function with the changes of the jobs table that are near:
+// those whose attribute near is "1", which costs no call for all the others. What fails too
+// often or too long goes, by its place in the stream, to the queue dead.
+func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
+	t.GrantStream(f.Role, logical)
+	t.key.GrantUse(f.Role, DynamoDB)
+	allow(f.Role, strs("sqs:SendMessage"), dead.QueueArn())
+	awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
+		Target: f.Function, EventSourceArn: t.Table(logical).TableStreamArn(), StartingPosition: awslambda.StartingPosition_TRIM_HORIZON,
+		BatchSize: jsii.Number(100), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)), ReportBatchItemFailures: jsii.Bool(true),
+		BisectBatchOnError: jsii.Bool(true), RetryAttempts: jsii.Number(streamRetries), MaxRecordAge: awscdk.Duration_Hours(jsii.Number(streamAge.Hours())),
+		ParallelizationFactor: jsii.Number(10),
+		OnFailure:             awslambdaeventsources.NewSqsDlq(dead),
+		Filters: &[]*map[string]any{awslambda.FilterCriteria_Filter(&map[string]any{
+			"dynamodb": map[string]any{"NewImage": map[string]any{contract.AttrNear: map[string]any{"S": awslambda.FilterRule_IsEqual(jsii.String("1"))}}},
+		})},
+	})
+}

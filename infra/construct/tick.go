@@ -1,0 +1,48 @@
+package construct
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// Tick calls functions once a minute. A call that is late or lost is not made up for: the next
+// pass goes on from where the last one ended.
+type Tick struct {
+	scope constructs.Construct
+	group string
+	role  awsiam.Role
+}
+
+// NewTick makes the group of the ticks and their role.
+func NewTick(scope constructs.Construct, group string) Tick {
+	awsscheduler.NewCfnScheduleGroup(scope, jsii.String("TickGroup"), &awsscheduler.CfnScheduleGroupProps{Name: jsii.String(group)})
+	role := awsiam.NewRole(scope, jsii.String("TickRole"), &awsiam.RoleProps{
+		Description: jsii.String("What ticks may do: call the functions of each minute"),
+		AssumedBy:   schedulerOf(awscdk.Stack_Of(scope), group),
+	})
+	return Tick{scope, group, role}
+}
+
+// EveryMinute has f called each minute.
+func (t Tick) EveryMinute(id string, f Function) {
+	allow(t.role, strs("lambda:InvokeFunction"), f.FunctionArn())
+	awslambda.NewEventInvokeConfig(f.Function, jsii.String("once"), &awslambda.EventInvokeConfigProps{
+		Function: f.Function, RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
+	})
+	schedule := awsscheduler.NewCfnSchedule(t.scope, jsii.String("Tick-"+id), &awsscheduler.CfnScheduleProps{
+		GroupName: jsii.String(t.group), Name: jsii.String(*t.stackName() + "-" + id), Description: jsii.String("Each minute: " + id),
+		ScheduleExpression: jsii.String("rate(1 minute)"), State: jsii.String("ENABLED"),
+		FlexibleTimeWindow: &awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
+		Target: &awsscheduler.CfnSchedule_TargetProperty{
+			Arn: f.FunctionArn(), RoleArn: t.role.RoleArn(), Input: jsii.String(`{"tick":"` + id + `"}`),
+			RetryPolicy: &awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(60), MaximumRetryAttempts: jsii.Number(0)},
+		},
+	})
+	schedule.Node().AddDependency(t.role) // with its policy, or the first calls are refused
+}
+
+func (t Tick) stackName() *string { return awscdk.Stack_Of(t.scope).StackName() }

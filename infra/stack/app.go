@@ -1,0 +1,43 @@
+package stack
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+
+	"punctual/infra/target"
+)
+
+// Stacks are all of a deployment. Where it is emulated there is no Fleet.
+type Stacks struct {
+	Data Data
+	Flow Flow
+}
+
+// New builds a deployment.
+func New(app awscdk.App, s target.Settings) (Stacks, error) {
+	if err := built(s); err != nil {
+		return Stacks{}, err
+	}
+	var d Stacks
+	d.Data = NewData(app, s)
+	d.Flow = NewFlow(app, s, d.Data)
+	return d, nil
+}
+
+// built reports what has not been built yet.
+func built(s target.Settings) error {
+	var missing []string
+	for _, p := range Programs() {
+		if _, err := os.Stat(filepath.Join(s.Origin.Functions, p, "bootstrap")); err != nil {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s has no bootstrap of %s: run `make build` first", s.Origin.Functions, strings.Join(missing, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package stack
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"punctual/infra/construct"
+	"punctual/infra/target"
+	"punctual/shared/contract"
+)
+
+// Data is what must never be lost: tables, payloads, queues, and the key to them.
+type Data struct {
+	awscdk.Stack
+	Key    construct.Key
+	Tables construct.Tables
+	Queues construct.Queues
+	Bucket construct.Bucket
+}
+
+// NewData makes the stack.
+func NewData(scope constructs.Construct, s target.Settings) Data {
+	stack := newStack(scope, s, "data", "what must never be lost: tables, payloads and queues", s.Keep)
+	names := contract.Env{Prefix: s.Prefix}
+	d := Data{Stack: stack}
+	d.Key = construct.NewKey(stack, "Key", s.Prefix, s.Keep)
+	d.Tables = construct.NewTables(stack, construct.TablesProps{
+		Name: names.TableName, Key: d.Key, Keep: s.Keep,
+		Least: s.Tables.Provisioned.Least, Most: s.Tables.Provisioned.Most,
+		WarmWrites: s.Tables.WarmWrites, WarmReads: s.Tables.WarmReads,
+	})
+	d.Queues = construct.NewQueues(stack, d.Key, names.QueueName, s.Keep)
+	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep)
+	output(stack, "DeadLetterQueue", d.Queues.Queue(contract.DeadLetters).QueueName(), "Dead letters; see infra/runbook/redrive.md")
+	output(stack, "RedriveQueue", d.Queues.Queue(contract.RedriveQueue).QueueName(), "Where redriven dead letters go")
+	output(stack, "FiringDeadQueue", d.Queues.Queue(contract.FiringDead).QueueName(), "Messages that nobody could read; see infra/runbook/firing-dead.md")
+	return d
+}
+
+// newStack makes a stack of the deployment, named <prefix>-<what>.
+func newStack(scope constructs.Construct, s target.Settings, what, about string, protect bool) awscdk.Stack {
+	env := &awscdk.Environment{Region: jsii.String(s.Region)}
+	if s.Account != "" {
+		env.Account = jsii.String(s.Account)
+	}
+	stack := awscdk.NewStack(scope, jsii.String(s.Prefix+"-"+what), &awscdk.StackProps{
+		Env: env, Description: jsii.String("Punctual (" + s.Target + "): " + about), TerminationProtection: jsii.Bool(protect),
+		AnalyticsReporting: jsii.Bool(false),
+	})
+	awscdk.Tags_Of(stack).Add(jsii.String("punctual:deployment"), jsii.String(s.Prefix), nil)
+	return stack
+}
+
+func output(stack awscdk.Stack, id string, value *string, about string) {
+	awscdk.NewCfnOutput(stack, jsii.String(id), &awscdk.CfnOutputProps{Value: value, Description: jsii.String(about)})
+}

@@ -1,0 +1,210 @@
+package stack
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/constructs-go/constructs/v10"
+
+	"punctual/infra/construct"
+	"punctual/infra/target"
+	"punctual/shared/contract"
+)
+
+// Flow is the functions around the data, what calls them, and the API.
+type Flow struct {
+	awscdk.Stack
+	API       construct.REST
+	Timers    construct.Timers
+	Functions []construct.Function // in the order of parts
+	byName    map[string]construct.Function
+}
+
+// Function returns one by the name it has in the parts' list.
+func (f Flow) Function(name string) construct.Function { return f.byName[name] }
+
+// part is one function: which program it is, how much it gets, and what it may do.
+type part struct {
+	name    string // of the function, after the prefix
+	program string // its folder in functions/
+	about   string
+	timeout time.Duration
+	mib     int
+	env     func(vars) []construct.Var
+	may     access
+}
+
+// vars gives the variables of contract.Env that functions need.
+type vars struct {
+	s      target.Settings
+	bucket *string
+	timers construct.Timers
+	queues construct.Queues
+}
+
+// base is what every function that reaches the tables needs.
+func (v vars) base() []construct.Var {
+	return []construct.Var{{Name: "PUNCTUAL_PREFIX", Value: v.s.Prefix}, {Name: "PUNCTUAL_SHARDS", Value: strconv.Itoa(v.s.Shards)}}
+}
+
+func (v vars) blobs() []construct.Var {
+	return append(v.base(), construct.Var{Name: "PUNCTUAL_BUCKET", Value: *v.bucket})
+}
+
+func (v vars) arming() []construct.Var {
+	return append(v.blobs(),
+		construct.Var{Name: "PUNCTUAL_TIMER_GROUP", Value: v.s.Prefix},
+		construct.Var{Name: "PUNCTUAL_TIMER_ROLE", Value: *v.timers.Role.RoleArn()},
+		construct.Var{Name: "PUNCTUAL_TIMER_TARGET", Value: *v.queues.Queue(contract.DispatchQueue).QueueArn()},
+		construct.Var{Name: "PUNCTUAL_TIMER_DLQ", Value: *v.queues.Queue(contract.FiringDead).QueueArn()})
+}
+
+func (v vars) api() []construct.Var {
+	env := v.arming()
+	if len(v.s.HTTPAllow) > 0 {
+		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
+	}
+	return env
+}
+
+func (v vars) tokens() []construct.Var {
+	t := v.s.Tokens
+	return []construct.Var{
+		{Name: "PUNCTUAL_ISSUER", Value: t.Issuer}, {Name: "PUNCTUAL_AUDIENCE", Value: t.Audience}, {Name: "PUNCTUAL_JWKS_URL", Value: t.JWKS},
+		{Name: "PUNCTUAL_TENANT_CLAIM", Value: t.TenantClaim}, {Name: "PUNCTUAL_SCOPE_CLAIM", Value: t.ScopeClaim},
+	}
+}
+
+// Names of the functions.
+const (
+	APIRead    = "api-read"
+	APIWrite   = "api-write"
+	Authorizer = "authorizer"
+	Stream     = "stream"
+	Promoter   = "promoter"
+	Sweeper    = "sweeper"
+	Dispatch   = "dispatch"
+	Status     = "status"
+	Redrive    = "redrive"
+	Prewarm    = "prewarm"
+)
+
+// minute is the time that a pass of each minute gets: it may overlap the next one.
+const minute = 2 * time.Minute
+
+// parts lists the functions. Timeouts of those behind a queue are at most a sixth of its
+// visibility, as Lambda wants it.
+func parts() []part {
+	due := []string{contract.DueIndex}
+	firings := contract.FiringQueues()
+	return []part{
+		{
+			name: APIRead, program: "api", about: "REST: what only looks", timeout: 29 * time.Second, mib: 512, env: vars.api,
+			may: access{
+				items: []items{{contract.Jobs, read}, {contract.Claims, read}, {contract.Tasks, read}},
+				queries: []query{
+					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
+					{contract.Tasks, []string{""}},
+				},
+				asks:  firings,
+				blobs: blobs{read: true},
+			},
+		},
+		{
+			name: APIWrite, program: "api", about: "REST: what changes something", timeout: 29 * time.Second, mib: 512, env: vars.api,
+			may: deciding(access{
+				queries: []query{{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}}},
+				sends:   []string{contract.DispatchQueue}, arms: true, blobs: blobs{remove: true},
+			}),
+		},
+		{name: Authorizer, program: "authorizer", about: "Who calls, by the token", timeout: 10 * time.Second, mib: 256, env: vars.tokens},
+		{
+			name: Stream, program: "stream", about: "Arms what the jobs table's stream shows", timeout: 60 * time.Second, mib: 256, env: vars.arming,
+			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead), arms: true, disarms: true},
+		},
+		{
+			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute, mib: 512, env: vars.arming,
+			may: access{
+				items:   []items{{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
+				queries: []query{{contract.Jobs, due}},
+				sends:   append(contract.FiringQueues(), contract.DispatchQueue), arms: true,
+			},
+		},
+		{
+			name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512, env: vars.blobs,
+			may: deciding(access{queries: []query{{contract.Jobs, due}}, sends: []string{contract.ReportQueue, contract.DispatchQueue}}),
+		},
+		{
+			name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs,
+			may: deciding(access{queries: []query{{contract.Jobs, due}}, sends: []string{contract.DispatchQueue, contract.ReportQueue}}),
+		},
+		{
+			name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512, env: vars.blobs,
+			may: deciding(access{sends: []string{contract.ReportQueue}}),
+		},
+		{
+			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back", timeout: 10 * time.Second, mib: 256, env: vars.blobs,
+			may: deciding(access{hides: []string{contract.RedriveQueue}}),
+		},
+		{
+			name: Prewarm, program: "prewarm", about: "Each minute: how many workers the next half hour wants", timeout: time.Minute, mib: 256, env: vars.base,
+			may: access{
+				items:   []items{{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
+				queries: []query{{contract.Jobs, due}},
+			},
+		},
+	}
+}
+
+// Programs lists the folders of functions/ that are deployed, each once.
+func Programs() []string {
+	var programs []string
+	for _, p := range parts() {
+		if len(programs) == 0 || programs[len(programs)-1] != p.program {
+			programs = append(programs, p.program)
+		}
+	}
+	return programs
+}
+
+// NewFlow makes the stack.
+func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
+	stack := newStack(scope, s, "flow", "the functions, what calls them, and the API", false)
+	f := Flow{Stack: stack, byName: map[string]construct.Function{}}
+	f.Timers = construct.NewTimers(stack, construct.TimersProps{
+		Group: s.Prefix, Queues: d.Queues, Key: d.Key, Target: contract.DispatchQueue, Dead: contract.FiringDead, AnyGroup: s.Emulated,
+	})
+	v := vars{s: s, bucket: d.Bucket.Name(), timers: f.Timers, queues: d.Queues}
+	reserved := map[string]int{APIRead: s.Flow.Reads, APIWrite: s.Flow.Writes, Authorizer: s.Flow.Authorizer}
+	for _, p := range parts() {
+		fn := construct.NewFunction(stack, p.name, construct.FunctionProps{
+			Name: s.Prefix + "-" + p.name, About: "Punctual. " + p.about, Folder: filepath.Join(s.Origin.Functions, p.program), Arch: string(s.Arch),
+			Timeout: p.timeout, MiB: p.mib, Env: p.env(v), LogDays: int(s.Logs), Keep: s.Keep, Reserved: reserved[p.name],
+		})
+		d.grant(fn, f.Timers, p.may)
+		f.Functions = append(f.Functions, fn)
+		f.byName[p.name] = fn
+	}
+	f.feed(s, d)
+	f.API = construct.NewREST(stack, "Api", construct.RESTProps{
+		Name: s.Prefix, Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer],
+		Rate: s.API.Rate, Burst: s.API.Burst, LogDays: int(s.Logs), Keep: s.Keep, ManageLogRole: s.API.ManageLogRole,
+	})
+	output(stack, "ApiUrl", f.API.Url(), "The API; add jobs, health, openapi.json …")
+	return f
+}
+
+// feed connects the functions with what calls them.
+func (f Flow) feed(s target.Settings, d Data) {
+	f.byName[Stream].FeedFromStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead))
+	f.byName[Dispatch].FeedFromQueue(d.Queues, contract.DispatchQueue, s.Flow.Settle)
+	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle)
+	f.byName[Redrive].FeedFromQueue(d.Queues, contract.RedriveQueue, s.Flow.Settle)
+	tick := construct.NewTick(f.Stack, s.Prefix+"-ticks")
+	for _, name := range []string{Promoter, Sweeper, Prewarm} {
+		tick.EveryMinute(name, f.byName[name])
+	}
+}
