@@ -244,17 +244,6 @@ func (b *bench) depth() message.Depth {
 	return d
 }
 
-// settle does what the status stage would with an ended report.
-func (b *bench) settle(r job.Row, o job.Outcome) job.Row {
-	b.t.Helper()
-	d, err := job.Settle(r, r.Attempt, o, time.Now())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.write(d.Write)
-	return d.After
-}
-
 // kills makes every call of one worker fail from now on, as if its process were gone: nothing
 // that it does has an effect any more.
 type kills struct {

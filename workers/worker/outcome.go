@@ -16,11 +16,11 @@ func outcomeOf(end ended) job.Outcome {
 	o := job.Outcome{Kind: job.OutcomeFailed, FinishedAt: end.at.UTC().Truncate(time.Millisecond)}
 	var failure *executor.Failure
 	switch {
-	case end.cause == ErrTimeout: // even if it returned something since: the promise was the timeout
+	case errors.Is(end.cause, ErrTimeout): // even if it returned something since: the promise was the timeout
 		o.Error = &job.Reason{Code: job.CodeTimeout, Message: "the attempt reached its timeout"}
 	case end.err == nil:
 		o.Kind, o.Result = job.OutcomeSucceeded, cutResult(end.result)
-	case end.cause == ErrCancelled:
+	case errors.Is(end.cause, ErrCancelled):
 		o.Error = &job.Reason{Code: job.CodeCancelled, Message: "the job was cancelled while it ran"}
 	case errors.As(end.err, &failure):
 		o.RetryAfterMS = max(failure.RetryAfter, 0).Milliseconds()

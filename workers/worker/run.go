@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -109,26 +110,35 @@ func (w *Worker) execute(f *firing, l lease, row job.Row, payload []byte, log *s
 	r.lateness = max(r.started.Sub(from), 0)
 	w.meter.Observe(telemetry.StartLateness, r.lateness, r.pool())
 	work := w.work(f, l, row, payload, r.progress)
-	go r.handle(w.executors[row.Executor], work)
+	go handle(ctx, w.executors[row.Executor], work, w.clock.Now, log, r.done)
 	r.watch()
 }
 
 func (r *run) pool() telemetry.Dim { return telemetry.Dim{Key: "pool", Value: r.f.source.pool} }
 
-// handle calls the executor, whatever it does.
-func (r *run) handle(e executor.Executor, work executor.Work) {
+// handle calls the executor, whatever it does, and says how it ended.
+func handle(ctx context.Context, e executor.Executor, work executor.Work, now func() time.Time, log *slog.Logger, done chan<- ended) {
 	end := ended{err: &executor.Failure{Code: job.CodePanic, Message: "the handler ended its goroutine"}}
 	defer func() {
 		if p := recover(); p != nil {
 			line, _, _ := strings.Cut(fmt.Sprint(p), "\n")
 			end.err = &executor.Failure{Code: job.CodePanic, Message: "the handler panicked: " + line}
-			r.log.Error("recovered from a handler's panic", telemetry.Err, line, "stack", string(debug.Stack()))
+			log.Error("recovered from a handler's panic", telemetry.Err, line, "stack", string(debug.Stack()))
 		}
-		end.cause, end.at = context.Cause(r.ctx), r.w.clock.Now()
-		r.done <- end
+		end.cause, end.at = context.Cause(ctx), now()
+		done <- end
 	}()
-	result, err := e.Run(r.ctx, work)
+	result, err := e.Run(ctx, work)
 	end = ended{result: result, err: err}
+}
+
+// Attempt runs one attempt by itself, without queue or table, and says how it would be recorded
+// and what was returned. Package workertest is made of it.
+func Attempt(ctx context.Context, e executor.Executor, work executor.Work) (job.Outcome, error) {
+	done := make(chan ended, 1)
+	go handle(ctx, e, work, time.Now, telemetry.Silent(), done)
+	end := <-done
+	return outcomeOf(end), end.err
 }
 
 // watch beats until the handler has returned, and records what came of the attempt.
@@ -195,7 +205,7 @@ func (r *run) beat() time.Duration {
 		return beatAgain
 	}
 	r.l.from = from
-	if context.Cause(r.ctx) != ErrLeaseLost {
+	if !errors.Is(context.Cause(r.ctx), ErrLeaseLost) {
 		r.leaseEnd.Reset(r.l.left())
 	}
 	if c.Cancel && r.ctx.Err() == nil {
@@ -239,12 +249,12 @@ func (r *run) conclude(end ended) {
 	switch {
 	case r.lost:
 		return // fenced: nothing of this attempt is ours to write or say
-	case end.err != nil && end.cause == ErrLeaseLost:
+	case end.err != nil && errors.Is(end.cause, ErrLeaseLost):
 		// No heartbeat came through for a lease's time. The error may only say so; another
 		// worker takes over. A success is worth recording, if nobody has fenced us.
 		r.log.Warn("left an attempt whose lease ran out without an answer")
 		return
-	case end.err != nil && end.cause == ErrDraining:
+	case end.err != nil && errors.Is(end.cause, ErrDraining):
 		r.log.Info("let go of an attempt unfinished at the end of the drain")
 		w.letGo(f, r.l, r.log)
 		w.giveBack(f, 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -341,7 +342,7 @@ func TestWhatAHandlerReturnsIsWhatIsRecorded(t *testing.T) {
 			result{job.OutcomeFailed, false, 0, job.CodePanic},
 		},
 		"an ended goroutine is a panic": {
-			func(context.Context, executor.Work) (json.RawMessage, error) { panic(nil) },
+			func(context.Context, executor.Work) (json.RawMessage, error) { runtime.Goexit(); return nil, nil },
 			result{job.OutcomeFailed, false, 0, job.CodePanic},
 		},
 	} {

@@ -1,0 +1,77 @@
+// The worker's process: it serves one pool of a deployment until it is told to end (SIGTERM),
+// then drains. See package worker for what it does, contract.Env for what it is told.
+package main
+
+import (
+	"context"
+	"io"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"punctual/shared/aws/blob"
+	"punctual/shared/aws/function"
+	"punctual/shared/aws/queue"
+	"punctual/shared/aws/secret"
+	"punctual/shared/aws/session"
+	"punctual/shared/aws/table"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+	"punctual/workers/handler"
+	"punctual/workers/worker"
+)
+
+// metricsEvery is how often what was counted is written to the log, for CloudWatch to take.
+const metricsEvery = time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET")
+	cfg := session.MustLoad(ctx)
+	meter := new(telemetry.Meter)
+	log := telemetry.Logger(os.Stdout, "worker")
+	name, _ := os.Hostname() // of the pod; without one the worker makes up a name
+
+	registry := worker.NewRegistry()
+	handler.All(registry)
+	w := worker.New(worker.Deps{
+		Queues: queue.New(cfg, env.QueueName),
+		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Executors: executor.Standard(executor.Options{
+			Secrets: secret.New(cfg), Functions: function.New(cfg), HTTPAllow: prefixes(env.HTTPAllow),
+		}),
+		Registry: registry, Clock: clock.System{}, Log: log, Meter: meter,
+	}, worker.Options{
+		Name: name, Pools: []string{env.Pool}, Slots: env.Slots, Drain: time.Duration(env.DrainSeconds) * time.Second,
+	})
+
+	go flush(meter, os.Stdout)
+	err := w.Run(ctx)
+	_ = meter.Flush(os.Stdout, time.Now()) // nobody is left to tell
+	if err != nil {
+		log.Error("could not work", telemetry.Err, err)
+		os.Exit(1)
+	}
+}
+
+func flush(meter *telemetry.Meter, to io.Writer) {
+	for now := range time.Tick(metricsEvery) {
+		_ = meter.Flush(to, now) // a closed log ends the pod anyway
+	}
+}
+
+// prefixes reads the ranges that http jobs may reach although they are special. One that is
+// misspelled ends the process: leaving it out would break jobs, guessing could open too much.
+func prefixes(ranges []string) []netip.Prefix {
+	all := make([]netip.Prefix, len(ranges))
+	for i, s := range ranges {
+		all[i] = netip.MustParsePrefix(s)
+	}
+	return all
+}

@@ -1,0 +1,35 @@
+package handler
+
+import (
+	"testing"
+
+	"punctual/workers/worker"
+	"punctual/workers/worker/workertest"
+)
+
+func TestGreet(t *testing.T) {
+	t.Parallel()
+	t.Run("greets by name, under the same key on a retry", func(t *testing.T) {
+		t.Parallel()
+		first := workertest.Run(t, greet, Greeting{Name: "Ada"})
+		again := workertest.Run(t, greet, Greeting{Name: "Ada"}, workertest.Attempt(2))
+		if first.Err != nil || first.Result.Text != "Hello, Ada!" || again.Result != first.Result {
+			t.Errorf("greeted with %+v, then %+v", first, again)
+		}
+	})
+	t.Run("does not try again to greet nobody", func(t *testing.T) {
+		t.Parallel()
+		if got := workertest.Run(t, greet, Greeting{}); got.Ended != workertest.Dead {
+			t.Errorf("it ended %s: %v", got.Ended, got.Err)
+		}
+	})
+}
+
+func TestAllRegistersEveryHandler(t *testing.T) {
+	t.Parallel()
+	r := worker.NewRegistry()
+	All(r)
+	if !r.Knows("greet") {
+		t.Error("no worker would know the task greet")
+	}
+}
