@@ -70,7 +70,7 @@ func run(addr string, drain time.Duration, verbose bool) error {
 	// A first Ctrl-C drains, a second one ends at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	server := &http.Server{Handler: routes(sys.API, meter, port), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: routes(sys.API, meter, listener.Addr().String()), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	failed := make(chan error, 1)
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -111,7 +111,7 @@ func listen(addr string) (net.Listener, error) {
 }
 
 // routes puts the one tenant of a laptop in front of the API, and metrics beside it.
-func routes(rest http.Handler, meter *telemetry.Meter, port int) http.Handler {
+func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler {
 	local := tenant.Identity{Tenant: tenant.Local, Subject: "laptop", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
@@ -121,7 +121,7 @@ func routes(rest http.Handler, meter *telemetry.Meter, port int) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), local)))
 	})
-	return api.LoopbackOnly(port, mux)
+	return api.LoopbackOnly(addr, mux)
 }
 
 func greet(addr string) {
