@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"sort"
-	"strconv"
 	"time"
 )
 
@@ -41,10 +40,22 @@ func (i Item) Size() int {
 		case string:
 			n += len(v)
 		case int64:
-			n += (len(strconv.FormatInt(v, 10))+1)/2 + 1
+			n += NumberSize(v)
 		}
 	}
 	return n
+}
+
+// NumberSize is the number of bytes that DynamoDB counts for a number.
+func NumberSize(v int64) int {
+	digits := 1
+	if v < 0 {
+		digits++
+	}
+	for v /= 10; v != 0; v /= 10 {
+		digits++
+	}
+	return (digits+1)/2 + 1
 }
 
 // Ref names one item: a logical table of contract and its key. SK is "" in tables without one.

@@ -142,20 +142,20 @@ func placeResult(r *Row, o Outcome) []item.Write {
 // fit moves things out of the row until it costs one write unit.
 func fit(r *Row) []item.Write {
 	var writes []item.Write
-	if r.Item().Size() <= contract.MaxRow {
+	if r.Size() <= contract.MaxRow {
 		return nil
 	}
 	if r.Result != "" {
 		writes = append(writes, r.PutContent(ResultContent, r.Result))
 		r.Result, r.ResultIn = "", InItem
 	}
-	for len(r.Attempts) > 0 && r.Item().Size() > contract.MaxRow {
+	for len(r.Attempts) > 0 && r.Size() > contract.MaxRow {
 		if !cut(r.Attempts[0]) {
 			writes = append(writes, r.PutAttempt(r.Attempts[0]))
 		}
 		r.Attempts = r.Attempts[1:]
 	}
-	if r.Payload != "" && r.Item().Size() > contract.MaxRow {
+	if r.Payload != "" && r.Size() > contract.MaxRow {
 		writes = append(writes, r.PutContent(PayloadContent(r.Version), r.Payload))
 		r.Payload, r.PayloadIn, r.PayloadVer = "", InItem, r.Version
 	}

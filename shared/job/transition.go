@@ -76,19 +76,7 @@ func owesIs(o Owes) item.Cond {
 // change writes what differs between two states of a row, and nothing else: what somebody
 // else changed meanwhile stays as they left it.
 func change(name string, before, after Row, when []item.All) item.Write {
-	a, b := before.Item(), after.Item()
-	set := map[string]any{}
-	for k, v := range b {
-		if a[k] != v {
-			set[k] = v
-		}
-	}
-	for k := range a {
-		if _, ok := b[k]; !ok {
-			set[k] = nil
-		}
-	}
-	return item.Write{Ref: before.Ref(), Name: name, When: when, Set: set}
+	return item.Write{Ref: before.Ref(), Name: name, When: when, Set: diff(&before, &after)}
 }
 
 // Accept puts a new row. It must not exist.

@@ -228,3 +228,12 @@ func TestRowsSurviveBeingWrittenAndRead(t *testing.T) {
 		}
 	}
 }
+
+func TestARowsSizeIsItsItemsSize(t *testing.T) {
+	t.Parallel()
+	for _, r := range []Row{scheduled(), scheduled(func(r *Row) { r.Status, r.DeadAt, r.ExpiresAt, r.LatenessMS = Dead, noon, noon, -5 })} {
+		if r.Size() != r.Item().Size() {
+			t.Errorf("%d and %d bytes", r.Size(), r.Item().Size())
+		}
+	}
+}
