@@ -22,6 +22,9 @@ func Proxy(h http.Handler, m *telemetry.Meter, out io.Writer) func(context.Conte
 		if m != nil {
 			defer func() { _ = m.Flush(out, time.Now()) }() // the answer matters more
 		}
+		if whole := ev.RequestContext.Path; whole != "" { // the stage is the version, and ev.Path lacks it
+			ev.Path = whole
+		}
 		w := core.NewProxyResponseWriter()
 		var events core.RequestAccessor
 		r, err := events.EventToRequestWithContext(WithIdentity(ctx, identityOf(ev)), ev)
