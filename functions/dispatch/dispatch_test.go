@@ -325,6 +325,38 @@ func TestAParkingPlace(t *testing.T) {
 			b.Errorf("%d firings, want 1", len(got))
 		}
 	})
+	bubble(t, "goes on in another message when time runs short, and its next round starts from the front", memory.Options{}, func(b *bundle) {
+		for n := range 250 {
+			b.put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+		}
+		short := func() context.Context {
+			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
+			b.Cleanup(cancel)
+			return ctx
+		}
+		if again := b.handle(short(), message.Encode(message.Dispatch{V: message.V, Slice: place})); again != "" {
+			b.Fatal("it is to come again")
+		}
+		rounds := 0
+		for range 10 {
+			time.Sleep(2 * time.Second)
+			for _, d := range b.received(contract.DispatchQueue) {
+				m, err := message.Decode[message.Dispatch](d.Body)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if rounds = m.Round; m.Round > 0 && m.Cursor != "" {
+					b.Fatal("the round would miss what lies before its cursor")
+				}
+				if again := b.handle(short(), d.Body); again != "" {
+					b.Fatal("it is to come again")
+				}
+			}
+		}
+		if got := b.received(firingQueue); len(got) != 250 || rounds == 0 {
+			b.Errorf("%d of 250 were woken, round %d", len(got), rounds)
+		}
+	})
 	bubble(t, "that another pause still holds keeps what that one holds", memory.Options{}, func(b *bundle) {
 		b.put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
 		mail := b.put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))

@@ -195,6 +195,16 @@ func TestThePromoter(t *testing.T) {
 			b.Errorf("sent %v", got)
 		}
 	})
+	bubble(t, "sends nothing after an outage that has its timer", memory.Options{}, func(b *bundle) {
+		r := b.far(1, 25*time.Minute)
+		b.promote()
+		b.requireArmed(r)
+		time.Sleep(14 * time.Minute)
+		b.promote()
+		if d, err := b.w.Queues().Depth(b.Context(), "firing-short-normal"); err != nil || d.Delayed+d.Visible != 0 {
+			b.Errorf("the queue holds %+v, %v", d, err)
+		}
+	})
 	bubble(t, "finds what shows in the index after its slice was passed", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 7 * time.Minute },
 	}, func(b *bundle) {

@@ -192,6 +192,11 @@ func TestAFreshLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
+	bubble(t, "of a job that is not dead is deleted", func(b *bundle) {
+		b.send(b.dead(1, func(r *job.Row) { r.Status, r.Owes = job.Succeeded, job.OwesNothing }))
+		b.drain()
+		b.requireDepths(0, 0, 0)
+	})
 	bubble(t, "leaves the children to be told", func(b *bundle) {
 		r := b.dead(1, func(r *job.Row) { r.RunID, r.Node, r.Owes = "run", "a", job.OwesBoth })
 		b.send(r)
@@ -241,6 +246,15 @@ func TestALetterThatCameBack(t *testing.T) {
 		r := buried(b, 1)
 		after := b.row(r.Key)
 		after.RedrivenBy = jobtest.Key(7).ID
+		b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
+		b.redriveToSource()
+		b.drain()
+		b.requireDepths(0, 0, 0)
+	})
+	bubble(t, "is deleted when its job is not dead", func(b *bundle) {
+		r := buried(b, 1)
+		after := b.row(r.Key)
+		after.Status = job.Cancelled
 		b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
 		b.redriveToSource()
 		b.drain()

@@ -261,11 +261,22 @@ func TestAFailure(t *testing.T) {
 			b.Errorf("%d firings", len(got))
 		}
 	})
-	bubble(t, "reported late does not fire an attempt that lies further ahead", func(b *bundle) {
-		r := b.running(1, func(r *job.Row) { r.Attempt, r.Near, r.DueAt = 2, true, time.Now().Add(time.Minute) })
-		b.report(ended(r, 1, failure()))
-		b.requireNothingSent()
-	})
+	for name, change := range map[string]func(*job.Row){
+		"lies further ahead":          func(r *job.Row) { r.DueAt = time.Now().Add(time.Hour) },
+		"the stream has sent":         func(r *job.Row) { r.Near = true },
+		"is to stop":                  func(r *job.Row) { r.Stop = job.StopCancel },
+		"a pause has parked":          func(r *job.Row) { r.Parked = true },
+		"runs by now":                 func(r *job.Row) { r.Status = job.Running },
+		"is older than that reported": func(r *job.Row) { r.Attempt = 1 },
+	} {
+		bubble(t, "reported late does not fire an attempt that "+name, func(b *bundle) {
+			r := b.running(1, func(r *job.Row) { r.Attempt = 3 })
+			change(&r)
+			b.put(r)
+			b.report(ended(r, 2, failure()))
+			b.requireNothingSent()
+		})
+	}
 	bubble(t, "of a job that is to stop ends it, with no retry and no letter", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
 		b.report(ended(r, 1, failure()))

@@ -214,6 +214,21 @@ func TestTheStreamConsumer(t *testing.T) {
 	})
 }
 
+func TestARecordThatTheFilterShouldHaveKeptAwayIsPassedBy(t *testing.T) {
+	t.Parallel()
+	bubble(t, "readable or not", func(b *bundle) {
+		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, time.Minute).Item()}, item.Change{Seq: "2", New: due(2, time.Minute).Item()})
+		for _, rec := range ev.Records {
+			delete(rec.Change.NewImage, contract.AttrNear)
+		}
+		ev.Records[1].Change.NewImage["schema_v"] = events.NewNumberAttribute("99")
+		b.requireAllDone(b.handle(ev))
+		if got := len(b.received("firing-short-normal", time.Minute)) + len(b.received(contract.FiringDead, 0)); got != 0 {
+			b.Errorf("%d messages were sent", got)
+		}
+	})
+}
+
 func (b *bundle) fail(op string, kind fault.Kind) {
 	b.w.SetFaults(func(c memory.Call) memory.Fault {
 		if c.Op == op {

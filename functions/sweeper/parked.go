@@ -48,18 +48,16 @@ func (s *Stage) parkedOf(ctx context.Context, t tenant.ID, now time.Time, came *
 		return err
 	}
 	places, holding := parkingsToVisit(t, pauses, now)
-	held := 0
 	for _, place := range places {
 		walked.Slices++
-		n, err := s.each(ctx, store.DueQuery{Slice: place}, came, func(ctx context.Context, e store.Entry) (job.Step, error) {
+		err := s.each(ctx, store.DueQuery{Slice: place}, came, func(ctx context.Context, e store.Entry) (job.Step, error) {
 			return s.waker.Parked(ctx, e.Key)
 		})
-		held += n
 		if err != nil {
 			return err
 		}
 	}
-	if !holding && held == 0 {
+	if !holding {
 		return s.Store.ForgetParked(ctx, t, now.Add(-forgetAfter))
 	}
 	return nil

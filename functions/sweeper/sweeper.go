@@ -103,26 +103,24 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 
 // sweep brings on every job whose wake-up lies in that slice before the cutoff.
 func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *wake.Few) error {
-	_, err := s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.waker.Entry)
-	return err
+	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.waker.Entry)
 }
 
-// each brings on what the pages of q hold and says how much that was. A job that failed in a
+// each brings on what the pages of q hold. A job that failed in a
 // way that again may help fails the slice; the others are brought on all the same.
-func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, bring func(context.Context, store.Entry) (job.Step, error)) (entries int, err error) {
+func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
 	var g errgroup.Group
 	g.SetLimit(rowsAtOnce)
 	for {
 		found, next, err := s.Store.DuePage(ctx, q)
 		if err != nil {
-			return entries, errors.Join(err, g.Wait())
+			return errors.Join(err, g.Wait())
 		}
-		entries += len(found)
 		for _, f := range found {
 			g.Go(func() error { return s.one(ctx, f, q.Slice, came, bring) })
 		}
 		if next == "" {
-			return entries, g.Wait()
+			return g.Wait()
 		}
 		q.Cursor = next
 	}

@@ -330,6 +330,24 @@ func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
 			b.Error("it is met hot again")
 		}
 	})
+	bubble(t, "that another sweeper sets aside just then", memory.Options{}, func(b *bundle) {
+		bad := b.put(4, lost).Item()
+		bad["schema_v"] = int64(99)
+		b.write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
+		done := false
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Name == "row.set_aside" && !done {
+				done = true
+				if _, err := b.another().Handle(b.Context(), nil); err != nil {
+					b.Error(err)
+				}
+			}
+			return memory.Fault{}
+		})
+		if sum := b.sweep(); sum.Failed != 0 {
+			b.Errorf("the pass says %+v", sum)
+		}
+	})
 	bubble(t, "a panic over one row", memory.Options{}, func(b *bundle) {
 		good := b.put(0, lost)
 		b.put(4, lost, func(r *job.Row) { r.Shard = 0 })
@@ -422,6 +440,23 @@ func TestParkedJobs(t *testing.T) {
 		b.sweep()
 		if got := b.firings(); len(got) != 20 {
 			b.Errorf("%d of 20 were woken", len(got))
+		}
+	})
+	bubble(t, "whose pause ended by itself are woken, too", memory.Options{}, func(b *bundle) {
+		p := job.Pause{Scope: job.PauseAll, Since: time.Now(), Until: time.Now().Add(5 * time.Minute)}
+		b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
+		b.put(0, lost)
+		b.sweep()
+		if !b.row(jobtest.Key(0)).Parked {
+			b.Fatal("nothing was parked")
+		}
+		b.sweepFor(5 * time.Minute)
+		if got := b.firings(); len(got) != 0 {
+			b.Fatal("it was woken early")
+		}
+		b.sweep()
+		if got := b.firings(); len(got) != 1 {
+			b.Error("it was not woken")
 		}
 	})
 	bubble(t, "of a tenant that is paused as a whole cost nothing but the pauses' reading", memory.Options{}, func(b *bundle) {
