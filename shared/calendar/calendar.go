@@ -133,12 +133,12 @@ func (c Calendar) next(after int64) (tick, bool) {
 	if c.closed.moves {
 		return c.nextMoved(after, until)
 	}
-	for checks := maxChecks; checks > 0; {
+	for look := c.closed.search(); look.checks > 0; {
 		t, ok := c.plain(after, until, false)
-		if !ok || !c.closed.closed(t.at, &checks) {
+		if !ok || !look.closed(t.at) {
 			return t, ok
 		}
-		after = max(t.at, c.closed.end(t.at, until, &checks)-1)
+		after = max(t.at, look.end(t.at, until)-1)
 	}
 	return tick{}, false
 }

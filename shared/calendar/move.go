@@ -5,20 +5,20 @@ package calendar
 // one well after, so it looks at all times within reach and takes the earliest.
 // No move passes a day that is wholly open, and such days end the search.
 func (c Calendar) nextMoved(after, until int64) (tick, bool) {
-	z, checks := c.zone, maxChecks
+	z, look := c.zone, c.closed.search()
 	from := z.day(floorDiv(after, 1000)) - 1
-	for n := 0; n < MaxMoveDays && !c.closed.open(z, from, &checks); n++ {
+	for n := 0; n < MaxMoveDays && !look.open(z, from); n++ {
 		from--
 	}
 	var best tick
 	found := false
 	looked := int64(0) // days up to here have been seen not to end the search
-	for at := z.dayStart(from)*1000 - 1; checks > 0; {
+	for at := z.dayStart(from)*1000 - 1; look.checks > 0; {
 		t, ok := c.plain(at, until, false)
 		if !ok {
 			break
 		}
-		if found && t.at == best.at && c.closed.rule(t.at, &checks) == nil {
+		if found && t.at == best.at && look.rule(t.at) == nil {
 			best = t // it would run then anyway
 		}
 		if found && t.at >= best.at {
@@ -26,7 +26,7 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 				break
 			}
 			d := z.day(floorDiv(t.at, 1000))
-			for looked <= d && looked-z.day(floorDiv(best.at, 1000)) <= MaxMoveDays && !c.closed.open(z, looked, &checks) {
+			for looked <= d && looked-z.day(floorDiv(best.at, 1000)) <= MaxMoveDays && !look.open(z, looked) {
 				looked++
 			}
 			if looked <= d {
@@ -34,13 +34,13 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 			}
 		}
 		at = t.at
-		why := c.closed.rule(t.at, &checks)
+		why := look.rule(t.at)
 		if why != nil && why.move == 0 {
 			continue
 		}
 		if why != nil {
-			if t, ok = c.shift(t, why.move, &checks); !ok {
-				at = max(at, c.stranded(at, until, &checks))
+			if t, ok = c.shift(t, why.move, look); !ok {
+				at = max(at, c.stranded(at, until, look))
 				continue
 			}
 		}
@@ -55,11 +55,11 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 // stranded returns an instant up to which no run of the closed stretch around t
 // reaches an open day, t itself having failed to: the first days may still move
 // back, the last ones forward.
-func (c Calendar) stranded(t, until int64, checks *int) int64 {
-	if c.closed.backward && t-c.closed.begin(t, t-reach, checks) < reach {
+func (c Calendar) stranded(t, until int64, look *search) int64 {
+	if c.closed.backward && t-look.begin(t, t-reach) < reach {
 		return t
 	}
-	return c.closed.end(t, until, checks) - reach
+	return look.end(t, until) - reach
 }
 
 // reach covers every move there is, in milliseconds.
@@ -67,25 +67,26 @@ const reach = (MaxMoveDays + 2) * day * 1000
 
 // shift moves t to the same time of day on the nearest day that is open at
 // that time, at most MaxMoveDays away and inside the calendar's window.
-func (c Calendar) shift(t tick, direction int8, checks *int) (tick, bool) {
-	wall := c.zone.wall(floorDiv(t.at, 1000))
+func (c Calendar) shift(t tick, direction int8, look *search) (tick, bool) {
+	second, ms := floorDiv(t.at, 1000), t.at-floorDiv(t.at, 1000)*1000
+	wall := c.zone.wall(second)
 	home := floorDiv(wall, day)
-	k := int64(1)
-	if direction > 0 {
-		k = max(k, c.zone.day(floorDiv(c.closed.end(t.at, t.at+reach, checks), 1000))-home)
-	} else {
-		k = max(k, home-c.zone.day(floorDiv(c.closed.begin(t.at, t.at-reach, checks)-1, 1000)))
-	}
-	for ; k <= MaxMoveDays && *checks > 0; k++ {
-		at, ok := c.place(wall + int64(direction)*k*day)
-		if !ok {
+	time := (wall-home*day)*1000 + ms
+	step := int64(direction)
+	look.shut(time, home)
+	for d := home + step; d-home <= MaxMoveDays && home-d <= MaxMoveDays && look.checks > 0; d += step {
+		if days := look.shutDays[time]; days.from <= d && d < days.to {
+			d = days.to - 1
+			if step < 0 {
+				d = days.from
+			}
 			continue
 		}
-		at = at*1000 + t.at - floorDiv(t.at, 1000)*1000
-		if c.closed.closed(at, checks) {
-			continue
+		at, ok := c.place(wall + (d-home)*day)
+		if at = at*1000 + ms; ok && !look.closed(at) {
+			return tick{at: at, moved: direction}, at >= c.start && at < c.end
 		}
-		return tick{at: at, moved: direction}, at >= c.start && at < c.end
+		look.shut(time, d)
 	}
 	return tick{}, false
 }

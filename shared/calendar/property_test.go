@@ -249,8 +249,8 @@ func zoneNames() (names []string) {
 func compareAround(t *testing.T, r *rand.Rand, loc *time.Location, change time.Time, seconds bool) (compared int) {
 	t.Helper()
 	s := randomSpec(r, seconds, wallAsUTC(change, loc))
-	from, to, step := change.Add(-50*time.Hour), change.Add(50*time.Hour), time.Minute
-	after := change.Add(-24 * time.Hour)
+	from, to, step := change.Add(-30*time.Hour), change.Add(42*time.Hour), time.Minute
+	after := change.Add(-4 * time.Hour)
 	_, offset := change.Add(-time.Hour).In(loc).Zone()
 	if _, now := change.In(loc).Zone(); seconds || offset%60 != 0 || now%60 != 0 {
 		from, to, step = change.Add(-26*time.Hour), change.Add(26*time.Hour), time.Second

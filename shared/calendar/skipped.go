@@ -60,8 +60,8 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 	if c.closed == nil {
 		return s, false
 	}
-	checks := maxChecks
-	why := c.closed.rule(t.at, &checks)
+	look := c.closed.search()
+	why := look.rule(t.at)
 	if why == nil {
 		return s, false
 	}
@@ -70,7 +70,7 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 		s.Why = fmt.Sprintf("excluded by %q", why.name)
 		return s, true
 	}
-	if _, ok := c.shift(t, why.move, &checks); ok {
+	if _, ok := c.shift(t, why.move, look); ok {
 		return s, false
 	}
 	s.Why = fmt.Sprintf("excluded by %q, and no day it could move to is open within %d days and inside the window", why.name, MaxMoveDays)

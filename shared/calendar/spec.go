@@ -97,9 +97,13 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 	return c, nil
 }
 
-// ever says whether there is any time at all.
+// ever says whether there is any time at all, in the window or since 1970.
 func (c Calendar) ever() bool {
-	for from := c.start - 1; from < c.end; from = horizon(from) + 1 {
+	from := c.start - 1
+	if c.start == firstInstant*1000 {
+		from = 0 // before, local mean times differ by seconds and let stray times through
+	}
+	for ; from < c.end; from = horizon(from) + 1 {
 		if _, ok := c.anchored(from).next(from); ok {
 			return true
 		}
