@@ -517,11 +517,13 @@ func (d *document) pointer(target int) string {
 	return b.String()
 }
 
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // escapePointer writes a name as a part of a JSON pointer. Names come from strangers: long ones are cut.
 func escapePointer(name string) string {
 	const limit = 128
 	if len(name) > limit {
 		name = strings.ToValidUTF8(name[:limit], "") + "…"
 	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return pointerEscapes.Replace(name)
 }
