@@ -1,10 +1,8 @@
 package message
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 
 	"punctual/shared/fault"
@@ -129,26 +127,43 @@ func Encode(body any) string {
 // Decode reads a body of type T. The error is of kind fault.Undecodable and holds none of the body.
 func Decode[T Firing | Dispatch | Report | Letter](body string) (T, error) {
 	var v T
-	var version struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal([]byte(body), &version); err != nil {
-		return v, fault.New(fault.Undecodable, nil, "reading a %T of %d bytes: not JSON", v, len(body))
-	}
-	if version.V != V {
-		return v, fault.New(fault.Undecodable, nil, "reading a %T: version %d is unknown, this code reads %d", v, version.V, V)
-	}
-	dec := json.NewDecoder(bytes.NewReader([]byte(body)))
-	if err := dec.Decode(&v); err != nil {
-		return v, fault.New(fault.Undecodable, nil, "reading a %T: fields have wrong types", v)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return v, fault.New(fault.Undecodable, nil, "reading a %T: trailing data", v)
+	if err := json.Unmarshal([]byte(body), &v); err != nil || versionOf(any(v)) != V {
+		return *new(T), undecodable(v, body)
 	}
 	if reason := check(any(v)); reason != "" {
 		return v, fault.New(fault.Undecodable, nil, "reading a %T: %s", v, reason)
 	}
 	return v, nil
+}
+
+func versionOf(body any) int {
+	switch b := body.(type) {
+	case Firing:
+		return b.V
+	case Dispatch:
+		return b.V
+	case Report:
+		return b.V
+	case Letter:
+		return b.V
+	}
+	return 0
+}
+
+// undecodable says why a body could not be read, without quoting it.
+func undecodable(v any, body string) error {
+	var version struct {
+		V *int `json:"v"`
+	}
+	switch err := json.Unmarshal([]byte(body), &version); {
+	case err != nil:
+		return fault.New(fault.Undecodable, nil, "reading a %T of %d bytes: not a JSON object with a version", v, len(body))
+	case version.V == nil:
+		return fault.New(fault.Undecodable, nil, "reading a %T: the version is missing", v)
+	case *version.V != V:
+		return fault.New(fault.Undecodable, nil, "reading a %T: version %d is unknown, this code reads %d", v, *version.V, V)
+	}
+	return fault.New(fault.Undecodable, nil, "reading a %T: fields have wrong types", v)
 }
 
 // check names the first field that is missing although nothing can be done without it.
