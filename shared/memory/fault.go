@@ -37,7 +37,7 @@ const (
 // Call is one call of a twin, as Options.Faults sees it.
 type Call struct {
 	Op   string
-	N    int64    // the how many-th call of this Op in this World, from 1
+	N    int64    // the how many-th call of this Op since the hook was set, from 1
 	Ref  item.Ref // of a table call; the first of several
 	Name string   // the write's name, the queue, the timer, the blob's key, the secret's ARN, or the function
 	Size int      // of several: how many items, messages or receipts
@@ -59,8 +59,11 @@ type faults struct {
 	n   map[string]int64
 }
 
-// SetFaults replaces Options.Faults; nil makes everything work again.
+// SetFaults replaces Options.Faults, and Call.N counts from 1 again; nil makes everything work.
 func (w *World) SetFaults(ask func(Call) Fault) {
+	w.faults.mu.Lock()
+	defer w.faults.mu.Unlock()
+	w.faults.n = map[string]int64{}
 	if ask == nil {
 		w.faults.ask.Store(nil)
 		return
@@ -79,9 +82,6 @@ func (w *World) enter(ctx context.Context, c Call) (Fault, error) {
 		return Fault{}, nil
 	}
 	w.faults.mu.Lock()
-	if w.faults.n == nil {
-		w.faults.n = map[string]int64{}
-	}
 	w.faults.n[c.Op]++
 	c.N = w.faults.n[c.Op]
 	w.faults.mu.Unlock()
