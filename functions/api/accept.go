@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,10 +168,10 @@ func readKey(values []string) (string, error) {
 		return "", nil
 	case len(values) > 1:
 		return "", oneMistake("Idempotency-Key", codeDuplicateField, "", "the header Idempotency-Key is given more than once")
-	case !validKey(values[0]):
+	case !validKey(strings.TrimSpace(values[0])):
 		return "", oneMistake("Idempotency-Key", codeInvalidValue, allowed, "the Idempotency-Key is not one")
 	}
-	return values[0], nil
+	return strings.TrimSpace(values[0]), nil
 }
 
 func validKey(key string) bool {

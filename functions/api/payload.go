@@ -129,10 +129,10 @@ func (r *reader) httpPayload(v value, t tenant.ID, allow []netip.Prefix) {
 	if v, ok := f["sign_with"]; ok {
 		r.secretOf(v, t)
 	}
-	if v, ok := f["url"]; !ok {
+	if u, ok := f["url"]; !ok {
 		r.missing(v.pointer, "url")
-	} else if s, ok := r.text(v); ok {
-		r.url(v.pointer, s, allow)
+	} else if s, ok := r.text(u); ok {
+		r.url(u.pointer, s, allow)
 	}
 }
 
