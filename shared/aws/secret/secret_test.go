@@ -1,0 +1,64 @@
+package secret_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/shared/aws/awstest"
+	"punctual/shared/aws/secret"
+	"punctual/shared/fault"
+)
+
+const arn = "arn:aws:secretsmanager:us-east-1:1:secret:punctual/acme/key-AbCdEf"
+
+func TestASecretIsAskedForOnceInFiveMinutes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		value := "first"
+		service := awstest.New(func(c awstest.Call) awstest.Answer {
+			if c.Op != "GetSecretValue" || c.Field("SecretId") != arn {
+				t.Errorf("call %s of %q", c.Op, c.Field("SecretId"))
+			}
+			return awstest.OK(`{"SecretString":"` + value + `"}`)
+		})
+		secrets := secret.New(service.Config())
+		wants := func(want string, calls int) {
+			t.Helper()
+			got, err := secrets.Resolve(t.Context(), arn)
+			if got != want || err != nil || service.Calls() != calls || secrets.Counts().SecretCalls != int64(calls) {
+				t.Errorf("got %q, %v after %d calls; want %q after %d", got, err, service.Calls(), want, calls)
+			}
+		}
+		wants("first", 1)
+		value = "rotated"
+		time.Sleep(secret.Fresh - time.Second)
+		wants("first", 1)
+		time.Sleep(time.Second)
+		wants("rotated", 2)
+	})
+}
+
+func TestASecretThatCannotBeReadSaysWhyAndIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer awstest.Answer
+		kind   fault.Kind
+	}{
+		"absent":      {awstest.Fault(http.StatusBadRequest, "ResourceNotFoundException", ""), fault.NotFound},
+		"not allowed": {awstest.Fault(http.StatusBadRequest, "AccessDeniedException", ""), fault.Forbidden},
+		"deleted":     {awstest.Fault(http.StatusBadRequest, "InvalidRequestException", ""), fault.Invalid},
+		"no text":     {awstest.OK(`{"SecretBinary":"AAEC"}`), fault.Invalid},
+	} {
+		service := awstest.New(func(awstest.Call) awstest.Answer { return c.answer })
+		secrets := secret.New(service.Config())
+		for n := range 2 {
+			_, err := secrets.Resolve(t.Context(), arn)
+			if fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), arn) || service.Calls() != n+1 {
+				t.Errorf("%s: %v after %d calls; want %s each time", name, err, service.Calls(), c.kind)
+			}
+		}
+	}
+}
