@@ -1,0 +1,90 @@
+package status_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+)
+
+// dieAt lets the first n calls be and fails everything after; the first that fails may have
+// taken effect all the same. asked counts the calls.
+func (b *bundle) dieAt(n int, lost bool) (asked *int) {
+	asked = new(int)
+	b.w.SetFaults(func(memory.Call) memory.Fault {
+		*asked++
+		switch {
+		case *asked <= n:
+			return memory.Fault{}
+		case *asked == n+1 && lost:
+			return memory.Fault{Lost: true}
+		}
+		return memory.Fault{Fail: fault.Unavailable}
+	})
+	return asked
+}
+
+func TestAfterACrashAtAnyPointTheReportsNextComingEndsAsIfThereHadBeenNone(t *testing.T) {
+	t.Parallel()
+	large := success()
+	large.Result = json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)
+	long := failure(func(o *job.Outcome) { o.Error.Message = strings.Repeat("e", 900) })
+	for name, c := range map[string]struct {
+		outcome job.Outcome
+		change  func(*job.Row)
+		want    job.Status
+		attempt int64
+		queue   string // which is looked at …
+		sends   bool   // … and must have been sent something
+	}{
+		"a success with a large result": {large, nil, job.Succeeded, 1, firingQueue, false},
+		"a retry with a long error":     {long, nil, job.Scheduled, 2, firingQueue, true},
+		"a death":                       {failure(permanent), nil, job.Dead, 1, contract.RedriveQueue, true},
+		"a failure of what is to stop":  {failure(), func(r *job.Row) { r.Stop = job.StopCancel }, job.Cancelled, 1, firingQueue, false},
+	} {
+		for _, lost := range []bool{false, true} {
+			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bundle) {
+				points := 0
+				for n := 0; ; n++ {
+					r := b.running(n)
+					if c.change != nil {
+						c.change(&r)
+						b.put(r)
+					}
+					asked := b.dieAt(n, lost)
+					again := b.handle(1, ended(r, 1, c.outcome))
+					b.w.SetFaults(nil)
+					if *asked <= n { // it was over before
+						break
+					}
+					points++
+					if after := b.row(r.Key); !after.Status.Final() && after.WakeAt.IsZero() {
+						b.Fatalf("crashed at call %d: nothing brings the job back", n)
+					}
+					if again == "" {
+						b.Fatalf("crashed at call %d: the report is gone", n)
+					}
+					sent := len(b.received(c.queue))
+					if again = b.handle(2, ended(r, 1, c.outcome)); again != "" {
+						b.Fatalf("crashed at call %d: it goes on failing", n)
+					}
+					after := b.row(r.Key)
+					if after.Status != c.want || after.Attempt != c.attempt || len(after.Attempts) != 1 {
+						b.Errorf("crashed at call %d: it is %s at attempt %d, with %d attempts noted", n, after.Status, after.Attempt, len(after.Attempts))
+					}
+					if sent += len(b.received(c.queue)); (sent > 0) != c.sends {
+						b.Errorf("crashed at call %d: %d messages were sent to %s", n, sent, c.queue)
+					}
+				}
+				if points < 2 {
+					b.Errorf("%d points of crash", points)
+				}
+			})
+		}
+	}
+}
