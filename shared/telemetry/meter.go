@@ -36,6 +36,10 @@ const (
 	Requests        Name = "requests_total" // by status class
 	QueueDepth      Name = "queue_depth"    // by queue
 	SlotsBusy       Name = "slots_busy"
+	SlotsWanted     Name = "slots_wanted"   // by pool: at once, in the next half hour
+	DueAhead        Name = "due_ahead"      // by pool: jobs due in the next half hour
+	ForecastError   Name = "forecast_error" // by pool: jobs that came more than were expected
+	RunAverage      Name = "run_average_ms" // by pool, as the look ahead has learnt it
 )
 
 // Dim is one dimension of a metric: a key and a value out of a small fixed set.
