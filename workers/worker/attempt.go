@@ -21,9 +21,8 @@ const (
 	// busyAgain is when a task whose handler has no place left is looked at again.
 	busyAgain = 200 * time.Millisecond
 	// unansweredAgain is how often a claim without an answer is asked for again.
-	unansweredAgain = 3
-	// letGoTimes is how often letting go of an attempt is tried: a lease left to run out delays
-	// the job and counts as one more owner who died over it.
+	unansweredAgain = 5
+	// letGoTimes is how often letting go of an attempt is tried, for the same reason.
 	letGoTimes = 5
 	// askTimes bounds how often one claim is decided anew.
 	askTimes = 4
@@ -138,10 +137,19 @@ func (w *Worker) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.ctx, callTime)
 }
 
-// outOfReach gives a message back because the table did not answer, and polls more seldom.
+// outOfReach gives a message back because the table did not answer, and polls more seldom. If a
+// claim may have been made, it is first asked for again, a few times, under the same nonce, which
+// tells: a claim left to run out delays the job and counts as one more owner who died over it.
 func (w *Worker) outOfReach(f *firing, doing string, err error) {
 	w.fault(doing, err)
 	w.intake.shut()
+	if !f.asked.IsZero() && f.asks < unansweredAgain && fault.Retryable(err) {
+		d := doubled(aliveAgain[0], f.asks, time.Second)
+		f.asks++
+		if w.intake.add(f, w.clock.Now().Add(d)) {
+			return
+		}
+	}
 	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
 }
 
@@ -225,7 +233,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		refused := store.Refused(err)
 		if refused == nil {
-			w.unanswered(f, err)
+			w.outOfReach(f, "claiming an attempt", err)
 			return lease{}, false
 		}
 		old, err := store.OldClaim(refused, 0)
@@ -256,20 +264,6 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 	// The claim changes hands faster than we can ask: others are at it.
 	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
 	return lease{}, false
-}
-
-// unanswered: whether the claim was made is unknown. It is asked for again under the same nonce,
-// which tells; after a few times the message goes back, and a claim that was made runs out.
-func (w *Worker) unanswered(f *firing, err error) {
-	if f.asks < unansweredAgain && fault.Retryable(err) {
-		d := doubled(aliveAgain[0], f.asks, time.Second)
-		f.asks++
-		w.fault("claiming an attempt", err)
-		if w.intake.add(f, w.clock.Now().Add(d)) {
-			return
-		}
-	}
-	w.outOfReach(f, "claiming an attempt", err)
 }
 
 // waitForOwner: another worker runs the attempt. It may be about to end, or dead.

@@ -34,7 +34,7 @@ type firing struct {
 	nonce    string    // names this receive; made at the first claim
 	asked    time.Time // monotonic: before the first claim whose fate is unknown
 	waits    int       // times that it met a live claim
-	asks     int       // times that a claim of it got no answer
+	asks     int       // times that it was taken up again because a claim got no answer
 }
 
 // source is one firing queue.

@@ -307,12 +307,12 @@ func TestThroughFaultsEveryJobEndsOnce(t *testing.T) {
 			return nil, nil
 		}
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			switch c.N % 7 {
+			switch c.N % 11 {
 			case 1:
 				return memory.Fault{Fail: fault.Unavailable}
-			case 3:
+			case 4:
 				return memory.Fault{Lost: c.Op != memory.QueueReceive, Twice: c.Op == memory.QueueReceive}
-			case 5:
+			case 7:
 				return memory.Fault{Wait: time.Duration(c.N%900) * time.Millisecond}
 			}
 			return memory.Fault{}
