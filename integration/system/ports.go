@@ -49,6 +49,16 @@ type Ports struct {
 	Clock     clock.Clock
 	Log       func(stage string) *slog.Logger
 	Meter     *telemetry.Meter
+	// Of gives each stage, and "source" for what feeds them, ports of its own, as in AWS, where
+	// each is a process. Nil: all share these.
+	Of func(stage string) Ports
+}
+
+func (p Ports) of(stage string) Ports {
+	if p.Of == nil {
+		return p
+	}
+	return p.Of(stage)
 }
 
 // Options is how the system is set up; the zero Options are the defaults of the parts.
@@ -60,4 +70,5 @@ type Options struct {
 	Registry  *worker.Registry
 	Worker    worker.Options
 	NoWorker  bool // the worker is a process of its own
+	NoAPI     bool // the API is a process of its own
 }

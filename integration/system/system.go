@@ -20,7 +20,7 @@ import (
 
 // System is the product, composed.
 type System struct {
-	API   http.Handler
+	API   http.Handler // nil when it is a process of its own
 	Store *store.Store
 
 	worker *worker.Worker // nil when it is a process of its own
@@ -35,37 +35,51 @@ func Compose(p Ports, o Options) *System {
 	if o.Pumps == 0 {
 		o.Pumps = 2
 	}
-	st := store.New(p.Table, p.Blobs)
+	storeOf := func(p Ports) *store.Store { return store.New(p.Table, p.Blobs) }
 
 	// REST: a job is accepted into the table.
-	rest := api.New(api.Deps{
-		Store: st, Queues: p.Queues, Timers: p.Timers, Clock: p.Clock, Log: p.Log("api"), Meter: p.Meter,
-		Shards: o.Shards, HTTPAllow: o.HTTPAllow,
-	})
+	var rest http.Handler
+	if !o.NoAPI {
+		p := p.of("api")
+		rest = api.New(api.Deps{
+			Store: storeOf(p), Queues: p.Queues, Timers: p.Timers, Clock: p.Clock, Log: p.Log("api"), Meter: p.Meter,
+			Shards: o.Shards, HTTPAllow: o.HTTPAllow,
+		})
+	}
 	// The table's stream: what is near is armed, or sent.
-	onChange := stream.New(stream.Deps{Queue: p.Queues, Timer: p.Timers, Clock: p.Clock, Log: p.Log("stream"), Meter: p.Meter})
+	at := p.of("stream")
+	onChange := stream.New(stream.Deps{Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("stream"), Meter: at.Meter})
 	// Each minute: slices that enter the horizon, slices left behind.
-	promote := promoter.New(promoter.Deps{Store: st, Queue: p.Queues, Timer: p.Timers, Clock: p.Clock, Log: p.Log("promoter"), Meter: p.Meter, Shards: o.Shards})
-	sweep := sweeper.New(sweeper.Deps{Store: st, Queue: p.Queues, Clock: p.Clock, Log: p.Log("sweeper"), Meter: p.Meter, Shards: o.Shards})
+	at = p.of("promoter")
+	promote := promoter.New(promoter.Deps{
+		Store: storeOf(at), Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("promoter"), Meter: at.Meter, Shards: o.Shards,
+	})
+	at = p.of("sweeper")
+	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"), Meter: at.Meter, Shards: o.Shards})
 	// Timers and crowded slices become firings.
-	onDispatch := dispatch.New(dispatch.Deps{Store: st, Queue: p.Queues, Clock: p.Clock, Log: p.Log("dispatch"), Meter: p.Meter})
+	at = p.of("dispatch")
+	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("dispatch"), Meter: at.Meter})
 	// Workers run what is due, and report.
 	var runner *worker.Worker
 	if !o.NoWorker {
+		at = p.of("worker")
 		runner = worker.New(worker.Deps{
-			Queues: p.Queues, Store: st, Registry: o.Registry, Clock: p.Clock, Log: p.Log("worker"), Meter: p.Meter,
+			Queues: at.Queues, Store: storeOf(at), Registry: o.Registry, Clock: at.Clock, Log: at.Log("worker"), Meter: at.Meter,
 			Executors: executor.Standard(executor.Options{
-				Secrets: p.Secrets, Functions: p.Functions, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, Clock: p.Clock,
+				Secrets: at.Secrets, Functions: at.Functions, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, Clock: at.Clock,
 			}),
 		}, o.Worker)
 	}
 	// Reports are settled: done, again, or dead.
-	onReport := status.New(status.Deps{Store: st, Queue: p.Queues, Clock: p.Clock, Log: p.Log("status"), Meter: p.Meter})
+	at = p.of("status")
+	onReport := status.New(status.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("status"), Meter: at.Meter})
 	// Dead letters are buried, and brought back.
-	onLetter := redrive.New(redrive.Deps{Store: st, Queue: p.Queues, Clock: p.Clock, Log: p.Log("redrive"), Meter: p.Meter})
+	at = p.of("redrive")
+	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("redrive"), Meter: at.Meter})
 
-	source := pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}
-	s := &System{API: rest, Store: st, worker: runner}
+	at = p.of("source")
+	source := pump{queues: at.Queues, stream: at.Stream, clock: at.Clock, log: at.Log("pump")}
+	s := &System{API: rest, Store: storeOf(p), worker: runner}
 	s.pumps = append(s.pumps,
 		source.changes(onChange.Handle),
 		source.minutes("promoter", func(ctx context.Context) error { _, err := promote.Handle(ctx, nil); return err }),
