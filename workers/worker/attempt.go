@@ -20,6 +20,8 @@ const (
 	callTime = 10 * time.Second
 	// busyAgain is when a task whose handler has no place left is looked at again.
 	busyAgain = 200 * time.Millisecond
+	// laterTimes is how often a message is taken up again here before it goes back.
+	laterTimes = 5
 	// unansweredAgain is how often a claim without an answer is asked for again.
 	unansweredAgain = 5
 	// letGoTimes is how often letting go of an attempt is tried, for the same reason.
@@ -99,7 +101,7 @@ func (w *Worker) attend(f *firing) {
 	case fault.Retryable(err):
 		w.fault("reading a payload", err)
 		w.letGo(f, l, log)
-		w.later(f, backoff(f.receives, time.Second, time.Minute))
+		w.later(f, time.Second)
 		return
 	default:
 		log.Error("could not read a payload", telemetry.Err, err)
@@ -155,9 +157,11 @@ func (w *Worker) outOfReach(f *firing, doing string, err error) {
 
 // later takes the message up again in a moment; one that has waited here for long enough goes back.
 func (w *Worker) later(f *firing, d time.Duration) {
-	now := w.clock.Now()
-	if now.Add(d).Before(f.deadline) && w.intake.add(f, now.Add(d)) {
-		return
+	if f.laters < laterTimes {
+		f.laters++
+		if w.intake.add(f, w.clock.Now().Add(d)) {
+			return
+		}
 	}
 	select {
 	case <-w.draining:
@@ -187,23 +191,22 @@ func (w *Worker) before(f *firing, log *slog.Logger) (job.Row, bool) {
 		w.outOfReach(f, "reading a row", err)
 		return row, false
 	}
-	w.intake.reached()
 	now := w.clock.Now()
 	switch {
 	case !row.Status.Open(), row.Version > f.version, row.Attempt > f.attempt:
 		log.Debug("dropped a stale firing", "status", row.Status)
 		w.deletes.add(f)
-		return row, false
 	case row.DueAt.Sub(now) > 2*contract.HoldUntil:
 		f.due = row.DueAt // the firing was wrong about it; the row decides
 		w.hold(f)
-		return row, false
 	case !w.knows(row) && now.Before(row.DueAt.Add(contract.UnknownTaskFor)):
 		log.Info("gave back a task that this worker does not know", "task", row.Task, "executor", row.Executor)
-		w.giveBack(f, backoff(f.receives, 5*time.Second, 5*time.Minute))
-		return row, false
+		w.giveBack(f, backoff(f.receives, time.Second, 5*time.Minute))
+	default:
+		return row, true
 	}
-	return row, true
+	w.intake.reached()
+	return row, false
 }
 
 // claim makes this worker the attempt's owner; false: it is not, and the message is dealt with.
@@ -224,6 +227,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		c, err := w.write(write)
 		if err == nil {
+			w.intake.reached()
 			f.asked = time.Time{}
 			if c.Takeovers > 1 {
 				w.meter.Count(telemetry.ClaimsTakenOver, 1)
@@ -236,6 +240,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 			w.outOfReach(f, "claiming an attempt", err)
 			return lease{}, false
 		}
+		w.intake.reached()
 		old, err := store.OldClaim(refused, 0)
 		if err != nil {
 			w.setAside(f, "read a claim that this worker cannot decode", err)

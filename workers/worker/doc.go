@@ -1,11 +1,15 @@
 // Package worker is what runs jobs: it polls the firing queues, owns an attempt by a claim, runs
 // it, records what came of it, and says so.
 //
-//	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ claim ─▶ row, pauses ─▶ payload ─▶ due ─▶ run ─▶ outcome ─▶ report ─▶ delete
-//	   │              │                              │          │                               │
-//	   └ undecodable  └ draining, unknown task,      └ judge    └ stale: let go                 └ heartbeats: lease, visibility,
-//	     stays for      no store: given back           the        may not start: let go,          progress; they see the cancel flag
-//	     the DLQ                                       refusal    and have it looked at
+//	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ row ─▶ claim ─▶ row, pauses ─▶ payload ─▶ due ─▶ run ─▶ outcome ─▶ report ─▶ delete
+//	   │              │                      │       │        │                                │
+//	   └ unreadable:  └ draining:            │       │        └ may not start: let go,         └ heartbeats: lease, visibility,
+//	     stays for      given back           │       │          and have it looked at            progress; they see the cancel flag
+//	     the DLQ                             │       └ refused: judged by what stands there
+//	                                         └ a task unknown here: given back; left behind: dropped
+//
+// The first look at the row decides nothing that a claim could change: a task that this fleet does
+// not know must be given back before it is claimed, and only the row names the task.
 //
 // What always holds:
 //   - The worker writes claims and nothing else. A job's row is settled by the status stage,

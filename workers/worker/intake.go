@@ -34,6 +34,7 @@ type firing struct {
 	nonce    string    // names this receive; made at the first claim
 	asked    time.Time // monotonic: before the first claim whose fate is unknown
 	waits    int       // times that it met a live claim
+	laters   int       // times that its task had no place for it
 	asks     int       // times that it was taken up again because a claim got no answer
 }
 
@@ -284,11 +285,14 @@ func (in *intake) shut() {
 	})
 }
 
-// reached notes that the table answered.
+// reached notes that the table took a claim, or that no claim was needed.
 func (in *intake) reached() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.failures = 0
+	if in.failures > 0 {
+		in.failures, in.shutUntil = 0, time.Time{}
+		in.room.Broadcast()
+	}
 }
 
 // doubled is first·2ⁿ, at most last.

@@ -272,6 +272,39 @@ func TestATaskRunsNoMoreAtOnceThanItsHandlerAllows(t *testing.T) {
 	})
 }
 
+func TestAMessageWhoseTaskIsAtItsLimitGoesBackInTheEnd(t *testing.T) {
+	within(t, func(b *bench) {
+		r := NewRegistry()
+		Register(r, "charge", func(context.Context, Job[any]) (any, error) {
+			time.Sleep(10 * time.Minute)
+			return nil, nil
+		}, Concurrency(1))
+		reads := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet {
+				b.mu.Lock()
+				reads++
+				b.mu.Unlock()
+			}
+			return memory.Fault{}
+		})
+		b.start("a", func(d *Deps, _ *Options) { d.Registry = r })
+		for range 2 {
+			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task, r.Timeout = job.ExecutorGo, "charge", time.Hour }), 0)
+		}
+		time.Sleep(9 * time.Minute)
+		b.mu.Lock()
+		if reads > 100 {
+			t.Errorf("waiting for a place took %d reads in nine minutes", reads)
+		}
+		b.mu.Unlock()
+		time.Sleep(20 * time.Minute)
+		if n := len(outcomes(t, b.reports())); n != 2 {
+			t.Errorf("%d of 2 ended", n)
+		}
+	})
+}
+
 func TestBusySlotsAreAMetric(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(10 * time.Second)

@@ -233,6 +233,9 @@ func TestALostLeaseCancelsTheHandlerAndSaysNothing(t *testing.T) {
 		if c := b.claim(r); c.Worker != "other" || c.Outcome != nil || c.Takeovers != 2 {
 			t.Errorf("the other's claim was touched: %+v", c)
 		}
+		if n := b.meter.Total(telemetry.ClaimsLost); n != 1 {
+			t.Errorf("one lost claim was counted as %v", n)
+		}
 	})
 }
 
