@@ -13,6 +13,8 @@ import (
 
 	"punctual/functions/api"
 	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -141,4 +143,66 @@ func (b *bench) sent(t *testing.T, queue string) []message.Delivery {
 		}
 		all = append(all, got...)
 	}
+}
+
+func (b *bench) key(id string) job.Key { return job.Key{Tenant: b.who.Tenant, ID: job.ID(id)} }
+
+func (b *bench) row(t *testing.T, id string) job.Row {
+	t.Helper()
+	r, err := b.store.Row(context.Background(), b.key(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// claim makes a worker the owner of the job's attempt, as a worker does.
+func (b *bench) claim(t *testing.T, id string) job.Claim {
+	t.Helper()
+	r, now := b.row(t, id), b.clock.Now()
+	c, err := b.store.WriteClaim(context.Background(), job.ClaimNew(r.Key, r.Attempt, job.Owner{Worker: "w1", Nonce: "n", LeaseUntil: now.Add(contract.Lease), DueAt: r.DueAt}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// end settles the job's attempt with an outcome, as the status consumer does.
+func (b *bench) end(t *testing.T, id string, o job.Outcome) job.Row {
+	t.Helper()
+	r, now := b.row(t, id), b.clock.Now()
+	o.Worker, o.StartedAt, o.FinishedAt = "w1", now, now.Add(time.Millisecond)
+	d, err := job.Settle(r, r.Attempt, o, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range append(d.Contents, d.Write) {
+		if err := b.store.Put(context.Background(), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d.After
+}
+
+func (b *bench) post(t *testing.T, body string) string {
+	t.Helper()
+	return b.want(t, 202, "POST", "/v1/jobs", body).str("job_id")
+}
+
+// dead posts a job and has it fail for good.
+func (b *bench) dead(t *testing.T, body string) string {
+	t.Helper()
+	id := b.post(t, body)
+	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "http_400", Message: "the target said no"}})
+	return id
+}
+
+// items are the items of a list.
+func (r reply) items() []map[string]any {
+	list, _ := r.body["items"].([]any)
+	out := make([]map[string]any, len(list))
+	for i, v := range list {
+		out[i] = v.(map[string]any)
+	}
+	return out
 }

@@ -1,10 +1,24 @@
 package api_test
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"punctual/functions/api"
+	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/tenant"
 )
 
 func TestAJobDueNowIsAcceptedAndFiredByItsWriter(t *testing.T) {
@@ -25,8 +39,11 @@ func TestAJobDueNowIsAcceptedAndFiredByItsWriter(t *testing.T) {
 	if err != nil || f.JobID != r.str("job_id") || f.Version != 1 || f.Attempt != 1 || !f.DueAt.Equal(noon) {
 		t.Errorf("the firing is %+v, %v", f, err)
 	}
+	if row := b.row(t, r.str("job_id")); row.Near || row.WakeAt.Before(noon) {
+		t.Errorf("the row is near %v, wakes at %v", row.Near, row.WakeAt)
+	}
 	g := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), "")
-	if g.str("job_id") != r.str("job_id") || g.header.Get("ETag") != `"1"` {
+	if g.header.Get("ETag") != `"1"` || fmt.Sprint(g.body["payload"]) != "map[hello:world]" || g.str("timeout") != "30s" {
 		t.Errorf("GET answered %s", g.text)
 	}
 }
@@ -34,15 +51,388 @@ func TestAJobDueNowIsAcceptedAndFiredByItsWriter(t *testing.T) {
 func TestALaterJobIsLeftToTheStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, body := range []string{
-		`{"task":"echo","delay":"901s"}`, `{"task":"echo","delay":"6h"}`, `{"task":"echo","run_at":"2027-03-01T13:00:05+01:00"}`,
+	for body, near := range map[string]bool{
+		`{"task":"echo","delay":"901s"}`: true, `{"task":"echo","delay":"6h"}`: false, `{"task":"echo","run_at":"2027-03-01T13:00:05+01:00"}`: true, `{"task":"echo","run_at":"2029-03-01T12:00:00Z"}`: false,
 	} {
 		r := b.want(t, 202, "POST", "/v1/jobs", body)
 		if r.str("status") != "SCHEDULED" || r.str("waiting_for") != "due" {
 			t.Errorf("%s: the view is %s", body, r.text)
 		}
+		if row := b.row(t, r.str("job_id")); row.Near != near || !row.WakeAt.Equal(row.DueAt) {
+			t.Errorf("%s: near is %v, wakes at %v", body, row.Near, row.WakeAt)
+		}
 	}
 	if sent := b.sent(t, contract.FiringQueue("short", "normal")); len(sent) != 0 {
 		t.Errorf("%d firings were sent by the writer of jobs that are due later", len(sent))
+	}
+}
+
+func TestAJobTakesFromItsTaskWhatItDoesNotSay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","pool":"long","priority":"high","timeout":"20h","retry":{"max_attempts":3,"factor":1}}`)
+	r := b.row(t, b.post(t, `{"task":"charge","retry":{"jitter":0,"initial_delay":"5s"},"start_within":"10m","expire_after":"1d","tags":{"team":"billing"},"delay":"1h"}`))
+	want := job.RetryPolicy{MaxAttempts: 3, InitialDelay: 5 * time.Second, Factor: 1, MaxDelay: 5 * time.Minute, Jitter: 0}
+	if r.Executor != "go" || r.Pool != "long" || r.Priority != job.High || r.Timeout != 20*time.Hour || r.Retry != want || r.StartWithin != 10*time.Minute || !r.ExpiryAt.Equal(noon.Add(25*time.Hour)) {
+		t.Errorf("the row is %+v", r)
+	}
+	if g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), ""); fmt.Sprint(g.body["tags"]) != "map[team:billing]" || g.str("start_within") != "10m" || g.str("expire_after") != "1d" {
+		t.Errorf("GET answered %s", g.text)
+	}
+	if r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"charge","pool":"short"}`); r.str("code") != "conflicting_fields" {
+		t.Errorf("a timeout of 20h in pool short: %s", r.text)
+	}
+}
+
+func TestATimeJustPastRunsAtOnceAndIsKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, at := range []string{"2027-03-01T11:59:58Z", "2027-03-01T11:59:00Z"} {
+		r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","run_at":"`+at+`"}`)
+		if r.str("status") != "QUEUED" || !strings.HasPrefix(r.str("due_at"), at[:19]) {
+			t.Errorf("%s: the view is %s", at, r.text)
+		}
+	}
+	if sent := b.sent(t, contract.FiringQueue("short", "normal")); len(sent) != 2 {
+		t.Errorf("%d firings were sent", len(sent))
+	}
+}
+
+func TestALimitItselfIsStillTaken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, body := range map[string]string{
+		"a payload of 1 MiB":             `{"task":"echo","payload":` + text(1<<20) + `}`,
+		"a payload of 256 KB":            `{"task":"echo","payload":` + text(256<<10) + `}`,
+		"a payload 100 levels deep":      `{"task":"echo","payload":` + nested(100) + `}`,
+		"a payload with an escaped NUL":  `{"task":"echo","payload":"\u0000"}`,
+		"a payload with fields in cases": `{"task":"echo","payload":{"a":1,"A":2}}`,
+		"null as payload":                `{"task":"echo","payload":null}`,
+		"10 tags":                        `{"task":"echo","tags":` + tags(10) + `}`,
+		"tags at their length":           `{"task":"echo","tags":{"` + strings.Repeat("ä", 64) + `":"` + strings.Repeat("ß", 256) + `"}}`,
+		"2 years ahead":                  `{"task":"echo","run_at":"2029-03-01T12:00:00Z"}`,
+		"60 s ago":                       `{"task":"echo","run_at":"2027-03-01T11:59:00Z"}`,
+		"a delay of 2 years":             `{"task":"echo","delay":"731d"}`,
+		"no delay":                       `{"task":"echo","delay":"0s"}`,
+		"12 h":                           `{"task":"echo","timeout":"12h"}`,
+		"24 h in pool long":              `{"task":"echo","timeout":"24h","pool":"long"}`,
+		"the ends of retry":              `{"task":"echo","retry":{"max_attempts":50,"initial_delay":"1h","factor":10,"max_delay":"24h","jitter":1}}`,
+		"the other ends of retry":        `{"task":"echo","retry":{"max_attempts":1,"initial_delay":"0s","factor":1.0,"max_delay":"1ms","jitter":0}}`,
+		"windows":                        `{"task":"echo","start_within":"1s","expire_after":"30d"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := b.do(t, "POST", "/v1/jobs", body)
+			if r.status != 202 {
+				t.Fatalf("answered %d %.300s", r.status, r.text)
+			}
+			row := b.row(t, r.str("job_id"))
+			if size := row.Item().Size(); size > contract.MaxRow {
+				t.Errorf("the row has %d bytes", size)
+			}
+			if row.PayloadSize > 0 {
+				payload, err := b.store.Payload(context.Background(), row)
+				if err != nil || int64(len(payload)) != row.PayloadSize {
+					t.Errorf("the payload has %d bytes (%v), the row says %d", len(payload), err, row.PayloadSize)
+				}
+			}
+		})
+	}
+}
+
+func TestWhiteSpaceIsNotKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	row := b.row(t, b.post(t, `{ "task" : "echo" , "payload" : { "a" : [ 1 , "x y" ] } }`))
+	if row.Payload != `{"a":[1,"x y"]}` {
+		t.Errorf("kept %q", row.Payload)
+	}
+}
+
+func TestAFiringThatCannotBeSentIsNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.QueueSend {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+	if id := b.post(t, `{"task":"echo"}`); b.row(t, id).WakeAt.IsZero() {
+		t.Error("the job has no wake-up")
+	}
+	if !strings.Contains(b.log.String(), "the sweeper will send them") {
+		t.Errorf("nothing was logged: %s", b.log)
+	}
+}
+
+func TestAJobIsNotAcceptedBeforeItsPayloadAndItsRowAreWritten(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"the row": `{"task":"echo"}`, "the payload": `{"task":"echo","payload":` + text(5000) + `}`, "the tags": `{"task":"echo","tags":{"a":"b"}}`} {
+		for _, kind := range []fault.Kind{fault.Throttled, fault.Unavailable} {
+			b := setup(t)
+			b.world.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.TableWrite {
+					return memory.Fault{Fail: kind}
+				}
+				return memory.Fault{}
+			})
+			r := b.want(t, 503, "POST", "/v1/jobs", body)
+			if r.str("code") != "unavailable" || r.header.Get("Retry-After") == "" {
+				t.Errorf("%s, %s: %s with %v", name, kind, r.text, r.header)
+			}
+			if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 0 {
+				t.Errorf("%s: a firing was sent for a job that was not accepted", name)
+			}
+		}
+	}
+	b := setup(t)
+	var order []string
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.TableWrite || c.Op == memory.QueueSend {
+			order = append(order, strings.Split(c.Name, "#")[0])
+		}
+		return memory.Fault{}
+	})
+	b.post(t, `{"task":"echo","payload":`+text(5000)+`,"tags":{"a":"b"}}`)
+	if got := fmt.Sprint(order); got != "[content.payload content.tags row.accept firing-short-normal]" {
+		t.Errorf("written in the order %s", got)
+	}
+}
+
+func TestTheSameKeyAndBodyGiveTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","run_at":"2027-03-01T12:00:01Z","payload":{"a":1,"b":[2]}}`, "Idempotency-Key", "k 1")
+	id := first.str("job_id")
+	again := func(when string) {
+		t.Helper()
+		r := b.want(t, 202, "POST", "/v1/jobs", `{"payload":{"b":[2.0],"a":1}, "task":"\u0065cho","run_at":"2027-03-01T12:00:01Z"}`, "Idempotency-Key", "k 1")
+		if r.text != first.text || r.header.Get("Idempotency-Replayed") != "true" || r.header.Get("Location") != "/v1/jobs/"+id {
+			t.Errorf("%s: %s with %v, first it was %s", when, r.text, r.header, first.text)
+		}
+	}
+	again("at once")
+	b.clock.at = noon.Add(23 * time.Hour) // its run_at is long past, which must not matter
+	again("a day later")
+	b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
+	again("once it is over")
+	b.want(t, 204, "DELETE", "/v1/jobs/"+id, "")
+	again("once it is forgotten")
+	if r := b.want(t, 422, "POST", "/v1/jobs", `{"task":"echo","payload":{"a":1,"b":[3]}}`, "Idempotency-Key", "k 1"); r.str("code") != "idempotency_key_reused" {
+		t.Errorf("another body: %s", r.text)
+	}
+	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 1 {
+		t.Errorf("%d firings were sent for one job", n)
+	}
+	other := b.who
+	b.who = all("globex")
+	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k 1"); r.str("job_id") == id {
+		t.Error("a key reached into another tenant")
+	}
+	b.who = other
+	b.clock.at = noon.Add(24*time.Hour + time.Second)
+	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k 1"); r.str("job_id") == id || r.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("a key past its time still stood: %s", r.text)
+	}
+}
+
+func TestAKeyIsOneForSingleJobsAndBatches(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","payload":1}`, "Idempotency-Key", "k").str("job_id")
+	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[
+		{"task":"echo","payload":1,"idempotency_key":"k"}, {"task":"echo","payload":2,"idempotency_key":"k"},
+		{"task":"echo","payload":3,"idempotency_key":"l"}, {"task":"echo","payload":3,"idempotency_key":"l"}, {"task":"echo","payload":4,"idempotency_key":"l"}]}`)
+	items := r.items()
+	view := func(i int) map[string]any { v, _ := items[i]["job"].(map[string]any); return v }
+	if view(0)["job_id"] != id || items[0]["replayed"] != true || items[1]["problem"].(map[string]any)["code"] != "idempotency_key_reused" {
+		t.Errorf("the key of a single job in a batch: %s", r.text)
+	}
+	if view(2) == nil || view(3)["job_id"] != view(2)["job_id"] || items[2]["replayed"] != nil || items[4]["problem"].(map[string]any)["code"] != "idempotency_key_reused" {
+		t.Errorf("a key that a batch repeats: %s", r.text)
+	}
+	if n := b.meter.Total("jobs_accepted_total"); n != 2 {
+		t.Errorf("%v jobs were counted, want 2", n)
+	}
+}
+
+func TestManyRequestsWithOneKeyAtTheSameTimeMakeOneJob(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := make([]string, 20)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			r := httptest.NewRequest("POST", "/v1/jobs", strings.NewReader(`{"task":"echo"}`))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Idempotency-Key", "k")
+			ids[i] = b.ask(t, r).str("job_id")
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		if id == "" || id != ids[0] {
+			t.Fatalf("ids: %v", ids)
+		}
+	}
+	if list := b.want(t, 200, "GET", "/v1/jobs", ""); len(list.items()) != 1 {
+		t.Errorf("there are %d jobs", len(list.items()))
+	}
+}
+
+func TestARepeatAfterALostAnswerFindsTheJob(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	lose := true
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.TableCommit && lose {
+			lose = false
+			return memory.Fault{Lost: true}
+		}
+		return memory.Fault{}
+	})
+	b.want(t, 503, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k")
+	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k"); r.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("the repeat made another job: %s", r.text)
+	}
+}
+
+func TestABatchIsWrittenAndFiredByQueue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var jobs []string
+	for i := range 100 {
+		jobs = append(jobs, fmt.Sprintf(`{"task":"echo","payload":%d,"priority":"%s"}`, i, []string{"critical", "low"}[i%2]))
+	}
+	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+strings.Join(jobs, ",")+`]}`)
+	if r.body["accepted"] != 100.0 || r.body["refused"] != 0.0 {
+		t.Fatalf("the batch: %.300s", r.text)
+	}
+	for i, item := range r.items() {
+		row := b.row(t, item["job"].(map[string]any)["job_id"].(string))
+		if row.Payload != fmt.Sprint(i) {
+			t.Fatalf("item %d is the job with payload %s", i, row.Payload)
+		}
+	}
+	if c, l := len(b.sent(t, contract.FiringQueue("short", "critical"))), len(b.sent(t, contract.FiringQueue("short", "low"))); c != 50 || l != 50 {
+		t.Errorf("%d critical and %d low firings", c, l)
+	}
+}
+
+func TestWaitingEndsWithTheJobOrWithTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, func(o *memory.Options, d *api.Deps) { o.Clock, d.Clock = clock.System{}, clock.System{} })
+		b.clock.at = time.Now()
+		id := b.post(t, `{"task":"echo"}`)
+		start := time.Now()
+		if r := b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=2s", ""); r.str("status") != "QUEUED" || time.Since(start) != 2*time.Second {
+			t.Errorf("after %v: %s", time.Since(start), r.text)
+		}
+		start = time.Now()
+		go func() {
+			time.Sleep(3 * time.Second)
+			b.clock.at = time.Now()
+			b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded, Result: []byte(`{"ok":true}`)})
+		}()
+		r := b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=25s", "")
+		if waited := time.Since(start); r.str("status") != "SUCCEEDED" || waited < 3*time.Second || waited > 3500*time.Millisecond || fmt.Sprint(r.body["result"]) != "map[ok:true]" {
+			t.Errorf("after %v: %s", waited, r.text)
+		}
+		start = time.Now()
+		b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=25s", "")
+		if time.Since(start) != 0 {
+			t.Errorf("waited %v for a job that was over", time.Since(start))
+		}
+	})
+}
+
+func TestWaitingEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, func(o *memory.Options, d *api.Deps) { o.Clock, d.Clock = clock.System{}, clock.System{} })
+		id := b.post(t, `{"task":"echo","delay":"1h"}`)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		start := time.Now()
+		r := httptest.NewRequest("GET", "/v1/jobs/"+id+"?wait=25s", nil).WithContext(ctx)
+		b.ask(t, r)
+		if time.Since(start) != time.Second {
+			t.Errorf("it went on for %v", time.Since(start))
+		}
+	})
+}
+
+func TestWhatAnotherTenantHasIsNotThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.dead(t, `{"task":"echo"}`)
+	cursor := func() string {
+		b.post(t, `{"task":"echo"}`)
+		c, _ := b.want(t, 200, "GET", "/v1/jobs?limit=1", "").body["next_cursor"].(string)
+		return c
+	}()
+	before := b.row(t, id)
+	b.who = all("globex")
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/v1/jobs/%s", ""}, {"GET", "/v1/jobs/%s/attempts", ""}, {"PATCH", "/v1/jobs/%s", `{"delay":"1s"}`}, {"DELETE", "/v1/jobs/%s", ""}, {"POST", "/v1/jobs/%s/cancel", ""}, {"POST", "/v1/jobs/%s/run-now", ""}, {"POST", "/v1/jobs/%s/redrive", ""},
+	} {
+		theirs := b.want(t, 404, c.method, fmt.Sprintf(c.path, id), c.body, "X-Request-Id", "r")
+		none := b.want(t, 404, c.method, fmt.Sprintf(c.path, "01ARZ3NDEKTSV4RRFFQ69G5FAV"), c.body, "X-Request-Id", "r")
+		if theirs.text != none.text {
+			t.Errorf("%s %s tells a job of others from none:\n%s%s", c.method, c.path, theirs.text, none.text)
+		}
+	}
+	for _, action := range []string{"redrive", "purge"} {
+		r := b.want(t, 200, "POST", "/v1/dead-letters/"+action, `{"job_ids":["`+id+`"]}`)
+		if p, _ := r.items()[0]["problem"].(map[string]any); p["code"] != "not_found" {
+			t.Errorf("%s: %s", action, r.text)
+		}
+		if r := b.want(t, 200, "POST", "/v1/dead-letters/"+action, `{"filter":{}}`); r.body["matched"] != 0.0 {
+			t.Errorf("%s by filter: %s", action, r.text)
+		}
+	}
+	if r := b.want(t, 200, "GET", "/v1/jobs", ""); len(r.items()) != 0 {
+		t.Errorf("the list shows %s", r.text)
+	}
+	if r := b.want(t, 400, "GET", "/v1/jobs?limit=1&cursor="+cursor, ""); r.str("code") != "invalid_cursor" {
+		t.Errorf("a cursor of others: %s", r.text)
+	}
+	b.who = all("acme")
+	if after := b.row(t, id); fmt.Sprint(after.Item()) != fmt.Sprint(before.Item()) {
+		t.Errorf("the job was changed from outside: %+v", after)
+	}
+}
+
+func TestAPanicIsAProblemAndNoTrace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.world.SetFaults(func(memory.Call) memory.Fault { panic("boom " + sentinel) })
+	for _, c := range []struct{ method, path, body string }{{"GET", "/v1/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV", ""}, {"POST", "/v1/jobs", `{"task":"echo"}`}} {
+		r := b.want(t, 500, c.method, c.path, c.body)
+		if r.str("code") != "internal" || strings.Contains(r.text, "boom") || strings.Contains(r.text, ".go") {
+			t.Errorf("answered %s", r.text)
+		}
+	}
+	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo"}]}`)
+	if p, _ := r.items()[0]["problem"].(map[string]any); p["code"] != "internal" {
+		t.Errorf("in a batch: %s", r.text)
+	}
+	if !strings.Contains(b.log.String(), "a handler panicked") {
+		t.Error("it was not logged")
+	}
+}
+
+func TestTheTenantComesFromTheIdentityAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := httptest.NewRequest("GET", "/v1/whoami", nil)
+	r.Header.Set("X-Tenant", "globex")
+	r = r.WithContext(api.WithIdentity(r.Context(), tenant.Identity{Tenant: "acme", Subject: "s"}))
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"tenant":"acme"`) {
+		t.Errorf("whoami: %s", w.Body)
 	}
 }

@@ -1,0 +1,293 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+)
+
+func TestAnEditGivesANewVersionThatFiresAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.post(t, `{"task":"echo","delay":"1h","payload":1,"expire_after":"2h"}`)
+	r := b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"run_at":"2027-03-01T12:00:01Z","priority":"critical","payload":{"n":`+text(3000)+`}}`, "If-Match", `"1"`)
+	if r.header.Get("ETag") != `"2"` || r.body["version"] != 2.0 || r.str("due_at") != "2027-03-01T12:00:01.000Z" || r.str("priority") != "critical" {
+		t.Errorf("answered %s with ETag %s", r.text[:300], r.header.Get("ETag"))
+	}
+	row := b.row(t, id)
+	payload, err := b.store.Payload(context.Background(), row)
+	if err != nil || len(payload) != 3006 || row.PayloadSize != 3006 || !row.ExpiryAt.Equal(noon.Add(2*time.Hour+time.Second)) {
+		t.Errorf("payload of %d bytes (%v), expiry %v", len(payload), err, row.ExpiryAt)
+	}
+	sent := b.sent(t, contract.FiringQueue("short", "critical"))
+	if len(sent) != 1 {
+		t.Fatalf("%d firings", len(sent))
+	}
+	if f, _ := message.Decode[message.Firing](sent[0].Body); f.Version != 2 {
+		t.Errorf("the firing is of version %d", f.Version)
+	}
+	if c, err := b.store.Claim(context.Background(), b.key(id)); err != nil || c.Attempt != 1 || c.Token != 1 {
+		t.Errorf("the attempt was not fenced: %+v, %v", c, err)
+	}
+	b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"delay":"5m"}`, "If-Match", "*")
+	if row := b.row(t, id); !row.DueAt.Equal(noon.Add(5*time.Minute)) || row.Version != 3 || !row.Near {
+		t.Errorf("the row is %+v", row)
+	}
+	if r := b.want(t, 412, "PATCH", "/v1/jobs/"+id, `{"delay":"5m"}`, "If-Match", `"2"`); r.str("code") != "stale_version" {
+		t.Errorf("answered %s", r.text)
+	}
+}
+
+func TestAnEditNeverRacesAnAttempt(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"PATCH ", "POST /run-now"} {
+		method, action, _ := strings.Cut(path, " ")
+		body := map[string]string{"PATCH": `{"priority":"low"}`}[method]
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			id := b.post(t, `{"task":"echo"}`)
+			b.claim(t, id)
+			if r := b.want(t, 409, method, "/v1/jobs/"+id+action, body); r.str("code") != "already_started" {
+				t.Errorf("while it is claimed: %s", r.text)
+			}
+			b.clock.at = noon.Add(contract.Lease + time.Second)
+			b.want(t, 200, method, "/v1/jobs/"+id+action, body) // its owner is gone
+			b.end(t, id, job.Outcome{Kind: job.OutcomeFailed})
+			b.want(t, 200, method, "/v1/jobs/"+id+action, body) // between attempts
+			if row := b.row(t, id); row.Attempt != 2 || row.Version != 3 {
+				t.Errorf("the row is at attempt %d, version %d", row.Attempt, row.Version)
+			}
+			b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
+			if r := b.want(t, 409, method, "/v1/jobs/"+id+action, body); r.str("code") != "already_finished" {
+				t.Errorf("once it is over: %s", r.text)
+			}
+		})
+	}
+	t.Run("a worker that claims in between wins", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		id := b.post(t, `{"task":"echo"}`)
+		once := true
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableCommit && once {
+				once = false
+				b.claim(t, id)
+			}
+			return memory.Fault{}
+		})
+		if r := b.want(t, 409, "PATCH", "/v1/jobs/"+id, `{"delay":"1h"}`); r.str("code") != "already_started" {
+			t.Errorf("answered %s", r.text)
+		}
+		if row := b.row(t, id); row.Version != 1 {
+			t.Errorf("the row was changed: version %d", row.Version)
+		}
+	})
+}
+
+func TestRunNowDoesNotWait(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.post(t, `{"task":"echo","delay":"20d"}`)
+	r := b.want(t, 200, "POST", "/v1/jobs/"+id+"/run-now", "")
+	if r.str("status") != "QUEUED" || r.str("due_at") != "2027-03-01T12:00:00.000Z" || len(b.sent(t, contract.FiringQueue("short", "normal"))) != 1 {
+		t.Errorf("answered %s", r.text)
+	}
+}
+
+func TestAJobThatNobodyRunsIsCancelledAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.post(t, `{"task":"echo","delay":"1h"}`)
+	r := b.want(t, 200, "POST", "/v1/jobs/"+id+"/cancel", "")
+	if r.str("status") != "CANCELLED" || r.str("cancel_requested_at") == "" || fmt.Sprint(r.body["status_reason"]) != "map[code:cancelled]" {
+		t.Errorf("answered %s", r.text)
+	}
+	if row := b.row(t, id); !row.WakeAt.IsZero() || row.Near {
+		t.Errorf("a wake-up is left: %+v", row)
+	}
+	if c, _ := b.store.Claim(context.Background(), b.key(id)); c.Attempt != 1 || c.Token != 1 || !c.LeaseUntil.Equal(time.UnixMilli(0)) {
+		t.Errorf("no fence stands: %+v", c)
+	}
+	b.want(t, 200, "POST", "/v1/jobs/"+id+"/cancel", `{}`)
+	if r := b.want(t, 409, "POST", "/v1/jobs/"+id+"/run-now", ""); r.str("code") != "already_finished" {
+		t.Errorf("run-now of a cancelled job: %s", r.text)
+	}
+	done := b.post(t, `{"task":"echo"}`)
+	b.end(t, done, job.Outcome{Kind: job.OutcomeSucceeded})
+	if r := b.want(t, 409, "POST", "/v1/jobs/"+done+"/cancel", ""); r.str("code") != "already_finished" {
+		t.Errorf("cancel of what is over: %s", r.text)
+	}
+}
+
+func TestARunningJobIsAskedToStop(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.post(t, `{"task":"echo"}`)
+	b.claim(t, id)
+	r := b.want(t, 202, "POST", "/v1/jobs/"+id+"/cancel", "")
+	if r.str("status") != "RUNNING" || r.str("cancel_requested_at") != "2027-03-01T12:00:00.000Z" {
+		t.Errorf("answered %s", r.text)
+	}
+	if c, _ := b.store.Claim(context.Background(), b.key(id)); !c.Cancel {
+		t.Error("the owner was not told")
+	}
+	b.want(t, 202, "POST", "/v1/jobs/"+id+"/cancel", "") // again is harmless
+	if r := b.want(t, 409, "PATCH", "/v1/jobs/"+id, `{"delay":"1h"}`); r.str("code") != "wrong_state" {
+		t.Errorf("an edit of a job that is to stop: %s", r.text)
+	}
+	b.clock.at = noon.Add(time.Minute) // its owner died: nothing is left to wait for
+	b.want(t, 200, "POST", "/v1/jobs/"+id+"/cancel", "")
+	if row := b.row(t, id); row.Status != job.Cancelled {
+		t.Errorf("the row is %s", row.Status)
+	}
+}
+
+func TestAnUnsettledOutcomeCountsAsLiveForACancel(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.post(t, `{"task":"echo"}`)
+	c := b.claim(t, id)
+	if err := b.store.Put(context.Background(), job.RecordOutcome(b.key(id), 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded})); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.at = noon.Add(time.Hour)
+	b.want(t, 202, "POST", "/v1/jobs/"+id+"/cancel", "")
+	b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
+	if row := b.row(t, id); row.Status != job.Succeeded {
+		t.Errorf("what was done became %s", row.Status)
+	}
+}
+
+func TestACancelDecidesAgainWheneverSomebodyWasFaster(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"row.stop", "claim.fence", "row.finish_stop", "claim.cancel"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			id := b.post(t, `{"task":"echo","retry":{"max_attempts":9}}`)
+			if at == "claim.cancel" {
+				b.claim(t, id)
+			}
+			once := true
+			b.world.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Name != at || !once {
+					return memory.Fault{}
+				}
+				once = false
+				switch at {
+				case "claim.fence":
+					b.claim(t, id)
+				case "claim.cancel":
+					if err := b.store.Put(context.Background(), job.RecordOutcome(b.key(id), 1, 1, job.Outcome{Kind: job.OutcomeFailed})); err != nil {
+						t.Error(err)
+					}
+				default:
+					b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
+				}
+				return memory.Fault{}
+			})
+			want := map[string]int{"row.stop": 409, "claim.fence": 202, "row.finish_stop": 409, "claim.cancel": 202}[at]
+			b.want(t, want, "POST", "/v1/jobs/"+id+"/cancel", "")
+			if once {
+				t.Errorf("no write is named %s", at)
+			}
+		})
+	}
+}
+
+func TestADeadJobIsBroughtBackOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.dead(t, `{"task":"echo","payload":`+text(400)+`,"tags":{"a":"b"},"priority":"high"}`)
+	b.sent(t, contract.FiringQueue("short", "high"))
+	b.clock.at = noon.Add(time.Minute)
+	r := b.want(t, 202, "POST", "/v1/jobs/"+id+"/redrive", "")
+	by := r.str("job_id")
+	if by == id || r.str("redrive_of") != id || r.str("status") != "QUEUED" || r.header.Get("Location") != "/v1/jobs/"+by || fmt.Sprint(r.body["tags"]) != "map[a:b]" || r.str("payload") != strings.Repeat("a", 398) {
+		t.Errorf("answered %s", r.text)
+	}
+	if n := len(b.sent(t, contract.FiringQueue("short", "high"))); n != 1 {
+		t.Errorf("%d firings", n)
+	}
+	again := b.want(t, 409, "POST", "/v1/jobs/"+id+"/redrive", "")
+	if again.str("code") != "wrong_state" || again.str("redriven_by") != by {
+		t.Errorf("the second time: %s", again.text)
+	}
+	if g := b.want(t, 200, "GET", "/v1/jobs/"+id, ""); g.str("redriven_by") != by || g.str("status") != "DEAD" {
+		t.Errorf("the old one: %s", g.text)
+	}
+	done := b.post(t, `{"task":"echo"}`)
+	b.end(t, done, job.Outcome{Kind: job.OutcomeSucceeded})
+	if r := b.want(t, 409, "POST", "/v1/jobs/"+done+"/redrive", ""); r.str("code") != "wrong_state" {
+		t.Errorf("of a job that succeeded: %s", r.text)
+	}
+}
+
+func TestAForgottenJobLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, payload := range map[string]string{"inline": `1`, "in an item": text(5000), "in a blob": text(300 << 10)} {
+		id := b.post(t, `{"task":"echo","payload":`+payload+`,"tags":{"a":"b"}}`)
+		row := b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded, Result: []byte(text(1000))})
+		b.want(t, 204, "DELETE", "/v1/jobs/"+id, "")
+		b.want(t, 404, "GET", "/v1/jobs/"+id, "")
+		b.want(t, 404, "DELETE", "/v1/jobs/"+id, "")
+		for _, content := range []string{job.ResultContent, job.TagsContent, job.PayloadContent(1)} {
+			if _, err := b.store.Content(context.Background(), row.Key, content); fault.KindOf(err) != fault.NotFound {
+				t.Errorf("%s: %s is still there (%v)", name, content, err)
+			}
+		}
+		if _, err := b.store.Payload(context.Background(), row); row.PayloadIn == job.InBlob && fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s: the blob is still there (%v)", name, err)
+		}
+		if err := b.store.Put(context.Background(), job.Accept(row)); err == nil {
+			t.Errorf("%s: a late put of the same id went through", name)
+		}
+	}
+	dead := b.dead(t, `{"task":"echo"}`) // it owes its letter, which is deleted when the row is gone
+	b.want(t, 204, "DELETE", "/v1/jobs/"+dead, "")
+}
+
+func TestAttemptsAreListedOldestFirstInPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	long := strings.Repeat("long ", 100)
+	id := b.post(t, `{"task":"echo","retry":{"max_attempts":7,"jitter":0}}`)
+	for i := range 7 {
+		b.clock.at = b.clock.at.Add(time.Minute)
+		b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, LatenessMS: int64(i), Error: &job.Reason{Code: "http_500", Message: fmt.Sprint(long, i)}})
+	}
+	var all []map[string]any
+	path := "/v1/jobs/" + id + "/attempts?limit=3"
+	pages := 0
+	for cursor := ""; ; pages++ {
+		r := b.want(t, 200, "GET", path+cursor, "")
+		all = append(all, r.items()...)
+		next, more := r.body["next_cursor"].(string)
+		if !more {
+			break
+		}
+		cursor = "&cursor=" + next
+	}
+	if len(all) != 7 || pages != 2 {
+		t.Fatalf("%d attempts on %d pages", len(all), pages+1)
+	}
+	for i, a := range all {
+		message := a["error"].(map[string]any)["message"].(string)
+		if a["attempt"] != float64(i+1) || a["start_lateness_ms"] != float64(i) || a["worker"] != "w1" || a["outcome"] != "failed" || message != fmt.Sprint(long, i) {
+			t.Errorf("attempt %d: %v", i+1, a)
+		}
+	}
+	if row := b.row(t, id); row.Item().Size() > contract.MaxRow {
+		t.Errorf("the row has grown to %d bytes", row.Item().Size())
+	}
+}

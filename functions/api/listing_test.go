@@ -1,0 +1,266 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/functions/api"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+)
+
+// pages reads a list to its end and returns the values of one field, page by page.
+func (b *bench) pages(t *testing.T, path, field string) [][]string {
+	t.Helper()
+	sep := "?"
+	if strings.Contains(path, "?") {
+		sep = "&"
+	}
+	var pages [][]string
+	for cursor := ""; ; {
+		r := b.want(t, 200, "GET", path+cursor, "")
+		page := []string{}
+		for _, i := range r.items() {
+			page = append(page, fmt.Sprint(i[field]))
+		}
+		pages = append(pages, page)
+		next, more := r.body["next_cursor"].(string)
+		if !more {
+			if v, ok := r.body["next_cursor"]; !ok || v != nil {
+				t.Errorf("next_cursor at the end is %v", v)
+			}
+			return pages
+		}
+		if len(pages) > 200 {
+			t.Fatal("the list does not end")
+		}
+		cursor = sep + "cursor=" + next
+	}
+}
+
+func flat(pages [][]string) []string { return slices.Concat(pages...) }
+
+func TestJobsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*memory.Options, *api.Deps){
+		"plain": func(*memory.Options, *api.Deps) {}, "with empty pages": func(o *memory.Options, _ *api.Deps) { o.EmptyPages = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, change)
+			var ids []string
+			for range 150 {
+				b.clock.at = b.clock.at.Add(time.Second)
+				ids = append(ids, b.post(t, `{"task":"echo","delay":"1h"}`))
+			}
+			slices.Reverse(ids)
+			for _, limit := range []int{1, 7, 50, 200} {
+				if limit == 1 && name != "plain" {
+					continue
+				}
+				if got := flat(b.pages(t, fmt.Sprintf("/v1/jobs?limit=%d", limit), "job_id")); !slices.Equal(got, ids) {
+					t.Errorf("in pages of %d: %d jobs, or in another order", limit, len(got))
+				}
+			}
+			after, before := noon.Add(20*time.Second), noon.Add(30*time.Second)
+			path := "/v1/jobs?limit=3&created_after=" + after.Format(time.RFC3339) + "&created_before=" + url.QueryEscape(before.In(time.FixedZone("", 3600)).Format(time.RFC3339))
+			if got := flat(b.pages(t, path, "created_at")); len(got) != 10 || got[9] != "2027-03-01T12:00:20.000Z" || got[0] != "2027-03-01T12:00:29.000Z" {
+				t.Errorf("half-open range: %v", got)
+			}
+		})
+	}
+}
+
+func TestAListShowsWhatIsReadFromRowAndClaim(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/other", `{"executor":"go"}`)
+	want := map[string]string{}
+	post := func(status, body string) string {
+		b.clock.at = b.clock.at.Add(time.Millisecond)
+		id := b.post(t, body)
+		want[id] = status
+		return id
+	}
+	for range 5 {
+		post("SCHEDULED", `{"task":"echo","delay":"1h"}`)
+		post("QUEUED", `{"task":"echo"}`)
+		b.claim(t, post("RUNNING", `{"task":"other"}`))
+		b.end(t, post("SUCCEEDED", `{"task":"echo"}`), job.Outcome{Kind: job.OutcomeSucceeded})
+		b.end(t, post("DEAD", `{"task":"other"}`), job.Outcome{Kind: job.OutcomeFailed, Permanent: true})
+		b.want(t, 200, "POST", "/v1/jobs/"+post("CANCELLED", `{"task":"echo","delay":"1h"}`)+"/cancel", "")
+	}
+	for _, r := range b.want(t, 200, "GET", "/v1/jobs", "").items() {
+		if id := r["job_id"].(string); r["status"] != want[id] {
+			t.Errorf("job %s is shown as %v, want %s", id, r["status"], want[id])
+		}
+	}
+	for _, status := range []string{"SCHEDULED", "QUEUED", "RUNNING", "SUCCEEDED", "DEAD", "CANCELLED"} {
+		got := flat(b.pages(t, "/v1/jobs?limit=2&status="+status, "job_id"))
+		for _, id := range got {
+			if want[id] != status {
+				t.Errorf("among %s: one that is %s", status, want[id])
+			}
+		}
+		if len(got) != 5 {
+			t.Errorf("%d are %s, want 5", len(got), status)
+		}
+	}
+	if got := flat(b.pages(t, "/v1/jobs?status=EXPIRED", "job_id")); len(got) != 0 {
+		t.Errorf("EXPIRED: %v", got)
+	}
+	if got := flat(b.pages(t, "/v1/jobs?task=other&status=DEAD", "job_id")); len(got) != 5 {
+		t.Errorf("dead ones of a task: %v", got)
+	}
+}
+
+func TestAPageReadsABoundedNumberOfJobsAndTheRestIsReached(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	needle := b.dead(t, `{"task":"echo"}`)
+	ctx := context.Background()
+	row := b.row(t, needle)
+	for i := range 5000 {
+		r := row
+		r.ID = job.NewID(noon.Add(time.Duration(i+1)*time.Millisecond), [10]byte{byte(i), byte(i >> 8)})
+		r.Status, r.DeadAt, r.Owes, r.WakeAt = job.Cancelled, time.Time{}, job.OwesNothing, time.Time{}
+		if err := b.store.Put(ctx, job.Accept(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := b.world.Counts()
+	first := b.want(t, 200, "GET", "/v1/jobs?status=DEAD", "")
+	if len(first.items()) != 0 || first.body["next_cursor"] == nil {
+		t.Errorf("the first page: %.300s", first.text)
+	}
+	if units := b.world.Counts().Total().Read - before.Total().Read; units > 2500 {
+		t.Errorf("one page cost %v read units", units)
+	}
+	if got := b.pages(t, "/v1/jobs?status=DEAD", "job_id"); len(got) > 4 || !slices.Equal(flat(got), []string{needle}) {
+		t.Errorf("pages: %v", got)
+	}
+}
+
+func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := b.post(t, `{"task":"echo","delay":"1h"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
+	bad := b.row(t, first)
+	if _, err := b.world.Table().Write(context.Background(), item.Write{Ref: bad.Ref(), Name: "spoil", Set: map[string]any{"status": "NONSENSE"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := flat(b.pages(t, "/v1/jobs", "job_id")); !slices.Equal(got, []string{second}) {
+		t.Errorf("the list: %v", got)
+	}
+	b.want(t, 500, "GET", "/v1/jobs/"+first, "")
+}
+
+func TestACursorBelongsToItsListAndFilters(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 5 {
+		b.dead(t, `{"task":"echo"}`)
+	}
+	cursor := b.want(t, 200, "GET", "/v1/jobs?limit=2&status=DEAD", "").str("next_cursor")
+	b.want(t, 200, "GET", "/v1/jobs?limit=3&status=DEAD&cursor="+cursor, "") // a limit is no filter
+	flipped := []byte(cursor)
+	flipped[len(flipped)-3] ^= 1
+	for _, path := range []string{
+		"/v1/jobs?limit=2&cursor=" + cursor, "/v1/jobs?status=QUEUED&cursor=" + cursor, "/v1/jobs?status=DEAD&task=echo&cursor=" + cursor, "/v1/dead-letters?cursor=" + cursor, "/v1/tasks?cursor=" + cursor,
+		"/v1/jobs?status=DEAD&cursor=" + string(flipped), "/v1/jobs?status=DEAD&cursor=" + cursor[:len(cursor)-1], "/v1/jobs?status=DEAD&cursor=" + cursor + "A", "/v1/jobs?status=DEAD&cursor=" + strings.Repeat("A", 5000),
+	} {
+		if r := b.want(t, 400, "GET", path, ""); r.str("code") != "invalid_cursor" {
+			t.Errorf("%.80s: %s", path, r.text)
+		}
+	}
+	other := setup(t, func(_ *memory.Options, d *api.Deps) { d.CursorKey = []byte("another key") })
+	if r := other.want(t, 400, "GET", "/v1/jobs?status=DEAD&cursor="+cursor, ""); r.str("code") != "invalid_cursor" {
+		t.Errorf("under another key: %s", r.text)
+	}
+}
+
+func TestDeadLettersAreListedWithTheirContextNewestFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/other", `{"executor":"go"}`)
+	var ids []string
+	for i := range 40 {
+		if i%3 == 0 { // so that some die in the same millisecond
+			b.clock.at = b.clock.at.Add(time.Second)
+		}
+		ids = append(ids, b.dead(t, fmt.Sprintf(`{"task":"%s","payload":{"n":%d}}`, []string{"echo", "other"}[i%2], i)))
+	}
+	for _, limit := range []int{1, 4, 50} {
+		got := flat(b.pages(t, fmt.Sprintf("/v1/dead-letters?limit=%d", limit), "job_id"))
+		if sorted := slices.Sorted(slices.Values(got)); !slices.Equal(sorted, slices.Sorted(slices.Values(ids))) {
+			t.Errorf("in pages of %d: %d of %d letters, or some twice", limit, len(got), len(ids))
+		}
+		died := flat(b.pages(t, fmt.Sprintf("/v1/dead-letters?limit=%d", limit), "dead_at"))
+		if !slices.IsSortedFunc(died, func(a, b string) int { return strings.Compare(b, a) }) {
+			t.Errorf("not newest first: %v", died)
+		}
+	}
+	if got := flat(b.pages(t, "/v1/dead-letters?limit=3&task=other", "task")); len(got) != 20 || slices.Contains(got, "echo") {
+		t.Errorf("of one task: %v", got)
+	}
+	if got := flat(b.pages(t, "/v1/dead-letters?dead_after=2027-03-01T12:00:02Z&dead_before=2027-03-01T12:00:04Z", "dead_at")); len(got) != 6 {
+		t.Errorf("half-open range: %v", got)
+	}
+	letter := b.want(t, 200, "GET", "/v1/dead-letters?limit=1", "").items()[0]
+	attempts := letter["attempts"].([]any)
+	if letter["status"] != "DEAD" || letter["payload_size"] == nil || fmt.Sprint(letter["status_reason"]) != "map[code:http_400 message:the target said no]" || len(attempts) != 1 || attempts[0].(map[string]any)["worker"] != "w1" {
+		t.Errorf("a letter: %v", letter)
+	}
+}
+
+func TestDeadLettersAreBroughtBackByIDAndByFilter(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var ids []string
+	for range 5 {
+		b.clock.at = b.clock.at.Add(time.Second)
+		ids = append(ids, b.dead(t, `{"task":"echo"}`))
+	}
+	alive := b.post(t, `{"task":"echo","delay":"1h"}`)
+	dry := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{},"limit":2,"dry_run":true}`)
+	if dry.body["matched"] != 2.0 || dry.items()[0]["job_id"] != ids[4] || dry.items()[0]["new_job_id"] != nil || b.row(t, ids[4]).RedrivenBy != "" {
+		t.Errorf("the dry run: %s", dry.text)
+	}
+	first := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{"task":"echo"},"limit":2}`)
+	second := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{"task":"echo"},"limit":10,"cursor":"`+first.str("next_cursor")+`"}`)
+	if first.body["matched"] != 2.0 || second.body["matched"] != 3.0 || second.body["next_cursor"] != nil {
+		t.Errorf("by filter: %s%s", first.text, second.text)
+	}
+	for _, i := range append(first.items(), second.items()...) {
+		if row := b.row(t, i["new_job_id"].(string)); string(row.RedriveOf) != i["job_id"] {
+			t.Errorf("%v became %s, which is of %s", i["job_id"], row.ID, row.RedriveOf)
+		}
+	}
+	again := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"job_ids":["`+ids[4]+`","`+ids[4]+`","`+alive+`","01ARZ3NDEKTSV4RRFFQ69G5FAV"]}`)
+	if again.body["matched"] != 3.0 || again.items()[0]["new_job_id"] != first.items()[0]["new_job_id"] {
+		t.Errorf("again by id: %s", again.text)
+	}
+	for i, code := range map[int]string{1: "not_finished", 2: "not_found"} {
+		if p, _ := again.items()[i]["problem"].(map[string]any); p["code"] != code {
+			t.Errorf("item %d: %v, want %s", i, again.items()[i], code)
+		}
+	}
+	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 10 { // five when accepted, five when brought back
+		t.Errorf("%d firings", n)
+	}
+	purged := b.want(t, 200, "POST", "/v1/dead-letters/purge", `{"filter":{"dead_before":"2027-03-01T12:00:03Z"}}`)
+	if purged.body["matched"] != 2.0 {
+		t.Errorf("purge: %s", purged.text)
+	}
+	b.want(t, 404, "GET", "/v1/jobs/"+ids[0], "")
+	if got := flat(b.pages(t, "/v1/dead-letters", "job_id")); len(got) != 3 {
+		t.Errorf("left: %v", got)
+	}
+}
