@@ -343,6 +343,7 @@ func deadLettering() []exercise[Queues] {
 	return []exercise[Queues]{
 		{name: "a message received as often as the redrive policy allows goes to the dead-letter queue, with its source", run: func(t T, qs Queues) {
 			send(t, qs, contract.RedriveQueue, message.Outgoing{Body: "poison"})
+			pause(t, 2*time.Second)
 			var first message.Delivery
 			for n := range contract.LetterMaxReceives {
 				got := take(t, qs, contract.RedriveQueue, 1, time.Minute)[0]

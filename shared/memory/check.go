@@ -78,30 +78,3 @@ func fits(next item.Item, size int, w item.Write, s *space) error {
 	}
 	return nil
 }
-
-// sizeOf is item.Size, without its allocations.
-func sizeOf(i item.Item) int {
-	n := 0
-	for name, v := range i {
-		n += sizeOfOne(name, v)
-	}
-	return n
-}
-
-// sizeOfOne is what DynamoDB counts for one attribute, in bytes.
-func sizeOfOne(name string, v any) int {
-	switch v := v.(type) {
-	case string:
-		return len(name) + len(v)
-	case int64:
-		digits := 1
-		if v < 0 {
-			digits++
-		}
-		for v /= 10; v != 0; v /= 10 {
-			digits++
-		}
-		return len(name) + (digits+1)/2 + 1
-	}
-	return len(name)
-}

@@ -103,8 +103,11 @@ func (x *index) project(i item.Item) item.Item {
 func (x *index) size(i item.Item) int {
 	n := 0
 	for _, name := range x.keep {
-		if v, ok := i[name]; ok {
-			n += sizeOfOne(name, v)
+		switch v := i[name].(type) {
+		case string:
+			n += len(name) + len(v)
+		case int64:
+			n += len(name) + item.NumberSize(v)
 		}
 	}
 	return n

@@ -296,6 +296,10 @@ func TestQueue(t *testing.T) {
 		cost(1, 1, func() { receive(t, w, work, 0) }) // an empty one costs as well
 		cost(1, 3, func() { send(t, w, work, strings.Repeat("x", 130<<10)) })
 		cost(1, 3, func() { receive(t, w, work, 0) })
+		big := strings.Repeat("x", 600<<10)
+		cost(2, 20, func() { // too large to travel together
+			must(t, w.Queues().Send(t.Context(), work, message.Outgoing{Body: big}, message.Outgoing{Body: big}))
+		})
 	})
 
 	t.Run("closing the world ends a wait", func(t *testing.T) {

@@ -302,7 +302,6 @@ func (q *queue) setVisibility(now time.Time, receipt string, d time.Duration) er
 	}
 	l.visibleAt = now.Add(d)
 	heap.Fix(&q.later, l.at)
-	q.ripen(now)
 	q.watch(now)
 	return nil
 }

@@ -143,7 +143,7 @@ func (t *Table) write(s *space, w item.Write) (item.Item, error) {
 		return nil, &item.Refused{Name: w.Name, Olds: map[int]item.Item{0: old.item.Clone()}}
 	}
 	next := w.Applied(old.item, s.schema.PK, s.schema.SK)
-	size := sizeOf(next)
+	size := next.Size()
 	if err := fits(next, size, w, s); err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (t *Table) commit(spaces []*space, writes []item.Write) error {
 			refused.Olds[n] = old.item.Clone()
 		}
 		next := w.Applied(old.item, s.schema.PK, s.schema.SK)
-		size := sizeOf(next)
+		size := next.Size()
 		if err := fits(next, size, w, s); err != nil {
 			return err
 		}
