@@ -196,8 +196,9 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 		return nil, err
 	}
 	// The built-in ones are in no table: those that belong between after and the page's end join it.
+	own := tasks
 	for _, b := range job.BuiltInTasks() {
-		if b.Name > after && (!more || b.Name < tasks[len(tasks)-1].Name) {
+		if b.Name > after && (!more || b.Name < own[len(own)-1].Name) {
 			tasks = append(tasks, b)
 		}
 	}

@@ -1,0 +1,329 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/functions/api"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+)
+
+func TestTasksAreDefinedReplacedListedAndDeleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := `{"executor":"http","pool":"long","timeout":"1h","retry":{"max_attempts":2},"payload_schema":{"type":"object","required":["url"]}}`
+	r := b.want(t, 201, "PUT", "/v1/tasks/call", body)
+	if r.body["version"] != 1.0 || r.str("timeout") != "1h" || r.str("priority") != "normal" || r.body["retry"].(map[string]any)["max_attempts"] != 2.0 {
+		t.Errorf("answered %s", r.text)
+	}
+	if r := b.want(t, 200, "PUT", "/v1/tasks/call", body); r.body["version"] != 1.0 {
+		t.Errorf("the same again: %s", r.text)
+	}
+	if r := b.want(t, 200, "PUT", "/v1/tasks/call", `{"executor":"go"}`); r.body["version"] != 2.0 || r.str("executor") != "go" || r.body["payload_schema"] != nil {
+		t.Errorf("replaced: %s", r.text)
+	}
+	if g := b.want(t, 200, "GET", "/v1/tasks/call", ""); g.body["version"] != 2.0 {
+		t.Errorf("GET: %s", g.text)
+	}
+	for _, name := range []string{"a", "ech", "echo2", "zz", "i"} {
+		b.want(t, 201, "PUT", "/v1/tasks/"+name, `{"executor":"go"}`)
+	}
+	want := []string{"a", "call", "ech", "echo", "echo2", "http", "i", "lambda", "zz"}
+	for _, limit := range []string{"1", "2", "3", "4", "100"} {
+		if got := flat(b.pages(t, "/v1/tasks?limit="+limit, "name")); !slices.Equal(got, want) {
+			t.Errorf("in pages of %s: %v", limit, got)
+		}
+	}
+	waiting := b.post(t, `{"task":"call","delay":"1h","payload":1}`)
+	b.want(t, 204, "DELETE", "/v1/tasks/call", "")
+	b.want(t, 404, "GET", "/v1/tasks/call", "")
+	b.want(t, 400, "POST", "/v1/jobs", `{"task":"call"}`)
+	b.want(t, 200, "PATCH", "/v1/jobs/"+waiting, `{"payload":2}`) // it runs by what it copied
+	b.who = all("globex")
+	b.want(t, 404, "GET", "/v1/tasks/a", "")
+}
+
+func TestAPayloadMustFitItsTasksSchema(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","payload_schema":{
+		"type":"object","required":["amount"],"properties":{"amount":{"type":"integer","minimum":1},"items":{"type":"array","items":{"$ref":"#/$defs/item"}}},"additionalProperties":false,"$defs":{"item":{"type":"string","maxLength":3}}}}`)
+	b.want(t, 202, "POST", "/v1/jobs", `{"task":"charge","payload":{"amount":5,"items":["abc"]}}`)
+	for _, c := range []wrong{
+		{"too little", `{"amount":0}`, 400, "invalid_value", "/payload/amount"},
+		{"the wrong type", `{"amount":"` + sentinel + `"}`, 400, "invalid_value", "/payload/amount"},
+		{"missing", `{}`, 400, "invalid_value", "/payload"},
+		{"one too many", `{"amount":1,"more":"` + sentinel + `"}`, 400, "invalid_value", "/payload"},
+		{"deep", `{"amount":1,"items":["abc","` + sentinel + `"]}`, 400, "invalid_value", "/payload/items/1"},
+	} {
+		requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"charge","payload":`+c.body+`}`))
+	}
+	id := b.post(t, `{"task":"charge","payload":{"amount":5},"delay":"1h"}`)
+	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/payload/amount"}, b.do(t, "PATCH", "/v1/jobs/"+id, `{"payload":{"amount":-5}}`))
+}
+
+func TestATaskThatTwoPutAtOnceGetsOneVersionAfterTheOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/t", `{"executor":"go"}`)
+	once := true
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Name == "task.put" && once {
+			once = false
+			b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"lambda"}`)
+		}
+		return memory.Fault{}
+	})
+	if r := b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"http"}`); r.body["version"] != 3.0 || r.str("executor") != "http" {
+		t.Errorf("answered %s", r.text)
+	}
+}
+
+func TestAPauseSaysFromWhenItHoldsAndWakesWhatItHeld(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dispatches := func() []message.Dispatch {
+		var all []message.Dispatch
+		for _, m := range b.sent(t, contract.DispatchQueue) {
+			d, err := message.Decode[message.Dispatch](m.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, d)
+		}
+		return all
+	}
+	r := b.want(t, 201, "PUT", "/v1/pauses/task:http", `{"reason":"target is down"}`)
+	if r.str("scope") != "task:http" || r.str("effective_at") != "2027-03-01T12:00:02.000Z" || r.str("since") != "2027-03-01T12:00:00.000Z" || r.str("missed") != "last" || r.str("by") != "tester" || r.str("until") != "" {
+		t.Errorf("answered %s", r.text)
+	}
+	b.clock.at = noon.Add(time.Minute)
+	again := b.want(t, 200, "PUT", "/v1/pauses/task:http", `{"reason":"still"}`)
+	if again.str("effective_at") != r.str("effective_at") || again.str("reason") != "still" {
+		t.Errorf("it has held since, but: %s", again.text)
+	}
+	b.want(t, 201, "PUT", "/v1/pauses/all", "") // no body at all
+	held := b.post(t, `{"task":"echo"}`)
+	if g := b.want(t, 200, "GET", "/v1/jobs/"+held, ""); g.str("waiting_for") != "pause" {
+		t.Errorf("a job that is held: %s", g.text)
+	}
+	if got := flat(b.pages(t, "/v1/pauses", "scope")); !slices.Equal(got, []string{"all", "task:http"}) {
+		t.Errorf("the pauses: %v", got)
+	}
+	if d := dispatches(); len(d) != 0 {
+		t.Errorf("something was woken by a pause without end: %v", d)
+	}
+	b.want(t, 204, "DELETE", "/v1/pauses/all", "")
+	lifted := dispatches()
+	if len(lifted) != contract.ParkShards {
+		t.Fatalf("%d dispatches", len(lifted))
+	}
+	for _, d := range lifted {
+		if !strings.HasPrefix(d.Slice, "parked#acme#") || d.Round != 0 || !d.At.Equal(b.clock.at) {
+			t.Errorf("a dispatch: %+v", d)
+		}
+	}
+	if got := flat(b.pages(t, "/v1/pauses", "scope")); !slices.Equal(got, []string{"task:http"}) {
+		t.Errorf("the pauses: %v", got)
+	}
+
+	soon := b.clock.at.Add(10 * time.Minute)
+	b.want(t, 201, "PUT", "/v1/pauses/all", `{"until":"`+soon.Format(time.RFC3339)+`","missed":"drop"}`)
+	b.clock.at = soon.Add(-time.Second)
+	if d := dispatches(); len(d) != contract.ParkShards || !d[0].At.Equal(soon) {
+		t.Errorf("a second before its end the pause had dispatched %+v", d)
+	}
+	b.clock.at = soon
+	if got := flat(b.pages(t, "/v1/pauses", "scope")); !slices.Equal(got, []string{"task:http"}) {
+		t.Errorf("a pause that has passed is shown: %v", got)
+	}
+	far := b.clock.at.Add(3 * time.Hour)
+	for range 2 { // the same again arms the same timers
+		b.do(t, "PUT", "/v1/pauses/all", `{"until":"`+far.Format(time.RFC3339)+`"}`)
+	}
+	armed := b.world.Timers().Armed()
+	if len(armed) != contract.ParkShards || !armed[0].At.Equal(far.Add(-contract.TimerLead)) {
+		t.Errorf("%d timers, the first %+v", len(armed), armed)
+	}
+}
+
+func TestAPauseStandsEvenIfWhatWakesItCouldNotBeSent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/pauses/all", "")
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.QueueSend || c.Op == memory.TimerArm {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+	b.want(t, 200, "PUT", "/v1/pauses/all", `{"until":"2027-03-02T00:00:00Z"}`)
+	b.want(t, 204, "DELETE", "/v1/pauses/all", "")
+	if strings.Count(b.log.String(), "wait for the sweeper") != 2 {
+		t.Errorf("logged: %s", b.log)
+	}
+}
+
+func TestTheOpenAPIDocumentNamesEveryRouteAndCode(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 200, "GET", "/v1/openapi.json", "")
+	if r.str("openapi") != "3.1.0" || r.header.Get("Content-Type") != "application/openapi+json" {
+		t.Errorf("openapi %s as %s", r.str("openapi"), r.header.Get("Content-Type"))
+	}
+	paths := r.body["paths"].(map[string]any)
+	var routes []string
+	for path, p := range paths {
+		for method, o := range p.(map[string]any) {
+			routes = append(routes, strings.ToUpper(method)+" "+path)
+			op := o.(map[string]any)
+			if op["summary"] == nil || op["operationId"] == nil || op["responses"].(map[string]any)["400"] == nil {
+				t.Errorf("%s %s is not described", method, path)
+			}
+			takes := strings.Contains(path, "redrive") && strings.Contains(path, "dead-letters") || strings.HasSuffix(path, "purge") || path == "/v1/jobs" || path == "/v1/jobs/batch"
+			if method == "put" || method == "patch" || method == "post" && takes {
+				if op["requestBody"] == nil {
+					t.Errorf("%s %s has no body", method, path)
+				}
+			}
+		}
+	}
+	slices.Sort(routes)
+	want := []string{
+		"DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}", "DELETE /v1/tasks/{name}",
+		"GET /v1/dead-letters", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems/{code}", "GET /v1/ready",
+		"GET /v1/tasks", "GET /v1/tasks/{name}", "GET /v1/whoami",
+		"PATCH /v1/jobs/{id}",
+		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch", "POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",
+		"PUT /v1/pauses/{scope}", "PUT /v1/tasks/{name}",
+	}
+	if !slices.Equal(routes, want) {
+		t.Errorf("routes: %q", routes)
+	}
+	schemas := r.body["components"].(map[string]any)["schemas"].(map[string]any)
+	codes := schemas["Problem"].(map[string]any)["properties"].(map[string]any)["code"].(map[string]any)["enum"].([]any)
+	if len(codes) != 30 {
+		t.Errorf("%d codes", len(codes))
+	}
+	for _, code := range codes {
+		e := b.want(t, 200, "GET", "/v1/problems/"+code.(string), "")
+		if e.str("code") != code || e.str("help") == "" || e.body["status"].(float64) < 400 {
+			t.Errorf("%v is explained as %s", code, e.text)
+		}
+	}
+	for name, s := range schemas {
+		closed := s.(map[string]any)["additionalProperties"] == false
+		if closed != strings.HasSuffix(name, "Request") {
+			t.Errorf("schema %s: closed is %v; only what we read may be", name, closed)
+		}
+	}
+	if strings.Contains(r.text, "unpkg") || strings.Contains(r.text, `"422":{"content"`) && strings.Count(r.text, `"422"`) != 1 {
+		t.Error("huma's defaults show through")
+	}
+	var refs func(v any)
+	refs = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok && schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
+				t.Errorf("%s leads nowhere", ref)
+			}
+			for _, child := range v {
+				refs(child)
+			}
+		case []any:
+			for _, child := range v {
+				refs(child)
+			}
+		}
+	}
+	refs(r.body)
+}
+
+func TestReadySaysHowFarThePassesAre(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("status") != "ready" || r.str("swept_through") != "" {
+		t.Errorf("before the first pass: %s", r.text)
+	}
+	ctx := context.Background()
+	for shard, at := range []time.Time{noon, noon.Add(-time.Minute), noon.Add(time.Minute)} {
+		if err := b.store.SetWatermark(ctx, store.Swept, shard, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("swept_through") != "2027-03-01T11:59:00.000Z" {
+		t.Errorf("answered %s", r.text)
+	}
+	b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
+	if r := b.want(t, 503, "GET", "/v1/ready", ""); r.header.Get("Retry-After") == "" {
+		t.Errorf("without a table: %s", r.text)
+	}
+	b.want(t, 200, "GET", "/v1/health", "")
+}
+
+func TestBehindAPIGatewayTheAuthorizerSaysWhoAsks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var metrics bytes.Buffer
+	answer := api.Proxy(b.handler, b.meter, &metrics)
+	event := func(method, path, body string) events.APIGatewayProxyRequest {
+		return events.APIGatewayProxyRequest{
+			HTTPMethod: method, Path: path, Body: body, MultiValueHeaders: map[string][]string{"content-type": {"application/json"}, "X-Tenant": {"globex"}},
+			RequestContext: events.APIGatewayProxyRequestContext{RequestID: "gw-1", DomainName: "x.example", Authorizer: map[string]any{"tenant": "acme", "subject": "u", "scopes": "punctual:read punctual:write"}},
+		}
+	}
+	ask := func(ev events.APIGatewayProxyRequest) (int, map[string]any, http.Header) {
+		t.Helper()
+		r, err := answer(context.Background(), ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v map[string]any
+		if err := json.Unmarshal([]byte(r.Body), &v); err != nil {
+			t.Fatalf("%v: %s", err, r.Body)
+		}
+		return r.StatusCode, v, http.Header(r.MultiValueHeaders)
+	}
+	status, v, header := ask(event("POST", "/v1/jobs", `{"task":"echo"}`))
+	if status != 202 || header.Get("X-Request-Id") != "gw-1" {
+		t.Fatalf("answered %d %v %v", status, v, header)
+	}
+	if row := b.row(t, v["job_id"].(string)); row.Tenant != "acme" {
+		t.Errorf("the job is %s's", row.Tenant)
+	}
+	if status, v, _ := ask(event("PUT", "/v1/pauses/all", "")); status != 403 {
+		t.Errorf("without the scope: %d %v", status, v)
+	}
+	ev := event("GET", "/v1/jobs", "")
+	ev.MultiValueQueryStringParameters = map[string][]string{"created_after": {"2027-03-01T13:00:00+02:00"}}
+	if status, v, _ := ask(ev); status != 200 || len(v["items"].([]any)) != 1 {
+		t.Errorf("with a query: %d %v", status, v)
+	}
+	for name, authorizer := range map[string]map[string]any{"nobody": nil, "an empty tenant": {"tenant": ""}, "a tenant of the wrong type": {"tenant": 7}, "a tenant that would leave its key": {"tenant": "a#b", "scopes": "punctual:read"}} {
+		ev := event("GET", "/v1/jobs", "")
+		ev.RequestContext.Authorizer = authorizer
+		if status, v, _ := ask(ev); status != 401 || v["code"] != "unauthenticated" {
+			t.Errorf("%s: %d %v", name, status, v)
+		}
+	}
+	ev = event("POST", "/v1/jobs", "%%%")
+	ev.IsBase64Encoded = true
+	if status, v, _ := ask(ev); status != 400 || v["code"] != "invalid_value" {
+		t.Errorf("a body that is no base64: %d %v", status, v)
+	}
+	if !strings.Contains(metrics.String(), "jobs_accepted_total") {
+		t.Errorf("metrics: %s", metrics.String())
+	}
+}
