@@ -22,8 +22,7 @@ func (r *dayRule) days(year, month int, first int64) uint32 {
 	length := monthLen(year, month)
 	all := uint32(1)<<(length+1) - 2
 	begins := weekday(first)
-	week := uint64(r.weekdays>>begins|r.weekdays<<(7-begins)) & 0x7f
-	byWeekday := uint32((week|week<<7|week<<14|week<<21|week<<28)<<1) & all
+	byWeekday := everyWeek(r.weekdays, begins) & all
 	byDate := r.dom & all
 	if r.special {
 		byDate |= r.specialDates(length, begins)
@@ -33,6 +32,13 @@ func (r *dayRule) days(year, month int, first int64) uint32 {
 		return byDate | byWeekday
 	}
 	return byDate & byWeekday
+}
+
+// everyWeek lays weekdays, bits 0 (Sunday) to 6, over the days of a month that
+// begins on one of them, bits 1 to 31.
+func everyWeek(weekdays uint32, begins int) uint32 {
+	week := uint64(weekdays>>begins|weekdays<<(7-begins)) & 0x7f
+	return uint32((week | week<<7 | week<<14 | week<<21 | week<<28) << 1)
 }
 
 func (r *dayRule) specialDates(length, begins int) (set uint32) {

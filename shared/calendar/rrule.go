@@ -61,8 +61,8 @@ func (r *recurrence) next(from, until int64, steps *int) (int64, bool) {
 			continue
 		}
 		year, month, dom := civil(d)
-		if r.months != 0 && r.months>>month&1 == 0 {
-			d += int64(monthLen(year, month) - dom + 1)
+		if ahead := r.toCandidate(d, year, month, dom); ahead > 0 {
+			d += ahead
 			continue
 		}
 		if r.on(d, year, month, dom) {
@@ -74,6 +74,27 @@ func (r *recurrence) next(from, until int64, steps *int) (int64, bool) {
 		d++
 	}
 	return 0, false
+}
+
+// toCandidate returns how many days may be passed from d on, to a day that the
+// month, its days and the weekdays leave possible or to the next month.
+func (r *recurrence) toCandidate(d int64, year, month, dom int) int64 {
+	length := monthLen(year, month)
+	set := uint32(1)<<(length+1) - 2
+	if r.months != 0 && r.months>>month&1 == 0 {
+		set = 0
+	}
+	if r.monthDays|r.fromEnd != 0 {
+		// Bit n of fromEnd, mirrored into bit length+1-n.
+		set &= r.monthDays | uint32(bits.Reverse64(uint64(r.fromEnd))>>(62-length))
+	}
+	if r.weekdays != 0 && len(r.nth) == 0 {
+		set &= everyWeek(r.weekdays, weekday(d-int64(dom)+1))
+	}
+	if set >>= dom; set != 0 {
+		return int64(bits.TrailingZeros32(set))
+	}
+	return int64(length - dom + 1)
 }
 
 // on says whether a day matches every restriction.
@@ -187,8 +208,8 @@ func (r *recurrence) nextPosition(first, last, from int64) (int64, bool) {
 	days := room[:0]
 	for d := first; d <= last; {
 		year, month, dom := civil(d)
-		if r.months != 0 && r.months>>month&1 == 0 {
-			d += int64(monthLen(year, month) - dom + 1)
+		if ahead := r.toCandidate(d, year, month, dom); ahead > 0 {
+			d += ahead
 			continue
 		}
 		if r.on(d, year, month, dom) {
