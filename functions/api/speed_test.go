@@ -1,0 +1,34 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"punctual/functions/api"
+	"punctual/shared/memory"
+	"punctual/shared/store"
+)
+
+func BenchmarkBatchOf100(b *testing.B) {
+	w := memory.New(memory.Options{})
+	defer w.Close()
+	h := api.New(api.Deps{Store: store.New(w.Table(), w.Blobs()), Queues: w.Queues(), Timers: w.Timers()})
+	var jobs []string
+	for i := range 100 {
+		jobs = append(jobs, fmt.Sprintf(`{"task":"echo","payload":{"n":%d,"text":"some words of a payload"}}`, i))
+	}
+	body := `{"jobs":[` + strings.Join(jobs, ",") + `]}`
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequest("POST", "/v1/jobs/batch", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r.WithContext(api.WithIdentity(r.Context(), all("acme"))))
+		if rec.Code != 200 {
+			b.Fatal(rec.Body)
+		}
+	}
+	b.ReportMetric(float64(100*b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
