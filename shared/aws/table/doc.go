@@ -24,8 +24,9 @@
 //   - a row's transition: deciding again from the row finds it done, and changes nothing.
 //   - a let-go or a fence may be counted twice: takeovers and tokens only have to be
 //     bounded and to grow.
-//   - a Commit never does: its token makes DynamoDB answer a repeated transaction as it did
-//     the first one, for ten minutes.
+//   - a Commit never does within one call: its token, the same for all tries, makes DynamoDB
+//     answer a repeated transaction as it did the first one. A caller who commits the same
+//     again begins anew, and may be refused by what it did before.
 //
 // How it fails: by the kinds of package fault, and [item.Refused].
 package table

@@ -164,6 +164,20 @@ func TestArmingReplacesWhatSaysSomethingElse(t *testing.T) {
 	}
 }
 
+func TestAnEntryThatSomebodyDisabledIsReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		timers, g := setup(settings, nil)
+		if err := timers.Arm(t.Context(), in(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		g.entries["j-1"]["State"] = "DISABLED"
+		if err := timers.Arm(t.Context(), in(time.Hour)); err != nil || g.entries["j-1"]["State"] != "ENABLED" {
+			t.Errorf("%v, the entry is %v; want it to fire", err, g.entries["j-1"]["State"])
+		}
+	})
+}
+
 func TestAConflictThatPassesIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
