@@ -16,6 +16,7 @@ type Calendar struct {
 	spread int64     // in milliseconds
 	id     string    // what the spread is derived from
 
+	field   string // of the rule in its Spec, for Check
 	maxRuns int
 	notes   []string
 }
@@ -99,7 +100,7 @@ func (c Calendar) Check(now time.Time) error {
 	if _, ok := c.Next(now); ok {
 		return nil
 	}
-	return refuse("", CodeNeverFires, "", "the calendar has no time after %s", now.UTC().Format(time.RFC3339))
+	return refuse(c.field, CodeNeverFires, "", "the calendar has no time after %s", now.UTC().Format(time.RFC3339))
 }
 
 // MaxRuns is how often the calendar may run in all; 0 is without limit.

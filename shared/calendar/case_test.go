@@ -1,7 +1,10 @@
 package calendar
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -240,8 +243,12 @@ func TestACalendarComesToItsEnd(t *testing.T) {
 		if o, ok := c.Next(at("2027-01-03T00:00:00Z")); ok {
 			t.Errorf("%s: %s after the end", s.field(), o.NominalAt)
 		}
-		if c.Check(at("2027-01-02T00:00:00Z")) != nil || c.Check(at("2027-01-03T00:00:00Z")) == nil {
-			t.Errorf("%s: Check does not say that the calendar has ended", s.field())
+		if err := c.Check(at("2027-01-02T00:00:00Z")); err != nil {
+			t.Error(err)
+		}
+		var refused *Error
+		if err := c.Check(at("2027-01-03T00:00:00Z")); !errors.As(err, &refused) || refused.Field != s.field() || refused.Code != CodeNeverFires {
+			t.Errorf("%s: Check says %v", s.field(), err)
 		}
 	}
 }
@@ -394,4 +401,24 @@ func TestSkippedTimesSayWhy(t *testing.T) {
 	if skips != nil || !through.Equal(at("2027-03-27T00:00:05Z")) {
 		t.Errorf("an empty stretch has %d skips through %s", len(skips), through)
 	}
+}
+
+func TestTheAPIsFormIsReadAndWritten(t *testing.T) {
+	t.Parallel()
+	const text = `{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","start_at":"2027-01-01T00:00:00.000Z","end_at":"2028-01-01T00:00:00.000Z",` +
+		`"max_runs":7,"exclude":["de"],"missing_hour":"skip","repeated_hour":"last","spread":"5m"}`
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var s Spec
+	if err := decoder.Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(s); err != nil || string(got) != text {
+		t.Errorf("%v\n got %s\nwant %s", err, got, text)
+	}
+	c := mustParse(t, s, holidays(""))
+	if c.MaxRuns() != 7 {
+		t.Errorf("max runs %d", c.MaxRuns())
+	}
+	requireTimes(t, nominals(c.Preview(at("2026-01-01T00:00:00Z"), 2)), []string{"2027-01-04T08:00:00Z", "2027-01-05T08:00:00Z"})
 }

@@ -66,6 +66,7 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 	if err != nil {
 		return c, err
 	}
+	c.field = s.field()
 	name := "UTC"
 	if s.Timezone != nil {
 		name = *s.Timezone
@@ -92,7 +93,7 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 		return c, err
 	}
 	if !c.ever() {
-		return c, refuse(s.field(), CodeNeverFires, "", "it never fires: no time is left inside the window and outside the exclusions and change-overs")
+		return c, refuse(c.field, CodeNeverFires, "", "it never fires: no time is left inside the window and outside the exclusions and change-overs")
 	}
 	return c, nil
 }
