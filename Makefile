@@ -4,6 +4,11 @@ GO       ?= go
 ADDR     ?= localhost:8080
 PORT     ?= 4566
 FUZZTIME ?= 30s
+ARCH     ?= arm64
+TARGET   ?= dev
+STACKS   ?= --all
+ISSUER   ?=
+AUDIENCE ?=
 
 # The linter is pinned in a module of its own, so that its hundred dependencies
 # are not ours; it is built once for each pin.
@@ -44,9 +49,41 @@ lint: $(LINTER) ## Check the style (golangci-lint, pinned in .ci/tools) and the 
 bench: ## Measure rates, lateness, memory and cost on this machine
 	$(GO) run ./integration/load
 
+# Flags that give the same bytes for the same source, whoever builds it where: the hash of a
+# function's folder decides whether a deploy replaces it.
+REPRODUCIBLY := CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w -buildid="
+
 .PHONY: build
-build: ## Compile everything
-	$(GO) build ./...
+build: ## Build the functions and the worker into build/ARCH (arm64)
+	@for door in functions/*/lambda; do \
+		name=$${door#functions/}; name=$${name%/lambda}; \
+		$(REPRODUCIBLY) -o build/$(ARCH)/$$name/bootstrap ./$$door || exit 1; \
+	done
+	@$(REPRODUCIBLY) -o build/$(ARCH)/worker/worker ./workers/cmd/worker
+	@cp workers/cmd/worker/Dockerfile build/$(ARCH)/worker/
+
+# The CDK command and the kubectl layer, as infra/package-lock.json pins them.
+CDK := infra/node_modules/.bin/cdk
+
+$(CDK): infra/package.json infra/package-lock.json
+	npm ci --prefix infra
+	@touch $@
+
+.PHONY: synth
+synth: build $(CDK) ## Write the templates of TARGET (dev, prod, emulator) to cdk.out; needs no account
+	$(CDK) synth --quiet -c target=$(TARGET) -c issuer=$(or $(ISSUER),https://issuer.example) -c audience=$(or $(AUDIENCE),punctual)
+
+.PHONY: prerequisites
+prerequisites:
+	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)"
+
+.PHONY: diff
+diff: prerequisites build $(CDK) ## Show what a deploy would change; as deploy
+	$(CDK) diff $(STACKS) -c target=$(TARGET) -c issuer=$(ISSUER) -c audience=$(AUDIENCE)
+
+.PHONY: deploy
+deploy: prerequisites build $(CDK) ## Deploy TARGET to your AWS account: ISSUER=URL AUDIENCE=NAME of your tokens
+	$(CDK) deploy $(STACKS) -c target=$(TARGET) -c issuer=$(ISSUER) -c audience=$(AUDIENCE)
 
 .PHONY: emulator
 emulator: ## Run a local AWS (MiniStack) in the foreground; PORT=n moves it (4566)
@@ -62,7 +99,7 @@ fuzz: ## Run each fuzz test for FUZZTIME (30s)
 
 .PHONY: clean
 clean: ## Remove what was built here, the linter included
-	rm -rf .ci/bin bin dist cdk.out coverage* *.prof *.test
+	rm -rf .ci/bin bin build dist cdk.out infra/node_modules coverage* *.prof *.test
 
 $(LINTER): .ci/tools/go.mod .ci/tools/go.sum
 	cd .ci/tools && $(GO) build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
