@@ -3,9 +3,7 @@ package system_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,28 +13,26 @@ import (
 	"testing/synctest"
 	"time"
 
-	"punctual/functions/api"
+	"punctual/integration/story"
 	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 	"punctual/workers/worker"
 )
 
 // bench is the whole product over memory.
 type bench struct {
-	t     *testing.T
+	*story.API
 	world *memory.World
 	sys   *system.System
 	meter *telemetry.Meter
-	log   *bytes.Buffer
 	stop  func() // drains; safe to call twice
 }
 
 func setup(t *testing.T, change ...func(*system.Options)) *bench {
 	t.Helper()
-	b := &bench{t: t, world: memory.New(memory.Options{}), meter: new(telemetry.Meter)}
+	b := &bench{world: memory.New(memory.Options{}), meter: new(telemetry.Meter)}
 	o := system.Options{
 		Shards: 4, Registry: worker.NewRegistry(), HTTPAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short", "long"}},
@@ -48,6 +44,7 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 		Table: b.world.Table(), Blobs: b.world.Blobs(), Stream: b.world.Table(), Queues: b.world.Queues(), Timers: b.world.Timers(), Secrets: b.world.Secrets(),
 		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t}, stage) }, Meter: b.meter,
 	}, o)
+	b.API = story.Over(t, b.sys.API)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.sys.Run(ctx) }()
@@ -77,85 +74,7 @@ func (l testLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-type object = map[string]any
-
-func (b *bench) call(method, path string, body any, header ...string) (int, object) {
-	b.t.Helper()
-	var r io.Reader
-	if body != nil {
-		j, err := json.Marshal(body)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		r = bytes.NewReader(j)
-	}
-	req := httptest.NewRequest(method, "http://localhost:8080/v1"+path, r)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	everything := []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}
-	req = req.WithContext(api.WithIdentity(req.Context(), tenant.Identity{Tenant: tenant.Local, Scopes: everything}))
-	w := httptest.NewRecorder()
-	b.sys.API.ServeHTTP(w, req)
-	var v object
-	if w.Body.Len() > 0 {
-		if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
-			b.t.Fatalf("%s %s answered %d with %q", method, path, w.Code, w.Body)
-		}
-	}
-	return w.Code, v
-}
-
-func (b *bench) want(status int, method, path string, body any, header ...string) object {
-	b.t.Helper()
-	got, v := b.call(method, path, body, header...)
-	if got != status {
-		b.t.Fatalf("%s %s answered %d, want %d: %v", method, path, got, status, v)
-	}
-	return v
-}
-
-func (b *bench) post(body object) string {
-	b.t.Helper()
-	id, _ := b.want(http.StatusAccepted, "POST", "/jobs", body)["job_id"].(string)
-	if id == "" {
-		b.t.Fatal("the answer has no job_id")
-	}
-	return id
-}
-
-func (b *bench) job(id string) object {
-	b.t.Helper()
-	return b.want(http.StatusOK, "GET", "/jobs/"+id, nil)
-}
-
-func (b *bench) attempts(id string) []any {
-	b.t.Helper()
-	items, _ := b.want(http.StatusOK, "GET", "/jobs/"+id+"/attempts", nil)["items"].([]any)
-	return items
-}
-
-func (b *bench) wantStatus(id, status string) object {
-	b.t.Helper()
-	v := b.job(id)
-	if v["status"] != status {
-		b.t.Fatalf("job %s is %v, want %s: %v", id, v["status"], status, v)
-	}
-	return v
-}
-
-func at(t *testing.T, v any) time.Time {
-	t.Helper()
-	s, _ := v.(string)
-	at, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		t.Fatalf("%v is no instant", v)
-	}
-	return at
-}
+type object = story.Object
 
 func TestAJobRunsOnTimeInEveryLane(t *testing.T) {
 	t.Parallel()
@@ -165,14 +84,14 @@ func TestAJobRunsOnTimeInEveryLane(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setup(t)
 				defer b.stop()
-				id := b.post(object{"task": "echo", "payload": object{"hello": "world"}, "delay": delay})
-				due := at(t, b.job(id)["due_at"])
+				id := b.Post(object{"task": "echo", "payload": object{"hello": "world"}, "delay": delay})
+				due := story.At(t, b.Job(id)["due_at"])
 				time.Sleep(time.Until(due) - time.Millisecond)
-				if v := b.job(id); v["started_at"] != nil {
+				if v := b.Job(id); v["started_at"] != nil {
 					t.Fatalf("started before it was due: %v", v)
 				}
 				time.Sleep(2 * time.Second)
-				v := b.wantStatus(id, "SUCCEEDED")
+				v := b.WantStatus(id, "SUCCEEDED")
 				if ms, _ := v["start_lateness_ms"].(float64); ms > 100 {
 					t.Errorf("started %v ms late", ms)
 				}
@@ -190,24 +109,24 @@ func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
 		b := setup(t)
 		defer b.stop()
 		// Two failures, then success: about 1 s and 2 s apart.
-		id := b.post(object{"task": "echo", "payload": object{"fail": 2}})
+		id := b.Post(object{"task": "echo", "payload": object{"fail": 2}})
 		time.Sleep(10 * time.Second)
-		b.wantStatus(id, "SUCCEEDED")
-		tries := b.attempts(id)
+		b.WantStatus(id, "SUCCEEDED")
+		tries := b.Attempts(id)
 		if len(tries) != 3 {
 			t.Fatalf("%d attempts: %v", len(tries), tries)
 		}
 		for n, want := range []time.Duration{time.Second, 2 * time.Second} {
-			gap := at(t, tries[n+1].(object)["started_at"]).Sub(at(t, tries[n].(object)["finished_at"]))
+			gap := story.At(t, tries[n+1].(object)["started_at"]).Sub(story.At(t, tries[n].(object)["finished_at"]))
 			if gap < want || gap > want*13/10+300*time.Millisecond {
 				t.Errorf("attempt %d came %s after the one before, want %s and up to 30 %%", n+2, gap, want)
 			}
 		}
 		// Always failing, two attempts: a dead letter with its context.
-		dead := b.post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 2}})
+		dead := b.Post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 2}})
 		time.Sleep(10 * time.Second)
-		b.wantStatus(dead, "DEAD")
-		letters, _ := b.want(200, "GET", "/dead-letters", nil)["items"].([]any)
+		b.WantStatus(dead, "DEAD")
+		letters, _ := b.Want(200, "GET", "/dead-letters", nil)["items"].([]any)
 		if len(letters) != 1 || letters[0].(object)["job_id"] != dead {
 			t.Fatalf("dead letters: %v", letters)
 		}
@@ -223,15 +142,15 @@ func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		old := b.job(dead)
+		old := b.Job(dead)
 		again, _ := old["redriven_by"].(string)
 		if again == "" {
 			t.Fatalf("not redriven: %v", old)
 		}
-		if v := b.job(again); v["redrive_of"] != dead {
+		if v := b.Job(again); v["redrive_of"] != dead {
 			t.Errorf("the new job says redrive_of %v", v["redrive_of"])
 		}
-		jobs, _ := b.want(200, "GET", "/jobs", nil)["items"].([]any)
+		jobs, _ := b.Want(200, "GET", "/jobs", nil)["items"].([]any)
 		children := 0
 		for _, j := range jobs {
 			if j.(object)["redrive_of"] == dead {
@@ -241,7 +160,7 @@ func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
 		if children != 1 { // the new one fails as well, and has a redrive of its own by now
 			t.Errorf("%d jobs are redrives of one letter that came back twice", children)
 		}
-		if code, v := b.call("POST", "/jobs/"+dead+"/redrive", nil); code != 409 || v["code"] != "wrong_state" || v["redriven_by"] != again {
+		if code, v := b.Call("POST", "/jobs/"+dead+"/redrive", nil); code != 409 || v["code"] != "wrong_state" || v["redriven_by"] != again {
 			t.Errorf("a second redrive answered %d %v", code, v)
 		}
 	})
@@ -253,36 +172,36 @@ func TestCancelAndPatch(t *testing.T) {
 		b := setup(t)
 		defer b.stop()
 		// Before due: never runs.
-		id := b.post(object{"task": "echo", "delay": "1m"})
-		if v := b.want(200, "POST", "/jobs/"+id+"/cancel", nil); v["status"] != "CANCELLED" {
+		id := b.Post(object{"task": "echo", "delay": "1m"})
+		if v := b.Want(200, "POST", "/jobs/"+id+"/cancel", nil); v["status"] != "CANCELLED" {
 			t.Errorf("cancelled into %v", v["status"])
 		}
 		// While running: the flag is seen within a heartbeat.
-		long := b.post(object{"task": "echo", "payload": object{"sleep": "2m"}, "timeout": "5m"})
+		long := b.Post(object{"task": "echo", "payload": object{"sleep": "2m"}, "timeout": "5m"})
 		time.Sleep(15 * time.Second)
-		b.wantStatus(long, "RUNNING")
-		if v := b.want(202, "POST", "/jobs/"+long+"/cancel", nil); v["cancel_requested_at"] == nil {
+		b.WantStatus(long, "RUNNING")
+		if v := b.Want(202, "POST", "/jobs/"+long+"/cancel", nil); v["cancel_requested_at"] == nil {
 			t.Errorf("no cancel_requested_at in %v", v)
 		}
 		time.Sleep(12 * time.Second)
-		b.wantStatus(long, "CANCELLED")
+		b.WantStatus(long, "CANCELLED")
 		// PATCH earlier and later: once, at the new time.
 		for _, move := range [][2]string{{"5m", "1m"}, {"1m", "20m"}, {"40m", "3s"}, {"20m", "3h"}} {
-			id := b.post(object{"task": "echo", "delay": move[0]})
-			v := b.want(200, "PATCH", "/jobs/"+id, object{"delay": move[1]})
-			due := at(t, v["due_at"])
+			id := b.Post(object{"task": "echo", "delay": move[0]})
+			v := b.Want(200, "PATCH", "/jobs/"+id, object{"delay": move[1]})
+			due := story.At(t, v["due_at"])
 			time.Sleep(time.Until(due) - time.Millisecond)
-			if v := b.job(id); v["started_at"] != nil {
+			if v := b.Job(id); v["started_at"] != nil {
 				t.Fatalf("%v: started early: %v", move, v)
 			}
 			time.Sleep(4 * time.Hour)
-			v = b.wantStatus(id, "SUCCEEDED")
-			if late := at(t, v["started_at"]).Sub(due); late < 0 || late > 100*time.Millisecond || len(b.attempts(id)) != 1 {
-				t.Errorf("%v: started %s late, attempts %v", move, late, b.attempts(id))
+			v = b.WantStatus(id, "SUCCEEDED")
+			if late := story.At(t, v["started_at"]).Sub(due); late < 0 || late > 100*time.Millisecond || len(b.Attempts(id)) != 1 {
+				t.Errorf("%v: started %s late, attempts %v", move, late, b.Attempts(id))
 			}
 		}
 		time.Sleep(2 * time.Minute)
-		if v := b.wantStatus(id, "CANCELLED"); v["started_at"] != nil {
+		if v := b.WantStatus(id, "CANCELLED"); v["started_at"] != nil {
 			t.Errorf("a cancelled job ran: %v", v)
 		}
 	})
@@ -293,34 +212,34 @@ func TestAPauseHoldsAndItsLiftingWakesWithinFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		defer b.stop()
-		b.want(201, "PUT", "/pauses/task:echo", object{"reason": "maintenance"})
+		b.Want(201, "PUT", "/pauses/task:echo", object{"reason": "maintenance"})
 		time.Sleep(3 * time.Second)
 		var ids []string
 		for n := range 20 {
-			ids = append(ids, b.post(object{"task": "echo", "delay": fmt.Sprintf("%ds", n*5+1)}))
+			ids = append(ids, b.Post(object{"task": "echo", "delay": fmt.Sprintf("%ds", n*5+1)}))
 		}
 		time.Sleep(2 * time.Hour)
 		for _, id := range ids {
-			if v := b.job(id); v["started_at"] != nil || v["waiting_for"] != "pause" {
+			if v := b.Job(id); v["started_at"] != nil || v["waiting_for"] != "pause" {
 				t.Fatalf("during the pause: %v", v)
 			}
 		}
-		b.want(204, "DELETE", "/pauses/task:echo", nil)
+		b.Want(204, "DELETE", "/pauses/task:echo", nil)
 		time.Sleep(5 * time.Second)
 		for _, id := range ids {
-			b.wantStatus(id, "SUCCEEDED")
+			b.WantStatus(id, "SUCCEEDED")
 		}
 		// A pause that ends by itself.
 		until := time.Now().Add(50 * time.Minute).UTC()
-		b.want(201, "PUT", "/pauses/all", object{"reason": "lunch", "until": until.Format(time.RFC3339)})
+		b.Want(201, "PUT", "/pauses/all", object{"reason": "lunch", "until": until.Format(time.RFC3339)})
 		time.Sleep(3 * time.Second)
-		id := b.post(object{"task": "echo", "delay": "1m"})
+		id := b.Post(object{"task": "echo", "delay": "1m"})
 		time.Sleep(time.Until(until))
-		if v := b.job(id); v["started_at"] != nil {
+		if v := b.Job(id); v["started_at"] != nil {
 			t.Fatalf("started during the pause: %v", v)
 		}
 		time.Sleep(6 * time.Second)
-		b.wantStatus(id, "SUCCEEDED")
+		b.WantStatus(id, "SUCCEEDED")
 	})
 }
 
@@ -330,13 +249,13 @@ func TestTheSameKeyIsTheSameJob(t *testing.T) {
 		b := setup(t)
 		defer b.stop()
 		body := object{"task": "echo", "run_at": time.Now().Add(time.Minute).UTC().Format(time.RFC3339)}
-		first := b.want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
+		first := b.Want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
 		time.Sleep(time.Hour) // it has run, and its run_at is in the past
-		again := b.want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
+		again := b.Want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
 		if first["job_id"] != again["job_id"] {
 			t.Errorf("two jobs: %v and %v", first["job_id"], again["job_id"])
 		}
-		if v := b.want(422, "POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k1"); v["code"] != "idempotency_key_reused" {
+		if v := b.Want(422, "POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k1"); v["code"] != "idempotency_key_reused" {
 			t.Errorf("another body answered %v", v)
 		}
 	})
@@ -347,15 +266,15 @@ func TestAWindowThatPassedExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(o *system.Options) { o.NoWorker = true })
 		defer b.stop()
-		id := b.post(object{"task": "echo", "start_within": "10s"})
-		other := b.post(object{"task": "echo", "expire_after": "1h"})
+		id := b.Post(object{"task": "echo", "start_within": "10s"})
+		other := b.Post(object{"task": "echo", "expire_after": "1h"})
 		time.Sleep(6 * time.Minute)
-		v := b.wantStatus(id, "EXPIRED")
+		v := b.WantStatus(id, "EXPIRED")
 		if r, _ := v["status_reason"].(object); r["code"] != "start_within" {
 			t.Errorf("the reason is %v", v["status_reason"])
 		}
 		time.Sleep(2 * time.Hour)
-		b.wantStatus(other, "EXPIRED")
+		b.WantStatus(other, "EXPIRED")
 	})
 }
 
@@ -377,9 +296,9 @@ func TestHTTPJobs(t *testing.T) {
 	t.Cleanup(target.Close)
 	b := setup(t)
 	wait := func(id string) object {
-		return b.want(200, "GET", "/jobs/"+id+"?wait=20s", nil)
+		return b.Want(200, "GET", "/jobs/"+id+"?wait=20s", nil)
 	}
-	id := b.post(object{"task": "http", "payload": object{"url": target.URL + "/flaky", "body": object{"n": 1}}})
+	id := b.Post(object{"task": "http", "payload": object{"url": target.URL + "/flaky", "body": object{"n": 1}}})
 	v := wait(id)
 	if v["status"] != "SUCCEEDED" || v["attempt"] != 3.0 || !strings.Contains(fmt.Sprint(v["result"]), "answer 200") {
 		t.Errorf("got %v", v)
@@ -391,7 +310,7 @@ func TestHTTPJobs(t *testing.T) {
 	if len(calls) != 3 || len(keys) != 1 || keys[""] {
 		t.Errorf("%d calls with keys %v", len(calls), keys)
 	}
-	gone := b.post(object{"task": "http", "payload": object{"url": target.URL + "/gone"}})
+	gone := b.Post(object{"task": "http", "payload": object{"url": target.URL + "/gone"}})
 	if v := wait(gone); v["status"] != "DEAD" || v["attempt"] != 1.0 {
 		t.Errorf("a 400 made %v", v)
 	}
