@@ -139,8 +139,8 @@ const firingQueue = "firing-short-normal"
 func (b *bundle) requireNothingSent() {
 	b.Helper()
 	for _, q := range []string{firingQueue, contract.RedriveQueue} {
-		if got := b.received(q); len(got) != 0 {
-			b.Fatalf("%s holds %s", q, got[0].Body)
+		if d, err := b.w.Queues().Depth(b.Context(), q); err != nil || d != (message.Depth{}) {
+			b.Fatalf("%s holds %+v, %v", q, d, err)
 		}
 	}
 }

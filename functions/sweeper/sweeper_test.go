@@ -482,6 +482,13 @@ func TestParkedJobs(t *testing.T) {
 			}
 		}
 	})
+	bubble(t, "are never forgotten while a pause of their task holds them", memory.Options{}, func(b *bundle) {
+		park(b, "task:echo", 3)
+		b.sweepFor(2 * time.Hour)
+		if tenants, err := b.store.ParkedTenants(b.Context()); err != nil || len(tenants) != 1 {
+			b.Errorf("noted are %v, %v", tenants, err)
+		}
+	})
 	bubble(t, "of a tenant are forgotten an hour after the last one, no sooner", memory.Options{}, func(b *bundle) {
 		park(b, job.PauseAll, 1)
 		b.lift(job.PauseAll)
