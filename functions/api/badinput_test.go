@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -447,7 +448,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestABodyOfUnknownLengthIsReadToItsLimitOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := httptest.NewRequest("POST", "/v1/jobs", &endless{t: t})
+	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", &endless{t: t})
 	r.ContentLength = -1
 	r.Header.Set("Content-Type", "application/json")
 	requireRefused(t, b, wrong{status: 413, code: "too_large", pointer: "-"}, b.ask(t, r))
@@ -457,7 +458,7 @@ func TestABodyThatIsStatedTooLongIsNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := &endless{t: t}
-	r := httptest.NewRequest("POST", "/v1/jobs", body)
+	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", body)
 	r.ContentLength = 1 << 40
 	r.Header.Set("Content-Type", "application/json")
 	requireRefused(t, b, wrong{status: 413, code: "too_large", pointer: "-"}, b.ask(t, r))
@@ -532,7 +533,7 @@ func TestOnlyTheMachineItselfMayAskALaptop(t *testing.T) {
 		{"evil.example:8080", "", 403}, {"localhost:8081", "", 403}, {"localhost", "", 403}, {"127.0.0.2:8080", "", 403}, {"", "", 403}, {"localhost:8080.evil.example", "", 403},
 		{"localhost:8080", "http://evil.example", 403}, {"localhost:8080", "http://localhost:3000", 403}, {"localhost:8080", "https://localhost:8080", 403}, {"localhost:8080", "null", 403}, {"localhost:8080", "http://127.0.0.1:8080", 403},
 	} {
-		r := httptest.NewRequest("GET", "/v1/health", nil)
+		r := httptest.NewRequest(http.MethodGet, "/v1/health", nil)
 		r.Host = c.host
 		if c.origin != "" {
 			r.Header.Set("Origin", c.origin)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -163,6 +164,7 @@ type lettersRequest struct {
 	Cursor string               `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
 }
 
+// LetterFilterRequest is the filter of a lettersRequest.
 type LetterFilterRequest struct {
 	Task       string `json:"task,omitempty"`
 	DeadAfter  string `json:"dead_after,omitempty" format:"date-time"`
@@ -217,9 +219,9 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 	if err != nil {
 		return nil, err
 	}
-	items := make([]letterOutcome, len(choice.ids))
-	for i, id := range choice.ids {
-		items[i].JobID = id
+	items := []letterOutcome{}
+	for _, id := range choice.ids {
+		items = append(items, letterOutcome{JobID: id})
 	}
 	if choice.filtered {
 		l := list{who.Tenant, "dead-letters " + name, []string{choice.filter.task, choice.filter.after.String(), choice.filter.before.String()}}
@@ -315,7 +317,8 @@ func (r *reader) letterFilter(v value) letterFilter {
 		return s
 	}
 	filter, err := readLetterFilter(v.pointer+"/", text("task"), text("dead_after"), text("dead_before"))
-	if wrong, ok := err.(fault.Mistakes); ok {
+	var wrong fault.Mistakes
+	if errors.As(err, &wrong) {
 		r.wrong = append(r.wrong, wrong...)
 	}
 	return filter

@@ -264,7 +264,7 @@ func TestManyRequestsWithOneKeyAtTheSameTimeMakeOneJob(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
-			r := httptest.NewRequest("POST", "/v1/jobs", strings.NewReader(`{"task":"echo"}`))
+			r := httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader(`{"task":"echo"}`))
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Idempotency-Key", "k")
 			ids[i] = b.ask(t, r).str("job_id")
@@ -356,7 +356,7 @@ func TestWaitingEndsWithTheClient(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		start := time.Now()
-		r := httptest.NewRequest("GET", "/v1/jobs/"+id+"?wait=25s", nil).WithContext(ctx)
+		r := httptest.NewRequest(http.MethodGet, "/v1/jobs/"+id+"?wait=25s", nil).WithContext(ctx)
 		b.ask(t, r)
 		if time.Since(start) != time.Second {
 			t.Errorf("it went on for %v", time.Since(start))
@@ -427,7 +427,7 @@ func TestAPanicIsAProblemAndNoTrace(t *testing.T) {
 func TestTheTenantComesFromTheIdentityAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := httptest.NewRequest("GET", "/v1/whoami", nil)
+	r := httptest.NewRequest(http.MethodGet, "/v1/whoami", nil)
 	r.Header.Set("X-Tenant", "globex")
 	r = r.WithContext(api.WithIdentity(r.Context(), tenant.Identity{Tenant: "acme", Subject: "s"}))
 	w := httptest.NewRecorder()

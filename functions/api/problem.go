@@ -187,8 +187,6 @@ func oneMistake(pointer, code, allowed, detail string, args ...any) *problem {
 	return mistaken(fault.Mistakes{{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed}})
 }
 
-var errNotFound = fault.New(fault.NotFound, nil, "looking it up")
-
 // retryAfter is what 503 answers ask for: adapters have retried already.
 const retryAfterSeconds = 2
 

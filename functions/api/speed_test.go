@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func BenchmarkBatchOf100(b *testing.B) {
 	body := `{"jobs":[` + strings.Join(jobs, ",") + `]}`
 	b.ReportAllocs()
 	for b.Loop() {
-		r := httptest.NewRequest("POST", "/v1/jobs/batch", strings.NewReader(body))
+		r := httptest.NewRequest(http.MethodPost, "/v1/jobs/batch", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, r.WithContext(api.WithIdentity(r.Context(), all("acme"))))

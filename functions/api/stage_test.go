@@ -16,9 +16,9 @@ func TestTheGatewaysStageIsPartOfThePath(t *testing.T) {
 		"without a context":                            {Path: "/v1/jobs/J"},
 	} {
 		saw := ""
-		answer := Proxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { saw = r.URL.Path; w.WriteHeader(204) }), nil, io.Discard)
+		answer := Proxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { saw = r.URL.Path; w.WriteHeader(http.StatusNoContent) }), nil, io.Discard)
 		ev.HTTPMethod = http.MethodGet
-		if resp, err := answer(t.Context(), ev); err != nil || resp.StatusCode != 204 || saw != "/v1/jobs/J" {
+		if resp, err := answer(t.Context(), ev); err != nil || resp.StatusCode != http.StatusNoContent || saw != "/v1/jobs/J" {
 			t.Errorf("%s: the API saw %q and answered %d, %v", name, saw, resp.StatusCode, err)
 		}
 	}
