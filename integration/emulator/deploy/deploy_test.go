@@ -1,0 +1,101 @@
+package deploy
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"punctual/integration/story"
+)
+
+var everything = []string{"punctual:read", "punctual:write", "punctual:admin"}
+
+func TestTheDeployedAPI(t *testing.T) {
+	d := setup(t)
+	t.Log("the deployment took ", d.took)
+	t.Run("answers everybody who asks whether it is there", func(t *testing.T) {
+		d.api(t, "").Want(http.StatusOK, "GET", "/health", nil)
+		if doc := d.api(t, "").Want(http.StatusOK, "GET", "/openapi.json", nil); doc["openapi"] != "3.1.0" {
+			t.Errorf("the document is %v", doc["openapi"])
+		}
+	})
+	t.Run("knows a caller by the token, and nobody without one", func(t *testing.T) {
+		if me := d.api(t, "acme", everything...).Want(http.StatusOK, "GET", "/whoami", nil); me["tenant"] != "acme" {
+			t.Errorf("whoami says %v", me)
+		}
+		if code, _ := d.api(t, "").Call("GET", "/jobs", nil); code != http.StatusUnauthorized {
+			t.Errorf("without a token it answers %d", code)
+		}
+		if code, _ := d.api(t, "acme", "punctual:read").Call("POST", "/jobs", story.Object{"task": "echo"}); code != http.StatusForbidden {
+			t.Errorf("a token that may only read gets %d for a write", code)
+		}
+	})
+}
+
+func TestJobsOnTheDeployment(t *testing.T) {
+	d := setup(t)
+	d.work(t, "short")
+	a := d.api(t, "acme", everything...)
+	const most = 60 * time.Second
+	t.Run("a job due now runs and keeps its result", func(t *testing.T) {
+		a.T = t
+		v := a.Await(a.Post(story.Object{"task": "echo", "payload": story.Object{"n": 1}}), "SUCCEEDED", most)
+		if result, _ := v["result"].(story.Object); result["n"] != 1.0 {
+			t.Errorf("the result is %v", v["result"])
+		}
+	})
+	t.Run("a job due in some seconds goes by the stream and starts on time", func(t *testing.T) {
+		a.T = t
+		v := a.Await(a.Post(story.Object{"task": "echo", "delay": "8s"}), "SUCCEEDED", most)
+		if late, _ := v["start_lateness_ms"].(float64); late > 1000 || late < 0 {
+			t.Errorf("it started %v ms late", v["start_lateness_ms"])
+		}
+	})
+	t.Run("a job that fails once is tried again", func(t *testing.T) {
+		a.T = t
+		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1}, "retry": story.Object{"initial_delay": "1s", "max_attempts": 3}})
+		if v := a.Await(id, "SUCCEEDED", most); v["attempt"] != 2.0 {
+			t.Errorf("it took %v attempts", v["attempt"])
+		}
+	})
+	t.Run("a job that always fails is a dead letter, and comes back as a new one", func(t *testing.T) {
+		a.T = t
+		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 2}, "retry": story.Object{"max_attempts": 1}})
+		a.Await(id, "DEAD", most)
+		next, _ := a.Want(http.StatusAccepted, "POST", "/jobs/"+id+"/redrive", nil)["job_id"].(string)
+		if v := a.Await(id, "DEAD", most); v["redriven_by"] != next {
+			t.Errorf("the old one says it was redriven by %v; want %s", v["redriven_by"], next)
+		}
+		a.Await(next, "DEAD", most) // its first attempt fails as well
+	})
+	t.Run("a job that is cancelled does not run", func(t *testing.T) {
+		a.T = t
+		id := a.Post(story.Object{"task": "echo", "delay": "20m"})
+		a.Want(http.StatusOK, "POST", "/jobs/"+id+"/cancel", nil)
+		a.WantStatus(id, "CANCELLED")
+	})
+	t.Run("a batch is taken in one request", func(t *testing.T) {
+		a.T = t
+		jobs := make([]story.Object, 20)
+		for i := range jobs {
+			jobs[i] = story.Object{"task": "echo", "payload": story.Object{"n": i}}
+		}
+		items, _ := a.Want(http.StatusOK, "POST", "/jobs/batch", story.Object{"jobs": jobs})["items"].([]any)
+		if len(items) != len(jobs) {
+			t.Fatalf("%d of %d were answered", len(items), len(jobs))
+		}
+		for _, i := range items {
+			job, _ := i.(story.Object)["job"].(story.Object)
+			id, _ := job["job_id"].(string)
+			a.Await(id, "SUCCEEDED", most)
+		}
+	})
+	t.Run("another tenant sees none of it", func(t *testing.T) {
+		other := d.api(t, "globex", everything...)
+		id := a.Post(story.Object{"task": "echo"})
+		other.Want(http.StatusNotFound, "GET", "/jobs/"+id, nil)
+		if items, _ := other.Want(http.StatusOK, "GET", "/jobs", nil)["items"].([]any); len(items) != 0 {
+			t.Errorf("it lists %v", items)
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"punctual/integration/emulator/environment"
+	"punctual/integration/story"
+)
+
+// prefix of everything that is deployed here; an account of its own needs no unique one.
+const prefix = "punctual"
+
+// deployment is Punctual as it stands on the emulator.
+type deployment struct {
+	aws     *environment.Emulator
+	issuer  *issuer
+	room    string            // bootstraps, binaries and the CDK's output
+	outputs map[string]string // of all stacks
+	took    []string          // how long each step took, for the log
+}
+
+// root is the repository's.
+const root = "../../.."
+
+var shared = sync.OnceValues(deployed)
+
+// setup returns the deployment of this test process.
+func setup(t *testing.T) *deployment {
+	t.Helper()
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			environment.SkipOrFail(t, tool+" is not here; CDK runs on Node.js")
+		}
+	}
+	stack := environment.MiniStack(t) // skips where there is none
+	emulator = stack
+	d, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// emulator is what the deployment goes to; it is the same for all tests of a process.
+var emulator *environment.Emulator
+
+// folder is removed when the process ends.
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "punctual-deploy-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// deployed builds everything, bootstraps the emulator's account and deploys.
+func deployed() (*deployment, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	iss, err := newIssuer()
+	if err != nil {
+		return nil, err
+	}
+	d := &deployment{aws: emulator, issuer: iss, room: folder, outputs: map[string]string{}}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"build", d.build}, {"install the CDK command", d.install},
+		{"bootstrap", d.bootstrap}, {"deploy", d.deploy},
+	} {
+		began := time.Now()
+		if err := step.do(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+		d.took = append(d.took, fmt.Sprintf("%s %.1fs", step.name, time.Since(began).Seconds()))
+	}
+	return d, nil
+}
+
+// run runs a command in the repository's root; what it said is in the error.
+func (d *deployment) run(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), d.aws.Environ()...)
+	cmd.Env = append(cmd.Env, "CDK_DISABLE_LEGACY_EXPORT_WARNING=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1", "NO_COLOR=1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, out.String())
+	}
+	return out.String(), nil
+}
+
+// build makes a bootstrap of each function, the worker and the CDK app for this machine. The
+// flags that make deployed builds reproducible are left out: with them, nothing that other
+// tests have compiled could be used again.
+func (d *deployment) build(ctx context.Context) error {
+	doors, err := filepath.Glob(filepath.Join(root, "functions/*/lambda"))
+	if err != nil || len(doors) == 0 {
+		return fmt.Errorf("found %d doors, %v", len(doors), err)
+	}
+	for _, door := range doors {
+		name := filepath.Base(filepath.Dir(door))
+		if err := d.buildFunction(ctx, name, d.functions()); err != nil {
+			return err
+		}
+	}
+	if _, err := d.run(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(d.room, "worker"), "./workers/cmd/worker"); err != nil {
+		return err
+	}
+	_, err = d.run(ctx, "go", "build", "-o", filepath.Join(d.room, "infra"), "./infra")
+	return err
+}
+
+func (d *deployment) functions() string { return filepath.Join(d.room, "functions") }
+
+func (d *deployment) buildFunction(ctx context.Context, name, into string, flags ...string) error {
+	args := append([]string{"build", "-tags", "lambda.norpc", "-ldflags=-s -w", "-o", filepath.Join(into, name, "bootstrap")}, flags...)
+	_, err := d.run(ctx, "go", append(args, "./functions/"+name+"/lambda")...)
+	return err
+}
+
+// cdkCommand is where npm puts the CDK command that infra/package-lock.json pins.
+const cdkCommand = "infra/node_modules/.bin/cdk"
+
+func (d *deployment) install(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(root, cdkCommand)); err == nil {
+		return nil
+	}
+	_, err := d.run(ctx, "npm", "ci", "--prefix", "infra")
+	return err
+}
+
+// cdk runs the CDK command with the context of this deployment.
+func (d *deployment) cdk(ctx context.Context, functions string, args ...string) (string, error) {
+	command, err := filepath.Abs(filepath.Join(root, cdkCommand))
+	if err != nil {
+		return "", err
+	}
+	return d.run(ctx, command, append(args,
+		"--app", filepath.Join(d.room, "infra"), "--output", filepath.Join(d.room, "cdk.out"), "--no-version-reporting", "--no-notices",
+		"-c", "target=emulator", "-c", "prefix="+prefix, "-c", "functions="+functions,
+		"-c", "issuer="+d.issuer.url, "-c", "audience="+audience)...)
+}
+
+func (d *deployment) bootstrap(ctx context.Context) error {
+	_, err := d.cdk(ctx, d.functions(), "bootstrap", "aws://000000000000/"+environment.Region)
+	return err
+}
+
+func (d *deployment) deploy(ctx context.Context) error { return d.deployFrom(ctx, d.functions()) }
+
+// deployFrom deploys all stacks with the bootstraps of a folder.
+func (d *deployment) deployFrom(ctx context.Context, functions string) error {
+	file := filepath.Join(d.room, "outputs.json")
+	if _, err := d.cdk(ctx, functions, "deploy", "--all", "--require-approval", "never", "--concurrency", "1", "--outputs-file", file); err != nil {
+		return err
+	}
+	body, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var stacks map[string]map[string]string
+	if err := json.Unmarshal(body, &stacks); err != nil {
+		return fmt.Errorf("reading the outputs: %w", err)
+	}
+	for _, outputs := range stacks {
+		for name, value := range outputs {
+			d.outputs[name] = value
+		}
+	}
+	return nil
+}
+
+// api returns a way to the deployed API, with a token of a tenant; "" sends none.
+func (d *deployment) api(t *testing.T, tenant string, scopes ...string) *story.API {
+	t.Helper()
+	// https://<id>.execute-api.<region>.amazonaws.com/v1/ is served at <id>.execute-api.localhost.
+	id, _, ok := strings.Cut(strings.TrimPrefix(d.outputs["ApiUrl"], "https://"), ".")
+	if !ok {
+		t.Fatalf("the stacks' outputs name no API: %v", d.outputs)
+	}
+	_, port, _ := strings.Cut(strings.TrimPrefix(d.aws.URL, "http://"), ":")
+	token := ""
+	if tenant != "" {
+		token = d.issuer.token(t, tenant, scopes...)
+	}
+	client := &http.Client{Timeout: 40 * time.Second}
+	return &story.API{T: t, Base: d.aws.URL, Send: func(r *http.Request) (*http.Response, error) {
+		r.Host = id + ".execute-api.localhost:" + port
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return client.Do(r)
+	}}
+}
+
+// work starts the real worker for a pool; it is drained when the test ends.
+func (d *deployment) work(t *testing.T, pool string) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "worker.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(d.room, "worker"))
+	cmd.Env = append(os.Environ(), d.aws.Environ()...)
+	cmd.Env = append(cmd.Env, "PUNCTUAL_PREFIX="+prefix, "PUNCTUAL_BUCKET="+d.outputs["PayloadBucket"], "PUNCTUAL_POOL="+pool, "PUNCTUAL_DRAIN_SECONDS=5")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the worker ended badly: %v", err)
+		}
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("the worker said:\n%s", text[max(0, len(text)-8000):])
+		}
+	})
+}

@@ -1,0 +1,312 @@
+package emulator_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"punctual/integration/emulator/environment"
+	"punctual/integration/story"
+	"punctual/integration/system"
+	"punctual/shared/aws/blob"
+	"punctual/shared/aws/queue"
+	"punctual/shared/aws/secret"
+	"punctual/shared/aws/table"
+	"punctual/shared/aws/timer"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/telemetry"
+	"punctual/workers/worker"
+)
+
+// house is the product over an emulator: real SDK calls, the stages pumped in this process.
+type house struct {
+	*story.API
+	env    contract.Env
+	queues *queue.Queues
+}
+
+// testLog writes errors to the test's log and leaves facts out.
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(`"level":"ERROR"`)) {
+		l.t.Logf("%s", bytes.TrimSpace(p))
+	}
+	return len(p), nil
+}
+
+// build deploys tables, queues, a bucket and a timer group of its own onto MiniStack, with the
+// queues wherever queuesAt says, and runs the stages over them.
+func build(t *testing.T, queuesAt aws.Config, change ...func(*system.Options)) *house {
+	t.Helper()
+	ctx := t.Context()
+	cfg := environment.MiniStack(t).Config()
+	env := deployment()
+	env.Bucket, env.TimerGroup = env.Prefix, env.Prefix
+	tables, queues := table.New(cfg, env.TableName), queue.New(queuesAt, env.QueueName)
+	blobs := blob.New(cfg, env.Bucket)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(tables.CreateAll(ctx))
+	must(queues.CreateAll(ctx))
+	must(blobs.Create(ctx))
+	target, err := queues.ARN(ctx, contract.DispatchQueue)
+	must(err)
+	dead, err := queues.ARN(ctx, contract.FiringDead)
+	must(err)
+	timers := timer.New(cfg, timer.Settings{Group: env.TimerGroup, Target: target, DeadLetter: dead, Role: "arn:aws:iam::000000000000:role/timers"})
+	must(timers.CreateGroup(ctx))
+	stream, err := streamOf(ctx, cfg, env.TableName(contract.Jobs))
+	must(err)
+
+	o := system.Options{
+		Shards: 2, Registry: worker.NewRegistry(), HTTPAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Worker: worker.Options{Name: "in-process", Pools: []string{"short", "long"}, Poll: time.Second, Drain: 5 * time.Second},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	sys := system.Compose(system.Ports{
+		Table: tables, Blobs: blobs, Stream: stream, Queues: queues, Timers: timers, Secrets: secret.New(cfg),
+		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t}, stage) }, Meter: new(telemetry.Meter),
+	}, o)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := sys.Run(running); err != nil {
+			t.Errorf("the system ended with %v", err)
+		}
+	})
+	t.Cleanup(func() { stop(); done.Wait() })
+	return &house{API: story.Over(t, sys.API), env: env, queues: queues}
+}
+
+func TestAJobsStoryOverMiniStack(t *testing.T) {
+	t.Parallel()
+	h := build(t, environment.MiniStack(t).Config())
+	object := func(pairs ...any) story.Object {
+		o := story.Object{}
+		for i := 0; i < len(pairs); i += 2 {
+			o[pairs[i].(string)] = pairs[i+1]
+		}
+		return o
+	}
+	soon := h.Post(object("task", "echo", "payload", object("hello", "world")))
+	later := h.Post(object("task", "echo", "delay", "6s"))
+	big := h.Post(object("task", "echo", "payload", strings.Repeat("x", 300<<10)))
+	flaky := h.Post(object("task", "echo", "payload", object("fail", 1)))
+	gone := h.Post(object("task", "echo", "payload", object("fail", 9), "retry", object("max_attempts", 2)))
+	cancelled := h.Post(object("task", "echo", "delay", "5s"))
+	moved := h.Post(object("task", "echo", "delay", "1h"))
+	h.Want(200, "POST", "/jobs/"+cancelled+"/cancel", nil)
+	h.Want(200, "PATCH", "/jobs/"+moved, object("delay", "4s"))
+
+	if v := h.Await(soon, "SUCCEEDED", 20*time.Second); fmt.Sprint(v["result"]) != "map[hello:world]" {
+		t.Errorf("the result is %v", v["result"])
+	}
+	if v := h.Await(later, "SUCCEEDED", 30*time.Second); v["start_lateness_ms"].(float64) > 1000 {
+		t.Errorf("started %v ms late", v["start_lateness_ms"])
+	}
+	h.Await(big, "SUCCEEDED", 20*time.Second)
+	if h.Await(flaky, "SUCCEEDED", 20*time.Second); len(h.Attempts(flaky)) != 2 {
+		t.Errorf("attempts: %v", h.Attempts(flaky))
+	}
+	h.Await(moved, "SUCCEEDED", 30*time.Second)
+	h.Await(gone, "DEAD", 20*time.Second)
+	v := h.Want(202, "POST", "/jobs/"+gone+"/redrive", nil)
+	if v["redrive_of"] != gone {
+		t.Errorf("redriven as %v", v)
+	}
+	if v := h.WantStatus(cancelled, "CANCELLED"); v["started_at"] != nil {
+		t.Errorf("a cancelled job ran: %v", v)
+	}
+}
+
+// The dead letter's way as SQS itself goes it: into the DLQ by the redrive policy, stamped with
+// its source, and back by a move task without a destination; exactly one new job, also when the
+// letter was sent twice, and again when it is redriven twice.
+func TestConsoleRedriveOverLocalStack(t *testing.T) {
+	t.Parallel()
+	at := environment.LocalStack(t).Config()
+	h := build(t, at)
+	dead := h.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1}, "retry": story.Object{"max_attempts": 1}})
+	h.Await(dead, "DEAD", 20*time.Second)
+
+	client := sqs.NewFromConfig(at)
+	arn, err := h.queues.ARN(t.Context(), contract.DeadLetters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buried := func(n int) {
+		t.Helper()
+		for over := time.Now().Add(60 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+			d, err := h.queues.Depth(t.Context(), contract.DeadLetters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Visible >= n {
+				return
+			}
+			if time.Now().After(over) {
+				t.Fatalf("the DLQ holds %+v, want %d", d, n)
+			}
+		}
+	}
+	buried(1)
+	letters, err := h.queues.Receive(t.Context(), contract.DeadLetters, 10, 0, time.Second)
+	if err != nil || len(letters) != 1 || letters[0].Source == "" {
+		t.Fatalf("the DLQ gave %+v, %v: want one letter stamped with its source", letters, err)
+	}
+	time.Sleep(1500 * time.Millisecond) // until it is visible again
+	// The letter is sent once more, as a crash of the status consumer would have it.
+	again := letters[0].Body
+	redrive := func() {
+		t.Helper()
+		if _, err := client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	redrive()
+	var by string
+	for over := time.Now().Add(60 * time.Second); by == ""; time.Sleep(200 * time.Millisecond) {
+		by, _ = h.Job(dead)["redriven_by"].(string)
+		if time.Now().After(over) {
+			t.Fatal("the letter came back and nothing was redriven")
+		}
+	}
+	h.Await(by, "DEAD", 30*time.Second) // it fails as the first did, and is a letter of its own
+	url, err := client.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String(h.env.QueueName(contract.RedriveQueue))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url.QueueUrl, MessageBody: aws.String(again)}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second)
+	items, _ := h.Want(200, "GET", "/jobs", nil)["items"].([]any)
+	children := 0
+	for _, j := range items {
+		if j.(story.Object)["redrive_of"] == dead {
+			children++
+		}
+	}
+	if children != 1 {
+		t.Errorf("%d jobs were made of one letter that came back twice, want 1", children)
+	}
+}
+
+// workerProcess starts the real worker binary against the emulator.
+func workerProcess(t *testing.T, h *house, name string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(workerBinary(t))
+	cmd.Env = append(environment.MiniStack(t).Environ(), "PUNCTUAL_PREFIX="+h.env.Prefix, "PUNCTUAL_BUCKET="+h.env.Bucket, "PUNCTUAL_SLOTS=10", "PUNCTUAL_DRAIN_SECONDS=20", "HOSTNAME="+name)
+	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+		log.Close()
+		if t.Failed() {
+			if b, err := os.ReadFile(log.Name()); err == nil {
+				t.Logf("%s said:\n%s", name, b)
+			}
+		}
+	})
+	return cmd
+}
+
+var workerOnce = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "punctual-worker-")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "worker")
+	out, err := exec.Command("go", "build", "-o", binary, "punctual/workers/cmd/worker").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building the worker: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+func workerBinary(t *testing.T) string {
+	t.Helper()
+	binary, err := workerOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// A killed worker says nothing. The job finishes elsewhere within lease and grace, as the same
+// attempt, with a higher token.
+func TestAKilledWorkersJobFinishesElsewhere(t *testing.T) {
+	t.Parallel()
+	h := build(t, environment.MiniStack(t).Config(), func(o *system.Options) { o.NoWorker = true })
+	first := workerProcess(t, h, "first")
+	id := h.Post(story.Object{"task": "echo", "payload": story.Object{"sleep": "12s"}, "timeout": "60s"})
+	h.Await(id, "RUNNING", 30*time.Second)
+	time.Sleep(time.Second)
+	if err := first.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	workerProcess(t, h, "second")
+	v := h.Await(id, "SUCCEEDED", contract.Lease+contract.Grace+time.Minute)
+	t.Logf("finished %s after the kill", time.Since(killed).Round(time.Second))
+	if tries := h.Attempts(id); v["attempt"] != 1.0 || len(tries) != 1 {
+		t.Errorf("attempt %v, tries %v: a take-over costs none", v["attempt"], tries)
+	}
+}
+
+// SIGTERM under load: what runs finishes or is handed back, nothing is lost or done twice.
+func TestATerminatedWorkerLosesNothing(t *testing.T) {
+	t.Parallel()
+	h := build(t, environment.MiniStack(t).Config(), func(o *system.Options) { o.NoWorker = true })
+	first := workerProcess(t, h, "first")
+	var jobs []story.Object
+	for range 60 {
+		jobs = append(jobs, story.Object{"task": "echo", "payload": story.Object{"sleep": "500ms"}})
+	}
+	answer := h.Want(200, "POST", "/jobs/batch", story.Object{"jobs": jobs})
+	items, _ := answer["items"].([]any)
+	time.Sleep(2 * time.Second)
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	workerProcess(t, h, "second")
+	if err := first.Wait(); err != nil {
+		t.Errorf("the drained worker ended with %v, want exit 0", err)
+	}
+	for _, i := range items {
+		id, _ := i.(story.Object)["job"].(story.Object)["job_id"].(string)
+		h.Await(id, "SUCCEEDED", 60*time.Second)
+		if tries := h.Attempts(id); len(tries) != 1 {
+			t.Errorf("job %s took %d attempts: %v", id, len(tries), tries)
+		}
+	}
+}
