@@ -80,7 +80,9 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 		a.fire = &f
 	}
 	if key == "" {
-		err = s.Store.Put(ctx, job.Accept(r))
+		if err = s.Store.Put(ctx, job.Accept(r)); store.Refused(err) != nil {
+			err = nil // nobody else has this id: the first try took effect and its answer was lost
+		}
 		return a, err
 	}
 	answer, err := json.Marshal(a.view)
