@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -62,7 +63,7 @@ func Guard(do func() error) (err error) {
 // note says once what became of a record that was not handled.
 func (r Runner) note(ctx context.Context, err error, aside bool, args ...any) {
 	args = append(args, telemetry.Err, err.Error())
-	if p, ok := err.(*Panicked); ok {
+	if p := new(Panicked); errors.As(err, &p) {
 		args = append(args, "stack", string(p.Stack))
 	}
 	kind := fault.KindOf(err)

@@ -29,20 +29,20 @@ func (s *Stage) settle(ctx context.Context, k job.Key, attempt int64, o job.Outc
 		if err != nil {
 			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
 		}
-		d, err := job.Settle(row, attempt, o, s.Clock.Now())
-		if errors.Is(err, job.ErrTransition) {
+		d, decided := job.Settle(row, attempt, o, s.Clock.Now())
+		if errors.Is(decided, job.ErrTransition) {
 			return s.settled(ctx, row, attempt, o, repeated)
 		}
-		if err != nil {
-			return err
+		if decided != nil {
+			return decided
 		}
-		refused, err := s.write(ctx, d)
+		refused, failed := s.write(ctx, d)
 		if refused != nil {
 			row, err = store.OldRow(refused, 0, k)
 			continue
 		}
-		if err != nil {
-			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
+		if failed != nil {
+			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, failed)
 		}
 		return s.follow(ctx, d)
 	}

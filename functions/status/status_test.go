@@ -231,7 +231,7 @@ func TestAFailure(t *testing.T) {
 	bubble(t, "that is tried again later leaves the firing to the stream", func(b *bundle) {
 		r := b.running(1)
 		b.report(ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
-		if after := b.row(r.Key); !after.Near || after.DueAt.Sub(time.Now()) != time.Minute {
+		if after := b.row(r.Key); !after.Near || time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it is due in %s, near: %v", time.Until(after.DueAt), after.Near)
 		}
 		b.requireNothingSent()
@@ -328,7 +328,7 @@ func TestASnoozeCostsNoTry(t *testing.T) {
 	bubble(t, "but a new attempt", func(b *bundle) {
 		r := b.running(1)
 		b.report(ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
-		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" || after.DueAt.Sub(time.Now()) != time.Minute {
+		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" || time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it stands at %+v", after)
 		}
 	})
@@ -512,6 +512,22 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 			}
 		})
 	}
+	bubble(t, "a row that cannot be read any more when it is written", func(b *bundle) {
+		r := b.running(1)
+		done := false
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Name == "row.succeed" && !done {
+				done = true
+				bad := r.Item()
+				bad["status"] = "LOST"
+				b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
+			}
+			return memory.Fault{}
+		})
+		if again := b.handle(1, ended(r, 1, success())); again != "0" {
+			b.Error("its outcome is lost")
+		}
+	})
 	bubble(t, "a row that cannot be read", func(b *bundle) {
 		bad := b.running(1).Item()
 		bad["schema_v"] = int64(99)

@@ -56,7 +56,7 @@ func TestAWakeUpThatCrashedAnywhereIsMadeGoodByTheNextOnes(t *testing.T) {
 		change func(*job.Row)
 		end    func(b *bundle, r job.Row) bool // it came to its end
 	}{
-		"fire": {nil, func(b *bundle, r job.Row) bool { return firedOne(b, r) }},
+		"fire": {nil, firedOne},
 		"finish a stop": {func(r *job.Row) { r.Stop = job.StopCancel }, func(b *bundle, r job.Row) bool {
 			return b.row(r.Key).Status == job.Cancelled && b.claim(r.Key).Token > 0
 		}},
@@ -66,9 +66,7 @@ func TestAWakeUpThatCrashedAnywhereIsMadeGoodByTheNextOnes(t *testing.T) {
 		"send a letter": {dead, func(b *bundle, r job.Row) bool {
 			return len(b.drain(contract.RedriveQueue)) > 0
 		}},
-		"unpark": {func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }, func(b *bundle, r job.Row) bool {
-			return firedOne(b, r)
-		}},
+		"unpark": {func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }, firedOne},
 	} {
 		for _, lost := range []bool{false, true} {
 			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bundle) {

@@ -210,7 +210,7 @@ func TestADeepQueuePostponesInsteadOfDoublingTheLoad(t *testing.T) {
 		for n, want := range []time.Duration{3, 6, 12, 24, 48, 48} {
 			b.requireStep(b.sweep(r), wake.Postponed)
 			r = b.row(r.Key)
-			if got := r.WakeAt.Sub(time.Now()); got != want*time.Minute {
+			if got := time.Until(r.WakeAt); got != want*time.Minute {
 				b.Fatalf("the %dth postponement is of %s, want %d min", n+1, got, want)
 			}
 			time.Sleep(time.Until(r.WakeAt) + contract.Grace)
