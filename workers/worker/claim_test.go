@@ -66,6 +66,36 @@ func TestAClaimWhoseAnswerWasLostIsRecognisedByItsNonce(t *testing.T) {
 	})
 }
 
+func TestAClaimRecognisedByItsNonceCountsItsLeaseFromTheFirstAsking(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(20 * time.Second)
+		var claimed, beat time.Time
+		reads := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			switch {
+			case writes("claim.new")(c) && claimed.IsZero():
+				claimed = time.Now()
+				return lost()
+			case writes("claim.heartbeat")(c) && beat.IsZero():
+				beat = time.Now()
+			case c.Op == memory.TableGet:
+				if reads++; reads == 2 { // before the claim is asked for again
+					return memory.Fault{Wait: 5 * time.Second}
+				}
+			}
+			return memory.Fault{}
+		})
+		b.fire(b.put(0), 0)
+		b.start("a")
+		time.Sleep(20 * time.Second)
+		if after := beat.Sub(claimed); after != contract.HeartbeatEvery {
+			t.Errorf("the first heartbeat came %s after the claim was first asked for", after)
+		}
+	})
+}
+
 func TestAClaimRefusedBecauseItsOwnerLivesIsTriedTwiceAndThenLeftUntilLeaseEnd(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)

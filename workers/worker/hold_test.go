@@ -39,10 +39,14 @@ func TestAMessageIsHeldBeforeItIsClaimed(t *testing.T) {
 
 func TestAMessageFarTooEarlyGoesBackUntilShortlyBeforeItIsDue(t *testing.T) {
 	within(t, func(b *bench) {
-		b.start("a")
+		w := b.start("a")
 		r := b.put(10 * time.Minute)
 		b.fire(r, 0)
 		time.Sleep(9 * time.Minute)
+		if n := len(w.intake.close()); n != 0 {
+			t.Error("it is held in memory, where it dies with the worker")
+		}
+		b.start("b")
 		if n := len(b.claim(r).Worker); n != 0 || b.started() != 0 {
 			t.Error("it was claimed minutes early")
 		}
@@ -229,6 +233,31 @@ func TestAReportQueueThatIsDownKeepsTheMessage(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if len(outcomes(t, b.reports())) != 1 || b.depth() != (message.Depth{}) {
 			t.Errorf("the report was not sent, or the message not deleted: %+v", b.depth())
+		}
+	})
+}
+
+// deaf fails the first sends without saying which of several failed.
+type deaf struct {
+	Queues
+	times int
+}
+
+func (d *deaf) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
+	if d.times > 0 {
+		d.times--
+		return fault.New(fault.Unavailable, nil, "sending to %s", queue)
+	}
+	return d.Queues.Send(ctx, queue, out...)
+}
+
+func TestASendThatFailsAsAWholeIsTriedAgain(t *testing.T) {
+	within(t, func(b *bench) {
+		b.fire(b.put(0), 0)
+		b.start("a", func(d *Deps, _ *Options) { d.Queues = &deaf{d.Queues, 3} })
+		time.Sleep(10 * time.Second)
+		if n := len(outcomes(t, b.reports())); n != 1 || b.depth() != (message.Depth{}) {
+			t.Errorf("%d reports of 1 job; queue %+v", n, b.depth())
 		}
 	})
 }

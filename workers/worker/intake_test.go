@@ -154,6 +154,12 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 		if d := b.depth(); d.InFlight != 50 {
 			t.Errorf("a worker that may hold 50 holds %d", d.InFlight)
 		}
+		r := b.put(0, priority(job.Critical))
+		b.fire(r, 0)
+		time.Sleep(100 * time.Millisecond)
+		if _, ok := b.startOf(r); !ok {
+			t.Error("what is held stands in the way of a critical job")
+		}
 	})
 }
 

@@ -254,6 +254,29 @@ func TestTheRowIsReadAgainWhenTwoSecondsOldAtTheStart(t *testing.T) {
 	})
 }
 
+func TestWhatAStartIsJudgedByAgesFromBeforeItWasRead(t *testing.T) {
+	within(t, func(b *bench) {
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery { // the pauses: two reads, 2.2 s together
+				return memory.Fault{Wait: 1100 * time.Millisecond}
+			}
+			return memory.Fault{}
+		})
+		r := b.put(0)
+		b.fire(r, 0)
+		b.start("a")
+		time.Sleep(15 * time.Second)
+		if b.started() != 0 {
+			t.Error("it was started on pauses asked for more than two seconds before")
+		}
+		b.world.SetFaults(nil)
+		time.Sleep(15 * time.Second)
+		if b.started() != 1 || b.claim(r).Takeovers != 1 {
+			t.Errorf("it ran %d times, claim %+v", b.started(), b.claim(r))
+		}
+	})
+}
+
 func TestAnAttemptDoesNotStartWithoutLeaseLeft(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
