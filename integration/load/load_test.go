@@ -343,7 +343,7 @@ func BenchmarkLateness(b *testing.B) {
 
 func BenchmarkBurst(b *testing.B) {
 	for b.Loop() {
-		h := open(b, worker.Options{Slots: 500, Hold: 12_000})
+		h := open(b, worker.Options{Slots: 10_000, Hold: 12_000})
 		const n = 10_000
 		due := time.Now().Add(8 * time.Second).Truncate(time.Second)
 		h.batches(n, func(int) object { return object{"task": "probe", "run_at": due.UTC().Format(time.RFC3339)} })
