@@ -94,7 +94,10 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 	}, now))
 	if store.Refused(err) != nil {
 		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
-		if err != nil || ok {
+		switch {
+		case ok && earlier.view.JobID == r.ID: // our own transaction, repeated below us when its answer was lost
+			return a, nil
+		case err != nil || ok:
 			return earlier, err
 		}
 		return accepted{}, fault.New(fault.Conflict, nil, "accepting a job under a key that has just expired")

@@ -33,6 +33,9 @@ type batchAnswer struct {
 const batchWriters = 16
 
 func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing) (*batchAnswer, error) {
+	if len(requestOf(ctx).http.Header.Values("Idempotency-Key")) > 0 {
+		return nil, oneMistake("Idempotency-Key", codeUnknownField, "idempotency_key in each job", "a batch has no key; its jobs have keys of their own")
+	}
 	doc, err := readBody(ctx, contract.MaxBatchBody)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,9 @@ func (s *stage) readPatch(ctx context.Context, who tenant.Identity, r *reader, f
 	}
 	if v, ok := f["allow_literals"]; ok {
 		c.literals = r.literals(v)
+		if _, ok := f["payload"]; !ok {
+			r.missing("", "payload") // they speak of its literals
+		}
 	}
 	if v, ok := f["payload"]; ok {
 		task, err := s.Store.Task(ctx, row.Tenant, row.Task)
@@ -334,11 +337,13 @@ type empty struct{}
 
 // forget puts a tombstone in a finished job's place, and deletes what lay beside it.
 func (s *stage) forget(ctx context.Context, k job.Key) error {
-	for range tries {
-		row, err := s.row(ctx, k)
+	for try := range tries {
+		row, err := s.Store.Row(ctx, k)
 		switch {
+		case try > 0 && fault.KindOf(err) == fault.NotFound: // it was here a moment ago: forgotten meanwhile, perhaps by ourselves
+			return nil
 		case err != nil:
-			return err
+			return asNoJob(err)
 		case !row.Status.Final():
 			return newProblem(codeNotFinished, "the job is not over; cancel it first")
 		case row.Owes.Children():

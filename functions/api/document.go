@@ -519,10 +519,14 @@ func (d *document) pointer(target int) string {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// escapePointer writes a name as a part of a JSON pointer. Names come from strangers: long ones are cut.
+// escapePointer writes a name as a part of a JSON pointer. Names come from strangers: long ones
+// are cut, and one that looks like a secret is not shown.
 func escapePointer(name string) string {
 	const limit = 128
-	if len(name) > limit {
+	switch {
+	case tokenShaped(name):
+		return "…"
+	case len(name) > limit:
 		name = strings.ToValidUTF8(name[:limit], "") + "…"
 	}
 	return pointerEscapes.Replace(name)

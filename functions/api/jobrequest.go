@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -97,7 +98,7 @@ func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string)
 		}
 	}
 	b.mu.Unlock()
-	detail := fmt.Sprintf("task %q is not defined", name)
+	detail := fmt.Sprintf("task %s is not defined", quoted(name))
 	if near := nearest(name, b.names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -235,7 +236,7 @@ func (r *reader) tags(v value) map[string]string {
 		r.mistake(v.pointer, codeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
 		return nil
 	}
-	r.duplicates(v.node, v.pointer)
+	r.allDuplicates(v.node)
 	tags := map[string]string{}
 	count := 0
 	for name, n := range r.doc.members(v.node) {
@@ -257,7 +258,7 @@ func (r *reader) tags(v value) map[string]string {
 	return tags
 }
 
-func runes(s string) int { return len([]rune(s)) }
+func runes(s string) int { return utf8.RuneCountInString(s) }
 
 // maxLiterals bounds how many strings one job may declare to be no secrets.
 const maxLiterals = 50

@@ -168,10 +168,15 @@ func errNoJob() error { return newProblem(codeNotFound, "there is no such job") 
 // row reads a job's row; absent, forgotten and another tenant's are all the same.
 func (s *stage) row(ctx context.Context, k job.Key) (job.Row, error) {
 	r, err := s.Store.Row(ctx, k)
+	return r, asNoJob(err)
+}
+
+// asNoJob says what is absent.
+func asNoJob(err error) error {
 	if fault.KindOf(err) == fault.NotFound {
-		return r, errNoJob()
+		return errNoJob()
 	}
-	return r, err
+	return err
 }
 
 func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput) (*jobAnswer, error) {

@@ -61,11 +61,31 @@ func (s *stage) readPayload(r *reader, v value, given bool, pointer string, task
 		r.echoPayload(v)
 	}
 	if len(task.PayloadSchema) > 0 && len(r.wrong) == before {
+		r.comparable(v.node)
+	}
+	if len(task.PayloadSchema) > 0 && len(r.wrong) == before {
 		if err := s.schemas.judge(r, v.pointer, task.PayloadSchema, payload); err != nil {
 			return nil, err
 		}
 	}
 	return payload, nil
+}
+
+// maxExponent is beyond what a float64 can hold. Comparing larger numbers exactly, as a schema
+// asks for, would take as many digits.
+const maxExponent = 400
+
+// comparable blames numbers that cannot be compared at a fair price.
+func (r *reader) comparable(n int) {
+	for i := n; i < int(r.doc.nodes[n].next) && len(r.wrong) < maxMistakes; i++ {
+		if r.doc.nodes[i].kind != kindNumber {
+			continue
+		}
+		_, exponent, _ := strings.Cut(strings.ToLower(string(r.doc.raw(i))), "e")
+		if e, err := strconv.Atoi(exponent); exponent != "" && (err != nil || e > maxExponent || e < -maxExponent) {
+			r.mistake(r.doc.pointer(i), codeOutOfRange, "an exponent from -400 to 400", "the number is too large, or too near to nothing, to be judged by the task's payload_schema")
+		}
+	}
 }
 
 // depth is how many levels of arrays and objects a value has.
@@ -211,7 +231,11 @@ func (r *reader) headers(v value, t tenant.ID) {
 	}
 	seen := map[string]bool{}
 	bytes := 0
+	repeated := r.doc.repeated(v.node) // blamed elsewhere
 	for name, n := range r.doc.members(v.node) {
+		if len(seen) > maxHeaders {
+			break
+		}
 		at := value{n, v.pointer + "/" + escapePointer(name)}
 		lower := strings.ToLower(name)
 		text, ok := r.text(at)
@@ -221,7 +245,7 @@ func (r *reader) headers(v value, t tenant.ID) {
 			r.mistake(at.pointer, codeInvalidValue, "letters, digits and - as in HTTP", "this is not the name of a header")
 		case slices.Contains(oursExactly, lower) || slices.ContainsFunc(oursByPrefix, func(p string) bool { return strings.HasPrefix(lower, p) }):
 			r.mistake(at.pointer, codeInvalidValue, "any header but those that Punctual or the connection sets", "the header %s is set by Punctual or by the connection", quoted(name))
-		case seen[lower] && !r.sameField(v.node, name, n):
+		case seen[lower] && !repeated[int32(n-1)]:
 			r.mistake(at.pointer, codeDuplicateField, "", "the header %s is given more than once", quoted(name))
 		case ok && strings.HasPrefix(text, "arn:") && strings.Contains(text, ":secretsmanager:"):
 			r.secretOf(at, t) // the worker puts the secret in its place
@@ -233,16 +257,6 @@ func (r *reader) headers(v value, t tenant.ID) {
 	if len(seen) > maxHeaders || bytes > maxHeaderBytes {
 		r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d headers of %d bytes together", maxHeaders, maxHeaderBytes), "there are too many headers, or too long ones")
 	}
-}
-
-// sameField says that a field is an exact repetition, which is blamed elsewhere.
-func (r *reader) sameField(object int, name string, at int) bool {
-	for other, n := range r.doc.members(object) {
-		if n < at && other == name {
-			return true
-		}
-	}
-	return false
 }
 
 // LambdaPayloadRequest documents what the lambda executor takes.

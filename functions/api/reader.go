@@ -58,45 +58,48 @@ func (r *reader) object(n int, pointer string, known []string) fields {
 		r.mistake(pointer, codeInvalidValue, "an object", "%s is given where an object belongs", got)
 		return nil
 	}
-	r.duplicates(n, pointer)
+	twice := r.doc.repeated(n)
 	found := fields{}
 	for name, v := range r.doc.members(n) {
+		if len(r.wrong) >= maxMistakes {
+			break
+		}
 		at := pointer + "/" + escapePointer(name)
-		if !slices.Contains(known, name) {
+		switch {
+		case twice[int32(v-1)]:
+			r.mistake(at, codeDuplicateField, "", "the field %s is given more than once", quoted(name))
+		case !slices.Contains(known, name):
 			detail := fmt.Sprintf("no field %s is known here", quoted(name))
 			if near := nearest(name, known); near != "" {
 				detail += fmt.Sprintf("; did you mean %q?", near)
 			}
 			r.mistake(at, codeUnknownField, strings.Join(known, ", "), "%s", detail)
-			continue
-		}
-		if _, twice := found[name]; !twice {
+		default:
 			found[name] = value{v, at}
 		}
 	}
 	return found
 }
 
-// duplicates blames the fields that an object itself has twice; what lies deeper is for the
-// readers of that.
-func (r *reader) duplicates(n int, pointer string) {
-	for _, key := range r.doc.twice {
-		if int(key) <= n || key >= r.doc.nodes[n].next {
-			continue
-		}
-		for i := n + 1; i <= int(key) && i < int(r.doc.nodes[n].next); i = int(r.doc.nodes[i+1].next) {
-			if i == int(key) {
-				name := r.doc.string(i)
-				r.mistake(pointer+"/"+escapePointer(name), codeDuplicateField, "", "the field %s is given more than once", quoted(name))
+// repeated are the keys within a node that repeat one of their object; nil if there are none,
+// which is the rule.
+func (d *document) repeated(n int) map[int32]bool {
+	var keys map[int32]bool
+	for _, key := range d.twice {
+		if int(key) > n && key < d.nodes[n].next {
+			if keys == nil {
+				keys = map[int32]bool{}
 			}
+			keys[key] = true
 		}
 	}
+	return keys
 }
 
 // allDuplicates blames every repeated field at any depth of a value.
 func (r *reader) allDuplicates(n int) {
 	for _, key := range r.doc.twice {
-		if int(key) > n && key < r.doc.nodes[n].next {
+		if int(key) > n && key < r.doc.nodes[n].next && len(r.wrong) < maxMistakes {
 			r.mistake(r.doc.pointer(int(key)), codeDuplicateField, "", "the field %s is given more than once", quoted(r.doc.string(int(key))))
 		}
 	}
@@ -127,7 +130,7 @@ func (r *reader) oneOf(v value, code string, words []string) (string, bool) {
 	if ok && !slices.Contains(words, s) {
 		detail := "this is not one of the words that are known here"
 		if namePattern.MatchString(s) && len(s) <= 32 {
-			detail = fmt.Sprintf("%q is not known here", s)
+			detail = quoted(s) + " is not known here"
 		}
 		r.mistake(v.pointer, code, strings.Join(words, ", "), "%s", detail)
 		return "", false

@@ -40,8 +40,11 @@ var tokenShapes = []struct {
 	{"PRIVATE KEY", regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY`)},
 }
 
+// shortestToken is how long any of them is at least.
+const shortestToken = 16
+
 func tokenShaped(s string) bool {
-	if len(s) < 16 {
+	if len(s) < shortestToken {
 		return false
 	}
 	for _, t := range tokenShapes {
@@ -55,34 +58,53 @@ func tokenShaped(s string) bool {
 const secretAllowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager, where the task takes one; or name this pointer in allow_literals if it is no secret"
 
 // noSecrets blames every string at or below v that looks like a secret: by the name that it
-// stands under, or by its own form. It also says where the value is nested too deeply, since it
-// is the one walk over all of it.
+// stands under, or by its own form.
 func (r *reader) noSecrets(v value, allowed []string) {
-	r.secretsBelow(v.node, v.pointer, false, allowed)
+	r.secretsBelow(v.node, &trail{name: v.pointer}, false, allowed)
 }
 
-func (r *reader) secretsBelow(n int, pointer string, named bool, allowed []string) {
+// trail is the way to a value, from its end. Its pointer is written only for the few values
+// that are blamed: a payload can have half a million.
+type trail struct {
+	from  *trail // nil at the start, whose name is a pointer already
+	name  string
+	index int // of an element, when name is ""
+}
+
+func (t *trail) String() string {
+	switch {
+	case t.from == nil:
+		return t.name
+	case t.index >= 0:
+		return t.from.String() + "/" + itoa(t.index)
+	}
+	return t.from.String() + "/" + escapePointer(t.name)
+}
+
+func (r *reader) secretsBelow(n int, at *trail, named bool, allowed []string) {
 	switch r.doc.nodes[n].kind {
 	case kindObject:
 		for name, child := range r.doc.members(n) {
 			if tokenShaped(name) {
-				r.mistake(pointer, codeSecretInPayload, secretAllowed, "the name of a field here looks like a secret")
-				continue // the pointer would show it
+				r.mistake(at.String(), codeSecretInPayload, secretAllowed, "the name of a field here looks like a secret")
+				continue
 			}
-			r.secretsBelow(child, pointer+"/"+escapePointer(name), secretName(name), allowed)
+			r.secretsBelow(child, &trail{at, name, -1}, secretName(name), allowed)
 		}
 	case kindArray:
+		element := &trail{at, "", 0}
 		for i, child := range r.doc.elements(n) {
-			r.secretsBelow(child, pointer+"/"+itoa(i), named, allowed)
+			element.index = i
+			r.secretsBelow(child, element, named, allowed)
 		}
 	case kindString:
 		raw := r.doc.raw(n)
-		if len(raw)-2 < shortestSecret || !named && len(raw)-2 < 16 {
+		if len(raw)-2 < shortestSecret || !named && len(raw)-2 < shortestToken {
 			return
 		}
 		s := r.doc.string(n)
 		if named && runes(s) >= shortestSecret && !strings.HasPrefix(s, "arn:") || tokenShaped(s) {
-			if !slices.Contains(allowed, pointer) {
+			if pointer := at.String(); !slices.Contains(allowed, pointer) {
 				r.mistake(pointer, codeSecretInPayload, secretAllowed, "this looks like a secret, and would be kept in the clear")
 			}
 		}

@@ -122,6 +122,9 @@ func (nowhere) WriteHeader(int)             {}
 // cutName and quoted make a name that came from a stranger fit to be shown.
 func cutName(name string) string {
 	const limit = 64
+	if tokenShaped(name) {
+		return "…"
+	}
 	if len(name) > limit {
 		name = strings.ToValidUTF8(name[:limit], "") + "…"
 	}

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/tenant"
+)
+
+// calendarRequest documents a calendar; its names are the ones that are known.
+type calendarRequest struct {
+	Cron         string   `json:"cron,omitempty" maxLength:"1024" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
+	Every        duration `json:"every,omitempty" doc:"A period of real time of whole seconds, at least 1s; counted from start_at, without one from 1970-01-01T00:00:00Z"`
+	Phase        duration `json:"phase,omitempty" doc:"Shifts every by less than a period"`
+	Dates        []string `json:"dates,omitempty" minItems:"1" maxItems:"1000" doc:"Times of RFC 3339, in any order"`
+	RRule        string   `json:"rrule,omitempty" maxLength:"512" doc:"RFC 5545, beginning at start_at" example:"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"`
+	Timezone     string   `json:"timezone,omitempty" doc:"An IANA name; default UTC" example:"Europe/Berlin"`
+	StartAt      string   `json:"start_at,omitempty" format:"date-time" doc:"The first nominal time that counts, itself included"`
+	EndAt        string   `json:"end_at,omitempty" format:"date-time" doc:"Nominal times from here on do not count"`
+	MaxRuns      int      `json:"max_runs,omitempty" minimum:"1" maximum:"1000000000" doc:"How often it may run in all; default: no limit"`
+	Exclude      []string `json:"exclude,omitempty" maxItems:"10" doc:"Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later"`
+	MissingHour  string   `json:"missing_hour,omitempty" enum:"run_after,skip" doc:"What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time"`
+	RepeatedHour string   `json:"repeated_hour,omitempty" enum:"first,last,both" doc:"At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both"`
+	Spread       duration `json:"spread,omitempty" doc:"Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period and at most 1h. Both times are shown"`
+}
+
+var calendarFields = namesOf[calendarRequest]()
+
+// spec reads a calendar as it was written. What it means is judged by package calendar.
+func (r *reader) spec(v value) (calendar.Spec, bool) {
+	before := len(r.wrong)
+	f := r.object(v.node, v.pointer, calendarFields)
+	text := func(name string) *string {
+		at, ok := f[name]
+		if !ok {
+			return nil
+		}
+		s, _ := r.text(at)
+		return &s
+	}
+	texts := func(name string, most int) []string {
+		at, ok := f[name]
+		if !ok {
+			return nil
+		}
+		list := []string{} // an empty list was given, too
+		for _, each := range r.list(at, most) {
+			s, _ := r.text(each)
+			list = append(list, s)
+		}
+		return list
+	}
+	s := calendar.Spec{
+		Cron: text("cron"), Every: text("every"), Phase: text("phase"), Dates: texts("dates", calendar.MaxDates), RRule: text("rrule"),
+		Timezone: text("timezone"), StartAt: text("start_at"), EndAt: text("end_at"), Exclude: texts("exclude", calendar.MaxExclude),
+		MissingHour: text("missing_hour"), RepeatedHour: text("repeated_hour"), Spread: text("spread"),
+	}
+	if at, ok := f["max_runs"]; ok {
+		n, _ := r.whole(at, 1, calendar.MaxRuns)
+		s.MaxRuns = &n
+	}
+	return s, f != nil && len(r.wrong) == before
+}
+
+// calendar reads a calendar with the tenant's exclusions that it names, as they stand. Mistakes
+// are left in r, and then it is false; the error is for what could not be looked up.
+func (s *stage) readCalendar(ctx context.Context, r *reader, v value, t tenant.ID) (planned, bool, error) {
+	p := planned{}
+	var ok bool
+	if p.spec, ok = r.spec(v); !ok {
+		return p, false, nil
+	}
+	var err error
+	if p.exclusions, err = s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.spec)); err != nil {
+		return p, false, err
+	}
+	p.calendar, err = calendar.Parse(p.spec, p.exclusions)
+	return p, r.refused(v.pointer, err), nil
+}
+
+// planned is a calendar that was read.
+type planned struct {
+	spec       calendar.Spec
+	exclusions calendar.Exclusions
+	calendar   calendar.Calendar
+}
+
+// exclusionNames are the names to look up: each once, and only what can be a name.
+func exclusionNames(s calendar.Spec) []string {
+	names := slices.Clone(s.Exclude)
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !namePattern.MatchString(name) })
+}
+
+// refused blames what package calendar refuses at that place; true is nothing.
+func (r *reader) refused(pointer string, err error) bool {
+	var e *calendar.Error
+	if !errors.As(err, &e) {
+		return true
+	}
+	r.mistake(pointer+"/"+e.Field, e.Code, e.Allowed, "%s", e.Detail)
+	return false
+}
+
+// firing blames a calendar that has no time left; true is one that has.
+func (r *reader) firing(pointer string, c calendar.Calendar, now time.Time) bool {
+	return r.refused(pointer, c.Check(now))
+}

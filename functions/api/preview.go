@@ -1,0 +1,124 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) previewRoutes() {
+	register(s, route{
+		method: http.MethodPost, path: "/v1/schedules/preview", status: http.StatusOK, id: "preview-calendar", tag: tagSchedules, scope: mayRead, body: previewRequest{},
+		summary: "When a calendar would run", about: "Nothing is kept. The exclusions that it names are the tenant's.",
+	}, s.previewDraft)
+}
+
+type previewRequest struct {
+	Calendar calendarRequest `json:"calendar"`
+	Name     string          `json:"name,omitempty" pattern:"^[a-zA-Z0-9_-]{1,64}$" doc:"Of the schedule that it is for: the spread is derived from it"`
+	After    string          `json:"after,omitempty" format:"date-time" doc:"Only times after this one; default now. @every without start_at is counted from here"`
+	Count    int             `json:"count,omitempty" minimum:"1" maximum:"1000" doc:"Default 5"`
+}
+
+// occurrenceTime is one time of a calendar.
+type occurrenceTime struct {
+	NominalAt instant  `json:"nominal_at" doc:"What the calendar says"`
+	DueAt     instant  `json:"due_at" doc:"The same after the spread"`
+	Local     string   `json:"local" doc:"nominal_at on the calendar's own clock"`
+	Flags     []string `json:"flags" doc:"change_over_day: this local day misses or repeats a stretch of the clock; missing_hour: runs for a wall time that a change swallowed; repeated_hour: the clock shows this time twice; moved_later, moved_earlier: from a day that an exclusion closed"`
+}
+
+// skippedTime is a time at which the calendar runs nothing.
+type skippedTime struct {
+	NominalAt instant `json:"nominal_at"`
+	Local     string  `json:"local"`
+	Reason    string  `json:"reason" enum:"excluded,missing_hour"`
+	Exclusion string  `json:"exclusion,omitempty" doc:"Its name"`
+	Why       string  `json:"why"`
+}
+
+type previewAnswer struct {
+	Body struct {
+		Items   []occurrenceTime `json:"items" doc:"Fewer than asked when the calendar ends"`
+		Skipped []skippedTime    `json:"skipped,omitempty" doc:"Times among them at which nothing runs, the first 100"`
+		Notes   []string         `json:"notes,omitempty" doc:"What is easily misread in this calendar"`
+	}
+}
+
+// previewDefault is how many times a preview shows when it is not asked for more.
+const previewDefault = 5
+
+// Bounds of what a preview says of skipped times: how many, and after how many looked at.
+const (
+	previewSkipped = 100
+	previewLooked  = 5000
+)
+
+func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothing) (*previewAnswer, error) {
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, oneMistake("", codeMissingField, "an object", "a calendar is needed in the body")
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[previewRequest]())
+	after, count, name := s.now(), previewDefault, ""
+	if v, ok := f["after"]; ok {
+		if t, ok := r.instant(v); ok {
+			after = t
+		}
+	}
+	if v, ok := f["count"]; ok {
+		if n, ok := r.whole(v, 1, calendar.MaxPreview); ok {
+			count = n
+		}
+	}
+	if v, ok := f["name"]; ok {
+		name, _ = r.name(v)
+	}
+	var p planned
+	if v, ok := f["calendar"]; ok {
+		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
+			return nil, err
+		}
+	} else if f != nil {
+		r.missing("", "calendar")
+	}
+	if len(r.wrong) > 0 {
+		return nil, r.wrong
+	}
+	if most := p.calendar.MaxRuns(); most > 0 {
+		count = min(count, most)
+	}
+	return preview(p.calendar.For(calendarID(who.Tenant, name), after), after, count), nil
+}
+
+// preview shows count times of a calendar after that one.
+func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
+	out := &previewAnswer{}
+	times := c.Preview(after, count)
+	out.Body.Items = viewTimes(times)
+	out.Body.Notes = c.Notes()
+	if len(times) == 0 {
+		return out
+	}
+	skips, _ := c.Skipped(after, times[len(times)-1].NominalAt, previewLooked)
+	for _, skip := range skips[:min(len(skips), previewSkipped)] {
+		out.Body.Skipped = append(out.Body.Skipped, skippedTime{instant{skip.NominalAt}, skip.Local, skip.Reason, skip.Exclusion, skip.Why})
+	}
+	return out
+}
+
+func viewTimes(times []calendar.Occurrence) []occurrenceTime {
+	views := make([]occurrenceTime, len(times))
+	for i, o := range times {
+		views[i] = occurrenceTime{instant{o.NominalAt}, instant{o.DueAt}, o.Local, append([]string{}, o.Flags...)}
+	}
+	return views
+}
