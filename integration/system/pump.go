@@ -3,13 +3,12 @@ package system
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"punctual/functions/batch"
 	"punctual/shared/clock"
-	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
@@ -67,11 +66,7 @@ func (p pump) messages(queue string, handle func(context.Context, events.SQSEven
 }
 
 func (p pump) batch(ctx context.Context, queue string, got []message.Delivery, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)) {
-	ev := events.SQSEvent{Records: make([]events.SQSMessage, len(got))}
-	for i, d := range got {
-		ev.Records[i] = sqsMessage(d)
-	}
-	resp, err := handle(ctx, ev)
+	resp, err := handle(ctx, batch.SQSEventOf(got...))
 	if err != nil {
 		p.log.Error("a batch failed", "queue", queue, telemetry.Err, err)
 		return // all of it comes again
@@ -92,20 +87,6 @@ func (p pump) batch(ctx context.Context, queue string, got []message.Delivery, h
 	if err := p.queues.Delete(ctx, queue, done...); err != nil {
 		p.log.Error("deleting handled messages failed", "queue", queue, telemetry.Err, err)
 	}
-}
-
-func sqsMessage(d message.Delivery) events.SQSMessage {
-	m := events.SQSMessage{MessageId: d.ID, ReceiptHandle: d.Receipt, Body: d.Body, Attributes: map[string]string{
-		"ApproximateReceiveCount": strconv.Itoa(d.Receives),
-		"SentTimestamp":           strconv.FormatInt(d.SentAt.UnixMilli(), 10),
-	}}
-	if d.Group != "" {
-		m.Attributes["MessageGroupId"] = d.Group
-	}
-	if d.Source != "" {
-		m.Attributes["DeadLetterQueueSourceArn"] = d.Source
-	}
-	return m
 }
 
 // changes feeds the table's stream to its consumer, filtered as the event source filters it.
@@ -140,14 +121,9 @@ func (p pump) changes(handle func(context.Context, events.DynamoDBEvent) (events
 
 // records hands a batch over and returns the place up to which it is done.
 func (p pump) records(ctx context.Context, changes []item.Change, handle func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) (done string, ok bool) {
-	var ev events.DynamoDBEvent
+	ev := batch.StreamEventOf(changes...)
 	before := map[string]string{} // the place just before a record
 	for _, c := range changes {
-		if c.New.Str(contract.AttrNear) == "1" {
-			ev.Records = append(ev.Records, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
-				SequenceNumber: c.Seq, OldImage: image(c.Old), NewImage: image(c.New),
-			}})
-		}
 		before[c.Seq] = done
 		done = c.Seq
 	}
@@ -168,22 +144,6 @@ func (p pump) records(ctx context.Context, changes []item.Change, handle func(co
 		}
 	}
 	return done, true
-}
-
-func image(i item.Item) map[string]events.DynamoDBAttributeValue {
-	if i == nil {
-		return nil
-	}
-	m := make(map[string]events.DynamoDBAttributeValue, len(i))
-	for name, v := range i {
-		switch v := v.(type) {
-		case string:
-			m[name] = events.NewStringAttribute(v)
-		case int64:
-			m[name] = events.NewNumberAttribute(strconv.FormatInt(v, 10))
-		}
-	}
-	return m
 }
 
 // minutes runs a pass at once and then at the start of every minute. A pass that takes longer
