@@ -34,6 +34,7 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep)
 	output(stack, "DeadLetterQueue", d.Queues.Queue(contract.DeadLetters).QueueName(), "Dead letters; see infra/runbook/redrive.md")
 	output(stack, "RedriveQueue", d.Queues.Queue(contract.RedriveQueue).QueueName(), "Where redriven dead letters go")
+	output(stack, "PayloadBucket", d.Bucket.Name(), "Payloads and results over 256 KB")
 	output(stack, "FiringDeadQueue", d.Queues.Queue(contract.FiringDead).QueueName(), "Messages that nobody could read; see infra/runbook/firing-dead.md")
 	return d
 }

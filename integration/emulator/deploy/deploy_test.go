@@ -34,32 +34,33 @@ func TestTheDeployedAPI(t *testing.T) {
 
 func TestJobsOnTheDeployment(t *testing.T) {
 	d := setup(t)
+	d.explain(t, "api-write", "api-read", "stream", "status", "dispatch", "sweeper", "promoter", "redrive")
 	d.work(t, "short")
 	a := d.api(t, "acme", everything...)
 	const most = 60 * time.Second
 	t.Run("a job due now runs and keeps its result", func(t *testing.T) {
-		a.T = t
+		a := in(t, a)
 		v := a.Await(a.Post(story.Object{"task": "echo", "payload": story.Object{"n": 1}}), "SUCCEEDED", most)
 		if result, _ := v["result"].(story.Object); result["n"] != 1.0 {
 			t.Errorf("the result is %v", v["result"])
 		}
 	})
 	t.Run("a job due in some seconds goes by the stream and starts on time", func(t *testing.T) {
-		a.T = t
+		a := in(t, a)
 		v := a.Await(a.Post(story.Object{"task": "echo", "delay": "8s"}), "SUCCEEDED", most)
 		if late, _ := v["start_lateness_ms"].(float64); late > 1000 || late < 0 {
 			t.Errorf("it started %v ms late", v["start_lateness_ms"])
 		}
 	})
 	t.Run("a job that fails once is tried again", func(t *testing.T) {
-		a.T = t
+		a := in(t, a)
 		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1}, "retry": story.Object{"initial_delay": "1s", "max_attempts": 3}})
 		if v := a.Await(id, "SUCCEEDED", most); v["attempt"] != 2.0 {
 			t.Errorf("it took %v attempts", v["attempt"])
 		}
 	})
 	t.Run("a job that always fails is a dead letter, and comes back as a new one", func(t *testing.T) {
-		a.T = t
+		a := in(t, a)
 		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 2}, "retry": story.Object{"max_attempts": 1}})
 		a.Await(id, "DEAD", most)
 		next, _ := a.Want(http.StatusAccepted, "POST", "/jobs/"+id+"/redrive", nil)["job_id"].(string)
@@ -69,13 +70,13 @@ func TestJobsOnTheDeployment(t *testing.T) {
 		a.Await(next, "DEAD", most) // its first attempt fails as well
 	})
 	t.Run("a job that is cancelled does not run", func(t *testing.T) {
-		a.T = t
+		a := in(t, a)
 		id := a.Post(story.Object{"task": "echo", "delay": "20m"})
 		a.Want(http.StatusOK, "POST", "/jobs/"+id+"/cancel", nil)
 		a.WantStatus(id, "CANCELLED")
 	})
 	t.Run("a batch is taken in one request", func(t *testing.T) {
-		a.T = t
+		a := in(t, a)
 		jobs := make([]story.Object, 20)
 		for i := range jobs {
 			jobs[i] = story.Object{"task": "echo", "payload": story.Object{"n": i}}

@@ -238,3 +238,6 @@ func (d *deployment) work(t *testing.T, pool string) {
 		}
 	})
 }
+
+// in is the same way to the API for a subtest.
+func in(t *testing.T, a *story.API) *story.API { return &story.API{T: t, Base: a.Base, Send: a.Send} }

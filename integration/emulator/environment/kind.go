@@ -26,6 +26,7 @@ var miniStack = Kind{
 		return []string{
 			fmt.Sprint("GATEWAY_PORT=", port),
 			"BIND_HOST=127.0.0.1",
+			fmt.Sprint("AWS_ENDPOINT_URL=http://127.0.0.1:", port), // handed to functions, which call back
 			"MINISTACK_REGION=" + Region,
 			"SFTP_ENABLED=0",     // would take port 2222
 			"IOT_MTLS_ENABLED=0", // would take port 8883

@@ -1,0 +1,56 @@
+package deploy
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// said returns the last lines that a function wrote to its log group.
+func (d *deployment) said(t testing.TB, function string) string {
+	t.Helper()
+	r, err := http.NewRequest("POST", d.aws.URL, strings.NewReader(`{"logGroupName":"/punctual/`+prefix+"-"+function+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", "Logs_20140328.FilterLogEvents")
+	r.Header.Set("Content-Type", "application/x-amz-json-1.1")
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20270101/us-east-1/logs/aws4_request, SignedHeaders=host, Signature=0")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err.Error()
+	}
+	var answer struct {
+		Events []struct{ Message string }
+	}
+	if json.Unmarshal(body, &answer) != nil || len(answer.Events) == 0 {
+		return string(body)
+	}
+	var lines strings.Builder
+	for _, e := range answer.Events[max(0, len(answer.Events)-20):] {
+		if !strings.Contains(e.Message, `"_aws"`) { // metrics
+			lines.WriteString(strings.TrimSpace(e.Message) + "\n")
+		}
+	}
+	return lines.String()
+}
+
+// explain logs what functions said, if the test has failed.
+func (d *deployment) explain(t *testing.T, functions ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, f := range functions {
+			t.Logf("%s said:\n%s", f, d.said(t, f))
+		}
+	})
+}
