@@ -82,6 +82,8 @@ func New(d Deps) http.Handler {
 	s.jobRoutes()
 	s.taskRoutes()
 	s.deadLetterRoutes()
+	s.previewRoutes()
+	s.exclusionRoutes()
 	s.pauseRoutes()
 	s.systemRoutes()
 	return s
@@ -126,13 +128,14 @@ func marshal(w io.Writer, v any) error {
 
 // tags of the OpenAPI document, and scopes under names that read well in a table of routes.
 const (
-	tagJobs   = "jobs"
-	tagDead   = "dead letters"
-	tagTasks  = "tasks"
-	tagPauses = "pauses"
-	tagSystem = "system"
-	mayRead   = tenant.Read
-	mayWrite  = tenant.Write
-	mayManage = tenant.Admin
-	anybody   = tenant.Scope("") // who is named, whatever they may do
+	tagJobs      = "jobs"
+	tagDead      = "dead letters"
+	tagTasks     = "tasks"
+	tagPauses    = "pauses"
+	tagSchedules = "schedules"
+	tagSystem    = "system"
+	mayRead      = tenant.Read
+	mayWrite     = tenant.Write
+	mayManage    = tenant.Admin
+	anybody      = tenant.Scope("") // who is named, whatever they may do
 )

@@ -202,12 +202,13 @@ func TestTheOpenAPIDocumentNamesEveryRouteAndCode(t *testing.T) {
 	}
 	slices.Sort(routes)
 	want := []string{
-		"DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}", "DELETE /v1/tasks/{name}",
-		"GET /v1/dead-letters", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems/{code}", "GET /v1/ready",
+		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}", "DELETE /v1/tasks/{name}",
+		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems/{code}", "GET /v1/ready",
 		"GET /v1/tasks", "GET /v1/tasks/{name}", "GET /v1/whoami",
 		"PATCH /v1/jobs/{id}",
 		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch", "POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",
-		"PUT /v1/pauses/{scope}", "PUT /v1/tasks/{name}",
+		"POST /v1/schedules/preview",
+		"PUT /v1/exclusions/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/tasks/{name}",
 	}
 	if !slices.Equal(routes, want) {
 		t.Errorf("routes: %q", routes)

@@ -49,9 +49,6 @@ type previewAnswer struct {
 	}
 }
 
-// previewDefault is how many times a preview shows when it is not asked for more.
-const previewDefault = 5
-
 // Bounds of what a preview says of skipped times: how many, and after how many looked at.
 const (
 	previewSkipped = 100
@@ -68,7 +65,7 @@ func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothin
 	}
 	r := newReader(doc)
 	f := r.object(0, "", namesOf[previewRequest]())
-	after, count, name := s.now(), previewDefault, ""
+	after, count, name := s.now(), contract.PreviewDefault, ""
 	if v, ok := f["after"]; ok {
 		if t, ok := r.instant(v); ok {
 			after = t
@@ -122,3 +119,6 @@ func viewTimes(times []calendar.Occurrence) []occurrenceTime {
 	}
 	return views
 }
+
+// calendarID is what a schedule's spread is derived from.
+func calendarID(t tenant.ID, name string) string { return string(t) + "#" + name }

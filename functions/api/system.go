@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"punctual/shared/calendar"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -55,13 +56,14 @@ type nothing struct{}
 
 type healthAnswer struct {
 	Body struct {
-		Status string `json:"status" enum:"ok"`
+		Status    string `json:"status" enum:"ok"`
+		ZoneRules string `json:"zone_rules" doc:"Release of the IANA time zone database that calendars are read by" example:"2025c"`
 	}
 }
 
 func (s *stage) health(context.Context, tenant.Identity, *nothing) (*healthAnswer, error) {
 	out := &healthAnswer{}
-	out.Body.Status = "ok"
+	out.Body.Status, out.Body.ZoneRules = "ok", calendar.ZoneRules
 	return out, nil
 }
 

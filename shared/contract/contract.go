@@ -91,6 +91,8 @@ const (
 	MaxResult         = 10 << 10 // bytes of a result kept
 	MaxErrorMessage   = 1 << 10  // bytes of an error kept
 	MaxReason         = 256      // bytes of a pause's reason
+	MaxExclusions     = 200      // of one tenant
+	PreviewDefault    = 5        // times of a preview that names no count; the most is the calendar's
 	NamePattern       = `^[a-zA-Z0-9_-]{1,64}$`
 	DurationPattern   = `^(\d+(ms|s|m|h|d))+$`
 )

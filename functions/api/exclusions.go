@@ -1,0 +1,244 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) exclusionRoutes() {
+	register(s, route{
+		method: http.MethodPut, path: "/v1/exclusions/{name}", id: "put-exclusion", tag: tagSchedules, scope: mayWrite, body: exclusionRequest{},
+		summary: "Name days and stretches on which nothing runs, or replace them", errors: []int{http.StatusTooManyRequests},
+		about: "201 when it is new. Schedules that name it follow it from the next nominal time on; one that would never fire then is a reason to refuse.",
+	}, s.putExclusion)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/exclusions/{name}", id: "get-exclusion", tag: tagSchedules, scope: mayRead,
+		summary: "An exclusion", errors: []int{http.StatusNotFound},
+	}, s.getExclusion)
+	register(s, route{
+		method: http.MethodDelete, path: "/v1/exclusions/{name}", id: "delete-exclusion", tag: tagSchedules, scope: mayWrite,
+		summary: "Delete an exclusion that no schedule names", errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, s.deleteExclusion)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/exclusions", id: "list-exclusions", tag: tagSchedules, scope: mayRead,
+		summary: "All exclusions by name",
+	}, s.listExclusions)
+}
+
+// exclusionRequest documents an exclusion; it excludes something.
+type exclusionRequest struct {
+	Dates    []string       `json:"dates,omitempty" maxItems:"1000" doc:"Whole days" example:"[\"2027-12-25\"]"`
+	Ranges   []rangeRequest `json:"ranges,omitempty" maxItems:"200" doc:"Of whole days, both included, or of instants, to not included"`
+	Yearly   []string       `json:"yearly,omitempty" maxItems:"366" doc:"Days of every year" example:"[\"12-25\"]"`
+	Weekly   []string       `json:"weekly,omitempty" maxItems:"7" doc:"mon to sun; at most six of them" example:"[\"sat\",\"sun\"]"`
+	Timezone string         `json:"timezone,omitempty" doc:"Whose days these are, an IANA name; default: the calendar's"`
+	Move     string         `json:"move,omitempty" enum:"drop,next,previous" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within 31 days. Default drop"`
+}
+
+type rangeRequest struct {
+	From string `json:"from" doc:"2027-12-24, or 2027-12-24T12:00:00Z"`
+	To   string `json:"to" doc:"Of the same kind"`
+}
+
+type exclusionView struct {
+	Name     string           `json:"name"`
+	Dates    []string         `json:"dates,omitempty"`
+	Ranges   []calendar.Range `json:"ranges,omitempty"`
+	Yearly   []string         `json:"yearly,omitempty"`
+	Weekly   []string         `json:"weekly,omitempty"`
+	Timezone *string          `json:"timezone,omitempty"`
+	Move     string           `json:"move" enum:"drop,next,previous"`
+	Version  int64            `json:"version" doc:"Grows with every change"`
+}
+
+func viewExclusion(e store.Exclusion) exclusionView {
+	v := exclusionView{Name: e.Name, Dates: e.Dates, Ranges: e.Ranges, Yearly: e.Yearly, Weekly: e.Weekly, Timezone: e.Timezone, Move: "drop", Version: e.Version}
+	if e.Move != nil {
+		v.Move = *e.Move
+	}
+	return v
+}
+
+type exclusionInput struct {
+	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+}
+
+type exclusionAnswer struct {
+	Status int
+	Body   exclusionView
+}
+
+func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
+	if !namePattern.MatchString(in.Name) {
+		return nil, oneMistake("name", codeInvalidValue, nameAllowed, "this is not a name for an exclusion")
+	}
+	wanted, err := readExclusion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for range tries {
+		old, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
+		status := http.StatusOK
+		switch {
+		case fault.KindOf(err) == fault.NotFound:
+			status = http.StatusCreated
+			if err := s.roomForExclusion(ctx, who.Tenant); err != nil {
+				return nil, err
+			}
+		case err != nil:
+			return nil, err
+		}
+		after := store.Exclusion{Name: in.Name, Exclusion: wanted, Version: old.Version}
+		if status == http.StatusCreated || !reflect.DeepEqual(old.Exclusion, wanted) {
+			after.Version++
+			err = s.Store.PutExclusion(ctx, who.Tenant, after, old.Version)
+			if store.Refused(err) != nil {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return &exclusionAnswer{status, viewExclusion(after)}, nil
+	}
+	return nil, fault.New(fault.Conflict, nil, "putting exclusion %q: it changed %d times meanwhile", in.Name, tries)
+}
+
+// roomForExclusion refuses one exclusion too many. Two at once may both find the last place:
+// the limit bounds what a list reads, and that it still does.
+func (s *stage) roomForExclusion(ctx context.Context, t tenant.ID) error {
+	_, more, err := s.Store.Exclusions(ctx, t, "", contract.MaxExclusions-1)
+	if err != nil {
+		return err
+	}
+	if more {
+		return newProblem(codeRateLimited, "there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions).with("Retry-After", quotaRetryAfter)
+	}
+	return nil
+}
+
+func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
+	var e calendar.Exclusion
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil {
+		return e, err
+	}
+	if doc == nil {
+		return e, oneMistake("", codeMissingField, "an object", "an exclusion is needed in the body")
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[exclusionRequest]())
+	texts := func(name string, most int) (list []string) {
+		if v, ok := f[name]; ok {
+			for _, each := range r.list(v, most) {
+				if s, ok := r.text(each); ok {
+					list = append(list, s)
+				}
+			}
+		}
+		return list
+	}
+	e.Dates, e.Yearly, e.Weekly = texts("dates", calendar.MaxDates), texts("yearly", 366), texts("weekly", 7)
+	if v, ok := f["ranges"]; ok {
+		for _, each := range r.list(v, calendar.MaxRanges) {
+			e.Ranges = append(e.Ranges, r.stretch(each))
+		}
+	}
+	if v, ok := f["timezone"]; ok {
+		if zone, ok := r.text(v); ok {
+			e.Timezone = &zone
+		}
+	}
+	if v, ok := f["move"]; ok {
+		if move, ok := r.oneOf(v, codeInvalidValue, []string{"drop", "next", "previous"}); ok && move != "drop" {
+			e.Move = &move
+		}
+	}
+	if f != nil && len(r.wrong) == 0 {
+		r.refused("", e.Check())
+	}
+	return e, r.wrong.Err()
+}
+
+// stretch reads one range of an exclusion.
+func (r *reader) stretch(v value) calendar.Range {
+	f := r.object(v.node, v.pointer, namesOf[rangeRequest]())
+	end := func(name string) (s string) {
+		if at, ok := f[name]; ok {
+			s, _ = r.text(at)
+		} else if f != nil {
+			r.missing(v.pointer, name)
+		}
+		return s
+	}
+	return calendar.Range{From: end("from"), To: end("to")}
+}
+
+func (s *stage) getExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
+	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, errNoExclusion()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &exclusionAnswer{http.StatusOK, viewExclusion(e)}, nil
+}
+
+func errNoExclusion() error { return newProblem(codeNotFound, "there is no such exclusion") }
+
+func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*empty, error) {
+	err := s.Store.DeleteExclusion(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, errNoExclusion()
+	}
+	return &empty{}, err
+}
+
+type exclusionsAnswer struct{ Body page[exclusionView] }
+
+func (s *stage) listExclusions(ctx context.Context, who tenant.Identity, in *struct{ Paging }) (*exclusionsAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	l := list{who.Tenant, "exclusions", nil}
+	after, err := s.place(l, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	exclusions, more, err := s.Store.Exclusions(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &exclusionsAnswer{Body: page[exclusionView]{Items: make([]exclusionView, len(exclusions))}}
+	for i, e := range exclusions {
+		out.Body.Items[i] = viewExclusion(e)
+	}
+	if more {
+		out.Body.NextCursor = s.cursor(l, exclusions[len(exclusions)-1].Name)
+	}
+	return out, nil
+}
+
+// someOf names the first few of many.
+func someOf(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// quotaRetryAfter is what an answer asks for when a tenant has all that it may have: only
+// deleting helps, so there is no hurry.
+const quotaRetryAfter = "3600"

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/tenant"
+)
+
+// Exclusion is a tenant's exclusion under its name.
+type Exclusion struct {
+	Name string
+	calendar.Exclusion
+	Version int64 // grows with every change
+}
+
+func exclusionsKey(t tenant.ID) string { return "exclusion#" + string(t) }
+
+func exclusionRef(t tenant.ID, name string) item.Ref {
+	return item.Ref{Table: contract.Tasks, PK: exclusionsKey(t), SK: name}
+}
+
+func parseExclusion(i item.Item) (Exclusion, error) {
+	e := Exclusion{Name: i.Str(contract.AttrSK), Version: i.Int("version")}
+	if err := json.Unmarshal([]byte(i.Str("body")), &e.Exclusion); err != nil {
+		return e, fault.New(fault.Undecodable, err, "reading exclusion %q", e.Name)
+	}
+	return e, nil
+}
+
+// Exclusion reads a tenant's exclusion; an absent one is a fault.NotFound.
+func (s *Store) Exclusion(ctx context.Context, t tenant.ID, name string) (Exclusion, error) {
+	i, err := s.table.Get(ctx, exclusionRef(t, name))
+	if err != nil {
+		return Exclusion{}, err
+	}
+	if i == nil {
+		return Exclusion{}, fault.New(fault.NotFound, nil, "reading exclusion %q", name)
+	}
+	return parseExclusion(i)
+}
+
+// ExclusionsNamed reads up to 100 exclusions, as a calendar wants them; an absent one is missing
+// from what comes back.
+func (s *Store) ExclusionsNamed(ctx context.Context, t tenant.ID, names []string) (calendar.Exclusions, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	refs := make([]item.Ref, len(names))
+	for n, name := range names {
+		refs[n] = exclusionRef(t, name)
+	}
+	items, err := s.table.GetMany(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	found := calendar.Exclusions{}
+	for _, i := range items {
+		if i == nil {
+			continue
+		}
+		e, err := parseExclusion(i)
+		if err != nil {
+			return nil, err
+		}
+		found[e.Name] = e.Exclusion
+	}
+	return found, nil
+}
+
+// Exclusions reads one page of a tenant's exclusions by name, beginning after that name; limit
+// is at least 1. more says that the page is not the last.
+func (s *Store) Exclusions(ctx context.Context, t tenant.ID, after string, limit int) (list []Exclusion, more bool, err error) {
+	q := item.Query{Table: contract.Tasks, PK: exclusionsKey(t), Limit: limit + 1, Consistent: true}
+	if after != "" {
+		q.From = after + "\x00" // the first name that can follow
+	}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, i := range page.Items {
+			e, err := parseExclusion(i)
+			if err != nil {
+				return nil, false, err
+			}
+			if list = append(list, e); len(list) > limit {
+				return list[:limit], true, nil
+			}
+		}
+		if page.Cursor == "" {
+			return list, false, nil
+		}
+		q.Cursor = page.Cursor
+	}
+}
+
+// PutExclusion puts an exclusion in place of the version that was read; version 0 is none.
+// Another version meanwhile is an *item.Refused.
+func (s *Store) PutExclusion(ctx context.Context, t tenant.ID, e Exclusion, version int64) error {
+	body, err := json.Marshal(e.Exclusion)
+	if err != nil {
+		return fault.New(fault.Invalid, err, "writing exclusion %q", e.Name)
+	}
+	ref := exclusionRef(t, e.Name)
+	w := item.Write{Ref: ref, Name: "exclusion.put", Put: item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(body), "version": e.Version,
+	}}
+	if version == 0 {
+		w.When = []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}
+	} else {
+		w.When = []item.All{{{Attr: "version", Op: item.Eq, Value: version}}}
+	}
+	return s.Put(ctx, w)
+}
+
+// DeleteExclusion deletes an exclusion; an absent one is a fault.NotFound. Schedules that named
+// it hold a copy.
+func (s *Store) DeleteExclusion(ctx context.Context, t tenant.ID, name string) error {
+	err := s.Put(ctx, item.Write{
+		Ref: exclusionRef(t, name), Name: "exclusion.delete", Delete: true,
+		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}},
+	})
+	if Refused(err) != nil {
+		return fault.New(fault.NotFound, nil, "deleting exclusion %q", name)
+	}
+	return err
+}
