@@ -106,6 +106,19 @@ func (b *bench) sleeps(d time.Duration) {
 	}
 }
 
+// sleep lets virtual time pass, and what happens in it come to rest.
+func (b *bench) sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// then changes what later attempts do.
+func (b *bench) then(does func(ctx context.Context, w executor.Work) (json.RawMessage, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.does = does
+}
+
 // put accepts a job that is due after d, changed as each says, and sends no firing.
 func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
 	b.t.Helper()

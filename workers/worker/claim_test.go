@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"punctual/shared/contract"
@@ -55,7 +54,7 @@ func TestAClaimWhoseAnswerWasLostIsRecognisedByItsNonce(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(5 * time.Second) // far less than a lease
+		b.sleep(5 * time.Second) // far less than a lease
 
 		if b.started() != 1 || len(outcomes(t, b.reports())) != 1 {
 			t.Fatalf("it ran %d times", b.started())
@@ -89,7 +88,7 @@ func TestAClaimRecognisedByItsNonceCountsItsLeaseFromTheFirstAsking(t *testing.T
 		})
 		b.fire(b.put(0), 0)
 		b.start("a")
-		time.Sleep(20 * time.Second)
+		b.sleep(20 * time.Second)
 		if after := beat.Sub(claimed); after != contract.HeartbeatEvery {
 			t.Errorf("the first heartbeat came %s after the claim was first asked for", after)
 		}
@@ -112,13 +111,13 @@ func TestAClaimRefusedBecauseItsOwnerLivesIsTriedTwiceAndThenLeftUntilLeaseEnd(t
 			return memory.Fault{}
 		})
 		b.start("a")
-		time.Sleep(contract.Lease - time.Second)
+		b.sleep(contract.Lease - time.Second)
 		b.mu.Lock()
 		if len(tries) != 3 || tries[1]-tries[0] != 200*time.Millisecond || tries[2]-tries[1] != time.Second {
 			t.Errorf("tried at %v", tries)
 		}
 		b.mu.Unlock()
-		time.Sleep(4 * time.Second)
+		b.sleep(4 * time.Second)
 		if b.started() != 1 {
 			t.Fatalf("after its owner's lease it ran %d times", b.started())
 		}
@@ -138,7 +137,7 @@ func TestAClaimRefusedForItsOutcomeRepeatsTheReport(t *testing.T) {
 		b.write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded, Worker: "other", Result: json.RawMessage("7")}))
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		got := outcomes(t, b.reports())
 		if b.started() != 0 || len(got) != 1 || got[0].Worker != "other" || string(got[0].Result) != "7" {
 			t.Errorf("it ran %d times and reported %+v", b.started(), got)
@@ -157,7 +156,7 @@ func TestAClaimRefusedForANewerAttemptDeletesTheMessage(t *testing.T) {
 		b.foreign(newer, contract.Lease)
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		if b.started() != 0 || len(b.reports()) != 0 || b.depth() != (message.Depth{}) {
 			t.Error("a firing of an older attempt was not just dropped")
 		}
@@ -173,7 +172,7 @@ func TestAnOutcomeWhoseAnswerWasLostIsReportedOnce(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 {
 			t.Errorf("it ran %d times and was reported %d times", b.started(), len(got))
 		}
@@ -190,7 +189,7 @@ func TestAnOutcomeRefusedReportsNothing(t *testing.T) {
 			return nil, nil
 		}
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		if got := b.reports(); len(got) != 0 {
 			t.Errorf("a fenced worker reported %+v", got)
 		}
@@ -215,11 +214,11 @@ func TestAnOutcomeIsRetriedUntilItIsThere(t *testing.T) {
 			return memory.Fault{}
 		})
 		b.start("a")
-		time.Sleep(19 * time.Second)
+		b.sleep(19 * time.Second)
 		if len(b.reports()) != 0 {
 			t.Error("an outcome was reported that is on no record")
 		}
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 {
 			t.Errorf("it ran %d times and was reported %d times", b.started(), len(got))
 		}
@@ -235,14 +234,13 @@ func TestTheSameMessageToTenWorkersHasOneEffect(t *testing.T) {
 			r := b.put(0)
 			rows = append(rows, r)
 			b.fire(r, 0)
-			time.Sleep(10 * time.Millisecond)
+			b.sleep(10 * time.Millisecond)
 			b.fire(r, 0)
 		}
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 			b.start(name)
 		}
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
+		b.sleep(2 * time.Minute)
 		if b.started() != 200 {
 			t.Errorf("200 jobs, each fired twice, had %d effects", b.started())
 		}
@@ -266,12 +264,11 @@ func TestTheSecondCopyRunsWhenTheFirstWorkerDied(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		_, kill := b.killable("a")
-		time.Sleep(2 * time.Second)
+		b.sleep(2 * time.Second)
 		kill()
 		b.fire(r, 0)
 		b.start("b")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		b.sleep(time.Minute)
 
 		if b.started() != 2 {
 			t.Fatalf("it was started %d times", b.started())
@@ -295,18 +292,17 @@ func TestTheSecondCopyRunsWhenTheFirstWorkerDied(t *testing.T) {
 
 func TestAWorkerDeadAfterItsOutcomeHasItsReportRepeated(t *testing.T) {
 	within(t, func(b *bench) {
-		r := b.put(0)
-		b.fire(r, 0)
-		var kill func()
+		_, kill := b.killable("a")
 		b.once(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.ReportQueue },
 			func() memory.Fault { kill(); return memory.Fault{Fail: fault.Unavailable} })
-		_, kill = b.killable("a")
-		time.Sleep(2 * time.Second)
+		r := b.put(0)
+		b.fire(r, 0)
+		b.sleep(2 * time.Second)
 		if c := b.claim(r); c.Outcome == nil {
 			t.Fatal("the outcome was not recorded before the report")
 		}
 		b.start("b")
-		time.Sleep(time.Minute)
+		b.sleep(time.Minute)
 		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 || got[0].Worker != "a" {
 			t.Errorf("it ran %d times and reported %+v", b.started(), got)
 		}

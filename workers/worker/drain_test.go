@@ -29,12 +29,11 @@ func drainBench(b *bench, budget time.Duration) (w *runningWorker, long job.Row)
 	w = b.start("a", options(func(o *Options) { o.Drain = budget }))
 	long = b.put(0, func(r *job.Row) { r.Timeout = 5 * time.Minute })
 	b.fire(long, 0)
-	time.Sleep(15 * time.Second)
+	b.sleep(15 * time.Second)
 	for range 3 {
 		b.fire(b.put(13*time.Second), 4*time.Second)
 	}
-	time.Sleep(5 * time.Second)
-	synctest.Wait()
+	b.sleep(5 * time.Second)
 	if d := b.depth(); d.InFlight != 4 {
 		b.t.Fatalf("not as the case has it: %+v", d)
 	}
@@ -68,8 +67,7 @@ func TestDraining(t *testing.T) {
 				return memory.Fault{}
 			})
 			w.stop()
-			time.Sleep(5 * time.Second)
-			synctest.Wait()
+			b.sleep(5 * time.Second)
 			if d := b.depth(); d.Visible != 3 || d.InFlight != 1 {
 				t.Errorf("after five seconds the queue is %+v", d)
 			}
@@ -80,13 +78,12 @@ func TestDraining(t *testing.T) {
 	t.Run("a message that arrives in the last receive is given back", func(t *testing.T) {
 		within(t, func(b *bench) {
 			w := b.start("a", func(d *Deps, _ *Options) { d.Queues = unbroken{d.Queues, t} })
-			time.Sleep(4100 * time.Millisecond) // its receives have just begun anew
+			b.sleep(4100 * time.Millisecond) // its receives have just begun anew
 			w.stop()
 			synctest.Wait()
 			r := b.put(0)
 			b.fire(r, 0)
-			time.Sleep(4 * time.Second)
-			synctest.Wait()
+			b.sleep(4 * time.Second)
 			if d := b.depth(); d.Visible != 1 || b.started() != 0 || b.claim(r).Token != 0 {
 				t.Errorf("the queue is %+v, ran %d", d, b.started())
 			}
@@ -132,9 +129,9 @@ func TestDraining(t *testing.T) {
 			if d := b.depth(); d.Visible != 4 || d.InFlight != 0 {
 				t.Errorf("the queue is %+v", d)
 			}
-			b.does = nil
+			b.then(nil)
 			b.start("b")
-			time.Sleep(5 * time.Second)
+			b.sleep(5 * time.Second)
 			if got := outcomes(t, b.reports()); len(got) != 4 {
 				t.Errorf("the next worker ended %d of 4 jobs", len(got))
 			}
@@ -146,7 +143,7 @@ func TestDraining(t *testing.T) {
 	t.Run("an idle worker stops at once", func(t *testing.T) {
 		within(t, func(b *bench) {
 			w := b.start("a")
-			time.Sleep(time.Minute)
+			b.sleep(time.Minute)
 			begun := time.Now()
 			w.stop()
 			w.wait()
@@ -164,7 +161,7 @@ func TestDraining(t *testing.T) {
 			w := b.start("a", options(func(o *Options) { o.Drain = 10 * time.Second }))
 			r := b.put(0, func(r *job.Row) { r.Timeout = 2 * time.Hour })
 			b.fire(r, 0)
-			time.Sleep(time.Second)
+			b.sleep(time.Second)
 			begun := time.Now()
 			w.stop()
 			w.wait()
@@ -177,7 +174,7 @@ func TestDraining(t *testing.T) {
 			if d := b.depth(); d.Visible != 1 {
 				t.Errorf("the queue is %+v", d)
 			}
-			time.Sleep(time.Hour)
+			b.sleep(time.Hour)
 		})
 	})
 	t.Run("a success at the last moment counts", func(t *testing.T) {
@@ -190,7 +187,7 @@ func TestDraining(t *testing.T) {
 			}
 			w := b.start("a", options(func(o *Options) { o.Drain = 10 * time.Second }))
 			b.fire(b.put(0), 0)
-			time.Sleep(time.Second)
+			b.sleep(time.Second)
 			w.stop()
 			w.wait()
 			if o := outcomes(t, b.reports()); !errors.Is(cause, ErrDraining) || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
@@ -206,7 +203,7 @@ func TestDraining(t *testing.T) {
 			w := b.start("a")
 			r := b.put(3 * time.Second)
 			b.fire(r, 0)
-			time.Sleep(2700 * time.Millisecond)
+			b.sleep(2700 * time.Millisecond)
 			if c := b.claim(r); c.Attempt != 1 {
 				t.Fatal("not as the case has it")
 			}
@@ -227,7 +224,7 @@ func TestDraining(t *testing.T) {
 			for range 20 {
 				b.fire(b.put(0), 0)
 			}
-			time.Sleep(500 * time.Millisecond)
+			b.sleep(500 * time.Millisecond)
 			failures := 3
 			b.world.SetFaults(func(c memory.Call) memory.Fault {
 				b.mu.Lock()
@@ -253,7 +250,7 @@ func TestDraining(t *testing.T) {
 			b.sleeps(time.Minute)
 			w := b.start("a", options(func(o *Options) { o.Drain = 5 * time.Second }))
 			b.fire(b.put(0), 0)
-			time.Sleep(time.Second)
+			b.sleep(time.Second)
 			b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Hang: true} })
 			begun := time.Now()
 			w.stop()
@@ -273,12 +270,12 @@ func TestDrainsAndGiveBacksNeverMakePoisonOfAJob(t *testing.T) {
 		b.fire(r, 0)
 		for range 3 * contract.MaxTakeovers {
 			w := b.start("a", options(func(o *Options) { o.Drain = time.Second }))
-			time.Sleep(2 * time.Second)
+			b.sleep(2 * time.Second)
 			w.stop()
 			w.wait()
 		}
 		b.start("last")
-		time.Sleep(2 * time.Minute)
+		b.sleep(2 * time.Minute)
 		if o := outcomes(t, b.reports()); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("after %d drains it ended as %+v", 3*contract.MaxTakeovers, o)
 		}

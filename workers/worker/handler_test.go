@@ -34,7 +34,7 @@ func TestAHandlerGetsItsPayloadAndWhatItNeedsToBeRepeatable(t *testing.T) {
 			r.Executor, r.Task, r.Payload, r.Attempt, r.RootID = job.ExecutorGo, "charge", `{"number":"R-1","cents":5}`, 3, first
 		})
 		b.fire(row, 0)
-		time.Sleep(time.Second)
+		b.sleep(time.Second)
 		if len(saw) != 1 {
 			t.Fatalf("it ran %d times", len(saw))
 		}

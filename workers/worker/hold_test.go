@@ -20,14 +20,14 @@ func TestAMessageIsHeldBeforeItIsClaimed(t *testing.T) {
 		b.start("a")
 		r := b.put(5 * time.Second)
 		b.fire(r, 0)
-		time.Sleep(5*time.Second - contract.HoldUntil - time.Millisecond)
+		b.sleep(5*time.Second - contract.HoldUntil - time.Millisecond)
 		if c := b.claim(r); c.Attempt != 0 {
 			t.Errorf("it was claimed before due − 500 ms: %+v", c)
 		}
 		if d := b.depth(); d.InFlight != 1 {
 			t.Errorf("it is not held: %+v", d)
 		}
-		time.Sleep(2 * time.Millisecond)
+		b.sleep(2 * time.Millisecond)
 		if c := b.claim(r); c.Attempt != 1 {
 			t.Error("it was not claimed at due − 500 ms")
 		}
@@ -42,7 +42,7 @@ func TestAMessageFarTooEarlyGoesBackUntilShortlyBeforeItIsDue(t *testing.T) {
 		w := b.start("a")
 		r := b.put(10 * time.Minute)
 		b.fire(r, 0)
-		time.Sleep(9 * time.Minute)
+		b.sleep(9 * time.Minute)
 		if n := len(w.intake.close()); n != 0 {
 			t.Error("it is held in memory, where it dies with the worker")
 		}
@@ -50,7 +50,7 @@ func TestAMessageFarTooEarlyGoesBackUntilShortlyBeforeItIsDue(t *testing.T) {
 		if n := len(b.claim(r).Worker); n != 0 || b.started() != 0 {
 			t.Error("it was claimed minutes early")
 		}
-		time.Sleep(2 * time.Minute)
+		b.sleep(2 * time.Minute)
 		if b.started() != 1 || b.at[0] != r.DueAt {
 			t.Errorf("it ran %d times, at %v", b.started(), b.at)
 		}
@@ -63,7 +63,7 @@ func TestAnEarlyFiringRunsOnceAndNotBeforeItsTime(t *testing.T) {
 		b.start("a")
 		r := b.put(50 * time.Millisecond)
 		b.fire(r, 0)
-		time.Sleep(time.Minute)
+		b.sleep(time.Minute)
 		if b.started() != 1 || b.at[0].Before(r.DueAt) || b.at[0].After(r.DueAt.Add(time.Millisecond)) {
 			t.Errorf("it is due at %v and ran at %v", r.DueAt, b.at)
 		}
@@ -78,7 +78,7 @@ func TestNoAttemptStartsBeforeItIsDueByTheWorkersClock(t *testing.T) {
 				b.start("a", func(d *Deps, _ *Options) { d.Clock = skewed })
 				r := b.put(8 * time.Second)
 				b.fire(r, 0)
-				time.Sleep(20 * time.Second)
+				b.sleep(20 * time.Second)
 				if b.started() != 1 || b.at[0].Add(offset) != r.DueAt {
 					t.Errorf("it is due at %v and ran at %v of its clock", r.DueAt, b.at[0].Add(offset))
 				}
@@ -92,7 +92,7 @@ func TestATaskUnknownHereIsGivenBackUnclaimed(t *testing.T) {
 		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
 		b.fire(r, 0)
 		old := b.start("old")
-		time.Sleep(30 * time.Second)
+		b.sleep(30 * time.Second)
 		if c := b.claim(r); c.Attempt != 0 {
 			t.Errorf("it was claimed by a worker that does not know it: %+v", c)
 		}
@@ -102,7 +102,7 @@ func TestATaskUnknownHereIsGivenBackUnclaimed(t *testing.T) {
 			d.Registry = NewRegistry()
 			Register(d.Registry, "charge", func(_ context.Context, _ Job[any]) (string, error) { return "charged", nil })
 		})
-		time.Sleep(time.Minute)
+		b.sleep(time.Minute)
 		got := outcomes(t, b.reports())
 		if len(got) != 1 || got[0].Kind != job.OutcomeSucceeded || string(got[0].Result) != `"charged"` {
 			t.Errorf("a fleet that knows it reported %+v", got)
@@ -115,11 +115,11 @@ func TestATaskUnknownForAnHourIsGivenUp(t *testing.T) {
 		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(contract.UnknownTaskFor - time.Second)
+		b.sleep(contract.UnknownTaskFor - time.Second)
 		if c := b.claim(r); c.Attempt != 0 || len(b.reports()) != 0 {
 			t.Errorf("it was given up before an hour: %+v", c)
 		}
-		time.Sleep(10 * time.Minute)
+		b.sleep(10 * time.Minute)
 		got := outcomes(t, b.reports())
 		if len(got) != 1 || got[0].Kind != job.OutcomeFailed || !got[0].Permanent || got[0].Error.Code != job.CodeUnknownTask || !got[0].StartedAt.IsZero() {
 			t.Errorf("reported %+v", got)
@@ -138,11 +138,11 @@ func TestAMessageThatCannotBeReadIsSetAsideByTheQueueAndHarmsNoOther(t *testing.
 		}
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(time.Minute)
+		b.sleep(time.Minute)
 		if b.started() != 1 || b.meter.Total(telemetry.SetAside) != 3 {
 			t.Errorf("ran %d, set aside %v", b.started(), b.meter.Total(telemetry.SetAside))
 		}
-		time.Sleep(2 * time.Hour)
+		b.sleep(2 * time.Hour)
 		dead, err := b.world.Queues().Receive(t.Context(), contract.FiringDead, 10, 0, 0)
 		if err != nil || len(dead) != 3 {
 			t.Fatalf("%d messages in the dead-letter queue, %v", len(dead), err)
@@ -176,7 +176,7 @@ func TestWithoutReachToTheTableMessagesGoBackAndNothingSpins(t *testing.T) {
 					return memory.Fault{}
 				})
 				b.start("a")
-				time.Sleep(10 * time.Minute)
+				b.sleep(10 * time.Minute)
 				b.mu.Lock()
 				if calls > 500 {
 					t.Errorf("%d calls in ten minutes of outage", calls)
@@ -186,7 +186,7 @@ func TestWithoutReachToTheTableMessagesGoBackAndNothingSpins(t *testing.T) {
 					t.Errorf("messages were lost: %+v", d)
 				}
 				b.world.SetFaults(nil)
-				time.Sleep(2 * time.Minute)
+				b.sleep(2 * time.Minute)
 				if b.started() != 20 {
 					t.Errorf("two minutes after the outage %d of 20 had run", b.started())
 				}
@@ -207,7 +207,7 @@ func TestAClaimLostInAnOutageIsTakenUpAfterItsLease(t *testing.T) {
 			return memory.Fault{}
 		})
 		b.start("a")
-		time.Sleep(2 * time.Minute)
+		b.sleep(2 * time.Minute)
 		if b.started() != 1 {
 			t.Errorf("it ran %d times", b.started())
 		}
@@ -225,12 +225,12 @@ func TestAReportQueueThatIsDownKeepsTheMessage(t *testing.T) {
 			return memory.Fault{}
 		})
 		b.start("a")
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if d := b.depth(); d.InFlight != 1 {
 			t.Errorf("the message was deleted before its report was sent: %+v", d)
 		}
 		b.world.SetFaults(nil)
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if len(outcomes(t, b.reports())) != 1 || b.depth() != (message.Depth{}) {
 			t.Errorf("the report was not sent, or the message not deleted: %+v", b.depth())
 		}
@@ -255,7 +255,7 @@ func TestASendThatFailsAsAWholeIsTriedAgain(t *testing.T) {
 	within(t, func(b *bench) {
 		b.fire(b.put(0), 0)
 		b.start("a", func(d *Deps, _ *Options) { d.Queues = &deaf{d.Queues, 3} })
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if n := len(outcomes(t, b.reports())); n != 1 || b.depth() != (message.Depth{}) {
 			t.Errorf("%d reports of 1 job; queue %+v", n, b.depth())
 		}
@@ -270,7 +270,7 @@ func TestOnlyTheReportsThatWereNotTakenAreSentAgain(t *testing.T) {
 		b.once(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.ReportQueue },
 			func() memory.Fault { return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}} })
 		b.start("a")
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if n := len(outcomes(t, b.reports())); n != 3 || b.depth() != (message.Depth{}) {
 			t.Errorf("%d reports of 3 jobs; queue %+v", n, b.depth())
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"punctual/shared/clock"
@@ -30,21 +29,19 @@ func TestACriticalJobIsPickedUpAtOnceThoughThousandsOfLowOnesWait(t *testing.T) 
 			b.fire(r, 0)
 		}
 		b.start("a")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		b.sleep(time.Minute)
 		if n := b.taken(); n < 20 {
 			t.Fatalf("only %d slots are at work", n)
 		}
 		for range 20 {
 			r := b.put(0, priority(job.Critical))
 			b.fire(r, 0)
-			time.Sleep(time.Second)
-			synctest.Wait()
+			b.sleep(time.Second)
 			at, ok := b.startOf(r)
 			if !ok || at.Sub(r.DueAt) > 100*time.Millisecond {
 				t.Errorf("a critical job started after %s, %v", at.Sub(r.DueAt), ok)
 			}
-			time.Sleep(20 * time.Second)
+			b.sleep(20 * time.Second)
 		}
 	})
 }
@@ -71,7 +68,7 @@ func TestPrioritiesAreStrict(t *testing.T) {
 			}
 		}
 		b.start("a", options(func(o *Options) { o.Slots = 10 }))
-		time.Sleep(time.Minute)
+		b.sleep(time.Minute)
 		if b.started() != 400 {
 			t.Fatalf("%d of 400 ran", b.started())
 		}
@@ -107,13 +104,12 @@ func TestABusyWorkerLeavesMessagesToOthers(t *testing.T) {
 			b.fire(b.put(0, func(r *job.Row) { r.Timeout = time.Hour }), 0)
 		}
 		b.start("a")
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
+		b.sleep(30 * time.Second)
 		if d := b.depth(); d.InFlight > 25 || d.InFlight < 20 {
 			t.Errorf("25 slots keep %d messages", d.InFlight)
 		}
 		b.start("b")
-		time.Sleep(100 * time.Millisecond)
+		b.sleep(100 * time.Millisecond)
 		if n := b.started(); n < 40 {
 			t.Errorf("two workers of 25 slots run %d jobs", n)
 		}
@@ -127,17 +123,16 @@ func TestWhatIsDueAndGetsNoSlotGoesBack(t *testing.T) {
 			b.fire(b.put(3*time.Second, func(r *job.Row) { r.Timeout = time.Hour }), 0)
 		}
 		b.start("a", options(func(o *Options) { o.Hold = 100 }))
-		time.Sleep(2 * time.Second)
+		b.sleep(2 * time.Second)
 		if d := b.depth(); d.InFlight != 100 {
 			t.Fatalf("not as the case has it: %+v", d)
 		}
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
+		b.sleep(3 * time.Second)
 		if d := b.depth(); d.Visible < 70 {
 			t.Errorf("messages without a slot are kept from others: %+v", d)
 		}
 		b.start("b", options(func(o *Options) { o.Slots = 80; o.Reserve = -1 }))
-		time.Sleep(time.Second)
+		b.sleep(time.Second)
 		if b.started() != 100 {
 			t.Errorf("%d of 100 run", b.started())
 		}
@@ -150,13 +145,13 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 			b.fire(b.put(9*time.Second), 0)
 		}
 		b.start("a", options(func(o *Options) { o.Hold = 50 }))
-		time.Sleep(8 * time.Second)
+		b.sleep(8 * time.Second)
 		if d := b.depth(); d.InFlight != 50 {
 			t.Errorf("a worker that may hold 50 holds %d", d.InFlight)
 		}
 		r := b.put(0, priority(job.Critical))
 		b.fire(r, 0)
-		time.Sleep(100 * time.Millisecond)
+		b.sleep(100 * time.Millisecond)
 		if _, ok := b.startOf(r); !ok {
 			t.Error("what is held stands in the way of a critical job")
 		}
@@ -171,7 +166,7 @@ func TestAWorkerOfOneSlotServesEveryPriority(t *testing.T) {
 				b.fire(b.put(0, priority(job.Priority(p))), 0)
 			}
 		}
-		time.Sleep(30 * time.Second)
+		b.sleep(30 * time.Second)
 		if b.started() != 20 {
 			t.Errorf("%d of 20 ran", b.started())
 		}
@@ -184,7 +179,7 @@ func TestEveryPoolOfAWorkerIsServed(t *testing.T) {
 		for _, pool := range contract.Pools {
 			b.fire(b.put(0, func(r *job.Row) { r.Pool = pool }), 0)
 		}
-		time.Sleep(time.Second)
+		b.sleep(time.Second)
 		if b.started() != 2 {
 			t.Errorf("%d of 2 ran", b.started())
 		}
@@ -203,7 +198,7 @@ func TestShortJobsFillTheirSlotsAtFullSpeed(t *testing.T) {
 			rows = append(rows, r)
 			b.fire(r, (due - contract.DelayLead).Truncate(time.Second))
 		}
-		time.Sleep(20 * time.Second)
+		b.sleep(20 * time.Second)
 		starts := map[job.Key]time.Time{}
 		for i, w := range b.runs {
 			starts[w.Key] = b.at[i]
@@ -267,11 +262,11 @@ func TestATaskRunsNoMoreAtOnceThanItsHandlerAllows(t *testing.T) {
 			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" }), 0)
 		}
 		b.fire(b.put(0), 0)
-		time.Sleep(time.Second)
+		b.sleep(time.Second)
 		if b.started() != 1 {
 			t.Error("a task at its limit stands in the way of another")
 		}
-		time.Sleep(2 * time.Minute)
+		b.sleep(2 * time.Minute)
 		if most != 2 || len(outcomes(t, b.reports())) != 21 {
 			t.Errorf("%d ran at once, and %d ended", most, len(outcomes(t, b.reports())))
 		}
@@ -298,13 +293,13 @@ func TestAMessageWhoseTaskIsAtItsLimitGoesBackInTheEnd(t *testing.T) {
 		for range 2 {
 			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task, r.Timeout = job.ExecutorGo, "charge", time.Hour }), 0)
 		}
-		time.Sleep(9 * time.Minute)
+		b.sleep(9 * time.Minute)
 		b.mu.Lock()
 		if reads > 100 {
 			t.Errorf("waiting for a place took %d reads in nine minutes", reads)
 		}
 		b.mu.Unlock()
-		time.Sleep(20 * time.Minute)
+		b.sleep(20 * time.Minute)
 		if n := len(outcomes(t, b.reports())); n != 2 {
 			t.Errorf("%d of 2 ended", n)
 		}
@@ -318,11 +313,11 @@ func TestBusySlotsAreAMetric(t *testing.T) {
 		for range 3 {
 			b.fire(b.put(0), 0)
 		}
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		if n := b.meter.Total(telemetry.SlotsBusy); n != 3 {
 			t.Errorf("%v slots are busy", n)
 		}
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if n := b.meter.Total(telemetry.SlotsBusy); n != 0 {
 			t.Errorf("%v slots are busy when all has ended", n)
 		}
@@ -359,9 +354,9 @@ func TestThroughFaultsEveryJobEndsOnce(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			b.start(name)
 		}
-		time.Sleep(30 * time.Minute)
+		b.sleep(30 * time.Minute)
 		b.world.SetFaults(nil)
-		time.Sleep(20 * time.Minute)
+		b.sleep(20 * time.Minute)
 		for _, r := range rows {
 			if n := effects[r.ID]; n != 1 {
 				t.Errorf("job %s had %d effects", r.ID, n)

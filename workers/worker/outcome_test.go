@@ -72,7 +72,7 @@ func TestAPanicsStackStaysInTheLog(t *testing.T) {
 		b.does = panics
 		b.start("a")
 		b.fire(b.put(0), 0)
-		time.Sleep(time.Second)
+		b.sleep(time.Second)
 		o := outcomes(t, b.reports())
 		if len(o) != 1 || o[0].Error.Code != job.CodePanic || o[0].Error.Message != "the handler panicked: first line" {
 			t.Errorf("recorded %+v", o)
@@ -80,11 +80,9 @@ func TestAPanicsStackStaysInTheLog(t *testing.T) {
 		if !strings.Contains(b.logs.String(), "outcome_test.go") {
 			t.Error("the log has no stack")
 		}
-		b.mu.Lock()
-		b.does = nil
-		b.mu.Unlock()
+		b.then(nil)
 		b.fire(b.put(0), 0)
-		time.Sleep(time.Second)
+		b.sleep(time.Second)
 		if b.started() != 2 {
 			t.Error("the worker did not survive")
 		}

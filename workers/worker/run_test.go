@@ -35,7 +35,7 @@ func TestAJobLongerThanItsVisibilityRunsOnce(t *testing.T) {
 		}
 		r := b.put(0, func(r *job.Row) { r.Timeout = 10 * time.Minute })
 		b.fire(r, 0)
-		time.Sleep(10 * time.Minute)
+		b.sleep(10 * time.Minute)
 		if b.started() != 1 || len(outcomes(t, b.reports())) != 1 {
 			t.Errorf("it ran %d times", b.started())
 		}
@@ -60,7 +60,7 @@ func TestAJobShorterThanTenSecondsCostsNoHeartbeat(t *testing.T) {
 		})
 		b.start("a")
 		b.fire(b.put(0), 0)
-		time.Sleep(time.Minute)
+		b.sleep(time.Minute)
 	})
 }
 
@@ -75,7 +75,7 @@ func TestTheFirstHeartbeatReportsRunningAndCarriesProgress(t *testing.T) {
 		b.start("a")
 		r := b.put(0)
 		b.fire(r, 0)
-		time.Sleep(12 * time.Second)
+		b.sleep(12 * time.Second)
 		reports := b.reports()
 		if len(reports) != 1 || reports[0].Kind != message.Running || reports[0].Version != 1 || reports[0].Attempt != 1 {
 			t.Fatalf("reported %+v", reports)
@@ -87,7 +87,7 @@ func TestTheFirstHeartbeatReportsRunningAndCarriesProgress(t *testing.T) {
 		if p := b.claim(r).Progress; p == nil || p.Done != 2 || p.Total != 4 || p.Note != "two" || !p.At.Equal(r.DueAt) {
 			t.Errorf("progress on the claim is %+v", p)
 		}
-		time.Sleep(20 * time.Second)
+		b.sleep(20 * time.Second)
 		if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Ended {
 			t.Errorf("later it reported %+v", reports)
 		}
@@ -105,9 +105,9 @@ func TestACancelledAttemptSeesItAtItsHeartbeat(t *testing.T) {
 		b.start("a")
 		r := b.put(0)
 		b.fire(r, 0)
-		time.Sleep(12 * time.Second)
+		b.sleep(12 * time.Second)
 		b.write(job.FlagCancel(r.Key, 1, 1))
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if !errors.Is(cause, ErrCancelled) {
 			t.Errorf("the handler's cause is %v", cause)
 		}
@@ -127,9 +127,9 @@ func TestASuccessAfterACancelIsASuccess(t *testing.T) {
 		b.start("a")
 		r := b.put(0)
 		b.fire(r, 0)
-		time.Sleep(2 * time.Second)
+		b.sleep(2 * time.Second)
 		b.write(job.FlagCancel(r.Key, 1, 1))
-		time.Sleep(20 * time.Second)
+		b.sleep(20 * time.Second)
 		if o := outcomes(t, b.reports()); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("ended as %+v", o)
 		}
@@ -147,7 +147,7 @@ func TestReachingTheTimeoutIsARetryableOutcome(t *testing.T) {
 		b.start("a")
 		r := b.put(0, func(r *job.Row) { r.Timeout = 3 * time.Second })
 		b.fire(r, 0)
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		o := outcomes(t, b.reports())
 		if len(o) != 1 || o[0].Kind != job.OutcomeFailed || o[0].Permanent || o[0].Error.Code != job.CodeTimeout {
 			t.Fatalf("ended as %+v", o)
@@ -170,9 +170,9 @@ func TestAHandlerThatIgnoresItsTimeoutKeepsItsSlot(t *testing.T) {
 		b.start("a", options(func(o *Options) { o.Slots = 1 }))
 		first := b.put(0, func(r *job.Row) { r.Timeout = 3 * time.Second })
 		b.fire(first, 0)
-		time.Sleep(time.Second)
+		b.sleep(time.Second)
 		b.fire(b.put(0), 0)
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		o := outcomes(t, b.reports())
 		if len(o) != 1 || o[0].Error == nil || o[0].Error.Code != job.CodeTimeout {
 			t.Errorf("its timeout was not recorded while it goes on: %+v", o)
@@ -180,7 +180,7 @@ func TestAHandlerThatIgnoresItsTimeoutKeepsItsSlot(t *testing.T) {
 		if b.started() != 1 {
 			t.Error("another attempt got the slot of a handler that goes on")
 		}
-		time.Sleep(2 * time.Minute)
+		b.sleep(2 * time.Minute)
 		if b.started() != 2 {
 			t.Error("the slot was never given back")
 		}
@@ -196,14 +196,14 @@ func TestAHandlerThatIgnoresACancelStillReachesItsTimeout(t *testing.T) {
 		b.start("a")
 		r := b.put(0, func(r *job.Row) { r.Timeout = 40 * time.Second })
 		b.fire(r, 0)
-		time.Sleep(2 * time.Second)
+		b.sleep(2 * time.Second)
 		b.write(job.FlagCancel(r.Key, 1, 1))
-		time.Sleep(time.Minute)
+		b.sleep(time.Minute)
 		o := outcomes(t, b.reports())
 		if len(o) != 1 || o[0].Error.Code != job.CodeCancelled {
 			t.Errorf("ended as %+v", o)
 		}
-		time.Sleep(10 * time.Minute)
+		b.sleep(10 * time.Minute)
 	})
 }
 
@@ -218,9 +218,9 @@ func TestALostLeaseCancelsTheHandlerAndSaysNothing(t *testing.T) {
 		b.start("a")
 		r := b.put(0)
 		b.fire(r, 0)
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(time.Hour)}, time.Now().Add(time.Minute)))
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if !errors.Is(cause, ErrLeaseLost) {
 			t.Errorf("the handler's cause is %v", cause)
 		}
@@ -256,17 +256,15 @@ func TestALeaseThatNoHeartbeatExtendsCancelsTheHandlerBeforeItEnds(t *testing.T)
 		b.start("a")
 		r := b.put(0)
 		b.fire(r, 0)
-		time.Sleep(contract.Lease - time.Second)
+		b.sleep(contract.Lease - time.Second)
 		if want := r.DueAt.Add(contract.Lease - contract.SkewMargin); ended.Sub(want).Abs() > time.Millisecond {
 			t.Errorf("cancelled at %v, want %v", ended, want)
 		}
 		if got := outcomes(t, b.reports()); len(got) != 0 {
 			t.Errorf("reported %+v", got)
 		}
-		b.mu.Lock()
-		b.does = nil
-		b.mu.Unlock()
-		time.Sleep(time.Minute)
+		b.then(nil)
+		b.sleep(time.Minute)
 		if c := b.claim(r); b.started() != 2 || c.Takeovers != 2 {
 			t.Errorf("it was not taken over: ran %d times, %+v", b.started(), c)
 		}
@@ -289,7 +287,7 @@ func TestAHeartbeatThatFailsIsTriedAgainInTime(t *testing.T) {
 		})
 		b.start("a")
 		b.fire(b.put(0), 0)
-		time.Sleep(2 * time.Minute)
+		b.sleep(2 * time.Minute)
 		if o := outcomes(t, b.reports()); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("it ran %d times and ended as %+v", b.started(), o)
 		}
@@ -304,11 +302,11 @@ func TestAnAttemptOfManyHoursOutlivesItsMessage(t *testing.T) {
 		b.start("b", long)
 		r := b.put(0, func(r *job.Row) { r.Timeout = contract.MaxTimeoutLong })
 		b.fire(r, 0)
-		time.Sleep(12 * time.Hour) // as long as a message can be kept out of sight
+		b.sleep(12 * time.Hour) // as long as a message can be kept out of sight
 		if b.depth() != (message.Depth{}) {
 			t.Errorf("its message would come back: %+v", b.depth())
 		}
-		time.Sleep(9 * time.Hour)
+		b.sleep(9 * time.Hour)
 		if o := outcomes(t, b.reports()); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("it ran %d times and ended as %+v", b.started(), o)
 		}
@@ -362,7 +360,7 @@ func TestWhatAHandlerReturnsIsWhatIsRecorded(t *testing.T) {
 				b.does = c.does
 				b.start("a")
 				b.fire(b.put(0), 0)
-				time.Sleep(5 * time.Second)
+				b.sleep(5 * time.Second)
 				all := outcomes(t, b.reports())
 				if len(all) != 1 {
 					t.Fatalf("%d outcomes", len(all))

@@ -94,7 +94,7 @@ func TestAClaimedAttemptStartsOnlyIfTheRowSaysSo(t *testing.T) {
 				})
 				b.fire(r, 0)
 				b.start("a")
-				time.Sleep(5 * time.Second)
+				b.sleep(5 * time.Second)
 
 				if b.started() != 0 {
 					t.Error("it was started")
@@ -129,7 +129,7 @@ func TestAFiringThatTheRowHasLeftBehindIsDroppedWithoutAClaim(t *testing.T) {
 				r.Version, r.Attempt = 1, 1
 				b.fire(r, 0)
 				b.start("a")
-				time.Sleep(5 * time.Second)
+				b.sleep(5 * time.Second)
 				if b.started() != 0 || b.claim(r).Token != 0 || b.depth() != (message.Depth{}) {
 					t.Errorf("ran %d, claim %+v, queue %+v", b.started(), b.claim(r), b.depth())
 				}
@@ -152,7 +152,7 @@ func TestPausesAreReadOnceASecondForATenantHoweverManyJobs(t *testing.T) {
 		b.start("a")
 		for range 100 {
 			b.fire(b.put(0), 0)
-			time.Sleep(20 * time.Millisecond)
+			b.sleep(20 * time.Millisecond)
 		}
 		if b.started() < 99 {
 			t.Fatalf("%d ran", b.started())
@@ -180,7 +180,7 @@ func TestPoisonIsAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 				}
 				b.fire(r, 0)
 				b.start("a")
-				time.Sleep(5 * time.Second)
+				b.sleep(5 * time.Second)
 				o := outcomes(t, b.reports())
 				if len(o) != 1 {
 					t.Fatalf("%d outcomes", len(o))
@@ -209,7 +209,7 @@ func TestPoisonIsNeverJudgedByReceives(t *testing.T) {
 			}
 		}
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		if b.started() != 1 {
 			t.Error("a message received often was not run")
 		}
@@ -226,7 +226,7 @@ func TestPoisonIsJudgedAfterTheRow(t *testing.T) {
 		}
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look {
 			t.Errorf("a paused job was given up as poison: %+v", got)
 		}
@@ -247,7 +247,7 @@ func TestTheRowIsReadAgainWhenTwoSecondsOldAtTheStart(t *testing.T) {
 			})
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Look {
 			t.Errorf("it ran %d times by a row three seconds old; reported %+v", b.started(), got)
 		}
@@ -265,12 +265,12 @@ func TestWhatAStartIsJudgedByAgesFromBeforeItWasRead(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(15 * time.Second)
+		b.sleep(15 * time.Second)
 		if b.started() != 0 {
 			t.Error("it was started on pauses asked for more than two seconds before")
 		}
 		b.world.SetFaults(nil)
-		time.Sleep(15 * time.Second)
+		b.sleep(15 * time.Second)
 		if b.started() != 1 || b.claim(r).Takeovers != 1 {
 			t.Errorf("it ran %d times, claim %+v", b.started(), b.claim(r))
 		}
@@ -291,7 +291,7 @@ func TestAnAttemptDoesNotStartWithoutLeaseLeft(t *testing.T) {
 		})
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(28 * time.Second) // three reads of nine seconds: more than lease less margin
+		b.sleep(28 * time.Second) // three reads of nine seconds: more than lease less margin
 		if b.started() != 0 {
 			t.Fatalf("it was started %s after its claim", b.at[0].Sub(r.DueAt))
 		}
@@ -301,7 +301,7 @@ func TestAnAttemptDoesNotStartWithoutLeaseLeft(t *testing.T) {
 		b.mu.Lock()
 		slow = false
 		b.mu.Unlock()
-		time.Sleep(20 * time.Second)
+		b.sleep(20 * time.Second)
 		if b.started() != 1 {
 			t.Error("it never ran")
 		}
@@ -327,7 +327,7 @@ func TestACancelFlagInTheClaimsAnswerKeepsTheAttemptFromStarting(t *testing.T) {
 		})
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Look {
 			t.Errorf("it ran %d times; reported %+v", b.started(), got)
 		}
@@ -339,7 +339,7 @@ func TestAPayloadThatIsGoneIsAPermanentFailure(t *testing.T) {
 		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(5 * time.Second)
+		b.sleep(5 * time.Second)
 		o := outcomes(t, b.reports())
 		if b.started() != 0 || len(o) != 1 || !o[0].Permanent || o[0].Error.Code != job.CodeUnreadablePayload {
 			t.Errorf("ended as %+v", o)
@@ -356,7 +356,7 @@ func TestAPayloadOutOfReachForAMomentIsReadAgain(t *testing.T) {
 		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) { return w.Payload, nil }
 		b.fire(r, 0)
 		b.start("a")
-		time.Sleep(10 * time.Second)
+		b.sleep(10 * time.Second)
 		o := outcomes(t, b.reports())
 		if len(o) != 1 || string(o[0].Result) != "1" || b.claim(r).Takeovers != 1 {
 			t.Errorf("ended as %+v, claim %+v", o, b.claim(r))
@@ -379,7 +379,7 @@ func TestLatenessCountsFromDueOrFromAcceptanceIfThatIsLater(t *testing.T) {
 				r := b.put(0, c.change)
 				b.fire(r, c.delay)
 				b.start("a")
-				time.Sleep(10 * time.Second)
+				b.sleep(10 * time.Second)
 				o := outcomes(t, b.reports())
 				if len(o) != 1 || o[0].LatenessMS != c.want {
 					t.Errorf("lateness in %+v, want %d ms", o, c.want)

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"punctual/shared/job"
@@ -15,8 +14,7 @@ func TestAJobRunsOnceWhenItIsDue(t *testing.T) {
 		b.start("a")
 		r := b.put(3700*time.Millisecond, func(r *job.Row) { r.Payload = `{"n":1}` })
 		b.fire(r, time.Second)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		b.sleep(10 * time.Second)
 
 		if len(b.runs) != 1 {
 			t.Fatalf("it ran %d times", len(b.runs))
