@@ -217,7 +217,7 @@ func TestThePromoter(t *testing.T) {
 	})
 	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
 		var rows []job.Row
-		for n := range 300 {
+		for n := range contract.CrowdedSlice {
 			rows = append(rows, b.far(n, 20*time.Minute, func(r *job.Row) { r.Shard = 0 }))
 		}
 		b.promote()
