@@ -65,7 +65,7 @@ func (r *reader) spec(v value) (calendar.Spec, bool) {
 	return s, f != nil && len(r.wrong) == before
 }
 
-// calendar reads a calendar with the tenant's exclusions that it names, as they stand. Mistakes
+// readCalendar reads a calendar with the tenant's exclusions that it names, as they stand. Mistakes
 // are left in r, and then it is false; the error is for what could not be looked up.
 func (s *stage) readCalendar(ctx context.Context, r *reader, v value, t tenant.ID) (planned, bool, error) {
 	p := planned{}

@@ -1,0 +1,115 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"punctual/shared/contract"
+	"punctual/shared/store"
+)
+
+func TestExclusionsArePutReadListedAndDeleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := `{"dates":["2027-12-25"],"ranges":[{"from":"2027-12-24","to":"2027-12-26"},{"from":"2027-12-31T12:00:00Z","to":"2028-01-01T12:00:00+01:00"}],"yearly":["12-25","02-29"],"weekly":["sat","sun"],"timezone":"Europe/Berlin","move":"next"}`
+	r := b.want(t, 201, "PUT", "/v1/exclusions/holidays-de", body)
+	want := `{"name":"holidays-de",` + strings.TrimSuffix(body[1:], "}") + `,"version":1}`
+	if strings.TrimSpace(r.text) != want {
+		t.Errorf("the view is %s, want %s", r.text, want)
+	}
+	if again := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", body); again.text != r.text {
+		t.Errorf("the same again: %s", again.text)
+	}
+	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", `{"weekly":["sun"],"move":"drop"}`); r.body["version"] != 2.0 || r.body["dates"] != nil {
+		t.Errorf("replaced by %s", r.text)
+	}
+	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", `{"weekly":["sun"]}`); r.body["version"] != 2.0 || r.str("move") != "drop" {
+		t.Errorf("drop is the default: %s", r.text)
+	}
+	if r := b.want(t, 200, "GET", "/v1/exclusions/holidays-de", ""); fmt.Sprint(r.body["weekly"]) != "[sun]" {
+		t.Errorf("reads %s", r.text)
+	}
+	for _, name := range []string{"b", "a", "c"} {
+		b.want(t, 201, "PUT", "/v1/exclusions/"+name, `{"weekly":["sun"]}`)
+	}
+	if pages := b.pages(t, "/v1/exclusions?limit=2", "name"); fmt.Sprint(pages) != "[[a b] [c holidays-de]]" {
+		t.Errorf("the list is %v", pages)
+	}
+	who := b.who
+	b.who = all("globex")
+	b.want(t, 404, "GET", "/v1/exclusions/a", "")
+	b.want(t, 404, "DELETE", "/v1/exclusions/a", "")
+	if r := b.want(t, 200, "GET", "/v1/exclusions", ""); len(r.items()) != 0 || r.body["next_cursor"] != nil {
+		t.Errorf("another tenant sees %s", r.text)
+	}
+	b.who = who
+	b.want(t, 204, "DELETE", "/v1/exclusions/a", "")
+	b.want(t, 404, "GET", "/v1/exclusions/a", "")
+	b.want(t, 404, "DELETE", "/v1/exclusions/a", "")
+}
+
+func TestBadExclusionsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range []wrong{
+		{"no body", "", 400, "missing_field", ""},
+		{"nothing", `{}`, 400, "missing_field", "/dates"},
+		{"no object", `[]`, 400, "invalid_value", ""},
+		{"an unknown field", `{"weekly":["sun"],"monthly":["1"]}`, 400, "unknown_field", "/monthly"},
+		{"no date", `{"dates":["2027-02-29"]}`, 400, "invalid_value", "/dates/0"},
+		{"a date with a time", `{"dates":["2027-02-28T00:00:00Z"]}`, 400, "invalid_value", "/dates/0"},
+		{"a date that is a number", `{"dates":[20270228]}`, 400, "invalid_value", "/dates/0"},
+		{"1001 dates", `{"dates":[` + strings.Repeat(`"2027-03-28",`, 1000) + `"2027-03-28"]}`, 400, "out_of_range", "/dates"},
+		{"a range without its end", `{"ranges":[{"from":"2027-12-24"}]}`, 400, "missing_field", "/ranges/0/to"},
+		{"a range of two kinds", `{"ranges":[{"from":"2027-12-24","to":"2027-12-26T00:00:00Z"}]}`, 400, "invalid_value", "/ranges/0"},
+		{"a range backwards", `{"ranges":[{"from":"2027-12-24","to":"2027-12-23"}]}`, 400, "conflicting_fields", "/ranges/0"},
+		{"a range that is text", `{"ranges":["2027"]}`, 400, "invalid_value", "/ranges/0"},
+		{"an unknown field of a range", `{"ranges":[{"from":"2027-12-24","to":"2027-12-25","why":"x"}]}`, 400, "unknown_field", "/ranges/0/why"},
+		{"no day of the year", `{"yearly":["02-30"]}`, 400, "invalid_value", "/yearly/0"},
+		{"no weekday", `{"weekly":["sonntag"]}`, 400, "invalid_value", "/weekly/0"},
+		{"the whole week", `{"weekly":["mon","tue","wed","thu","fri","sat","sun"]}`, 400, "never_fires", "/weekly"},
+		{"a zone", `{"weekly":["sun"],"timezone":"Local"}`, 400, "invalid_value", "/timezone"},
+		{"no way to move", `{"weekly":["sun"],"move":"nearest"}`, 400, "invalid_value", "/move"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			requireRefused(t, b, c, b.do(t, "PUT", "/v1/exclusions/x", c.body))
+		})
+	}
+	b.want(t, 400, "PUT", "/v1/exclusions/a%20b", `{"weekly":["sun"]}`)
+}
+
+func TestExclusionsOfATenantAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range contract.MaxExclusions {
+		e := store.Exclusion{Name: fmt.Sprintf("e%03d", n), Version: 1}
+		e.Weekly = []string{"sun"}
+		if err := b.store.PutExclusion(context.Background(), "acme", e, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := b.want(t, 429, "PUT", "/v1/exclusions/one-more", `{"weekly":["sun"]}`)
+	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") == "" || !strings.Contains(r.str("detail"), "200") {
+		t.Errorf("one too many: %s", r.text)
+	}
+	b.want(t, 200, "PUT", "/v1/exclusions/e000", `{"weekly":["sat"]}`)
+	b.want(t, 204, "DELETE", "/v1/exclusions/e000", "")
+	b.want(t, 201, "PUT", "/v1/exclusions/one-more", `{"weekly":["sun"]}`)
+}
+
+func TestAnExclusionThatManyPutAtOnceGetsOneVersionAfterTheOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var wg sync.WaitGroup
+	for n := range 5 {
+		wg.Go(func() { b.do(t, "PUT", "/v1/exclusions/x", fmt.Sprintf(`{"dates":["2027-03-0%d"]}`, n+1)) })
+	}
+	wg.Wait()
+	if r := b.want(t, 200, "GET", "/v1/exclusions/x", ""); r.body["version"] != 5.0 {
+		t.Errorf("after five: %s", r.text)
+	}
+}
