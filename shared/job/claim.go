@@ -181,10 +181,12 @@ func DecodeOutcome(b []byte) (Outcome, error) {
 	return o, fault.New(fault.Undecodable, nil, "reading an outcome: kind is unknown")
 }
 
-// LetGo gives the attempt back without it having counted as an owner.
+// LetGo gives the attempt back without it having counted as an owner. Asked for again because an
+// answer was lost, it is refused: it must not count less than nothing.
 func LetGo(k Key, attempt, token int64) item.Write {
+	held := item.Cond{Attr: "lease_until", Op: item.Ne, Value: int64(0)}
 	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.let_go", When: holder(attempt, token),
+		Ref: k.ClaimRef(), Name: "claim.let_go", When: []item.All{append(holder(attempt, token)[0], held)},
 		Set: map[string]any{"lease_until": int64(0)}, Add: map[string]int64{"takeovers": -1},
 	}
 }

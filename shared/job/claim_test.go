@@ -113,6 +113,17 @@ func TestClaims(t *testing.T) {
 			}
 		}
 	})
+	t.Run("let go: asked for twice it is one owner less, not two", func(t *testing.T) {
+		t.Parallel()
+		b := held(t)
+		again := LetGo(k, 1, 1)
+		if !b.do(again) || b.do(again) {
+			t.Error("letting go was refused, or happened twice")
+		}
+		if c := b.claim(); c.Takeovers != 0 {
+			t.Errorf("takeovers are %d", c.Takeovers)
+		}
+	})
 	t.Run("let go: costs no owner and can be taken at once", func(t *testing.T) {
 		t.Parallel()
 		b := held(t)
