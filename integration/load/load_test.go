@@ -378,26 +378,6 @@ func BenchmarkPickup(b *testing.B) {
 	}
 }
 
-func BenchmarkHeldMessages(b *testing.B) {
-	for b.Loop() {
-		const n = 100_000
-		h := open(b, worker.Options{Slots: 100, Hold: n + 1000})
-		due := time.Now().Add(45 * time.Second)
-		// What the table and the queues of the memory twins keep is theirs, not the worker's:
-		// the difference between held and not yet received is the worker's own.
-		h.batches(n, func(i int) object {
-			return object{"task": "probe", "run_at": due.Add(time.Duration(i) * 10 * time.Microsecond).UTC().Format("2006-01-02T15:04:05.000Z")}
-		})
-		runtime.GC()
-		before := resident()
-		time.Sleep(time.Until(due.Add(-1500 * time.Millisecond)))
-		runtime.GC()
-		after := resident()
-		note("resident memory with 100,000 messages held", "%d MB whole process, %+d MB while they were taken in", after>>20, (int64(after)-int64(before))>>20)
-		h.stop()
-	}
-}
-
 // resident is the process's resident memory in bytes, 0 where it cannot be read.
 func resident() uint64 {
 	status, _ := os.ReadFile("/proc/self/status")
