@@ -92,7 +92,7 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 // any of them could hold a secret.
 func accessLog() awsapigateway.AccessLogFormat {
 	line, _ := json.Marshal(map[string]string{ // strings alone cannot fail
-		"request_id": "$context.requestId", "tenant_id": "$context.authorizer.tenant_id", "method": "$context.httpMethod", "path": "$context.path",
+		"request_id": "$context.requestId", "tenant_id": "$context.authorizer.tenant", "method": "$context.httpMethod", "path": "$context.path",
 		"status": "$context.status", "ms": "$context.responseLatency", "integration_ms": "$context.integrationLatency",
 		"authorizer_ms": "$context.authorizer.latency", "bytes": "$context.responseLength", "ip": "$context.identity.sourceIp",
 		"time": "$context.requestTimeEpoch", "error": "$context.error.responseType",

@@ -13,8 +13,9 @@ import (
 
 // Stacks are all of a deployment. Where it is emulated there is no Fleet.
 type Stacks struct {
-	Data Data
-	Flow Flow
+	Data  Data
+	Flow  Flow
+	Watch Watch
 }
 
 // New builds a deployment.
@@ -25,6 +26,7 @@ func New(app awscdk.App, s target.Settings) (Stacks, error) {
 	var d Stacks
 	d.Data = NewData(app, s)
 	d.Flow = NewFlow(app, s, d.Data)
+	d.Watch = NewWatch(app, s, d.Data, d.Flow)
 	return d, nil
 }
 
