@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,12 +28,13 @@ type bench struct {
 	world *memory.World
 	sys   *system.System
 	meter *telemetry.Meter
+	log   *lines // of all stages
 	stop  func() // drains; safe to call twice
 }
 
 func setup(t *testing.T, change ...func(*system.Options)) *bench {
 	t.Helper()
-	b := &bench{world: memory.New(memory.Options{}), meter: new(telemetry.Meter)}
+	b := &bench{world: memory.New(memory.Options{}), meter: new(telemetry.Meter), log: new(lines)}
 	o := system.Options{
 		Shards: 4, Registry: worker.NewRegistry(), HTTPAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short", "long"}},
@@ -42,7 +44,7 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 	}
 	b.sys = system.Compose(system.Ports{
 		Table: b.world.Table(), Blobs: b.world.Blobs(), Stream: b.world.Table(), Queues: b.world.Queues(), Timers: b.world.Timers(), Secrets: b.world.Secrets(),
-		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t}, stage) }, Meter: b.meter,
+		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t, b.log}, stage) }, Meter: b.meter,
 	}, o)
 	b.API = story.Over(t, b.sys.API)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -64,10 +66,28 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 	return b
 }
 
-// testLog sends faults to the test's log; facts are left out.
-type testLog struct{ t *testing.T }
+// lines gathers what several loggers write.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+// testLog sends faults to the test's log, and everything to the bench's.
+type testLog struct {
+	t   *testing.T
+	all *lines
+}
 
 func (l testLog) Write(p []byte) (int, error) {
+	l.all.mu.Lock()
+	l.all.all.Write(p)
+	l.all.mu.Unlock()
 	if bytes.Contains(p, []byte(`"level":"ERROR"`)) {
 		l.t.Logf("%s", bytes.TrimSpace(p))
 	}
