@@ -16,6 +16,7 @@ type Stacks struct {
 	Data  Data
 	Flow  Flow
 	Watch Watch
+	Fleet Fleet
 }
 
 // New builds a deployment.
@@ -27,6 +28,9 @@ func New(app awscdk.App, s target.Settings) (Stacks, error) {
 	d.Data = NewData(app, s)
 	d.Flow = NewFlow(app, s, d.Data)
 	d.Watch = NewWatch(app, s, d.Data, d.Flow)
+	if !s.Emulated {
+		d.Fleet = NewFleet(app, s, d.Data)
+	}
 	return d, nil
 }
 
@@ -38,8 +42,14 @@ func built(s target.Settings) error {
 			missing = append(missing, p)
 		}
 	}
+	if !s.Emulated {
+		missing = append(missing, fleetBuilt(s)...)
+		if _, err := os.Stat(s.Origin.Kubectl); err != nil {
+			return fmt.Errorf("%s is not there: run `npm ci --prefix infra` first", s.Origin.Kubectl)
+		}
+	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%s has no bootstrap of %s: run `make build` first", s.Origin.Functions, strings.Join(missing, ", "))
+		return fmt.Errorf("%s lacks %s: run `make build` first", s.Origin.Functions, strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -1,0 +1,163 @@
+package construct
+
+import (
+	"encoding/json"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseksv2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// ClusterProps says how the cluster is made.
+type ClusterProps struct {
+	Name       string
+	Kubernetes string // version
+	Network    awsec2.Vpc
+	Kubectl    string // zip of the kubectl layer
+	Keep       bool
+}
+
+// Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API answers inside its network
+// only; who may ask it is said by access entries.
+type Cluster struct {
+	cluster awseksv2.Cluster
+	scope   constructs.Construct
+}
+
+// NewCluster makes it, with a key of its own for the secrets in it.
+func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
+	layer := awslambda.NewLayerVersion(scope, jsii.String(id+"-kubectl"), &awslambda.LayerVersionProps{
+		Code: awslambda.Code_FromAsset(jsii.String(p.Kubectl), nil), Description: jsii.String("kubectl and helm, from the pinned npm package"),
+	})
+	key := NewKey(scope, id+"-key", p.Name+"-cluster", p.Keep)
+	cluster := awseksv2.NewCluster(scope, jsii.String(id), &awseksv2.ClusterProps{
+		ClusterName: jsii.String(p.Name), Version: awseksv2.KubernetesVersion_Of(jsii.String(p.Kubernetes)),
+		Vpc: p.Network, VpcSubnets: &[]*awsec2.SubnetSelection{{SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS}},
+		EndpointAccess:      awseksv2.EndpointAccess_PRIVATE(),
+		DefaultCapacityType: awseksv2.DefaultCapacityType_AUTOMODE,
+		Compute:             &awseksv2.ComputeConfig{NodePools: strs("system", "general-purpose")},
+		ClusterLogging: &[]awseksv2.ClusterLoggingTypes{
+			awseksv2.ClusterLoggingTypes_API, awseksv2.ClusterLoggingTypes_AUDIT, awseksv2.ClusterLoggingTypes_AUTHENTICATOR,
+			awseksv2.ClusterLoggingTypes_CONTROLLER_MANAGER, awseksv2.ClusterLoggingTypes_SCHEDULER,
+		},
+		SecretsEncryptionKey:   key.kms,
+		KubectlProviderOptions: &awseksv2.KubectlProviderOptions{KubectlLayer: layer},
+	})
+	return Cluster{cluster, scope}
+}
+
+// Name is the cluster's.
+func (c Cluster) Name() *string { return c.cluster.ClusterName() }
+
+// Identity gives the pods of a service account a role, by Pod Identity.
+func (c Cluster) Identity(id, namespace, account, about string) awsiam.Role {
+	role := NewAddonRole(c.scope, id, about)
+	awseks.NewCfnPodIdentityAssociation(c.scope, jsii.String(id+"-identity"), &awseks.CfnPodIdentityAssociationProps{
+		ClusterName: c.cluster.ClusterName(), Namespace: jsii.String(namespace), ServiceAccount: jsii.String(account), RoleArn: role.RoleArn(),
+	})
+	return role
+}
+
+// Apply has the cluster hold objects, after those that it returned for others.
+func (c Cluster) Apply(id string, after []constructs.IDependable, objects ...map[string]any) constructs.IDependable {
+	list := make([]*map[string]any, len(objects))
+	for i := range objects {
+		list[i] = &objects[i]
+	}
+	m := c.cluster.AddManifest(jsii.String(id), list...)
+	for _, a := range after {
+		m.Node().AddDependency(a)
+	}
+	return m
+}
+
+// Chart is a Helm chart.
+type Chart struct {
+	Name, Repository, Version string
+	Namespace                 string
+	Values                    map[string]any
+}
+
+// Install has the cluster hold what a chart says, and waits until it runs.
+func (c Cluster) Install(id string, chart Chart, after ...constructs.IDependable) constructs.IDependable {
+	h := c.cluster.AddHelmChart(jsii.String(id), &awseksv2.HelmChartOptions{
+		Chart: jsii.String(chart.Name), Repository: jsii.String(chart.Repository), Version: jsii.String(chart.Version), Release: jsii.String(id),
+		Namespace: jsii.String(chart.Namespace), CreateNamespace: jsii.Bool(false), Values: &chart.Values, Wait: jsii.Bool(true), Atomic: jsii.Bool(true),
+		Timeout: awscdk.Duration_Minutes(jsii.Number(10)),
+	})
+	for _, a := range after {
+		h.Node().AddDependency(a)
+	}
+	return h
+}
+
+// WebIdentity makes a service account whose pods take a role by IAM roles for service accounts,
+// for programs that do not know Pod Identity.
+func (c Cluster) WebIdentity(id, namespace, account string, after constructs.IDependable) awseksv2.ServiceAccount {
+	sa := c.cluster.AddServiceAccount(jsii.String(id), &awseksv2.ServiceAccountOptions{
+		Name: jsii.String(account), Namespace: jsii.String(namespace), IdentityType: awseksv2.IdentityType_IRSA,
+	})
+	sa.Node().AddDependency(after)
+	return sa
+}
+
+// Addon installs one of EKS's own add-ons, with a role for its service account.
+func (c Cluster) Addon(id, name, account string, role awsiam.Role, config map[string]any) {
+	text, _ := json.Marshal(config) // plain values cannot fail
+	addon := awseks.NewCfnAddon(c.scope, jsii.String(id), &awseks.CfnAddonProps{
+		AddonName: jsii.String(name), ClusterName: c.cluster.ClusterName(), ConfigurationValues: jsii.String(string(text)), ResolveConflicts: jsii.String("OVERWRITE"),
+		PodIdentityAssociations: &[]any{&awseks.CfnAddon_PodIdentityAssociationProperty{RoleArn: role.RoleArn(), ServiceAccount: jsii.String(account)}},
+	})
+	addon.Node().AddDependency(role)
+}
+
+// GrantAsk lets a role read metrics and queue depths, which is what a scaler needs.
+func GrantAsk(role awsiam.IRole, queues Queues, logical ...string) {
+	queues.GrantMeasure(role, logical...)
+	allow(role, strs("cloudwatch:GetMetricData"), jsii.String("*")) // CloudWatch knows no resources here
+}
+
+// GrantLogs lets a role write log groups below a prefix.
+func GrantLogs(role awsiam.IRole, prefix string) {
+	stack := awscdk.Stack_Of(role)
+	allow(role, strs("logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams", "logs:PutRetentionPolicy"), stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: jsii.String(prefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	}))
+}
+
+// GrantRun lets a role run the account's functions that are tagged for a tenant, and read whose
+// they are; and read the secrets under punctual/. Which tenant may use which is judged by the
+// worker; what has no tag, or is elsewhere, is refused by AWS.
+func GrantRun(role awsiam.IRole) {
+	stack := awscdk.Stack_Of(role)
+	functions := stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("lambda"), Resource: jsii.String("function"), ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
+	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: strs("lambda:InvokeFunction"), Resources: &[]*string{functions},
+		Conditions: &map[string]any{"Null": map[string]any{"aws:ResourceTag/punctual:tenant": "false"}},
+	}))
+	allow(role, strs("lambda:GetFunctionConfiguration", "lambda:ListTags"), functions)
+	allow(role, strs("secretsmanager:GetSecretValue"), stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"), ResourceName: jsii.String("punctual/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	}))
+}
+
+// NewAddonRole makes a role for the pods of an add-on.
+func NewAddonRole(scope constructs.Construct, id, about string) awsiam.Role {
+	return awsiam.NewRole(scope, jsii.String(id+"-role"), &awsiam.RoleProps{
+		Description: jsii.String(about), AssumedBy: podsOf(scope),
+	})
+}
+
+// podsOf is EKS acting for pods of this account.
+func podsOf(scope constructs.Construct) awsiam.IPrincipal {
+	return awsiam.NewSessionTagsPrincipal(awsiam.NewServicePrincipal(jsii.String("pods.eks.amazonaws.com"), &awsiam.ServicePrincipalOpts{
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Stack_Of(scope).Account()}},
+	}))
+}

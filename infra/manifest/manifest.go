@@ -1,0 +1,218 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Object is a Kubernetes object.
+type Object = map[string]any
+
+// Namespace is where the workers live.
+const Namespace = "punctual"
+
+// Pool says how the workers of one pool run.
+type Pool struct {
+	Name        string // of the pool in the contract
+	Image       string
+	Arch        string // of the nodes: arm64 or amd64
+	Least, Most int    // pods
+	Slots       int    // attempts that a pod runs at once
+	Milli, MiB  int    // CPU in thousandths and memory of a pod
+	Drain       time.Duration
+	Env         []Var
+	Queues      []Queue // that the pool is scaled by, most urgent first
+	Region      string
+}
+
+// Var is a variable of a worker's environment.
+type Var struct{ Name, Value string }
+
+// Queue is a queue that a pool is scaled by.
+type Queue struct{ Priority, URL string }
+
+// App is the name of everything of a pool.
+func (p Pool) App() string { return "worker-" + p.Name }
+
+// nodeLabel tells the nodes of a pool.
+const nodeLabel = "punctual.dev/pool"
+
+func (p Pool) labels() Object {
+	return Object{"app.kubernetes.io/name": p.App(), "app.kubernetes.io/part-of": "punctual"}
+}
+
+func (p Pool) meta() Object {
+	return Object{"name": p.App(), "namespace": Namespace, "labels": p.labels()}
+}
+
+func (p Pool) selector() Object {
+	return Object{"matchLabels": Object{"app.kubernetes.io/name": p.App()}}
+}
+
+// keeps tells whether a pod's work is too long to be moved for the sake of a cheaper node.
+func (p Pool) keeps() bool { return p.Drain > 10*time.Minute }
+
+// NamespaceObject is the namespace, in which only restricted pods may run.
+func NamespaceObject() Object {
+	return Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": Namespace, "labels": Object{
+		"pod-security.kubernetes.io/enforce": "restricted",
+	}}}
+}
+
+// ServiceAccount is whom the pods of a pool are for AWS.
+func (p Pool) ServiceAccount() Object {
+	return Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": p.meta(), "automountServiceAccountToken": false}
+}
+
+// Deployment runs the pods.
+func (p Pool) Deployment() Object {
+	env := make([]any, 0, len(p.Env)+3)
+	for _, v := range append(append([]Var{}, p.Env...),
+		Var{"PUNCTUAL_POOL", p.Name}, Var{"PUNCTUAL_SLOTS", fmt.Sprint(p.Slots)}, Var{"PUNCTUAL_DRAIN_SECONDS", fmt.Sprint(int(p.Drain.Seconds()))},
+	) {
+		env = append(env, Object{"name": v.Name, "value": v.Value})
+	}
+	annotations := Object{}
+	if p.keeps() {
+		annotations["karpenter.sh/do-not-disrupt"] = "true"
+	}
+	spread := func(key, unsatisfied string) Object {
+		return Object{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": unsatisfied, "labelSelector": p.selector()}
+	}
+	size := Object{"cpu": fmt.Sprintf("%dm", p.Milli), "memory": fmt.Sprintf("%dMi", p.MiB)}
+	return Object{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": p.meta(),
+		"spec": Object{ // without replicas: how many there are is the scaler's to say
+			"selector": p.selector(),
+			"strategy": Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxUnavailable": 0, "maxSurge": "25%"}},
+			"template": Object{
+				"metadata": Object{"labels": p.labels(), "annotations": annotations},
+				"spec": Object{
+					"serviceAccountName": p.App(),
+					// The worker drains within its budget; what is left is for the kubelet.
+					"terminationGracePeriodSeconds": int(p.Drain.Seconds()) + 15,
+					"nodeSelector":                  Object{nodeLabel: p.Name, "kubernetes.io/arch": p.Arch},
+					"tolerations":                   []any{Object{"key": nodeLabel, "operator": "Equal", "value": p.Name, "effect": "NoSchedule"}},
+					"topologySpreadConstraints":     []any{spread("topology.kubernetes.io/zone", "ScheduleAnyway"), spread("kubernetes.io/hostname", "ScheduleAnyway")},
+					"securityContext": Object{
+						"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "seccompProfile": Object{"type": "RuntimeDefault"},
+					},
+					"containers": []any{Object{
+						"name": "worker", "image": p.Image, "env": env,
+						"resources": Object{"requests": size, "limits": Object{"memory": size["memory"]}},
+						"securityContext": Object{
+							"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": Object{"drop": []any{"ALL"}},
+						},
+					}},
+				},
+			},
+		},
+	}
+}
+
+// Budget keeps most of a pool there while nodes come and go.
+func (p Pool) Budget() Object {
+	return Object{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": p.meta(), "spec": Object{
+		"maxUnavailable": "25%", "selector": p.selector(), "unhealthyPodEvictionPolicy": "AlwaysAllow",
+	}}
+}
+
+// Life of nodes: EKS Auto Mode ends them after 21 days at the latest, draining included.
+const (
+	nodeLife      = 336 * time.Hour
+	nodeLifeMost  = 21 * 24 * time.Hour
+	drainAnnounce = time.Hour // beyond the pods' own drain, for pods that come and go meanwhile
+)
+
+// NodePool says which nodes the pool gets, and when they end.
+func (p Pool) NodePool() Object {
+	disruption := Object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m", "budgets": []any{Object{"nodes": "10%"}}}
+	if p.keeps() {
+		disruption = Object{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m", "budgets": []any{Object{"nodes": "1"}}}
+	}
+	need := func(key string, values ...any) Object {
+		return Object{"key": key, "operator": "In", "values": values}
+	}
+	return Object{
+		"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": Object{"name": p.App()},
+		"spec": Object{
+			"template": Object{
+				"metadata": Object{"labels": Object{nodeLabel: p.Name}},
+				"spec": Object{
+					"nodeClassRef": Object{"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"},
+					"requirements": []any{
+						need("kubernetes.io/arch", p.Arch), need("kubernetes.io/os", "linux"), need("karpenter.sh/capacity-type", "on-demand"),
+						need("eks.amazonaws.com/instance-category", "c", "m"),
+						Object{"key": "eks.amazonaws.com/instance-generation", "operator": "Gt", "values": []any{"5"}},
+					},
+					"taints":                 []any{Object{"key": nodeLabel, "value": p.Name, "effect": "NoSchedule"}},
+					"expireAfter":            hours(nodeLife),
+					"terminationGracePeriod": hours(p.nodeDrain()),
+				},
+			},
+			"limits":     Object{"cpu": fmt.Sprint(max(2, (p.Most*p.Milli+999)/1000*2)), "memory": fmt.Sprintf("%dMi", max(4096, p.Most*p.MiB*2))},
+			"disruption": disruption,
+		},
+	}
+}
+
+// nodeDrain is how long a node waits for its pods: longer than any of them may take.
+func (p Pool) nodeDrain() time.Duration {
+	return (p.Drain + drainAnnounce).Round(time.Hour) + time.Hour
+}
+
+func hours(d time.Duration) string { return fmt.Sprintf("%dh", int(d.Hours())) }
+
+// ScalerIdentity lets the scaler ask AWS as itself.
+func ScalerIdentity() Object {
+	return Object{"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": Object{"name": "scaler", "namespace": Namespace},
+		"spec": Object{"podIdentity": Object{"provider": "aws", "identityOwner": "keda"}}}
+}
+
+// Scaler sets how many pods there are: enough for what is due and waits or runs, in all queues
+// together, or for what the look ahead wants, whichever is more. What is delayed in a queue is
+// not counted: it may be due in 14 minutes only, and the look ahead knows when.
+func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
+	identity := Object{"name": "scaler"}
+	var triggers []any
+	var names []string
+	for _, q := range p.Queues {
+		names = append(names, q.Priority)
+		triggers = append(triggers, Object{
+			"type": "aws-sqs-queue", "name": q.Priority, "authenticationRef": identity,
+			"metadata": Object{"queueURL": q.URL, "queueLength": fmt.Sprint(p.Slots), "awsRegion": p.Region, "scaleOnInFlight": "true", "scaleOnDelayed": "false"},
+		})
+	}
+	triggers = append(triggers, Object{
+		"type": "aws-cloudwatch", "name": "wanted", "authenticationRef": identity,
+		"metadata": Object{
+			"namespace": metricNamespace, "metricName": wantedMetric, "dimensionName": "pool", "dimensionValue": p.Name,
+			"targetMetricValue": fmt.Sprint(p.Slots), "minMetricValue": "0", "ignoreNullValues": "true",
+			"metricStat": "Maximum", "metricStatPeriod": "60", "metricCollectionTime": "300", "awsRegion": p.Region,
+		},
+	})
+	sum := strings.Join(names, " + ")
+	return Object{
+		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": p.meta(),
+		"spec": Object{
+			"scaleTargetRef":  Object{"name": p.App()},
+			"minReplicaCount": p.Least, "maxReplicaCount": p.Most,
+			"pollingInterval": 15, "cooldownPeriod": 300,
+			"fallback": Object{"failureThreshold": 5, "replicas": max(p.Least, 1), "behavior": "currentReplicasIfHigher"},
+			"advanced": Object{
+				"scalingModifiers": Object{"formula": "max(" + sum + ", wanted)", "target": fmt.Sprint(p.Slots), "metricType": "AverageValue"},
+				"horizontalPodAutoscalerConfig": Object{"behavior": Object{
+					"scaleUp":   Object{"stabilizationWindowSeconds": 0, "policies": []any{Object{"type": "Percent", "value": 100, "periodSeconds": 15}, Object{"type": "Pods", "value": 4, "periodSeconds": 15}}},
+					"scaleDown": Object{"stabilizationWindowSeconds": 300, "policies": []any{Object{"type": "Percent", "value": 25, "periodSeconds": 60}}},
+				}},
+			},
+			"triggers": triggers,
+		},
+	}
+}
+
+// Objects lists all objects of the pool, in the order in which they can be made.
+func (p Pool) Objects() []Object {
+	return []Object{p.NodePool(), p.ServiceAccount(), p.Deployment(), p.Budget()}
+}

@@ -1,0 +1,149 @@
+package stack
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsecrassets"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"punctual/infra/construct"
+	"punctual/infra/manifest"
+	"punctual/infra/target"
+	"punctual/shared/contract"
+	"punctual/shared/telemetry"
+)
+
+// Fleet is the workers' cluster.
+type Fleet struct {
+	awscdk.Stack
+	Cluster construct.Cluster
+	Pools   []manifest.Pool
+}
+
+// The scaler, by its chart.
+const (
+	scalerNamespace = "keda"
+	scalerAccount   = "keda-operator"
+	scalerVersion   = "2.20.0"
+)
+
+// NewFleet makes the stack.
+func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
+	stack := newStack(scope, s, "fleet", "the workers' cluster", false)
+	network := construct.NewNetwork(stack, "Network", construct.NetworkProps{
+		Name: s.Prefix, CIDR: s.Fleet.CIDR, Zones: s.Fleet.Zones, NATs: s.Fleet.NATs, LogDays: int(s.Logs), Keep: s.Keep,
+	})
+	f := Fleet{Stack: stack}
+	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{
+		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl, Keep: s.Keep,
+	})
+	image := awsecrassets.NewDockerImageAsset(stack, jsii.String("Worker"), &awsecrassets.DockerImageAssetProps{
+		Directory: jsii.String(s.Origin.Worker), Platform: platform(s.Arch),
+	})
+	scaler := f.scaler(s, d)
+	f.logs(s)
+	space := f.Cluster.Apply("namespace", nil, manifest.NamespaceObject())
+	identity := f.Cluster.Apply("scaler-identity", []constructs.IDependable{space, scaler}, manifest.ScalerIdentity())
+	for _, p := range s.Fleet.Pools() {
+		pool := f.pool(s, d, p, *image.ImageUri())
+		f.Pools = append(f.Pools, pool)
+		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{space}, pool.Objects()...)
+		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity}, pool.Scaler(construct.Namespace, string(telemetry.SlotsWanted)))
+		f.identity(d, p.Name)
+	}
+	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; its API answers inside its network")
+	return f
+}
+
+func platform(a target.Arch) awsecrassets.Platform {
+	if a == target.X86 {
+		return awsecrassets.Platform_LINUX_AMD64()
+	}
+	return awsecrassets.Platform_LINUX_ARM64()
+}
+
+// pool is the workers of one pool.
+func (f Fleet) pool(s target.Settings, d Data, p target.NamedPool, image string) manifest.Pool {
+	pool := manifest.Pool{
+		Name: p.Name, Image: image, Arch: string(s.Arch), Least: p.Least, Most: p.Most, Slots: p.Slots, Milli: p.Milli, MiB: p.MiB, Drain: p.Drain, Region: s.Region,
+		Env: []manifest.Var{
+			{Name: "AWS_REGION", Value: s.Region}, {Name: "PUNCTUAL_PREFIX", Value: s.Prefix}, {Name: "PUNCTUAL_BUCKET", Value: *d.Bucket.Name()},
+		},
+	}
+	if len(s.HTTPAllow) > 0 {
+		pool.Env = append(pool.Env, manifest.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(s.HTTPAllow, ",")})
+	}
+	for _, priority := range contract.Priorities {
+		pool.Queues = append(pool.Queues, manifest.Queue{Priority: priority, URL: *d.Queues.Queue(contract.FiringQueue(p.Name, priority)).QueueUrl()})
+	}
+	return pool
+}
+
+// identity lets the workers of a pool do what they do: take firings of their pool, read jobs,
+// write claims, and report. Nothing else of Punctual is theirs to write.
+func (f Fleet) identity(d Data, pool string) {
+	role := f.Cluster.Identity("worker-"+pool, manifest.Namespace, "worker-"+pool, "What workers of the "+pool+" pool may do")
+	var firings []string
+	for _, priority := range contract.Priorities {
+		firings = append(firings, contract.FiringQueue(pool, priority))
+	}
+	d.Queues.GrantReceive(role, firings...)
+	d.Queues.GrantSend(role, contract.ReportQueue)
+	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
+	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.Update)
+	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
+	d.Bucket.GrantRead(role)
+	d.Bucket.GrantList(role)
+	d.Key.GrantUse(role, construct.DynamoDB, construct.SQS, construct.S3)
+	construct.GrantRun(role)
+}
+
+// scaler installs KEDA. It does not know Pod Identity, so it takes its role the older way.
+func (f Fleet) scaler(s target.Settings, d Data) constructs.IDependable {
+	space := f.Cluster.Apply("scaler-namespace", nil, manifest.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": manifest.Object{"name": scalerNamespace}})
+	account := f.Cluster.WebIdentity("scaler-account", scalerNamespace, scalerAccount, space)
+	construct.GrantAsk(account.Role(), d.Queues, contract.FiringQueues()...)
+	return f.Cluster.Install("keda", construct.Chart{
+		Name: "keda", Repository: "https://kedacore.github.io/charts", Version: scalerVersion, Namespace: scalerNamespace,
+		Values: map[string]any{
+			"serviceAccount": map[string]any{"operator": map[string]any{"create": false, "name": scalerAccount}},
+			"operator":       map[string]any{"replicaCount": 2},
+			"resources": map[string]any{"operator": map[string]any{
+				"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "1000Mi"},
+			}},
+		},
+	}, space, account)
+}
+
+// logs has what pods write taken to CloudWatch, where the workers' metric lines become metrics.
+func (f Fleet) logs(s target.Settings) {
+	role := construct.NewAddonRole(f.Stack, "logs", "With which the fleet's logs are written")
+	construct.GrantLogs(role, "/aws/containerinsights/"+s.Prefix+"/")
+	f.Cluster.Addon("Logs", "amazon-cloudwatch-observability", "cloudwatch-agent", role, map[string]any{
+		"containerLogs": map[string]any{"enabled": true, "fluentBit": map[string]any{"config": map[string]any{"extraFiles": map[string]any{
+			"application-log.conf": workerLog(s.Region, s.Prefix),
+		}}}},
+	})
+}
+
+// workerLog takes what workers write, line by line as they wrote it, and marks it as possibly
+// holding metrics.
+func workerLog(region, name string) string {
+	return strings.Join([]string{
+		"[INPUT]", "  Name tail", "  Tag worker.*", "  Path /var/log/containers/worker-*_" + manifest.Namespace + "_worker-*.log", "  multiline.parser cri", "  Mem_Buf_Limit 50MB", "  Skip_Long_Lines On", "  Refresh_Interval 10",
+		"[OUTPUT]", "  Name cloudwatch_logs", "  Match worker.*", "  region " + region, "  log_group_name /aws/containerinsights/" + name + "/workers", "  log_stream_prefix ${HOST_NAME}-", "  log_key log", "  log_format json/emf", "  auto_create_group true",
+	}, "\n") + "\n"
+}
+
+// fleetBuilt reports what of the fleet has not been built or installed yet.
+func fleetBuilt(s target.Settings) []string {
+	var missing []string
+	if _, err := os.Stat(filepath.Join(s.Origin.Worker, "worker")); err != nil {
+		missing = append(missing, "worker")
+	}
+	return missing
+}
