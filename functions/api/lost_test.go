@@ -31,7 +31,7 @@ func TestAPutThatMeetsItsOwnLostFirstTryIsAccepted(t *testing.T) {
 	world := memory.New(memory.Options{})
 	t.Cleanup(world.Close)
 	rest := api.New(api.Deps{Store: store.New(askedTwice{world.Table()}, world.Blobs()), Queues: world.Queues(), Timers: world.Timers()})
-	r := httptest.NewRequest("POST", "/v1/jobs", strings.NewReader(`{"task":"echo"}`))
+	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader(`{"task":"echo"}`))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), tenant.Identity{Tenant: "acme", Scopes: []tenant.Scope{tenant.Write}})))

@@ -169,7 +169,7 @@ func open(b testing.TB, o worker.Options) *house {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.sys.API.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), who)))
 	})}
-	go server.Serve(listener) //nolint:errcheck // ends with ErrServerClosed
+	go server.Serve(listener) // ends with ErrServerClosed
 	h.url = "http://" + listener.Addr().String() + "/v1"
 	h.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	b.Cleanup(func() { server.Close(); h.client.CloseIdleConnections() })

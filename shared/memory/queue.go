@@ -232,7 +232,7 @@ func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibilit
 		}
 		if over == nil {
 			over = time.NewTimer(wait)
-			defer over.Stop()
+			defer over.Stop() //nolint:revive // once: over is nil only the first time round
 		}
 		ch := q.waitUp(now)
 		q.mu.Unlock()

@@ -77,7 +77,7 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 		"empty": "", "not JSON": "hunter2", "truncated": whole[:len(whole)/2], "no version": `{"tenant":"hunter2"}`,
 		"a later version": strings.Replace(whole, `"v":1`, `"v":2`, 1), "an older version": strings.Replace(whole, `"v":1`, `"v":0`, 1),
 		"wrong type": strings.Replace(whole, `"attempt":2`, `"attempt":["hunter2"]`, 1), "trailing data": whole + whole,
-		"no job": strings.Replace(whole, `"job_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"`, `"job_id":""`, 1),
+		"no job":    strings.Replace(whole, `"job_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"`, `"job_id":""`, 1),
 		"attempt 0": strings.Replace(whole, `"attempt":2`, `"attempt":0`, 1), "an array": "[1]", "null": "null",
 	}
 	for name, body := range bodies {

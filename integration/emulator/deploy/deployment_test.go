@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -116,7 +117,7 @@ func (d *deployment) run(ctx context.Context, name string, args ...string) (stri
 func (d *deployment) build(ctx context.Context) error {
 	doors, err := filepath.Glob(filepath.Join(root, "functions/*/lambda"))
 	if err != nil || len(doors) == 0 {
-		return fmt.Errorf("found %d doors, %v", len(doors), err)
+		return errors.Join(err, fmt.Errorf("found %d doors", len(doors)))
 	}
 	for _, door := range doors {
 		name := filepath.Base(filepath.Dir(door))

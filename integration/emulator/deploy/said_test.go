@@ -11,7 +11,7 @@ import (
 // said returns the last lines that a function wrote to its log group.
 func (d *deployment) said(t testing.TB, function string) string {
 	t.Helper()
-	r, err := http.NewRequest("POST", d.aws.URL, strings.NewReader(`{"logGroupName":"/punctual/`+prefix+"-"+function+`"}`))
+	r, err := http.NewRequest(http.MethodPost, d.aws.URL, strings.NewReader(`{"logGroupName":"/punctual/`+prefix+"-"+function+`"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,6 +70,7 @@ func (a *account) answer(c awstest.Call) awstest.Answer {
 
 func TestAFunctionBelongsToWhomItsTagNames(t *testing.T) {
 	t.Parallel()
+	//nolint:gocritic // the space is what is tried
 	for owner, want := range map[string]bool{"acme": true, "*": true, "Acme": false, "acme ": false, "acm": false, "zeta": false, "": false} {
 		a := &account{owner: owner}
 		got, err := function.New(awstest.New(a.answer).Config()).Allowed(t.Context(), "charge:live", "acme")

@@ -18,12 +18,12 @@ import (
 )
 
 // read makes one call of a service that always gives the same answer.
-func read(t *testing.T, a awstest.Answer, again func(error) bool) (err error, tries int) {
+func read(t *testing.T, a awstest.Answer, again func(error) bool) (tries int, err error) {
 	t.Helper()
 	service := awstest.New(func(awstest.Call) awstest.Answer { return a })
 	db := dynamodb.NewFromConfig(session.Within(service.Config(), 0, again))
 	_, err = db.DescribeLimits(t.Context(), &dynamodb.DescribeLimitsInput{})
-	return session.Fault(err, "reading %s", "limits"), service.Calls()
+	return service.Calls(), session.Fault(err, "reading %s", "limits")
 }
 
 func TestAnErrorOfAServiceHasOneKind(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAnErrorOfAServiceHasOneKind(t *testing.T) {
 		{503, "ServiceUnavailable", fault.Unavailable, session.Tries},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			err, tries := read(t, awstest.Fault(c.status, c.code, ""), nil)
+			tries, err := read(t, awstest.Fault(c.status, c.code, ""), nil)
 			if got := fault.KindOf(err); got != c.want || tries != c.tries {
 				t.Errorf("%d %s is %q after %d tries; want %q after %d", c.status, c.code, got, tries, c.want, c.tries)
 			}
@@ -78,7 +78,7 @@ func TestAnAnswerThatNoServiceSpokeIsUnavailable(t *testing.T) {
 			"a proxy's page":   {Status: http.StatusBadGateway, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}},
 			"an answer halved": {Status: http.StatusOK, Body: `{"AccountMax`},
 		} {
-			err, tries := read(t, a, nil)
+			tries, err := read(t, a, nil)
 			if fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("%s: %v; want unavailable", name, err)
 			}
@@ -119,7 +119,7 @@ func TestMoreIsRetriedWhereTheAdapterSaysSo(t *testing.T) {
 			var api smithy.APIError
 			return errors.As(err, &api) && api.ErrorCode() == "TransactionConflictException"
 		}
-		if _, tries := read(t, awstest.Fault(400, "TransactionConflictException", ""), conflict); tries != session.Tries {
+		if tries, _ := read(t, awstest.Fault(400, "TransactionConflictException", ""), conflict); tries != session.Tries {
 			t.Errorf("%d tries of what is worth another; want %d", tries, session.Tries)
 		}
 	})

@@ -81,7 +81,7 @@ func keysOf(q item.Query, s contract.Schema) (keys, error) {
 		}
 		return true
 	}
-	why := ""
+	var why string
 	switch {
 	case k.pk == "":
 		why = "no such index"
@@ -185,7 +185,7 @@ func decodeCursor(cursor string) (map[string]types.AttributeValue, error) {
 	}
 	last := make(map[string]types.AttributeValue, len(raw))
 	for name, r := range raw {
-		var v any = ""
+		var v any
 		var text string
 		var number int64
 		if err := json.Unmarshal(r, &text); err == nil {
