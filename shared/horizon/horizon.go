@@ -117,3 +117,14 @@ func Parkings(tenant string) []string {
 	}
 	return places
 }
+
+// Line is the place in the due index of a schedule's jobs that wait behind a run which is not
+// over yet, oldest first.
+func Line(tenant, schedule string) string { return "line#" + tenant + "#" + schedule }
+
+// ParseLine returns the tenant and schedule whose line the key is, false if it is none.
+func ParseLine(key string) (tenant, schedule string, ok bool) {
+	rest, isLine := strings.CutPrefix(key, "line#")
+	tenant, schedule, ok = strings.Cut(rest, "#")
+	return tenant, schedule, isLine && ok && tenant != "" && schedule != ""
+}

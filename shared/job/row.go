@@ -72,6 +72,7 @@ type Row struct {
 	Shard     int       // of the due index; fixed when accepted
 	WakeAt    time.Time // zero: no wake-up left
 	Parked    bool      // held by a pause: the wake-up lies in a parking place
+	Behind    bool      // parked in its schedule's line instead, behind a run that is not over
 	Near      bool      // the stream consumer must see this write
 	Postponed int64     // times in a row that the sweeper found it without being able to do more
 
@@ -109,6 +110,8 @@ func (r Row) Slice() string {
 	switch {
 	case r.WakeAt.IsZero():
 		return ""
+	case r.Parked && r.Behind:
+		return horizon.Line(string(r.Tenant), r.ScheduleID)
 	case r.Parked:
 		return horizon.Parking(string(r.Tenant), r.Shard)
 	}
@@ -216,6 +219,12 @@ func (r *Row) encode(room []attr) []attr {
 	e.str("owes", string(r.Owes))
 	e.str("schedule", r.ScheduleID)
 	e.num("epoch", r.Epoch)
+	if r.ScheduleID == "" {
+		e.order += 2
+	} else {
+		e.str(contract.AttrGroup, GroupKey(r.Tenant, r.ScheduleID))
+		e.str(contract.AttrGroupSort, GroupSort(r.NominalAt))
+	}
 	e.str("run", r.RunID)
 	e.str("node", r.Node)
 	e.str("parents", r.Parents)
@@ -226,6 +235,7 @@ func (r *Row) encode(room []attr) []attr {
 	e.str(contract.AttrWakeSlice, r.Slice())
 	e.at(contract.AttrWakeAt, r.WakeAt)
 	e.flag("parked", r.Parked)
+	e.flag("behind", r.Behind)
 	e.flag(contract.AttrNear, r.Near)
 	e.num("postponed", r.Postponed)
 	e.str("payload", r.Payload)
@@ -339,7 +349,7 @@ func ParseRow(i item.Item) (Row, error) {
 		Owes: Owes(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"),
 		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
 		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
-		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",
+		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", Behind: i.Str("behind") != "",
 		Near: i.Str(contract.AttrNear) != "", Postponed: i.Int("postponed"),
 		Payload: i.Str("payload"), PayloadIn: i.Str("payload_in"), PayloadVer: i.Int("payload_ver"), PayloadSize: i.Int("payload_size"),
 		Result: i.Str("result"), ResultIn: i.Str("result_in"), Tagged: i.Str("tagged") != "",

@@ -32,6 +32,8 @@ var Transitions = []Transition{
 	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}},
 	{"row.rewake", open, []Status{Scheduled, Running}},
 	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}},
+	{"row.adopt", []Status{Scheduled}, []Status{Scheduled}},
+	{"row.skip", open, []Status{Skipped}},
 	{"row.park", open, []Status{Scheduled, Running}},
 	{"row.unpark", open, []Status{Scheduled, Running}},
 	{"row.bury", []Status{Dead}, []Status{Dead}},
@@ -87,7 +89,7 @@ func Accept(r Row) item.Write {
 // Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes:
 // true means that the writer sends it itself, once the row is written.
 func Place(r *Row, now time.Time) (send bool) {
-	r.Parked, r.Postponed = false, 0
+	r.Parked, r.Behind, r.Postponed = false, false, 0
 	r.WakeAt = r.DueAt
 	if r.WakeAt.Before(now) { // any wake-up written is ≥ now
 		r.WakeAt = now
@@ -127,7 +129,7 @@ func FinishStop(r Row, now time.Time) (Row, item.Write) {
 // finish gives a row its final status: no wake-up, unless something is owed.
 func finish(r *Row, s Status, now time.Time) {
 	r.Status, r.FinishedAt, r.Waiting = s, now, ""
-	r.Near, r.Parked, r.Postponed = false, false, 0
+	r.Near, r.Parked, r.Behind, r.Postponed = false, false, false, 0
 	if s == Cancelled && r.Reason.Code == "" {
 		r.Reason = Reason{Code: CodeCancelled}
 	}
@@ -207,7 +209,7 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 // Rewake gives a row that stays unfinished its next wake-up, on the row as it was read.
 func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	after := r
-	after.WakeAt, after.Parked, after.Near, after.Postponed = at, false, false, postponed
+	after.WakeAt, after.Parked, after.Behind, after.Near, after.Postponed = at, false, false, false, postponed
 	if at.Before(now) {
 		after.WakeAt = now
 	}
@@ -231,17 +233,24 @@ func wakeAsRead(r Row) item.Cond {
 func Park(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Status = Scheduled
-	after.Parked, after.Near, after.Postponed = true, false, 0
+	after.Parked, after.Behind, after.Near, after.Postponed = true, false, false, 0
 	if after.WakeAt.IsZero() {
 		after.WakeAt = now
 	}
 	return after, change("row.park", r, after, from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
+// ParkBehind moves the wake-up of a schedule's job to the line behind a run that is not over.
+func ParkBehind(r Row, now time.Time) (Row, item.Write) {
+	after, _ := Park(r, now)
+	after.Behind = true
+	return after, change("row.park", r, after, from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
+}
+
 // Unpark brings a parked job back, due at once; the writer sends the firing.
 func Unpark(r Row, now time.Time) (Row, item.Write) {
 	after := r
-	after.Parked, after.Near, after.WakeAt = false, false, now
+	after.Parked, after.Behind, after.Near, after.WakeAt = false, false, false, now
 	parked := item.Cond{Attr: "parked", Op: item.Exists}
 	return after, change("row.unpark", r, after, from("row.unpark", atVersion(r.Version), atAttempt(r.Attempt), parked))
 }

@@ -38,6 +38,12 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = Unpark(r, now)
 	add(w)
+	made := r
+	made.Epoch, made.ScheduleID = r.Epoch+1, "s"
+	_, w, _ = Adopt(r, made, now)
+	add(w)
+	_, w = Skip(r, Reason{Code: CodeEdited}, now)
+	add(w)
 	_, w = Bury(r, now)
 	add(w)
 	_, w = Redriven(r, "X", now)
@@ -48,13 +54,14 @@ func every(r Row, now time.Time) map[string]item.Write {
 
 func TestEveryTransitionStartsOnlyWhereTheTableSays(t *testing.T) {
 	t.Parallel()
-	writes := every(scheduled(), noon)
+	ofSchedule := func(r *Row) { r.ScheduleID, r.Epoch, r.NominalAt = "s", 3, noon }
+	writes := every(scheduled(ofSchedule), noon)
 	if len(writes) != len(Transitions) {
 		t.Fatalf("%d of %d transitions are exercised", len(writes), len(Transitions))
 	}
 	for _, tr := range Transitions {
 		for _, s := range []Status{Blocked, Scheduled, Running, Succeeded, Dead, Cancelled, Skipped, Expired, Gone} {
-			r := scheduled(func(r *Row) { r.Status = s })
+			r := scheduled(ofSchedule, func(r *Row) { r.Status = s })
 			if tr.Name == "row.finish_stop" {
 				r.Stop = StopCancel
 			}
@@ -84,6 +91,8 @@ func TestEveryTransitionRefusesWhatTheProtocolSays(t *testing.T) {
 	unstop := func(r *Row) { r.Stop = NoStop }
 	wake := func(r *Row) { r.WakeAt = r.WakeAt.Add(time.Second) }
 	owes := func(r *Row) { r.Owes = OwesLetter }
+	newer := func(r *Row) { r.Epoch = 4 }
+	ofEpoch3 := func(r *Row) { r.ScheduleID, r.Epoch = "s", 3 }
 	redriven := func(r *Row) { r.RedrivenBy = "Y" }
 	unpark := func(r *Row) { r.Parked = false }
 	cases := []struct {
@@ -104,6 +113,8 @@ func TestEveryTransitionRefusesWhatTheProtocolSays(t *testing.T) {
 		{"row.rewake_owing", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes, "wake": wake}, nil},
 		{"row.park", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.unpark", func(r *Row) { r.Parked = true }, map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},
+		{"row.adopt", ofEpoch3, map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop}, nil},
+		{"row.skip", ofEpoch3, map[string]func(*Row){"epoch": newer, "attempt": attempt, "stop": stop}, map[string]func(*Row){"version": version}},
 		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes}, nil},
 		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes}, nil},
 	}
@@ -194,7 +205,7 @@ func TestRowsSurviveBeingWrittenAndRead(t *testing.T) {
 	full := scheduled(func(r *Row) {
 		r.Stop, r.NominalAt, r.StartWithin, r.ExpireAfter, r.ExpiryAt = StopCancel, noon, time.Minute, time.Hour, noon
 		r.Owes, r.ScheduleID, r.Epoch, r.RunID, r.Node, r.Parents = OwesBoth, "s", 3, "R", "n", "{}"
-		r.RootID, r.RedriveOf, r.RedrivenBy, r.Parked, r.Postponed = "A", "B", "C", true, 2
+		r.RootID, r.RedriveOf, r.RedrivenBy, r.Parked, r.Behind, r.Postponed = "A", "B", "C", true, true, 2
 		r.Payload, r.PayloadIn, r.PayloadVer, r.PayloadSize, r.Result, r.ResultIn, r.Tagged = "{}", InItem, 2, 2, "1", InItem, true
 		r.Attempts = []Attempt{{Attempt: 1, Worker: "w", StartedAt: noon, FinishedAt: noon, LatenessMS: 4, Outcome: "failed", Error: &Reason{"c", "m"}}, {Attempt: 2, Outcome: "failed"}}
 		r.Waiting, r.Reason, r.StartedAt, r.FinishedAt, r.LatenessMS = "retry", Reason{"c", "m"}, noon, noon, 5

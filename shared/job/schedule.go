@@ -1,0 +1,50 @@
+package job
+
+import (
+	"time"
+
+	"punctual/shared/item"
+	"punctual/shared/tenant"
+)
+
+// Reasons why a schedule's job did not run, on the row and in the ledger.
+const (
+	CodeOverlap = "overlap"
+	CodeMaxRuns = "max_runs"
+	CodeEdited  = "edited"
+	CodeDeleted = "deleted"
+	CodePaused  = "paused"
+)
+
+// GroupKey is a schedule's partition in the group index.
+func GroupKey(t tenant.ID, schedule string) string { return string(t) + "#" + schedule }
+
+const groupLayout = "2006-01-02T15:04:05.000Z"
+
+// GroupSort is where a nominal time stands in it.
+func GroupSort(nominal time.Time) string { return nominal.UTC().Format(groupLayout) }
+
+// Adopt makes a schedule's job of an older epoch into one of the current epoch: made is the
+// row as it would be put anew. It goes in one transaction with a Fence of attempt 1. What made
+// has lying beside it must be put under the returned row's PayloadVer before.
+func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
+	after = made
+	after.Key, after.Shard = old.Key, old.Shard
+	after.Version = old.Version + 1
+	if after.PayloadIn != InRow {
+		after.PayloadVer = after.Version
+	}
+	send = Place(&after, now)
+	return after, change("row.adopt", old, after, from("row.adopt",
+		item.Cond{Attr: "epoch", Op: item.Lt, Value: made.Epoch}, atVersion(old.Version), atAttempt(1), stopIs(NoStop))), send
+}
+
+// Skip ends a schedule's job that did not start and is not to. It follows a Fence of attempt 1
+// and goes in one transaction with a check of the schedule's epoch.
+func Skip(r Row, reason Reason, now time.Time) (Row, item.Write) {
+	after := r
+	after.Reason = reason
+	finish(&after, Skipped, now)
+	epoch := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
+	return after, change("row.skip", r, after, from("row.skip", atAttempt(1), epoch, stopIs(NoStop)))
+}

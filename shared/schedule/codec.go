@@ -1,0 +1,155 @@
+package schedule
+
+import (
+	"encoding/json"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// body is what only the user's own writes change.
+type body struct {
+	Spec       calendar.Spec       `json:"calendar"`
+	Exclusions calendar.Exclusions `json:"exclusions,omitempty"`
+	Template   Template            `json:"job"`
+	Overlap    Overlap             `json:"overlap,omitempty"`
+	CatchUp    CatchUp             `json:"catch_up"`
+	PauseAfter int                 `json:"pause_after_failures,omitempty"`
+}
+
+// attributes are all that an item may have, so that a write can remove what is absent.
+var attributes = []string{
+	"epoch", "created_at", "updated_at", "body", "next", "seen", "fresh", "rules", "shard", contract.AttrWakeSlice, contract.AttrWakeAt,
+	"parked", "paused", "held", "ended_by", "deleted_at", "failures", "last_dead", "set_aside", contract.AttrExpiresAt,
+}
+
+// TombstoneKept is how long a deleted name keeps its epoch: longer than any row of it stands.
+const TombstoneKept = 2 * contract.DeadKept
+
+// Item encodes the schedule. Absent values are absent attributes.
+func (s Schedule) Item() item.Item {
+	b, _ := json.Marshal(body{s.Spec, s.Exclusions, s.Template, s.Overlap, s.CatchUp, s.PauseAfter}) // plain values cannot fail
+	ref := s.Ref()
+	i := item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "schema_v": int64(1),
+		"epoch": s.Epoch, "created_at": s.CreatedAt.UnixMilli(), "updated_at": s.UpdatedAt.UnixMilli(), "body": string(b),
+	}
+	str := func(name, v string) {
+		if v != "" {
+			i[name] = v
+		}
+	}
+	num := func(name string, v int64) {
+		if v != 0 {
+			i[name] = v
+		}
+	}
+	at := func(name string, t time.Time) {
+		if !t.IsZero() {
+			i[name] = t.UnixMilli()
+		}
+	}
+	at("next", s.Next)
+	at("seen", s.Seen)
+	at("fresh", s.Fresh)
+	str("rules", s.Rules)
+	num("shard", int64(s.Shard))
+	str(contract.AttrWakeSlice, s.Slice())
+	at(contract.AttrWakeAt, s.WakeAt)
+	if s.Parked {
+		str("parked", "1")
+	}
+	if s.Paused != nil {
+		b, _ := json.Marshal(s.Paused)
+		str("paused", string(b))
+	}
+	if s.Held != nil {
+		b, _ := json.Marshal(s.Held)
+		str("held", string(b))
+	}
+	str("ended_by", s.EndedBy)
+	at("deleted_at", s.DeletedAt)
+	num("failures", s.Failures)
+	str("last_dead", string(s.LastDead))
+	if s.Deleted() {
+		i[contract.AttrExpiresAt] = s.DeletedAt.Add(TombstoneKept).Unix()
+	}
+	return i
+}
+
+// KeyOf reads the key back from an item's or an index entry's attributes.
+func KeyOf(i item.Item) (Key, error) {
+	t, err := tenant.Parse(i.Str(contract.AttrPK))
+	if err != nil || i.Str(contract.AttrSK) == "" {
+		return Key{}, fault.New(fault.Undecodable, nil, "reading the key of a schedule")
+	}
+	return Key{t, i.Str(contract.AttrSK)}, nil
+}
+
+// Parse decodes what Item encoded. An item that this code cannot read is a fault of kind
+// Undecodable; the caller reports it, sets it aside and goes on with the rest. Whether its
+// calendar can be read, Calendar says.
+func Parse(i item.Item) (Schedule, error) {
+	k, err := KeyOf(i)
+	if err != nil {
+		return Schedule{}, err
+	}
+	bad := func(what string) (Schedule, error) {
+		return Schedule{Key: k}, fault.New(fault.Undecodable, nil, "reading schedule %q: %s", k.Name, what)
+	}
+	if i.Int("schema_v") != 1 {
+		return bad("schema_v is not 1")
+	}
+	for _, name := range []string{"epoch", "created_at", "updated_at"} {
+		if n, ok := i[name].(int64); !ok || n < 1 {
+			return bad(name + " is not a number")
+		}
+	}
+	for _, name := range []string{"next", "seen", "fresh", contract.AttrWakeAt, "deleted_at", "failures"} {
+		if v, there := i[name]; there {
+			if _, ok := v.(int64); !ok {
+				return bad(name + " is not a number")
+			}
+		}
+	}
+	var b body
+	if err := json.Unmarshal([]byte(i.Str("body")), &b); err != nil {
+		return bad("the body is not JSON of a schedule")
+	}
+	s := Schedule{
+		Key: k, Epoch: i.Int("epoch"), CreatedAt: i.Time("created_at"), UpdatedAt: i.Time("updated_at"),
+		Spec: b.Spec, Exclusions: b.Exclusions, Template: b.Template, Overlap: b.Overlap, CatchUp: b.CatchUp, PauseAfter: b.PauseAfter,
+		Next: i.Time("next"), Seen: i.Time("seen"), Fresh: i.Time("fresh"), Rules: i.Str("rules"), Shard: int(i.Int("shard")),
+		WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", EndedBy: i.Str("ended_by"), DeletedAt: i.Time("deleted_at"),
+		Failures: i.Int("failures"), LastDead: job.ID(i.Str("last_dead")),
+	}
+	if text := i.Str("paused"); text != "" {
+		s.Paused = new(Pause)
+		if err := json.Unmarshal([]byte(text), s.Paused); err != nil {
+			return bad("paused is not a pause")
+		}
+	}
+	if text := i.Str("held"); text != "" {
+		s.Held = new(Stretch)
+		if err := json.Unmarshal([]byte(text), s.Held); err != nil {
+			return bad("held is not a stretch")
+		}
+	}
+	return s, nil
+}
+
+// PayloadHashRef is where a payload that is not in the template lies: one item per content, so
+// that two who write at once cannot mix theirs up.
+func (k Key) PayloadHashRef(hash string) item.Ref {
+	return item.Ref{Table: contract.Schedules, PK: "payload#" + k.ID(), SK: hash}
+}
+
+// PayloadBlob is the object of a payload that is larger than an item.
+func (k Key) PayloadBlob(hash string) string {
+	return string(k.Tenant) + "/schedules/" + k.Name + "/" + hash
+}

@@ -1,0 +1,198 @@
+package schedule
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+)
+
+// Outcomes of an occurrence.
+const (
+	Ran        = "ran"
+	Pending    = "pending" // not over yet: due later, running, waiting for a retry, or held by a pause
+	Skipped    = "skipped"
+	Missed     = "missed"
+	Superseded = "superseded"
+)
+
+// Reasons that only the ledger gives; the others are job's codes and calendar's.
+const (
+	ReasonOutage = "outage"       // nobody was there to make it a job
+	ReasonCap    = "catch_up_cap" // more were missed than are caught up with
+)
+
+// Entry is what the ledger says about the nominal times of a stretch that no job was made of.
+// A time in it that has a job all the same goes by its job.
+type Entry struct {
+	Key
+	Epoch    int64
+	From, To time.Time // the first and the last nominal time, both included
+	Count    int       // of nominal times; 0 when they were too many to count
+	Outcome  string
+	Reason   string
+	Why      string
+	At       time.Time // recorded then
+}
+
+// LedgerKept is how long the ledger remembers: as long as finished jobs are kept.
+const LedgerKept = contract.FinishedKept
+
+// LedgerKey is the partition of a schedule's ledger.
+func (k Key) LedgerKey() string { return "ledger#" + k.ID() }
+
+// Sort is where the entry stands in the ledger: by its first time, and by epoch.
+func (e Entry) Sort() string {
+	return job.GroupSort(e.From) + "#" + strconv.FormatInt(e.Epoch, 10)
+}
+
+// Put writes the entry. The same facts always give the same item.
+func (e Entry) Put() item.Write {
+	i := item.Item{
+		contract.AttrPK: e.LedgerKey(), contract.AttrSK: e.Sort(), "epoch": e.Epoch, "from": e.From.UnixMilli(), "to": e.To.UnixMilli(),
+		"count": int64(e.Count), "outcome": e.Outcome, "reason": e.Reason, "why": e.Why, "at": e.At.UnixMilli(),
+		contract.AttrExpiresAt: e.At.Add(LedgerKept).Unix(),
+	}
+	return item.Write{Ref: item.Ref{Table: contract.Schedules, PK: e.LedgerKey(), SK: e.Sort()}, Name: "schedule.record", Put: i}
+}
+
+// ParseEntry decodes what Put wrote.
+func ParseEntry(k Key, i item.Item) (Entry, error) {
+	e := Entry{
+		Key: k, Epoch: i.Int("epoch"), From: i.Time("from"), To: i.Time("to"), Count: int(i.Int("count")),
+		Outcome: i.Str("outcome"), Reason: i.Str("reason"), Why: i.Str("why"), At: i.Time("at"),
+	}
+	if e.From.IsZero() || e.To.Before(e.From) || e.Outcome == "" {
+		return e, fault.New(fault.Undecodable, nil, "reading the ledger of schedule %q", k.Name)
+	}
+	return e, nil
+}
+
+// recorder gathers entries, joining neighbours of one kind.
+type recorder struct {
+	of      Schedule
+	cal     calendar.Calendar
+	now     time.Time
+	entries []Entry
+}
+
+// neighbours says that the calendar leaves nothing out between two of its times, of which b
+// follows a.
+func (r *recorder) neighbours(a, b time.Time) bool {
+	if !mayLeaveOut(r.of.Spec) {
+		return true
+	}
+	skips, _ := r.cal.Skipped(a, b, 1)
+	return len(skips) == 0
+}
+
+// add records one time. joined says that no other time lies between it and the one added before.
+func (r *recorder) add(at time.Time, outcome, reason, why string, joined bool) {
+	if n := len(r.entries); n > 0 && joined {
+		last := &r.entries[n-1]
+		if last.Outcome == outcome && last.Reason == reason && last.Why == why {
+			last.To = at
+			last.Count++
+			return
+		}
+	}
+	r.entries = append(r.entries, Entry{
+		Key: r.of.Key, Epoch: r.of.Epoch, From: at, To: at, Count: 1, Outcome: outcome, Reason: reason, Why: why, At: r.now,
+	})
+}
+
+// skips records what the calendar itself leaves out.
+func (r *recorder) skips(skips []calendar.Skip) {
+	for n, s := range skips {
+		joined := false
+		if n > 0 { // a run between two skips keeps them apart
+			o, ok := r.cal.Next(skips[n-1].NominalAt)
+			joined = !ok || !o.NominalAt.Before(s.NominalAt)
+		}
+		r.add(s.NominalAt, Skipped, s.Reason, s.Why, joined)
+	}
+}
+
+// leave is what the ledger has to say about the times up to now that an epoch leaves behind
+// without a job. It looks at a bounded number of them; the rest is one entry without a count.
+func leave(s Schedule, cal calendar.Calendar, now time.Time, reason string) []Entry {
+	r := recorder{of: s, cal: cal, now: now}
+	if mayLeaveOut(s.Spec) && s.Seen.Before(now) {
+		skips, _ := cal.Skipped(s.Seen, now, maxLooks)
+		r.skips(skips)
+		r.entries = r.entries[:min(len(r.entries), maxEntries/2)]
+	}
+	if s.Next.IsZero() {
+		return r.entries
+	}
+	outcome, why := Superseded, "the schedule was edited before a job was made of it"
+	switch reason {
+	case job.CodeDeleted:
+		why = "the schedule was deleted before a job was made of it"
+	case job.CodePaused:
+		outcome, why = Skipped, "the schedule was paused, and then edited"
+	}
+	first := len(r.entries)
+	at := s.Next.Add(-time.Millisecond)
+	for n := 0; ; n++ {
+		o, ok := cal.Next(at)
+		if !ok || o.NominalAt.After(now) {
+			return r.entries
+		}
+		if n == maxLooks || len(r.entries) == maxEntries {
+			if len(r.entries) > first {
+				r.entries[len(r.entries)-1].To, r.entries[len(r.entries)-1].Count = now, 0
+			}
+			return r.entries
+		}
+		r.add(o.NominalAt, outcome, reason, why, n > 0 && r.neighbours(at, o.NominalAt))
+		at = o.NominalAt
+	}
+}
+
+// OfJob is the outcome of an occurrence that has a job, with the reason where it did not run.
+func OfJob(r job.Row) (outcome, reason, why string) {
+	switch r.Status {
+	case job.Succeeded:
+		return Ran, "", ""
+	case job.Dead:
+		return Ran, r.Reason.Code, "it ran and failed for good: " + r.Reason.Message
+	case job.Cancelled:
+		if !r.StartedAt.IsZero() {
+			return Ran, r.Reason.Code, "it ran and was cancelled"
+		}
+		switch r.Reason.Code {
+		case job.CodeDeleted, job.CodeOverlap:
+			return Skipped, r.Reason.Code, r.Reason.Message
+		}
+		return Skipped, job.CodeCancelled, "the job was cancelled before it started"
+	case job.Expired:
+		if r.Reason.Code == job.CodeExpireAfter && !r.StartedAt.IsZero() {
+			return Ran, r.Reason.Code, r.Reason.Message
+		}
+		return Missed, r.Reason.Code, r.Reason.Message
+	case job.Skipped:
+		switch r.Reason.Code {
+		case job.CodeEdited, job.CodeDeleted:
+			return Superseded, r.Reason.Code, r.Reason.Message
+		}
+		return Skipped, r.Reason.Code, r.Reason.Message
+	}
+	return Pending, "", ""
+}
+
+// lateBy says how late a time was given up.
+func lateBy(policy Policy, c CatchUp) string {
+	switch policy {
+	case CatchUpNone:
+		return "nobody was there to make a job of it in time, and catch_up is none"
+	case CatchUpLast:
+		return fmt.Sprintf("nobody was there to make a job of it in time; catch_up runs only the last missed time of the past %s", c.Window)
+	}
+	return fmt.Sprintf("nobody was there to make a job of it in time, and it is older than the catch_up window of %s", c.Window)
+}

@@ -1,0 +1,398 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+)
+
+var noon = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// made is a schedule created at that time.
+func made(t *testing.T, cron string, at time.Time, change ...func(*Schedule)) Schedule {
+	t.Helper()
+	s := Schedule{
+		Key: Key{"acme", "s"}, Spec: calendar.Spec{Cron: &cron}, CatchUp: DefaultCatchUp,
+		Template: Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute, Retry: job.DefaultRetry},
+	}
+	for _, f := range change {
+		f(&s)
+	}
+	s, _, err := Create(nil, s, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// walk promotes s at now until nothing is left, and returns what ran and what was recorded.
+func walk(t *testing.T, s Schedule, now time.Time) (after Schedule, ran []time.Time, entries []Entry) {
+	t.Helper()
+	cal, err := s.Calendar()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; ; n++ {
+		if n > 10_000 {
+			t.Fatal("promotion does not come to an end")
+		}
+		p := s.PlanNext(cal, now)
+		if len(p.Make)+len(p.Ledger) > maxLooks+maxEntries || len(p.Ledger) > maxEntries {
+			t.Fatalf("one step makes %d jobs and %d entries", len(p.Make), len(p.Ledger))
+		}
+		for _, o := range p.Make {
+			ran = append(ran, o.NominalAt)
+		}
+		entries = append(entries, p.Ledger...)
+		s, _ = Advance(s, p, now)
+		if !p.More {
+			return s, ran, entries
+		}
+	}
+}
+
+// account checks that each of the calendar's times after from and up to to is there exactly once.
+func account(t *testing.T, s Schedule, from, to time.Time, ran []time.Time, entries []Entry) {
+	t.Helper()
+	cal, err := s.Calendar()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(ran, time.Time.Compare)
+	counted := 0
+	for at := from; ; {
+		o, ok := cal.Next(at)
+		if !ok || o.NominalAt.After(to) {
+			break
+		}
+		at = o.NominalAt
+		n := 0
+		if i, ok := slices.BinarySearchFunc(ran, at, time.Time.Compare); ok {
+			n++
+			if i+1 < len(ran) && ran[i+1].Equal(at) {
+				n++
+			}
+		}
+		for _, e := range entries {
+			if !at.Before(e.From) && !at.After(e.To) {
+				n++
+				counted++
+			}
+		}
+		if n != 1 {
+			t.Fatalf("%s is accounted for %d times", at, n)
+		}
+	}
+	sum := 0
+	for _, e := range entries {
+		sum += e.Count
+	}
+	if sum != counted {
+		t.Errorf("entries count %d times and cover %d", sum, counted)
+	}
+}
+
+func TestPromotionMakesWhatLiesInsideTheHorizon(t *testing.T) {
+	t.Parallel()
+	s := made(t, "* * * * *", noon)
+	after, ran, entries := walk(t, s, noon)
+	if len(ran) != 30 || len(entries) != 0 || !after.Next.Equal(noon.Add(31*time.Minute)) || !after.WakeAt.Equal(after.Next) {
+		t.Errorf("made %d, recorded %v, next %s, wake %s", len(ran), entries, after.Next, after.WakeAt)
+	}
+	// The next pass, a minute later, makes exactly the minute that entered.
+	_, ran, _ = walk(t, after, noon.Add(time.Minute))
+	if len(ran) != 1 || !ran[0].Equal(noon.Add(31*time.Minute)) {
+		t.Errorf("a minute later: %v", ran)
+	}
+	// What is far away is looked at once a day all the same.
+	if s := made(t, "0 0 1 1 *", noon); !s.WakeAt.Equal(noon.Add(LookAgain)) {
+		t.Errorf("a yearly schedule wakes at %s", s.WakeAt)
+	}
+}
+
+func TestMissedTimesGoByTheCatchUp(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name   string
+		cron   string
+		c      CatchUp
+		outage time.Duration
+		late   int // runs that were missed and are made up for
+		reason []string
+	}{
+		{"none", "* * * * *", CatchUp{CatchUpNone, time.Hour, 100}, 3 * time.Hour, 0, []string{ReasonOutage}},
+		{"last", "* * * * *", DefaultCatchUp, 3 * time.Hour, 1, []string{ReasonOutage}},
+		{"last, outside the window", "0 0 * * *", DefaultCatchUp, 36 * time.Hour, 0, []string{ReasonOutage}},
+		{"last, of every second, three days", "* * * * * *", DefaultCatchUp, 72 * time.Hour, 1, []string{ReasonOutage}},
+		{"all, by window", "* * * * *", CatchUp{CatchUpAll, 10 * time.Minute, 100}, 3 * time.Hour, 9, []string{ReasonOutage}},
+		{"all, by cap", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 3 * time.Hour, 100, []string{ReasonCap}},
+		{"all, fourteen days", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 14 * 24 * time.Hour, 100, []string{ReasonOutage, ReasonCap}},
+		{"all of every second, cap over one step", "* * * * * *", CatchUp{CatchUpAll, time.Hour, 1000}, 3 * time.Hour, 1000, []string{ReasonOutage, ReasonCap}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := made(t, c.cron, noon, func(s *Schedule) { s.CatchUp = c.c })
+			s, ran, before := walk(t, s, noon)
+			next := s.Next
+			now := next.Add(c.outage)
+			after, again, entries := walk(t, s, now)
+			late := 0
+			for _, at := range again {
+				if at.Before(now.Add(-contract.PastAllowed)) {
+					late++
+				}
+			}
+			if late != c.late {
+				t.Errorf("%d missed times were made up for, want %d", late, c.late)
+			}
+			for _, e := range entries {
+				if e.Outcome != Missed || !slices.Contains(c.reason, e.Reason) || e.Why == "" {
+					t.Errorf("recorded %+v", e)
+				}
+			}
+			if c.name != "last, of every second, three days" { // 259,200 times are checked below by count
+				account(t, s, noon, Bound(now).Add(-time.Millisecond), append(ran, again...), append(before, entries...))
+			}
+			if !after.Next.After(now) {
+				t.Errorf("next is %s at %s", after.Next, now)
+			}
+		})
+	}
+}
+
+func TestAPauseDecidesAboutWhatPassedUnderIt(t *testing.T) {
+	t.Parallel()
+	for missed, late := range map[string]int{MissedDrop: 0, MissedLast: 1, MissedAll: 100, "": 1} {
+		t.Run(missed, func(t *testing.T) {
+			t.Parallel()
+			s, first, _ := walk(t, made(t, "* * * * *", noon), noon)
+			at := noon.Add(10*time.Minute + 20*time.Second)
+			s, _ = PauseSchedule(s, Pause{Missed: missed}, at)
+			if s.Epoch != 2 || !s.Next.Equal(noon.Add(10*time.Minute)) || !s.WakeAt.IsZero() || !s.Paused.EffectiveAt.Equal(at.Add(2*time.Second)) {
+				t.Fatalf("paused: %+v", s)
+			}
+			end := at.Add(5 * time.Hour)
+			s, _ = Resume(s, "", end)
+			if s.Epoch != 3 || s.Paused != nil || !s.WakeAt.Equal(end) {
+				t.Fatalf("resumed: %+v", s)
+			}
+			after, again, entries := walk(t, s, end)
+			made := 0
+			for _, at := range again {
+				if at.Before(end.Add(-contract.PastAllowed)) {
+					made++
+				}
+			}
+			if made != late {
+				t.Errorf("%d of what passed under the pause runs, want %d", made, late)
+			}
+			for _, e := range entries {
+				if e.Outcome != Skipped {
+					t.Errorf("recorded %+v", e)
+				}
+			}
+			var before []time.Time // what ran before the pause, without what is decided again
+			for _, at := range first {
+				if at.Before(noon.Add(10 * time.Minute)) {
+					before = append(before, at)
+				}
+			}
+			account(t, s, noon, Bound(end).Add(-time.Millisecond), append(before, again...), entries)
+			if after.Held != nil {
+				t.Errorf("still held: %+v", after.Held)
+			}
+		})
+	}
+}
+
+func TestAnEditLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	s, _, _ := walk(t, made(t, "0 10 * * *", noon), noon)
+	now := time.Date(2027, 3, 2, 9, 45, 0, 0, time.UTC)
+	s, first, _ := walk(t, s, now)
+	if len(first) != 1 {
+		t.Fatalf("promoted %v", first)
+	}
+	edit := func(cron string, zone string, now time.Time) {
+		t.Helper()
+		edited := s
+		edited.Spec = calendar.Spec{Cron: &cron}
+		if zone != "" {
+			edited.Spec.Timezone = &zone
+		}
+		var writes []item.Write
+		var err error
+		if s, writes, err = Edit(s, edited, now); err != nil || len(writes) != 1 {
+			t.Fatalf("%v, %d writes", err, len(writes))
+		}
+	}
+	edit("0 15 * * *", "", now)
+	edit("0 15 * * *", "Asia/Tokyo", now.Add(time.Minute))
+	edit("0 16 * * *", "", now.Add(14*time.Minute+59*time.Second))
+	if s.Epoch != 4 || !s.Next.Equal(time.Date(2027, 3, 2, 16, 0, 0, 0, time.UTC)) {
+		t.Errorf("epoch %d, next %s", s.Epoch, s.Next)
+	}
+	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1, Epoch: 1, NominalAt: first[0], ScheduleID: "s"}
+	if got := s.Stands(old); got != Passed {
+		t.Errorf("the job of the old time is %s", got)
+	}
+	if r := s.SkipReason(old); r.Code != job.CodeEdited {
+		t.Errorf("its reason is %v", r)
+	}
+	old.Attempt = 2
+	if got := s.Stands(old); got != Current {
+		t.Errorf("one that waits for its retry is %s", got)
+	}
+	// After an outage, what was not promoted yet goes to the ledger with the edit.
+	late := time.Date(2027, 3, 5, 17, 0, 0, 0, time.UTC)
+	edited := s
+	cron := "0 18 * * *"
+	edited.Spec = calendar.Spec{Cron: &cron}
+	_, writes, err := Edit(s, edited, late)
+	if err != nil || len(writes) != 2 {
+		t.Fatalf("%v, %d writes", err, len(writes))
+	}
+	if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || e.Count != 4 || e.Outcome != Superseded || e.Reason != job.CodeEdited || e.Epoch != 4 {
+		t.Errorf("recorded %+v, %v", e, err)
+	}
+}
+
+func TestAnEditKeepsTheJobThatWaitsForItsShare(t *testing.T) {
+	t.Parallel()
+	spread := "5m"
+	s := made(t, "0 * * * *", noon, func(s *Schedule) { s.Spec.Spread = &spread })
+	s, _, _ = walk(t, s, noon.Add(40*time.Minute))
+	cal, _ := s.Calendar()
+	o, _ := cal.Next(noon)
+	now := o.NominalAt.Add(o.DueAt.Sub(o.NominalAt) / 2)
+	edited := s
+	edited.Template.Priority = job.High
+	s, _, err := Edit(s, edited, now)
+	if err != nil || !s.Next.Equal(o.NominalAt) || !s.Fresh.Equal(now) {
+		t.Fatalf("next %s, fresh %s, %v", s.Next, s.Fresh, err)
+	}
+	s, ran, _ := walk(t, s, now)
+	if len(ran) != 1 || !ran[0].Equal(o.NominalAt) || !s.Fresh.IsZero() {
+		t.Errorf("ran %v, fresh %s", ran, s.Fresh)
+	}
+	// A calendar without that time lets go of it.
+	cron := "30 * * * *"
+	edited.Spec.Cron = &cron
+	if s, _, _ = Edit(s, edited, now); !s.Next.Equal(noon.Add(90 * time.Minute)) {
+		t.Errorf("next is %s", s.Next)
+	}
+}
+
+func TestWhatTheCalendarLeavesOutIsRecordedAsItPasses(t *testing.T) {
+	t.Parallel()
+	weekly := []string{"sat", "sun"}
+	s := made(t, "*/30 * * * *", noon, func(s *Schedule) {
+		s.Spec.Exclude, s.Exclusions = []string{"weekend"}, calendar.Exclusions{"weekend": {Weekly: weekly}}
+	})
+	var ran []time.Time
+	var entries []Entry
+	now := noon
+	for ; now.Before(noon.Add(8 * 24 * time.Hour)); now = now.Add(time.Minute) {
+		if s.WakeAt.After(Bound(now)) {
+			continue
+		}
+		var more []time.Time
+		var recorded []Entry
+		s, more, recorded = walk(t, s, now)
+		ran, entries = append(ran, more...), append(entries, recorded...)
+		for _, e := range recorded {
+			if e.To.After(now) {
+				t.Fatalf("recorded ahead of %s: %+v", now, e)
+			}
+			if e.Outcome != Skipped || e.Reason != calendar.SkipExcluded {
+				t.Errorf("recorded %+v", e)
+			}
+		}
+	}
+	sum := 0
+	for _, e := range entries {
+		sum += e.Count
+	}
+	if sum != 2*48 || len(entries) > 10 {
+		t.Errorf("%d excluded times in %d entries", sum, len(entries))
+	}
+	account(t, s, noon, now.Add(-time.Minute), ran, nil)
+}
+
+func TestNewZoneRulesDeriveTheNextTimeAnew(t *testing.T) {
+	t.Parallel()
+	s, _, _ := walk(t, made(t, "0 0 * * *", noon), noon)
+	s.Rules, s.Next = "1999a", s.Next.Add(7*time.Hour) // as other rules had it
+	s, ran, _ := walk(t, s, noon.Add(11*time.Hour+45*time.Minute))
+	if len(ran) != 1 || !ran[0].Equal(noon.Add(12*time.Hour)) || s.Rules != calendar.ZoneRules {
+		t.Errorf("ran %v by the rules %s", ran, s.Rules)
+	}
+}
+
+func TestAnEndedCalendarHasNoWakeUp(t *testing.T) {
+	t.Parallel()
+	end := noon.Add(2 * time.Minute).Format(time.RFC3339)
+	s := made(t, "* * * * *", noon, func(s *Schedule) { s.Spec.EndAt = &end })
+	s, ran, _ := walk(t, s, noon)
+	if len(ran) != 1 || !s.Next.IsZero() || !s.WakeAt.IsZero() {
+		t.Errorf("ran %v, next %s, wake %s", ran, s.Next, s.WakeAt)
+	}
+}
+
+func TestJobsOfANominalTimeAreTheSameUnderEveryEpoch(t *testing.T) {
+	t.Parallel()
+	s := made(t, "* * * * *", noon)
+	o := calendar.Occurrence{NominalAt: noon.Add(time.Hour), DueAt: noon.Add(time.Hour)}
+	a, _ := s.Job(o, 4, noon)
+	s.Epoch++
+	b, _ := s.Job(o, 4, noon)
+	if a.ID != b.ID || a.Epoch == b.Epoch || !a.ID.At().Equal(o.NominalAt) {
+		t.Errorf("%s and %s", a.ID, b.ID)
+	}
+	other := s
+	other.Name = "t"
+	if c, _ := other.Job(o, 4, noon); c.ID == a.ID {
+		t.Error("two schedules share a job")
+	}
+	if i := a.Item(); i.Str(contract.AttrGroup) != "acme#s" || i.Str(contract.AttrGroupSort) != "2027-03-01T13:00:00.000Z" {
+		t.Errorf("group %v %v", i[contract.AttrGroup], i[contract.AttrGroupSort])
+	}
+	if a.Size() > contract.MaxRow {
+		t.Errorf("%d bytes", a.Size())
+	}
+}
+
+func TestOutcomesOfJobs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status job.Status
+		code   string
+		begun  bool
+		want   string
+	}{
+		{job.Scheduled, "", false, Pending}, {job.Running, "", true, Pending}, {job.Succeeded, "", true, Ran}, {job.Dead, "x", true, Ran},
+		{job.Skipped, job.CodeOverlap, false, Skipped}, {job.Skipped, job.CodePaused, false, Skipped}, {job.Skipped, job.CodeEdited, false, Superseded},
+		{job.Skipped, job.CodeDeleted, false, Superseded}, {job.Expired, job.CodeStartWithin, false, Missed}, {job.Cancelled, job.CodeCancelled, false, Skipped},
+		{job.Cancelled, job.CodeCancelled, true, Ran}, {job.Expired, job.CodeExpireAfter, true, Ran},
+	} {
+		r := job.Row{Status: c.status, Reason: job.Reason{Code: c.code}}
+		if c.begun {
+			r.StartedAt = noon
+		}
+		if got, _, _ := OfJob(r); got != c.want {
+			t.Errorf("%s %s is %s, want %s", c.status, c.code, got, c.want)
+		}
+	}
+}
+
+func ExampleEntry_Sort() {
+	fmt.Println(Entry{From: noon, Epoch: 7}.Sort())
+	// Output: 2027-03-01T12:00:00.000Z#7
+}

@@ -1,0 +1,234 @@
+package schedule
+
+import (
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// Key names one schedule of one tenant.
+type Key struct {
+	Tenant tenant.ID
+	Name   string
+}
+
+// Ref is where the schedule's item is.
+func (k Key) Ref() item.Ref {
+	return item.Ref{Table: contract.Schedules, PK: string(k.Tenant), SK: k.Name}
+}
+
+// ID is the schedule's name in indexes and in what is derived from identity: "tenant#name".
+func (k Key) ID() string { return job.GroupKey(k.Tenant, k.Name) }
+
+// Overlap says what becomes of a run that is due while an earlier one is not over. One that
+// waits for a retry is not over.
+type Overlap string
+
+// The overlap policies.
+const (
+	OverlapAllow         Overlap = "allow"          // both run; the default
+	OverlapSkip          Overlap = "skip"           // the later one is skipped
+	OverlapBufferOne     Overlap = "buffer_one"     // one waits, further ones are skipped
+	OverlapBufferAll     Overlap = "buffer_all"     // all wait
+	OverlapCancelRunning Overlap = "cancel_running" // the earlier one is cancelled, the newest waits for that
+)
+
+// Overlaps lists them all.
+var Overlaps = []Overlap{OverlapAllow, OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelRunning}
+
+// Policy says which of the missed times still run.
+type Policy string
+
+// The catch-up policies.
+const (
+	CatchUpNone Policy = "none"
+	CatchUpLast Policy = "last"
+	CatchUpAll  Policy = "all"
+)
+
+// CatchUp says what becomes of times that nobody was there to make a job of.
+type CatchUp struct {
+	Policy Policy        `json:"policy"`
+	Window time.Duration `json:"window"` // older ones never run
+	Cap    int           `json:"cap"`    // of these the newest are kept
+}
+
+// DefaultCatchUp runs the last missed time, if it is not older than an hour.
+var DefaultCatchUp = CatchUp{Policy: CatchUpLast, Window: time.Hour, Cap: 100}
+
+// Limits of CatchUp and of PauseAfter.
+const (
+	MaxCatchUpWindow = 30 * 24 * time.Hour
+	MaxCatchUpCap    = 1000
+	MaxPauseAfter    = 1000
+)
+
+// What a pause may say about the times that pass under it; "" leaves it to the catch-up.
+const (
+	MissedDrop = "drop"
+	MissedLast = "last"
+	MissedAll  = "all"
+)
+
+// Pause is why a schedule stands still.
+type Pause struct {
+	Reason      string    `json:"reason,omitempty"`
+	By          string    `json:"by,omitempty"`
+	Since       time.Time `json:"since"`
+	EffectiveAt time.Time `json:"effective_at"`     // nothing starts later
+	Until       time.Time `json:"until,omitzero"`   // zero: until it is resumed
+	Missed      string    `json:"missed,omitempty"` // drop, last or all; wins over the catch-up
+}
+
+// ByPunctual is who pauses a schedule after failures in a row.
+const ByPunctual = "punctual"
+
+// Stretch is a time during which a pause kept jobs from being made.
+type Stretch struct {
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to,omitzero"` // zero: it lasts
+	Missed string    `json:"missed,omitempty"`
+}
+
+func (s *Stretch) holds(at time.Time) bool {
+	return s != nil && !at.Before(s.From) && (s.To.IsZero() || !at.After(s.To))
+}
+
+// Template is the job that each nominal time makes. It holds what the task said when the
+// schedule was written.
+type Template struct {
+	Task        string          `json:"task"`
+	Executor    string          `json:"executor"`
+	Pool        string          `json:"pool"`
+	Priority    job.Priority    `json:"priority"`
+	Timeout     time.Duration   `json:"timeout"`
+	StartWithin time.Duration   `json:"start_within,omitempty"`
+	ExpireAfter time.Duration   `json:"expire_after,omitempty"`
+	Retry       job.RetryPolicy `json:"retry"`
+	Tags        string          `json:"tags,omitempty"` // JSON, as the jobs' tags item holds it
+
+	Payload     string `json:"payload,omitempty"`      // when PayloadIn is job.InRow
+	PayloadIn   string `json:"payload_in,omitempty"`   // job.InItem or job.InBlob: beside the schedule
+	PayloadHash string `json:"payload_hash,omitempty"` // names what lies beside it
+	PayloadSize int64  `json:"payload_size,omitempty"`
+}
+
+// Schedule is a tenant's rule. Instants are UTC with milliseconds; zero means absent.
+type Schedule struct {
+	Key
+	Epoch     int64 // from 1; grows with every edit, pause, resume and delete
+	CreatedAt time.Time
+	UpdatedAt time.Time // of the last write that raised the epoch
+
+	Spec       calendar.Spec
+	Exclusions calendar.Exclusions // those that Spec names, as they were when it was written
+	Template   Template
+	Overlap    Overlap
+	CatchUp    CatchUp
+	PauseAfter int // failures in a row that pause it; 0: none do
+
+	Next  time.Time // the first nominal time that is not promoted yet; zero: none is left
+	Seen  time.Time // calendar-level skips up to here are in the ledger
+	Fresh time.Time // times up to here are adopted where a job stands, never made anew
+	Rules string    // the zone rules that Next was derived with
+
+	Shard  int       // of the due index; fixed when created
+	WakeAt time.Time // zero: nobody needs to look
+	Parked bool      // a pause of its task or of everything holds it: the wake-up lies in a parking place
+
+	Paused    *Pause   // nil: it is not
+	Held      *Stretch // the last stretch without promotion, while Next has not passed it
+	EndedBy   string   // ReasonMaxRuns when it has run as often as it may
+	DeletedAt time.Time
+	Failures  int64  // jobs in a row that died
+	LastDead  job.ID // the last that was counted
+}
+
+// Deleted says that the name is only kept for its epoch.
+func (s Schedule) Deleted() bool { return !s.DeletedAt.IsZero() }
+
+// Calendar is the schedule's calendar, bound to its identity. The error is a *calendar.Error.
+func (s Schedule) Calendar() (calendar.Calendar, error) {
+	c, err := calendar.Parse(s.Spec, s.Exclusions)
+	if err != nil {
+		return calendar.Calendar{}, err
+	}
+	return c.For(s.ID(), s.CreatedAt), nil
+}
+
+// Slice is the schedule's key in the due index, "" without a wake-up.
+func (s Schedule) Slice() string {
+	switch {
+	case s.WakeAt.IsZero():
+		return ""
+	case s.Parked:
+		return horizon.Parking(string(s.Tenant), s.Shard)
+	}
+	return horizon.SliceOf(s.WakeAt, s.Shard).String()
+}
+
+// Bound is where promotion ends: all nominal times before it are made jobs now. It is the end
+// of the last minute inside the horizon, because slices are whole minutes.
+func Bound(now time.Time) time.Time {
+	return now.Add(contract.Horizon).Truncate(time.Minute).Add(time.Minute)
+}
+
+// LookAgain is the longest time that nobody looks at an active schedule: the zone's rules may
+// change, and skips wait to be recorded.
+const LookAgain = 24 * time.Hour
+
+// place gives the schedule its wake-up. What lies inside the horizon is to be promoted by
+// whoever writes this; should they not get to it, the sweeper finds it behind now.
+func (s *Schedule) place(now time.Time) {
+	s.Parked = false
+	switch {
+	case s.Deleted():
+		s.WakeAt = time.Time{}
+	case s.Paused != nil:
+		s.WakeAt = s.Paused.Until // zero without one
+		if !s.WakeAt.IsZero() && s.WakeAt.Before(now) {
+			s.WakeAt = now
+		}
+	case s.Next.IsZero():
+		s.WakeAt = time.Time{}
+	case s.Next.Before(Bound(now)):
+		s.WakeAt = now
+	default:
+		s.WakeAt = s.Next
+		if far := now.Add(LookAgain); s.WakeAt.After(far) {
+			s.WakeAt = far
+		}
+	}
+}
+
+// JobID is the id of the job of a nominal time: the same under every epoch.
+func (k Key) JobID(nominal time.Time) job.ID {
+	return job.DerivedID(nominal, "schedule", string(k.Tenant), k.Name, nominal.UTC().Format(time.RFC3339Nano))
+}
+
+// Job is the row of an occurrence, as it is first put at now. What lies beside it (payload,
+// tags) must be put before it. send says that the writer sends the firing itself.
+func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.Row, send bool) {
+	t := s.Template
+	r = job.Row{
+		Key: job.Key{Tenant: s.Tenant, ID: s.JobID(o.NominalAt)}, Status: job.Scheduled, Version: 1, Attempt: 1,
+		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool, Priority: t.Priority,
+		Timeout: t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry,
+		ScheduleID: s.Name, Epoch: s.Epoch, Tagged: t.Tags != "",
+		Payload: t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
+	}
+	r.Shard = horizon.ShardOf(string(r.ID), shards)
+	if r.ExpireAfter > 0 {
+		r.ExpiryAt = r.DueAt.Add(r.ExpireAfter)
+	}
+	if r.PayloadIn != job.InRow {
+		r.PayloadVer = r.Version
+	}
+	send = job.Place(&r, now)
+	return r, send
+}

@@ -1,0 +1,300 @@
+package schedule
+
+import (
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+)
+
+// Every write that raises the epoch comes with what the ledger has to say about the times it
+// leaves behind; all of it is one transaction. Refused means that the epoch has moved: read
+// the schedule again and decide again.
+
+// write makes before into after where the epoch still is before's.
+func write(name string, before, after Schedule, more ...item.Cond) item.Write {
+	is := after.Item()
+	set := map[string]any{}
+	for _, attr := range attributes {
+		set[attr] = is[attr] // nil removes
+	}
+	when := append(item.All{{Attr: "epoch", Op: item.Eq, Value: before.Epoch}}, more...)
+	return item.Write{Ref: before.Ref(), Name: name, When: []item.All{when}, Set: set}
+}
+
+var notDeleted = item.Cond{Attr: "deleted_at", Op: item.Missing}
+
+// raise is what every write does that raises the epoch.
+func raise(s Schedule, now time.Time) Schedule {
+	s.Epoch++
+	s.UpdatedAt, s.Failures, s.LastDead = now, 0, ""
+	return s
+}
+
+// first points the schedule at its first nominal time after at.
+func (s *Schedule) first(cal calendar.Calendar, at time.Time) {
+	o, _ := cal.Next(at)
+	s.Next = o.NominalAt // zero when the calendar has come to its end
+	s.Rules = calendar.ZoneRules
+}
+
+// Create makes a new schedule, or one under the name of a deleted one (old), whose epoch it
+// goes on from; nil is none. Of s the caller sets Key, Spec, Exclusions, Template, Overlap,
+// CatchUp, PauseAfter and Shard. The error is a *calendar.Error.
+func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, error) {
+	s.Epoch, s.CreatedAt, s.UpdatedAt = 1, now, now
+	cal, err := s.Calendar()
+	if err != nil {
+		return s, item.Write{}, err
+	}
+	s.Seen = now
+	s.first(cal, now)
+	if old == nil {
+		s.place(now)
+		return s, item.Write{Ref: s.Ref(), Name: "schedule.create", Put: s.Item(), When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}}, nil
+	}
+	s.Epoch = old.Epoch + 1
+	s.place(now)
+	deleted := item.Cond{Attr: "deleted_at", Op: item.Exists}
+	return s, write("schedule.create", *old, s, deleted), nil
+}
+
+// Edit replaces what a user says of a schedule: of edited the same fields count as for Create.
+// The next time is the first after now, or, of those that are due still, the first that both
+// calendars have, so that a job which waits for its share of the spread keeps its place. An
+// edit leaves a pause standing. The error is a *calendar.Error.
+func Edit(old, edited Schedule, now time.Time) (Schedule, []item.Write, error) {
+	s := raise(old, now)
+	s.Spec, s.Exclusions, s.Template = edited.Spec, edited.Exclusions, edited.Template
+	s.Overlap, s.CatchUp, s.PauseAfter, s.EndedBy = edited.Overlap, edited.CatchUp, edited.PauseAfter, ""
+	cal, err := s.Calendar()
+	if err != nil {
+		return s, nil, err
+	}
+	var left []Entry
+	if oldCal, err := old.Calendar(); err == nil { // one that was set aside has no times to account for
+		s.Fresh = time.Time{}
+		reason := job.CodeEdited
+		if old.Paused != nil {
+			reason = job.CodePaused
+		}
+		left = leave(old, oldCal, now, reason)
+		s.first(cal, now)
+		if o, ok := stillDue(oldCal, cal, now); ok {
+			s.Next, s.Fresh = o.NominalAt, now
+		}
+	} else {
+		s.first(cal, now)
+	}
+	s.Seen, s.Held = now, nil
+	if s.Paused != nil {
+		s.Held = &Stretch{From: now, Missed: s.Paused.Missed}
+	}
+	s.place(now)
+	return s, with(write("schedule.edit", old, s, notDeleted), left), nil
+}
+
+// stillDue is the first time not after now that both calendars have and that is due after now
+// under both: its job may still be waiting.
+func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence, bool) {
+	at := now.Add(-calendar.MaxSpread)
+	for range maxLooks {
+		o, ok := edited.Next(at)
+		if !ok || o.NominalAt.After(now) {
+			return calendar.Occurrence{}, false
+		}
+		at = o.NominalAt
+		if !o.DueAt.After(now) {
+			continue
+		}
+		was, ok := old.Next(at.Add(-time.Millisecond))
+		if ok && was.NominalAt.Equal(at) && was.DueAt.After(now) {
+			return o, true
+		}
+	}
+	return calendar.Occurrence{}, false
+}
+
+// PauseSchedule stops a schedule. Its next time goes back to the first that may not have run
+// yet: what the pause holds is decided again when it is resumed. p's Since and EffectiveAt are
+// set here. Pausing a paused schedule replaces its pause, and keeps since when it stands.
+func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) {
+	s := raise(old, now)
+	p.Since, p.EffectiveAt = now, now.Add(contract.EffectiveAfter)
+	s.Failures = old.Failures
+	if old.Paused != nil {
+		p.Since = old.Paused.Since
+		s.Paused = &p
+		if s.Held != nil {
+			held := *s.Held
+			held.Missed = p.Missed
+			s.Held = &held
+		}
+		s.place(now)
+		return s, write("schedule.pause", old, s, notDeleted)
+	}
+	s.Paused = &p
+	s.Fresh = time.Time{}
+	at := now.Add(-contract.PastAllowed)
+	if s.Spec.Spread != nil {
+		at = at.Add(-calendar.MaxSpread)
+	}
+	if at.Before(s.CreatedAt) {
+		at = s.CreatedAt
+	}
+	s.Held = &Stretch{From: at, Missed: p.Missed}
+	if cal, err := s.Calendar(); err == nil {
+		for range maxLooks + int(calendar.MaxSpread/time.Second) {
+			o, ok := cal.Next(at)
+			if !ok || !old.Next.IsZero() && !o.NominalAt.Before(old.Next) {
+				break
+			}
+			at = o.NominalAt
+			if !o.DueAt.Before(now.Add(-contract.PastAllowed)) {
+				s.Next = o.NominalAt
+				break
+			}
+		}
+	}
+	s.place(now)
+	return s, write("schedule.pause", old, s, notDeleted)
+}
+
+// Resume lets a paused schedule go on. Its next time stays where the pause left it: promotion
+// decides about what has passed since, by the pause's word or else by the catch-up policy.
+// missed, if not "", replaces the pause's word.
+func Resume(old Schedule, missed string, now time.Time) (Schedule, item.Write) {
+	s := raise(old, now)
+	s.Paused = nil
+	if s.Held != nil {
+		held := *s.Held
+		held.To = now
+		if missed != "" {
+			held.Missed = missed
+		}
+		s.Held = &held
+	}
+	s.place(now)
+	return s, write("schedule.resume", old, s, notDeleted, item.Cond{Attr: "paused", Op: item.Exists})
+}
+
+// Delete ends a schedule for good; its name keeps the epoch.
+func Delete(old Schedule, now time.Time) (Schedule, []item.Write) {
+	s := raise(old, now)
+	var left []Entry
+	if cal, err := old.Calendar(); err == nil {
+		left = leave(old, cal, now, job.CodeDeleted)
+	}
+	s.DeletedAt, s.Next, s.Paused, s.Held, s.Fresh = now, time.Time{}, nil, nil, time.Time{}
+	s.place(now)
+	return s, with(write("schedule.delete", old, s, notDeleted), left)
+}
+
+// with adds entries of the ledger to a write.
+func with(w item.Write, entries []Entry) []item.Write {
+	writes := []item.Write{w}
+	for _, e := range entries {
+		writes = append(writes, e.Put())
+	}
+	return writes
+}
+
+// Unchanged says whether an edit would change nothing: then nothing is written, and the epoch
+// stays.
+func Unchanged(old, edited Schedule) bool {
+	same := old
+	same.Spec, same.Exclusions, same.Template = edited.Spec, edited.Exclusions, edited.Template
+	same.Overlap, same.CatchUp, same.PauseAfter = edited.Overlap, edited.CatchUp, edited.PauseAfter
+	return old.Item().Str("body") == same.Item().Str("body")
+}
+
+// Advance moves the schedule on as a plan says, together with what the plan records: protocol,
+// `next=:n AND epoch=:e`. Refused means that somebody else has, or that the epoch has moved.
+func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
+	after := s
+	after.Next, after.Seen, after.Rules = p.Next, p.Seen, calendar.ZoneRules
+	if after.Held != nil && !after.Held.To.IsZero() && (p.Next.IsZero() || p.Next.After(after.Held.To)) {
+		after.Held = nil
+	}
+	if p.Next.IsZero() || p.Next.After(after.Fresh) {
+		after.Fresh = time.Time{}
+	}
+	after.place(now)
+	return after, with(progress("schedule.advance", s, after), p.Ledger)
+}
+
+// progress writes what promotion changes, where next and epoch are as they were read.
+func progress(name string, before, after Schedule) item.Write {
+	is := after.Item()
+	set := map[string]any{}
+	for _, attr := range []string{"next", "seen", "fresh", "rules", contract.AttrWakeSlice, contract.AttrWakeAt, "parked", "held", "ended_by"} {
+		set[attr] = is[attr]
+	}
+	next := item.Cond{Attr: "next", Op: item.Missing}
+	if !before.Next.IsZero() {
+		next = item.Cond{Attr: "next", Op: item.Eq, Value: before.Next.UnixMilli()}
+	}
+	return item.Write{
+		Ref: before.Ref(), Name: name, Set: set,
+		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: before.Epoch}, next, notDeleted}},
+	}
+}
+
+// Hold notes that a pause of the schedule's task, or of everything, keeps it from being
+// promoted; the wake-up goes where lifting that pause finds it. Promotion goes on from the
+// same next time.
+func Hold(s Schedule, p job.Pause, now time.Time) (Schedule, item.Write) {
+	after := s
+	if after.Held == nil {
+		after.Held = &Stretch{From: p.Since, Missed: p.Missed}
+	}
+	after.WakeAt, after.Parked = now, true
+	return after, progress("schedule.hold", s, after)
+}
+
+// Release notes that such a pause holds it no more.
+func Release(s Schedule, now time.Time) (Schedule, item.Write) {
+	after := s
+	if after.Held != nil && after.Held.To.IsZero() {
+		held := *after.Held
+		held.To = now
+		after.Held = &held
+	}
+	after.place(now)
+	return after, progress("schedule.release", s, after)
+}
+
+// End takes away the next time of a schedule that has run as often as it may.
+func End(s Schedule, reason string, now time.Time) (Schedule, item.Write) {
+	after := s
+	after.Next, after.EndedBy, after.Held = time.Time{}, reason, nil
+	after.place(now)
+	return after, progress("schedule.end", s, after)
+}
+
+// Is is the part of a skip's transaction that asks for the schedule as it was read.
+func Is(s Schedule) item.Write {
+	return item.Write{
+		Ref: s.Ref(), Name: "schedule.is", Check: true,
+		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}}},
+	}
+}
+
+// CountDead counts a job that died, once. Refused means that it was counted already, or that
+// the epoch has moved: then it does not count.
+func CountDead(s Schedule, id job.ID) item.Write {
+	return item.Write{
+		Ref: s.Ref(), Name: "schedule.count_dead", Set: map[string]any{"last_dead": string(id)}, Add: map[string]int64{"failures": 1},
+		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}, notDeleted, {Attr: "last_dead", Op: item.Ne, Value: string(id)}}},
+	}
+}
+
+// ForgetDead ends a row of failures: a job has succeeded.
+func ForgetDead(s Schedule) item.Write {
+	return item.Write{
+		Ref: s.Ref(), Name: "schedule.forget_dead", Set: map[string]any{"last_dead": nil, "failures": nil},
+		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}, {Attr: "failures", Op: item.Exists}}},
+	}
+}

@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+// Schedule reads a schedule, one that is deleted included: its epoch goes on. An absent one is
+// a fault.NotFound.
+func (s *Store) Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
+	i, err := s.table.Get(ctx, k.Ref())
+	if err != nil {
+		return schedule.Schedule{}, err
+	}
+	if i == nil {
+		return schedule.Schedule{}, fault.New(fault.NotFound, nil, "reading schedule %q", k.Name)
+	}
+	return schedule.Parse(i)
+}
+
+// OldSchedule is the schedule that stood in the way of write number n of a refused write; an
+// absent one is a fault.NotFound.
+func OldSchedule(r *item.Refused, n int) (schedule.Schedule, error) {
+	if r.Olds[n] == nil {
+		return schedule.Schedule{}, fault.New(fault.NotFound, nil, "reading a schedule")
+	}
+	return schedule.Parse(r.Olds[n])
+}
+
+// FoundSchedule is one of a page. One that cannot be read has an Err of kind
+// fault.Undecodable; its Key is right if there is one.
+type FoundSchedule struct {
+	schedule.Schedule
+	Err error
+}
+
+// Schedules reads one page of a tenant's schedules by name, those deleted left out, beginning
+// after that name; limit is at least 1. more says that the page is not the last.
+func (s *Store) Schedules(ctx context.Context, t tenant.ID, after string, limit int) (found []FoundSchedule, more bool, err error) {
+	q := item.Query{Table: contract.Schedules, PK: string(t), Limit: limit + 1, Consistent: true}
+	if after != "" {
+		q.From = after + "\x00" // the first name that can follow
+	}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, i := range page.Items {
+			one, err := schedule.Parse(i)
+			if err == nil && one.Deleted() {
+				continue
+			}
+			if len(found) == limit {
+				return found, true, nil
+			}
+			found = append(found, FoundSchedule{one, err})
+		}
+		if page.Cursor == "" {
+			return found, false, nil
+		}
+		q.Cursor = page.Cursor
+	}
+}
+
+// DueSchedule is one wake-up of a schedule in the due index. The index lags: the item decides.
+// One whose key cannot be read has an Err of kind fault.Undecodable.
+type DueSchedule struct {
+	schedule.Key
+	WakeAt time.Time
+	Ref    item.Ref
+	Err    error
+}
+
+// DueSchedules reads one page of a slice or parking place of the schedules' due index, as
+// DuePage reads the jobs'.
+func (s *Store) DueSchedules(ctx context.Context, q DueQuery) (due []DueSchedule, next string, err error) {
+	query := item.Query{Table: contract.Schedules, Index: contract.DueIndex, PK: q.Slice, Cursor: q.Cursor, Limit: q.Limit}
+	if !q.Before.IsZero() {
+		query.To = q.Before.UnixMilli()
+	}
+	page, err := s.table.Query(ctx, query)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, i := range page.Items {
+		k, err := schedule.KeyOf(i)
+		due = append(due, DueSchedule{
+			Key: k, WakeAt: i.Time(contract.AttrWakeAt), Err: err,
+			Ref: item.Ref{Table: contract.Schedules, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrSK)},
+		})
+	}
+	return due, page.Cursor, nil
+}
+
+// Recorded reads one page of a schedule's ledger: the entries that begin at from ≤ time <
+// before; a zero time leaves that side open. An entry may reach over its beginning; it never
+// begins before the times it speaks of.
+func (s *Store) Recorded(ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string) (entries []schedule.Entry, next string, err error) {
+	q := item.Query{Table: contract.Schedules, PK: k.LedgerKey(), Descending: descending, Limit: limit, Cursor: cursor, Consistent: true}
+	if !from.IsZero() {
+		q.From = job.GroupSort(from)
+	}
+	if !before.IsZero() {
+		q.To = job.GroupSort(before)
+	}
+	page, err := s.table.Query(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, i := range page.Items {
+		e, err := schedule.ParseEntry(k, i)
+		if err != nil {
+			return nil, "", err
+		}
+		entries = append(entries, e)
+	}
+	return entries, page.Cursor, nil
+}
+
+// GroupJob is one job of a schedule in the group index.
+type GroupJob struct {
+	job.Key
+	NominalAt time.Time
+}
+
+// JobsOf reads one page of a schedule's jobs by nominal time: from ≤ nominal < before; a zero
+// time leaves that side open. The index lags; Rows reads the rows.
+func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string) (jobs []GroupJob, next string, err error) {
+	q := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: k.ID(), Descending: descending, Limit: limit, Cursor: cursor}
+	if !from.IsZero() {
+		q.From = job.GroupSort(from)
+	}
+	if !before.IsZero() {
+		q.To = job.GroupSort(before)
+	}
+	page, err := s.table.Query(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, i := range page.Items {
+		key, err := job.KeyOf(i)
+		if err != nil {
+			return nil, "", err
+		}
+		at, err := time.Parse(time.RFC3339, i.Str(contract.AttrGroupSort))
+		if err != nil {
+			return nil, "", fault.New(fault.Undecodable, err, "reading the group index of schedule %q", k.Name)
+		}
+		jobs = append(jobs, GroupJob{key, at})
+	}
+	return jobs, page.Cursor, nil
+}
+
+// SchedulePayload reads the payload of a schedule's template, wherever it is; nil is none.
+func (s *Store) SchedulePayload(ctx context.Context, c schedule.Schedule) ([]byte, error) {
+	switch t := c.Template; t.PayloadIn {
+	case job.InItem:
+		i, err := s.table.Get(ctx, c.PayloadHashRef(t.PayloadHash))
+		if err != nil {
+			return nil, err
+		}
+		if i == nil {
+			return nil, fault.New(fault.NotFound, nil, "reading the payload of schedule %q", c.Name)
+		}
+		return []byte(i.Str("body")), nil
+	case job.InBlob:
+		return s.blobs.Get(ctx, c.PayloadBlob(t.PayloadHash))
+	default:
+		if t.Payload == "" {
+			return nil, nil
+		}
+		return []byte(t.Payload), nil
+	}
+}
+
+// PutSchedulePayload keeps the payload of a template that SetPayload has placed, where it is
+// not in the template. It comes before the schedule's own write and is safe to repeat.
+func (s *Store) PutSchedulePayload(ctx context.Context, c schedule.Schedule, payload []byte) error {
+	switch t := c.Template; t.PayloadIn {
+	case job.InItem:
+		ref := c.PayloadHashRef(t.PayloadHash)
+		return s.Put(ctx, item.Write{Ref: ref, Name: "schedule.payload", Put: item.Item{
+			contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(payload),
+		}})
+	case job.InBlob:
+		return s.blobs.Put(ctx, c.PayloadBlob(t.PayloadHash), payload)
+	}
+	return nil
+}
+
+// Slot reads who of a schedule's jobs runs and who waits.
+func (s *Store) Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error) {
+	i, err := s.table.Get(ctx, k.SlotRef())
+	return schedule.ParseSlot(i), err
+}
+
+// RunsLeft says whether the job was counted among the schedule's runs, and whether one more
+// may be.
+func (s *Store) RunsLeft(ctx context.Context, c schedule.Schedule, id job.ID) (counted, left bool, err error) {
+	items, err := s.table.GetMany(ctx, []item.Ref{c.RunRef(id), c.RunsRef()})
+	if err != nil {
+		return false, false, err
+	}
+	return items[0] != nil, items[1].Int("runs") < c.MaxRuns(), nil
+}
