@@ -175,15 +175,14 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 	if err != nil || len(letters) != 1 || letters[0].Source == "" {
 		t.Fatalf("the DLQ gave %+v, %v: want one letter stamped with its source", letters, err)
 	}
-	time.Sleep(1500 * time.Millisecond) // until it is visible again
-	// The letter is sent once more, as a crash of the status consumer would have it.
-	again := letters[0].Body
+	again := letters[0].Body // to be sent once more, as a crash of the status consumer would have it
 	redrive := func() {
 		t.Helper()
 		if _, err := client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn)}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	buried(1) // visible again, or the task would find nothing to move
 	redrive()
 	var by string
 	for over := time.Now().Add(60 * time.Second); by == ""; time.Sleep(200 * time.Millisecond) {
