@@ -1,0 +1,47 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+)
+
+func TestAFinishedRowIsKeptAMonthAndADeadOneThree(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for want, o := range map[time.Duration]Outcome{30 * day: succeeded("1"), 90 * day: failed(true)} {
+		d, err := Settle(scheduled(), 1, o, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.After.ExpiresAt.Sub(noon); got != want {
+			t.Errorf("a job that is %s is kept for %s, want %s", d.After.Status, got, want)
+		}
+	}
+	if d, _ := Settle(scheduled(), 1, failed(false), noon); !d.After.ExpiresAt.IsZero() {
+		t.Error("a job that is to run again may be forgotten before")
+	}
+}
+
+// S24: a message keeps the time of its first send when it moves, and a redrive needs more than it.
+func TestADeadLetterAndItsContextOutliveWhatBroughtThem(t *testing.T) {
+	t.Parallel()
+	kept := map[string]time.Duration{}
+	for _, q := range contract.Queues() { // DLQs come first
+		kept[q.Name] = q.Retention
+		if q.DeadLetter != "" && kept[q.DeadLetter] <= q.Retention {
+			t.Errorf("%s keeps a message for %s, its dead-letter queue for %s", q.Name, q.Retention, kept[q.DeadLetter])
+		}
+	}
+	if longest := kept[contract.DeadLetters]; longest != 14*24*time.Hour || contract.DeadKept <= longest {
+		t.Errorf("a dead letter is kept for %s, its row for %s", longest, contract.DeadKept)
+	}
+	// The payload was written when the job was accepted, as early as it may be.
+	r := scheduled(func(r *Row) { r.CreatedAt, r.DueAt = noon, noon.AddDate(2, 0, 0) })
+	dead, _ := Settle(r, 1, failed(true), r.DueAt)
+	at, _ := r.PutContent(PayloadContent(1), "{}").Put[contract.AttrExpiresAt].(int64)
+	if time.Unix(at, 0).Before(dead.After.ExpiresAt) {
+		t.Errorf("the payload goes at %s, the dead row at %s", time.Unix(at, 0).UTC(), dead.After.ExpiresAt)
+	}
+}
