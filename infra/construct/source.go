@@ -5,7 +5,6 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
@@ -38,14 +37,15 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
 	t.GrantStream(f.Role, logical)
 	t.key.GrantUse(f.Role, DynamoDB)
 	allow(f.Role, strs("sqs:SendMessage"), dead.QueueArn())
-	awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
+	source := awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
 		Target: f.Function, EventSourceArn: t.Table(logical).TableStreamArn(), StartingPosition: awslambda.StartingPosition_TRIM_HORIZON,
 		BatchSize: jsii.Number(100), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)), ReportBatchItemFailures: jsii.Bool(true),
 		BisectBatchOnError: jsii.Bool(true), RetryAttempts: jsii.Number(streamRetries), MaxRecordAge: awscdk.Duration_Hours(jsii.Number(streamAge.Hours())),
 		ParallelizationFactor: jsii.Number(10),
-		OnFailure:             awslambdaeventsources.NewSqsDlq(dead),
 		Filters: &[]*map[string]any{awslambda.FilterCriteria_Filter(&map[string]any{
 			"dynamodb": map[string]any{"NewImage": map[string]any{contract.AttrNear: map[string]any{"S": awslambda.FilterRule_IsEqual(jsii.String("1"))}}},
 		})},
 	})
+	// Named by hand: CDK's own destination would grant the role more than to send.
+	source.Node().DefaultChild().(awslambda.CfnEventSourceMapping).AddPropertyOverride(jsii.String("DestinationConfig.OnFailure.Destination"), dead.QueueArn())
 }
