@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"punctual/shared/job"
+)
+
+// Climate is the world of a seed: how many work in it, how far clocks are apart, and how much
+// goes wrong.
+func Climate(seed uint64) Options {
+	d := dice(seed, "climate")
+	pick := func(of ...time.Duration) time.Duration { return of[d.IntN(len(of))] }
+	o := Options{
+		Seed: seed, Workers: 1 + d.IntN(3), Pumps: 1 + d.IntN(2), TimersBad: d.IntN(3) == 0,
+		Skew:      pick(0, time.Second, 2400*time.Millisecond),
+		IndexLag:  pick(0, 2*time.Second, 10*time.Second, 100*time.Second),
+		StreamLag: pick(0, 500*time.Millisecond, 4*time.Second),
+		Restart:   pick(time.Second, 20*time.Second, 70*time.Second),
+		Behind:    40 * time.Second,
+	}
+	share := func(most int) int { return max(0, d.IntN(most+most/2)-most/2) } // none of it, a third of the time
+	o.Plan = Storm(seed, Weather{
+		Fail: share(80), Lost: share(80), Twice: share(120), Hang: share(15), Slow: share(30), Late: share(50), Crash: share(12),
+	})
+	return o
+}
+
+// Chaos lets people do things with jobs at random for some minutes while all that may go wrong
+// does, and has it all come to rest in calm weather.
+func Chaos(w *World) {
+	w.Define()
+	d := dice(w.o.Seed, "people")
+	jobs := 5 + d.IntN(8)
+	var people sync.WaitGroup
+	for n := range jobs {
+		mine := rand.New(rand.NewPCG(w.o.Seed, uint64(n)))
+		people.Go(func() { w.somebody(n, mine) })
+	}
+	if d.IntN(2) == 0 {
+		people.Go(func() { w.somebodyPauses(d) })
+	}
+	if d.IntN(2) == 0 {
+		mine := dice(w.o.Seed, "console")
+		people.Go(func() {
+			for range 3 {
+				sleepUpTo(mine, 2*time.Minute)
+				w.Redrive()
+			}
+		})
+	}
+	people.Wait()
+	w.Calm()
+	for range 3 { // what was redriven in haste goes back to where it came from
+		w.Settle(2 * time.Hour)
+		time.Sleep(20 * time.Second)
+		w.Redrive()
+		time.Sleep(2 * time.Second)
+	}
+	w.Settle(2 * time.Hour)
+	time.Sleep(4 * time.Minute)
+	w.Check()
+	posted := 0
+	for _, r := range w.ledger.all() {
+		if r.RedriveOf == "" {
+			posted++
+		}
+	}
+	if posted != jobs {
+		w.violation("%d jobs were posted, each under a key of its own, and there are %d", jobs, posted)
+	}
+}
+
+func sleepUpTo(d *rand.Rand, most time.Duration) {
+	time.Sleep(time.Duration(d.Int64N(int64(most))))
+}
+
+// somebody has a job accepted, and may change their mind about it.
+func (w *World) somebody(n int, d *rand.Rand) {
+	sleepUpTo(d, 3*time.Minute)
+	delays := []string{"1ms", "1900ms", "2500ms", "7s", "40s", "3m", "13m59s", "14m30s", "31m", "33m"}
+	body := object{"delay": delays[d.IntN(len(delays))], "timeout": "1m"}
+	work := Work{}
+	switch d.IntN(8) {
+	case 0:
+		work.Fail = 1 + d.Int64N(3)
+	case 1:
+		work.Snooze = 1
+	case 2:
+		work.Permanent = true
+	case 3:
+		work.Fail = 9
+		body["retry"] = object{"max_attempts": 2}
+	case 4:
+		work.Sleep = "50s"
+	case 5:
+		work.Sleep = "3s"
+		work.Fail = 1
+	}
+	switch d.IntN(8) {
+	case 0:
+		body["start_within"] = "20s"
+	case 1:
+		body["expire_after"] = "30s"
+	case 2:
+		body["priority"] = "critical"
+	}
+	body["payload"] = work
+	id := w.Post(fmt.Sprintf("job %d", n), body)
+	if id == "" {
+		return
+	}
+	for range d.IntN(3) {
+		sleepUpTo(d, 40*time.Second)
+		w.changesTheirMind(id, d)
+	}
+	if r, ok := w.ledger.row(id); !ok {
+		w.violation("job %s was acknowledged and is not there", short(id))
+	} else if r.CancelRequestedAt.IsZero() && r.Status == job.Cancelled {
+		w.violation("job %s was cancelled by nobody", short(id))
+	}
+}
+
+func (w *World) changesTheirMind(id job.ID, d *rand.Rand) {
+	path := "/jobs/" + string(id)
+	switch d.IntN(6) {
+	case 0, 1:
+		code, v := w.Want([]int{200, 202, 409}, "POST", path+"/cancel", nil)
+		if r, _ := w.ledger.row(id); code == 200 && (v["status"] != "CANCELLED" || r.Status != job.Cancelled) {
+			w.violation("cancelling %s answered 200 %v, and it is %s", short(id), v["status"], r.Status)
+		}
+	case 2:
+		at := time.Now().Add(time.Duration(d.Int64N(int64(5 * time.Minute)))).Truncate(time.Millisecond)
+		// 400: by the time it is answered, its time may be in the past.
+		w.Want([]int{200, 400, 409}, "PATCH", path, object{"run_at": at.UTC().Format("2006-01-02T15:04:05.000Z07:00")})
+	case 3:
+		w.Want([]int{200, 409}, "POST", path+"/run-now", nil)
+	case 4:
+		w.Want([]int{202, 409}, "POST", path+"/redrive", nil)
+	case 5:
+		w.Want([]int{200}, "GET", path, nil)
+	}
+}
+
+func (w *World) somebodyPauses(d *rand.Rand) {
+	for range 1 + d.IntN(2) {
+		sleepUpTo(d, 3*time.Minute)
+		if d.IntN(2) == 0 {
+			n := w.Pause(object{})
+			sleepUpTo(d, 5*time.Minute)
+			w.Lift(n)
+			continue
+		}
+		until := time.Now().Add(2*time.Minute + time.Duration(d.Int64N(int64(20*time.Minute)))).Truncate(time.Second)
+		n := w.Pause(object{"until": until.UTC().Format(time.RFC3339)})
+		w.Over(n, until.Add(-w.o.Skew))
+		time.Sleep(time.Until(until) + 2*w.o.Skew)
+	}
+}

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/message"
+)
+
+// Settle waits until all has come to rest, at most so long, and says how long it took.
+func (w *World) Settle(most time.Duration) time.Duration {
+	from := time.Now()
+	for {
+		open := w.unsettled()
+		took := time.Since(from)
+		if open == "" {
+			return took
+		}
+		if took > most {
+			w.violation("after %s it has not come to rest: %s", most, open)
+			return took
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+// unsettled names something that is not over yet, "" if there is nothing.
+func (w *World) unsettled() string {
+	dead := 0
+	for _, r := range w.ledger.all() {
+		switch {
+		case !r.Status.Final():
+			return "job " + short(r.ID) + " is " + string(r.Status)
+		case r.Owes != job.OwesNothing:
+			return "job " + short(r.ID) + " owes " + string(r.Owes)
+		case r.Status == job.Dead && r.RedrivenBy == "":
+			dead++
+		}
+	}
+	switch {
+	case w.holds(contract.RedriveQueue) > 0:
+		return "letters are on their way to the dead-letter queue"
+	case w.holds(contract.DeadLetters) < dead:
+		return "dead letters have not reached their queue"
+	}
+	return ""
+}
+
+// holds is how many messages a queue holds.
+func (w *World) holds(queue string) int {
+	d, _ := w.memory.Queues().Depth(context.Background(), queue) // the bare twin does not fail
+	return d.Visible + d.InFlight + d.Delayed
+}
+
+// Check asks what must hold when all has come to rest.
+func (w *World) Check() {
+	ctx := context.Background()
+	for slice := range w.ledger.slices {
+		page, err := w.ledger.Table.Query(ctx, item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice})
+		if err != nil || len(page.Items) > 0 {
+			w.violation("the due index still holds %v in %s (%v)", page.Items, slice, err)
+		}
+	}
+	letters := w.letters()
+	children := map[job.ID][]job.Row{}
+	for _, r := range w.ledger.all() {
+		if r.RedriveOf != "" {
+			children[r.RedriveOf] = append(children[r.RedriveOf], r)
+		}
+	}
+	for _, r := range w.ledger.all() {
+		w.checkRow(r, letters[r.ID], children[r.ID])
+	}
+	if n := w.holds(contract.FiringDead); n > 0 {
+		w.violation("%d messages were set aside", n)
+	}
+}
+
+func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
+	succeeded := 0
+	for _, run := range w.runs(r.ID) {
+		if !run.to.IsZero() && run.err == nil && run.attempt == r.Attempt {
+			succeeded++
+		}
+	}
+	claim := w.ledger.claim(r.ID)
+	switch {
+	case !r.Status.Final():
+		w.violation("job %s is still %s", short(r.ID), r.Status)
+	case r.Status == job.Succeeded && succeeded == 0:
+		w.violation("job %s is SUCCEEDED, but no run of attempt %d was", short(r.ID), r.Attempt)
+	case r.Status == job.Succeeded && claim.Outcome == nil:
+		w.violation("job %s is SUCCEEDED without an outcome on record", short(r.ID))
+	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero():
+		w.violation("job %s is CANCELLED, and nobody asked for it", short(r.ID))
+	case r.Status == job.Dead && (r.Reason.Code == job.CodePoison || r.Reason.Code == job.CodeUnknownTask):
+		w.violation("job %s is DEAD of %s", short(r.ID), r.Reason.Code)
+	case r.Status == job.Dead && r.RedrivenBy == "" && letters == 0:
+		w.violation("job %s is DEAD and its letter is not in the dead-letter queue", short(r.ID))
+	}
+	switch {
+	case len(children) > 1:
+		w.violation("job %s was brought back %d times", short(r.ID), len(children))
+	case len(children) == 1 && (r.RedrivenBy != children[0].ID || children[0].HandlerKey() != r.HandlerKey()):
+		w.violation("job %s says redriven by %s with key %s; that is %s with key %s", short(r.ID), r.RedrivenBy, r.HandlerKey(), children[0].ID, children[0].HandlerKey())
+	case len(children) == 0 && r.RedrivenBy != "":
+		w.violation("job %s says redriven by %s, which is not there", short(r.ID), r.RedrivenBy)
+	}
+}
+
+// letters counts what lies in the dead-letter queue, by job. It stays there.
+func (w *World) letters() map[job.ID]int {
+	ctx, qs := context.Background(), w.memory.Queues()
+	count := map[job.ID]int{}
+	for {
+		got, err := qs.Receive(ctx, contract.DeadLetters, 10, 0, time.Second)
+		if err != nil || len(got) == 0 {
+			break
+		}
+		for _, d := range got {
+			l, err := message.Decode[message.Letter](d.Body)
+			if err != nil {
+				w.violation("a dead letter cannot be read: %v", err)
+			}
+			if d.Source != contract.RedriveQueue {
+				w.violation("a dead letter came from %q, so that it cannot be redriven to its source", d.Source)
+			}
+			count[job.ID(l.JobID)]++
+		}
+	}
+	time.Sleep(2 * time.Second)
+	return count
+}
+
+// Redrive does what the console's default redrive does.
+func (w *World) Redrive() int {
+	n, err := w.memory.Queues().StartMoveTask(context.Background(), contract.DeadLetters, "")
+	if err != nil {
+		w.violation("redriving: %v", err)
+	}
+	return n
+}
+
+// OnTime asks that every run started within that time of when it was due.
+func (w *World) OnTime(most time.Duration) {
+	w.history.mu.Lock()
+	defer w.history.mu.Unlock()
+	for _, r := range w.history.runs {
+		if r.late > most {
+			w.violation("attempt %d of %s started %s late", r.attempt, short(r.id), r.late)
+		}
+	}
+}
+
+// Is asks that a job has ended so, at that attempt (0: any).
+func (w *World) Is(id job.ID, attempt int64, statuses ...job.Status) {
+	if id == "" {
+		return // its request was violated already
+	}
+	r, ok := w.ledger.row(id)
+	if !ok {
+		w.violation("job %s was acknowledged and is not there", short(id))
+		return
+	}
+	good := false
+	for _, s := range statuses {
+		good = good || r.Status == s
+	}
+	if !good || attempt > 0 && r.Attempt != attempt {
+		w.violation("job %s is %s at attempt %d (%s), want %v at attempt %d", short(id), r.Status, r.Attempt, r.Reason.Code, statuses, attempt)
+	}
+}
+
+// Ran asks how often a job's handler was started, of attempts that had no crashed process.
+func (w *World) Ran(id job.ID, times int) {
+	n := 0
+	for _, r := range w.runs(id) {
+		if !r.process.dead.Load() {
+			n++
+		}
+	}
+	if n != times {
+		w.violation("job %s ran %d times, want %d", short(id), n, times)
+	}
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"punctual/shared/job"
+	"punctual/workers/worker"
+)
+
+// taskName is the task of all jobs here.
+const taskName = "sim"
+
+// Work is what a job's payload asks of the handler.
+type Work struct {
+	Sleep     string `json:"sleep,omitempty"`     // how long it takes
+	Fail      int64  `json:"fail,omitempty"`      // attempts up to this one fail
+	Snooze    int64  `json:"snooze,omitempty"`    // attempts up to this one snooze
+	Permanent bool   `json:"permanent,omitempty"` // fails for good
+	Mark      string `json:"mark,omitempty"`      // tells payloads apart
+}
+
+var errAsked = errors.New("it was asked to fail")
+
+// run is one handler at work, or that was.
+type run struct {
+	id             job.ID
+	attempt, token int64
+	key, mark      string
+	process        *process
+	from, to       time.Time // real; to is zero while it runs
+	late           time.Duration
+	err            error
+}
+
+// open says that the handler still works: its process lives and it has not returned.
+func (r *run) open() bool { return r.to.IsZero() && !r.process.dead.Load() }
+
+// history is every start and end of a handler, in their order.
+type history struct {
+	mu   sync.Mutex
+	runs []*run
+	of   map[job.ID][]*run
+}
+
+// registry makes the handlers of one worker process.
+func (w *World) registry(p *process) *worker.Registry {
+	r := worker.NewRegistry()
+	worker.Register(r, taskName, func(ctx context.Context, j worker.Job[Work]) (string, error) {
+		if p.dead.Load() {
+			<-w.released
+			return "", context.Canceled
+		}
+		r := w.starts(p, j)
+		err := work(ctx, j)
+		if p.dead.Load() {
+			<-w.released
+			return "", context.Canceled
+		}
+		w.ends(r, err)
+		return j.Payload.Mark, err
+	})
+	return r
+}
+
+func work(ctx context.Context, j worker.Job[Work]) error {
+	if d, err := time.ParseDuration(j.Payload.Sleep); err == nil && d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		for left := d; left > 0; left -= time.Second {
+			j.Progress(int64(d-left), int64(d), "")
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-t.C:
+				left = 0
+			case <-time.After(min(left, time.Second)):
+			}
+		}
+	}
+	switch {
+	case j.Attempt <= j.Payload.Snooze:
+		return worker.Snooze(5 * time.Second)
+	case j.Payload.Permanent:
+		return worker.Permanent(errAsked)
+	case j.Attempt <= j.Payload.Fail:
+		return errAsked
+	}
+	return nil
+}
+
+// starts notes a start, and asks whether it may be.
+func (w *World) starts(p *process, j worker.Job[Work]) *run {
+	now := time.Now()
+	id := job.ID(j.JobID)
+	r := &run{id: id, attempt: j.Attempt, token: j.Token, key: j.Key, mark: j.Payload.Mark, process: p, from: now}
+	row, there := w.ledger.row(id)
+	claim := w.ledger.claim(id)
+
+	h := &w.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.note(p, fmt.Sprintf("START %s attempt %d token %d", short(id), j.Attempt, j.Token))
+	bad := func(format string, args ...any) {
+		w.violation("start of %s attempt %d token %d by %s: %s", short(id), j.Attempt, j.Token, p.name, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !there:
+		bad("there is no such job")
+		return r
+	case !row.Status.Open():
+		bad("it is %s already", row.Status)
+	case row.Attempt != j.Attempt:
+		bad("the row is at attempt %d", row.Attempt)
+	case !row.DueAt.Equal(j.DueAt):
+		bad("for %s, but it is due at %s", j.DueAt, row.DueAt)
+	}
+	if mine := p.clock.Now(); mine.Before(row.DueAt) {
+		bad("%s before it is due", row.DueAt.Sub(mine))
+	}
+	if row.StartWithin > 0 && row.Attempt == 1 && row.StartedAt.IsZero() && now.After(row.DueAt.Add(row.StartWithin+slack)) {
+		bad("start_within passed %s ago", now.Sub(row.DueAt.Add(row.StartWithin)))
+	}
+	if !row.ExpiryAt.IsZero() && now.After(row.ExpiryAt.Add(slack)) {
+		bad("expire_after passed %s ago", now.Sub(row.ExpiryAt))
+	}
+	if claim.Attempt != j.Attempt || claim.Token != j.Token || claim.Outcome != nil {
+		bad("the claim is of attempt %d token %d, outcome %v", claim.Attempt, claim.Token, claim.Outcome != nil)
+	}
+	if reason := w.pausedBy(now); reason != "" {
+		bad("%s", reason)
+	}
+	if want := string(row.HandlerKey()); j.Key != want {
+		bad("its key is %s, want %s", j.Key, want)
+	}
+	for _, before := range h.of[id] {
+		if before.open() {
+			bad("a run of attempt %d token %d by %s is under way", before.attempt, before.token, before.process.name)
+		}
+	}
+	if n := len(h.of[id]); n > 0 {
+		last := h.of[id][n-1]
+		if j.Attempt < last.attempt || j.Attempt == last.attempt && j.Token <= last.token {
+			bad("it comes after attempt %d token %d", last.attempt, last.token)
+		}
+	}
+	from := row.DueAt
+	if row.CreatedAt.After(from) {
+		from = row.CreatedAt
+	}
+	r.late = now.Sub(from)
+	if h.of == nil {
+		h.of = map[job.ID][]*run{}
+	}
+	h.of[id] = append(h.of[id], r)
+	h.runs = append(h.runs, r)
+	return r
+}
+
+// slack is how old what a start was judged by may be, and how much clocks differ.
+const slack = 5 * time.Second
+
+func (w *World) ends(r *run, err error) {
+	w.history.mu.Lock()
+	defer w.history.mu.Unlock()
+	r.to, r.err = time.Now(), err
+	w.note(r.process, fmt.Sprintf("END %s attempt %d token %d: %v", short(r.id), r.attempt, r.token, err))
+}
+
+// runs returns what was run of a job, in order.
+func (w *World) runs(id job.ID) []*run {
+	w.history.mu.Lock()
+	defer w.history.mu.Unlock()
+	return append([]*run(nil), w.history.of[id]...)
+}
+
+// short is enough of an id to tell it apart in a trace.
+func short(id job.ID) string {
+	if len(id) < 6 {
+		return string(id)
+	}
+	return "…" + string(id[len(id)-6:])
+}

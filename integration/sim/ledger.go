@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/store"
+)
+
+// ledger is the table, and sees every row and claim that is written to it, in the order of the
+// writes. What a write may never do is asked there and then.
+type ledger struct {
+	store.Table
+	w *World
+
+	mu     sync.Mutex
+	items  map[item.Ref]item.Item // jobs and claims as they are now
+	rows   map[job.ID]job.Row     // without those forgotten
+	claims map[job.ID]job.Claim
+	order  []job.ID // of rows, as they came
+	slices map[string]bool
+}
+
+func newLedger(w *World, t *memory.Table) *ledger {
+	return &ledger{
+		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.ID]job.Row{}, claims: map[job.ID]job.Claim{}, slices: map[string]bool{},
+	}
+}
+
+func (l *ledger) Write(ctx context.Context, w item.Write) (item.Item, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i, err := l.Table.Write(ctx, w)
+	if err == nil {
+		l.see(w, i.Clone())
+	}
+	return i, err
+}
+
+func (l *ledger) Commit(ctx context.Context, writes ...item.Write) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.Table.Commit(ctx, writes...)
+	if err != nil {
+		return err
+	}
+	for _, claims := range []bool{true, false} { // a row is judged by the claim beside it
+		for _, w := range writes {
+			if (w.Table == contract.Claims) != claims {
+				continue
+			}
+			i, err := l.Table.Get(context.Background(), w.Ref)
+			if err != nil {
+				return fmt.Errorf("looking at what was committed: %w", err)
+			}
+			l.see(w, i)
+		}
+	}
+	return nil
+}
+
+// row returns a job's row as it is now; false if there is none.
+func (l *ledger) row(id job.ID) (job.Row, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, ok := l.rows[id]
+	return r, ok
+}
+
+func (l *ledger) claim(id job.ID) job.Claim {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.claims[id]
+}
+
+// all returns every row, in the order in which they came.
+func (l *ledger) all() []job.Row {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rows := make([]job.Row, 0, len(l.rows))
+	for _, id := range l.order {
+		if r, ok := l.rows[id]; ok {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// see looks at one write that took effect. The lock is held.
+func (l *ledger) see(w item.Write, next item.Item) {
+	old := l.items[w.Ref]
+	switch {
+	case w.Table == contract.Claims:
+		l.items[w.Ref] = next
+		l.seeClaim(w, old, next)
+	case w.Table == contract.Jobs && !strings.HasPrefix(w.PK, "blob#") && !strings.HasPrefix(w.PK, "idem#"):
+		l.items[w.Ref] = next
+		l.seeRow(w, old, next)
+	}
+}
+
+func (l *ledger) seeRow(w item.Write, was, is item.Item) {
+	id := job.ID(w.SK)
+	bad := func(format string, args ...any) {
+		l.w.violation("%s of %s: %s", w.Name, short(id), fmt.Sprintf(format, args...))
+	}
+	at := slices.IndexFunc(job.Transitions, func(t job.Transition) bool { return t.Name == w.Name })
+	if at < 0 {
+		bad("no transition has this name")
+		return
+	}
+	allowed := job.Transitions[at]
+	from, to := job.Status(was.Str("status")), job.Status(is.Str("status"))
+	if was == nil && allowed.From != nil || was != nil && !slices.Contains(allowed.From, from) || !slices.Contains(allowed.To, to) {
+		bad("it leads from %q to %q", from, to)
+	}
+	if n := is.Size(); n > contract.MaxRow {
+		bad("the row has %d bytes", n)
+	}
+	if job.IsGone(is) {
+		delete(l.rows, id)
+		return
+	}
+	next, err := job.ParseRow(is)
+	if err != nil {
+		bad("the row cannot be read: %v", err)
+		return
+	}
+	if s := is.Str(contract.AttrWakeSlice); s != "" {
+		l.slices[s] = true
+	}
+	if was == nil {
+		l.order = append(l.order, id)
+	}
+	old := l.rows[id]
+	l.rows[id] = next
+	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v", w.Name, short(id), next.Status, next.Attempt, next.Version,
+		next.Stop, clockTime(next.DueAt), clockTime(next.WakeAt), next.Owes, next.Parked))
+
+	// Exactly one wake-up while unfinished or owing, in the slice of its time, and never behind.
+	if needs := !next.Status.Final() || next.Owes != job.OwesNothing; needs == next.WakeAt.IsZero() {
+		bad("status %s, owes %q, wake-up %s", next.Status, next.Owes, next.WakeAt)
+	}
+	if is.Str(contract.AttrWakeSlice) != next.Slice() {
+		bad("it lies in slice %q, not in %q", is.Str(contract.AttrWakeSlice), next.Slice())
+	}
+	if now := time.Now(); !next.WakeAt.IsZero() && !next.Parked && !next.WakeAt.Equal(old.WakeAt) && next.WakeAt.Before(now.Add(-l.w.behind)) {
+		bad("the wake-up is written %s behind", now.Sub(next.WakeAt))
+	}
+	if next.Status.Final() && next.Near {
+		bad("a final row is near")
+	}
+	if was == nil {
+		return
+	}
+	claim := l.claims[id]
+	switch {
+	case old.Status.Final() && next.Status != old.Status:
+		bad("a final status was left: %s", old.Status)
+	case next.Attempt < old.Attempt:
+		bad("the attempt shrank from %d to %d", old.Attempt, next.Attempt)
+	case next.Version < old.Version:
+		bad("the version shrank from %d to %d", old.Version, next.Version)
+	}
+	switch w.Name {
+	case "row.retry", "row.snooze":
+		if next.Attempt != old.Attempt+1 {
+			bad("from attempt %d to %d", old.Attempt, next.Attempt)
+		}
+	case "row.reschedule":
+		if next.Version != old.Version+1 {
+			bad("from version %d to %d", old.Version, next.Version)
+		}
+		if claim.Attempt > next.Attempt || claim.Attempt == next.Attempt && (claim.Outcome != nil || !claim.LeaseUntil.Before(time.Unix(1, 0))) {
+			bad("the claim of attempt %d was not fenced", claim.Attempt)
+		}
+	default:
+		if !next.DueAt.Equal(old.DueAt) {
+			bad("the due time moved from %s to %s", old.DueAt, next.DueAt)
+		}
+		if next.Attempt != old.Attempt {
+			bad("the attempt moved from %d to %d", old.Attempt, next.Attempt)
+		}
+	}
+	// The row says what the outcome on the claim said; a stop becomes final only over a fence.
+	outcome := job.OutcomeKind("")
+	if claim.Attempt == old.Attempt && claim.Outcome != nil {
+		outcome = claim.Outcome.Kind
+	}
+	want := map[string]job.OutcomeKind{"row.succeed": job.OutcomeSucceeded, "row.retry": job.OutcomeFailed, "row.snooze": job.OutcomeSnoozed}[w.Name]
+	switch {
+	case want != "" && outcome != want:
+		bad("the claim's outcome of attempt %d is %q", old.Attempt, outcome)
+	case w.Name == "row.die" && outcome != job.OutcomeFailed && outcome != job.OutcomeSnoozed:
+		bad("the claim's outcome of attempt %d is %q", old.Attempt, outcome)
+	case w.Name == "row.finish_stop" && outcome == job.OutcomeSucceeded:
+		bad("attempt %d had succeeded", old.Attempt)
+	case w.Name == "row.finish_stop" && outcome == "" && (claim.Attempt != old.Attempt || claim.LeaseUntil.UnixMilli() != 0):
+		bad("attempt %d was not fenced: the claim is of attempt %d, leased until %s", old.Attempt, claim.Attempt, claim.LeaseUntil)
+	}
+}
+
+func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
+	_, name, _ := strings.Cut(w.PK, "#")
+	id := job.ID(name)
+	bad := func(format string, args ...any) {
+		l.w.violation("%s of %s: %s", w.Name, short(id), fmt.Sprintf(format, args...))
+	}
+	next, err := job.ParseClaim(is)
+	if err != nil {
+		bad("the claim cannot be read: %v", err)
+		return
+	}
+	old := l.claims[id]
+	l.claims[id] = next
+	outcome := ""
+	if next.Outcome != nil {
+		outcome = string(next.Outcome.Kind)
+	}
+	l.w.note(nil, fmt.Sprintf("%s %s: attempt %d token %d takeovers %d lease %s worker %s cancel %v outcome %q", w.Name, short(id),
+		next.Attempt, next.Token, next.Takeovers, clockTime(next.LeaseUntil), next.Worker, next.Cancel, outcome))
+	switch {
+	case next.Attempt < old.Attempt:
+		bad("the attempt shrank from %d to %d", old.Attempt, next.Attempt)
+	case next.Token < old.Token:
+		bad("the token shrank from %d to %d", old.Token, next.Token)
+	case slices.Contains([]string{"claim.new", "claim.take_over", "claim.fence"}, w.Name) && next.Token != old.Token+1:
+		bad("the token went from %d to %d", old.Token, next.Token)
+	case old.Outcome != nil && next.Attempt == old.Attempt && is.Str("outcome") != was.Str("outcome"):
+		bad("the outcome %q of attempt %d was overturned by %q", was.Str("outcome"), old.Attempt, is.Str("outcome"))
+	case next.Takeovers < 0:
+		bad("%d owners", next.Takeovers)
+	}
+	if kept := next.LeaseUntil.Add(contract.ClaimKept).Unix(); is.Int(contract.AttrExpiresAt) < kept {
+		bad("it is kept until %d, less than 30 days beyond its lease", is.Int(contract.AttrExpiresAt))
+	}
+}
+
+func clockTime(t time.Time) string {
+	if t.IsZero() || t.UnixMilli() == 0 {
+		return "-"
+	}
+	return t.Format("15:04:05.000")
+}

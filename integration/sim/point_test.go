@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rest is how long after a single fault all must have come to rest: a visibility of three
+// minutes, the grace, a minute until the sweeper's next pass, and what it then starts anew.
+const rest = 12 * time.Minute
+
+// stride is how many points are passed over for one that is tried; SIM_FULL=1 tries all.
+func stride() int {
+	if os.Getenv("SIM_FULL") != "" {
+		return 1
+	}
+	return 5
+}
+
+// atEachPoint tells every story once for each of its points, with that fault there.
+func atEachPoint(t *testing.T, f Fault, offset int, skip func(Point) bool) {
+	t.Parallel()
+	only := os.Getenv("SIM_STORY")
+	for _, s := range Stories {
+		if only != "" && !strings.Contains(s.Name, only) {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			points, _, bad := tell(t, s, Options{Seed: 1}, time.Hour)
+			if bad {
+				return
+			}
+			tried, failures, longest := 0, 0, time.Duration(0)
+			for n, p := range points {
+				if skip != nil && skip(p) || (n+offset)%stride() != 0 {
+					continue
+				}
+				o := Options{Seed: 1, Plan: At(p, f), Behind: 12 * time.Second}
+				_, took, bad := tell(t, s, o, 2*time.Hour)
+				tried++
+				longest = max(longest, took)
+				if bad {
+					if failures++; failures == 3 {
+						t.Fatal("more of this story is not tried")
+					}
+				}
+			}
+			if os.Getenv("SIM_FULL") != "" {
+				t.Logf("%d of %d points, at rest after %s at most", tried, len(points), longest)
+			}
+		})
+	}
+}
+
+// Nobody dies in what only feeds the stages.
+func fed(p Point) bool { return p.Stage == Source }
+
+func TestAStoryEndsWellWhenAProcessDiesJustBeforeACall(t *testing.T) {
+	atEachPoint(t, CrashBefore, 0, fed)
+}
+
+func TestAStoryEndsWellWhenAProcessDiesJustAfterACall(t *testing.T) {
+	atEachPoint(t, CrashAfter, 1, fed)
+}
+
+func TestAStoryEndsWellWhenACallFails(t *testing.T) { atEachPoint(t, Fail, 2, nil) }
+
+func TestAStoryEndsWellWhenAnAnswerIsLost(t *testing.T) { atEachPoint(t, Lost, 3, nil) }
+
+func TestAStoryEndsWellWhenACallHappensTwice(t *testing.T) { atEachPoint(t, Twice, 4, nil) }
+
+func TestAStoryEndsWellWhenACallHangs(t *testing.T) { atEachPoint(t, Hang, 0, nil) }
+
+func TestAStoryEndsWellWhenACallTakesEffectLate(t *testing.T) { atEachPoint(t, Late, 1, nil) }

@@ -1,0 +1,245 @@
+package sim
+
+import (
+	"time"
+
+	"punctual/shared/job"
+)
+
+// Story is something that people do with jobs, and how it must end, whatever fails in between.
+type Story struct {
+	Name    string
+	Workers int
+	Held    bool // a pause makes runs late by intent
+	Play    func(*World) (end func())
+}
+
+// Stories are the stories of one-off jobs.
+var Stories = []Story{
+	{Name: "due now", Play: func(w *World) func() {
+		id := w.Post("k", object{})
+		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "due in five seconds", Workers: 2, Play: func(w *World) func() {
+		id := w.Post("k", object{"delay": "5s"})
+		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "due in twenty minutes", Play: func(w *World) func() {
+		id := w.Post("k", object{"delay": "20m"})
+		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "due beyond the horizon", Play: func(w *World) func() {
+		id := w.Post("k", object{"delay": "40m"})
+		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "retry, then success", Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Fail: 2}})
+		return func() { w.Is(id, 3, job.Succeeded) }
+	}},
+	{Name: "retry after a minute", Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Fail: 1}, "retry": object{"initial_delay": "1m"}})
+		return func() { w.Is(id, 2, job.Succeeded) }
+	}},
+	{Name: "snooze", Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Snooze: 1}, "retry": object{"max_attempts": 1}})
+		return func() { w.Is(id, 2, job.Succeeded) }
+	}},
+	{Name: "long with heartbeats", Workers: 2, Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "35s"}, "timeout": "2m"})
+		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "timeout, then dead", Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "1m"}, "timeout": "3s", "retry": object{"max_attempts": 1}})
+		return func() { w.Is(id, 1, job.Dead) }
+	}},
+	{Name: "dead, redriven twice", Play: redrivenTwice},
+	{Name: "cancel before due", Play: func(w *World) func() {
+		id := w.Post("k", object{"delay": "30s"})
+		code, _ := w.Want([]int{200}, "POST", "/jobs/"+string(id)+"/cancel", nil)
+		return func() {
+			if code == 200 {
+				w.Is(id, 1, job.Cancelled)
+				w.Ran(id, 0)
+			}
+		}
+	}},
+	{Name: "cancel while running", Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "10m"}, "timeout": "20m"})
+		time.Sleep(15 * time.Second)
+		w.Want([]int{200, 202}, "POST", "/jobs/"+string(id)+"/cancel", nil)
+		return func() { w.Is(id, 1, job.Cancelled) }
+	}},
+	{Name: "cancel at due", Workers: 2, Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "12s"}, "delay": "3s"})
+		time.Sleep(2*time.Second + 510*time.Millisecond)
+		code, _ := w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(id)+"/cancel", nil)
+		return func() {
+			if code == 200 {
+				w.Is(id, 1, job.Cancelled)
+				return
+			}
+			w.Is(id, 1, job.Cancelled, job.Succeeded)
+		}
+	}},
+	{Name: "moved earlier", Play: moved("20m", 5*time.Second)},
+	{Name: "moved later", Play: moved("3s", 30*time.Second)},
+	{Name: "moved to now", Play: moved("5m", time.Second)},
+	{Name: "moved beyond the direct lane", Play: moved("5s", 16*time.Minute)},
+	{Name: "run now", Play: func(w *World) func() {
+		id := w.Post("k", object{"delay": "2h", "payload": Work{Fail: 1}})
+		w.Want([]int{200, 409}, "POST", "/jobs/"+string(id)+"/run-now", nil)
+		return func() { w.Is(id, 2, job.Succeeded) }
+	}},
+	{Name: "pause and lift", Held: true, Play: func(w *World) func() {
+		n := w.Pause(object{"reason": "maintenance"})
+		time.Sleep(3 * time.Second)
+		a := w.Post("a", object{})
+		b := w.Post("b", object{"delay": "20s"})
+		time.Sleep(time.Minute)
+		w.Lift(n)
+		return func() {
+			w.Is(a, 1, job.Succeeded)
+			w.Is(b, 1, job.Succeeded)
+		}
+	}},
+	{Name: "pause that ends", Held: true, Play: func(w *World) func() {
+		until := time.Now().Add(90 * time.Second).Truncate(time.Second)
+		n := w.Pause(object{"until": until.UTC().Format(time.RFC3339)})
+		w.Over(n, until.Add(-w.o.Skew))
+		id := w.Post("a", object{"delay": "5s"})
+		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "start_within passes", Held: true, Play: func(w *World) func() {
+		n := w.Pause(object{})
+		time.Sleep(3 * time.Second)
+		id := w.Post("k", object{"start_within": "10s"})
+		time.Sleep(30 * time.Second)
+		w.Lift(n)
+		return func() {
+			w.Is(id, 1, job.Expired)
+			w.Ran(id, 0)
+		}
+	}},
+	{Name: "expire_after passes while retrying", Play: func(w *World) func() {
+		id := w.Post("k", object{"expire_after": "20s", "payload": Work{Fail: 20}, "retry": object{"max_attempts": 20}})
+		return func() { w.Is(id, 0, job.Dead, job.Expired) }
+	}},
+	{Name: "batch with keys", Play: func(w *World) func() {
+		body := object{"jobs": []object{
+			{"task": taskName, "idempotency_key": "a"}, {"task": taskName, "idempotency_key": "b", "delay": "4s"},
+			{"task": taskName, "idempotency_key": "a"}, {"task": taskName, "payload": Work{Permanent: true}, "idempotency_key": "c"},
+		}}
+		var first []job.ID
+		for n := range 2 {
+			_, v := w.Want([]int{200}, "POST", "/jobs/batch", body)
+			ids := idsOf(v)
+			// Items may be refused for the moment; those that were accepted stay the same.
+			for m := 0; len(ids) < 4 || ids[0] == "" || ids[1] == "" || ids[2] == "" || ids[3] == ""; m++ {
+				if m > 20 {
+					w.violation("the batch is not accepted: %v", v)
+					return func() {}
+				}
+				time.Sleep(time.Second)
+				_, v = w.Want([]int{200}, "POST", "/jobs/batch", body)
+				ids = idsOf(v)
+			}
+			if n == 0 {
+				first = ids
+			}
+			for i := range ids {
+				if ids[i] != first[i] {
+					w.violation("the same key gave %s and %s", first[i], ids[i])
+				}
+			}
+			if ids[0] != ids[2] {
+				w.violation("one key gave two jobs in one batch")
+			}
+			time.Sleep(time.Second)
+		}
+		return func() {
+			w.Is(first[0], 1, job.Succeeded)
+			w.Is(first[1], 1, job.Succeeded)
+			w.Is(first[3], 1, job.Dead)
+			if n := len(w.ledger.all()); n != 3 {
+				w.violation("there are %d jobs of 3 keys", n)
+			}
+		}
+	}},
+	{Name: "large payload and result", Play: func(w *World) func() {
+		mark := make([]byte, 3000)
+		for i := range mark {
+			mark[i] = 'x'
+		}
+		id := w.Post("k", object{"payload": Work{Mark: string(mark), Fail: 1}, "tags": object{"team": "billing"}})
+		return func() {
+			w.Is(id, 2, job.Succeeded)
+			for _, r := range w.runs(id) {
+				if r.mark != string(mark) {
+					w.violation("the handler was given another payload")
+				}
+			}
+		}
+	}},
+	{Name: "forgotten when it is over", Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Permanent: true}})
+		for n := 0; ; n++ {
+			code, _ := w.Want([]int{204, 404, 409}, "DELETE", "/jobs/"+string(id), nil)
+			if code != 409 || n > 1000 {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		return func() {
+			if _, there := w.ledger.row(id); there {
+				w.violation("job %s was forgotten and is there", short(id))
+			}
+		}
+	}},
+}
+
+func idsOf(batch object) []job.ID {
+	items, _ := batch["items"].([]any)
+	ids := make([]job.ID, len(items))
+	for i, it := range items {
+		j, _ := it.(object)["job"].(object)
+		s, _ := j["job_id"].(string)
+		ids[i] = job.ID(s)
+	}
+	return ids
+}
+
+// moved gives a job another time before it is due.
+func moved(delay string, to time.Duration) func(*World) func() {
+	return func(w *World) func() {
+		id := w.Post("k", object{"delay": delay})
+		at := time.Now().Add(to).Truncate(time.Millisecond)
+		w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "payload": Work{Mark: "new"}})
+		return func() {
+			w.Is(id, 1, job.Succeeded)
+			r, _ := w.ledger.row(id)
+			for _, run := range w.runs(id) {
+				if r.Version > 1 && run.mark != "new" {
+					w.violation("job %s ran with its old payload at version %d", short(id), r.Version)
+				}
+			}
+		}
+	}
+}
+
+func redrivenTwice(w *World) func() {
+	id := w.Post("k", object{"payload": Work{Fail: 1}, "retry": object{"max_attempts": 1}})
+	for range 3 { // those that it becomes die as well, and their letters come back with the next
+		w.Settle(20 * time.Minute)
+		time.Sleep(20 * time.Second) // sooner, a letter would be taken for one that was just sent
+		w.Redrive()
+		time.Sleep(2 * time.Second)
+	}
+	return func() {
+		w.Is(id, 1, job.Dead)
+		if r, _ := w.ledger.row(id); r.RedrivenBy == "" {
+			w.violation("job %s was not brought back", short(id))
+		} else if code, v := w.Ask("POST", "/jobs/"+string(id)+"/redrive", nil); code != 409 || v["redriven_by"] != string(r.RedrivenBy) {
+			w.violation("bringing it back once more answered %d %v", code, v)
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"punctual/integration/system"
+	"punctual/shared/item"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/workers/worker"
+)
+
+// Options are what a world is like; the zero Options are a kind one with one worker.
+type Options struct {
+	Seed      uint64        // of job ids, lags and clocks
+	Plan      Plan          // what becomes of calls; nil: nothing happens to them
+	Workers   int           // 0: 1
+	Pumps     int           // of the report queue; 0: 1
+	Skew      time.Duration // clocks are up to so much ahead or behind
+	IndexLag  time.Duration
+	StreamLag time.Duration
+	TimersBad bool          // Scheduler's own sends may fail, or happen twice
+	Restart   time.Duration // how long after a process died another stands in its place; 0: 1 s
+	Behind    time.Duration // how much later than decided a write may take effect
+}
+
+// World is the product, and all that can happen to it. Make and use it within one bubble.
+type World struct {
+	t       testing.TB
+	o       Options
+	memory  *memory.World
+	ledger  *ledger
+	history history
+	door    *door
+	behind  time.Duration
+
+	plan     Plan // replaced by Calm
+	mu       sync.Mutex
+	points   map[Point]int // N is 0 in the keys
+	told     []Point       // all that were judged, boring ones left out
+	struck   []string      // faults that happened
+	trace    []string
+	bad      []string
+	born     map[string]int // processes by stage
+	at       string         // the stream's checkpoint
+	replay   bool           // the checkpoint was set back
+	pauses   []hold
+	alive    []*process // the stages
+	stopCore context.CancelFunc
+	api      *process
+
+	released chan struct{} // closed at the end: the dead are let go
+	over     context.Context
+	end      context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// New makes a world and starts the product in it.
+func New(t testing.TB, o Options) *World {
+	if o.Plan == nil {
+		o.Plan = Kind
+	}
+	o.Workers, o.Pumps = max(o.Workers, 1), max(o.Pumps, 1)
+	if o.Restart == 0 {
+		o.Restart = time.Second
+	}
+	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, born: map[string]int{}, released: make(chan struct{})}
+	w.behind = o.Behind + 2*o.Skew + time.Millisecond
+	m := memory.Options{TimerDelay: func(timer message.Timer) time.Duration {
+		return time.Duration(hashed(o.Seed, "timer", timer.Name)%60_000) * time.Millisecond
+	}}
+	if o.IndexLag > 0 {
+		m.IndexLag = func(index string, ref item.Ref, n int64) time.Duration {
+			return time.Duration(hashed(o.Seed, index, ref.SK, fmt.Sprint(n))%uint64(o.IndexLag.Milliseconds()+1)) * time.Millisecond
+		}
+	}
+	if o.StreamLag > 0 {
+		m.StreamLag = func(ref item.Ref, n int64) time.Duration {
+			return time.Duration(hashed(o.Seed, "stream", ref.SK, fmt.Sprint(n))%uint64(o.StreamLag.Milliseconds()+1)) * time.Millisecond
+		}
+	}
+	w.memory = memory.New(m)
+	if o.TimersBad {
+		w.memory.SetFaults(w.timerFaults)
+	}
+	w.ledger = newLedger(w, w.memory.Table())
+	w.over, w.end = context.WithCancel(context.Background())
+	w.door = openDoor(w)
+	w.startAPI()
+	w.startCore()
+	for range o.Workers {
+		w.startWorker()
+	}
+	return w
+}
+
+func (w *World) timerFaults(c memory.Call) memory.Fault {
+	if c.Op != memory.TimerFire {
+		return memory.Fault{}
+	}
+	switch hashed(w.o.Seed, "fire", c.Name, fmt.Sprint(c.N)) % 10 {
+	case 0:
+		return memory.Fault{Fail: "unavailable"}
+	case 1:
+		return memory.Fault{Twice: true}
+	case 2:
+		return memory.Fault{Lost: true}
+	}
+	return memory.Fault{}
+}
+
+// Calm lets every call from now on succeed.
+func (w *World) Calm() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plan = Kind
+	w.memory.SetFaults(nil)
+}
+
+// judge names the call's point and says what becomes of it.
+func (w *World) judge(p *process, op, what string) (Fault, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := Point{Stage: p.stage, Op: op, What: what}
+	w.points[at]++
+	at.N = w.points[at]
+	f, after := w.plan(at)
+	switch {
+	case f == Late && (op == "queue.send" || op == "queue.receive"):
+		f = Lost // "a send cannot outlive its invocation"
+	case f == Late && (what == "pause.put" || what == "pause.delete"):
+		f = Lost // what nobody was told about may come at any time, but then nothing can be said of pauses
+	case p.stage == "api" && what == "tasks" && (f == Hang || f == Slow):
+		f = Fail // the API reads tasks under a lock, for which virtual time does not wait
+	}
+	if at.Boring() {
+		if f != None {
+			w.noteLocked(p, fmt.Sprintf("%s → %s", at, f))
+		}
+		return f, after
+	}
+	w.told = append(w.told, at)
+	w.noteLocked(p, strings.TrimSuffix(fmt.Sprintf("%s → %s", at, f), " → "))
+	if f != None {
+		w.struck = append(w.struck, fmt.Sprintf("%s at %s", f, at))
+	}
+	return f, after
+}
+
+// later lets something take effect although nobody waits for it any more.
+func (w *World) later(do func(), after time.Duration) {
+	w.running.Go(func() {
+		t := time.NewTimer(after)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			do()
+		case <-w.released:
+		}
+	})
+}
+
+// skew is how far a process's clock is off.
+func (w *World) skew(name string) time.Duration {
+	if w.o.Skew == 0 {
+		return 0
+	}
+	return time.Duration(hashed(w.o.Seed, "clock", name)%uint64(2*w.o.Skew.Milliseconds()+1))*time.Millisecond - w.o.Skew
+}
+
+func (w *World) newProcess(stage string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.born[stage]++
+	name := fmt.Sprintf("%s-%d", stage, w.born[stage])
+	return w.process(stage, name, w.skew(name))
+}
+
+// startCore starts all stages but the API, each a process of its own.
+func (w *World) startCore() {
+	ctx, stop := context.WithCancel(w.over)
+	ports := system.Ports{Log: w.log, Of: func(stage string) system.Ports { return w.newProcess(stage).ports() }}
+	sys := system.Compose(ports, system.Options{Shards: 1, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true})
+	w.mu.Lock()
+	old := w.stopCore
+	w.stopCore = stop
+	w.mu.Unlock()
+	if old != nil {
+		old()
+	}
+	w.running.Go(func() { _ = sys.Run(ctx) }) // without a worker it has no error
+}
+
+func (w *World) startWorker() {
+	p := w.newProcess("worker")
+	ports := p.ports()
+	hand := worker.New(worker.Deps{
+		Queues: ports.Queues, Store: store.New(ports.Table, ports.Blobs), Registry: w.registry(p), Clock: p.clock, Log: w.log("worker"),
+	}, worker.Options{Name: p.name, Slots: 8, Poll: 4 * time.Second})
+	w.running.Go(func() {
+		if err := hand.Run(w.over); err != nil {
+			w.violation("worker %s ended with %v", p.name, err)
+		}
+	})
+}
+
+func (w *World) startAPI() {
+	p := w.newProcess("api")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.api = p
+}
+
+// mourn has another process started in a dead one's place.
+func (w *World) mourn(p *process) {
+	w.note(p, "DIED")
+	w.running.Go(func() {
+		t := time.NewTimer(w.o.Restart)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-w.over.Done():
+			return
+		}
+		switch p.stage {
+		case "api":
+			w.startAPI()
+		case "worker":
+			w.startWorker()
+		default:
+			w.startCore()
+		}
+	})
+}
+
+// checkpoint is where the stream's reader goes on: one that is new where the one before it was.
+func (w *World) checkpoint(after string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.replay {
+		w.replay = false
+		return w.at
+	}
+	if after != "" {
+		w.at = after
+	}
+	return w.at
+}
+
+// rewind has the stream give once more what comes after that place.
+func (w *World) rewind(after string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at, w.replay = after, true
+}
+
+// hold is a pause, as far as the client knows.
+type hold struct {
+	since, lifted time.Time // effective from, and when lifting it began; zero while it stands
+}
+
+// pausedBy says which pause forbids a start now, "" if none does.
+func (w *World) pausedBy(now time.Time) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.pauses {
+		if now.After(h.since) && (h.lifted.IsZero() || now.Before(h.lifted)) {
+			return fmt.Sprintf("a pause has been effective for %s", now.Sub(h.since))
+		}
+	}
+	return ""
+}
+
+// violation notes that something is not as it must always be.
+func (w *World) violation(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := fmt.Sprintf("%s  %s", clockTime(time.Now()), fmt.Sprintf(format, args...))
+	w.bad = append(w.bad, text)
+	w.noteLocked(nil, "VIOLATION "+text)
+}
+
+func (w *World) note(p *process, what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noteLocked(p, what)
+}
+
+// traceMost bounds what a trace holds.
+const traceMost = 100_000
+
+func (w *World) noteLocked(p *process, what string) {
+	if len(w.trace) >= traceMost {
+		return
+	}
+	name := ""
+	if p != nil {
+		name = p.name
+	}
+	w.trace = append(w.trace, fmt.Sprintf("%s %-12s %s", time.Now().Format("15:04:05.000"), name, what))
+}
+
+// log is silent, unless SIM_LOG is set: then warnings and errors are part of the trace.
+func (w *World) log(stage string) *slog.Logger {
+	if os.Getenv("SIM_LOG") == "" {
+		return telemetry.Silent()
+	}
+	return telemetry.Logger(logged{w}, stage)
+}
+
+type logged struct{ w *World }
+
+func (l logged) Write(p []byte) (int, error) {
+	if !bytes.Contains(p, []byte(`"level":"INFO"`)) {
+		l.w.note(nil, string(bytes.TrimSpace(p)))
+	}
+	return len(p), nil
+}
+
+// Close ends the world: the dead are let go, the living drain.
+func (w *World) Close() {
+	close(w.released)
+	w.end()
+	w.running.Wait()
+	w.memory.Close()
+	w.door.close()
+}
+
+// Report fails the test with what was violated, and how it came to that.
+func (w *World) Report(name string) (bad bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.bad) == 0 {
+		return false
+	}
+	trace := w.trace
+	if n := 400; len(trace) > n && os.Getenv("SIM_TRACE") == "" {
+		trace = trace[len(trace)-n:]
+	}
+	if os.Getenv("SIM_TRACE") == "no" {
+		trace = nil
+	}
+	w.t.Errorf("%s (seed %d):\nfaults: %s\n%s\ntrace:\n%s", name, w.o.Seed, strings.Join(w.struck, "; "), strings.Join(w.bad, "\n"), strings.Join(trace, "\n"))
+	return true
+}
