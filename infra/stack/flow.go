@@ -152,7 +152,7 @@ func parts() []part {
 		{
 			name: Prewarm, program: "prewarm", about: "Each minute: how many workers the next half hour wants", timeout: time.Minute, mib: 256, env: vars.base,
 			may: access{
-				items:   []items{{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
+				items:   []items{{contract.Jobs, []construct.Verb{construct.Get}}, {contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
 				queries: []query{{contract.Jobs, due}},
 			},
 		},

@@ -1,0 +1,184 @@
+package stack
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"punctual/infra/target"
+)
+
+// CloudFormation's limits of one template.
+const (
+	mostBytes     = 1_000_000
+	mostResources = 500
+	mostOutputs   = 200
+)
+
+func TestTemplatesStayUnderCloudFormationsLimits(t *testing.T) {
+	t.Parallel()
+	for _, d := range []*synthesized{prod(), emulator()} {
+		for _, s := range d.templates {
+			if s.size > mostBytes/2 || len(s.resources) > mostResources/2 || len(s.outputs) > mostOutputs/2 {
+				t.Errorf("%s %s has %d bytes, %d resources and %d outputs: over half of what is allowed", d.settings.Target, s.name, s.size, len(s.resources), len(s.outputs))
+			}
+		}
+	}
+}
+
+// counted is how many resources of each type prod has, without Fleet's. A number that changes
+// should change here, knowingly: each is a thing that costs, breaks, or must be granted.
+var counted = map[string]int{
+	"data AWS::DynamoDB::GlobalTable": 6, "data AWS::KMS::Alias": 1, "data AWS::KMS::Key": 1, "data AWS::S3::Bucket": 1, "data AWS::S3::BucketPolicy": 1,
+	"data AWS::SQS::Queue": 13, "data AWS::SQS::QueuePolicy": 13,
+
+	"flow AWS::ApiGateway::Account": 1, "flow AWS::ApiGateway::Authorizer": 1, "flow AWS::ApiGateway::Deployment": 1, "flow AWS::ApiGateway::GatewayResponse": 13,
+	"flow AWS::ApiGateway::Method": 6, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1, "flow AWS::ApiGateway::Stage": 1,
+	"flow AWS::IAM::Policy": 13, "flow AWS::IAM::Role": 13,
+	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4, "flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 7,
+	"flow AWS::Logs::LogGroup": 11, "flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
+
+	"watch AWS::CloudWatch::Alarm": 76, "watch AWS::CloudWatch::CompositeAlarm": 1, "watch AWS::CloudWatch::Dashboard": 2,
+	"watch AWS::SNS::Topic": 1, "watch AWS::SNS::TopicPolicy": 1,
+}
+
+func TestTheNumberOfResourcesIsKnown(t *testing.T) {
+	t.Parallel()
+	have := map[string]int{}
+	prod().each("", func(s template, _ string, r object) {
+		if s.name != "fleet" {
+			have[s.name+" "+text(r["Type"])]++
+		}
+	})
+	for _, kind := range sorted(have) {
+		if have[kind] != counted[kind] {
+			t.Errorf("%d of %s; %d are counted on", have[kind], kind, counted[kind])
+		}
+	}
+	for _, kind := range sorted(counted) {
+		if have[kind] == 0 {
+			t.Errorf("none of %s", kind)
+		}
+	}
+}
+
+// stateful are the ids of what holds state, and its name. CloudFormation takes another id for
+// another resource: renaming one here would make an empty table in the place of a full one.
+var stateful = map[string]string{
+	"Key961B73FD": "AWS::KMS::Key",
+
+	"TablejobsEE566F5C": "punctual-jobs", "Tableclaims7D31E885": "punctual-claims", "TabletasksCAA056E9": "punctual-tasks",
+	"Tableschedules986A2C24": "punctual-schedules", "TabledagsDA372D1B": "punctual-dags", "Tableruns8EF71623": "punctual-runs",
+
+	"PayloadsCDFAA0A2": "AWS::S3::Bucket",
+
+	"QueuedeadlettersAAB2AFEE": "punctual-dead-letters", "Queuefiringdead32462F41": "punctual-firing-dead", "QueueredriveFE6E5876": "punctual-redrive",
+	"Queuedispatch26E8A714": "punctual-dispatch", "QueuereportBEB74C58": "punctual-report",
+	"Queuefiringshortcritical9D3BFB8A": "punctual-firing-short-critical", "Queuefiringshorthigh8FC3E528": "punctual-firing-short-high",
+	"Queuefiringshortnormal185CA5DF": "punctual-firing-short-normal", "Queuefiringshortlow49D9204D": "punctual-firing-short-low",
+	"QueuefiringlongcriticalB8FE8336": "punctual-firing-long-critical", "Queuefiringlonghigh048F4DAE": "punctual-firing-long-high",
+	"QueuefiringlongnormalC7855E71": "punctual-firing-long-normal", "QueuefiringlonglowB13109C2": "punctual-firing-long-low",
+}
+
+func TestWhatHoldsStateKeepsItsId(t *testing.T) {
+	t.Parallel()
+	have := map[string]string{}
+	for id, r := range prod().template("data").resources {
+		name := text(at(r, "Properties.TableName")) + text(at(r, "Properties.QueueName"))
+		switch kind := text(r["Type"]); kind {
+		case "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue":
+			have[id] = name
+		case "AWS::KMS::Key", "AWS::S3::Bucket":
+			have[id] = kind
+		}
+	}
+	for _, id := range sorted(have) {
+		if stateful[id] != have[id] {
+			t.Errorf("%q: %q is new, or has another id than before", id, have[id])
+		}
+	}
+	for _, id := range sorted(stateful) {
+		if have[id] == "" {
+			t.Errorf("%s (%s) is gone", id, stateful[id])
+		}
+	}
+}
+
+func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
+	t.Parallel()
+	for _, d := range []*synthesized{prod(), emulator()} {
+		want := "Delete"
+		if d.settings.Keep {
+			want = "Retain"
+		}
+		for id, r := range d.template("data").resources {
+			kind := text(r["Type"])
+			switch kind {
+			case "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::S3::Bucket":
+				if r["DeletionPolicy"] != want || r["UpdateReplacePolicy"] != want {
+					t.Errorf("%s %s: %v, %v; want %s", d.settings.Target, id, r["DeletionPolicy"], r["UpdateReplacePolicy"], want)
+				}
+			}
+			if kind == "AWS::DynamoDB::GlobalTable" && at(r, "Properties.Replicas.0.DeletionProtectionEnabled") != d.settings.Keep {
+				t.Errorf("%s %s: deletion protection is %v", d.settings.Target, id, at(r, "Properties.Replicas.0.DeletionProtectionEnabled"))
+			}
+		}
+	}
+	if on := prod().stacks.Data.TerminationProtection(); on == nil || !*on {
+		t.Error("prod's data stack could be deleted by a slip")
+	}
+}
+
+func TestTheSameSettingsGiveTheSameTemplates(t *testing.T) {
+	t.Parallel()
+	again := synth("emulator", "again")
+	for _, s := range []string{"data", "flow", "watch"} {
+		name := again.settings.Prefix + "-" + s + ".template.json"
+		a, err := os.ReadFile(filepath.Join(emulator().out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(again.out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(a) != string(b) {
+			t.Errorf("%s came out differently the second time", name)
+		}
+	}
+}
+
+func TestWhatIsNotBuiltIsSaid(t *testing.T) {
+	t.Parallel()
+	s := prod().settings
+	s.Origin = target.Sources{Functions: t.TempDir(), Worker: t.TempDir(), Kubectl: standIns().Kubectl}
+	err := built(s)
+	if err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), "api, authorizer") || !strings.Contains(err.Error(), "worker") {
+		t.Errorf("it says %v", err)
+	}
+	s.Origin.Kubectl = "nowhere.zip"
+	if err := built(s); err == nil || !strings.Contains(err.Error(), "npm ci --prefix infra") {
+		t.Errorf("without kubectl it says %v", err)
+	}
+}
+
+func TestEachFunctionHasAFolder(t *testing.T) {
+	t.Parallel()
+	doors, err := filepath.Glob(filepath.Join(root, "functions/*/lambda/main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, d := range doors {
+		have = append(have, filepath.Base(filepath.Dir(filepath.Dir(d))))
+	}
+	want := Programs()
+	slices.Sort(have)
+	slices.Sort(want)
+	if fmt.Sprint(have) != fmt.Sprint(want) {
+		t.Errorf("functions/ has doors of %v; %v are deployed", have, want)
+	}
+}
