@@ -1,8 +1,6 @@
 package construct
 
 import (
-	"encoding/json"
-
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
@@ -19,7 +17,8 @@ type ClusterProps struct {
 	Kubernetes string // version
 	Network    awsec2.Vpc
 	Kubectl    string // zip of the kubectl layer
-	Keep       bool
+	LogDays    int    // how long the control plane's log is kept
+	Keep       bool   // what was written outlives the stack
 }
 
 // Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API answers inside its network
@@ -35,6 +34,8 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 		Code: awslambda.Code_FromAsset(jsii.String(p.Kubectl), nil), Description: jsii.String("kubectl and helm, from the pinned npm package"),
 	})
 	key := NewKey(scope, id+"-key", p.Name+"-cluster", p.Keep)
+	// EKS writes its log under this name, and would make a group that is kept for ever.
+	log := NewLog(scope, id+"-log", "/aws/eks/"+p.Name+"/cluster", p.LogDays, p.Keep)
 	cluster := awseksv2.NewCluster(scope, jsii.String(id), &awseksv2.ClusterProps{
 		ClusterName: jsii.String(p.Name), Version: awseksv2.KubernetesVersion_Of(jsii.String(p.Kubernetes)),
 		Vpc: p.Network, VpcSubnets: &[]*awsec2.SubnetSelection{{SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS}},
@@ -48,19 +49,31 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 		SecretsEncryptionKey:   key.kms,
 		KubectlProviderOptions: &awseksv2.KubectlProviderOptions{KubectlLayer: layer},
 	})
+	cluster.Node().AddDependency(log)
 	return Cluster{cluster, scope}
 }
 
 // Name is the cluster's.
 func (c Cluster) Name() *string { return c.cluster.ClusterName() }
 
-// Identity gives the pods of a service account a role, by Pod Identity.
-func (c Cluster) Identity(id, namespace, account, about string) awsiam.Role {
-	role := NewAddonRole(c.scope, id, about)
-	awseks.NewCfnPodIdentityAssociation(c.scope, jsii.String(id+"-identity"), &awseks.CfnPodIdentityAssociationProps{
+// Identity gives the pods of a service account a role, by Pod Identity: EKS alone may take it, for
+// these pods alone. Pods that are made before the identity is there never get it.
+func (c Cluster) Identity(id, namespace, account, about string) (awsiam.Role, constructs.IDependable) {
+	role := awsiam.NewRole(c.scope, jsii.String(id+"-role"), &awsiam.RoleProps{
+		Description: jsii.String(about),
+		AssumedBy: awsiam.NewSessionTagsPrincipal(awsiam.NewServicePrincipal(jsii.String("pods.eks.amazonaws.com"), &awsiam.ServicePrincipalOpts{
+			Conditions: &map[string]any{"StringEquals": map[string]any{
+				"aws:RequestTag/eks-cluster-arn":            c.cluster.ClusterArn(),
+				"aws:RequestTag/kubernetes-namespace":       namespace,
+				"aws:RequestTag/kubernetes-service-account": account,
+			}},
+		})),
+	})
+	identity := awseks.NewCfnPodIdentityAssociation(c.scope, jsii.String(id+"-identity"), &awseks.CfnPodIdentityAssociationProps{
 		ClusterName: c.cluster.ClusterName(), Namespace: jsii.String(namespace), ServiceAccount: jsii.String(account), RoleArn: role.RoleArn(),
 	})
-	return role
+	identity.Node().AddDependency(role) // with its policy
+	return role, identity
 }
 
 // Apply has the cluster hold objects, after those that it returned for others.
@@ -106,58 +119,25 @@ func (c Cluster) WebIdentity(id, namespace, account string, after constructs.IDe
 	return sa
 }
 
-// Addon installs one of EKS's own add-ons, with a role for its service account.
-func (c Cluster) Addon(id, name, account string, role awsiam.Role, config map[string]any) {
-	text, _ := json.Marshal(config) // plain values cannot fail
-	addon := awseks.NewCfnAddon(c.scope, jsii.String(id), &awseks.CfnAddonProps{
-		AddonName: jsii.String(name), ClusterName: c.cluster.ClusterName(), ConfigurationValues: jsii.String(string(text)), ResolveConflicts: jsii.String("OVERWRITE"),
-		PodIdentityAssociations: &[]any{&awseks.CfnAddon_PodIdentityAssociationProperty{RoleArn: role.RoleArn(), ServiceAccount: jsii.String(account)}},
-	})
-	addon.Node().AddDependency(role)
-}
-
 // GrantAsk lets a role read metrics and queue depths, which is what a scaler needs.
 func GrantAsk(role awsiam.IRole, queues Queues, logical ...string) {
 	queues.GrantMeasure(role, logical...)
 	allow(role, strs("cloudwatch:GetMetricData"), jsii.String("*")) // CloudWatch knows no resources here
 }
 
-// GrantLogs lets a role write log groups below a prefix.
-func GrantLogs(role awsiam.IRole, prefix string) {
-	stack := awscdk.Stack_Of(role)
-	allow(role, strs("logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams", "logs:PutRetentionPolicy"), stack.FormatArn(&awscdk.ArnComponents{
-		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: jsii.String(prefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	}))
-}
-
 // GrantRun lets a role run the account's functions that are tagged for a tenant, and read whose
 // they are; and read the secrets under punctual/. Which tenant may use which is judged by the
-// worker; what has no tag, or is elsewhere, is refused by AWS.
+// worker; what has no tag, as Punctual's own functions, or is elsewhere, is refused by AWS.
 func GrantRun(role awsiam.IRole) {
 	stack := awscdk.Stack_Of(role)
 	functions := stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("lambda"), Resource: jsii.String("function"), ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 	})
 	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions: strs("lambda:InvokeFunction"), Resources: &[]*string{functions},
+		Actions: strs("lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags"), Resources: &[]*string{functions},
 		Conditions: &map[string]any{"Null": map[string]any{"aws:ResourceTag/punctual:tenant": "false"}},
 	}))
-	allow(role, strs("lambda:GetFunctionConfiguration", "lambda:ListTags"), functions)
 	allow(role, strs("secretsmanager:GetSecretValue"), stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"), ResourceName: jsii.String("punctual/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	}))
-}
-
-// NewAddonRole makes a role for the pods of an add-on.
-func NewAddonRole(scope constructs.Construct, id, about string) awsiam.Role {
-	return awsiam.NewRole(scope, jsii.String(id+"-role"), &awsiam.RoleProps{
-		Description: jsii.String(about), AssumedBy: podsOf(scope),
-	})
-}
-
-// podsOf is EKS acting for pods of this account.
-func podsOf(scope constructs.Construct) awsiam.IPrincipal {
-	return awsiam.NewSessionTagsPrincipal(awsiam.NewServicePrincipal(jsii.String("pods.eks.amazonaws.com"), &awsiam.ServicePrincipalOpts{
-		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Stack_Of(scope).Account()}},
 	}))
 }

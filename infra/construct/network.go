@@ -3,7 +3,6 @@ package construct
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -27,9 +26,7 @@ func NewNetwork(scope constructs.Construct, id string, p NetworkProps) awsec2.Vp
 	for i := range zones {
 		zones[i] = awscdk.Fn_Select(jsii.Number(i), awscdk.Fn_GetAzs(nil))
 	}
-	log := awslogs.NewLogGroup(scope, jsii.String(id+"-log"), &awslogs.LogGroupProps{
-		LogGroupName: jsii.String("/punctual/" + p.Name + "/network"), Retention: retention(p.LogDays), RemovalPolicy: removal(p.Keep),
-	})
+	log := NewLog(scope, id+"-log", "/punctual/"+p.Name+"-network", p.LogDays, p.Keep)
 	return awsec2.NewVpc(scope, jsii.String(id), &awsec2.VpcProps{
 		VpcName: jsii.String(p.Name), IpAddresses: awsec2.IpAddresses_Cidr(jsii.String(p.CIDR)), AvailabilityZones: &zones, NatGateways: jsii.Number(p.NATs),
 		SubnetConfiguration: &[]*awsec2.SubnetConfiguration{

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -53,6 +54,24 @@ func (p Pool) selector() Object {
 // keeps tells whether a pod's work is too long to be moved for the sake of a cheaper node.
 func (p Pool) keeps() bool { return p.Drain > 10*time.Minute }
 
+// nobody is the user of the worker's image.
+const nobody = 65532
+
+// memoryShare is how much of a pod's memory, in percent, Go tries not to exceed: collecting more
+// often is better than being killed.
+const memoryShare = 90
+
+// graceAfter is what a worker gets beyond its drain: 5 s for the calls that let go of what still
+// runs, as package worker has them, and the rest for the kubelet.
+const graceAfter = 30 * time.Second
+
+func (p Pool) grace() time.Duration { return p.Drain + graceAfter }
+
+// unprivileged is a container that can gain nothing and write nothing.
+func unprivileged() Object {
+	return Object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": Object{"drop": []any{"ALL"}}}
+}
+
 // NamespaceObject is the namespace, in which only restricted pods may run.
 func NamespaceObject() Object {
 	return Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": Namespace, "labels": Object{
@@ -69,6 +88,7 @@ func (p Pool) ServiceAccount() Object {
 func (p Pool) Deployment() Object {
 	env := make([]any, 0, len(p.Env)+3)
 	for _, v := range append(append([]Var{}, p.Env...),
+		Var{"GOMEMLIMIT", fmt.Sprintf("%dMiB", p.MiB*memoryShare/100)},
 		Var{"PUNCTUAL_POOL", p.Name}, Var{"PUNCTUAL_SLOTS", fmt.Sprint(p.Slots)}, Var{"PUNCTUAL_DRAIN_SECONDS", fmt.Sprint(int(p.Drain.Seconds()))},
 	) {
 		env = append(env, Object{"name": v.Name, "value": v.Value})
@@ -77,8 +97,9 @@ func (p Pool) Deployment() Object {
 	if p.keeps() {
 		annotations["karpenter.sh/do-not-disrupt"] = "true"
 	}
-	spread := func(key, unsatisfied string) Object {
-		return Object{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": unsatisfied, "labelSelector": p.selector()}
+	// Evenly, but not at any price: where a zone is gone, the others take over all that it had.
+	spread := func(key string) Object {
+		return Object{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": p.selector()}
 	}
 	size := Object{"cpu": fmt.Sprintf("%dm", p.Milli), "memory": fmt.Sprintf("%dMi", p.MiB)}
 	return Object{
@@ -89,21 +110,18 @@ func (p Pool) Deployment() Object {
 			"template": Object{
 				"metadata": Object{"labels": p.labels(), "annotations": annotations},
 				"spec": Object{
-					"serviceAccountName": p.App(),
-					// The worker drains within its budget; what is left is for the kubelet.
-					"terminationGracePeriodSeconds": int(p.Drain.Seconds()) + 15,
+					"serviceAccountName": p.App(), "automountServiceAccountToken": false, "enableServiceLinks": false,
+					"terminationGracePeriodSeconds": int(p.grace().Seconds()),
 					"nodeSelector":                  Object{nodeLabel: p.Name, "kubernetes.io/arch": p.Arch},
 					"tolerations":                   []any{Object{"key": nodeLabel, "operator": "Equal", "value": p.Name, "effect": "NoSchedule"}},
-					"topologySpreadConstraints":     []any{spread("topology.kubernetes.io/zone", "ScheduleAnyway"), spread("kubernetes.io/hostname", "ScheduleAnyway")},
+					"topologySpreadConstraints":     []any{spread("topology.kubernetes.io/zone"), spread("kubernetes.io/hostname")},
 					"securityContext": Object{
-						"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "seccompProfile": Object{"type": "RuntimeDefault"},
+						"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody, "seccompProfile": Object{"type": "RuntimeDefault"},
 					},
 					"containers": []any{Object{
 						"name": "worker", "image": p.Image, "env": env,
-						"resources": Object{"requests": size, "limits": Object{"memory": size["memory"]}},
-						"securityContext": Object{
-							"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": Object{"drop": []any{"ALL"}},
-						},
+						"resources":       Object{"requests": size, "limits": size},
+						"securityContext": unprivileged(),
 					}},
 				},
 			},
@@ -118,17 +136,21 @@ func (p Pool) Budget() Object {
 	}}
 }
 
-// Life of nodes: EKS Auto Mode ends them after 21 days at the latest, draining included.
+// Life of nodes. EKS Auto Mode ends them after 21 days, draining included, whatever runs there:
+// so each pool's nodes begin to end early enough that every pod drains in full before.
 const (
-	nodeLife      = 336 * time.Hour
 	nodeLifeMost  = 21 * 24 * time.Hour
-	drainAnnounce = time.Hour // beyond the pods' own drain, for pods that come and go meanwhile
+	nodeLife      = 14 * 24 * time.Hour // of short pools: their images stay fresh
+	drainAnnounce = time.Hour           // a node waits so much longer than its pods need
 )
 
 // NodePool says which nodes the pool gets, and when they end.
 func (p Pool) NodePool() Object {
+	life := min(nodeLife, nodeLifeMost-p.nodeDrain())
 	disruption := Object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m", "budgets": []any{Object{"nodes": "10%"}}}
 	if p.keeps() {
+		// No node that works is given up for a cheaper one, and one at a time for a newer image.
+		life = nodeLifeMost - p.nodeDrain()
 		disruption = Object{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m", "budgets": []any{Object{"nodes": "1"}}}
 	}
 	need := func(key string, values ...any) Object {
@@ -142,12 +164,12 @@ func (p Pool) NodePool() Object {
 				"spec": Object{
 					"nodeClassRef": Object{"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"},
 					"requirements": []any{
-						need("kubernetes.io/arch", p.Arch), need("kubernetes.io/os", "linux"), need("karpenter.sh/capacity-type", "on-demand"),
+						need("kubernetes.io/arch", p.Arch), need("karpenter.sh/capacity-type", "on-demand"),
 						need("eks.amazonaws.com/instance-category", "c", "m"),
 						Object{"key": "eks.amazonaws.com/instance-generation", "operator": "Gt", "values": []any{"5"}},
 					},
 					"taints":                 []any{Object{"key": nodeLabel, "value": p.Name, "effect": "NoSchedule"}},
-					"expireAfter":            hours(nodeLife),
+					"expireAfter":            hours(life),
 					"terminationGracePeriod": hours(p.nodeDrain()),
 				},
 			},
@@ -185,23 +207,22 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 		})
 	}
 	triggers = append(triggers, Object{
-		"type": "aws-cloudwatch", "name": "wanted", "authenticationRef": identity,
+		"type": "aws-cloudwatch", "name": wanted, "authenticationRef": identity,
 		"metadata": Object{
 			"namespace": metricNamespace, "metricName": wantedMetric, "dimensionName": "pool", "dimensionValue": p.Name,
 			"targetMetricValue": fmt.Sprint(p.Slots), "minMetricValue": "0", "ignoreNullValues": "true",
 			"metricStat": "Maximum", "metricStatPeriod": "60", "metricCollectionTime": "300", "awsRegion": p.Region,
 		},
 	})
-	sum := strings.Join(names, " + ")
 	return Object{
 		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": p.meta(),
 		"spec": Object{
 			"scaleTargetRef":  Object{"name": p.App()},
 			"minReplicaCount": p.Least, "maxReplicaCount": p.Most,
 			"pollingInterval": 15, "cooldownPeriod": 300,
-			"fallback": Object{"failureThreshold": 5, "replicas": max(p.Least, 1), "behavior": "currentReplicasIfHigher"},
+			"fallback": Object{"failureThreshold": 5, "replicas": max(p.Least, (p.Most+1)/2), "behavior": "scalingModifiers"},
 			"advanced": Object{
-				"scalingModifiers": Object{"formula": "max(" + sum + ", wanted)", "target": fmt.Sprint(p.Slots), "metricType": "AverageValue"},
+				"scalingModifiers": Object{"formula": formula(names), "target": fmt.Sprint(p.Slots), "metricType": "AverageValue"},
 				"horizontalPodAutoscalerConfig": Object{"behavior": Object{
 					"scaleUp":   Object{"stabilizationWindowSeconds": 0, "policies": []any{Object{"type": "Percent", "value": 100, "periodSeconds": 15}, Object{"type": "Pods", "value": 4, "periodSeconds": 15}}},
 					"scaleDown": Object{"stabilizationWindowSeconds": 300, "policies": []any{Object{"type": "Percent", "value": 25, "periodSeconds": 60}}},
@@ -210,6 +231,21 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 			"triggers": triggers,
 		},
 	}
+}
+
+// wanted names the look ahead among the sources.
+const wanted = "wanted"
+
+// formula is what there is to do: what all queues hold, or what the look ahead wants. A source
+// that did not answer for some time is nil and counts nothing. With none left it is nil, and the
+// scaler, blind, falls back to half of the most.
+func formula(queues []string) string {
+	all := strings.Join(append(slices.Clone(queues), wanted), " ?? ")
+	held := make([]string, len(queues))
+	for i, q := range queues {
+		held[i] = "(" + q + " ?? 0)"
+	}
+	return fmt.Sprintf("(%s) == nil ? nil : max(%s, (%s ?? 0))", all, strings.Join(held, " + "), wanted)
 }
 
 // Objects lists all objects of the pool, in the order in which they can be made.

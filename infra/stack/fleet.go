@@ -28,7 +28,7 @@ type Fleet struct {
 const (
 	scalerNamespace = "keda"
 	scalerAccount   = "keda-operator"
-	scalerVersion   = "2.20.0"
+	scalerVersion   = "2.21.1"
 )
 
 // NewFleet makes the stack.
@@ -39,7 +39,7 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	})
 	f := Fleet{Stack: stack}
 	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{
-		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl, Keep: s.Keep,
+		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl, LogDays: int(s.Logs), Keep: s.Keep,
 	})
 	image := awsecrassets.NewDockerImageAsset(stack, jsii.String("Worker"), &awsecrassets.DockerImageAssetProps{
 		Directory: jsii.String(s.Origin.Worker), Platform: platform(s.Arch),
@@ -51,9 +51,8 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	for _, p := range s.Fleet.Pools() {
 		pool := f.pool(s, d, p, *image.ImageUri())
 		f.Pools = append(f.Pools, pool)
-		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{space}, pool.Objects()...)
+		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{space, f.identity(d, pool)}, pool.Objects()...)
 		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity}, pool.Scaler(construct.Namespace, string(telemetry.SlotsWanted)))
-		f.identity(d, p.Name)
 	}
 	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; its API answers inside its network")
 	return f
@@ -85,21 +84,22 @@ func (f Fleet) pool(s target.Settings, d Data, p target.NamedPool, image string)
 
 // identity lets the workers of a pool do what they do: take firings of their pool, read jobs,
 // write claims, and report. Nothing else of Punctual is theirs to write.
-func (f Fleet) identity(d Data, pool string) {
-	role := f.Cluster.Identity("worker-"+pool, manifest.Namespace, "worker-"+pool, "What workers of the "+pool+" pool may do")
+func (f Fleet) identity(d Data, pool manifest.Pool) constructs.IDependable {
+	role, identity := f.Cluster.Identity(pool.App(), manifest.Namespace, pool.App(), "What workers of the "+pool.Name+" pool may do")
 	var firings []string
 	for _, priority := range contract.Priorities {
-		firings = append(firings, contract.FiringQueue(pool, priority))
+		firings = append(firings, contract.FiringQueue(pool.Name, priority))
 	}
 	d.Queues.GrantReceive(role, firings...)
 	d.Queues.GrantSend(role, contract.ReportQueue)
 	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
-	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.Update)
+	d.Tables.GrantItems(role, contract.Claims, construct.Update)
 	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
 	d.Bucket.GrantRead(role)
 	d.Bucket.GrantList(role)
 	d.Key.GrantUse(role, construct.DynamoDB, construct.SQS, construct.S3)
 	construct.GrantRun(role)
+	return identity
 }
 
 // scaler installs KEDA. It does not know Pod Identity, so it takes its role the older way.
@@ -119,25 +119,17 @@ func (f Fleet) scaler(s target.Settings, d Data) constructs.IDependable {
 	}, space, account)
 }
 
-// logs has what pods write taken to CloudWatch, where the workers' metric lines become metrics.
+// logs has what workers write taken to CloudWatch, where their metric lines become metrics.
 func (f Fleet) logs(s target.Settings) {
-	role := construct.NewAddonRole(f.Stack, "logs", "With which the fleet's logs are written")
-	construct.GrantLogs(role, "/aws/containerinsights/"+s.Prefix+"/")
-	f.Cluster.Addon("Logs", "amazon-cloudwatch-observability", "cloudwatch-agent", role, map[string]any{
-		"containerLogs": map[string]any{"enabled": true, "fluentBit": map[string]any{"config": map[string]any{"extraFiles": map[string]any{
-			"application-log.conf": workerLog(s.Region, s.Prefix),
-		}}}},
-	})
+	group := construct.NewLog(f.Stack, "worker-log", WorkerLog(s), int(s.Logs), s.Keep)
+	space := f.Cluster.Apply("courier-namespace", nil, manifest.CourierNamespace())
+	account := f.Cluster.WebIdentity("courier-account", manifest.Courier, manifest.Courier, space)
+	construct.GrantLog(account.Role(), group)
+	f.Cluster.Apply("courier", []constructs.IDependable{account}, manifest.CourierObjects(s.Region, WorkerLog(s))...)
 }
 
-// workerLog takes what workers write, line by line as they wrote it, and marks it as possibly
-// holding metrics.
-func workerLog(region, name string) string {
-	return strings.Join([]string{
-		"[INPUT]", "  Name tail", "  Tag worker.*", "  Path /var/log/containers/worker-*_" + manifest.Namespace + "_worker-*.log", "  multiline.parser cri", "  Mem_Buf_Limit 50MB", "  Skip_Long_Lines On", "  Refresh_Interval 10",
-		"[OUTPUT]", "  Name cloudwatch_logs", "  Match worker.*", "  region " + region, "  log_group_name /aws/containerinsights/" + name + "/workers", "  log_stream_prefix ${HOST_NAME}-", "  log_key log", "  log_format json/emf", "  auto_create_group true",
-	}, "\n") + "\n"
-}
+// WorkerLog is the name of the log group of what workers write.
+func WorkerLog(s target.Settings) string { return "/punctual/" + s.Prefix + "-worker" }
 
 // fleetBuilt reports what of the fleet has not been built or installed yet.
 func fleetBuilt(s target.Settings) []string {

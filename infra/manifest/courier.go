@@ -1,0 +1,100 @@
+package manifest
+
+import "strings"
+
+// Courier is who takes what workers write to CloudWatch: its namespace and its service account.
+const Courier = "punctual-courier"
+
+// courierImage is Fluent Bit as AWS builds it, pinned.
+const courierImage = "public.ecr.aws/aws-observability/aws-for-fluent-bit:3.4.12"
+
+// CourierNamespace is apart from the workers' one: the courier reads the nodes' logs, which no
+// restricted pod may.
+func CourierNamespace() Object {
+	return Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": Courier, "labels": Object{
+		"pod-security.kubernetes.io/enforce": "privileged",
+	}}}
+}
+
+// courierLines take each line as a worker wrote it, nothing around it: CloudWatch finds metrics
+// only in lines that are wholly JSON.
+func courierLines(region, group string) string {
+	return strings.Join([]string{
+		"[SERVICE]",
+		"  Flush 2",
+		"  Log_Level warn",
+		"[INPUT]",
+		"  Name tail",
+		"  Tag worker.*",
+		"  Path /var/log/containers/worker-*_" + Namespace + "_worker-*.log",
+		"  multiline.parser cri",
+		"  DB /state/positions.db",
+		"  Read_from_Head On",
+		"  Refresh_Interval 5",
+		"  Rotate_Wait 30",
+		"  Mem_Buf_Limit 50MB",
+		"  Skip_Long_Lines On",
+		"[OUTPUT]",
+		"  Name cloudwatch_logs",
+		"  Match worker.*",
+		"  region " + region,
+		"  log_group_name " + group,
+		"  log_stream_prefix pod-",
+		"  log_key log",
+		"  log_format json/emf",
+		"  auto_create_group false",
+		"  Retry_Limit 20",
+	}, "\n") + "\n"
+}
+
+// CourierObjects run the courier on every node of a pool, and nowhere else. Its service account
+// is made with its role.
+func CourierObjects(region, group string) []Object {
+	labels := Object{"app.kubernetes.io/name": Courier, "app.kubernetes.io/part-of": "punctual"}
+	meta := Object{"name": Courier, "namespace": Courier, "labels": labels}
+	onHost := func(name, path string) Object {
+		return Object{"name": name, "hostPath": Object{"path": path, "type": "Directory"}}
+	}
+	mount := func(name, path string, readOnly bool) Object {
+		return Object{"name": name, "mountPath": path, "readOnly": readOnly}
+	}
+	return []Object{
+		{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": Object{"fluent-bit.conf": courierLines(region, group)}},
+		{
+			"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta,
+			"spec": Object{
+				"selector":       Object{"matchLabels": Object{"app.kubernetes.io/name": Courier}},
+				"updateStrategy": Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxUnavailable": "25%"}},
+				"template": Object{
+					// What is delivered where changes with the configuration, so its pods do as well.
+					"metadata": Object{"labels": labels, "annotations": Object{"punctual.dev/log-group": group}},
+					"spec": Object{
+						"serviceAccountName": Courier, "enableServiceLinks": false,
+						"priorityClassName":             "system-node-critical", // a full node must still be heard
+						"terminationGracePeriodSeconds": 30,
+						"affinity": Object{"nodeAffinity": Object{"requiredDuringSchedulingIgnoredDuringExecution": Object{
+							"nodeSelectorTerms": []any{Object{"matchExpressions": []any{Object{"key": nodeLabel, "operator": "Exists"}}}},
+						}}},
+						"tolerations":     []any{Object{"operator": "Exists"}},
+						"securityContext": Object{"runAsUser": 0, "seccompProfile": Object{"type": "RuntimeDefault"}}, // logs are root's
+						"volumes": []any{
+							onHost("logs", "/var/log"), Object{"name": "configuration", "configMap": Object{"name": Courier}},
+							Object{"name": "state", "emptyDir": Object{"sizeLimit": "64Mi"}},
+						},
+						"containers": []any{Object{
+							"name": "fluent-bit", "image": courierImage,
+							"resources": Object{
+								"requests": Object{"cpu": "50m", "memory": "64Mi"},
+								"limits":   Object{"cpu": "500m", "memory": "256Mi"},
+							},
+							"volumeMounts": []any{
+								mount("logs", "/var/log", true), mount("configuration", "/fluent-bit/etc", true), mount("state", "/state", false),
+							},
+							"securityContext": unprivileged(),
+						}},
+					},
+				},
+			},
+		},
+	}
+}
