@@ -78,7 +78,39 @@ func owesIs(o Owes) item.Cond {
 // change writes what differs between two states of a row, and nothing else: what somebody
 // else changed meanwhile stays as they left it.
 func change(name string, before, after Row, when []item.All) item.Write {
-	return item.Write{Ref: before.Ref(), Name: name, When: when, Set: diff(&before, &after)}
+	return changed(name, &before, &after, diff(&before, &after), when)
+}
+
+// changed is the write of a difference that is known already.
+func changed(name string, before, after *Row, set map[string]any, when []item.All) item.Write {
+	if !wakeMoves(set) {
+		return item.Write{Ref: before.Ref(), Name: name, When: when, Set: set}
+	}
+	// A wake-up is written all or none. Somebody may have parked the job since it was read: if
+	// something of that stayed, the row would say that it is parked and lie where lifting the
+	// pause does not look.
+	whole := func(attr string, there bool, v any) {
+		set[attr] = nil
+		if there {
+			set[attr] = v
+		}
+	}
+	whole(contract.AttrWakeSlice, !after.WakeAt.IsZero(), after.Slice())
+	whole(contract.AttrWakeAt, !after.WakeAt.IsZero(), after.WakeAt.UnixMilli())
+	whole(contract.AttrNear, after.Near, "1")
+	whole("parked", after.Parked, "1")
+	whole("behind", after.Behind, "1")
+	whole("postponed", after.Postponed != 0, after.Postponed)
+	return item.Write{Ref: before.Ref(), Name: name, When: when, Set: set}
+}
+
+func wakeMoves(set map[string]any) bool {
+	for _, attr := range [...]string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind", "postponed"} {
+		if _, moves := set[attr]; moves {
+			return true
+		}
+	}
+	return false
 }
 
 // Accept puts a new row. It must not exist.
@@ -213,7 +245,9 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	if at.Before(now) {
 		after.WakeAt = now
 	}
-	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r)))
+	// Parking keeps wake_at: only the place tells that somebody parked it.
+	place := item.Cond{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: r.Slice()}
+	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), place))
 }
 
 // RewakeOwing is Rewake for a final row that still owes something.

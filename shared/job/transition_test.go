@@ -163,6 +163,34 @@ func TestAChangeWritesOnlyWhatItChanged(t *testing.T) {
 	}
 }
 
+func TestAWakeUpIsWrittenWholeWhateverSomebodyElseMadeOfItMeanwhile(t *testing.T) {
+	t.Parallel()
+	read := scheduled()
+	parked, _ := Park(read, noon)
+	later := noon.Add(time.Hour)
+	_, reschedule, _ := Reschedule(read, Edit{DueAt: &later}, noon)
+	retry, err := Settle(read, 1, failed(false), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	success, err := Settle(read, 1, succeeded(`1`), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []item.Write{reschedule, retry.Write, success.Write} {
+		got, ok := apply(t, parked, w)
+		if !ok {
+			t.Fatalf("%s was refused", w.Name)
+		}
+		if got.Parked || got.Slice() != w.Applied(parked.Item(), contract.AttrPK, contract.AttrJobID).Str(contract.AttrWakeSlice) {
+			t.Errorf("after %s the row says parked %v and lies elsewhere", w.Name, got.Parked)
+		}
+	}
+	if _, w := Rewake(read, later, noon, 0); item.Any(w.When, parked.Item()) {
+		t.Error("a wake-up that was read before the job was parked is written over the parking place")
+	}
+}
+
 func TestRescheduleMakesOlderFiringsStale(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{noon.Add(-time.Hour), noon.Add(time.Second), noon.Add(time.Minute), noon.Add(time.Hour)} {
