@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"punctual/shared/contract"
@@ -189,13 +190,16 @@ func (e *encoder) flag(name string, on bool) {
 	e.order++
 }
 
-// rowAttrs is room for all that a row can hold.
-const rowAttrs = 64
+// room is where two rows can be encoded side by side. Rooms are kept and used again: as arrays
+// on the stack they would make every short-lived goroutine grow its own.
+type room struct{ before, after [64]attr }
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // encode lists the row's attributes in a fixed order. Rows are encoded several times for each
 // job, so this is written for speed: no maps, no boxing.
-func (r *Row) encode(room []attr) []attr {
-	e := encoder{attrs: room}
+func (r *Row) encode(to []attr) []attr {
+	e := encoder{attrs: to}
 	e.str(contract.AttrPK, r.partition())
 	e.str(contract.AttrJobID, string(r.ID))
 	e.num("schema_v", 1)
@@ -270,8 +274,9 @@ func (r *Row) encode(room []attr) []attr {
 
 // Item encodes the row. Absent values are absent attributes.
 func (r Row) Item() item.Item {
-	var room [rowAttrs]attr
-	attrs := r.encode(room[:0])
+	at := rooms.Get().(*room)
+	defer rooms.Put(at)
+	attrs := r.encode(at.after[:0])
 	i := make(item.Item, len(attrs))
 	for _, a := range attrs {
 		i[a.name] = a.value()
@@ -281,9 +286,14 @@ func (r Row) Item() item.Item {
 
 // Size is what DynamoDB counts for the row, in bytes: what Item().Size() gives, without the item.
 func (r Row) Size() int {
-	var room [rowAttrs]attr
+	at := rooms.Get().(*room)
+	defer rooms.Put(at)
+	return sizeOf(r.encode(at.after[:0]))
+}
+
+func sizeOf(attrs []attr) int {
 	n := 0
-	for _, a := range r.encode(room[:0]) {
+	for _, a := range attrs {
 		if a.isNum {
 			n += len(a.name) + item.NumberSize(a.n)
 		} else {
@@ -295,8 +305,12 @@ func (r Row) Size() int {
 
 // diff is what must be set, and removed (nil), to make before into after.
 func diff(before, after *Row) map[string]any {
-	var roomA, roomB [rowAttrs]attr
-	a, b := before.encode(roomA[:0]), after.encode(roomB[:0])
+	at := rooms.Get().(*room)
+	defer rooms.Put(at)
+	return differ(before.encode(at.before[:0]), after.encode(at.after[:0]))
+}
+
+func differ(a, b []attr) map[string]any {
 	set := make(map[string]any, 16)
 	for len(a) > 0 || len(b) > 0 {
 		switch {

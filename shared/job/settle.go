@@ -70,8 +70,14 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 		name, d.Send = "row.die", false
 		finish(after, Dead, now)
 	}
-	d.Contents = append(d.Contents, fit(after)...)
-	d.Write = change(name, r, *after, from(name, guard...))
+	at := rooms.Get().(*room)
+	defer rooms.Put(at)
+	encoded := after.encode(at.after[:0])
+	if sizeOf(encoded) > contract.MaxRow {
+		d.Contents = append(d.Contents, fit(after)...)
+		encoded = after.encode(at.after[:0])
+	}
+	d.Write = changed(name, &r, after, differ(r.encode(at.before[:0]), encoded), from(name, guard...))
 	return d, nil
 }
 
@@ -142,9 +148,6 @@ func placeResult(r *Row, o Outcome) []item.Write {
 // fit moves things out of the row until it costs one write unit.
 func fit(r *Row) []item.Write {
 	var writes []item.Write
-	if r.Size() <= contract.MaxRow {
-		return nil
-	}
 	if r.Result != "" {
 		writes = append(writes, r.PutContent(ResultContent, r.Result))
 		r.Result, r.ResultIn = "", InItem

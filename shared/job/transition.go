@@ -44,20 +44,26 @@ var Transitions = []Transition{
 // Gone is the tombstone of a forgotten job: for a day it keeps a late put of the same id out.
 const Gone Status = "GONE"
 
-// from is the first condition of every transition: the row exists and stands in an allowed status.
-func from(name string, more ...item.Cond) []item.All {
+// sources holds, for each transition, that the row exists and stands in an allowed status.
+var sources = func() map[string]item.All {
+	m := make(map[string]item.All, len(Transitions))
 	for _, t := range Transitions {
-		if t.Name != name {
-			continue
-		}
 		statuses := make([]string, len(t.From))
 		for i, s := range t.From {
 			statuses[i] = string(s)
 		}
-		all := item.All{{Attr: contract.AttrJobID, Op: item.Exists}, {Attr: "status", Op: item.In, Value: statuses}}
-		return []item.All{append(all, more...)}
+		m[t.Name] = item.All{{Attr: contract.AttrJobID, Op: item.Exists}, {Attr: "status", Op: item.In, Value: statuses}}
 	}
-	panic("no transition is named " + name)
+	return m
+}()
+
+// from is the condition of a transition: its sources, and what else it asks for.
+func from(name string, more ...item.Cond) []item.All {
+	allowed, ok := sources[name]
+	if !ok {
+		panic("no transition is named " + name)
+	}
+	return []item.All{append(allowed[:len(allowed):len(allowed)], more...)}
 }
 
 func atAttempt(a int64) item.Cond { return item.Cond{Attr: "attempt", Op: item.Eq, Value: a} }
