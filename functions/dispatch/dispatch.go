@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
+	"punctual/functions/recur"
 	"punctual/functions/wake"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -15,6 +16,7 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -27,12 +29,15 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
+	// Shards is how many the due index has, for the jobs that schedules make here; 0: contract.DefaultShards.
+	Shards int
 }
 
 // Stage is the consumer of the dispatch queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
 	waker   *wake.Waker
+	recur   *recur.Recurrer
 	records batch.Runner
 }
 
@@ -41,6 +46,7 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
 		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		recur:   recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
 		records: batch.Runner{Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -73,6 +79,13 @@ func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err e
 	}
 	if owner, ok := horizon.ParseParking(d.Slice); ok {
 		return func(ctx context.Context) error { return s.unpark(ctx, d, tenant.ID(owner)) }, nil
+	}
+	if t, name, ok := horizon.ParsePromotion(d.Slice); ok {
+		k := schedule.Key{Tenant: tenant.ID(t), Name: name}
+		return func(ctx context.Context) error { return s.promote(ctx, k) }, nil
+	}
+	if _, _, ok := horizon.ParseLine(d.Slice); ok {
+		return func(ctx context.Context) error { return s.parked(ctx, d) }, nil
 	}
 	_, err = horizon.ParseSlice(d.Slice)
 	return func(ctx context.Context) error { return s.slice(ctx, d) }, err

@@ -11,6 +11,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -90,9 +91,33 @@ func (s *Stage) passOver(ctx context.Context, k job.Key, err error) error {
 // before the pause was lifted may not be in the index yet.
 var rounds = []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second}
 
-// unpark brings on all that a parking place holds and that no pause holds any more.
+// promote promotes one schedule. One that cannot be read is left to the sweeper, who sets it aside.
+func (s *Stage) promote(ctx context.Context, k schedule.Key) error {
+	s.recur.Reread(k.Tenant)
+	_, err := s.recur.Promote(ctx, k)
+	if err == nil || fault.Retryable(err) {
+		return err
+	}
+	s.Log.ErrorContext(ctx, "schedule passed over", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err.Error())
+	return nil
+}
+
+// unpark brings on all that a parking place holds and that no pause holds any more: jobs, and
+// schedules that stood still.
 func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID) error {
 	s.waker.Reread(owner)
+	s.recur.Reread(owner)
+	if d.Cursor == "" {
+		var came wake.Few
+		if err := s.recur.Slice(ctx, d.Slice, time.Time{}, &came); err != nil {
+			return err
+		}
+	}
+	return s.parked(ctx, d)
+}
+
+// parked brings on the jobs of a parking place, or of a schedule's line.
+func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 	done, err := s.pages(ctx, d, func(found []store.Found) error {
 		var g errgroup.Group
 		g.SetLimit(rowsAtOnce)

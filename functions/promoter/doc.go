@@ -1,5 +1,6 @@
 // Package promoter gets on their way, each minute, the jobs whose slices enter the horizon:
-// a timer for each of them, or one for the whole slice where it is crowded.
+// a timer for each of them, or one for the whole slice where it is crowded. Schedules whose
+// next time enters the horizon make their jobs.
 //
 // What always holds: it goes on from where the last pass ended, not from the clock, so a pass
 // that takes longer than a minute, overlaps the next one or never came leaves no gap; slices

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"punctual/functions/recur"
 	"punctual/functions/wake"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -30,6 +31,7 @@ type Deps struct {
 type Stage struct {
 	Deps
 	armer wake.Armer
+	recur *recur.Recurrer
 	pass  wake.Pass
 	armed recent
 }
@@ -39,6 +41,7 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:  d,
 		armer: wake.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "promoted"},
+		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
 		pass:  wake.Pass{Store: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -59,7 +62,10 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	var came wake.Few
 	from := func(mark time.Time) time.Time { return firstSlice(mark, now) }
 	walked, err := s.pass.Run(ctx, shards, from, now.Add(contract.Horizon), func(ctx context.Context, slice horizon.Slice) error {
-		return s.promote(ctx, slice, now, &came)
+		return wake.Both(
+			func() error { return s.promote(ctx, slice, now, &came) },
+			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) }, // what they make is near, and goes by the stream
+		)
 	})
 	sum := Summary{Walked: walked, Came: came.Counts()}
 	s.Log.InfoContext(ctx, "pass made", "summary", sum)

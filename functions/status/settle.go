@@ -72,7 +72,12 @@ func (s *Stage) follow(ctx context.Context, d job.Decision) error {
 	switch {
 	case row.Status == job.Dead:
 		s.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
-		return s.waker.SendLetter(ctx, row)
+		if err := s.waker.SendLetter(ctx, row); err != nil {
+			return err
+		}
+		return s.waker.Ended(ctx, row)
+	case row.Status.Final():
+		return s.waker.Ended(ctx, row)
 	case d.Send:
 		return s.waker.Fire(ctx, row, "now")
 	}
@@ -88,7 +93,12 @@ func (s *Stage) settled(ctx context.Context, row job.Row, attempt int64, o job.O
 		!row.Near && !row.Parked && horizon.LaneOf(now, row.DueAt) == horizon.Now:
 		return s.waker.Fire(ctx, row, "now") // a second firing is refused at its claim
 	case row.Status == job.Dead && row.Attempt == attempt && row.Owes.Letter() && repeated:
-		return s.waker.SendLetter(ctx, row)
+		if err := s.waker.SendLetter(ctx, row); err != nil {
+			return err
+		}
+		return s.waker.Ended(ctx, row)
+	case row.Status.Final() && row.Attempt == attempt && repeated:
+		return s.waker.Ended(ctx, row)
 	}
 	s.Log.InfoContext(ctx, "report changed nothing", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 		telemetry.Attempt, attempt, "outcome", string(o.Kind), "status", string(row.Status), "row_attempt", row.Attempt)

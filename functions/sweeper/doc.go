@@ -7,7 +7,8 @@
 // row that cannot be read is set aside with its reason and stops nothing. Passes may take
 // longer than a minute and overlap: of two that act on one job, one finds the other's write.
 //
-// It also looks after what pauses have parked, should the message that wakes it be lost.
+// It also looks after what pauses have parked, should the message that wakes it be lost, after
+// what waits behind runs that are not over, and promotes schedules that were left behind.
 //
 // How it fails: a slice in which something failed holds its shard's watermark back and is
 // visited again.

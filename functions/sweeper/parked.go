@@ -10,6 +10,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -18,6 +19,10 @@ import (
 // forgetAfter is how old the note of a tenant without parked jobs must be to go: longer than
 // any invocation and any lag of the index, so that what it announced would have shown.
 const forgetAfter = time.Hour
+
+// lineFront is how many at the front of a line one pass decides about: enough for a line whose
+// schedule was deleted to go away.
+const lineFront = 50
 
 // parked looks after jobs that lie in parking places although no pause holds them: the message
 // that was to wake them was lost. A tenant whose pause holds everything is passed by.
@@ -42,6 +47,42 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *wake.Few) (wake
 	return walked, errors.Join(errs...)
 }
 
+// lines looks after jobs that wait in their schedules' lines although nothing is before them
+// any more.
+func (s *Stage) lines(ctx context.Context, now time.Time, came *wake.Few) error {
+	keys, err := s.Store.Lines(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, k := range keys {
+		if !batch.TimeLeft(ctx, 20*time.Second) {
+			break
+		}
+		errs = append(errs, s.line(ctx, k, now, came))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *wake.Few) error {
+	line := horizon.Line(string(k.Tenant), k.Name)
+	// The oldest decides for all: while it waits, so do the others.
+	found, _, err := s.Store.DuePage(ctx, store.DueQuery{Slice: line, Limit: lineFront})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return s.Store.ForgetLine(ctx, k, now.Add(-forgetAfter))
+	}
+	for _, f := range found {
+		err := s.one(ctx, f, line, came, func(ctx context.Context, e store.Entry) (job.Step, error) { return s.waker.Parked(ctx, e.Key) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *Stage) parkedOf(ctx context.Context, t tenant.ID, now time.Time, came *wake.Few, walked *wake.Walked) error {
 	pauses, err := s.Store.Pauses(ctx, t)
 	if err != nil {
@@ -50,6 +91,9 @@ func (s *Stage) parkedOf(ctx context.Context, t tenant.ID, now time.Time, came *
 	places, holding := parkingsToVisit(t, pauses, now)
 	for _, place := range places {
 		walked.Slices++
+		if err := s.recur.Slice(ctx, place, time.Time{}, came); err != nil {
+			return err
+		}
 		err := s.each(ctx, store.DueQuery{Slice: place}, came, func(ctx context.Context, e store.Entry) (job.Step, error) {
 			return s.waker.Parked(ctx, e.Key)
 		})

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/batch"
+	"punctual/functions/recur"
 	"punctual/functions/wake"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -33,6 +34,7 @@ type Deps struct {
 type Stage struct {
 	Deps
 	waker *wake.Waker
+	recur *recur.Recurrer
 	pass  wake.Pass
 }
 
@@ -41,6 +43,7 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:  d,
 		waker: wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
 		pass:  wake.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -66,17 +69,21 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	}
 	var came wake.Few
 	visit := func(ctx context.Context, slice horizon.Slice) error {
-		return s.sweep(ctx, slice.String(), cutoff, &came)
+		return wake.Both(
+			func() error { return s.sweep(ctx, slice.String(), cutoff, &came) },
+			func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // schedules that the promoter left behind
+		)
 	}
 
 	var sum Summary
 	sum.Walked, err = s.pass.Run(ctx, shards, func(mark time.Time) time.Time { return firstSlice(mark, cutoff) }, cutoff, visit)
 	var errParked error
 	sum.Parked, errParked = s.parked(ctx, now, &came)
+	errLines := s.lines(ctx, now, &came)
 	sum.Again = s.pass.Again(ctx, lastDay(cutoff, shards), visit)
 	sum.Came = came.Counts()
 	s.Log.InfoContext(ctx, "pass made", "summary", sum)
-	return sum, errors.Join(err, errParked)
+	return sum, errors.Join(err, errParked, errLines)
 }
 
 // firstSlice is where a pass begins in a shard: what was passed in the last minutes is read

@@ -63,7 +63,7 @@ func (w *Waker) finishStop(ctx context.Context, row job.Row, now time.Time) erro
 		return err
 	}
 	w.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
-	return nil
+	return w.Ended(ctx, after)
 }
 
 // expire writes the intent before anything else, because a worker may be starting just now:
@@ -84,7 +84,7 @@ func (w *Waker) expire(ctx context.Context, row job.Row, window string, now time
 // park puts the job where lifting its pause finds it. The pause may have been lifted while we
 // did, and whoever lifted it may have looked there before us; so we look at the pauses again.
 func (w *Waker) park(ctx context.Context, row job.Row, now time.Time) (job.Step, error) {
-	if row.Parked {
+	if row.Parked && !row.Behind {
 		return job.StepPark, nil
 	}
 	if err := w.Store.NoteParked(ctx, row.Tenant, now); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -66,6 +67,29 @@ type pauses struct{ fresh[tenant.ID, job.Pauses] }
 
 func (p *pauses) of(ctx context.Context, s *store.Store, t tenant.ID, now time.Time) (job.Pauses, error) {
 	return p.get(t, now, pauseAge, func() (job.Pauses, error) { return s.Pauses(ctx, t) })
+}
+
+// Pauses reads tenants' pauses, each at most once a second.
+type Pauses struct {
+	Store *store.Store
+	cache pauses
+}
+
+// Of returns the pauses that stand for a tenant.
+func (p *Pauses) Of(ctx context.Context, t tenant.ID, now time.Time) (job.Pauses, error) {
+	return p.cache.of(ctx, p.Store, t, now)
+}
+
+// Drop makes the next Of read; the caller knows that something has just changed.
+func (p *Pauses) Drop(t tenant.ID) { p.cache.drop(t) }
+
+// schedules are those that jobs were asked to stand to, no older than pauses.
+type schedules struct {
+	fresh[schedule.Key, schedule.Schedule]
+}
+
+func (c *schedules) of(ctx context.Context, s *store.Store, k schedule.Key, now time.Time) (schedule.Schedule, error) {
+	return c.get(k, now, pauseAge, func() (schedule.Schedule, error) { return s.Schedule(ctx, k) })
 }
 
 type depths struct{ fresh[string, int] }

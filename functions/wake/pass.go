@@ -2,6 +2,7 @@ package wake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -172,6 +173,16 @@ func (p Pass) gauge(starts, through []time.Time, to time.Time) {
 		lag = max(lag, to.Sub(at))
 	}
 	p.Meter.Gauge(telemetry.WatermarkLag, float64(lag.Milliseconds()), telemetry.Dim{Key: "pass", Value: string(p.Mark)})
+}
+
+// Both does two things at once: the jobs and the schedules of a slice.
+func Both(a, b func() error) error {
+	var g errgroup.Group
+	var errB error
+	g.Go(func() error { errB = batch.Guard(b); return nil })
+	errA := batch.Guard(a)
+	_ = g.Wait() // its error is errB
+	return errors.Join(errA, errB)
 }
 
 // Few counts by name under a lock, for a pass's summary.

@@ -29,8 +29,9 @@ type Deps struct {
 // Waker brings single jobs on. It is safe for concurrent use.
 type Waker struct {
 	Deps
-	pauses pauses
-	depths depths
+	pauses    pauses
+	schedules schedules
+	depths    depths
 }
 
 // New returns a Waker.

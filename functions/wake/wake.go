@@ -74,6 +74,7 @@ func (w *Waker) bring(ctx context.Context, k job.Key, gently bool, look view) (j
 		}
 		step, err := w.step(ctx, row, seen, gently)
 		if store.Refused(err) != nil {
+			w.schedules.drop(keyOf(row))
 			continue
 		}
 		if err != nil {
@@ -99,6 +100,12 @@ func (w *Waker) step(ctx context.Context, row, seen job.Row, gently bool) (job.S
 		}
 		if _, held := pauses.Hold(row.Task, now); held {
 			step = job.StepPark
+		}
+		if row.ScheduleID != "" && step != job.StepPark { // a pause of all or of its task comes first
+			var done bool
+			if step, done, err = w.scheduled(ctx, row, step, now); done || err != nil {
+				return step, err
+			}
 		}
 	}
 	switch step {

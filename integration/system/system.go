@@ -58,7 +58,7 @@ func Compose(p Ports, o Options) *System {
 	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"), Meter: at.Meter, Shards: o.Shards})
 	// Timers and crowded slices become firings.
 	at = p.of("dispatch")
-	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("dispatch"), Meter: at.Meter})
+	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("dispatch"), Meter: at.Meter, Shards: o.Shards})
 	// Workers run what is due, and report.
 	var runner *worker.Worker
 	if !o.NoWorker {

@@ -128,3 +128,14 @@ func ParseLine(key string) (tenant, schedule string, ok bool) {
 	tenant, schedule, ok = strings.Cut(rest, "#")
 	return tenant, schedule, isLine && ok && tenant != "" && schedule != ""
 }
+
+// Promotion is no place in an index: a dispatch message with it asks for the promotion of one
+// schedule.
+func Promotion(tenant, schedule string) string { return "promote#" + tenant + "#" + schedule }
+
+// ParsePromotion returns the tenant and schedule that the key asks to promote, false if it is none.
+func ParsePromotion(key string) (tenant, schedule string, ok bool) {
+	rest, isPromotion := strings.CutPrefix(key, "promote#")
+	tenant, schedule, ok = strings.Cut(rest, "#")
+	return tenant, schedule, isPromotion && ok && tenant != "" && schedule != ""
+}

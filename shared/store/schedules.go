@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -210,4 +211,53 @@ func (s *Store) RunsLeft(ctx context.Context, c schedule.Schedule, id job.ID) (c
 		return false, false, err
 	}
 	return items[0] != nil, items[1].Int("runs") < c.MaxRuns(), nil
+}
+
+// WriteSchedule does one write of a schedule and returns it as it then is.
+func (s *Store) WriteSchedule(ctx context.Context, w item.Write) (schedule.Schedule, error) {
+	i, err := s.table.Write(ctx, w)
+	if err != nil {
+		return schedule.Schedule{}, err
+	}
+	return schedule.Parse(i)
+}
+
+// NoteLine remembers that a job of a schedule is about to stand in its line, for the sweeper to
+// look after. It comes before that.
+func (s *Store) NoteLine(ctx context.Context, k schedule.Key, now time.Time) error {
+	return s.Put(ctx, item.Write{Ref: system("line", k.ID()), Name: "line.note", Set: map[string]any{"at": now.UnixMilli()}})
+}
+
+// ForgetLine undoes a NoteLine older than before.
+func (s *Store) ForgetLine(ctx context.Context, k schedule.Key, before time.Time) error {
+	err := s.Put(ctx, item.Write{
+		Ref: system("line", k.ID()), Name: "line.forget", Delete: true,
+		When: []item.All{{{Attr: "at", Op: item.Lt, Value: before.UnixMilli()}}},
+	})
+	if Refused(err) != nil {
+		return nil
+	}
+	return err
+}
+
+// Lines lists the schedules that NoteLine named.
+func (s *Store) Lines(ctx context.Context) ([]schedule.Key, error) {
+	var keys []schedule.Key
+	q := item.Query{Table: contract.Tasks, PK: system("line", "").PK, Consistent: true}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range page.Items {
+			t, name, ok := strings.Cut(i.Str(contract.AttrSK), "#")
+			if ok {
+				keys = append(keys, schedule.Key{Tenant: tenant.ID(t), Name: name})
+			}
+		}
+		if page.Cursor == "" {
+			return keys, nil
+		}
+		q.Cursor = page.Cursor
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/message"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/workers/executor"
@@ -48,9 +48,10 @@ func (l lease) left() time.Duration {
 
 // facts is what an attempt's start is judged by, and since when that is known (monotonic).
 type facts struct {
-	row    job.Row
-	pauses job.Pauses
-	at     time.Time
+	row      job.Row
+	pauses   job.Pauses
+	schedule *schedule.Schedule // that the row belongs to; nil for none
+	at       time.Time
 }
 
 // attend sees one message through that has a slot.
@@ -113,7 +114,7 @@ func (w *Worker) attend(f *firing) {
 		w.giveBack(f, 0)
 		return
 	}
-	if !w.fresh(f, l, &seen, log) {
+	if !w.fresh(f, l, &seen, log) || !w.admitted(f, l, seen, log) {
 		return
 	}
 	w.execute(f, l, seen.row, payload, log)
@@ -309,6 +310,11 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (facts, bool) {
 	now := w.clock.Now()
 	_, held := seen.pauses.Hold(seen.row.Task, now)
 	verdict, why := job.MayStart(seen.row, f.version, f.attempt, held, now)
+	if verdict == job.Start && seen.schedule != nil {
+		if ok, standing := seen.schedule.MayStart(seen.row); !ok {
+			verdict, why = job.Defer, standing
+		}
+	}
 	if verdict == job.Start && l.cancel {
 		verdict, why = job.Defer, "cancel requested"
 	}
@@ -320,12 +326,7 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (facts, bool) {
 		w.letGo(f, l, log)
 		w.deletes.add(f)
 	case job.Defer:
-		log.Info("let go of an attempt that may not start", "why", why)
-		w.letGo(f, l, log)
-		w.reports.add(message.Report{
-			Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
-			Version: f.version, Attempt: f.attempt, Token: l.token,
-		}, f)
+		w.toBeLookedAt(f, l, why, log)
 	}
 	return seen, false
 }
@@ -339,7 +340,15 @@ func (w *Worker) look(f *firing) (facts, error) {
 		return facts{}, err
 	}
 	row, err := w.store.Row(ctx, f.key) // read after at, which therefore holds for both
-	return facts{row: row, pauses: pauses, at: at}, err
+	seen := facts{row: row, pauses: pauses, at: at}
+	if err != nil || row.ScheduleID == "" {
+		return seen, err
+	}
+	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID})
+	if at.Before(seen.at) {
+		seen.at = at
+	}
+	return seen, err
 }
 
 // fresh is the last check before the start: own lease and age of the facts, which are read again

@@ -14,6 +14,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -110,6 +111,7 @@ type Worker struct {
 
 	intake   *intake
 	pauses   *pauses
+	rules    *schedules
 	reports  *reports
 	deletes  *deletes
 	attempts sync.WaitGroup // those in slots
@@ -142,6 +144,7 @@ func New(d Deps, o Options) *Worker {
 	}
 	w.intake = newIntake(o, w.clock)
 	w.pauses = &pauses{store: d.Store, known: map[tenant.ID]*pauseEntry{}}
+	w.rules = &schedules{store: d.Store, known: map[schedule.Key]*scheduleEntry{}}
 	w.reports = newReports(w)
 	w.deletes = newDeletes(w)
 	return w

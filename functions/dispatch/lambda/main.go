@@ -28,6 +28,6 @@ func main() {
 		Queue: queue.New(cfg, env.QueueName),
 		Clock: clock.System{},
 		Log:   telemetry.Logger(os.Stdout, "dispatch"),
-		Meter: meter,
+		Meter: meter, Shards: env.Shards,
 	}).Handle, meter, os.Stdout))
 }

@@ -1,0 +1,146 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+)
+
+// schedules reads a schedule at most once a second, whatever number of its jobs ask.
+type schedules struct {
+	store *store.Store
+	mu    sync.Mutex
+	known map[schedule.Key]*scheduleEntry
+}
+
+type scheduleEntry struct {
+	turn chan struct{} // taken while reading: the others wait for the answer
+	at   time.Time     // monotonic, from before the read
+	read *schedule.Schedule
+}
+
+// of returns the schedule, nil if there is none, and since when that is known (monotonic).
+func (s *schedules) of(ctx context.Context, k schedule.Key) (*schedule.Schedule, time.Time, error) {
+	e := s.entry(k)
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, time.Time{}, ctx.Err()
+	}
+	defer func() { <-e.turn }()
+	if time.Since(e.at) < pausesFresh {
+		return e.read, e.at, nil
+	}
+	at := time.Now()
+	read, err := s.store.Schedule(ctx, k)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		e.read = nil
+	case err != nil:
+		return nil, time.Time{}, err
+	default:
+		e.read = &read
+	}
+	e.at = at
+	return e.read, at, nil
+}
+
+func (s *schedules) entry(k schedule.Key) *scheduleEntry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.known[k]
+	if e == nil {
+		if len(s.known) >= pausesKnown {
+			clear(s.known) // read anew within the second anyway
+		}
+		e = &scheduleEntry{turn: make(chan struct{}, 1)}
+		s.known[k] = e
+	}
+	return e
+}
+
+// hasTurn says whether the attempt may start as far as other runs of its schedule go: it takes
+// the schedule's slot, where runs may not overlap. err is for what could not be asked.
+func (w *Worker) hasTurn(seen facts) (ok bool, err error) {
+	s, r := seen.schedule, seen.row
+	if s == nil || r.Attempt > 1 || !s.Limited() {
+		return true, nil
+	}
+	ctx, cancel := w.call()
+	defer cancel()
+	err = w.store.Put(ctx, s.TakeSlot(r.ID))
+	for range askTimes {
+		refused := store.Refused(err)
+		if refused == nil {
+			return err == nil, err
+		}
+		holder := schedule.ParseSlot(refused.Olds[0]).Holder
+		if holder == "" || holder == r.ID {
+			err = w.store.Put(ctx, s.TakeSlot(r.ID))
+			continue
+		}
+		other, err2 := w.store.Row(ctx, job.Key{Tenant: r.Tenant, ID: holder})
+		switch {
+		case err2 != nil && fault.KindOf(err2) != fault.NotFound:
+			return false, err2
+		case err2 == nil && !other.Status.Final():
+			return false, nil
+		}
+		err = w.store.Put(ctx, s.TakeSlotFrom(r.ID, holder))
+	}
+	return false, nil // the slot changes hands all the time: somebody runs
+}
+
+// counts says whether the attempt may start as far as the schedule's max_runs go, and counts it.
+func (w *Worker) counts(seen facts) (ok bool, err error) {
+	s, r := seen.schedule, seen.row
+	if s == nil || r.Attempt > 1 || s.MaxRuns() == 0 {
+		return true, nil
+	}
+	ctx, cancel := w.call()
+	defer cancel()
+	err = w.store.Commit(ctx, s.CountRun(r)...)
+	if refused := store.Refused(err); refused != nil {
+		_, counted := refused.Olds[0]
+		return counted, nil
+	}
+	return err == nil, err
+}
+
+// admitted asks the schedule of an attempt that is due for its last word: its turn, its count.
+// false: the attempt was let go.
+func (w *Worker) admitted(f *firing, l lease, seen facts, log *slog.Logger) bool {
+	why := "another run of its schedule is not over"
+	ok, err := w.hasTurn(seen)
+	if ok && err == nil {
+		why = "its schedule has run as often as it may"
+		ok, err = w.counts(seen)
+	}
+	switch {
+	case err != nil:
+		w.letGo(f, l, log)
+		w.outOfReach(f, "asking a schedule for its turn", err)
+		return false
+	case !ok:
+		w.toBeLookedAt(f, l, why, log)
+		return false
+	}
+	return true
+}
+
+// toBeLookedAt lets go of an attempt that may not start, and has its job looked at.
+func (w *Worker) toBeLookedAt(f *firing, l lease, why string, log *slog.Logger) {
+	log.Info("let go of an attempt that may not start", "why", why)
+	w.letGo(f, l, log)
+	w.reports.add(message.Report{
+		Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
+		Version: f.version, Attempt: f.attempt, Token: l.token,
+	}, f)
+}
