@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseksv2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -50,6 +51,11 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 		KubectlProviderOptions: &awseksv2.KubectlProviderOptions{KubectlLayer: layer},
 	})
 	cluster.Node().AddDependency(log)
+	for _, c := range *cluster.Node().FindAll(constructs.ConstructOrder_PREORDER) {
+		if group, ok := c.(awslogs.CfnLogGroup); ok { // of CDK's handler, which keeps its log for two years
+			group.SetRetentionInDays(jsii.Number(p.LogDays))
+		}
+	}
 	return Cluster{cluster, scope}
 }
 

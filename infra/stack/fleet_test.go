@@ -1,0 +1,388 @@
+package stack
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"punctual/shared/contract"
+)
+
+const (
+	kubernetesResource = "Custom::AWSCDK-EKS-KubernetesResource"
+	helmChart          = "Custom::AWSCDK-EKS-HelmChart"
+)
+
+// plain is a value of a template as text: what is known only when it is deployed becomes the name
+// of what it is taken from.
+func plain(v any) string {
+	switch x := v.(type) {
+	case string:
+		return x
+	case object:
+		for _, name := range []string{"Ref", "Fn::GetAtt", "Fn::Sub", "Fn::GetStackOutput"} {
+			if of, ok := x[name]; ok {
+				return strings.ReplaceAll(compact(of), `"`, "")
+			}
+		}
+		if parts := list(at(x, "Fn::Join.1")); parts != nil {
+			var b strings.Builder
+			for _, p := range parts {
+				b.WriteString(plain(p))
+			}
+			return b.String()
+		}
+	}
+	return strings.ReplaceAll(compact(v), `"`, "")
+}
+
+// applied lists the Kubernetes objects that a deployment applies, as "Kind name", and the id of
+// the resource that applies each.
+func (d *synthesized) applied(t *testing.T) (objects map[string]object, by map[string]string) {
+	t.Helper()
+	objects, by = map[string]object{}, map[string]string{}
+	d.each(kubernetesResource, func(_ template, id string, r object) {
+		var some []object
+		if err := json.Unmarshal([]byte(plain(at(r, "Properties.Manifest"))), &some); err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		for _, o := range some {
+			name := text(o["kind"]) + " " + text(at(o, "metadata.name"))
+			if by[name] != "" {
+				t.Errorf("%s is applied twice", name)
+			}
+			objects[name], by[name] = o, id
+		}
+	})
+	return objects, by
+}
+
+func TestTheClusterHoldsAllThatThePoolsNeed(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"Namespace punctual", "Namespace keda", "Namespace punctual-courier", "TriggerAuthentication scaler",
+		"ServiceAccount keda-operator", "ServiceAccount punctual-courier", "ConfigMap punctual-courier", "DaemonSet punctual-courier",
+	}
+	for _, pool := range contract.Pools {
+		for _, kind := range []string{"NodePool", "ServiceAccount", "Deployment", "PodDisruptionBudget", "ScaledObject"} {
+			want = append(want, kind+" worker-"+pool)
+		}
+	}
+	slices.Sort(want)
+	have, _ := prod().applied(t)
+	if got := sorted(have); !slices.Equal(got, want) {
+		t.Errorf("it holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestPodsHaveTheSizesThatWereAskedFor(t *testing.T) {
+	t.Parallel()
+	have, _ := prod().applied(t)
+	for pool, want := range map[string]string{
+		"short": `{"limits":{"cpu":"2000m","memory":"4096Mi"},"requests":{"cpu":"2000m","memory":"4096Mi"}}`,
+		"long":  `{"limits":{"cpu":"4000m","memory":"8192Mi"},"requests":{"cpu":"4000m","memory":"8192Mi"}}`,
+	} {
+		if got := compact(at(have["Deployment worker-"+pool], "spec.template.spec.containers.0.resources")); got != want {
+			t.Errorf("pods of %s get %s; want %s", pool, got, want)
+		}
+	}
+}
+
+// after tells whether the resource id comes after one of a type whose id begins with prefix,
+// at any remove.
+func after(s template, id, kind, prefix string) bool {
+	seen := map[string]bool{}
+	var look func(id string) bool
+	look = func(id string) bool {
+		for _, v := range list(s.resources[id]["DependsOn"]) {
+			on := text(v)
+			if seen[on] {
+				continue
+			}
+			seen[on] = true
+			if s.resources[on]["Type"] == kind && strings.HasPrefix(on, prefix) || look(on) {
+				return true
+			}
+		}
+		return false
+	}
+	return look(id)
+}
+
+func TestNothingStartsBeforeWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	fleet := prod().template("fleet")
+	_, by := prod().applied(t)
+	needs := []struct{ what, id, kind, prefix string }{
+		{"the courier", by["DaemonSet punctual-courier"], "AWS::IAM::Policy", "Clustercourieraccount"},
+		{"the control plane", "ClusterEB0386A7", "AWS::Logs::LogGroup", "Clusterlog"},
+	}
+	for id, r := range fleet.resources {
+		if r["Type"] == helmChart {
+			needs = append(needs, struct{ what, id, kind, prefix string }{"the scaler", id, "AWS::IAM::Policy", "Clusterscaleraccount"})
+		}
+	}
+	for _, pool := range contract.Pools {
+		needs = append(needs, []struct{ what, id, kind, prefix string }{
+			{"workers of " + pool, by["Deployment worker-"+pool], "AWS::EKS::PodIdentityAssociation", "worker" + pool},
+			{"workers of " + pool, by["Deployment worker-"+pool], "AWS::IAM::Policy", "worker" + pool},
+			{"the scaling of " + pool, by["ScaledObject worker-"+pool], helmChart, ""},
+			{"the scaling of " + pool, by["ScaledObject worker-"+pool], kubernetesResource, "Clustermanifestworker" + pool},
+		}...)
+	}
+	if len(needs) != 3+4*len(contract.Pools) {
+		t.Errorf("%d needs; want one chart's", len(needs))
+	}
+	for _, n := range needs {
+		if fleet.resources[n.id] == nil || !after(fleet, n.id, n.kind, n.prefix) {
+			t.Errorf("%s (%s) may start before there is a %s of %s", n.what, n.id, n.kind, n.prefix)
+		}
+	}
+}
+
+// roleMay lists what a role of the fleet may do, as "action resource", without the key.
+func roleMay(d *synthesized, role string) map[string]bool {
+	may := map[string]bool{}
+	for _, st := range d.statements() {
+		if st.stack != "fleet" || !strings.HasPrefix(st.id, role) || at(st.whole, "Principal") != nil {
+			continue
+		}
+		for _, a := range st.actions {
+			if strings.HasPrefix(a, "kms:") {
+				continue
+			}
+			for _, r := range list(st.whole["Resource"]) {
+				named := plain(r)
+				if found := resourceIs.FindString(named); found != "" {
+					named = found
+				}
+				may[a+" "+named] = true
+			}
+		}
+	}
+	return may
+}
+
+func requireMay(t *testing.T, who string, may map[string]bool, want []string) {
+	t.Helper()
+	for _, w := range want {
+		if !may[w] {
+			t.Errorf("%s may not %s", who, w)
+		}
+		delete(may, w)
+	}
+	for _, m := range sorted(may) {
+		t.Errorf("%s may %s", who, m)
+	}
+}
+
+// TestAWorkerMayDoExactlyWhatItCalls names every call of workers/worker, its executors and the
+// adapters under them.
+func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
+	t.Parallel()
+	for _, pool := range contract.Pools {
+		const here = "arn:aws:%s:us-east-1:AWS::AccountId:%s"
+		want := []string{
+			"dynamodb:GetItem Tablejobs", "dynamodb:UpdateItem Tableclaims", "dynamodb:Query Tabletasks",
+			"s3:GetObject Payloads", "s3:ListBucket Payloads",
+			"sqs:SendMessage Queuereport", "sqs:GetQueueUrl Queuereport",
+			"secretsmanager:GetSecretValue " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
+		}
+		for _, call := range []string{"InvokeFunction", "GetFunctionConfiguration", "ListTags"} {
+			want = append(want, "lambda:"+call+" "+fmt.Sprintf(here, "lambda", "function:*"))
+		}
+		for _, priority := range contract.Priorities {
+			for _, call := range []string{"ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueUrl"} {
+				want = append(want, "sqs:"+call+" Queuefiring"+pool+priority)
+			}
+		}
+		requireMay(t, "a worker of "+pool, roleMay(prod(), "worker"+pool+"role"), want)
+	}
+}
+
+func TestAWorkerReachesOnlyFunctionsThatAreTaggedForATenant(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, st := range prod().statements() {
+		if st.stack == "fleet" && strings.HasPrefix(st.id, "worker") && strings.HasPrefix(st.actions[0], "lambda:") {
+			found++
+			if got := at(st.whole, "Condition.Null"); compact(got) != `{"aws:ResourceTag/punctual:tenant":"false"}` {
+				t.Errorf("%s: any function, under %s", st.id, compact(got))
+			}
+		}
+	}
+	if found != len(contract.Pools) {
+		t.Errorf("%d statements are about functions; want one for each pool", found)
+	}
+}
+
+func TestScalerAndCourierMayDoOneThingEach(t *testing.T) {
+	t.Parallel()
+	want := []string{"cloudwatch:GetMetricData *"}
+	for _, q := range contract.FiringQueues() {
+		for _, call := range []string{"GetQueueAttributes", "GetQueueUrl"} {
+			want = append(want, "sqs:"+call+" Queue"+strings.ReplaceAll(q, "-", ""))
+		}
+	}
+	requireMay(t, "the scaler", roleMay(prod(), "Clusterscaleraccount"), want)
+	courier := roleMay(prod(), "Clustercourieraccount")
+	for may := range courier {
+		call, group, _ := strings.Cut(may, " ")
+		if !strings.HasPrefix(group, "[workerlog") {
+			t.Errorf("the courier may %s of %s", call, group)
+		}
+	}
+	if len(courier) != 3 {
+		t.Errorf("the courier may do %v", sorted(courier))
+	}
+}
+
+func TestOnlyPodsOfAPoolMayTakeItsRole(t *testing.T) {
+	t.Parallel()
+	found := 0
+	prod().each("AWS::IAM::Role", func(_ template, id string, r object) {
+		for _, st := range list(at(r, "Properties.AssumeRolePolicyDocument.Statement")) {
+			if text(at(st, "Principal.Service")) != "pods.eks.amazonaws.com" {
+				continue
+			}
+			found++
+			tags, _ := at(st, "Condition.StringEquals").(object)
+			account := text(tags["aws:RequestTag/kubernetes-service-account"])
+			if tags["aws:RequestTag/kubernetes-namespace"] != "punctual" || !strings.HasPrefix(id, strings.ReplaceAll(account, "-", "")+"role") || account == "" || tags["aws:RequestTag/eks-cluster-arn"] == nil {
+				t.Errorf("%s may be taken by %s", id, compact(st))
+			}
+		}
+	})
+	if found == 0 {
+		t.Error("no role is for pods")
+	}
+	var accounts []string
+	prod().each("AWS::EKS::PodIdentityAssociation", func(_ template, _ string, r object) {
+		accounts = append(accounts, text(at(r, "Properties.Namespace"))+"/"+text(at(r, "Properties.ServiceAccount")))
+	})
+	slices.Sort(accounts)
+	if want := []string{"punctual/worker-long", "punctual/worker-short"}; !slices.Equal(accounts, want) {
+		t.Errorf("identities are for %v; want %v", accounts, want)
+	}
+}
+
+func TestWorkersAreReachedByNobodyAndReachTablesWithoutTheInternet(t *testing.T) {
+	t.Parallel()
+	d := prod()
+	var gateways []string
+	d.each("AWS::EC2::VPCEndpoint", func(_ template, _ string, r object) {
+		service := plain(at(r, "Properties.ServiceName"))
+		gateways = append(gateways, service[strings.LastIndexByte(service, '.')+1:])
+		if n := len(list(at(r, "Properties.RouteTableIds"))); n < d.settings.Fleet.Zones {
+			t.Errorf("%s is in %d route tables", service, n)
+		}
+	})
+	slices.Sort(gateways)
+	if !slices.Equal(gateways, []string{"dynamodb", "s3"}) {
+		t.Errorf("gateways are %v", gateways)
+	}
+	d.each("AWS::EC2::Subnet", func(_ template, id string, r object) {
+		if at(r, "Properties.MapPublicIpOnLaunch") != false {
+			t.Errorf("machines in %s get public addresses", id)
+		}
+	})
+	d.each("AWS::EKS::Cluster", func(_ template, id string, r object) {
+		access := at(r, "Properties.ResourcesVpcConfig")
+		if at(access, "EndpointPublicAccess") != false || at(access, "EndpointPrivateAccess") != true {
+			t.Errorf("the API of %s is reached by %s", id, compact(access))
+		}
+		if n := len(list(at(r, "Properties.Logging.ClusterLogging.EnabledTypes"))); n != 5 {
+			t.Errorf("%s logs %d kinds of its 5", id, n)
+		}
+		if at(r, "Properties.ComputeConfig.Enabled") != true || text(at(r, "Properties.Version")) != d.settings.Fleet.Kubernetes {
+			t.Errorf("%s is %s", id, compact(at(r, "Properties.ComputeConfig")))
+		}
+		if at(r, "Properties.EncryptionConfig") == nil {
+			t.Errorf("secrets in %s have no key of ours", id)
+		}
+	})
+}
+
+func TestTheWorkersImageIsBuiltForItsNodesFromItsFolderAlone(t *testing.T) {
+	t.Parallel()
+	d := prod()
+	body, err := os.ReadFile(filepath.Join(d.out, d.settings.Prefix+"-fleet.assets.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var assets struct {
+		DockerImages map[string]struct {
+			Source struct{ Directory, Platform string }
+		}
+	}
+	if err := json.Unmarshal(body, &assets); err != nil {
+		t.Fatal(err)
+	}
+	if len(assets.DockerImages) != 1 {
+		t.Fatalf("images: %v", slices.Collect(maps.Keys(assets.DockerImages)))
+	}
+	have, _ := d.applied(t)
+	for hash, image := range assets.DockerImages {
+		if image.Source.Platform != "linux/"+string(d.settings.Arch) {
+			t.Errorf("the image is for %s; the nodes are %s", image.Source.Platform, d.settings.Arch)
+		}
+		if _, err := os.Stat(filepath.Join(d.out, image.Source.Directory, "Dockerfile")); err != nil {
+			t.Errorf("the folder of the image: %v", err)
+		}
+		for _, pool := range contract.Pools {
+			if got := text(at(have["Deployment worker-"+pool], "spec.template.spec.containers.0.image")); !strings.HasSuffix(got, hash) {
+				t.Errorf("workers of %s run %s, not %s", pool, got, hash)
+			}
+			if got := compact(at(have["Deployment worker-"+pool], "spec.template.spec.nodeSelector")); !strings.Contains(got, `"kubernetes.io/arch":"`+string(d.settings.Arch)+`"`) {
+				t.Errorf("workers of %s run on %s", pool, got)
+			}
+		}
+	}
+}
+
+func TestTheEmulatorHasNoFleet(t *testing.T) {
+	t.Parallel()
+	for _, s := range emulator().templates {
+		if s.name == "fleet" {
+			t.Error("it has a template of Fleet")
+		}
+	}
+	if emulator().stacks.Fleet.Stack != nil {
+		t.Error("it has Fleet's stack")
+	}
+}
+
+// countedFleet is how many resources of each type prod's Fleet has, as counted has the others'.
+var countedFleet = map[string]int{
+	"AWS::EC2::EIP": 3, "AWS::EC2::FlowLog": 1, "AWS::EC2::InternetGateway": 1, "AWS::EC2::NatGateway": 3, "AWS::EC2::Route": 6, "AWS::EC2::RouteTable": 6, "AWS::EC2::SecurityGroup": 1, "AWS::EC2::Subnet": 6, "AWS::EC2::SubnetRouteTableAssociation": 6, "AWS::EC2::VPC": 1, "AWS::EC2::VPCEndpoint": 2, "AWS::EC2::VPCGatewayAttachment": 1,
+	"AWS::EKS::AccessEntry": 1, "AWS::EKS::Cluster": 1, "AWS::EKS::PodIdentityAssociation": 2,
+	"AWS::IAM::OIDCProvider": 1, "AWS::IAM::Policy": 7, "AWS::IAM::Role": 11,
+	"AWS::KMS::Alias": 1, "AWS::KMS::Key": 1,
+	"AWS::Lambda::Function": 4, "AWS::Lambda::LayerVersion": 2,
+	"AWS::Logs::LogGroup": 5,
+	"AWS::SSM::Parameter": 1,
+	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 11, "Custom::AWSCDKCfnJson": 2, "Custom::VpcRestrictDefaultSG": 1,
+}
+
+func TestTheNumberOfFleetsResourcesIsKnown(t *testing.T) {
+	t.Parallel()
+	have := map[string]int{}
+	for _, r := range prod().template("fleet").resources {
+		have[text(r["Type"])]++
+	}
+	for _, kind := range sorted(have) {
+		if have[kind] != countedFleet[kind] {
+			t.Errorf("%d of %s; %d are counted on", have[kind], kind, countedFleet[kind])
+		}
+	}
+	for _, kind := range sorted(countedFleet) {
+		if have[kind] == 0 {
+			t.Errorf("none of %s", kind)
+		}
+	}
+}
