@@ -20,11 +20,11 @@ func Climate(seed uint64) Options {
 		IndexLag:  pick(0, 2*time.Second, 10*time.Second, 100*time.Second),
 		StreamLag: pick(0, 500*time.Millisecond, 4*time.Second),
 		Restart:   pick(time.Second, 20*time.Second, 70*time.Second),
-		Behind:    40 * time.Second,
+		Behind:    3 * time.Minute,
 	}
 	share := func(most int) int { return max(0, d.IntN(most+most/2)-most/2) } // none of it, a third of the time
 	o.Plan = Storm(seed, Weather{
-		Fail: share(80), Lost: share(80), Twice: share(120), Hang: share(15), Slow: share(30), Late: share(50), Crash: share(12),
+		Fail: share(80), Lost: share(80), Twice: share(120), Hang: share(15), Slow: share(30), Late: share(50), Freeze: share(6), Crash: share(12),
 	})
 	return o
 }
@@ -49,6 +49,15 @@ func Chaos(w *World) {
 			for range 3 {
 				sleepUpTo(mine, 2*time.Minute)
 				w.Redrive()
+			}
+		})
+	}
+	if d.IntN(2) == 0 {
+		mine := dice(w.o.Seed, "deployments")
+		people.Go(func() {
+			for range 1 + mine.IntN(3) {
+				sleepUpTo(mine, 2*time.Minute)
+				w.Deploy()
 			}
 		})
 	}

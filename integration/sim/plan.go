@@ -30,11 +30,12 @@ const (
 	Hang        Fault = "hang"         // no effect, and the error comes only after a while
 	Slow        Fault = "slow"         // takes effect after a while
 	Late        Fault = "late"         // an error at once, and takes effect after a while all the same
+	Freeze      Fault = "freeze"       // the process stands still for a while, and then goes on as if nothing were
 	CrashBefore Fault = "crash before" // the process stops dead, and the call has no effect
 	CrashAfter  Fault = "crash after"  // the call takes effect, and the process stops dead
 )
 
-// Plan says what becomes of a call; after is how long Hang, Slow and Late take.
+// Plan says what becomes of a call; after is how long Hang, Slow, Late and Freeze take.
 type Plan func(Point) (f Fault, after time.Duration)
 
 // Kind plans nothing.
@@ -62,7 +63,7 @@ func (p Point) Boring() bool {
 
 // Weather is how often things go wrong, each in a thousand calls.
 type Weather struct {
-	Fail, Lost, Twice, Hang, Slow, Late, Crash int
+	Fail, Lost, Twice, Hang, Slow, Late, Freeze, Crash int
 }
 
 // Storm plans by a seed: the same seed treats the same point alike.
@@ -82,7 +83,13 @@ func Storm(seed uint64, w Weather) Plan {
 			}
 			n -= of.share
 		}
-		if n < w.Crash && p.Stage != Source && !p.Boring() {
+		if p.Stage == Source || p.Boring() {
+			return None, 0
+		}
+		if n < w.Freeze {
+			return Freeze, 8 * after
+		}
+		if n -= w.Freeze; n < w.Crash {
 			if dice.IntN(2) == 0 {
 				return CrashBefore, 0
 			}

@@ -26,6 +26,7 @@ type process struct {
 	skew  time.Duration
 	dead  atomic.Bool
 	died  chan struct{} // closed when it dies
+	thaws atomic.Int64  // until when it stands still, in Unix ns
 }
 
 func (w *World) process(stage, name string, skew time.Duration) *process {
@@ -63,6 +64,18 @@ func (p *process) stall(ctx context.Context, doing string, d time.Duration) erro
 	}
 }
 
+// thaw waits for as long as the process stands still.
+func (p *process) thaw() {
+	if d := time.Until(time.Unix(0, p.thaws.Load())); p.thaws.Load() > 0 && d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-p.w.released:
+		}
+	}
+}
+
 // call does one call as the plan has it.
 func call[T any](ctx context.Context, p *process, op, what string, do func(context.Context) (T, error)) (T, error) {
 	var none T
@@ -70,11 +83,18 @@ func call[T any](ctx context.Context, p *process, op, what string, do func(conte
 	if p.dead.Load() {
 		return none, p.silence(doing)
 	}
+	p.thaw()
 	if err := ctx.Err(); err != nil {
 		return none, fault.New(fault.Unavailable, err, "%s", doing)
 	}
 	f, after := p.w.judge(p, op, what)
 	switch f {
+	case Freeze:
+		p.thaws.Store(time.Now().Add(after).UnixNano())
+		p.thaw()
+		if err := ctx.Err(); err != nil {
+			return none, fault.New(fault.Unavailable, err, "%s", doing)
+		}
 	case Fail:
 		return none, fault.New(fault.Throttled, nil, "%s", doing)
 	case Hang:

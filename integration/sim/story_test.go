@@ -21,8 +21,12 @@ func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 		end()
 		time.Sleep(20 * time.Second)
 		w.Check()
-		if o.Plan == nil && !s.Held {
-			w.OnTime(100 * time.Millisecond)
+		if !s.Held {
+			late := 100 * time.Millisecond
+			if o.Plan != nil {
+				late = delay
+			}
+			w.OnTime(late)
 		}
 		points = w.told
 		w.Close()

@@ -57,6 +57,7 @@ type World struct {
 	pauses   []hold
 	alive    []*process // the stages
 	stopCore context.CancelFunc
+	drains   []context.CancelFunc // of the workers, in the order in which they came
 	api      *process
 
 	released chan struct{} // closed at the end: the dead are let go
@@ -204,14 +205,28 @@ func (w *World) startCore() {
 func (w *World) startWorker() {
 	p := w.newProcess("worker")
 	ports := p.ports()
+	ctx, drain := context.WithCancel(w.over)
+	w.mu.Lock()
+	w.drains = append(w.drains, drain)
+	w.mu.Unlock()
 	hand := worker.New(worker.Deps{
 		Queues: ports.Queues, Store: store.New(ports.Table, ports.Blobs), Registry: w.registry(p), Clock: p.clock, Log: w.log("worker"),
 	}, worker.Options{Name: p.name, Slots: 8, Poll: 4 * time.Second})
 	w.running.Go(func() {
-		if err := hand.Run(w.over); err != nil {
+		if err := hand.Run(ctx); err != nil {
 			w.violation("worker %s ended with %v", p.name, err)
 		}
 	})
+}
+
+// Deploy starts another worker and has the one that has been there for longest drain.
+func (w *World) Deploy() {
+	w.startWorker()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noteLocked(nil, "the oldest worker drains")
+	w.drains[0]()
+	w.drains = w.drains[1:]
 }
 
 func (w *World) startAPI() {
