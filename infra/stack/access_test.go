@@ -8,7 +8,7 @@ import (
 
 // anything are the statements that may name every resource, each with its reason.
 var anything = []struct{ stack, role, action, reason string }{
-	{"data", "Key", ".*", "a key's own policy speaks of that key alone"},
+	{"data", "Key.*", ".*", "a key's own policy speaks of that key alone"},
 	{"data", "Queue.*", "sqs:\\*", "the statement denies everything that does not come by TLS"},
 	{"data", "Payloads.*", "s3:\\*", "the statement denies everything that does not come by TLS"},
 	{"watch", "OnCall.*", ".*", "the statement denies everything that does not come by TLS"},

@@ -72,8 +72,6 @@ var accepted = []struct{ rule, path, reason string }{
 		"CDK's own handler; its runtime comes with CDK's version"},
 	{`AwsSolutions-IAM5\[Resource::\*\]`, `punctual-fleet/Cluster/scaler-account/Role/DefaultPolicy/Resource`,
 		"cloudwatch:GetMetricData knows no resources"},
-	{`AwsSolutions-IAM5\[Resource::arn:aws:logs:.*:log-group:/aws/containerinsights/punctual/\*\]`, `punctual-fleet/logs-role/DefaultPolicy/Resource`,
-		"the add-on makes the log groups of this cluster itself"},
 	{`AwsSolutions-IAM5\[Resource::arn:aws:lambda:.*:function:\*\]`, `punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
 		"lambda jobs name functions of tenants; invoking needs the tag punctual:tenant on the function"},
 	{`AwsSolutions-IAM5\[Resource::arn:aws:secretsmanager:.*:secret:punctual/\*\]`, `punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,

@@ -1,0 +1,127 @@
+package stack
+
+import (
+	"fmt"
+	"testing"
+
+	"punctual/shared/contract"
+)
+
+func TestTheTablesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	tables := map[string]object{}
+	prod().each("AWS::DynamoDB::GlobalTable", func(_ template, _ string, r object) {
+		tables[text(at(r, "Properties.TableName"))] = r["Properties"].(object)
+	})
+	names := contract.Env{Prefix: prod().settings.Prefix}
+	if len(tables) != len(contract.Schemas()) {
+		t.Errorf("there are %d tables", len(tables))
+	}
+	keys := func(pk, sk string) string {
+		s := `[{"AttributeName":"` + pk + `","KeyType":"HASH"}`
+		if sk != "" {
+			s += `,{"AttributeName":"` + sk + `","KeyType":"RANGE"}`
+		}
+		return s + "]"
+	}
+	for _, s := range contract.Schemas() {
+		p := tables[names.TableName(s.Name)]
+		if p == nil {
+			t.Errorf("there is no table %s", s.Name)
+			continue
+		}
+		if got := compact(p["KeySchema"]); got != keys(s.PK, s.SK) {
+			t.Errorf("%s has the key %s; want %s", s.Name, got, keys(s.PK, s.SK))
+		}
+		if got := at(p, "TimeToLiveSpecification.AttributeName"); s.TTL != (got == contract.AttrExpiresAt) {
+			t.Errorf("%s expires by %v", s.Name, got)
+		}
+		if got := at(p, "StreamSpecification.StreamViewType"); s.Stream != (got == "NEW_AND_OLD_IMAGES") {
+			t.Errorf("%s streams %v", s.Name, got)
+		}
+		if p["BillingMode"] != "PAY_PER_REQUEST" || at(p, "SSESpecification.SSEType") != "KMS" || at(p, "Replicas.0.SSESpecification.KMSMasterKeyId") == nil {
+			t.Errorf("%s is billed by %v and encrypted by %s", s.Name, p["BillingMode"], compact(p["SSESpecification"]))
+		}
+		if at(p, "Replicas.0.PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled") != true {
+			t.Errorf("%s cannot be recovered", s.Name)
+		}
+		indexes := list(p["GlobalSecondaryIndexes"])
+		if len(indexes) != len(s.Indexes) {
+			t.Errorf("%s has %d indexes; want %d", s.Name, len(indexes), len(s.Indexes))
+			continue
+		}
+		for i, x := range s.Indexes {
+			if at(indexes[i], "IndexName") != x.Name || compact(at(indexes[i], "KeySchema")) != keys(x.PK, x.SK) {
+				t.Errorf("%s has the index %s; want %+v", s.Name, compact(indexes[i]), x)
+			}
+			if got := fmt.Sprint(list(at(indexes[i], "Projection.NonKeyAttributes"))); got != fmt.Sprint(x.Project) {
+				t.Errorf("%s's index %s carries %s; want %v", s.Name, x.Name, got, x.Project)
+			}
+			for _, a := range list(p["AttributeDefinitions"]) {
+				if want := map[bool]string{true: "N", false: "S"}[x.SKIsNumber]; at(a, "AttributeName") == x.SK && at(a, "AttributeType") != want {
+					t.Errorf("%s is of type %v; want %s", x.SK, at(a, "AttributeType"), want)
+				}
+			}
+		}
+	}
+}
+
+func TestTheQueuesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	queues, ids := map[string]object{}, map[string]string{}
+	prod().each("AWS::SQS::Queue", func(_ template, id string, r object) {
+		name := text(at(r, "Properties.QueueName"))
+		queues[name], ids[name] = r["Properties"].(object), id
+	})
+	names := contract.Env{Prefix: prod().settings.Prefix}
+	for _, q := range contract.Queues() {
+		p := queues[names.QueueName(q.Name)]
+		if p["VisibilityTimeout"] != q.Visibility.Seconds() || p["MessageRetentionPeriod"] != q.Retention.Seconds() {
+			t.Errorf("%s: visibility %v, retention %v; want %+v", q.Name, p["VisibilityTimeout"], p["MessageRetentionPeriod"], q)
+		}
+		if p["KmsMasterKeyId"] == nil || p["FifoQueue"] != nil {
+			t.Errorf("%s is encrypted by %v; FIFO: %v", q.Name, p["KmsMasterKeyId"], p["FifoQueue"])
+		}
+		if q.DeadLetter == "" {
+			if p["RedrivePolicy"] != nil {
+				t.Errorf("%s has a dead-letter queue", q.Name)
+			}
+			continue
+		}
+		if at(p, "RedrivePolicy.maxReceiveCount") != float64(q.MaxReceives) || at(p, "RedrivePolicy.deadLetterTargetArn.Fn::GetAtt.0") != ids[names.QueueName(q.DeadLetter)] {
+			t.Errorf("%s: %s; want %d receives, then %s", q.Name, compact(p["RedrivePolicy"]), q.MaxReceives, q.DeadLetter)
+		}
+	}
+	if len(queues) != len(contract.Queues()) {
+		t.Errorf("there are %d queues", len(queues))
+	}
+}
+
+func TestWhatIsKeptIsReachedByTLSOnly(t *testing.T) {
+	t.Parallel()
+	denied := 0
+	for _, st := range prod().statements() {
+		if st.effect == "Deny" && at(st.whole, "Condition.Bool.aws:SecureTransport") == "false" {
+			denied++
+		}
+	}
+	if want := len(contract.Queues()) + 2; denied != want { // the bucket and the topic besides
+		t.Errorf("%d policies deny what is not encrypted on the way; want %d", denied, want)
+	}
+}
+
+func TestThePayloadsArePrivateAndLiveLongEnough(t *testing.T) {
+	t.Parallel()
+	prod().each("AWS::S3::Bucket", func(_ template, id string, r object) {
+		p := r["Properties"]
+		for _, block := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"} {
+			if at(p, "PublicAccessBlockConfiguration."+block) != true {
+				t.Errorf("%s: %s is off", id, block)
+			}
+		}
+		days, _ := at(p, "LifecycleConfiguration.Rules.0.ExpirationInDays").(float64)
+		if least := (contract.MaxAhead + contract.DeadKept).Hours() / 24; days < least || days > least+30 {
+			t.Errorf("%s: objects go after %v days; a job may need one for %v", id, days, least)
+		}
+	})
+}

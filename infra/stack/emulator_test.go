@@ -1,0 +1,103 @@
+package stack
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// differences are all that the emulator's templates differ from prod's by, each with its reason:
+// whatever is not listed is proved by deploying it there. A line is a stack, a type, and a
+// property, or what is missing.
+var differences = map[string]string{
+	"data: * DeletionPolicy":                                                            "an emulator is thrown away",
+	"data: * UpdateReplacePolicy":                                                       "an emulator is thrown away",
+	"data: AWS::DynamoDB::GlobalTable Properties.Replicas":                              "deletion protection: an emulator is thrown away",
+	"flow: * DeletionPolicy":                                                            "an emulator is thrown away",
+	"flow: * UpdateReplacePolicy":                                                       "an emulator is thrown away",
+	"flow: AWS::Logs::LogGroup Properties.RetentionInDays":                              "an emulator is thrown away",
+	"flow: AWS::Lambda::Function Properties.Architectures":                              "functions run on this machine",
+	"flow: AWS::Lambda::Function Properties.Environment.Variables.PUNCTUAL_SHARDS":      "its index answers in 20 ms, so that 64 shards would take longer than a minute",
+	"flow: AWS::Lambda::Function Properties.ReservedConcurrentExecutions":               "it has no account to share",
+	"flow: AWS::Lambda::EventSourceMapping Properties.ScalingConfig.MaximumConcurrency": "two cores",
+	"flow: AWS::ApiGateway::Stage Properties.MethodSettings":                            "two cores",
+	"flow: AWS::ApiGateway::Stage DependsOn":                                            "on the account below",
+	"flow: AWS::IAM::Policy Properties.PolicyDocument.Statement":                        "it judges timers by the default group, whatever group they are in",
+	"flow: missing AWS::ApiGateway::Account ApiAccount":                                 "there is one for an account, with the role below",
+	"flow: missing AWS::IAM::Role ApiLogRole9A97DE22":                                   "",
+	"flow: missing AWS::IAM::Policy ApiLogRoleDefaultPolicyEC9459D9":                    "",
+	"watch: AWS::CloudWatch::Alarm Properties.Threshold":                                "there is no fleet to be too small",
+	"watch: missing AWS::CloudWatch::CompositeAlarm unhealthy899C86F1":                  "MiniStack refuses the type",
+	"watch: missing AWS::CloudWatch::Alarm failurerate40F4484E":                         "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm duplicates6A6DEF49":                          "MiniStack refuses metric math",
+}
+
+// differ compares two values and calls say with the path of each difference, at most three
+// properties deep: below, the whole counts.
+func differ(path string, a, b any, say func(path string)) {
+	if compact(a) == compact(b) {
+		return
+	}
+	x, isX := a.(object)
+	y, isY := b.(object)
+	if !isX || !isY || strings.Count(path, ".") >= 3 {
+		say(path)
+		return
+	}
+	keys := map[string]bool{}
+	for k := range x {
+		keys[k] = true
+	}
+	for k := range y {
+		keys[k] = true
+	}
+	for _, k := range sorted(keys) {
+		differ(strings.TrimPrefix(path+"."+k, "."), x[k], y[k], say)
+	}
+}
+
+func TestTheEmulatorsTemplatesDifferFromProdsInAListOnly(t *testing.T) {
+	t.Parallel()
+	found := map[string]string{} // difference → first id
+	note := func(line, id string) {
+		if found[line] == "" {
+			found[line] = id
+		}
+	}
+	for _, p := range prod().templates {
+		if p.name == "fleet" { // no emulator runs EKS
+			continue
+		}
+		e := emulator().template(p.name)
+		for _, id := range sorted(p.resources) {
+			kind := text(p.resources[id]["Type"])
+			other, ok := e.resources[id]
+			if !ok {
+				note(fmt.Sprintf("%s: missing %s %s", p.name, kind, id), id)
+				continue
+			}
+			differ("", p.resources[id], other, func(path string) {
+				if path == "DeletionPolicy" || path == "UpdateReplacePolicy" {
+					note(p.name+": * "+path, id)
+					return
+				}
+				note(fmt.Sprintf("%s: %s %s", p.name, kind, path), id)
+			})
+		}
+		for _, id := range sorted(e.resources) {
+			if _, ok := p.resources[id]; !ok {
+				note(fmt.Sprintf("%s: more %s %s", p.name, e.resources[id]["Type"], id), id)
+			}
+		}
+	}
+	for _, line := range sorted(found) {
+		if _, ok := differences[line]; !ok {
+			t.Errorf("%s (%s)", line, found[line])
+		}
+	}
+	for _, line := range sorted(differences) {
+		if found[line] == "" {
+			t.Errorf("no longer differs: %s", line)
+		}
+	}
+}

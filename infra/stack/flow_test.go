@@ -1,0 +1,250 @@
+package stack
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"punctual/shared/contract"
+)
+
+// function returns the properties of a function.
+func (d *synthesized) function(t *testing.T, name string) object {
+	t.Helper()
+	for _, r := range d.template("flow").resources {
+		if r["Type"] == "AWS::Lambda::Function" && at(r, "Properties.FunctionName") == d.settings.Prefix+"-"+name {
+			return r["Properties"].(object)
+		}
+	}
+	t.Fatalf("there is no function %s", name)
+	return nil
+}
+
+func TestFunctionsRunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
+	t.Parallel()
+	for _, p := range parts() {
+		f := prod().function(t, p.name)
+		if f["Runtime"] != "provided.al2023" || compact(f["Architectures"]) != `["arm64"]` || f["Handler"] != "bootstrap" {
+			t.Errorf("%s runs on %v %v", p.name, f["Runtime"], f["Architectures"])
+		}
+		if at(f, "LoggingConfig.LogGroup") == nil {
+			t.Errorf("%s makes its own log, which nobody ends", p.name)
+		}
+	}
+	prod().each("AWS::Logs::LogGroup", func(s template, id string, r object) {
+		if days, _ := at(r, "Properties.RetentionInDays").(float64); days != 90 && s.name != "fleet" {
+			t.Errorf("%s %s is kept %v days; want 90", s.name, id, days)
+		}
+	})
+}
+
+// TestFunctionsAreToldWhatTheyAsk reads each function's environment as the function will.
+func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
+	t.Parallel()
+	known := "PUNCTUAL_PREFIX PUNCTUAL_BUCKET PUNCTUAL_TIMER_GROUP PUNCTUAL_TIMER_ROLE PUNCTUAL_TIMER_TARGET PUNCTUAL_TIMER_DLQ PUNCTUAL_SHARDS " +
+		"PUNCTUAL_ISSUER PUNCTUAL_AUDIENCE PUNCTUAL_JWKS_URL PUNCTUAL_TENANT_CLAIM PUNCTUAL_SCOPE_CLAIM PUNCTUAL_HTTP_ALLOW"
+	needs := map[string][]string{
+		APIRead: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, APIWrite: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
+		Authorizer: {"PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL"},
+		Stream:     {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Promoter: {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
+		Sweeper: {"PUNCTUAL_BUCKET"}, Dispatch: {"PUNCTUAL_BUCKET"}, Status: {"PUNCTUAL_BUCKET"}, Redrive: {"PUNCTUAL_BUCKET"}, Prewarm: {"PUNCTUAL_PREFIX"},
+	}
+	for _, d := range []*synthesized{prod(), emulator()} {
+		for _, p := range parts() {
+			vars, _ := at(d.function(t, p.name), "Environment.Variables").(object)
+			env, err := contract.LoadEnv(func(name string) (string, bool) {
+				v, ok := vars[name]
+				if plain, isText := v.(string); isText {
+					return plain, ok
+				}
+				return compact(v), ok // a reference, which the deploy fills in
+			}, needs[p.name]...)
+			if err != nil {
+				t.Errorf("%s %s: %v", d.settings.Target, p.name, err)
+				continue
+			}
+			if p.name != Authorizer && (env.Prefix != d.settings.Prefix || env.Shards != d.settings.Shards) {
+				t.Errorf("%s %s is told of %q with %d shards", d.settings.Target, p.name, env.Prefix, env.Shards)
+			}
+			for name := range vars {
+				if !strings.Contains(" "+known+" ", " "+name+" ") {
+					t.Errorf("%s %s is told %s, which nobody reads", d.settings.Target, p.name, name)
+				}
+			}
+		}
+	}
+}
+
+// sources are the event sources by the function that they feed.
+func sources(t *testing.T, d *synthesized) map[string]object {
+	t.Helper()
+	of := map[string]object{}
+	d.each("AWS::Lambda::EventSourceMapping", func(s template, _ string, r object) {
+		fn := s.resources[text(at(r, "Properties.FunctionName.Ref"))]
+		name := strings.TrimPrefix(text(at(fn, "Properties.FunctionName")), d.settings.Prefix+"-")
+		of[name] = r["Properties"].(object)
+	})
+	return of
+}
+
+func TestQueuesFeedTheirConsumersAtOnceAndInTens(t *testing.T) {
+	t.Parallel()
+	of := sources(t, prod())
+	for function, queue := range map[string]string{Dispatch: contract.DispatchQueue, Status: contract.ReportQueue, Redrive: contract.RedriveQueue} {
+		s := of[function]
+		if s == nil || !strings.Contains(compact(s["EventSourceArn"]), "Queue"+strings.ReplaceAll(queue, "-", "")) {
+			t.Errorf("%s is fed by %s; want queue %s", function, compact(s["EventSourceArn"]), queue)
+			continue
+		}
+		if s["BatchSize"] != 10.0 || s["MaximumBatchingWindowInSeconds"] != 0.0 || compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` {
+			t.Errorf("%s: %s; want tens without a window, and only what failed again", function, compact(s))
+		}
+		timeout, _ := prod().function(t, function)["Timeout"].(float64)
+		for _, q := range contract.Queues() {
+			if q.Name == queue && q.Visibility.Seconds() < 6*timeout {
+				t.Errorf("%s may take %v s; its messages come again after %s", function, timeout, q.Visibility)
+			}
+		}
+	}
+	if len(of) != 4 {
+		t.Errorf("there are %d event sources", len(of))
+	}
+}
+
+func TestTheStreamShowsWhatIsNearAndIsNeverBlockedForLong(t *testing.T) {
+	t.Parallel()
+	s := sources(t, prod())[Stream]
+	filter := text(at(s, "FilterCriteria.Filters.0.Pattern"))
+	if filter != `{"dynamodb":{"NewImage":{"near":{"S":["1"]}}}}` {
+		t.Errorf("it filters by %s", filter)
+	}
+	if s["BisectBatchOnFunctionError"] != true || compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` || s["StartingPosition"] != "TRIM_HORIZON" {
+		t.Errorf("%s", compact(s))
+	}
+	retries, _ := s["MaximumRetryAttempts"].(float64)
+	age, _ := s["MaximumRecordAgeInSeconds"].(float64)
+	if retries < 1 || retries > 100 || age < 60 || age >= 24*3600 {
+		t.Errorf("it is tried %v times for %v s: a bad record must not hold up its shard for a day", retries, age)
+	}
+	if !strings.Contains(compact(at(s, "DestinationConfig.OnFailure.Destination")), "Queuefiringdead") {
+		t.Errorf("what fails goes to %s", compact(s["DestinationConfig"]))
+	}
+}
+
+func TestEachMinuteIsTicked(t *testing.T) {
+	t.Parallel()
+	ticked := map[string]bool{}
+	prod().each("AWS::Scheduler::Schedule", func(s template, id string, r object) {
+		p := r["Properties"]
+		if at(p, "ScheduleExpression") != "rate(1 minute)" || at(p, "State") != "ENABLED" || at(p, "FlexibleTimeWindow.Mode") != "OFF" || at(p, "Target.RetryPolicy.MaximumRetryAttempts") != 0.0 {
+			t.Errorf("%s: %s", id, compact(p))
+		}
+		fn := s.resources[text(at(p, "Target.Arn.Fn::GetAtt.0"))]
+		ticked[strings.TrimPrefix(text(at(fn, "Properties.FunctionName")), prod().settings.Prefix+"-")] = true
+	})
+	for _, name := range []string{Promoter, Sweeper, Prewarm} {
+		if !ticked[name] {
+			t.Errorf("%s is not called", name)
+		}
+	}
+}
+
+func TestReadsAndWritesAreTwoFunctionsWithTheirOwnConcurrency(t *testing.T) {
+	t.Parallel()
+	read, write := prod().function(t, APIRead), prod().function(t, APIWrite)
+	if read["ReservedConcurrentExecutions"] != 200.0 || write["ReservedConcurrentExecutions"] != 300.0 {
+		t.Errorf("they keep %v and %v", read["ReservedConcurrentExecutions"], write["ReservedConcurrentExecutions"])
+	}
+	if compact(read["Code"]) != compact(write["Code"]) {
+		t.Error("they are not the same program")
+	}
+}
+
+func TestRoutesOfTheGateway(t *testing.T) {
+	t.Parallel()
+	flow := prod().template("flow")
+	path := func(id string) string {
+		var of func(string) string
+		of = func(id string) string {
+			r := flow.resources[id]
+			if r == nil || r["Type"] != "AWS::ApiGateway::Resource" {
+				return ""
+			}
+			return of(text(at(r, "Properties.ParentId.Ref"))) + "/" + text(at(r, "Properties.PathPart"))
+		}
+		return of(id)
+	}
+	have := map[string]string{}
+	for _, r := range flow.resources {
+		if r["Type"] != "AWS::ApiGateway::Method" {
+			continue
+		}
+		goes := "nowhere"
+		for _, name := range []string{APIRead, APIWrite} {
+			if strings.Contains(compact(at(r, "Properties.Integration.Uri")), strings.ReplaceAll(name, "-", "")) {
+				goes = name
+			}
+		}
+		have[text(at(r, "Properties.HttpMethod"))+" "+path(text(at(r, "Properties.ResourceId.Ref")))] = goes + " " + text(at(r, "Properties.AuthorizationType"))
+	}
+	want := map[string]string{
+		"GET /health": APIRead + " NONE", "GET /openapi.json": APIRead + " NONE", "GET /problems/{code}": APIRead + " NONE",
+		"GET /{proxy+}": APIRead + " CUSTOM", "HEAD /{proxy+}": APIRead + " CUSTOM", "ANY /{proxy+}": APIWrite + " CUSTOM",
+	}
+	if compact(have) != compact(want) {
+		t.Errorf("routes are %s; want %s", compact(have), compact(want))
+	}
+}
+
+func TestTheGatewaysOwnAnswersAreProblems(t *testing.T) {
+	t.Parallel()
+	answers := 0
+	prod().each("AWS::ApiGateway::GatewayResponse", func(_ template, id string, r object) {
+		answers++
+		p := r["Properties"]
+		var problem struct {
+			Type, Title, Code, Detail string
+			Status                    int
+			RequestID                 string `json:"request_id"`
+		}
+		templates, _ := at(p, "ResponseTemplates").(object)
+		if err := json.Unmarshal([]byte(text(templates["application/json"])), &problem); err != nil {
+			t.Errorf("%s answers %s: %v", id, compact(templates), err)
+			return
+		}
+		if problem.Type != "/v1/problems/"+problem.Code || problem.Title == "" || problem.Detail == "" || problem.RequestID != "$context.requestId" || compact(problem.Status) != text(at(p, "StatusCode")) {
+			t.Errorf("%s answers %+v with status %v", id, problem, at(p, "StatusCode"))
+		}
+		headers, _ := at(p, "ResponseParameters").(object)
+		if headers["gatewayresponse.header.Content-Type"] != "'application/problem+json'" || headers["gatewayresponse.header.X-Request-Id"] != "context.requestId" {
+			t.Errorf("%s has the headers %s", id, compact(headers))
+		}
+		if again := problem.Status == 429 || problem.Status == 503; again != (headers["gatewayresponse.header.Retry-After"] != nil) {
+			t.Errorf("%s (%d) says Retry-After: %v", id, problem.Status, headers["gatewayresponse.header.Retry-After"])
+		}
+	})
+	if answers < 10 {
+		t.Errorf("only %d of its answers are ours", answers)
+	}
+}
+
+func TestTheStageThrottlesAndLogsWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	prod().each("AWS::ApiGateway::Stage", func(_ template, _ string, r object) {
+		p := r["Properties"]
+		set := at(p, "MethodSettings.0")
+		if at(p, "StageName") != "v1" || at(set, "ThrottlingRateLimit") != 5000.0 || at(set, "ThrottlingBurstLimit") != 5000.0 || at(set, "DataTraceEnabled") != false {
+			t.Errorf("%s", compact(p))
+		}
+		format := text(at(p, "AccessLogSetting.Format"))
+		var line map[string]string
+		if err := json.Unmarshal([]byte(format), &line); err != nil || line["tenant_id"] != "$context.authorizer.tenant" {
+			t.Errorf("it logs %s: %v", format, err)
+		}
+		for _, secret := range []string{"header", "body", "querystring", "authorizer.token"} {
+			if strings.Contains(strings.ToLower(format), secret) {
+				t.Errorf("it logs %s", secret)
+			}
+		}
+	})
+}
