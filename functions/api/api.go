@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"punctual/functions/recur"
 	"punctual/functions/wake"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -50,16 +51,20 @@ type Deps struct {
 	// up; all that it could name is a place in the asker's own list.
 	CursorKey []byte
 	Entropy   io.Reader // of job ids; nil: crypto/rand
+	// ScheduleQuota is how many times a minute a tenant's schedules may run in all, each counted
+	// at its busiest and at least once; 0: contract.ScheduleQuota.
+	ScheduleQuota int
 }
 
 // stage is the handler with all that its calls share.
 type stage struct {
 	Deps
-	mux     *http.ServeMux
-	huma    huma.API
-	schemas *schemaCache
-	entropy *entropy
-	waker   *wake.Waker
+	mux      *http.ServeMux
+	huma     huma.API
+	schemas  *schemaCache
+	entropy  *entropy
+	waker    *wake.Waker
+	recurrer *recur.Recurrer
 }
 
 // New returns the REST API as an http.Handler.
@@ -73,15 +78,21 @@ func New(d Deps) http.Handler {
 	if d.Shards == 0 {
 		d.Shards = contract.DefaultShards
 	}
+	if d.ScheduleQuota == 0 {
+		d.ScheduleQuota = contract.ScheduleQuota
+	}
 	if d.Entropy == nil {
 		d.Entropy = rand.Reader
 	}
 	s := &stage{Deps: d, mux: http.NewServeMux(), schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
 	s.waker = wake.New(wake.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
+	s.recurrer = recur.New(recur.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	s.huma = humago.New(s.mux, humaConfig())
 	s.jobRoutes()
 	s.taskRoutes()
 	s.deadLetterRoutes()
+	s.scheduleRoutes()
+	s.occurrenceRoutes()
 	s.previewRoutes()
 	s.exclusionRoutes()
 	s.pauseRoutes()

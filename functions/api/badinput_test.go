@@ -415,7 +415,7 @@ func TestBadRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
 		{"a pause's long reason", "PUT", "/v1/pauses/all", `{"reason":` + text(259) + `}`, nil, 400, "out_of_range", "/reason"},
 		{"a pause that does not stand", "DELETE", "/v1/pauses/all", "", nil, 404, "not_found", "-"},
 		{"a pause by itself", "GET", "/v1/pauses/all", "", nil, 405, "method_not_allowed", "-"},
-		{"schedules, which come later", "GET", "/v1/schedules", "", nil, 404, "not_found", "-"},
+		{"dags, which come later", "GET", "/v1/dags", "", nil, 404, "not_found", "-"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -512,6 +512,8 @@ func TestWhoIsNotNamedOrMayNotIsTurnedAway(t *testing.T) {
 			{"POST", "/v1/jobs", "write"}, {"POST", "/v1/jobs/batch", "write"}, {"PATCH", "/v1/jobs/x", "write"}, {"DELETE", "/v1/jobs/x", "write"}, {"POST", "/v1/jobs/x/cancel", "write"}, {"POST", "/v1/jobs/x/run-now", "write"},
 			{"POST", "/v1/jobs/x/redrive", "admin"}, {"PUT", "/v1/tasks/x", "admin"}, {"DELETE", "/v1/tasks/x", "admin"}, {"POST", "/v1/dead-letters/redrive", "admin"}, {"POST", "/v1/dead-letters/purge", "admin"},
 			{"PUT", "/v1/pauses/all", "admin"}, {"DELETE", "/v1/pauses/all", "admin"},
+			{"GET", "/v1/schedules", "read"}, {"GET", "/v1/schedules/x", "read"}, {"GET", "/v1/schedules/x/preview", "read"}, {"GET", "/v1/schedules/x/occurrences", "read"}, {"POST", "/v1/schedules/preview", "read"}, {"GET", "/v1/exclusions", "read"}, {"GET", "/v1/exclusions/x", "read"},
+			{"PUT", "/v1/schedules/x", "write"}, {"PATCH", "/v1/schedules/x", "write"}, {"DELETE", "/v1/schedules/x", "write"}, {"POST", "/v1/schedules/x/pause", "write"}, {"POST", "/v1/schedules/x/resume", "write"}, {"POST", "/v1/schedules/x/run-now", "write"}, {"PUT", "/v1/exclusions/x", "write"}, {"DELETE", "/v1/exclusions/x", "write"},
 		} {
 			if r := b.do(t, c.method, c.path, ""); (r.status == 403) != (c.needs != scope) {
 				t.Errorf("with scope %s, %s %s answered %d", scope, c.method, c.path, r.status)

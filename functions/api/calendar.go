@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"punctual/shared/calendar"
+	"punctual/shared/item"
 	"punctual/shared/tenant"
 )
 
@@ -73,9 +74,16 @@ func (s *stage) readCalendar(ctx context.Context, r *reader, v value, t tenant.I
 	if p.spec, ok = r.spec(v); !ok {
 		return p, false, nil
 	}
-	var err error
-	if p.exclusions, err = s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.spec)); err != nil {
+	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.spec))
+	if err != nil {
 		return p, false, err
+	}
+	for _, e := range found {
+		if p.exclusions == nil {
+			p.exclusions = calendar.Exclusions{}
+		}
+		p.exclusions[e.Name] = e.Exclusion
+		p.asRead = append(p.asRead, e.Is(t))
 	}
 	p.calendar, err = calendar.Parse(p.spec, p.exclusions)
 	return p, r.refused(v.pointer, err), nil
@@ -85,6 +93,7 @@ func (s *stage) readCalendar(ctx context.Context, r *reader, v value, t tenant.I
 type planned struct {
 	spec       calendar.Spec
 	exclusions calendar.Exclusions
+	asRead     []item.Write // hold while the exclusions are what they were
 	calendar   calendar.Calendar
 }
 

@@ -51,17 +51,17 @@ func (s *stage) place(l list, cursor string) (string, error) {
 	return string(raw[macSize:]), nil
 }
 
-// readLimit reads how many items a page may have.
-func readLimit(s string, fallback, most int) (int, error) {
+// readNumber reads a parameter that counts, from 1 to most.
+func readNumber(name, s string, fallback, most int) (int, error) {
 	if s == "" {
 		return fallback, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || strings.TrimLeft(s, "0123456789") != "" {
-		return 0, oneMistake("limit", codeInvalidValue, "a whole number", "limit is not a whole number")
+		return 0, oneMistake(name, codeInvalidValue, "a whole number", "%s is not a whole number", name)
 	}
 	if n < 1 || n > most {
-		return 0, oneMistake("limit", codeOutOfRange, between("1", itoa(most)), "limit is out of range")
+		return 0, oneMistake(name, codeOutOfRange, between("1", itoa(most)), "%s is out of range", name)
 	}
 	return n, nil
 }
@@ -73,7 +73,7 @@ type Paging struct {
 }
 
 func (p Paging) limit() (int, error) {
-	return readLimit(p.Limit, contract.ListDefault, contract.ListMax)
+	return readNumber("limit", p.Limit, contract.ListDefault, contract.ListMax)
 }
 
 // page is one page of a list. An empty page with a cursor is not the end.

@@ -11,6 +11,7 @@ func TestEveryFieldThatIsDocumentedIsRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h"}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"every":"1d"},"job":{"task":"echo"}}`)
 	doc := b.want(t, 200, "GET", "/v1/openapi.json", "")
 	schemas := doc.body["components"].(map[string]any)["schemas"].(map[string]any)
 	for _, c := range []struct{ schema, method, path, around string }{
@@ -28,6 +29,11 @@ func TestEveryFieldThatIsDocumentedIsRead(t *testing.T) {
 		{"LetterFilterRequest", "POST", "/v1/dead-letters/redrive", `{"filter":{%}}`},
 		{"PreviewRequest", "POST", "/v1/schedules/preview", `{%}`},
 		{"CalendarRequest", "POST", "/v1/schedules/preview", `{"calendar":{%}}`},
+		{"ScheduleRequest", "PUT", "/v1/schedules/x", `{%}`},
+		{"SchedulePatchRequest", "PATCH", "/v1/schedules/s", `{%}`},
+		{"TemplateRequest", "PUT", "/v1/schedules/x", `{"job":{"task":"echo",%}}`},
+		{"CatchUpRequest", "PUT", "/v1/schedules/x", `{"catch_up":{%}}`},
+		{"ResumeRequest", "POST", "/v1/schedules/s/resume", `{%}`},
 		{"ExclusionRequest", "PUT", "/v1/exclusions/x", `{%}`},
 		{"RangeRequest", "PUT", "/v1/exclusions/x", `{"ranges":[{%}]}`},
 	} {

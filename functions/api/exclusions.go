@@ -2,14 +2,20 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -18,7 +24,7 @@ func (s *stage) exclusionRoutes() {
 	register(s, route{
 		method: http.MethodPut, path: "/v1/exclusions/{name}", id: "put-exclusion", tag: tagSchedules, scope: mayWrite, body: exclusionRequest{},
 		summary: "Name days and stretches on which nothing runs, or replace them", errors: []int{http.StatusTooManyRequests},
-		about: "201 when it is new. Schedules that name it follow it from the next nominal time on; one that would never fire then is a reason to refuse.",
+		about: "201 when it is new. Schedules that name it follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to repeat.",
 	}, s.putExclusion)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/exclusions/{name}", id: "get-exclusion", tag: tagSchedules, scope: mayRead,
@@ -97,6 +103,9 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 		case err != nil:
 			return nil, err
 		}
+		if err := s.judgeExclusion(ctx, who.Tenant, in.Name, wanted); err != nil {
+			return nil, err
+		}
 		after := store.Exclusion{Name: in.Name, Exclusion: wanted, Version: old.Version}
 		if status == http.StatusCreated || !reflect.DeepEqual(old.Exclusion, wanted) {
 			after.Version++
@@ -108,9 +117,116 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 				return nil, err
 			}
 		}
+		if err := s.follow(ctx, who, in.Name, wanted); err != nil {
+			return nil, err
+		}
 		return &exclusionAnswer{status, viewExclusion(after)}, nil
 	}
 	return nil, fault.New(fault.Conflict, nil, "putting exclusion %q: it changed %d times meanwhile", in.Name, tries)
+}
+
+// naming lists the schedules of a tenant whose calendar names an exclusion. Those that cannot
+// be read are reported and left out.
+func (s *stage) naming(ctx context.Context, t tenant.ID, name string) ([]schedule.Schedule, error) {
+	var naming []schedule.Schedule
+	for after := ""; ; {
+		found, more, err := s.Store.Schedules(ctx, t, after, contract.ListMax)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			if f.Err != nil {
+				s.unreadable(ctx, f)
+			} else if slices.Contains(f.Spec.Exclude, name) {
+				naming = append(naming, f.Schedule)
+			}
+			after = f.Name
+		}
+		if !more {
+			return naming, nil
+		}
+	}
+}
+
+// following is a schedule with its copy of an exclusion replaced.
+func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.Schedule {
+	c.Exclusions = maps.Clone(c.Exclusions)
+	if c.Exclusions == nil {
+		c.Exclusions = calendar.Exclusions{}
+	}
+	c.Exclusions[name] = e
+	return c
+}
+
+// judgeExclusion refuses an exclusion that a schedule which names it could not live with.
+func (s *stage) judgeExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
+	naming, err := s.naming(ctx, t, name)
+	if err != nil {
+		return err
+	}
+	now := s.now()
+	for _, c := range naming {
+		before, err := c.Calendar()
+		if err != nil || before.Check(now) != nil {
+			continue // it does not run as it is
+		}
+		after, err := following(c, name, e).Calendar()
+		if err == nil {
+			err = after.Check(now)
+		}
+		var bad *calendar.Error
+		if errors.As(err, &bad) {
+			return oneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not go on: %s", c.Name, bad.Detail)
+		}
+	}
+	return nil
+}
+
+// follow edits each schedule that names an exclusion, where its copy says something else.
+func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e calendar.Exclusion) error {
+	naming, err := s.naming(ctx, who.Tenant, name)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(naming))
+	var all sync.WaitGroup
+	free := make(chan struct{}, batchWriters)
+	for i, c := range naming {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			errs[i] = s.followOne(ctx, who, c.Key, name, e)
+		})
+	}
+	all.Wait()
+	for _, err := range errs { // the same PUT again goes on from here
+		if err != nil {
+			return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *stage) followOne(ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion) error {
+	_, err := s.changeSchedule(ctx, k, 0, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+		wanted := following(old, name, e)
+		if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
+			return old, nil
+		}
+		after, writes, err := schedule.Edit(old, wanted, now)
+		var bad *calendar.Error
+		if errors.As(err, &bad) { // it did not run before
+			return old, nil
+		}
+		if err != nil {
+			return old, err
+		}
+		return after, s.writeSchedule(ctx, who, 0, after, scheduleChange{}, writes...)
+	})
+	if p := problemOf(err); err != nil && p.Status == http.StatusNotFound { // deleted meanwhile
+		return nil
+	}
+	return err
 }
 
 // roomForExclusion refuses one exclusion too many. Two at once may both find the last place:
@@ -197,7 +313,14 @@ func (s *stage) getExclusion(ctx context.Context, who tenant.Identity, in *exclu
 func errNoExclusion() error { return newProblem(codeNotFound, "there is no such exclusion") }
 
 func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*empty, error) {
-	err := s.Store.DeleteExclusion(ctx, who.Tenant, in.Name)
+	naming, err := s.naming(ctx, who.Tenant, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(naming) > 0 {
+		return nil, newProblem(codeWrongState, "%s", inUse(naming))
+	}
+	err = s.Store.DeleteExclusion(ctx, who.Tenant, in.Name)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil, errNoExclusion()
 	}
@@ -230,15 +353,16 @@ func (s *stage) listExclusions(ctx context.Context, who tenant.Identity, in *str
 	return out, nil
 }
 
-// someOf names the first few of many.
-func someOf(names []string) string {
+// inUse says which schedules name an exclusion.
+func inUse(naming []schedule.Schedule) string {
 	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
+	var names []string
+	for _, c := range naming[:min(len(naming), few)] {
+		names = append(names, c.Name)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	more := ""
+	if len(naming) > few {
+		more = fmt.Sprintf(" and %d more", len(naming)-few)
+	}
+	return "schedules name this exclusion: " + strings.Join(names, ", ") + more
 }
-
-// quotaRetryAfter is what an answer asks for when a tenant has all that it may have: only
-// deleting helps, so there is no hurry.
-const quotaRetryAfter = "3600"

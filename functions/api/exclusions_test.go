@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/memory"
 	"punctual/shared/store"
 )
 
@@ -111,5 +113,69 @@ func TestAnExclusionThatManyPutAtOnceGetsOneVersionAfterTheOther(t *testing.T) {
 	wg.Wait()
 	if r := b.want(t, 200, "GET", "/v1/exclusions/x", ""); r.body["version"] != 5.0 {
 		t.Errorf("after five: %s", r.text)
+	}
+}
+
+func TestSchedulesFollowTheExclusionsThatTheyName(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
+	b.want(t, 201, "PUT", "/v1/exclusions/y", `{"weekly":["sun"]}`)
+	b.want(t, 201, "PUT", "/v1/schedules/both", `{"calendar":{"cron":"0 10 * * *","exclude":["x","y"]},"job":{"task":"echo","payload":`+text(3000)+`}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/none", daily)
+	b.want(t, 201, "PUT", "/v1/schedules/once", `{"calendar":{"dates":["2027-03-06T10:00:00Z","2027-03-09T10:00:00Z"],"exclude":["x"]},"job":{"task":"echo"}}`)
+	next := func(name string) string { return b.want(t, 200, "GET", "/v1/schedules/"+name, "").at("next") }
+	if got := next("once"); got != "[2027-03-09T10:00:00.000Z]" {
+		t.Errorf("before: %s", got)
+	}
+	b.want(t, 200, "PUT", "/v1/exclusions/x", `{"weekly":["tue","wed"]}`)
+	if got := next("both"); got != "[2027-03-04T10:00:00.000Z 2027-03-05T10:00:00.000Z 2027-03-06T10:00:00.000Z]" {
+		t.Errorf("both: %s", got)
+	}
+	if got := next("once"); got != "[2027-03-06T10:00:00.000Z]" {
+		t.Errorf("once: %s", got)
+	}
+	if b.schedule(t, "both").Epoch != 2 || b.schedule(t, "none").Epoch != 1 || b.schedule(t, "once").Epoch != 2 {
+		t.Error("not exactly those that name it were edited")
+	}
+	b.want(t, 200, "PUT", "/v1/exclusions/x", `{"weekly":["tue","wed"]}`)
+	if b.schedule(t, "both").Epoch != 2 {
+		t.Error("the same exclusion again was an edit")
+	}
+	r := b.want(t, 400, "PUT", "/v1/exclusions/x", `{"weekly":["tue","sat"]}`)
+	if r.str("code") != "never_fires" || !strings.Contains(r.str("detail"), "once") {
+		t.Errorf("an exclusion under which a schedule never fires: %s", r.text)
+	}
+	if r := b.want(t, 200, "GET", "/v1/exclusions/x", ""); r.body["version"] != 2.0 {
+		t.Errorf("it was put: %s", r.text)
+	}
+	if r := b.want(t, 409, "DELETE", "/v1/exclusions/x", ""); r.str("code") != "wrong_state" || !strings.Contains(r.str("detail"), "both, once") {
+		t.Errorf("one that is named: %s", r.text)
+	}
+	b.want(t, 200, "PATCH", "/v1/schedules/both", `{"calendar":{"cron":"0 10 * * *","exclude":["y"]}}`)
+	b.want(t, 204, "DELETE", "/v1/schedules/once", "")
+	b.want(t, 204, "DELETE", "/v1/exclusions/x", "")
+}
+
+func TestAnExclusionWhoseSchedulesCouldNotFollowIsPutAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
+	for n := range 5 {
+		b.want(t, 201, "PUT", fmt.Sprintf("/v1/schedules/s%d", n), `{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`)
+	}
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.TableCommit && c.Name == "schedule.edit" && c.Ref.SK >= "s2" {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+	b.want(t, 503, "PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`)
+	b.world.SetFaults(nil)
+	b.want(t, 200, "PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`)
+	for n := range 5 {
+		if s := b.schedule(t, fmt.Sprintf("s%d", n)); fmt.Sprint(s.Exclusions["x"].Weekly) != "[sun]" || s.Epoch != 2 {
+			t.Errorf("%s follows %v at epoch %d", s.Name, s.Exclusions["x"].Weekly, s.Epoch)
+		}
 	}
 }

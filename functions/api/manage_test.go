@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/api"
+	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/memory"
@@ -202,13 +203,13 @@ func TestTheOpenAPIDocumentNamesEveryRouteAndCode(t *testing.T) {
 	}
 	slices.Sort(routes)
 	want := []string{
-		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}", "DELETE /v1/tasks/{name}",
-		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems/{code}", "GET /v1/ready",
+		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}", "DELETE /v1/schedules/{name}", "DELETE /v1/tasks/{name}",
+		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}", "GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview",
 		"GET /v1/tasks", "GET /v1/tasks/{name}", "GET /v1/whoami",
-		"PATCH /v1/jobs/{id}",
+		"PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
 		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch", "POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",
-		"POST /v1/schedules/preview",
-		"PUT /v1/exclusions/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/tasks/{name}",
+		"POST /v1/schedules/preview", "POST /v1/schedules/{name}/pause", "POST /v1/schedules/{name}/resume", "POST /v1/schedules/{name}/run-now",
+		"PUT /v1/exclusions/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/schedules/{name}", "PUT /v1/tasks/{name}",
 	}
 	if !slices.Equal(routes, want) {
 		t.Errorf("routes: %q", routes)
@@ -271,7 +272,9 @@ func TestReadySaysHowFarThePassesAre(t *testing.T) {
 	if r := b.want(t, 503, "GET", "/v1/ready", ""); r.header.Get("Retry-After") == "" {
 		t.Errorf("without a table: %s", r.text)
 	}
-	b.want(t, 200, "GET", "/v1/health", "")
+	if r := b.want(t, 200, "GET", "/v1/health", ""); r.str("status") != "ok" || r.str("zone_rules") != calendar.ZoneRules {
+		t.Errorf("health: %s", r.text)
+	}
 }
 
 func TestBehindAPIGatewayTheAuthorizerSaysWhoAsks(t *testing.T) {

@@ -153,13 +153,18 @@ func (s *stage) liftPause(ctx context.Context, who tenant.Identity, in *pauseInp
 // dispatch does, by a message or, beyond a message's reach, by a timer. What is lost here the
 // sweeper finds, later; so this is no reason to refuse.
 func (s *stage) wakeParked(ctx context.Context, t tenant.ID, at time.Time) {
+	s.wakePlaces(ctx, t, at, horizon.Parkings(string(t)))
+}
+
+// wakePlaces is wakeParked for any places of the due index.
+func (s *stage) wakePlaces(ctx context.Context, t tenant.ID, at time.Time, places []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
 	now := s.now()
 	near := horizon.LaneOf(now, at) == horizon.Now || horizon.LaneOf(now, at) == horizon.Direct
 	var out []message.Outgoing
 	var failed error
-	for _, place := range horizon.Parkings(string(t)) {
+	for _, place := range places {
 		body := message.Encode(message.Dispatch{V: message.V, Slice: place, At: at})
 		if near {
 			out = append(out, message.Outgoing{Body: body, Delay: horizon.Delay(now, at)})

@@ -7,6 +7,7 @@ import (
 
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
+	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
 
@@ -15,6 +16,11 @@ func (s *stage) previewRoutes() {
 		method: http.MethodPost, path: "/v1/schedules/preview", status: http.StatusOK, id: "preview-calendar", tag: tagSchedules, scope: mayRead, body: previewRequest{},
 		summary: "When a calendar would run", about: "Nothing is kept. The exclusions that it names are the tenant's.",
 	}, s.previewDraft)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/schedules/{name}/preview", id: "preview-schedule", tag: tagSchedules, scope: mayRead,
+		summary: "When a schedule would run", errors: []int{http.StatusNotFound},
+		about: "By its calendar alone: no pause and no overlap is looked at, nor how often it has run.",
+	}, s.previewSchedule)
 }
 
 type previewRequest struct {
@@ -93,7 +99,37 @@ func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothin
 	if most := p.calendar.MaxRuns(); most > 0 {
 		count = min(count, most)
 	}
-	return preview(p.calendar.For(calendarID(who.Tenant, name), after), after, count), nil
+	return preview(p.calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count), nil
+}
+
+type previewInput struct {
+	Name  string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	After string `query:"after" format:"date-time" doc:"Only times after this one; default now"`
+	Count string `query:"count" pattern:"^[0-9]+$" doc:"1 to 1000, default 5"`
+}
+
+func (s *stage) previewSchedule(ctx context.Context, who tenant.Identity, in *previewInput) (*previewAnswer, error) {
+	after := s.now()
+	if in.After != "" {
+		t, ok := parseInstant(in.After)
+		if !ok {
+			return nil, oneMistake("after", codeInvalidValue, instantAllowed+" (in a URL + is written %2B)", "this is not a time with a zone")
+		}
+		after = t
+	}
+	count, err := readNumber("count", in.Count, contract.PreviewDefault, calendar.MaxPreview)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	if err != nil {
+		return nil, err
+	}
+	c, err := found.Calendar()
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	return preview(c, after, min(count, most(found))), nil
 }
 
 // preview shows count times of a calendar after that one.
@@ -119,6 +155,3 @@ func viewTimes(times []calendar.Occurrence) []occurrenceTime {
 	}
 	return views
 }
-
-// calendarID is what a schedule's spread is derived from.
-func calendarID(t tenant.ID, name string) string { return string(t) + "#" + name }

@@ -92,6 +92,7 @@ const (
 	MaxErrorMessage   = 1 << 10  // bytes of an error kept
 	MaxReason         = 256      // bytes of a pause's reason
 	MaxExclusions     = 200      // of one tenant
+	ScheduleQuota     = 1000     // runs a minute of all schedules of one tenant, each at its busiest and at least once
 	PreviewDefault    = 5        // times of a preview that names no count; the most is the calendar's
 	NamePattern       = `^[a-zA-Z0-9_-]{1,64}$`
 	DurationPattern   = `^(\d+(ms|s|m|h|d))+$`

@@ -26,6 +26,7 @@ type Env struct {
 	DrainSeconds int      // PUNCTUAL_DRAIN_SECONDS: budget after SIGTERM; default 25
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	CursorKey    string   // PUNCTUAL_CURSOR_KEY: authenticates the cursors of lists; default none
+	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 }
 
 // TableName is the real name of a table.
@@ -66,6 +67,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		{"PUNCTUAL_SHARDS", &e.Shards, DefaultShards},
 		{"PUNCTUAL_SLOTS", &e.Slots, 25},
 		{"PUNCTUAL_DRAIN_SECONDS", &e.DrainSeconds, 25},
+		{"PUNCTUAL_SCHEDULE_QUOTA", &e.Quota, ScheduleQuota},
 	} {
 		v, err := strconv.Atoi(get(n.name, strconv.Itoa(n.fallback)))
 		if err != nil || v < 1 {

@@ -44,9 +44,9 @@ func (s *Store) Exclusion(ctx context.Context, t tenant.ID, name string) (Exclus
 	return parseExclusion(i)
 }
 
-// ExclusionsNamed reads up to 100 exclusions, as a calendar wants them; an absent one is missing
-// from what comes back.
-func (s *Store) ExclusionsNamed(ctx context.Context, t tenant.ID, names []string) (calendar.Exclusions, error) {
+// ExclusionsNamed reads up to 100 exclusions, each named once; an absent one is missing from
+// what comes back.
+func (s *Store) ExclusionsNamed(ctx context.Context, t tenant.ID, names []string) ([]Exclusion, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (s *Store) ExclusionsNamed(ctx context.Context, t tenant.ID, names []string
 	if err != nil {
 		return nil, err
 	}
-	found := calendar.Exclusions{}
+	var found []Exclusion
 	for _, i := range items {
 		if i == nil {
 			continue
@@ -67,9 +67,18 @@ func (s *Store) ExclusionsNamed(ctx context.Context, t tenant.ID, names []string
 		if err != nil {
 			return nil, err
 		}
-		found[e.Name] = e.Exclusion
+		found = append(found, e)
 	}
 	return found, nil
+}
+
+// Is is the part of a transaction that asks for the exclusion as it was read: what copies it
+// must not copy what is replaced meanwhile.
+func (e Exclusion) Is(t tenant.ID) item.Write {
+	return item.Write{
+		Ref: exclusionRef(t, e.Name), Name: "exclusion.is", Check: true,
+		When: []item.All{{{Attr: "version", Op: item.Eq, Value: e.Version}}},
+	}
 }
 
 // Exclusions reads one page of a tenant's exclusions by name, beginning after that name; limit

@@ -31,5 +31,7 @@ func main() {
 		Shards:    env.Shards,
 		HTTPAllow: api.MustRanges(env.HTTPAllow),
 		CursorKey: []byte(env.CursorKey),
+
+		ScheduleQuota: env.Quota,
 	}), meter, os.Stdout))
 }

@@ -1,0 +1,281 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) occurrenceRoutes() {
+	register(s, route{
+		method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", id: "list-occurrences", tag: tagSchedules, scope: mayRead,
+		summary: "What became of each nominal time, newest first", errors: []int{http.StatusNotFound},
+		about: "Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. Kept for 30 days, also when the schedule is deleted.",
+	}, s.listOccurrences)
+}
+
+// occurrenceView is what became of a nominal time, or of several in a row.
+type occurrenceView struct {
+	NominalAt       instant    `json:"nominal_at" doc:"Of several the first"`
+	DueAt           instant    `json:"due_at,omitzero" doc:"Of its job"`
+	Outcome         string     `json:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"pending: not over yet"`
+	Reason          string     `json:"reason,omitempty" doc:"Of one that did not run: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs, cancelled; of one that ran and failed its error's code"`
+	Why             string     `json:"why,omitempty" doc:"The same as a sentence"`
+	JobID           job.ID     `json:"job_id,omitempty"`
+	Status          job.Status `json:"status,omitempty" doc:"Of its job"`
+	StartLatenessMS *int64     `json:"start_lateness_ms,omitempty" doc:"Of one that started"`
+	Until           instant    `json:"until,omitzero" doc:"The last nominal time of several"`
+	Count           int        `json:"count,omitempty" doc:"How many, of several; absent with until when they were too many to count"`
+}
+
+type occurrencesInput struct {
+	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	Paging
+	Outcome string `query:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"One outcome"`
+	After   string `query:"after" format:"date-time" doc:"From this nominal time on"`
+	Before  string `query:"before" format:"date-time" doc:"Before this nominal time"`
+}
+
+type occurrencesAnswer struct{ Body page[occurrenceView] }
+
+var outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedule.Missed, schedule.Superseded}
+
+func (s *stage) listOccurrences(ctx context.Context, who tenant.Identity, in *occurrencesInput) (*occurrencesAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	var wrong fault.Mistakes
+	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
+		wrong = append(wrong, fault.Field{Pointer: "outcome", Code: codeInvalidValue, Detail: "this is not one outcome", Allowed: strings.Join(outcomes, ", ")})
+	}
+	f := occurrenceFilter{outcome: in.Outcome, limit: limit}
+	f.after, f.before = readRange(&wrong, "after", in.After, "before", in.Before)
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	l := list{who.Tenant, "occurrences", []string{in.Name, in.Outcome, in.After, in.Before}}
+	place, err := s.place(l, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if !namePattern.MatchString(in.Name) {
+		return nil, errNoSchedule()
+	}
+	of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, errNoSchedule()
+	}
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := s.occurrences(ctx, of, f, place)
+	if err != nil {
+		return nil, err
+	}
+	out := &occurrencesAnswer{Body: page[occurrenceView]{Items: append([]occurrenceView{}, items...)}}
+	if next != "" {
+		out.Body.NextCursor = s.cursor(l, next)
+	}
+	return out, nil
+}
+
+// occurrenceFilter is what a list of occurrences lets through.
+type occurrenceFilter struct {
+	outcome       string    // "" is any
+	after, before time.Time // after ≤ nominal < before; zero is open
+	limit         int
+}
+
+// told is one thing that is said of a nominal time: by its job, or by the ledger.
+type told struct {
+	at    time.Time
+	job   *job.Row
+	entry *schedule.Entry
+}
+
+// occurrences reads one page, newest first. next is the place to go on from, "" at the end:
+// the nominal time that was come to, and how many items of it were seen.
+func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string) (items []occurrenceView, next string, err error) {
+	before, seen := f.before, int64(0)
+	if at, n, ok := strings.Cut(place, "#"); ok {
+		before, seen = time.UnixMilli(number(at)+1).UTC(), number(n) // that time again: more may be said of it
+	}
+	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit}
+	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit}
+	for read := 0; ; {
+		group, err := together(ctx, jobs, entries)
+		if err != nil || len(group) == 0 {
+			return items, "", err
+		}
+		for n, t := range group {
+			if int64(n) < seen {
+				continue
+			}
+			if read++; read > maxRead || len(items) == f.limit {
+				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), nil
+			}
+			if v := viewOccurrence(of, t); f.outcome == "" || v.Outcome == f.outcome {
+				items = append(items, v)
+			}
+		}
+		seen = 0
+	}
+}
+
+// together takes from both lists all that is said of the newest time left, in an order that
+// never changes: its job, or else the newest word of the ledger about it alone, then stretches
+// that begin there.
+func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]told, error) {
+	row, err := jobs.peek(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := entries.peek(ctx)
+	if err != nil || row == nil && entry == nil {
+		return nil, err
+	}
+	var group []told
+	var at time.Time
+	if row != nil && (entry == nil || !row.NominalAt.Before(entry.From)) {
+		at = row.NominalAt
+		group = append(group, told{at: at, job: row})
+		jobs.take()
+	} else {
+		at = entry.From
+	}
+	var alone *schedule.Entry
+	var stretches []told
+	for entry != nil && entry.From.Equal(at) {
+		if entry.Count == 1 {
+			if alone == nil || entry.Epoch > alone.Epoch {
+				alone = entry
+			}
+		} else {
+			stretches = append(stretches, told{at: at, entry: entry})
+		}
+		entries.take()
+		if entry, err = entries.peek(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if alone != nil && len(group) == 0 {
+		group = append(group, told{at: at, entry: alone})
+	}
+	return append(group, stretches...), nil
+}
+
+func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
+	if e := t.entry; e != nil {
+		v := occurrenceView{NominalAt: instant{e.From}, Outcome: e.Outcome, Reason: e.Reason, Why: e.Why}
+		if e.Count != 1 {
+			v.Until, v.Count = instant{e.To}, e.Count
+		}
+		return v
+	}
+	r := *t.job
+	v := occurrenceView{NominalAt: instant{r.NominalAt}, DueAt: instant{r.DueAt}, JobID: r.ID, Status: r.Status}
+	v.Outcome, v.Reason, v.Why = schedule.OfJob(r)
+	if !r.StartedAt.IsZero() {
+		late := r.LatenessMS
+		v.StartLatenessMS = &late
+	}
+	if v.Outcome == schedule.Pending {
+		v.Reason, v.Why = pending(of, r)
+		if v.Reason == job.CodeEdited || v.Reason == job.CodeDeleted {
+			v.Outcome = schedule.Superseded
+		}
+	}
+	return v
+}
+
+// pending says what keeps a job that is not over. One of an older epoch that did not start and
+// was not taken over by the newer one will not run any more.
+func pending(of schedule.Schedule, r job.Row) (reason, why string) {
+	stale := r.Epoch < of.Epoch && r.Attempt == 1 && r.Status == job.Scheduled
+	switch {
+	case stale && of.Deleted():
+		return job.CodeDeleted, "the schedule was deleted before it started"
+	case of.Paused != nil:
+		return job.CodePaused, "the schedule is paused; what becomes of it is decided when it is resumed"
+	case stale && of.Held == nil:
+		return job.CodeEdited, "the schedule was edited before it started"
+	}
+	return "", ""
+}
+
+// jobsAhead reads a schedule's jobs from the newest down, a page at a time.
+type jobsAhead struct {
+	stage         *stage
+	of            schedule.Key
+	after, before time.Time
+	page          int
+	cursor        string
+	rows          []job.Row
+	done          bool
+}
+
+// peek returns the next row without taking it, nil at the end.
+func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
+	for len(a.rows) == 0 && !a.done {
+		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, true, min(a.page+1, readAtOnce), a.cursor)
+		if err != nil {
+			return nil, err
+		}
+		a.cursor, a.done = next, next == ""
+		keys := make([]job.Key, len(found))
+		for i, f := range found {
+			keys[i] = f.Key
+		}
+		rows, there, err := a.stage.Store.Rows(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range rows {
+			if there[i] {
+				a.rows = append(a.rows, r)
+			}
+		}
+	}
+	if len(a.rows) == 0 {
+		return nil, nil
+	}
+	return &a.rows[0], nil
+}
+
+func (a *jobsAhead) take() { a.rows = a.rows[1:] }
+
+// entriesAhead reads a schedule's ledger from the newest down, a page at a time.
+type entriesAhead struct {
+	stage         *stage
+	of            schedule.Key
+	after, before time.Time
+	page          int
+	cursor        string
+	entries       []schedule.Entry
+	done          bool
+}
+
+// peek returns the next entry without taking it, nil at the end.
+func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
+	for len(a.entries) == 0 && !a.done {
+		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true, min(a.page+1, readAtOnce), a.cursor)
+		if err != nil {
+			return nil, err
+		}
+		a.entries, a.cursor, a.done = found, next, next == ""
+	}
+	if len(a.entries) == 0 {
+		return nil, nil
+	}
+	return &a.entries[0], nil
+}
+
+func (a *entriesAhead) take() { a.entries = a.entries[1:] }

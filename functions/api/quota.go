@@ -1,0 +1,68 @@
+package api
+
+import (
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+// weighed is how many times of a calendar its weight is taken from: enough to see a whole
+// minute of an every-second one, wherever in it the first lies.
+const weighed = 120
+
+// weight is how many times a calendar runs in its busiest minute, at least 1: what a schedule
+// takes of its tenant's quota.
+func weight(c calendar.Calendar, after time.Time) int64 {
+	times := c.Preview(after, weighed)
+	most, from := 1, 0
+	for to, o := range times {
+		for o.NominalAt.Sub(times[from].NominalAt) >= time.Minute {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	return int64(most)
+}
+
+// weightOf is what a schedule takes of its tenant's quota: the same whenever it is asked, so
+// that what is given back is what was taken.
+func weightOf(sched schedule.Schedule) int64 {
+	if sched.Deleted() {
+		return 0
+	}
+	c, err := sched.Calendar()
+	if err != nil {
+		return 1 // it cannot run, but is there
+	}
+	return weight(c, sched.CreatedAt)
+}
+
+// takeQuota is the write that takes so much of a tenant's quota, in the transaction of what it
+// is taken for; it is refused when there is not so much left. Less than nothing gives back.
+func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
+	w := item.Write{
+		Ref:  item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: "schedules"},
+		Name: "quota.take", Add: map[string]int64{"runs_a_minute": amount},
+	}
+	if amount > 0 {
+		left := int64(s.ScheduleQuota) - amount
+		w.When = []item.All{{{Attr: "runs_a_minute", Op: item.Le, Value: left}}}
+		if left >= 0 {
+			w.When = append(w.When, item.All{{Attr: "runs_a_minute", Op: item.Missing}})
+		}
+	}
+	return w
+}
+
+// quotaRetryAfter is what an answer asks for when a tenant has all that it may have: only
+// deleting helps, so there is no hurry.
+const quotaRetryAfter = "3600"
+
+func (s *stage) errQuota(amount int64) error {
+	return newProblem(codeRateLimited, "a tenant's schedules may run %d times a minute in all, each at its busiest and at least once; there is not room for %d more: delete one, or let some run less often", s.ScheduleQuota, amount).
+		with("Retry-After", quotaRetryAfter)
+}

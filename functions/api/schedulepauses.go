@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) schedulePauseRoutes() {
+	register(s, route{
+		method: http.MethodPost, path: "/v1/schedules/{name}/pause", status: http.StatusOK, id: "pause-schedule", tag: tagSchedules, scope: mayWrite, body: pauseRequest{}, optionalBody: true,
+		summary: "Hold a schedule back", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		about: "Nothing of it starts after paused.effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.",
+	}, s.pauseSchedule)
+	register(s, route{
+		method: http.MethodPost, path: "/v1/schedules/{name}/resume", status: http.StatusOK, id: "resume-schedule", tag: tagSchedules, scope: mayWrite, body: resumeRequest{}, optionalBody: true,
+		summary: "Let a schedule go on", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		about: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has another. One that is not paused stays as it is.",
+	}, s.resumeSchedule)
+}
+
+type resumeRequest struct {
+	Missed string `json:"missed,omitempty" enum:"drop,last,all" doc:"Which of the times in the pause run now; default: as the pause said"`
+}
+
+func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPause(ctx, s.now())
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+		if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) && is.Missed == p.Missed && is.By != schedule.ByPunctual {
+			return old, nil
+		}
+		after, write := schedule.PauseSchedule(old, schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
+		return after, s.Store.Put(ctx, write)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !p.Until.IsZero() {
+		s.wakeSchedule(ctx, after, p.Until)
+	}
+	out, err := s.answerSchedule(ctx, after, http.StatusOK, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.InFlight, err = s.inFlight(ctx, k)
+	return out, err
+}
+
+func (s *stage) resumeSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	missed, err := readMissed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resumed := false
+	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+		if resumed = old.Paused != nil; !resumed {
+			return old, nil
+		}
+		after, write := schedule.Resume(old, missed, now)
+		return after, s.Store.Put(ctx, write)
+	})
+	if err == nil && resumed {
+		s.promote(ctx, k)
+		s.wakeParked(ctx, k.Tenant, s.now())
+		after, err = s.schedule(ctx, k, 0) // promotion has moved it on
+	}
+	return s.answerSchedule(ctx, after, http.StatusOK, err)
+}
+
+func readMissed(ctx context.Context) (missed string, err error) {
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err != nil || doc == nil {
+		return "", err
+	}
+	r := newReader(doc)
+	f := r.object(0, "", namesOf[resumeRequest]())
+	if v, ok := f["missed"]; ok {
+		missed, _ = r.oneOf(v, codeInvalidValue, missedWords)
+	}
+	return missed, r.wrong.Err()
+}
+
+// wakeSchedule has a schedule and the jobs that its pause holds looked at when the pause ends.
+func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
+	places := horizon.Parkings(string(paused.Tenant))
+	if slice := paused.Slice(); slice != "" {
+		places = append(places, slice)
+	}
+	s.wakePlaces(ctx, paused.Tenant, at, places)
+}
+
+// inFlightLooked is how many of a schedule's jobs are looked at for those that run.
+const inFlightLooked = readAtOnce
+
+// inFlight names the jobs of a schedule that a worker is at, of the newest ones.
+func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
+	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, time.Time{}, true, inFlightLooked, "")
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]job.Key, len(found))
+	for i, f := range found {
+		keys[i] = f.Key
+	}
+	rows, there, err := s.Store.Rows(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	var near []job.Row
+	for i, r := range rows {
+		if there[i] && startsSoon(r, now) {
+			near = append(near, r)
+		}
+	}
+	views, err := s.showAll(ctx, k.Tenant, near)
+	ids := []job.ID{}
+	for _, v := range views {
+		if v.Status == job.Running {
+			ids = append(ids, v.JobID)
+		}
+	}
+	return ids, err
+}

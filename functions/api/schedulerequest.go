@@ -1,0 +1,207 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+// scheduleRequest documents what PUT /v1/schedules/{name} takes.
+type scheduleRequest struct {
+	Calendar           calendarRequest `json:"calendar" doc:"When"`
+	Job                templateRequest `json:"job" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
+	Overlap            string          `json:"overlap,omitempty" enum:"allow,skip,buffer_one,buffer_all,cancel_running" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow"`
+	CatchUp            catchUpRequest  `json:"catch_up,omitempty" doc:"Which of the times that an outage swallowed still run"`
+	PauseAfterFailures int             `json:"pause_after_failures,omitempty" minimum:"0" maximum:"1000" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
+}
+
+// schedulePatchRequest documents what PATCH takes: any part of it.
+type schedulePatchRequest struct {
+	Calendar           calendarRequest `json:"calendar,omitempty"`
+	Job                templateRequest `json:"job,omitempty"`
+	Overlap            string          `json:"overlap,omitempty" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
+	CatchUp            catchUpRequest  `json:"catch_up,omitempty"`
+	PauseAfterFailures int             `json:"pause_after_failures,omitempty" minimum:"0" maximum:"1000"`
+}
+
+type catchUpRequest struct {
+	Policy string   `json:"policy,omitempty" enum:"none,last,all" doc:"Default last"`
+	Window duration `json:"window,omitempty" doc:"1s to 30d: older times do not run; default 1h"`
+	Cap    int      `json:"cap,omitempty" minimum:"1" maximum:"1000" doc:"With all: of these the newest are kept; default 100"`
+}
+
+// templateRequest is a JobRequest that says nothing of its time.
+type templateRequest struct {
+	Task          string            `json:"task" pattern:"^[a-zA-Z0-9_-]{1,64}$" doc:"http, lambda, echo, or one of your own" example:"echo"`
+	Payload       anything          `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
+	Priority      string            `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default: the task's, as it is when the schedule is put"`
+	Pool          string            `json:"pool,omitempty" enum:"short,long" doc:"Default: the task's"`
+	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt, 1s to 12h, in pool long to 1d; default: the task's"`
+	StartWithin   duration          `json:"start_within,omitempty" doc:"1s to 30d: the run is missed if no attempt started this long after its due_at; default: no limit"`
+	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"1s to 30d: EXPIRED if not over this long after due_at; default: no limit"`
+	Retry         retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
+	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters"`
+	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none"`
+}
+
+var (
+	scheduleFields = namesOf[scheduleRequest]()
+	templateFields = namesOf[templateRequest]()
+	catchUpFields  = namesOf[catchUpRequest]()
+)
+
+// scheduleChange is what a body says of a schedule; what it does not name is nil.
+type scheduleChange struct {
+	calendar   *planned
+	job        *draft
+	overlap    *schedule.Overlap
+	catchUp    *schedule.CatchUp
+	pauseAfter *int
+}
+
+// apply puts the change in place of what a schedule says. kept is the payload that it has: one
+// that says the same in other words is no change.
+func (c scheduleChange) apply(to *schedule.Schedule, kept []byte) {
+	if c.calendar != nil {
+		to.Spec, to.Exclusions = c.calendar.spec, c.calendar.exclusions
+	}
+	if c.job != nil {
+		tags := ""
+		if len(c.job.tags) > 0 {
+			tags = encodeTags(c.job.tags)
+		}
+		if sameJSON(c.job.payload, kept) {
+			c.job.payload = kept
+		}
+		to.Template = schedule.TemplateOf(c.job.row, tags)
+		to.SetPayload(c.job.payload)
+	}
+	if c.overlap != nil {
+		to.Overlap = *c.overlap
+	}
+	if c.catchUp != nil {
+		to.CatchUp = *c.catchUp
+	}
+	if c.pauseAfter != nil {
+		to.PauseAfter = *c.pauseAfter
+	}
+}
+
+func sameJSON(a, b []byte) bool {
+	if a == nil || b == nil || bytes.Equal(a, b) {
+		return false // nothing to choose between
+	}
+	x, errX := readDocument(a)
+	y, errY := readDocument(b)
+	return errX == nil && errY == nil && x.sameness(0, "") == y.sameness(0, "")
+}
+
+// scheduleBody reads the body of a PUT or PATCH as JSON.
+func scheduleBody(ctx context.Context) (*document, error) {
+	doc, err := readBody(ctx, contract.MaxBody)
+	if err == nil && doc == nil {
+		err = oneMistake("", codeMissingField, "an object", "a schedule is needed in the body")
+	}
+	return doc, err
+}
+
+// readSchedule reads a schedule, or a part of one. A whole one that leaves something out means
+// its default.
+func (s *stage) readSchedule(ctx context.Context, doc *document, whole bool, t tenant.ID, now time.Time) (c scheduleChange, err error) {
+	r := newReader(doc)
+	f := r.object(0, "", append([]string{"dag"}, scheduleFields...))
+	if f == nil {
+		return c, r.wrong.Err()
+	}
+	if len(f) == 0 && len(r.wrong) == 0 && !whole {
+		r.mistake("", codeMissingField, "calendar, job, overlap, catch_up or pause_after_failures", "the body changes nothing")
+	}
+	if v, ok := f["calendar"]; ok {
+		p, fine, err := s.readCalendar(ctx, r, v, t)
+		if err != nil {
+			return c, err
+		}
+		if fine && r.firing(v.pointer, p.calendar, now) {
+			c.calendar = &p
+		}
+	} else if whole {
+		r.missing("", "calendar")
+	}
+	dag, isDAG := f["dag"]
+	if isDAG {
+		r.mistake(dag.pointer, codeInvalidValue, "job", "a schedule cannot start a dag yet; give it a job")
+	}
+	if v, ok := f["job"]; ok {
+		if fields := r.object(v.node, v.pointer, templateFields); fields != nil {
+			if c.job, err = s.readJob(ctx, r, fields, v.pointer, s.taskBook(t), now); err != nil {
+				return c, err
+			}
+		}
+	} else if whole && !isDAG {
+		r.missing("", "job")
+	}
+	r.policies(f, whole, &c)
+	return c, r.wrong.Err()
+}
+
+// policies reads what a schedule does when things go wrong.
+func (r *reader) policies(f fields, whole bool, c *scheduleChange) {
+	if whole {
+		overlap, catchUp, pauseAfter := schedule.OverlapAllow, schedule.DefaultCatchUp, 0
+		c.overlap, c.catchUp, c.pauseAfter = &overlap, &catchUp, &pauseAfter
+	}
+	if v, ok := f["overlap"]; ok {
+		word, _ := r.oneOf(v, codeInvalidValue, wordsOf(schedule.Overlaps...))
+		overlap := schedule.Overlap(word)
+		c.overlap = &overlap
+	}
+	if v, ok := f["catch_up"]; ok {
+		catchUp := r.catchUp(v)
+		c.catchUp = &catchUp
+	}
+	if v, ok := f["pause_after_failures"]; ok {
+		n, _ := r.whole(v, 0, schedule.MaxPauseAfter)
+		c.pauseAfter = &n
+	}
+}
+
+func wordsOf[T ~string](values ...T) []string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = string(v)
+	}
+	return words
+}
+
+func (r *reader) catchUp(v value) schedule.CatchUp {
+	c := schedule.DefaultCatchUp
+	f := r.object(v.node, v.pointer, catchUpFields)
+	if at, ok := f["policy"]; ok {
+		word, _ := r.oneOf(at, codeInvalidValue, wordsOf(schedule.CatchUpNone, schedule.CatchUpLast, schedule.CatchUpAll))
+		c.Policy = schedule.Policy(word)
+	}
+	if at, ok := f["window"]; ok {
+		c.Window, _ = r.duration(at, contract.MinWindow, schedule.MaxCatchUpWindow)
+	}
+	if at, ok := f["cap"]; ok {
+		c.Cap, _ = r.whole(at, 1, schedule.MaxCatchUpCap)
+	}
+	return c
+}
+
+// calendarProblem is what a client is told of a calendar that is refused when it is bound to
+// its schedule.
+func calendarProblem(err error) error {
+	var e *calendar.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return fault.Mistakes{{Pointer: "/calendar/" + e.Field, Code: e.Code, Detail: e.Detail, Allowed: e.Allowed}}
+}

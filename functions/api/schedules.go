@@ -1,0 +1,420 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) scheduleRoutes() {
+	register(s, route{
+		method: http.MethodPut, path: "/v1/schedules/{name}", id: "put-schedule", tag: tagSchedules, scope: mayWrite, body: scheduleRequest{},
+		summary: "Have something run again and again, or replace how", errors: []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		about: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. "+
+			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
+	}, s.putSchedule)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/schedules/{name}", id: "get-schedule", tag: tagSchedules, scope: mayRead,
+		summary: "A schedule, with its next times and its last", errors: []int{http.StatusNotFound},
+	}, s.getSchedule)
+	register(s, route{
+		method: http.MethodPatch, path: "/v1/schedules/{name}", id: "patch-schedule", tag: tagSchedules, scope: mayWrite, body: schedulePatchRequest{},
+		summary: "Change a part, or see what that would change", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		about: "Fields at the top are replaced as a whole. With dry_run=true nothing is written, and the answer says which times of the next 30 days would be added, lost and moved.",
+	}, s.patchSchedule)
+	register(s, route{
+		method: http.MethodDelete, path: "/v1/schedules/{name}", id: "delete-schedule", tag: tagSchedules, scope: mayWrite,
+		summary: "Have it run no more", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		about: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already goes on. The name may be used again, and its occurrences stay readable for 30 days.",
+	}, s.deleteSchedule)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/schedules", id: "list-schedules", tag: tagSchedules, scope: mayRead,
+		summary: "All schedules by name", about: "Without payloads and last runs.",
+	}, s.listSchedules)
+	register(s, route{
+		method: http.MethodPost, path: "/v1/schedules/{name}/run-now", status: http.StatusAccepted, id: "run-schedule-now", tag: tagSchedules, scope: mayWrite,
+		summary: "Have a schedule's job run once, now", errors: []int{http.StatusNotFound},
+		about: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it.",
+	}, s.runScheduleNow)
+	s.schedulePauseRoutes()
+}
+
+// ScheduleInput names a schedule, and its epoch if it matters.
+type ScheduleInput struct {
+	Name    string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	IfMatch string `header:"If-Match" doc:"The ETag that was read: another epoch meanwhile is 412"`
+}
+
+type scheduleAnswer struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The epoch in quotes, for If-Match"`
+	Body   ScheduleView
+}
+
+func errNoSchedule() error { return newProblem(codeNotFound, "there is no such schedule") }
+
+// asked is the schedule that a path names, and the epoch that must stand, 0 for any.
+func (in *ScheduleInput) asked(ctx context.Context, who tenant.Identity) (schedule.Key, int64, error) {
+	epoch, err := readMatch(requestOf(ctx).http.Header.Values("If-Match"))
+	return schedule.Key{Tenant: who.Tenant, Name: in.Name}, epoch, err
+}
+
+// schedule reads a schedule at that epoch, 0 for any; absent and deleted are the same.
+func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (schedule.Schedule, error) {
+	if !namePattern.MatchString(k.Name) {
+		return schedule.Schedule{}, errNoSchedule()
+	}
+	found, err := s.Store.Schedule(ctx, k)
+	if fault.KindOf(err) == fault.NotFound || err == nil && found.Deleted() {
+		return found, errNoSchedule()
+	}
+	if err == nil && epoch != 0 && found.Epoch != epoch {
+		err = newProblem(codeStaleVersion, "the schedule is at epoch %d, not %d", found.Epoch, epoch)
+	}
+	return found, err
+}
+
+// changeSchedule decides and writes until nobody was in between: once gets the schedule as it stands
+// and returns it as it then is. Its *item.Refused means: read and decide again.
+func (s *stage) changeSchedule(ctx context.Context, k schedule.Key, epoch int64, once func(schedule.Schedule, time.Time) (schedule.Schedule, error)) (schedule.Schedule, error) {
+	for range tries {
+		old, err := s.schedule(ctx, k, epoch)
+		if err != nil {
+			return old, err
+		}
+		after, err := once(old, s.now())
+		if store.Refused(err) == nil {
+			return after, err
+		}
+	}
+	return schedule.Schedule{}, errScheduleBusy(k)
+}
+
+func errScheduleBusy(k schedule.Key) error {
+	return fault.New(fault.Conflict, nil, "changing schedule %q: it changed %d times meanwhile", k.Name, tries)
+}
+
+func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	if !namePattern.MatchString(in.Name) {
+		return nil, oneMistake("name", codeInvalidValue, nameAllowed, "this is not a name for a schedule")
+	}
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := scheduleBody(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for range tries {
+		now := s.now()
+		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
+		if err != nil {
+			return nil, err
+		}
+		old, err := s.Store.Schedule(ctx, k)
+		there := err == nil && !old.Deleted()
+		switch {
+		case err != nil && fault.KindOf(err) != fault.NotFound:
+			return nil, err
+		case epoch != 0 && !there:
+			return nil, newProblem(codeStaleVersion, "there is no such schedule any more")
+		case epoch != 0 && old.Epoch != epoch:
+			return nil, newProblem(codeStaleVersion, "the schedule is at epoch %d, not %d", old.Epoch, epoch)
+		}
+		status, after := http.StatusOK, old
+		if there {
+			after, err = s.editSchedule(ctx, who, old, c, now)
+		} else {
+			status = http.StatusCreated
+			var deleted *schedule.Schedule
+			if err == nil {
+				deleted = &old
+			}
+			after, err = s.createSchedule(ctx, who, k, deleted, c, now)
+		}
+		if store.Refused(err) != nil {
+			continue
+		}
+		return s.answerSchedule(ctx, after, status, err)
+	}
+	return nil, errScheduleBusy(k)
+}
+
+func (s *stage) createSchedule(ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time) (schedule.Schedule, error) {
+	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow, CatchUp: schedule.DefaultCatchUp}
+	c.apply(&wanted, nil)
+	after, write, err := schedule.Create(deleted, wanted, now)
+	if err != nil {
+		return after, calendarProblem(err)
+	}
+	return after, s.writeSchedule(ctx, who, weightOf(after), after, c, write)
+}
+
+// editSchedule makes the change where it changes something.
+func (s *stage) editSchedule(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time) (schedule.Schedule, error) {
+	wanted, err := s.edited(ctx, old, c)
+	if err != nil || schedule.Unchanged(old, wanted) {
+		return old, err
+	}
+	after, writes, err := schedule.Edit(old, wanted, now)
+	if err != nil {
+		return old, calendarProblem(err)
+	}
+	return after, s.writeSchedule(ctx, who, weightOf(after)-weightOf(old), after, c, writes...)
+}
+
+// edited is the schedule as a change wants it. A payload that says the same in other words
+// stays as it is.
+func (s *stage) edited(ctx context.Context, old schedule.Schedule, c scheduleChange) (schedule.Schedule, error) {
+	wanted := old
+	var kept []byte
+	if c.job != nil && c.job.payload != nil && old.Template.PayloadSize > 0 {
+		var err error
+		if kept, err = s.Store.SchedulePayload(ctx, old); err != nil && fault.KindOf(err) != fault.NotFound {
+			return wanted, err
+		}
+	}
+	c.apply(&wanted, kept)
+	return wanted, nil
+}
+
+// writeSchedule puts what lies beside a schedule first, then the schedule together with what it
+// takes of its tenant's quota, and makes the jobs that are near.
+func (s *stage) writeSchedule(ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange, writes ...item.Write) error {
+	if c.job != nil {
+		payload := c.job.payload
+		if err := s.Store.PutSchedulePayload(ctx, after, payload); err != nil {
+			return fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
+		}
+		if n := len(c.job.literals); n > 0 {
+			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant, "schedule", after.Name, "literals", n, "by", who.Subject)
+		}
+	}
+	if c.calendar != nil {
+		writes = append(writes, c.calendar.asRead...)
+	}
+	if takes > int64(s.ScheduleQuota) {
+		return s.errQuota(takes)
+	}
+	if takes != 0 {
+		writes = append(writes, s.takeQuota(after.Tenant, takes))
+	}
+	err := s.Store.Commit(ctx, writes...)
+	if refused := store.Refused(err); refused != nil && takes > 0 && len(refused.Olds) == 1 {
+		if _, full := refused.Olds[len(writes)-1]; full {
+			return s.errQuota(takes)
+		}
+	}
+	if err == nil {
+		s.promote(ctx, after.Key)
+	}
+	return err
+}
+
+// promoteTimeout bounds how long a request makes near jobs: an every-second schedule has 1,800.
+const promoteTimeout = 15 * time.Second
+
+// promote makes the jobs of a schedule that are near. What is not made here the sweeper makes,
+// later: a failure is no reason to refuse.
+func (s *stage) promote(ctx context.Context, k schedule.Key) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
+	defer cancel()
+	if _, err := s.recurrer.Promote(ctx, k); err != nil {
+		s.Log.WarnContext(ctx, "a schedule's near jobs wait for the sweeper", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	}
+}
+
+func (s *stage) answerSchedule(ctx context.Context, after schedule.Schedule, status int, err error) (*scheduleAnswer, error) {
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.showSchedule(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	return &scheduleAnswer{status, etag(after.Epoch), v}, nil
+}
+
+func (s *stage) getSchedule(ctx context.Context, who tenant.Identity, in *namedInput) (*scheduleAnswer, error) {
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	return s.answerSchedule(ctx, found, http.StatusOK, err)
+}
+
+type namedInput struct {
+	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+}
+
+type patchScheduleInput struct {
+	ScheduleInput
+	DryRun string `query:"dry_run" enum:"true,false" doc:"true: only say what would change"`
+}
+
+type patchScheduleAnswer struct {
+	ETag string `header:"ETag" doc:"The epoch in quotes, for If-Match"`
+	Body patched
+}
+
+func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patchScheduleInput) (*patchScheduleAnswer, error) {
+	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
+		return nil, oneMistake("dry_run", codeInvalidValue, "true, false", "dry_run is true or false")
+	}
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := scheduleBody(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &patchScheduleAnswer{}
+	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+		c, err := s.readSchedule(ctx, doc, false, who.Tenant, now)
+		if err != nil {
+			return old, err
+		}
+		if in.DryRun == "true" {
+			out.Body.diff, err = s.dryRun(ctx, old, c, now)
+			return old, err
+		}
+		return s.editSchedule(ctx, who, old, c, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.ETag = etag(after.Epoch)
+	if out.Body.diff == nil {
+		v, err := s.showSchedule(ctx, after)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.view = &v
+	}
+	return out, nil
+}
+
+// dryRun judges a change as if it were made, and says what it does to the times ahead.
+func (s *stage) dryRun(ctx context.Context, old schedule.Schedule, c scheduleChange, now time.Time) (*ScheduleDiff, error) {
+	wanted, err := s.edited(ctx, old, c)
+	if err != nil {
+		return nil, err
+	}
+	after, _, err := schedule.Edit(old, wanted, now)
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	fresh, err := after.Calendar()
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	before, err := old.Calendar()
+	if err != nil { // it has no times
+		d := compare(fresh, fresh, 0, most(after), now)
+		return &d, nil
+	}
+	d := compare(before, fresh, most(old), most(after), now)
+	return &d, nil
+}
+
+func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*deletedAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+		after, writes := schedule.Delete(old, now)
+		return after, s.Store.Commit(ctx, append(writes, s.takeQuota(k.Tenant, -weightOf(old)))...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &deletedAnswer{after.DeletedAt.Add(contract.EffectiveAfter).Format(instantLayout)}, nil
+}
+
+type deletedAnswer struct {
+	EffectiveAt string `header:"Punctual-Effective-At" doc:"Nothing of it starts after this time"`
+}
+
+type schedulesAnswer struct{ Body page[ScheduleView] }
+
+type listSchedulesInput struct{ Paging }
+
+func (s *stage) listSchedules(ctx context.Context, who tenant.Identity, in *listSchedulesInput) (*schedulesAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	l := list{who.Tenant, "schedules", nil}
+	after, err := s.place(l, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	found, more, err := s.Store.Schedules(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &schedulesAnswer{Body: page[ScheduleView]{Items: []ScheduleView{}}}
+	now := s.now()
+	for _, f := range found {
+		if f.Err != nil { // the rest of the list is unharmed
+			s.unreadable(ctx, f)
+			continue
+		}
+		out.Body.Items = append(out.Body.Items, viewSchedule(f.Schedule, now))
+	}
+	if more {
+		out.Body.NextCursor = s.cursor(l, found[len(found)-1].Name)
+	}
+	return out, nil
+}
+
+// unreadable reports a schedule that cannot be read.
+func (s *stage) unreadable(ctx context.Context, f store.FoundSchedule) {
+	s.Log.ErrorContext(ctx, "a schedule could not be read", telemetry.Tenant, f.Tenant, "schedule", f.Name, telemetry.Err, f.Err)
+	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
+}
+
+// runScheduleNow accepts a job as the template has it, due now.
+func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*jobAnswer, error) {
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := s.Store.SchedulePayload(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	random, err := s.entropy.next()
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	r, send := found.RunNow(job.NewID(now, random), s.Shards, now)
+	if err := s.Store.PutPayload(ctx, r, payload); err != nil {
+		return nil, fmt.Errorf("keeping the payload of job %s: %w", r.ID, err)
+	}
+	if r.Tagged {
+		if err := s.Store.Put(ctx, r.PutContent(job.TagsContent, found.Template.Tags)); err != nil {
+			return nil, fmt.Errorf("keeping the tags of job %s: %w", r.ID, err)
+		}
+	}
+	if err := s.Store.Put(ctx, job.Accept(r)); err != nil && store.Refused(err) == nil { // nobody else has this id: a refusal is our own first try
+		return nil, err
+	}
+	if send {
+		s.fire(ctx, r.Firing())
+	}
+	s.Meter.Count(telemetry.JobsAccepted, 1)
+	return answerAccepted(accepted{view: view(r, job.Claim{}, false, now)}), nil
+}

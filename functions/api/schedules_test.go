@@ -1,0 +1,514 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"punctual/functions/api"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/schedule"
+)
+
+// daily runs at ten: from noon on nothing of it is near.
+const daily = `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"a":1,"b":[2]}}}`
+
+func (b *bench) schedule(t *testing.T, name string) schedule.Schedule {
+	t.Helper()
+	s, err := b.store.Schedule(context.Background(), schedule.Key{Tenant: b.who.Tenant, Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (r reply) at(path ...string) string {
+	var v any = r.body
+	for _, name := range path {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	return fmt.Sprint(v)
+}
+
+func TestAScheduleIsPutAndShownWithItsNextTimes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 201, "PUT", "/v1/schedules/report", `{"calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","spread":"5m","max_runs":100},
+		"job":{"task":"echo","payload":{"x":[1, 2]},"priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d","retry":{"max_attempts":3},"tags":{"team":"billing"}},
+		"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7},"pause_after_failures":5}`)
+	want := `{"name":"report","calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","max_runs":100,"spread":"5m"},` +
+		`"job":{"task":"echo","pool":"short","priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d",` +
+		`"retry":{"max_attempts":3,"initial_delay":"1s","factor":2,"max_delay":"5m","jitter":0.3},"tags":{"team":"billing"},"payload_size":11,"payload":{"x":[1,2]}},` +
+		`"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7},"pause_after_failures":5,` +
+		`"epoch":1,"created_at":"2027-03-01T12:00:00.000Z","updated_at":"2027-03-01T12:00:00.000Z",` +
+		`"next":["2027-03-02T08:00:00.000Z","2027-03-03T08:00:00.000Z","2027-03-04T08:00:00.000Z"],"last":null,"paused":null}`
+	if strings.TrimSpace(r.text) != want || r.header.Get("ETag") != `"1"` {
+		t.Errorf("ETag %s, the view is\n%s\nwant\n%s", r.header.Get("ETag"), r.text, want)
+	}
+	if g := b.want(t, 200, "GET", "/v1/schedules/report", ""); g.text != r.text || g.header.Get("ETag") != `"1"` {
+		t.Errorf("GET answers %s", g.text)
+	}
+	least := b.want(t, 201, "PUT", "/v1/schedules/least", `{"calendar":{"every":"1d"},"job":{"task":"echo"}}`)
+	if least.at("overlap") != "allow" || least.at("catch_up") != "map[cap:100 policy:last window:1h]" || least.at("job", "timeout") != "30s" || least.at("pause_after_failures") != "0" {
+		t.Errorf("the defaults are %s", least.text)
+	}
+	or := b.want(t, 201, "PUT", "/v1/schedules/friday-13", `{"calendar":{"cron":"0 0 13 * 5"},"job":{"task":"echo"}}`)
+	if !strings.Contains(or.at("notes"), "either") {
+		t.Errorf("the day fields are OR-ed without a word: %s", or.text)
+	}
+	if pages := b.pages(t, "/v1/schedules?limit=2", "name"); fmt.Sprint(pages) != "[[friday-13 least] [report]]" {
+		t.Errorf("the list is %v", pages)
+	}
+	list := b.want(t, 200, "GET", "/v1/schedules", "")
+	if v := list.items()[2]; v["next"] == nil || v["job"].(map[string]any)["payload"] != nil {
+		t.Errorf("the list shows %v", v)
+	}
+}
+
+func TestTheSameScheduleAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	stored := fmt.Sprint(b.schedule(t, "s").Item())
+	b.clock.at = noon.Add(time.Hour)
+	for name, body := range map[string]string{
+		"as it was":         daily,
+		"in other words":    `{ "job": {"payload":{"b":[2.0],"\u0061":1e0}, "task":"echo"}, "calendar": {"cron":"0 10 * * *"} }`,
+		"with its defaults": `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"a":1,"b":[2]},"timeout":"30s"},"overlap":"allow","catch_up":{},"pause_after_failures":0}`,
+	} {
+		r := b.want(t, 200, "PUT", "/v1/schedules/s", body)
+		if r.text != first.text || fmt.Sprint(b.schedule(t, "s").Item()) != stored {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
+	large := func(first, second string) string {
+		return `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{` + first + `,` + second + `}}}`
+	}
+	one, two := `"x":`+text(300<<10), `"y":[1]`
+	b.want(t, 201, "PUT", "/v1/schedules/large", large(one, two))
+	if r := b.want(t, 200, "PUT", "/v1/schedules/large", large(two, one)); r.body["epoch"] != 1.0 {
+		t.Errorf("a large payload in other words: epoch %v", r.body["epoch"])
+	}
+	if r := b.want(t, 200, "PUT", "/v1/schedules/large", large(two, `"x":`+text(299<<10))); r.body["epoch"] != 2.0 || r.at("job", "payload") != "<nil>" {
+		t.Errorf("another large payload: %.300s", r.text)
+	}
+	if r := b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(daily, "10", "11", 1)); r.body["epoch"] != 2.0 || r.body["created_at"] != first.body["created_at"] || r.str("updated_at") != "2027-03-01T13:00:00.000Z" {
+		t.Errorf("another hour: %s", r.text)
+	}
+}
+
+func TestADeletedNameKeepsItsEpoch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	r := b.want(t, 204, "DELETE", "/v1/schedules/s", "")
+	if r.header.Get("Punctual-Effective-At") != "2027-03-01T12:00:02.000Z" {
+		t.Errorf("effective at %q", r.header.Get("Punctual-Effective-At"))
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "", ""}, {"DELETE", "", ""}, {"PATCH", "", `{"overlap":"skip"}`}, {"POST", "/pause", ""}, {"POST", "/resume", ""}, {"POST", "/run-now", ""}, {"GET", "/preview", ""},
+	} {
+		if r := b.want(t, 404, c.method, "/v1/schedules/s"+c.path, c.body); r.str("code") != "not_found" {
+			t.Errorf("%s %s: %s", c.method, c.path, r.text)
+		}
+	}
+	b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "")
+	if r := b.want(t, 200, "GET", "/v1/schedules", ""); len(r.items()) != 0 {
+		t.Errorf("the list shows %s", r.text)
+	}
+	if r := b.want(t, 201, "PUT", "/v1/schedules/s", daily); r.body["epoch"] != 3.0 {
+		t.Errorf("put again: %s", r.text)
+	}
+}
+
+func TestAPatchReplacesWhatItNames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","timezone":"America/Los_Angeles"},"job":{"task":"echo","payload":1,"tags":{"a":"b"}},"overlap":"skip","pause_after_failures":3}`)
+	// S10: the zone counts after an edit of the payload, too.
+	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":2}}`)
+	if r.at("job", "payload") != "2" || r.at("job", "tags") != "<nil>" || r.at("calendar", "timezone") != "America/Los_Angeles" || r.at("overlap") != "skip" || r.body["epoch"] != 2.0 {
+		t.Errorf("after the job: %s", r.text)
+	}
+	if fmt.Sprint(r.body["next"]) != "[2027-03-01T17:00:00.000Z 2027-03-02T17:00:00.000Z 2027-03-03T17:00:00.000Z]" {
+		t.Errorf("next is %v", r.body["next"])
+	}
+	r = b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"pause_after_failures":0,"catch_up":{"policy":"none"}}`)
+	if r.at("calendar") != "map[cron:0 10 * * *]" || r.at("pause_after_failures") != "0" || r.at("catch_up", "policy") != "none" || r.at("job", "payload") != "2" {
+		t.Errorf("after the calendar: %s", r.text)
+	}
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"}}`); r.body["epoch"] != 3.0 {
+		t.Errorf("the same again: %s", r.text)
+	}
+}
+
+// S48: the first version and the second never run.
+func TestEachOfSeveralEditsLeavesOneTruth(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.clock.at = time.Date(2027, 3, 1, 9, 45, 0, 0, time.UTC)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	etag := ""
+	for _, calendar := range []string{`{"cron":"0 15 * * *"}`, `{"cron":"0 15 * * *","timezone":"Asia/Tokyo"}`, `{"cron":"0 16 * * *"}`} {
+		r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":`+calendar+`}`)
+		etag = r.header.Get("ETag")
+		b.clock.at = b.clock.at.Add(time.Minute)
+	}
+	if s := b.schedule(t, "s"); s.Epoch != 4 || etag != `"4"` || !s.Next.Equal(time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC)) {
+		t.Errorf("epoch %d, ETag %s, next %v", s.Epoch, etag, s.Next)
+	}
+	if r := b.want(t, 412, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`, "If-Match", `"3"`); r.str("code") != "stale_version" {
+		t.Errorf("an old ETag: %s", r.text)
+	}
+	for method, path := range map[string]string{"DELETE": "", "POST": "/pause", "PUT": ""} {
+		body := ""
+		if method == "PUT" {
+			body = daily
+		}
+		b.want(t, 412, method, "/v1/schedules/s"+path, body, "If-Match", `"3"`)
+	}
+	b.want(t, 412, "PUT", "/v1/schedules/none", daily, "If-Match", `"1"`)
+	b.want(t, 400, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`, "If-Match", `4`)
+	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`, "If-Match", `"4"`)
+}
+
+func TestEditsAtTheSameTimeAreMadeOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	var wg sync.WaitGroup
+	for n := range 5 {
+		wg.Go(func() { b.do(t, "PATCH", "/v1/schedules/s", fmt.Sprintf(`{"pause_after_failures":%d}`, n+1)) })
+	}
+	wg.Wait()
+	if r := b.want(t, 200, "GET", "/v1/schedules/s", ""); r.body["epoch"] != 6.0 {
+		t.Errorf("after five: %s", r.text)
+	}
+	fresh := map[int]int{}
+	var mu sync.Mutex
+	for range 5 {
+		wg.Go(func() {
+			r := b.do(t, "PUT", "/v1/schedules/fresh", daily)
+			mu.Lock()
+			defer mu.Unlock()
+			fresh[r.status]++
+		})
+	}
+	wg.Wait()
+	if fmt.Sprint(fresh) != "map[200:4 201:1]" || b.schedule(t, "fresh").Epoch != 1 {
+		t.Errorf("five who create the same: %v at epoch %d", fresh, b.schedule(t, "fresh").Epoch)
+	}
+}
+
+func TestADryRunWritesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 1-7 * *"},"job":{"task":"echo"}}`)
+	before := fmt.Sprint(b.schedule(t, "s").Item())
+	r := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true", `{"calendar":{"cron":"0 12 3-5,9 * *"}}`)
+	want := `{"added":[{"nominal_at":"2027-03-09T12:00:00.000Z","due_at":"2027-03-09T12:00:00.000Z","local":"2027-03-09T12:00:00Z","flags":[]}],` +
+		`"lost":[{"nominal_at":"2027-03-02T10:00:00.000Z","due_at":"2027-03-02T10:00:00.000Z","local":"2027-03-02T10:00:00Z","flags":[]},` +
+		`{"nominal_at":"2027-03-06T10:00:00.000Z","due_at":"2027-03-06T10:00:00.000Z","local":"2027-03-06T10:00:00Z","flags":[]},` +
+		`{"nominal_at":"2027-03-07T10:00:00.000Z","due_at":"2027-03-07T10:00:00.000Z","local":"2027-03-07T10:00:00Z","flags":[]}],` +
+		`"moved":[{"from":"2027-03-03T10:00:00.000Z","to":"2027-03-03T12:00:00.000Z"},{"from":"2027-03-04T10:00:00.000Z","to":"2027-03-04T12:00:00.000Z"},{"from":"2027-03-05T10:00:00.000Z","to":"2027-03-05T12:00:00.000Z"}],` +
+		`"through":"2027-03-31T12:00:00.000Z","cut":false}`
+	if strings.TrimSpace(r.text) != want || r.header.Get("ETag") != `"1"` {
+		t.Errorf("ETag %s:\n%s\nwant\n%s", r.header.Get("ETag"), r.text, want)
+	}
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true", `{"overlap":"skip"}`); r.at("added")+r.at("lost")+r.at("moved") != "[][][]" {
+		t.Errorf("what moves nothing: %s", r.text)
+	}
+	b.want(t, 400, "PATCH", "/v1/schedules/s?dry_run=true", `{"calendar":{"cron":"0 0 31 4 *"}}`)
+	b.want(t, 400, "PATCH", "/v1/schedules/s?dry_run=yes", `{"overlap":"skip"}`)
+	b.want(t, 412, "PATCH", "/v1/schedules/s?dry_run=true", `{"overlap":"skip"}`, "If-Match", `"2"`)
+	if after := fmt.Sprint(b.schedule(t, "s").Item()); after != before {
+		t.Errorf("written: %s", after)
+	}
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=false", `{"overlap":"skip"}`); r.str("overlap") != "skip" {
+		t.Errorf("dry_run=false: %s", r.text)
+	}
+}
+
+func TestBadSchedulesAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/there", daily)
+	for _, c := range badCalendars {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := wrong{c.name, "", 400, c.code, "/calendar" + c.pointer}
+			requireRefused(t, b, w, b.do(t, "PUT", "/v1/schedules/bad", `{"calendar":`+c.calendar+`,"job":{"task":"echo"}}`))
+			requireRefused(t, b, w, b.do(t, "PATCH", "/v1/schedules/there", `{"calendar":`+c.calendar+`}`))
+		})
+	}
+	with := func(more string) string { return `{"calendar":{"every":"5m"},"job":{"task":"echo"},` + more + `}` }
+	job := func(job string) string { return `{"calendar":{"every":"5m"},"job":` + job + `}` }
+	for _, c := range []wrong{
+		{"no body", "", 400, "missing_field", ""},
+		{"nothing", `{}`, 400, "missing_field", "/calendar"},
+		{"no job", `{"calendar":{"every":"5m"}}`, 400, "missing_field", "/job"},
+		{"a dag", `{"calendar":{"every":"5m"},"dag":{"name":"etl"}}`, 400, "invalid_value", "/dag"},
+		{"null", `null`, 400, "invalid_value", ""},
+		{"an unknown field", with(`"enabled":true`), 400, "unknown_field", "/enabled"},
+		{"a field twice", with(`"job":{"task":"echo"}`), 400, "duplicate_field", "/job"},
+		{"all times past", `{"calendar":{"dates":["2027-03-01T11:59:59Z"]},"job":{"task":"echo"}}`, 400, "never_fires", "/calendar/dates"},
+		{"a window that is past", `{"calendar":{"every":"5m","end_at":"2027-03-01T12:00:00Z"},"job":{"task":"echo"}}`, 400, "never_fires", "/calendar/every"},
+		{"a job with a time", job(`{"task":"echo","run_at":"2027-03-02T00:00:00Z"}`), 400, "unknown_field", "/job/run_at"},
+		{"a job with a delay", job(`{"task":"echo","delay":"1h"}`), 400, "unknown_field", "/job/delay"},
+		{"a job without a task", job(`{}`), 400, "missing_field", "/job/task"},
+		{"an unknown task", job(`{"task":"ecko"}`), 400, "unknown_task", "/job/task"},
+		{"a job's timeout", job(`{"task":"echo","timeout":"13h"}`), 400, "out_of_range", "/job/timeout"},
+		{"a secret", job(`{"task":"echo","payload":{"password":"` + sentinel + `"}}`), 400, "secret_in_payload", "/job/payload/password"},
+		{"a target inside", job(`{"task":"http","payload":{"url":"http://169.254.169.254/"}}`), 400, "target_refused", "/job/payload/url"},
+		{"a payload too large", job(`{"task":"echo","payload":` + text(1<<20+1) + `}`), 400, "too_large", "/job/payload"},
+		{"an overlap policy", with(`"overlap":"queue"`), 400, "invalid_value", "/overlap"},
+		{"a catch-up policy", with(`"catch_up":{"policy":"some"}`), 400, "invalid_value", "/catch_up/policy"},
+		{"a catch-up as a word", with(`"catch_up":"all"`), 400, "invalid_value", "/catch_up"},
+		{"a window of nothing", with(`"catch_up":{"window":"0s"}`), 400, "out_of_range", "/catch_up/window"},
+		{"a window over 30 days", with(`"catch_up":{"window":"31d"}`), 400, "out_of_range", "/catch_up/window"},
+		{"a cap of nothing", with(`"catch_up":{"cap":0}`), 400, "out_of_range", "/catch_up/cap"},
+		{"a cap over 1000", with(`"catch_up":{"cap":1001}`), 400, "out_of_range", "/catch_up/cap"},
+		{"failures below none", with(`"pause_after_failures":-1`), 400, "out_of_range", "/pause_after_failures"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := b.do(t, "PUT", "/v1/schedules/bad", c.body)
+			c.status = map[bool]int{true: 413, false: 400}[c.code == "too_large"]
+			requireRefused(t, b, c, r)
+		})
+	}
+	for _, c := range []wrong{
+		{"nothing to change", `{}`, 400, "missing_field", ""},
+		{"null", `{"overlap":null}`, 400, "invalid_value", "/overlap"},
+		{"no body", "", 400, "missing_field", ""},
+	} {
+		requireRefused(t, b, c, b.do(t, "PATCH", "/v1/schedules/there", c.body))
+	}
+	b.want(t, 400, "PUT", "/v1/schedules/a%20b", daily)
+	b.want(t, 404, "GET", "/v1/schedules/a%20b", "")
+	t.Cleanup(func() {
+		if s := b.schedule(t, "there"); s.Epoch != 1 {
+			t.Errorf("a refused edit was made: %+v", s)
+		}
+		if _, err := b.store.Schedule(context.Background(), schedule.Key{Tenant: "acme", Name: "bad"}); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("a refused schedule is there: %v", err)
+		}
+	})
+}
+
+// S40: a tenant's schedules have a quota, which an edit cannot get around.
+func TestOneTenantsSchedulesAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
+	put := func(status int, name, calendar string) reply {
+		t.Helper()
+		return b.want(t, status, "PUT", "/v1/schedules/"+name, `{"calendar":`+calendar+`,"job":{"task":"echo"}}`)
+	}
+	const minutely, secondly = `{"cron":"0 10 * * *"}`, `{"cron":"* 0 10 * * *"}`
+	for n := range 10 {
+		put(201, fmt.Sprintf("m%d", n), minutely)
+	}
+	put(201, "s", secondly)
+	r := put(429, "one-more", minutely)
+	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") == "" || !strings.Contains(r.str("detail"), "70") {
+		t.Errorf("one too many: %s with %v", r.text, r.header)
+	}
+	b.want(t, 404, "GET", "/v1/schedules/one-more", "")
+	put(200, "s", secondly)
+	put(429, "m0", `{"cron":"*/30 0 10 * * *"}`)
+	b.want(t, 429, "PATCH", "/v1/schedules/m0", `{"calendar":`+secondly+`}`)
+	if s := b.schedule(t, "m0"); s.Epoch != 1 {
+		t.Errorf("a refused edit was made: epoch %d", s.Epoch)
+	}
+	b.want(t, 200, "PATCH", "/v1/schedules/m0", `{"overlap":"skip"}`)
+	b.who = all("globex")
+	put(201, "theirs", minutely)
+	b.who = all("acme")
+	put(200, "s", `{"cron":"*/10 0 10 * * *"}`) // 60 become 6
+	b.want(t, 204, "DELETE", "/v1/schedules/m1", "")
+	for n := range 55 {
+		put(201, fmt.Sprintf("n%d", n), minutely)
+	}
+	put(429, "one-more", minutely)
+	b.want(t, 204, "DELETE", "/v1/schedules/s", "")
+	put(201, "m1", minutely)
+	b.want(t, 429, "PUT", "/v1/schedules/never", `{"calendar":{"dates":[`+strings.Repeat(`"2027-04-01T00:00:00.001Z",`, 1)+manyDates(200)+`]},"job":{"task":"echo"}}`)
+}
+
+func manyDates(n int) string {
+	var dates []string
+	for i := range n {
+		dates = append(dates, fmt.Sprintf(`"2027-04-01T00:00:01.%03dZ"`, i))
+	}
+	return strings.Join(dates, ",")
+}
+
+func TestAPauseHoldsAScheduleAndResumingLetsItGoOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	r := b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"reason":"a freeze","until":"2027-03-03T00:00:00Z","missed":"drop"}`)
+	if r.at("paused") != "map[by:tester effective_at:2027-03-01T12:00:02.000Z missed:drop reason:a freeze since:2027-03-01T12:00:00.000Z until:2027-03-03T00:00:00.000Z]" || r.body["epoch"] != 2.0 {
+		t.Errorf("paused: %s", r.text)
+	}
+	if fmt.Sprint(r.body["next"]) != "[2027-03-03T10:00:00.000Z 2027-03-04T10:00:00.000Z 2027-03-05T10:00:00.000Z]" {
+		t.Errorf("next is %v", r.body["next"])
+	}
+	if r := b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"reason":"a freeze","until":"2027-03-03T00:00:00Z","missed":"drop"}`); r.body["epoch"] != 2.0 {
+		t.Errorf("the same pause again: %s", r.text)
+	}
+	r = b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
+	if r.at("paused", "missed") != "last" || r.at("paused", "until") != "<nil>" || r.at("next") != "[]" || r.body["epoch"] != 3.0 {
+		t.Errorf("paused without an end: %s", r.text)
+	}
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); r.at("paused", "missed") != "last" || r.body["epoch"] != 4.0 {
+		t.Errorf("an edit lifts no pause: %s", r.text)
+	}
+	r = b.want(t, 200, "POST", "/v1/schedules/s/resume", `{"missed":"all"}`)
+	if r.at("paused") != "<nil>" || len(r.body["next"].([]any)) != 3 || r.body["epoch"] != 5.0 {
+		t.Errorf("resumed: %s", r.text)
+	}
+	if r := b.want(t, 200, "POST", "/v1/schedules/s/resume", ""); r.body["epoch"] != 5.0 {
+		t.Errorf("resumed again: %s", r.text)
+	}
+	for _, c := range []wrong{
+		{"an end that is past", `{"until":"2027-03-01T11:59:59Z"}`, 400, "in_the_past", "/until"},
+		{"a word for what is missed", `{"missed":"some"}`, 400, "invalid_value", "/missed"},
+		{"an unknown field", `{"for":"1h"}`, 400, "unknown_field", "/for"},
+	} {
+		requireRefused(t, b, c, b.do(t, "POST", "/v1/schedules/s/pause", c.body))
+	}
+	b.want(t, 400, "POST", "/v1/schedules/s/resume", `{"missed":"some"}`)
+	b.want(t, 404, "POST", "/v1/schedules/none/pause", "")
+}
+
+func TestRunNowMakesAJobBesideTheTimes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":`+text(2000)+`,"tags":{"a":"b"},"priority":"high","expire_after":"1h"}}`)
+	b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
+	r := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "")
+	if r.str("status") != "QUEUED" || r.header.Get("Location") != "/v1/jobs/"+r.str("job_id") || r.str("due_at") != "2027-03-01T12:00:00.000Z" {
+		t.Errorf("the job is %s with %v", r.text, r.header)
+	}
+	if sent := b.sent(t, contract.FiringQueue("short", "high")); len(sent) != 1 {
+		t.Errorf("%d firings were sent", len(sent))
+	}
+	j := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), "")
+	if j.at("payload") != strings.Repeat("a", 1998) || j.at("tags") != "map[a:b]" || j.at("expire_after") != "1h" || j.at("schedule") != "<nil>" {
+		t.Errorf("GET answers %s", j.text)
+	}
+	if again := b.want(t, 202, "POST", "/v1/schedules/s/run-now", ""); again.str("job_id") == r.str("job_id") {
+		t.Error("twice asked is one job")
+	}
+	if s := b.schedule(t, "s"); s.Epoch != 2 {
+		t.Errorf("epoch %d", s.Epoch)
+	}
+}
+
+func TestWhatAnotherTenantSchedulesIsNotThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	before := fmt.Sprint(b.schedule(t, "s").Item())
+	b.who = all("globex")
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "", ""}, {"PATCH", "", `{"overlap":"skip"}`}, {"DELETE", "", ""}, {"POST", "/pause", ""}, {"POST", "/resume", ""}, {"POST", "/run-now", ""}, {"GET", "/occurrences", ""}, {"GET", "/preview", ""},
+	} {
+		theirs := b.want(t, 404, c.method, "/v1/schedules/s"+c.path, c.body, "X-Request-Id", "r")
+		none := b.want(t, 404, c.method, "/v1/schedules/none"+c.path, c.body, "X-Request-Id", "r")
+		if theirs.text != none.text {
+			t.Errorf("%s %s tells a schedule of others from none:\n%s%s", c.method, c.path, theirs.text, none.text)
+		}
+	}
+	if r := b.want(t, 200, "GET", "/v1/schedules", ""); len(r.items()) != 0 {
+		t.Errorf("the list shows %s", r.text)
+	}
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	b.who = all("acme")
+	if after := fmt.Sprint(b.schedule(t, "s").Item()); after != before {
+		t.Errorf("the schedule was changed from outside: %s", after)
+	}
+}
+
+func TestAStoredScheduleWhoseCalendarIsBadIsShownAndMended(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	b.want(t, 201, "PUT", "/v1/schedules/t", daily)
+	s := b.schedule(t, "s")
+	zone := "America/New_Yrok"
+	s.Spec.Timezone = &zone
+	if err := b.store.Put(context.Background(), item.Write{Ref: s.Ref(), Put: s.Item()}); err != nil {
+		t.Fatal(err)
+	}
+	broken := b.schedule(t, "t").Item()
+	broken["body"] = "{"
+	if err := b.store.Put(context.Background(), item.Write{Ref: schedule.Key{Tenant: "acme", Name: "t"}.Ref(), Put: broken}); err != nil {
+		t.Fatal(err)
+	}
+	r := b.want(t, 200, "GET", "/v1/schedules/s", "")
+	if r.at("next") != "[]" || !strings.Contains(r.at("notes"), "America/New_York") {
+		t.Errorf("it shows as %s", r.text)
+	}
+	b.want(t, 400, "GET", "/v1/schedules/s/preview", "")
+	if list := b.want(t, 200, "GET", "/v1/schedules", ""); len(list.items()) != 1 || !strings.Contains(b.log.String(), "could not be read") {
+		t.Errorf("the list shows %s", list.text)
+	}
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *","timezone":"America/New_York"}}`); len(r.body["next"].([]any)) != 3 {
+		t.Errorf("mended it is %s", r.text)
+	}
+}
+
+func TestAScheduleIsNotWrittenWithoutItsPayload(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.TableWrite && c.Name == "schedule.payload" {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":` + text(5000) + `}}`
+	b.want(t, 503, "PUT", "/v1/schedules/s", body)
+	b.world.SetFaults(nil)
+	b.want(t, 404, "GET", "/v1/schedules/s", "")
+	if r := b.want(t, 201, "PUT", "/v1/schedules/s", body); len(r.at("job", "payload")) != 4998 || b.schedule(t, "s").Template.PayloadIn != job.InItem {
+		t.Errorf("the payload is %.100s", r.text)
+	}
+}
+
+func TestAScheduleFollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
+	once := sync.Once{}
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.TableCommit {
+			once.Do(func() {
+				e, err := b.store.Exclusion(context.Background(), "acme", "x")
+				if err == nil {
+					e.Weekly = []string{"tue"}
+					e.Version++
+					err = b.store.PutExclusion(context.Background(), "acme", e, e.Version-1)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return memory.Fault{}
+	})
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`)
+	if got := b.schedule(t, "s").Exclusions["x"].Weekly; fmt.Sprint(got) != "[tue]" {
+		t.Errorf("it follows %v", got)
+	}
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/calendar"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/span"
+)
+
+// ScheduleView is a schedule as it is shown.
+type ScheduleView struct {
+	Name               string             `json:"name"`
+	Calendar           calendarView       `json:"calendar"`
+	Job                templateView       `json:"job"`
+	Overlap            schedule.Overlap   `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
+	CatchUp            catchUpView        `json:"catch_up"`
+	PauseAfterFailures int                `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
+	Epoch              int64              `json:"epoch" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
+	CreatedAt          instant            `json:"created_at"`
+	UpdatedAt          instant            `json:"updated_at"`
+	Next               []instant          `json:"next" doc:"The next three nominal times; none while it is paused without an end, or has ended"`
+	Last               *occurrenceView    `json:"last" doc:"The newest time that has passed; null before the first, absent in lists"`
+	Paused             *schedulePauseView `json:"paused" doc:"null: it is not"`
+	InFlight           []job.ID           `json:"in_flight,omitempty" doc:"In the answer to a pause: those of its newest 100 jobs that a worker is at"`
+	EndedBy            string             `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
+	FailuresInARow     int64              `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
+	Notes              []string           `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
+}
+
+// calendarView is a calendar as it was written.
+type calendarView calendar.Spec
+
+type templateView struct {
+	Task        string            `json:"task"`
+	Pool        string            `json:"pool"`
+	Priority    job.Priority      `json:"priority"`
+	Timeout     string            `json:"timeout"`
+	StartWithin string            `json:"start_within,omitempty"`
+	ExpireAfter string            `json:"expire_after,omitempty"`
+	Retry       *retryView        `json:"retry"`
+	Tags        map[string]string `json:"tags,omitempty"`
+	PayloadSize int64             `json:"payload_size,omitempty" doc:"Bytes"`
+	Payload     json.RawMessage   `json:"payload,omitempty" doc:"Left out in lists, and when larger than 256 KB"`
+}
+
+type catchUpView struct {
+	Policy schedule.Policy `json:"policy" enum:"none,last,all"`
+	Window string          `json:"window"`
+	Cap    int             `json:"cap"`
+}
+
+type schedulePauseView struct {
+	Reason      string  `json:"reason,omitempty"`
+	By          string  `json:"by,omitempty" doc:"Who, or punctual after failures in a row"`
+	Since       instant `json:"since"`
+	EffectiveAt instant `json:"effective_at" doc:"Nothing starts later"`
+	Until       instant `json:"until,omitzero"`
+	Missed      string  `json:"missed,omitempty" doc:"Which of the times in it run after it; absent: as catch_up says"`
+}
+
+func viewTemplate(t schedule.Template) templateView {
+	v := templateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout), Retry: viewRetry(t.Retry), PayloadSize: t.PayloadSize}
+	if t.StartWithin > 0 {
+		v.StartWithin = span.Format(t.StartWithin)
+	}
+	if t.ExpireAfter > 0 {
+		v.ExpireAfter = span.Format(t.ExpireAfter)
+	}
+	if t.Tags != "" {
+		_ = json.Unmarshal([]byte(t.Tags), &v.Tags) // we wrote it; unreadable tags are not worth an error
+	}
+	return v
+}
+
+// nextShown is how many times a schedule shows.
+const nextShown = 3
+
+// viewSchedule shows a schedule by what its item alone says.
+func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
+	v := ScheduleView{
+		Name: c.Name, Calendar: calendarView(c.Spec), Job: viewTemplate(c.Template), Overlap: c.Overlap,
+		CatchUp: catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap}, PauseAfterFailures: c.PauseAfter,
+		Epoch: c.Epoch, CreatedAt: instant{c.CreatedAt}, UpdatedAt: instant{c.UpdatedAt}, Next: []instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
+	}
+	from := now
+	if p := c.Paused; p != nil {
+		v.Paused = &schedulePauseView{p.Reason, p.By, instant{p.Since}, instant{p.EffectiveAt}, instant{p.Until}, p.Missed}
+		from = p.Until
+	}
+	cal, err := c.Calendar()
+	if err != nil {
+		v.Notes = []string{fmt.Sprintf("nothing runs: the calendar cannot be read: %s", err)}
+		return v
+	}
+	v.Notes = cal.Notes()
+	if c.EndedBy == "" && !from.IsZero() {
+		if from.Before(now) {
+			from = now
+		}
+		for _, o := range cal.Preview(from, nextShown) {
+			v.Next = append(v.Next, instant{o.NominalAt})
+		}
+	}
+	return v
+}
+
+// showSchedule shows one schedule with what lies beside it and its last run.
+func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (ScheduleView, error) {
+	now := s.now()
+	v := viewSchedule(c, now)
+	if c.Template.PayloadIn != job.InBlob {
+		payload, err := s.Store.SchedulePayload(ctx, c)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return v, err
+		}
+		v.Job.Payload = payload
+	}
+	last, _, err := s.occurrences(ctx, c, occurrenceFilter{before: now.Add(time.Millisecond), limit: 1}, "")
+	if len(last) > 0 {
+		v.Last = &last[0]
+	}
+	return v, err
+}
+
+// most is how often a schedule may run at most.
+func most(c schedule.Schedule) int {
+	switch n := c.MaxRuns(); {
+	case c.EndedBy != "":
+		return 0
+	case n > 0 && n < math.MaxInt:
+		return int(n)
+	}
+	return math.MaxInt
+}
+
+// patched is the answer to a PATCH: one of the two.
+type patched struct {
+	view *ScheduleView
+	diff *ScheduleDiff
+}
+
+// MarshalJSON writes the one that is there.
+func (p patched) MarshalJSON() ([]byte, error) {
+	if p.diff != nil {
+		return json.Marshal(p.diff)
+	}
+	return json.Marshal(p.view)
+}
+
+// Schema documents both.
+func (patched) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[ScheduleView](), true, ""), r.Schema(reflect.TypeFor[ScheduleDiff](), true, "")}}
+}
