@@ -79,14 +79,14 @@ func TestAScheduleWeighsWhatItRunsInItsBusiestMinute(t *testing.T) {
 		"* 0 10 * * *": 60, "0-29 0 0 1 1 *": 30, "@every 1s": 60, "@every 7s": 9,
 	} {
 		for _, at := range []time.Time{march, march.Add(-2*time.Hour + 40*time.Second)} { // within a busy minute, too
-			if got := weight(cron(t, expression, "UTC"), at); got != want {
+			if got := weight(cron(t, expression, "UTC"), at, weighed); got != want {
 				t.Errorf("%s weighs %d at %v, want %d", expression, got, at, want)
 			}
 		}
 	}
 	ended := calendar.Spec{Dates: []string{"2027-02-01T00:00:00Z"}}
 	c, err := calendar.Parse(ended, nil)
-	if err != nil || weight(c, march) != 1 {
-		t.Errorf("what has ended weighs %d, %v", weight(c, march), err)
+	if err != nil || weight(c, march, weighed) != 1 {
+		t.Errorf("what has ended weighs %d, %v", weight(c, march, weighed), err)
 	}
 }

@@ -181,6 +181,9 @@ func TestAPauseNamesTheJobsInFlight(t *testing.T) {
 	if got := r.at("in_flight"); got != fmt.Sprintf("[%s %s]", claimed.ID, running.ID) {
 		t.Errorf("in flight: %s, want %s and %s", got, claimed.ID, running.ID)
 	}
+	if r.str("effective_at") != "2027-03-01T12:00:02.000Z" {
+		t.Errorf("effective at %q", r.str("effective_at"))
+	}
 	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); g.body["in_flight"] != nil {
 		t.Errorf("GET names them, too: %s", g.text)
 	}

@@ -10,35 +10,38 @@ import (
 	"punctual/shared/tenant"
 )
 
-// weighed is how many times of a calendar its weight is taken from: enough to see a whole
-// minute of an every-second one, wherever in it the first lies.
+// weighed is how many times of a rule its weight is taken from: enough to see a whole minute of
+// an every-second one, wherever in it the first lies. Of dates it is taken from all.
 const weighed = 120
 
-// weight is how many times a calendar runs in its busiest minute, at least 1: what a schedule
-// takes of its tenant's quota.
-func weight(c calendar.Calendar, after time.Time) int64 {
-	times := c.Preview(after, weighed)
-	most, from := 1, 0
+// weight is how many of so many times of a calendar fall into its busiest minute, at least 1.
+func weight(c calendar.Calendar, after time.Time, most int) int64 {
+	times := c.Preview(after, most)
+	busiest, from := 1, 0
 	for to, o := range times {
 		for o.NominalAt.Sub(times[from].NominalAt) >= time.Minute {
 			from++
 		}
-		most = max(most, to-from+1)
+		busiest = max(busiest, to-from+1)
 	}
-	return int64(most)
+	return int64(busiest)
 }
 
 // weightOf is what a schedule takes of its tenant's quota: the same whenever it is asked, so
-// that what is given back is what was taken.
+// that what is given back is what was taken. Exclusions do not count: they may be replaced.
 func weightOf(sched schedule.Schedule) int64 {
 	if sched.Deleted() {
 		return 0
 	}
+	sched.Spec.Exclude = nil
 	c, err := sched.Calendar()
 	if err != nil {
 		return 1 // it cannot run, but is there
 	}
-	return weight(c, sched.CreatedAt)
+	if sched.Spec.Dates != nil {
+		return weight(c, time.Time{}, calendar.MaxDates)
+	}
+	return weight(c, sched.CreatedAt, weighed)
 }
 
 // takeQuota is the write that takes so much of a tenant's quota, in the transaction of what it

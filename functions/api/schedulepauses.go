@@ -16,7 +16,7 @@ func (s *stage) schedulePauseRoutes() {
 	register(s, route{
 		method: http.MethodPost, path: "/v1/schedules/{name}/pause", status: http.StatusOK, id: "pause-schedule", tag: tagSchedules, scope: mayWrite, body: pauseRequest{}, optionalBody: true,
 		summary: "Hold a schedule back", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		about: "Nothing of it starts after paused.effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.",
+		about: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.",
 	}, s.pauseSchedule)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/schedules/{name}/resume", status: http.StatusOK, id: "resume-schedule", tag: tagSchedules, scope: mayWrite, body: resumeRequest{}, optionalBody: true,
@@ -55,6 +55,7 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	if err != nil {
 		return nil, err
 	}
+	out.Body.EffectiveAt = out.Body.Paused.EffectiveAt
 	out.Body.InFlight, err = s.inFlight(ctx, k)
 	return out, err
 }

@@ -340,7 +340,10 @@ func TestOneTenantsSchedulesAreBounded(t *testing.T) {
 	put(429, "one-more", minutely)
 	b.want(t, 204, "DELETE", "/v1/schedules/s", "")
 	put(201, "m1", minutely)
-	b.want(t, 429, "PUT", "/v1/schedules/never", `{"calendar":{"dates":[`+strings.Repeat(`"2027-04-01T00:00:00.001Z",`, 1)+manyDates(200)+`]},"job":{"task":"echo"}}`)
+	dates := `"2027-03-02T00:00:00Z","2027-03-09T00:00:00Z",` + manyDates(200)
+	b.want(t, 429, "PUT", "/v1/schedules/dates", `{"calendar":{"dates":[`+dates+`]},"job":{"task":"echo"}}`)
+	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"dates":["2027-04-01"]}`)
+	b.want(t, 429, "PUT", "/v1/schedules/dates", `{"calendar":{"dates":[`+dates+`],"exclude":["x"]},"job":{"task":"echo"}}`)
 }
 
 func manyDates(n int) string {
