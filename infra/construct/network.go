@@ -12,6 +12,7 @@ type NetworkProps struct {
 	Name    string
 	CIDR    string
 	Zones   int
+	In      []string // the zones' names; none takes the first so many of the region
 	NATs    int
 	LogDays int
 	Keep    bool
@@ -20,11 +21,14 @@ type NetworkProps struct {
 // NewNetwork makes a VPC: workers in private subnets, out to the internet by NAT, to DynamoDB
 // and S3 by gateways that cost nothing, and refused connections in a log.
 func NewNetwork(scope constructs.Construct, id string, p NetworkProps) awsec2.Vpc {
-	// Zones are taken by their number: names differ between regions, and a look-up of them would
+	// Zones are taken by their number, unless they are named: names differ between regions, and a look-up of them would
 	// need an account.
 	zones := make([]*string, p.Zones)
 	for i := range zones {
 		zones[i] = awscdk.Fn_Select(jsii.Number(i), awscdk.Fn_GetAzs(nil))
+		if i < len(p.In) {
+			zones[i] = jsii.String(p.In[i])
+		}
 	}
 	log := NewLog(scope, id+"-log", "/punctual/"+p.Name+"-network", p.LogDays, p.Keep)
 	return awsec2.NewVpc(scope, jsii.String(id), &awsec2.VpcProps{

@@ -35,7 +35,7 @@ const (
 func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	stack := newStack(scope, s, "fleet", "the workers' cluster", false)
 	network := construct.NewNetwork(stack, "Network", construct.NetworkProps{
-		Name: s.Prefix, CIDR: s.Fleet.CIDR, Zones: s.Fleet.Zones, NATs: s.Fleet.NATs, LogDays: int(s.Logs), Keep: s.Keep,
+		Name: s.Prefix, CIDR: s.Fleet.CIDR, Zones: s.Fleet.Zones, In: s.Fleet.In, NATs: s.Fleet.NATs, LogDays: int(s.Logs), Keep: s.Keep,
 	})
 	f := Fleet{Stack: stack}
 	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{

@@ -10,6 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+
+	"punctual/infra/construct"
 	"punctual/shared/contract"
 )
 
@@ -308,6 +313,27 @@ func TestWorkersAreReachedByNobodyAndReachTablesWithoutTheInternet(t *testing.T)
 	})
 }
 
+func TestZonesAreTheFirstOfTheRegionUnlessTheyAreNamed(t *testing.T) {
+	t.Parallel()
+	one.Lock()
+	defer one.Unlock()
+	for want, names := range map[string][]string{
+		`"us-east-1b" "us-east-1d"`: {"us-east-1b", "us-east-1d"},
+		`{"Fn::Select":[0,{"Fn::GetAZs":""}]} {"Fn::Select":[1,{"Fn::GetAZs":""}]}`: nil,
+	} {
+		stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("zones"), &awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
+		construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "zones", CIDR: "10.42.0.0/16", Zones: 2, In: names, NATs: 1, LogDays: 1})
+		var have []string
+		for _, r := range *assertions.Template_FromStack(stack, nil).FindResources(jsii.String("AWS::EC2::Subnet"), nil) {
+			have = append(have, compact(at(any(*r), "Properties.AvailabilityZone")))
+		}
+		slices.Sort(have)
+		if got := strings.Join(slices.Compact(have), " "); got != want {
+			t.Errorf("subnets are in %s; want %s", got, want)
+		}
+	}
+}
+
 func TestTheWorkersImageIsBuiltForItsNodesFromItsFolderAlone(t *testing.T) {
 	t.Parallel()
 	d := prod()
@@ -364,8 +390,8 @@ var countedFleet = map[string]int{
 	"AWS::IAM::OIDCProvider": 1, "AWS::IAM::Policy": 7, "AWS::IAM::Role": 11,
 	"AWS::KMS::Alias": 1, "AWS::KMS::Key": 1,
 	"AWS::Lambda::Function": 4, "AWS::Lambda::LayerVersion": 2,
-	"AWS::Logs::LogGroup": 5,
-	"AWS::SSM::Parameter": 1,
+	"AWS::Logs::LogGroup":          5,
+	"AWS::SSM::Parameter":          1,
 	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 11, "Custom::AWSCDKCfnJson": 2, "Custom::VpcRestrictDefaultSG": 1,
 }
 

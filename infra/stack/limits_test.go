@@ -127,7 +127,10 @@ func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
 			}
 		}
 	}
-	if on := prod().stacks.Data.TerminationProtection(); on == nil || !*on {
+	d := prod()
+	one.Lock()
+	defer one.Unlock()
+	if on := d.stacks.Data.TerminationProtection(); on == nil || !*on {
 		t.Error("prod's data stack could be deleted by a slip")
 	}
 }

@@ -32,6 +32,7 @@ var (
 	prefixIs  = regexp.MustCompile(`^[a-z][a-z0-9-]{1,30}[a-z0-9]$`)
 	accountIs = regexp.MustCompile(`^[0-9]{12}$`)
 	versionIs = regexp.MustCompile(`^1\.[0-9]{2}$`)
+	zoneIs    = regexp.MustCompile(`^[a-z]$`)
 	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
 	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 )
@@ -73,6 +74,10 @@ func Check(s Settings) error {
 	}
 	if !s.Emulated {
 		m.fleet(s.Fleet)
+		for i, zone := range s.Fleet.In {
+			letter, ok := strings.CutPrefix(zone, s.Region)
+			m.when(!ok || !zoneIs.MatchString(letter) || slices.Contains(s.Fleet.In[:i], zone), "zones has %q: names of zones of %s, each once, separated by commas, such as %sa", zone, s.Region, s.Region)
+		}
 	}
 	if s.Alarms.Mail != "" {
 		_, err := mail.ParseAddress(s.Alarms.Mail)

@@ -71,7 +71,8 @@ func emulator() Settings {
 // context gives "" for a key that is not set.
 //
 // The keys are target, prefix, region, account, shards, issuer, audience, jwks, tenant_claim,
-// scope_claim, mail, http_allow (CIDRs, comma-separated) and functions (where the bootstraps are).
+// scope_claim, mail, http_allow (CIDRs, comma-separated), zones (of the fleet, by name,
+// comma-separated) and functions (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
 	switch name := context("target"); name {
@@ -104,6 +105,11 @@ func Load(context func(key string) string) (Settings, error) {
 	}
 	if v := context("http_allow"); v != "" {
 		s.HTTPAllow = strings.Split(v, ",")
+	}
+	if v := context("zones"); v != "" {
+		s.Fleet.In = strings.Split(v, ",")
+		s.Fleet.Zones = len(s.Fleet.In)
+		s.Fleet.NATs = min(s.Fleet.NATs, s.Fleet.Zones)
 	}
 	if v := context("shards"); v != "" {
 		n, err := strconv.Atoi(v)

@@ -83,9 +83,12 @@ type Fleet struct {
 	Kubernetes string // version, such as "1.34"
 	NATs       int    // gateways to the internet: 1 is cheap, one per zone survives a zone
 	Zones      int
-	Short      Pool   // jobs under a minute or so
-	Long       Pool   // the others
-	CIDR       string // of the VPC
+	// In names the zones, such as us-east-1a; none takes the first of the region. Name them where
+	// one of the first has no EKS, as us-east-1 has one that each account knows by another letter.
+	In    []string
+	Short Pool   // jobs under a minute or so
+	Long  Pool   // the others
+	CIDR  string // of the VPC
 }
 
 // Pool is one Deployment of workers.

@@ -43,11 +43,12 @@ func TestEveryNamedTargetCanBeBuilt(t *testing.T) {
 func TestWhatTheContextSaysWins(t *testing.T) {
 	t.Parallel()
 	s, err := Load(named("dev", "prefix", "jobs-of-ours", "region", "eu-central-1", "shards", "128",
-		"jwks", "https://keys.example.com/k", "mail", "oncall@example.com", "http_allow", "10.1.0.0/16,10.2.0.0/16"))
+		"zones", "eu-central-1a,eu-central-1c,eu-central-1b", "jwks", "https://keys.example.com/k", "mail", "oncall@example.com", "http_allow", "10.1.0.0/16,10.2.0.0/16"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Prefix != "jobs-of-ours" || s.Region != "eu-central-1" || s.Shards != 128 || s.Tokens.JWKS != "https://keys.example.com/k" ||
+		strings.Join(s.Fleet.In, " ") != "eu-central-1a eu-central-1c eu-central-1b" || s.Fleet.Zones != 3 || s.Fleet.NATs != 1 ||
 		s.Alarms.Mail != "oncall@example.com" || len(s.HTTPAllow) != 2 {
 		t.Errorf("got %+v", s)
 	}
@@ -73,6 +74,10 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		"account":           {named("dev", "account", "12345"), []string{`account is "12345"`, "12 digits"}},
 		"prefix":            {named("dev", "prefix", "Punctual_1"), []string{"prefix", "lower-case"}},
 		"mail":              {named("dev", "mail", "nobody"), []string{"mail"}},
+		"zone of another":   {named("dev", "zones", "us-east-1a,eu-west-1b"), []string{`zones has "eu-west-1b"`, "us-east-1a"}},
+		"one zone":          {named("prod", "zones", "us-east-1a"), []string{"zones are 1: 2 or 3"}},
+		"zone twice":        {named("dev", "zones", "us-east-1a,us-east-1a"), []string{`zones has "us-east-1a"`, "each once"}},
+		"zone number":       {named("prod", "zones", "us-east-1a,use1-az3"), []string{`zones has "use1-az3"`}},
 		"http_allow":        {named("dev", "http_allow", "10.0.0.1"), []string{"http_allow", "CIDR"}},
 	} {
 		t.Run(name, func(t *testing.T) {
