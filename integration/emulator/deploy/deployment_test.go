@@ -97,8 +97,12 @@ func deployed() (*deployment, error) {
 
 // run runs a command in the repository's root; what it said is in the error.
 func (d *deployment) run(ctx context.Context, name string, args ...string) (string, error) {
+	return d.runIn(ctx, root, name, args...)
+}
+
+func (d *deployment) runIn(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = root
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), d.aws.Environ()...)
 	cmd.Env = append(cmd.Env, "CDK_DISABLE_LEGACY_EXPORT_WARNING=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1", "NO_COLOR=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -163,17 +167,25 @@ func (d *deployment) cdk(ctx context.Context, functions string, args ...string) 
 		"-c", "issuer="+d.issuer.url, "-c", "audience="+audience)...)
 }
 
+// bootstrap prepares the account; an account and region named outright need no app.
 func (d *deployment) bootstrap(ctx context.Context) error {
-	_, err := d.cdk(ctx, d.functions(), "bootstrap", "aws://000000000000/"+environment.Region)
+	command, err := filepath.Abs(filepath.Join(root, cdkCommand))
+	if err != nil {
+		return err
+	}
+	_, err = d.runIn(ctx, d.room, command, "bootstrap", "aws://000000000000/"+environment.Region)
 	return err
 }
 
-func (d *deployment) deploy(ctx context.Context) error { return d.deployFrom(ctx, d.functions()) }
+func (d *deployment) deploy(ctx context.Context) error {
+	return d.deployFrom(ctx, d.functions(), "--all")
+}
 
-// deployFrom deploys all stacks with the bootstraps of a folder.
-func (d *deployment) deployFrom(ctx context.Context, functions string) error {
+// deployFrom deploys stacks with the bootstraps of a folder.
+func (d *deployment) deployFrom(ctx context.Context, functions string, which ...string) error {
 	file := filepath.Join(d.room, "outputs.json")
-	if _, err := d.cdk(ctx, functions, "deploy", "--all", "--require-approval", "never", "--concurrency", "1", "--outputs-file", file); err != nil {
+	args := append([]string{"deploy", "--require-approval", "never", "--outputs-file", file}, which...)
+	if _, err := d.cdk(ctx, functions, args...); err != nil {
 		return err
 	}
 	body, err := os.ReadFile(file)
