@@ -184,6 +184,10 @@ func TestAPauseNamesTheJobsInFlight(t *testing.T) {
 	if r.str("effective_at") != "2027-03-01T12:00:02.000Z" {
 		t.Errorf("effective at %q", r.str("effective_at"))
 	}
+	b.want(t, 201, "PUT", "/v1/schedules/idle", daily)
+	if r := b.want(t, 200, "POST", "/v1/schedules/idle/pause", ""); r.at("in_flight") != "[]" {
+		t.Errorf("of an idle one: %s", r.text)
+	}
 	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); g.body["in_flight"] != nil {
 		t.Errorf("GET names them, too: %s", g.text)
 	}

@@ -32,7 +32,7 @@ type ScheduleView struct {
 	Last               *occurrenceView    `json:"last" doc:"The newest time that has passed; null before the first, absent in lists"`
 	Paused             *schedulePauseView `json:"paused" doc:"null: it is not"`
 	EffectiveAt        instant            `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time"`
-	InFlight           []job.ID           `json:"in_flight,omitempty" doc:"In the answer to a pause: those of its newest 100 jobs that a worker is at"`
+	InFlight           []job.ID           `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest 100 jobs that a worker is at"`
 	EndedBy            string             `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
 	FailuresInARow     int64              `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
 	Notes              []string           `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
