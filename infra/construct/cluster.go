@@ -18,12 +18,17 @@ type ClusterProps struct {
 	Kubernetes string // version
 	Network    awsec2.Vpc
 	Kubectl    string // zip of the kubectl layer
-	LogDays    int    // how long the control plane's log is kept
-	Keep       bool   // what was written outlives the stack
+	// Operators is the role of people who may look at everything, and change what is in the
+	// namespaces Theirs; "" is nobody.
+	Operators string
+	Theirs    []string
+	Reach     []string // CIDRs that reach the API over the internet; none by default
+	LogDays   int      // how long the control plane's log is kept
+	Keep      bool     // what was written outlives the stack
 }
 
-// Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API answers inside its network
-// only; who may ask it is said by access entries.
+// Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API answers inside its network,
+// and to whom ClusterProps.Reach names; who may ask it is said by access entries.
 type Cluster struct {
 	cluster awseksv2.Cluster
 	scope   constructs.Construct
@@ -40,7 +45,7 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 	cluster := awseksv2.NewCluster(scope, jsii.String(id), &awseksv2.ClusterProps{
 		ClusterName: jsii.String(p.Name), Version: awseksv2.KubernetesVersion_Of(jsii.String(p.Kubernetes)),
 		Vpc: p.Network, VpcSubnets: &[]*awsec2.SubnetSelection{{SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS}},
-		EndpointAccess:      awseksv2.EndpointAccess_PRIVATE(),
+		EndpointAccess:      p.endpoint(),
 		DefaultCapacityType: awseksv2.DefaultCapacityType_AUTOMODE,
 		Compute:             &awseksv2.ComputeConfig{NodePools: strs("system", "general-purpose")},
 		ClusterLogging: &[]awseksv2.ClusterLoggingTypes{
@@ -56,7 +61,24 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 			group.SetRetentionInDays(jsii.Number(p.LogDays))
 		}
 	}
+	if p.Operators != "" {
+		cluster.GrantAccess(jsii.String("Operators"), jsii.String(p.Operators), &[]awseksv2.IAccessPolicy{
+			access("AmazonEKSAdminViewPolicy", awseksv2.AccessScopeType_CLUSTER, nil),
+			access("AmazonEKSClusterAdminPolicy", awseksv2.AccessScopeType_NAMESPACE, strs(p.Theirs...)),
+		}, nil)
+	}
 	return Cluster{cluster, scope}
+}
+
+func (p ClusterProps) endpoint() awseksv2.EndpointAccess {
+	if len(p.Reach) == 0 {
+		return awseksv2.EndpointAccess_PRIVATE()
+	}
+	return awseksv2.EndpointAccess_PUBLIC_AND_PRIVATE().OnlyFrom(*strs(p.Reach...)...)
+}
+
+func access(policy string, scope awseksv2.AccessScopeType, namespaces *[]*string) awseksv2.IAccessPolicy {
+	return awseksv2.AccessPolicy_FromAccessPolicyName(jsii.String(policy), &awseksv2.AccessPolicyNameOptions{AccessScopeType: scope, Namespaces: namespaces})
 }
 
 // Name is the cluster's.

@@ -39,7 +39,8 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	})
 	f := Fleet{Stack: stack}
 	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{
-		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl, LogDays: int(s.Logs), Keep: s.Keep,
+		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl,
+		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs), Keep: s.Keep,
 	})
 	image := awsecrassets.NewDockerImageAsset(stack, jsii.String("Worker"), &awsecrassets.DockerImageAssetProps{
 		Directory: jsii.String(s.Origin.Worker), Platform: platform(s.Arch),
@@ -54,7 +55,7 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{space, f.identity(d, pool)}, pool.Objects()...)
 		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity}, pool.Scaler(construct.Namespace, string(telemetry.SlotsWanted)))
 	}
-	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; its API answers inside its network")
+	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; kubectl needs -c operators=ROLE, and -c reach=CIDRS from outside its network: aws eks update-kubeconfig --name NAME --role-arn ROLE")
 	return f
 }
 

@@ -334,6 +334,36 @@ func TestZonesAreTheFirstOfTheRegionUnlessTheyAreNamed(t *testing.T) {
 	}
 }
 
+func TestOperatorsSeeEverythingAndChangeWhatIsTheWorkers(t *testing.T) {
+	t.Parallel()
+	one.Lock()
+	defer one.Unlock()
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("operators"), &awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
+	construct.NewCluster(stack, "Cluster", construct.ClusterProps{
+		Name: "operators", Kubernetes: "1.34", Kubectl: standIns().Kubectl, LogDays: 1,
+		Network:   construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "operators", CIDR: "10.42.0.0/16", Zones: 2, NATs: 1, LogDays: 1}),
+		Operators: "arn:aws:iam::123456789012:role/oncall", Theirs: []string{"punctual"}, Reach: []string{"203.0.113.0/24"},
+	})
+	made := assertions.Template_FromStack(stack, nil)
+	made.HasResourceProperties(jsii.String("AWS::EKS::Cluster"), &map[string]any{"ResourcesVpcConfig": map[string]any{
+		"EndpointPublicAccess": true, "EndpointPrivateAccess": true, "PublicAccessCidrs": []any{"203.0.113.0/24"},
+	}})
+	var said string
+	for _, r := range *made.FindResources(jsii.String("AWS::EKS::AccessEntry"), nil) {
+		if text(at(any(*r), "Properties.PrincipalArn")) == "arn:aws:iam::123456789012:role/oncall" {
+			said = compact(at(any(*r), "Properties.AccessPolicies"))
+		}
+	}
+	for _, want := range []string{
+		`{"AccessScope":{"Type":"cluster"},"PolicyArn":{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":eks::aws:cluster-access-policy/AmazonEKSAdminViewPolicy"]]}}`,
+		`{"AccessScope":{"Namespaces":["punctual"],"Type":"namespace"},"PolicyArn":{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"]]}}`,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("operators have %s; want %s", said, want)
+		}
+	}
+}
+
 func TestTheWorkersImageIsBuiltForItsNodesFromItsFolderAlone(t *testing.T) {
 	t.Parallel()
 	d := prod()

@@ -33,6 +33,7 @@ var (
 	accountIs = regexp.MustCompile(`^[0-9]{12}$`)
 	versionIs = regexp.MustCompile(`^1\.[0-9]{2}$`)
 	zoneIs    = regexp.MustCompile(`^[a-z]$`)
+	roleIs    = regexp.MustCompile(`^arn:aws:iam::[0-9]{12}:role/[a-zA-Z0-9+=,.@_/-]{1,512}$`)
 	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
 	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 )
@@ -123,6 +124,11 @@ func (m *mistakes) fleet(f Fleet) {
 	m.when(f.NATs < 1 || f.NATs > f.Zones, "NAT gateways are %d: 1 to the number of zones, %d", f.NATs, f.Zones)
 	block, err := netip.ParsePrefix(f.CIDR)
 	m.when(err != nil || !block.Addr().IsPrivate() || block.Bits() < 16 || block.Bits() > 20, "the VPC's range is %q: a private /16 to /20, such as 10.42.0.0/16", f.CIDR)
+	m.when(f.Operators != "" && !roleIs.MatchString(f.Operators), "operators is %q: the ARN of a role, such as arn:aws:iam::123456789012:role/oncall", f.Operators)
+	for _, cidr := range f.Reach {
+		from, err := netip.ParsePrefix(cidr)
+		m.when(err != nil || !from.Addr().Is4() || from.Bits() == 0, "reach has %q: IPv4 CIDRs separated by commas, such as 203.0.113.0/24, and not everybody's", cidr)
+	}
 	for _, p := range f.Pools() {
 		m.when(p.Least < 0, "pool %s has at least %d pods: 0 or more", p.Name, p.Least)
 		m.when(p.Most < max(1, p.Least), "pool %s has at most %d pods: at least 1, and not under its least, %d", p.Name, p.Most, p.Least)

@@ -72,7 +72,8 @@ func emulator() Settings {
 //
 // The keys are target, prefix, region, account, shards, issuer, audience, jwks, tenant_claim,
 // scope_claim, mail, http_allow (CIDRs, comma-separated), zones (of the fleet, by name,
-// comma-separated) and functions (where the bootstraps are).
+// comma-separated), operators (ARN of the role of those who use kubectl), reach (CIDRs that they
+// come from, comma-separated) and functions (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
 	switch name := context("target"); name {
@@ -95,6 +96,7 @@ func Load(context func(key string) string) (Settings, error) {
 		{"issuer", &s.Tokens.Issuer}, {"audience", &s.Tokens.Audience}, {"jwks", &s.Tokens.JWKS},
 		{"tenant_claim", &s.Tokens.TenantClaim}, {"scope_claim", &s.Tokens.ScopeClaim},
 		{"mail", &s.Alarms.Mail}, {"functions", &s.Origin.Functions},
+		{"operators", &s.Fleet.Operators},
 	} {
 		if v := context(o.key); v != "" {
 			*o.to = v
@@ -110,6 +112,9 @@ func Load(context func(key string) string) (Settings, error) {
 		s.Fleet.In = strings.Split(v, ",")
 		s.Fleet.Zones = len(s.Fleet.In)
 		s.Fleet.NATs = min(s.Fleet.NATs, s.Fleet.Zones)
+	}
+	if v := context("reach"); v != "" {
+		s.Fleet.Reach = strings.Split(v, ",")
 	}
 	if v := context("shards"); v != "" {
 		n, err := strconv.Atoi(v)

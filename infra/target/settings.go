@@ -89,6 +89,13 @@ type Fleet struct {
 	Short Pool   // jobs under a minute or so
 	Long  Pool   // the others
 	CIDR  string // of the VPC
+
+	// Operators is the ARN of a role whose holders may look at everything in the cluster and change
+	// what is the workers', with kubectl as the runbook says; "" lets nobody.
+	Operators string
+	// Reach are CIDRs from which the cluster's API is reached over the internet; none leaves it to
+	// what is in the VPC.
+	Reach []string
 }
 
 // Pool is one Deployment of workers.

@@ -77,6 +77,9 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		"zone of another":   {named("dev", "zones", "us-east-1a,eu-west-1b"), []string{`zones has "eu-west-1b"`, "us-east-1a"}},
 		"one zone":          {named("prod", "zones", "us-east-1a"), []string{"zones are 1: 2 or 3"}},
 		"zone twice":        {named("dev", "zones", "us-east-1a,us-east-1a"), []string{`zones has "us-east-1a"`, "each once"}},
+		"operators":         {named("prod", "operators", "oncall"), []string{`operators is "oncall"`, "arn:aws:iam::123456789012:role/oncall"}},
+		"reach by all":      {named("prod", "reach", "0.0.0.0/0"), []string{`reach has "0.0.0.0/0"`, "203.0.113.0/24"}},
+		"reach by a name":   {named("prod", "reach", "office"), []string{`reach has "office"`}},
 		"zone number":       {named("prod", "zones", "us-east-1a,use1-az3"), []string{`zones has "use1-az3"`}},
 		"http_allow":        {named("dev", "http_allow", "10.0.0.1"), []string{"http_allow", "CIDR"}},
 	} {
