@@ -28,10 +28,13 @@ const (
 	mostWarm    = 40_000 // units per second of a table by default; raised by request
 )
 
+// kubectlMinor is the version of kubectl that infra/package.json pins; a cluster may be one older
+// or newer.
+const kubectlMinor = 34
+
 var (
 	prefixIs  = regexp.MustCompile(`^[a-z][a-z0-9-]{1,30}[a-z0-9]$`)
 	accountIs = regexp.MustCompile(`^[0-9]{12}$`)
-	versionIs = regexp.MustCompile(`^1\.[0-9]{2}$`)
 	zoneIs    = regexp.MustCompile(`^[a-z]$`)
 	roleIs    = regexp.MustCompile(`^arn:aws:iam::[0-9]{12}:role/[a-zA-Z0-9+=,.@_/-]{1,512}$`)
 	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
@@ -119,7 +122,9 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 }
 
 func (m *mistakes) fleet(f Fleet) {
-	m.when(!versionIs.MatchString(f.Kubernetes), "Kubernetes version is %q: such as 1.34", f.Kubernetes)
+	near := func(minor int) string { return fmt.Sprintf("1.%d", minor) }
+	m.when(!slices.Contains([]string{near(kubectlMinor - 1), near(kubectlMinor), near(kubectlMinor + 1)}, f.Kubernetes),
+		"Kubernetes version is %q: %s to %s are allowed, for infra/package.json pins kubectl %s", f.Kubernetes, near(kubectlMinor-1), near(kubectlMinor+1), near(kubectlMinor))
 	m.when(f.Zones < 2 || f.Zones > 3, "zones are %d: 2 or 3", f.Zones)
 	m.when(f.NATs < 1 || f.NATs > f.Zones, "NAT gateways are %d: 1 to the number of zones, %d", f.NATs, f.Zones)
 	block, err := netip.ParsePrefix(f.CIDR)

