@@ -406,26 +406,52 @@ type attemptWire struct {
 	M string `json:"m,omitempty"`
 }
 
+// encodeAttempts writes what json.Marshal would write of them, without reflection: each job
+// does it several times, and most have one attempt with nothing to escape.
 func encodeAttempts(attempts []Attempt) string {
 	if len(attempts) == 0 {
 		return ""
 	}
-	wire := make([]attemptWire, len(attempts))
+	b := make([]byte, 0, 128*len(attempts))
+	num := func(name string, n int64) {
+		b = append(b, name...)
+		b = strconv.AppendInt(b, n, 10)
+	}
 	for n, a := range attempts {
-		w := attemptWire{A: a.Attempt, W: a.Worker, L: a.LatenessMS, O: a.Outcome}
+		num([...]string{`[{"a":`, `,{"a":`}[min(n, 1)], a.Attempt)
+		b = appendText(b, `,"w":`, a.Worker)
 		if !a.StartedAt.IsZero() {
-			w.S = a.StartedAt.UnixMilli()
+			num(`,"s":`, a.StartedAt.UnixMilli())
 		}
 		if !a.FinishedAt.IsZero() {
-			w.F = a.FinishedAt.UnixMilli()
+			num(`,"f":`, a.FinishedAt.UnixMilli())
 		}
+		if a.LatenessMS != 0 {
+			num(`,"l":`, a.LatenessMS)
+		}
+		b = append(append(append(b, `,"o":"`...), a.Outcome...), '"')
 		if a.Error != nil {
-			w.C, w.M = a.Error.Code, a.Error.Message
+			b = appendText(b, `,"c":`, a.Error.Code)
+			b = appendText(b, `,"m":`, a.Error.Message)
 		}
-		wire[n] = w
+		b = append(b, '}')
 	}
-	b, _ := json.Marshal(wire) // strings and numbers cannot fail
-	return string(b)
+	return string(append(b, ']'))
+}
+
+// appendText appends a named string, or nothing if it is empty.
+func appendText(b []byte, name, s string) []byte {
+	if s == "" {
+		return b
+	}
+	b = append(b, name...)
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			quoted, _ := json.Marshal(s) // a string cannot fail
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 func decodeAttempts(s string) ([]Attempt, error) {

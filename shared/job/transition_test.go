@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -273,6 +274,21 @@ func TestARowsSizeIsItsItemsSize(t *testing.T) {
 	for _, r := range []Row{scheduled(), scheduled(func(r *Row) { r.Status, r.DeadAt, r.ExpiresAt, r.LatenessMS = Dead, noon, noon, -5 })} {
 		if r.Size() != r.Item().Size() {
 			t.Errorf("%d and %d bytes", r.Size(), r.Item().Size())
+		}
+	}
+}
+
+func TestAttemptsSurviveWhateverTheirErrorsSay(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "plain", `a "quoted" \ back`, "two\nlines\tand\x00nul", "日本語 é", "<&>", "\xff broken"} {
+		want := []Attempt{
+			{Attempt: 1, Worker: "w1", StartedAt: noon, FinishedAt: noon, LatenessMS: 5, Outcome: "failed", Error: &Reason{Code: CodeHandler, Message: text}},
+			{Attempt: 2, Worker: text, Outcome: "snoozed"},
+		}
+		got, err := decodeAttempts(encodeAttempts(want))
+		text = strings.ToValidUTF8(text, "\ufffd")
+		if err != nil || len(got) != 2 || got[0].Error.Message != text || got[1].Worker != text || !got[0].StartedAt.Equal(noon) || got[0].LatenessMS != 5 || got[1].Outcome != "snoozed" {
+			t.Errorf("%q came back as %+v, %v", text, got, err)
 		}
 	}
 }
