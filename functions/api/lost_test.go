@@ -26,6 +26,33 @@ func (t askedTwice) Write(ctx context.Context, w item.Write) (item.Item, error) 
 	return t.Table.Write(ctx, w)
 }
 
+// Commit repeats each change of a schedule.
+func (t askedTwice) Commit(ctx context.Context, writes ...item.Write) error {
+	if strings.HasPrefix(writes[0].Name, "schedule.") && writes[0].Name != "schedule.advance" {
+		if err := t.Table.Commit(ctx, writes...); err != nil {
+			return err
+		}
+	}
+	return t.Table.Commit(ctx, writes...)
+}
+
+func TestAChangeOfAScheduleThatMeetsItsOwnLostFirstTryIsMade(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.handler = api.New(api.Deps{Store: store.New(askedTwice{b.world.Table()}, b.world.Blobs()), Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
+	for n, c := range []struct {
+		status             int
+		method, path, body string
+	}{
+		{201, "PUT", "", daily}, {200, "PATCH", "", `{"overlap":"skip"}`}, {200, "POST", "/pause", ""}, {200, "POST", "/resume", ""}, {204, "DELETE", "", ""}, {201, "PUT", "", daily},
+	} {
+		b.want(t, c.status, c.method, "/v1/schedules/s"+c.path, c.body)
+		if s := b.schedule(t, "s"); s.Epoch != int64(n+1) {
+			t.Fatalf("after %s %s the epoch is %d", c.method, c.path, s.Epoch)
+		}
+	}
+}
+
 func TestAPutThatMeetsItsOwnLostFirstTryIsAccepted(t *testing.T) {
 	t.Parallel()
 	world := memory.New(memory.Options{})

@@ -43,7 +43,7 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 			return old, nil
 		}
 		after, write := schedule.PauseSchedule(old, schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
-		return after, s.Store.Put(ctx, write)
+		return after, s.commit(ctx, after, write)
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *stage) resumeSchedule(ctx context.Context, who tenant.Identity, in *Sch
 			return old, nil
 		}
 		after, write := schedule.Resume(old, missed, now)
-		return after, s.Store.Put(ctx, write)
+		return after, s.commit(ctx, after, write)
 	})
 	if err == nil && resumed {
 		s.promote(ctx, k)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -211,7 +212,7 @@ func (s *stage) writeSchedule(ctx context.Context, who tenant.Identity, takes in
 	if takes != 0 {
 		writes = append(writes, s.takeQuota(after.Tenant, takes))
 	}
-	err := s.Store.Commit(ctx, writes...)
+	err := s.commit(ctx, after, writes...)
 	if refused := store.Refused(err); refused != nil && takes > 0 && len(refused.Olds) == 1 {
 		if _, full := refused.Olds[len(writes)-1]; full {
 			return s.errQuota(takes)
@@ -219,6 +220,20 @@ func (s *stage) writeSchedule(ctx context.Context, who tenant.Identity, takes in
 	}
 	if err == nil {
 		s.promote(ctx, after.Key)
+	}
+	return err
+}
+
+// commit makes a schedule what it is after. A refusal by our own first try, whose answer was
+// lost below, is none.
+func (s *stage) commit(ctx context.Context, after schedule.Schedule, writes ...item.Write) error {
+	err := s.Store.Commit(ctx, writes...)
+	if store.Refused(err) == nil {
+		return err
+	}
+	found, readErr := s.Store.Schedule(ctx, after.Key)
+	if readErr == nil && maps.Equal(found.Item(), after.Item()) {
+		return nil
 	}
 	return err
 }
@@ -334,7 +349,7 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	}
 	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
 		after, writes := schedule.Delete(old, now)
-		return after, s.Store.Commit(ctx, append(writes, s.takeQuota(k.Tenant, -weightOf(old)))...)
+		return after, s.commit(ctx, after, append(writes, s.takeQuota(k.Tenant, -weightOf(old)))...)
 	})
 	if err != nil {
 		return nil, err
