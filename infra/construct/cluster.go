@@ -149,8 +149,8 @@ func (c Cluster) WebIdentity(id, namespace, account string, after constructs.IDe
 
 // GrantAsk lets a role read metrics and queue depths, which is what a scaler needs.
 func GrantAsk(role awsiam.IRole, queues Queues, logical ...string) {
-	queues.GrantMeasure(role, logical...)
-	allow(role, strs("cloudwatch:GetMetricData"), jsii.String("*")) // CloudWatch knows no resources here
+	allow(role, strs("sqs:GetQueueAttributes"), queues.arns(logical)...) // it is given their URLs
+	allow(role, strs("cloudwatch:GetMetricData"), jsii.String("*"))      // CloudWatch knows no resources here
 }
 
 // GrantRun lets a role run the account's functions that are tagged for a tenant, and read whose

@@ -230,9 +230,7 @@ func TestScalerAndCourierMayDoOneThingEach(t *testing.T) {
 	t.Parallel()
 	want := []string{"cloudwatch:GetMetricData *"}
 	for _, q := range contract.FiringQueues() {
-		for _, call := range []string{"GetQueueAttributes", "GetQueueUrl"} {
-			want = append(want, "sqs:"+call+" Queue"+strings.ReplaceAll(q, "-", ""))
-		}
+		want = append(want, "sqs:GetQueueAttributes Queue"+strings.ReplaceAll(q, "-", ""))
 	}
 	requireMay(t, "the scaler", roleMay(prod(), "Clusterscaleraccount"), want)
 	courier := roleMay(prod(), "Clustercourieraccount")
