@@ -8,7 +8,10 @@ import (
 )
 
 // Seeds that found something, and what.
-var found = []uint64{}
+var found = []uint64{
+	1629, // a job moved while it was being parked kept the mark of the parked, and lay elsewhere
+	1844, // the same of a job rewoken while it was being parked
+}
 
 // seeds are those to try: the ones that found something, and the first so many. SIM_SEEDS=n
 // tries n, SIM_SEED=s only that one.
@@ -29,7 +32,7 @@ func seeds(t *testing.T) []uint64 {
 	}
 	list := found
 	first := number("SIM_FROM", 1)
-	for n := range number("SIM_SEEDS", 60) {
+	for n := range number("SIM_SEEDS", 40) {
 		list = append(list, uint64(first+n))
 	}
 	return list
@@ -37,9 +40,11 @@ func seeds(t *testing.T) []uint64 {
 
 func TestWhateverHappensAllComesToRestAsItMust(t *testing.T) {
 	t.Parallel()
-	failed := 0
+	// A seed gives the weather and what people do; in which order goroutines run that are ready
+	// at the same instant it does not. One that fails may need -count to fail again.
 	for _, seed := range seeds(t) {
-		good := t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := New(t, Climate(seed))
 				Chaos(w)
@@ -47,11 +52,5 @@ func TestWhateverHappensAllComesToRestAsItMust(t *testing.T) {
 				w.Report("chaos")
 			})
 		})
-		if !good {
-			failed++
-		}
-		if failed == 5 {
-			t.Fatal("more seeds are not tried")
-		}
 	}
 }

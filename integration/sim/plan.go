@@ -41,11 +41,11 @@ type Plan func(Point) (f Fault, after time.Duration)
 // Kind plans nothing.
 func Kind(Point) (Fault, time.Duration) { return None, 0 }
 
-// At plans one fault at one point.
-func At(at Point, f Fault) Plan {
+// At plans one fault at one point, which takes that long.
+func At(at Point, f Fault, after time.Duration) Plan {
 	return func(p Point) (Fault, time.Duration) {
 		if p == at {
-			return f, 12 * time.Second
+			return f, after
 		}
 		return None, 0
 	}

@@ -16,11 +16,11 @@ func stride() int {
 	if os.Getenv("SIM_FULL") != "" {
 		return 1
 	}
-	return 5
+	return 9
 }
 
 // atEachPoint tells every story once for each of its points, with that fault there.
-func atEachPoint(t *testing.T, f Fault, offset int, skip func(Point) bool) {
+func atEachPoint(t *testing.T, f Fault, after time.Duration, offset int, skip func(Point) bool) {
 	t.Parallel()
 	only := os.Getenv("SIM_STORY")
 	for _, s := range Stories {
@@ -38,7 +38,7 @@ func atEachPoint(t *testing.T, f Fault, offset int, skip func(Point) bool) {
 				if skip != nil && skip(p) || (n+offset)%stride() != 0 {
 					continue
 				}
-				o := Options{Seed: 1, Plan: At(p, f), Behind: 12 * time.Second}
+				o := Options{Seed: 1, Plan: At(p, f, after), Behind: 12 * time.Second}
 				_, took, bad := tell(t, s, o, clean+delay)
 				tried++
 				longest = max(longest, took)
@@ -57,19 +57,26 @@ func atEachPoint(t *testing.T, f Fault, offset int, skip func(Point) bool) {
 func fed(p Point) bool { return p.Stage == Source }
 
 func TestAStoryEndsWellWhenAProcessDiesJustBeforeACall(t *testing.T) {
-	atEachPoint(t, CrashBefore, 0, fed)
+	atEachPoint(t, CrashBefore, 0, 0, fed)
 }
 
 func TestAStoryEndsWellWhenAProcessDiesJustAfterACall(t *testing.T) {
-	atEachPoint(t, CrashAfter, 1, fed)
+	atEachPoint(t, CrashAfter, 0, 1, fed)
 }
 
-func TestAStoryEndsWellWhenACallFails(t *testing.T) { atEachPoint(t, Fail, 2, nil) }
+func TestAStoryEndsWellWhenACallFails(t *testing.T) { atEachPoint(t, Fail, 0, 2, nil) }
 
-func TestAStoryEndsWellWhenAnAnswerIsLost(t *testing.T) { atEachPoint(t, Lost, 3, nil) }
+func TestAStoryEndsWellWhenAnAnswerIsLost(t *testing.T) { atEachPoint(t, Lost, 0, 3, nil) }
 
-func TestAStoryEndsWellWhenACallHappensTwice(t *testing.T) { atEachPoint(t, Twice, 4, nil) }
+func TestAStoryEndsWellWhenACallHappensTwice(t *testing.T) { atEachPoint(t, Twice, 0, 4, nil) }
 
-func TestAStoryEndsWellWhenACallHangs(t *testing.T) { atEachPoint(t, Hang, 0, nil) }
+func TestAStoryEndsWellWhenACallHangs(t *testing.T) { atEachPoint(t, Hang, 12*time.Second, 5, nil) }
 
-func TestAStoryEndsWellWhenACallTakesEffectLate(t *testing.T) { atEachPoint(t, Late, 1, nil) }
+func TestAStoryEndsWellWhenACallTakesEffectLate(t *testing.T) {
+	atEachPoint(t, Late, 12*time.Second, 6, nil)
+}
+
+// Slow by as much as a worker claims before due: others come in between.
+func TestAStoryEndsWellWhenACallIsSlow(t *testing.T) {
+	atEachPoint(t, Slow, 700*time.Millisecond, 0, nil)
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"time"
 
 	"punctual/shared/job"
@@ -19,6 +20,23 @@ var Stories = []Story{
 	{Name: "due now", Play: func(w *World) func() {
 		id := w.Post("k", object{})
 		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "accepted without a key", Play: func(w *World) func() {
+		// Without a key, whoever got no answer may not ask again: one request, at most one job.
+		code, v := w.Call("POST", "/jobs", object{"task": taskName})
+		if code == 0 || code >= 500 {
+			time.Sleep(20 * time.Second) // it may take effect yet
+		}
+		jobs := len(w.ledger.all())
+		if code == 202 {
+			id, _ := v["job_id"].(string)
+			return func() { w.Is(job.ID(id), 1, job.Succeeded) }
+		}
+		return func() {
+			if n := len(w.ledger.all()); n != jobs || n > 1 || code != 0 && code < 500 || twice(w) {
+				w.violation("one request made %d jobs and was answered %d", n, code)
+			}
+		}
 	}},
 	{Name: "due in five seconds", Workers: 2, Play: func(w *World) func() {
 		id := w.Post("k", object{"delay": "5s"})
@@ -82,6 +100,18 @@ var Stories = []Story{
 		}
 	}},
 	{Name: "moved earlier", Play: moved("20m", 5*time.Second)},
+	{Name: "moved just before due", Workers: 2, Play: func(w *World) func() {
+		id := w.Post("k", object{"delay": "3s"})
+		time.Sleep(2 * time.Second)
+		at := time.Now().Add(20 * time.Second)
+		code, _ := w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format(time.RFC3339)})
+		return func() {
+			w.Is(id, 1, job.Succeeded)
+			if r, _ := w.ledger.row(id); code == 200 && r.Version != 2 {
+				w.violation("the move was acknowledged, and the row is at version %d", r.Version)
+			}
+		}
+	}},
 	{Name: "moved later", Play: moved("3s", 30*time.Second)},
 	{Name: "moved to now", Play: moved("5m", time.Second)},
 	{Name: "moved beyond the direct lane", Play: moved("5s", 16*time.Minute)},
@@ -96,10 +126,16 @@ var Stories = []Story{
 		a := w.Post("a", object{})
 		b := w.Post("b", object{"delay": "20s"})
 		time.Sleep(time.Minute)
+		lifted := time.Now()
 		w.Lift(n)
 		return func() {
 			w.Is(a, 1, job.Succeeded)
 			w.Is(b, 1, job.Succeeded)
+			for _, r := range append(w.runs(a), w.runs(b)...) {
+				if held := r.from.Sub(lifted); held > 5*time.Second && len(w.struck) == 0 || held > 5*time.Minute {
+					w.violation("it started %s after the pause was lifted", held)
+				}
+			}
 		}
 	}},
 	{Name: "pause that ends", Held: true, Play: func(w *World) func() {
@@ -242,4 +278,11 @@ func redrivenTwice(w *World) func() {
 			w.violation("bringing it back once more answered %d %v", code, v)
 		}
 	}
+}
+
+// twice says that the only thing wrong was that a call happened twice: no reason to refuse.
+func twice(w *World) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.struck) == 1 && strings.HasPrefix(w.struck[0], string(Twice))
 }
