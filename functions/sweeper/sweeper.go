@@ -71,12 +71,19 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	visit := func(ctx context.Context, slice horizon.Slice) error {
 		return wake.Both(
 			func() error { return s.sweep(ctx, slice.String(), cutoff, &came) },
-			func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // schedules that the promoter left behind
+			func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // whose writer did not get to promote them
 		)
+	}
+	// Schedules that the promoter left behind when they entered the horizon.
+	ahead := func(ctx context.Context, slice horizon.Slice) error {
+		slice.Minute = slice.Minute.Add(contract.Horizon)
+		return s.recur.Slice(ctx, slice.String(), time.Time{}, &came)
 	}
 
 	var sum Summary
-	sum.Walked, err = s.pass.Run(ctx, shards, func(mark time.Time) time.Time { return firstSlice(mark, cutoff) }, cutoff, visit)
+	sum.Walked, err = s.pass.Run(ctx, shards, func(mark time.Time) time.Time { return firstSlice(mark, cutoff) }, cutoff, func(ctx context.Context, slice horizon.Slice) error {
+		return wake.Both(func() error { return visit(ctx, slice) }, func() error { return ahead(ctx, slice) })
+	})
 	var errParked error
 	sum.Parked, errParked = s.parked(ctx, now, &came)
 	errLines := s.lines(ctx, now, &came)

@@ -142,7 +142,7 @@ type Schedule struct {
 	Parked bool      // a pause of its task or of everything holds it: the wake-up lies in a parking place
 
 	Paused    *Pause   // nil: it is not
-	Held      *Stretch // the last stretch without promotion, while Next has not passed it
+	Held      *Stretch // the last stretch under a pause, since the last edit
 	EndedBy   string   // ReasonMaxRuns when it has run as often as it may
 	DeletedAt time.Time
 	Failures  int64  // jobs in a row that died

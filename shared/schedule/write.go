@@ -215,9 +215,6 @@ func Unchanged(old, edited Schedule) bool {
 func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 	after := s
 	after.Next, after.Seen, after.Rules = p.Next, p.Seen, calendar.ZoneRules
-	if after.Held != nil && !after.Held.To.IsZero() && (p.Next.IsZero() || p.Next.After(after.Held.To)) {
-		after.Held = nil
-	}
 	if p.Next.IsZero() || p.Next.After(after.Fresh) {
 		after.Fresh = time.Time{}
 	}
@@ -247,7 +244,7 @@ func progress(name string, before, after Schedule) item.Write {
 // same next time.
 func Hold(s Schedule, p job.Pause, now time.Time) (Schedule, item.Write) {
 	after := s
-	if after.Held == nil {
+	if after.Held == nil || !after.Held.To.IsZero() {
 		after.Held = &Stretch{From: p.Since, Missed: p.Missed}
 	}
 	after.WakeAt, after.Parked = now, true
