@@ -55,7 +55,7 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	if err != nil {
 		return nil, err
 	}
-	out.Body.EffectiveAt = out.Body.Paused.EffectiveAt
+	out.Body.EffectiveAt = out.Body.Paused.value.EffectiveAt
 	out.Body.InFlight, err = s.inFlight(ctx, k)
 	return out, err
 }

@@ -203,7 +203,7 @@ func (s *stage) writeSchedule(ctx context.Context, who tenant.Identity, takes in
 			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant, "schedule", after.Name, "literals", n, "by", who.Subject)
 		}
 	}
-	if c.calendar != nil {
+	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites { // there is room but where very much is recorded
 		writes = append(writes, c.calendar.asRead...)
 	}
 	if takes > int64(s.ScheduleQuota) {
@@ -237,6 +237,9 @@ func (s *stage) commit(ctx context.Context, after schedule.Schedule, writes ...i
 	}
 	return err
 }
+
+// mostWrites is what one transaction takes.
+const mostWrites = 100
 
 // promoteTimeout bounds how long a request makes near jobs: an every-second schedule has 1,800.
 const promoteTimeout = 15 * time.Second

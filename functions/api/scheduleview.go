@@ -19,23 +19,23 @@ import (
 
 // ScheduleView is a schedule as it is shown.
 type ScheduleView struct {
-	Name               string             `json:"name"`
-	Calendar           calendarView       `json:"calendar"`
-	Job                templateView       `json:"job"`
-	Overlap            schedule.Overlap   `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
-	CatchUp            catchUpView        `json:"catch_up"`
-	PauseAfterFailures int                `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
-	Epoch              int64              `json:"epoch" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
-	CreatedAt          instant            `json:"created_at"`
-	UpdatedAt          instant            `json:"updated_at"`
-	Next               []instant          `json:"next" doc:"The next three nominal times; none while it is paused without an end, or has ended"`
-	Last               *occurrenceView    `json:"last" doc:"The newest time that has passed; null before the first, absent in lists"`
-	Paused             *schedulePauseView `json:"paused" doc:"null: it is not"`
-	EffectiveAt        instant            `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time"`
-	InFlight           []job.ID           `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest 100 jobs that a worker is at"`
-	EndedBy            string             `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
-	FailuresInARow     int64              `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
-	Notes              []string           `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
+	Name               string                    `json:"name"`
+	Calendar           calendarView              `json:"calendar"`
+	Job                templateView              `json:"job"`
+	Overlap            schedule.Overlap          `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
+	CatchUp            catchUpView               `json:"catch_up"`
+	PauseAfterFailures int                       `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
+	Epoch              int64                     `json:"epoch" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
+	CreatedAt          instant                   `json:"created_at"`
+	UpdatedAt          instant                   `json:"updated_at"`
+	Next               []instant                 `json:"next" doc:"The next three nominal times; none while it is paused without an end, or has ended"`
+	Last               orNull[occurrenceView]    `json:"last,omitzero" doc:"The newest time that has passed; null before the first, absent in lists"`
+	Paused             orNull[schedulePauseView] `json:"paused" doc:"null: it is not"`
+	EffectiveAt        instant                   `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time"`
+	InFlight           []job.ID                  `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest 100 jobs that a worker is at"`
+	EndedBy            string                    `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
+	FailuresInARow     int64                     `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
+	Notes              []string                  `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
 }
 
 // calendarView is a calendar as it was written.
@@ -95,7 +95,7 @@ func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	}
 	from := now
 	if p := c.Paused; p != nil {
-		v.Paused = &schedulePauseView{p.Reason, p.By, instant{p.Since}, instant{p.EffectiveAt}, instant{p.Until}, p.Missed}
+		v.Paused.value = &schedulePauseView{p.Reason, p.By, instant{p.Since}, instant{p.EffectiveAt}, instant{p.Until}, p.Missed}
 		from = p.Until
 	}
 	cal, err := c.Calendar()
@@ -127,8 +127,9 @@ func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (Schedule
 		v.Job.Payload = payload
 	}
 	last, _, err := s.occurrences(ctx, c, occurrenceFilter{before: now.Add(time.Millisecond), limit: 1}, "")
+	v.Last.known = true
 	if len(last) > 0 {
-		v.Last = &last[0]
+		v.Last.value = &last[0]
 	}
 	return v, err
 }
@@ -142,6 +143,23 @@ func most(c schedule.Schedule) int {
 		return int(n)
 	}
 	return math.MaxInt
+}
+
+// orNull is an object in an answer, or null. One that is not known can be left out.
+type orNull[T any] struct {
+	value *T
+	known bool
+}
+
+// IsZero says that omitzero leaves it out.
+func (o orNull[T]) IsZero() bool { return !o.known && o.value == nil }
+
+// MarshalJSON writes the object, or null.
+func (o orNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.value) }
+
+// Schema documents it.
+func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
 }
 
 // patched is the answer to a PATCH: one of the two.
