@@ -1,7 +1,12 @@
 // Package manifest writes the Kubernetes objects of the fleet as plain values: what a pod of
 // workers may do and use, where it may run, and how many of them there are.
 //
-// What always holds: pods run as nobody, with nothing to write to and no privilege; a pool is
-// spread over zones and hosts; a budget keeps most of it there; a node of long jobs is taken
-// away by its end of life only, with time for what runs. The same values give the same text.
+// What always holds: pods run as nobody, with nothing to write to and no privilege, and nobody
+// reaches them; a pool is spread over zones and hosts; a budget keeps most of it there; a node of
+// long jobs is never given up for a cheaper one, and no node ends before its pods have drained in
+// full. The same values give the same text.
+//
+// How it fails: Kubernetes drops or refuses a field that it does not know, at deploy time only.
+// So tests decode every object into Kubernetes' own types, judge custom resources by their
+// schemas, and run the scaler's formula (testdata).
 package manifest

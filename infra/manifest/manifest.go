@@ -79,6 +79,21 @@ func NamespaceObject() Object {
 	}}}
 }
 
+// Isolation are the objects that keep every pod of the workers from being reached, by one another
+// as by anybody else: they call, and nobody calls them. The first has Auto Mode heed the second.
+func Isolation() []Object {
+	return []Object{
+		{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": Object{"name": "amazon-vpc-cni", "namespace": "kube-system"},
+			"data": Object{"enable-network-policy-controller": "true"},
+		},
+		{
+			"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": Object{"name": "unreachable", "namespace": Namespace},
+			"spec": Object{"podSelector": Object{}, "policyTypes": []any{"Ingress"}},
+		},
+	}
+}
+
 // ServiceAccount is whom the pods of a pool are for AWS.
 func (p Pool) ServiceAccount() Object {
 	return Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": p.meta(), "automountServiceAccountToken": false}

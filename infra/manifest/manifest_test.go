@@ -28,7 +28,8 @@ func pools() []Pool {
 
 // everything is all that a deployment's cluster is told.
 func everything() []Object {
-	all := append([]Object{NamespaceObject(), ScalerIdentity(), CourierNamespace()}, CourierObjects("us-east-1", "/punctual/here-worker")...)
+	all := append([]Object{NamespaceObject(), ScalerIdentity(), CourierNamespace()}, Isolation()...)
+	all = append(all, CourierObjects("us-east-1", "/punctual/here-worker")...)
 	for _, p := range pools() {
 		all = append(append(all, p.Objects()...), p.Scaler("Punctual", "slots_wanted"))
 	}
@@ -156,6 +157,20 @@ func TestNoWorkerHasMoreRightsThanItNeeds(t *testing.T) {
 	}
 	if got := at(t, NamespaceObject(), "metadata.labels").(Object)["pod-security.kubernetes.io/enforce"]; got != "restricted" {
 		t.Errorf("the workers' namespace enforces %v", got)
+	}
+}
+
+func TestNobodyReachesAWorker(t *testing.T) {
+	t.Parallel()
+	switchedOn, policy := Isolation()[0], at(t, Isolation()[1], "spec").(Object)
+	if at(t, switchedOn, "data").(Object)["enable-network-policy-controller"] != "true" || at(t, switchedOn, "metadata.name") != "amazon-vpc-cni" || at(t, switchedOn, "metadata.namespace") != "kube-system" {
+		t.Errorf("policies are heeded by %v", switchedOn)
+	}
+	if len(at(t, policy, "podSelector").(Object)) != 0 || !reflect.DeepEqual(policy["policyTypes"], []any{"Ingress"}) || policy["ingress"] != nil {
+		t.Errorf("who reaches workers: %v", policy)
+	}
+	if at(t, Isolation()[1], "metadata.namespace") != Namespace {
+		t.Error("it is about other pods")
 	}
 }
 

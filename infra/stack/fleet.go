@@ -48,11 +48,12 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	scaler := f.scaler(s, d)
 	f.logs(s)
 	space := f.Cluster.Apply("namespace", nil, manifest.NamespaceObject())
+	isolation := f.Cluster.Apply("isolation", []constructs.IDependable{space}, manifest.Isolation()...)
 	identity := f.Cluster.Apply("scaler-identity", []constructs.IDependable{space, scaler}, manifest.ScalerIdentity())
 	for _, p := range s.Fleet.Pools() {
 		pool := f.pool(s, d, p, *image.ImageUri())
 		f.Pools = append(f.Pools, pool)
-		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{space, f.identity(d, pool)}, pool.Objects()...)
+		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{isolation, f.identity(d, pool)}, pool.Objects()...)
 		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity}, pool.Scaler(construct.Namespace, string(telemetry.SlotsWanted)))
 	}
 	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; kubectl needs -c operators=ROLE, and -c reach=CIDRS from outside its network: aws eks update-kubeconfig --name NAME --role-arn ROLE")

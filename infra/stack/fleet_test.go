@@ -71,7 +71,7 @@ func TestTheClusterHoldsAllThatThePoolsNeed(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"Namespace punctual", "Namespace keda", "Namespace punctual-courier", "TriggerAuthentication scaler",
-		"ServiceAccount keda-operator", "ServiceAccount punctual-courier", "ConfigMap punctual-courier", "DaemonSet punctual-courier",
+		"ConfigMap amazon-vpc-cni", "NetworkPolicy unreachable", "ServiceAccount keda-operator", "ServiceAccount punctual-courier", "ConfigMap punctual-courier", "DaemonSet punctual-courier",
 	}
 	for _, pool := range contract.Pools {
 		for _, kind := range []string{"NodePool", "ServiceAccount", "Deployment", "PodDisruptionBudget", "ScaledObject"} {
@@ -138,9 +138,10 @@ func TestNothingStartsBeforeWhatItNeeds(t *testing.T) {
 			{"workers of " + pool, by["Deployment worker-"+pool], "AWS::IAM::Policy", "worker" + pool},
 			{"the scaling of " + pool, by["ScaledObject worker-"+pool], helmChart, ""},
 			{"the scaling of " + pool, by["ScaledObject worker-"+pool], kubernetesResource, "Clustermanifestworker" + pool},
+			{"workers of " + pool, by["Deployment worker-"+pool], kubernetesResource, "Clustermanifestisolation"},
 		}...)
 	}
-	if len(needs) != 3+4*len(contract.Pools) {
+	if len(needs) != 3+5*len(contract.Pools) {
 		t.Errorf("%d needs; want one chart's", len(needs))
 	}
 	for _, n := range needs {
@@ -420,7 +421,7 @@ var countedFleet = map[string]int{
 	"AWS::Lambda::Function": 4, "AWS::Lambda::LayerVersion": 2,
 	"AWS::Logs::LogGroup":          5,
 	"AWS::SSM::Parameter":          1,
-	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 11, "Custom::AWSCDKCfnJson": 2, "Custom::VpcRestrictDefaultSG": 1,
+	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 12, "Custom::AWSCDKCfnJson": 2, "Custom::VpcRestrictDefaultSG": 1,
 }
 
 func TestTheNumberOfFleetsResourcesIsKnown(t *testing.T) {

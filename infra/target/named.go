@@ -42,7 +42,8 @@ func dev() Settings {
 }
 
 // prod keeps its data whatever happens to its stacks, survives the loss of a zone, and has the
-// sizes of S0…S4: short workers of 2 vCPU and 4 GB, long ones of 4 and 8.
+// sizes of S0…S4: short workers of 2 vCPU and 4 GB, long ones of 4 and 8. A long worker drains for
+// as long as any job may run, so that neither a deploy nor a node's end cuts one off.
 func prod() Settings {
 	s := base("prod")
 	s.Keep, s.Logs = true, 90
@@ -51,7 +52,7 @@ func prod() Settings {
 	s.Fleet = Fleet{
 		Kubernetes: "1.34", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16",
 		Short: Pool{Least: 3, Most: 60, Slots: 25, Milli: 2000, MiB: 4096, Drain: 55 * time.Second},
-		Long:  Pool{Least: 1, Most: 20, Slots: 8, Milli: 4000, MiB: 8192, Drain: 12 * time.Hour},
+		Long:  Pool{Least: 1, Most: 20, Slots: 8, Milli: 4000, MiB: 8192, Drain: contract.MaxTimeoutLong},
 	}
 	return s
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"punctual/shared/contract"
 )
 
 // say is a context: pairs of key and value.
@@ -129,6 +131,17 @@ func TestSizesOutsideWhatCanBeAreRefused(t *testing.T) {
 		if err := Check(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v; want it refused with %q", err, want)
 		}
+	}
+}
+
+func TestNoLongJobIsCutOffInProd(t *testing.T) {
+	t.Parallel()
+	s, err := Load(named("prod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Fleet.Long.Drain < contract.MaxTimeoutLong || s.Fleet.Short.Drain < contract.DefaultTimeout {
+		t.Errorf("long workers drain for %s, short ones for %s", s.Fleet.Long.Drain, s.Fleet.Short.Drain)
 	}
 }
 

@@ -15,18 +15,20 @@ import (
 	"github.com/expr-lang/expr"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	network "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	strictly "sigs.k8s.io/json"
 )
 
 // kinds are those that are built into Kubernetes; others have a schema beside this module.
 var kinds = map[string]func() any{
-	"v1/Namespace":                  func() any { return new(core.Namespace) },
-	"v1/ServiceAccount":             func() any { return new(core.ServiceAccount) },
-	"v1/ConfigMap":                  func() any { return new(core.ConfigMap) },
-	"apps/v1/Deployment":            func() any { return new(apps.Deployment) },
-	"apps/v1/DaemonSet":             func() any { return new(apps.DaemonSet) },
-	"policy/v1/PodDisruptionBudget": func() any { return new(policy.PodDisruptionBudget) },
+	"v1/Namespace":                       func() any { return new(core.Namespace) },
+	"v1/ServiceAccount":                  func() any { return new(core.ServiceAccount) },
+	"v1/ConfigMap":                       func() any { return new(core.ConfigMap) },
+	"apps/v1/Deployment":                 func() any { return new(apps.Deployment) },
+	"apps/v1/DaemonSet":                  func() any { return new(apps.DaemonSet) },
+	"networking.k8s.io/v1/NetworkPolicy": func() any { return new(network.NetworkPolicy) },
+	"policy/v1/PodDisruptionBudget":      func() any { return new(policy.PodDisruptionBudget) },
 }
 
 func main() {
