@@ -1,0 +1,32 @@
+package cost
+
+// List prices of us-east-1 in dollars, without free tiers. Sources are named in the page.
+const (
+	writeUnit    = 0.625 / 1e6         // DynamoDB on demand, a kilobyte written
+	readUnit     = 0.125 / 1e6         // 4 kilobytes read consistently
+	queueRequest = (0.40 + 0.10) / 1e6 // SQS standard, with the surcharge of fair queues
+	timerFired   = 1.00 / 1e6          // EventBridge Scheduler
+	apiRequest   = 3.50 / 1e6          // API Gateway REST
+	invocation   = 0.20 / 1e6          // Lambda
+	gigabyteSec  = 0.0000133334        // Lambda on ARM
+	logGigabyte  = 0.50
+	hoursAMonth  = 730.0
+	controlPlane = 0.10   // EKS, an hour
+	gateway      = 0.045  // NAT, an hour, without what flows through it
+	autoMode     = 1.12   // EKS Auto Mode on top of EC2
+	vCPUHour     = 0.0425 // an on-demand ARM core with 2 GiB (c7g)
+	alarmMonth   = 0.10
+	metricMonth  = 0.30
+	boardMonth   = 3.00
+	keyMonth     = 1.00
+)
+
+// invoked is an assumption of the page: how many records one invocation takes when it is busy,
+// and what it uses. Nothing counts them on a laptop.
+var invoked = []struct {
+	what    string
+	records float64
+	ms, mib float64
+}{
+	{"stream", 50, 40, 256}, {"status", 10, 40, 512},
+}
