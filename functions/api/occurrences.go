@@ -39,7 +39,7 @@ type occurrencesInput struct {
 	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
 	Paging
 	Outcome string `query:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"One outcome"`
-	After   string `query:"after" format:"date-time" doc:"From this nominal time on"`
+	After   string `query:"after" format:"date-time" doc:"From this nominal time on; several in a row that reach over it count"`
 	Before  string `query:"before" format:"date-time" doc:"Before this nominal time"`
 }
 
@@ -108,8 +108,9 @@ func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurre
 	if at, n, ok := strings.Cut(place, "#"); ok {
 		before, seen = time.UnixMilli(number(at)+1).UTC(), number(n) // that time again: more may be said of it
 	}
-	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit}
-	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit}
+	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only what reaches in from before is left
+	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
+	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
 	for read := 0; ; {
 		group, err := together(ctx, jobs, entries)
 		if err != nil || len(group) == 0 {
@@ -261,7 +262,12 @@ type entriesAhead struct {
 	cursor        string
 	entries       []schedule.Entry
 	done          bool
+	reached       bool // what reaches over the beginning has been read
 }
+
+// reaching is how many entries before the beginning are looked at for those that reach over it;
+// they do not overlap but where epochs do.
+const reaching = 4
 
 // peek returns the next entry without taking it, nil at the end.
 func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
@@ -271,6 +277,18 @@ func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
 			return nil, err
 		}
 		a.entries, a.cursor, a.done = found, next, next == ""
+	}
+	if len(a.entries) == 0 && !a.reached && !a.after.IsZero() {
+		a.reached = true
+		before := a.after
+		if !a.before.IsZero() && a.before.Before(before) {
+			before = a.before
+		}
+		found, _, err := a.stage.Store.Recorded(ctx, a.of, time.Time{}, before, true, reaching, "")
+		if err != nil {
+			return nil, err
+		}
+		a.entries = slices.DeleteFunc(found, func(e schedule.Entry) bool { return e.To.Before(a.after) })
 	}
 	if len(a.entries) == 0 {
 		return nil, nil

@@ -93,13 +93,16 @@ func TestOccurrencesTellWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 		t.Errorf("the last is %v", g.body["last"])
 	}
 	for query, want := range map[string]string{
-		"outcome=ran":                 "[24 23]",
-		"outcome=skipped":             "[28 25]",
-		"outcome=missed":              "[26]",
-		"outcome=pending":             "[01]",
-		"outcome=superseded":          "[]",
-		"after=2027-02-25T10:00:00Z":  "[01 28 26 25]",
-		"before=2027-02-25T10:00:00Z": "[24 23]",
+		"outcome=ran":                                            "[24 23]",
+		"outcome=skipped":                                        "[28 25]",
+		"outcome=missed":                                         "[26]",
+		"outcome=pending":                                        "[01]",
+		"outcome=superseded":                                     "[]",
+		"after=2027-02-25T10:00:00Z":                             "[01 28 26 25]",
+		"after=2027-02-27T00:00:00Z":                             "[01 28 26]",
+		"after=2027-02-27T00:00:00Z&outcome=missed":              "[26]",
+		"after=2027-02-27T10:00:00.001Z":                         "[01 28]",
+		"before=2027-02-25T10:00:00Z":                            "[24 23]",
 		"after=2027-02-24T10:00:00Z&before=2027-02-28T10:00:00Z": "[26 25 24]",
 	} {
 		for _, limit := range []string{"200", "1", "2", "5"} {
