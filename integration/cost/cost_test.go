@@ -146,6 +146,9 @@ func TestThePageSaysWhatJobsCost(t *testing.T) {
 		2*vCPUHour*autoMode*hoursAMonth, 10*vCPUHour*autoMode*hoursAMonth,
 		76*alarmMonth, 60*metricMonth, 2*boardMonth, 2*keyMonth,
 		floor(1, 2), floor(3, 10))
+	if strings.Contains(want, "%!") {
+		t.Fatal("the page is not filled in well")
+	}
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -210,16 +213,16 @@ What one job takes, counted over 1,000 jobs that run once, succeed, and have a s
 
 | part | dev | prod |
 | --- | --- | --- |
-| EKS control plane | $%[2].0f | $%[2].0f |
-| NAT gateways, 1 and 3 | $%[3].0f | $%[4].0f |
-| nodes at the least pods, 2 and 10 cores | $%[5].0f | $%[6].0f |
-| alarms (76) | $%[7].2f | $%[7].2f |
-| metrics (about 60) | $%[8].0f | $%[8].0f |
-| dashboards (2) | $%[9].0f | $%[9].0f |
-| keys (2) | $%[10].0f | $%[10].0f |
-| **together** | **$%[11].0f** | **$%[12].0f** |
+| EKS control plane | $%.0[2]f | $%.0[2]f |
+| NAT gateways, 1 and 3 | $%.0[3]f | $%.0[4]f |
+| nodes at the least pods, 2 and 10 cores | $%.0[5]f | $%.0[6]f |
+| alarms (76) | $%.2[7]f | $%.2[7]f |
+| metrics (about 60) | $%.0[8]f | $%.0[8]f |
+| dashboards (2) | $%.0[9]f | $%.0[9]f |
+| keys (2) | $%.0[10]f | $%.0[10]f |
+| **together** | **$%.0[11]f** | **$%.0[12]f** |
 
-- Tables, queues, timers and functions cost nothing while nothing happens, but for the passes of each minute: about 130,000 invocations a month, and the reads of the due index (64 shards × 31 minutes × three passes a minute at half a read unit: about $17 a month; fewer shards cost less).
+- Tables, queues, timers and functions cost nothing while nothing happens, but for the passes of each minute: about 130,000 invocations a month, and their reads of the due index (64 shards × some 53 slices a minute at half a read unit: about $9 a month; fewer shards cost less).
 - Stored: $0.25 a GB and month; a finished job is kept 30 days, so a million jobs a day hold about 30 GB.
 
 ## Against others
