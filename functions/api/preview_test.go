@@ -219,3 +219,22 @@ func TestBadCalendarsAreRefusedByAPreview(t *testing.T) {
 		t.Errorf("a parameter that nobody reads: %s", r.text)
 	}
 }
+
+// FuzzPreview asks for previews of whatever comes: it is answered, or refused with a reason.
+func FuzzPreview(f *testing.F) {
+	for _, c := range badCalendars {
+		if len(c.calendar) < 200 {
+			f.Add(c.calendar)
+		}
+	}
+	for _, good := range []string{`{"cron":"0 9 L * ?","timezone":"Asia/Tehran"}`, `{"every":"5m","phase":"30s","spread":"1m"}`, `{"rrule":"FREQ=MONTHLY;BYDAY=-1FR","start_at":"2027-01-01T00:00:00Z"}`, `{"dates":["2027-03-28T01:00:00.001Z"],"max_runs":1}`} {
+		f.Add(good)
+	}
+	f.Fuzz(func(t *testing.T, calendar string) {
+		b := setup(t)
+		r := b.do(t, "POST", "/v1/schedules/preview", `{"calendar":`+calendar+`,"count":20}`)
+		if r.status != 200 && (r.status != 400 || r.str("code") == "" || r.str("detail") == "") {
+			t.Errorf("%s is answered %d %s", calendar, r.status, r.text)
+		}
+	})
+}

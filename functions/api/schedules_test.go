@@ -515,3 +515,44 @@ func TestAScheduleFollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
 		t.Errorf("it follows %v", got)
 	}
 }
+
+func TestNearJobsThatCouldNotBeMadeAreNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Name == "schedule.advance" {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/5 * * * *"},"job":{"task":"echo"}}`)
+	if s := b.schedule(t, "s"); s.WakeAt.After(noon) || !strings.Contains(b.log.String(), "wait for the sweeper") {
+		t.Errorf("it wakes at %v, logged %s", s.WakeAt, b.log)
+	}
+	b.world.SetFaults(nil)
+	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`)
+	if s := b.schedule(t, "s"); !s.WakeAt.After(noon) {
+		t.Errorf("once they are made it wakes at %v", s.WakeAt)
+	}
+}
+
+func TestAScheduleIsNotWrittenTwiceNorHalf(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{memory.TableCommit, memory.TableGet} {
+		for _, kind := range []fault.Kind{fault.Throttled, fault.Unavailable} {
+			b := setup(t)
+			b.world.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == op {
+					return memory.Fault{Fail: kind}
+				}
+				return memory.Fault{}
+			})
+			if r := b.want(t, 503, "PUT", "/v1/schedules/s", daily); r.header.Get("Retry-After") == "" {
+				t.Errorf("%s: %s", op, r.text)
+			}
+			b.world.SetFaults(nil)
+			b.want(t, 404, "GET", "/v1/schedules/s", "")
+			b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+		}
+	}
+}
