@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -25,6 +26,9 @@ func Load(ctx context.Context) (aws.Config, error) {
 	}
 	if cfg.Region == "" {
 		return aws.Config{}, errors.New("loading the AWS configuration: no region is known: set AWS_REGION")
+	}
+	if name := os.Getenv(recordTo); name != "" {
+		return recorded(cfg, name)
 	}
 	return cfg, nil
 }
