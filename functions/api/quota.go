@@ -15,8 +15,8 @@ import (
 const weighed = 120
 
 // weight is how many of so many times of a calendar fall into its busiest minute, at least 1.
-func weight(c calendar.Calendar, after time.Time, most int) int64 {
-	times := c.Preview(after, most)
+func weight(c calendar.Calendar, after time.Time, looked int) int64 {
+	times := c.Preview(after, looked)
 	busiest, from := 1, 0
 	for to, o := range times {
 		for o.NominalAt.Sub(times[from].NominalAt) >= time.Minute {

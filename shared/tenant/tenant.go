@@ -29,7 +29,7 @@ type Scope string
 // them when the deployment says so.
 const (
 	Read  Scope = "punctual:read"  // every GET
-	Write Scope = "punctual:write" // create, change, cancel jobs; run now
+	Write Scope = "punctual:write" // create, change, cancel jobs; run now; schedules and exclusions
 	Admin Scope = "punctual:admin" // tasks, pauses, redrive, purge
 )
 
