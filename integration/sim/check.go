@@ -91,6 +91,18 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		}
 	}
 	claim := w.ledger.claim(r.ID)
+	if len(w.struck) == 0 { // nothing went wrong: no reason for anything to happen twice
+		seen := map[int64]bool{}
+		for _, run := range w.runs(r.ID) {
+			if seen[run.attempt] {
+				w.violation("attempt %d of %s was run twice for no reason", run.attempt, short(r.ID))
+			}
+			seen[run.attempt] = true
+		}
+		if letters > 1 {
+			w.violation("job %s has %d letters in the dead-letter queue for no reason", short(r.ID), letters)
+		}
+	}
 	switch {
 	case !r.Status.Final():
 		w.violation("job %s is still %s", short(r.ID), r.Status)

@@ -15,4 +15,11 @@
 //
 // What always holds (DESIGN §5) is asked at every write and every start, and once more when
 // all has come to rest. What breaks it is a violation; a run with one prints what was called.
+//
+// Settings, for looking closer: SIM_FULL=1 tries every point of every story, SIM_STORY=part of
+// a name only some stories; SIM_SEEDS=n, SIM_FROM=s and SIM_SEED=s choose seeds; SIM_TRACE=1
+// prints whole traces, SIM_TRACE=no none; SIM_LOG=1 puts warnings and errors of the product in.
+//
+// What it does not do: more than one tenant, slices so crowded that one timer stands for them,
+// items that expire, and time beyond some hours.
 package sim

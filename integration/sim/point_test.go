@@ -16,7 +16,7 @@ func stride() int {
 	if os.Getenv("SIM_FULL") != "" {
 		return 1
 	}
-	return 9
+	return 9 * fewer
 }
 
 // atEachPoint tells every story once for each of its points, with that fault there.
@@ -38,8 +38,8 @@ func atEachPoint(t *testing.T, f Fault, after time.Duration, offset int, skip fu
 				if skip != nil && skip(p) || (n+offset)%stride() != 0 {
 					continue
 				}
-				o := Options{Seed: 1, Plan: At(p, f, after), Behind: 12 * time.Second}
-				_, took, bad := tell(t, s, o, clean+delay)
+				o := Options{Seed: 1, Plan: At(p, f, after), Behind: after + time.Second}
+				_, took, bad := tell(t, s, o, clean+after+delay)
 				tried++
 				longest = max(longest, took)
 				if bad {
@@ -74,6 +74,11 @@ func TestAStoryEndsWellWhenACallHangs(t *testing.T) { atEachPoint(t, Hang, 12*ti
 
 func TestAStoryEndsWellWhenACallTakesEffectLate(t *testing.T) {
 	atEachPoint(t, Late, 12*time.Second, 6, nil)
+}
+
+// Stands still for longer than a lease: others take over, and then it goes on.
+func TestAStoryEndsWellWhenAProcessStandsStillForAWhile(t *testing.T) {
+	atEachPoint(t, Freeze, 45*time.Second, 7, func(p Point) bool { return fed(p) || p.Stage == "api" })
 }
 
 // Slow by as much as a worker claims before due: others come in between.
