@@ -126,7 +126,16 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 	if err != nil {
 		return false, fault.New(fault.Undecodable, err, "reading the calendar of schedule %q", s.Name)
 	}
-	p := s.PlanNext(cal, now)
+	p := s.PlanNext(cal, now, nil)
+	if len(p.Ledger) > 0 {
+		has, err := r.jobsOf(ctx, s, p)
+		if err != nil {
+			return false, err
+		}
+		if len(has) > 0 {
+			p = s.PlanNext(cal, now, has)
+		}
+	}
 	if err := r.makeAll(ctx, s, p.Make, now, did); err != nil {
 		return false, err
 	}
@@ -141,6 +150,34 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 			"from", e.From, "to", e.To, "count", e.Count, "outcome", e.Outcome, "reason", e.Reason)
 	}
 	return p.More, nil
+}
+
+// jobsOf says of which times that a plan would record there are jobs: made by a step that did
+// not get to move the schedule, or before a pause. The index that is asked lags; where a time
+// is recorded that has a job, the job counts.
+func (r *Recurrer) jobsOf(ctx context.Context, s schedule.Schedule, p schedule.Plan) (map[time.Time]bool, error) {
+	from, to := p.Ledger[0].From, p.Ledger[0].To
+	for _, e := range p.Ledger {
+		if e.From.Before(from) {
+			from = e.From
+		}
+		if e.To.After(to) {
+			to = e.To
+		}
+	}
+	has := map[time.Time]bool{}
+	for cursor := ""; ; {
+		jobs, next, err := r.Store.JobsOf(ctx, s.Key, from, to.Add(time.Millisecond), false, 0, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range jobs {
+			has[j.NominalAt] = true
+		}
+		if cursor = next; cursor == "" {
+			return has, nil
+		}
+	}
 }
 
 // Reread makes the next promotion read a tenant's pauses anew; the caller knows that one has

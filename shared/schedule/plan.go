@@ -32,12 +32,13 @@ func mayLeaveOut(s calendar.Spec) bool {
 }
 
 // PlanNext plans the next step of promotion at now. cal is s.Calendar(). The schedule is
-// active: neither paused nor deleted nor held.
-func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time) Plan {
+// active: neither paused nor deleted nor held. has, if not nil, says of which times there are
+// jobs already: those are not recorded. It is worth asking only where a plan records something.
+func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Time]bool) Plan {
 	r := recorder{of: s, cal: cal, now: now}
 	p := Plan{Next: s.Next, Seen: s.Seen}
 	list, next, whole := s.upcoming(cal, now)
-	list, next, whole = s.judge(&r, &p, list, next, whole, now)
+	list, next, whole = s.judge(&r, &p, list, next, whole, has, now)
 	p.Next, p.More = next, !whole
 	s.leftOut(&r, &p, cal, list, now)
 	p.Ledger = r.entries
@@ -84,17 +85,22 @@ func missed(o calendar.Occurrence, now time.Time) bool {
 
 // judge decides about each of the times, as many as one step may, and returns those it did
 // not come to as the next time.
-func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next time.Time, whole bool, now time.Time) (decided []calendar.Occurrence, then time.Time, all bool) {
+func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next time.Time, whole bool, has map[time.Time]bool, now time.Time) (decided []calendar.Occurrence, then time.Time, all bool) {
 	runs := s.kept(list, now)
+	before := false // whether the time before was recorded
 	for n, o := range list {
 		if n == maxLooks || len(r.entries) >= maxEntries {
 			return list[:n], o.NominalAt, false
 		}
 		if runs[n] {
 			p.Make = append(p.Make, o)
+		}
+		if runs[n] || has[o.NominalAt] {
+			before = false
 			continue
 		}
-		joined := n > 0 && !runs[n-1] && r.neighbours(list[n-1].NominalAt, o.NominalAt)
+		joined := before && r.neighbours(list[n-1].NominalAt, o.NominalAt)
+		before = true
 		outcome, reason, why := s.given(o, now)
 		r.add(o.NominalAt, outcome, reason, why, joined)
 	}

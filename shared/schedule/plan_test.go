@@ -42,7 +42,7 @@ func walk(t *testing.T, s Schedule, now time.Time) (after Schedule, ran []time.T
 		if n > 10_000 {
 			t.Fatal("promotion does not come to an end")
 		}
-		p := s.PlanNext(cal, now)
+		p := s.PlanNext(cal, now, nil)
 		if len(p.Make)+len(p.Ledger) > maxLooks+maxEntries || len(p.Ledger) > maxEntries {
 			t.Fatalf("one step makes %d jobs and %d entries", len(p.Make), len(p.Ledger))
 		}
@@ -164,6 +164,17 @@ func TestMissedTimesGoByTheCatchUp(t *testing.T) {
 				t.Errorf("next is %s at %s", after.Next, now)
 			}
 		})
+	}
+}
+
+func TestATimeThatHasAJobIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	s, _, _ := walk(t, made(t, "* * * * *", noon), noon)
+	cal, _ := s.Calendar()
+	has := map[time.Time]bool{s.Next: true, s.Next.Add(5 * time.Minute): true}
+	p := s.PlanNext(cal, s.Next.Add(time.Hour), has)
+	if len(p.Ledger) != 2 || !p.Ledger[0].From.Equal(s.Next.Add(time.Minute)) || p.Ledger[0].Count != 4 || !p.Ledger[1].From.Equal(s.Next.Add(6*time.Minute)) {
+		t.Errorf("recorded %+v", p.Ledger)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
 		"pause":                   {s, of(PauseSchedule(s, Pause{}, now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
 		"resume":                  {paused, of(Resume(paused, "", now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone, "not paused": func(i item.Item) { delete(i, "paused") }}},
 		"delete":                  {s, ofMany(Delete(s, now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
-		"advance":                 {s, ofMany(Advance(s, s.PlanNext(cal, now), now)), map[string]func(item.Item){"epoch": epoch, "next": next, "no next": noNext, "deleted": gone}},
+		"advance":                 {s, ofMany(Advance(s, s.PlanNext(cal, now, nil), now)), map[string]func(item.Item){"epoch": epoch, "next": next, "no next": noNext, "deleted": gone}},
 		"hold":                    {s, of(Hold(s, job.Pause{Since: now}, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
 		"release":                 {s, of(Release(s, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
 		"end":                     {s, of(End(s, job.CodeMaxRuns, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
@@ -112,7 +112,7 @@ func TestAWriteMakesWhatItSays(t *testing.T) {
 	}
 	deleted, writes := Delete(s, now)
 	apply("delete", s, deleted, writes[0])
-	advanced, writes := Advance(s, s.PlanNext(cal, noon.Add(40*time.Minute)), noon.Add(40*time.Minute))
+	advanced, writes := Advance(s, s.PlanNext(cal, noon.Add(40*time.Minute), nil), noon.Add(40*time.Minute))
 	apply("advance", s, advanced, writes[0])
 	edited := s
 	edited.PauseAfter = 3

@@ -27,7 +27,7 @@ const (
 	ClaimsTakenOver Name = "claims_taken_over_total"
 	Duplicates      Name = "duplicate_firings_total" // refused at the claim
 	SetAside        Name = "messages_set_aside_total"
-	Swept           Name = "swept_total" // by step
+	Swept           Name = "swept_total"    // by step
 	Promoted        Name = "promoted_total" // a schedule's nominal times by what came of them
 	WatermarkLag    Name = "watermark_lag_ms"
 	DeadLetters     Name = "dead_letters_total"

@@ -1,0 +1,100 @@
+package dispatch_test
+
+import (
+	"testing"
+	"time"
+
+	"punctual/functions/recur"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/schedule"
+)
+
+func TestSchedulesInDispatch(t *testing.T) {
+	t.Parallel()
+	put := func(b *bundle, change ...func(*schedule.Schedule)) schedule.Schedule {
+		cron := "* * * * *"
+		s := schedule.Schedule{Key: schedule.Key{Tenant: jobtest.Tenant, Name: "s"}, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
+			Template: schedule.Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute, Retry: job.DefaultRetry}}
+		for _, f := range change {
+			f(&s)
+		}
+		s, w, err := schedule.Create(nil, s, time.Now().UTC())
+		if err == nil {
+			err = b.store.Put(b.Context(), w)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	read := func(b *bundle, s schedule.Schedule) schedule.Schedule {
+		s, err := b.store.Schedule(b.Context(), s.Key)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	bubble(t, "the message of a pause's until resumes it, and not before", memory.Options{}, func(b *bundle) {
+		s := put(b)
+		paused, w := schedule.PauseSchedule(s, schedule.Pause{Until: time.Now().Add(10 * time.Minute).UTC()}, time.Now().UTC())
+		if err := b.store.Put(b.Context(), w); err != nil {
+			b.Fatal(err)
+		}
+		body := message.Encode(recur.Until(paused))
+		if again := b.handle(b.Context(), body); again != "" || read(b, s).Paused == nil {
+			b.Errorf("before: %q, %+v", again, read(b, s).Paused)
+		}
+		if d, err := b.w.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Delayed != 1 {
+			b.Errorf("it was not sent to come later: %+v, %v", d, err)
+		}
+		time.Sleep(10 * time.Minute)
+		if again := b.handle(b.Context(), body); again != "" || read(b, s).Paused != nil {
+			b.Errorf("then: %q, %+v", again, read(b, s).Paused)
+		}
+	})
+	bubble(t, "lifting a pause promotes the schedules that it held", memory.Options{}, func(b *bundle) {
+		s := put(b)
+		held, w := schedule.Hold(s, job.Pause{Since: time.Now().UTC()}, time.Now().UTC())
+		if err := b.store.Put(b.Context(), w); err != nil {
+			b.Fatal(err)
+		}
+		b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: held.Slice()}))
+		if now := read(b, s); now.Parked || !now.Next.After(time.Now().Add(29*time.Minute)) {
+			b.Errorf("next %s, parked %v", now.Next, now.Parked)
+		}
+	})
+	bubble(t, "a line is brought on", memory.Options{}, func(b *bundle) {
+		s := put(b, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
+		due := time.Now().Add(-time.Minute)
+		r := jobtest.Row(0, due, due, func(r *job.Row) {
+			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.Behind, r.WakeAt = s.Name, 1, due, true, true, due
+		})
+		if err := b.store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
+			b.Fatal(err)
+		}
+		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: horizon.Line(jobtest.Tenant, "s")})); again != "" {
+			b.Error("it failed")
+		}
+		if now, err := b.store.Row(b.Context(), r.Key); err != nil || now.Parked || now.Behind {
+			b.Errorf("%+v, %v", now, err)
+		}
+	})
+	bubble(t, "a schedule that cannot be read does not come again and again", memory.Options{}, func(b *bundle) {
+		s := put(b)
+		i := s.Item()
+		i["body"] = "{"
+		if err := b.store.Put(b.Context(), item.Write{Ref: s.Ref(), Name: "test.put", Put: i}); err != nil {
+			b.Fatal(err)
+		}
+		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: horizon.Promotion(jobtest.Tenant, "s")})); again != "" {
+			b.Error("it comes again")
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/schedule"
+)
+
+// rule puts a schedule that is hourly, changed as each says.
+func (b *bench) rule(changes ...func(*schedule.Schedule)) schedule.Schedule {
+	b.t.Helper()
+	cron := "0 * * * *"
+	s := schedule.Schedule{Key: schedule.Key{Tenant: shop, Name: "rule"}, Spec: calendar.Spec{Cron: &cron}}
+	for _, change := range changes {
+		change(&s)
+	}
+	s, w, err := schedule.Create(nil, s, time.Now().UTC().Truncate(time.Millisecond))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.write(w)
+	return s
+}
+
+// of makes a row one of the schedule's.
+func of(s schedule.Schedule) func(*job.Row) {
+	return func(r *job.Row) { r.ScheduleID, r.Epoch, r.NominalAt = s.Name, s.Epoch, r.DueAt }
+}
+
+func TestAJobOfAScheduleStartsOnlyWhereTheScheduleStandsToIt(t *testing.T) {
+	pause := func(s schedule.Schedule) item.Write {
+		_, w := schedule.PauseSchedule(s, schedule.Pause{}, time.Now().UTC().Truncate(time.Millisecond))
+		return w
+	}
+	remove := func(s schedule.Schedule) item.Write {
+		_, w := schedule.Delete(s, time.Now().UTC().Truncate(time.Millisecond))
+		return w[0]
+	}
+	edit := func(s schedule.Schedule) item.Write {
+		_, w, err := schedule.Edit(s, s, time.Now().UTC().Truncate(time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w[0]
+	}
+	for name, c := range map[string]struct {
+		change  func(schedule.Schedule) item.Write
+		attempt int64
+		starts  bool
+	}{
+		"unchanged":                  {nil, 1, true},
+		"paused":                     {pause, 1, false},
+		"paused, at a later attempt": {pause, 2, false},
+		"deleted":                    {remove, 1, false},
+		"deleted, a later attempt":   {remove, 2, false},
+		"edited":                     {edit, 1, false},
+		"edited, at a later attempt": {edit, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				s := b.rule()
+				r := b.put(0, of(s), func(r *job.Row) { r.Attempt = c.attempt })
+				b.once(writes("claim.new"), func() memory.Fault {
+					if c.change != nil {
+						b.write(c.change(s))
+					}
+					return memory.Fault{}
+				})
+				b.fire(r, 0)
+				b.start("a")
+				b.sleep(5 * time.Second)
+				reports := b.reports()
+				if started := b.started() == 1; started != c.starts {
+					t.Errorf("started: %v", started)
+				}
+				if !c.starts && (len(reports) != 1 || reports[0].Kind != message.Look || b.claim(r).Live(c.attempt, time.Now())) {
+					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
+				}
+			})
+		})
+	}
+}
+
+func TestWhereRunsMayNotOverlapOneStarts(t *testing.T) {
+	limited := func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }
+	for name, c := range map[string]struct {
+		holder func(*job.Row) // nil: nobody holds the slot
+		gone   bool
+		starts bool
+	}{
+		"nobody else":                     {nil, false, true},
+		"one that is not over":            {func(*job.Row) {}, false, false},
+		"one that waits for its retry":    {func(r *job.Row) { r.Attempt = 2; r.DueAt = r.DueAt.Add(time.Hour) }, false, false},
+		"one that is over":                {func(r *job.Row) { r.Status = job.Succeeded }, false, true},
+		"one that nobody remembers":       {func(*job.Row) {}, true, true},
+		"one that ends before we are due": {func(*job.Row) {}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				s := b.rule(limited)
+				r := b.put(3*time.Second, of(s))
+				if c.holder != nil {
+					h := b.put(-time.Minute, of(s), c.holder)
+					b.write(s.TakeSlot(h.ID))
+					if c.gone {
+						b.write(item.Write{Ref: h.Ref(), Name: "test.gone", Delete: true})
+					}
+					if name == "one that ends before we are due" {
+						time.AfterFunc(3*time.Second-time.Millisecond, func() {
+							d, err := job.Settle(h, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+							if err != nil {
+								t.Error(err)
+							}
+							b.write(d.Write)
+						})
+					}
+				}
+				b.fire(r, 0)
+				b.start("a")
+				b.sleep(10 * time.Second)
+				if started := b.started() == 1; started != c.starts {
+					t.Errorf("started: %v", started)
+				}
+				slot, err := b.store.Slot(t.Context(), s.Key)
+				if err != nil || (slot.Holder == r.ID) != c.starts {
+					t.Errorf("slot %+v, %v", slot, err)
+				}
+				if reports := b.reports(); !c.starts && (len(reports) != 1 || reports[0].Kind != message.Look) {
+					t.Errorf("reports %+v", reports)
+				}
+			})
+		})
+	}
+}
+
+func TestAJobIsCountedOnceAmongItsSchedulesRuns(t *testing.T) {
+	for name, before := range map[string]int{"below the limit": 1, "at the limit": 2} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				two := 2
+				s := b.rule(func(s *schedule.Schedule) { s.Spec.MaxRuns = &two })
+				for range before {
+					if err := b.store.Commit(t.Context(), s.CountRun(b.put(time.Hour))...); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r := b.put(0, of(s))
+				// The answer to the count is lost: the attempt is given back, and counted no more.
+				b.once(func(c memory.Call) bool { return c.Op == memory.TableCommit }, lost)
+				b.fire(r, 0)
+				b.start("a")
+				b.sleep(2 * time.Minute)
+				counted, left, err := b.store.RunsLeft(t.Context(), s, r.ID)
+				if want := before == 1; b.started() != map[bool]int{true: 1}[want] || counted != want || left || err != nil {
+					t.Errorf("started %d, counted %v, left %v, %v", b.started(), counted, left, err)
+				}
+			})
+		})
+	}
+}
