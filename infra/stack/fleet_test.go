@@ -400,13 +400,16 @@ func TestTheWorkersImageIsBuiltForItsNodesFromItsFolderAlone(t *testing.T) {
 	}
 }
 
-func TestTheEmulatorHasNoFleet(t *testing.T) {
+func TestTheEmulatorHasNoCluster(t *testing.T) {
 	t.Parallel()
-	for _, s := range emulator().templates {
-		if s.name == "fleet" {
-			t.Error("it has a template of Fleet")
+	emulator().each("", func(s template, id string, r object) {
+		kind := text(r["Type"])
+		for _, of := range []string{"AWS::EKS::", "AWS::EC2::", "Custom::AWSCDK-EKS"} { // it knows none of them
+			if strings.HasPrefix(kind, of) {
+				t.Errorf("%s %s is a %s", s.name, id, kind)
+			}
 		}
-	}
+	})
 	if emulator().stacks.Fleet.Stack != nil {
 		t.Error("it has Fleet's stack")
 	}
