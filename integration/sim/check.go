@@ -91,7 +91,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		}
 	}
 	claim := w.ledger.claim(r.ID)
-	if len(w.struck) == 0 { // nothing went wrong: no reason for anything to happen twice
+	if len(w.struck) == 0 && !w.poison { // nothing went wrong: no reason for anything to happen twice
 		seen := map[int64]bool{}
 		for _, run := range w.runs(r.ID) {
 			if seen[run.attempt] {
@@ -112,7 +112,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		w.violation("job %s is SUCCEEDED without an outcome on record", short(r.ID))
 	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero():
 		w.violation("job %s is CANCELLED, and nobody asked for it", short(r.ID))
-	case r.Status == job.Dead && (r.Reason.Code == job.CodePoison || r.Reason.Code == job.CodeUnknownTask):
+	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison || r.Reason.Code == job.CodeUnknownTask):
 		w.violation("job %s is DEAD of %s", short(r.ID), r.Reason.Code)
 	case r.Status == job.Dead && r.RedrivenBy == "" && letters == 0:
 		w.violation("job %s is DEAD and its letter is not in the dead-letter queue", short(r.ID))

@@ -21,6 +21,7 @@ type Work struct {
 	Snooze    int64  `json:"snooze,omitempty"`    // attempts up to this one snooze
 	Permanent bool   `json:"permanent,omitempty"` // fails for good
 	Mark      string `json:"mark,omitempty"`      // tells payloads apart
+	Kill      bool   `json:"kill,omitempty"`      // its worker dies of it
 }
 
 var errAsked = errors.New("it was asked to fail")
@@ -55,6 +56,9 @@ func (w *World) registry(p *process) *worker.Registry {
 			return "", context.Canceled
 		}
 		r := w.starts(p, j)
+		if j.Payload.Kill {
+			p.die()
+		}
 		err := work(ctx, j)
 		if p.dead.Load() {
 			<-w.released

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"punctual/shared/contract"
 	"punctual/shared/job"
 )
 
@@ -159,6 +160,17 @@ var Stories = []Story{
 	{Name: "expire_after passes while retrying", Play: func(w *World) func() {
 		id := w.Post("k", object{"expire_after": "20s", "payload": Work{Fail: 20}, "retry": object{"max_attempts": 20}})
 		return func() { w.Is(id, 0, job.Dead, job.Expired) }
+	}},
+	{Name: "its workers die of it", Held: true, Workers: 2, Play: func(w *World) func() {
+		w.poison = true
+		id := w.Post("k", object{"payload": Work{Kill: true}})
+		return func() {
+			w.Is(id, 1, job.Dead)
+			r, _ := w.ledger.row(id)
+			if n := len(w.runs(id)); r.Reason.Code != job.CodePoison || n > contract.MaxTakeovers || n < contract.MaxTakeovers && len(w.struck) == 0 {
+				w.violation("it ended as %s after killing %d workers", r.Reason.Code, n)
+			}
+		}
 	}},
 	{Name: "batch with keys", Play: func(w *World) func() {
 		body := object{"jobs": []object{

@@ -55,7 +55,7 @@ type World struct {
 	at       string         // the stream's checkpoint
 	replay   bool           // the checkpoint was set back
 	pauses   []hold
-	alive    []*process // the stages
+	poison   bool // some job kills its workers
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in the order in which they came
 	api      *process
