@@ -53,6 +53,11 @@ func (w *Waker) scheduled(ctx context.Context, row job.Row, step job.Step, now t
 	if step != job.StepFire || row.Attempt > 1 {
 		return step, false, nil
 	}
+	if row.Parked && !row.Behind {
+		if done, err := w.dropped(ctx, s, row, now); done || err != nil {
+			return Skipped, true, err
+		}
+	}
 	if step, done, err := w.usedUp(ctx, s, row, now); done || err != nil {
 		return step, true, err
 	}
@@ -98,6 +103,23 @@ func (w *Waker) parkForSchedule(ctx context.Context, row job.Row, now time.Time)
 		return job.StepPark, err
 	}
 	return job.StepFire, w.unpark(ctx, row, now) // its worker asks the schedule again
+}
+
+// dropped skips a job that a pause of its task, or of everything, has parked, where that pause
+// said so: only now that it is lifted it is known which time under it was the last.
+func (w *Waker) dropped(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) (bool, error) {
+	lifted, err := w.Store.Lifted(ctx, row.Tenant, row.Task, now)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range lifted {
+		if row.DueAt.Before(p.Since) || !s.Drops(p.Missed, row, now) {
+			continue
+		}
+		why := job.Reason{Code: job.CodePaused, Message: fmt.Sprintf("it passed under a pause of %s, which said: %s", p.Scope, p.Missed)}
+		return true, w.skip(ctx, s, row, why, now)
+	}
+	return false, nil
 }
 
 // usedUp skips a job of a schedule that has run as often as it may, and ends the schedule.

@@ -332,3 +332,42 @@ func TestFailuresInARow(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatALiftedPauseHadParked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		missed string
+		last   bool // no later time of the schedule was due under the pause
+		step   job.Step
+	}{
+		{schedule.MissedDrop, true, wake.Skipped}, {schedule.MissedLast, false, wake.Skipped}, {schedule.MissedLast, true, job.StepFire}, {schedule.MissedAll, false, job.StepFire},
+	} {
+		bubble(t, fmt.Sprintf("%s, the last: %v", c.missed, c.last), func(b *bundle) {
+			s := b.rule()
+			ago := 10 * time.Minute
+			if !c.last {
+				ago = 3 * time.Hour
+			}
+			now := wakeNow()
+			if err := b.store.PutPause(b.Context(), s.Tenant, job.Pause{Scope: job.PauseAll, Since: now.Add(-4 * time.Hour), Missed: c.missed}); err != nil {
+				b.Fatal(err)
+			}
+			r := b.overdue(0, ago, of(s), func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
+			if c.last {
+				r.NominalAt = now.Truncate(time.Hour) // the next is an hour later
+				b.put(r)
+			}
+			if err := b.store.DeletePause(b.Context(), s.Tenant, job.PauseAll); err != nil {
+				b.Fatal(err)
+			}
+			step, err := b.waker.Parked(b.Context(), r.Key)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.requireStep(step, c.step)
+			if now := b.row(r.Key); c.step == wake.Skipped && now.Reason.Code != job.CodePaused {
+				b.Errorf("it is %s: %v", now.Status, now.Reason)
+			}
+		})
+	}
+}

@@ -53,6 +53,23 @@ func (s Schedule) SkipReason(r job.Row) job.Reason {
 	return job.Reason{Code: job.CodeEdited, Message: "the schedule was changed before it started"}
 }
 
+// Drops says whether a pause that is over, and of whose word missed is, lets go of a job that
+// it held: all of them, or all but the last that was due under it.
+func (s Schedule) Drops(missed string, r job.Row, now time.Time) bool {
+	switch missed {
+	case MissedDrop:
+		return true
+	case MissedLast:
+		cal, err := s.Calendar()
+		if err != nil {
+			return false
+		}
+		o, ok := cal.Next(r.NominalAt)
+		return ok && !o.DueAt.After(now)
+	}
+	return false
+}
+
 // Over says that a pause's until has passed: then it is to be resumed.
 func (p *Pause) Over(now time.Time) bool {
 	return p != nil && !p.Until.IsZero() && !now.Before(p.Until)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -27,9 +28,22 @@ func (s *Store) PutPause(ctx context.Context, t tenant.ID, p job.Pause) error {
 	return s.Put(ctx, item.Write{Ref: job.PauseRef(t, p.Scope), Name: "pause.put", Put: p.Item(t)})
 }
 
-// DeletePause lifts a tenant's pause; an absent one is a fault.NotFound.
+// DeletePause lifts a tenant's pause; an absent one is a fault.NotFound. What it said of the
+// times that passed under it stays readable as Lifted.
 func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string) error {
-	err := s.Put(ctx, item.Write{
+	p, err := s.Pause(ctx, t, scope)
+	if err != nil && fault.KindOf(err) != fault.Undecodable { // that one must go all the same
+		return err
+	}
+	if err == nil {
+		i := p.Item(t)
+		delete(i, contract.AttrExpiresAt)
+		i[contract.AttrPK] = liftedKey(t)
+		if err := s.Put(ctx, item.Write{Ref: item.Ref{Table: contract.Tasks, PK: liftedKey(t), SK: scope}, Name: "pause.lifted", Put: i}); err != nil {
+			return err
+		}
+	}
+	err = s.Put(ctx, item.Write{
 		Ref: job.PauseRef(t, scope), Name: "pause.delete", Delete: true,
 		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}},
 	})
@@ -37,4 +51,33 @@ func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string) erro
 		return fault.New(fault.NotFound, nil, "lifting pause %q", scope)
 	}
 	return err
+}
+
+func liftedKey(t tenant.ID) string { return "lifted#" + string(t) }
+
+// Lifted reads the pauses that held a task of a tenant and were lifted, or came to their end,
+// the last of each scope. Those that hold now are not among them.
+func (s *Store) Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error) {
+	var refs []item.Ref
+	for _, scope := range []string{job.PauseAll, job.PauseTaskPrefix + task} {
+		refs = append(refs, item.Ref{Table: contract.Tasks, PK: liftedKey(t), SK: scope}, job.PauseRef(t, scope))
+	}
+	items, err := s.table.GetMany(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	var lifted job.Pauses
+	for n, i := range items {
+		if i == nil {
+			continue
+		}
+		p, err := job.ParsePause(i)
+		if err != nil {
+			return nil, err
+		}
+		if n%2 == 0 || !p.Until.IsZero() && !now.Before(p.Until) {
+			lifted = append(lifted, p)
+		}
+	}
+	return lifted, nil
 }
