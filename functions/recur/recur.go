@@ -140,7 +140,12 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		return false, err
 	}
 	_, writes := schedule.Advance(s, p, r.Clock.Now().UTC().Truncate(time.Millisecond))
-	if err := r.Store.Commit(ctx, writes...); err != nil {
+	if len(writes) == 1 { // a transaction of one would cost twice
+		err = r.Store.Put(ctx, writes[0])
+	} else {
+		err = r.Store.Commit(ctx, writes...)
+	}
+	if err != nil {
 		return false, err
 	}
 	for _, e := range p.Ledger {
