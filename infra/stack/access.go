@@ -31,27 +31,23 @@ type query struct {
 // blobs is what may be done with large payloads and results.
 type blobs struct{ read, write, remove bool }
 
-var (
-	read  = []construct.Verb{construct.Get, construct.GetMany}
-	write = []construct.Verb{construct.Put, construct.Update, construct.Delete, construct.Check}
-	all   = append(append([]construct.Verb{}, read...), write...)
-)
-
-// deciding is what deciding about a job takes: its row, claim and contents, the pauses and the
-// notes of the system, and the firing that may follow.
-func deciding(more access) access {
-	a := access{
-		items:   []items{{contract.Jobs, all}, {contract.Claims, all}, {contract.Tasks, all}},
-		queries: []query{{contract.Tasks, []string{""}}},
-		sends:   append(contract.FiringQueues(), contract.RedriveQueue),
-		asks:    contract.FiringQueues(),
-		blobs:   blobs{read: true, write: true},
+// deciding is what deciding about a job, and acting on it, takes: any step may fall to whoever
+// decides.
+func deciding() access {
+	return access{
+		items: []items{
+			{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+			{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
+			{contract.Schedules, []construct.Verb{construct.Get, construct.Update, construct.Check}},
+			{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Delete}},
+		},
+		queries: []query{
+			{contract.Jobs, []string{contract.DueIndex, contract.GroupIndex}}, {contract.Schedules, []string{contract.DueIndex}}, {contract.Tasks, []string{""}},
+		},
+		sends: append(contract.FiringQueues(), contract.ReportQueue, contract.RedriveQueue, contract.DispatchQueue),
+		asks:  contract.FiringQueues(),
+		blobs: blobs{read: true, write: true},
 	}
-	a.items = append(a.items, more.items...)
-	a.queries = append(a.queries, more.queries...)
-	a.sends = append(a.sends, more.sends...)
-	a.hides, a.arms, a.disarms, a.blobs.remove = more.hides, more.arms, more.disarms, more.blobs.remove
-	return a
 }
 
 // grant gives a function what it may do.

@@ -99,60 +99,66 @@ const minute = 2 * time.Minute
 // visibility, as Lambda wants it.
 func parts() []part {
 	due := []string{contract.DueIndex}
-	firings := contract.FiringQueues()
 	return []part{
 		{
 			name: APIRead, program: "api", about: "REST: what only looks", timeout: 29 * time.Second, mib: 512, env: vars.api,
 			may: access{
-				items: []items{{contract.Jobs, read}, {contract.Claims, read}, {contract.Tasks, read}},
-				queries: []query{
-					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
-					{contract.Tasks, []string{""}},
+				items: []items{
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany}}, {contract.Claims, []construct.Verb{construct.GetMany}},
+					{contract.Schedules, []construct.Verb{construct.Get}}, {contract.Tasks, []construct.Verb{construct.Get}},
 				},
-				asks:  firings,
-				blobs: blobs{read: true},
+				queries: []query{
+					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
+				},
 			},
 		},
 		{
 			name: APIWrite, program: "api", about: "REST: what changes something", timeout: 29 * time.Second, mib: 512, env: vars.api,
-			may: deciding(access{
-				queries: []query{{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}}},
-				sends:   []string{contract.DispatchQueue}, arms: true, blobs: blobs{remove: true},
-			}),
+			may: access{
+				items: []items{
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update, construct.Delete}},
+					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
+					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
+					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update, construct.Delete, construct.Check}},
+				},
+				queries: []query{
+					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
+				},
+				sends: append(contract.FiringQueues(), contract.DispatchQueue), arms: true, blobs: blobs{read: true, write: true, remove: true},
+			},
 		},
 		{name: Authorizer, program: "authorizer", about: "Who calls, by the token", timeout: 10 * time.Second, mib: 256, env: vars.tokens},
 		{
 			name: Stream, program: "stream", about: "Arms what the jobs table's stream shows", timeout: 60 * time.Second, mib: 256, env: vars.arming,
-			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead), arms: true, disarms: true},
+			may: access{sends: append(contract.FiringQueues(), contract.FiringDead), arms: true, disarms: true},
 		},
 		{
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute, mib: 512, env: vars.arming,
 			may: access{
-				items:   []items{{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
-				queries: []query{{contract.Jobs, due}},
-				sends:   append(contract.FiringQueues(), contract.DispatchQueue), arms: true,
+				items: []items{ // jobs, claims and schedules: it makes the jobs of schedules
+					{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
+					{contract.Schedules, []construct.Verb{construct.Get, construct.Update, construct.Check}},
+					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+				},
+				queries: []query{{contract.Jobs, due}, {contract.Schedules, due}, {contract.Tasks, []string{""}}},
+				sends:   append(contract.FiringQueues(), contract.DispatchQueue), arms: true, blobs: blobs{read: true, write: true},
 			},
 		},
-		{
-			name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512, env: vars.blobs,
-			may: deciding(access{queries: []query{{contract.Jobs, due}}, sends: []string{contract.ReportQueue, contract.DispatchQueue}}),
-		},
-		{
-			name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs,
-			may: deciding(access{queries: []query{{contract.Jobs, due}}, sends: []string{contract.DispatchQueue, contract.ReportQueue}}),
-		},
-		{
-			name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512, env: vars.blobs,
-			may: deciding(access{sends: []string{contract.ReportQueue}}),
-		},
+		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512, env: vars.blobs, may: deciding()},
+		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding()},
+		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512, env: vars.blobs, may: deciding()},
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back", timeout: 10 * time.Second, mib: 256, env: vars.blobs,
-			may: deciding(access{hides: []string{contract.RedriveQueue}}),
+			may: access{
+				items: []items{{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
+				sends: contract.FiringQueues(), hides: []string{contract.RedriveQueue}, blobs: blobs{read: true, write: true},
+			},
 		},
 		{
 			name: Prewarm, program: "prewarm", about: "Each minute: how many workers the next half hour wants", timeout: time.Minute, mib: 256, env: vars.base,
 			may: access{
-				items:   []items{{contract.Jobs, []construct.Verb{construct.Get}}, {contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
+				items:   []items{{contract.Jobs, []construct.Verb{construct.Get}}, {contract.Tasks, []construct.Verb{construct.Get, construct.Update}}},
 				queries: []query{{contract.Jobs, due}},
 			},
 		},

@@ -1,0 +1,140 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/api"
+	"punctual/functions/prewarm"
+	"punctual/integration/story"
+	"punctual/integration/system"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/memory"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/workers/worker"
+)
+
+var update = flag.Bool("update", false, "write the list anew")
+
+// list is where the result is.
+const list = "../../infra/testdata/access.txt"
+
+// world is the product over memory, each part with ports of its own.
+type world struct {
+	*memory.World
+	did ledger
+	api *story.API
+}
+
+// live runs the product in a bubble, lets do drive it, and adds what was done to the ledger.
+func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{World: memory.New(memory.Options{})}
+		defer w.Close()
+		registry := worker.NewRegistry()
+		worker.Register(registry, "slow", func(context.Context, worker.Job[json.RawMessage]) (struct{}, error) { return struct{}{}, nil })
+		sys := system.Compose(system.Ports{Of: func(stage string) system.Ports { return w.did.ports(w.World, stage) }, Table: w.Table(), Blobs: w.Blobs()},
+			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools}, Registry: registry})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- sys.Run(ctx) }()
+		ahead := w.did.ports(w.World, "prewarm")
+		look := prewarm.New(prewarm.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1})
+		go func() {
+			for ctx.Err() == nil {
+				_, _ = look.Handle(ctx, nil)
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Minute):
+				}
+			}
+		}()
+		w.api = story.Over(t, w.split())
+		do(t, w)
+		stop()
+		<-done
+		synctest.Wait()
+		for _, line := range w.did.sorted() {
+			part, rest, _ := strings.Cut(line, " ")
+			action, resource, _ := strings.Cut(rest, " ")
+			into.note(part, action, resource)
+		}
+	})
+}
+
+// split is the API as it is deployed: one function for reads, one for writes.
+func (w *world) split() http.Handler {
+	half := func(part string) http.Handler {
+		p := w.did.ports(w.World, part)
+		return api.New(api.Deps{Store: store.New(p.Table, p.Blobs), Queues: p.Queues, Timers: p.Timers, Shards: 1})
+	}
+	reads, writes := half("api-read"), half("api-write")
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			reads.ServeHTTP(rw, r)
+			return
+		}
+		writes.ServeHTTP(rw, r)
+	})
+}
+
+// drop makes calls fail for which when is true, until it is called again with nil.
+func (w *world) drop(when func(memory.Call) bool) {
+	w.SetFaults(func(c memory.Call) memory.Fault {
+		if when != nil && when(c) {
+			return memory.Fault{Fail: "unavailable"}
+		}
+		return memory.Fault{}
+	})
+}
+
+func TestTheListSaysWhatThePartsDo(t *testing.T) {
+	var all ledger
+	for _, s := range stories {
+		t.Run(s.name, func(t *testing.T) { live(t, &all, s.tell) })
+	}
+	if t.Failed() {
+		return
+	}
+	lines := strings.Join(all.sorted(), "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(list, []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != lines {
+		t.Errorf("%s is not what the parts do; go test ./integration/access -update\n%s", list, change(string(have), lines))
+	}
+}
+
+// change lists the lines that only one of two has.
+func change(old, now string) string {
+	in := func(line, text string) bool { return strings.Contains("\n"+text, "\n"+line+"\n") }
+	var b strings.Builder
+	for line := range strings.Lines(old) {
+		if line = strings.TrimSuffix(line, "\n"); !in(line, now) {
+			fmt.Fprintln(&b, "-", line)
+		}
+	}
+	for line := range strings.Lines(now) {
+		if line = strings.TrimSuffix(line, "\n"); !in(line, old) {
+			fmt.Fprintln(&b, "+", line)
+		}
+	}
+	return b.String()
+}

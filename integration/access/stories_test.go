@@ -1,0 +1,234 @@
+package access
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/integration/story"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+)
+
+type object = story.Object
+
+// payload has about so many bytes.
+func payload(bytes int) object { return object{"text": strings.Repeat("x ", bytes/2)} }
+
+var sizes = []int{10, 2_000, 300_000} // in the row, in an item, in the bucket
+
+// stories make every part do everything it may. Each begins in an empty world.
+var stories = []struct {
+	name string
+	tell func(t *testing.T, w *world)
+}{
+	{"jobs of all lanes, sizes, pools and priorities, and every way to look at them", func(t *testing.T, w *world) {
+		a := w.api
+		var ids []string
+		for _, delay := range []string{"0s", "30s", "20m", "50m"} {
+			for _, size := range sizes {
+				ids = append(ids, a.Post(object{"task": "echo", "delay": delay, "payload": payload(size), "tags": object{"team": "a"}}))
+			}
+		}
+		for _, pool := range contract.Pools {
+			for _, priority := range contract.Priorities {
+				for _, delay := range []string{"0s", "30s", "20m", "50m"} {
+					a.Post(object{"task": "echo", "pool": pool, "priority": priority, "delay": delay})
+				}
+			}
+		}
+		a.Call("POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k")
+		a.Call("POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k")
+		a.Call("POST", "/jobs", object{"task": "echo", "payload": object{"token": "ghp_0123456789abcdefghijklmnopqrstuvwxyz"}, "allow_literals": []string{"/payload/token"}})
+		time.Sleep(time.Hour)
+		for _, id := range ids {
+			a.WantStatus(id, "SUCCEEDED")
+			a.Call("GET", "/jobs/"+id+"?wait=1s", nil)
+			a.Attempts(id)
+		}
+		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?task=echo", "/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health", "/whoami", "/openapi.json"} {
+			a.Call("GET", path, nil)
+		}
+		for _, id := range ids {
+			a.Call("DELETE", "/jobs/"+id, nil)
+		}
+	}},
+	{"a crowded slice", func(t *testing.T, w *world) {
+		jobs := make([]object, contract.MaxBatchJobs)
+		for i := range jobs {
+			jobs[i] = object{"task": "echo", "delay": "45m"}
+		}
+		for range contract.CrowdedSlice/len(jobs) + 2 {
+			w.api.Want(200, "POST", "/jobs/batch", object{"jobs": jobs})
+		}
+		time.Sleep(time.Hour)
+	}},
+	{"jobs that are changed, run early and cancelled", func(t *testing.T, w *world) {
+		a := w.api
+		for _, size := range sizes {
+			id := a.Post(object{"task": "echo", "delay": "40m"})
+			time.Sleep(time.Second)
+			a.Call("PATCH", "/jobs/"+id, object{"payload": payload(size)})
+			a.Call("PATCH", "/jobs/"+id, object{"delay": "20m"})
+			a.Call("PATCH", "/jobs/"+id, object{"delay": "5m"})
+			a.Call("PATCH", "/jobs/"+id, object{"priority": "high"})
+			a.Call("POST", "/jobs/"+id+"/run-now", nil)
+		}
+		for _, delay := range []string{"1m", "20m", "50m"} {
+			id := a.Post(object{"task": "echo", "delay": delay})
+			time.Sleep(time.Second)
+			a.Call("POST", "/jobs/"+id+"/cancel", nil)
+		}
+		id := a.Post(object{"task": "echo", "payload": object{"sleep": "5m"}})
+		time.Sleep(time.Minute)
+		a.Call("GET", "/jobs/"+id, nil)
+		a.Call("POST", "/jobs/"+id+"/cancel", nil)
+		time.Sleep(10 * time.Minute)
+	}},
+	{"failures, dead letters, and all ways back", func(t *testing.T, w *world) {
+		a := w.api
+		a.Post(object{"task": "echo", "payload": object{"fail": 2}})
+		dead := func() string {
+			size := len(sizes)
+			id := a.Post(object{"task": "echo", "payload": object{"fail": 99, "text": strings.Repeat("x", sizes[size-1])}, "tags": object{"a": "b"}, "retry": object{"max_attempts": 8, "initial_delay": "1s"}})
+			return id
+		}
+		ids := []string{dead(), dead(), dead(), dead()}
+		time.Sleep(20 * time.Minute)
+		for _, id := range ids {
+			a.WantStatus(id, "DEAD")
+		}
+		a.Call("POST", "/jobs/"+ids[0]+"/redrive", nil)
+		a.Call("POST", "/dead-letters/redrive", object{"job_ids": []string{ids[1]}})
+		a.Call("POST", "/dead-letters/redrive", object{"filter": object{"task": "echo"}, "dry_run": true})
+		if _, err := w.Queues().StartMoveTask(t.Context(), contract.DeadLetters, ""); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(20 * time.Minute)
+		a.Call("POST", "/dead-letters/redrive", object{"filter": object{"task": "echo"}})
+		time.Sleep(20 * time.Minute)
+		a.Call("POST", "/dead-letters/purge", object{"filter": object{"task": "echo"}})
+		a.Call("POST", "/dead-letters/purge", object{"job_ids": ids})
+	}},
+	{"tasks and pauses", func(t *testing.T, w *world) {
+		a := w.api
+		a.Want(201, "PUT", "/tasks/slow", object{"executor": "go", "pool": "long"})
+		a.Call("PUT", "/tasks/slow", object{"executor": "go", "pool": "short"})
+		for _, pause := range []string{"task:slow", "all"} {
+			a.Call("PUT", "/pauses/"+pause, object{"reason": "to see"})
+			a.Post(object{"task": "slow"})
+			a.Post(object{"task": "slow", "delay": "1m"})
+			time.Sleep(10 * time.Minute)
+			a.Call("GET", "/pauses", nil)
+			a.Call("DELETE", "/pauses/"+pause, nil)
+			time.Sleep(time.Minute)
+			for _, until := range []time.Duration{2 * time.Minute, 40 * time.Minute} {
+				a.Call("PUT", "/pauses/"+pause, object{"reason": "a while", "until": time.Now().Add(until).UTC().Format("2006-01-02T15:04:05.000Z")})
+				a.Post(object{"task": "slow"})
+				time.Sleep(until + 10*time.Minute)
+			}
+		}
+		a.Call("DELETE", "/tasks/slow", nil)
+	}},
+	{"schedules", func(t *testing.T, w *world) {
+		a := w.api
+		a.Call("PUT", "/exclusions/never", object{"dates": []string{"2000-06-06"}})
+		a.Call("GET", "/exclusions", nil)
+		a.Call("GET", "/exclusions/never", nil)
+		for i, overlap := range []string{"allow", "skip", "buffer_one", "buffer_all", "cancel_running"} {
+			name := "s-" + overlap[:4] + string(rune('a'+i))
+			spec := object{"calendar": object{"every": "5m", "exclude": []string{"never"}, "max_runs": 20}, "overlap": overlap, "pause_after_failures": 3,
+				"job": object{"task": "echo", "payload": object{"sleep": "7m", "text": strings.Repeat("x", sizes[i%len(sizes)])}, "tags": object{"a": "b"}}}
+			a.Call("PUT", "/schedules/"+name, spec)
+			time.Sleep(20 * time.Minute)
+			a.Call("PATCH", "/schedules/"+name+"?dry_run=true", object{"calendar": object{"every": "6m"}})
+			a.Call("PATCH", "/schedules/"+name, object{"calendar": object{"every": "6m"}})
+			a.Call("POST", "/schedules/"+name+"/run-now", nil)
+			time.Sleep(20 * time.Minute)
+			a.Call("POST", "/schedules/"+name+"/pause", object{"reason": "to see"})
+			time.Sleep(20 * time.Minute)
+			a.Call("POST", "/schedules/"+name+"/resume", nil)
+			a.Call("POST", "/schedules/"+name+"/pause", object{"reason": "a while", "until": time.Now().Add(30 * time.Minute).UTC().Format("2006-01-02T15:04:05.000Z")})
+			for _, path := range []string{"", "/occurrences", "/occurrences?outcome=ran", "/preview"} {
+				a.Call("GET", "/schedules/"+name+path, nil)
+			}
+			time.Sleep(time.Hour)
+			a.Call("GET", "/jobs?schedule="+name, nil)
+			a.Call("DELETE", "/schedules/"+name, nil)
+		}
+		a.Call("PUT", "/schedules/failing", object{"calendar": object{"every": "1m"}, "pause_after_failures": 3, "job": object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}}})
+		a.Call("PUT", "/schedules/few", object{"calendar": object{"every": "1m", "max_runs": 3}, "job": object{"task": "echo"}})
+		a.Call("GET", "/schedules", nil)
+		a.Call("POST", "/schedules/preview", object{"calendar": object{"every": "1m", "exclude": []string{"never"}}, "count": 2})
+		time.Sleep(time.Hour)
+		a.Call("DELETE", "/exclusions/never", nil)
+	}},
+	{"what was lost comes back", func(t *testing.T, w *world) {
+		a := w.api
+		lost := func(op, queue string) func(memory.Call) bool {
+			return func(c memory.Call) bool { return c.Op == op && strings.HasPrefix(c.Name, queue) }
+		}
+		const outage = 15 * time.Minute
+		w.drop(lost(memory.QueueSend, "firing-"))
+		for _, pool := range contract.Pools {
+			for _, priority := range contract.Priorities {
+				a.Post(object{"task": "echo", "pool": pool, "priority": priority})
+			}
+		}
+		a.Post(object{"task": "echo", "start_within": "1m"})
+		a.Post(object{"task": "echo", "expire_after": "2m"})
+		time.Sleep(outage)
+		w.drop(nil)
+		time.Sleep(time.Hour)
+		for _, queue := range []string{contract.ReportQueue, contract.RedriveQueue, contract.DispatchQueue} {
+			w.drop(lost(memory.QueueSend, queue))
+			a.Post(object{"task": "echo"})
+			a.Post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}})
+			time.Sleep(outage)
+			w.drop(nil)
+			time.Sleep(time.Hour)
+		}
+		w.drop(func(c memory.Call) bool { return c.Op == memory.TimerArm })
+		a.Post(object{"task": "echo", "delay": "20m"})
+		time.Sleep(time.Minute)
+		w.drop(nil)
+		time.Sleep(time.Hour)
+	}},
+	{"an index that does not answer for most of an hour", func(t *testing.T, w *world) {
+		for _, pool := range contract.Pools {
+			for _, priority := range contract.Priorities {
+				w.api.Post(object{"task": "echo", "pool": pool, "priority": priority, "delay": "50m"})
+			}
+		}
+		jobs := make([]object, contract.MaxBatchJobs)
+		for i := range jobs {
+			jobs[i] = object{"task": "echo", "delay": "49m"}
+		}
+		for range contract.CrowdedSlice/len(jobs) + 2 {
+			w.api.Want(200, "POST", "/jobs/batch", object{"jobs": jobs})
+		}
+		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery })
+		time.Sleep(40 * time.Minute)
+		w.drop(nil)
+		time.Sleep(time.Hour)
+	}},
+	{"rows that nobody can read", func(t *testing.T, w *world) {
+		bad := func(n int, wake time.Time) {
+			ref := job.Key{Tenant: "acme", ID: job.DerivedID(wake, "bad", string(rune('a'+n)))}.Ref()
+			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
+				contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(99), "status": "SCHEDULED", contract.AttrNear: "1",
+				"version": int64(1), "attempt": int64(1), "pool": "short", "priority": "normal", "due_at": wake.UnixMilli(),
+				contract.AttrWakeSlice: horizon.SliceOf(wake, 0).String(), contract.AttrWakeAt: wake.UnixMilli(),
+			}}); err != nil {
+				t.Error(err)
+			}
+		}
+		for n, in := range []time.Duration{-time.Minute, time.Minute, 20 * time.Minute, 50 * time.Minute} {
+			bad(n, time.Now().UTC().Truncate(time.Millisecond).Add(in))
+		}
+		time.Sleep(2 * time.Hour)
+	}},
+}
