@@ -54,10 +54,12 @@ type Promoted struct {
 }
 
 const (
-	// steps bounds one promotion: each is about some hundreds of nominal times.
-	steps = 40
-	// stepTime is what one step may take at worst; with less left the next pass goes on.
-	stepTime = 5 * time.Second
+	// steps bounds one promotion; each is about two thousand nominal times at most. After a long
+	// outage of a schedule of every second there are many.
+	steps = 1000
+	// stepTime is what one step, and closing the pass, may take at worst; with less left the next
+	// pass goes on.
+	stepTime = 15 * time.Second
 )
 
 // Promote makes jobs of all nominal times of a schedule that lie inside the horizon, and

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxLooks bounds the nominal times that one decision is about.
-	maxLooks = 500
+	maxLooks = 2000
 	// maxEntries bounds the ledger entries of one decision: they share a transaction.
 	maxEntries = 90
 )

@@ -110,7 +110,7 @@ func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) 
 	if slot, err := s.Slot(ctx, c.Key); err != nil || slot.Holder != "A" {
 		t.Errorf("slot %+v, %v", slot, err)
 	}
-	var bad item.Item = c.Item()
+	bad := c.Item()
 	bad["epoch"] = "x"
 	if err := s.Put(ctx, item.Write{Ref: c.Ref(), Name: "test.put", Put: bad}); err != nil {
 		t.Fatal(err)
