@@ -101,18 +101,8 @@ var Stories = []Story{
 		}
 	}},
 	{Name: "moved earlier", Play: moved("20m", 5*time.Second)},
-	{Name: "moved just before due", Workers: 2, Play: func(w *World) func() {
-		id := w.Post("k", object{"delay": "3s"})
-		time.Sleep(2 * time.Second)
-		at := time.Now().Add(20 * time.Second)
-		code, _ := w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format(time.RFC3339)})
-		return func() {
-			w.Is(id, 1, job.Succeeded)
-			if r, _ := w.ledger.row(id); code == 200 && r.Version != 2 {
-				w.violation("the move was acknowledged, and the row is at version %d", r.Version)
-			}
-		}
-	}},
+	{Name: "moved just before due", Workers: 2, Play: movedAt(2 * time.Second)},
+	{Name: "moved at the last moment", Workers: 2, Play: movedAt(2600 * time.Millisecond)},
 	{Name: "moved later", Play: moved("3s", 30*time.Second)},
 	{Name: "moved to now", Play: moved("5m", time.Second)},
 	{Name: "moved beyond the direct lane", Play: moved("5s", 16*time.Minute)},
@@ -171,6 +161,23 @@ var Stories = []Story{
 				w.violation("it ended as %s after killing %d workers", r.Reason.Code, n)
 			}
 		}
+	}},
+	{Name: "nobody works for twenty minutes", Held: true, Play: func(w *World) func() {
+		w.Strike()
+		id := w.Post("k", object{})
+		for range 20 {
+			time.Sleep(time.Minute)
+			// Whoever leaves a job unfinished gives it its next wake-up; nobody who only looks
+			// again and again doubles the load.
+			if r, ok := w.ledger.row(id); ok && len(w.struck) == 0 && time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
+				w.violation("its wake-up has been behind for %s", time.Since(r.WakeAt))
+			}
+		}
+		if n := w.holds(contract.FiringQueue("short", "normal")); n > 10 {
+			w.violation("%d firings of one job wait in the queue", n)
+		}
+		w.startWorker()
+		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
 	{Name: "batch with keys", Play: func(w *World) func() {
 		body := object{"jobs": []object{
@@ -269,6 +276,22 @@ func moved(delay string, to time.Duration) func(*World) func() {
 				if r.Version > 1 && run.mark != "new" {
 					w.violation("job %s ran with its old payload at version %d", short(id), r.Version)
 				}
+			}
+		}
+	}
+}
+
+// movedAt moves a job that is due in three seconds when so much of them has passed.
+func movedAt(passed time.Duration) func(*World) func() {
+	return func(w *World) func() {
+		id := w.Post("k", object{"delay": "3s"})
+		time.Sleep(passed)
+		at := time.Now().Add(20 * time.Second)
+		code, _ := w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format(time.RFC3339)})
+		return func() {
+			w.Is(id, 1, job.Succeeded)
+			if r, _ := w.ledger.row(id); code == 200 && r.Version < 2 {
+				w.violation("the move was acknowledged, and the row is at version %d", r.Version)
 			}
 		}
 	}

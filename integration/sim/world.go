@@ -229,6 +229,16 @@ func (w *World) Deploy() {
 	w.drains = w.drains[1:]
 }
 
+// Strike has all workers drain.
+func (w *World) Strike() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, drain := range w.drains {
+		drain()
+	}
+	w.drains = nil
+}
+
 func (w *World) startAPI() {
 	p := w.newProcess("api")
 	w.mu.Lock()
