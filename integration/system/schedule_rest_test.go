@@ -1,0 +1,92 @@
+package system_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/integration/story"
+)
+
+// occurrences reads all of a schedule's occurrences that began in that range, in pages.
+func (b *bench) occurrences(name, query string) []object {
+	b.T.Helper()
+	var all []object
+	for cursor := ""; ; {
+		path := "/schedules/" + name + "/occurrences?limit=200" + query
+		if cursor != "" {
+			path += "&cursor=" + cursor
+		}
+		page := b.Want(http.StatusOK, "GET", path, nil)
+		items, _ := page["items"].([]any)
+		for _, i := range items {
+			all = append(all, i.(object))
+		}
+		next, _ := page["next_cursor"].(string)
+		if cursor = next; cursor == "" {
+			return all
+		}
+	}
+}
+
+func TestAScheduleOverRESTFromItsFirstRunToItsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		defer b.stop()
+		body := object{
+			"calendar": object{"cron": "*/5 * * * * *"}, "job": object{"task": "echo", "payload": object{"n": 1}},
+			"catch_up": object{"policy": "last", "window": "1h"},
+		}
+		b.Want(http.StatusCreated, "PUT", "/schedules/often", body)
+		b.Want(http.StatusOK, "PUT", "/schedules/often", body) // a redeploy changes nothing
+		time.Sleep(10*time.Minute + 2*time.Second)
+		ran := b.occurrences("often", "&outcome=ran")
+		if len(ran) < 119 || len(ran) > 121 {
+			t.Errorf("%d ran in ten minutes", len(ran))
+		}
+		for _, o := range ran {
+			if late, _ := o["start_lateness_ms"].(float64); late > 100 {
+				t.Errorf("late: %v", o)
+			}
+		}
+		paused := b.Want(http.StatusOK, "POST", "/schedules/often/pause", object{"reason": "a look at it", "missed": "drop"})
+		effective := story.At(t, paused["paused"].(object)["effective_at"])
+		time.Sleep(10 * time.Minute)
+		for _, o := range b.occurrences("often", "&outcome=ran") {
+			if at := story.At(t, o["nominal_at"]); at.After(effective) {
+				t.Errorf("ran under the pause: %v", o)
+			}
+		}
+		b.Want(http.StatusOK, "POST", "/schedules/often/resume", nil)
+		time.Sleep(5*time.Minute + time.Second)
+		if n := len(b.occurrences("often", "&outcome=ran")); n < 178 || n > 200 {
+			t.Errorf("%d ran in all", n)
+		}
+		if len(b.occurrences("often", "&outcome=skipped")) == 0 {
+			t.Error("nothing says what passed under the pause")
+		}
+		b.Want(http.StatusOK, "PATCH", "/schedules/often", object{"calendar": object{"cron": "0 0 1 1 *"}})
+		edited := time.Now()
+		time.Sleep(time.Hour)
+		for _, o := range b.occurrences("often", "&outcome=ran") {
+			if at := story.At(t, o["nominal_at"]); at.After(edited) {
+				t.Errorf("ran after the edit: %v", o)
+			}
+		}
+		if n := len(b.occurrences("often", "&outcome=superseded")); n < 300 {
+			t.Errorf("%d were superseded by the edit", n)
+		}
+		if n := len(b.occurrences("often", "&outcome=pending")); n > 1 {
+			t.Errorf("%d are pending", n)
+		}
+		job := b.Want(http.StatusAccepted, "POST", "/schedules/often/run-now", nil)
+		time.Sleep(time.Second)
+		b.WantStatus(job["job_id"].(string), "SUCCEEDED")
+		b.Want(http.StatusNoContent, "DELETE", "/schedules/often", nil)
+		if code, _ := b.Call("GET", "/schedules/often", nil); code != http.StatusNotFound {
+			t.Errorf("a deleted schedule answers %d", code)
+		}
+	})
+}
