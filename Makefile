@@ -38,11 +38,11 @@ BUT_INFRA = $$($(GO) list ./... | grep -v '^punctual/infra')
 
 .PHONY: race
 race:
-	$(GO) test -race $(BUT_INFRA)
+	$(GO) test -race -timeout 30m $(BUT_INFRA)
 
 .PHONY: templates
 templates: ## Test the infrastructure's templates; needs Node.js
-	$(GO) test ./infra/...
+	$(GO) test -timeout 30m ./infra/...
 
 .PHONY: short
 short: ## Run the tests that need nothing but Go, in seconds
