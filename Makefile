@@ -4,8 +4,13 @@ GO       ?= go
 ADDR     ?= localhost:8080
 PORT     ?= 4566
 FUZZTIME ?= 30s
-ARCH     ?= arm64
 TARGET   ?= dev
+# Of the functions and workers: that of AWS's cheaper machines, or this one's for an emulator.
+ifeq ($(TARGET),emulator)
+ARCH     ?= $(shell $(GO) env GOARCH)
+else
+ARCH     ?= arm64
+endif
 STACKS   ?= --all
 ISSUER   ?=
 AUDIENCE ?=
@@ -83,7 +88,7 @@ synth: build $(CDK) ## Write the templates of TARGET (dev, prod, emulator) to cd
 
 .PHONY: prerequisites
 prerequisites:
-	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)"
+	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)" "$(filter diff,$(MAKECMDGOALS))"
 
 .PHONY: diff
 diff: prerequisites build $(CDK) ## Show what a deploy would change; as deploy

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Says what a deploy needs that this machine lacks, all of it at once, each with what to do.
-# usage: prerequisites.sh ISSUER AUDIENCE
-issuer=$1 audience=$2
+# usage: prerequisites.sh ISSUER AUDIENCE [diff]
+issuer=$1 audience=$2 goal=$3
 lacks=0
 lack() {
 	echo "deploy: $1" >&2
@@ -17,7 +17,9 @@ else
 	lack "node is not here: install Node.js 22 or 24; CDK runs on it"
 fi
 has npm || lack "npm is not here: it comes with Node.js, and installs the CDK command"
-if has docker; then
+if [ "$goal" = diff ]; then
+	: # no image is built
+elif has docker; then
 	docker info >/dev/null 2>&1 || lack "docker does not answer: start it; the workers' image is built with it"
 else
 	lack "docker is not here: the workers' image is built with it; all but the workers deploy without it by STACKS='…-data …-flow …-watch'"

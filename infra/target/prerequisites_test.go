@@ -46,6 +46,18 @@ func TestACompleteMachineMayDeploy(t *testing.T) {
 	}
 }
 
+func TestLookingAtTheDifferencesNeedsNoDocker(t *testing.T) {
+	t.Parallel()
+	m := complete()
+	delete(m, "docker")
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "diff"); !ok {
+		t.Errorf("it says %q", said)
+	}
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", ""); ok || !strings.Contains(said, "docker is not here") {
+		t.Errorf("for a deploy it says %q", said)
+	}
+}
+
 func TestWhatADeployLacksIsNamedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	said, ok := machine{}.check(t, nil, "", "")
