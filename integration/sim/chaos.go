@@ -41,7 +41,8 @@ func Chaos(w *World) {
 		people.Go(func() { w.somebody(n, mine) })
 	}
 	if d.IntN(2) == 0 {
-		people.Go(func() { w.somebodyPauses(d) })
+		mine := dice(w.o.Seed, "pauses")
+		people.Go(func() { w.somebodyPauses(mine) })
 	}
 	if d.IntN(2) == 0 {
 		mine := dice(w.o.Seed, "console")

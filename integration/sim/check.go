@@ -76,7 +76,7 @@ func (w *World) Check() {
 	}
 	aside, _ := w.memory.Queues().Receive(ctx, contract.FiringDead, 10, 0, time.Second)
 	for _, d := range aside {
-		if len(w.struck) > 1 {
+		if w.faults() > 1 {
 			break // in a storm a message may well fail ten times; all that it says is on record
 		}
 		w.violation("a message of %q sent at %s was set aside after %d receives: %s", d.Source, clockTime(d.SentAt), d.Receives, d.Body)
@@ -91,7 +91,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		}
 	}
 	claim := w.ledger.claim(r.ID)
-	if len(w.struck) == 0 && !w.poison { // nothing went wrong: no reason for anything to happen twice
+	if w.faults() == 0 && !w.poison { // nothing went wrong: no reason for anything to happen twice
 		seen := map[int64]bool{}
 		for _, run := range w.runs(r.ID) {
 			if seen[run.attempt] {

@@ -16,7 +16,7 @@ func stride() int {
 	if os.Getenv("SIM_FULL") != "" {
 		return 1
 	}
-	return 9 * fewer
+	return 11 * fewer
 }
 
 // atEachPoint tells every story once for each of its points, with that fault there.

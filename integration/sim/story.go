@@ -123,7 +123,7 @@ var Stories = []Story{
 			w.Is(a, 1, job.Succeeded)
 			w.Is(b, 1, job.Succeeded)
 			for _, r := range append(w.runs(a), w.runs(b)...) {
-				if held := r.from.Sub(lifted); held > 5*time.Second && len(w.struck) == 0 || held > 5*time.Minute {
+				if held := r.from.Sub(lifted); held > 5*time.Second && w.faults() == 0 || held > 5*time.Minute {
 					w.violation("it started %s after the pause was lifted", held)
 				}
 			}
@@ -157,7 +157,7 @@ var Stories = []Story{
 		return func() {
 			w.Is(id, 1, job.Dead)
 			r, _ := w.ledger.row(id)
-			if n := len(w.runs(id)); r.Reason.Code != job.CodePoison || n > contract.MaxTakeovers || n < contract.MaxTakeovers && len(w.struck) == 0 {
+			if n := len(w.runs(id)); r.Reason.Code != job.CodePoison || n > contract.MaxTakeovers || n < contract.MaxTakeovers && w.faults() == 0 {
 				w.violation("it ended as %s after killing %d workers", r.Reason.Code, n)
 			}
 		}
@@ -169,7 +169,7 @@ var Stories = []Story{
 			time.Sleep(time.Minute)
 			// Whoever leaves a job unfinished gives it its next wake-up; nobody who only looks
 			// again and again doubles the load.
-			if r, ok := w.ledger.row(id); ok && len(w.struck) == 0 && time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
+			if r, ok := w.ledger.row(id); ok && w.faults() == 0 && time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
 				w.violation("its wake-up has been behind for %s", time.Since(r.WakeAt))
 			}
 		}

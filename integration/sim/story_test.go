@@ -28,8 +28,8 @@ func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 			}
 			w.OnTime(late)
 		}
-		points = w.told
 		w.Close()
+		points = w.told
 		bad = w.Report(s.Name)
 	})
 	return points, took, bad

@@ -158,6 +158,13 @@ func (w *World) judge(p *process, op, what string) (Fault, time.Duration) {
 	return f, after
 }
 
+// faults is how many have happened.
+func (w *World) faults() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.struck)
+}
+
 // later lets something take effect although nobody waits for it any more.
 func (w *World) later(do func(), after time.Duration) {
 	w.running.Go(func() {
