@@ -111,7 +111,7 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		did.Held = true
 		return r.hold(ctx, s, p, now)
 	}
-	if s.Parked || s.Held != nil && s.Held.To.IsZero() {
+	if s.Parked {
 		_, w := schedule.Release(s, now)
 		return true, r.Store.Put(ctx, w)
 	}

@@ -220,6 +220,22 @@ func TestRunsThatMayNotOverlap(t *testing.T) {
 		}
 		b.requireFired(b.row(two.Key))
 	})
+	bubble(t, "one that leaves the line without having run does not make the others go, one after the other", func(b *bundle) {
+		s := b.rule(policy(schedule.OverlapBufferAll))
+		h := hold(b, s)
+		one, two := b.overdue(0, found+time.Minute, of(s)), b.overdue(1, found, of(s))
+		b.requireStep(b.sweep(one), job.StepPark)
+		b.requireStep(b.sweep(two), job.StepPark)
+		_, w := schedule.Delete(s, wakeNow())
+		b.write(w[0])
+		time.Sleep(2 * time.Second)
+		if step, err := b.waker.Parked(b.Context(), one.Key); err != nil || step != wake.Skipped {
+			b.Fatalf("%q, %v", step, err)
+		}
+		if now := b.row(two.Key); !now.Behind || b.row(h.Key).Status != job.Running {
+			b.Errorf("the other is %s, behind %v", now.Status, now.Behind)
+		}
+	})
 	bubble(t, "a first that ends while the next lines up wakes it", func(b *bundle) {
 		s := b.rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
