@@ -91,7 +91,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		}
 	}
 	claim := w.ledger.claim(r.ID)
-	if w.faults() == 0 && !w.poison { // nothing went wrong: no reason for anything to happen twice
+	if w.faults() == 0 && !w.poison && !w.rerun { // nothing went wrong: no reason for anything to happen twice
 		seen := map[int64]bool{}
 		for _, run := range w.runs(r.ID) {
 			if seen[run.attempt] {

@@ -179,6 +179,29 @@ var Stories = []Story{
 		w.startWorker()
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
+	{Name: "its worker drains", Play: func(w *World) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "12s"}})
+		time.Sleep(3 * time.Second)
+		w.Deploy()
+		return func() {
+			w.Is(id, 1, job.Succeeded)
+			if w.faults() == 0 {
+				w.Ran(id, 1)
+			}
+		}
+	}},
+	{Name: "its worker drains and cannot wait", Held: true, Play: func(w *World) func() {
+		w.rerun = true
+		id := w.Post("k", object{"payload": Work{Sleep: "50s"}, "timeout": "2m"})
+		time.Sleep(3 * time.Second)
+		w.Deploy()
+		return func() {
+			w.Is(id, 1, job.Succeeded)
+			if w.faults() == 0 {
+				w.Ran(id, 2)
+			}
+		}
+	}},
 	{Name: "batch with keys", Play: func(w *World) func() {
 		body := object{"jobs": []object{
 			{"task": taskName, "idempotency_key": "a"}, {"task": taskName, "idempotency_key": "b", "delay": "4s"},

@@ -56,6 +56,7 @@ type World struct {
 	replay   bool           // the checkpoint was set back
 	pauses   []hold
 	poison   bool // some job kills its workers
+	rerun    bool // some attempt is run again by intent
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in the order in which they came
 	api      *process
