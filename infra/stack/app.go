@@ -11,7 +11,7 @@ import (
 	"punctual/infra/target"
 )
 
-// Stacks are all of a deployment. Where it is emulated there is no Fleet.
+// Stacks are all of a deployment. Where it is emulated, only the workers' roles are there of the Fleet.
 type Stacks struct {
 	Data  Data
 	Flow  Flow
@@ -28,7 +28,9 @@ func New(app awscdk.App, s target.Settings) (Stacks, error) {
 	d.Data = NewData(app, s)
 	d.Flow = NewFlow(app, s, d.Data)
 	d.Watch = NewWatch(app, s, d.Data, d.Flow)
-	if !s.Emulated {
+	if s.Emulated {
+		NewCrew(app, s, d.Data)
+	} else {
 		d.Fleet = NewFleet(app, s, d.Data)
 	}
 	return d, nil

@@ -84,23 +84,10 @@ func (f Fleet) pool(s target.Settings, d Data, p target.NamedPool, image string)
 	return pool
 }
 
-// identity lets the workers of a pool do what they do: take firings of their pool, read jobs,
-// write claims, and report. Nothing else of Punctual is theirs to write.
+// identity gives the workers of a pool their role, with their grants.
 func (f Fleet) identity(d Data, pool manifest.Pool) constructs.IDependable {
 	role, identity := f.Cluster.Identity(pool.App(), manifest.Namespace, pool.App(), "What workers of the "+pool.Name+" pool may do")
-	var firings []string
-	for _, priority := range contract.Priorities {
-		firings = append(firings, contract.FiringQueue(pool.Name, priority))
-	}
-	d.Queues.GrantReceive(role, firings...)
-	d.Queues.GrantSend(role, contract.ReportQueue)
-	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
-	d.Tables.GrantItems(role, contract.Claims, construct.Update)
-	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
-	d.Bucket.GrantRead(role)
-	d.Bucket.GrantList(role)
-	d.Key.GrantUse(role, construct.DynamoDB, construct.SQS, construct.S3)
-	construct.GrantRun(role)
+	d.grantWorkers(role, pool.Name)
 	return identity
 }
 

@@ -29,7 +29,8 @@ type Emulator struct {
 	URL string // base URL without a trailing slash, as AWS_ENDPOINT_URL wants it
 	Log string // the file that holds its output; empty when the endpoint was given
 
-	process *process // nil when the endpoint was given
+	process *process     // nil when the endpoint was given
+	cert    *certificate // nil where callers are not judged
 }
 
 // MiniStack returns the MiniStack of this test process, started at first use
@@ -52,17 +53,21 @@ func LocalStack(t testing.TB) *Emulator {
 // Config is the SDK configuration of a client of e. It reads neither the
 // user's environment nor the user's profile.
 func (e *Emulator) Config() aws.Config {
-	return aws.Config{
+	cfg := aws.Config{
 		Region:       Region,
 		BaseEndpoint: aws.String(e.URL),
 		Credentials:  credentials.NewStaticCredentialsProvider(secret, secret, ""),
 	}
+	if e.cert != nil {
+		cfg.HTTPClient = e.cert.sdkClient()
+	}
+	return cfg
 }
 
 // Environ is what a process of ours needs in its environment to use e for
 // every service. Add it last: later entries win.
 func (e *Emulator) Environ() []string {
-	return []string{
+	environ := []string{
 		"AWS_ENDPOINT_URL=" + e.URL,
 		"AWS_REGION=" + Region,
 		"AWS_ACCESS_KEY_ID=" + secret,
@@ -71,6 +76,10 @@ func (e *Emulator) Environ() []string {
 		"AWS_CONFIG_FILE=" + os.DevNull,
 		"AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull,
 	}
+	if e.cert != nil {
+		environ = append(environ, e.cert.client()...)
+	}
+	return environ
 }
 
 // Done is closed once e has ended, by Stop or by itself; a given endpoint never ends.

@@ -136,7 +136,7 @@ func TestAnEmulatorOfOnesOwnEndsWithStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Stop()
-	if answers(t.Context(), e.URL+miniStack.ready) {
+	if answers(t.Context(), e.Client(answerWithin), e.URL+miniStack.ready) {
 		t.Error("it still answers after Stop")
 	}
 	if _, err := os.Stat(e.process.room); !errors.Is(err, os.ErrNotExist) {

@@ -35,6 +35,11 @@ var guard string
 type Options struct {
 	Port   int       // to listen on; 0 means any free one
 	Output io.Writer // where its output goes; nil means a log file in the cache
+
+	// Judged makes MiniStack judge its callers as AWS does: it checks signatures, and lets each
+	// do what its policies allow, a function what its role's do. It then speaks TLS alone.
+	Judged  bool
+	Environ []string // more for it, and for the functions that it runs
 }
 
 // process is a running emulator process group.
@@ -71,6 +76,13 @@ func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, er
 		return nil, err
 	}
 	e := &Emulator{URL: fmt.Sprint("http://127.0.0.1:", port)}
+	if o.Judged {
+		if e.cert, err = newCertificate(room); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(room))
+		}
+		e.URL = fmt.Sprint("https://127.0.0.1:", port)
+		o.Environ = append(e.cert.emulator(e.URL), o.Environ...)
+	}
 	output := o.Output
 	if output == nil {
 		log, err := newLog(k)
@@ -80,7 +92,7 @@ func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, er
 		defer log.Close() // the child has its own handle
 		e.Log, output = log.Name(), log
 	}
-	e.process, err = launch(python, k, port, room, output)
+	e.process, err = launch(python, k, port, room, output, o.Environ)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", k, err), os.RemoveAll(room))
 	}
@@ -93,7 +105,7 @@ func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, er
 
 // launch starts the process group. It sees a home of its own and nothing of
 // the user's settings but PATH.
-func launch(python string, k Kind, port int, room string, output io.Writer) (*process, error) {
+func launch(python string, k Kind, port int, room string, output io.Writer, more []string) (*process, error) {
 	for _, dir := range []string{"home", "tmp"} {
 		if err := os.Mkdir(filepath.Join(room, dir), 0o755); err != nil {
 			return nil, err
@@ -111,6 +123,7 @@ func launch(python string, k Kind, port int, room string, output io.Writer) (*pr
 		"AWS_DEFAULT_REGION=" + Region,
 		"AWS_EC2_METADATA_DISABLED=true",
 	}, k.environ(port, room)...)
+	cmd.Env = append(cmd.Env, more...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	lifeline, err := cmd.StdinPipe()
@@ -134,6 +147,8 @@ func (e *Emulator) await(ctx context.Context, k Kind) error {
 	defer cancel()
 	ask := time.NewTicker(askEvery)
 	defer ask.Stop()
+	client := e.Client(answerWithin)
+	defer client.CloseIdleConnections()
 	for {
 		select {
 		case <-e.process.ended:
@@ -141,21 +156,19 @@ func (e *Emulator) await(ctx context.Context, k Kind) error {
 		case <-ctx.Done():
 			return fmt.Errorf("it did not answer at %s: %w", k.ready, ctx.Err())
 		case <-ask.C:
-			if answers(ctx, e.URL+k.ready) {
+			if answers(ctx, client, e.URL+k.ready) {
 				return nil
 			}
 		}
 	}
 }
 
-func answers(ctx context.Context, url string) bool {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
+func answers(ctx context.Context, client *http.Client, url string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return false
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return false
 	}

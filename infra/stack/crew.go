@@ -1,0 +1,49 @@
+package stack
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"punctual/infra/construct"
+	"punctual/infra/target"
+	"punctual/shared/contract"
+)
+
+// grantWorkers lets the workers of a pool do what they do: take firings of their pool, read
+// jobs, write claims, and report. Nothing else of Punctual is theirs to write.
+func (d Data) grantWorkers(role awsiam.IRole, pool string) {
+	var firings []string
+	for _, priority := range contract.Priorities {
+		firings = append(firings, contract.FiringQueue(pool, priority))
+	}
+	d.Queues.GrantReceive(role, firings...)
+	d.Queues.GrantSend(role, contract.ReportQueue)
+	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
+	d.Tables.GrantItems(role, contract.Claims, construct.Put, construct.Update)
+	d.Tables.GrantItems(role, contract.Schedules, construct.Get)
+	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
+	d.Bucket.GrantRead(role)
+	d.Bucket.GrantList(role)
+	d.Key.GrantUse(role, construct.DynamoDB, construct.SQS, construct.S3)
+	construct.GrantRun(role)
+}
+
+// NewCrew makes what an emulator can have of the Fleet: the role of each pool's workers, with
+// the same grants, for whoever of the account starts a worker by hand.
+func NewCrew(scope constructs.Construct, s target.Settings, d Data) awscdk.Stack {
+	stack := newStack(scope, s, "crew", "the workers' roles, without a cluster", false)
+	for _, p := range s.Fleet.Pools() {
+		role := awsiam.NewRole(stack, jsii.String("worker-"+p.Name+"-role"), &awsiam.RoleProps{
+			RoleName:    jsii.String(WorkerRole(s.Prefix, p.Name)),
+			Description: jsii.String("What workers of the " + p.Name + " pool may do"),
+			AssumedBy:   awsiam.NewAccountRootPrincipal(),
+		})
+		d.grantWorkers(role, p.Name)
+	}
+	return stack
+}
+
+// WorkerRole is the name of the role of a pool's workers where there is no cluster.
+func WorkerRole(prefix, pool string) string { return prefix + "-worker-" + pool }
