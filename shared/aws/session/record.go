@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
+
+	"punctual/shared/fault"
 )
 
 // recordTo names the variable that names the file to which this process appends the calls that
@@ -22,7 +24,7 @@ import (
 const recordTo = "PUNCTUAL_RECORD_CALLS"
 
 // recorder appends lines of a process's name, "service:Operation" and what the call is about,
-// parted by tabs. It notes names of resources only, never what is in them.
+// parted by tabs, and once more with "denied" behind it where AWS said so. It notes names of resources only, never what is in them.
 type recorder struct {
 	by   string
 	mu   sync.Mutex
@@ -43,18 +45,23 @@ func recorded(cfg aws.Config, name string) (aws.Config, error) {
 			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
 		) (middleware.InitializeOutput, middleware.Metadata, error) {
 			service := strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
-			r.note(service+":"+awsmiddleware.GetOperationName(ctx), in.Parameters)
-			return next.HandleInitialize(ctx, in)
+			call := service + ":" + awsmiddleware.GetOperationName(ctx)
+			r.note(call, in.Parameters, "")
+			out, metadata, err := next.HandleInitialize(ctx, in)
+			if err != nil && Kind(err) == fault.Forbidden {
+				r.note(call, in.Parameters, "\tdenied")
+			}
+			return out, metadata, err
 		}), middleware.After)
 	})
 	return cfg, nil
 }
 
-func (r *recorder) note(call string, input any) {
+func (r *recorder) note(call string, input any, outcome string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range parts(call, input) {
-		line := r.by + "\t" + p + "\n"
+		line := r.by + "\t" + p + outcome + "\n"
 		if !r.seen[line] {
 			r.seen[line] = true
 			_, _ = r.to.WriteString(line) // in one piece; a call is not worth less for not being noted
@@ -63,7 +70,7 @@ func (r *recorder) note(call string, input any) {
 }
 
 // about are the fields by which the services' inputs name what they are about.
-var about = []string{"TableName", "QueueUrl", "Bucket", "GroupName", "FunctionName", "Resource", "SecretId"}
+var about = []string{"TableName", "QueueUrl", "QueueName", "Bucket", "GroupName", "FunctionName", "Resource", "SecretId"}
 
 // parts lists what a call is made of, as "service:Operation<tab>about": a transaction is made of
 // its items, each with its kind, as policies see it.
@@ -99,10 +106,10 @@ func parts(call string, input any) []string {
 func named(input reflect.Value) string {
 	text := func(field string) string {
 		f := input.FieldByName(field)
-		if s, ok := f, f.IsValid() && f.Kind() == reflect.Pointer; ok && !s.IsNil() && s.Elem().Kind() == reflect.String {
-			return s.Elem().String()
+		if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() || f.Elem().Kind() != reflect.String {
+			return ""
 		}
-		return ""
+		return f.Elem().String()
 	}
 	for _, field := range about {
 		if name := text(field); name != "" {

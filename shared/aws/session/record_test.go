@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +66,29 @@ func TestCallsAreRecordedOnceEachWithWhatTheyAreAbout(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("recorded\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestADeniedCallIsMarked(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "calls")
+	denies := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"__type":"AccessDeniedException","message":"no"}`))
+	}))
+	defer denies.Close()
+	t.Setenv(recordTo, name)
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "f")
+	t.Setenv("AWS_ENDPOINT_URL", denies.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	cfg, err := Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = dynamodb.NewFromConfig(cfg).Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String("jobs")})
+	const want = "f\tdynamodb:Query\tjobs\nf\tdynamodb:Query\tjobs\tdenied\n"
+	if got, err := os.ReadFile(name); string(got) != want {
+		t.Errorf("recorded %q, %v; want %q", got, err, want)
 	}
 }
 
