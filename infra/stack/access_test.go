@@ -236,6 +236,34 @@ func TestRolesMayDoWhatTheirFunctionsDoAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestWorkersMayDoWhatTheyDo is the same for what is needed of the workers, each of its pool.
+func TestWorkersMayDoWhatTheyDo(t *testing.T) {
+	t.Parallel()
+	for _, pool := range contract.Pools {
+		may := map[string]bool{}
+		for _, st := range prod().statements() {
+			if st.stack == "fleet" && strings.HasPrefix(st.id, "worker"+pool+"role") {
+				for _, a := range st.actions {
+					for _, r := range st.resources {
+						may[a+" "+nameOf(r)] = true
+					}
+				}
+			}
+		}
+		for line := range done(t)["worker"] {
+			action, resource, _ := strings.Cut(line, " ")
+			if strings.HasPrefix(resource, "firing-") && !strings.HasPrefix(resource, "firing-"+pool+"-") {
+				continue
+			}
+			for _, l := range append(entailed(action, resource), line) {
+				if !may[l] {
+					t.Errorf("a worker of the pool %s does %s, and its role may not", pool, l)
+				}
+			}
+		}
+	}
+}
+
 func TestReadingNeverWrites(t *testing.T) {
 	t.Parallel()
 	for a := range mayDo(prod(), APIRead) {
