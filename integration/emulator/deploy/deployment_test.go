@@ -45,8 +45,7 @@ func setup(t *testing.T) *deployment {
 			environment.SkipOrFail(t, tool+" is not here; CDK runs on Node.js")
 		}
 	}
-	stack := environment.MiniStack(t) // skips where there is none
-	emulator = stack
+	emulator = judged(t) // skips where there is none
 	d, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +65,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
+	if emulator != nil {
+		emulator.Stop()
+	}
 	_ = os.RemoveAll(folder)
 	os.Exit(code)
 }
@@ -212,12 +214,12 @@ func (d *deployment) api(t *testing.T, tenant string, scopes ...string) *story.A
 	if !ok {
 		t.Fatalf("the stacks' outputs name no API: %v", d.outputs)
 	}
-	_, port, _ := strings.Cut(strings.TrimPrefix(d.aws.URL, "http://"), ":")
+	port := d.aws.URL[strings.LastIndex(d.aws.URL, ":")+1:]
 	token := ""
 	if tenant != "" {
 		token = d.issuer.token(t, tenant, scopes...)
 	}
-	client := &http.Client{Timeout: 40 * time.Second}
+	client := d.aws.Client(40 * time.Second)
 	return &story.API{T: t, Base: d.aws.URL, Send: func(r *http.Request) (*http.Response, error) {
 		r.Host = id + ".execute-api.localhost:" + port
 		if token != "" {
@@ -235,7 +237,7 @@ func (d *deployment) work(t *testing.T, pool string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(d.room, "worker"))
-	cmd.Env = append(os.Environ(), d.aws.Environ()...)
+	cmd.Env = append(os.Environ(), d.asWorker(t, pool)...)
 	cmd.Env = append(cmd.Env, "PUNCTUAL_PREFIX="+prefix, "PUNCTUAL_BUCKET="+d.outputs["PayloadBucket"], "PUNCTUAL_POOL="+pool, "PUNCTUAL_DRAIN_SECONDS=5")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

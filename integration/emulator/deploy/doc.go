@@ -7,6 +7,11 @@
 //	                                                    ▲
 //	signed token ─▶ API Gateway ─▶ authorizer, functions ┘
 //
+// The emulator judges everybody by their policies: the CDK command is the account's owner, each
+// function has its own role, and the worker takes its pool's. What they call is recorded, and
+// none of it may be denied. MiniStack does not ask for iam:PassRole, the key behind queues, nor what
+// Lambda needs to feed a function: tests of the templates hold those.
+//
 // It holds tests only. They need Node.js 20 or later with npm besides what the emulator needs;
 // without them they are skipped, and fail where CI=true.
 package deploy

@@ -6,19 +6,23 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // said returns the last lines that a function wrote to its log group.
 func (d *deployment) said(t testing.TB, function string) string {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPost, d.aws.URL, strings.NewReader(`{"logGroupName":"/punctual/`+prefix+"-"+function+`"}`))
+	query := `{"logGroupName":"/punctual/` + prefix + "-" + function + `"}`
+	r, err := http.NewRequest(http.MethodPost, d.aws.URL, strings.NewReader(query))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("X-Amz-Target", "Logs_20140328.FilterLogEvents")
 	r.Header.Set("Content-Type", "application/x-amz-json-1.1")
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20270101/us-east-1/logs/aws4_request, SignedHeaders=host, Signature=0")
-	resp, err := http.DefaultClient.Do(r)
+	if err := d.sign(t, r, query, "logs"); err != nil {
+		return err.Error()
+	}
+	resp, err := d.aws.Client(10 * time.Second).Do(r)
 	if err != nil {
 		return err.Error()
 	}

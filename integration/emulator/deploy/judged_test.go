@@ -1,0 +1,79 @@
+package deploy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"punctual/integration/emulator/environment"
+)
+
+// recordCalls names the variable by which processes of ours are told to record the calls that
+// they make, each once, as package session does it.
+const recordCalls = "PUNCTUAL_RECORD_CALLS"
+
+// calls is the file that functions and workers record their calls in.
+func calls() string { return filepath.Join(folder, "calls") }
+
+// startedJudged starts a MiniStack that lets everybody do what their policies allow, the functions
+// by their roles; a grant that is missing makes the stories fail.
+var startedJudged = sync.OnceValues(func() (*environment.Emulator, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	return environment.Start(ctx, environment.MiniStackKind(), environment.Options{
+		Judged: true, Environ: []string{recordCalls + "=" + calls()},
+	})
+})
+
+// judged returns that emulator, or the endpoint that AWS_ENDPOINT_URL names, which may judge or not.
+func judged(t *testing.T) *environment.Emulator {
+	t.Helper()
+	if testing.Short() || os.Getenv("AWS_ENDPOINT_URL") != "" {
+		return environment.MiniStack(t)
+	}
+	e, err := startedJudged()
+	if err != nil {
+		environment.SkipOrFail(t, err.Error())
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the emulator's log is %s", e.Log)
+		}
+	})
+	return e
+}
+
+// asWorker is the environment of a worker of a pool, which takes that pool's role by itself, and
+// again before it expires.
+func (d *deployment) asWorker(t *testing.T, pool string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "aws-config")
+	role := "arn:aws:iam::000000000000:role/" + prefix + "-worker-" + pool
+	profiles := fmt.Sprintf("[profile worker]\nrole_arn = %s\nsource_profile = operator\n[profile operator]\naws_access_key_id = test\naws_secret_access_key = test\n", role)
+	if err := os.WriteFile(file, []byte(profiles), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return append(d.aws.Environ(), "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_CONFIG_FILE="+file, "AWS_PROFILE=worker",
+		"AWS_ENDPOINT_URL_STS="+d.aws.URL, // the SDK asks for a role without heeding the one for all services
+		recordCalls+"="+calls())
+}
+
+// sign signs a request as the account's owner.
+func (d *deployment) sign(t testing.TB, r *http.Request, body, service string) error {
+	t.Helper()
+	keys, err := d.aws.Config().Credentials.Retrieve(t.Context())
+	if err != nil {
+		return err
+	}
+	digest := sha256.Sum256([]byte(body))
+	return v4.NewSigner().SignHTTP(t.Context(), keys, r, hex.EncodeToString(digest[:]), service, environment.Region, time.Now())
+}
