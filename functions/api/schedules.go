@@ -134,7 +134,8 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 		case epoch != 0 && old.Epoch != epoch:
 			return nil, newProblem(codeStaleVersion, "the schedule is at epoch %d, not %d", old.Epoch, epoch)
 		}
-		status, after := http.StatusOK, old
+		status := http.StatusOK
+		var after schedule.Schedule
 		if there {
 			after, err = s.editSchedule(ctx, who, old, c, now)
 		} else {
