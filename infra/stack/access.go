@@ -38,8 +38,8 @@ func deciding() access {
 		items: []items{
 			{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 			{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
-			{contract.Schedules, []construct.Verb{construct.Get, construct.Update, construct.Check}},
-			{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Delete}},
+			{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
+			{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update, construct.Delete}},
 		},
 		queries: []query{
 			{contract.Jobs, []string{contract.DueIndex, contract.GroupIndex}}, {contract.Schedules, []string{contract.DueIndex}}, {contract.Tasks, []string{""}},

@@ -166,6 +166,43 @@ var stories = []struct {
 		time.Sleep(time.Hour)
 		a.Call("DELETE", "/exclusions/never", nil)
 	}},
+	{"schedules that stand still, and go on", func(t *testing.T, w *world) {
+		a := w.api
+		const instant = "2006-01-02T15:04:05.000Z"
+		put := func(name string, size int, exclude ...string) {
+			a.Call("PUT", "/schedules/"+name, object{"calendar": object{"every": "5m", "exclude": exclude, "max_runs": 500},
+				"job": object{"task": "echo", "payload": object{"text": strings.Repeat("x", size)}, "tags": object{"a": "b"}}})
+		}
+		a.Call("PUT", "/exclusions/never", object{"dates": []string{"2000-06-06"}})
+		for i, size := range sizes {
+			put("s"+string(rune('a'+i)), size, "never")
+		}
+		time.Sleep(20 * time.Minute)
+		for _, missed := range []string{"drop", "last"} {
+			a.Call("PUT", "/pauses/all", object{"reason": "to see", "missed": missed})
+			time.Sleep(time.Hour)
+			a.Call("DELETE", "/pauses/all", nil)
+			time.Sleep(time.Hour)
+		}
+		// The message that wakes what a pause held is lost: the sweeper does it.
+		a.Call("PUT", "/pauses/all", object{"reason": "to see", "missed": "drop"})
+		time.Sleep(time.Hour)
+		w.drop(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.DispatchQueue })
+		a.Call("DELETE", "/pauses/all", nil)
+		time.Sleep(10 * time.Minute)
+		// Neither promoter nor sweeper comes by: times are missed.
+		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
+		time.Sleep(3 * time.Hour)
+		w.drop(nil)
+		time.Sleep(2 * time.Hour)
+		// What the calendar leaves out is recorded as it passes.
+		soon := time.Now().UTC().Add(time.Hour)
+		a.Call("PUT", "/exclusions/soon", object{"ranges": []object{{"from": soon.Format(instant), "to": soon.Add(3 * time.Hour).Format(instant)}}})
+		for i, size := range sizes {
+			put("u"+string(rune('a'+i)), size, "soon")
+		}
+		time.Sleep(8 * time.Hour)
+	}},
 	{"what was lost comes back", func(t *testing.T, w *world) {
 		a := w.api
 		lost := func(op, queue string) func(memory.Call) bool {
