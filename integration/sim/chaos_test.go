@@ -32,7 +32,7 @@ func seeds(t *testing.T) []uint64 {
 	}
 	list := found
 	first := number("SIM_FROM", 1)
-	for n := range number("SIM_SEEDS", 32/fewer) {
+	for n := range number("SIM_SEEDS", 24/fewer) {
 		list = append(list, uint64(first+n))
 	}
 	return list

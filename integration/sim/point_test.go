@@ -16,7 +16,7 @@ func stride() int {
 	if os.Getenv("SIM_FULL") != "" {
 		return 1
 	}
-	return 11 * fewer
+	return 16 * fewer
 }
 
 // atEachPoint tells every story once for each of its points, with that fault there.
