@@ -46,7 +46,7 @@ func TestABodyMadeToBeSlowIsAnsweredInTime(t *testing.T) {
 	} {
 		start := time.Now()
 		r := b.do(t, "POST", "/v1/jobs", body)
-		if took := time.Since(start); took > 5*time.Second { // each takes some 50 ms; what grows with the square takes minutes
+		if took := time.Since(start); took > time.Minute { // each takes some 50 ms on a machine at rest; what grows with the square takes many minutes
 			t.Errorf("%s took %v", name, took)
 		}
 		if r.status >= 500 || len(r.text) > 40_000 {
