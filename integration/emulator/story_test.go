@@ -53,6 +53,11 @@ func (l testLog) Write(p []byte) (int, error) {
 // queues wherever queuesAt says, and runs the stages over them.
 func build(t *testing.T, queuesAt aws.Config, change ...func(*system.Options)) *house {
 	t.Helper()
+	return buildOver(t, queuesAt, func(*system.Ports) {}, change...)
+}
+
+func buildOver(t *testing.T, queuesAt aws.Config, tune func(*system.Ports), change ...func(*system.Options)) *house {
+	t.Helper()
 	ctx := t.Context()
 	cfg := environment.MiniStack(t).Config()
 	env := deployment()
@@ -84,10 +89,12 @@ func build(t *testing.T, queuesAt aws.Config, change ...func(*system.Options)) *
 	for _, c := range change {
 		c(&o)
 	}
-	sys := system.Compose(system.Ports{
+	ports := system.Ports{
 		Table: tables, Blobs: blobs, Stream: stream, Queues: queues, Timers: timers, Secrets: secret.New(cfg),
 		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t}, stage) }, Meter: new(telemetry.Meter),
-	}, o)
+	}
+	tune(&ports)
+	sys := system.Compose(ports, o)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
 	done.Go(func() {

@@ -1,0 +1,74 @@
+package emulator_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"punctual/integration/emulator/environment"
+	"punctual/integration/story"
+	"punctual/integration/system"
+	"punctual/shared/clock"
+	"punctual/shared/telemetry"
+	"punctual/workers/worker"
+)
+
+// promised is the bound of start lateness: 100 ms on a machine at rest (PUNCTUAL_STRICT=1), and
+// on one that compiles and tests beside it what still shows that no tick of a timer is in it.
+func promised() time.Duration {
+	if os.Getenv("PUNCTUAL_STRICT") != "" {
+		return 100 * time.Millisecond
+	}
+	return 5 * time.Second
+}
+
+// 200 jobs start on time although each came by a timer of the emulator's Scheduler, which fires
+// with ticks of ten seconds. Only what is due beyond 14 minutes goes by a timer; so that nobody
+// waits that long, the clocks of those who accept and arm are behind, and everybody else's is right.
+func TestStartLatenessThroughTheEmulatorsScheduler(t *testing.T) {
+	t.Parallel()
+	const n, behind = 200, 13 * time.Minute
+	meter := new(telemetry.Meter)
+	h := buildOver(t, environment.MiniStack(t).Config(), func(p *system.Ports) {
+		all := *p
+		all.Meter = meter
+		*p = all
+		p.Of = func(stage string) system.Ports {
+			own := all
+			if stage == "api" || stage == "stream" {
+				own.Clock = clock.Skewed{Offset: -behind}
+			}
+			return own
+		}
+	}, func(o *system.Options) {
+		o.Worker = worker.Options{Name: "w1", Slots: 50, Poll: time.Second, Drain: 5 * time.Second}
+	})
+	var jobs []story.Object
+	for i := range n {
+		jobs = append(jobs, story.Object{"task": "echo", "delay": fmt.Sprintf("%dms", (behind+150*time.Second).Milliseconds()+int64(i)*100)})
+	}
+	var ids []string
+	for batch := range slices.Chunk(jobs, 100) {
+		items, _ := h.Want(200, "POST", "/jobs/batch", story.Object{"jobs": batch})["items"].([]any)
+		for _, i := range items {
+			id, _ := i.(story.Object)["job"].(story.Object)["job_id"].(string)
+			ids = append(ids, id)
+		}
+	}
+	time.Sleep(150 * time.Second)
+	var late []time.Duration
+	for _, id := range ids {
+		v := h.Await(id, "SUCCEEDED", time.Minute)
+		late = append(late, time.Duration(v["start_lateness_ms"].(float64))*time.Millisecond)
+	}
+	if armed := meter.Total(telemetry.TimersArmed); armed != n {
+		t.Errorf("%v timers were armed for %d jobs: some came another way", armed, n)
+	}
+	slices.Sort(late)
+	t.Logf("start lateness of %d jobs through timers: p50 %s, p99 %s, max %s", n, late[n/2], late[n*99/100], late[n-1])
+	if late[0] < 0 || late[n*99/100] > promised() {
+		t.Errorf("p99 is %s, want at most %s; earliest %s", late[n*99/100], promised(), late[0])
+	}
+}
