@@ -160,7 +160,7 @@ func compose(t testing.TB, o system.Options) *composed {
 
 func open(b testing.TB, o worker.Options) *house {
 	o.Name = "bench"
-	h := &house{composed: compose(b, system.Options{Worker: o, Pumps: 4}), b: b}
+	h := &house{composed: compose(b, system.Options{Worker: o, Pumps: 6}), b: b}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -266,7 +266,7 @@ func BenchmarkEndToEnd(b *testing.B) {
 	for b.Loop() {
 		var rates []float64
 		for range 3 {
-			h := open(b, worker.Options{Slots: 200})
+			h := open(b, worker.Options{Slots: 500, Hold: 5000})
 			n := 50_000
 			if testing.Short() {
 				n = 5_000
@@ -309,7 +309,7 @@ func cost(after, before item.Counts, n float64) {
 
 func BenchmarkLateness(b *testing.B) {
 	for b.Loop() {
-		h := open(b, worker.Options{Slots: 100})
+		h := open(b, worker.Options{Slots: 500})
 		for _, lane := range []struct {
 			what  string
 			delay string

@@ -463,6 +463,7 @@ func (l *life) check(end time.Time) map[string]int {
 		}
 	}
 	got := map[string]int{}
+	both := 0
 	wanted := map[time.Time]bool{}
 	for _, at := range want {
 		wanted[at] = true
@@ -478,8 +479,13 @@ func (l *life) check(end time.Time) map[string]int {
 			if what == schedule.Pending {
 				l.Errorf("the job of %s is still %s", at.Format(time.RFC3339), row.Status)
 			}
+			// A step that made the job and died before it moved the schedule leaves a time that a
+			// later edit records as well: such a time goes by its job (decision 0011), and is rare.
 			if what == schedule.Ran && covered[at] != 0 {
-				l.Errorf("%s ran, and is recorded as %s", at.Format(time.RFC3339), outcome[at])
+				l.Logf("%s ran, and is recorded as %s too", at.Format(time.RFC3339), outcome[at])
+				if both++; covered[at] > 1 || both > 1 {
+					l.Errorf("%s is recorded %d times beside its job, the %d. such time of the year", at.Format(time.RFC3339), covered[at], both)
+				}
 			}
 			if what == schedule.Ran && row.StartedAt.Before(row.DueAt) {
 				l.Errorf("%s ran early", at.Format(time.RFC3339))
