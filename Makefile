@@ -86,6 +86,17 @@ $(CDK): infra/package.json infra/package-lock.json
 synth: build $(CDK) ## Write the templates of TARGET (dev, prod, emulator) to cdk.out; needs no account
 	$(CDK) synth --quiet -c target=$(TARGET) -c issuer=$(or $(ISSUER),https://issuer.example) -c audience=$(or $(AUDIENCE),punctual)
 
+# cfn-lint is pinned in an environment of its own.
+CFNLINT := .ci/bin/cfn-lint-1.58.0
+
+$(CFNLINT):
+	python3 -m venv $@
+	$@/bin/pip install --quiet cfn-lint==1.58.0
+
+.PHONY: cfn-lint
+cfn-lint: synth $(CFNLINT) ## Judge the templates of TARGET by cfn-lint; needs Python
+	$(CFNLINT)/bin/cfn-lint cdk.out/*.template.json
+
 .PHONY: prerequisites
 prerequisites:
 	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)" "$(filter diff,$(MAKECMDGOALS))"
