@@ -39,7 +39,6 @@ var folders = []struct {
 	{"shared/span", core},
 	{"shared/target", core},
 	{"shared/message", core},
-	{"shared/target", core},
 	{"shared/schedule", core},
 	{"shared/tenant", core},
 	{"shared/clock", ground},

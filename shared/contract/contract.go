@@ -124,9 +124,8 @@ var (
 
 // Defaults of a job that says nothing.
 const (
-	DefaultPool     = "short"
-	DefaultPriority = "normal"
-	DefaultTimeout  = 30 * time.Second
+	DefaultPool    = "short"
+	DefaultTimeout = 30 * time.Second
 )
 
 // Queues, by logical name; a deployment's real names carry its prefix.

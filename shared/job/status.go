@@ -97,5 +97,4 @@ const (
 	CodeStartWithin       = "start_within"
 	CodeExpireAfter       = "expire_after"
 	CodeTargetRefused     = "target_refused"
-	CodeUnreadableRow     = "unreadable_row"
 )
