@@ -145,7 +145,7 @@ func (w *Worker) call() (context.Context, context.CancelFunc) {
 // tells: a claim left to run out delays the job and counts as one more owner who died over it.
 func (w *Worker) outOfReach(f *firing, doing string, err error) {
 	w.fault(doing, err)
-	w.intake.shut()
+	w.intake.unreached()
 	if !f.asked.IsZero() && f.asks < unansweredAgain && fault.Retryable(err) {
 		d := doubled(aliveAgain[0], f.asks, time.Second)
 		f.asks++

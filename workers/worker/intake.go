@@ -44,9 +44,8 @@ type source struct {
 	pool  string
 	rank  int // of its priority; 0 is critical
 
-	asked  int  // what the receive under way has asked for
-	busy   bool // its last receive brought something
-	hungry bool // it is busy and waits for room
+	asked int  // what the receive under way has asked for
+	busy  bool // its last receive brought something
 }
 
 // intake is what the worker has taken in and what it has room for: messages by time until they
@@ -79,7 +78,7 @@ func newIntake(o Options, c clock.Clock) *intake {
 	in.room = sync.NewCond(&in.mu)
 	for rank, priority := range contract.Priorities {
 		for _, pool := range o.Pools {
-			in.sources = append(in.sources, &source{queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank})
+			in.sources = append(in.sources, &source{queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank, busy: true})
 		}
 	}
 	return in
@@ -91,11 +90,9 @@ func (in *intake) ask(s *source) int {
 	defer in.mu.Unlock()
 	for !in.closed {
 		if n := in.roomFor(s); n > 0 {
-			s.hungry, s.asked = false, n
-			in.room.Broadcast() // a lower queue may have waited for this one to be served
+			s.asked = n
 			return n
 		}
-		s.hungry = s.busy
 		in.room.Wait()
 	}
 	return 0
@@ -103,39 +100,59 @@ func (in *intake) ask(s *source) int {
 
 // roomFor says for how many messages s may ask now. The lock is held.
 func (in *intake) roomFor(s *source) int {
-	if time.Now().Before(in.shutUntil) {
+	if in.shut() {
 		return 0
 	}
 	if in.failures > 0 && in.busy+len(in.held)+len(in.ready) > 0 {
 		return 0 // what is here tries whether the table answers; no more is needed for that
 	}
-	free := in.slots - in.busy
-	room := in.hold - len(in.held) - len(in.ready)
-	if s.rank == 0 {
-		room += receiveMost // whatever is held, critical jobs come in
-	} else {
-		free = min(free, in.slots-in.reserve-in.busyLower)
-	}
+	free := in.slotsFor(s.rank)
 	for rank := 0; rank <= s.rank; rank++ {
 		free -= in.readyAt[rank] // they are before us
 	}
 	for _, other := range in.sources {
-		if other == s || other.rank > s.rank {
-			continue
-		}
-		if other.hungry && other.rank < s.rank {
-			return 0 // strict priority
-		}
-		if other.busy { // an idle one most likely gets nothing, and reserves nothing
+		if other != s && other.rank == s.rank && other.busy { // an idle one most likely gets nothing
 			free -= other.asked
 		}
 	}
-	n := min(receiveMost, free, room)
+	n := min(receiveMost, free, in.holdFor(s))
 	if !s.busy || in.failures > 0 {
 		n = min(n, 1) // where there was nothing, or no table to work with, one is enough to see
 	}
 	return n
 }
+
+// slotsFor is how many more slots messages of a rank may take now: those that are free, less what
+// higher queues may bring. These have an answer in no time while they are busy, see poll, and it
+// is they, not what came in early of a lower one, who get the slot that becomes free meanwhile:
+// that is what makes priority strict. The lock is held.
+func (in *intake) slotsFor(rank int) int {
+	free := in.slots - in.busy
+	if rank > 0 {
+		free = min(free, in.slots-in.reserve-in.busyLower)
+	}
+	if in.shut() {
+		return free
+	}
+	for _, other := range in.sources {
+		if other.rank < rank && other.busy && (other.asked > 0 || in.holdFor(other) > 0) {
+			free -= receiveMost
+		}
+	}
+	return free
+}
+
+// holdFor is how many more messages of s may be here. The lock is held.
+func (in *intake) holdFor(s *source) int {
+	room := in.hold - len(in.held) - len(in.ready)
+	if s.rank == 0 {
+		room += receiveMost // whatever is held, critical jobs come in
+	}
+	return room
+}
+
+// shut says whether polling pauses. The lock is held.
+func (in *intake) shut() bool { return time.Now().Before(in.shutUntil) }
 
 // answered notes what the receive of s brought.
 func (in *intake) answered(s *source, n int) {
@@ -143,6 +160,7 @@ func (in *intake) answered(s *source, n int) {
 	defer in.mu.Unlock()
 	s.asked, s.busy = 0, n > 0
 	in.room.Broadcast()
+	in.look() // slots that were kept for s may be others' now
 }
 
 // add takes a message in until its time at. false: the worker drains, and it must be given back.
@@ -190,7 +208,7 @@ func (in *intake) next() (start, late []*firing, again time.Time) {
 	for len(in.held) > 0 && !in.held[0].at.After(now) {
 		in.makeReady(heap.Pop(&in.held).(*firing), now)
 	}
-	for len(in.ready) > 0 && in.slotFor(in.ready[0]) {
+	for len(in.ready) > 0 && in.slotsFor(in.ready[0].source.rank) > 0 {
 		f := heap.Pop(&in.ready).(*firing)
 		in.readyAt[f.source.rank]--
 		in.busy++
@@ -224,10 +242,6 @@ func (in *intake) next() (start, late []*firing, again time.Time) {
 		in.room.Broadcast()
 	}
 	return start, late, again
-}
-
-func (in *intake) slotFor(f *firing) bool {
-	return in.busy < in.slots && (f.source.rank == 0 || in.busyLower < in.slots-in.reserve)
 }
 
 // release gives a message's slot back.
@@ -267,17 +281,16 @@ const (
 	shutLast  = 30 * time.Second
 )
 
-// shut stops polling for a while, each time longer: the table is out of reach.
-func (in *intake) shut() {
+// unreached stops polling for a while, each time longer: the table is out of reach.
+func (in *intake) unreached() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	now := time.Now()
-	if now.Before(in.shutUntil) {
+	if in.shut() {
 		return // several calls failed at once: that counts once
 	}
 	d := doubled(shutFirst, in.failures, shutLast)
 	in.failures++
-	in.shutUntil = now.Add(d)
+	in.shutUntil = time.Now().Add(d)
 	time.AfterFunc(d, func() {
 		in.mu.Lock()
 		defer in.mu.Unlock()

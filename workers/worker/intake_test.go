@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,26 +71,58 @@ func TestPrioritiesAreStrict(t *testing.T) {
 		if b.started() != 400 {
 			t.Fatalf("%d of 400 ran", b.started())
 		}
-		var order []string
-		for _, w := range b.runs {
-			order = append(order, w.Task)
+		// What starts at one instant does so in any order: it took up different slots.
+		first, last := map[string]time.Time{}, map[string]time.Time{}
+		for i, w := range b.runs {
+			if first[w.Task].IsZero() {
+				first[w.Task] = b.at[i]
+			}
+			last[w.Task] = b.at[i]
 		}
-		// Each idle queue's receive may bring one; beyond that a lower one waits for all higher.
-		for i, p := range []string{"critical", "high", "normal"} {
-			last := 0
-			for at, task := range order {
-				if task == p {
-					last = at
-				}
+		for i, lower := range []string{"high", "normal", "low"} {
+			higher := []string{"critical", "high", "normal"}[i]
+			if first[lower].Before(last[higher]) {
+				t.Errorf("the first %s job started %s before the last %s one", lower, last[higher].Sub(first[lower]), higher)
 			}
-			before := 0
-			for _, task := range order[:last] {
-				if task != p && !slices.Contains([]string{"critical", "high", "normal"}[:i], task) {
-					before++
-				}
-			}
-			if before > 15 {
-				t.Errorf("%d lower jobs started before the last %s one", before, p)
+		}
+	})
+}
+
+func TestAQueueThatHasRunEmptyKeepsNoSlotsFromLowerOnes(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(100 * time.Millisecond)
+		for range 5 {
+			b.fire(b.put(0, priority(job.Critical)), 0)
+		}
+		for range 50 {
+			b.fire(b.put(0, priority(job.Low)), 0)
+		}
+		b.start("a", options(func(o *Options) { o.Slots, o.Reserve = 10, -1 }))
+		b.sleep(time.Second)
+		if n := b.started(); n != 55 {
+			t.Errorf("%d of 55 ran in a second", n)
+		}
+	})
+}
+
+func TestAQueueWithoutRoomForMoreKeepsNoSlotsFromLowerOnes(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(100 * time.Millisecond)
+		b.start("a", options(func(o *Options) { o.Slots, o.Reserve, o.Hold = 10, -1, 20 }))
+		var low []job.Row
+		for range 10 {
+			r := b.put(2*time.Second, priority(job.Low))
+			low = append(low, r)
+			b.fire(r, 0)
+		}
+		b.sleep(time.Second)
+		for range 20 {
+			b.fire(b.put(8*time.Second, priority(job.High)), 0) // of these ten have room
+		}
+		b.sleep(2 * time.Second)
+		for _, r := range low {
+			if at, ok := b.startOf(r); !ok || !at.Equal(r.DueAt) {
+				t.Fatalf("a low job due at %s started at %s (%v), though slots are free", r.DueAt, at, ok)
 			}
 		}
 	})

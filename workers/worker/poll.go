@@ -27,7 +27,11 @@ func (w *Worker) poll(s *source) {
 		if n == 0 {
 			return
 		}
-		deliveries, err := w.queues.Receive(w.ctx, s.queue, n, w.opts.Poll, contract.Lease)
+		wait := w.opts.Poll
+		if s.busy { // it holds slots back from lower queues: not for as long as nothing comes
+			wait = 0
+		}
+		deliveries, err := w.queues.Receive(w.ctx, s.queue, n, wait, contract.Lease)
 		received := time.Now()
 		for _, d := range deliveries {
 			w.take(s, d, received)
