@@ -32,8 +32,10 @@
 // a receive always waiting, as long as there is room: a job that is due now is picked up when it
 // is sent, not when somebody comes round. Room is given in strict order of priority, and only for
 // slots that are free: a message is not taken away from other workers to wait here. The receive
-// of a queue that was last found empty asks for one message and reserves nothing; a busy queue
-// reserves what it asks for. So at most one message for each idle queue can come too many, and
-// what gets no slot within a second of being due is given back. Some slots (Options.Reserve) are
-// kept for critical jobs, so that 10,000 long low ones in the queue do not stand in their way.
+// of a queue that was last found empty asks for one message and reserves nothing, so at most one
+// message for each idle queue can come too many. A queue whose last receive brought something is
+// polled without waiting, and until it has answered, slots for a full receive are kept for it from
+// all lower ones, those in hand included. What gets no slot within a second of being due is given
+// back. Some slots (Options.Reserve) are kept for critical jobs, so that 10,000 long low ones in
+// the queue do not stand in their way.
 package worker
