@@ -61,6 +61,9 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
 			}
 		}()
 		w.api = story.Over(t, w.split())
+		// What a story does falls between the ticks of promoter and sweeper, or it would be chance
+		// which part comes first.
+		time.Sleep(17300 * time.Millisecond)
 		do(t, w)
 		stop()
 		<-done
