@@ -103,9 +103,13 @@ func (d *deployment) run(ctx context.Context, name string, args ...string) (stri
 }
 
 func (d *deployment) runIn(ctx context.Context, dir, name string, args ...string) (string, error) {
+	return execute(ctx, dir, d.aws.Environ(), name, args...)
+}
+
+func execute(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), d.aws.Environ()...)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Env = append(cmd.Env, "CDK_DISABLE_LEGACY_EXPORT_WARNING=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1", "NO_COLOR=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -153,7 +157,8 @@ func (d *deployment) install(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(root, cdkCommand)); err == nil {
 		return nil
 	}
-	_, err := d.run(ctx, "npm", "ci", "--prefix", "infra")
+	// Without the emulator's environment: it trusts the emulator's certificates and no others.
+	_, err := execute(ctx, root, nil, "npm", "ci", "--prefix", "infra")
 	return err
 }
 
