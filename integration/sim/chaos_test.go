@@ -2,6 +2,7 @@ package sim
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -40,8 +41,6 @@ func seeds(t *testing.T) []uint64 {
 
 func TestWhateverHappensAllComesToRestAsItMust(t *testing.T) {
 	t.Parallel()
-	// A seed gives the weather and what people do; in which order goroutines run that are ready
-	// at the same instant it does not. One that fails may need -count to fail again.
 	for _, seed := range seeds(t) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
@@ -52,5 +51,30 @@ func TestWhateverHappensAllComesToRestAsItMust(t *testing.T) {
 				w.Report("chaos")
 			})
 		})
+	}
+}
+
+func TestTheSameSeedIsTheSameRun(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{22, 46} { // each has been more than one run
+		var first []string
+		for n := range 3 {
+			synctest.Test(t, func(t *testing.T) {
+				w := New(t, Climate(seed))
+				Chaos(w)
+				w.Close()
+				w.Report("chaos")
+				slices.Sort(w.trace) // what is noted at one instant has no order
+				if n == 0 {
+					first = w.trace
+					return
+				}
+				for i, line := range first {
+					if i >= len(w.trace) || w.trace[i] != line {
+						t.Fatalf("seed %d: another run parts from the first at %s", seed, line)
+					}
+				}
+			})
+		}
 	}
 }

@@ -8,119 +8,34 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"sync"
+	"strconv"
 	"time"
 
 	"punctual/functions/api"
 	"punctual/shared/contract"
-	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
-// door is one REST handler. Making one takes longer than most runs, so they are used again,
-// one world after the other; the request says whose process it runs in.
-type door struct {
-	handler http.Handler
-	mu      sync.Mutex
-	w       *World
-	entropy entropy
+// newAPI makes the REST handler of a process.
+func (w *World) newAPI(p *process) http.Handler {
+	ports := p.ports()
+	return api.New(api.Deps{
+		Store: store.New(ports.Table, ports.Blobs), Queues: ports.Queues, Timers: ports.Timers, Clock: p.clock, Log: w.log("api"),
+		Shards: w.o.Shards, Entropy: entropy{dice(w.o.Seed, p.name)},
+	})
 }
 
-var doors struct {
-	mu   sync.Mutex
-	free []*door
-}
+type requestKey struct{}
 
-func openDoor(w *World) *door {
-	doors.mu.Lock()
-	defer doors.mu.Unlock()
-	var d *door
-	if n := len(doors.free); n > 0 {
-		d, doors.free = doors.free[n-1], doors.free[:n-1]
-	} else {
-		d = new(door)
-		d.handler = api.New(api.Deps{Store: store.New(callerTable{}, callerBlobs{}), Queues: callerQueues{}, Timers: callerTimers{}, Clock: d, Shards: 1, Entropy: d})
-	}
-	d.w, d.entropy = w, entropy{dice(w.o.Seed, "ids")}
-	return d
-}
-
-func (d *door) close() {
-	d.w = nil
-	doors.mu.Lock()
-	defer doors.mu.Unlock()
-	doors.free = append(doors.free, d)
-}
-
-// Now is the clock of the API's process as it is now.
-func (d *door) Now() time.Time {
-	d.w.mu.Lock()
-	defer d.w.mu.Unlock()
-	return d.w.api.clock.Now()
-}
-
-func (d *door) Read(p []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.entropy.Read(p)
-}
-
-// The API's ports are those of the process that the request's context names.
-type (
-	callerTable  struct{}
-	callerBlobs  struct{}
-	callerQueues struct{}
-	callerTimers struct{}
-	callerKey    struct{}
-)
-
-func callerOf(ctx context.Context) *process { return ctx.Value(callerKey{}).(*process) }
-
-func (callerTable) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
-	return table{callerOf(ctx)}.Get(ctx, ref)
-}
-
-func (callerTable) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
-	return table{callerOf(ctx)}.GetMany(ctx, refs)
-}
-
-func (callerTable) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	return table{callerOf(ctx)}.Write(ctx, w)
-}
-
-func (callerTable) Commit(ctx context.Context, writes ...item.Write) error {
-	return table{callerOf(ctx)}.Commit(ctx, writes...)
-}
-
-func (callerTable) Query(ctx context.Context, q item.Query) (item.Page, error) {
-	return table{callerOf(ctx)}.Query(ctx, q)
-}
-
-func (callerBlobs) Put(ctx context.Context, key string, body []byte) error {
-	return blobs{callerOf(ctx)}.Put(ctx, key, body)
-}
-
-func (callerBlobs) Get(ctx context.Context, key string) ([]byte, error) {
-	return blobs{callerOf(ctx)}.Get(ctx, key)
-}
-
-func (callerBlobs) Delete(ctx context.Context, key string) error {
-	return blobs{callerOf(ctx)}.Delete(ctx, key)
-}
-
-func (callerQueues) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
-	return queues{callerOf(ctx)}.Send(ctx, queue, out...)
-}
-
-func (callerQueues) Depth(ctx context.Context, queue string) (message.Depth, error) {
-	return queues{callerOf(ctx)}.Depth(ctx, queue)
-}
-
-func (callerTimers) Arm(ctx context.Context, t message.Timer) error {
-	return timers{callerOf(ctx)}.Arm(ctx, t)
+// request names a request, so that it can be told from another that does the same at the same
+// instant.
+func (w *World) request() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests++
+	return strconv.Itoa(w.requests)
 }
 
 type object = map[string]any
@@ -140,12 +55,12 @@ func (w *World) Call(method, path string, body any, header ...string) (int, obje
 		r = bytes.NewReader(j)
 	}
 	w.mu.Lock()
-	p := w.api
+	p, rest := w.api, w.rest
 	w.mu.Unlock()
 	if p.dead.Load() {
 		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(w.over, callerKey{}, p), patience)
+	ctx, cancel := context.WithTimeout(context.WithValue(w.over, requestKey{}, w.request()), patience)
 	everything := []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}
 	ctx = api.WithIdentity(ctx, tenant.Identity{Tenant: tenant.Local, Scopes: everything})
 	req := httptest.NewRequestWithContext(ctx, method, "http://localhost:8080/v1"+path, r)
@@ -159,7 +74,7 @@ func (w *World) Call(method, path string, body any, header ...string) (int, obje
 	done := make(chan struct{})
 	w.running.Go(func() {
 		defer cancel()
-		w.door.handler.ServeHTTP(rec, req)
+		rest.ServeHTTP(rec, req)
 		close(done)
 	})
 	select {

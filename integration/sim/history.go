@@ -55,6 +55,7 @@ func (w *World) registry(p *process) *worker.Registry {
 			<-w.released
 			return "", context.Canceled
 		}
+		p.turn("start", j.JobID)
 		r := w.starts(p, j)
 		if j.Payload.Kill {
 			p.die()

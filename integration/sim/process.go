@@ -2,6 +2,10 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +29,9 @@ type process struct {
 	clock clock.Clock
 	skew  time.Duration
 	dead  atomic.Bool
-	died  chan struct{} // closed when it dies
-	thaws atomic.Int64  // until when it stands still, in Unix ns
+	died  chan struct{}                 // closed when it dies
+	thaws atomic.Int64                  // until when it stands still, in Unix ns
+	kept  map[string][]message.Delivery // received, and kept back for the next receive; under w.mu
 }
 
 func (w *World) process(stage, name string, skew time.Duration) *process {
@@ -76,14 +81,48 @@ func (p *process) thaw() {
 	}
 }
 
-// call does one call as the plan has it.
-func call[T any](ctx context.Context, p *process, op, what string, do func(context.Context) (T, error)) (T, error) {
+// turnMost bounds how long anything waits for its turn.
+const turnMost = time.Millisecond
+
+// turn has what happens at the same instant happen one after the other, in an order that who
+// does it and to what give: then the same seed is the same run, however goroutines happen to
+// be scheduled. Nobody may hold a lock here, for virtual time does not wait for one.
+func (p *process) turn(facts ...string) {
+	w, now := p.w, time.Now()
+	who := hashed(w.o.Seed, append(facts, p.name)...)
+	w.mu.Lock()
+	if !now.Equal(w.instant) {
+		w.instant = now
+		clear(w.asked)
+	}
+	w.asked[who]++ // those that nothing tells apart: it does not matter which of them is first
+	n := w.asked[who]
+	w.mu.Unlock()
+	time.Sleep(time.Duration((who + uint64(n)*oddStep) % uint64(turnMost)))
+}
+
+// oddStep spreads those that nothing tells apart.
+const oddStep = 104_729
+
+// locked says that the stage reads this under a lock: the API its tasks, for all of a batch.
+func (p *process) locked(what string) bool { return p.stage == "api" && what == contract.Tasks }
+
+// call does one call as the plan has it; facts, together with what it is, tell it apart from
+// others of the same instant.
+func call[T any](ctx context.Context, p *process, op, what string, facts []string, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	doing := op + " " + what
 	if p.dead.Load() {
 		return none, p.silence(doing)
 	}
 	p.thaw()
+	if !p.locked(what) {
+		request, _ := ctx.Value(requestKey{}).(string)
+		p.turn(append(facts, op, what, request)...)
+	}
+	if p.dead.Load() {
+		return none, p.silence(doing)
+	}
 	if err := ctx.Err(); err != nil {
 		return none, fault.New(fault.Unavailable, err, "%s", doing)
 	}
@@ -128,8 +167,8 @@ func call[T any](ctx context.Context, p *process, op, what string, do func(conte
 	return v, err
 }
 
-func act(ctx context.Context, p *process, op, what string, do func(context.Context) error) error {
-	_, err := call(ctx, p, op, what, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+func act(ctx context.Context, p *process, op, what string, facts []string, do func(context.Context) error) error {
+	_, err := call(ctx, p, op, what, facts, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	return err
 }
 
@@ -154,22 +193,37 @@ func about(ref item.Ref) string {
 	return ref.Table
 }
 
+// namesOf and bodiesOf tell calls apart.
+func namesOf(refs []item.Ref) (names []string) {
+	for _, r := range refs {
+		names = append(names, r.PK, r.SK)
+	}
+	return names
+}
+
+func bodiesOf(out []message.Outgoing) (bodies []string) {
+	for _, o := range out {
+		bodies = append(bodies, o.Body)
+	}
+	return bodies
+}
+
 func (t table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
-	return call(ctx, t.p, "table.get", about(ref), func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Get(ctx, ref) })
+	return call(ctx, t.p, "table.get", about(ref), []string{ref.PK, ref.SK}, func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Get(ctx, ref) })
 }
 
 func (t table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
-	return call(ctx, t.p, "table.get-many", "", func(ctx context.Context) ([]item.Item, error) { return t.p.w.ledger.GetMany(ctx, refs) })
+	return call(ctx, t.p, "table.get-many", "", namesOf(refs), func(ctx context.Context) ([]item.Item, error) { return t.p.w.ledger.GetMany(ctx, refs) })
 }
 
 func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	return call(ctx, t.p, "table.write", w.Name, func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Write(ctx, w) })
+	return call(ctx, t.p, "table.write", w.Name, []string{w.PK, w.SK, fmt.Sprint(w.When)}, func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Write(ctx, w) })
 }
 
 // Commit is the one write that may be sent twice unharmed: the SDK's token makes it one.
 func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 	done, first := false, error(nil)
-	return act(ctx, t.p, "table.commit", writes[0].Name, func(ctx context.Context) error {
+	return act(ctx, t.p, "table.commit", writes[0].Name, []string{writes[0].PK, writes[0].SK, fmt.Sprint(writes[0].When)}, func(ctx context.Context) error {
 		if !done {
 			done, first = true, t.p.w.ledger.Commit(ctx, writes...)
 		}
@@ -178,27 +232,109 @@ func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 }
 
 func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
-	return call(ctx, t.p, "table.query", q.Table+q.Index, func(ctx context.Context) (item.Page, error) { return t.p.w.ledger.Query(ctx, q) })
+	return call(ctx, t.p, "table.query", q.Table+q.Index, []string{q.PK, q.Cursor}, func(ctx context.Context) (item.Page, error) { return t.p.w.ledger.Query(ctx, q) })
 }
 
 type blobs struct{ p *process }
 
 func (b blobs) Put(ctx context.Context, key string, body []byte) error {
-	return act(ctx, b.p, "blob.put", "", func(ctx context.Context) error { return b.p.w.memory.Blobs().Put(ctx, key, body) })
+	return act(ctx, b.p, "blob.put", "", []string{key}, func(ctx context.Context) error { return b.p.w.memory.Blobs().Put(ctx, key, body) })
 }
 
 func (b blobs) Get(ctx context.Context, key string) ([]byte, error) {
-	return call(ctx, b.p, "blob.get", "", func(ctx context.Context) ([]byte, error) { return b.p.w.memory.Blobs().Get(ctx, key) })
+	return call(ctx, b.p, "blob.get", "", []string{key}, func(ctx context.Context) ([]byte, error) { return b.p.w.memory.Blobs().Get(ctx, key) })
 }
 
 func (b blobs) Delete(ctx context.Context, key string) error {
-	return act(ctx, b.p, "blob.delete", "", func(ctx context.Context) error { return b.p.w.memory.Blobs().Delete(ctx, key) })
+	return act(ctx, b.p, "blob.delete", "", []string{key}, func(ctx context.Context) error { return b.p.w.memory.Blobs().Delete(ctx, key) })
 }
 
 type queues struct{ p *process }
 
+type processKey struct{}
+
+// apart keeps back what would be worked on at the same instant as another message about the same,
+// and comes with the next receive: nothing would tell apart what they then do.
+func (p *process) apart(queue string, got []message.Delivery) (now []message.Delivery) {
+	seen := map[string]bool{}
+	var later []message.Delivery
+	for _, d := range got {
+		about := subject(d.Body)
+		if seen[about] {
+			later = append(later, d)
+			continue
+		}
+		seen[about] = true
+		now = append(now, d)
+	}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[string][]message.Delivery{}
+	}
+	p.kept[queue] = append(p.kept[queue], later...)
+	return now
+}
+
+// staggered lets firings be due some nanoseconds apart: a worker that holds two of one job would
+// otherwise take both up at the same instant.
+func (p *process) staggered(queue string, got []message.Delivery) []message.Delivery {
+	if p.stage != "worker" {
+		return got
+	}
+	now := strconv.FormatInt(time.Now().UnixNano(), 10)
+	out := slices.Clone(got)
+	for i, d := range got {
+		if f, err := message.Decode[message.Firing](d.Body); err == nil {
+			f.DueAt = f.DueAt.Add(time.Duration(hashed(p.w.o.Seed, p.name, now, d.Body) % uint64(turnMost)))
+			out[i].Body = message.Encode(f)
+		}
+	}
+	return out
+}
+
+// takeBack returns what was kept back.
+func (p *process) takeBack(queue string) []message.Delivery {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	got := p.kept[queue]
+	delete(p.kept, queue)
+	return got
+}
+
+// subject is what a message of whatever kind is about.
+func subject(body string) string {
+	var b struct {
+		Tenant string `json:"tenant"`
+		JobID  string `json:"job_id"`
+		Slice  string `json:"slice"`
+	}
+	_ = json.Unmarshal([]byte(body), &b) // what cannot be read is about nothing
+	return b.Tenant + "/" + b.JobID + "/" + b.Slice
+}
+
+// handedOut remembers what receipts are for: they themselves differ from run to run.
+func (w *World) handedOut(got []message.Delivery) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range got {
+		w.receipts[d.Receipt] = d.Body
+	}
+}
+
+// bodies are the messages of receipts, in an order of their own.
+func (w *World) bodies(receipts ...string) (bodies []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range receipts {
+		bodies = append(bodies, w.receipts[r])
+	}
+	slices.Sort(bodies)
+	return bodies
+}
+
 func (q queues) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
-	return act(ctx, q.p, "queue.send", queue, func(ctx context.Context) error { return q.p.w.memory.Queues().Send(ctx, queue, out...) })
+	return act(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error { return q.p.w.memory.Queues().Send(ctx, queue, out...) })
 }
 
 // Receive that happens twice: what was received stays visible, and comes to somebody else too.
@@ -208,15 +344,22 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 	if p.dead.Load() {
 		return nil, p.silence("receiving")
 	}
-	got, err := real.Receive(ctx, queue, max, wait, visibility)
+	p.turn("queue.receive", queue) // who waits first is served first
+	got, err := p.takeBack(queue), error(nil)
+	if len(got) == 0 {
+		got, err = real.Receive(context.WithValue(ctx, processKey{}, p), queue, max, wait, visibility)
+	}
 	if p.dead.Load() {
 		return nil, p.silence("receiving")
 	}
 	if err != nil || len(got) == 0 {
 		return got, err
 	}
+	got = p.apart(queue, got)
+	p.w.handedOut(got)
+	got = p.staggered(queue, got)
 	again := false
-	return call(ctx, p, "queue.receive", queue, func(ctx context.Context) ([]message.Delivery, error) {
+	return call(ctx, p, "queue.receive", queue, nil, func(ctx context.Context) ([]message.Delivery, error) {
 		if again {
 			for _, d := range got {
 				_ = real.SetVisibility(ctx, queue, d.Receipt, 0)
@@ -228,27 +371,27 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 }
 
 func (q queues) Delete(ctx context.Context, queue string, receipts ...string) error {
-	return act(ctx, q.p, "queue.delete", queue, func(ctx context.Context) error { return q.p.w.memory.Queues().Delete(ctx, queue, receipts...) })
+	return act(ctx, q.p, "queue.delete", queue, q.p.w.bodies(receipts...), func(ctx context.Context) error { return q.p.w.memory.Queues().Delete(ctx, queue, receipts...) })
 }
 
 func (q queues) SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error {
-	return act(ctx, q.p, "queue.visibility", queue, func(ctx context.Context) error {
+	return act(ctx, q.p, "queue.visibility", queue, q.p.w.bodies(receipt), func(ctx context.Context) error {
 		return q.p.w.memory.Queues().SetVisibility(ctx, queue, receipt, d)
 	})
 }
 
 func (q queues) Depth(ctx context.Context, queue string) (message.Depth, error) {
-	return call(ctx, q.p, "queue.depth", queue, func(ctx context.Context) (message.Depth, error) { return q.p.w.memory.Queues().Depth(ctx, queue) })
+	return call(ctx, q.p, "queue.depth", queue, nil, func(ctx context.Context) (message.Depth, error) { return q.p.w.memory.Queues().Depth(ctx, queue) })
 }
 
 type timers struct{ p *process }
 
 func (t timers) Arm(ctx context.Context, timer message.Timer) error {
-	return act(ctx, t.p, "timer.arm", "", func(ctx context.Context) error { return t.p.w.memory.Timers().Arm(ctx, timer) })
+	return act(ctx, t.p, "timer.arm", "", []string{timer.Name}, func(ctx context.Context) error { return t.p.w.memory.Timers().Arm(ctx, timer) })
 }
 
 func (t timers) Disarm(ctx context.Context, name string) error {
-	return act(ctx, t.p, "timer.disarm", "", func(ctx context.Context) error { return t.p.w.memory.Timers().Disarm(ctx, name) })
+	return act(ctx, t.p, "timer.disarm", "", []string{name}, func(ctx context.Context) error { return t.p.w.memory.Timers().Disarm(ctx, name) })
 }
 
 // stream is the jobs table's stream as its event source reads it: it goes on where the one
@@ -262,8 +405,12 @@ func (s stream) Stream(ctx context.Context, after string, max int, wait time.Dur
 	if err != nil || len(changes) == 0 {
 		return changes, err
 	}
+	p.turn("table.stream") // all that one transaction wrote is there by then
+	if changes, err = w.memory.Table().Stream(ctx, after, max, 0); err != nil {
+		return changes, err
+	}
 	again := false
-	return call(ctx, p, "table.stream", "", func(context.Context) ([]item.Change, error) {
+	return call(ctx, p, "table.stream", "", nil, func(context.Context) ([]item.Change, error) {
 		if again {
 			w.rewind(after)
 		}

@@ -164,6 +164,7 @@ var Stories = []Story{
 	}},
 	{Name: "nobody works for twenty minutes", Held: true, Play: func(w *World) func() {
 		w.Strike()
+		time.Sleep(5 * time.Second) // the last receives are over
 		id := w.Post("k", object{})
 		for range 20 {
 			time.Sleep(time.Minute)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 type Options struct {
 	Seed      uint64        // of job ids, lags and clocks
 	Plan      Plan          // what becomes of calls; nil: nothing happens to them
+	Shards    int           // of the due index; 0: 1
 	Workers   int           // 0: 1
 	Pumps     int           // of the report queue; 0: 1
 	Skew      time.Duration // clocks are up to so much ahead or behind
@@ -41,14 +43,16 @@ type World struct {
 	memory  *memory.World
 	ledger  *ledger
 	history history
-	door    *door
 	behind  time.Duration
 
 	plan     Plan // replaced by Calm
 	mu       sync.Mutex
-	points   map[Point]int // N is 0 in the keys
-	told     []Point       // all that were judged, boring ones left out
-	struck   []string      // faults that happened
+	points   map[Point]int     // N is 0 in the keys
+	instant  time.Time         // of the last turn that was asked for
+	asked    map[uint64]int    // how many asked for a turn at that instant, by who they are
+	receipts map[string]string // bodies of what was received
+	told     []Point           // all that were judged, boring ones left out
+	struck   []string          // faults that happened
 	trace    []string
 	bad      []string
 	born     map[string]int // processes by stage
@@ -60,6 +64,8 @@ type World struct {
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in the order in which they came
 	api      *process
+	rest     http.Handler // the API's
+	requests int          // that were made
 
 	released chan struct{} // closed at the end: the dead are let go
 	over     context.Context
@@ -72,15 +78,20 @@ func New(t testing.TB, o Options) *World {
 	if o.Plan == nil {
 		o.Plan = Kind
 	}
-	o.Workers, o.Pumps = max(o.Workers, 1), max(o.Pumps, 1)
+	o.Shards, o.Workers, o.Pumps = max(o.Shards, 1), max(o.Workers, 1), max(o.Pumps, 1)
 	if o.Restart == 0 {
 		o.Restart = time.Second
 	}
-	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, born: map[string]int{}, released: make(chan struct{})}
-	w.behind = o.Behind + 2*o.Skew + time.Millisecond
+	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, asked: map[uint64]int{}, receipts: map[string]string{}, born: map[string]int{}, released: make(chan struct{})}
+	w.behind = o.Behind + 2*o.Skew + 50*turnMost
 	m := memory.Options{TimerDelay: func(timer message.Timer) time.Duration {
-		return time.Duration(hashed(o.Seed, "timer", timer.Name)%60_000) * time.Millisecond
+		return time.Duration(hashed(o.Seed, "timer", timer.Name) % uint64(time.Minute)) // no two at once
 	}}
+	m.Turn = func(ctx context.Context, queue string) {
+		if p, ok := ctx.Value(processKey{}).(*process); ok {
+			p.turn("woken", queue)
+		}
+	}
 	if o.IndexLag > 0 {
 		m.IndexLag = func(index string, ref item.Ref, n int64) time.Duration {
 			return time.Duration(hashed(o.Seed, index, ref.SK, fmt.Sprint(n))%uint64(o.IndexLag.Milliseconds()+1)) * time.Millisecond
@@ -97,7 +108,6 @@ func New(t testing.TB, o Options) *World {
 	}
 	w.ledger = newLedger(w, w.memory.Table())
 	w.over, w.end = context.WithCancel(context.Background())
-	w.door = openDoor(w)
 	w.startAPI()
 	w.startCore()
 	for range o.Workers {
@@ -142,8 +152,8 @@ func (w *World) judge(p *process, op, what string) (Fault, time.Duration) {
 		f = Lost // "a send cannot outlive its invocation"
 	case f == Late && (what == "pause.put" || what == "pause.delete"):
 		f = Lost // what nobody was told about may come at any time, but then nothing can be said of pauses
-	case p.stage == "api" && what == "tasks" && (f == Hang || f == Slow):
-		f = Fail // the API reads tasks under a lock, for which virtual time does not wait
+	case p.locked(what) && (f == Hang || f == Slow):
+		f = Fail // virtual time does not wait for a lock
 	}
 	if at.Boring() {
 		if f != None {
@@ -199,7 +209,7 @@ func (w *World) newProcess(stage string) *process {
 func (w *World) startCore() {
 	ctx, stop := context.WithCancel(w.over)
 	ports := system.Ports{Log: w.log, Of: func(stage string) system.Ports { return w.newProcess(stage).ports() }}
-	sys := system.Compose(ports, system.Options{Shards: 1, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true})
+	sys := system.Compose(ports, system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true})
 	w.mu.Lock()
 	old := w.stopCore
 	w.stopCore = stop
@@ -210,6 +220,10 @@ func (w *World) startCore() {
 	w.running.Go(func() { _ = sys.Run(ctx) }) // without a worker it has no error
 }
 
+// slots are so many that there is always room: of pollers who wait for it at the same instant,
+// nothing would say which is first.
+const slots = 400
+
 func (w *World) startWorker() {
 	p := w.newProcess("worker")
 	ports := p.ports()
@@ -219,7 +233,7 @@ func (w *World) startWorker() {
 	w.mu.Unlock()
 	hand := worker.New(worker.Deps{
 		Queues: ports.Queues, Store: store.New(ports.Table, ports.Blobs), Registry: w.registry(p), Clock: p.clock, Log: w.log("worker"),
-	}, worker.Options{Name: p.name, Slots: 8, Poll: 4 * time.Second})
+	}, worker.Options{Name: p.name, Slots: slots, Poll: 4 * time.Second})
 	w.running.Go(func() {
 		if err := hand.Run(ctx); err != nil {
 			w.violation("worker %s ended with %v", p.name, err)
@@ -249,9 +263,10 @@ func (w *World) Strike() {
 
 func (w *World) startAPI() {
 	p := w.newProcess("api")
+	rest := w.newAPI(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.api = p
+	w.api, w.rest = p, rest
 }
 
 // mourn has another process started in a dead one's place.
@@ -366,7 +381,6 @@ func (w *World) Close() {
 	w.end()
 	w.running.Wait()
 	w.memory.Close()
-	w.door.close()
 }
 
 // Report fails the test with what was violated, and how it came to that.

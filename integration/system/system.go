@@ -77,8 +77,10 @@ func Compose(p Ports, o Options) *System {
 	at = p.of("redrive")
 	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("redrive"), Meter: at.Meter})
 
-	at = p.of("source")
-	source := pump{queues: at.Queues, stream: at.Stream, clock: at.Clock, log: at.Log("pump")}
+	pumpOf := func(p Ports) pump {
+		return pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}
+	}
+	source := pumpOf(p.of("source"))
 	s := &System{API: rest, Store: storeOf(p), worker: runner}
 	s.pumps = append(s.pumps,
 		source.changes(onChange.Handle),
@@ -88,7 +90,7 @@ func Compose(p Ports, o Options) *System {
 		source.messages(contract.RedriveQueue, onLetter.Handle),
 	)
 	for range o.Pumps {
-		s.pumps = append(s.pumps, source.messages(contract.ReportQueue, onReport.Handle))
+		s.pumps = append(s.pumps, pumpOf(p.of("source")).messages(contract.ReportQueue, onReport.Handle))
 	}
 	return s
 }

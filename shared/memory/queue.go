@@ -240,6 +240,9 @@ func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibilit
 		select {
 		case <-ch:
 			woken = true
+			if w.turn != nil {
+				w.turn(ctx, q.Name)
+			}
 		case <-over.C:
 		case <-w.closed:
 			err = context.Canceled

@@ -172,6 +172,32 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
+	t.Run("receivers that are woken at once look in the order that they are given", func(t *testing.T) {
+		t.Parallel()
+		type number struct{}
+		turns := memory.Options{Turn: func(ctx context.Context, _ string) {
+			time.Sleep(time.Duration(5-ctx.Value(number{}).(int)) * time.Millisecond)
+		}}
+		bubble(t, turns, func(t *testing.T, w *memory.World) {
+			var wg sync.WaitGroup
+			got := make([]string, 5)
+			for n := range got {
+				wg.Go(func() {
+					ctx := context.WithValue(t.Context(), number{}, n)
+					if ds, err := w.Queues().Receive(ctx, work, 1, 20*time.Second, 0); err == nil && len(ds) == 1 {
+						got[n] = ds[0].Body
+					}
+				})
+			}
+			synctest.Wait()
+			send(t, w, work, "a", "b", "c", "d", "e")
+			wg.Wait()
+			if all := strings.Join(got, ""); all != "edcba" {
+				t.Errorf("they received %q", all)
+			}
+		})
+	})
+
 	t.Run("a receiver that gives up in the moment it is woken leaves the message to another", func(t *testing.T) {
 		t.Parallel()
 		for range 50 {

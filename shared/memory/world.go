@@ -38,6 +38,9 @@ type Options struct {
 	// EmptyPages makes every other page of a query empty, with a cursor, as a filter or a
 	// page of deleted items would.
 	EmptyPages bool
+	// Turn is called by a receive that waited and may now look again, before it does: where
+	// several were woken at once it can bring them into an order. Nil: whoever comes first.
+	Turn func(ctx context.Context, queue string)
 	// TimerDelay says how long after the start of the minute of At a timer fires; default
 	// anything from 0 to 59 s, derived from the timer's name.
 	TimerDelay func(message.Timer) time.Duration
@@ -56,6 +59,7 @@ type World struct {
 	blobs   *Blobs
 	secrets *Secrets
 	funcs   *Functions
+	turn    func(ctx context.Context, queue string)
 
 	closing sync.Once
 	closed  chan struct{}
@@ -75,7 +79,7 @@ func New(o Options) *World {
 	if o.TimerDelay == nil {
 		o.TimerDelay = func(t message.Timer) time.Duration { return hashed(59*time.Second, t.Name) }
 	}
-	w := &World{clock: o.Clock, closed: make(chan struct{})}
+	w := &World{clock: o.Clock, turn: o.Turn, closed: make(chan struct{})}
 	w.SetFaults(o.Faults)
 	w.table = newTable(w, o)
 	w.queues = newQueues(w, o.Queues)
