@@ -15,7 +15,7 @@ func Climate(seed uint64) Options {
 	d := dice(seed, "climate")
 	pick := func(of ...time.Duration) time.Duration { return of[d.IntN(len(of))] }
 	o := Options{
-		Seed: seed, Workers: 1 + d.IntN(3), Pumps: 1 + d.IntN(2), TimersBad: d.IntN(3) == 0,
+		Seed: seed, Shards: 1 + d.IntN(3), EmptyPages: d.IntN(3) == 0, Workers: 1 + d.IntN(3), Pumps: 1 + d.IntN(2), TimersBad: d.IntN(3) == 0,
 		Skew:      pick(0, time.Second, 2400*time.Millisecond),
 		IndexLag:  pick(0, 2*time.Second, 10*time.Second, 100*time.Second),
 		StreamLag: pick(0, 500*time.Millisecond, 4*time.Second),
@@ -32,17 +32,23 @@ func Climate(seed uint64) Options {
 // Chaos lets people do things with jobs at random for some minutes while all that may go wrong
 // does, and has it all come to rest in calm weather.
 func Chaos(w *World) {
-	w.Define()
 	d := dice(w.o.Seed, "people")
 	jobs := 5 + d.IntN(8)
+	houses := 1 + d.IntN(len(tenants))
 	var people sync.WaitGroup
+	for n := range houses {
+		w.As(tenants[n]).Define()
+	}
 	for n := range jobs {
 		mine := rand.New(rand.NewPCG(w.o.Seed, uint64(n)))
-		people.Go(func() { w.somebody(n, mine) })
+		c := w.As(tenants[n%houses])
+		people.Go(func() { c.somebody(n/houses, mine) }) // under the same keys in each house
 	}
-	if d.IntN(2) == 0 {
-		mine := dice(w.o.Seed, "pauses")
-		people.Go(func() { w.somebodyPauses(mine) })
+	for n := range houses {
+		if d.IntN(2) == 0 {
+			c, mine := w.As(tenants[n]), dice(w.o.Seed, "pauses of "+string(tenants[n]))
+			people.Go(func() { c.somebodyPauses(mine) })
+		}
 	}
 	if d.IntN(2) == 0 {
 		mine := dice(w.o.Seed, "console")
@@ -89,7 +95,7 @@ func sleepUpTo(d *rand.Rand, most time.Duration) {
 }
 
 // somebody has a job accepted, and may change their mind about it.
-func (w *World) somebody(n int, d *rand.Rand) {
+func (w *Client) somebody(n int, d *rand.Rand) {
 	sleepUpTo(d, 3*time.Minute)
 	delays := []string{"1ms", "1900ms", "2500ms", "7s", "40s", "3m", "13m59s", "14m30s", "31m", "33m"}
 	body := object{"delay": delays[d.IntN(len(delays))], "timeout": "1m"}
@@ -127,19 +133,19 @@ func (w *World) somebody(n int, d *rand.Rand) {
 		sleepUpTo(d, 40*time.Second)
 		w.changesTheirMind(id, d)
 	}
-	if r, ok := w.ledger.row(id); !ok {
+	if r, ok := w.row(id); !ok {
 		w.violation("job %s was acknowledged and is not there", short(id))
 	} else if r.CancelRequestedAt.IsZero() && r.Status == job.Cancelled {
 		w.violation("job %s was cancelled by nobody", short(id))
 	}
 }
 
-func (w *World) changesTheirMind(id job.ID, d *rand.Rand) {
+func (w *Client) changesTheirMind(id job.ID, d *rand.Rand) {
 	path := "/jobs/" + string(id)
 	switch d.IntN(6) {
 	case 0, 1:
 		code, v := w.Want([]int{200, 202, 409}, "POST", path+"/cancel", nil)
-		if r, _ := w.ledger.row(id); code == 200 && (v["status"] != "CANCELLED" || r.Status != job.Cancelled) {
+		if r, _ := w.row(id); code == 200 && (v["status"] != "CANCELLED" || r.Status != job.Cancelled) {
 			w.violation("cancelling %s answered 200 %v, and it is %s", short(id), v["status"], r.Status)
 		}
 	case 2:
@@ -155,7 +161,7 @@ func (w *World) changesTheirMind(id job.ID, d *rand.Rand) {
 	}
 }
 
-func (w *World) somebodyPauses(d *rand.Rand) {
+func (w *Client) somebodyPauses(d *rand.Rand) {
 	for range 1 + d.IntN(2) {
 		sleepUpTo(d, 3*time.Minute)
 		if d.IntN(2) == 0 {

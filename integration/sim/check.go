@@ -8,6 +8,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/tenant"
 )
 
 // Settle waits until all has come to rest, at most so long, and says how long it took.
@@ -65,14 +66,15 @@ func (w *World) Check() {
 		}
 	}
 	letters := w.letters()
-	children := map[job.ID][]job.Row{}
+	children := map[job.Key][]job.Row{}
 	for _, r := range w.ledger.all() {
 		if r.RedriveOf != "" {
-			children[r.RedriveOf] = append(children[r.RedriveOf], r)
+			of := job.Key{Tenant: r.Tenant, ID: r.RedriveOf}
+			children[of] = append(children[of], r)
 		}
 	}
 	for _, r := range w.ledger.all() {
-		w.checkRow(r, letters[r.ID], children[r.ID])
+		w.checkRow(r, letters[r.Key], children[r.Key])
 	}
 	aside, _ := w.memory.Queues().Receive(ctx, contract.FiringDead, 10, 0, time.Second)
 	for _, d := range aside {
@@ -85,15 +87,15 @@ func (w *World) Check() {
 
 func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	succeeded := 0
-	for _, run := range w.runs(r.ID) {
+	for _, run := range w.runs(r.Key) {
 		if !run.to.IsZero() && run.err == nil && run.attempt == r.Attempt {
 			succeeded++
 		}
 	}
-	claim := w.ledger.claim(r.ID)
+	claim := w.ledger.claim(r.Key)
 	if w.faults() == 0 && !w.poison && !w.rerun { // nothing went wrong: no reason for anything to happen twice
 		seen := map[int64]bool{}
-		for _, run := range w.runs(r.ID) {
+		for _, run := range w.runs(r.Key) {
 			if seen[run.attempt] {
 				w.violation("attempt %d of %s was run twice for no reason", run.attempt, short(r.ID))
 			}
@@ -128,9 +130,9 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 }
 
 // letters counts what lies in the dead-letter queue, by job. It stays there.
-func (w *World) letters() map[job.ID]int {
+func (w *World) letters() map[job.Key]int {
 	ctx, qs := context.Background(), w.memory.Queues()
-	count := map[job.ID]int{}
+	count := map[job.Key]int{}
 	for {
 		got, err := qs.Receive(ctx, contract.DeadLetters, 10, 0, time.Second)
 		if err != nil || len(got) == 0 {
@@ -144,7 +146,7 @@ func (w *World) letters() map[job.ID]int {
 			if d.Source != contract.RedriveQueue {
 				w.violation("a dead letter came from %q, so that it cannot be redriven to its source", d.Source)
 			}
-			count[job.ID(l.JobID)]++
+			count[job.Key{Tenant: tenant.ID(l.Tenant), ID: job.ID(l.JobID)}]++
 		}
 	}
 	time.Sleep(2 * time.Second)
@@ -166,17 +168,17 @@ func (w *World) OnTime(most time.Duration) {
 	defer w.history.mu.Unlock()
 	for _, r := range w.history.runs {
 		if r.late > most {
-			w.violation("attempt %d of %s started %s late", r.attempt, short(r.id), r.late)
+			w.violation("attempt %d of %s started %s late", r.attempt, short(r.ID), r.late)
 		}
 	}
 }
 
 // Is asks that a job has ended so, at that attempt (0: any).
-func (w *World) Is(id job.ID, attempt int64, statuses ...job.Status) {
+func (w *Client) Is(id job.ID, attempt int64, statuses ...job.Status) {
 	if id == "" {
 		return // its request was violated already
 	}
-	r, ok := w.ledger.row(id)
+	r, ok := w.row(id)
 	if !ok {
 		w.violation("job %s was acknowledged and is not there", short(id))
 		return
@@ -191,9 +193,9 @@ func (w *World) Is(id job.ID, attempt int64, statuses ...job.Status) {
 }
 
 // Ran asks how often a job's handler was started, of attempts that had no crashed process.
-func (w *World) Ran(id job.ID, times int) {
+func (w *Client) Ran(id job.ID, times int) {
 	n := 0
-	for _, r := range w.runs(id) {
+	for _, r := range w.of(id) {
 		if !r.process.dead.Load() {
 			n++
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,9 +24,37 @@ func (w *World) newAPI(p *process) http.Handler {
 	ports := p.ports()
 	return api.New(api.Deps{
 		Store: store.New(ports.Table, ports.Blobs), Queues: ports.Queues, Timers: ports.Timers, Clock: p.clock, Log: w.log("api"),
-		Shards: w.o.Shards, Entropy: entropy{dice(w.o.Seed, p.name)},
+		Shards: w.o.Shards, Entropy: &entropy{seed: w.o.Seed, twins: w.o.Twins},
 	})
 }
+
+// tenants are all who have something done here.
+var tenants = []tenant.ID{tenant.Local, "other"}
+
+// secretOf is what every payload of a tenant holds, and no answer to another may.
+func secretOf(t tenant.ID) string { return "belongs to " + string(t) }
+
+// Client is somebody of one tenant.
+type Client struct {
+	*World
+	tenant tenant.ID
+}
+
+// As is the world as somebody of that tenant sees it.
+func (w *World) As(t tenant.ID) *Client { return &Client{w, t} }
+
+// row returns a job of the tenant's.
+func (w *Client) row(id job.ID) (job.Row, bool) {
+	return w.ledger.row(job.Key{Tenant: w.tenant, ID: id})
+}
+
+// rows returns all jobs of the tenant's.
+func (w *Client) rows() []job.Row {
+	return slices.DeleteFunc(w.ledger.all(), func(r job.Row) bool { return r.Tenant != w.tenant })
+}
+
+// of returns what was run of a job of the tenant's.
+func (w *Client) of(id job.ID) []*run { return w.runs(job.Key{Tenant: w.tenant, ID: id}) }
 
 type requestKey struct{}
 
@@ -44,7 +73,7 @@ type object = map[string]any
 const patience = 29 * time.Second
 
 // Call asks the API once; 0 means that no answer came.
-func (w *World) Call(method, path string, body any, header ...string) (int, object) {
+func (w *Client) Call(method, path string, body any, header ...string) (int, object) {
 	var r io.Reader
 	if body != nil {
 		j, err := json.Marshal(body)
@@ -62,7 +91,7 @@ func (w *World) Call(method, path string, body any, header ...string) (int, obje
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(w.over, requestKey{}, w.request()), patience)
 	everything := []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}
-	ctx = api.WithIdentity(ctx, tenant.Identity{Tenant: tenant.Local, Scopes: everything})
+	ctx = api.WithIdentity(ctx, tenant.Identity{Tenant: w.tenant, Scopes: everything})
 	req := httptest.NewRequestWithContext(ctx, method, "http://localhost:8080/v1"+path, r)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -88,6 +117,11 @@ func (w *World) Call(method, path string, body any, header ...string) (int, obje
 		return 0, nil
 	}
 	var v object
+	for _, t := range tenants {
+		if t != w.tenant && bytes.Contains(rec.Body.Bytes(), []byte(secretOf(t))) {
+			w.violation("%s %s shows %s what is %s's", method, path, w.tenant, t)
+		}
+	}
 	if rec.Body.Len() > 0 {
 		if err := json.Unmarshal(rec.Body.Bytes(), &v); err != nil {
 			w.violation("%s %s answered %d with %q", method, path, rec.Code, rec.Body)
@@ -98,7 +132,7 @@ func (w *World) Call(method, path string, body any, header ...string) (int, obje
 }
 
 // Ask asks until an answer comes that is not "try again".
-func (w *World) Ask(method, path string, body any, header ...string) (int, object) {
+func (w *Client) Ask(method, path string, body any, header ...string) (int, object) {
 	for n := range 300 {
 		code, v := w.Call(method, path, body, header...)
 		if code != 0 && code != http.StatusTooManyRequests && code < 500 {
@@ -111,7 +145,7 @@ func (w *World) Ask(method, path string, body any, header ...string) (int, objec
 }
 
 // Want is Ask, and a violation unless one of those codes is answered.
-func (w *World) Want(codes []int, method, path string, body any, header ...string) (int, object) {
+func (w *Client) Want(codes []int, method, path string, body any, header ...string) (int, object) {
 	code, v := w.Ask(method, path, body, header...)
 	for _, c := range codes {
 		if c == code {
@@ -125,39 +159,51 @@ func (w *World) Want(codes []int, method, path string, body any, header ...strin
 }
 
 // Post has a job accepted, under a key so that asking again is safe.
-func (w *World) Post(key string, body object) job.ID {
+func (w *Client) Post(key string, body object) job.ID {
 	if _, ok := body["task"]; !ok {
-		body["task"] = taskName
+		body["task"] = taskOf(w.tenant)
+	}
+	w.own(body)
+	if w.o.Twins {
+		now := time.Now()
+		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // together with the other tenant
 	}
 	_, v := w.Want([]int{202}, "POST", "/jobs", body, "Idempotency-Key", key)
 	id, _ := v["job_id"].(string)
 	return job.ID(id)
 }
 
-// Define puts the task that all jobs here are of.
-func (w *World) Define() {
-	w.Want([]int{200, 201}, "PUT", "/tasks/"+taskName, object{"executor": "go"})
+// own has a job's payload say whose it is.
+func (w *Client) own(body object) {
+	work, _ := body["payload"].(Work)
+	work.Owner = secretOf(w.tenant)
+	body["payload"] = work
+}
+
+// Define puts the task that all jobs of the tenant are of.
+func (w *Client) Define() {
+	w.Want([]int{200, 201}, "PUT", "/tasks/"+taskOf(w.tenant), object{"executor": "go"})
 }
 
 // Pause pauses everything and notes from when nothing may start.
-func (w *World) Pause(body object) int {
+func (w *Client) Pause(body object) int {
 	if code, _ := w.Want([]int{200, 201}, "PUT", "/pauses/all", body); code == 0 {
 		return -1
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pauses = append(w.pauses, hold{since: time.Now().Add(contract.EffectiveAfter)})
+	w.pauses = append(w.pauses, hold{tenant: w.tenant, since: time.Now().Add(contract.EffectiveAfter)})
 	return len(w.pauses) - 1
 }
 
 // Lift lifts the pause; it may be over from the moment of asking.
-func (w *World) Lift(n int) {
+func (w *Client) Lift(n int) {
 	w.Over(n, time.Now())
 	w.Want([]int{204, 404}, "DELETE", "/pauses/all", nil)
 }
 
 // Over notes when the pause ends, or began to.
-func (w *World) Over(n int, at time.Time) {
+func (w *Client) Over(n int, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n >= 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/tenant"
 )
 
 // Found by chance, and told here on purpose.
@@ -15,7 +16,7 @@ func TestAJobMovedWhileItIsBeingParkedIsWokenByTheLiftingOfThePause(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		// The move has read the row before the job is parked, and writes it afterwards.
 		slow := Point{Stage: "api", Op: "table.commit", What: "row.reschedule", N: 1}
-		w := New(t, Options{Plan: At(slow, Slow, 5*time.Second), Behind: 5 * time.Second})
+		w := New(t, Options{Plan: At(slow, Slow, 5*time.Second), Behind: 5 * time.Second}).As(tenant.Local)
 		w.Define()
 		n := w.Pause(object{})
 		id := w.Post("k", object{"delay": "3s"})
@@ -27,7 +28,7 @@ func TestAJobMovedWhileItIsBeingParkedIsWokenByTheLiftingOfThePause(t *testing.T
 		w.Lift(n)
 		w.Settle(5 * time.Second)
 		w.Is(id, 1, job.Succeeded)
-		for _, r := range w.runs(id) {
+		for _, r := range w.of(id) {
 			if held := r.from.Sub(lifted); held < 0 || held > 5*time.Second {
 				t.Errorf("it started %s after the pause was lifted", held)
 			}

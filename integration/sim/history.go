@@ -8,11 +8,18 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/tenant"
 	"punctual/workers/worker"
 )
 
-// taskName is the task of all jobs here.
-const taskName = "sim"
+// taskOf names the task of all jobs of a tenant: one of its own, so that a handler knows whose
+// jobs it is given.
+func taskOf(t tenant.ID) string {
+	if t == tenant.Local {
+		return "sim"
+	}
+	return "sim-" + string(t)
+}
 
 // Work is what a job's payload asks of the handler.
 type Work struct {
@@ -22,13 +29,14 @@ type Work struct {
 	Permanent bool   `json:"permanent,omitempty"` // fails for good
 	Mark      string `json:"mark,omitempty"`      // tells payloads apart
 	Kill      bool   `json:"kill,omitempty"`      // its worker dies of it
+	Owner     string `json:"owner,omitempty"`     // secret of the tenant whose job it is
 }
 
 var errAsked = errors.New("it was asked to fail")
 
 // run is one handler at work, or that was.
 type run struct {
-	id             job.ID
+	job.Key
 	attempt, token int64
 	key, mark      string
 	process        *process
@@ -44,19 +52,26 @@ func (r *run) open() bool { return r.to.IsZero() && !r.process.dead.Load() }
 type history struct {
 	mu   sync.Mutex
 	runs []*run
-	of   map[job.ID][]*run
+	of   map[job.Key][]*run
 }
 
 // registry makes the handlers of one worker process.
 func (w *World) registry(p *process) *worker.Registry {
 	r := worker.NewRegistry()
-	worker.Register(r, taskName, func(ctx context.Context, j worker.Job[Work]) (string, error) {
+	for _, t := range tenants {
+		w.register(r, p, t)
+	}
+	return r
+}
+
+func (w *World) register(r *worker.Registry, p *process, t tenant.ID) {
+	worker.Register(r, taskOf(t), func(ctx context.Context, j worker.Job[Work]) (string, error) {
 		if p.dead.Load() {
 			<-w.released
 			return "", context.Canceled
 		}
 		p.turn("start", j.JobID)
-		r := w.starts(p, j)
+		r := w.starts(p, t, j)
 		if j.Payload.Kill {
 			p.die()
 		}
@@ -68,7 +83,6 @@ func (w *World) registry(p *process) *worker.Registry {
 		w.ends(r, err)
 		return j.Payload.Mark, err
 	})
-	return r
 }
 
 func work(ctx context.Context, j worker.Job[Work]) error {
@@ -98,12 +112,13 @@ func work(ctx context.Context, j worker.Job[Work]) error {
 }
 
 // starts notes a start, and asks whether it may be.
-func (w *World) starts(p *process, j worker.Job[Work]) *run {
+func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	now := time.Now()
 	id := job.ID(j.JobID)
-	r := &run{id: id, attempt: j.Attempt, token: j.Token, key: j.Key, mark: j.Payload.Mark, process: p, from: now}
-	row, there := w.ledger.row(id)
-	claim := w.ledger.claim(id)
+	k := job.Key{Tenant: t, ID: id}
+	r := &run{Key: k, attempt: j.Attempt, token: j.Token, key: j.Key, mark: j.Payload.Mark, process: p, from: now}
+	row, there := w.ledger.row(k)
+	claim := w.ledger.claim(k)
 
 	h := &w.history
 	h.mu.Lock()
@@ -135,19 +150,22 @@ func (w *World) starts(p *process, j worker.Job[Work]) *run {
 	if claim.Attempt != j.Attempt || claim.Token != j.Token || claim.Outcome != nil {
 		bad("the claim is of attempt %d token %d, outcome %v", claim.Attempt, claim.Token, claim.Outcome != nil)
 	}
-	if reason := w.pausedBy(now); reason != "" {
+	if reason := w.pausedBy(t, now); reason != "" {
 		bad("%s", reason)
+	}
+	if j.Payload.Owner != "" && j.Payload.Owner != secretOf(t) {
+		bad("its payload is another tenant's")
 	}
 	if want := string(row.HandlerKey()); j.Key != want {
 		bad("its key is %s, want %s", j.Key, want)
 	}
-	for _, before := range h.of[id] {
+	for _, before := range h.of[k] {
 		if before.open() {
 			bad("a run of attempt %d token %d by %s is under way", before.attempt, before.token, before.process.name)
 		}
 	}
-	if n := len(h.of[id]); n > 0 {
-		last := h.of[id][n-1]
+	if n := len(h.of[k]); n > 0 {
+		last := h.of[k][n-1]
 		if j.Attempt < last.attempt || j.Attempt == last.attempt && j.Token <= last.token {
 			bad("it comes after attempt %d token %d", last.attempt, last.token)
 		}
@@ -158,9 +176,9 @@ func (w *World) starts(p *process, j worker.Job[Work]) *run {
 	}
 	r.late = now.Sub(from)
 	if h.of == nil {
-		h.of = map[job.ID][]*run{}
+		h.of = map[job.Key][]*run{}
 	}
-	h.of[id] = append(h.of[id], r)
+	h.of[k] = append(h.of[k], r)
 	h.runs = append(h.runs, r)
 	return r
 }
@@ -172,14 +190,14 @@ func (w *World) ends(r *run, err error) {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
 	r.to, r.err = time.Now(), err
-	w.note(r.process, fmt.Sprintf("END %s attempt %d token %d: %v", short(r.id), r.attempt, r.token, err))
+	w.note(r.process, fmt.Sprintf("END %s attempt %d token %d: %v", short(r.ID), r.attempt, r.token, err))
 }
 
 // runs returns what was run of a job, in order.
-func (w *World) runs(id job.ID) []*run {
+func (w *World) runs(k job.Key) []*run {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
-	return append([]*run(nil), w.history.of[id]...)
+	return append([]*run(nil), w.history.of[k]...)
 }
 
 // short is enough of an id to tell it apart in a trace.

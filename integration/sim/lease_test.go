@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/tenant"
 )
 
 func TestAHandlerIsStoppedBeforeAnotherStartsWhenNoHeartbeatComesThrough(t *testing.T) {
@@ -16,7 +17,7 @@ func TestAHandlerIsStoppedBeforeAnotherStartsWhenNoHeartbeatComesThrough(t *test
 				return Fail, 0
 			}
 			return None, 0
-		}})
+		}}).As(tenant.Local)
 		w.Define()
 		id := w.Post("k", object{"payload": Work{Sleep: "35s"}, "timeout": "2m"})
 		w.Settle(5 * time.Minute)

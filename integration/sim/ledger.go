@@ -13,6 +13,7 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/store"
+	"punctual/shared/tenant"
 )
 
 // ledger is the table, and sees every row and claim that is written to it, in the order of the
@@ -23,15 +24,15 @@ type ledger struct {
 
 	mu     sync.Mutex
 	items  map[item.Ref]item.Item // jobs and claims as they are now
-	rows   map[job.ID]job.Row     // without those forgotten
-	claims map[job.ID]job.Claim
-	order  []job.ID // of rows, as they came
+	rows   map[job.Key]job.Row    // without those forgotten
+	claims map[job.Key]job.Claim
+	order  []job.Key // of rows, as they came
 	slices map[string]bool
 }
 
 func newLedger(w *World, t *memory.Table) *ledger {
 	return &ledger{
-		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.ID]job.Row{}, claims: map[job.ID]job.Claim{}, slices: map[string]bool{},
+		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{},
 	}
 }
 
@@ -68,17 +69,17 @@ func (l *ledger) Commit(ctx context.Context, writes ...item.Write) error {
 }
 
 // row returns a job's row as it is now; false if there is none.
-func (l *ledger) row(id job.ID) (job.Row, bool) {
+func (l *ledger) row(k job.Key) (job.Row, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r, ok := l.rows[id]
+	r, ok := l.rows[k]
 	return r, ok
 }
 
-func (l *ledger) claim(id job.ID) job.Claim {
+func (l *ledger) claim(k job.Key) job.Claim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.claims[id]
+	return l.claims[k]
 }
 
 // all returns every row, in the order in which they came.
@@ -86,8 +87,8 @@ func (l *ledger) all() []job.Row {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rows := make([]job.Row, 0, len(l.rows))
-	for _, id := range l.order {
-		if r, ok := l.rows[id]; ok {
+	for _, k := range l.order {
+		if r, ok := l.rows[k]; ok {
 			rows = append(rows, r)
 		}
 	}
@@ -112,6 +113,11 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	bad := func(format string, args ...any) {
 		l.w.violation("%s of %s: %s", w.Name, short(id), fmt.Sprintf(format, args...))
 	}
+	k, err := job.KeyOf(item.Item{contract.AttrPK: w.PK, contract.AttrJobID: w.SK})
+	if err != nil {
+		bad("its key %q cannot be read: %v", w.PK, err)
+		return
+	}
 	at := slices.IndexFunc(job.Transitions, func(t job.Transition) bool { return t.Name == w.Name })
 	if at < 0 {
 		bad("no transition has this name")
@@ -126,7 +132,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		bad("the row has %d bytes", n)
 	}
 	if job.IsGone(is) {
-		delete(l.rows, id)
+		delete(l.rows, k)
 		return
 	}
 	next, err := job.ParseRow(is)
@@ -138,10 +144,10 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		l.slices[s] = true
 	}
 	if was == nil {
-		l.order = append(l.order, id)
+		l.order = append(l.order, k)
 	}
-	old := l.rows[id]
-	l.rows[id] = next
+	old := l.rows[k]
+	l.rows[k] = next
 	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v", w.Name, short(id), next.Status, next.Attempt, next.Version,
 		next.Stop, clockTime(next.DueAt), clockTime(next.WakeAt), next.Owes, next.Parked))
 
@@ -161,7 +167,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	if was == nil {
 		return
 	}
-	claim := l.claims[id]
+	claim := l.claims[k]
 	switch {
 	case old.Status.Final() && next.Status != old.Status:
 		bad("a final status was left: %s", old.Status)
@@ -209,8 +215,9 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 }
 
 func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
-	_, name, _ := strings.Cut(w.PK, "#")
+	owner, name, _ := strings.Cut(w.PK, "#")
 	id := job.ID(name)
+	k := job.Key{Tenant: tenant.ID(owner), ID: id}
 	bad := func(format string, args ...any) {
 		l.w.violation("%s of %s: %s", w.Name, short(id), fmt.Sprintf(format, args...))
 	}
@@ -219,8 +226,8 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 		bad("the claim cannot be read: %v", err)
 		return
 	}
-	old := l.claims[id]
-	l.claims[id] = next
+	old := l.claims[k]
+	l.claims[k] = next
 	outcome := ""
 	if next.Outcome != nil {
 		outcome = string(next.Outcome.Kind)

@@ -13,66 +13,67 @@ type Story struct {
 	Name    string
 	Workers int
 	Held    bool // a pause makes runs late by intent
-	Play    func(*World) (end func())
+	Alone   bool // it is not for two tenants at once: it does something to both, or makes several jobs at once
+	Play    func(*Client) (end func())
 }
 
 // Stories are the stories of one-off jobs.
 var Stories = []Story{
-	{Name: "due now", Play: func(w *World) func() {
+	{Name: "due now", Play: func(w *Client) func() {
 		id := w.Post("k", object{})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
-	{Name: "accepted without a key", Play: func(w *World) func() {
+	{Name: "accepted without a key", Play: func(w *Client) func() {
 		// Without a key, whoever got no answer may not ask again: one request, at most one job.
-		code, v := w.Call("POST", "/jobs", object{"task": taskName})
+		code, v := w.Call("POST", "/jobs", object{"task": taskOf(w.tenant)})
 		if code == 0 || code >= 500 {
 			time.Sleep(20 * time.Second) // it may take effect yet
 		}
-		jobs := len(w.ledger.all())
+		jobs := len(w.rows())
 		if code == 202 {
 			id, _ := v["job_id"].(string)
 			return func() { w.Is(job.ID(id), 1, job.Succeeded) }
 		}
 		return func() {
-			if n := len(w.ledger.all()); n != jobs || n > 1 || code != 0 && code < 500 || twice(w) {
+			if n := len(w.rows()); n != jobs || n > 1 || code != 0 && code < 500 || twice(w) {
 				w.violation("one request made %d jobs and was answered %d", n, code)
 			}
 		}
 	}},
-	{Name: "due in five seconds", Workers: 2, Play: func(w *World) func() {
+	{Name: "due in five seconds", Workers: 2, Play: func(w *Client) func() {
 		id := w.Post("k", object{"delay": "5s"})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
-	{Name: "due in twenty minutes", Play: func(w *World) func() {
+	{Name: "due in twenty minutes", Play: func(w *Client) func() {
 		id := w.Post("k", object{"delay": "20m"})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
-	{Name: "due beyond the horizon", Play: func(w *World) func() {
+	{Name: "due beyond the horizon", Play: func(w *Client) func() {
 		id := w.Post("k", object{"delay": "40m"})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
-	{Name: "retry, then success", Play: func(w *World) func() {
+	{Name: "retry, then success", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Fail: 2}})
 		return func() { w.Is(id, 3, job.Succeeded) }
 	}},
-	{Name: "retry after a minute", Play: func(w *World) func() {
+	{Name: "retry after a minute", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Fail: 1}, "retry": object{"initial_delay": "1m"}})
 		return func() { w.Is(id, 2, job.Succeeded) }
 	}},
-	{Name: "snooze", Play: func(w *World) func() {
+	{Name: "snooze", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Snooze: 1}, "retry": object{"max_attempts": 1}})
 		return func() { w.Is(id, 2, job.Succeeded) }
 	}},
-	{Name: "long with heartbeats", Workers: 2, Play: func(w *World) func() {
+	{Name: "long with heartbeats", Workers: 2, Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Sleep: "35s"}, "timeout": "2m"})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
-	{Name: "timeout, then dead", Play: func(w *World) func() {
+	{Name: "timeout, then dead", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Sleep: "1m"}, "timeout": "3s", "retry": object{"max_attempts": 1}})
 		return func() { w.Is(id, 1, job.Dead) }
 	}},
-	{Name: "dead, redriven twice", Play: redrivenTwice},
-	{Name: "cancel before due", Play: func(w *World) func() {
+	{Name: "dead, redriven twice", Alone: true, Play: redrivenTwice},
+	{Name: "cancel before due", Play: func(w *Client) func() {
 		id := w.Post("k", object{"delay": "30s"})
 		code, _ := w.Want([]int{200}, "POST", "/jobs/"+string(id)+"/cancel", nil)
 		return func() {
@@ -82,13 +83,13 @@ var Stories = []Story{
 			}
 		}
 	}},
-	{Name: "cancel while running", Play: func(w *World) func() {
+	{Name: "cancel while running", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Sleep: "10m"}, "timeout": "20m"})
 		time.Sleep(15 * time.Second)
 		w.Want([]int{200, 202}, "POST", "/jobs/"+string(id)+"/cancel", nil)
 		return func() { w.Is(id, 1, job.Cancelled) }
 	}},
-	{Name: "cancel at due", Workers: 2, Play: func(w *World) func() {
+	{Name: "cancel at due", Workers: 2, Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Sleep: "12s"}, "delay": "3s"})
 		time.Sleep(2*time.Second + 510*time.Millisecond)
 		code, _ := w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(id)+"/cancel", nil)
@@ -106,12 +107,12 @@ var Stories = []Story{
 	{Name: "moved later", Play: moved("3s", 30*time.Second)},
 	{Name: "moved to now", Play: moved("5m", time.Second)},
 	{Name: "moved beyond the direct lane", Play: moved("5s", 16*time.Minute)},
-	{Name: "run now", Play: func(w *World) func() {
+	{Name: "run now", Play: func(w *Client) func() {
 		id := w.Post("k", object{"delay": "2h", "payload": Work{Fail: 1}})
 		w.Want([]int{200, 409}, "POST", "/jobs/"+string(id)+"/run-now", nil)
 		return func() { w.Is(id, 2, job.Succeeded) }
 	}},
-	{Name: "pause and lift", Held: true, Play: func(w *World) func() {
+	{Name: "pause and lift", Held: true, Play: func(w *Client) func() {
 		n := w.Pause(object{"reason": "maintenance"})
 		time.Sleep(3 * time.Second)
 		a := w.Post("a", object{})
@@ -122,21 +123,21 @@ var Stories = []Story{
 		return func() {
 			w.Is(a, 1, job.Succeeded)
 			w.Is(b, 1, job.Succeeded)
-			for _, r := range append(w.runs(a), w.runs(b)...) {
+			for _, r := range append(w.of(a), w.of(b)...) {
 				if held := r.from.Sub(lifted); held > 5*time.Second && w.faults() == 0 || held > 5*time.Minute {
 					w.violation("it started %s after the pause was lifted", held)
 				}
 			}
 		}
 	}},
-	{Name: "pause that ends", Held: true, Play: func(w *World) func() {
+	{Name: "pause that ends", Held: true, Play: func(w *Client) func() {
 		until := time.Now().Add(90 * time.Second).Truncate(time.Second)
 		n := w.Pause(object{"until": until.UTC().Format(time.RFC3339)})
 		w.Over(n, until.Add(-w.o.Skew))
 		id := w.Post("a", object{"delay": "5s"})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
-	{Name: "start_within passes", Held: true, Play: func(w *World) func() {
+	{Name: "start_within passes", Held: true, Play: func(w *Client) func() {
 		n := w.Pause(object{})
 		time.Sleep(3 * time.Second)
 		id := w.Post("k", object{"start_within": "10s"})
@@ -147,22 +148,22 @@ var Stories = []Story{
 			w.Ran(id, 0)
 		}
 	}},
-	{Name: "expire_after passes while retrying", Play: func(w *World) func() {
+	{Name: "expire_after passes while retrying", Play: func(w *Client) func() {
 		id := w.Post("k", object{"expire_after": "20s", "payload": Work{Fail: 20}, "retry": object{"max_attempts": 20}})
 		return func() { w.Is(id, 0, job.Dead, job.Expired) }
 	}},
-	{Name: "its workers die of it", Held: true, Workers: 2, Play: func(w *World) func() {
+	{Name: "its workers die of it", Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
 		w.poison = true
 		id := w.Post("k", object{"payload": Work{Kill: true}})
 		return func() {
 			w.Is(id, 1, job.Dead)
-			r, _ := w.ledger.row(id)
-			if n := len(w.runs(id)); r.Reason.Code != job.CodePoison || n > contract.MaxTakeovers || n < contract.MaxTakeovers && w.faults() == 0 {
+			r, _ := w.row(id)
+			if n := len(w.of(id)); r.Reason.Code != job.CodePoison || n > contract.MaxTakeovers || n < contract.MaxTakeovers && w.faults() == 0 {
 				w.violation("it ended as %s after killing %d workers", r.Reason.Code, n)
 			}
 		}
 	}},
-	{Name: "nobody works for twenty minutes", Held: true, Play: func(w *World) func() {
+	{Name: "nobody works for twenty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
 		w.Strike()
 		time.Sleep(5 * time.Second) // the last receives are over
 		id := w.Post("k", object{})
@@ -170,7 +171,7 @@ var Stories = []Story{
 			time.Sleep(time.Minute)
 			// Whoever leaves a job unfinished gives it its next wake-up; nobody who only looks
 			// again and again doubles the load.
-			if r, ok := w.ledger.row(id); ok && w.faults() == 0 && time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
+			if r, ok := w.row(id); ok && w.faults() == 0 && time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
 				w.violation("its wake-up has been behind for %s", time.Since(r.WakeAt))
 			}
 		}
@@ -180,7 +181,7 @@ var Stories = []Story{
 		w.startWorker()
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
-	{Name: "its worker drains", Play: func(w *World) func() {
+	{Name: "its worker drains", Alone: true, Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Sleep: "12s"}})
 		time.Sleep(3 * time.Second)
 		w.Deploy()
@@ -191,7 +192,7 @@ var Stories = []Story{
 			}
 		}
 	}},
-	{Name: "its worker drains and cannot wait", Held: true, Play: func(w *World) func() {
+	{Name: "its worker drains and cannot wait", Alone: true, Held: true, Play: func(w *Client) func() {
 		w.rerun = true
 		id := w.Post("k", object{"payload": Work{Sleep: "50s"}, "timeout": "2m"})
 		time.Sleep(3 * time.Second)
@@ -203,10 +204,10 @@ var Stories = []Story{
 			}
 		}
 	}},
-	{Name: "batch with keys", Play: func(w *World) func() {
+	{Name: "batch with keys", Alone: true, Play: func(w *Client) func() {
 		body := object{"jobs": []object{
-			{"task": taskName, "idempotency_key": "a"}, {"task": taskName, "idempotency_key": "b", "delay": "4s"},
-			{"task": taskName, "idempotency_key": "a"}, {"task": taskName, "payload": Work{Permanent: true}, "idempotency_key": "c"},
+			{"task": taskOf(w.tenant), "idempotency_key": "a"}, {"task": taskOf(w.tenant), "idempotency_key": "b", "delay": "4s"},
+			{"task": taskOf(w.tenant), "idempotency_key": "a"}, {"task": taskOf(w.tenant), "payload": Work{Permanent: true}, "idempotency_key": "c"},
 		}}
 		var first []job.ID
 		for n := range 2 {
@@ -239,12 +240,12 @@ var Stories = []Story{
 			w.Is(first[0], 1, job.Succeeded)
 			w.Is(first[1], 1, job.Succeeded)
 			w.Is(first[3], 1, job.Dead)
-			if n := len(w.ledger.all()); n != 3 {
+			if n := len(w.rows()); n != 3 {
 				w.violation("there are %d jobs of 3 keys", n)
 			}
 		}
 	}},
-	{Name: "large payload and result", Play: func(w *World) func() {
+	{Name: "large payload and result", Play: func(w *Client) func() {
 		mark := make([]byte, 3000)
 		for i := range mark {
 			mark[i] = 'x'
@@ -252,14 +253,14 @@ var Stories = []Story{
 		id := w.Post("k", object{"payload": Work{Mark: string(mark), Fail: 1}, "tags": object{"team": "billing"}})
 		return func() {
 			w.Is(id, 2, job.Succeeded)
-			for _, r := range w.runs(id) {
+			for _, r := range w.of(id) {
 				if r.mark != string(mark) {
 					w.violation("the handler was given another payload")
 				}
 			}
 		}
 	}},
-	{Name: "forgotten when it is over", Play: func(w *World) func() {
+	{Name: "forgotten when it is over", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Permanent: true}})
 		for n := 0; ; n++ {
 			code, _ := w.Want([]int{204, 404, 409}, "DELETE", "/jobs/"+string(id), nil)
@@ -269,7 +270,7 @@ var Stories = []Story{
 			time.Sleep(time.Second)
 		}
 		return func() {
-			if _, there := w.ledger.row(id); there {
+			if _, there := w.row(id); there {
 				w.violation("job %s was forgotten and is there", short(id))
 			}
 		}
@@ -288,15 +289,15 @@ func idsOf(batch object) []job.ID {
 }
 
 // moved gives a job another time before it is due.
-func moved(delay string, to time.Duration) func(*World) func() {
-	return func(w *World) func() {
+func moved(delay string, to time.Duration) func(*Client) func() {
+	return func(w *Client) func() {
 		id := w.Post("k", object{"delay": delay})
 		at := time.Now().Add(to).Truncate(time.Millisecond)
 		w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "payload": Work{Mark: "new"}})
 		return func() {
 			w.Is(id, 1, job.Succeeded)
-			r, _ := w.ledger.row(id)
-			for _, run := range w.runs(id) {
+			r, _ := w.row(id)
+			for _, run := range w.of(id) {
 				if r.Version > 1 && run.mark != "new" {
 					w.violation("job %s ran with its old payload at version %d", short(id), r.Version)
 				}
@@ -306,22 +307,22 @@ func moved(delay string, to time.Duration) func(*World) func() {
 }
 
 // movedAt moves a job that is due in three seconds when so much of them has passed.
-func movedAt(passed time.Duration) func(*World) func() {
-	return func(w *World) func() {
+func movedAt(passed time.Duration) func(*Client) func() {
+	return func(w *Client) func() {
 		id := w.Post("k", object{"delay": "3s"})
 		time.Sleep(passed)
 		at := time.Now().Add(20 * time.Second)
 		code, _ := w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format(time.RFC3339)})
 		return func() {
 			w.Is(id, 1, job.Succeeded)
-			if r, _ := w.ledger.row(id); code == 200 && r.Version < 2 {
+			if r, _ := w.row(id); code == 200 && r.Version < 2 {
 				w.violation("the move was acknowledged, and the row is at version %d", r.Version)
 			}
 		}
 	}
 }
 
-func redrivenTwice(w *World) func() {
+func redrivenTwice(w *Client) func() {
 	id := w.Post("k", object{"payload": Work{Fail: 1}, "retry": object{"max_attempts": 1}})
 	for range 3 { // those that it becomes die as well, and their letters come back with the next
 		w.Settle(20 * time.Minute)
@@ -331,7 +332,7 @@ func redrivenTwice(w *World) func() {
 	}
 	return func() {
 		w.Is(id, 1, job.Dead)
-		if r, _ := w.ledger.row(id); r.RedrivenBy == "" {
+		if r, _ := w.row(id); r.RedrivenBy == "" {
 			w.violation("job %s was not brought back", short(id))
 		} else if code, v := w.Ask("POST", "/jobs/"+string(id)+"/redrive", nil); code != 409 || v["redriven_by"] != string(r.RedrivenBy) {
 			w.violation("bringing it back once more answered %d %v", code, v)
@@ -340,7 +341,7 @@ func redrivenTwice(w *World) func() {
 }
 
 // twice says that the only thing wrong was that a call happened twice: no reason to refuse.
-func twice(w *World) bool {
+func twice(w *Client) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.struck) == 1 && strings.HasPrefix(w.struck[0], string(Twice))

@@ -2,9 +2,12 @@ package sim
 
 import (
 	"os"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"punctual/shared/tenant"
 )
 
 // tell plays a story to its end in a world of those options, and returns the points that it
@@ -13,7 +16,7 @@ func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 	t.Helper()
 	o.Workers = max(o.Workers, s.Workers)
 	synctest.Test(t, func(t *testing.T) {
-		w := New(t, o)
+		w := New(t, o).As(tenant.Local)
 		w.Define()
 		time.Sleep(7300 * time.Millisecond) // the passes have their minute to themselves
 		end := s.Play(w)
@@ -46,4 +49,53 @@ func TestEachStoryEndsWellWhenNothingFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTwoTenantsTellTheSameStoryAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	for n, s := range Stories {
+		if s.Alone {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			together(t, s, Options{Seed: uint64(n), Twins: true, Shards: 3, Workers: s.Workers, IndexLag: time.Second, EmptyPages: n%2 == 0})
+		})
+	}
+}
+
+// together has a story told by two tenants at once, whose jobs have the same keys and, made in
+// the same millisecond, the same ids.
+func together(t *testing.T, s Story, o Options) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := New(t, o)
+		for _, who := range tenants {
+			w.As(who).Define()
+		}
+		time.Sleep(7300*time.Millisecond - time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)))
+		ends := make([]func(), len(tenants))
+		var telling sync.WaitGroup
+		for n, who := range tenants {
+			telling.Go(func() { ends[n] = s.Play(w.As(who)) })
+		}
+		telling.Wait()
+		w.Settle(time.Hour)
+		for _, end := range ends {
+			end()
+		}
+		time.Sleep(20 * time.Second)
+		w.Check()
+		w.Close()
+		w.Report(s.Name)
+		alike := 0
+		for _, r := range w.As(tenants[0]).rows() {
+			if _, there := w.As(tenants[1]).row(r.ID); there {
+				alike++
+			}
+		}
+		if jobs := len(w.ledger.order); alike == 0 && jobs == len(w.ledger.all()) {
+			t.Error("no two jobs have the same id")
+		}
+	})
 }

@@ -18,22 +18,25 @@ import (
 	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 	"punctual/workers/worker"
 )
 
 // Options are what a world is like; the zero Options are a kind one with one worker.
 type Options struct {
-	Seed      uint64        // of job ids, lags and clocks
-	Plan      Plan          // what becomes of calls; nil: nothing happens to them
-	Shards    int           // of the due index; 0: 1
-	Workers   int           // 0: 1
-	Pumps     int           // of the report queue; 0: 1
-	Skew      time.Duration // clocks are up to so much ahead or behind
-	IndexLag  time.Duration
-	StreamLag time.Duration
-	TimersBad bool          // Scheduler's own sends may fail, or happen twice
-	Restart   time.Duration // how long after a process died another stands in its place; 0: 1 s
-	Behind    time.Duration // how much later than decided a write may take effect
+	Seed       uint64        // of job ids, lags and clocks
+	Plan       Plan          // what becomes of calls; nil: nothing happens to them
+	Shards     int           // of the due index; 0: 1
+	Workers    int           // 0: 1
+	Pumps      int           // of the report queue; 0: 1
+	Skew       time.Duration // clocks are up to so much ahead or behind
+	Twins      bool          // what two tenants do in the same millisecond gives jobs of the same id
+	EmptyPages bool          // every other page of a query is empty
+	IndexLag   time.Duration
+	StreamLag  time.Duration
+	TimersBad  bool          // Scheduler's own sends may fail, or happen twice
+	Restart    time.Duration // how long after a process died another stands in its place; 0: 1 s
+	Behind     time.Duration // how much later than decided a write may take effect
 }
 
 // World is the product, and all that can happen to it. Make and use it within one bubble.
@@ -92,6 +95,7 @@ func New(t testing.TB, o Options) *World {
 			p.turn("woken", queue)
 		}
 	}
+	m.EmptyPages = o.EmptyPages
 	if o.IndexLag > 0 {
 		m.IndexLag = func(index string, ref item.Ref, n int64) time.Duration {
 			return time.Duration(hashed(o.Seed, index, ref.SK, fmt.Sprint(n))%uint64(o.IndexLag.Milliseconds()+1)) * time.Millisecond
@@ -314,15 +318,16 @@ func (w *World) rewind(after string) {
 
 // hold is a pause, as far as the client knows.
 type hold struct {
+	tenant        tenant.ID
 	since, lifted time.Time // effective from, and when lifting it began; zero while it stands
 }
 
 // pausedBy says which pause forbids a start now, "" if none does.
-func (w *World) pausedBy(now time.Time) string {
+func (w *World) pausedBy(t tenant.ID, now time.Time) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.pauses {
-		if now.After(h.since) && (h.lifted.IsZero() || now.Before(h.lifted)) {
+		if h.tenant == t && now.After(h.since) && (h.lifted.IsZero() || now.Before(h.lifted)) {
 			return fmt.Sprintf("a pause has been effective for %s", now.Sub(h.since))
 		}
 	}
