@@ -213,7 +213,11 @@ func (s *stage) followOne(ctx context.Context, who tenant.Identity, k schedule.K
 		if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
 			return old, nil
 		}
-		after, writes, err := schedule.Edit(old, wanted, now)
+		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+		if err != nil {
+			return old, err
+		}
+		after, writes, err := schedule.Edit(old, wanted, has, now)
 		var bad *calendar.Error
 		if errors.As(err, &bad) { // it did not run before
 			return old, nil

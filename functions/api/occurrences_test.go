@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/api"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/memory"
 	"punctual/shared/schedule"
 )
 
@@ -168,6 +170,39 @@ func TestOccurrencesSayWhatAnEditOrAPauseMakesOfWhatDidNotStart(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/schedules/s", "")
 	if got := occurrence(); got != "superseded deleted "+id {
 		t.Errorf("deleted: %s", got)
+	}
+}
+
+// A pause sets the schedule's next time back to what may not have run yet; jobs stand there.
+func TestWhatHasAJobIsNotRecordedWhenItsScheduleChanges(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *memory.Options, _ *api.Deps) { o.IndexLag = memory.LagUpTo(time.Hour) })
+	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
+	minutely := `{"calendar":{"cron":"* * * * *","exclude":["x"]},"job":{"task":"echo"}}`
+	for name, change := range map[string]struct{ method, path, body string }{
+		"patched":  {"PATCH", "/v1/schedules/patched", `{"overlap":"skip"}`},
+		"replaced": {"PUT", "/v1/schedules/replaced", `{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`},
+		"deleted":  {"DELETE", "/v1/schedules/deleted", ""},
+		"follows":  {"PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`},
+	} {
+		b.clock.at = noon
+		b.want(t, 201, "PUT", "/v1/schedules/"+name, minutely)
+		b.clock.at = noon.Add(3*time.Minute + 30*time.Second)
+		b.want(t, 200, "POST", "/v1/schedules/"+name+"/pause", "")
+		b.clock.at = noon.Add(5*time.Minute + 30*time.Second)
+		s := b.schedule(t, name)
+		if left := s.Leaves(b.clock.at); len(left) != 3 || !left[0].Equal(noon.Add(3*time.Minute)) {
+			t.Fatalf("%s: it would leave %v", name, left)
+		}
+		// The job of one of them was never made.
+		if err := b.store.Put(context.Background(), item.Write{Ref: job.Key{Tenant: s.Tenant, ID: s.JobID(noon.Add(4 * time.Minute))}.Ref(), Delete: true}); err != nil {
+			t.Fatal(err)
+		}
+		b.do(t, change.method, change.path, change.body)
+		entries, _, err := b.store.Recorded(context.Background(), s.Key, time.Time{}, time.Time{}, false, 0, "")
+		if err != nil || len(entries) != 1 || !entries[0].From.Equal(noon.Add(4*time.Minute)) || entries[0].Count != 1 || b.schedule(t, name).Epoch != s.Epoch+1 {
+			t.Errorf("%s: recorded %+v, %v", name, entries, err)
+		}
 	}
 }
 

@@ -170,7 +170,11 @@ func (s *stage) editSchedule(ctx context.Context, who tenant.Identity, old sched
 	if err != nil || schedule.Unchanged(old, wanted) {
 		return old, err
 	}
-	after, writes, err := schedule.Edit(old, wanted, now)
+	has, err := s.Store.HaveJobs(ctx, old.Key, old.Leaves(now))
+	if err != nil {
+		return old, err
+	}
+	after, writes, err := schedule.Edit(old, wanted, has, now)
 	if err != nil {
 		return old, calendarProblem(err)
 	}
@@ -329,7 +333,7 @@ func (s *stage) dryRun(ctx context.Context, old schedule.Schedule, c scheduleCha
 	if err != nil {
 		return nil, err
 	}
-	after, _, err := schedule.Edit(old, wanted, now)
+	after, _, err := schedule.Edit(old, wanted, nil, now)
 	if err != nil {
 		return nil, calendarProblem(err)
 	}
@@ -352,7 +356,11 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 		return nil, err
 	}
 	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
-		after, writes := schedule.Delete(old, now)
+		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+		if err != nil {
+			return old, err
+		}
+		after, writes := schedule.Delete(old, has, now)
 		return after, s.commit(ctx, after, append(writes, s.takeQuota(k.Tenant, -weightOf(old)))...)
 	})
 	if err != nil {

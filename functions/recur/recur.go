@@ -129,8 +129,8 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		return false, fault.New(fault.Undecodable, err, "reading the calendar of schedule %q", s.Name)
 	}
 	p := s.PlanNext(cal, now, nil)
-	if len(p.Ledger) > 0 {
-		has, err := r.jobsOf(ctx, s, p)
+	if len(p.Passed) > 0 {
+		has, err := r.jobsOf(ctx, s.Key, p.Passed)
 		if err != nil {
 			return false, err
 		}
@@ -159,22 +159,24 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 	return p.More, nil
 }
 
-// jobsOf says of which times that a plan would record there are jobs: made by a step that did
-// not get to move the schedule, or before a pause. The index that is asked lags; where a time
-// is recorded that has a job, the job counts.
-func (r *Recurrer) jobsOf(ctx context.Context, s schedule.Schedule, p schedule.Plan) (map[time.Time]bool, error) {
-	from, to := p.Ledger[0].From, p.Ledger[0].To
-	for _, e := range p.Ledger {
-		if e.From.Before(from) {
-			from = e.From
-		}
-		if e.To.After(to) {
-			to = e.To
-		}
+// surelyAsked is how many of the times that a plan would record, the newest, are asked about so
+// that no index has a say: one read of many.
+const surelyAsked = 100
+
+// jobsOf says of which times that a plan would record there are jobs, made by a step that did
+// not get to move the schedule, or before a pause. What such a step made a moment ago, and the
+// plan would now give up, stands next to what still runs, among the newest: there the answer is
+// exact. Of the older ones the group index tells: jobs of theirs were made longer ago than it
+// lags. Where a time is recorded that has a job all the same, since another promotion is making
+// it at this instant, the job counts.
+func (r *Recurrer) jobsOf(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error) {
+	newest := times[max(0, len(times)-surelyAsked):]
+	has, err := r.Store.HaveJobs(ctx, k, newest)
+	if err != nil || len(times) == len(newest) {
+		return has, err
 	}
-	has := map[time.Time]bool{}
 	for cursor := ""; ; {
-		jobs, next, err := r.Store.JobsOf(ctx, s.Key, from, to.Add(time.Millisecond), false, 0, cursor)
+		jobs, next, err := r.Store.JobsOf(ctx, k, times[0], newest[0], false, 0, cursor)
 		if err != nil {
 			return nil, err
 		}

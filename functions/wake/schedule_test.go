@@ -47,11 +47,11 @@ func TestAWakeUpAsksTheSchedule(t *testing.T) {
 		return []item.Write{w}
 	}
 	remove := func(s schedule.Schedule) []item.Write {
-		_, w := schedule.Delete(s, wakeNow())
+		_, w := schedule.Delete(s, nil, wakeNow())
 		return w[:1]
 	}
 	edit := func(s schedule.Schedule) []item.Write {
-		_, w, err := schedule.Edit(s, s, wakeNow())
+		_, w, err := schedule.Edit(s, s, nil, wakeNow())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestRunsThatMayNotOverlap(t *testing.T) {
 		one, two := b.overdue(0, found+time.Minute, of(s)), b.overdue(1, found, of(s))
 		b.requireStep(b.sweep(one), job.StepPark)
 		b.requireStep(b.sweep(two), job.StepPark)
-		_, w := schedule.Delete(s, wakeNow())
+		_, w := schedule.Delete(s, nil, wakeNow())
 		b.write(w[0])
 		time.Sleep(2 * time.Second)
 		if step, err := b.waker.Parked(b.Context(), one.Key); err != nil || step != wake.Skipped {

@@ -183,6 +183,16 @@ func (r *rules) change(k schedule.Key, f func(s schedule.Schedule) (schedule.Sch
 	return schedule.Schedule{}
 }
 
+// haveJobs says of which times that an edit or a delete would leave behind there are jobs.
+func (r *rules) haveJobs(s schedule.Schedule) map[time.Time]bool {
+	r.t.Helper()
+	has, err := r.store.HaveJobs(context.Background(), s.Key, s.Leaves(now()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return has
+}
+
 func (r *rules) pause(k schedule.Key, p schedule.Pause) schedule.Schedule {
 	r.t.Helper()
 	return r.change(k, func(s schedule.Schedule) (schedule.Schedule, []item.Write) {
@@ -208,7 +218,7 @@ func (r *rules) edit(k schedule.Key, f func(*schedule.Schedule)) schedule.Schedu
 	return r.change(k, func(s schedule.Schedule) (schedule.Schedule, []item.Write) {
 		edited := s
 		f(&edited)
-		after, writes, err := schedule.Edit(s, edited, now())
+		after, writes, err := schedule.Edit(s, edited, r.haveJobs(s), now())
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -625,7 +635,9 @@ func TestADeletedScheduleStopsAndItsNameStartsAnew(t *testing.T) {
 		defer r.stop()
 		k := r.create("gone", "* * * * *", nil)
 		time.Sleep(5*time.Minute + 30*time.Second)
-		deleted := r.change(k, func(s schedule.Schedule) (schedule.Schedule, []item.Write) { return schedule.Delete(s, now()) })
+		deleted := r.change(k, func(s schedule.Schedule) (schedule.Schedule, []item.Write) {
+			return schedule.Delete(s, r.haveJobs(s), now())
+		})
 		time.Sleep(time.Hour)
 		f := r.fates(k)
 		for at, row := range f.rows {

@@ -118,9 +118,30 @@ func (r *recorder) skips(skips []calendar.Skip) {
 	}
 }
 
+// Leaves lists the nominal times up to now that an edit or a delete would leave behind, oldest
+// first: those that are not promoted, as many as one decision is about. Some may have jobs all
+// the same: made by a step that did not get to move the schedule, or before a pause set it back.
+func (s Schedule) Leaves(now time.Time) []time.Time {
+	cal, err := s.Calendar()
+	if err != nil || s.Next.IsZero() {
+		return nil
+	}
+	var list []time.Time
+	at := s.Next.Add(-time.Millisecond)
+	for len(list) < maxLooks {
+		o, ok := cal.Next(at)
+		if !ok || o.NominalAt.After(now) {
+			break
+		}
+		list, at = append(list, o.NominalAt), o.NominalAt
+	}
+	return list
+}
+
 // leave is what the ledger has to say about the times up to now that an epoch leaves behind
-// without a job. It looks at a bounded number of them; the rest is one entry without a count.
-func leave(s Schedule, cal calendar.Calendar, now time.Time, reason string) []Entry {
+// without a job; has says which have one. It looks at a bounded number of them; the rest is one
+// entry without a count.
+func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.Time, reason string) []Entry {
 	r := recorder{of: s, cal: cal, now: now}
 	if mayLeaveOut(s.Spec) && s.Seen.Before(now) {
 		skips, _ := cal.Skipped(s.Seen, now, maxLooks)
@@ -137,7 +158,7 @@ func leave(s Schedule, cal calendar.Calendar, now time.Time, reason string) []En
 	case job.CodePaused:
 		outcome, why = Skipped, "the schedule was paused, and then edited"
 	}
-	first := len(r.entries)
+	first, before := len(r.entries), false // whether the time before was recorded
 	at := s.Next.Add(-time.Millisecond)
 	for n := 0; ; n++ {
 		o, ok := cal.Next(at)
@@ -145,13 +166,16 @@ func leave(s Schedule, cal calendar.Calendar, now time.Time, reason string) []En
 			return r.entries
 		}
 		if n == maxLooks || len(r.entries) == maxEntries {
-			if len(r.entries) > first {
-				r.entries[len(r.entries)-1].To, r.entries[len(r.entries)-1].Count = now, 0
+			if len(r.entries) == first {
+				r.add(o.NominalAt, outcome, reason, why, false)
 			}
+			r.entries[len(r.entries)-1].To, r.entries[len(r.entries)-1].Count = now, 0
 			return r.entries
 		}
-		r.add(o.NominalAt, outcome, reason, why, n > 0 && r.neighbours(at, o.NominalAt))
-		at = o.NominalAt
+		if !has[o.NominalAt] {
+			r.add(o.NominalAt, outcome, reason, why, before && r.neighbours(at, o.NominalAt))
+		}
+		before, at = !has[o.NominalAt], o.NominalAt
 	}
 }
 

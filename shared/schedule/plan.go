@@ -21,6 +21,7 @@ const (
 type Plan struct {
 	Make   []calendar.Occurrence // oldest first; put, or adopted from an older epoch
 	Ledger []Entry               // recorded in the transaction that advances
+	Passed []time.Time           // what Ledger speaks of, oldest first, but for what the calendar leaves out
 	Next   time.Time             // zero: the calendar has come to its end
 	Seen   time.Time
 	More   bool // the step saw less than there is: plan again after Advance
@@ -33,7 +34,7 @@ func mayLeaveOut(s calendar.Spec) bool {
 
 // PlanNext plans the next step of promotion at now. cal is s.Calendar(). The schedule is
 // active: neither paused nor deleted nor held. has, if not nil, says of which times there are
-// jobs already: those are not recorded. It is worth asking only where a plan records something.
+// jobs already: those are not recorded. It is worth asking only where a plan has Passed some.
 func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Time]bool) Plan {
 	r := recorder{of: s, cal: cal, now: now}
 	p := Plan{Next: s.Next, Seen: s.Seen}
@@ -103,6 +104,7 @@ func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next t
 		before = true
 		outcome, reason, why := s.given(o, now)
 		r.add(o.NominalAt, outcome, reason, why, joined)
+		p.Passed = append(p.Passed, o.NominalAt)
 	}
 	return list, next, whole
 }

@@ -237,7 +237,7 @@ func TestAnEditLeavesNothingBehind(t *testing.T) {
 		}
 		var writes []item.Write
 		var err error
-		if s, writes, err = Edit(s, edited, now); err != nil || len(writes) != 1 {
+		if s, writes, err = Edit(s, edited, nil, now); err != nil || len(writes) != 1 {
 			t.Fatalf("%v, %d writes", err, len(writes))
 		}
 	}
@@ -263,12 +263,57 @@ func TestAnEditLeavesNothingBehind(t *testing.T) {
 	edited := s
 	cron := "0 18 * * *"
 	edited.Spec = calendar.Spec{Cron: &cron}
-	_, writes, err := Edit(s, edited, late)
+	_, writes, err := Edit(s, edited, nil, late)
 	if err != nil || len(writes) != 2 {
 		t.Fatalf("%v, %d writes", err, len(writes))
 	}
 	if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || e.Count != 4 || e.Outcome != Superseded || e.Reason != job.CodeEdited || e.Epoch != 4 {
 		t.Errorf("recorded %+v, %v", e, err)
+	}
+}
+
+func TestWhatHasAJobIsNotRecordedAsLeftBehind(t *testing.T) {
+	t.Parallel()
+	after := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
+	s := made(t, "* * * * *", noon)
+	now := after(6).Add(time.Second)
+	if got := s.Leaves(now); len(got) != 6 || !got[0].Equal(after(1)) || !got[5].Equal(after(6)) {
+		t.Errorf("it leaves %v", got)
+	}
+	has := map[time.Time]bool{after(1): true, after(4): true}
+	edited := s
+	edited.Overlap = OverlapSkip
+	_, byEdit, err := Edit(s, edited, has, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, byDelete := Delete(s, has, now)
+	for how, writes := range map[string][]item.Write{"edited": byEdit, "deleted": byDelete} {
+		var got []string
+		for _, w := range writes[1:] {
+			e, err := ParseEntry(s.Key, w.Put)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(e.From.Minute(), "-", e.To.Minute(), " ", e.Count))
+		}
+		if fmt.Sprint(got) != "[2-3 2 5-6 2]" {
+			t.Errorf("%s: recorded %v", how, got)
+		}
+	}
+	// More than one decision is about, all of the first with jobs: what follows has its word.
+	now = after(maxLooks + 5)
+	has = map[time.Time]bool{}
+	for _, at := range s.Leaves(now) {
+		has[at] = true
+	}
+	if _, writes := Delete(s, has, now); len(has) != maxLooks || len(writes) != 2 {
+		t.Errorf("%d asked about, %d writes", len(has), len(writes))
+	} else if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || !e.From.Equal(after(maxLooks+1)) || !e.To.Equal(now) || e.Count != 0 {
+		t.Errorf("recorded %+v, %v", e, err)
+	}
+	if got := (Schedule{Key: s.Key}).Leaves(now); got != nil {
+		t.Errorf("one without a calendar leaves %v", got)
 	}
 }
 
@@ -282,7 +327,7 @@ func TestAnEditKeepsTheJobThatWaitsForItsShare(t *testing.T) {
 	now := o.NominalAt.Add(o.DueAt.Sub(o.NominalAt) / 2)
 	edited := s
 	edited.Template.Priority = job.High
-	s, _, err := Edit(s, edited, now)
+	s, _, err := Edit(s, edited, nil, now)
 	if err != nil || !s.Next.Equal(o.NominalAt) || !s.Fresh.Equal(now) {
 		t.Fatalf("next %s, fresh %s, %v", s.Next, s.Fresh, err)
 	}
@@ -293,7 +338,7 @@ func TestAnEditKeepsTheJobThatWaitsForItsShare(t *testing.T) {
 	// A calendar without that time lets go of it.
 	cron := "30 * * * *"
 	edited.Spec.Cron = &cron
-	if s, _, _ = Edit(s, edited, now); !s.Next.Equal(noon.Add(90 * time.Minute)) {
+	if s, _, _ = Edit(s, edited, nil, now); !s.Next.Equal(noon.Add(90 * time.Minute)) {
 		t.Errorf("next is %s", s.Next)
 	}
 }

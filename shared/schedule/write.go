@@ -64,8 +64,9 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 // Edit replaces what a user says of a schedule: of edited the same fields count as for Create.
 // The next time is the first after now, or, of those that are due still, the first that both
 // calendars have, so that a job which waits for its share of the spread keeps its place. An
-// edit leaves a pause standing. The error is a *calendar.Error.
-func Edit(old, edited Schedule, now time.Time) (Schedule, []item.Write, error) {
+// edit leaves a pause standing. has says which of old.Leaves have jobs: those are not recorded.
+// The error is a *calendar.Error.
+func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write, error) {
 	s := raise(old, now)
 	s.Spec, s.Exclusions, s.Template = edited.Spec, edited.Exclusions, edited.Template
 	s.Overlap, s.CatchUp, s.PauseAfter, s.EndedBy = edited.Overlap, edited.CatchUp, edited.PauseAfter, ""
@@ -80,7 +81,7 @@ func Edit(old, edited Schedule, now time.Time) (Schedule, []item.Write, error) {
 		if old.Paused != nil {
 			reason = job.CodePaused
 		}
-		left = leave(old, oldCal, now, reason)
+		left = leave(old, oldCal, has, now, reason)
 		s.first(cal, now)
 		if o, ok := stillDue(oldCal, cal, now); ok {
 			s.Next, s.Fresh = o.NominalAt, now
@@ -180,12 +181,13 @@ func Resume(old Schedule, missed string, now time.Time) (Schedule, item.Write) {
 	return s, write("schedule.resume", old, s, notDeleted, item.Cond{Attr: "paused", Op: item.Exists})
 }
 
-// Delete ends a schedule for good; its name keeps the epoch.
-func Delete(old Schedule, now time.Time) (Schedule, []item.Write) {
+// Delete ends a schedule for good; its name keeps the epoch. has says which of old.Leaves have
+// jobs: those are not recorded.
+func Delete(old Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write) {
 	s := raise(old, now)
 	var left []Entry
 	if cal, err := old.Calendar(); err == nil {
-		left = leave(old, cal, now, job.CodeDeleted)
+		left = leave(old, cal, has, now, job.CodeDeleted)
 	}
 	s.DeletedAt, s.Next, s.Paused, s.Held, s.Fresh = now, time.Time{}, nil, nil, time.Time{}
 	s.place(now)

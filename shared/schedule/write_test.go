@@ -19,7 +19,7 @@ func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
 	now := noon.Add(time.Hour)
 	s := made(t, "0 * * * *", noon)
 	paused, _ := PauseSchedule(s, Pause{}, noon)
-	deleted, _ := Delete(s, noon)
+	deleted, _ := Delete(s, nil, noon)
 	failing := s
 	failing.Failures, failing.LastDead = 1, "A"
 	epoch := func(i item.Item) { i["epoch"] = i.Int("epoch") + 1 }
@@ -28,7 +28,7 @@ func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
 	gone := func(i item.Item) { i["deleted_at"] = now.UnixMilli() }
 	cal, _ := s.Calendar()
 	edit := func(s Schedule) item.Write {
-		_, writes, err := Edit(s, s, now)
+		_, writes, err := Edit(s, s, nil, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
 		"edit":                    {s, edit(s), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
 		"pause":                   {s, of(PauseSchedule(s, Pause{}, now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
 		"resume":                  {paused, of(Resume(paused, "", now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone, "not paused": func(i item.Item) { delete(i, "paused") }}},
-		"delete":                  {s, ofMany(Delete(s, now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
+		"delete":                  {s, ofMany(Delete(s, nil, now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
 		"advance":                 {s, ofMany(Advance(s, s.PlanNext(cal, now, nil), now)), map[string]func(item.Item){"epoch": epoch, "next": next, "no next": noNext, "deleted": gone}},
 		"hold":                    {s, of(Hold(s, job.Pause{Since: now}, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
 		"release":                 {s, of(Release(s, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
@@ -110,13 +110,13 @@ func TestAWriteMakesWhatItSays(t *testing.T) {
 	if ended.Slice() != "" {
 		t.Error("an ended schedule has a wake-up")
 	}
-	deleted, writes := Delete(s, now)
+	deleted, writes := Delete(s, nil, now)
 	apply("delete", s, deleted, writes[0])
 	advanced, writes := Advance(s, s.PlanNext(cal, noon.Add(40*time.Minute), nil), noon.Add(40*time.Minute))
 	apply("advance", s, advanced, writes[0])
 	edited := s
 	edited.PauseAfter = 3
-	after, writes, err := Edit(s, edited, now)
+	after, writes, err := Edit(s, edited, nil, now)
 	if err != nil {
 		t.Fatal(err)
 	}

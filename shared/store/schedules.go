@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,6 +127,9 @@ func (s *Store) Recorded(ctx context.Context, k schedule.Key, from, before time.
 	return entries, page.Cursor, nil
 }
 
+// readAtOnce is how many items one read of many may ask for.
+const readAtOnce = 100
+
 // GroupJob is one job of a schedule in the group index.
 type GroupJob struct {
 	job.Key
@@ -158,6 +162,28 @@ func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Ti
 		jobs = append(jobs, GroupJob{key, at})
 	}
 	return jobs, page.Cursor, nil
+}
+
+// HaveJobs says which of a schedule's nominal times have jobs, forgotten ones included, and is
+// exact: it asks by the ids that their jobs must have, where JobsOf asks an index that lags.
+func (s *Store) HaveJobs(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error) {
+	has := map[time.Time]bool{}
+	for lot := range slices.Chunk(times, readAtOnce) {
+		refs := make([]item.Ref, len(lot))
+		for n, at := range lot {
+			refs[n] = job.Key{Tenant: k.Tenant, ID: k.JobID(at)}.Ref()
+		}
+		items, err := s.table.GetMany(ctx, refs)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range items {
+			if i != nil {
+				has[lot[n]] = true
+			}
+		}
+	}
+	return has, nil
 }
 
 // SchedulePayload reads the payload of a schedule's template, wherever it is; nil is none.

@@ -33,7 +33,7 @@ func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) 
 		}
 		all = append(all, one)
 	}
-	_, writes := schedule.Delete(all[1], now)
+	_, writes := schedule.Delete(all[1], nil, now)
 	if err := s.Commit(ctx, writes...); err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +72,21 @@ func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) 
 	}
 	if jobs, _, err := s.JobsOf(ctx, e.Key, o.NominalAt, o.NominalAt.Add(time.Millisecond), true, 10, ""); err != nil || len(jobs) != 1 || jobs[0].ID != r.ID || !jobs[0].NominalAt.Equal(o.NominalAt) {
 		t.Errorf("jobs %v, %v", jobs, err)
+	}
+
+	var asked []time.Time // the job's time is the newest of more than one read is about
+	for n := range 150 {
+		asked = append(asked, o.NominalAt.Add(time.Duration(n-149)*time.Minute))
+	}
+	for _, what := range []string{"made", "forgotten"} {
+		if has, err := s.HaveJobs(ctx, e.Key, asked); err != nil || len(has) != 1 || !has[o.NominalAt] {
+			t.Errorf("%s: there are jobs at %v, %v", what, has, err)
+		}
+		gone := job.Forget(r, now)
+		gone.When = nil
+		if err := s.Put(ctx, gone); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	for _, size := range []int{10, 1000, 300 << 10} {

@@ -39,11 +39,11 @@ func TestAJobOfAScheduleStartsOnlyWhereTheScheduleStandsToIt(t *testing.T) {
 		return w
 	}
 	remove := func(s schedule.Schedule) item.Write {
-		_, w := schedule.Delete(s, time.Now().UTC().Truncate(time.Millisecond))
+		_, w := schedule.Delete(s, nil, time.Now().UTC().Truncate(time.Millisecond))
 		return w[0]
 	}
 	edit := func(s schedule.Schedule) item.Write {
-		_, w, err := schedule.Edit(s, s, time.Now().UTC().Truncate(time.Millisecond))
+		_, w, err := schedule.Edit(s, s, nil, time.Now().UTC().Truncate(time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}
