@@ -14,26 +14,28 @@ var found = []uint64{
 	1844, // the same of a job rewoken while it was being parked
 }
 
+// number is a setting.
+func number(t *testing.T, name string, otherwise int) int {
+	v := os.Getenv(name)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		t.Fatalf("%s is %q, want a number", name, v)
+	}
+	return n
+}
+
 // seeds are those to try: the ones that found something, and the first so many. SIM_SEEDS=n
 // tries n, SIM_SEED=s only that one.
 func seeds(t *testing.T) []uint64 {
-	number := func(name string, otherwise int) int {
-		v := os.Getenv(name)
-		if v == "" {
-			return otherwise
-		}
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			t.Fatalf("%s is %q, want a number", name, v)
-		}
-		return n
-	}
-	if s := number("SIM_SEED", -1); s >= 0 {
+	if s := number(t, "SIM_SEED", -1); s >= 0 {
 		return []uint64{uint64(s)}
 	}
 	list := found
-	first := number("SIM_FROM", 1)
-	for n := range number("SIM_SEEDS", 24/fewer) {
+	first := number(t, "SIM_FROM", 1)
+	for n := range number(t, "SIM_SEEDS", 24/fewer) {
 		list = append(list, uint64(first+n))
 	}
 	return list

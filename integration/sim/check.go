@@ -41,6 +41,9 @@ func (w *World) unsettled() string {
 			dead++
 		}
 	}
+	if goes := w.ledger.unfinished(); goes != "" {
+		return goes
+	}
 	switch {
 	case w.holds(contract.RedriveQueue) > 0:
 		return "letters are on their way to the dead-letter queue"
@@ -76,6 +79,7 @@ func (w *World) Check() {
 	for _, r := range w.ledger.all() {
 		w.checkRow(r, letters[r.Key], children[r.Key])
 	}
+	w.checkSchedules()
 	aside, _ := w.memory.Queues().Receive(ctx, contract.FiringDead, 10, 0, time.Second)
 	for _, d := range aside {
 		if w.faults() > 1 {

@@ -39,6 +39,7 @@ type run struct {
 	job.Key
 	attempt, token int64
 	key, mark      string
+	alone          bool // it may not overlap with others of its schedule
 	process        *process
 	from, to       time.Time // real; to is zero while it runs
 	late           time.Duration
@@ -169,6 +170,9 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 		if j.Attempt < last.attempt || j.Attempt == last.attempt && j.Token <= last.token {
 			bad("it comes after attempt %d token %d", last.attempt, last.token)
 		}
+	}
+	if row.ScheduleID != "" {
+		w.mayStart(r, row, bad)
 	}
 	from := row.DueAt
 	if row.CreatedAt.After(from) {

@@ -12,6 +12,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -28,11 +29,12 @@ type ledger struct {
 	claims map[job.Key]job.Claim
 	order  []job.Key // of rows, as they came
 	slices map[string]bool
+	lives  map[schedule.Key]*life
 }
 
 func newLedger(w *World, t *memory.Table) *ledger {
 	return &ledger{
-		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{},
+		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{}, lives: map[schedule.Key]*life{},
 	}
 }
 
@@ -99,13 +101,24 @@ func (l *ledger) all() []job.Row {
 func (l *ledger) see(w item.Write, next item.Item) {
 	old := l.items[w.Ref]
 	switch {
-	case w.Table == contract.Claims:
+	case w.Table == contract.Claims && !beside(w.PK):
 		l.items[w.Ref] = next
 		l.seeClaim(w, old, next)
+	case w.Check:
+	case w.Table == contract.Schedules && strings.HasPrefix(w.PK, "ledger#"):
+		l.seeEntry(w, next)
+	case w.Table == contract.Schedules && !strings.HasPrefix(w.PK, "payload#"):
+		l.seeSchedule(w, next)
 	case w.Table == contract.Jobs && !strings.HasPrefix(w.PK, "blob#") && !strings.HasPrefix(w.PK, "idem#"):
 		l.items[w.Ref] = next
 		l.seeRow(w, old, next)
 	}
+}
+
+// beside says that it is no claim what lies there: a schedule's slot, or how often it has run.
+func beside(pk string) bool {
+	kind, _, _ := strings.Cut(pk, "#")
+	return kind == "slot" || kind == "runs" || kind == "run"
 }
 
 func (l *ledger) seeRow(w item.Write, was, is item.Item) {
@@ -142,6 +155,9 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	if s := is.Str(contract.AttrWakeSlice); s != "" {
 		l.slices[s] = true
+	}
+	if next.ScheduleID != "" && (w.Name == "row.accept" || w.Name == "row.adopt") {
+		l.seeMade(w, next, bad)
 	}
 	if was == nil {
 		l.order = append(l.order, k)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,12 +13,26 @@ import (
 // sweeper's next pass, and a lease for what it then starts anew.
 const delay = 5 * time.Minute
 
-// stride is how many points are passed over for one that is tried; SIM_FULL=1 tries all.
-func stride() int {
+// recovery is how long it may take until all is well again. A schedule may wait for the sweeper,
+// and a job of it, which then still waits for the schedule, once more.
+func (s Story) recovery() time.Duration {
+	if s.Recurs {
+		return 2 * delay
+	}
+	return delay
+}
+
+// stride is how many points are passed over for one that is tried; SIM_FULL=1 tries all, and
+// SIM_STRIDE=n one in n.
+func stride(t *testing.T, points int) int {
 	if os.Getenv("SIM_FULL") != "" {
 		return 1
 	}
-	return 16 * fewer
+	least := 16 * fewer
+	if points > 150 { // a schedule: many of its points are alike
+		least = points / 2 * fewer
+	}
+	return number(t, "SIM_STRIDE", least)
 }
 
 // told remembers what each story is like when nothing fails.
@@ -52,20 +67,21 @@ func cleanly(t *testing.T, s Story) ([]Point, time.Duration) {
 func atEachPoint(t *testing.T, f Fault, after time.Duration, offset int, skip func(Point) bool) {
 	t.Parallel()
 	only := os.Getenv("SIM_STORY")
-	for _, s := range Stories {
+	for _, s := range append(slices.Clone(Stories), Recurring...) {
 		if only != "" && !strings.Contains(s.Name, only) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			points, clean := cleanly(t, s)
+			step := stride(t, len(points))
 			tried, longest := 0, time.Duration(0)
 			for n, p := range points {
-				if skip != nil && skip(p) || (n+offset)%stride() != 0 {
+				if skip != nil && skip(p) || (n+offset)%step != 0 {
 					continue
 				}
 				o := Options{Seed: 1, Plan: At(p, f, after), Behind: after + time.Second}
-				_, took, bad := tell(t, s, o, clean+after+delay)
+				_, took, bad := tell(t, s, o, clean+after+s.recovery())
 				tried++
 				longest = max(longest, took)
 				if bad {

@@ -126,6 +126,9 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	if err := ctx.Err(); err != nil {
 		return none, fault.New(fault.Unavailable, err, "%s", doing)
 	}
+	if p.w.isAway(p.stage) {
+		return none, fault.New(fault.Unavailable, nil, "%s while away", doing)
+	}
 	f, after := p.w.judge(p, op, what)
 	switch f {
 	case Freeze:

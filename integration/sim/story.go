@@ -13,6 +13,7 @@ type Story struct {
 	Name    string
 	Workers int
 	Held    bool // a pause makes runs late by intent
+	Recurs  bool // it is of a schedule
 	Alone   bool // it is not for two tenants at once: it does something to both, or makes several jobs at once
 	Play    func(*Client) (end func())
 }

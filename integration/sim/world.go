@@ -62,8 +62,9 @@ type World struct {
 	at       string         // the stream's checkpoint
 	replay   bool           // the checkpoint was set back
 	pauses   []hold
-	poison   bool // some job kills its workers
-	rerun    bool // some attempt is run again by intent
+	away     map[string]bool // stages that reach nothing
+	poison   bool            // some job kills its workers
+	rerun    bool            // some attempt is run again by intent
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in the order in which they came
 	api      *process
@@ -171,6 +172,26 @@ func (w *World) judge(p *process, op, what string) (Fault, time.Duration) {
 		w.struck = append(w.struck, fmt.Sprintf("%s at %s", f, at))
 	}
 	return f, after
+}
+
+// Away has stages reach nothing, and be reached by nothing, until they are back.
+func (w *World) Away(stages ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.away = map[string]bool{}
+	for _, s := range stages {
+		w.away[s] = true
+	}
+	w.noteLocked(nil, fmt.Sprintf("away: %v", stages))
+}
+
+// Back ends what Away began.
+func (w *World) Back() { w.Away() }
+
+func (w *World) isAway(stage string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.away[stage]
 }
 
 // faults is how many have happened.

@@ -1,0 +1,10 @@
+package sim
+
+import (
+	"testing"
+)
+
+func TestEachScheduleEndsWellWhenNothingFails(t *testing.T) {
+	t.Parallel()
+	nothingFails(t, Recurring)
+}

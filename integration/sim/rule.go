@@ -1,0 +1,373 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+)
+
+// life is one schedule, by the writes that made it what it is.
+type life struct {
+	now     schedule.Schedule
+	epochs  []epoch                   // in order
+	entries map[string]schedule.Entry // what the ledger says, by where it stands there
+}
+
+// epoch is a schedule as one write that raised the epoch left it.
+type epoch struct {
+	schedule.Schedule
+	what string    // the write's name
+	at   time.Time // real
+	end  time.Time // the first nominal time that max_runs took away; zero: none
+}
+
+// forbids says why a job may not start under this epoch, "" if it may.
+func (e epoch) forbids(r job.Row) string {
+	switch {
+	case e.Deleted():
+		return "its schedule is deleted"
+	case e.Paused != nil:
+		return "its schedule is paused"
+	case r.Attempt == 1 && r.Epoch < e.Epoch:
+		return fmt.Sprintf("it is of epoch %d, and the schedule at %d", r.Epoch, e.Epoch)
+	}
+	return ""
+}
+
+// since returns the epochs that have stood at any time since then.
+func (l *life) since(at time.Time) []epoch {
+	n := len(l.epochs) - 1
+	for n > 0 && l.epochs[n].at.After(at) {
+		n--
+	}
+	return l.epochs[max(n, 0):]
+}
+
+// segment is a stretch of a life under one calendar: nominal times after from and not after to.
+type segment struct {
+	schedule.Schedule
+	from, to time.Time // to is zero while it lasts
+	end      time.Time // times from here on were taken away; zero: none were
+}
+
+func (l *life) segments() (list []segment) {
+	for _, e := range l.epochs {
+		last := len(list) - 1
+		switch e.what {
+		case "schedule.create":
+			list = append(list, segment{Schedule: e.Schedule, from: e.UpdatedAt, end: e.end})
+			continue
+		case "schedule.edit":
+			list[last].to = e.UpdatedAt
+			list = append(list, segment{Schedule: e.Schedule, from: e.UpdatedAt, end: e.end})
+			continue
+		case "schedule.delete":
+			list[last].to = e.UpdatedAt
+		}
+		if !e.end.IsZero() {
+			list[last].end = e.end
+		}
+	}
+	return list
+}
+
+// mostTimes bounds the times of a segment: here every calendar comes to its end.
+const mostTimes = 10_000
+
+// times are the nominal times of a segment.
+func (s segment) times() ([]calendar.Occurrence, error) {
+	cal, err := s.Calendar()
+	if err != nil {
+		return nil, err
+	}
+	var list []calendar.Occurrence
+	for at := s.from; len(list) < mostTimes; {
+		o, ok := cal.Next(at)
+		if !ok || !s.to.IsZero() && o.NominalAt.After(s.to) || !s.end.IsZero() && !o.NominalAt.Before(s.end) {
+			return list, nil
+		}
+		list, at = append(list, o), o.NominalAt
+	}
+	return nil, fmt.Errorf("the calendar has no end")
+}
+
+// seeSchedule looks at one write of a schedule that took effect. The lock is held.
+func (l *ledger) seeSchedule(w item.Write, is item.Item) {
+	bad := func(format string, args ...any) {
+		l.w.violation("%s of schedule %s/%s: %s", w.Name, w.PK, w.SK, fmt.Sprintf(format, args...))
+	}
+	next, err := schedule.Parse(is)
+	if err != nil {
+		bad("it cannot be read: %v", err)
+		return
+	}
+	of := l.lives[next.Key]
+	if of == nil {
+		of = &life{entries: map[string]schedule.Entry{}}
+		l.lives[next.Key] = of
+	}
+	old := of.now
+	of.now = next
+	l.w.note(nil, fmt.Sprintf("%s %s/%s: epoch %d next %s wake %s parked %v paused %v deleted %v", w.Name, next.Tenant, next.Name, next.Epoch,
+		clockTime(next.Next), clockTime(next.WakeAt), next.Parked, next.Paused != nil, next.Deleted()))
+
+	if is.Str(contract.AttrWakeSlice) != next.Slice() {
+		bad("it lies in slice %q, not in %q", is.Str(contract.AttrWakeSlice), next.Slice())
+	}
+	if s := next.Slice(); s != "" {
+		l.slices[s] = true
+	}
+	works := !next.Deleted() && next.Paused == nil && !next.Next.IsZero()
+	if works && next.WakeAt.IsZero() {
+		bad("it has a next time and no wake-up")
+	}
+	if next.Epoch != old.Epoch {
+		if next.Epoch != old.Epoch+1 {
+			bad("from epoch %d to %d", old.Epoch, next.Epoch)
+		}
+		of.epochs = append(of.epochs, epoch{Schedule: next, what: w.Name, at: time.Now()})
+		return
+	}
+	if w.Name == "schedule.end" {
+		of.epochs[len(of.epochs)-1].end = old.Next
+	} else if !next.Next.IsZero() && next.Next.Before(old.Next) || old.Next.IsZero() && !next.Next.IsZero() {
+		bad("the next time went back from %s to %s", clockTime(old.Next), clockTime(next.Next))
+	}
+}
+
+// seeEntry looks at what the ledger of a schedule was told. The lock is held.
+func (l *ledger) seeEntry(w item.Write, is item.Item) {
+	for k, of := range l.lives {
+		if k.LedgerKey() != w.PK {
+			continue
+		}
+		e, err := schedule.ParseEntry(k, is)
+		if err != nil {
+			l.w.violation("%s: %v", w.Name, err)
+			return
+		}
+		of.entries[w.SK] = e
+		l.w.note(nil, fmt.Sprintf("%s %s/%s: %s to %s, %d %s (%s) at epoch %d", w.Name, k.Tenant, k.Name, clockTime(e.From), clockTime(e.To), e.Count, e.Outcome, e.Reason, e.Epoch))
+		return
+	}
+	l.w.violation("%s: there is no schedule whose ledger is %q", w.Name, w.PK)
+}
+
+// seeMade looks at a job that a schedule has made, or taken over from an older epoch. The lock
+// is held.
+func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
+	k := schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}
+	of := l.lives[k]
+	if of == nil {
+		bad("there is no schedule %q", r.ScheduleID)
+		return
+	}
+	if r.ID != k.JobID(r.NominalAt) {
+		bad("it has not the id of a job of %s", r.NominalAt)
+	}
+	at := slices.IndexFunc(of.epochs, func(e epoch) bool { return e.Epoch == r.Epoch })
+	if at < 0 {
+		bad("its schedule has never been at epoch %d", r.Epoch)
+		return
+	}
+	e := of.epochs[at]
+	if at+1 < len(of.epochs) {
+		if over := time.Since(of.epochs[at+1].at); over > l.w.behind {
+			bad("epoch %d has been over for %s", r.Epoch, over)
+		}
+	}
+	cal, err := e.Calendar()
+	if err != nil {
+		bad("the calendar of epoch %d: %v", r.Epoch, err)
+		return
+	}
+	if o, ok := cal.Next(r.NominalAt.Add(-time.Millisecond)); !ok || !o.NominalAt.Equal(r.NominalAt) || !o.DueAt.Equal(r.DueAt) {
+		bad("%s, due %s, is no time of its calendar at epoch %d", r.NominalAt, r.DueAt, r.Epoch)
+	}
+	if w.Name == "row.accept" && r.NominalAt.Before(e.CreatedAt) {
+		bad("%s is before the schedule was made", r.NominalAt)
+	}
+}
+
+// mayStart asks whether a schedule lets a job of its start now. The lock of the history is held.
+func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
+	k := schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID}
+	w.ledger.mu.Lock()
+	of := w.ledger.lives[k]
+	var stood []epoch
+	if of != nil {
+		stood = of.since(r.from.Add(-contract.EffectiveAfter - judged))
+	}
+	w.ledger.mu.Unlock()
+	if len(stood) == 0 {
+		bad("there is no schedule %q", row.ScheduleID)
+		return
+	}
+	why := ""
+	for _, e := range stood { // what it was judged by may be as old as that
+		if why = e.forbids(row); why == "" {
+			break
+		}
+	}
+	if why != "" {
+		bad("%s", why)
+	}
+	s := stood[len(stood)-1]
+	r.alone = s.Limited()
+	if row.Attempt > 1 {
+		return
+	}
+	others := 0 // that have run, of those made since the schedule was
+	for other, runs := range w.history.of {
+		if other.Tenant != row.Tenant || other == row.Key || len(runs) == 0 {
+			continue
+		}
+		o, there := w.ledger.row(other)
+		if !there || o.ScheduleID != row.ScheduleID || o.CreatedAt.Before(s.CreatedAt) {
+			continue
+		}
+		others++
+		if r.alone && runs[0].alone && !o.Status.Final() {
+			bad("overlap is %s, and %s of %s is %s", s.Overlap, short(other.ID), clockTime(o.NominalAt), o.Status)
+		}
+	}
+	if most := s.MaxRuns(); most > 0 && int64(others) >= most {
+		bad("its schedule has run %d times, and max_runs is %d", others, most)
+	}
+}
+
+// judged is how long it may take from the facts that a start was judged by to the start.
+const judged = 100 * time.Millisecond
+
+// fate is what became of a nominal time.
+type fate struct {
+	calendar.Occurrence
+	outcome, reason string
+	row             job.Row // zero: it has none
+}
+
+// fates are what became of all nominal times of a schedule, and a violation for each that has
+// not exactly one outcome.
+func (w *World) fates(k schedule.Key) (list []fate) {
+	w.ledger.mu.Lock()
+	of := w.ledger.lives[k]
+	w.ledger.mu.Unlock()
+	if of == nil {
+		w.violation("there is no schedule %s/%s", k.Tenant, k.Name)
+		return nil
+	}
+	bad := func(at time.Time, format string, args ...any) {
+		w.violation("%s of schedule %s/%s: %s", clockTime(at), k.Tenant, k.Name, fmt.Sprintf(format, args...))
+	}
+	jobs := map[time.Time]job.Row{}
+	for _, r := range w.ledger.all() {
+		if r.Tenant == k.Tenant && r.ScheduleID == k.Name && !r.NominalAt.IsZero() {
+			if _, twice := jobs[r.NominalAt]; twice {
+				bad(r.NominalAt, "it has two jobs")
+			}
+			jobs[r.NominalAt] = r
+		}
+	}
+	told := map[string]int{} // times that entries speak of and that are times
+	expected := map[time.Time]bool{}
+	for _, seg := range of.segments() {
+		times, err := seg.times()
+		if err != nil {
+			bad(seg.from, "%v", err)
+		}
+		for _, o := range times {
+			at := o.NominalAt
+			expected[at] = true
+			f := fate{Occurrence: o}
+			row, made := jobs[at]
+			if made {
+				f.row = row
+				f.outcome, f.reason, _ = schedule.OfJob(row)
+			}
+			words := 0
+			for place, e := range of.entries {
+				if at.Before(e.From) || at.After(e.To) {
+					continue
+				}
+				told[place]++
+				words++
+				if !made {
+					f.outcome, f.reason = e.Outcome, e.Reason
+				}
+			}
+			switch {
+			case made && words > 0:
+				bad(at, "it has a job that is %s, and the ledger speaks of it %d times", row.Status, words)
+			case !made && words != 1:
+				bad(at, "it has no job, and the ledger speaks of it %d times", words)
+			}
+			list = append(list, f)
+		}
+	}
+	for place, e := range of.entries {
+		if e.Count != told[place] {
+			bad(e.From, "the ledger counts %d times to %s as %s, and there are %d", e.Count, clockTime(e.To), e.Outcome, told[place])
+		}
+	}
+	for at, r := range jobs {
+		// Ahead clocks may have let it start just before the write that took its time away.
+		if !expected[at] && len(w.runs(r.Key)) > 0 && !w.startedInTime(of, r) {
+			bad(at, "it ran, and is no time of the schedule")
+		}
+	}
+	return list
+}
+
+// startedInTime says that a job's first run began under an epoch that let it.
+func (w *World) startedInTime(of *life, r job.Row) bool {
+	first := w.runs(r.Key)[0]
+	for _, e := range of.since(first.from.Add(-contract.EffectiveAfter - judged)) {
+		if !e.at.After(first.from) && e.forbids(job.Row{Attempt: 1, Epoch: r.Epoch}) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// checkSchedules asks what must hold of all schedules when they have come to rest.
+func (w *World) checkSchedules() {
+	for _, k := range w.ledger.schedules() {
+		w.fates(k)
+	}
+}
+
+// schedules are the keys of all that there ever were, by name.
+func (l *ledger) schedules() []schedule.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys []schedule.Key
+	for k := range l.lives {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b schedule.Key) int {
+		if a.ID() < b.ID() {
+			return -1
+		}
+		return 1
+	})
+	return keys
+}
+
+// unfinished names a schedule that is to make jobs yet, "" if there is none.
+func (l *ledger) unfinished() string {
+	for _, k := range l.schedules() {
+		l.mu.Lock()
+		s := l.lives[k].now
+		l.mu.Unlock()
+		if !s.Deleted() && (s.Paused != nil || !s.Next.IsZero()) {
+			return fmt.Sprintf("schedule %s/%s goes on at %s (paused: %v)", k.Tenant, k.Name, s.Next, s.Paused != nil)
+		}
+	}
+	return ""
+}

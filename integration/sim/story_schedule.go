@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+)
+
+// Put has a schedule made, or replaced. Its jobs say whose they are.
+func (w *Client) Put(name string, calendar object, body object) object {
+	full := object{"calendar": calendar, "job": w.template(Work{})}
+	for k, v := range body {
+		full[k] = v
+	}
+	_, v := w.Want([]int{200, 201}, "PUT", "/schedules/"+name, full)
+	return v
+}
+
+// template is a job of a schedule that does that work, and does not try twice.
+func (w *Client) template(work Work) object {
+	work.Owner = secretOf(w.tenant)
+	return object{"task": taskOf(w.tenant), "payload": work, "timeout": "1m", "retry": object{"max_attempts": 1}}
+}
+
+// every is a calendar that comes to its end so long from now.
+func every(span string, most time.Duration) object {
+	return object{"every": span, "end_at": stamp(time.Now().Add(most))}
+}
+
+func stamp(at time.Time) string { return at.UTC().Truncate(time.Second).Format(time.RFC3339) }
+
+// Do pauses or resumes a schedule.
+func (w *Client) Do(name, what string, body object) object {
+	_, v := w.Want([]int{200}, "POST", "/schedules/"+name+"/"+what, body)
+	return v
+}
+
+// End deletes a schedule.
+func (w *Client) End(name string) { w.Want([]int{204, 404}, "DELETE", "/schedules/"+name, nil) }
+
+func (w *Client) key(name string) schedule.Key { return schedule.Key{Tenant: w.tenant, Name: name} }
+
+// Came asks how many of a schedule's times came to each outcome, where nothing failed: what did
+// may well have made some be missed. It returns what became of each.
+func (w *Client) Came(name string, want map[string]int) []fate {
+	list := w.fates(w.key(name))
+	got := map[string]int{}
+	for _, f := range list {
+		got[f.outcome]++
+	}
+	if want != nil && w.faults() == 0 && fmt.Sprint(got) != fmt.Sprint(want) {
+		w.violation("of schedule %s came %v, want %v", name, got, want)
+	}
+	if len(list) == 0 {
+		w.violation("schedule %s had no times", name)
+	}
+	return list
+}
+
+// Shown asks that the list of occurrences says what became of each time.
+func (w *Client) Shown(name string, list []fate) {
+	shown := map[string]string{}
+	for next := ""; ; {
+		_, v := w.Want([]int{200}, "GET", "/schedules/"+name+"/occurrences?limit=7"+next, nil)
+		items, _ := v["items"].([]any)
+		for _, it := range items {
+			o, _ := it.(object)
+			at, _ := o["nominal_at"].(string)
+			outcome, _ := o["outcome"].(string)
+			if _, several := o["until"]; !several {
+				shown[at] = outcome
+			}
+		}
+		cursor, _ := v["next_cursor"].(string)
+		if cursor == "" {
+			break
+		}
+		next = "&cursor=" + cursor
+	}
+	for _, f := range list {
+		at := f.NominalAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		if f.row.ID != "" && shown[at] != f.outcome {
+			w.violation("schedule %s shows %s as %q, and it is %q", name, at, shown[at], f.outcome)
+		}
+	}
+}
+
+const (
+	ran        = schedule.Ran
+	skipped    = schedule.Skipped
+	missed     = schedule.Missed
+	superseded = schedule.Superseded
+)
+
+// Recurring are the stories of schedules.
+var Recurring = []Story{
+	{Recurs: true, Name: "every ten seconds", Play: func(w *Client) func() {
+		w.Put("s", every("10s", 95*time.Second), nil)
+		return func() { w.Shown("s", w.Came("s", map[string]int{ran: 10})) }
+	}},
+	{Recurs: true, Name: "every minute for longer than the horizon", Play: func(w *Client) func() {
+		w.Put("s", every("1m", 34*time.Minute), nil)
+		return func() { w.Came("s", map[string]int{ran: 34}) }
+	}},
+	{Recurs: true, Name: "a schedule is edited", Play: func(w *Client) func() {
+		w.Put("s", every("10s", 2*time.Minute), nil)
+		time.Sleep(35 * time.Second)
+		edit := object{"calendar": every("15s", time.Minute), "job": w.template(Work{Mark: "new"})}
+		w.Want([]int{200}, "PATCH", "/schedules/s", edit)
+		edited := time.Now()
+		return func() {
+			for _, f := range w.Came("s", map[string]int{ran: 8}) {
+				for _, r := range w.runs(f.row.Key) {
+					if r.mark != "new" && r.from.After(edited.Add(contract.EffectiveAfter)) {
+						w.violation("%s ran as it was before the edit, %s after it", clockTime(f.NominalAt), r.from.Sub(edited))
+					}
+				}
+			}
+		}
+	}},
+	{Recurs: true, Name: "a schedule is edited, and its times stay", Play: func(w *Client) func() {
+		w.Put("s", every("10s", 75*time.Second), nil)
+		for _, mark := range []string{"b", "c"} {
+			time.Sleep(25 * time.Second)
+			w.Want([]int{200}, "PATCH", "/schedules/s", object{"job": w.template(Work{Mark: mark})})
+		}
+		return func() { w.Came("s", map[string]int{ran: 8}) }
+	}},
+	{Recurs: true, Name: "a schedule is deleted", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 2*time.Minute), object{"job": w.template(Work{Sleep: "5s"})})
+		time.Sleep(33 * time.Second)
+		w.End("s")
+		return func() { w.Came("s", map[string]int{ran: 4}) }
+	}},
+	{Recurs: true, Name: "a schedule is deleted and made anew", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 2*time.Minute), nil)
+		time.Sleep(25 * time.Second)
+		w.End("s")
+		w.Put("s", every("10s", 30*time.Second), object{"job": w.template(Work{Mark: "new"})})
+		return func() { w.Came("s", map[string]int{ran: 6}) }
+	}},
+	{Recurs: true, Name: "a schedule is paused and resumed, all that was held runs", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 2*time.Minute), nil)
+		w.pausedFor("s", object{"missed": "all"}, 40*time.Second)
+		return func() { w.Came("s", map[string]int{ran: 12}) }
+	}},
+	{Recurs: true, Name: "a schedule is paused and resumed, the last runs", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 6*time.Minute), nil)
+		w.pausedFor("s", object{"missed": "last"}, 4*time.Minute)
+		return func() { w.Came("s", map[string]int{ran: 19, skipped: 17}) }
+	}},
+	{Recurs: true, Name: "a schedule is paused and resumed, none of it runs", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 6*time.Minute), nil)
+		w.pausedFor("s", object{"missed": "drop"}, 4*time.Minute)
+		return func() { w.Came("s", map[string]int{ran: 18, skipped: 18}) }
+	}},
+	{Recurs: true, Name: "a schedule's pause ends by itself", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 2*time.Minute), nil)
+		time.Sleep(25 * time.Second)
+		w.Do("s", "pause", object{"missed": "all", "until": stamp(time.Now().Add(65 * time.Second))})
+		return func() { w.Came("s", map[string]int{ran: 12}) }
+	}},
+	{Recurs: true, Name: "a paused schedule is edited", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 4*time.Minute), nil)
+		time.Sleep(25 * time.Second)
+		w.Do("s", "pause", object{"missed": "all"})
+		time.Sleep(40 * time.Second)
+		w.Want([]int{200}, "PATCH", "/schedules/s", object{"calendar": every("15s", 2*time.Minute)})
+		time.Sleep(30 * time.Second)
+		w.Do("s", "resume", object{})
+		return func() { w.Came("s", map[string]int{ran: 11, superseded: 4}) }
+	}},
+	{Recurs: true, Name: "everything is paused while a schedule goes on", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 3*time.Minute), nil)
+		time.Sleep(25 * time.Second)
+		n := w.Pause(object{"missed": "drop"})
+		time.Sleep(time.Minute)
+		w.Lift(n)
+		return func() { w.Came("s", map[string]int{ran: 12, skipped: 6}) }
+	}},
+	{Recurs: true, Name: "a schedule is run now", Play: func(w *Client) func() {
+		w.Put("s", every("1m", 130*time.Second), nil)
+		time.Sleep(5 * time.Second)
+		_, v := w.Want([]int{202}, "POST", "/schedules/s/run-now", nil)
+		id, _ := v["job_id"].(string)
+		return func() {
+			w.Is(job.ID(id), 1, job.Succeeded)
+			w.Came("s", map[string]int{ran: 2})
+		}
+	}},
+	{Recurs: true, Name: "overlap skip", Held: true, Play: overlap("skip", map[string]int{ran: 4, skipped: 6})},
+	{Recurs: true, Name: "overlap buffer_one", Held: true, Play: overlap("buffer_one", map[string]int{ran: 5, skipped: 5})},
+	{Recurs: true, Name: "overlap buffer_all", Held: true, Play: overlap("buffer_all", map[string]int{ran: 10})},
+	{Recurs: true, Name: "overlap cancel_running", Held: true, Play: overlap("cancel_running", nil)},
+	{Recurs: true, Name: "overlap skip with a retry", Held: true, Play: func(w *Client) func() {
+		again := w.template(Work{Fail: 1})
+		again["retry"] = object{"max_attempts": 2, "initial_delay": "15s", "jitter": 0}
+		w.Put("s", every("10s", 95*time.Second), object{"overlap": "skip", "job": again})
+		return func() { w.Came("s", map[string]int{ran: 5, skipped: 5}) }
+	}},
+	{Recurs: true, Name: "a schedule runs three times", Held: true, Play: func(w *Client) func() {
+		w.Put("s", object{"every": "5m", "max_runs": 3}, nil)
+		return func() {
+			runs := 0
+			for _, f := range w.fates(w.key("s")) {
+				if len(w.runs(f.row.Key)) > 0 {
+					runs++
+				}
+			}
+			if runs > 3 || runs < 3 && w.faults() == 0 {
+				w.violation("it ran %d times", runs)
+			}
+		}
+	}},
+	{Recurs: true, Name: "two failures pause a schedule", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 95*time.Second), object{"pause_after_failures": 2, "job": w.template(Work{Permanent: true})})
+		time.Sleep(2 * time.Minute)
+		_, v := w.Want([]int{200}, "GET", "/schedules/s", nil)
+		if v["paused"] == nil && w.faults() == 0 {
+			w.violation("it is not paused: %v", v)
+		}
+		w.Want([]int{200}, "PATCH", "/schedules/s", object{"job": w.template(Work{}), "calendar": every("10s", 55*time.Second)})
+		w.Do("s", "resume", object{})
+		return func() { w.Came("s", map[string]int{ran: 8, superseded: 8}) }
+	}},
+	{Recurs: true, Name: "nobody was there to make jobs, all run", Held: true, Play: away("all", map[string]int{ran: 41})},
+	{Recurs: true, Name: "nobody was there to make jobs, the last runs", Held: true, Play: away("last", map[string]int{ran: 35, missed: 6})},
+	{Recurs: true, Name: "nobody was there to make jobs, none runs", Held: true, Play: away("none", map[string]int{ran: 34, missed: 7})},
+}
+
+// pausedFor lets a schedule be for 25 s, and pauses it for some time.
+func (w *Client) pausedFor(name string, pause object, d time.Duration) {
+	time.Sleep(25 * time.Second)
+	w.Do(name, "pause", pause)
+	time.Sleep(d)
+	w.Do(name, "resume", object{})
+}
+
+// overlap has a schedule of every ten seconds make jobs that take 25 s each.
+func overlap(policy string, want map[string]int) func(*Client) func() {
+	return func(w *Client) func() {
+		w.Put("s", every("10s", 95*time.Second), object{"overlap": policy, "job": w.template(Work{Sleep: "25s"})})
+		return func() {
+			list := w.Came("s", want)
+			if last := len(list) - 1; policy == "cancel_running" && last >= 0 && list[last].outcome != ran && w.faults() == 0 {
+				w.violation("the last time was %s", list[last].outcome)
+			}
+		}
+	}
+}
+
+// away has promoter and sweeper be away for so long that times pass which nobody made jobs of.
+func away(policy string, want map[string]int) func(*Client) func() {
+	return func(w *Client) func() {
+		w.Put("s", every("1m", 41*time.Minute), object{"catch_up": object{"policy": policy}})
+		time.Sleep(90 * time.Second)
+		w.Away("promoter", "sweeper")
+		time.Sleep(37 * time.Minute)
+		w.Back()
+		return func() { w.Came("s", want) }
+	}
+}
