@@ -24,7 +24,7 @@ type body struct {
 
 // attributes are all that an item may have, so that a write can remove what is absent.
 var attributes = []string{
-	"epoch", "created_at", "updated_at", "body", "next", "seen", "fresh", "rules", "shard", contract.AttrWakeSlice, contract.AttrWakeAt,
+	"epoch", "created_at", "updated_at", "body", "next", "seen", "fresh", "edited_at", "rules", "shard", contract.AttrWakeSlice, contract.AttrWakeAt,
 	"parked", "paused", "held", "ended_by", "deleted_at", "failures", "last_dead", "set_aside", contract.AttrExpiresAt,
 }
 
@@ -56,6 +56,7 @@ func (s Schedule) Item() item.Item {
 	}
 	at("next", s.Next)
 	at("seen", s.Seen)
+	at("edited_at", s.Edited)
 	at("fresh", s.Fresh)
 	str("rules", s.Rules)
 	num("shard", int64(s.Shard))
@@ -110,7 +111,7 @@ func Parse(i item.Item) (Schedule, error) {
 			return bad(name + " is not a number")
 		}
 	}
-	for _, name := range []string{"next", "seen", "fresh", contract.AttrWakeAt, "deleted_at", "failures"} {
+	for _, name := range []string{"next", "seen", "fresh", "edited_at", contract.AttrWakeAt, "deleted_at", "failures"} {
 		if v, there := i[name]; there {
 			if _, ok := v.(int64); !ok {
 				return bad(name + " is not a number")
@@ -124,7 +125,7 @@ func Parse(i item.Item) (Schedule, error) {
 	s := Schedule{
 		Key: k, Epoch: i.Int("epoch"), CreatedAt: i.Time("created_at"), UpdatedAt: i.Time("updated_at"),
 		Spec: b.Spec, Exclusions: b.Exclusions, Template: b.Template, Overlap: b.Overlap, CatchUp: b.CatchUp, PauseAfter: b.PauseAfter,
-		Next: i.Time("next"), Seen: i.Time("seen"), Fresh: i.Time("fresh"), Rules: i.Str("rules"), Shard: int(i.Int("shard")),
+		Next: i.Time("next"), Seen: i.Time("seen"), Fresh: i.Time("fresh"), Edited: i.Time("edited_at"), Rules: i.Str("rules"), Shard: int(i.Int("shard")),
 		WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", EndedBy: i.Str("ended_by"), DeletedAt: i.Time("deleted_at"),
 		Failures: i.Int("failures"), LastDead: job.ID(i.Str("last_dead")),
 	}

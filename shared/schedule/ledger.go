@@ -172,10 +172,11 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 			r.entries[len(r.entries)-1].To, r.entries[len(r.entries)-1].Count = now, 0
 			return r.entries
 		}
-		if !has[o.NominalAt] {
+		told := has[o.NominalAt] || !o.NominalAt.After(s.Fresh)
+		if !told {
 			r.add(o.NominalAt, outcome, reason, why, before && r.neighbours(at, o.NominalAt))
 		}
-		before, at = !has[o.NominalAt], o.NominalAt
+		before, at = !told, o.NominalAt
 	}
 }
 

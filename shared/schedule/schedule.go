@@ -132,10 +132,11 @@ type Schedule struct {
 	CatchUp    CatchUp
 	PauseAfter int // failures in a row that pause it; 0: none do
 
-	Next  time.Time // the first nominal time that is not promoted yet; zero: none is left
-	Seen  time.Time // calendar-level skips up to here are in the ledger
-	Fresh time.Time // times up to here are adopted where a job stands, never made anew
-	Rules string    // the zone rules that Next was derived with
+	Next   time.Time // the first nominal time that is not promoted yet; zero: none is left
+	Seen   time.Time // calendar-level skips up to here are in the ledger
+	Fresh  time.Time // times up to here are adopted where a job stands, never made anew nor recorded
+	Edited time.Time // the last edit: of times up to here the calendar before it has told; zero: none was
+	Rules  string    // the zone rules that Next was derived with
 
 	Shard  int       // of the due index; fixed when created
 	WakeAt time.Time // zero: nobody needs to look

@@ -89,7 +89,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 	} else {
 		s.first(cal, now)
 	}
-	s.Seen, s.Held = now, nil
+	s.Seen, s.Edited, s.Held = now, now, nil
 	if s.Paused != nil {
 		s.Held = &Stretch{From: now, Missed: s.Paused.Missed}
 	}
@@ -144,6 +144,9 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	}
 	if at.Before(s.CreatedAt) {
 		at = s.CreatedAt
+	}
+	if at.Before(s.Edited) { // the edit left those behind, but for jobs that still wait
+		s.Fresh = s.Edited
 	}
 	s.Held = &Stretch{From: at, Missed: p.Missed}
 	if cal, err := s.Calendar(); err == nil {
