@@ -37,7 +37,7 @@ type jobFilter struct {
 // rowMay says whether a row can pass; only its claim may still tell QUEUED, RUNNING and SCHEDULED apart.
 func (f jobFilter) rowMay(r job.Row) bool {
 	switch {
-	case f.task != "" && r.Task != f.task, f.schedule != "" && r.ScheduleID != f.schedule:
+	case f.task != "" && r.Task != f.task, f.schedule != "" && r.Schedule() != f.schedule:
 		return false
 	case f.status == "":
 		return true

@@ -17,17 +17,18 @@ func (s *stage) occurrenceRoutes() {
 	register(s, route{
 		method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", id: "list-occurrences", tag: tagSchedules, scope: mayRead,
 		summary: "What became of each nominal time, newest first", errors: []int{http.StatusNotFound},
-		about: "Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. Kept for 30 days, also when the schedule is deleted.",
+		about: "Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for 30 days, also when the schedule is deleted.",
 	}, s.listOccurrences)
 }
 
 // occurrenceView is what became of a nominal time, or of several in a row.
 type occurrenceView struct {
-	NominalAt       instant    `json:"nominal_at" doc:"Of several the first"`
+	NominalAt       instant    `json:"nominal_at" doc:"Of several the first; of a manual run when it was asked for"`
 	DueAt           instant    `json:"due_at,omitzero" doc:"Of its job"`
 	Outcome         string     `json:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"pending: not over yet"`
-	Reason          string     `json:"reason,omitempty" doc:"Of one that did not run: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs, cancelled; of one that ran and failed its error's code"`
+	Reason          string     `json:"reason,omitempty" doc:"Of one that did not run, or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs, cancelled; of one that ran and failed its error's code"`
 	Why             string     `json:"why,omitempty" doc:"The same as a sentence"`
+	Manual          bool       `json:"manual,omitempty" doc:"No time of the calendar: somebody asked for this run"`
 	JobID           job.ID     `json:"job_id,omitempty"`
 	Status          job.Status `json:"status,omitempty" doc:"Of its job"`
 	StartLatenessMS *int64     `json:"start_lateness_ms,omitempty" doc:"Of one that started"`
@@ -92,6 +93,7 @@ type occurrenceFilter struct {
 	outcome       string    // "" is any
 	after, before time.Time // after ≤ nominal < before; zero is open
 	limit         int
+	timesOnly     bool // leaves manual runs out
 }
 
 // told is one thing that is said of a nominal time: by its job, or by the ledger.
@@ -100,6 +102,8 @@ type told struct {
 	job   *job.Row
 	entry *schedule.Entry
 }
+
+func (t told) manual() bool { return t.job != nil && t.job.ManualOf != "" }
 
 // occurrences reads one page, newest first. next is the place to go on from, "" at the end:
 // the nominal time that was come to, and how many items of it were seen.
@@ -123,6 +127,9 @@ func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurre
 			if read++; read > maxRead || len(items) == f.limit {
 				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), nil
 			}
+			if f.timesOnly && t.manual() {
+				continue
+			}
 			if v := viewOccurrence(of, t); f.outcome == "" || v.Outcome == f.outcome {
 				items = append(items, v)
 			}
@@ -133,7 +140,7 @@ func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurre
 
 // together takes from both lists all that is said of the newest time left, in an order that
 // never changes: its job, or else the newest word of the ledger about it alone, then stretches
-// that begin there.
+// that begin there, then manual runs that were asked for at that very time.
 func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]told, error) {
 	row, err := jobs.peek(ctx)
 	if err != nil {
@@ -143,17 +150,26 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]to
 	if err != nil || row == nil && entry == nil {
 		return nil, err
 	}
-	var group []told
 	var at time.Time
-	if row != nil && (entry == nil || !row.NominalAt.Before(entry.From)) {
-		at = row.NominalAt
-		group = append(group, told{at: at, job: row})
-		jobs.take()
+	if row != nil && (entry == nil || !row.OccurredAt().Before(entry.From)) {
+		at = row.OccurredAt()
 	} else {
 		at = entry.From
 	}
+	var group, stretches, manual []told
+	for row != nil && row.OccurredAt().Equal(at) {
+		if t := (told{at: at, job: row}); t.manual() {
+			manual = append(manual, t)
+		} else {
+			group = append(group, t)
+		}
+		jobs.take()
+		if row, err = jobs.peek(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(manual, func(a, b told) int { return strings.Compare(string(a.job.ID), string(b.job.ID)) })
 	var alone *schedule.Entry
-	var stretches []told
 	for entry != nil && entry.From.Equal(at) {
 		if entry.Count == 1 {
 			if alone == nil || entry.Epoch > alone.Epoch {
@@ -170,7 +186,7 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]to
 	if alone != nil && len(group) == 0 {
 		group = append(group, told{at: at, entry: alone})
 	}
-	return append(group, stretches...), nil
+	return slices.Concat(group, stretches, manual), nil
 }
 
 func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
@@ -182,7 +198,7 @@ func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
 		return v
 	}
 	r := *t.job
-	v := occurrenceView{NominalAt: instant{r.NominalAt}, DueAt: instant{r.DueAt}, JobID: r.ID, Status: r.Status}
+	v := occurrenceView{NominalAt: instant{r.OccurredAt()}, Manual: t.manual(), DueAt: instant{r.DueAt}, JobID: r.ID, Status: r.Status}
 	v.Outcome, v.Reason, v.Why = schedule.OfJob(r)
 	if !r.StartedAt.IsZero() {
 		late := r.LatenessMS
@@ -200,14 +216,19 @@ func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
 // pending says what keeps a job that is not over. One of an older epoch that did not start and
 // was not taken over by the newer one will not run any more.
 func pending(of schedule.Schedule, r job.Row) (reason, why string) {
+	if r.ManualOf != "" {
+		return "", ""
+	}
 	stale := r.Epoch < of.Epoch && r.Attempt == 1 && r.Status == job.Scheduled
 	switch {
 	case stale && of.Deleted():
 		return job.CodeDeleted, "the schedule was deleted before it started"
-	case of.Paused != nil:
+	case of.Paused != nil && r.Status != job.Running:
 		return job.CodePaused, "the schedule is paused; what becomes of it is decided when it is resumed"
 	case stale && of.Held == nil:
 		return job.CodeEdited, "the schedule was edited before it started"
+	case r.Behind:
+		return job.CodeOverlap, standsInLine
 	}
 	return "", ""
 }

@@ -137,6 +137,63 @@ func TestOccurrencesTellWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 	}
 }
 
+func TestManualRunsAreListedBesideWhatIsSaidOfTheirTime(t *testing.T) {
+	t.Parallel()
+	b, s := history(t)
+	day := func(n int) time.Time { return time.Date(2027, 2, n, 10, 0, 0, 0, time.UTC) }
+	for n, at := range []time.Time{day(23), day(23), day(25), day(26), day(27).Add(time.Minute)} {
+		r, _ := s.RunNow(job.NewID(at, [10]byte{9: byte(n)}), 4, at)
+		r.Status, r.StartedAt, r.WakeAt = job.Succeeded, at, time.Time{}
+		if err := b.store.Put(context.Background(), item.Write{Ref: r.Ref(), Put: r.Item()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "[01 28 27+4 26 26+3 25 25+2 24 23 23+0 23+1]"
+	for _, limit := range []string{"200", "1", "2", "3", "5"} {
+		var got []string
+		for cursor := ""; ; {
+			r := b.want(t, 200, "GET", "/v1/schedules/s/occurrences?limit="+limit+cursor, "")
+			for _, o := range r.items() {
+				mark := fmt.Sprint(o["nominal_at"])[8:10]
+				if o["manual"] == true {
+					mark += "+" + fmt.Sprint(o["job_id"])[25:]
+				}
+				got = append(got, mark)
+			}
+			if r.body["next_cursor"] == nil {
+				break
+			}
+			cursor = "&cursor=" + r.str("next_cursor")
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("by %s: %v, want %s", limit, got, want)
+		}
+	}
+}
+
+func TestAJobInTheLineSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
+	r := b.made(t, b.schedule(t, "s"), noon.Add(-2*time.Hour), func(r *job.Row) { r.Parked, r.Behind = true, true })
+	g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), "")
+	if g.str("status") != "SCHEDULED" || g.str("waiting_for") != "worker" || g.at("status_reason", "code") != "overlap" || !strings.Contains(g.at("status_reason", "message"), "earlier run") {
+		t.Errorf("the job is %s", g.text)
+	}
+	occurrence := func() map[string]any { return b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items()[0] }
+	if o := occurrence(); o["outcome"] != "pending" || o["reason"] != "overlap" || !strings.Contains(fmt.Sprint(o["why"]), "earlier run") {
+		t.Errorf("the occurrence is %v", o)
+	}
+	b.want(t, 201, "PUT", "/v1/pauses/all", "")
+	if g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), ""); g.str("waiting_for") != "pause" {
+		t.Errorf("under a pause of everything: %s", g.text)
+	}
+	b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
+	if o := occurrence(); o["reason"] != "paused" {
+		t.Errorf("under a pause of the schedule: %v", o)
+	}
+}
+
 func TestOccurrencesSayWhatAnEditOrAPauseMakesOfWhatDidNotStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

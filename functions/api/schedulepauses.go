@@ -116,9 +116,11 @@ func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) 
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]job.Key, len(found))
-	for i, f := range found {
-		keys[i] = f.Key
+	var keys []job.Key
+	for _, f := range found {
+		if !f.Manual { // no pause of the schedule touches it
+			keys = append(keys, f.Key)
+		}
 	}
 	rows, there, err := s.Store.Rows(ctx, keys)
 	if err != nil {

@@ -46,7 +46,7 @@ func (s *stage) scheduleRoutes() {
 	register(s, route{
 		method: http.MethodPost, path: "/v1/schedules/{name}/run-now", status: http.StatusAccepted, id: "run-schedule-now", tag: tagSchedules, scope: mayWrite,
 		summary: "Have a schedule's job run once, now", errors: []int{http.StatusNotFound},
-		about: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it.",
+		about: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.",
 	}, s.runScheduleNow)
 	s.schedulePauseRoutes()
 }

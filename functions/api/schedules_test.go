@@ -406,13 +406,34 @@ func TestRunNowMakesAJobBesideTheTimes(t *testing.T) {
 		t.Errorf("%d firings were sent", len(sent))
 	}
 	j := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), "")
-	if j.at("payload") != strings.Repeat("a", 1998) || j.at("tags") != "map[a:b]" || j.at("expire_after") != "1h" || j.at("schedule") != "<nil>" {
+	if j.at("payload") != strings.Repeat("a", 1998) || j.at("tags") != "map[a:b]" || j.at("expire_after") != "1h" || j.at("schedule") != "s" || j.at("manual") != "true" || j.body["nominal_at"] != nil {
 		t.Errorf("GET answers %s", j.text)
+	}
+	if row := b.row(t, r.str("job_id")); row.ScheduleID != "" || row.Epoch != 0 {
+		t.Errorf("the schedule has a say in it: %+v", row)
+	}
+	if got := flat(b.pages(t, "/v1/jobs?schedule=s", "job_id")); fmt.Sprint(got) != "["+r.str("job_id")+"]" {
+		t.Errorf("the schedule's jobs are %v", got)
+	}
+	manual := `{"nominal_at":"2027-03-01T12:00:00.000Z","due_at":"2027-03-01T12:00:00.000Z","outcome":"pending","manual":true,"job_id":"` + r.str("job_id") + `","status":"SCHEDULED"}`
+	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", ""); strings.TrimSpace(o.text) != `{"items":[`+manual+`],"next_cursor":null}` {
+		t.Errorf("its occurrences are %s", o.text)
+	}
+	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); !strings.Contains(g.text, `"last":null`) {
+		t.Errorf("it counts as a time of the schedule: %s", g.text)
+	}
+	b.claim(t, r.str("job_id"))
+	if p := b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"reason":"no more of it"}`); p.at("in_flight") != "[]" {
+		t.Errorf("the pause says that it touches %s", p.at("in_flight"))
+	}
+	b.end(t, r.str("job_id"), job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: b.clock.at})
+	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences?outcome=ran", ""); len(o.items()) != 1 || o.items()[0]["manual"] != true {
+		t.Errorf("it ran, but: %s", o.text)
 	}
 	if again := b.want(t, 202, "POST", "/v1/schedules/s/run-now", ""); again.str("job_id") == r.str("job_id") {
 		t.Error("twice asked is one job")
 	}
-	if s := b.schedule(t, "s"); s.Epoch != 2 {
+	if s := b.schedule(t, "s"); s.Epoch != 3 { // after two pauses
 		t.Errorf("epoch %d", s.Epoch)
 	}
 }

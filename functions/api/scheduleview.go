@@ -126,7 +126,7 @@ func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (Schedule
 		}
 		v.Job.Payload = payload
 	}
-	last, _, err := s.occurrences(ctx, c, occurrenceFilter{before: now.Add(time.Millisecond), limit: 1}, "")
+	last, _, err := s.occurrences(ctx, c, occurrenceFilter{before: now.Add(time.Millisecond), limit: 1, timesOnly: true}, "")
 	v.Last.known = true
 	if len(last) > 0 {
 		v.Last.value = &last[0]

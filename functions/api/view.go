@@ -37,6 +37,7 @@ type JobView struct {
 	RedriveOf         job.ID          `json:"redrive_of,omitempty" doc:"The dead job that this one brings back"`
 	RedrivenBy        job.ID          `json:"redriven_by,omitempty"`
 	Schedule          string          `json:"schedule,omitempty"`
+	Manual            bool            `json:"manual,omitempty" doc:"A run of the schedule that somebody asked for, beside its times"`
 	RunID             string          `json:"run_id,omitempty"`
 	Node              string          `json:"node,omitempty"`
 	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
@@ -80,7 +81,7 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 		DueAt: instant{r.DueAt}, NominalAt: instant{r.NominalAt}, Version: r.Version, Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
 		CreatedAt: instant{r.CreatedAt}, StartedAt: instant{r.StartedAt}, FinishedAt: instant{r.FinishedAt},
 		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: instant{r.CancelRequestedAt},
-		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.ScheduleID, RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
+		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "", RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
 	}
 	if !r.StartedAt.IsZero() {
 		late := r.LatenessMS
@@ -89,15 +90,21 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	if r.Result != "" {
 		v.Result = json.RawMessage(r.Result)
 	}
-	if r.Reason.Code != "" {
+	switch {
+	case r.Reason.Code != "":
 		reason := r.Reason
 		v.StatusReason = &reason
+	case r.Behind:
+		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: standsInLine}
 	}
 	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
 		v.Progress = &progressView{p.Done, p.Total, p.Note, instant{p.At}}
 	}
 	return v
 }
+
+// standsInLine says what a job waits for whose schedule lets no two runs overlap.
+const standsInLine = "an earlier run of the schedule is not over; it waits for the end of that"
 
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 

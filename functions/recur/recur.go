@@ -181,7 +181,9 @@ func (r *Recurrer) jobsOf(ctx context.Context, k schedule.Key, times []time.Time
 			return nil, err
 		}
 		for _, j := range jobs {
-			has[j.NominalAt] = true
+			if !j.Manual {
+				has[j.NominalAt] = true
+			}
 		}
 		if cursor = next; cursor == "" {
 			return has, nil

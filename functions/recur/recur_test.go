@@ -444,6 +444,24 @@ func TestWhatACrashedPromotionMadeIsNotRecordedToo(t *testing.T) {
 	}
 }
 
+// A run that somebody asked for at that very millisecond stands in the same index.
+func TestAManualRunIsNoJobOfANominalTime(t *testing.T) {
+	t.Parallel()
+	bubble(t, "promoted long after", func(b *bundle) {
+		s := b.put()
+		b.promote(s)
+		from := b.read(s).Next
+		r, _ := s.RunNow(job.NewID(from, [10]byte{}), 4, from)
+		b.write(job.Accept(r))
+		time.Sleep(5 * time.Hour)
+		b.promote(s)
+		entries, _, err := b.store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 0, "")
+		if err != nil || len(entries) != 1 || !entries[0].From.Equal(from) {
+			b.Errorf("recorded %+v, %v", entries, err)
+		}
+	})
+}
+
 // edit gives the schedule a new epoch in which the same times stand.
 func edit(b *bundle, s schedule.Schedule) schedule.Schedule {
 	b.Helper()

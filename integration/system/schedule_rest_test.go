@@ -84,6 +84,9 @@ func TestAScheduleOverRESTFromItsFirstRunToItsEnd(t *testing.T) {
 		job := b.Want(http.StatusAccepted, "POST", "/schedules/often/run-now", nil)
 		time.Sleep(time.Second)
 		b.WantStatus(job["job_id"].(string), "SUCCEEDED")
+		if newest := b.occurrences("often", "&outcome=ran")[0]; newest["job_id"] != job["job_id"] || newest["manual"] != true {
+			t.Errorf("the run that was asked for is not the newest of its schedule: %v", newest)
+		}
 		b.Want(http.StatusNoContent, "DELETE", "/schedules/often", nil)
 		if code, _ := b.Call("GET", "/schedules/often", nil); code != http.StatusNotFound {
 			t.Errorf("a deleted schedule answers %d", code)

@@ -62,6 +62,7 @@ type Row struct {
 
 	ScheduleID string // set together with Epoch
 	Epoch      int64
+	ManualOf   string // instead of ScheduleID: the schedule of which somebody asked for a run beside its times
 	RunID      string // set together with Node
 	Node       string
 	Parents    string // JSON, written by package dag
@@ -104,6 +105,22 @@ func (r Row) HandlerKey() ID {
 		return r.RootID
 	}
 	return r.ID
+}
+
+// Schedule is the schedule among whose occurrences the job is listed, "" for none.
+func (r Row) Schedule() string {
+	if r.ManualOf != "" {
+		return r.ManualOf
+	}
+	return r.ScheduleID
+}
+
+// OccurredAt is where it is listed there: at its nominal time, or when somebody asked for it.
+func (r Row) OccurredAt() time.Time {
+	if r.ManualOf != "" {
+		return r.CreatedAt
+	}
+	return r.NominalAt
 }
 
 // Slice is the row's key in the due index, "" without a wake-up.
@@ -223,11 +240,12 @@ func (r *Row) encode(to []attr) []attr {
 	e.str("owes", string(r.Owes))
 	e.str("schedule", r.ScheduleID)
 	e.num("epoch", r.Epoch)
-	if r.ScheduleID == "" {
+	e.str("manual_of", r.ManualOf)
+	if of := r.Schedule(); of == "" {
 		e.order += 2
 	} else {
-		e.str(contract.AttrGroup, GroupKey(r.Tenant, r.ScheduleID))
-		e.str(contract.AttrGroupSort, GroupSort(r.NominalAt))
+		e.str(contract.AttrGroup, GroupKey(r.Tenant, of))
+		e.str(contract.AttrGroupSort, GroupSort(r.OccurredAt()))
 	}
 	e.str("run", r.RunID)
 	e.str("node", r.Node)
@@ -360,7 +378,7 @@ func ParseRow(i item.Item) (Row, error) {
 		DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"), CreatedAt: i.Time("created_at"),
 		Task: i.Str("task"), Executor: i.Str("exec"), Pool: i.Str("pool"), Priority: Priority(i.Str("priority")),
 		Timeout: ms("timeout"), StartWithin: ms("start_within"), ExpireAfter: ms("expire_after"), ExpiryAt: i.Time("expiry_at"),
-		Owes: Owes(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"),
+		Owes: Owes(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"), ManualOf: i.Str("manual_of"),
 		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
 		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
 		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", Behind: i.Str("behind") != "",

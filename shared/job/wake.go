@@ -126,8 +126,10 @@ func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 		return "worker"
 	case Scheduled:
 		switch {
-		case r.Parked || paused && !r.DueAt.After(now):
+		case r.Parked && !r.Behind || paused && !r.DueAt.After(now):
 			return "pause"
+		case r.Behind: // until the run before it is over no worker takes it
+			return "worker"
 		case r.Waiting != "":
 			return r.Waiting
 		}

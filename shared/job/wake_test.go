@@ -83,6 +83,8 @@ func TestReadStatus(t *testing.T) {
 		{"due, not claimed", scheduled(), Claim{}, noon, false, Queued, "worker"},
 		{"due, held by a pause", scheduled(), Claim{}, noon, true, Queued, "pause"},
 		{"parked", scheduled(func(r *Row) { r.Parked = true }), Claim{}, noon, true, Scheduled, "pause"},
+		{"in a line", scheduled(func(r *Row) { r.Parked, r.Behind = true, true }), Claim{}, noon, false, Scheduled, "worker"},
+		{"in a line, and held by a pause", scheduled(func(r *Row) { r.Parked, r.Behind = true, true }), Claim{}, noon, true, Scheduled, "pause"},
 		{"claimed", scheduled(), live, noon, false, Running, ""},
 		{"running by the row", scheduled(func(r *Row) { r.Status = Running }), Claim{}, noon, false, Running, ""},
 		{"waiting for a retry", scheduled(func(r *Row) { r.Attempt, r.Waiting = 2, "retry" }), live, noon.Add(-time.Second), false, Scheduled, "retry"},

@@ -40,10 +40,11 @@ func (s *Schedule) SetPayload(payload []byte) {
 }
 
 // RunNow is the job of a run that somebody asked for: the template, due now, beside the
-// calendar. It belongs to no nominal time, takes no slot and does not count among the runs.
+// calendar. It belongs to no nominal time, takes no slot and does not count among the runs; it
+// is only listed with them.
 func (s Schedule) RunNow(id job.ID, shards int, now time.Time) (r job.Row, send bool) {
 	r, _ = s.Job(calendar.Occurrence{NominalAt: now, DueAt: now}, shards, now)
-	r.ID, r.NominalAt, r.ScheduleID, r.Epoch = id, time.Time{}, "", 0
+	r.ID, r.NominalAt, r.ScheduleID, r.Epoch, r.ManualOf = id, time.Time{}, "", 0, s.Name
 	r.Shard = horizon.ShardOf(string(id), shards)
 	send = job.Place(&r, now)
 	return r, send

@@ -133,11 +133,12 @@ const readAtOnce = 100
 // GroupJob is one job of a schedule in the group index.
 type GroupJob struct {
 	job.Key
-	NominalAt time.Time
+	NominalAt time.Time // of a manual run: when it was asked for
+	Manual    bool      // a run that somebody asked for, beside the nominal times
 }
 
 // JobsOf reads one page of a schedule's jobs by nominal time: from ≤ nominal < before; a zero
-// time leaves that side open. The index lags; Rows reads the rows.
+// time leaves that side open. Manual runs are among them. The index lags; Rows reads the rows.
 func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string) (jobs []GroupJob, next string, err error) {
 	q := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: k.ID(), Descending: descending, Limit: limit, Cursor: cursor}
 	if !from.IsZero() {
@@ -159,7 +160,7 @@ func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Ti
 		if err != nil {
 			return nil, "", fault.New(fault.Undecodable, err, "reading the group index of schedule %q", k.Name)
 		}
-		jobs = append(jobs, GroupJob{key, at})
+		jobs = append(jobs, GroupJob{key, at, key.ID != k.JobID(at)})
 	}
 	return jobs, page.Cursor, nil
 }
