@@ -114,7 +114,7 @@ func (w *Worker) attend(f *firing) {
 		w.giveBack(f, 0)
 		return
 	}
-	if !w.fresh(f, l, &seen, log) || !w.admitted(f, l, seen, log) {
+	if !w.fresh(f, l, &seen, log) || !w.admitted(f, l, seen, log) || !w.fresh(f, l, &seen, log) { // being admitted may have taken long
 		return
 	}
 	w.execute(f, l, seen.row, payload, log)

@@ -139,6 +139,40 @@ func TestWhereRunsMayNotOverlapOneStarts(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatIsAdmittedSlowlyIsJudgedAgain(t *testing.T) {
+	two := 2
+	for name, c := range map[string]struct {
+		rule func(*schedule.Schedule)
+		slow func(memory.Call) bool
+		wait time.Duration
+	}{
+		"its turn":                {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }, writes("slot.take"), 4 * time.Second},
+		"its count":               {func(s *schedule.Schedule) { s.Spec.MaxRuns = &two }, func(c memory.Call) bool { return c.Op == memory.TableCommit }, 4 * time.Second},
+		"its turn, nearly failed": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }, writes("slot.take"), 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				s := b.rule(c.rule)
+				r := b.put(0, of(s))
+				b.once(c.slow, func() memory.Fault {
+					_, w := schedule.PauseSchedule(s, schedule.Pause{}, time.Now().UTC().Truncate(time.Millisecond))
+					b.write(w)
+					return memory.Fault{Wait: c.wait}
+				})
+				b.fire(r, 0)
+				b.start("a")
+				b.sleep(30 * time.Second)
+				if n := b.started(); n != 0 {
+					t.Errorf("it started %d times, after its schedule was paused", n)
+				}
+				if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Look || b.claim(r).Live(1, time.Now()) {
+					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
+				}
+			})
+		})
+	}
+}
+
 func TestAJobIsCountedOnceAmongItsSchedulesRuns(t *testing.T) {
 	for name, before := range map[string]int{"below the limit": 1, "at the limit": 2} {
 		t.Run(name, func(t *testing.T) {
