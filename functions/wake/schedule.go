@@ -70,13 +70,11 @@ func (w *Waker) leave(ctx context.Context, row job.Row, now time.Time) error {
 	return w.Store.Put(ctx, write)
 }
 
-// skip fences the attempt and ends the job, while the schedule still is as it was read.
+// skip fences the attempt and ends the job, while the schedule still is as it was read. All in
+// one: nothing on the row would tell a worker who claims in between that it is to end.
 func (w *Waker) skip(ctx context.Context, s schedule.Schedule, row job.Row, why job.Reason, now time.Time) error {
-	if err := w.Store.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
-		return err
-	}
 	after, write := job.Skip(row, why, now)
-	if err := w.Store.Commit(ctx, write, schedule.Is(s)); err != nil {
+	if err := w.Store.Commit(ctx, write, schedule.Is(s), job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
 		return err
 	}
 	w.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: "skipped"})

@@ -112,10 +112,31 @@ func TestAWakeUpAsksTheSchedule(t *testing.T) {
 		if err := b.store.Commit(b.Context(), remove(s)...); err != nil {
 			b.Fatal(err)
 		}
-		b.once("claim.fence", func() { b.own(r, contract.Lease) })
+		b.once("row.skip", func() { b.own(r, contract.Lease) })
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
 		if now := b.row(r.Key); now.Status != job.Scheduled {
 			b.Errorf("it is %s", now.Status)
+		}
+	})
+	bubble(t, "nobody takes an attempt over between its fence and the skip", func(b *bundle) {
+		s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })
+		holder := b.overdue(1, found, of(s))
+		b.write(s.TakeSlot(holder.ID))
+		r := b.overdue(0, found, of(s))
+		b.once("row.skip", func() { // the holder ends, and a second firing of the job comes
+			d, err := job.Settle(holder, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.write(d.Write)
+			o := job.Owner{Worker: "w1", Nonce: "n1", LeaseUntil: time.Now().Add(contract.Lease), DueAt: r.DueAt}
+			if err := b.store.Put(b.Context(), job.ClaimNew(r.Key, 1, o)); err != nil { // it was fenced
+				b.write(job.TakeOver(r.Key, 1, o, time.Now()))
+			}
+		})
+		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		if now, c := b.row(r.Key), b.claim(r.Key); now.Status != job.Scheduled || !c.Live(1, time.Now()) {
+			b.Errorf("it is %s, with the claim %+v", now.Status, c)
 		}
 	})
 	bubble(t, "an edit that comes between leaves it to the new epoch", func(b *bundle) {
