@@ -56,6 +56,21 @@ func TestWhateverHappensAllComesToRestAsItMust(t *testing.T) {
 	}
 }
 
+func TestWhateverHappensEachTimeOfEachScheduleHasOneOutcome(t *testing.T) {
+	t.Parallel()
+	for _, seed := range seeds(t) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := New(t, Climate(seed))
+				Timetable(w)
+				w.Close()
+				w.Report("timetable")
+			})
+		})
+	}
+}
+
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{22, 46} { // each has been more than one run

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -118,7 +119,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		w.violation("job %s is SUCCEEDED without an outcome on record", short(r.ID))
 	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero():
 		w.violation("job %s is CANCELLED, and nobody asked for it", short(r.ID))
-	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison || r.Reason.Code == job.CodeUnknownTask):
+	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison && w.lostWorkers() < contract.MaxTakeovers || r.Reason.Code == job.CodeUnknownTask):
 		w.violation("job %s is DEAD of %s", short(r.ID), r.Reason.Code)
 	case r.Status == job.Dead && r.RedrivenBy == "" && letters == 0:
 		w.violation("job %s is DEAD and its letter is not in the dead-letter queue", short(r.ID))
@@ -131,6 +132,18 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	case len(children) == 0 && r.RedrivenBy != "":
 		w.violation("job %s says redriven by %s, which is not there", short(r.ID), r.RedrivenBy)
 	}
+}
+
+// lostWorkers is how many workers have died, or stood still, over what they had claimed.
+func (w *World) lostWorkers() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, what := range w.struck {
+		if strings.Contains(what, " at worker/") && (strings.HasPrefix(what, "crash") || strings.HasPrefix(what, string(Freeze))) {
+			n++
+		}
+	}
+	return n
 }
 
 // letters counts what lies in the dead-letter queue, by job. It stays there.

@@ -39,7 +39,7 @@ type run struct {
 	job.Key
 	attempt, token int64
 	key, mark      string
-	alone          bool // it may not overlap with others of its schedule
+	alone, counted bool // it may not overlap with others of its schedule; it counts for max_runs
 	process        *process
 	from, to       time.Time // real; to is zero while it runs
 	late           time.Duration

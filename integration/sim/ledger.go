@@ -30,11 +30,13 @@ type ledger struct {
 	order  []job.Key // of rows, as they came
 	slices map[string]bool
 	lives  map[schedule.Key]*life
+	// Claimed only when a stop was on the row, or over the fence of one: whoever did so reads that.
+	stopped map[job.Key]bool
 }
 
 func newLedger(w *World, t *memory.Table) *ledger {
 	return &ledger{
-		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{}, lives: map[schedule.Key]*life{},
+		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{}, lives: map[schedule.Key]*life{}, stopped: map[job.Key]bool{},
 	}
 }
 
@@ -225,7 +227,9 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		bad("the claim's outcome of attempt %d is %q", old.Attempt, outcome)
 	case w.Name == "row.finish_stop" && outcome == job.OutcomeSucceeded:
 		bad("attempt %d had succeeded", old.Attempt)
-	case w.Name == "row.finish_stop" && outcome == "" && (claim.Attempt != old.Attempt || claim.LeaseUntil.UnixMilli() != 0):
+	case w.Name == "row.skip" && outcome != "":
+		bad("attempt %d has ended: %s", old.Attempt, outcome)
+	case (w.Name == "row.skip" || w.Name == "row.finish_stop") && outcome == "" && !l.stopped[k] && (claim.Attempt != old.Attempt || claim.LeaseUntil.UnixMilli() != 0):
 		bad("attempt %d was not fenced: the claim is of attempt %d, leased until %s", old.Attempt, claim.Attempt, claim.LeaseUntil)
 	}
 }
@@ -244,6 +248,9 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 	}
 	old := l.claims[k]
 	l.claims[k] = next
+	if w.Name == "claim.new" || w.Name == "claim.take_over" {
+		l.stopped[k] = l.rows[k].Stop != job.NoStop
+	}
 	outcome := ""
 	if next.Outcome != nil {
 		outcome = string(next.Outcome.Kind)

@@ -70,7 +70,7 @@ func (l *life) segments() (list []segment) {
 		case "schedule.delete":
 			list[last].to = e.UpdatedAt
 		}
-		if !e.end.IsZero() {
+		if end := list[last].end; !e.end.IsZero() && (end.IsZero() || e.end.Before(end)) {
 			list[last].end = e.end
 		}
 	}
@@ -219,11 +219,11 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 		bad("%s", why)
 	}
 	s := stood[len(stood)-1]
-	r.alone = s.Limited()
+	r.alone, r.counted = s.Limited(), s.MaxRuns() > 0
 	if row.Attempt > 1 {
 		return
 	}
-	others := 0 // that have run, of those made since the schedule was
+	others := 0 // that were counted, of those made since the schedule was
 	for other, runs := range w.history.of {
 		if other.Tenant != row.Tenant || other == row.Key || len(runs) == 0 {
 			continue
@@ -232,7 +232,9 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 		if !there || o.ScheduleID != row.ScheduleID || o.CreatedAt.Before(s.CreatedAt) {
 			continue
 		}
-		others++
+		if runs[0].counted {
+			others++
+		}
 		if r.alone && runs[0].alone && !o.Status.Final() {
 			bad("overlap is %s, and %s of %s is %s", s.Overlap, short(other.ID), clockTime(o.NominalAt), o.Status)
 		}
@@ -357,6 +359,13 @@ func (l *ledger) schedules() []schedule.Key {
 		return 1
 	})
 	return keys
+}
+
+// paused says that a schedule is.
+func (l *ledger) paused(k schedule.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lives[k].now.Paused != nil
 }
 
 // unfinished names a schedule that is to make jobs yet, "" if there is none.
