@@ -67,7 +67,7 @@ func (s *Stage) lines(ctx context.Context, now time.Time, came *wake.Few) error 
 func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *wake.Few) error {
 	line := horizon.Line(string(k.Tenant), k.Name)
 	// The oldest decides for all: while it waits, so do the others.
-	found, _, err := s.Store.DuePage(ctx, store.DueQuery{Slice: line, Limit: lineFront})
+	found, err := s.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront})
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func TestSchedulesLeftBehind(t *testing.T) {
 			b.Errorf("parked %v, next %s", now.Parked, now.Next)
 		}
 	})
-	bubble(t, "a line whose first run is over goes on, and an empty one is forgotten", memory.Options{}, func(b *bundle) {
+	bubble(t, "a line whose first run is over goes on, and an empty one is forgotten", memory.Options{EmptyPages: true}, func(b *bundle) {
 		s := b.rule("0 0 1 1 *", func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		inLine := func(r *job.Row) {
 			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.Behind, r.WakeAt = s.Name, 1, r.DueAt, true, true, r.DueAt

@@ -324,7 +324,7 @@ func (w *Waker) nextInLine(ctx context.Context, s schedule.Schedule, row job.Row
 			return err
 		}
 		line := horizon.Line(string(s.Tenant), s.Name)
-		found, _, err := w.Store.DuePage(ctx, store.DueQuery{Slice: line, Limit: 1})
+		found, err := w.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: 1})
 		if err != nil {
 			return err
 		}

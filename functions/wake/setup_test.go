@@ -27,7 +27,7 @@ type bundle struct {
 }
 
 func setup(t *testing.T) *bundle {
-	w := memory.New(memory.Options{})
+	w := memory.New(memory.Options{EmptyPages: true}) // an empty page is not the end, wherever something is listed
 	t.Cleanup(w.Close)
 	b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs()), meter: new(telemetry.Meter)}
 	b.waker = b.another()

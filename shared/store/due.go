@@ -50,6 +50,18 @@ func (s *Store) DuePage(ctx context.Context, q DueQuery) (found []Found, next st
 	return found, page.Cursor, nil
 }
 
+// DueFront reads the earliest entries of a slice, as many as q.Limit at most; none says that it
+// is empty.
+func (s *Store) DueFront(ctx context.Context, q DueQuery) ([]Found, error) {
+	for {
+		found, next, err := s.DuePage(ctx, q)
+		if err != nil || len(found) > 0 || next == "" {
+			return found, err
+		}
+		q.Cursor = next
+	}
+}
+
 // Firing is the attempt that the entry speaks of.
 func (e Entry) Firing() job.Firing {
 	return job.Firing{Key: e.Key, Version: e.Version, Attempt: e.Attempt, Pool: e.Pool, Priority: job.Priority(e.Priority), DueAt: e.DueAt}
