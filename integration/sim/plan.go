@@ -31,11 +31,12 @@ const (
 	Slow        Fault = "slow"         // takes effect after a while
 	Late        Fault = "late"         // an error at once, and takes effect after a while all the same
 	Freeze      Fault = "freeze"       // the process stands still for a while, and then goes on as if nothing were
+	FreezeAfter Fault = "freeze after" // the same with the answer in hand: the call has taken effect
 	CrashBefore Fault = "crash before" // the process stops dead, and the call has no effect
 	CrashAfter  Fault = "crash after"  // the call takes effect, and the process stops dead
 )
 
-// Plan says what becomes of a call; after is how long Hang, Slow, Late and Freeze take.
+// Plan says what becomes of a call; after is how long Hang, Slow, Late and the freezes take.
 type Plan func(Point) (f Fault, after time.Duration)
 
 // Kind plans nothing.
@@ -87,6 +88,9 @@ func Storm(seed uint64, w Weather) Plan {
 			return None, 0
 		}
 		if n < w.Freeze {
+			if dice.IntN(2) == 0 {
+				return FreezeAfter, 8 * after
+			}
 			return Freeze, 8 * after
 		}
 		if n -= w.Freeze; n < w.Crash {

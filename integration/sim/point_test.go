@@ -123,6 +123,10 @@ func TestAStoryEndsWellWhenAProcessStandsStillForAWhile(t *testing.T) {
 	atEachPoint(t, Freeze, 45*time.Second, 7, func(p Point) bool { return fed(p) || p.Stage == "api" })
 }
 
+func TestAStoryEndsWellWhenAProcessStandsStillWithAnAnswerInHand(t *testing.T) {
+	atEachPoint(t, FreezeAfter, 45*time.Second, 8, func(p Point) bool { return fed(p) || p.Stage == "api" })
+}
+
 // Slow by as much as a worker claims before due: others come in between.
 func TestAStoryEndsWellWhenACallIsSlow(t *testing.T) {
 	atEachPoint(t, Slow, 700*time.Millisecond, 0, nil)

@@ -162,6 +162,11 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	case f == CrashAfter:
 		p.die()
 		return none, p.silence(doing)
+	case f == FreezeAfter:
+		p.thaws.Store(time.Now().Add(after).UnixNano())
+		p.thaw()
+	}
+	switch {
 	case p.dead.Load():
 		return none, p.silence(doing)
 	case f == Lost:

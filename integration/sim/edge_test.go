@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// What seldom happens by chance, told on purpose.
+
+func TestAWorkerThatStoodStillForALeaseBeforeTheStartDoesNotStart(t *testing.T) {
+	t.Parallel()
+	// Wherever it stood between its claim and the start: at the row, at the payload.
+	for _, what := range []string{"jobs", "content"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var w *Client
+				frozen := false
+				plan := func(p Point) (Fault, time.Duration) {
+					if !frozen && p.Stage == "worker" && p.Op == "table.get" && p.What == what && w.claimed() {
+						frozen = true
+						return FreezeAfter, 45 * time.Second
+					}
+					return None, 0
+				}
+				w = New(t, Options{Workers: 2, Plan: plan}).As(tenant.Local)
+				w.Define()
+				mark := fmt.Sprintf("%600d", 1) // a payload that does not fit the row
+				id := w.Post("k", object{"payload": Work{Sleep: "35s", Mark: mark}, "timeout": "2m", "delay": "5s"})
+				w.Settle(5 * time.Minute)
+				w.Is(id, 1, job.Succeeded)
+				w.Ran(id, 1)
+				if !frozen {
+					t.Error("nobody stood still")
+				}
+				w.Check()
+				w.Close()
+				w.Report("stood still")
+			})
+		})
+	}
+}
+
+// claimed says that some job has been claimed. It is for plans: the lock is held.
+func (w *World) claimed() bool {
+	return w.points[Point{Stage: "worker", Op: "table.write", What: "claim.new"}] > 0
+}
+
+func TestAJobMovedWhileItIsBeingClaimedIsLetGoForItsNewTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		// The worker has read the row before the move, and claims it afterwards.
+		slow := Point{Stage: "worker", Op: "table.write", What: "claim.new", N: 1}
+		w := New(t, Options{Plan: At(slow, Slow, 300*time.Millisecond), Behind: time.Second}).As(tenant.Local)
+		w.Define()
+		id := w.Post("k", object{"delay": "3s"})
+		time.Sleep(2600 * time.Millisecond)
+		w.moveTo(id, time.Minute)
+		time.Sleep(10 * time.Second)
+		w.moveTo(id, 20*time.Second) // nobody holds it meanwhile: it can be moved again
+		moved := time.Now()
+		w.Settle(5 * time.Minute)
+		w.Is(id, 1, job.Succeeded)
+		w.Ran(id, 1)
+		for _, r := range w.of(id) {
+			if late := r.from.Sub(moved.Add(20 * time.Second)); late < -time.Second || late > time.Second {
+				t.Errorf("it started %s after its new time", late)
+			}
+		}
+		if len(w.struck) != 1 {
+			t.Errorf("struck: %v", w.struck)
+		}
+		w.Check()
+		w.Close()
+		w.Report("moved while it is claimed")
+	})
+}
+
+// moveTo moves a job to so long from now.
+func (w *Client) moveTo(id job.ID, d time.Duration) {
+	w.Want([]int{200}, "PATCH", "/jobs/"+string(id), object{"run_at": time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z07:00")})
+}
+
+func TestWhatShowsInTheIndexMinutesLateStartsOnTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		// Accepted just beyond the horizon, many show only when their minute has entered it.
+		w := New(t, Options{IndexLag: 9 * time.Minute}).As(tenant.Local)
+		w.Define()
+		for n := range 20 {
+			w.Post(fmt.Sprint(n), object{"delay": fmt.Sprintf("%ds", 33*60+10*n)})
+		}
+		w.Settle(time.Hour)
+		w.OnTime(100 * time.Millisecond)
+		time.Sleep(15 * time.Minute) // until the index shows that they are over
+		w.Check()
+		w.Close()
+		w.Report("late in the index")
+	})
+}
