@@ -12,7 +12,8 @@ func TestAPauseGoesNotBackBehindTheLastEdit(t *testing.T) {
 	edit := noon.Add(10*time.Minute + 35*time.Second)
 	for _, after := range []time.Duration{0, 5 * time.Second, 40 * time.Second} {
 		for _, lasts := range []time.Duration{10 * time.Second, time.Hour} {
-			for _, then := range []string{"resumed", "edited", "deleted"} {
+			for _, then := range []string{"resumed", "resumed again", "edited", "deleted"} {
+				again := then == "resumed again"
 				t.Run(fmt.Sprintf("%s later, %s %s", after, then, lasts), func(t *testing.T) {
 					t.Parallel()
 					s := made(t, "@every 30s", noon, func(s *Schedule) { s.CatchUp.Policy = CatchUpAll })
@@ -25,8 +26,14 @@ func TestAPauseGoesNotBackBehindTheLastEdit(t *testing.T) {
 					s, ran, entries := walk(t, s, edit)
 					paused, over := edit.Add(after), edit.Add(after+lasts)
 					s, _ = PauseSchedule(s, Pause{Missed: MissedAll}, paused)
+					if again { // and once more, before promotion has come to it
+						s, _ = Resume(s, "", over)
+						over = over.Add(2 * time.Minute)
+						s, _ = PauseSchedule(s, Pause{Missed: MissedAll}, over)
+						over = over.Add(lasts)
+					}
 					switch then {
-					case "resumed":
+					case "resumed", "resumed again":
 						s, _ = Resume(s, "", over)
 						var more []time.Time
 						_, more, entries = walk(t, s, over)

@@ -137,7 +137,6 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 		return s, write("schedule.pause", old, s, notDeleted)
 	}
 	s.Paused = &p
-	s.Fresh = time.Time{}
 	at := now.Add(-contract.PastAllowed)
 	if s.Spec.Spread != nil {
 		at = at.Add(-calendar.MaxSpread)
