@@ -3,6 +3,9 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"punctual/shared/fault"
@@ -97,14 +100,36 @@ type Unsent struct {
 	Failed map[int]error // index in the call → why
 }
 
-func (u *Unsent) Error() string { return fmt.Sprintf("%d messages were not sent", len(u.Failed)) }
-
-// Unwrap lets fault.Retryable see why: any one cause stands for all.
-func (u *Unsent) Unwrap() error {
-	for _, err := range u.Failed {
-		return err
+// Error says how many, and why: each cause once, the first few of them. Causes name queues and
+// what the service said, never a body.
+func (u *Unsent) Error() string {
+	const most = 3
+	var why []string
+	for _, n := range slices.Sorted(maps.Keys(u.Failed)) {
+		if s := fmt.Sprint(u.Failed[n]); !slices.Contains(why, s) {
+			why = append(why, s)
+		}
 	}
-	return nil
+	if len(why) > most {
+		why = append(why[:most], fmt.Sprintf("and %d other causes", len(why)-most))
+	}
+	return fmt.Sprintf("%d messages were not sent: %s", len(u.Failed), strings.Join(why, "; "))
+}
+
+// Unwrap lets fault.Retryable see why. One cause stands for all: the first that another try may
+// mend, for it is worth that try whatever became of the others; else the first.
+func (u *Unsent) Unwrap() error {
+	var first error
+	for _, n := range slices.Sorted(maps.Keys(u.Failed)) {
+		err := u.Failed[n]
+		if fault.Retryable(err) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 // Timer is one EventBridge Scheduler entry: it sends Body to the dispatch queue at about At.

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -96,6 +97,40 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 	for name, r := range map[string]Report{"no outcome": {V: V, Kind: Ended, Tenant: "a", JobID: "b", Attempt: 1}, "unknown kind": {V: V, Kind: "x", Tenant: "a", JobID: "b", Attempt: 1}} {
 		if _, err := Decode[Report](Encode(r)); fault.KindOf(err) != fault.Undecodable {
 			t.Errorf("a report with %s was read", name)
+		}
+	}
+}
+
+func TestWhatWasNotSentSaysWhyEachCauseOnce(t *testing.T) {
+	t.Parallel()
+	throttled := fault.New(fault.Throttled, errors.New("slow down"), "sending to report")
+	u := &Unsent{Failed: map[int]error{7: throttled, 2: fault.New(fault.TooLarge, nil, "sending to report"), 9: throttled}}
+	if got, want := u.Error(), "3 messages were not sent: sending to report: too_large; sending to report: throttled: slow down"; got != want {
+		t.Errorf("it says %q; want %q", got, want)
+	}
+	many := &Unsent{Failed: map[int]error{}}
+	for n := range 100 {
+		many.Failed[n] = fault.New(fault.Invalid, nil, "sending entry %d", n)
+	}
+	if got := many.Error(); !strings.HasSuffix(got, "entry 2: invalid; and 97 other causes") {
+		t.Errorf("of a hundred causes it says %q", got)
+	}
+}
+
+// One message that can never be sent must not keep the others from being sent again.
+func TestWhatWasNotSentIsWorthAnotherTryIfAnyOfItIs(t *testing.T) {
+	t.Parallel()
+	for range 20 { // a map's order would show
+		u := &Unsent{Failed: map[int]error{}}
+		for n := range 10 {
+			u.Failed[n] = fault.New(fault.TooLarge, nil, "sending")
+		}
+		if fault.Retryable(u) || fault.KindOf(u) != fault.TooLarge {
+			t.Fatal("what is too large is worth another try")
+		}
+		u.Failed[6] = fault.New(fault.Unavailable, nil, "sending")
+		if !fault.Retryable(u) {
+			t.Fatal("one that was not sent for lack of an answer is not worth another try")
 		}
 	}
 }
