@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"punctual/shared/job"
 )
 
 // What an edit left behind it has accounted for; the calendar that it brought had no times then.
@@ -62,5 +64,22 @@ func TestAPauseGoesNotBackBehindTheLastEdit(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+func TestAPauseOfAScheduleThatHasRunAsOftenAsItMayGivesItNoTimes(t *testing.T) {
+	t.Parallel()
+	s := made(t, "@every 10s", noon)
+	s, _, _ = walk(t, s, noon.Add(time.Minute))
+	s, _ = End(s, job.CodeMaxRuns, noon.Add(time.Minute))
+	s, _ = PauseSchedule(s, Pause{}, noon.Add(70*time.Second))
+	if !s.Next.IsZero() {
+		t.Errorf("paused, it goes on at %s", s.Next)
+	}
+	if _, writes := Delete(s, nil, noon.Add(2*time.Minute)); len(writes) != 1 {
+		t.Errorf("deleted, it leaves %v behind", writes[1:])
+	}
+	if s, _ = Resume(s, "", noon.Add(2*time.Minute)); !s.Next.IsZero() || s.EndedBy == "" {
+		t.Errorf("resumed, it goes on at %s", s.Next)
 	}
 }

@@ -148,7 +148,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 		s.Fresh = s.Edited
 	}
 	s.Held = &Stretch{From: at, Missed: p.Missed}
-	if cal, err := s.Calendar(); err == nil {
+	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" { // one that has run as often as it may has no more times
 		for range maxLooks + int(calendar.MaxSpread/time.Second) {
 			o, ok := cal.Next(at)
 			if !ok || !old.Next.IsZero() && !o.NominalAt.Before(old.Next) {
