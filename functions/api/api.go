@@ -46,11 +46,7 @@ type Deps struct {
 	Meter     *telemetry.Meter // nil: nothing is counted
 	Shards    int              // of the due index; 0: contract.DefaultShards
 	HTTPAllow []netip.Prefix   // special-purpose ranges that http jobs may name; none: none
-	// CursorKey authenticates cursors; every instance needs the same. Without one a cursor is
-	// still bound to its tenant and filters, so that a mangled one is noticed, but could be made
-	// up; all that it could name is a place in the asker's own list.
-	CursorKey []byte
-	Entropy   io.Reader // of job ids; nil: crypto/rand
+	Entropy   io.Reader        // of job ids; nil: crypto/rand
 	// ScheduleQuota is how many times a minute a tenant's schedules may run in all, each counted
 	// at its busiest and at least once; 0: contract.ScheduleQuota.
 	ScheduleQuota int

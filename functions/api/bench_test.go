@@ -49,7 +49,7 @@ func setup(t *testing.T, change ...func(*memory.Options, *api.Deps)) *bench {
 	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &hand{noon}}
 	var clk clock.Clock = b.clock
 	o := memory.Options{Clock: clk}
-	d := api.Deps{Clock: clk, Meter: b.meter, Log: telemetry.Logger(b.log, "api"), Shards: 4, CursorKey: []byte("key of the tests")}
+	d := api.Deps{Clock: clk, Meter: b.meter, Log: telemetry.Logger(b.log, "api"), Shards: 4}
 	for _, c := range change {
 		c(&o, &d)
 	}

@@ -11,9 +11,6 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Namespace is that of the product's own metrics, as package telemetry writes them.
-const Namespace = "Punctual"
-
 // Topic tells those on call. It is encrypted and takes alarms of this account only.
 type Topic struct{ sns awssns.Topic }
 

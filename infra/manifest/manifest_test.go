@@ -31,7 +31,7 @@ func everything() []Object {
 	all := append([]Object{NamespaceObject(), ScalerIdentity(), CourierNamespace()}, Isolation()...)
 	all = append(all, CourierObjects("us-east-1", "/punctual/here-worker")...)
 	for _, p := range pools() {
-		all = append(append(all, p.Objects()...), p.Scaler("Punctual", "slots_wanted"))
+		all = append(append(all, p.Objects()...), p.Scaler("Punctual/dev", "slots_wanted"))
 	}
 	return all
 }
@@ -212,7 +212,7 @@ func TestAPoolIsSpreadAndKept(t *testing.T) {
 func TestAPoolIsScaledByEachOfItsQueuesAndTheLookAhead(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
-		o := p.Scaler("Punctual", "slots_wanted")
+		o := p.Scaler("Punctual/dev", "slots_wanted")
 		var queues []string
 		for _, trigger := range at(t, o, "spec.triggers").([]any) {
 			m := at(t, trigger.(Object), "metadata").(Object)
@@ -223,7 +223,7 @@ func TestAPoolIsScaledByEachOfItsQueuesAndTheLookAhead(t *testing.T) {
 					t.Errorf("%v counts in flight: %v, delayed: %v", m["queueURL"], m["scaleOnInFlight"], m["scaleOnDelayed"])
 				}
 			case "aws-cloudwatch":
-				if m["namespace"] != "Punctual" || m["metricName"] != "slots_wanted" || m["dimensionName"] != "pool" || m["dimensionValue"] != p.Name || m["metricStat"] != "Maximum" {
+				if m["namespace"] != "Punctual/dev" || m["metricName"] != "slots_wanted" || m["dimensionName"] != "pool" || m["dimensionValue"] != p.Name || m["metricStat"] != "Maximum" {
 					t.Errorf("the look ahead of %s is %v", p.Name, m)
 				}
 			}

@@ -152,7 +152,7 @@ func TestASchemaNamesWhatItDoesNotTake(t *testing.T) {
 			s["triggers"].([]any)[0].(Object)["metadata"].(Object)["queueLength"] = 5
 		},
 	} {
-		o := pools()[0].Scaler("Punctual", "slots_wanted")
+		o := pools()[0].Scaler("Punctual/dev", "slots_wanted")
 		spoil(o["spec"].(Object))
 		got := strings.Join(schemaOf(t, "ScaledObject").wrong("ScaledObject", asJSON(t, o)), "\n")
 		if !strings.Contains(got, want) {

@@ -38,7 +38,7 @@ func TestObjectsDecodeStrictlyIntoKubernetesTypes(t *testing.T) {
 	misspelt, mistyped := pools()[0].Deployment(), pools()[1].Deployment()
 	at(t, misspelt, "spec.template.spec").(Object)["terminationGracePeriod"] = 5
 	at(t, mistyped, "spec.template.spec.securityContext").(Object)["runAsNonRoot"] = "yes"
-	silent := pools()[0].Scaler("Punctual", "slots_wanted")
+	silent := pools()[0].Scaler("Punctual/dev", "slots_wanted")
 	at(t, silent, "spec.advanced.scalingModifiers").(Object)["formula"] = "max(critical + high + normal + low, wanted)"
 	said, ok := strictly(t, []Object{misspelt, mistyped, silent})
 	if ok {

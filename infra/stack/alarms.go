@@ -56,18 +56,24 @@ const (
 	apiMS                  = 500
 )
 
-// own is a metric of ours over a minute.
-func own(name telemetry.Name, statistic string, dims ...string) awscloudwatch.Metric {
-	return construct.Measure(construct.Namespace, string(name), statistic, dims...)
-}
+// letterAge is how long a dead letter may lie there unseen. SQS counts an age from when a letter
+// came into its DLQ, but forgets it by when its message was first sent, up to a source's four days
+// before: half of what letters are kept leaves three days at the least.
+const letterAge = contract.DeadLetterKept / 2
 
-func own5(name telemetry.Name, statistic string, dims ...string) awscloudwatch.Metric {
-	return construct.MeasureOver(5, construct.Namespace, string(name), statistic, dims...)
+// ours gives the deployment's own metrics.
+type ours struct{ namespace string }
+
+func oursOf(s target.Settings) ours { return ours{contract.Env{Prefix: s.Prefix}.Namespace()} }
+
+// over is one over some minutes.
+func (o ours) over(minutes int, name telemetry.Name, statistic string, dims ...string) awscloudwatch.Metric {
+	return construct.MeasureOver(minutes, o.namespace, string(name), statistic, dims...)
 }
 
 // alarms lists every alarm of a deployment.
 func alarms(s target.Settings) []alarm {
-	names := contract.Env{Prefix: s.Prefix}
+	names, own := contract.Env{Prefix: s.Prefix}, oursOf(s).over
 	queue := func(logical, metric, statistic string) awscloudwatch.Metric {
 		return construct.Measure(sqs, metric, statistic, "QueueName", names.QueueName(logical))
 	}
@@ -81,9 +87,12 @@ func alarms(s target.Settings) []alarm {
 	add(alarm{name: "dead-letters-warn", runbook: "dead-letters", means: "Jobs have failed for good.", metric: queue(contract.DeadLetters, visible, "Maximum"), over: deadWarn - 1, bad: 1, of: 1})
 	add(alarm{name: "dead-letters-critical", runbook: "dead-letters", means: "Many jobs have failed for good.", metric: queue(contract.DeadLetters, visible, "Maximum"), over: deadCritical - 1, bad: 1, of: 1, pages: true})
 	add(alarm{name: "firing-dead", runbook: "firing-dead", means: "A message that nobody could handle was put aside.", metric: queue(contract.FiringDead, visible, "Maximum"), over: 0, bad: 1, of: 1})
-	add(alarm{name: "set-aside", runbook: "set-aside", means: "Something that cannot be read was put aside.", metric: own5(telemetry.SetAside, "Sum"), over: 0, bad: 1, of: 1})
+	for _, dead := range []string{contract.DeadLetters, contract.FiringDead} {
+		add(alarm{name: dead + "-old", runbook: "letters-old", means: "What was put aside has lain there for a week; in a few days it is lost.", metric: queue(dead, age, "Maximum"), over: letterAge.Seconds(), bad: 1, of: 1})
+	}
+	add(alarm{name: "set-aside", runbook: "set-aside", means: "Something that cannot be read was put aside.", metric: own(5, telemetry.SetAside, "Sum"), over: 0, bad: 1, of: 1})
 	add(alarm{name: "failure-rate", runbook: "failure-rate", means: "Of the jobs that end, too many fail for good.", math: true, over: deadPercent, bad: 2, of: 3,
-		metric: construct.Math(5, "dead of ended, %", "100*FILL(dead,0)/(FILL(dead,0)+FILL(ok,0)+1)", "dead", own5(telemetry.JobsSettled, "Sum", "outcome", "dead"), "ok", own5(telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
+		metric: construct.Math(5, "dead of ended, %", "100*FILL(dead,0)/(FILL(dead,0)+FILL(ok,0)+1)", "dead", own(5, telemetry.JobsSettled, "Sum", "outcome", "dead"), "ok", own(5, telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
 
 	// Those who keep the time.
 	for _, name := range []string{Promoter, Sweeper, Prewarm} {
@@ -91,9 +100,9 @@ func alarms(s target.Settings) []alarm {
 		add(alarm{name: name + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.", metric: fn(name, "Duration", "p99"), over: passMS, bad: 3, of: 5})
 	}
 	for _, pass := range []string{"promoted", "swept"} {
-		add(alarm{name: pass + "-behind", runbook: "watermark-behind", means: "A watermark stays behind: slices cannot be passed.", metric: own(telemetry.WatermarkLag, "Maximum", "pass", pass), over: lagMS, bad: 5, of: 5, pages: true})
+		add(alarm{name: pass + "-behind", runbook: "watermark-behind", means: "A watermark stays behind: slices cannot be passed.", metric: own(1, telemetry.WatermarkLag, "Maximum", "pass", pass), over: lagMS, bad: 5, of: 5, pages: true})
 	}
-	add(alarm{name: "overdue", runbook: "overdue", means: "Many jobs had to be fired again because nothing came of their first firing.", metric: own5(telemetry.Swept, "Sum", "step", "fire"), over: overdue, bad: 1, of: 1, pages: true})
+	add(alarm{name: "overdue", runbook: "overdue", means: "Many jobs had to be fired again because nothing came of their first firing.", metric: own(5, telemetry.Swept, "Sum", "step", "fire"), over: overdue, bad: 1, of: 1, pages: true})
 	add(alarm{name: "stream-late", runbook: "stream-late", means: "Changes of the jobs table are seen late.", metric: fn(Stream, "IteratorAge", "Maximum"), over: 60_000, bad: 3, of: 3, pages: true})
 	add(alarm{name: "timers-throttled", runbook: "timers", means: "Scheduler fires fewer timers than are due.", metric: construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), over: 0, bad: 1, of: 1})
 	add(alarm{name: "timers-dropped", runbook: "timers", means: "Scheduler gave up timers.", metric: construct.Measure(scheduler, "InvocationDroppedCount", "Sum", "ScheduleGroup", s.Prefix), over: 0, bad: 1, of: 1})
@@ -118,16 +127,16 @@ func alarms(s target.Settings) []alarm {
 	add(alarm{name: "reports-critical", runbook: "reports", means: "Many reports of workers wait to be settled.", metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBreak, bad: 2, of: 3, pages: true})
 
 	// Workers.
-	add(alarm{name: "starts-late", runbook: "starts-late", means: "Jobs start later than is promised.", metric: own5(telemetry.StartLateness, "p99", "pool", "short"), over: lateMS, bad: 3, of: 3})
-	add(alarm{name: "starts-very-late", runbook: "starts-late", means: "Jobs start much later than is promised.", metric: own5(telemetry.StartLateness, "p99", "pool", "short"), over: veryLateMS, bad: 2, of: 2, pages: true})
-	add(alarm{name: "short-runs-long", runbook: "short-runs-long", means: "Jobs of the short pool run long; they belong into the long one.", metric: own5(telemetry.RunDuration, "p99", "pool", "short"), over: shortRunMS, bad: 3, of: 3})
-	add(alarm{name: "taken-over", runbook: "taken-over", means: "Workers die, or are stuck, and others take their jobs over.", metric: own5(telemetry.ClaimsTakenOver, "Sum"), over: 10, bad: 1, of: 1})
+	add(alarm{name: "starts-late", runbook: "starts-late", means: "Jobs start later than is promised.", metric: own(5, telemetry.StartLateness, "p99", "pool", "short"), over: lateMS, bad: 3, of: 3})
+	add(alarm{name: "starts-very-late", runbook: "starts-late", means: "Jobs start much later than is promised.", metric: own(5, telemetry.StartLateness, "p99", "pool", "short"), over: veryLateMS, bad: 2, of: 2, pages: true})
+	add(alarm{name: "short-runs-long", runbook: "short-runs-long", means: "Jobs of the short pool run long; they belong into the long one.", metric: own(5, telemetry.RunDuration, "p99", "pool", "short"), over: shortRunMS, bad: 3, of: 3})
+	add(alarm{name: "taken-over", runbook: "taken-over", means: "Workers die, or are stuck, and others take their jobs over.", metric: own(5, telemetry.ClaimsTakenOver, "Sum"), over: 10, bad: 1, of: 1})
 	add(alarm{name: "duplicates", runbook: "duplicates", means: "Too many firings are refused because the attempt is another's.", math: true, over: duplicatePercent, bad: 3, of: 3,
-		metric: construct.Math(5, "refused of fired, %", "100*FILL(again,0)/(FILL(ok,0)+FILL(again,0)+100)", "again", own5(telemetry.Duplicates, "Sum"), "ok", own5(telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
-	add(alarm{name: "workers-silent", runbook: "workers-silent", means: "No worker gives a sign of life.", metric: own(telemetry.SlotsBusy, "SampleCount"), over: 1, below: true, bad: 5, of: 5, missing: construct.Bad, pages: true})
+		metric: construct.Math(5, "refused of fired, %", "100*FILL(again,0)/(FILL(ok,0)+FILL(again,0)+100)", "again", own(5, telemetry.Duplicates, "Sum"), "ok", own(5, telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
+	add(alarm{name: "workers-silent", runbook: "workers-silent", means: "No worker gives a sign of life.", metric: own(1, telemetry.SlotsBusy, "SampleCount"), over: 1, below: true, bad: 5, of: 5, missing: construct.Bad, pages: true})
 	for _, p := range s.Fleet.Pools() {
-		add(alarm{name: "fleet-too-small-" + p.Name, runbook: "fleet-too-small", means: "The next half hour wants more slots than the pool can ever have.", metric: own(telemetry.SlotsWanted, "Maximum", "pool", p.Name), over: float64(max(1, p.Most*p.Slots)), bad: 3, of: 3})
-		add(alarm{name: "due-ahead-" + p.Name, runbook: "due-ahead", means: "Very many jobs are due within half an hour.", metric: own(telemetry.DueAhead, "Maximum", "pool", p.Name), over: dueMost, bad: 1, of: 1})
+		add(alarm{name: "fleet-too-small-" + p.Name, runbook: "fleet-too-small", means: "The next half hour wants more slots than the pool can ever have.", metric: own(1, telemetry.SlotsWanted, "Maximum", "pool", p.Name), over: float64(max(1, p.Most*p.Slots)), bad: 3, of: 3})
+		add(alarm{name: "due-ahead-" + p.Name, runbook: "due-ahead", means: "Very many jobs are due within half an hour.", metric: own(1, telemetry.DueAhead, "Maximum", "pool", p.Name), over: dueMost, bad: 1, of: 1})
 	}
 
 	// Services.

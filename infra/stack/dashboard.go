@@ -39,7 +39,7 @@ func graph(width int, title string, metrics ...awscloudwatch.IMetric) awscloudwa
 }
 
 func rows(s target.Settings) [][]awscloudwatch.IWidget {
-	names := contract.Env{Prefix: s.Prefix}
+	names, own := contract.Env{Prefix: s.Prefix}, oursOf(s).over
 	label := construct.Labelled
 	queue := func(logical, metric, as string) awscloudwatch.IMetric {
 		return label(construct.Measure(sqs, metric, "Maximum", "QueueName", names.QueueName(logical)), as)
@@ -51,23 +51,23 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 			backlog = append(backlog, queue(q, visible, pool+" "+priority))
 			ages = append(ages, queue(q, age, pool+" "+priority))
 		}
-		ahead = append(ahead, label(own(telemetry.DueAhead, "Maximum", "pool", pool), pool+" due in 30 min"))
-		wanted = append(wanted, label(own(telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"))
-		average = append(average, label(own(telemetry.ForecastError, "Average", "pool", pool), pool+" came more than expected"))
+		ahead = append(ahead, label(own(1, telemetry.DueAhead, "Maximum", "pool", pool), pool+" due in 30 min"))
+		wanted = append(wanted, label(own(1, telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"))
+		average = append(average, label(own(1, telemetry.ForecastError, "Average", "pool", pool), pool+" came more than expected"))
 	}
-	wanted = append(wanted, label(own(telemetry.SlotsBusy, "Sum"), "slots busy"))
+	wanted = append(wanted, label(own(1, telemetry.SlotsBusy, "Sum"), "slots busy"))
 	for _, outcome := range []string{"succeeded", "dead", "cancelled", "expired", "skipped"} {
-		outcomes = append(outcomes, label(own(telemetry.JobsSettled, "Sum", "outcome", outcome), outcome))
+		outcomes = append(outcomes, label(own(1, telemetry.JobsSettled, "Sum", "outcome", outcome), outcome))
 	}
-	outcomes = append(outcomes, label(own(telemetry.JobsAccepted, "Sum"), "accepted"))
+	outcomes = append(outcomes, label(own(1, telemetry.JobsAccepted, "Sum"), "accepted"))
 	for _, p := range parts() {
 		errors = append(errors, label(construct.Measure(lambda, "Errors", "Sum", "FunctionName", s.Prefix+"-"+p.name), p.name))
 	}
 	late := func(pool, statistic string) awscloudwatch.IMetric {
-		return label(own(telemetry.StartLateness, statistic, "pool", pool), pool+" "+statistic)
+		return label(own(1, telemetry.StartLateness, statistic, "pool", pool), pool+" "+statistic)
 	}
 	lag := func(pass string) awscloudwatch.IMetric {
-		return label(own(telemetry.WatermarkLag, "Maximum", "pass", pass), pass)
+		return label(own(1, telemetry.WatermarkLag, "Maximum", "pass", pass), pass)
 	}
 	throttle := func(table string) awscloudwatch.IMetric {
 		return label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(table)), table+" writes")
@@ -86,9 +86,9 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 		{
 			graph(6, "Dead letters and what was put aside",
 				queue(contract.DeadLetters, visible, "dead letters"), queue(contract.FiringDead, visible, "firing-dead"), queue(contract.RedriveQueue, visible, "redrive"),
-				label(own(telemetry.Redriven, "Sum"), "redriven per minute")),
-			graph(6, "Retries and the sweeper's work", label(own(telemetry.FiringsSent, "Sum", "lane", "direct"), "by the stream"), label(own(telemetry.FiringsSent, "Sum", "lane", "timer"), "by timers"), label(own(telemetry.Swept, "Sum", "step", "fire"), "fired again")),
-			graph(6, "Claims", label(own(telemetry.ClaimsLost, "Sum"), "lost"), label(own(telemetry.ClaimsTakenOver, "Sum"), "taken over"), label(own(telemetry.Duplicates, "Sum"), "firings refused")),
+				label(own(1, telemetry.Redriven, "Sum"), "redriven per minute")),
+			graph(6, "Retries and the sweeper's work", label(own(1, telemetry.FiringsSent, "Sum", "lane", "direct"), "by the stream"), label(own(1, telemetry.FiringsSent, "Sum", "lane", "timer"), "by timers"), label(own(1, telemetry.Swept, "Sum", "step", "fire"), "fired again")),
+			graph(6, "Claims", label(own(1, telemetry.ClaimsLost, "Sum"), "lost"), label(own(1, telemetry.ClaimsTakenOver, "Sum"), "taken over"), label(own(1, telemetry.Duplicates, "Sum"), "firings refused")),
 			graph(6, "Watermarks behind, ms", lag("promoted"), lag("swept")),
 		},
 		{
@@ -97,7 +97,7 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 			graph(6, "Functions that failed", errors...),
 			graph(6, "Throttles by service", throttle(contract.Jobs), throttle(contract.Claims),
 				label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(contract.Jobs), "GlobalSecondaryIndexName", contract.DueIndex), "due index"),
-				label(construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), "timers"), label(own(telemetry.Throttles, "Sum"), "seen by us")),
+				label(construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), "timers"), label(own(1, telemetry.Throttles, "Sum"), "seen by us")),
 			graph(6, "How far the forecast was off, jobs", average...),
 		},
 		{graph(24, "Dollars per million jobs: requests, table units and messages, at list price", spend(s))},
@@ -120,7 +120,7 @@ func spend(s target.Settings) awscloudwatch.IMetric {
 	}
 	using = append(using,
 		"calls", construct.MeasureOver(hour, gateway, "Count", "Sum", "ApiName", s.Prefix),
-		"jobs", construct.MeasureOver(hour, construct.Namespace, string(telemetry.JobsAccepted), "Sum"))
+		"jobs", oursOf(s).over(hour, telemetry.JobsAccepted, "Sum"))
 	return construct.Math(hour, "$ per million jobs", "(3.5*FILL(calls,0)+0.625*(0"+writes+")+0.125*(0"+reads+"))/jobs", using...)
 }
 

@@ -54,7 +54,7 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 		pool := f.pool(s, d, p, *image.ImageUri())
 		f.Pools = append(f.Pools, pool)
 		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{isolation, f.identity(d, pool)}, pool.Objects()...)
-		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity}, pool.Scaler(construct.Namespace, string(telemetry.SlotsWanted)))
+		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity}, pool.Scaler(contract.Env{Prefix: s.Prefix}.Namespace(), string(telemetry.SlotsWanted)))
 	}
 	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; kubectl needs -c operators=ROLE, and -c reach=CIDRS from outside its network: aws eks update-kubeconfig --name NAME --role-arn ROLE")
 	return f

@@ -63,7 +63,7 @@ func (v vars) arming() []construct.Var {
 }
 
 func (v vars) api() []construct.Var {
-	env := v.arming()
+	env := append(v.arming(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)})
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
 	}

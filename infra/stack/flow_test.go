@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,15 +42,14 @@ func TestFunctionsRunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
 // TestFunctionsAreToldWhatTheyAsk reads each function's environment as the function will.
 func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
 	t.Parallel()
-	known := "PUNCTUAL_PREFIX PUNCTUAL_BUCKET PUNCTUAL_TIMER_GROUP PUNCTUAL_TIMER_ROLE PUNCTUAL_TIMER_TARGET PUNCTUAL_TIMER_DLQ PUNCTUAL_SHARDS " +
-		"PUNCTUAL_ISSUER PUNCTUAL_AUDIENCE PUNCTUAL_JWKS_URL PUNCTUAL_TENANT_CLAIM PUNCTUAL_SCOPE_CLAIM PUNCTUAL_HTTP_ALLOW"
+	known := variables(t)
 	needs := map[string][]string{
 		APIRead: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, APIWrite: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
 		Authorizer: {"PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL"},
 		Stream:     {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Promoter: {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
 		Sweeper: {"PUNCTUAL_BUCKET"}, Dispatch: {"PUNCTUAL_BUCKET"}, Status: {"PUNCTUAL_BUCKET"}, Redrive: {"PUNCTUAL_BUCKET"}, Prewarm: {"PUNCTUAL_PREFIX"},
 	}
-	for _, d := range []*synthesized{prod(), emulator()} {
+	for _, d := range []*synthesized{prod(), emulator(), other()} {
 		for _, p := range parts() {
 			vars, _ := at(d.function(t, p.name), "Environment.Variables").(object)
 			env, err := contract.LoadEnv(func(name string) (string, bool) {
@@ -66,11 +66,40 @@ func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
 			if p.name != Authorizer && (env.Prefix != d.settings.Prefix || env.Shards != d.settings.Shards) {
 				t.Errorf("%s %s is told of %q with %d shards", d.settings.Target, p.name, env.Prefix, env.Shards)
 			}
+			if p.program == "api" && env.Quota != d.settings.Quota {
+				t.Errorf("%s %s is told of a quota of %d; want %d", d.settings.Target, p.name, env.Quota, d.settings.Quota)
+			}
 			for name := range vars {
-				if !strings.Contains(" "+known+" ", " "+name+" ") {
+				if !slices.Contains(known, name) {
 					t.Errorf("%s %s is told %s, which nobody reads", d.settings.Target, p.name, name)
 				}
 			}
+		}
+	}
+}
+
+// variables lists what a deployed process may read from its environment.
+func variables(t *testing.T) []string {
+	t.Helper()
+	var asked []string
+	if _, err := contract.LoadEnv(func(name string) (string, bool) {
+		asked = append(asked, name)
+		return "", false
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+// A setting that no deployment can set is none.
+func TestWhatAProcessReadsADeploymentSets(t *testing.T) {
+	t.Parallel()
+	d := synth("prod", "all", "http_allow", "10.1.0.0/16")
+	var told strings.Builder
+	d.each("", func(_ template, _ string, r object) { told.WriteString(compact(at(r, "Properties"))) })
+	for _, name := range variables(t) {
+		if !strings.Contains(told.String(), name) {
+			t.Errorf("%s is read, and nothing in the templates sets it", name)
 		}
 	}
 }

@@ -41,7 +41,7 @@ var counted = map[string]int{
 	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4, "flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 7,
 	"flow AWS::Logs::LogGroup": 11, "flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
-	"watch AWS::CloudWatch::Alarm": 76, "watch AWS::CloudWatch::CompositeAlarm": 1, "watch AWS::CloudWatch::Dashboard": 2,
+	"watch AWS::CloudWatch::Alarm": 78, "watch AWS::CloudWatch::CompositeAlarm": 1, "watch AWS::CloudWatch::Dashboard": 2,
 	"watch AWS::SNS::Topic": 1, "watch AWS::SNS::TopicPolicy": 1,
 }
 

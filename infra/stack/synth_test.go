@@ -64,10 +64,14 @@ type synthesized struct {
 	templates []template // in the order in which they are built
 }
 
-// prod and emulator are synthesized once for all tests: each takes seconds.
+// prod, emulator and other are synthesized once for all tests: each takes seconds.
 var (
 	prod     = sync.OnceValue(func() *synthesized { return synth("prod", "prod") })
 	emulator = sync.OnceValue(func() *synthesized { return synth("emulator", "emulator") })
+	// other is a second deployment, whose owner has chosen what there is to choose.
+	other = sync.OnceValue(func() *synthesized {
+		return synth("emulator", "other", "prefix", "other", "schedule_quota", "250")
+	})
 )
 
 // one synthesis at a time: the process behind CDK answers one caller.

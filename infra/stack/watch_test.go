@@ -59,6 +59,7 @@ func TestEachAlarmHasAPageAndEachPageAnAlarm(t *testing.T) {
 // that is met another way, or not at all, is answered in integration/CHECKLIST.md.
 var thresholds = map[string]float64{
 	"dead-letters-warn": 99, "dead-letters-critical": 499, // 153: 100 and 500
+	"dead-letters-old": 604_800, "firing-dead-old": 604_800, // 75: a week of the two that letters are kept
 	"promoter-silent": 1, "sweeper-silent": 1, // 154
 	"promoter-slow": 45_000, "sweeper-slow": 45_000, // 155
 	"overdue":              100,                                 // 156
@@ -85,6 +86,66 @@ func TestAlarmsHoldTheChecklistsThresholds(t *testing.T) {
 		}
 	}
 }
+
+// SQS keeps what it moved into a DLQ for the DLQ's retention from when it was first sent, and
+// counts its age from the move.
+func TestNoDeadLetterIsLostBeforeSomebodyWasToldOfIt(t *testing.T) {
+	t.Parallel()
+	const day, twoDays = 24 * 60 * 60.0, 2 * 24 * 60 * 60.0
+	d := prod()
+	waited := map[string]float64{} // DLQ, by id → the longest that a message may have been elsewhere
+	d.each("AWS::SQS::Queue", func(_ template, _ string, r object) {
+		if dead := text(at(r, "Properties.RedrivePolicy.deadLetterTargetArn.Fn::GetAtt.0")); dead != "" {
+			kept, _ := at(r, "Properties.MessageRetentionPeriod").(float64)
+			waited[dead] = max(waited[dead], kept)
+		}
+	})
+	if len(waited) != 2 {
+		t.Fatalf("the DLQs are %v", waited)
+	}
+	told := map[string]float64{}
+	d.each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) {
+		if at(r, "Properties.MetricName") == age {
+			told[text(at(r, "Properties.Dimensions.0.Value"))], _ = at(r, "Properties.Threshold").(float64)
+		}
+	})
+	for _, id := range sorted(waited) {
+		r := d.template("data").resources[id]
+		kept, _ := at(r, "Properties.MessageRetentionPeriod").(float64)
+		name := text(at(r, "Properties.QueueName"))
+		switch tell, ok := told[name]; {
+		case !ok:
+			t.Errorf("nobody is told when letters grow old in %s", name)
+		case tell+waited[id]+twoDays > kept:
+			t.Errorf("%s tells at %g days; a letter may be lost after %g", name, tell/day, (kept-waited[id])/day)
+		}
+	}
+}
+
+// Two deployments of an account must not see each other's numbers.
+func TestEachDeploymentMeasuresForItself(t *testing.T) {
+	t.Parallel()
+	for _, d := range []*synthesized{prod(), emulator(), other()} {
+		want, found := "Punctual/"+d.settings.Prefix, 0
+		for _, s := range d.templates {
+			body := strings.ReplaceAll(compact(s.resources), `\`, "")
+			for _, m := range namespaceIs.FindAllStringSubmatch(body, -1) {
+				if found++; m[1] != want {
+					t.Errorf("%s of %s measures in %q; want %q", s.name, d.settings.Prefix, m[1], want)
+				}
+			}
+		}
+		if found < 20 {
+			t.Errorf("%s has %d metrics of ours", d.settings.Prefix, found)
+		}
+	}
+	if !strings.Contains(compact(prod().template("fleet").resources), "Punctual/punctual") {
+		t.Error("the fleet is not scaled by a metric of its deployment")
+	}
+}
+
+// namespaceIs finds our namespaces in alarms ("Namespace":"…"), boards (["…","name"…) and scalers.
+var namespaceIs = regexp.MustCompile(`(?:"[Nn]amespace":|\[)"(Punctual(?:/[^"]*)?)"`)
 
 func TestAlarmsWatchWhatIsThere(t *testing.T) {
 	t.Parallel()

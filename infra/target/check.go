@@ -19,6 +19,11 @@ const MaxShards = 1024
 
 const shardsAllowed = "a power of two from 1 to 1024 is allowed, so that a count can grow by doubling"
 
+// MaxQuota bounds what one tenant's schedules may take of what all share: 1,667 runs a second.
+const MaxQuota = 100_000
+
+const quotaAllowed = "1 to 100000 runs a minute of all schedules of one tenant are allowed; each schedule takes at least one"
+
 // Limits of AWS that a setting could run into.
 const (
 	maxRate     = 10_000 // API Gateway, requests per second per account and region; raised by request
@@ -60,6 +65,7 @@ func Check(s Settings) error {
 	m.when(s.Account != "" && !accountIs.MatchString(s.Account), "account is %q: 12 digits, or leave it out to take that of your credentials", s.Account)
 	m.when(s.Arch != ARM && s.Arch != X86, "architecture is %q: %s or %s", s.Arch, ARM, X86)
 	m.when(s.Shards < 1 || s.Shards > MaxShards || s.Shards&(s.Shards-1) != 0, "shards is %d: %s", s.Shards, shardsAllowed)
+	m.when(s.Quota < 1 || s.Quota > MaxQuota, "schedule_quota is %d: %s", s.Quota, quotaAllowed)
 	m.when(!slices.Contains(logDays, s.Logs), "logs are kept %d days: CloudWatch takes one of %v", s.Logs, logDays)
 	m.tables(s.Tables)
 	m.tokens(s.Tokens, s.Emulated)

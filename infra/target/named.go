@@ -17,7 +17,7 @@ func Names() []string { return []string{"dev", "prod", "emulator"} }
 // base is what all targets have in common.
 func base(name string) Settings {
 	return Settings{
-		Target: name, Prefix: "punctual", Region: "us-east-1", Arch: ARM, Shards: contract.DefaultShards,
+		Target: name, Prefix: "punctual", Region: "us-east-1", Arch: ARM, Shards: contract.DefaultShards, Quota: contract.ScheduleQuota,
 		Logs:   30,
 		Tokens: Tokens{TenantClaim: "tenant", ScopeClaim: "scope"},
 		Origin: Sources{
@@ -71,7 +71,8 @@ func emulator() Settings {
 // Load returns the target that context("target") names, with what else the context says. The
 // context gives "" for a key that is not set.
 //
-// The keys are target, prefix, region, account, shards, issuer, audience, jwks, tenant_claim,
+// The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all
+// schedules of one tenant, each counted at its busiest; 1,000 without it), issuer, audience, jwks, tenant_claim,
 // scope_claim, mail, http_allow (CIDRs, comma-separated), zones (of the fleet, by name,
 // comma-separated), operators (ARN of the role of those who use kubectl), reach (CIDRs that they
 // come from, comma-separated) and functions (where the bootstraps are).
@@ -117,12 +118,18 @@ func Load(context func(key string) string) (Settings, error) {
 	if v := context("reach"); v != "" {
 		s.Fleet.Reach = strings.Split(v, ",")
 	}
-	if v := context("shards"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			return s, fmt.Errorf("shards is %q: %s", v, shardsAllowed)
+	for _, o := range []struct {
+		key     string
+		to      *int
+		allowed string
+	}{{"shards", &s.Shards, shardsAllowed}, {"schedule_quota", &s.Quota, quotaAllowed}} {
+		if v := context(o.key); v != "" {
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return s, fmt.Errorf("%s is %q: %s", o.key, v, o.allowed)
+			}
+			*o.to = n
 		}
-		s.Shards = n
 	}
 	return s, Check(s)
 }

@@ -24,6 +24,7 @@ type Settings struct {
 
 	Shards    int      // of the due index; may only grow, the table remembers the most there were
 	Tables    Tables   // how tables are billed and how much they take at once
+	Quota     int      // runs a minute of all schedules of one tenant, each at its busiest and at least once
 	HTTPAllow []string // CIDRs that http jobs may reach although private; none by default
 	Keep      bool     // data outlives its stack: retain and deletion protection
 	Logs      Days     // how long log lines are kept

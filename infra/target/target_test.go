@@ -46,12 +46,12 @@ func TestEveryNamedTargetCanBeBuilt(t *testing.T) {
 
 func TestWhatTheContextSaysWins(t *testing.T) {
 	t.Parallel()
-	s, err := Load(named("dev", "prefix", "jobs-of-ours", "region", "eu-central-1", "shards", "128",
+	s, err := Load(named("dev", "prefix", "jobs-of-ours", "region", "eu-central-1", "shards", "128", "schedule_quota", "5000",
 		"zones", "eu-central-1a,eu-central-1c,eu-central-1b", "jwks", "https://keys.example.com/k", "mail", "oncall@example.com", "http_allow", "10.1.0.0/16,10.2.0.0/16"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Prefix != "jobs-of-ours" || s.Region != "eu-central-1" || s.Shards != 128 || s.Tokens.JWKS != "https://keys.example.com/k" ||
+	if s.Prefix != "jobs-of-ours" || s.Region != "eu-central-1" || s.Shards != 128 || s.Quota != 5000 || s.Tokens.JWKS != "https://keys.example.com/k" ||
 		strings.Join(s.Fleet.In, " ") != "eu-central-1a eu-central-1c eu-central-1b" || s.Fleet.Zones != 3 || s.Fleet.NATs != 1 ||
 		s.Alarms.Mail != "oncall@example.com" || len(s.HTTPAllow) != 2 {
 		t.Errorf("got %+v", s)
@@ -75,6 +75,9 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		"too many shards":   {named("dev", "shards", "2048"), []string{"shards is 2048"}},
 		"negative shards":   {named("dev", "shards", "-64"), []string{"shards is -64"}},
 		"wordy shards":      {named("dev", "shards", "many"), []string{`shards is "many"`, "power of two"}},
+		"no quota":          {named("dev", "schedule_quota", "0"), []string{"schedule_quota is 0", "1 to 100000"}},
+		"too large a quota": {named("prod", "schedule_quota", "100001"), []string{"schedule_quota is 100001"}},
+		"wordy quota":       {named("prod", "schedule_quota", "1k"), []string{`schedule_quota is "1k"`, "1 to 100000"}},
 		"account":           {named("dev", "account", "12345"), []string{`account is "12345"`, "12 digits"}},
 		"prefix":            {named("dev", "prefix", "Punctual_1"), []string{"prefix", "lower-case"}},
 		"mail":              {named("dev", "mail", "nobody"), []string{"mail"}},

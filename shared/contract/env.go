@@ -9,7 +9,7 @@ import (
 // Env is what a deployed process is told by its environment. Names of tables and queues follow
 // from the prefix, so that a function's environment stays small.
 type Env struct {
-	Prefix       string   // PUNCTUAL_PREFIX: of every table and queue; default "punctual"
+	Prefix       string   // PUNCTUAL_PREFIX: of every table and queue, and in the metrics' namespace; default "punctual"
 	Bucket       string   // PUNCTUAL_BUCKET: payloads over 256 KB
 	TimerGroup   string   // PUNCTUAL_TIMER_GROUP: the EventBridge Scheduler group; default the prefix
 	TimerRole    string   // PUNCTUAL_TIMER_ROLE: ARN of the role that timers send with
@@ -25,7 +25,6 @@ type Env struct {
 	Slots        int      // PUNCTUAL_SLOTS: attempts that a worker runs at once; default 25
 	DrainSeconds int      // PUNCTUAL_DRAIN_SECONDS: budget after SIGTERM; default 25
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
-	CursorKey    string   // PUNCTUAL_CURSOR_KEY: authenticates the cursors of lists; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 }
 
@@ -34,6 +33,9 @@ func (e Env) TableName(logical string) string { return e.Prefix + "-" + logical 
 
 // QueueName is the real name of a queue.
 func (e Env) QueueName(logical string) string { return e.Prefix + "-" + logical }
+
+// Namespace is that of the metrics: one of each deployment, so that two in an account keep apart.
+func (e Env) Namespace() string { return "Punctual/" + e.Prefix }
 
 // LoadEnv reads the environment through lookup (os.LookupEnv). Each name in needs must be set.
 func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
@@ -53,7 +55,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		TimerRole: get("PUNCTUAL_TIMER_ROLE", ""), TimerTarget: get("PUNCTUAL_TIMER_TARGET", ""), TimerDLQ: get("PUNCTUAL_TIMER_DLQ", ""),
 		Issuer: get("PUNCTUAL_ISSUER", ""), Audience: get("PUNCTUAL_AUDIENCE", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
 		TenantClaim: get("PUNCTUAL_TENANT_CLAIM", "tenant"), ScopeClaim: get("PUNCTUAL_SCOPE_CLAIM", "scope"),
-		Pool: get("PUNCTUAL_POOL", DefaultPool), CursorKey: get("PUNCTUAL_CURSOR_KEY", ""),
+		Pool: get("PUNCTUAL_POOL", DefaultPool),
 	}
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
 	if cidrs := get("PUNCTUAL_HTTP_ALLOW", ""); cidrs != "" {

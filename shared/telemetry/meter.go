@@ -65,6 +65,9 @@ type series struct {
 
 // Meter gathers metrics in memory. The zero Meter and the nil Meter are ready: nil drops everything.
 type Meter struct {
+	// Namespace is that of embedded-metric lines, contract.Env's; "" is for those who write none.
+	Namespace string
+
 	mu     sync.Mutex
 	series map[string]*series
 }
@@ -249,7 +252,7 @@ func (m *Meter) Flush(w io.Writer, now time.Time) error {
 		line["_aws"] = map[string]any{
 			"Timestamp": now.UnixMilli(),
 			"CloudWatchMetrics": []any{map[string]any{
-				"Namespace": "Punctual", "Dimensions": [][]string{keys},
+				"Namespace": m.Namespace, "Dimensions": [][]string{keys},
 				"Metrics": []any{map[string]string{"Name": string(s.name), "Unit": unit}},
 			}},
 		}

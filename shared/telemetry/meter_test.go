@@ -45,7 +45,7 @@ func TestADimensionThatExplodesCostsNoMoreThanTheBound(t *testing.T) {
 
 func TestAFlushSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 	t.Parallel()
-	m := new(Meter)
+	m := &Meter{Namespace: "Punctual/dev"}
 	m.Count(JobsSettled, 3, Dim{"outcome", "dead"})
 	m.Gauge(SlotsBusy, 7)
 	m.Observe(StartLateness, 4*time.Millisecond, Dim{"pool", "short"})
@@ -54,7 +54,7 @@ func TestAFlushSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("%d lines: %v", len(lines), lines)
 	}
-	const want = `{"Timestamp":1800000000123,"CloudWatchMetrics":[{"Dimensions":[["outcome"]],"Metrics":[{"Name":"jobs_settled_total","Unit":"Count"}],"Namespace":"Punctual"}]}`
+	const want = `{"Timestamp":1800000000123,"CloudWatchMetrics":[{"Dimensions":[["outcome"]],"Metrics":[{"Name":"jobs_settled_total","Unit":"Count"}],"Namespace":"Punctual/dev"}]}`
 	var head any
 	if err := json.Unmarshal([]byte(want), &head); err != nil {
 		t.Fatal(err)

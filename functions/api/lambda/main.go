@@ -21,7 +21,7 @@ import (
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
 	cfg := session.MustLoad(context.Background())
-	meter := &telemetry.Meter{}
+	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	lambda.Start(api.Proxy(api.New(api.Deps{
 		Store:     store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queues:    queue.New(cfg, env.QueueName),
@@ -30,7 +30,6 @@ func main() {
 		Meter:     meter,
 		Shards:    env.Shards,
 		HTTPAllow: api.MustRanges(env.HTTPAllow),
-		CursorKey: []byte(env.CursorKey),
 
 		ScheduleQuota: env.Quota,
 	}), meter, os.Stdout))

@@ -23,7 +23,7 @@ import (
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
 	cfg := session.MustLoad(context.Background())
-	meter := new(telemetry.Meter)
+	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	lambda.Start(batch.Metered(promoter.New(promoter.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queue:  queue.New(cfg, env.QueueName),

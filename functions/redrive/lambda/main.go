@@ -22,7 +22,7 @@ import (
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET")
 	cfg := session.MustLoad(context.Background())
-	meter := new(telemetry.Meter)
+	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	lambda.Start(batch.Metered(redrive.New(redrive.Deps{
 		Store: store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queue: queue.New(cfg, env.QueueName),

@@ -20,7 +20,7 @@ import (
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
 	cfg := session.MustLoad(context.Background())
-	meter := new(telemetry.Meter)
+	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	lambda.Start(batch.Metered(stream.New(stream.Deps{
 		Queue: queue.New(cfg, env.QueueName),
 		Timer: timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),

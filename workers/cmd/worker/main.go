@@ -34,7 +34,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET")
 	cfg := session.MustLoad(ctx)
-	meter := new(telemetry.Meter)
+	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	log := telemetry.Logger(os.Stdout, "worker")
 	name, _ := os.Hostname() // of the pod; without one the worker makes up a name
 
