@@ -14,6 +14,12 @@ endif
 STACKS   ?= --all
 ISSUER   ?=
 AUDIENCE ?=
+# More of what a target may be told, such as SETTINGS='mail=oncall@example.com schedule_quota=5000';
+# infra/target says what there is.
+SETTINGS ?=
+REGION   ?= us-east-1
+ACCOUNT  ?=
+CONTEXT   = -c target=$(TARGET) -c issuer="$(ISSUER)" -c audience="$(AUDIENCE)" $(foreach s,$(SETTINGS),-c "$(s)")
 
 # The linter is pinned in a module of its own, so that its hundred dependencies
 # are not ours; it is built once for each pin.
@@ -83,8 +89,10 @@ $(CDK): infra/package.json infra/package-lock.json
 	@touch $@
 
 .PHONY: synth
+synth cfn-lint: ISSUER := $(or $(ISSUER),https://issuer.example)
+synth cfn-lint: AUDIENCE := $(or $(AUDIENCE),punctual)
 synth: build $(CDK) ## Write the templates of TARGET (dev, prod, emulator) to cdk.out; needs no account
-	$(CDK) synth --quiet -c target=$(TARGET) -c issuer=$(or $(ISSUER),https://issuer.example) -c audience=$(or $(AUDIENCE),punctual)
+	$(CDK) synth --quiet $(CONTEXT)
 
 # cfn-lint is pinned in an environment of its own.
 CFNLINT := .ci/bin/cfn-lint-1.58.0
@@ -99,15 +107,21 @@ cfn-lint: synth $(CFNLINT) ## Judge the templates of TARGET by cfn-lint; needs P
 
 .PHONY: prerequisites
 prerequisites:
-	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)" "$(filter diff,$(MAKECMDGOALS))"
+	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)" "$(TARGET)" "$(SETTINGS)" "$(filter diff,$(MAKECMDGOALS))"
+
+# From infra, for CDK would run the app of the root's cdk.json first, which wants all of a target.
+.PHONY: bootstrap
+bootstrap: $(CDK) ## Prepare ACCOUNT (12 digits) and REGION (us-east-1) for deploys: once for each
+	@[ -n "$(ACCOUNT)" ] || { echo "bootstrap: ACCOUNT is not set: the 12 digits of your AWS account, such as ACCOUNT=123456789012" >&2; exit 1; }
+	cd infra && node_modules/.bin/cdk bootstrap aws://$(ACCOUNT)/$(REGION)
 
 .PHONY: diff
 diff: prerequisites build $(CDK) ## Show what a deploy would change; as deploy
-	$(CDK) diff $(STACKS) -c target=$(TARGET) -c issuer=$(ISSUER) -c audience=$(AUDIENCE)
+	$(CDK) diff $(STACKS) $(CONTEXT)
 
 .PHONY: deploy
 deploy: prerequisites build $(CDK) ## Deploy TARGET to your AWS account: ISSUER=URL AUDIENCE=NAME of your tokens
-	$(CDK) deploy $(STACKS) -c target=$(TARGET) -c issuer=$(ISSUER) -c audience=$(AUDIENCE)
+	$(CDK) deploy $(STACKS) $(CONTEXT)
 
 .PHONY: emulator
 emulator: ## Run a local AWS (MiniStack) in the foreground; PORT=n moves it (4566)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,7 +42,7 @@ func complete() machine {
 
 func TestACompleteMachineMayDeploy(t *testing.T) {
 	t.Parallel()
-	if said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual"); !ok || said != "" {
+	if said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", ""); !ok || said != "" {
 		t.Errorf("it says %q", said)
 	}
 }
@@ -50,21 +51,21 @@ func TestLookingAtTheDifferencesNeedsNoDocker(t *testing.T) {
 	t.Parallel()
 	m := complete()
 	delete(m, "docker")
-	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "diff"); !ok {
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "diff"); !ok {
 		t.Errorf("it says %q", said)
 	}
-	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", ""); ok || !strings.Contains(said, "docker is not here") {
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", ""); ok || !strings.Contains(said, "docker is not here") {
 		t.Errorf("for a deploy it says %q", said)
 	}
 }
 
 func TestWhatADeployLacksIsNamedAllAtOnce(t *testing.T) {
 	t.Parallel()
-	said, ok := machine{}.check(t, nil, "", "")
+	said, ok := machine{}.check(t, nil, "", "", "dev", "")
 	if ok {
 		t.Error("it is content with nothing")
 	}
-	for _, want := range []string{"go is not here", "node is not here", "npm is not here", "docker is not here", "no AWS credentials", "cdk bootstrap", "ISSUER is not set", "AUDIENCE is not set"} {
+	for _, want := range []string{"go is not here", "node is not here", "npm is not here", "docker is not here", "no AWS credentials", "make bootstrap", "ISSUER is not set", "AUDIENCE is not set"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
@@ -76,8 +77,71 @@ func TestWhatIsThereButWillNotDoIsNamed(t *testing.T) {
 	m := complete()
 	m["node"] = struct{ says, exit string }{"v18.20.0", "0"}
 	m["docker"] = struct{ says, exit string }{"cannot connect", "1"}
-	said, ok := m.check(t, []string{"AWS_ACCESS_KEY_ID=x"}, "https://id.example.com", "punctual")
+	said, ok := m.check(t, []string{"AWS_ACCESS_KEY_ID=x"}, "https://id.example.com", "punctual", "dev", "")
 	if ok || !strings.Contains(said, "node is version 18") || !strings.Contains(said, "docker does not answer") || strings.Contains(said, "credentials") {
 		t.Errorf("it says %q", said)
+	}
+}
+
+// Before anything is built, which takes minutes.
+func TestWhatWasMistypedIsNamed(t *testing.T) {
+	t.Parallel()
+	const issuer = "https://id.example.com"
+	for _, c := range []struct{ issuer, target, settings, want string }{
+		{"id.example.com", "dev", "", "ISSUER is 'id.example.com': an https URL"},
+		{"http://id.example.com", "prod", "", "an https URL"},
+		{"https://", "prod", "", "an https URL"},
+		{"https://id.example.com ", "dev", "", "there is a space in it"},
+		{issuer, "staging", "", "TARGET is 'staging': one of dev prod emulator"},
+		{issuer, "", "", "TARGET is ''"},
+		{issuer, "dev prod", "", "TARGET is 'dev prod'"},
+		{issuer, "dev", "mial=a@example.com", "SETTINGS has 'mial=a@example.com': there is no such setting; there are prefix"},
+		{issuer, "dev", "region=eu-central-1 shards", "SETTINGS has 'shards': each is NAME=VALUE"},
+		{issuer, "dev", "shards=", "SETTINGS has 'shards='"},
+		{issuer, "dev", "=5", "SETTINGS has '=5'"},
+		{issuer, "dev", "region=eu-central-1 schedule_quota=5000", ""},
+		{issuer + "/", "prod", "", ""},
+		{"http://127.0.0.1:8000", "emulator", "", ""},
+		{issuer, "emulator", "", ""},
+	} {
+		said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, c.issuer, "punctual", c.target, c.settings)
+		if ok != (c.want == "") || !strings.Contains(said, c.want) || strings.Count(said, "\n") > 1 {
+			t.Errorf("%+v: it says %q", c, said)
+		}
+	}
+	m := complete()
+	m["node"] = struct{ says, exit string }{"nonsense", "0"}
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, issuer, "punctual", "dev", ""); ok || !strings.Contains(said, "node does not say its version") || strings.Count(said, "\n") > 1 {
+		t.Errorf("of a strange node it says %q", said)
+	}
+}
+
+func TestTheScriptKnowsTheTargetsAndTheirSettings(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../prerequisites.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	_, _ = Load(func(key string) string { // what it lacks is not of interest
+		if key == "target" {
+			return "dev"
+		}
+		if key != "issuer" && key != "audience" { // these have variables of their own
+			asked = append(asked, key)
+		}
+		return ""
+	})
+	slices.Sort(asked)
+	for name, want := range map[string][]string{"targets": Names(), "known": asked} {
+		_, rest, _ := strings.Cut(string(script), "\n"+name+"=\"")
+		list, _, _ := strings.Cut(rest, "\"")
+		have := strings.Fields(list)
+		if name == "known" {
+			slices.Sort(have)
+		}
+		if !slices.Equal(have, want) {
+			t.Errorf("%s are %v; want %v", name, have, want)
+		}
 	}
 }
