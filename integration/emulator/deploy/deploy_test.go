@@ -52,6 +52,9 @@ func TestJobsOnTheDeployment(t *testing.T) {
 			t.Errorf("it started %v ms late", v["start_lateness_ms"])
 		}
 	})
+	t.Run("a job beyond the reach of a queue's delay goes by a timer", func(t *testing.T) {
+		d.timerLane(t, in(t, a))
+	})
 	t.Run("a job that fails once is tried again", func(t *testing.T) {
 		a := in(t, a)
 		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1}, "retry": story.Object{"initial_delay": "1s", "max_attempts": 3}})
