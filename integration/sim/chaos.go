@@ -68,6 +68,11 @@ func Chaos(w *World) {
 			}
 		})
 	}
+	if d.IntN(30) == 0 {
+		c := w.As(tenants[0])
+		jobs += crowdOf
+		people.Go(func() { c.crowd(c.nextCrowd()) })
+	}
 	people.Wait()
 	w.Calm()
 	for range 3 { // what was redriven in haste goes back to where it came from

@@ -8,18 +8,28 @@
 //	         stages, workers ────────┘    (dead: silence)   └─▶ memory twins
 //	                                                 handlers ─▶ history: every start and end
 //
-// Each stage and each worker is a process with ports of its own. Whatever it calls is a point
-// with a name: stage, operation, what it was about, and the how-manieth that was. A plan says
-// what becomes of a point, so that a run can be told to crash "after status wrote row.succeed
-// for the first time", and a seed decides alike however goroutines happen to be scheduled.
+// Each stage, each worker and each API is a process with ports of its own. Whatever it calls is a
+// point with a name: stage, operation, what it was about, and the how-manieth that was. A plan
+// says what becomes of a point, so that a run can be told to crash "after status wrote
+// row.succeed for the first time", and a seed decides alike.
 //
-// What always holds (DESIGN §5) is asked at every write and every start, and once more when
-// all has come to rest. What breaks it is a violation; a run with one prints what was called.
+// The same seed is the same run: before each call a process waits for its turn, up to a
+// millisecond, which who calls and what about give, so that no two things happen at one instant
+// and it does not matter in which order goroutines are scheduled. What nothing tells apart does
+// not happen at one instant either: see apart and staggered.
 //
-// Settings, for looking closer: SIM_FULL=1 tries every point of every story, SIM_STORY=part of
-// a name only some stories; SIM_SEEDS=n, SIM_FROM=s and SIM_SEED=s choose seeds; SIM_TRACE=1
-// prints whole traces, SIM_TRACE=no none; SIM_LOG=1 puts warnings and errors of the product in.
+// Those who use it belong to one or two tenants, whose keys, names and ids are the same. They
+// have jobs and schedules. What always holds (DESIGN §5) is asked at every write and every start,
+// and once more when all has come to rest: each nominal time of a schedule's life, as the writes
+// tell it, has then one outcome. What breaks it is a violation; a run with one prints what was
+// called.
 //
-// What it does not do: more than one tenant, slices so crowded that one timer stands for them,
-// items that expire, and time beyond some hours.
+// Settings, for looking closer: SIM_FULL=1 tries every point of every story, SIM_STRIDE=n one in
+// n, SIM_STORY=part of a name only some stories; SIM_SEEDS=n, SIM_FROM=s and SIM_SEED=s choose
+// seeds; SIM_TRACE=1 prints whole traces, SIM_TRACE=no none; SIM_LOG=1 puts warnings and errors
+// of the product in.
+//
+// What it does not do: workers with too few slots, where pollers that wait for one are not told
+// apart; payloads of schedules that do not fit a row; calendars with exclusions or a spread (for
+// those see integration/system's year); items that expire, and time beyond some hours.
 package sim

@@ -158,11 +158,11 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 		return none, p.silence(doing)
 	}
 	v, err := do(ctx)
-	switch {
-	case f == CrashAfter:
+	switch f {
+	case CrashAfter:
 		p.die()
 		return none, p.silence(doing)
-	case f == FreezeAfter:
+	case FreezeAfter:
 		p.thaws.Store(time.Now().Add(after).UnixNano())
 		p.thaw()
 	}

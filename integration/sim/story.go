@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ type Story struct {
 	Workers int
 	Held    bool // a pause makes runs late by intent
 	Recurs  bool // it is of a schedule
+	Crowded bool // so many jobs that the race detector need not see it
 	Alone   bool // it is not for two tenants at once: it does something to both, or makes several jobs at once
 	Play    func(*Client) (end func())
 }
@@ -246,6 +248,14 @@ var Stories = []Story{
 			}
 		}
 	}},
+	{Name: "a crowded slice", Alone: true, Crowded: true, Play: func(w *Client) func() {
+		ids := w.crowd(w.nextCrowd())
+		return func() {
+			for _, id := range ids {
+				w.Is(id, 1, job.Succeeded)
+			}
+		}
+	}},
 	{Name: "large payload and result", Play: func(w *Client) func() {
 		mark := make([]byte, 3000)
 		for i := range mark {
@@ -276,6 +286,49 @@ var Stories = []Story{
 			}
 		}
 	}},
+}
+
+// crowdOf is more than one slice may hold of timers of their own, and more than a page of it.
+const crowdOf = contract.CrowdedSlice + 20
+
+// nextCrowd is when a crowd may be due: in a minute that is beyond the horizon.
+func (w *Client) nextCrowd() time.Time { return time.Now().Truncate(time.Minute).Add(34 * time.Minute) }
+
+// crowd has as many jobs accepted, all due within that minute.
+func (w *Client) crowd(minute time.Time) (ids []job.ID) {
+	for len(ids) < crowdOf {
+		var jobs []object
+		for n := len(ids); n < min(crowdOf, len(ids)+contract.MaxBatchJobs); n++ {
+			at := minute.Add(time.Duration(n) * time.Minute / crowdOf).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+			jobs = append(jobs, object{"task": taskOf(w.tenant), "idempotency_key": fmt.Sprintf("crowd %d", n), "run_at": at})
+		}
+		ids = append(ids, w.postAll(jobs)...)
+	}
+	return ids
+}
+
+// postAll has jobs accepted in one batch; those that are refused for the moment, in another.
+func (w *Client) postAll(jobs []object) []job.ID {
+	ids := make([]job.ID, len(jobs))
+	for range 60 {
+		var left []object
+		var at []int
+		for n, id := range ids {
+			if id == "" {
+				left, at = append(left, jobs[n]), append(at, n)
+			}
+		}
+		if len(left) == 0 {
+			return ids
+		}
+		_, v := w.Want([]int{200}, "POST", "/jobs/batch", object{"jobs": left})
+		for n, id := range idsOf(v) {
+			ids[at[n]] = id
+		}
+		time.Sleep(time.Second)
+	}
+	w.violation("of a batch not all are accepted")
+	return ids
 }
 
 func idsOf(batch object) []job.ID {
