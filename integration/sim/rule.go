@@ -219,7 +219,10 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 		bad("%s", why)
 	}
 	s := stood[len(stood)-1]
-	r.alone, r.counted = s.Limited(), s.MaxRuns() > 0
+	r.alone, r.counted = true, true
+	for _, e := range stood { // it may have been admitted under any of them
+		r.alone, r.counted = r.alone && e.Limited(), r.counted && e.MaxRuns() > 0
+	}
 	if row.Attempt > 1 {
 		return
 	}
@@ -239,7 +242,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 			bad("overlap is %s, and %s of %s is %s", s.Overlap, short(other.ID), clockTime(o.NominalAt), o.Status)
 		}
 	}
-	if most := s.MaxRuns(); most > 0 && int64(others) >= most {
+	if most := s.MaxRuns(); r.counted && int64(others) >= most {
 		bad("its schedule has run %d times, and max_runs is %d", others, most)
 	}
 }
