@@ -63,6 +63,13 @@ func TestTheNumberOfResourcesIsKnown(t *testing.T) {
 			t.Errorf("none of %s", kind)
 		}
 	}
+	page, err := os.ReadFile(filepath.Join(root, "infra/cost.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("| alarms (%d) |", have["watch AWS::CloudWatch::Alarm"]); !strings.Contains(string(page), want) {
+		t.Errorf("cost.md does not say %q", want)
+	}
 }
 
 // stateful are the ids of what holds state, and its name. CloudFormation takes another id for
