@@ -56,7 +56,7 @@ func (s *Stage) write(ctx context.Context, d job.Decision) (*item.Refused, error
 			return nil, err
 		}
 	}
-	err := s.Store.Put(ctx, d.Write)
+	err := s.Store.PutRow(ctx, d.After, d.Write)
 	return store.Refused(err), err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -16,22 +15,23 @@ import (
 )
 
 // Each act writes the row's next wake-up before it sends anything: of two who act at once only
-// one passes the condition and sends.
+// one passes the condition and sends. [store.Store.PutRow] knows its own write again when the
+// answer was lost, or nobody would send.
 
 func (w *Waker) payOwed(ctx context.Context, row job.Row, now time.Time) error {
 	if !row.Owes.Letter() {
 		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID, row.Owes)
 	}
 	row, write := job.RewakeOwing(row, now.Add(contract.Grace))
-	if err := w.Store.Put(ctx, write); err != nil {
+	if err := w.Store.PutRow(ctx, row, write); err != nil {
 		return err
 	}
 	return w.SendLetter(ctx, row)
 }
 
 func (w *Waker) repeatReport(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {
-	_, write := job.Rewake(row, now.Add(contract.Grace), now, 0)
-	if err := w.Store.Put(ctx, write); err != nil {
+	after, write := job.Rewake(row, now.Add(contract.Grace), now, 0)
+	if err := w.Store.PutRow(ctx, after, write); err != nil {
 		return err
 	}
 	return w.Queue.Send(ctx, contract.ReportQueue, message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
@@ -49,8 +49,8 @@ func (w *Waker) waitForLease(ctx context.Context, row job.Row, c job.Claim, now 
 			return err
 		}
 	}
-	_, write := job.Rewake(row, c.LeaseUntil, now, 0)
-	return w.Store.Put(ctx, write)
+	after, write := job.Rewake(row, c.LeaseUntil, now, 0)
+	return w.Store.PutRow(ctx, after, write)
 }
 
 // finishStop fences the attempt and only then makes the stop final: no worker can start it any more.
@@ -59,7 +59,7 @@ func (w *Waker) finishStop(ctx context.Context, row job.Row, now time.Time) erro
 		return err
 	}
 	after, write := job.FinishStop(row, now)
-	if err := w.Store.Put(ctx, write); err != nil {
+	if err := w.Store.PutRow(ctx, after, write); err != nil {
 		return err
 	}
 	w.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
@@ -75,7 +75,7 @@ func (w *Waker) expire(ctx context.Context, row job.Row, window string, now time
 	}
 	reason := job.Reason{Code: window, Message: fmt.Sprintf("%s of %s has passed", window, limit)}
 	row, write := job.RequestStop(row, job.StopExpire, reason, now)
-	if err := w.Store.Put(ctx, write); err != nil {
+	if err := w.Store.PutRow(ctx, row, write); err != nil {
 		return err
 	}
 	return w.finishStop(ctx, row, now)
@@ -91,7 +91,7 @@ func (w *Waker) park(ctx context.Context, row job.Row, now time.Time) (job.Step,
 		return job.StepPark, err
 	}
 	row, write := job.Park(row, now)
-	if err := w.Store.Put(ctx, write); err != nil {
+	if err := w.Store.PutRow(ctx, row, write); err != nil {
 		return job.StepPark, err
 	}
 	w.Reread(row.Tenant)
@@ -107,7 +107,7 @@ func (w *Waker) park(ctx context.Context, row job.Row, now time.Time) (job.Step,
 
 func (w *Waker) unpark(ctx context.Context, row job.Row, now time.Time) error {
 	row, write := job.Unpark(row, now)
-	if err := w.Store.Put(ctx, write); err != nil {
+	if err := w.Store.PutRow(ctx, row, write); err != nil {
 		return err
 	}
 	return w.Fire(ctx, row, "parked")
@@ -119,7 +119,7 @@ func (w *Waker) fireAgain(ctx context.Context, row job.Row, gently bool, now tim
 		return job.StepFire, w.unpark(ctx, row, now)
 	}
 	step := job.StepFire
-	var write item.Write
+	again, postponed := now.Add(contract.Grace), int64(0)
 	if gently {
 		deep, err := w.depths.deep(ctx, w.Queue, row.Firing().Queue(), now)
 		if err != nil {
@@ -130,11 +130,10 @@ func (w *Waker) fireAgain(ctx context.Context, row job.Row, gently bool, now tim
 		}
 	}
 	if step == Postponed {
-		_, write = job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)
-	} else {
-		_, write = job.Rewake(row, now.Add(contract.Grace), now, 0)
+		again, postponed = now.Add(job.Postpone(row.Postponed)), row.Postponed+1
 	}
-	if err := w.Store.Put(ctx, write); err != nil || step == Postponed {
+	after, write := job.Rewake(row, again, now, postponed)
+	if err := w.Store.PutRow(ctx, after, write); err != nil || step == Postponed {
 		return step, err
 	}
 	return step, w.Fire(ctx, row, "swept")

@@ -292,8 +292,10 @@ func (w *Waker) countDead(ctx context.Context, s schedule.Schedule, row job.Row,
 		return nil
 	}
 	after, err := w.Store.WriteSchedule(ctx, write)
-	if store.Refused(err) != nil {
-		return nil // counted before, or changed meanwhile
+	if refused := store.Refused(err); refused != nil { // counted before, maybe by a try that got no further; or changed meanwhile
+		if after, err = store.OldSchedule(refused, 0); err != nil || after.Epoch != s.Epoch || after.LastDead != row.ID {
+			return nil
+		}
 	}
 	w.schedules.drop(s.Key)
 	if err != nil || row.Status != job.Dead || after.Paused != nil || after.Failures < int64(after.PauseAfter) {

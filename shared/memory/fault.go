@@ -49,7 +49,7 @@ type Fault struct {
 	Fail    fault.Kind         // the call fails so, without effect
 	Hang    bool               // no answer and no effect until the context ends
 	Lost    bool               // the call takes effect, then fails: of kind Fail, or Unavailable
-	Twice   bool               // of a send, a receive, a stream read or a timer's firing: it happens twice
+	Twice   bool               // of a single write, a send, a receive, a stream read or a timer's firing: it happens twice, and the second answers
 	Entries map[int]fault.Kind // of a send: entries of its batch of ten that are not taken, by index in the call
 }
 

@@ -175,6 +175,18 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
+	t.Run("a write that happens twice is answered as the second is", func(t *testing.T) {
+		t.Parallel()
+		w := open(t, memory.Options{})
+		w.SetFaults(only(memory.TableWrite, 1, memory.Fault{Twice: true}))
+		once := put(row("a"), item.Item{"n": int64(1)})
+		once.When = []item.All{{{Attr: "n", Op: item.Missing}}}
+		_, err := w.Table().Write(t.Context(), once)
+		if refused := new(item.Refused); !errors.As(err, &refused) || refused.Olds[0].Int("n") != 1 {
+			t.Fatalf("got %v", err)
+		}
+	})
+
 	t.Run("a send that happens twice makes two messages", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})

@@ -1,0 +1,51 @@
+package status_test
+
+import (
+	"testing"
+
+	"punctual/shared/contract"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/telemetry"
+)
+
+func TestASettleThatMeetsItsOwnLostFirstTrySendsWhatItOwesAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		write   string
+		outcome job.Outcome
+		change  func(*job.Row)
+		queue   string
+		sent    int
+	}{
+		"a success":            {"row.succeed", success(), nil, firingQueue, 0},
+		"a retry":              {"row.retry", failure(), nil, firingQueue, 1},
+		"a snooze":             {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, firingQueue, 1},
+		"a death":              {"row.die", failure(permanent), nil, contract.RedriveQueue, 1},
+		"what was to stop, so": {"row.finish_stop", failure(), func(r *job.Row) { r.Stop = job.StopCancel }, firingQueue, 0},
+	} {
+		bubble(t, name, func(b *bundle) {
+			r := b.running(0)
+			if c.change != nil {
+				c.change(&r)
+				b.put(r)
+			}
+			done := false
+			b.w.SetFaults(func(call memory.Call) memory.Fault {
+				first := !done && call.Name == c.write
+				done = done || first
+				return memory.Fault{Twice: first}
+			})
+			b.report(ended(r, 1, c.outcome))
+			if !done {
+				b.Fatal("it was written by another name")
+			}
+			if got := b.received(c.queue); len(got) != c.sent {
+				b.Errorf("%d messages were sent, want %d", len(got), c.sent)
+			}
+			if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+				b.Errorf("it was counted %v times as settled", n)
+			}
+		})
+	}
+}
