@@ -88,21 +88,11 @@ const turnMost = time.Millisecond
 // does it and to what give: then the same seed is the same run, however goroutines happen to
 // be scheduled. Nobody may hold a lock here, for virtual time does not wait for one.
 func (p *process) turn(facts ...string) {
-	w, now := p.w, time.Now()
-	who := hashed(w.o.Seed, append(facts, p.name)...)
-	w.mu.Lock()
-	if !now.Equal(w.instant) {
-		w.instant = now
-		clear(w.asked)
-	}
-	w.asked[who]++ // those that nothing tells apart: it does not matter which of them is first
-	n := w.asked[who]
-	w.mu.Unlock()
-	time.Sleep(time.Duration((who + uint64(n)*oddStep) % uint64(turnMost)))
+	time.Sleep(time.Duration(p.who(facts...) % uint64(turnMost)))
 }
 
-// oddStep spreads those that nothing tells apart.
-const oddStep = 104_729
+// who is a number that who does it and to what give.
+func (p *process) who(facts ...string) uint64 { return hashed(p.w.o.Seed, append(facts, p.name)...) }
 
 // locked says that the stage reads this under a lock: the API its tasks, for all of a batch.
 func (p *process) locked(what string) bool { return p.stage == "api" && what == contract.Tasks }
@@ -116,9 +106,10 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 		return none, p.silence(doing)
 	}
 	p.thaw()
+	request, _ := ctx.Value(requestKey{}).(string)
+	facts = append(facts, op, what, request)
 	if !p.locked(what) {
-		request, _ := ctx.Value(requestKey{}).(string)
-		p.turn(append(facts, op, what, request)...)
+		p.turn(facts...)
 	}
 	if p.dead.Load() {
 		return none, p.silence(doing)
@@ -129,7 +120,7 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	if p.w.isAway(p.stage) {
 		return none, fault.New(fault.Unavailable, nil, "%s while away", doing)
 	}
-	f, after := p.w.judge(p, op, what)
+	f, after := p.w.judge(p, op, what, p.who(facts...))
 	switch f {
 	case Freeze:
 		p.thaws.Store(time.Now().Add(after).UnixNano())
@@ -165,6 +156,7 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	case FreezeAfter:
 		p.thaws.Store(time.Now().Add(after).UnixNano())
 		p.thaw()
+		p.turn(facts...) // others thaw at this instant
 	}
 	switch {
 	case p.dead.Load():

@@ -50,12 +50,12 @@ type World struct {
 
 	plan     Plan // replaced by Calm
 	mu       sync.Mutex
-	points   map[Point]int     // N is 0 in the keys
-	instant  time.Time         // of the last turn that was asked for
-	asked    map[uint64]int    // how many asked for a turn at that instant, by who they are
-	receipts map[string]string // bodies of what was received
-	told     []Point           // all that were judged, boring ones left out
-	struck   []string          // faults that happened
+	points   map[Point]int        // N is 0 in the keys
+	instant  time.Time            // of the last judgement
+	judged   map[uint64]judgement // of that instant, by who was judged
+	receipts map[string]string    // bodies of what was received
+	told     []Point              // all that were judged, boring ones left out
+	struck   []string             // faults that happened
 	trace    []string
 	bad      []string
 	born     map[string]int // processes by stage
@@ -86,7 +86,7 @@ func New(t testing.TB, o Options) *World {
 	if o.Restart == 0 {
 		o.Restart = time.Second
 	}
-	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, asked: map[uint64]int{}, receipts: map[string]string{}, born: map[string]int{}, released: make(chan struct{})}
+	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, judged: map[uint64]judgement{}, receipts: map[string]string{}, born: map[string]int{}, released: make(chan struct{})}
 	w.behind = o.Behind + 2*o.Skew + 50*turnMost
 	m := memory.Options{TimerDelay: func(timer message.Timer) time.Duration {
 		return time.Duration(hashed(o.Seed, "timer", timer.Name) % uint64(time.Minute)) // no two at once
@@ -145,13 +145,24 @@ func (w *World) Calm() {
 }
 
 // judge names the call's point and says what becomes of it.
-func (w *World) judge(p *process, op, what string) (Fault, time.Duration) {
+//
+// What nothing tells apart from another call of the same instant is the same point and shares
+// its fate: nothing would say which of them is the one that fails.
+func (w *World) judge(p *process, op, what string, who uint64) (f Fault, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if now := time.Now(); !now.Equal(w.instant) {
+		w.instant = now
+		clear(w.judged)
+	}
+	if j, ok := w.judged[who]; ok {
+		return j.Fault, j.after
+	}
+	defer func() { w.judged[who] = judgement{f, after} }()
 	at := Point{Stage: p.stage, Op: op, What: what}
 	w.points[at]++
 	at.N = w.points[at]
-	f, after := w.plan(at)
+	f, after = w.plan(at)
 	switch {
 	case f == Late && (op == "queue.send" || op == "queue.receive"):
 		f = Lost // "a send cannot outlive its invocation"
@@ -192,6 +203,12 @@ func (w *World) isAway(stage string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.away[stage]
+}
+
+// judgement is what becomes of a call.
+type judgement struct {
+	Fault
+	after time.Duration
 }
 
 // faults is how many have happened.
