@@ -11,7 +11,6 @@ import (
 	"punctual/functions/batch"
 	"punctual/functions/wake"
 	"punctual/shared/clock"
-	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -20,16 +19,10 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Queue sends, measures, and says when a message that failed comes again.
-type Queue interface {
-	wake.Queue
-	batch.Hider
-}
-
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue Queue
+	Queue wake.Queue
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -47,7 +40,7 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
 		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
-		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue, Queues: d.Queue},
+		records: batch.Runner{Log: d.Log, Meter: d.Meter},
 	}
 }
 
