@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,6 +19,15 @@ type Runner struct {
 	Log   *slog.Logger
 	Meter *telemetry.Meter
 	Limit int // records at once; 0: 16
+	// Queue is where SQS's messages are from. With it, one that failed comes again in seconds, and
+	// then ever later; without it, when its visibility ends, which is minutes.
+	Queue  string
+	Queues Hider
+}
+
+// Hider makes a received message visible again after d.
+type Hider interface {
+	SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
 }
 
 // each runs do for 0 … n-1, several at once, and returns what each came to. Records that the

@@ -65,6 +65,60 @@ func TestOnlyTheBadMessagesOfABatchComeAgain(t *testing.T) {
 	}
 }
 
+// hidden notes what is to come again when.
+type hidden struct {
+	calls []string
+	fails bool
+}
+
+func (h *hidden) SetVisibility(_ context.Context, queue, receipt string, d time.Duration) error {
+	h.calls = append(h.calls, queue+" "+receipt+" "+d.String())
+	if h.fails {
+		return errors.New("the queue is gone")
+	}
+	return nil
+}
+
+func TestAMessageThatFailedComesAgainSoonAndThenEverLater(t *testing.T) {
+	t.Parallel()
+	batchOf := func(receives int, bodies ...string) events.SQSEvent {
+		var deliveries []message.Delivery
+		for _, body := range bodies {
+			deliveries = append(deliveries, message.Delivery{ID: body, Receipt: body, Body: body, Receives: receives})
+		}
+		return SQSEventOf(deliveries...)
+	}
+	do := func(_ context.Context, d message.Delivery) error {
+		switch d.Body {
+		case "fails", "too":
+			return errors.New("the table is busy")
+		case "unreadable":
+			return fault.New(fault.Undecodable, nil, "reading a report")
+		case "again":
+			return ErrAgain
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		receives int
+		want     string
+	}{{1, "2s"}, {2, "4s"}, {3, "8s"}, {7, "2m8s"}, {8, "3m0s"}, {1000, "3m0s"}} {
+		h := new(hidden)
+		r := Runner{Log: telemetry.Silent(), Queue: "report", Queues: h}
+		if resp := r.SQS(t.Context(), batchOf(c.receives, "good", "fails", "unreadable", "again"), do); len(resp.BatchItemFailures) != 3 {
+			t.Errorf("%d of 3 come again", len(resp.BatchItemFailures))
+		}
+		if want := []string{"report fails " + c.want}; !slices.Equal(h.calls, want) {
+			t.Errorf("received %d times: %v, want %v", c.receives, h.calls, want)
+		}
+	}
+	h := &hidden{fails: true}
+	r := Runner{Log: telemetry.Silent(), Queue: "report", Queues: h}
+	if resp := r.SQS(t.Context(), batchOf(1, "fails", "too"), do); len(resp.BatchItemFailures) != 2 || len(h.calls) != 1 {
+		t.Errorf("with a queue that is gone %d of 2 come again and it is asked %d times, want once", len(resp.BatchItemFailures), len(h.calls))
+	}
+}
+
 func TestABatchWithoutFailuresAnswersWithAListAndNotNull(t *testing.T) {
 	t.Parallel()
 	r := Runner{Log: telemetry.Silent()}

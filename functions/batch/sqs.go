@@ -10,20 +10,30 @@ import (
 
 	"punctual/shared/fault"
 	"punctual/shared/message"
+	"punctual/shared/telemetry"
 )
 
 // ErrAgain leaves a message in its queue by intent: that is no fault and is not reported.
 var ErrAgain = errors.New("the message is to come again")
 
+// What failed is tried again after againFirst, then after twice that each time: what is due must
+// not wait minutes because a table was busy for a moment, and an hour's outage must not use up
+// the receives that the queue allows.
+const (
+	againFirst = 2 * time.Second
+	againLast  = 3 * time.Minute
+)
+
 // SQS runs do over the messages of the event, several at once and in no order. Those that
-// failed come again when their visibility ends, and go to the queue's DLQ after its
-// maxReceiveCount; what cannot be read fails each time and so arrives there as it came.
+// failed come again, and go to the queue's DLQ after its maxReceiveCount; what cannot be read
+// fails each time and so arrives there as it came.
 func (r Runner) SQS(ctx context.Context, ev events.SQSEvent, do func(context.Context, message.Delivery) error) events.SQSEventResponse {
 	resp := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	deliveries := make([]message.Delivery, len(ev.Records))
 	for i, m := range ev.Records {
 		deliveries[i] = DeliveryOf(m)
 	}
+	reachable := r.Queues != nil
 	for i, err := range r.each(ctx, len(deliveries), func(i int) error { return do(ctx, deliveries[i]) }) {
 		if err == nil {
 			continue
@@ -38,8 +48,25 @@ func (r Runner) SQS(ctx context.Context, ev events.SQSEvent, do func(context.Con
 			continue // said when it came first
 		}
 		r.note(ctx, err, undecodable, "message_id", d.ID, "receives", d.Receives)
+		if reachable && !undecodable {
+			reachable = r.soon(ctx, d)
+		}
 	}
 	return resp
+}
+
+// soon makes a message that failed visible again after a while. It says whether the queue could
+// be reached; if not, visibility ends by itself.
+func (r Runner) soon(ctx context.Context, d message.Delivery) bool {
+	in := againFirst
+	for n := 1; n < d.Receives && in < againLast; n++ {
+		in *= 2
+	}
+	err := r.Queues.SetVisibility(ctx, r.Queue, d.Receipt, min(in, againLast))
+	if err != nil {
+		r.Log.WarnContext(ctx, "a message that failed comes again only when its visibility ends", "message_id", d.ID, telemetry.Err, err.Error())
+	}
+	return err == nil
 }
 
 // DeliveryOf reads an event's message.

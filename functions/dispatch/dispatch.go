@@ -22,10 +22,16 @@ import (
 	"punctual/shared/tenant"
 )
 
+// Queue sends, measures, and says when a message that failed comes again.
+type Queue interface {
+	wake.Queue
+	batch.Hider
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue wake.Queue
+	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -47,7 +53,7 @@ func New(d Deps) *Stage {
 		Deps:    d,
 		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		recur:   recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.DispatchQueue, Queues: d.Queue},
 	}
 }
 

@@ -157,6 +157,42 @@ func TestATimersFiring(t *testing.T) {
 	})
 }
 
+// What is due must not wait out the queue's visibility because something was busy for a moment.
+func TestATimersFiringThatCouldNotBeSentIsSentSecondsLater(t *testing.T) {
+	t.Parallel()
+	bubble(t, "", memory.Options{}, func(b *bundle) {
+		if err := b.w.Queues().Send(b.Context(), contract.DispatchQueue, message.Outgoing{Body: message.Encode(firing(0))}); err != nil {
+			b.Fatal(err)
+		}
+		failures := 2
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.Name == firingQueue && failures > 0 {
+				failures--
+				return memory.Fault{Fail: fault.Unavailable}
+			}
+			return memory.Fault{}
+		})
+		began := time.Now()
+		for len(b.received(firingQueue)) == 0 {
+			if time.Since(began) > time.Minute {
+				b.Fatal("it is not sent after a minute")
+			}
+			got, err := b.w.Queues().Receive(b.Context(), contract.DispatchQueue, 10, time.Second, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if len(got) > 0 {
+				if _, err := b.stage.Handle(b.Context(), batch.SQSEventOf(got...)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		if took := time.Since(began); took > 7*time.Second { // tries after 2 and 4 more
+			b.Errorf("it is sent after %s", took)
+		}
+	})
+}
+
 func TestABadMessageAmongTenReplaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{

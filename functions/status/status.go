@@ -11,6 +11,7 @@ import (
 	"punctual/functions/batch"
 	"punctual/functions/wake"
 	"punctual/shared/clock"
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -19,10 +20,16 @@ import (
 	"punctual/shared/tenant"
 )
 
+// Queue sends, measures, and says when a message that failed comes again.
+type Queue interface {
+	wake.Queue
+	batch.Hider
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue wake.Queue
+	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -40,7 +47,7 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
 		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
-		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue, Queues: d.Queue},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/store"
 )
 
 type object = story.Object
@@ -177,6 +178,7 @@ var stories = []struct {
 		for i, size := range sizes {
 			put("s"+string(rune('a'+i)), size, "never")
 		}
+		a.Call("PUT", "/schedules/often", object{"calendar": object{"every": "1m"}, "job": object{"task": "echo"}})
 		time.Sleep(20 * time.Minute)
 		for _, missed := range []string{"drop", "last"} {
 			a.Call("PUT", "/pauses/all", object{"reason": "to see", "missed": missed})
@@ -195,6 +197,12 @@ var stories = []struct {
 		time.Sleep(3 * time.Hour)
 		w.drop(nil)
 		time.Sleep(2 * time.Hour)
+		// They miss little more than what is promoted ahead, and the promoter is the first to come by.
+		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
+		time.Sleep(contract.Horizon + 3*time.Minute)
+		w.drop(func(c memory.Call) bool { return strings.HasSuffix(c.Ref.PK, "#"+string(store.Swept)) })
+		time.Sleep(5 * time.Minute)
+		w.drop(nil)
 		// What the calendar leaves out is recorded as it passes.
 		soon := time.Now().UTC().Add(time.Hour)
 		a.Call("PUT", "/exclusions/soon", object{"ranges": []object{{"from": soon.Format(instant), "to": soon.Add(3 * time.Hour).Format(instant)}}})
@@ -209,6 +217,8 @@ var stories = []struct {
 			return func(c memory.Call) bool { return c.Op == op && strings.HasPrefix(c.Name, queue) }
 		}
 		const outage = 15 * time.Minute
+		a.Post(object{"task": "echo", "delay": "25m"}) // its timer fires in the outage
+		time.Sleep(15 * time.Minute)
 		w.drop(lost(memory.QueueSend, "firing-"))
 		for _, pool := range contract.Pools {
 			for _, priority := range contract.Priorities {
