@@ -17,7 +17,7 @@ import (
 type scheduleRequest struct {
 	Calendar           calendarRequest `json:"calendar" doc:"When"`
 	Job                templateRequest `json:"job" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
-	Overlap            string          `json:"overlap,omitempty" enum:"allow,skip,buffer_one,buffer_all,cancel_running" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow"`
+	Overlap            string          `json:"overlap,omitempty" enum:"allow,skip,buffer_one,buffer_all,cancel_running" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them"`
 	CatchUp            catchUpRequest  `json:"catch_up,omitempty" doc:"Which of the times that an outage swallowed still run"`
 	PauseAfterFailures int             `json:"pause_after_failures,omitempty" minimum:"0" maximum:"1000" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
 }
@@ -66,9 +66,9 @@ type scheduleChange struct {
 	pauseAfter *int
 }
 
-// apply puts the change in place of what a schedule says. kept is the payload that it has: one
-// that says the same in other words is no change.
-func (c scheduleChange) apply(to *schedule.Schedule, kept []byte) {
+// apply puts the change, made by that subject, in place of what a schedule says. kept is the
+// payload that it has: one that says the same in other words is no change.
+func (c scheduleChange) apply(to *schedule.Schedule, kept []byte, by string) {
 	if c.calendar != nil {
 		to.Spec, to.Exclusions = c.calendar.spec, c.calendar.exclusions
 	}
@@ -80,8 +80,13 @@ func (c scheduleChange) apply(to *schedule.Schedule, kept []byte) {
 		if sameJSON(c.job.payload, kept) {
 			c.job.payload = kept
 		}
+		old := to.Template
 		to.Template = schedule.TemplateOf(c.job.row, tags)
 		to.SetPayload(c.job.payload)
+		if len(c.job.literals) > 0 {
+			to.Template.Literals = &schedule.Literals{Pointers: c.job.literals, By: by}
+		}
+		to.Template.Keep(old, kept != nil && bytes.Equal(c.job.payload, kept))
 	}
 	if c.overlap != nil {
 		to.Overlap = *c.overlap

@@ -37,7 +37,7 @@ func (s *stage) scheduleRoutes() {
 	register(s, route{
 		method: http.MethodDelete, path: "/v1/schedules/{name}", id: "delete-schedule", tag: tagSchedules, scope: mayWrite,
 		summary: "Have it run no more", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		about: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already goes on. The name may be used again, and its occurrences stay readable for 30 days.",
+		about: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for 30 days.",
 	}, s.deleteSchedule)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/schedules", id: "list-schedules", tag: tagSchedules, scope: mayRead,
@@ -156,7 +156,10 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 
 func (s *stage) createSchedule(ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time) (schedule.Schedule, error) {
 	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow, CatchUp: schedule.DefaultCatchUp}
-	c.apply(&wanted, nil)
+	if deleted != nil {
+		wanted.Epoch = deleted.Epoch // names the payload apart from those that were let go
+	}
+	c.apply(&wanted, nil, who.Subject)
 	after, write, err := schedule.Create(deleted, wanted, now)
 	if err != nil {
 		return after, calendarProblem(err)
@@ -166,7 +169,7 @@ func (s *stage) createSchedule(ctx context.Context, who tenant.Identity, k sched
 
 // editSchedule makes the change where it changes something.
 func (s *stage) editSchedule(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time) (schedule.Schedule, error) {
-	wanted, err := s.edited(ctx, old, c)
+	wanted, err := s.edited(ctx, who, old, c)
 	if err != nil || schedule.Unchanged(old, wanted) {
 		return old, err
 	}
@@ -178,12 +181,23 @@ func (s *stage) editSchedule(ctx context.Context, who tenant.Identity, old sched
 	if err != nil {
 		return old, calendarProblem(err)
 	}
-	return after, s.writeSchedule(ctx, who, weightOf(after)-weightOf(old), after, c, writes...)
+	if err = s.writeSchedule(ctx, who, weightOf(after)-weightOf(old), after, c, writes...); err == nil {
+		s.forgetReplaced(ctx, old, after)
+	}
+	return after, err
+}
+
+// forgetReplaced deletes a payload that a write has replaced. The write stands; a failure is
+// only a blob that stays for some time.
+func (s *stage) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
+	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
+		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant, after.Tenant, "schedule", after.Name, telemetry.Err, err)
+	}
 }
 
 // edited is the schedule as a change wants it. A payload that says the same in other words
 // stays as it is.
-func (s *stage) edited(ctx context.Context, old schedule.Schedule, c scheduleChange) (schedule.Schedule, error) {
+func (s *stage) edited(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange) (schedule.Schedule, error) {
 	wanted := old
 	var kept []byte
 	if c.job != nil && c.job.payload != nil && old.Template.PayloadSize > 0 {
@@ -192,7 +206,7 @@ func (s *stage) edited(ctx context.Context, old schedule.Schedule, c scheduleCha
 			return wanted, err
 		}
 	}
-	c.apply(&wanted, kept)
+	c.apply(&wanted, kept, who.Subject)
 	return wanted, nil
 }
 
@@ -308,7 +322,7 @@ func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patc
 			return old, err
 		}
 		if in.DryRun == "true" {
-			out.Body.diff, err = s.dryRun(ctx, old, c, now)
+			out.Body.diff, err = s.dryRun(ctx, who, old, c, now)
 			return old, err
 		}
 		return s.editSchedule(ctx, who, old, c, now)
@@ -328,8 +342,8 @@ func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patc
 }
 
 // dryRun judges a change as if it were made, and says what it does to the times ahead.
-func (s *stage) dryRun(ctx context.Context, old schedule.Schedule, c scheduleChange, now time.Time) (*ScheduleDiff, error) {
-	wanted, err := s.edited(ctx, old, c)
+func (s *stage) dryRun(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time) (*ScheduleDiff, error) {
+	wanted, err := s.edited(ctx, who, old, c)
 	if err != nil {
 		return nil, err
 	}
@@ -355,22 +369,40 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+	_, err = s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
 		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
 		if err != nil {
 			return old, err
 		}
 		after, writes := schedule.Delete(old, has, now)
-		return after, s.commit(ctx, after, append(writes, s.takeQuota(k.Tenant, -weightOf(old)))...)
+		err = s.commit(ctx, after, append(writes, s.takeQuota(k.Tenant, -weightOf(old)))...)
+		if err == nil {
+			s.forgetReplaced(ctx, old, after)
+		}
+		return after, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &deletedAnswer{after.DeletedAt.Add(contract.EffectiveAfter).Format(instantLayout)}, nil
+	// It is deleted only now, and a worker may act on what it read just before.
+	out := &deletedAnswer{EffectiveAt: s.now().Add(contract.EffectiveAfter).Format(instantLayout)}
+	running, err := s.inFlight(ctx, k)
+	if err != nil { // the schedule is deleted all the same, and asking again would be 404
+		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	}
+	for n, id := range running {
+		if n > 0 {
+			out.InFlight += ", "
+		}
+		out.InFlight += string(id)
+	}
+	return out, nil
 }
 
+// deletedAnswer has no body: what there is to say stands in headers.
 type deletedAnswer struct {
 	EffectiveAt string `header:"Punctual-Effective-At" doc:"Nothing of it starts after this time"`
+	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest 100 jobs that a worker is at, by comma; absent: none"`
 }
 
 type schedulesAnswer struct{ Body page[ScheduleView] }
@@ -412,13 +444,24 @@ func (s *stage) unreadable(ctx context.Context, f store.FoundSchedule) {
 	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
 }
 
+// withPayload reads a schedule and its payload, which an edit may have replaced in between.
+func (s *stage) withPayload(ctx context.Context, k schedule.Key) (schedule.Schedule, []byte, error) {
+	for range tries {
+		found, err := s.schedule(ctx, k, 0)
+		if err != nil {
+			return found, nil, err
+		}
+		payload, err := s.Store.SchedulePayload(ctx, found)
+		if fault.KindOf(err) != fault.NotFound {
+			return found, payload, err
+		}
+	}
+	return schedule.Schedule{}, nil, errScheduleBusy(k)
+}
+
 // runScheduleNow accepts a job as the template has it, due now.
 func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*jobAnswer, error) {
-	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
-	if err != nil {
-		return nil, err
-	}
-	payload, err := s.Store.SchedulePayload(ctx, found)
+	found, payload, err := s.withPayload(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	if err != nil {
 		return nil, err
 	}

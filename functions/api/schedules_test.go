@@ -105,6 +105,150 @@ func TestTheSameScheduleAgainChangesNothing(t *testing.T) {
 	}
 }
 
+// payloads are the payloads beside a tenant's schedule that are there to stay.
+func (b *bench) payloads(t *testing.T, k schedule.Key) (stay []string) {
+	t.Helper()
+	page, err := b.world.Table().Query(context.Background(), item.Query{Table: contract.Schedules, PK: k.PayloadHashRef("").PK, Consistent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range page.Items {
+		if i[contract.AttrExpiresAt] == nil {
+			stay = append(stay, i.Str(contract.AttrSK))
+		}
+	}
+	return stay
+}
+
+func TestAPayloadThatWasReplacedGoesAndItsJobsKeepTheirs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := func(payload, more string) string {
+		return `{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo","payload":` + payload + more + `}}`
+	}
+	small := func(letter string) string { return `"` + strings.Repeat(letter, 3000) + `"` }
+	b.want(t, 201, "PUT", "/v1/schedules/s", body(small("a"), ""))
+	first := b.schedule(t, "s")
+	made := string(first.JobID(noon.Add(10 * time.Minute)))
+	b.want(t, 200, "PUT", "/v1/schedules/s", body(small("a"), `,"priority":"high"`)) // the payload stays as it is
+	if s := b.schedule(t, "s"); s.Epoch != 2 || s.Template.PayloadHash != first.Template.PayloadHash || fmt.Sprint(b.payloads(t, s.Key)) != fmt.Sprint([]string{first.Template.PayloadHash}) {
+		t.Errorf("epoch %d, payloads %v", s.Epoch, b.payloads(t, s.Key))
+	}
+	ran := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "").str("job_id")
+	for _, letter := range []string{"b", "a", "b"} { // what was there once may come again
+		b.want(t, 200, "PUT", "/v1/schedules/s", body(small(letter), ""))
+		s := b.schedule(t, "s")
+		if fmt.Sprint(b.payloads(t, s.Key)) != fmt.Sprint([]string{s.Template.PayloadHash}) {
+			t.Errorf("payloads that stay: %v, that of the schedule is %s", b.payloads(t, s.Key), s.Template.PayloadHash)
+		}
+	}
+	b.clock.at = noon.Add(schedule.ReplacedKept + time.Minute)
+	if n := b.world.Table().Expire(); n != 3 {
+		t.Errorf("%d items went", n)
+	}
+	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); g.at("job", "payload") != strings.Repeat("b", 3000) {
+		t.Errorf("the schedule's payload is %.80s", g.at("job", "payload"))
+	}
+	if g := b.want(t, 200, "GET", "/v1/jobs/"+ran, ""); g.at("payload") != strings.Repeat("a", 3000) {
+		t.Errorf("the payload of a job made before is %.80s", g.at("payload"))
+	}
+	if g := b.want(t, 200, "GET", "/v1/jobs/"+made, ""); g.at("payload") == "<nil>" {
+		t.Error("the job of a time has lost its payload")
+	}
+
+	large := func(letter string) string { return `"` + strings.Repeat(letter, 300<<10) + `"` }
+	var keys []string
+	b.want(t, 201, "PUT", "/v1/schedules/l", body(large("a"), ""))
+	for _, letter := range []string{"b", "b", "a"} {
+		s := b.schedule(t, "l")
+		keys = append(keys, s.PayloadBlob(s.Template.PayloadHash))
+		b.want(t, 200, "PUT", "/v1/schedules/l", body(large(letter), ""))
+	}
+	ran = b.want(t, 202, "POST", "/v1/schedules/l/run-now", "").str("job_id") // reads the blob that stands
+	s := b.schedule(t, "l")
+	b.want(t, 204, "DELETE", "/v1/schedules/l", "")
+	b.want(t, 204, "DELETE", "/v1/schedules/s", "")
+	if left := b.payloads(t, b.schedule(t, "s").Key); len(left) != 0 {
+		t.Errorf("beside a deleted schedule stay %v", left)
+	}
+	for _, key := range append(keys, s.PayloadBlob(s.Template.PayloadHash)) {
+		if _, err := b.world.Blobs().Get(context.Background(), key); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s is still there, %v", key, err)
+		}
+	}
+	if r := b.row(t, ran); r.PayloadIn != job.InBlob {
+		t.Errorf("its payload is in %q", r.PayloadIn)
+	} else if got, err := b.store.Payload(context.Background(), r); err != nil || len(got) != 300<<10+2 {
+		t.Errorf("the job of the deleted schedule has a payload of %d bytes, %v", len(got), err)
+	}
+}
+
+func TestARunNowWhileThePayloadIsReplacedRunsTheNewOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := func(letter string) string {
+		return `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":"` + strings.Repeat(letter, 300<<10) + `"}}`
+	}
+	b.want(t, 201, "PUT", "/v1/schedules/s", body("a"))
+	once := true
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.BlobGet && once {
+			once = false
+			b.want(t, 200, "PUT", "/v1/schedules/s", body("b"))
+		}
+		return memory.Fault{}
+	})
+	id := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "").str("job_id")
+	if got, err := b.store.Payload(context.Background(), b.row(t, id)); err != nil || !strings.HasPrefix(string(got), `"bb`) {
+		t.Errorf("it runs %.5s, %v", got, err)
+	}
+}
+
+func TestWhatATemplateDeclaresToBeNoSecretIsKeptWithIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"secret":"` + sentinel + `"},"allow_literals":["/payload/secret"]}}`
+	r := b.want(t, 201, "PUT", "/v1/schedules/s", body)
+	if r.at("job", "allow_literals") != "[/payload/secret]" {
+		t.Errorf("the schedule is %s", r.text)
+	}
+	b.who.Subject = "another"
+	if again := b.want(t, 200, "PUT", "/v1/schedules/s", body); again.body["epoch"] != 1.0 || b.schedule(t, "s").Template.Literals.By != "tester" {
+		t.Errorf("the same by another: %s", again.text)
+	}
+	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":{"secret":"`+sentinel+`","token":"`+sentinel+`"},"allow_literals":["/payload/secret","/payload/token"]}}`)
+	if l := b.schedule(t, "s").Template.Literals; l == nil || l.By != "another" || len(l.Pointers) != 2 {
+		t.Errorf("replaced, it declares %+v", l)
+	}
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo"}}`); r.at("job", "allow_literals") != "<nil>" {
+		t.Errorf("without: %s", r.text)
+	}
+}
+
+func TestADeletedScheduleSaysWhatItLeavesRunning(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"}}`)
+	s := b.schedule(t, "s")
+	one := b.made(t, s, noon.Add(-time.Hour), func(r *job.Row) { r.Status, r.StartedAt = job.Running, r.DueAt })
+	two := b.made(t, s, noon.Add(-10*time.Minute), nil)
+	b.claim(t, string(two.ID))
+	// The write takes three seconds: until then workers may have read that it stands.
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Name == "schedule.delete" {
+			b.clock.at = noon.Add(3 * time.Second)
+		}
+		return memory.Fault{}
+	})
+	r := b.want(t, 204, "DELETE", "/v1/schedules/s", "")
+	if got := r.header.Get("Punctual-In-Flight"); got != string(two.ID)+", "+string(one.ID) {
+		t.Errorf("in flight: %q", got)
+	}
+	if got := r.header.Get("Punctual-Effective-At"); got != "2027-03-01T12:00:05.000Z" {
+		t.Errorf("effective at %s", got)
+	}
+}
+
 func TestADeletedNameKeepsItsEpoch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -50,6 +50,7 @@ type templateView struct {
 	ExpireAfter string            `json:"expire_after,omitempty"`
 	Retry       *retryView        `json:"retry"`
 	Tags        map[string]string `json:"tags,omitempty"`
+	Literals    []string          `json:"allow_literals,omitempty" doc:"The strings of the payload that were declared to be no secrets"`
 	PayloadSize int64             `json:"payload_size,omitempty" doc:"Bytes"`
 	Payload     json.RawMessage   `json:"payload,omitempty" doc:"Left out in lists, and when larger than 256 KB"`
 }
@@ -76,6 +77,9 @@ func viewTemplate(t schedule.Template) templateView {
 	}
 	if t.ExpireAfter > 0 {
 		v.ExpireAfter = span.Format(t.ExpireAfter)
+	}
+	if t.Literals != nil {
+		v.Literals = t.Literals.Pointers
 	}
 	if t.Tags != "" {
 		_ = json.Unmarshal([]byte(t.Tags), &v.Tags) // we wrote it; unreadable tags are not worth an error

@@ -130,7 +130,7 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 	}
 	p := s.PlanNext(cal, now, nil)
 	if len(p.Passed) > 0 {
-		has, err := r.jobsOf(ctx, s.Key, p.Passed)
+		has, err := r.Store.HaveJobs(ctx, s.Key, p.Passed)
 		if err != nil {
 			return false, err
 		}
@@ -139,6 +139,11 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		}
 	}
 	if err := r.makeAll(ctx, s, p.Make, now, did); err != nil {
+		if fault.KindOf(err) == fault.NotFound { // an edit may have replaced the payload meanwhile
+			if is, readErr := r.Store.Schedule(ctx, s.Key); readErr == nil && is.Epoch != s.Epoch {
+				return true, nil
+			}
+		}
 		return false, err
 	}
 	_, writes := schedule.Advance(s, p, r.Clock.Now().UTC().Truncate(time.Millisecond))
@@ -157,38 +162,6 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 			"from", e.From, "to", e.To, "count", e.Count, "outcome", e.Outcome, "reason", e.Reason)
 	}
 	return p.More, nil
-}
-
-// surelyAsked is how many of the times that a plan would record, the newest, are asked about so
-// that no index has a say: one read of many.
-const surelyAsked = 100
-
-// jobsOf says of which times that a plan would record there are jobs, made by a step that did
-// not get to move the schedule, or before a pause. What such a step made a moment ago, and the
-// plan would now give up, stands next to what still runs, among the newest: there the answer is
-// exact. Of the older ones the group index tells: jobs of theirs were made longer ago than it
-// lags. Where a time is recorded that has a job all the same, since another promotion is making
-// it at this instant, the job counts.
-func (r *Recurrer) jobsOf(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error) {
-	newest := times[max(0, len(times)-surelyAsked):]
-	has, err := r.Store.HaveJobs(ctx, k, newest)
-	if err != nil || len(times) == len(newest) {
-		return has, err
-	}
-	for cursor := ""; ; {
-		jobs, next, err := r.Store.JobsOf(ctx, k, times[0], newest[0], false, 0, cursor)
-		if err != nil {
-			return nil, err
-		}
-		for _, j := range jobs {
-			if !j.Manual {
-				has[j.NominalAt] = true
-			}
-		}
-		if cursor = next; cursor == "" {
-			return has, nil
-		}
-	}
 }
 
 // Reread makes the next promotion read a tenant's pauses anew; the caller knows that one has

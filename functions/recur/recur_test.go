@@ -3,6 +3,7 @@ package recur_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,6 +75,17 @@ func (b *bundle) write(writes ...item.Write) {
 	if err := b.store.Commit(b.Context(), writes...); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// once does something before the next call of that kind.
+func (b *bundle) once(op string, do func()) {
+	var first sync.Once
+	b.w.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == op {
+			first.Do(do)
+		}
+		return memory.Fault{}
+	})
 }
 
 func (b *bundle) promote(s schedule.Schedule) recur.Promoted {
@@ -181,6 +193,36 @@ func TestPromoting(t *testing.T) {
 			if r.Size() > contract.MaxRow {
 				b.Errorf("%d bytes", r.Size())
 			}
+		}
+	})
+	bubble(t, "decides again where an edit replaces the payload that it is about to read", func(b *bundle) {
+		body := func(letter string) []byte { return []byte(`"` + strings.Repeat(letter, 300<<10) + `"`) }
+		set := func(s *schedule.Schedule, payload []byte) {
+			s.SetPayload(payload)
+			if err := b.store.PutSchedulePayload(b.Context(), *s, payload); err != nil {
+				b.Fatal(err)
+			}
+		}
+		hourly := "0 * * * *"
+		time.Sleep(45 * time.Minute)
+		s := b.put(func(s *schedule.Schedule) { s.Spec.Cron = &hourly; set(s, body("a")) })
+		b.once(memory.BlobGet, func() {
+			edited := s
+			set(&edited, body("b"))
+			after, w, err := schedule.Edit(s, edited, nil, now())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.write(w...)
+			if err := b.store.ForgetReplaced(b.Context(), s, after); err != nil {
+				b.Fatal(err)
+			}
+		})
+		if did := b.promote(s); did.Made != 1 {
+			b.Errorf("it did %+v", did)
+		}
+		if got, err := b.store.Payload(b.Context(), b.rows(s)[0]); err != nil || string(got) != string(body("b")) {
+			b.Errorf("the job has %.5s, %v", got, err)
 		}
 	})
 	bubble(t, "leaves a paused, a deleted and an absent one alone", func(b *bundle) {

@@ -144,8 +144,8 @@ func Parse(i item.Item) (Schedule, error) {
 	return s, nil
 }
 
-// PayloadHashRef is where a payload that is not in the template lies: one item per content, so
-// that two who write at once cannot mix theirs up.
+// PayloadHashRef is where a payload that is not in the template lies: one item per content and
+// write, so that two who write at once cannot mix theirs up.
 func (k Key) PayloadHashRef(hash string) item.Ref {
 	return item.Ref{Table: contract.Schedules, PK: "payload#" + k.ID(), SK: hash}
 }

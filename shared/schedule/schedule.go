@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"punctual/shared/calendar"
@@ -26,7 +27,9 @@ func (k Key) Ref() item.Ref {
 func (k Key) ID() string { return job.GroupKey(k.Tenant, k.Name) }
 
 // Overlap says what becomes of a run that is due while an earlier one is not over. One that
-// waits for a retry is not over.
+// waits for a retry is not over. Those that wait go by their times, but one that falls due while
+// the slot is free, between the end of a run and the start of the next in line, may go before
+// them: whoever takes the slot does not look into the line, which is an index and lags.
 type Overlap string
 
 // The overlap policies.
@@ -116,6 +119,19 @@ type Template struct {
 	PayloadIn   string `json:"payload_in,omitempty"`   // job.InItem or job.InBlob: beside the schedule
 	PayloadHash string `json:"payload_hash,omitempty"` // names what lies beside it
 	PayloadSize int64  `json:"payload_size,omitempty"`
+
+	Literals *Literals `json:"literals,omitempty"` // nil: none
+}
+
+// Literals is what somebody declared to be no secret, though it looks like one.
+type Literals struct {
+	Pointers []string `json:"pointers"` // JSON pointers below the job
+	By       string   `json:"by"`
+}
+
+// same says that the two declare the same, whoever did.
+func (l *Literals) same(as *Literals) bool {
+	return l == as || l != nil && as != nil && slices.Equal(l.Pointers, as.Pointers)
 }
 
 // Schedule is a tenant's rule. Instants are UTC with milliseconds; zero means absent.

@@ -3,10 +3,13 @@ package schedule
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"time"
 
 	"punctual/shared/calendar"
+	"punctual/shared/contract"
 	"punctual/shared/horizon"
+	"punctual/shared/item"
 	"punctual/shared/job"
 )
 
@@ -20,7 +23,9 @@ func TemplateOf(r job.Row, tags string) Template {
 }
 
 // SetPayload decides where the template's payload is kept, by the row that it makes; nil is
-// none. store.PutSchedulePayload then keeps it.
+// none. store.PutSchedulePayload then keeps it. One that lies beside the schedule is named by
+// what it says and by the epoch that the write of it is to replace: that write alone can have
+// put it there, so whoever replaces it may let it go without harm to another.
 func (s *Schedule) SetPayload(payload []byte) {
 	s.Template.Payload, s.Template.PayloadIn, s.Template.PayloadHash, s.Template.PayloadSize = "", job.InRow, "", 0
 	if payload == nil {
@@ -35,8 +40,41 @@ func (s *Schedule) SetPayload(payload []byte) {
 	s.Template.Payload, s.Template.PayloadIn, s.Template.PayloadSize = p.Inline, p.In, p.Size
 	if p.In != job.InRow {
 		sum := sha256.Sum256(payload)
-		s.Template.PayloadHash = hex.EncodeToString(sum[:16])
+		s.Template.PayloadHash = hex.EncodeToString(sum[:16]) + "-" + strconv.FormatInt(s.Epoch, 10)
 	}
+}
+
+// Keep says that the template has the payload of old, a template of the same schedule, where it
+// is kept in the same way. Then it stays where it is; and so do the literals and who declared
+// them, where they are the same.
+func (t *Template) Keep(old Template, payloadToo bool) {
+	if payloadToo && t.PayloadIn == old.PayloadIn {
+		t.PayloadHash = old.PayloadHash
+	}
+	if t.Literals.same(old.Literals) {
+		t.Literals = old.Literals
+	}
+}
+
+// ReplacedKept is how long a payload still lies beside its schedule when that has another: a
+// promotion that has read the schedule before may be under way.
+const ReplacedKept = 24 * time.Hour
+
+// Replaced says that a payload lay beside old which after does not have.
+func Replaced(old, after Schedule) bool {
+	return old.Template.PayloadHash != "" && (after.Deleted() || old.Template.PayloadHash != after.Template.PayloadHash)
+}
+
+// letGo has a payload forgotten that was replaced. One in a blob is not in the tables:
+// store.ForgetReplaced deletes it, after the write.
+func letGo(old, after Schedule, now time.Time) []item.Write {
+	if !Replaced(old, after) || old.Template.PayloadIn != job.InItem {
+		return nil
+	}
+	return []item.Write{{
+		Ref: old.PayloadHashRef(old.Template.PayloadHash), Name: "schedule.payload_replaced",
+		Set: map[string]any{contract.AttrExpiresAt: now.Add(ReplacedKept).Unix()},
+	}}
 }
 
 // RunNow is the job of a run that somebody asked for: the template, due now, beside the

@@ -94,7 +94,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 		s.Held = &Stretch{From: now, Missed: s.Paused.Missed}
 	}
 	s.place(now)
-	return s, with(write("schedule.edit", old, s, notDeleted), left), nil
+	return s, append(with(write("schedule.edit", old, s, notDeleted), left), letGo(old, s, now)...), nil
 }
 
 // stillDue is the first time not after now that both calendars have and that is due after now
@@ -193,7 +193,7 @@ func Delete(old Schedule, has map[time.Time]bool, now time.Time) (Schedule, []it
 	}
 	s.DeletedAt, s.Next, s.Paused, s.Held, s.Fresh = now, time.Time{}, nil, nil, time.Time{}
 	s.place(now)
-	return s, with(write("schedule.delete", old, s, notDeleted), left)
+	return s, append(with(write("schedule.delete", old, s, notDeleted), left), letGo(old, s, now)...)
 }
 
 // with adds entries of the ledger to a write.

@@ -224,6 +224,16 @@ func (s *Store) PutSchedulePayload(ctx context.Context, c schedule.Schedule, pay
 	return nil
 }
 
+// ForgetReplaced deletes the blob of a payload that a write of the schedule has replaced; one in
+// an item went with the write. It comes after the write and is safe to repeat; what is never got
+// to goes with the bucket's own rule.
+func (s *Store) ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error {
+	if !schedule.Replaced(old, after) || old.Template.PayloadIn != job.InBlob {
+		return nil
+	}
+	return s.blobs.Delete(ctx, old.PayloadBlob(old.Template.PayloadHash))
+}
+
 // Slot reads who of a schedule's jobs runs and who waits.
 func (s *Store) Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error) {
 	i, err := s.table.Get(ctx, k.SlotRef())
