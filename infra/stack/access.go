@@ -36,13 +36,13 @@ type blobs struct{ read, write, remove bool }
 func deciding() access {
 	return access{
 		items: []items{
-			{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+			{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 			{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
 			{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
 			{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update, construct.Delete}},
 		},
 		queries: []query{
-			{contract.Jobs, []string{contract.DueIndex, contract.GroupIndex}}, {contract.Schedules, []string{contract.DueIndex}}, {contract.Tasks, []string{""}},
+			{contract.Jobs, []string{contract.DueIndex}}, {contract.Schedules, []string{contract.DueIndex}}, {contract.Tasks, []string{""}},
 		},
 		sends: append(contract.FiringQueues(), contract.ReportQueue, contract.RedriveQueue, contract.DispatchQueue),
 		asks:  contract.FiringQueues(),

@@ -136,12 +136,12 @@ func parts() []part {
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute, mib: 512, env: vars.arming,
 			may: access{
 				items: []items{ // jobs, claims and schedules: it makes the jobs of schedules
-					{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
 					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
 					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
-				queries: []query{{contract.Jobs, []string{contract.DueIndex, contract.GroupIndex}}, {contract.Schedules, due}, {contract.Tasks, []string{""}}},
+				queries: []query{{contract.Jobs, due}, {contract.Schedules, due}, {contract.Tasks, []string{""}}},
 				sends:   append(contract.FiringQueues(), contract.DispatchQueue), arms: true, blobs: blobs{read: true, write: true},
 			},
 		},
