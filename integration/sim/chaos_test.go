@@ -67,14 +67,18 @@ func TestWhateverHappensEachTimeOfEachScheduleHasOneOutcome(t *testing.T) {
 
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{22, 46} { // each has been more than one run
+	for _, c := range []struct {
+		what string
+		play func(*World)
+		seed uint64
+	}{{"jobs", Chaos, 22}, {"jobs", Chaos, 46}, {"schedules", Timetable, 5}, {"schedules", Timetable, 8}} { // some have been more than one run
 		var first []string
-		for n := range 3 {
+		for n := range 2 {
 			synctest.Test(t, func(t *testing.T) {
-				w := New(t, Climate(seed))
-				Chaos(w)
+				w := New(t, Climate(c.seed))
+				c.play(w)
 				w.Close()
-				w.Report("chaos")
+				w.Report(c.what)
 				slices.Sort(w.trace) // what is noted at one instant has no order
 				if n == 0 {
 					first = w.trace
@@ -82,7 +86,7 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 				}
 				for i, line := range first {
 					if i >= len(w.trace) || w.trace[i] != line {
-						t.Fatalf("seed %d: another run parts from the first at %s", seed, line)
+						t.Fatalf("%s, seed %d: another run parts from the first at %s", c.what, c.seed, line)
 					}
 				}
 			})

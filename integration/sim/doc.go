@@ -15,8 +15,10 @@
 //
 // The same seed is the same run: before each call a process waits for its turn, up to a
 // millisecond, which who calls and what about give, so that no two things happen at one instant
-// and it does not matter in which order goroutines are scheduled. What nothing tells apart does
-// not happen at one instant either: see apart and staggered.
+// and it does not matter in which order goroutines are scheduled. What nothing tells apart shares
+// its fate, or is kept from happening at one instant: see judge, apart and staggered. What a
+// process remembers for a second, its goroutines may still find or not find at the very instant
+// at which it is learnt: one seed in twenty of those with schedules is not always the same run.
 //
 // Those who use it belong to one or two tenants, whose keys, names and ids are the same. They
 // have jobs and schedules. What always holds (DESIGN §5) is asked at every write and every start,

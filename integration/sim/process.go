@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -193,7 +194,7 @@ func about(ref item.Ref) string {
 	return ref.Table
 }
 
-// namesOf and bodiesOf tell calls apart.
+// namesOf, bodiesOf and toldApart tell calls apart.
 func namesOf(refs []item.Ref) (names []string) {
 	for _, r := range refs {
 		names = append(names, r.PK, r.SK)
@@ -208,6 +209,12 @@ func bodiesOf(out []message.Outgoing) (bodies []string) {
 	return bodies
 }
 
+func toldApart(w item.Write) []string {
+	set := maps.Clone(w.Set)
+	delete(set, "nonce") // differs from run to run
+	return []string{w.PK, w.SK, fmt.Sprint(w.When), fmt.Sprint(set)}
+}
+
 func (t table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	return call(ctx, t.p, "table.get", about(ref), []string{ref.PK, ref.SK}, func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Get(ctx, ref) })
 }
@@ -217,13 +224,13 @@ func (t table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error
 }
 
 func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	return call(ctx, t.p, "table.write", w.Name, []string{w.PK, w.SK, fmt.Sprint(w.When)}, func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Write(ctx, w) })
+	return call(ctx, t.p, "table.write", w.Name, toldApart(w), func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Write(ctx, w) })
 }
 
 // Commit is the one write that may be sent twice unharmed: the SDK's token makes it one.
 func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 	done, first := false, error(nil)
-	return act(ctx, t.p, "table.commit", writes[0].Name, []string{writes[0].PK, writes[0].SK, fmt.Sprint(writes[0].When)}, func(ctx context.Context) error {
+	return act(ctx, t.p, "table.commit", writes[0].Name, toldApart(writes[0]), func(ctx context.Context) error {
 		if !done {
 			done, first = true, t.p.w.ledger.Commit(ctx, writes...)
 		}
