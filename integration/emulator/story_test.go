@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +29,7 @@ import (
 	"punctual/shared/aws/timer"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/message"
 	"punctual/shared/telemetry"
 	"punctual/workers/worker"
 )
@@ -43,7 +45,7 @@ type house struct {
 type testLog struct{ t *testing.T }
 
 func (l testLog) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte(`"level":"ERROR"`)) {
+	if bytes.Contains(p, []byte(`"level":"ERROR"`)) || bytes.Contains(p, []byte(`"level":"WARN"`)) {
 		l.t.Logf("%s", bytes.TrimSpace(p))
 	}
 	return len(p), nil
@@ -121,27 +123,29 @@ func TestAJobsStoryOverMiniStack(t *testing.T) {
 	big := h.Post(object("task", "echo", "payload", strings.Repeat("x", 300<<10)))
 	flaky := h.Post(object("task", "echo", "payload", object("fail", 1)))
 	gone := h.Post(object("task", "echo", "payload", object("fail", 9), "retry", object("max_attempts", 2)))
-	cancelled := h.Post(object("task", "echo", "delay", "5s"))
 	moved := h.Post(object("task", "echo", "delay", "1h"))
+	cancelled := h.Post(object("task", "echo", "delay", "8s"))
 	h.Want(200, "POST", "/jobs/"+cancelled+"/cancel", nil)
+	over := time.Now().Add(10 * time.Second) // by then it would have run
 	h.Want(200, "PATCH", "/jobs/"+moved, object("delay", "4s"))
 
-	if v := h.Await(soon, "SUCCEEDED", 20*time.Second); fmt.Sprint(v["result"]) != "map[hello:world]" {
+	if v := h.Await(soon, "SUCCEEDED", patient); fmt.Sprint(v["result"]) != "map[hello:world]" {
 		t.Errorf("the result is %v", v["result"])
 	}
-	if v := h.Await(later, "SUCCEEDED", 30*time.Second); v["start_lateness_ms"].(float64) > 1000 {
+	if v := h.Await(later, "SUCCEEDED", patient); v["start_lateness_ms"].(float64) > float64(promised().Milliseconds()) || v["start_lateness_ms"].(float64) < 0 {
 		t.Errorf("started %v ms late", v["start_lateness_ms"])
 	}
-	h.Await(big, "SUCCEEDED", 20*time.Second)
-	if h.Await(flaky, "SUCCEEDED", 20*time.Second); len(h.Attempts(flaky)) != 2 {
+	h.Await(big, "SUCCEEDED", patient)
+	if h.Await(flaky, "SUCCEEDED", patient); len(h.Attempts(flaky)) != 2 {
 		t.Errorf("attempts: %v", h.Attempts(flaky))
 	}
-	h.Await(moved, "SUCCEEDED", 30*time.Second)
-	h.Await(gone, "DEAD", 20*time.Second)
+	h.Await(moved, "SUCCEEDED", patient)
+	h.Await(gone, "DEAD", patient)
 	v := h.Want(202, "POST", "/jobs/"+gone+"/redrive", nil)
 	if v["redrive_of"] != gone {
 		t.Errorf("redriven as %v", v)
 	}
+	time.Sleep(time.Until(over))
 	if v := h.WantStatus(cancelled, "CANCELLED"); v["started_at"] != nil {
 		t.Errorf("a cancelled job ran: %v", v)
 	}
@@ -155,7 +159,7 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 	at := environment.LocalStack(t).Config()
 	h := build(t, at)
 	dead := h.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1}, "retry": story.Object{"max_attempts": 1}})
-	h.Await(dead, "DEAD", 20*time.Second)
+	h.Await(dead, "DEAD", patient)
 
 	client := sqs.NewFromConfig(at)
 	arn, err := h.queues.ARN(t.Context(), contract.DeadLetters)
@@ -164,7 +168,7 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 	}
 	buried := func(n int) {
 		t.Helper()
-		for over := time.Now().Add(60 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		for over := time.Now().Add(patient); ; time.Sleep(200 * time.Millisecond) {
 			d, err := h.queues.Depth(t.Context(), contract.DeadLetters)
 			if err != nil {
 				t.Fatal(err)
@@ -192,13 +196,13 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 	buried(1) // visible again, or the task would find nothing to move
 	redrive()
 	var by string
-	for over := time.Now().Add(60 * time.Second); by == ""; time.Sleep(200 * time.Millisecond) {
+	for over := time.Now().Add(patient); by == ""; time.Sleep(200 * time.Millisecond) {
 		by, _ = h.Job(dead)["redriven_by"].(string)
 		if time.Now().After(over) {
 			t.Fatal("the letter came back and nothing was redriven")
 		}
 	}
-	h.Await(by, "DEAD", 30*time.Second) // it fails as the first did, and is a letter of its own
+	h.Await(by, "DEAD", patient) // it fails as the first did, and is a letter of its own
 	url, err := client.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String(h.env.QueueName(contract.RedriveQueue))})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +210,18 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url.QueueUrl, MessageBody: aws.String(again)}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second)
+	for over := time.Now().Add(patient); ; time.Sleep(200 * time.Millisecond) { // until it has been dealt with
+		d, err := h.queues.Depth(t.Context(), contract.RedriveQueue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d == (message.Depth{}) {
+			break
+		}
+		if time.Now().After(over) {
+			t.Fatalf("the redrive queue still holds %+v", d)
+		}
+	}
 	items, _ := h.Want(200, "GET", "/jobs", nil)["items"].([]any)
 	children := 0
 	for _, j := range items {
@@ -222,20 +237,23 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 // workerProcess starts the real worker binary against the emulator.
 func workerProcess(t *testing.T, h *house, name string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(workerBinary(t))
+	cmd, end, err := environment.Tied(workerBinary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd.Env = append(environment.MiniStack(t).Environ(), "PUNCTUAL_PREFIX="+h.env.Prefix, "PUNCTUAL_BUCKET="+h.env.Bucket, "PUNCTUAL_SLOTS=10", "PUNCTUAL_DRAIN_SECONDS=20", "HOSTNAME="+name)
 	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
+		end()
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
+		end()
+		_ = cmd.Wait() // it may have ended before
 		log.Close()
 		if t.Failed() {
 			if b, err := os.ReadFile(log.Name()); err == nil {
@@ -246,12 +264,21 @@ func workerProcess(t *testing.T, h *house, name string) *exec.Cmd {
 	return cmd
 }
 
+// workerFolder holds the worker's binary; it is removed when the process ends.
+var workerFolder string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(workerFolder)
+	os.Exit(code)
+}
+
 var workerOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "punctual-worker-")
-	if err != nil {
+	var err error
+	if workerFolder, err = os.MkdirTemp("", "punctual-worker-"); err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "worker")
+	binary := filepath.Join(workerFolder, "worker")
 	out, err := exec.Command("go", "build", "-o", binary, "punctual/workers/cmd/worker").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building the worker: %w\n%s", err, out)
@@ -274,15 +301,15 @@ func TestAKilledWorkersJobFinishesElsewhere(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config(), func(o *system.Options) { o.NoWorker = true })
 	first := workerProcess(t, h, "first")
-	id := h.Post(story.Object{"task": "echo", "payload": story.Object{"sleep": "12s"}, "timeout": "60s"})
-	h.Await(id, "RUNNING", 30*time.Second)
-	time.Sleep(time.Second)
+	id := h.Post(story.Object{"task": "echo", "payload": story.Object{"sleep": "20s"}, "timeout": "5m"})
+	h.Await(id, "RUNNING", patient)
 	if err := first.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	killed := time.Now()
+	h.WantStatus(id, "RUNNING") // or there would be nothing to take over
 	workerProcess(t, h, "second")
-	v := h.Await(id, "SUCCEEDED", contract.Lease+contract.Grace+time.Minute)
+	v := h.Await(id, "SUCCEEDED", contract.Lease+contract.Grace+patient)
 	t.Logf("finished %s after the kill", time.Since(killed).Round(time.Second))
 	if tries := h.Attempts(id); v["attempt"] != 1.0 || len(tries) != 1 {
 		t.Errorf("attempt %v, tries %v: a take-over costs none", v["attempt"], tries)
@@ -300,7 +327,16 @@ func TestATerminatedWorkerLosesNothing(t *testing.T) {
 	}
 	answer := h.Want(200, "POST", "/jobs/batch", story.Object{"jobs": jobs})
 	items, _ := answer["items"].([]any)
-	time.Sleep(2 * time.Second)
+	status := func(i any) string {
+		id, _ := i.(story.Object)["job"].(story.Object)["job_id"].(string)
+		s, _ := h.Job(id)["status"].(string)
+		return s
+	}
+	for over := time.Now().Add(patient); !slices.ContainsFunc(items, func(i any) bool { return status(i) == "SUCCEEDED" }); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(over) {
+			t.Fatalf("after %s the worker has finished none of %d jobs", patient, len(items))
+		}
+	}
 	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +346,7 @@ func TestATerminatedWorkerLosesNothing(t *testing.T) {
 	}
 	for _, i := range items {
 		id, _ := i.(story.Object)["job"].(story.Object)["job_id"].(string)
-		h.Await(id, "SUCCEEDED", 60*time.Second)
+		h.Await(id, "SUCCEEDED", patient)
 		if tries := h.Attempts(id); len(tries) != 1 {
 			t.Errorf("job %s took %d attempts: %v", id, len(tries), tries)
 		}

@@ -45,18 +45,21 @@ func send(t T, qs Queues, queue string, out ...message.Outgoing) {
 	must(t, qs.Send(t.Context(), queue, out...))
 }
 
-// take receives until it has n, for ten seconds at most.
+// busy bounds what takes no time on a machine at rest, but may where others compile beside it.
+const busy = time.Minute
+
+// take receives until it has n, for a minute at most.
 func take(t T, qs Queues, queue string, n int, visibility time.Duration) []message.Delivery {
 	t.Helper()
 	var got []message.Delivery
-	end := time.Now().Add(10 * time.Second)
+	end := time.Now().Add(busy)
 	for len(got) < n && time.Now().Before(end) {
 		more, err := qs.Receive(t.Context(), queue, min(10, n-len(got)), time.Second, visibility)
 		must(t, err)
 		got = append(got, more...)
 	}
 	if len(got) != n {
-		t.Fatalf("received %d messages in 10 s, want %d", len(got), n)
+		t.Fatalf("received %d messages in %s, want %d", len(got), busy, n)
 	}
 	return got
 }
@@ -112,7 +115,7 @@ func sending() []exercise[Queues] {
 			if got.Body != body || got.Group != "acme" || got.Receives != 1 || got.ID == "" || got.Receipt == "" || got.Source != "" {
 				t.Errorf("received %+v", got)
 			}
-			if off := got.SentAt.Sub(before); off < -2*time.Second || off > 5*time.Second {
+			if off := got.SentAt.Sub(before); off < -2*time.Second || off > busy {
 				t.Errorf("it says that it was sent %s after it was", off)
 			}
 		}},
@@ -172,10 +175,9 @@ func sending() []exercise[Queues] {
 		{name: "a delayed message comes when its delay is over, and wakes who waits for it", run: func(t T, qs Queues) {
 			before := time.Now()
 			send(t, qs, work, message.Outgoing{Body: "later", Delay: 3 * time.Second})
-			wantNone(t, qs, work)
-			got, err := qs.Receive(t.Context(), work, 1, 15*time.Second, 0)
+			got, err := qs.Receive(t.Context(), work, 1, 15*time.Second, 0) // a wait that is not woken ends without it
 			must(t, err)
-			if took := time.Since(before); len(got) != 1 || took < 2500*time.Millisecond || took > 8*time.Second {
+			if took := time.Since(before); len(got) != 1 || took < 2500*time.Millisecond {
 				t.Errorf("received %d messages after %s, want one after 3 s", len(got), took)
 			}
 		}},
@@ -188,7 +190,7 @@ func receiving() []exercise[Queues] {
 			before := time.Now()
 			got, err := qs.Receive(t.Context(), work, 10, 2*time.Second, 0)
 			must(t, err)
-			if took := time.Since(before); len(got) != 0 || took < 1500*time.Millisecond || took > 6*time.Second {
+			if took := time.Since(before); len(got) != 0 || took < 1500*time.Millisecond || took > busy {
 				t.Errorf("received %d messages after %s, want none after 2 s", len(got), took)
 			}
 		}},
@@ -202,7 +204,7 @@ func receiving() []exercise[Queues] {
 			got, err := qs.Receive(t.Context(), work, 10, 15*time.Second, 0)
 			must(t, err)
 			must(t, <-sent)
-			if took := time.Since(before); len(got) != 1 || took > 7*time.Second {
+			if took := time.Since(before); len(got) != 1 || took > busy {
 				t.Errorf("received %d messages after %s, want one after 2 s", len(got), took)
 			}
 		}},
@@ -219,11 +221,14 @@ func receiving() []exercise[Queues] {
 		}},
 		{name: "a received message is hidden until its visibility ends, then comes again, counted", run: func(t T, qs Queues) {
 			send(t, qs, work, message.Outgoing{Body: "again", Group: "acme"})
+			before := time.Now()
 			first := take(t, qs, work, 1, 3*time.Second)[0]
-			wantNone(t, qs, work)
 			second := take(t, qs, work, 1, 30*time.Second)[0]
 			if second.ID != first.ID || second.Receives != 2 || second.Body != first.Body || second.Group != first.Group || !second.SentAt.Equal(first.SentAt) {
 				t.Errorf("received %+v after %+v", second, first)
+			}
+			if took := time.Since(before); took < 2500*time.Millisecond {
+				t.Errorf("it came again after %s, want 3 s", took)
 			}
 		}},
 		{name: "a message is hidden for the queue's default visibility if the receiver names none", waits: 45 * time.Second, run: func(t T, qs Queues) {
@@ -237,9 +242,9 @@ func receiving() []exercise[Queues] {
 		}},
 		{name: "a visibility can be extended", run: func(t T, qs Queues) {
 			send(t, qs, work, message.Outgoing{Body: "x"})
-			d := take(t, qs, work, 1, 2*time.Second)[0]
-			must(t, qs.SetVisibility(t.Context(), work, d.Receipt, time.Minute))
-			pause(t, 3*time.Second)
+			d := take(t, qs, work, 1, 7*time.Second)[0]
+			must(t, qs.SetVisibility(t.Context(), work, d.Receipt, 10*time.Minute))
+			pause(t, 8*time.Second)
 			wantNone(t, qs, work)
 		}},
 		{name: "a message given back comes again at once", run: func(t T, qs Queues) {
@@ -255,14 +260,14 @@ func receiving() []exercise[Queues] {
 			for n := range 12 {
 				send(t, qs, work, message.Outgoing{Body: fmt.Sprint(n)})
 			}
-			for _, d := range take(t, qs, work, 12, 2*time.Second) {
+			for _, d := range take(t, qs, work, 12, 8*time.Second) {
 				receipts = append(receipts, d.Receipt)
 			}
 			must(t, qs.Delete(t.Context(), work, receipts[0]))
 			must(t, qs.Delete(t.Context(), work, receipts...))
 			must(t, qs.Delete(t.Context(), work, receipts...))
 			must(t, qs.Delete(t.Context(), work))
-			pause(t, 3*time.Second)
+			pause(t, 9*time.Second)
 			wantNone(t, qs, work)
 		}},
 		{name: "a deleted message cannot be given back", run: func(t T, qs Queues) {
@@ -282,7 +287,7 @@ func receiving() []exercise[Queues] {
 			send(t, qs, work, out...)
 			var wg sync.WaitGroup
 			var mu sync.Mutex
-			seen := map[string]int{}
+			seen, arrived := map[string]int{}, map[string]bool{} // by id, for a send whose answer was lost is sent again; by body
 			for range 4 {
 				wg.Go(func() {
 					for {
@@ -295,21 +300,25 @@ func receiving() []exercise[Queues] {
 						}
 						mu.Lock()
 						for _, d := range got {
-							seen[d.Body]++
+							seen[d.ID]++
+							arrived[d.Body] = true
 						}
 						mu.Unlock()
 					}
 				})
 			}
 			wg.Wait()
-			for _, o := range out {
-				if seen[o.Body] != 1 {
-					t.Errorf("message %s was received %d times", o.Body, seen[o.Body])
+			for id, n := range seen {
+				if n != 1 {
+					t.Errorf("message %s was received %d times", id, n)
 				}
+			}
+			if len(arrived) != len(out) {
+				t.Errorf("%d of %d messages arrived", len(arrived), len(out))
 			}
 		}},
 		{name: "a depth tells visible, in flight and delayed messages apart", run: func(t T, qs Queues) {
-			send(t, qs, work, message.Outgoing{Body: "1"}, message.Outgoing{Body: "2"}, message.Outgoing{Body: "3"}, message.Outgoing{Body: "4", Delay: time.Minute})
+			send(t, qs, work, message.Outgoing{Body: "1"}, message.Outgoing{Body: "2"}, message.Outgoing{Body: "3"}, message.Outgoing{Body: "4", Delay: 10 * time.Minute})
 			d := take(t, qs, work, 1, time.Minute)[0]
 			wantDepth := func(want message.Depth) {
 				t.Helper()
@@ -332,7 +341,7 @@ func receiving() []exercise[Queues] {
 			before := time.Now()
 			_, err := qs.Receive(ctx, work, 1, 15*time.Second, 0)
 			wantKind(t, err, fault.Unavailable)
-			if took := time.Since(before); took > 5*time.Second {
+			if took := time.Since(before); took > 14*time.Second {
 				t.Errorf("it ended after %s, the context after 1 s", took)
 			}
 		}},

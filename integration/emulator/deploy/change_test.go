@@ -95,6 +95,6 @@ func TestAFunctionIsReplacedAndPutBackWhileJobsAreDue(t *testing.T) {
 	}
 	after := submit(a, 5)
 	for _, id := range append(append(before, during...), after...) {
-		a.Await(id, "SUCCEEDED", 2*time.Minute)
+		a.Await(id, "SUCCEEDED", 4*time.Minute)
 	}
 }

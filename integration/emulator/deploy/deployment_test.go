@@ -241,14 +241,19 @@ func (d *deployment) work(t *testing.T, pool string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(d.room, "worker"))
+	cmd, end, err := environment.Tied(filepath.Join(d.room, "worker"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd.Env = append(os.Environ(), d.asWorker(t, pool)...)
 	cmd.Env = append(cmd.Env, "PUNCTUAL_PREFIX="+prefix, "PUNCTUAL_BUCKET="+d.outputs["PayloadBucket"], "PUNCTUAL_POOL="+pool, "PUNCTUAL_DRAIN_SECONDS=5")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
+		end()
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		defer end()
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the worker ended badly: %v", err)

@@ -23,7 +23,7 @@ func TestWhatElseRolesAreGrantedFor(t *testing.T) {
 	d.explain(t, "api-write", "api-read", "stream", "status", "sweeper", "promoter", "prewarm")
 	d.work(t, "short")
 	a := d.api(t, "umbrella", everything...)
-	const most = 60 * time.Second
+	const most = 3 * time.Minute
 	large := strings.Repeat("x", 300<<10)
 
 	a.Want(http.StatusCreated, "PUT", "/exclusions/never", story.Object{"dates": []string{"2000-06-06"}})
@@ -46,7 +46,7 @@ func TestWhatElseRolesAreGrantedFor(t *testing.T) {
 	a.Await(dead, "DEAD", most)
 	a.Call("POST", "/dead-letters/purge", story.Object{"job_ids": []string{dead}})
 
-	for over := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Second) { // the minute's ticks
+	for over := time.Now().Add(6 * time.Minute); ; time.Sleep(time.Second) { // the minute's ticks
 		made, err := os.ReadFile(calls())
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestWhatElseRolesAreGrantedFor(t *testing.T) {
 			break
 		}
 		if time.Now().After(over) {
-			t.Fatalf("%s made no call in three minutes", missing)
+			t.Fatalf("%s made no call in six minutes", missing)
 		}
 	}
 	a.Call("DELETE", "/schedules/each-minute", nil)

@@ -52,7 +52,7 @@ func (d *deployment) timerLane(t *testing.T, a *story.API) {
 // await asks again until something holds, for as long as a busy machine may take.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	const most = 2 * time.Minute
+	const most = 3 * time.Minute
 	for over := time.Now().Add(most); !holds(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(over) {
 			t.Fatalf("after %s it is not so that %s", most, what)

@@ -16,7 +16,7 @@
 // AWS_ENDPOINT_URL_SQS one in LocalStack's; nothing is then installed or started.
 //
 // How it fails: without a usable Python, without the network at the first
-// installation, or when an emulator does not come up within a minute, the test
+// installation, or when an emulator does not come up within two minutes, the test
 // is skipped with the reason, and fails instead where CI=true. Logs are kept in
 // the cache, the last few of each emulator; a failing test says where.
 //

@@ -2,7 +2,9 @@ package environment
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -72,6 +74,14 @@ func installed(t *testing.T) {
 const parentOnly = "PUNCTUAL_TEST_EMULATOR_PARENT"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(tiedOnly) != "" {
+		cmd, _, err := Tied("/bin/sh", "-c", "echo here; sleep 600")
+		if err != nil {
+			panic(err)
+		}
+		cmd.Stdout = os.Stdout
+		panic(cmd.Run())
+	}
 	if os.Getenv(parentOnly) == "" {
 		os.Exit(m.Run())
 	}
@@ -117,14 +127,62 @@ func TestNothingOutlivesAKilledTestProcess(t *testing.T) {
 	_ = parent.Wait()
 
 	// The kernel closes the connection when the emulator's process is gone.
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("10 s after its parent was killed the emulator still holds its connections (%v)", err)
+		t.Errorf("a minute after its parent was killed the emulator still holds its connections (%v)", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(tmp, "punctual-*")); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// tiedOnly makes the test binary start a tied program, say its process, and wait to be killed.
+const tiedOnly = "PUNCTUAL_TEST_TIED_PARENT"
+
+func TestATiedProgramEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	alive, ours, err := os.Pipe() // the program holds its other end, whatever becomes of its parent
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), tiedOnly+"=1")
+	parent.Stdout, parent.Stderr = ours, t.Output()
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = ours.Close()
+	says := bufio.NewReader(alive)
+	if line, err := says.ReadString('\n'); err != nil || line != "here\n" {
+		t.Fatalf("the program said %q, %v", line, err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	if err := alive.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := says.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("a minute after its parent was killed the program still runs: %v", err)
+	}
+}
+
+func TestATiedProgramIsEndedWithAllItStarted(t *testing.T) {
+	t.Parallel()
+	cmd, end, err := Tied("/bin/sh", "-c", "sleep 600 & sleep 600")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if err := cmd.Wait(); err == nil {
+		t.Error("it ended well; want it killed")
 	}
 }
 
@@ -178,6 +236,20 @@ func TestATakenPortIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 	_, err = Start(t.Context(), miniStack, Options{Port: taken.Addr().(*net.TCPAddr).Port})
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("starting on a taken port gave %v; want EADDRINUSE", err)
+	}
+}
+
+func TestOneStartAtATimeSoThatNoTwoFindTheSamePort(t *testing.T) {
+	t.Parallel()
+	unlock, err := lockStart(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // it must not even begin
+	if _, err := start(ctx, "/nowhere/python", miniStack, Options{}); err == nil || !strings.Contains(err.Error(), "waiting to start") {
+		t.Errorf("beside another start it is %v; want it to wait", err)
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	readyWithin  = time.Minute           // a cold disk on a busy machine; 1 to 3 s are usual
+	readyWithin  = 2 * time.Minute       // a cold disk on a busy machine; 1 to 3 s are usual
 	askEvery     = 50 * time.Millisecond // how often readiness is asked for
-	answerWithin = 2 * time.Second       // one such question
+	answerWithin = 10 * time.Second      // one such question
 	stopWithin   = 5 * time.Second       // then the group is killed from outside
 	logsKept     = 10                    // of each kind
 	tailBytes    = 4 << 10               // of a log, in errors
@@ -67,6 +67,11 @@ func Start(ctx context.Context, k Kind, o Options) (*Emulator, error) {
 }
 
 func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, error) {
+	unlock, err := lockStart(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("waiting to start %s: %w", k, err)
+	}
+	defer unlock()
 	port, err := freePort(o.Port)
 	if err != nil {
 		return nil, err
@@ -187,6 +192,17 @@ func (p *process) stop() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.ended
 	_ = os.RemoveAll(p.room)
+}
+
+// lockStart lets one emulator of this user start at a time, from seeking a free port until it is
+// taken. Two that sought at once could find the same one, and the one that came too late would
+// be taken for ready because the other answers.
+func lockStart(ctx context.Context) (unlock func(), err error) {
+	home, err := cache("environments")
+	if err != nil {
+		return nil, err
+	}
+	return lock(ctx, filepath.Join(home, "start.lock"))
 }
 
 // freePort returns wanted, or any port for 0, if it was free a moment ago.
