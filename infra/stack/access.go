@@ -50,6 +50,12 @@ func deciding() access {
 	}
 }
 
+// hiding is a with the right to say when messages of those queues come again.
+func (a access) hiding(queues ...string) access {
+	a.hides = queues
+	return a
+}
+
 // grant gives a function what it may do.
 func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	var services []string

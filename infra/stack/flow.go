@@ -146,8 +146,8 @@ func parts() []part {
 			},
 		},
 		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512, env: vars.blobs, may: deciding()},
-		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding()},
-		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512, env: vars.blobs, may: deciding()},
+		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding().hiding(contract.DispatchQueue)},
+		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512, env: vars.blobs, may: deciding().hiding(contract.ReportQueue)},
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back", timeout: 10 * time.Second, mib: 256, env: vars.blobs,
 			may: access{
