@@ -72,7 +72,8 @@ func (s *stream) trim(now time.Time) {
 // Stream reads up to max records after the one numbered so ("" for the oldest kept), waiting
 // until there is one or the wait is over; none is no error. Reading the same place again
 // gives the same records again. Records are kept for 24 h, but of those that were read only
-// the last Options.StreamReplay; a place before the oldest kept is a fault.NotFound.
+// the last Options.StreamReplay; a place before the oldest kept is a fault.NotFound. What the
+// records hold is the table's own, and must not be changed.
 func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error) {
 	c := Call{Op: TableStream, Name: after, Size: max}
 	f, err := t.world.enter(ctx, c)
@@ -145,7 +146,7 @@ func (s *stream) after(now time.Time, last int64, most int) ([]item.Change, time
 			}
 			break
 		}
-		changes = append(changes, item.Change{Seq: fmt.Sprintf("%021d", n), Old: r.old.Clone(), New: r.next.Clone()})
+		changes = append(changes, item.Change{Seq: fmt.Sprintf("%021d", n), Old: r.old, New: r.next})
 		s.read = max(s.read, n)
 	}
 	if len(changes) == 0 {

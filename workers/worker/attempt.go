@@ -46,7 +46,9 @@ func (l lease) left() time.Duration {
 	return contract.Lease - contract.SkewMargin - time.Since(l.from)
 }
 
-// facts is what an attempt's start is judged by, and since when that is known (monotonic).
+// facts is what an attempt's start is judged by, and since when that is known (monotonic). They
+// are handed on by pointer: a row is large, and a stack that holds many of them grows, by being
+// copied, in every attempt anew.
 type facts struct {
 	row      job.Row
 	pauses   job.Pauses
@@ -66,11 +68,11 @@ func (w *Worker) attend(f *firing) {
 	default:
 	}
 
-	row, ok := w.before(f, log)
+	place, ok := w.before(f, log)
 	if !ok {
 		return
 	}
-	leave, ok := w.registry.enter(place(row))
+	leave, ok := w.registry.enter(place)
 	if !ok {
 		w.later(f, busyAgain)
 		return
@@ -91,12 +93,12 @@ func (w *Worker) attend(f *firing) {
 		log.Error("gave up an attempt over which too many workers died", "takeovers", l.takeovers)
 		w.settle(f, l, refusal(job.CodePoison, "too many workers ended while they ran this attempt", now), log)
 		return
-	case !w.knows(seen.row):
+	case !w.knows(&seen.row):
 		log.Warn("gave up a job whose task no worker came to know", "task", seen.row.Task)
 		w.settle(f, l, refusal(job.CodeUnknownTask, "no worker knows the task", now), log)
 		return
 	}
-	payload, err := w.payload(seen.row)
+	payload, err := w.payload(&seen.row)
 	switch {
 	case err == nil:
 	case fault.Retryable(err):
@@ -114,14 +116,14 @@ func (w *Worker) attend(f *firing) {
 		w.giveBack(f, 0)
 		return
 	}
-	if !w.fresh(f, l, &seen, log) || !w.admitted(f, l, seen, log) || !w.fresh(f, l, &seen, log) { // being admitted may have taken long
+	if !w.fresh(f, l, seen, log) || !w.admitted(f, l, seen, log) || !w.fresh(f, l, seen, log) { // being admitted may have taken long
 		return
 	}
-	w.execute(f, l, seen.row, payload, log)
+	w.execute(f, l, &seen.row, payload, log)
 }
 
 // place names whose places a row's attempts take.
-func place(r job.Row) string {
+func place(r *job.Row) string {
 	if r.Executor == job.ExecutorGo {
 		return r.Task
 	}
@@ -129,7 +131,7 @@ func place(r job.Row) string {
 }
 
 // knows says whether this worker can run the row's task.
-func (w *Worker) knows(r job.Row) bool {
+func (w *Worker) knows(r *job.Row) bool {
 	if r.Executor == job.ExecutorGo {
 		return w.registry.Knows(r.Task)
 	}
@@ -175,8 +177,9 @@ func (w *Worker) later(f *firing, d time.Duration) {
 // before looks at the row before the claim: a task that this worker does not know is given back
 // unclaimed, and a firing that the row has left behind needs no claim to be dropped. Neither
 // finding can turn back: versions and attempts only grow, and what is final stays so. All else
-// is judged after the claim.
-func (w *Worker) before(f *firing, log *slog.Logger) (job.Row, bool) {
+// is judged after the claim. It says whose place the attempt takes; false: the message is dealt
+// with.
+func (w *Worker) before(f *firing, log *slog.Logger) (string, bool) {
 	ctx, cancel := w.call()
 	defer cancel()
 	row, err := w.store.Row(ctx, f.key)
@@ -184,13 +187,13 @@ func (w *Worker) before(f *firing, log *slog.Logger) (job.Row, bool) {
 	case err == nil:
 	case kind == fault.NotFound:
 		w.deletes.add(f)
-		return row, false
+		return "", false
 	case kind == fault.Undecodable:
 		w.setAside(f, "read a row that this worker cannot decode", err)
-		return row, false
+		return "", false
 	default:
 		w.outOfReach(f, "reading a row", err)
-		return row, false
+		return "", false
 	}
 	now := w.clock.Now()
 	switch {
@@ -200,14 +203,14 @@ func (w *Worker) before(f *firing, log *slog.Logger) (job.Row, bool) {
 	case row.DueAt.Sub(now) > 2*contract.HoldUntil:
 		f.due = row.DueAt // the firing was wrong about it; the row decides
 		w.hold(f)
-	case !w.knows(row) && now.Before(row.DueAt.Add(contract.UnknownTaskFor)):
+	case !w.knows(&row) && now.Before(row.DueAt.Add(contract.UnknownTaskFor)):
 		log.Info("gave back a task that this worker does not know", "task", row.Task, "executor", row.Executor)
 		w.giveBack(f, backoff(f.receives, time.Second, 5*time.Minute))
 	default:
-		return row, true
+		return place(&row), true
 	}
 	w.intake.reached()
-	return row, false
+	return "", false
 }
 
 // claim makes this worker the attempt's owner; false: it is not, and the message is dealt with.
@@ -290,7 +293,7 @@ func (w *Worker) waitForOwner(f *firing, old job.Claim, now time.Time) {
 }
 
 // mayStart reads the row and the pauses and judges the claimed attempt; false: it was let go.
-func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (facts, bool) {
+func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 	seen, err := w.look(f)
 	switch kind := fault.KindOf(err); {
 	case err == nil:
@@ -332,19 +335,19 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (facts, bool) {
 }
 
 // look reads what a start is judged by.
-func (w *Worker) look(f *firing) (facts, error) {
+func (w *Worker) look(f *firing) (*facts, error) {
 	ctx, cancel := w.call()
 	defer cancel()
 	pauses, at, err := w.pauses.of(ctx, f.key.Tenant)
 	if err != nil {
-		return facts{}, err
+		return nil, err
 	}
-	row, err := w.store.Row(ctx, f.key) // read after at, which therefore holds for both
-	seen := facts{row: row, pauses: pauses, at: at}
-	if err != nil || row.ScheduleID == "" {
+	seen := &facts{pauses: pauses, at: at}
+	seen.row, err = w.store.Row(ctx, f.key) // read after at, which therefore holds for both
+	if err != nil || seen.row.ScheduleID == "" {
 		return seen, err
 	}
-	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID})
+	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID})
 	if at.Before(seen.at) {
 		seen.at = at
 	}
@@ -364,10 +367,11 @@ func (w *Worker) fresh(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 		if time.Since(seen.at) <= contract.RowFresh {
 			return true
 		}
-		var ok bool
-		if *seen, ok = w.mayStart(f, l, log); !ok {
+		now, ok := w.mayStart(f, l, log)
+		if !ok {
 			return false
 		}
+		*seen = *now
 	}
 	// Reads that are old when they arrive: the table is too slow to start anything by.
 	w.letGo(f, l, log)
@@ -376,10 +380,10 @@ func (w *Worker) fresh(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 }
 
 // payload reads the job's payload.
-func (w *Worker) payload(r job.Row) ([]byte, error) {
+func (w *Worker) payload(r *job.Row) ([]byte, error) {
 	ctx, cancel := w.call()
 	defer cancel()
-	return w.store.Payload(ctx, r)
+	return w.store.Payload(ctx, *r)
 }
 
 // waitUntil waits for the due time, never less; false: the worker drains meanwhile.
@@ -402,10 +406,17 @@ func (w *Worker) write(claim item.Write) (job.Claim, error) {
 	return w.store.WriteClaim(ctx, claim)
 }
 
+// put does one write of a claim that says nothing new.
+func (w *Worker) put(claim item.Write) error {
+	ctx, cancel := w.call()
+	defer cancel()
+	return w.store.Put(ctx, claim)
+}
+
 // letGo gives the attempt back. If that fails, the lease runs out by itself.
 func (w *Worker) letGo(f *firing, l lease, log *slog.Logger) {
 	for n := range letGoTimes {
-		_, err := w.write(job.LetGo(f.key, f.attempt, l.token))
+		err := w.put(job.LetGo(f.key, f.attempt, l.token))
 		if err == nil || store.Refused(err) != nil {
 			return
 		}
@@ -431,7 +442,7 @@ func refusal(code, text string, now time.Time) job.Outcome {
 }
 
 // work is the attempt as its executor sees it.
-func (w *Worker) work(f *firing, l lease, r job.Row, payload []byte, p *progress) executor.Work {
+func (w *Worker) work(f *firing, l lease, r *job.Row, payload []byte, p *progress) executor.Work {
 	return executor.Work{
 		Key: f.key, Task: r.Task, HandlerKey: r.HandlerKey(), Attempt: f.attempt, Token: l.token,
 		DueAt: r.DueAt, Payload: payload, Progress: p.note,

@@ -35,7 +35,7 @@ type run struct {
 	w   *Worker
 	f   *firing
 	l   lease
-	row job.Row
+	row *job.Row
 	log *slog.Logger
 
 	timed    context.Context // ends at the timeout
@@ -91,7 +91,7 @@ func (p *progress) putBack(note *job.Progress) {
 }
 
 // execute runs the attempt and sees its end recorded. The slot is kept until the handler returns.
-func (w *Worker) execute(f *firing, l lease, row job.Row, payload []byte, log *slog.Logger) {
+func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *slog.Logger) {
 	timeout := row.Timeout
 	if timeout <= 0 {
 		timeout = contract.DefaultTimeout
@@ -273,7 +273,7 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 	o.Worker = w.opts.Name
 	write := job.RecordOutcome(f.key, f.attempt, l.token, o)
 	for failures := 0; ; failures++ {
-		_, err := w.write(write)
+		err := w.put(write)
 		if err == nil {
 			break
 		}

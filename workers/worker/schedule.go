@@ -68,8 +68,8 @@ func (s *schedules) entry(k schedule.Key) *scheduleEntry {
 
 // hasTurn says whether the attempt may start as far as other runs of its schedule go: it takes
 // the schedule's slot, where runs may not overlap. err is for what could not be asked.
-func (w *Worker) hasTurn(seen facts) (ok bool, err error) {
-	s, r := seen.schedule, seen.row
+func (w *Worker) hasTurn(seen *facts) (ok bool, err error) {
+	s, r := seen.schedule, &seen.row
 	if s == nil || r.Attempt > 1 || !s.Limited() {
 		return true, nil
 	}
@@ -99,14 +99,14 @@ func (w *Worker) hasTurn(seen facts) (ok bool, err error) {
 }
 
 // counts says whether the attempt may start as far as the schedule's max_runs go, and counts it.
-func (w *Worker) counts(seen facts) (ok bool, err error) {
-	s, r := seen.schedule, seen.row
+func (w *Worker) counts(seen *facts) (ok bool, err error) {
+	s, r := seen.schedule, &seen.row
 	if s == nil || r.Attempt > 1 || s.MaxRuns() == 0 {
 		return true, nil
 	}
 	ctx, cancel := w.call()
 	defer cancel()
-	err = w.store.Commit(ctx, s.CountRun(r)...)
+	err = w.store.Commit(ctx, s.CountRun(*r)...)
 	if refused := store.Refused(err); refused != nil {
 		_, counted := refused.Olds[0]
 		return counted, nil
@@ -116,7 +116,7 @@ func (w *Worker) counts(seen facts) (ok bool, err error) {
 
 // admitted asks the schedule of an attempt that is due for its last word: its turn, its count.
 // false: the attempt was let go.
-func (w *Worker) admitted(f *firing, l lease, seen facts, log *slog.Logger) bool {
+func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	why := "another run of its schedule is not over"
 	ok, err := w.hasTurn(seen)
 	if ok && err == nil {
