@@ -13,18 +13,19 @@ import (
 // Bucket keeps payloads and results that are too large for an item.
 type Bucket struct{ s3 awss3.Bucket }
 
-// NewBucket makes it. An object goes when no job could need it any more: the longest that one
-// may lie ahead, and then as long as a dead one is kept.
+// NewBucket makes it. A job's object goes when nobody could need it any more: after the longest
+// that the job may lie ahead, and then as long as a dead one is kept. A schedule may need its
+// payload for ever; who replaces one deletes it.
 func NewBucket(scope constructs.Construct, id string, key Key, keep bool) Bucket {
 	const day = 24
 	longest := int((contract.MaxAhead+contract.DeadKept).Hours()/day) + 1
 	return Bucket{awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), ObjectOwnership: awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
 		Encryption: awss3.BucketEncryption_KMS, EncryptionKey: key.kms, BucketKeyEnabled: jsii.Bool(true), EnforceSSL: jsii.Bool(true),
-		LifecycleRules: &[]*awss3.LifecycleRule{{
-			Id: jsii.String("nobody-needs-it"), Expiration: awscdk.Duration_Days(jsii.Number(longest)),
-			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
-		}},
+		LifecycleRules: &[]*awss3.LifecycleRule{
+			{Id: jsii.String("nobody-needs-it"), Prefix: jsii.String(contract.JobBlobs), Expiration: awscdk.Duration_Days(jsii.Number(longest))},
+			{Id: jsii.String("never-finished"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1))},
+		},
 		RemovalPolicy: removal(keep),
 	})}
 }

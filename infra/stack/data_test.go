@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"punctual/shared/contract"
@@ -120,6 +121,12 @@ func TestThePayloadsArePrivateAndLiveLongEnough(t *testing.T) {
 			}
 		}
 		days, _ := at(p, "LifecycleConfiguration.Rules.0.ExpirationInDays").(float64)
+		if prefix := at(p, "LifecycleConfiguration.Rules.0.Prefix"); prefix != contract.JobBlobs || strings.HasPrefix(contract.ScheduleBlobs, contract.JobBlobs) {
+			t.Errorf("%s: objects under %v go with time; a schedule may need its payload for ever", id, prefix)
+		}
+		if days := at(p, "LifecycleConfiguration.Rules.1.ExpirationInDays"); days != nil {
+			t.Errorf("%s: every object goes after %v days", id, days)
+		}
 		if least := (contract.MaxAhead + contract.DeadKept).Hours() / 24; days < least || days > least+30 {
 			t.Errorf("%s: objects go after %v days; a job may need one for %v", id, days, least)
 		}

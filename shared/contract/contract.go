@@ -151,6 +151,12 @@ func FiringQueues() []string {
 	return names
 }
 
+// What the names of objects in the bucket begin with: those of jobs go by themselves in time.
+const (
+	JobBlobs      = "jobs/"
+	ScheduleBlobs = "schedules/"
+)
+
 // Queue is what a queue is made with.
 type Queue struct {
 	Name        string

@@ -55,7 +55,7 @@ func (r *Row) SetPayload(p Payload) {
 
 // BlobKey is the object of a payload in the blob store; tenants are apart by prefix.
 func (k Key) BlobKey(content string) string {
-	return string(k.Tenant) + "/" + string(k.ID) + "/" + content
+	return contract.JobBlobs + string(k.Tenant) + "/" + string(k.ID) + "/" + content
 }
 
 // IdempotencyKey is the item that remembers a client's key. It is stored under a hash, so that

@@ -152,5 +152,5 @@ func (k Key) PayloadHashRef(hash string) item.Ref {
 
 // PayloadBlob is the object of a payload that is larger than an item.
 func (k Key) PayloadBlob(hash string) string {
-	return string(k.Tenant) + "/schedules/" + k.Name + "/" + hash
+	return contract.ScheduleBlobs + string(k.Tenant) + "/" + k.Name + "/" + hash
 }
