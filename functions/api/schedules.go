@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"time"
 
+	"punctual/functions/recur"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/message"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -263,12 +265,20 @@ const mostWrites = 100
 // promoteTimeout bounds how long a request makes near jobs: an every-second schedule has 1,800.
 const promoteTimeout = 15 * time.Second
 
-// promote makes the jobs of a schedule that are near. What is not made here the sweeper makes,
-// later: a failure is no reason to refuse.
+// promote makes the jobs of a schedule that are near. What is not made here dispatch makes, asked
+// to: a failure is no reason to refuse.
 func (s *stage) promote(ctx context.Context, k schedule.Key) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
 	defer cancel()
-	if _, err := s.recurrer.Promote(ctx, k); err != nil {
+	_, err := s.recurrer.Promote(within, k)
+	if err == nil {
+		return
+	}
+	s.Log.WarnContext(ctx, "a schedule's near jobs are left to dispatch", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(recur.Ask(k, s.now()))}
+	if err := s.Queues.Send(within, contract.DispatchQueue, ask); err != nil {
 		s.Log.WarnContext(ctx, "a schedule's near jobs wait for the sweeper", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -691,10 +692,14 @@ func TestNearJobsThatCouldNotBeMadeAreNoReasonToRefuse(t *testing.T) {
 		return memory.Fault{}
 	})
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/5 * * * *"},"job":{"task":"echo"}}`)
-	if s := b.schedule(t, "s"); s.WakeAt.After(noon) || !strings.Contains(b.log.String(), "wait for the sweeper") {
+	if s := b.schedule(t, "s"); s.WakeAt.After(noon) || strings.Contains(b.log.String(), "wait for the sweeper") {
 		t.Errorf("it wakes at %v, logged %s", s.WakeAt, b.log)
 	}
 	b.world.SetFaults(nil)
+	asked, err := b.world.Queues().Receive(t.Context(), contract.DispatchQueue, 10, 0, 0)
+	if err != nil || len(asked) != 1 || !strings.Contains(asked[0].Body, horizon.Promotion("acme", "s")) {
+		t.Errorf("dispatch is asked for %+v, %v", asked, err)
+	}
 	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`)
 	if s := b.schedule(t, "s"); !s.WakeAt.After(noon) {
 		t.Errorf("once they are made it wakes at %v", s.WakeAt)

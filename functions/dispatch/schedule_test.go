@@ -41,13 +41,13 @@ func TestSchedulesInDispatch(t *testing.T) {
 		}
 		return s
 	}
-	bubble(t, "the message of a pause's until resumes it, and not before", memory.Options{}, func(b *bundle) {
+	bubble(t, "a message for the end of a pause resumes it, and not before", memory.Options{}, func(b *bundle) {
 		s := put(b)
 		paused, w := schedule.PauseSchedule(s, schedule.Pause{Until: time.Now().Add(10 * time.Minute).UTC()}, time.Now().UTC())
 		if err := b.store.Put(b.Context(), w); err != nil {
 			b.Fatal(err)
 		}
-		body := message.Encode(recur.Until(paused))
+		body := message.Encode(recur.Ask(paused.Key, paused.Paused.Until))
 		if again := b.handle(b.Context(), body); again != "" || read(b, s).Paused == nil {
 			b.Errorf("before: %q, %+v", again, read(b, s).Paused)
 		}

@@ -210,8 +210,7 @@ func (r *Recurrer) Unpark(ctx context.Context, s schedule.Schedule) error {
 	return r.Queue.Send(ctx, contract.DispatchQueue, out...)
 }
 
-// Until asks for the promotion of a schedule at a time, when the until of its pause is over. It
-// may lie as far ahead as a queue can delay; for later times the same body goes by a timer.
-func Until(s schedule.Schedule) message.Dispatch {
-	return message.Dispatch{V: message.V, Slice: horizon.Promotion(string(s.Tenant), s.Name), At: s.Paused.Until}
+// Ask asks dispatch for the promotion of a schedule, not before a time.
+func Ask(k schedule.Key, at time.Time) message.Dispatch {
+	return message.Dispatch{V: message.V, Slice: horizon.Promotion(string(k.Tenant), k.Name), At: at}
 }

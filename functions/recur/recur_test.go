@@ -18,7 +18,6 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
-	"punctual/shared/message"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -591,12 +590,4 @@ func TestASliceOfSchedules(t *testing.T) {
 			b.Errorf("left in the slice: %v, %v", due, err)
 		}
 	})
-}
-
-func TestTheMessageThatEndsAPause(t *testing.T) {
-	t.Parallel()
-	s := schedule.Schedule{Key: schedule.Key{Tenant: "acme", Name: "s"}, Paused: &schedule.Pause{Until: time.Unix(1e9, 0)}}
-	if _, err := message.Decode[message.Dispatch](message.Encode(recur.Until(s))); err != nil {
-		t.Error(err)
-	}
 }
