@@ -237,6 +237,59 @@ func TestTheSameKeyAndBodyGiveTheFirstAnswer(t *testing.T) {
 	}
 }
 
+// Who gets no answer asks again: that is when a job that was accepted and not fired is found.
+func TestARepeatedRequestSendsTheFiringThatTheFirstDidNot(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(b *bench, key string){
+		"a job": func(b *bench, key string) {
+			b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", key)
+		},
+		"a batch": func(b *bench, key string) {
+			b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo","idempotency_key":"`+key+`"}]}`)
+		},
+	} {
+		b := setup(t)
+		queue := contract.FiringQueue("short", "normal")
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend {
+				return memory.Fault{Fail: fault.Unavailable}
+			}
+			return memory.Fault{}
+		})
+		ask(b, "k")
+		b.world.SetFaults(nil)
+		ask(b, "k")
+		if n := len(b.sent(t, queue)); n != 0 {
+			t.Errorf("%s: asked again at once sends %d: the first may be on its way", name, n)
+		}
+		b.clock.at = noon.Add(2 * time.Second)
+		ask(b, "k")
+		fired := b.sent(t, queue)
+		if len(fired) != 1 {
+			t.Fatalf("%s: %d firings, want 1", name, len(fired))
+		}
+		f, err := message.Decode[message.Firing](fired[0].Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.claim(t, f.JobID)
+		ask(b, "k")
+		b.clock.at = noon.Add(contract.Grace + time.Second)
+		ask(b, "k") // now it is the sweeper's
+		if n := len(b.sent(t, queue)); n != 0 {
+			t.Errorf("%s: what is claimed, or long due, is fired %d times", name, n)
+		}
+	}
+	b := setup(t)
+	for range 2 { // others bring it on
+		b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","delay":"1h"}`, "Idempotency-Key", "later")
+		b.clock.at = noon.Add(time.Hour + time.Minute)
+	}
+	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 0 {
+		t.Errorf("a job of later is fired %d times", n)
+	}
+}
+
 func TestAKeyIsOneForSingleJobsAndBatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

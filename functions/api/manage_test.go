@@ -160,6 +160,19 @@ func TestAPauseSaysFromWhenItHoldsAndWakesWhatItHeld(t *testing.T) {
 	}
 }
 
+// Whoever lifted it may have died before waking what it held.
+func TestLiftingAPauseAgainWakesAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/pauses/all", "")
+	for _, status := range []int{204, 404} {
+		b.want(t, status, "DELETE", "/v1/pauses/all", "")
+		if n := len(b.sent(t, contract.DispatchQueue)); n != contract.ParkShards {
+			t.Errorf("lifted with %d, %d places are woken", status, n)
+		}
+	}
+}
+
 func TestAPauseStandsEvenIfWhatWakesItCouldNotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -139,13 +139,14 @@ func (s *stage) liftPause(ctx context.Context, who tenant.Identity, in *pauseInp
 		return nil, err
 	}
 	err = s.Store.DeletePause(ctx, who.Tenant, scope)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, newProblem(codeNotFound, "there is no such pause")
-	}
-	if err != nil {
+	absent := fault.KindOf(err) == fault.NotFound
+	if err != nil && !absent {
 		return nil, err
 	}
-	s.wakeParked(ctx, who.Tenant, s.now())
+	s.wakeParked(ctx, who.Tenant, s.now()) // of an absent one too: whoever lifted it may have got no further
+	if absent {
+		return nil, newProblem(codeNotFound, "there is no such pause")
+	}
 	return &empty{}, nil
 }
 
