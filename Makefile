@@ -67,6 +67,7 @@ lint: $(LINTER) ## Check the style (golangci-lint, pinned in .ci/tools) and the 
 .PHONY: bench
 bench: ## Measure rates, lateness, memory and cost on this machine
 	$(GO) test -count=1 -timeout 20m -run "^TestLateness" -bench . -benchtime 1x ./integration/load
+	$(GO) test -count=1 -run '^$$' -bench '^BenchmarkWorstNext$$' -benchtime 1x ./shared/calendar
 
 # Flags that give the same bytes for the same source, whoever builds it where: the hash of a
 # function's folder decides whether a deploy replaces it.

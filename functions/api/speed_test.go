@@ -33,3 +33,28 @@ func BenchmarkBatchOf100(b *testing.B) {
 	}
 	b.ReportMetric(float64(100*b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
+
+func BenchmarkSlowBodies(b *testing.B) {
+	w := memory.New(memory.Options{})
+	defer w.Close()
+	h := api.New(api.Deps{Store: store.New(w.Table(), w.Blobs()), Queues: w.Queues(), Timers: w.Timers()})
+	ask := func(method, path, body string) int {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r.WithContext(api.WithIdentity(r.Context(), all("acme"))))
+		return rec.Code
+	}
+	if got := ask(http.MethodPut, "/v1/tasks/sum", summing); got != http.StatusCreated {
+		b.Fatal(got)
+	}
+	for name, body := range slowBodies() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if got := ask(http.MethodPost, "/v1/jobs", body); got >= 500 {
+					b.Fatal(got)
+				}
+			}
+		})
+	}
+}

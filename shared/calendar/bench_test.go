@@ -104,12 +104,13 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestNoNextTimeTakesAMillisecond takes the best of many tries, since the
-// machine has other things to do as well.
-func TestNoNextTimeTakesAMillisecond(t *testing.T) {
+// BenchmarkWorstNext names the calendar whose next time takes longest, and fails if that is more
+// than a millisecond. It takes the best of many tries, since the machine has other things to do
+// as well. What holds on any machine is that the work is bounded: maxChecks.
+func BenchmarkWorstNext(b *testing.B) {
 	worst, worstName := time.Duration(0), ""
 	for _, h := range hard() {
-		c := mustParse(t, h.spec, h.exclusions)
+		c := mustParse(b, h.spec, h.exclusions)
 		best := time.Hour
 		for range 30 {
 			began := time.Now()
@@ -117,11 +118,13 @@ func TestNoNextTimeTakesAMillisecond(t *testing.T) {
 			best = min(best, time.Since(began))
 		}
 		if best > limitPerNext {
-			t.Errorf("%s takes %s", h.name, best)
+			b.Errorf("%s takes %s", h.name, best)
 		}
 		if best > worst {
 			worst, worstName = best, h.name
 		}
 	}
-	t.Logf("the worst is %s with %s", worstName, worst)
+	b.ReportMetric(float64(worst.Microseconds()), "µs-at-worst")
+	b.ReportMetric(0, "ns/op")
+	b.Logf("the worst is %s with %s", worstName, worst)
 }
