@@ -113,15 +113,15 @@ func listen(addr string) (net.Listener, error) {
 // routes puts the one tenant of a laptop in front of the API, and metrics beside it.
 func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler {
 	local := tenant.Identity{Tenant: tenant.Local, Subject: "laptop", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_ = meter.WriteText(w) // the reader went away
-	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	// No mux: it would redirect paths that the API answers for itself.
+	return api.LoopbackOnly(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			_ = meter.WriteText(w) // the reader went away
+			return
+		}
 		rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), local)))
-	})
-	return api.LoopbackOnly(addr, mux)
+	}))
 }
 
 func greet(addr string) {

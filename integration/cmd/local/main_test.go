@@ -1,0 +1,42 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"punctual/functions/api"
+	"punctual/shared/memory"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+func TestTheLaptopAnswersMetricsAndLeavesAllElseToTheAPI(t *testing.T) {
+	t.Parallel()
+	world := memory.New(memory.Options{})
+	t.Cleanup(world.Close)
+	rest := api.New(api.Deps{Store: store.New(world.Table(), world.Blobs()), Queues: world.Queues(), Timers: world.Timers()})
+	h := routes(rest, new(telemetry.Meter), "localhost:8080")
+	for _, c := range []struct {
+		method, target, host string
+		status               int
+		kind                 string
+	}{
+		{"GET", "/metrics", "localhost:8080", 200, "text/plain"},
+		{"POST", "/metrics", "localhost:8080", 404, "application/problem+json"},
+		{"GET", "/v1/whoami", "localhost:8080", 200, "application/json"},
+		{"GET", "/v1/jobs//", "localhost:8080", 404, "application/problem+json"},
+		{"GET", "//v1/jobs", "localhost:8080", 404, "application/problem+json"},
+		{"GET", "/v1/../v1/jobs", "localhost:8080", 404, "application/problem+json"},
+		{"GET", "/metrics", "evil.example", 403, "application/problem+json"},
+		{"GET", "/v1/whoami", "evil.example", 403, "application/problem+json"},
+	} {
+		r := httptest.NewRequest(c.method, "http://"+c.host+c.target, http.NoBody)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if kind := w.Header().Get("Content-Type"); w.Code != c.status || !strings.HasPrefix(kind, c.kind) {
+			t.Errorf("%s %s at %s: %d %s, want %d %s", c.method, c.target, c.host, w.Code, kind, c.status, c.kind)
+		}
+	}
+}
