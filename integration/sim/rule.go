@@ -17,6 +17,7 @@ type life struct {
 	now     schedule.Schedule
 	epochs  []epoch                   // in order
 	entries map[string]schedule.Entry // what the ledger says, by where it stands there
+	late    map[time.Time]bool        // times whose job was put when its epoch was over
 }
 
 // epoch is a schedule as one write that raised the epoch left it.
@@ -109,7 +110,7 @@ func (l *ledger) seeSchedule(w item.Write, is item.Item) {
 	}
 	of := l.lives[next.Key]
 	if of == nil {
-		of = &life{entries: map[string]schedule.Entry{}}
+		of = &life{entries: map[string]schedule.Entry{}, late: map[time.Time]bool{}}
 		l.lives[next.Key] = of
 	}
 	old := of.now
@@ -180,6 +181,9 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 	if at+1 < len(of.epochs) {
 		if over := time.Since(of.epochs[at+1].at); over > l.w.behind {
 			bad("epoch %d has been over for %s", r.Epoch, over)
+		}
+		if w.Name == "row.accept" {
+			of.late[r.NominalAt] = true
 		}
 	}
 	cal, err := e.Calendar()
@@ -307,6 +311,7 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 				}
 			}
 			switch {
+			case made && words == 1 && of.late[at]: // put by a promotion that the edit could not see: the job counts
 			case made && words > 0:
 				bad(at, "it has a job that is %s, and the ledger speaks of it %d times", row.Status, words)
 			case !made && words != 1:
