@@ -137,26 +137,15 @@ func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, n
 	return a, true, nil
 }
 
-// unclaimedFor is how long after it is due a job that nobody has claimed looks as if its firing
-// was never sent.
-const unclaimedFor = 2 * time.Second
-
 // unfired is the firing of a job that the request which accepted it did not get to send, as far
-// as can be seen: it is due now, and no worker has claimed it. If it was sent after all, its claim
-// refuses one of the two. What is not seen here the sweeper finds, minutes later.
+// as can be seen. What is not seen here the sweeper finds, minutes later.
 func (s *stage) unfired(ctx context.Context, k job.Key, now time.Time) *job.Firing {
 	row, err := s.Store.Row(ctx, k)
-	if err != nil || row.Status != job.Scheduled || row.Version != 1 || row.Attempt != 1 || row.Stop != job.NoStop || row.Near || row.Parked {
+	if err != nil {
 		return nil
 	}
-	due := row.DueAt
-	if due.Before(row.CreatedAt) {
-		due = row.CreatedAt
-	}
-	if horizon.LaneOf(row.CreatedAt, row.DueAt) != horizon.Now || now.Before(due.Add(unclaimedFor)) || now.After(due.Add(contract.Grace)) {
-		return nil
-	}
-	if c, err := s.Store.Claim(ctx, k); err != nil || c.Attempt == row.Attempt {
+	claim, err := s.Store.Claim(ctx, k)
+	if err != nil || !job.SeemsUnfired(row, claim, now) {
 		return nil
 	}
 	f := row.Firing()

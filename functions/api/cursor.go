@@ -34,13 +34,13 @@ func (l list) sum(place string) []byte {
 }
 
 // cursor returns the cursor of a place in the list.
-func (*stage) cursor(l list, place string) *string {
+func (l list) cursor(place string) *string {
 	c := base64.RawURLEncoding.EncodeToString(append(l.sum(place), place...))
 	return &c
 }
 
 // place reads a cursor back; "" is the beginning.
-func (*stage) place(l list, cursor string) (string, error) {
+func (l list) place(cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
 	}

@@ -98,7 +98,7 @@ func readLetterFilter(prefix, task, after, before string) (letterFilter, error) 
 
 // letters reads one page of dead jobs. The place in a cursor is the last job looked at.
 func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor string, limit int) (rows []job.Row, next *string, err error) {
-	place, err := s.place(l, cursor)
+	place, err := l.place(cursor)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,12 +143,12 @@ func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor stri
 			continue // of the page before
 		}
 		read++
-		if lot = append(lot, d); len(lot) == readAtOnce || len(lot) >= limit-len(rows) || read >= maxRead {
+		if lot = append(lot, d); len(lot) == store.ReadAtOnce || len(lot) >= limit-len(rows) || read >= maxRead {
 			if err := take(); err != nil {
 				return nil, nil, err
 			}
 			if len(rows) == limit || read >= maxRead {
-				return rows, s.cursor(l, place), nil
+				return rows, l.cursor(place), nil
 			}
 		}
 	}

@@ -339,7 +339,7 @@ func (s *stage) listExclusions(ctx context.Context, who tenant.Identity, in *str
 		return nil, err
 	}
 	l := list{who.Tenant, "exclusions", nil}
-	after, err := s.place(l, in.Cursor)
+	after, err := l.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +352,7 @@ func (s *stage) listExclusions(ctx context.Context, who tenant.Identity, in *str
 		out.Body.Items[i] = viewExclusion(e)
 	}
 	if more {
-		out.Body.NextCursor = s.cursor(l, exclusions[len(exclusions)-1].Name)
+		out.Body.NextCursor = l.cursor(exclusions[len(exclusions)-1].Name)
 	}
 	return out, nil
 }

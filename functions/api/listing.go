@@ -8,6 +8,7 @@ import (
 
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -57,7 +58,7 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 		return nil, err
 	}
 	l := list{who.Tenant, "jobs", []string{in.State, in.Task, in.Schedule, in.CreatedAfter, in.CreatedBefore}}
-	place, err := s.place(l, in.Cursor)
+	place, err := l.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 		return nil, err
 	}
 	if !end {
-		out.Body.NextCursor = s.cursor(l, string(last))
+		out.Body.NextCursor = l.cursor(string(last))
 	}
 	return out, nil
 }
@@ -103,7 +104,7 @@ func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job
 		if f.status == "" {
 			return limit - len(*items)
 		}
-		return readAtOnce // few of them may be in that status
+		return store.ReadAtOnce // few of them may be in that status
 	}
 	for r, err := range s.Store.Newest(ctx, t, f.from, before, limit) {
 		if err != nil && fault.KindOf(err) != fault.Undecodable {
@@ -214,7 +215,7 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 		return nil, err
 	}
 	l := list{who.Tenant, "attempts", []string{in.ID}}
-	place, err := s.place(l, in.Cursor)
+	place, err := l.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +229,7 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 	}
 	out := &attemptsAnswer{Body: page[attemptView]{Items: viewAttempts(attempts)}}
 	if more {
-		out.Body.NextCursor = s.cursor(l, itoa(int(attempts[len(attempts)-1].Attempt)))
+		out.Body.NextCursor = l.cursor(itoa(int(attempts[len(attempts)-1].Attempt)))
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
+	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -63,7 +64,7 @@ func (s *stage) listOccurrences(ctx context.Context, who tenant.Identity, in *oc
 		return nil, wrong
 	}
 	l := list{who.Tenant, "occurrences", []string{in.Name, in.Outcome, in.After, in.Before}}
-	place, err := s.place(l, in.Cursor)
+	place, err := l.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (s *stage) listOccurrences(ctx context.Context, who tenant.Identity, in *oc
 	}
 	out := &occurrencesAnswer{Body: page[occurrenceView]{Items: append([]occurrenceView{}, items...)}}
 	if next != "" {
-		out.Body.NextCursor = s.cursor(l, next)
+		out.Body.NextCursor = l.cursor(next)
 	}
 	return out, nil
 }
@@ -247,7 +248,7 @@ type jobsAhead struct {
 // peek returns the next row without taking it, nil at the end.
 func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
 	for len(a.rows) == 0 && !a.done {
-		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, true, min(a.page+1, readAtOnce), a.cursor)
+		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, true, min(a.page+1, store.ReadAtOnce), a.cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -293,7 +294,7 @@ const reaching = 4
 // peek returns the next entry without taking it, nil at the end.
 func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
 	for len(a.entries) == 0 && !a.done {
-		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true, min(a.page+1, readAtOnce), a.cursor)
+		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true, min(a.page+1, store.ReadAtOnce), a.cursor)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
+	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -108,7 +109,7 @@ func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at t
 }
 
 // inFlightLooked is how many of a schedule's jobs are looked at for those that run.
-const inFlightLooked = readAtOnce
+const inFlightLooked = store.ReadAtOnce
 
 // inFlight names the jobs of a schedule that a worker is at, of the newest ones.
 func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {

@@ -190,7 +190,7 @@ func (s *stage) editSchedule(ctx context.Context, who tenant.Identity, old sched
 }
 
 // forgetReplaced deletes a payload that a write has replaced. The write stands; a failure is
-// only a blob that stays for some time.
+// only a blob that nobody needs and that stays.
 func (s *stage) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
 	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
 		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant, after.Tenant, "schedule", after.Name, telemetry.Err, err)
@@ -425,7 +425,7 @@ func (s *stage) listSchedules(ctx context.Context, who tenant.Identity, in *list
 		return nil, err
 	}
 	l := list{who.Tenant, "schedules", nil}
-	after, err := s.place(l, in.Cursor)
+	after, err := l.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -443,7 +443,7 @@ func (s *stage) listSchedules(ctx context.Context, who tenant.Identity, in *list
 		out.Body.Items = append(out.Body.Items, viewSchedule(f.Schedule, now))
 	}
 	if more {
-		out.Body.NextCursor = s.cursor(l, found[len(found)-1].Name)
+		out.Body.NextCursor = l.cursor(found[len(found)-1].Name)
 	}
 	return out, nil
 }

@@ -187,7 +187,7 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 		return nil, err
 	}
 	l := list{who.Tenant, "tasks", nil}
-	after, err := s.place(l, in.Cursor)
+	after, err := l.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 		out.Body.Items[i] = viewTask(t)
 	}
 	if more {
-		out.Body.NextCursor = s.cursor(l, tasks[len(tasks)-1].Name)
+		out.Body.NextCursor = l.cursor(tasks[len(tasks)-1].Name)
 	}
 	return out, nil
 }

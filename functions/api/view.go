@@ -10,6 +10,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/span"
+	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -135,8 +136,8 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job
 	claims := make([]job.Claim, len(rows))
 	var pauses job.Pauses
 	if len(keys) > 0 {
-		for from := 0; from < len(keys); from += readAtOnce {
-			to := min(from+readAtOnce, len(keys))
+		for from := 0; from < len(keys); from += store.ReadAtOnce {
+			to := min(from+store.ReadAtOnce, len(keys))
 			found, err := s.Store.Claims(ctx, keys[from:to])
 			if err != nil {
 				return nil, err
@@ -157,9 +158,6 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job
 	}
 	return views, nil
 }
-
-// readAtOnce is how many items one read of many may ask for.
-const readAtOnce = 100
 
 // detail completes the view of a single job with what lies beside its row.
 func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
@@ -17,11 +18,11 @@ import (
 var ErrAgain = errors.New("the message is to come again")
 
 // What failed is tried again after againFirst, then after twice that each time: what is due must
-// not wait minutes because a table was busy for a moment, and an hour's outage must not use up
-// the receives that the queue allows.
+// not wait minutes because a table was busy for a moment. The ten receives that the queues allow
+// outlast ten minutes of outage so.
 const (
 	againFirst = 2 * time.Second
-	againLast  = 3 * time.Minute
+	againLast  = contract.StageVisibility
 )
 
 // SQS runs do over the messages of the event, several at once and in no order. Those that

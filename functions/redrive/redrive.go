@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -20,17 +19,10 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Queue is what the stage needs of the queues.
-type Queue interface {
-	wake.Queue
-	// SetVisibility makes a received message visible again after d.
-	SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
-}
-
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue Queue
+	Queue wake.Inbox
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter

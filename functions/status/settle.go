@@ -36,7 +36,7 @@ func (s *Stage) settle(ctx context.Context, k job.Key, attempt int64, o job.Outc
 		if decided != nil {
 			return decided
 		}
-		refused, failed := s.write(ctx, &d)
+		refused, failed := s.write(ctx, d)
 		if refused != nil {
 			row, err = store.OldRow(refused, 0, k)
 			continue
@@ -44,13 +44,13 @@ func (s *Stage) settle(ctx context.Context, k job.Key, attempt int64, o job.Outc
 		if failed != nil {
 			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, failed)
 		}
-		return s.follow(ctx, &d)
+		return s.follow(ctx, d)
 	}
 	return fault.New(fault.Conflict, nil, "settling attempt %d of job %s: it changed %d times meanwhile", attempt, k.ID, tries)
 }
 
 // write puts the contents and then the row that refers to them.
-func (s *Stage) write(ctx context.Context, d *job.Decision) (*item.Refused, error) {
+func (s *Stage) write(ctx context.Context, d job.Decision) (*item.Refused, error) {
 	for _, c := range d.Contents {
 		if err := s.Store.Put(ctx, c); err != nil {
 			return nil, err
@@ -62,8 +62,8 @@ func (s *Stage) write(ctx context.Context, d *job.Decision) (*item.Refused, erro
 
 // follow sends what the written decision calls for. Failing it, the report comes again and
 // meets settled.
-func (s *Stage) follow(ctx context.Context, d *job.Decision) error {
-	row := &d.After
+func (s *Stage) follow(ctx context.Context, d job.Decision) error {
+	row := d.After
 	outcome := string(row.Status)
 	if !row.Status.Final() {
 		outcome = row.Waiting
@@ -72,14 +72,14 @@ func (s *Stage) follow(ctx context.Context, d *job.Decision) error {
 	switch {
 	case row.Status == job.Dead:
 		s.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
-		if err := s.waker.SendLetter(ctx, *row); err != nil {
+		if err := s.waker.SendLetter(ctx, row); err != nil {
 			return err
 		}
-		return s.waker.Ended(ctx, *row)
+		return s.waker.Ended(ctx, row)
 	case row.Status.Final():
-		return s.waker.Ended(ctx, *row)
+		return s.waker.Ended(ctx, row)
 	case d.Send:
-		return s.waker.Fire(ctx, *row, "now")
+		return s.waker.Fire(ctx, row, "now")
 	}
 	return nil
 }

@@ -20,16 +20,10 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Queue sends, measures, and says when a message that failed comes again.
-type Queue interface {
-	wake.Queue
-	batch.Hider
-}
-
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue Queue
+	Queue wake.Inbox
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"punctual/functions/batch"
 	"punctual/shared/clock"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -15,6 +16,12 @@ type Queue interface {
 	Sender
 	// Depth says about how much a queue holds.
 	Depth(ctx context.Context, queue string) (message.Depth, error)
+}
+
+// Inbox is the queues as those need them whom messages bring to work.
+type Inbox interface {
+	Queue
+	batch.Hider
 }
 
 // Deps is what a Waker needs. A nil Meter drops metrics.

@@ -60,13 +60,7 @@ func Chaos(w *World) {
 		})
 	}
 	if d.IntN(2) == 0 {
-		mine := dice(w.o.Seed, "deployments")
-		people.Go(func() {
-			for range 1 + mine.IntN(3) {
-				sleepUpTo(mine, 2*time.Minute)
-				w.Deploy()
-			}
-		})
+		people.Go(w.deployments)
 	}
 	if d.IntN(30) == 0 {
 		c := w.As(tenants[0])
@@ -97,6 +91,15 @@ func Chaos(w *World) {
 
 func sleepUpTo(d *rand.Rand, most time.Duration) {
 	time.Sleep(time.Duration(d.Int64N(int64(most))))
+}
+
+// deployments replaces the processes now and then.
+func (w *World) deployments() {
+	mine := dice(w.o.Seed, "deployments")
+	for range 1 + mine.IntN(3) {
+		sleepUpTo(mine, 2*time.Minute)
+		w.Deploy()
+	}
 }
 
 // somebody has a job accepted, and may change their mind about it.

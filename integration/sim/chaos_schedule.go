@@ -34,13 +34,7 @@ func Timetable(w *World) {
 		})
 	}
 	if d.IntN(3) == 0 {
-		mine := dice(w.o.Seed, "deployments")
-		people.Go(func() {
-			for range 1 + mine.IntN(3) {
-				sleepUpTo(mine, 2*time.Minute)
-				w.Deploy()
-			}
-		})
+		people.Go(w.deployments)
 	}
 	people.Wait()
 	w.Calm()

@@ -37,32 +37,30 @@ func seeds(t *testing.T) (list []uint64) {
 
 func TestWhateverHappensAllComesToRestAsItMust(t *testing.T) {
 	t.Parallel()
-	for _, seed := range seeds(t) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := New(t, Climate(seed))
-				Chaos(w)
-				w.Close()
-				w.Report("chaos")
-			})
-		})
-	}
+	playAll(t, "chaos", Chaos)
 }
 
 func TestWhateverHappensEachTimeOfEachScheduleHasOneOutcome(t *testing.T) {
 	t.Parallel()
+	playAll(t, "timetable", Timetable)
+}
+
+// playAll plays each seed in a world of its own.
+func playAll(t *testing.T, what string, play func(*World)) {
 	for _, seed := range seeds(t) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := New(t, Climate(seed))
-				Timetable(w)
-				w.Close()
-				w.Report("timetable")
-			})
+			synctest.Test(t, func(t *testing.T) { playSeed(t, seed, what, play) })
 		})
 	}
+}
+
+func playSeed(t *testing.T, seed uint64, what string, play func(*World)) *World {
+	w := New(t, Climate(seed))
+	play(w)
+	w.Close()
+	w.Report(what)
+	return w
 }
 
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
@@ -75,10 +73,7 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 		var first []string
 		for n := range 2 {
 			synctest.Test(t, func(t *testing.T) {
-				w := New(t, Climate(c.seed))
-				c.play(w)
-				w.Close()
-				w.Report(c.what)
+				w := playSeed(t, c.seed, c.what, c.play)
 				slices.Sort(w.trace) // what is noted at one instant has no order
 				if n == 0 {
 					first = w.trace

@@ -17,7 +17,17 @@ type life struct {
 	now     schedule.Schedule
 	epochs  []epoch                   // in order
 	entries map[string]schedule.Entry // what the ledger says, by where it stands there
-	late    map[time.Time]bool        // times whose job was put when its epoch was over
+	late    map[time.Time]bool        // times whose job was put when its epoch was over and the ledger had spoken of them
+}
+
+// told says whether the ledger has spoken of a time.
+func (l *life) told(at time.Time) bool {
+	for _, e := range l.entries {
+		if !at.Before(e.From) && !at.After(e.To) {
+			return true
+		}
+	}
+	return false
 }
 
 // epoch is a schedule as one write that raised the epoch left it.
@@ -183,7 +193,7 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 			bad("epoch %d has been over for %s", r.Epoch, over)
 		}
 		if w.Name == "row.accept" {
-			of.late[r.NominalAt] = true
+			of.late[r.NominalAt] = of.told(r.NominalAt)
 		}
 	}
 	cal, err := e.Calendar()

@@ -157,6 +157,10 @@ const (
 	ScheduleBlobs = "schedules/"
 )
 
+// StageVisibility is how long a message is hidden that a stage was given: six times what its
+// function may take, as Lambda wants it.
+const StageVisibility = 3 * time.Minute
+
 // Queue is what a queue is made with.
 type Queue struct {
 	Name        string
@@ -173,8 +177,8 @@ func Queues() []Queue {
 		{Name: DeadLetters, Visibility: LetterVisibility, Retention: DeadLetterKept},
 		{Name: FiringDead, Visibility: LetterVisibility, Retention: DeadLetterKept},
 		{Name: RedriveQueue, Visibility: LetterVisibility, Retention: 4 * day, DeadLetter: DeadLetters, MaxReceives: LetterMaxReceives},
-		{Name: DispatchQueue, Visibility: 3 * time.Minute, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
-		{Name: ReportQueue, Visibility: 3 * time.Minute, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
+		{Name: DispatchQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
+		{Name: ReportQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
 	}
 	for _, name := range FiringQueues() {
 		queues = append(queues, Queue{Name: name, Visibility: Lease, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: FiringMaxReceives})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/horizon"
 )
 
 // Verdict is what a worker may do with an attempt it has claimed.
@@ -44,6 +45,22 @@ func (r Row) WindowPassed(now time.Time) string {
 		return CodeExpireAfter
 	}
 	return ""
+}
+
+// unclaimedFor is how long after it is due a job that nobody has claimed looks as if its firing
+// was never sent.
+const unclaimedFor = 2 * time.Second
+
+// SeemsUnfired says whether the firing of a new job, which whoever accepted it sends as it is due
+// now, was not sent as far as can be seen: no worker has claimed it. If it was sent after all, its
+// claim refuses one of the two. After the grace it is the sweeper's.
+func SeemsUnfired(r Row, c Claim, now time.Time) bool {
+	from := r.DueAt
+	if from.Before(r.CreatedAt) {
+		from = r.CreatedAt
+	}
+	return r.Status == Scheduled && r.Version == 1 && r.Attempt == 1 && r.Stop == NoStop && !r.Near && !r.Parked && c.Attempt != r.Attempt &&
+		horizon.LaneOf(r.CreatedAt, r.DueAt) == horizon.Now && !now.Before(from.Add(unclaimedFor)) && !now.After(from.Add(contract.Grace))
 }
 
 // Step is what a wake-up calls for.

@@ -127,9 +127,6 @@ func (s *Store) Recorded(ctx context.Context, k schedule.Key, from, before time.
 	return entries, page.Cursor, nil
 }
 
-// readAtOnce is how many items one read of many may ask for.
-const readAtOnce = 100
-
 // GroupJob is one job of a schedule in the group index.
 type GroupJob struct {
 	job.Key
@@ -169,7 +166,7 @@ func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Ti
 // exact: it asks by the ids that their jobs must have, where JobsOf asks an index that lags.
 func (s *Store) HaveJobs(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error) {
 	has := map[time.Time]bool{}
-	for lot := range slices.Chunk(times, readAtOnce) {
+	for lot := range slices.Chunk(times, ReadAtOnce) {
 		refs := make([]item.Ref, len(lot))
 		for n, at := range lot {
 			refs[n] = job.Key{Tenant: k.Tenant, ID: k.JobID(at)}.Ref()
@@ -225,8 +222,8 @@ func (s *Store) PutSchedulePayload(ctx context.Context, c schedule.Schedule, pay
 }
 
 // ForgetReplaced deletes the blob of a payload that a write of the schedule has replaced; one in
-// an item went with the write. It comes after the write and is safe to repeat; what is never got
-// to goes with the bucket's own rule.
+// an item went with the write. It comes after the write and is safe to repeat. What is never got
+// to stays: the bucket lets no payload of a schedule go by itself.
 func (s *Store) ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error {
 	if !schedule.Replaced(old, after) || old.Template.PayloadIn != job.InBlob {
 		return nil

@@ -14,11 +14,14 @@ import (
 	"punctual/shared/tenant"
 )
 
+// ReadAtOnce is how many items one read of many may ask for.
+const ReadAtOnce = 100
+
 // Table is what the store needs of a table: shared/aws/table and shared/memory give it.
 type Table interface {
 	// Get reads one item, strongly consistent; nil is absent and no error.
 	Get(ctx context.Context, ref item.Ref) (item.Item, error)
-	// GetMany reads up to 100 items, strongly consistent, in the order asked; nil is absent.
+	// GetMany reads up to ReadAtOnce items, strongly consistent, in the order asked; nil is absent.
 	GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error)
 	// Write does one conditional write and returns the item as it then is (nil after a delete).
 	// A condition that does not hold is an *item.Refused with the item as it was.

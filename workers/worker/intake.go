@@ -45,7 +45,7 @@ type source struct {
 	rank  int // of its priority; 0 is critical
 
 	asked int  // what the receive under way has asked for
-	busy  bool // its last receive brought something
+	busy  bool // its last receive brought something, or there was none yet
 }
 
 // intake is what the worker has taken in and what it has room for: messages by time until they
