@@ -41,6 +41,8 @@ var libraries = []library{
 		reason: "tokens are read in one place; everybody else is told tenant and scopes"},
 	{path: "github.com/robfig/cron/v3", doors: []string{"shared/calendar"},
 		reason: "the calendar is the one room that reads cron, and turns it into our own rules"},
+	{path: "cel.dev/cel-go", doors: []string{"shared/dag"},
+		reason: "the expressions of graphs are compiled, bounded and evaluated in one place"},
 	{path: "github.com/teambition/rrule-go", doors: []string{"shared/calendar"},
 		reason: "the calendar is the one room that reads RFC 5545 rules"},
 	{path: "github.com/standard-webhooks/standard-webhooks", doors: []string{"workers/executor"},

@@ -1,0 +1,19 @@
+// Package dag says what a graph of jobs is and what becomes of each of its nodes.
+//
+// A Definition is what a user writes. Compile checks all of it, expressions included, and gives a
+// Graph, which answers every question about one run of it: which nodes come after which, whether a
+// node runs once its parents have ended, what its payload is, and what the run has come to.
+//
+//	Definition ─ Compile ─▶ Graph ─┬─ Judge(node, parents)      run | cancel | skip | hold | wait
+//	                               ├─ When, Items, Payload      the node's expressions
+//	                               └─ StatusOf, CriticalPath    of a run
+//
+// What always holds: the same facts give the same answer; there is no clock and no I/O. A graph
+// that Compile accepts has no cycle, names only nodes, parameters and fields that exist, and its
+// expressions stop within a bounded cost.
+//
+// How it fails: Compile names every mistake by JSON pointer and code. An expression that fails
+// when it is evaluated gives an *ExpressionError, which names the expression and shows no value.
+//
+// This package alone imports cel-go.
+package dag

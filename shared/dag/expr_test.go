@@ -1,0 +1,259 @@
+package dag_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"punctual/shared/dag"
+)
+
+// etl is a graph whose last node holds what is to be tried.
+func etl(last dag.Node) dag.Definition {
+	last.Task, last.DependsOn = "echo", append(last.DependsOn, "split", "a-b")
+	return dag.Definition{
+		Nodes: map[string]dag.Node{
+			"extract": {Task: "http"}, "split": {Task: "greet", DependsOn: []string{"extract"}},
+			"a-b": {Task: "echo"}, "other": {Task: "echo"}, "last": last,
+		},
+		Params:       map[string]json.RawMessage{"n": json.RawMessage("3"), "url": json.RawMessage(`"https://example.com"`)},
+		ParamsSchema: json.RawMessage(`{"properties":{"limit":{"type":"integer"},"ratio":{},"big":{},"list":{},"secret":{}}}`),
+	}
+}
+
+func value(t *testing.T, text string) any {
+	t.Helper()
+	v, err := dag.DecodeResult(json.RawMessage(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func facts(t *testing.T) dag.Facts {
+	return dag.Facts{
+		Params: value(t, `{"n":3,"url":"https://example.com","ratio":0.5,"big":9007199254740993,"list":[1,2,3],"secret":"hunter2"}`).(map[string]any),
+		Nodes: map[string]dag.NodeFacts{
+			"extract": {Result: value(t, `{"rows":7,"name":"Ünal","deep":{"x":[1,2.5,null,true]}}`), Status: "SUCCEEDED", Attempt: 2},
+			"split":   {Result: value(t, `[1,2,3]`), Status: "SUCCEEDED", Attempt: 1},
+			"a-b":     {Status: "DEAD", Attempt: 6, Forced: true},
+		},
+		Run: dag.RunFacts{ID: "01RUN", Dag: "etl", Version: 2, CreatedAt: "2027-01-01T00:00:00.000Z"},
+	}
+}
+
+func TestPayload_EvaluatesExpressionsInStrings(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]string{
+		`{"u":"${params.url}"}`:                              `{"u":"https://example.com"}`,
+		`{"n":"${params.n}"}`:                                `{"n":3}`,
+		`{"n":"${params.n + 1}"}`:                            `{"n":4}`,
+		`{"n":"n is ${params.n}!"}`:                          `{"n":"n is 3!"}`,
+		`{"n":" ${params.n}"}`:                               `{"n":" 3"}`,
+		`{"n":"${params.n}${params.n}"}`:                     `{"n":"33"}`,
+		`{"n":"$${params.n}"}`:                               `{"n":"${params.n}"}`,
+		`{"n":"costs $5 and $${x} ${params.n}"}`:             `{"n":"costs $5 and ${x} 3"}`,
+		`"${nodes.extract.result}"`:                          `{"deep":{"x":[1,2.5,null,true]},"name":"Ünal","rows":7}`,
+		`["${nodes.extract.result.deep.x}"]`:                 `[[1,2.5,null,true]]`,
+		`"x${nodes.extract.result.deep.x}"`:                  `"x[1,2.5,null,true]"`,
+		`"${nodes.extract.status} ${nodes.extract.attempt}"`: `"SUCCEEDED 2"`,
+		`"${nodes['a-b'].result}"`:                           `null`,
+		`"${nodes[\"a-b\"].forced ? 'forced' : 'ran'}"`:      `"forced"`,
+		`"${run.id}/${run.dag}/${run.version}"`:              `"01RUN/etl/2"`,
+		`"${run.nominal_at}"`:                                `null`,
+		`"${params.big}"`:                                    `9007199254740993`,
+		`"${params.ratio}"`:                                  `0.5`,
+		`"${ {'a': {'b': '}'}} }"`:                           `{"a":{"b":"}"}}`,
+		`"${'it\\'s }' + \"{\"}"`:                            `"it's }{"`,
+		`"${r'\\}'}"`:                                        `"\\}"`,
+		`"${params.list.map(x, x * 2)}"`:                     `[2,4,6]`,
+		`"${size(nodes.split.result) > 2 && nodes.extract.result.rows > 6.5}"`: `true`,
+		`"${1 // }\n + 1}"`:                           `2`,
+		`"${has(params.limit) ? params.limit : 10}"`:  `10`,
+		`"${'<a&b>'}"`:                                `"<a&b>"`,
+		"\"\\u0024{params.n}\"":                       `3`,
+		`{"${params.n}":1,"z":[{"y":"${params.n}"}]}`: `{"${params.n}":1,"z":[{"y":3}]}`,
+		`{"exact":1.0,"n":"${params.n}"}`:             `{"exact":1.0,"n":3}`,
+	} {
+		t.Run(payload, func(t *testing.T) {
+			t.Parallel()
+			g := mustCompile(t, etl(dag.Node{Payload: json.RawMessage(payload)}))
+			got, err := g.Payload(context.Background(), "last", facts(t))
+			if err != nil || string(got) != want {
+				t.Errorf("%s, %v; want %s", got, err, want)
+			}
+		})
+	}
+}
+
+func TestCompile_RefusesExpressionsWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	payload := func(s string) dag.Node {
+		raw, _ := json.Marshal(map[string]any{"x": []any{map[string]any{"y/z": s}}})
+		return dag.Node{Payload: raw}
+	}
+	const inPayload = "/nodes/last/payload/x/0/y~1z"
+	for name, c := range map[string]struct {
+		node        dag.Node
+		pointer, at string
+	}{
+		"an unclosed brace":                      {payload("abc ${params.n"), inPayload, "line 1, column 5"},
+		"a syntax error on the second line":      {payload("ab\nc${1 +}"), inPayload, "line 2, column 7"},
+		"an empty expression":                    {payload("${}"), inPayload, "line 1, column 3"},
+		"an unknown variable":                    {payload("${foo}"), inPayload, "line 1, column 3"},
+		"an unknown parameter":                   {payload("${params.x}"), inPayload, "line 1, column 9"},
+		"an unknown node":                        {payload("${nodes.nope.result}"), inPayload, "line 1, column 8"},
+		"a node that does not come before":       {payload("${nodes.other.result}"), inPayload, "line 1, column 8"},
+		"the node itself":                        {payload("${nodes.last.result}"), inPayload, "line 1, column 8"},
+		"an unknown field of a node":             {payload("${nodes.split.rows}"), inPayload, "line 1, column 8"},
+		"a node as a whole":                      {payload("${nodes.split}"), inPayload, "line 1, column 8"},
+		"all nodes":                              {payload("${size(nodes)}"), inPayload, "line 1, column 8"},
+		"a computed node":                        {payload("${nodes[params.url].result}"), inPayload, "line 1, column 3"},
+		"an unknown field of the run":            {payload("${run.name}"), inPayload, "line 1, column 6"},
+		"a type error":                           {payload("${1 + 'a'}"), inPayload, "line 1, column 5"},
+		"a type error of a node's field":         {payload("${nodes.split.attempt + 'a'}"), inPayload, "line 1, column 23"},
+		"an item outside a mapped node":          {payload("${item}"), inPayload, "line 1, column 3"},
+		"a variable that hides nodes":            {payload("${[1].map(nodes, nodes)}"), inPayload, "line 1"},
+		"an expression over 1 KB":                {payload("${'" + strings.Repeat("x", 1024) + "'}"), inPayload, "line 1, column 3"},
+		"an expression of too many levels":       {payload("${" + strings.Repeat("(", 400) + "1" + strings.Repeat(")", 400) + "}"), inPayload, "line 1"},
+		"a pattern that compiles too large":      {payload("${'a'.matches('(a|b|[a-c]){1000}x$')}"), inPayload, "line 1"},
+		"when with ${}":                          {dag.Node{When: "${true}"}, "/nodes/last/when", "line 1, column 1"},
+		"when that gives a number":               {dag.Node{When: "1 + 1"}, "/nodes/last/when", "line 1, column 1"},
+		"when with a syntax error":               {dag.Node{When: "a b"}, "/nodes/last/when", "line 1, column 3"},
+		"when that looks at an item":             {dag.Node{When: "item > 1", ForEach: "${[1]}"}, "/nodes/last/when", "line 1, column 1"},
+		"for_each that is bare":                  {dag.Node{ForEach: "nodes.split.result"}, "/nodes/last/for_each", "line 1, column 1"},
+		"for_each that is text":                  {dag.Node{ForEach: "a${nodes.split.result}"}, "/nodes/last/for_each", "line 1, column 1"},
+		"for_each that gives a number":           {dag.Node{ForEach: "${1}"}, "/nodes/last/for_each", "line 1, column 1"},
+		"for_each of a node that is no ancestor": {dag.Node{ForEach: "${nodes.other.result}"}, "/nodes/last/for_each", "line 1, column 8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := mistakesOf(t, etl(c.node))
+			if m[0].Pointer != c.pointer || m[0].Code != "invalid_expression" || !strings.HasPrefix(m[0].Detail, c.at) || len(m[0].Detail) > 300 {
+				t.Errorf("%s %s: %s", m[0].Pointer, m[0].Code, m[0].Detail)
+			}
+		})
+	}
+}
+
+func TestWhen_IsTrueFalseOrAFailureWithItsPlace(t *testing.T) {
+	t.Parallel()
+	for when, want := range map[string]string{
+		"":                                   "true",
+		"nodes.extract.result.rows > 0":      "true",
+		"nodes['a-b'].status == 'SUCCEEDED'": "false",
+		"size(nodes.split.result) == 3":      "true",
+		"nodes.extract.result.nope > 0":      "line 1, column 21: there is no such field",
+		"nodes.extract.result.rows":          "line 1, column 1: when is true or false, and this gives something else",
+		"int(params.url) > 0":                "line 1, column 4: the value cannot be converted",
+		"params.n / 0 > 1":                   "line 1, column 10: division by zero",
+		"params.n > params.url":              "line 1, column 10: the values have types that do not fit the operation",
+		"nodes.split.result[9] > 0":          "line 1, column 19: the list has no such index",
+		"[1,2,3].exists(x, x == params.n)":   "true",
+		"nodes['a-b'].result.rows > 0":       "line 1, column 20: there is no such field",
+		"params.list.all(x, params.list.all(y, params.list.all(z, params.list.all(u, params.list.all(v, params.list.all(w, " +
+			"params.list.all(a, params.list.all(b, params.list.all(c, params.list.all(d, params.list.all(e, true)))))))))))": "the expression costs too much",
+	} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			g := mustCompile(t, etl(dag.Node{When: when}))
+			got, err := g.When(context.Background(), "last", facts(t))
+			if err == nil {
+				if fmt.Sprint(got) != want {
+					t.Errorf("%v, want %s", got, want)
+				}
+				return
+			}
+			failed := new(dag.ExpressionError)
+			if !errors.As(err, &failed) || failed.Pointer != "/nodes/last/when" || !strings.HasSuffix(failed.At+": "+failed.Detail, want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			if strings.Contains(err.Error(), "https://") || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the message shows a value: %v", err)
+			}
+		})
+	}
+}
+
+func TestItems_AreTheElementsOfTheList(t *testing.T) {
+	t.Parallel()
+	g := mustCompile(t, etl(dag.Node{ForEach: "${nodes.extract.result.deep.x}", Payload: json.RawMessage(`{"v":"${item}","at":"${index}"}`), MaxParallel: 2}))
+	items, err := g.Items(context.Background(), "last", facts(t))
+	if got := fmt.Sprintf("%s", items); err != nil || got != `[1 2.5 null true]` {
+		t.Fatalf("%s, %v", got, err)
+	}
+	f := facts(t)
+	f.Item, f.Index = value(t, string(items[1])), 1
+	if got, err := g.Payload(context.Background(), "last", f); err != nil || string(got) != `{"at":1,"v":2.5}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got := g.Needs("last"); fmt.Sprint(got) != "[extract]" {
+		t.Errorf("needs %v", got)
+	}
+}
+
+func TestItems_FailWhenTheyAreNoListOrTooMany(t *testing.T) {
+	t.Parallel()
+	long := make([]any, dag.MaxItems+1)
+	for i := range long {
+		long[i] = int64(i)
+	}
+	for name, result := range map[string]any{"no list": "abc", "null": nil, "too many": long} {
+		g := mustCompile(t, etl(dag.Node{ForEach: "${nodes.extract.result}"}))
+		f := facts(t)
+		f.Nodes["extract"] = dag.NodeFacts{Result: result}
+		failed := new(dag.ExpressionError)
+		if _, err := g.Items(context.Background(), "last", f); !errors.As(err, &failed) || failed.Node != "last" || strings.Contains(err.Error(), "abc") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPayload_NeverGrowsOverItsLimit(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 1_900)
+	for i := range many {
+		many[i] = "${nodes.extract.result}"
+	}
+	raw, _ := json.Marshal(many)
+	for name, payload := range map[string]json.RawMessage{
+		"as values": raw,
+		"as text":   json.RawMessage(`"` + strings.Join(many[:40], "") + `"`),
+	} {
+		g := mustCompile(t, etl(dag.Node{Payload: payload}))
+		f := facts(t)
+		f.Nodes["extract"] = dag.NodeFacts{Result: strings.Repeat("x", 250_000)}
+		failed := new(dag.ExpressionError)
+		if got, err := g.Payload(context.Background(), "last", f); !errors.As(err, &failed) || !strings.Contains(failed.Detail, "1048576 bytes") {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+func TestPayload_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	g := mustCompile(t, etl(dag.Node{Payload: json.RawMessage(`"${params.list.map(x, params.list.map(y, params.list.map(z, x)))}"`)}))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	f := facts(t)
+	list := make([]any, 200)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	f.Params["list"] = list
+	if _, err := g.Payload(ctx, "last", f); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCompile_BoundsTheExpressionsOfADefinition(t *testing.T) {
+	t.Parallel()
+	raw, _ := json.Marshal(strings.Repeat("${1}", dag.MaxExpressions+1))
+	m := mistakesOf(t, etl(dag.Node{Payload: raw}))
+	if m[0].Code != "out_of_range" || m[0].Pointer != "/nodes/last/payload" {
+		t.Errorf("%v", m)
+	}
+}

@@ -1,0 +1,293 @@
+package dag
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"punctual/shared/fault"
+)
+
+// Limits of a definition.
+const (
+	MaxNodes      = 500
+	MaxEdges      = 2_000
+	MaxItems      = 1_000 // of one for_each
+	MaxJobs       = 5_000 // of one run
+	MaxDefinition = 256 << 10
+	MaxExpression = 1 << 10 // bytes
+)
+
+// Codes of mistakes that only graphs have.
+const (
+	CodeCycle             = "cycle"
+	CodeUnknownNode       = "unknown_node"
+	CodeDuplicateEdge     = "duplicate_edge"
+	CodeSelfEdge          = "self_edge"
+	CodeInvalidExpression = "invalid_expression"
+	codeOutOfRange        = "out_of_range"
+	codeInvalidValue      = "invalid_value"
+	codeMissingField      = "missing_field"
+)
+
+// Graph is a definition that was checked. It is immutable and safe for concurrent use.
+type Graph struct {
+	Definition
+	names    []string            // of the nodes, in order
+	children map[string][]string // in order
+	levels   [][]string
+	exprs    map[string]*nodeExprs
+}
+
+// Names lists the nodes in alphabetical order.
+func (g *Graph) Names() []string { return g.names }
+
+// Parents lists the nodes that must have ended before that one, in the order written.
+func (g *Graph) Parents(node string) []string { return g.Nodes[node].DependsOn }
+
+// Children lists the nodes that wait for that one, in alphabetical order.
+func (g *Graph) Children(node string) []string { return g.children[node] }
+
+// Levels lists the nodes by how many must have ended, one after the other, before each: the roots
+// come first. A level is in alphabetical order.
+func (g *Graph) Levels() [][]string { return g.levels }
+
+// Edges counts the dependencies.
+func (g *Graph) Edges() int {
+	n := 0
+	for _, node := range g.Nodes {
+		n += len(node.DependsOn)
+	}
+	return n
+}
+
+// Below lists that node and all that come after it, directly or not, in alphabetical order.
+func (g *Graph) Below(node string) []string {
+	seen := map[string]bool{node: true}
+	for todo := []string{node}; len(todo) > 0; todo = todo[1:] {
+		for _, c := range g.children[todo[0]] {
+			if !seen[c] {
+				seen[c] = true
+				todo = append(todo, c)
+			}
+		}
+	}
+	return sortedKeys(seen)
+}
+
+// Compile checks a definition and returns its graph, or every mistake in it by JSON pointer.
+// Fields that a job has too (task, pool, timeout …) are the caller's to check.
+func Compile(d Definition) (*Graph, error) {
+	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}}
+	m := &mistakes{}
+	g.checkShape(d, m)
+	if len(m.list) == 0 {
+		g.checkCycles(d, m)
+	}
+	if len(m.list) > 0 {
+		return nil, m.list
+	}
+	for _, name := range g.names {
+		for _, p := range g.Nodes[name].DependsOn {
+			g.children[p] = append(g.children[p], name)
+		}
+	}
+	g.levels = g.level()
+	g.compileExpressions(m)
+	if len(m.list) > 0 {
+		return nil, m.list
+	}
+	return g, nil
+}
+
+// mistakes gathers what is wrong with a definition, up to a bound.
+type mistakes struct{ list fault.Mistakes }
+
+// maxMistakes bounds what one answer lists.
+const maxMistakes = 50
+
+func (m *mistakes) full() bool { return len(m.list) >= maxMistakes }
+
+func (m *mistakes) add(pointer, code, allowed, detail string, args ...any) {
+	if !m.full() {
+		m.list = append(m.list, fault.Field{Pointer: pointer, Code: code, Allowed: allowed, Detail: fmt.Sprintf(detail, args...)})
+	}
+}
+
+// checkShape looks at everything but cycles and expressions.
+func (g *Graph) checkShape(d Definition, m *mistakes) {
+	switch {
+	case len(d.Nodes) == 0:
+		m.add("/nodes", codeMissingField, fmt.Sprintf("1 to %d nodes", MaxNodes), "a dag has at least one node")
+	case len(d.Nodes) > MaxNodes:
+		m.add("/nodes", codeOutOfRange, fmt.Sprintf("1 to %d nodes", MaxNodes), "there are %d nodes", len(d.Nodes))
+	}
+	if edges := g.Edges(); edges > MaxEdges {
+		m.add("/nodes", codeOutOfRange, fmt.Sprintf("at most %d dependencies in all", MaxEdges), "there are %d dependencies", edges)
+	}
+	for _, name := range g.names {
+		if m.full() {
+			return
+		}
+		n := d.Nodes[name]
+		at := pointer("nodes", name)
+		seen := map[string]bool{}
+		for i, p := range n.DependsOn {
+			here := at + pointer("depends_on", fmt.Sprint(i))
+			_, exists := d.Nodes[p]
+			switch {
+			case p == name:
+				m.add(here, CodeSelfEdge, "other nodes", "node %q depends on itself", name)
+			case !exists:
+				m.add(here, CodeUnknownNode, "names of nodes of this dag", "there is no node %q%s", shorten(p), didYouMean(p, g.names))
+			case seen[p]:
+				m.add(here, CodeDuplicateEdge, "each node once", "node %q is named twice", p)
+			}
+			seen[p] = true
+		}
+		if n.RunIf != "" && !slices.Contains(Rules, string(n.RunIf)) {
+			m.add(at+"/run_if", codeInvalidValue, strings.Join(Rules, ", "), "there is no such rule")
+		}
+		switch {
+		case n.MaxParallel != 0 && n.ForEach == "":
+			m.add(at+"/max_parallel", codeInvalidValue, "together with for_each", "only a node with for_each has items that run in parallel")
+		case n.MaxParallel < 0 || n.MaxParallel > MaxItems:
+			m.add(at+"/max_parallel", codeOutOfRange, fmt.Sprintf("1 to %d", MaxItems), "max_parallel is %d", n.MaxParallel)
+		}
+	}
+	if d.OnFailure != "" && !slices.Contains(Policies, string(d.OnFailure)) {
+		m.add("/on_failure", codeInvalidValue, strings.Join(Policies, ", "), "there is no such policy")
+	}
+	if d.MaxConcurrency < 0 || d.MaxConcurrency > MaxJobs {
+		m.add("/max_concurrency", codeOutOfRange, fmt.Sprintf("1 to %d", MaxJobs), "max_concurrency is %d", d.MaxConcurrency)
+	}
+}
+
+// checkCycles names each cycle once, along the flow: a → b means that b waits for a.
+func (g *Graph) checkCycles(d Definition, m *mistakes) {
+	const (
+		fresh = iota
+		open
+		closed
+	)
+	state := map[string]int{}
+	var path []string
+	var visit func(name string)
+	visit = func(name string) {
+		state[name] = open
+		path = append(path, name)
+		for i, p := range d.Nodes[name].DependsOn {
+			switch state[p] {
+			case fresh:
+				visit(p)
+			case open: // path from p to name leads against the flow
+				cycle := slices.Clone(path[slices.Index(path, p):])
+				slices.Reverse(cycle)
+				first := slices.Index(cycle, slices.Min(cycle))
+				cycle = append(slices.Concat(cycle[first:], cycle[:first]), cycle[first])
+				m.add(pointer("nodes", name, "depends_on", fmt.Sprint(i)), CodeCycle, "a graph without cycles",
+					"these nodes wait for each other: %s", strings.Join(cycle, " → "))
+			}
+		}
+		path = path[:len(path)-1]
+		state[name] = closed
+	}
+	for _, name := range g.names {
+		if state[name] == fresh {
+			visit(name)
+		}
+	}
+}
+
+// level sorts the nodes into levels; the graph has no cycle.
+func (g *Graph) level() [][]string {
+	of := map[string]int{}
+	var depth func(name string) int
+	depth = func(name string) int {
+		if n, ok := of[name]; ok {
+			return n
+		}
+		n := 0
+		for _, p := range g.Nodes[name].DependsOn {
+			n = max(n, depth(p)+1)
+		}
+		of[name] = n
+		return n
+	}
+	var levels [][]string
+	for _, name := range g.names {
+		n := depth(name)
+		for len(levels) <= n {
+			levels = append(levels, nil)
+		}
+		levels[n] = append(levels[n], name)
+	}
+	return levels
+}
+
+// pointer joins the parts of a JSON pointer (RFC 6901).
+func pointer(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteByte('/')
+		b.WriteString(escape(shorten(p)))
+	}
+	return b.String()
+}
+
+var escape = strings.NewReplacer("~", "~0", "/", "~1").Replace
+
+// shorten bounds a name that may be as long as the request.
+func shorten(s string) string {
+	if len(s) <= 64 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:61], "") + "…"
+}
+
+// didYouMean suggests the name that is nearest to what was written, if any is near.
+func didYouMean(name string, names []string) string {
+	best, least := "", 3
+	if len(name) > 64 {
+		return ""
+	}
+	for _, n := range names {
+		if d := distance(name, n); d < least {
+			best, least = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// distance counts the characters to change, add or remove to make a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,252 @@
+package dag_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+)
+
+// graph makes a definition of "child: parent parent" lines.
+func graph(lines ...string) dag.Definition {
+	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	for _, l := range lines {
+		name, parents, _ := strings.Cut(l, ":")
+		d.Nodes[name] = dag.Node{Task: "echo", DependsOn: strings.Fields(parents)}
+	}
+	return d
+}
+
+func mustCompile(t *testing.T, d dag.Definition) *dag.Graph {
+	t.Helper()
+	g, err := dag.Compile(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// mistakesOf are what Compile says of a definition that it must refuse.
+func mistakesOf(t *testing.T, d dag.Definition) fault.Mistakes {
+	t.Helper()
+	_, err := dag.Compile(d)
+	var m fault.Mistakes
+	if !errors.As(err, &m) {
+		t.Fatalf("got %v", err)
+	}
+	return m
+}
+
+func TestCompile_SortsNodesIntoLevels(t *testing.T) {
+	t.Parallel()
+	g := mustCompile(t, graph("extract", "split: extract", "part: split", "report: part extract", "alone"))
+	want := [][]string{{"alone", "extract"}, {"split"}, {"part"}, {"report"}}
+	if got := g.Levels(); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("levels %v", got)
+	}
+	if g.Edges() != 4 {
+		t.Errorf("%d edges", g.Edges())
+	}
+	if got := g.Children("extract"); !slices.Equal(got, []string{"report", "split"}) {
+		t.Errorf("children %v", got)
+	}
+	if got := g.Below("split"); !slices.Equal(got, []string{"part", "report", "split"}) {
+		t.Errorf("below %v", got)
+	}
+}
+
+func TestCompile_RefusesByPointerAndCode(t *testing.T) {
+	t.Parallel()
+	many := dag.Definition{Nodes: map[string]dag.Node{}}
+	for i := range dag.MaxNodes + 1 {
+		many.Nodes[fmt.Sprint("n", i)] = dag.Node{Task: "echo"}
+	}
+	dense := dag.Definition{Nodes: map[string]dag.Node{}}
+	for i := range 70 {
+		n := dag.Node{Task: "echo"}
+		for j := range i {
+			n.DependsOn = append(n.DependsOn, fmt.Sprintf("n%02d", j))
+		}
+		dense.Nodes[fmt.Sprintf("n%02d", i)] = n
+	}
+	with := func(n dag.Node) dag.Definition {
+		return dag.Definition{Nodes: map[string]dag.Node{"a": n, "b": {Task: "echo"}}}
+	}
+	for name, c := range map[string]struct {
+		d             dag.Definition
+		pointer, code string
+	}{
+		"no nodes":                      {dag.Definition{}, "/nodes", "missing_field"},
+		"too many nodes":                {many, "/nodes", "out_of_range"},
+		"too many edges":                {dense, "/nodes", "out_of_range"},
+		"an unknown parent":             {graph("a: b c", "b"), "/nodes/a/depends_on/1", "unknown_node"},
+		"a parent named twice":          {graph("a: b b", "b"), "/nodes/a/depends_on/1", "duplicate_edge"},
+		"a node that waits for itself":  {graph("a: a"), "/nodes/a/depends_on/0", "self_edge"},
+		"a cycle":                       {graph("a: b", "b: a"), "/nodes/b/depends_on/0", "cycle"},
+		"an unknown rule":               {with(dag.Node{Task: "echo", RunIf: "sometimes"}), "/nodes/a/run_if", "invalid_value"},
+		"max_parallel without for_each": {with(dag.Node{Task: "echo", MaxParallel: 2}), "/nodes/a/max_parallel", "invalid_value"},
+		"an unknown policy":             {dag.Definition{Nodes: graph("a").Nodes, OnFailure: "shrug"}, "/on_failure", "invalid_value"},
+		"a negative max_concurrency":    {dag.Definition{Nodes: graph("a").Nodes, MaxConcurrency: -1}, "/max_concurrency", "out_of_range"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := mistakesOf(t, c.d)
+			if m[0].Pointer != c.pointer || m[0].Code != c.code {
+				t.Errorf("%s %s: %s", m[0].Pointer, m[0].Code, m[0].Detail)
+			}
+		})
+	}
+}
+
+func TestCompile_NamesEveryNodeOfACycleOnce(t *testing.T) {
+	t.Parallel()
+	for want, lines := range map[string][]string{
+		"a → b → a":         {"a: b", "b: a"},
+		"a → b → c → a":     {"a: c", "b: a", "c: b", "d: c"},
+		"x → y → z → w → x": {"start", "x: w start", "y: x", "z: y", "w: z"},
+	} {
+		m := mistakesOf(t, graph(lines...))
+		if len(m) != 1 || !strings.HasSuffix(m[0].Detail, ": "+cycleFrom(want)) {
+			t.Errorf("%v: %v, want %s", lines, m, want)
+		}
+	}
+}
+
+// cycleFrom turns a cycle so that it begins with its first name in alphabetical order.
+func cycleFrom(s string) string {
+	names := strings.Split(s, " → ")
+	names = names[:len(names)-1]
+	i := slices.Index(names, slices.Min(names))
+	names = append(slices.Concat(names[i:], names[:i]), names[i])
+	return strings.Join(names, " → ")
+}
+
+func TestCompile_ListsAllMistakesAtOnceUpToABound(t *testing.T) {
+	t.Parallel()
+	if m := mistakesOf(t, graph("a: x y", "b: b")); len(m) != 3 {
+		t.Errorf("%v", m)
+	}
+	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
+	n := d.Nodes["a"]
+	for i := range 1_500 {
+		n.DependsOn = append(n.DependsOn, strings.Repeat("x", 100)+fmt.Sprint(i))
+	}
+	d.Nodes["a"] = n
+	m := mistakesOf(t, d)
+	if text := m.Error(); len(m) != 50 || len(text) > 20_000 {
+		t.Errorf("%d mistakes, %d bytes", len(m), len(text))
+	}
+}
+
+func TestHash_IsTheSameForDefinitionsThatMeanTheSame(t *testing.T) {
+	t.Parallel()
+	base := graph("a", "b: a", "c: a b")
+	n := base.Nodes["c"]
+	n.Payload = json.RawMessage(`{"x":1,"y":[2.0,"${params.p}"]}`)
+	base.Nodes["c"] = n
+	base.Params = map[string]json.RawMessage{"p": json.RawMessage(`{"k":1,"l":2}`)}
+	same := base.WithDefaults()
+	n = same.Nodes["c"]
+	n.Payload, n.DependsOn = json.RawMessage(` { "y" : [2.0, "${params.p}"], "x": 1 }`), []string{"b", "a"}
+	same.Nodes["c"] = n
+	same.Params = map[string]json.RawMessage{"p": json.RawMessage(`{"l":2, "k":1}`)}
+	if base.Hash() != same.Hash() {
+		t.Error("the same meaning has two hashes")
+	}
+	for name, change := range map[string]func(d *dag.Definition){
+		"another payload": func(d *dag.Definition) {
+			n := d.Nodes["c"]
+			n.Payload = json.RawMessage(`{"x":1}`)
+			d.Nodes["c"] = n
+		},
+		"another policy":  func(d *dag.Definition) { d.OnFailure = dag.Hold },
+		"another expiry":  func(d *dag.Definition) { d.ExpireAfter = time.Hour },
+		"another default": func(d *dag.Definition) { d.Params = nil },
+	} {
+		other := base.WithDefaults()
+		change(&other)
+		if other.Hash() == base.Hash() {
+			t.Errorf("%s has the same hash", name)
+		}
+	}
+}
+
+func state(s job.Status) dag.NodeState { return dag.NodeState{Status: s} }
+
+func TestOutcome_OfARun(t *testing.T) {
+	t.Parallel()
+	three := []string{"a", "b: a", "c: b"}
+	for name, c := range map[string]struct {
+		policy dag.Policy
+		states map[string]dag.NodeState
+		stop   dag.Stop
+		want   dag.RunStatus
+	}{
+		"runs while a node has not ended": {"", map[string]dag.NodeState{"a": state(job.Running)}, "", dag.Running},
+		"succeeds with successes and skips": {"", map[string]dag.NodeState{
+			"a": state(job.Succeeded), "b": state(job.Skipped), "c": state(job.Succeeded)}, "", dag.SucceededRun},
+		"fails with a dead node": {"", map[string]dag.NodeState{
+			"a": state(job.Succeeded), "b": state(job.Dead), "c": state(job.Cancelled)}, "", dag.FailedRun},
+		"succeeds under continue when the last node did": {dag.Continue, map[string]dag.NodeState{
+			"a": state(job.Dead), "b": state(job.Dead), "c": state(job.Succeeded)}, "", dag.SucceededRun},
+		"fails under continue when the last node did": {dag.Continue, map[string]dag.NodeState{
+			"a": state(job.Succeeded), "b": state(job.Succeeded), "c": state(job.Expired)}, "", dag.FailedRun},
+		"is cancelled by an operator": {"", map[string]dag.NodeState{
+			"a": state(job.Succeeded), "b": state(job.Cancelled), "c": state(job.Cancelled)}, dag.StopCancel, dag.CancelledRun},
+		"fails when it expires": {"", map[string]dag.NodeState{
+			"a": state(job.Succeeded), "b": state(job.Cancelled), "c": state(job.Cancelled)}, dag.StopExpire, dag.FailedRun},
+		"is held when all that is left waits for a held node": {dag.Hold, map[string]dag.NodeState{
+			"a": state(job.Dead)}, "", dag.HeldRun},
+		"is not held while another node runs": {dag.Hold, map[string]dag.NodeState{
+			"a": state(job.Dead), "c": state(job.Running)}, "", dag.Running},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := graph(three...)
+			d.OnFailure = c.policy
+			if got := mustCompile(t, d).Outcome(c.states, c.stop); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCriticalPath_IsTheChainThatTookLongest(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	took := func(from, to int) dag.NodeState {
+		return dag.NodeState{Status: job.Succeeded, StartedAt: at.Add(time.Duration(from) * time.Second), FinishedAt: at.Add(time.Duration(to) * time.Second)}
+	}
+	g := mustCompile(t, graph("a", "b", "c: a b", "d: c", "e: b"))
+	states := map[string]dag.NodeState{"a": took(0, 5), "b": took(0, 9), "c": took(9, 10), "e": took(9, 11)}
+	if got := g.CriticalPath(states, at); !slices.Equal(got, []string{"b", "e"}) {
+		t.Errorf("%v", got)
+	}
+	states["d"] = dag.NodeState{Status: job.Running, StartedAt: at.Add(10 * time.Second)}
+	if got := g.CriticalPath(states, at.Add(20*time.Second)); !slices.Equal(got, []string{"b", "c", "d"}) {
+		t.Errorf("while d runs: %v", got)
+	}
+	if got := g.CriticalPath(nil, at); got == nil || len(got) != 0 {
+		t.Errorf("before anything started: %v", got)
+	}
+}
+
+func TestFallen_IsWhatFailedAndWhatFellWithIt(t *testing.T) {
+	t.Parallel()
+	g := mustCompile(t, graph("ok", "bad", "after: bad", "later: after", "apart: ok", "cleanup: bad", "hand: bad"))
+	states := map[string]dag.NodeState{
+		"ok": state(job.Succeeded), "bad": state(job.Dead), "after": state(job.Cancelled), "later": state(job.Skipped),
+		"apart": state(job.Skipped), "cleanup": state(job.Succeeded), "hand": state(job.Skipped),
+	}
+	reasons := map[string]string{"hand": dag.ReasonSkippedByHand, "apart": dag.ReasonWhenFalse, "later": dag.ReasonRuleNotMet}
+	if got := g.Fallen(states, reasons); !slices.Equal(got, []string{"after", "bad", "later"}) {
+		t.Errorf("%v", got)
+	}
+}

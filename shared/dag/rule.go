@@ -1,0 +1,150 @@
+package dag
+
+import "punctual/shared/job"
+
+// Rule says when a node runs, once all of its parents have ended.
+type Rule string
+
+// The trigger rules; AllSucceeded is the default.
+const (
+	AllSucceeded           Rule = "all_succeeded"
+	AllDone                Rule = "all_done"
+	AllFailed              Rule = "all_failed"
+	OneSucceeded           Rule = "one_succeeded"
+	OneFailed              Rule = "one_failed"
+	NoneFailed             Rule = "none_failed"
+	NoneFailedOneSucceeded Rule = "none_failed_one_succeeded"
+)
+
+// Rules lists all rules, the default first.
+var Rules = []string{
+	string(AllSucceeded), string(AllDone), string(AllFailed), string(OneSucceeded), string(OneFailed),
+	string(NoneFailed), string(NoneFailedOneSucceeded),
+}
+
+// End is how a parent ended, as far as its children care.
+type End string
+
+// The ends. A parent that is forgotten counts as the end it had.
+const (
+	NotEnded  End = ""
+	Succeeded End = "succeeded"
+	Failed    End = "failed" // DEAD, EXPIRED or CANCELLED
+	Skipped   End = "skipped"
+)
+
+// EndOf is the end that a job's final status means; NotEnded for any other status.
+func EndOf(s job.Status) End {
+	switch s {
+	case job.Succeeded:
+		return Succeeded
+	case job.Dead, job.Expired, job.Cancelled:
+		return Failed
+	case job.Skipped:
+		return Skipped
+	}
+	return NotEnded
+}
+
+// Verdict is what becomes of a node.
+type Verdict string
+
+// The verdicts.
+const (
+	Wait   Verdict = "wait"   // a parent has not ended
+	Run    Verdict = "run"    // it becomes due, unless its when says no
+	Cancel Verdict = "cancel" // it ends CANCELLED, with the reason
+	Skip   Verdict = "skip"   // it ends SKIPPED, with the reason
+	Held   Verdict = "held"   // it stays BLOCKED until an operator acts
+)
+
+// Why a node did not run: status_reason codes.
+const (
+	ReasonParentFailed     = "parent_failed"
+	ReasonParentSkipped    = "parent_skipped"
+	ReasonRuleNotMet       = "rule_not_met"
+	ReasonWhenFalse        = "when_false"
+	ReasonEmpty            = "empty"
+	ReasonExpressionFailed = "expression_failed"
+	ReasonRunCancelled     = "run_cancelled"
+	ReasonRunFailed        = "run_failed"
+	ReasonRunExpired       = "run_expired"
+	ReasonSkippedByHand    = "skipped_by_operator"
+	ReasonCompletedByHand  = "completed_by_operator"
+)
+
+// Judge says what becomes of a node with that rule once its parents have ended so, under the run's
+// policy; reason is set with Cancel, Skip and Held. A node without parents runs. Under CancelRun
+// the run ends the others at the first failure; Judge speaks of the rule alone.
+func Judge(rule Rule, policy Policy, parents []End) (v Verdict, reason string) {
+	var succeeded, failed, skipped int
+	for _, p := range parents {
+		switch p {
+		case Succeeded:
+			succeeded++
+		case Failed:
+			failed++
+		case Skipped:
+			skipped++
+		default:
+			return Wait, ""
+		}
+	}
+	if len(parents) == 0 {
+		return Run, ""
+	}
+	isDefault := rule == AllSucceeded || rule == ""
+	if policy == Continue && isDefault {
+		succeeded, failed = succeeded+failed, 0
+	}
+	v, reason = judge(rule, succeeded, failed, skipped)
+	if v == Cancel && policy == Hold {
+		return Held, reason
+	}
+	return v, reason
+}
+
+// judge applies the table of rules to how many parents ended how; there is at least one.
+func judge(rule Rule, succeeded, failed, skipped int) (Verdict, string) {
+	// What a rule that needs successes says when it is not met.
+	unmet := func() (Verdict, string) {
+		if failed > 0 {
+			return Cancel, ReasonParentFailed
+		}
+		return Skip, ReasonParentSkipped
+	}
+	switch rule {
+	case AllDone:
+		return Run, ""
+	case AllFailed:
+		if succeeded+skipped == 0 {
+			return Run, ""
+		}
+		return Skip, ReasonRuleNotMet
+	case OneSucceeded:
+		if succeeded > 0 {
+			return Run, ""
+		}
+		return unmet()
+	case OneFailed:
+		if failed > 0 {
+			return Run, ""
+		}
+		return Skip, ReasonRuleNotMet
+	case NoneFailed:
+		if failed == 0 {
+			return Run, ""
+		}
+		return Cancel, ReasonParentFailed
+	case NoneFailedOneSucceeded:
+		if failed == 0 && succeeded > 0 {
+			return Run, ""
+		}
+		return unmet()
+	default: // AllSucceeded
+		if failed+skipped == 0 {
+			return Run, ""
+		}
+		return unmet()
+	}
+}

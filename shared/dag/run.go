@@ -1,0 +1,192 @@
+package dag
+
+import (
+	"slices"
+	"time"
+
+	"punctual/shared/job"
+)
+
+// RunStatus is what has become of a run.
+type RunStatus string
+
+// The statuses of a run; the last three are final.
+const (
+	Building     RunStatus = "BUILDING"
+	Running      RunStatus = "RUNNING"
+	Paused       RunStatus = "PAUSED"
+	HeldRun      RunStatus = "HELD"
+	SucceededRun RunStatus = "SUCCEEDED"
+	FailedRun    RunStatus = "FAILED"
+	CancelledRun RunStatus = "CANCELLED"
+)
+
+// RunStatuses lists all statuses of a run.
+var RunStatuses = []string{
+	string(Building), string(Running), string(Paused), string(HeldRun), string(SucceededRun), string(FailedRun), string(CancelledRun),
+}
+
+// Final says whether a run with that status is over.
+func (s RunStatus) Final() bool {
+	return s == SucceededRun || s == FailedRun || s == CancelledRun
+}
+
+// NodeState is what is known of one node of a run.
+type NodeState struct {
+	Status     job.Status
+	StartedAt  time.Time // zero: it never started
+	FinishedAt time.Time // zero: it has not ended
+	// ChildrenRun says that an operator skipped the node, and that its children run as if it had
+	// succeeded.
+	ChildrenRun bool
+}
+
+// End is how the node ended, for its children.
+func (n NodeState) End() End {
+	if n.Status == job.Skipped && n.ChildrenRun {
+		return Succeeded
+	}
+	return EndOf(n.Status)
+}
+
+// Stop is why a run ends before its nodes have decided how.
+type Stop string
+
+// The reasons; NoStop means that the nodes decide.
+const (
+	NoStop     Stop = ""
+	StopCancel Stop = "cancel" // an operator cancelled the run
+	StopExpire Stop = "expire" // its expire_after has passed
+	StopFail   Stop = "fail"   // a node failed, and on_failure is cancel_run
+)
+
+// Reason is the status_reason of the nodes that a stop ends.
+func (s Stop) Reason() string {
+	switch s {
+	case StopCancel:
+		return ReasonRunCancelled
+	case StopExpire:
+		return ReasonRunExpired
+	case StopFail:
+		return ReasonRunFailed
+	}
+	return ""
+}
+
+// Outcome says what a run has come to: a final status once every node has ended, HELD when nothing
+// can go on without an operator, RUNNING otherwise. Nodes that states does not name are BLOCKED.
+func (g *Graph) Outcome(states map[string]NodeState, stop Stop) RunStatus {
+	open, moving := 0, 0
+	for _, name := range g.names {
+		s := states[name].Status
+		if s.Final() {
+			continue
+		}
+		open++
+		if s != "" && s != job.Blocked {
+			moving++
+			continue
+		}
+		if v, _ := g.JudgeNode(name, states); v != Held && v != Wait {
+			moving++
+		}
+	}
+	switch {
+	case open > 0 && moving == 0 && stop == NoStop: // all wait, in the end, for a node that is held
+		return HeldRun
+	case open > 0:
+		return Running
+	case stop == StopCancel:
+		return CancelledRun
+	case stop != NoStop:
+		return FailedRun
+	}
+	for _, name := range g.names {
+		if g.OnFailure == Continue && len(g.children[name]) > 0 {
+			continue // under continue only the last nodes decide
+		}
+		if s := states[name].Status; s != job.Succeeded && s != job.Skipped {
+			return FailedRun
+		}
+	}
+	return SucceededRun
+}
+
+// JudgeNode is Judge for a node of a run.
+func (g *Graph) JudgeNode(name string, states map[string]NodeState) (Verdict, string) {
+	n := g.Nodes[name]
+	ends := make([]End, len(n.DependsOn))
+	for i, p := range n.DependsOn {
+		ends[i] = states[p].End()
+	}
+	return Judge(n.RunIf, g.OnFailure, ends)
+}
+
+// CriticalPath is the chain of started nodes, each after the one before, whose running times add
+// up to most so far; of equals the first in alphabetical order. What runs counts until now.
+func (g *Graph) CriticalPath(states map[string]NodeState, now time.Time) []string {
+	type best struct {
+		took time.Duration
+		from string
+	}
+	paths := map[string]best{}
+	last := ""
+	for _, level := range g.levels {
+		for _, name := range level {
+			s := states[name]
+			if s.StartedAt.IsZero() {
+				continue
+			}
+			end := s.FinishedAt
+			if end.IsZero() {
+				end = now
+			}
+			b := best{}
+			for _, p := range slices.Sorted(slices.Values(g.Nodes[name].DependsOn)) {
+				if before, ok := paths[p]; ok && (b.from == "" || before.took > b.took) {
+					b = best{before.took, p}
+				}
+			}
+			b.took += max(end.Sub(s.StartedAt), 0)
+			paths[name] = b
+			if last == "" || b.took > paths[last].took || b.took == paths[last].took && b.from == last {
+				last = name
+			}
+		}
+	}
+	path := []string{}
+	for name := last; name != ""; name = paths[name].from {
+		path = append(path, name)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// Fallen lists the nodes that a retry of the whole run runs again: those that failed, and those
+// that were cancelled or skipped because of it. Nodes that an operator skipped or completed, and
+// nodes that their own when or an empty list skipped, are not among them unless something above
+// them runs again.
+func (g *Graph) Fallen(states map[string]NodeState, reasons map[string]string) []string {
+	fallen := map[string]bool{}
+	for _, level := range g.levels {
+		for _, name := range level {
+			s := states[name]
+			switch {
+			case !s.Status.Final() || s.Status == job.Succeeded:
+			case s.End() == Failed:
+				fallen[name] = true
+			case s.Status == job.Skipped && g.becauseOf(name, fallen, reasons[name]):
+				fallen[name] = true
+			}
+		}
+	}
+	return sortedKeys(fallen)
+}
+
+// becauseOf says whether a skipped node was skipped because of a parent that runs again.
+func (g *Graph) becauseOf(name string, fallen map[string]bool, reason string) bool {
+	if reason == ReasonSkippedByHand {
+		return false
+	}
+	return slices.ContainsFunc(g.Nodes[name].DependsOn, func(p string) bool { return fallen[p] })
+}
