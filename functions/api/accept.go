@@ -18,6 +18,7 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // entropy guards a reader that need not be safe for concurrent use.
@@ -85,7 +86,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 		}
 		return a, err
 	}
-	answer, err := json.Marshal(a.view)
+	answer, err := text.JSON(a.view)
 	if err != nil {
 		return accepted{}, fmt.Errorf("keeping the answer of job %s: %w", r.ID, err)
 	}
@@ -106,7 +107,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 }
 
 func (s *stage) recordLiterals(ctx context.Context, who tenant.Identity, r job.Row, pointers []string) error {
-	body, err := json.Marshal(struct {
+	body, err := text.JSON(struct {
 		Pointers []string `json:"pointers"`
 		By       string   `json:"by"`
 	}{pointers, who.Subject})

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
@@ -281,6 +281,5 @@ func (r *reader) literals(v value) []string {
 
 // encodeTags is the tags' sibling item.
 func encodeTags(tags map[string]string) string {
-	b, _ := json.Marshal(tags) // strings cannot fail
-	return string(b)
+	return string(text.MustJSON(tags))
 }

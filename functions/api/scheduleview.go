@@ -15,6 +15,7 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/span"
+	"punctual/shared/text"
 )
 
 // ScheduleView is a schedule as it is shown.
@@ -159,7 +160,7 @@ type orNull[T any] struct {
 func (o orNull[T]) IsZero() bool { return !o.known && o.value == nil }
 
 // MarshalJSON writes the object, or null.
-func (o orNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.value) }
+func (o orNull[T]) MarshalJSON() ([]byte, error) { return text.JSON(o.value) }
 
 // Schema documents it.
 func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
@@ -175,9 +176,9 @@ type patched struct {
 // MarshalJSON writes the one that is there.
 func (p patched) MarshalJSON() ([]byte, error) {
 	if p.diff != nil {
-		return json.Marshal(p.diff)
+		return text.JSON(p.diff)
 	}
-	return json.Marshal(p.view)
+	return text.JSON(p.view)
 }
 
 // Schema documents both.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"path"
@@ -76,7 +75,7 @@ func writeProblem(w http.ResponseWriter, id string, p *problem) {
 	}
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client has gone
+	_ = marshal(w, p) // the client has gone
 }
 
 // refuse turns an error into the problem that the client is told, and logs what it is not told.

@@ -2,13 +2,13 @@ package batch
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/shared/fault"
 	"punctual/shared/item"
+	"punctual/shared/text"
 )
 
 // Aside is what is kept of a stream record that could not be handled: whose it was and why,
@@ -21,8 +21,7 @@ type Aside struct {
 
 // Body is the message that stands for the record in a dead-letter queue.
 func (a Aside) Body() string {
-	b, _ := json.Marshal(map[string]any{"v": 1, "stream_seq": a.Seq, "keys": a.Keys, "reason": a.Reason}) // strings cannot fail
-	return string(b)
+	return string(text.MustJSON(map[string]any{"v": 1, "stream_seq": a.Seq, "keys": a.Keys, "reason": a.Reason}))
 }
 
 // Stream runs do over all records of the event at once, so that it can send in tens; do

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"strings"
 	"testing"
 )
 
@@ -86,5 +87,56 @@ func TestEachDoorMeasuresForItsDeployment(t *testing.T) {
 	}
 	if makers < 9 {
 		t.Errorf("%d doors measure: this test looks at the wrong place", makers)
+	}
+}
+
+// encodesJSON lists the files that encode JSON by themselves, and why they may. What is stored or
+// sent and can hold users' texts goes through shared/text: encoding/json escapes markup, which
+// makes it six times as long, and leaves characters in that no queue takes.
+var encodesJSON = map[string]string{
+	"shared/text/text.go":                     "it is the one way",
+	"shared/telemetry/meter.go":               "metrics hold names and numbers",
+	"shared/aws/queue/create.go":              "a redrive policy holds a queue's ARN",
+	"shared/aws/table/query.go":               "a cursor is base64 of it",
+	"shared/memory/query.go":                  "a cursor is base64 of it",
+	"functions/prewarm/memo.go":               "a forecast holds pools' names and numbers",
+	"functions/api/system.go":                 "the OpenAPI document is ours",
+	"functions/api/api.go":                    "answers go to web clients, not to queues, and their markup is not escaped",
+	"workers/worker/workertest/workertest.go": "a payload of a user's test stays in its process",
+	"workers/executor/secret.go":              "it looks for the spelling that others use",
+}
+
+func TestStoredAndSentJSONIsEncodedByText(t *testing.T) {
+	t.Parallel()
+	files, err := read(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, f := range files {
+		top, _, _ := strings.Cut(f.dir, "/")
+		if f.test() || top != "shared" && top != "functions" && top != "workers" {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			call, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := call.X.(*ast.Ident); ok && pkg.Name == "json" && (strings.HasPrefix(call.Sel.Name, "Marshal") || call.Sel.Name == "NewEncoder") {
+				found[f.path()] = true
+			}
+			return true
+		})
+	}
+	for file := range found {
+		if encodesJSON[file] == "" {
+			t.Errorf("%s encodes JSON with encoding/json; what is stored or sent is encoded by shared/text", file)
+		}
+	}
+	for file := range encodesJSON {
+		if !found[file] {
+			t.Errorf("%s is excepted from encoding with shared/text and encodes nothing", file)
+		}
 	}
 }

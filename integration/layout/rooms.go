@@ -41,6 +41,7 @@ var folders = []struct {
 	{"shared/message", core},
 	{"shared/schedule", core},
 	{"shared/tenant", core},
+	{"shared/text", core},
 	{"shared/clock", ground},
 	{"shared/fault", ground},
 	{"shared/contract", ground},

@@ -7,6 +7,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
+	"punctual/shared/text"
 )
 
 // OutcomeKind says how an attempt ended.
@@ -147,8 +148,7 @@ func holder(attempt, token int64) []item.All {
 func Heartbeat(k Key, attempt, token int64, leaseUntil, due time.Time, p *Progress) item.Write {
 	set := map[string]any{"lease_until": leaseUntil.UnixMilli(), contract.AttrExpiresAt: claimTTL(due, leaseUntil)}
 	if p != nil {
-		b, _ := json.Marshal(p) // numbers, a string and a time cannot fail
-		set["progress"] = string(b)
+		set["progress"] = string(text.MustJSON(p))
 	}
 	return item.Write{Ref: k.ClaimRef(), Name: "claim.heartbeat", When: holder(attempt, token), Set: set}
 }
@@ -160,10 +160,10 @@ func RecordOutcome(k Key, attempt, token int64, o Outcome) item.Write {
 
 // EncodeOutcome is the outcome as claims and reports carry it.
 func EncodeOutcome(o Outcome) string {
-	b, err := json.Marshal(o)
+	b, err := text.JSON(o)
 	if err != nil { // only an invalid Result can do this; the worker checks it first
 		o.Result = nil
-		b, _ = json.Marshal(o)
+		b = text.MustJSON(o)
 	}
 	return string(b)
 }

@@ -1,11 +1,11 @@
 package job
 
 import (
-	"encoding/json"
 	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/item"
+	"punctual/shared/text"
 )
 
 // contentKept outlives every row it belongs to.
@@ -22,8 +22,7 @@ func (r Row) PutContent(name, body string) item.Write {
 
 // PutAttempt writes an ended attempt to a sibling item of its own.
 func (r Row) PutAttempt(a Attempt) item.Write {
-	b, _ := json.Marshal(a) // strings, numbers and times cannot fail
-	return r.PutContent(AttemptContent(a.Attempt), string(b))
+	return r.PutContent(AttemptContent(a.Attempt), string(text.MustJSON(a)))
 }
 
 // PlacePayload decides where a payload of that JSON is kept; base is the row without it.

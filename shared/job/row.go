@@ -11,6 +11,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
+	"punctual/shared/text"
 )
 
 // Reason says why a job stands where it stands.
@@ -424,7 +425,7 @@ type attemptWire struct {
 	M string `json:"m,omitempty"`
 }
 
-// encodeAttempts writes what json.Marshal would write of them, without reflection: each job
+// encodeAttempts writes what text.JSON would write of them, without reflection: each job
 // does it several times, and most have one attempt with nothing to escape.
 func encodeAttempts(attempts []Attempt) string {
 	if len(attempts) == 0 {
@@ -465,8 +466,7 @@ func appendText(b []byte, name, s string) []byte {
 	b = append(b, name...)
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			quoted, _ := json.Marshal(s) // a string cannot fail
-			return append(b, quoted...)
+			return append(b, text.MustJSON(s)...)
 		}
 	}
 	return append(append(append(b, '"'), s...), '"')

@@ -9,6 +9,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // Executor kinds: who runs a task.
@@ -65,7 +66,7 @@ func TaskRef(t tenant.ID, name string) item.Ref {
 
 // Item encodes the task.
 func (t Task) Item(owner tenant.ID) item.Item {
-	b, _ := json.Marshal(taskWire{t.Executor, t.Pool, t.Priority, t.Timeout.Milliseconds(), t.Retry.encode(), t.PayloadSchema})
+	b, _ := text.JSON(taskWire{t.Executor, t.Pool, t.Priority, t.Timeout.Milliseconds(), t.Retry.encode(), t.PayloadSchema})
 	return item.Item{contract.AttrPK: TasksKey(owner), contract.AttrSK: t.Name, "body": string(b), "version": t.Version}
 }
 
@@ -115,7 +116,7 @@ func PauseRef(t tenant.ID, scope string) item.Ref {
 
 // Item encodes the pause. It expires by itself a day after Until; until then readers compare.
 func (p Pause) Item(owner tenant.ID) item.Item {
-	b, _ := json.Marshal(p) // strings and times cannot fail
+	b := text.MustJSON(p)
 	i := item.Item{contract.AttrPK: PausesKey(owner), contract.AttrSK: p.Scope, "body": string(b)}
 	if !p.Until.IsZero() {
 		i[contract.AttrExpiresAt] = p.Until.Add(24 * time.Hour).Unix()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"punctual/shared/fault"
+	"punctual/shared/text"
 )
 
 // V is the version that this code writes.
@@ -140,13 +141,10 @@ type Timer struct {
 	MaxAge time.Duration // what lateness is worth; at least a minute
 }
 
-// Encode returns the body of a Firing, Dispatch, Report or Letter.
+// Encode returns the body of a Firing, Dispatch, Report or Letter. A queue takes it, whatever
+// characters its texts hold.
 func Encode(body any) string {
-	b, err := json.Marshal(body)
-	if err != nil { // these types hold nothing that can fail
-		panic(fmt.Sprintf("encoding %T: %v", body, err))
-	}
-	return string(b)
+	return string(text.MustJSON(body))
 }
 
 // Decode reads a body of type T. The error is of kind fault.Undecodable and holds none of the body.

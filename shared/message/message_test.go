@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"punctual/shared/fault"
+	"punctual/shared/text"
 )
 
 var update = flag.Bool("update", false, "write the golden files of the current version")
@@ -131,6 +132,25 @@ func TestWhatWasNotSentIsWorthAnotherTryIfAnyOfItIs(t *testing.T) {
 		u.Failed[6] = fault.New(fault.Unavailable, nil, "sending")
 		if !fault.Retryable(u) {
 			t.Fatal("one that was not sent for lack of an answer is not worth another try")
+		}
+	}
+}
+
+func TestEncode_IsSendableWhateverTextsABodyHolds(t *testing.T) {
+	t.Parallel()
+	nasty := "a\x00b\x0b\x1f \uffff\ufffe \xff\xed\xa0\x80 <&>"
+	f := firing()
+	f.Tenant, f.JobID = nasty, nasty
+	for name, body := range map[string]any{
+		"firing":   f,
+		"dispatch": Dispatch{V: V, Firing: &f, Pool: nasty, Priority: nasty, Slice: nasty, Cursor: nasty},
+		"report":   Report{V: V, Kind: ReportKind(nasty), Tenant: nasty, JobID: nasty, Worker: nasty, Outcome: []byte("{\"result\":\"\uffff\xff\"}")},
+		"letter":   Letter{V: V, Tenant: nasty, JobID: nasty, Task: nasty, Code: nasty, Message: nasty, RedriveOf: nasty},
+	} {
+		if got := Encode(body); !text.Allowed(got) {
+			t.Errorf("a %s holds characters that no queue takes: %q", name, got)
+		} else if strings.Contains(got, `\u003c`) {
+			t.Errorf("a %s has its markup escaped: %s", name, got)
 		}
 	}
 }

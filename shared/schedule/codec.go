@@ -10,6 +10,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // body is what only the user's own writes change.
@@ -33,7 +34,7 @@ const TombstoneKept = 2 * contract.DeadKept
 
 // Item encodes the schedule. Absent values are absent attributes.
 func (s Schedule) Item() item.Item {
-	b, _ := json.Marshal(body{s.Spec, s.Exclusions, s.Template, s.Overlap, s.CatchUp, s.PauseAfter}) // plain values cannot fail
+	b := text.MustJSON(body{s.Spec, s.Exclusions, s.Template, s.Overlap, s.CatchUp, s.PauseAfter})
 	ref := s.Ref()
 	i := item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "schema_v": int64(1),
@@ -66,12 +67,10 @@ func (s Schedule) Item() item.Item {
 		str("parked", "1")
 	}
 	if s.Paused != nil {
-		b, _ := json.Marshal(s.Paused)
-		str("paused", string(b))
+		str("paused", string(text.MustJSON(s.Paused)))
 	}
 	if s.Held != nil {
-		b, _ := json.Marshal(s.Held)
-		str("held", string(b))
+		str("held", string(text.MustJSON(s.Held)))
 	}
 	str("ended_by", s.EndedBy)
 	at("deleted_at", s.DeletedAt)

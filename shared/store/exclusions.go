@@ -9,6 +9,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // Exclusion is a tenant's exclusion under its name.
@@ -112,7 +113,7 @@ func (s *Store) Exclusions(ctx context.Context, t tenant.ID, after string, limit
 // PutExclusion puts an exclusion in place of the version that was read; version 0 is none.
 // Another version meanwhile is an *item.Refused.
 func (s *Store) PutExclusion(ctx context.Context, t tenant.ID, e Exclusion, version int64) error {
-	body, err := json.Marshal(e.Exclusion)
+	body, err := text.JSON(e.Exclusion)
 	if err != nil {
 		return fault.New(fault.Invalid, err, "writing exclusion %q", e.Name)
 	}

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"punctual/shared/contract"
+	"punctual/shared/text"
 )
 
 // maxAnswer is how much of an answer's body is read, in bytes; what is beyond stays unread.
@@ -66,21 +66,15 @@ func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error)
 		return nil, err
 	}
 	cut := len(raw) > maxAnswer
-	text := secrets.scrub(string(raw))
+	body := secrets.scrub(string(raw))
 	if cut {
 		// Half a secret at the end was not recognised.
-		text = text[:max(0, len(text)-secrets.longest())]
+		body = body[:max(0, len(body)-secrets.longest())]
 	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	kept := fitting(text, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
+	body = strings.ToValidUTF8(body, "\uFFFD")
+	kept := fitting(body, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
 
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // would make markup six times as long
-	if err := e.Encode(httpResult{Status: answer.StatusCode, Body: kept, Truncated: cut || len(kept) < len(text)}); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
+	return text.JSON(httpResult{Status: answer.StatusCode, Body: kept, Truncated: cut || len(kept) < len(body)})
 }
 
 // fitting is the longest beginning of text that as a JSON string takes no more than room bytes.
@@ -89,7 +83,7 @@ func fitting(text string, room int) string {
 		switch {
 		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t', r == '\b', r == '\f':
 			room -= 2
-		case r < ' ', r == '\u2028', r == '\u2029':
+		case r < ' ', r == '\u2028', r == '\u2029', r == '\uFFFE', r == '\uFFFF':
 			room -= 6
 		default:
 			room -= utf8.RuneLen(r)

@@ -8,6 +8,7 @@ import (
 
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/text"
 )
 
 // lambda calls a function that is open to the tenant and answers with the function's answer.
@@ -52,7 +53,7 @@ func (l lambda) Run(ctx context.Context, w Work) (json.RawMessage, error) {
 		return nil, nil
 	case !json.Valid(output):
 		// The work is done, whatever the answer looks like.
-		return json.Marshal(string(output))
+		return text.JSON(string(output))
 	}
 	return output, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/job"
+	"punctual/shared/text"
 	"punctual/workers/executor"
 )
 
@@ -121,7 +122,7 @@ func call[P, R any](ctx context.Context, w executor.Work, fn func(context.Contex
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(result)
+	body, err := text.JSON(result)
 	if err != nil {
 		// The work is done: running it again would do it twice only to fail here again.
 		return nil, Permanent(fmt.Errorf("the work was done, but its result cannot be written as JSON: %w", err))

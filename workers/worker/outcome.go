@@ -7,6 +7,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/job"
+	"punctual/shared/text"
 	"punctual/workers/executor"
 )
 
@@ -45,19 +46,21 @@ func cutResult(result json.RawMessage) json.RawMessage {
 	if len(result) == 0 {
 		return nil
 	}
-	if !json.Valid(result) {
-		result, _ = json.Marshal(string(result)) // a string cannot fail
+	if json.Valid(result) {
+		result = text.Sendable(result)
+	} else {
+		result = text.MustJSON(string(result))
 	}
 	if len(result) <= contract.MaxResult {
 		return result
 	}
-	text := string(result)
+	whole := string(result)
 	for room := contract.MaxResult; ; room = room * 3 / 4 {
 		// Escaping lengthens the text; how much, only doing it tells.
-		cut, _ := json.Marshal(struct {
+		cut := text.MustJSON(struct {
 			Truncated bool   `json:"truncated"`
 			Preview   string `json:"preview"`
-		}{true, job.Cut(text, room)})
+		}{true, job.Cut(whole, room)})
 		if len(cut) <= contract.MaxResult {
 			return cut
 		}

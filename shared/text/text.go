@@ -1,0 +1,81 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// JSON encodes v in a form that can be stored and sent. It fails only where encoding/json does.
+func JSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // would make markup six times as long
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return Sendable(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// MustJSON is JSON of values that cannot fail: strings, numbers, times and structs of these. It
+// panics where it does.
+func MustJSON(v any) []byte {
+	b, err := JSON(v)
+	if err != nil {
+		panic("encoding a value that cannot fail: " + err.Error())
+	}
+	return b
+}
+
+// Sendable returns the valid JSON b with the same values, but without the characters that SQS
+// refuses: U+FFFE and U+FFFF are written as escapes. A byte that is not UTF-8 becomes U+FFFD,
+// as every JSON reader would read it. Control characters cannot stand in valid JSON, and
+// surrogates only as escapes, which are sendable as they are.
+func Sendable(b []byte) []byte {
+	at := unsendable(b)
+	if at < 0 {
+		return b
+	}
+	out := append(make([]byte, 0, len(b)+16), b[:at]...)
+	for _, r := range string(b[at:]) { // an invalid byte comes as U+FFFD
+		switch r {
+		case '\uFFFE':
+			out = append(out, `\ufffe`...)
+		case '\uFFFF':
+			out = append(out, `\uffff`...)
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
+}
+
+// unsendable is where the first byte stands that must change; -1 for none. Most texts have none.
+func unsendable(b []byte) int {
+	for i := 0; i < len(b); {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		if r == '\uFFFE' || r == '\uFFFF' || r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// Allowed says whether SQS takes the body: it is not empty, it is UTF-8, and every character is
+// U+0009, U+000A, U+000D, U+0020 to U+D7FF, U+E000 to U+FFFD or U+10000 to U+10FFFF.
+func Allowed(body string) bool {
+	if body == "" || !utf8.ValidString(body) { // surrogates are not valid
+		return false
+	}
+	for _, r := range body {
+		if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			return false
+		}
+	}
+	return true
+}

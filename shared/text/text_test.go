@@ -1,0 +1,82 @@
+package text_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"punctual/shared/text"
+)
+
+// Every character of Unicode in a string, as a key and in raw JSON that was encoded elsewhere.
+func TestJSON_IsSendableWhateverCharactersItHolds(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for r := rune(0); r <= 0x10FFFF; r++ {
+		if r < 0xD800 || r > 0xDFFF {
+			all.WriteRune(r)
+		}
+	}
+	raw := json.RawMessage(`{"a":"x` + "\uffff\ufffe\u2028\x7f" + `y","lone":"\ud800","key` + "\uffff" + `":1}`)
+	for name, v := range map[string]any{
+		"a string":        all.String(),
+		"a key":           map[string]string{all.String(): ""},
+		"raw JSON":        raw,
+		"nested raw JSON": map[string]any{"outcome": raw},
+	} {
+		b, err := text.JSON(v)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !text.Allowed(string(b)) {
+			t.Errorf("%s becomes JSON that no queue takes", name)
+		}
+		want, _ := json.Marshal(v)
+		var was, is any
+		if err := json.Unmarshal(want, &was); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &is); err != nil || !reflect.DeepEqual(is, was) {
+			t.Errorf("%s is read back as something else: %v", name, err)
+		}
+	}
+}
+
+func TestSendable_ReplacesBytesThatAreNoUTF8AndKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`"plain <&> ü€😀"`:        `"plain <&> ü€😀"`,
+		"\"a\xffb\"":             "\"a\ufffdb\"",
+		"\"\xed\xa0\x80\"":       "\"\ufffd\ufffd\ufffd\"", // a surrogate encoded as if it were a character
+		"\"x\uffffy\"":           `"x\uffffy"`,
+		"\"\ufffd stays\"":       "\"\ufffd stays\"",
+		"\"\ufffe\xff\ufffftail": `"\ufffe` + "\ufffd" + `\ufffftail`,
+	} {
+		if got := string(text.Sendable([]byte(in))); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestJSON_LeavesMarkupAsShortAsItIs(t *testing.T) {
+	t.Parallel()
+	markup := strings.Repeat("<&>", 1000)
+	for name, v := range map[string]any{"a string": markup, "raw JSON": json.RawMessage(`"` + markup + `"`)} {
+		if b, err := text.JSON(v); err != nil || string(b) != `"`+markup+`"` {
+			t.Errorf("%s of %d bytes becomes %d bytes, %v", name, len(markup), len(b), err)
+		}
+	}
+}
+
+func TestAllowed_IsTheCharacterSetOfSQS(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		"": false, "a": true, "\t\n\r": true, "\x00": false, "\x0b": false, "\x1f": false, "\x7f": true, "\u0085": true,
+		"\ud7ff\ue000\ufffd\U00010000\U0010ffff": true, "\ufffe": false, "\uffff": false, "\xff": false, "\xed\xa0\x80": false,
+	} {
+		if got := text.Allowed(body); got != want {
+			t.Errorf("%q: allowed %v, want %v", body, got, want)
+		}
+	}
+}
