@@ -322,13 +322,7 @@ func sizeOf(attrs []attr) int {
 	return n
 }
 
-// diff is what must be set, and removed (nil), to make before into after.
-func diff(before, after *Row) map[string]any {
-	at := rooms.Get().(*room)
-	defer rooms.Put(at)
-	return differ(before.encode(at.before[:0]), after.encode(at.after[:0]))
-}
-
+// differ is what must be set, and removed (nil), to make the encoded row a into b.
 func differ(a, b []attr) map[string]any {
 	set := make(map[string]any, 16)
 	for len(a) > 0 || len(b) > 0 {

@@ -77,7 +77,13 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 		d.Contents = append(d.Contents, fit(after)...)
 		encoded = after.encode(at.after[:0])
 	}
-	d.Write = changed(name, &r, after, differ(r.encode(at.before[:0]), encoded), from(name, guard...))
+	d.Write = changed(name, r.Ref(), r.encode(at.before[:0]), encoded, from(name, guard...))
+	if !o.StartedAt.IsZero() { // a report of the attempt's earlier owner may have said otherwise since
+		d.Write.Set["started_at"], d.Write.Set["lateness"] = o.StartedAt.UnixMilli(), nil
+		if o.LatenessMS != 0 {
+			d.Write.Set["lateness"] = o.LatenessMS
+		}
+	}
 	return d, nil
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"punctual/shared/contract"
@@ -14,31 +15,45 @@ type Transition struct {
 	Name string
 	From []Status // the row must stand in one of these; nil: it must not exist
 	To   []Status // where it may end; the same status for changes that keep it
+	// Sets lists the attributes that the change decides. It writes them even where they are as
+	// they were read: somebody else may have changed them since, and the condition lets that pass.
+	Sets []string
 }
 
 var open = []Status{Scheduled, Running}
 
+// What several transitions decide together.
+var (
+	status = []string{"status", "waiting"}
+	why    = []string{"reason", "reason_text"}
+	// A wake-up is written all or none: if something of an earlier one stayed, the row would say
+	// that it is parked and lie where lifting the pause does not look.
+	wakeUp = []string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind", "postponed"}
+	debt   = []string{"owes"}
+	ending = slices.Concat(status, why, wakeUp, debt)
+)
+
 // Transitions lists every change that a row can undergo.
 var Transitions = []Transition{
-	{"row.accept", nil, []Status{Scheduled}},
-	{"row.running", []Status{Scheduled}, []Status{Running}},
-	{"row.succeed", open, []Status{Succeeded}},
-	{"row.retry", open, []Status{Scheduled}},
-	{"row.snooze", open, []Status{Scheduled}},
-	{"row.die", open, []Status{Dead}},
-	{"row.stop", open, []Status{Scheduled, Running}},
-	{"row.finish_stop", open, []Status{Cancelled, Expired}},
-	{"row.cancel_blocked", []Status{Blocked}, []Status{Cancelled}},
-	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}},
-	{"row.rewake", open, []Status{Scheduled, Running}},
-	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}},
-	{"row.adopt", []Status{Scheduled}, []Status{Scheduled}},
-	{"row.skip", open, []Status{Skipped}},
-	{"row.park", open, []Status{Scheduled, Running}},
-	{"row.unpark", open, []Status{Scheduled, Running}},
-	{"row.bury", []Status{Dead}, []Status{Dead}},
-	{"row.redrive", []Status{Dead}, []Status{Dead}},
-	{"row.forget", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}},
+	{"row.accept", nil, []Status{Scheduled}, nil},
+	{"row.running", []Status{Scheduled}, []Status{Running}, status},
+	{"row.succeed", open, []Status{Succeeded}, ending},
+	{"row.retry", open, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
+	{"row.snooze", open, []Status{Scheduled}, slices.Concat(status, wakeUp)},
+	{"row.die", open, []Status{Dead}, ending},
+	{"row.stop", open, []Status{Scheduled, Running}, slices.Concat([]string{"stop"}, why)},
+	{"row.finish_stop", open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, debt)}, // the stop gave the reason
+	{"row.cancel_blocked", []Status{Blocked}, []Status{Cancelled}, ending},
+	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
+	{"row.rewake", open, []Status{Scheduled, Running}, wakeUp},
+	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, wakeUp},
+	{"row.adopt", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
+	{"row.skip", open, []Status{Skipped}, ending},
+	{"row.park", open, []Status{Scheduled, Running}, wakeUp},
+	{"row.unpark", open, []Status{Scheduled, Running}, wakeUp},
+	{"row.bury", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
+	{"row.redrive", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
+	{"row.forget", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}, nil},
 }
 
 // Gone is the tombstone of a forgotten job: for a day it keeps a late put of the same id out.
@@ -81,42 +96,38 @@ func owesIs(o Owes) item.Cond {
 	return item.Cond{Attr: "owes", Op: item.Eq, Value: string(o)}
 }
 
-// change writes what differs between two states of a row, and nothing else: what somebody
-// else changed meanwhile stays as they left it.
+// decided holds, for each transition, the attributes that it decides.
+var decided = func() map[string][]string {
+	m := make(map[string][]string, len(Transitions))
+	for _, t := range Transitions {
+		m[t.Name] = t.Sets
+	}
+	return m
+}()
+
+// change writes what differs between two states of a row and what the transition decides, and
+// nothing else: what somebody else changed meanwhile stays as they left it.
 func change(name string, before, after Row, when []item.All) item.Write {
-	return changed(name, &before, &after, diff(&before, &after), when)
+	at := rooms.Get().(*room)
+	defer rooms.Put(at)
+	return changed(name, before.Ref(), before.encode(at.before[:0]), after.encode(at.after[:0]), when)
 }
 
-// changed is the write of a difference that is known already.
-func changed(name string, before, after *Row, set map[string]any, when []item.All) item.Write {
-	if !wakeMoves(set) {
-		return item.Write{Ref: before.Ref(), Name: name, When: when, Set: set}
-	}
-	// A wake-up is written all or none. Somebody may have parked the job since it was read: if
-	// something of that stayed, the row would say that it is parked and lie where lifting the
-	// pause does not look.
-	whole := func(attr string, there bool, v any) {
-		set[attr] = nil
-		if there {
-			set[attr] = v
+// changed is change of two rows that are encoded already.
+func changed(name string, ref item.Ref, before, after []attr, when []item.All) item.Write {
+	set := differ(before, after)
+	names := decided[name]
+	for _, name := range names {
+		if _, differs := set[name]; !differs {
+			set[name] = nil
 		}
 	}
-	whole(contract.AttrWakeSlice, !after.WakeAt.IsZero(), after.Slice())
-	whole(contract.AttrWakeAt, !after.WakeAt.IsZero(), after.WakeAt.UnixMilli())
-	whole(contract.AttrNear, after.Near, "1")
-	whole("parked", after.Parked, "1")
-	whole("behind", after.Behind, "1")
-	whole("postponed", after.Postponed != 0, after.Postponed)
-	return item.Write{Ref: before.Ref(), Name: name, When: when, Set: set}
-}
-
-func wakeMoves(set map[string]any) bool {
-	for _, attr := range [...]string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind", "postponed"} {
-		if _, moves := set[attr]; moves {
-			return true
+	for i := range after {
+		if slices.Contains(names, after[i].name) {
+			set[after[i].name] = after[i].value()
 		}
 	}
-	return false
+	return item.Write{Ref: ref, Name: name, When: when, Set: set}
 }
 
 // Accept puts a new row. It must not exist.
