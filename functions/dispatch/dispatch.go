@@ -71,21 +71,27 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 	return act(ctx)
 }
 
-// work is what the message asks for.
+// work is what the message asks for. Keys are made of the tenant that it names, so that is read
+// as strictly as a token's.
 func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err error) {
 	if d.Firing != nil {
 		id, err := job.ParseID(d.Firing.JobID)
 		return func(ctx context.Context) error { return s.fire(ctx, d, id) }, err
 	}
 	if owner, ok := horizon.ParseParking(d.Slice); ok {
-		return func(ctx context.Context) error { return s.unpark(ctx, d, tenant.ID(owner)) }, nil
+		t := job.Everyone
+		if owner != string(job.Everyone) {
+			t, err = tenant.Parse(owner)
+		}
+		return func(ctx context.Context) error { return s.unpark(ctx, d, t) }, err
 	}
-	if t, name, ok := horizon.ParsePromotion(d.Slice); ok {
-		k := schedule.Key{Tenant: tenant.ID(t), Name: name}
-		return func(ctx context.Context) error { return s.promote(ctx, k) }, nil
+	if owner, name, ok := horizon.ParsePromotion(d.Slice); ok {
+		t, err := tenant.Parse(owner)
+		return func(ctx context.Context) error { return s.promote(ctx, schedule.Key{Tenant: t, Name: name}) }, err
 	}
-	if _, _, ok := horizon.ParseLine(d.Slice); ok {
-		return func(ctx context.Context) error { return s.parked(ctx, d) }, nil
+	if owner, _, ok := horizon.ParseLine(d.Slice); ok {
+		_, err := tenant.Parse(owner)
+		return func(ctx context.Context) error { return s.parked(ctx, d) }, err
 	}
 	_, err = horizon.ParseSlice(d.Slice)
 	return func(ctx context.Context) error { return s.slice(ctx, d) }, err

@@ -196,12 +196,16 @@ func TestATimersFiringThatCouldNotBeSentIsSentSecondsLater(t *testing.T) {
 func TestABadMessageAmongTenReplaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
-		"not JSON":           "{",
-		"an unknown version": `{"v":2,"slice":"2027-03-28T00:05#17"}`,
-		"nothing to do":      `{"v":1}`,
-		"no slice":           `{"v":1,"slice":"soon"}`,
-		"no job id":          `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"x","version":1,"attempt":1,"due_at":"2027-01-01T00:00:00Z"}}`,
-		"no such queue":      `{"v":1,"pool":"gone","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
+		"not JSON":                "{",
+		"an unknown version":      `{"v":2,"slice":"2027-03-28T00:05#17"}`,
+		"nothing to do":           `{"v":1}`,
+		"no slice":                `{"v":1,"slice":"soon"}`,
+		"no job id":               `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"x","version":1,"attempt":1,"due_at":"2027-01-01T00:00:00Z"}}`,
+		"a firing of no tenant":   `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"a/b","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
+		"a parking place of none": `{"v":1,"slice":"parked#a/b#0"}`,
+		"a schedule of no tenant": `{"v":1,"slice":"promote#a/b#rule"}`,
+		"a line of no tenant":     `{"v":1,"slice":"line#a/b#rule"}`,
+		"no such queue":           `{"v":1,"pool":"gone","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
 	} {
 		bubble(t, name, memory.Options{}, func(b *bundle) {
 			bodies := make([]string, 10)

@@ -56,8 +56,9 @@ func TestAfterACrashAtAnyPointTheReportsNextComingEndsAsIfThereHadBeenNone(t *te
 						c.change(&r)
 						b.put(r)
 					}
+					body := b.ended(r, 1, c.outcome)
 					asked := b.dieAt(n, lost)
-					again := b.handle(1, ended(r, 1, c.outcome))
+					again := b.handle(1, body)
 					b.w.SetFaults(nil)
 					if *asked <= n { // it was over before
 						break
@@ -70,7 +71,7 @@ func TestAfterACrashAtAnyPointTheReportsNextComingEndsAsIfThereHadBeenNone(t *te
 						b.Fatalf("crashed at call %d: the report is gone", n)
 					}
 					sent := len(b.received(c.queue))
-					if again = b.handle(2, ended(r, 1, c.outcome)); again != "" {
+					if again = b.handle(2, body); again != "" {
 						b.Fatalf("crashed at call %d: it goes on failing", n)
 					}
 					after := b.row(r.Key)

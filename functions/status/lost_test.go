@@ -36,7 +36,7 @@ func TestASettleThatMeetsItsOwnLostFirstTrySendsWhatItOwesAtOnce(t *testing.T) {
 				done = done || first
 				return memory.Fault{Twice: first}
 			})
-			b.report(ended(r, 1, c.outcome))
+			b.report(b.ended(r, 1, c.outcome))
 			if !done {
 				b.Fatal("it was written by another name")
 			}

@@ -48,11 +48,11 @@ func TestTheEndOfASchedulesJob(t *testing.T) {
 				b.Fatal(err)
 			}
 		}
-		b.report(ended(first, 1, success()))
+		b.report(b.ended(first, 1, success()))
 		if d, err := b.w.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
 			b.Errorf("the next was not fired: %+v, %v", d, err)
 		}
-		b.report(ended(next, 1, failure(permanent)))
+		b.report(b.ended(next, 1, failure(permanent)))
 		if now, err := b.store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Paused.By != schedule.ByPunctual {
 			b.Errorf("%+v, %v", now.Paused, err)
 		}
@@ -66,7 +66,7 @@ func TestTheEndOfASchedulesJob(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		body := ended(r, 1, failure(permanent))
+		body := b.ended(r, 1, failure(permanent))
 		if again := b.handle(1, body); again != "0" {
 			b.Fatal("the report was done although its schedule does not know")
 		}

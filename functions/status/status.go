@@ -67,15 +67,28 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 		_, err := s.waker.Look(ctx, k, rep.Version, rep.Attempt)
 		return err
 	default:
-		outcome, err := job.DecodeOutcome(rep.Outcome)
-		if err != nil {
-			return err
-		}
-		return s.settle(ctx, k, rep.Attempt, outcome, d.Receives > 1)
+		return s.ended(ctx, k, rep, d.Receives > 1)
 	}
 }
 
-// running makes RUNNING a fact, unless the job has moved on since.
+// ended settles an attempt by what its claim says. The report only says that there is something
+// to settle: whatever else it holds, nothing comes of it that its worker has not recorded. One
+// that its claim knows nothing of is set aside for people to look at.
+func (s *Stage) ended(ctx context.Context, k job.Key, rep message.Report, repeated bool) error {
+	c, err := s.Store.Claim(ctx, k)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the claim of job %s: %w", k.ID, err)
+	case c.Attempt > rep.Attempt:
+		return nil // there is a newer one only because this one was settled
+	case c.Attempt < rep.Attempt || c.Token != rep.Token || c.Outcome == nil:
+		return fault.New(fault.Undecodable, nil, "reading a report of attempt %d, token %d of job %s: its claim is of attempt %d, token %d, ended %t",
+			rep.Attempt, rep.Token, k.ID, c.Attempt, c.Token, c.Outcome != nil)
+	}
+	return s.settle(ctx, k, rep.Attempt, *c.Outcome, repeated)
+}
+
+// running makes RUNNING a fact, unless the job or its claim has moved on since.
 func (s *Stage) running(ctx context.Context, k job.Key, rep message.Report) error {
 	began := job.Outcome{StartedAt: s.Clock.Now()}
 	if len(rep.Outcome) > 0 { // what is known of the attempt so far
@@ -83,7 +96,14 @@ func (s *Stage) running(ctx context.Context, k job.Key, rep message.Report) erro
 			return fault.New(fault.Undecodable, nil, "reading a running report")
 		}
 	}
-	err := s.Store.Put(ctx, job.MarkRunning(k, rep.Version, rep.Attempt, began.StartedAt, began.LatenessMS))
+	c, err := s.Store.Claim(ctx, k)
+	if err != nil {
+		return fmt.Errorf("reading the claim of job %s: %w", k.ID, err)
+	}
+	if c.Attempt != rep.Attempt || c.Token != rep.Token {
+		return nil // somebody else owns it by now
+	}
+	err = s.Store.Put(ctx, job.MarkRunning(k, rep.Version, rep.Attempt, began.StartedAt, began.LatenessMS))
 	if store.Refused(err) != nil {
 		return nil
 	}

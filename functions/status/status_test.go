@@ -3,6 +3,7 @@ package status_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,7 @@ import (
 	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 )
 
 type bundle struct {
@@ -59,6 +61,27 @@ func (b *bundle) handle(receives int, bodies ...string) (again string) {
 		again += f.ItemIdentifier
 	}
 	return again
+}
+
+// ended records on the claim that an attempt of r ended so, and returns its worker's report. What
+// the claim says already stays.
+func (b *bundle) ended(r job.Row, attempt int64, o job.Outcome) string {
+	b.Helper()
+	b.claimed(r, attempt, map[string]any{"outcome": job.EncodeOutcome(o)})
+	return ended(r, attempt, o)
+}
+
+// claimed makes a worker with token 1 the owner of an attempt of r.
+func (b *bundle) claimed(r job.Row, attempt int64, more map[string]any) {
+	b.Helper()
+	set := map[string]any{"attempt": attempt, "token": int64(1), "lease_until": time.Now().UnixMilli(), "worker": "w1"}
+	maps.Copy(set, more)
+	err := b.store.Put(b.Context(), item.Write{Ref: r.ClaimRef(), Name: "test.claim", Set: set, When: []item.All{
+		{{Attr: contract.AttrPK, Op: item.Missing}}, {{Attr: "attempt", Op: item.Lt, Value: attempt}},
+	}})
+	if err != nil && store.Refused(err) == nil {
+		b.Fatal(err)
+	}
 }
 
 // ended is the report of an attempt of r that ended so.
@@ -158,7 +181,7 @@ func TestASuccess(t *testing.T) {
 	t.Parallel()
 	bubble(t, "ends the job and takes it out of the index", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Near = true })
-		b.report(ended(r, 1, success()))
+		b.report(b.ended(r, 1, success()))
 		after := b.row(r.Key)
 		if after.Status != job.Succeeded || !after.WakeAt.IsZero() || after.Near || len(after.Attempts) != 1 || after.ExpiresAt.IsZero() {
 			b.Errorf("it stands at %+v", after)
@@ -167,7 +190,7 @@ func TestASuccess(t *testing.T) {
 	})
 	bubble(t, "wins over a cancel that was only asked for", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop = job.StopCancel })
-		b.report(ended(r, 1, success()))
+		b.report(b.ended(r, 1, success()))
 		if after := b.row(r.Key); after.Status != job.Succeeded {
 			b.Errorf("it is %s", after.Status)
 		}
@@ -175,7 +198,7 @@ func TestASuccess(t *testing.T) {
 	bubble(t, "never asks for the version, which an edit between attempts may have raised", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Version = 7 })
 		r.Version = 6
-		b.report(ended(r, 1, success()))
+		b.report(b.ended(r, 1, success()))
 		if after := b.row(r.Key); after.Status != job.Succeeded {
 			b.Errorf("it is %s", after.Status)
 		}
@@ -186,25 +209,26 @@ func TestASuccess(t *testing.T) {
 		b.fail(memory.TableWrite, "row.succeed")
 		o := success()
 		o.Result = json.RawMessage(body)
-		if again := b.handle(1, ended(r, 1, o)); again != "0" {
+		if again := b.handle(1, b.ended(r, 1, o)); again != "0" {
 			b.Fatal("the report is lost")
 		}
 		if got, err := b.store.Content(b.Context(), r.Key, job.ResultContent); err != nil || got != body {
 			b.Errorf("the result was not there first: %v", err)
 		}
 		b.w.SetFaults(nil)
-		b.report(ended(r, 1, o))
+		b.report(b.ended(r, 1, o))
 		if after := b.row(r.Key); after.ResultIn != job.InItem || after.Status != job.Succeeded {
 			b.Errorf("it is %s with its result in %q", after.Status, after.ResultIn)
 		}
 	})
 	bubble(t, "reported twice is recorded once", func(b *bundle) {
 		r := b.running(1)
-		b.report(ended(r, 1, success()))
+		body := b.ended(r, 1, success())
+		b.report(body)
 		first := b.row(r.Key)
 		units := b.w.Counts().Total()
 		time.Sleep(time.Second)
-		b.report(ended(r, 1, success()))
+		b.report(body)
 		if after := b.row(r.Key); after.FinishedAt != first.FinishedAt || len(after.Attempts) != 1 || b.w.Counts().Total().Write != units.Write {
 			b.Error("the second report changed something")
 		}
@@ -218,7 +242,7 @@ func TestAFailure(t *testing.T) {
 	t.Parallel()
 	bubble(t, "with tries left is due again, and its writer sends the firing when that is now", func(b *bundle) {
 		r := b.running(1)
-		b.report(ended(r, 1, failure()))
+		b.report(b.ended(r, 1, failure()))
 		after := b.row(r.Key)
 		if after.Status != job.Scheduled || after.Attempt != 2 || after.Failures != 1 || after.Waiting != "retry" || after.Near || after.WakeAt != after.DueAt {
 			b.Errorf("it stands at %+v", after)
@@ -230,7 +254,7 @@ func TestAFailure(t *testing.T) {
 	})
 	bubble(t, "that is tried again later leaves the firing to the stream", func(b *bundle) {
 		r := b.running(1)
-		b.report(ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
+		b.report(b.ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
 		if after := b.row(r.Key); !after.Near || time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it is due in %s, near: %v", time.Until(after.DueAt), after.Near)
 		}
@@ -238,8 +262,8 @@ func TestAFailure(t *testing.T) {
 	})
 	bubble(t, "reported twice costs one attempt, and its now-lane firing is sent again", func(b *bundle) {
 		r := b.running(1)
-		b.report(ended(r, 1, failure()))
-		b.report(ended(r, 1, failure()))
+		b.report(b.ended(r, 1, failure()))
+		b.report(b.ended(r, 1, failure()))
 		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 1 {
 			b.Errorf("it stands at attempt %d after %d failures", after.Attempt, after.Failures)
 		}
@@ -250,11 +274,11 @@ func TestAFailure(t *testing.T) {
 	bubble(t, "whose firing could not be sent comes again until it could", func(b *bundle) {
 		r := b.running(1)
 		b.fail(memory.QueueSend, firingQueue)
-		if again := b.handle(1, ended(r, 1, failure())); again != "0" {
+		if again := b.handle(1, b.ended(r, 1, failure())); again != "0" {
 			b.Fatal("nobody sends the firing")
 		}
 		b.w.SetFaults(nil)
-		if again := b.handle(2, ended(r, 1, failure())); again != "" {
+		if again := b.handle(2, b.ended(r, 1, failure())); again != "" {
 			b.Fatal("it is to come again")
 		}
 		if got := b.received(firingQueue); len(got) != 1 {
@@ -273,13 +297,13 @@ func TestAFailure(t *testing.T) {
 			r := b.running(1, func(r *job.Row) { r.Attempt = 3 })
 			change(&r)
 			b.put(r)
-			b.report(ended(r, 2, failure()))
+			b.report(b.ended(r, 2, failure()))
 			b.requireNothingSent()
 		})
 	}
 	bubble(t, "of a job that is to stop ends it, with no retry and no letter", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
-		b.report(ended(r, 1, failure()))
+		b.report(b.ended(r, 1, failure()))
 		if after := b.row(r.Key); after.Status != job.Cancelled || after.Attempt != 1 || !after.WakeAt.IsZero() {
 			b.Errorf("it stands at %+v", after)
 		}
@@ -296,7 +320,7 @@ func TestAFailure(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		b.report(ended(r, 1, failure()))
+		b.report(b.ended(r, 1, failure()))
 		if after := b.row(r.Key); after.Status != job.Cancelled {
 			b.Errorf("it is %s", after.Status)
 		}
@@ -317,7 +341,7 @@ func TestAFailure(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		if again := b.handle(1, ended(r, 1, failure())); again != "0" {
+		if again := b.handle(1, b.ended(r, 1, failure())); again != "0" {
 			b.Error("it was given up")
 		}
 	})
@@ -327,7 +351,7 @@ func TestASnoozeCostsNoTry(t *testing.T) {
 	t.Parallel()
 	bubble(t, "but a new attempt", func(b *bundle) {
 		r := b.running(1)
-		b.report(ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
+		b.report(b.ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
 		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" || time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it stands at %+v", after)
 		}
@@ -345,7 +369,7 @@ func TestADeath(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		b.report(ended(r, 1, failure(permanent)))
+		b.report(b.ended(r, 1, failure(permanent)))
 		letters := b.received(contract.RedriveQueue)
 		if before != job.Dead || len(letters) != 1 {
 			b.Fatalf("%d letters, the first sent while the job was %s", len(letters), before)
@@ -365,11 +389,11 @@ func TestADeath(t *testing.T) {
 	bubble(t, "whose letter could not be sent comes again until it could", func(b *bundle) {
 		r := b.running(1)
 		b.fail(memory.QueueSend, contract.RedriveQueue)
-		if again := b.handle(1, ended(r, 1, failure(permanent))); again != "0" {
+		if again := b.handle(1, b.ended(r, 1, failure(permanent))); again != "0" {
 			b.Fatal("the letter is left to the sweeper")
 		}
 		b.w.SetFaults(nil)
-		if again := b.handle(2, ended(r, 1, failure(permanent))); again != "" {
+		if again := b.handle(2, b.ended(r, 1, failure(permanent))); again != "" {
 			b.Fatal("it is to come again")
 		}
 		if got := b.received(contract.RedriveQueue); len(got) != 1 {
@@ -378,8 +402,8 @@ func TestADeath(t *testing.T) {
 	})
 	bubble(t, "reported by two messages sends one letter", func(b *bundle) {
 		r := b.running(1)
-		b.report(ended(r, 1, failure(permanent)))
-		b.report(ended(r, 1, failure(permanent)))
+		b.report(b.ended(r, 1, failure(permanent)))
+		b.report(b.ended(r, 1, failure(permanent)))
 		if got := b.received(contract.RedriveQueue); len(got) != 1 {
 			b.Errorf("%d letters", len(got))
 		}
@@ -390,7 +414,7 @@ func TestADeath(t *testing.T) {
 			return memory.Fault{Hang: c.Op == memory.QueueSend && c.Name == contract.RedriveQueue}
 		})
 		start := time.Now()
-		if again := b.handle(1, ended(r, 1, failure(permanent))); again != "0" {
+		if again := b.handle(1, b.ended(r, 1, failure(permanent))); again != "0" {
 			b.Error("the letter is left to the sweeper")
 		}
 		if took := time.Since(start); took >= contract.LetterCameBackAfter {
@@ -405,7 +429,7 @@ func TestALateReport(t *testing.T) {
 		for name, o := range map[string]job.Outcome{"success": success(), "failure": failure()} {
 			bubble(t, fmt.Sprintf("of a %s changes nothing about a job that is %s", name, s), func(b *bundle) {
 				r := b.running(1, func(r *job.Row) { r.Status, r.FinishedAt = s, time.Now() })
-				b.report(ended(r, 1, o))
+				b.report(b.ended(r, 1, o))
 				if after := b.row(r.Key); after.Status != s || len(after.Attempts) != 0 {
 					b.Errorf("it is %s", after.Status)
 				}
@@ -414,12 +438,12 @@ func TestALateReport(t *testing.T) {
 		}
 	}
 	bubble(t, "about a job that is gone is done with", func(b *bundle) {
-		b.report(ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()))
+		b.report(b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()))
 	})
 	bubble(t, "about a job that was forgotten leaves its tombstone", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Status = job.Cancelled })
 		b.write(job.Forget(r, time.Now()))
-		b.report(ended(r, 1, success()))
+		b.report(b.ended(r, 1, success()))
 		i, err := b.w.Table().Get(b.Context(), r.Ref())
 		if err != nil || !job.IsGone(i) {
 			b.Errorf("it is %v again, %v", i, err)
@@ -431,12 +455,13 @@ func TestARunningReport(t *testing.T) {
 	t.Parallel()
 	report := func(r job.Row, outcome string) string {
 		return message.Encode(message.Report{
-			V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt,
+			V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt, Token: 1,
 			Outcome: json.RawMessage(outcome),
 		})
 	}
 	bubble(t, "makes RUNNING a fact, with the worker's start", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Waiting = "retry" })
+		b.claimed(r, 1, nil)
 		at := time.Now().Add(-3 * time.Second).UTC()
 		b.report(report(r, job.EncodeOutcome(job.Outcome{StartedAt: at, LatenessMS: 12})))
 		after := b.row(r.Key)
@@ -446,6 +471,7 @@ func TestARunningReport(t *testing.T) {
 	})
 	bubble(t, "that says no more counts from now", func(b *bundle) {
 		r := b.running(1)
+		b.claimed(r, 1, nil)
 		b.report(report(r, ""))
 		if after := b.row(r.Key); !after.StartedAt.Equal(time.Now()) {
 			b.Errorf("it started at %s", after.StartedAt)
@@ -458,6 +484,7 @@ func TestARunningReport(t *testing.T) {
 	} {
 		bubble(t, "of "+name+" is ignored", func(b *bundle) {
 			r := b.running(1)
+			b.claimed(r, 1, nil)
 			moved := r
 			change(&moved)
 			b.put(moved)
@@ -496,7 +523,7 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 		bubble(t, name, func(b *bundle) {
 			bodies := make([]string, 10)
 			for i := range bodies {
-				bodies[i] = ended(b.running(i), 1, success())
+				bodies[i] = b.ended(b.running(i), 1, success())
 			}
 			bodies[7] = poison
 			if again := b.handle(1, bodies...); again != "7" {
@@ -524,7 +551,7 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		if again := b.handle(1, ended(r, 1, success())); again != "0" {
+		if again := b.handle(1, b.ended(r, 1, success())); again != "0" {
 			b.Error("its outcome is lost")
 		}
 	})
@@ -533,7 +560,7 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 		bad["schema_v"] = int64(99)
 		b.write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
 		good := b.running(2)
-		if again := b.handle(1, ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()), ended(good, 1, success())); again != "0" {
+		if again := b.handle(1, b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()), b.ended(good, 1, success())); again != "0" {
 			b.Errorf("%q came again", again)
 		}
 	})
@@ -543,11 +570,93 @@ func TestASuccessAtOnceCostsOneWriteOfTheRowAndOneOfTheIndex(t *testing.T) {
 	t.Parallel()
 	bubble(t, "whatever it settles", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Payload = `{"message":"hello"}` })
+		body := b.ended(r, 1, success())
 		before := b.w.Counts().Total()
-		b.report(ended(r, 1, success()))
+		b.report(body)
 		after := b.w.Counts().Total()
 		if row, index := after.Write-before.Write, after.IndexWrite-before.IndexWrite; row != 1 || index != 1 {
 			b.Errorf("settling cost %v units of the table and %v of its indexes", row, index)
+		}
+	})
+}
+
+// Whoever may send to the report queue, but does not hold the claim, changes nothing.
+func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
+	t.Parallel()
+	outcome := map[string]any{"outcome": job.EncodeOutcome(failure())}
+	for name, claim := range map[string]func(b *bundle, r job.Row){
+		"no claim":          func(*bundle, job.Row) {},
+		"a claim still run": func(b *bundle, r job.Row) { b.claimed(r, 1, nil) },
+		"another token": func(b *bundle, r job.Row) {
+			b.claimed(r, 1, map[string]any{"token": int64(2), "outcome": outcome["outcome"]})
+		},
+		"an older attempt":     func(b *bundle, r job.Row) { r.Attempt = 0; b.claimed(r, 0, outcome) },
+		"an outcome of nobody": func(b *bundle, r job.Row) { b.claimed(r, 1, map[string]any{"outcome": `{"kind":"melted"}`}) },
+	} {
+		bubble(t, "an end, with "+name, func(b *bundle) {
+			r := b.running(1)
+			claim(b, r)
+			if again := b.handle(1, ended(r, 1, success())); again != "0" {
+				b.Error("the report is not kept for people to look at")
+			}
+			if after := b.row(r.Key); after.Status != job.Scheduled || len(after.Attempts) != 0 {
+				b.Errorf("it is %s", after.Status)
+			}
+			if n := b.meter.Total(telemetry.SetAside); n != 1 {
+				b.Errorf("%v set aside", n)
+			}
+			b.requireNothingSent()
+		})
+	}
+	bubble(t, "an end of an attempt before the claim's is done with", func(b *bundle) {
+		r := b.running(1, func(r *job.Row) { r.Attempt = 2 })
+		b.claimed(r, 2, nil)
+		b.report(ended(r, 1, success()))
+		if after := b.row(r.Key); after.Status != job.Scheduled || after.Attempt != 2 {
+			b.Errorf("it is %s at attempt %d", after.Status, after.Attempt)
+		}
+	})
+	bubble(t, "an end is what the claim says and not what the report says", func(b *bundle) {
+		r := b.running(1)
+		b.claimed(r, 1, map[string]any{"outcome": job.EncodeOutcome(failure(permanent))})
+		b.report(ended(r, 1, success()))
+		if after := b.row(r.Key); after.Status != job.Dead {
+			b.Errorf("it is %s", after.Status)
+		}
+	})
+	for name, token := range map[string]int64{"no claim": 0, "another token": 2} {
+		bubble(t, "a start, with "+name, func(b *bundle) {
+			r := b.running(1)
+			if token > 0 {
+				b.claimed(r, 1, map[string]any{"token": token})
+			}
+			b.report(message.Encode(message.Report{
+				V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: 1, Token: 1,
+			}))
+			if after := b.row(r.Key); after.Status != job.Scheduled {
+				b.Errorf("it is %s", after.Status)
+			}
+		})
+	}
+	for _, owner := range []string{"", "*", "acme#x", "a/b", "\uffff", strings.Repeat("a", 65)} {
+		bubble(t, fmt.Sprintf("the tenant %.20q", owner), func(b *bundle) {
+			r := b.running(1)
+			r.Tenant = tenant.ID(owner)
+			if again := b.handle(1, ended(r, 1, success())); again != "0" || b.meter.Total(telemetry.SetAside) != 1 {
+				b.Error("a report of no tenant is not set aside")
+			}
+		})
+	}
+}
+
+func TestSettlingReadsTheClaimAndTheRowOnceEach(t *testing.T) {
+	t.Parallel()
+	bubble(t, "whatever it settles", func(b *bundle) {
+		body := b.ended(b.running(1), 1, success())
+		before := b.w.Counts().Total()
+		b.report(body)
+		if read := b.w.Counts().Total().Read - before.Read; read != 2 {
+			b.Errorf("settling cost %v read units", read)
 		}
 	})
 }

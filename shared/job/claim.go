@@ -68,10 +68,11 @@ func ParseClaim(i item.Item) (Claim, error) {
 		Worker: i.Str("worker"), Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "",
 	}
 	if s := i.Str("outcome"); s != "" {
-		c.Outcome = new(Outcome)
-		if err := json.Unmarshal([]byte(s), c.Outcome); err != nil {
-			return Claim{}, fault.New(fault.Undecodable, err, "reading the outcome of claim %q", i.Str(contract.AttrPK))
+		o, err := DecodeOutcome([]byte(s))
+		if err != nil {
+			return Claim{}, fault.New(fault.Undecodable, err, "reading claim %q", i.Str(contract.AttrPK))
 		}
+		c.Outcome = &o
 	}
 	if s := i.Str("progress"); s != "" {
 		c.Progress = new(Progress)

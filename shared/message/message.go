@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"punctual/shared/fault"
+	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
 
@@ -189,8 +190,15 @@ func undecodable(v any, body string) error {
 	return fault.New(fault.Undecodable, nil, "reading a %T: fields have wrong types", v)
 }
 
-// check names the first field that is missing although nothing can be done without it.
+// check names the first field that is missing although nothing can be done without it, or that
+// names no tenant: a key is made of it.
 func check(body any) string {
+	owned := func(t string) string {
+		if _, err := tenant.Parse(t); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
 	firing := func(f Firing) string {
 		switch {
 		case f.Tenant == "" || f.JobID == "":
@@ -200,7 +208,7 @@ func check(body any) string {
 		case f.DueAt.IsZero():
 			return "due_at is missing"
 		}
-		return ""
+		return owned(f.Tenant)
 	}
 	switch b := body.(type) {
 	case Firing:
@@ -223,10 +231,12 @@ func check(body any) string {
 		case b.Kind == Ended && len(b.Outcome) == 0:
 			return "outcome is missing"
 		}
+		return owned(b.Tenant)
 	case Letter:
 		if b.Tenant == "" || b.JobID == "" || b.DeadAt.IsZero() {
 			return "tenant, job_id or dead_at is missing"
 		}
+		return owned(b.Tenant)
 	}
 	return ""
 }

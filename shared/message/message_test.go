@@ -81,6 +81,8 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 		"wrong type": strings.Replace(whole, `"attempt":2`, `"attempt":["hunter2"]`, 1), "trailing data": whole + whole,
 		"no job":    strings.Replace(whole, `"job_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"`, `"job_id":""`, 1),
 		"attempt 0": strings.Replace(whole, `"attempt":2`, `"attempt":0`, 1), "an array": "[1]", "null": "null",
+		"a tenant that is none": strings.Replace(whole, `"acme"`, `"acme#hunter2"`, 1),
+		"the tenant of all":     strings.Replace(whole, `"acme"`, `"*"`, 1),
 	}
 	for name, body := range bodies {
 		_, err := Decode[Firing](body)
@@ -95,7 +97,10 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 			t.Errorf("a dispatch of %s was read", name)
 		}
 	}
-	for name, r := range map[string]Report{"no outcome": {V: V, Kind: Ended, Tenant: "a", JobID: "b", Attempt: 1}, "unknown kind": {V: V, Kind: "x", Tenant: "a", JobID: "b", Attempt: 1}} {
+	if _, err := Decode[Letter](Encode(Letter{V: V, Tenant: "a#b", JobID: "x", DeadAt: due})); fault.KindOf(err) != fault.Undecodable {
+		t.Error("a letter of no tenant was read")
+	}
+	for name, r := range map[string]Report{"no tenant": {V: V, Kind: Look, Tenant: "a/b", JobID: "b", Attempt: 1}, "no outcome": {V: V, Kind: Ended, Tenant: "a", JobID: "b", Attempt: 1}, "unknown kind": {V: V, Kind: "x", Tenant: "a", JobID: "b", Attempt: 1}} {
 		if _, err := Decode[Report](Encode(r)); fault.KindOf(err) != fault.Undecodable {
 			t.Errorf("a report with %s was read", name)
 		}
