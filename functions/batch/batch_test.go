@@ -19,6 +19,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
+	"punctual/shared/text"
 )
 
 func messages(bodies ...string) events.SQSEvent {
@@ -239,4 +240,32 @@ func TestNoMoreRecordsThanTheLimitRunAtOnce(t *testing.T) {
 			t.Errorf("20 records of a second each, 3 at once, took %s", took)
 		}
 	})
+}
+
+func TestStream_GoesOnWhereARecordCanNeverBeSetAside(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []fault.Kind{fault.Invalid, fault.TooLarge, fault.Forbidden} {
+		var log bytes.Buffer
+		meter := new(telemetry.Meter)
+		r := Runner{Log: slog.New(slog.NewTextHandler(&log, nil)), Meter: meter}
+		resp := r.Stream(t.Context(), events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{record("1", nil)}},
+			func(context.Context, []item.Change) []error {
+				return []error{fault.New(fault.Undecodable, nil, "reading")}
+			},
+			func(context.Context, Aside) error { return fault.New(kind, nil, "sending") })
+		if len(resp.BatchItemFailures) != 0 {
+			t.Errorf("refused as %s it comes again, and blocks its shard", kind)
+		}
+		if meter.Total(telemetry.SetAside) != 1 || !strings.Contains(log.String(), "acme#1") || !strings.Contains(log.String(), string(kind)) {
+			t.Errorf("refused as %s it is counted %v times and logged as %s", kind, meter.Total(telemetry.SetAside), log.String())
+		}
+	}
+}
+
+func TestAside_IsSendableWhateverKeysItsRecordHas(t *testing.T) {
+	t.Parallel()
+	body := Aside{Seq: "1", Keys: map[string]string{"pk": "a\x00\uffff#1", "\ufffe": "\xff"}, Reason: "reading \uffff"}.Body()
+	if !text.Allowed(body) {
+		t.Errorf("no queue takes %q", body)
+	}
 }

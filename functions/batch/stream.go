@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -27,7 +28,8 @@ func (a Aside) Body() string {
 // Stream runs do over all records of the event at once, so that it can send in tens; do
 // answers with one error for each, in their order. A record that failed in a way that again
 // may help comes again, and so does everything behind it. Any other failure would only block
-// the shard: aside must put it where people look, and then it counts as done.
+// the shard: aside must put it where people look, and then it counts as done. It does so as well
+// where that can never work: the log has its keys, and the sweeper has its row.
 func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(context.Context, []item.Change) []error, aside func(context.Context, Aside) error) events.DynamoDBEventResponse {
 	resp := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	changes := make([]item.Change, len(ev.Records))
@@ -42,8 +44,8 @@ func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(con
 		if !fault.Retryable(err) {
 			a := Aside{Seq: seq, Keys: keysOf(ev.Records[i]), Reason: err.Error()}
 			asideErr := aside(ctx, a)
-			if asideErr == nil {
-				r.note(ctx, err, true, "stream_seq", seq, "keys", a.Keys)
+			if !fault.Retryable(asideErr) {
+				r.note(ctx, errors.Join(err, asideErr), true, "stream_seq", seq, "keys", a.Keys)
 				continue
 			}
 			err = asideErr

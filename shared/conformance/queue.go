@@ -160,6 +160,37 @@ func sending() []exercise[Queues] {
 			}
 			wantNone(t, qs, work)
 		}},
+		{name: "characters that SQS refuses can never be sent, and all others can", run: func(t T, qs Queues) {
+			refused := []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xed\xa0\x80", "{\"a\":\"x\uffffy\"}"}
+			taken := []string{"\t\n\r.", "\x7f", "\u0085", "\ud7ff", "\ue000", "\ufffd", "\U00010000", "\U0001ffff", "\U0010ffff", `{"a":"x\uffffy\ud800"}`}
+			var out []message.Outgoing
+			var want []int
+			for n, body := range refused {
+				out, want = append(out, message.Outgoing{Body: "x" + body}), append(want, n)
+			}
+			for _, body := range taken {
+				out = append(out, message.Outgoing{Body: "x" + body})
+			}
+			if at := unsent(t, qs.Send(t.Context(), work, out...)); !slices.Equal(at, want) {
+				t.Errorf("not sent: %v, want %v", at, want)
+			}
+			for _, got := range bodies(take(t, qs, work, len(taken), 0)) {
+				if !slices.Contains(taken, strings.TrimPrefix(got, "x")) {
+					t.Errorf("a message came out as %q", got)
+				}
+			}
+			wantNone(t, qs, work)
+		}},
+		{name: "a group of other than letters, digits and punctuation can never be sent", run: func(t T, qs Queues) {
+			err := qs.Send(t.Context(), work,
+				message.Outgoing{Body: "a", Group: "two words"}, message.Outgoing{Body: "b", Group: "gr\u00fcn"}, message.Outgoing{Body: "c", Group: "x\uffff"},
+				message.Outgoing{Body: "d", Group: strings.Repeat("g", 129)}, message.Outgoing{Body: "fine", Group: "a-z_A.Z!#~"},
+			)
+			if at := unsent(t, err); !slices.Equal(at, []int{0, 1, 2, 3}) {
+				t.Errorf("not sent: %v, want the first four", at)
+			}
+			take(t, qs, work, 1, 0)
+		}},
 		{name: "an empty body can never be sent", run: func(t T, qs Queues) {
 			err := qs.Send(t.Context(), work, message.Outgoing{Body: ""}, message.Outgoing{Body: "fine"})
 			if at := unsent(t, err); !slices.Equal(at, []int{0}) {

@@ -90,6 +90,7 @@ const (
 	MaxRetryAfter     = time.Hour
 	MaxResult         = 10 << 10 // bytes of a result kept
 	MaxErrorMessage   = 1 << 10  // bytes of an error kept
+	MaxErrorCode      = 64       // bytes of its code, which a handler may name
 	MaxReason         = 256      // bytes of a pause's reason
 	MaxExclusions     = 200      // of one tenant
 	ScheduleQuota     = 1000     // runs a minute of all schedules of one tenant, each at its busiest and at least once

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/message"
+	"punctual/shared/text"
 )
 
 // Limits of SQS.
@@ -146,20 +146,18 @@ func checkOutgoing(name string, o message.Outgoing) error {
 	switch {
 	case len(o.Body) > maxBody:
 		return fault.New(fault.TooLarge, nil, "sending to %s: the body has %d bytes, %d are allowed", name, len(o.Body), maxBody)
-	case o.Body == "" || !utf8.ValidString(o.Body) || strings.ContainsFunc(o.Body, unsendable):
+	case !text.Allowed(o.Body):
 		return fault.New(fault.Invalid, nil, "sending to %s: the body is empty or holds characters that SQS refuses", name)
 	case o.Delay < 0 || o.Delay > contract.MaxDelay:
 		return fault.New(fault.Invalid, nil, "sending to %s: delay %s is outside 0 to %s", name, o.Delay, contract.MaxDelay)
-	case len(o.Group) > maxGroup:
-		return fault.New(fault.Invalid, nil, "sending to %s: the group has %d bytes, %d are allowed", name, len(o.Group), maxGroup)
+	case len(o.Group) > maxGroup || strings.ContainsFunc(o.Group, notInGroup):
+		return fault.New(fault.Invalid, nil, "sending to %s: a group has at most %d letters, digits and punctuation marks of ASCII", name, maxGroup)
 	}
 	return nil
 }
 
-// unsendable names what is not in the character set that SQS documents.
-func unsendable(r rune) bool {
-	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
-}
+// notInGroup names what SQS does not take in a group: all but letters, digits and punctuation of ASCII.
+func notInGroup(r rune) bool { return r <= ' ' || r > '~' }
 
 // Receive takes up to max messages, waiting up to wait for the first; none is no error. They
 // stay invisible for the visibility, 0 being the queue's default.

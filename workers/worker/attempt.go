@@ -142,12 +142,15 @@ func (w *Worker) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.ctx, callTime)
 }
 
-// outOfReach gives a message back because the table did not answer, and polls more seldom. If a
-// claim may have been made, it is first asked for again, a few times, under the same nonce, which
-// tells: a claim left to run out delays the job and counts as one more owner who died over it.
-func (w *Worker) outOfReach(f *firing, doing string, err error) {
+// unanswered gives a message back because the table did not do what was asked for. Where that is
+// about more than this job, the worker polls more seldom. If a claim of ours may stand, it is first
+// asked for again, a few times, under the same nonce, which tells: a claim left to run out delays
+// the job and counts as one more owner who died over it.
+func (w *Worker) unanswered(f *firing, doing string, err error) {
 	w.fault(doing, err)
-	w.intake.unreached()
+	if !ofOneKey(fault.KindOf(err)) {
+		w.intake.unreached()
+	}
 	if !f.asked.IsZero() && f.asks < unansweredAgain && fault.Retryable(err) {
 		d := doubled(aliveAgain[0], f.asks, time.Second)
 		f.asks++
@@ -156,6 +159,17 @@ func (w *Worker) outOfReach(f *firing, doing string, err error) {
 		}
 	}
 	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
+}
+
+// ofOneKey says whether a fault is about the key that was asked for, so that others may fare
+// better: a transaction holds it, its partition is hot, or what lies there is not right. Anything
+// else, an outage or a missing grant, is about the table.
+func ofOneKey(kind fault.Kind) bool {
+	switch kind {
+	case fault.Conflict, fault.Throttled, fault.Undecodable, fault.Invalid, fault.TooLarge:
+		return true
+	}
+	return false
 }
 
 // later takes the message up again in a moment; one that has waited here for long enough goes back.
@@ -192,12 +206,12 @@ func (w *Worker) before(f *firing, log *slog.Logger) (string, bool) {
 		w.setAside(f, "read a row that this worker cannot decode", err)
 		return "", false
 	default:
-		w.outOfReach(f, "reading a row", err)
+		w.unanswered(f, "reading a row", err)
 		return "", false
 	}
 	now := w.clock.Now()
 	switch {
-	case !row.Status.Open(), row.Version > f.version, row.Attempt > f.attempt:
+	case !row.Status.Open(), row.Version != f.version, row.Attempt != f.attempt:
 		log.Debug("dropped a stale firing", "status", row.Status)
 		w.deletes.add(f)
 	case row.DueAt.Sub(now) > 2*contract.HoldUntil:
@@ -232,7 +246,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		c, err := w.write(write)
 		if err == nil {
 			w.intake.reached()
-			f.asked = time.Time{}
+			f.asked = from // whatever was asked before it came to nothing, or this would have been refused
 			if c.Takeovers > 1 {
 				w.meter.Count(telemetry.ClaimsTakenOver, 1)
 				log.Info("took over an attempt", "token", c.Token, "takeovers", c.Takeovers)
@@ -241,7 +255,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		refused := store.Refused(err)
 		if refused == nil {
-			w.outOfReach(f, "claiming an attempt", err)
+			w.unanswered(f, "claiming an attempt", err)
 			return lease{}, false
 		}
 		w.intake.reached()
@@ -307,7 +321,7 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 		return seen, false
 	default:
 		w.letGo(f, l, log)
-		w.outOfReach(f, "reading a row", err)
+		w.unanswered(f, "reading a row", err)
 		return seen, false
 	}
 	now := w.clock.Now()
@@ -418,6 +432,7 @@ func (w *Worker) letGo(f *firing, l lease, log *slog.Logger) {
 	for n := range letGoTimes {
 		err := w.put(job.LetGo(f.key, f.attempt, l.token))
 		if err == nil || store.Refused(err) != nil {
+			f.asked = time.Time{} // no claim of ours stands
 			return
 		}
 		w.fault("letting go of an attempt", err)

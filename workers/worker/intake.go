@@ -32,7 +32,7 @@ type firing struct {
 	at       time.Time // when the intake takes it up again
 	deadline time.Time // when it is given back if there is no slot
 	nonce    string    // names this receive; made at the first claim
-	asked    time.Time // monotonic: before the first claim whose fate is unknown
+	asked    time.Time // monotonic: before the first claim under the nonce that may still stand; zero: none does
 	waits    int       // times that it met a live claim
 	laters   int       // times that its task had no place for it
 	asks     int       // times that it was taken up again because a claim got no answer
@@ -65,6 +65,7 @@ type intake struct {
 	readyAt   []int // how many are ready, by rank
 	busy      int   // slots taken
 	busyLower int   // of these by others than critical jobs
+	runs      int   // of these by attempts that have started: they ask the table for nothing but heartbeats
 	closed    bool
 	shutUntil time.Time // no polling before: the table was out of reach
 	failures  int       // times in a row
@@ -103,7 +104,7 @@ func (in *intake) roomFor(s *source) int {
 	if in.shut() {
 		return 0
 	}
-	if in.failures > 0 && in.busy+len(in.held)+len(in.ready) > 0 {
+	if in.failures > 0 && in.busy-in.runs+len(in.held)+len(in.ready) > 0 {
 		return 0 // what is here tries whether the table answers; no more is needed for that
 	}
 	free := in.slotsFor(s.rank)
@@ -256,6 +257,16 @@ func (in *intake) release(f *firing) {
 	in.look()
 }
 
+// running notes that an attempt has started, with 1, or ended, with −1.
+func (in *intake) running(n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.runs += n
+	if in.failures > 0 {
+		in.room.Broadcast() // nobody else may be here to try the table
+	}
+}
+
 // taken is how many slots are taken.
 func (in *intake) taken() int {
 	in.mu.Lock()
@@ -281,7 +292,8 @@ const (
 	shutLast  = 30 * time.Second
 )
 
-// unreached stops polling for a while, each time longer: the table is out of reach.
+// unreached stops polling for a while, each time longer: the table is out of reach. Trouble of a
+// single key is no reason, see ofOneKey.
 func (in *intake) unreached() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -298,7 +310,7 @@ func (in *intake) unreached() {
 	})
 }
 
-// reached notes that the table took a claim, or that no claim was needed.
+// reached notes that the table took a claim or a heartbeat, or that no claim was needed.
 func (in *intake) reached() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

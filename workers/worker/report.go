@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/message"
+	"punctual/shared/telemetry"
 )
 
 const (
@@ -30,6 +32,8 @@ type reports struct {
 	in chan note
 	// hurry: the worker stops, what waits goes now.
 	hurry chan struct{}
+	// givenBack are the messages on their way back whose reports cannot be sent.
+	givenBack sync.WaitGroup
 }
 
 func newReports(w *Worker) *reports {
@@ -96,6 +100,7 @@ func (r *reports) run() {
 			}
 		case <-r.hurry:
 			r.finish(waiting)
+			r.givenBack.Wait()
 			return
 		}
 		waiting = r.send(r.w.ctx, waiting)
@@ -135,7 +140,9 @@ func (r *reports) finish(waiting []note) {
 	}
 }
 
-// send sends what waits, hands what was sent on to be deleted, and returns the rest.
+// send sends what waits, hands what was sent on to be deleted, and returns what another try may
+// help. What none can help is dropped: kept, it would fill up what may wait, and the worker would
+// report nothing any more.
 func (r *reports) send(ctx context.Context, waiting []note) (rest []note) {
 	outs := make([]message.Outgoing, len(waiting))
 	for i, n := range waiting {
@@ -145,18 +152,37 @@ func (r *reports) send(ctx context.Context, waiting []note) (rest []note) {
 	var unsent *message.Unsent
 	if err != nil {
 		r.w.fault("sending reports", err)
-		if !errors.As(err, &unsent) {
-			return waiting
-		}
+		errors.As(err, &unsent)
 	}
 	for i, n := range waiting {
-		if unsent != nil && unsent.Failed[i] != nil {
+		why := err
+		if unsent != nil {
+			why = unsent.Failed[i]
+		}
+		switch {
+		case fault.Retryable(why):
 			rest = append(rest, n)
-		} else if n.delete != nil {
+		case why != nil:
+			r.drop(n, why)
+		case n.delete != nil:
 			r.w.deletes.add(n.delete)
 		}
 	}
 	return rest
+}
+
+// drop gives up a report that can never be sent. Its message goes back and comes again ever
+// later; besides, the sweeper finds the job, and the outcome on its claim.
+func (r *reports) drop(n note, why error) {
+	if n.delete == nil { // of a start: the next heartbeat's news is the end
+		r.w.log.Error("gave up a report that cannot be sent", telemetry.Err, why)
+		return
+	}
+	f := n.delete
+	r.w.log.Error("gave up a report that cannot be sent; the sweeper settles the job", telemetry.Tenant, f.key.Tenant,
+		telemetry.JobID, f.key.ID, telemetry.Attempt, f.attempt, telemetry.Err, why)
+	r.w.meter.Count(telemetry.SetAside, 1, telemetry.Dim{Key: "queue", Value: contract.ReportQueue})
+	r.givenBack.Go(func() { r.w.giveBack(f, backoff(f.receives, contract.Lease, 15*time.Minute)) })
 }
 
 // deletes deletes messages in batches: ten of one queue, or what there is after a moment.

@@ -109,6 +109,8 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 	}
 	r.lateness = max(r.started.Sub(from), 0)
 	w.meter.Observe(telemetry.StartLateness, r.lateness, r.pool())
+	w.intake.running(1)
+	defer w.intake.running(-1)
 	work := w.work(f, l, row, payload, r.progress)
 	go handle(ctx, w.executors[row.Executor], work, w.clock.Now, log, r.done)
 	r.watch()
@@ -205,6 +207,7 @@ func (r *run) beat() time.Duration {
 		return beatAgain
 	}
 	r.l.from = from
+	w.intake.reached()
 	if !errors.Is(context.Cause(r.ctx), ErrLeaseLost) {
 		r.leaseEnd.Reset(r.l.left())
 	}

@@ -124,9 +124,13 @@ func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) boo
 		ok, err = w.counts(seen)
 	}
 	switch {
+	case fault.KindOf(err) == fault.Undecodable:
+		w.letGo(f, l, log)
+		w.setAside(f, "read what holds a schedule's turn and cannot be decoded", err)
+		return false
 	case err != nil:
 		w.letGo(f, l, log)
-		w.outOfReach(f, "asking a schedule for its turn", err)
+		w.unanswered(f, "asking a schedule for its turn", err)
 		return false
 	case !ok:
 		w.toBeLookedAt(f, l, why, log)

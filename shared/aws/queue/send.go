@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -15,6 +14,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/message"
+	"punctual/shared/text"
 )
 
 // Send enqueues any number of messages. Those that were not taken, after retries, come back in
@@ -35,6 +35,14 @@ func (q *Queues) Send(ctx context.Context, queue string, out ...message.Outgoing
 	for len(send) > 0 {
 		n := batch(out, send)
 		err := q.sendBatch(ctx, queue, out, send[:n], failed)
+		if kind := fault.KindOf(err); n > 1 && (kind == fault.Invalid || kind == fault.TooLarge) {
+			// Refused as a whole for one of them, in a way that nobody foresaw: the first goes alone.
+			for _, i := range send[:n] {
+				delete(failed, i)
+			}
+			n = 1
+			err = q.sendBatch(ctx, queue, out, send[:n], failed)
+		}
 		send = send[n:]
 		if fault.Retryable(err) || fault.KindOf(err) == fault.NotFound || fault.KindOf(err) == fault.Forbidden {
 			// The batch was given up after all its tries: the next ones would fare no better.
@@ -156,17 +164,15 @@ func checkOutgoing(queue string, o message.Outgoing) error {
 	switch {
 	case len(o.Body) > maxBody:
 		return fault.New(fault.TooLarge, nil, "sending to %s: the body has %d bytes, %d are allowed", queue, len(o.Body), maxBody)
-	case o.Body == "" || !utf8.ValidString(o.Body) || strings.ContainsFunc(o.Body, unsendable):
+	case !text.Allowed(o.Body):
 		return fault.New(fault.Invalid, nil, "sending to %s: the body is empty or holds characters that SQS refuses", queue)
 	case o.Delay < 0 || o.Delay > contract.MaxDelay:
 		return fault.New(fault.Invalid, nil, "sending to %s: delay %s is outside 0 to %s", queue, o.Delay, contract.MaxDelay)
-	case len(o.Group) > maxGroup:
-		return fault.New(fault.Invalid, nil, "sending to %s: the group has %d bytes, %d are allowed", queue, len(o.Group), maxGroup)
+	case len(o.Group) > maxGroup || strings.ContainsFunc(o.Group, notInGroup):
+		return fault.New(fault.Invalid, nil, "sending to %s: a group has at most %d letters, digits and punctuation marks of ASCII", queue, maxGroup)
 	}
 	return nil
 }
 
-// unsendable names what is not in the character set that SQS documents.
-func unsendable(r rune) bool {
-	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
-}
+// notInGroup names what SQS does not take in a group: all but letters, digits and punctuation of ASCII.
+func notInGroup(r rune) bool { return r <= ' ' || r > '~' }

@@ -1,0 +1,277 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+	"punctual/shared/schedule"
+	"punctual/shared/telemetry"
+	"punctual/workers/executor"
+)
+
+func TestWorker_SendsReportsOfResultsWithCharactersThatQueuesRefuse(t *testing.T) {
+	within(t, func(b *bench) {
+		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) {
+			if string(w.Payload) == "fail" {
+				return nil, &executor.Failure{Code: "odd\uffff", Message: "a\x00b \uffff \xed\xa0\x80"}
+			}
+			return json.RawMessage("{\"a\":\"x\uffff\ufffe\xffy\",\"" + "\uffff" + "\":1}"), nil
+		}
+		b.start("a")
+		for n := range 30 {
+			b.fire(b.put(0, func(r *job.Row) {
+				if n%2 == 0 {
+					r.Payload = "fail"
+				}
+			}), 0)
+		}
+		b.sleep(30 * time.Second)
+		got := outcomes(t, b.reports())
+		if len(got) != 30 || b.depth() != (message.Depth{}) {
+			t.Fatalf("%d of 30 are reported, and the queue holds %+v", len(got), b.depth())
+		}
+		for _, o := range got {
+			var result map[string]any
+			if o.Kind == job.OutcomeSucceeded && (json.Unmarshal(o.Result, &result) != nil || result["a"] != "x\uffff\ufffe\ufffdy" || result["\uffff"] != 1.0) {
+				t.Errorf("the result came out as %s", o.Result)
+			}
+		}
+	})
+}
+
+// picky takes no message that holds a word, and says so as SQS does.
+type picky struct {
+	Queues
+	word string
+	kind fault.Kind
+}
+
+func (p *picky) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
+	failed := map[int]error{}
+	for i, o := range out {
+		if strings.Contains(o.Body, p.word) {
+			failed[i] = fault.New(p.kind, nil, "sending to %s", queue)
+		} else if err := p.Queues.Send(ctx, queue, o); err != nil {
+			failed[i] = err
+		}
+	}
+	if len(failed) > 0 {
+		return &message.Unsent{Failed: failed}
+	}
+	return nil
+}
+
+func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.Invalid, fault.TooLarge, fault.Forbidden, ""} {
+		t.Run(fmt.Sprintf("refused as %q", kind), func(t *testing.T) {
+			within(t, func(b *bench) {
+				p := &picky{Queues: b.world.Queues(), word: "unspeakable", kind: kind}
+				b.start("a", func(d *Deps, _ *Options) { d.Queues = p })
+				const bad = 2 * reportsWaiting
+				for n := range bad + 100 {
+					b.fire(b.put(0, func(r *job.Row) {
+						r.Payload = `"fine"`
+						if n < bad {
+							r.Payload = `"unspeakable"`
+						}
+					}), 0)
+				}
+				b.sleep(5 * time.Minute)
+				if got := len(outcomes(t, b.reports())); got != 100 {
+					t.Errorf("%d of the other 100 are reported", got)
+				}
+				if d := b.depth(); d.Visible+d.InFlight != bad {
+					t.Errorf("of %d messages whose reports cannot be sent the queue holds %+v", bad, d)
+				}
+				if b.meter.Total(telemetry.SetAside) < bad || b.meter.Total(telemetry.Faults) == 0 {
+					t.Errorf("%v were counted", b.meter.Total(telemetry.SetAside))
+				}
+				if b.started() != bad+100 {
+					t.Errorf("%d attempts ran, want each once", b.started())
+				}
+				p.word = "nothing is refused any more"
+				b.sleep(40 * time.Minute)
+				if got := len(outcomes(t, b.reports())); got != bad || b.depth() != (message.Depth{}) {
+					t.Errorf("once reports are taken %d of %d come, and the queue holds %+v", got, bad, b.depth())
+				}
+			})
+		})
+	}
+}
+
+func TestWorker_TakesWorkAgainAfterAnOutageThoughALongAttemptRuns(t *testing.T) {
+	for name, deaf := range map[string]bool{"its heartbeats get through": false, "it ignores that its lease is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				end := make(chan struct{})
+				defer close(end)
+				b.does = func(ctx context.Context, w executor.Work) (json.RawMessage, error) {
+					if string(w.Payload) == `"long"` {
+						if deaf {
+							<-end
+						}
+						select {
+						case <-time.After(6 * time.Hour):
+						case <-ctx.Done():
+						}
+					}
+					return w.Payload, nil
+				}
+				b.start("a")
+				b.fire(b.put(0, func(r *job.Row) { r.Payload, r.Timeout = `"long"`, 7*time.Hour }), 0)
+				b.sleep(time.Minute)
+				outage := 15 * time.Second
+				if deaf {
+					outage = time.Minute // longer than its lease
+				}
+				var others []job.Row
+				for range 7 {
+					others = append(others, b.put(0))
+				}
+				b.world.SetFaults(func(c memory.Call) memory.Fault {
+					if strings.HasPrefix(c.Op, "table.") {
+						return memory.Fault{Fail: fault.Unavailable}
+					}
+					return memory.Fault{}
+				})
+				for _, r := range others {
+					b.fire(r, 0)
+				}
+				b.sleep(outage)
+				b.world.SetFaults(nil)
+				b.sleep(2 * time.Minute)
+				if n := b.started(); n < 8 {
+					t.Errorf("two minutes after the outage %d of 7 others have started", n-1)
+				}
+			})
+		})
+	}
+}
+
+func TestWorker_KeepsTakingWorkWhileOneKeyIsInTrouble(t *testing.T) {
+	for name, kind := range map[string]fault.Kind{
+		"a transaction holds it": fault.Conflict, "its partition is hot": fault.Throttled, "what lies there is broken": fault.Undecodable,
+	} {
+		for _, op := range []string{memory.TableGet, memory.TableWrite} {
+			t.Run(name+", at a "+op, func(t *testing.T) {
+				within(t, func(b *bench) {
+					bad := b.put(0)
+					b.world.SetFaults(func(c memory.Call) memory.Fault {
+						if c.Op == op && (c.Ref == bad.Ref() || c.Ref == bad.ClaimRef()) {
+							return memory.Fault{Fail: kind}
+						}
+						return memory.Fault{}
+					})
+					b.start("a")
+					for range 30 { // copies of the bad one's firing, so that it is met again and again
+						b.fire(bad, 0)
+					}
+					late := time.Duration(0)
+					for range 60 {
+						r := b.put(0)
+						b.fire(r, 0)
+						b.sleep(time.Second)
+						at, ok := b.startOf(r)
+						if !ok {
+							t.Fatal("another job did not start within a second")
+						}
+						late = max(late, at.Sub(r.DueAt))
+					}
+					if late > 300*time.Millisecond {
+						t.Errorf("another job started %s late", late)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
+	within(t, func(b *bench) {
+		s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })
+		h := b.put(-time.Minute, of(s))
+		b.write(s.TakeSlot(h.ID))
+		broken := h.Item()
+		broken["schema_v"] = int64(99)
+		b.write(item.Write{Ref: h.Ref(), Name: "test.broken", Put: broken})
+		for range 10 {
+			b.fire(b.put(0, of(s)), 0)
+		}
+		b.start("a")
+		for range 60 {
+			r := b.put(0)
+			b.fire(r, 0)
+			b.sleep(time.Second)
+			if at, ok := b.startOf(r); !ok || at.Sub(r.DueAt) > 300*time.Millisecond {
+				t.Fatalf("another job started at %s, due at %s", at, r.DueAt)
+			}
+		}
+		if b.meter.Total(telemetry.SetAside) != 10 {
+			t.Errorf("%v messages are set aside", b.meter.Total(telemetry.SetAside))
+		}
+	})
+}
+
+func TestWorker_CountsTheLeaseFromTheClaimThatStandsAndNotFromAskingAgain(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(20 * time.Second)
+		var claimed, beat time.Time
+		missed := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			switch {
+			case writes("claim.new")(c) && claimed.IsZero():
+				claimed = time.Now()
+			case writes("claim.let_go")(c): // it keeps its lease
+				return memory.Fault{Fail: fault.Unavailable}
+			case writes("claim.heartbeat")(c) && beat.IsZero():
+				beat = time.Now()
+			case c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#") && missed == 0:
+				missed++
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
+		b.write(r.PutContent(job.PayloadContent(1), "1"))
+		b.fire(r, 0)
+		b.start("a")
+		b.sleep(15 * time.Second)
+		if after := beat.Sub(claimed); b.started() != 1 || after != contract.HeartbeatEvery {
+			t.Errorf("the first heartbeat came %s after the claim that stands", after)
+		}
+	})
+}
+
+func TestWorker_DropsAFiringThatNoRowAsksFor(t *testing.T) {
+	for name, change := range map[string]func(*job.Row){
+		"of a later attempt": func(r *job.Row) { r.Attempt = 9 }, "of a later version": func(r *job.Row) { r.Version = 9 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				r := b.put(0)
+				c := b.foreign(r, contract.Lease)
+				b.write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded}))
+				forged := r
+				change(&forged)
+				b.fire(forged, 0)
+				b.start("a")
+				b.sleep(5 * time.Second)
+				if c := b.claim(r); c.Attempt != 1 || c.Outcome == nil || b.depth() != (message.Depth{}) {
+					t.Errorf("the claim is %+v, the queue holds %+v", c, b.depth())
+				}
+			})
+		})
+	}
+}
