@@ -23,8 +23,11 @@
 //
 // How it fails: a worker that dies leaves its lease to run out and its messages to become
 // visible again, and another takes over with a higher token. A worker that cannot reach the
-// table gives its messages back and polls ever more seldom until it can. A message that it
-// cannot read stays in the queue, whose redrive policy sets it aside.
+// table gives its messages back and polls ever more seldom until a claim, an outcome or a heartbeat
+// gets through. Trouble of a single key (a conflict, a hot partition, an item that cannot be read)
+// keeps only its own message away. A message that it cannot read stays in the queue, whose redrive
+// policy sets it aside. A report that can never be sent is given up: its message comes again, and
+// the sweeper finds the outcome on the claim.
 //
 // # Priorities
 //
