@@ -29,6 +29,40 @@ type pauseEntry struct {
 	turn chan struct{} // taken while reading: the others wait for the answer
 	at   time.Time     // monotonic, from before the read
 	read job.Pauses
+	trouble
+}
+
+// trouble is what the last reads of a key failed with. For a moment, doubled each time, it is the
+// answer to all who ask for that key: they would only wait in their slots for the same, and take
+// these from others.
+type trouble struct {
+	err   error
+	times int
+	until time.Time
+}
+
+const (
+	troubleFirst = 500 * time.Millisecond
+	troubleLast  = 4 * time.Second
+)
+
+// stands is the error that still stands; nil for none.
+func (t *trouble) stands() error {
+	if time.Now().Before(t.until) {
+		return t.err
+	}
+	return nil
+}
+
+// note notes what a read came to, and returns it.
+func (t *trouble) note(err error) error {
+	if err == nil {
+		*t = trouble{}
+		return nil
+	}
+	t.err, t.until = err, time.Now().Add(doubled(troubleFirst, t.times, troubleLast))
+	t.times++
+	return err
 }
 
 // of returns the pauses that stand for t, and since when that is known (monotonic).
@@ -43,9 +77,12 @@ func (p *pauses) of(ctx context.Context, t tenant.ID) (job.Pauses, time.Time, er
 	if time.Since(e.at) < pausesFresh {
 		return e.read, e.at, nil
 	}
+	if err := e.stands(); err != nil {
+		return nil, time.Time{}, err
+	}
 	at := time.Now()
 	read, err := p.store.Pauses(ctx, t)
-	if err != nil {
+	if e.note(err) != nil {
 		return nil, time.Time{}, err
 	}
 	e.at, e.read = at, read

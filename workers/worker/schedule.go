@@ -24,6 +24,7 @@ type scheduleEntry struct {
 	turn chan struct{} // taken while reading: the others wait for the answer
 	at   time.Time     // monotonic, from before the read
 	read *schedule.Schedule
+	trouble
 }
 
 // of returns the schedule, nil if there is none, and since when that is known (monotonic).
@@ -38,16 +39,19 @@ func (s *schedules) of(ctx context.Context, k schedule.Key) (*schedule.Schedule,
 	if time.Since(e.at) < pausesFresh {
 		return e.read, e.at, nil
 	}
+	if err := e.stands(); err != nil {
+		return nil, time.Time{}, err
+	}
 	at := time.Now()
 	read, err := s.store.Schedule(ctx, k)
-	switch {
-	case fault.KindOf(err) == fault.NotFound:
-		e.read = nil
-	case err != nil:
-		return nil, time.Time{}, err
-	default:
-		e.read = &read
+	found := &read
+	if fault.KindOf(err) == fault.NotFound {
+		found, err = nil, nil
 	}
+	if e.note(err) != nil {
+		return nil, time.Time{}, err
+	}
+	e.read = found
 	e.at = at
 	return e.read, at, nil
 }

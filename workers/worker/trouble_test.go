@@ -275,3 +275,35 @@ func TestWorker_DropsAFiringThatNoRowAsksFor(t *testing.T) {
 		})
 	}
 }
+
+// A tenant whose pauses cannot be read has many jobs due; each would wait in a slot for an answer.
+func TestWorker_KeepsSlotsForOthersWhileOneTenantsPausesAreOutOfReach(t *testing.T) {
+	within(t, func(b *bench) {
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey("hot") {
+				return memory.Fault{Wait: 2 * time.Second, Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		for range 200 {
+			b.fire(b.put(0, func(r *job.Row) { r.Tenant = "hot" }), 0)
+		}
+		waited := 0
+		for range 120 {
+			r := b.put(0)
+			b.fire(r, 0)
+			b.sleep(3 * time.Second)
+			at, ok := b.startOf(r)
+			if !ok {
+				t.Fatal("another tenant's job did not start within three seconds")
+			}
+			if at.Sub(r.DueAt) > 500*time.Millisecond {
+				waited++
+			}
+		}
+		if waited > 30 {
+			t.Errorf("%d of another tenant's 120 jobs waited for a slot", waited)
+		}
+	})
+}
