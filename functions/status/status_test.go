@@ -624,6 +624,16 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
+	bubble(t, "an end that says no more is what the claim says, also if an older worker left it unsendable", func(b *bundle) {
+		r := b.running(1)
+		b.claimed(r, 1, map[string]any{"outcome": "{\"kind\":\"succeeded\",\"result\":{\"a\":\"x\uffffy\"}}"})
+		b.report(message.Encode(message.Report{
+			V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1, Token: 1,
+		}))
+		if after := b.row(r.Key); after.Status != job.Succeeded || after.Result == "" {
+			b.Errorf("it is %s with the result %q", after.Status, after.Result)
+		}
+	})
 	for name, token := range map[string]int64{"no claim": 0, "another token": 2} {
 		bubble(t, "a start, with "+name, func(b *bundle) {
 			r := b.running(1)

@@ -34,9 +34,10 @@ func (w *Waker) repeatReport(ctx context.Context, row job.Row, c job.Claim, now 
 	if err := w.Store.PutRow(ctx, after, write); err != nil {
 		return err
 	}
+	// Ids alone: these can be sent whatever the outcome holds, and it is read from the claim anyway.
 	return w.Queue.Send(ctx, contract.ReportQueue, message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
 		V: message.V, Kind: message.Ended, Tenant: string(row.Tenant), JobID: string(row.ID), Version: row.Version,
-		Attempt: c.Attempt, Token: c.Token, Worker: c.Outcome.Worker, Outcome: []byte(job.EncodeOutcome(*c.Outcome)),
+		Attempt: c.Attempt, Token: c.Token,
 	})})
 }
 

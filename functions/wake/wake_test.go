@@ -77,7 +77,7 @@ func TestAWakeUp(t *testing.T) {
 			b.Fatalf("%d reports", len(reports))
 		}
 		rep, err := message.Decode[message.Report](reports[0].Body)
-		if err != nil || rep.Kind != message.Ended || rep.Attempt != 1 || rep.Token != c.Token || string(rep.Outcome) != job.EncodeOutcome(o) {
+		if err != nil || rep.Kind != message.Ended || rep.Attempt != 1 || rep.Token != c.Token || len(rep.Outcome) != 0 { // ids can always be sent
 			b.Errorf("reported %+v, %v", rep, err)
 		}
 		if after := b.row(r.Key); !after.WakeAt.Equal(time.Now().Add(contract.Grace)) || after.Status != job.Scheduled {

@@ -49,7 +49,8 @@ const (
 	Look    ReportKind = "look"    // a worker may not start it (paused, window passed): decide now
 )
 
-// Report is what a worker says about an attempt.
+// Report is what a worker says about an attempt. Of an end it need not say what it was: that is
+// on the claim, and only what is there counts.
 type Report struct {
 	V       int             `json:"v"`
 	Kind    ReportKind      `json:"kind"`
@@ -59,7 +60,7 @@ type Report struct {
 	Attempt int64           `json:"attempt"`
 	Token   int64           `json:"token,omitempty"`
 	Worker  string          `json:"worker,omitempty"`
-	Outcome json.RawMessage `json:"outcome,omitempty"` // job.Outcome of an Ended report
+	Outcome json.RawMessage `json:"outcome,omitempty"` // job.Outcome, as far as it is known
 }
 
 // Letter is the dead letter of one job: enough for a person who finds it in the DLQ to see
@@ -228,8 +229,6 @@ func check(body any) string {
 			return "tenant, job_id or attempt is missing"
 		case b.Kind != Running && b.Kind != Ended && b.Kind != Look:
 			return "kind is unknown"
-		case b.Kind == Ended && len(b.Outcome) == 0:
-			return "outcome is missing"
 		}
 		return owned(b.Tenant)
 	case Letter:
