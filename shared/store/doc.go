@@ -5,5 +5,6 @@
 // memory twin, so a stage tested on one means the same on the other. See decision 0002.
 //
 // What always holds: reads that decide are strongly consistent; an item that cannot be read
-// is an error of kind fault.Undecodable for that item alone.
+// is an error of kind fault.Undecodable for that item alone; an item past its expires_at is
+// absent, though the table may keep it for days.
 package store

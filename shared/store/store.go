@@ -39,14 +39,15 @@ type Blobs interface {
 	Delete(ctx context.Context, key string) error // of an absent key: no error
 }
 
-// Store is the typed door to the tables. It is safe for concurrent use.
+// Store is the typed door to the tables. Nobody sees by it what has outlived its expires_at. It
+// is safe for concurrent use.
 type Store struct {
 	table Table
 	blobs Blobs
 }
 
 // New returns a Store over a table and a blob store.
-func New(t Table, b Blobs) *Store { return &Store{table: t, blobs: b} }
+func New(t Table, b Blobs) *Store { return &Store{table: present{t}, blobs: b} }
 
 // Row reads a job's row. An absent or forgotten job is a fault.NotFound.
 func (s *Store) Row(ctx context.Context, k job.Key) (job.Row, error) {
