@@ -273,6 +273,20 @@ func TestACrowdedSlice(t *testing.T) {
 			b.Errorf("%d of 350 were sent by %d more messages", len(got), messages)
 		}
 	})
+	bubble(t, "leaves out what the sweeper has put off to that minute", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 3)
+		minute, err := horizon.ParseSlice(slice)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ago := time.Now().Add(-time.Hour)
+		b.put(jobtest.Row(9, ago, ago, func(r *job.Row) { r.Shard, r.WakeAt = 0, minute.Minute }))
+		b.dispatch(message.Dispatch{Slice: slice})
+		time.Sleep(contract.MaxDelay)
+		if got := b.received(firingQueue); len(got) != 3 {
+			b.Errorf("%d firings of 3", len(got))
+		}
+	})
 	bubble(t, "waits for its time", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 3)
 		b.dispatch(message.Dispatch{Slice: slice, At: time.Now().Add(20 * time.Minute)})

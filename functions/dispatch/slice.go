@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -62,6 +63,8 @@ func (s *Stage) readable(ctx context.Context, found []store.Found) []store.Found
 func (s *Stage) slice(ctx context.Context, d message.Dispatch) error {
 	armer := wake.Armer{Queue: s.Queue, Meter: s.Meter, Lane: "slice"}
 	_, err := s.pages(ctx, d, func(found []store.Found) error {
+		// What the sweeper has put off lies in the same slices and is fired by nobody else.
+		found = slices.DeleteFunc(found, func(f store.Found) bool { return job.PutOff(f.DueAt, f.WakeAt) })
 		plans := make([]job.Plan, len(found))
 		for i, f := range found {
 			out := f.Firing().Outgoing(s.Clock.Now())

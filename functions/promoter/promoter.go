@@ -109,6 +109,10 @@ func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time,
 				came.Add("passed_over")
 				continue
 			}
+			if job.PutOff(f.DueAt, f.WakeAt) {
+				came.Add("put_off")
+				continue
+			}
 			plans = append(plans, job.Arm(f.Firing(), now))
 		}
 		if len(plans) > contract.CrowdedSlice {

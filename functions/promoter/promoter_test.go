@@ -233,6 +233,35 @@ func TestThePromoter(t *testing.T) {
 	})
 }
 
+func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
+	t.Parallel()
+	bubble(t, "a job that the sweeper put off is not fired on the way", memory.Options{}, func(b *bundle) {
+		b.promote()
+		r := b.far(1, -time.Minute)
+		_, w := job.Rewake(r, time.Now().Add(contract.MaxPostpone), time.Now(), 4)
+		if err := b.store.Put(b.Context(), w); err != nil {
+			b.Fatal(err)
+		}
+		var came int
+		for range 48 {
+			time.Sleep(time.Minute)
+			came += b.promote().Came["put_off"]
+		}
+		if got := b.firings(); len(got) != 0 || len(b.w.Timers().Armed()) != 0 || came == 0 {
+			b.Errorf("it was met %d times and fired %v", came, got)
+		}
+	})
+	bubble(t, "jobs that were put off do not crowd a slice", memory.Options{}, func(b *bundle) {
+		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
+		waits := b.far(0, time.Until(at), func(r *job.Row) { r.Shard = 0 })
+		for n := range contract.CrowdedSlice {
+			b.far(n+1, -time.Minute, func(r *job.Row) { r.Shard, r.WakeAt = 0, at })
+		}
+		b.promote()
+		b.requireArmed(waits)
+	})
+}
+
 func TestACrowdedSliceGetsOneTimer(t *testing.T) {
 	t.Parallel()
 	crowd := func(b *bundle, in time.Duration, n int) horizon.Slice {
@@ -320,8 +349,11 @@ func TestAThrottledSchedulerLosesNothing(t *testing.T) {
 func TestABadEntryStopsNoSlice(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(item.Item){
-		"a key that is none":    func(i item.Item) { i[contract.AttrPK] = "nobody" },
-		"no such pool, so soon": func(i item.Item) { i["pool"], i["due_at"] = "gone", int64(0) },
+		"a key that is none": func(i item.Item) { i[contract.AttrPK] = "nobody" },
+		"no such pool, so soon": func(i item.Item) {
+			soon := time.Now().Add(5 * time.Minute).UnixMilli()
+			i["pool"], i["due_at"], i[contract.AttrWakeAt] = "gone", soon, soon
+		},
 	} {
 		bubble(t, name, memory.Options{}, func(b *bundle) {
 			first, last := b.far(0, 20*time.Minute), b.far(8, 20*time.Minute, func(r *job.Row) { r.Shard = 0 })

@@ -66,6 +66,11 @@ type Plan struct {
 	Arm   *message.Timer    // to arm
 }
 
+// PutOff says that a wake-up which lies after the due time is not for the firing: the sweeper
+// put it there, to look again then at a job that it has fired, that runs, or that waits in a deep
+// queue. Whoever goes by the due index before leaves it to the sweeper.
+func PutOff(dueAt, wakeAt time.Time) bool { return wakeAt.After(dueAt) }
+
 // Arm plans the way of a firing that somebody saw. It never answers "not mine": the writer of
 // a row and those who arm it judge at different moments, and a firing that is sent twice is
 // refused at its claim, while one that is left to somebody else may be left by everybody.
