@@ -249,9 +249,8 @@ func (s *stage) cancelOnce(ctx context.Context, row job.Row) (job.Row, int, erro
 	case row.Status.Final():
 		return row, 0, newProblem(codeAlreadyFinished, "the job is %s", row.Status)
 	case row.Status == job.Blocked:
-		_, write := job.CancelBlocked(row, now)
-		after, err := s.Store.WriteRow(ctx, write)
-		return after, http.StatusOK, err
+		after, write := job.CancelBlocked(row, now)
+		return s.end(ctx, after, write)
 	}
 	if row.Stop != job.StopCancel {
 		_, write := job.RequestStop(row, job.StopCancel, job.Reason{Code: job.CodeCancelled}, now)
@@ -275,9 +274,21 @@ func (s *stage) cancelOnce(ctx context.Context, row job.Row) (job.Row, int, erro
 	if err := s.Store.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
 		return row, 0, err
 	}
-	_, write := job.FinishStop(row, now)
-	after, err := s.Store.WriteRow(ctx, write)
-	return after, http.StatusOK, err
+	after, write := job.FinishStop(row, now)
+	return s.end(ctx, after, write)
+}
+
+// end does the write that makes a job final, and announces it. What the announcement does not
+// get to, the sweeper does for whoever waits behind the job, so that is no reason to refuse.
+func (s *stage) end(ctx context.Context, after job.Row, write item.Write) (job.Row, int, error) {
+	if err := s.Store.PutRow(ctx, after, write); err != nil {
+		return after, 0, err
+	}
+	if err := s.waker.Announce(ctx, after); err != nil {
+		s.Log.WarnContext(ctx, "the end of a job was not announced to its schedule",
+			telemetry.Tenant, after.Tenant, telemetry.JobID, after.ID, telemetry.Err, err)
+	}
+	return after, http.StatusOK, nil
 }
 
 func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {

@@ -7,11 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/schedule"
+	"punctual/shared/telemetry"
 )
 
 func TestAnEditGivesANewVersionThatFiresAgain(t *testing.T) {
@@ -148,6 +152,42 @@ func TestARunningJobIsAskedToStop(t *testing.T) {
 	b.want(t, 200, "POST", "/v1/jobs/"+id+"/cancel", "")
 	if row := b.row(t, id); row.Status != job.Cancelled {
 		t.Errorf("the row is %s", row.Status)
+	}
+}
+
+func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
+	t.Parallel()
+	b, ctx := setup(t), context.Background()
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
+	s, err := b.store.Schedule(ctx, schedule.Key{Tenant: "acme", Name: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(n int) job.Row {
+		at := noon.Add(time.Duration(n-2) * time.Minute)
+		r, _ := s.Job(calendar.Occurrence{NominalAt: at, DueAt: at}, 4, noon)
+		if err := b.store.Put(ctx, job.Accept(r)); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	holder, next := run(0), run(1)
+	_, behind := job.ParkBehind(next, noon)
+	for _, w := range []item.Write{s.TakeSlot(holder.ID), behind} {
+		if err := b.store.Put(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.want(t, 200, "POST", "/v1/jobs/"+string(holder.ID)+"/cancel", "")
+	if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+		t.Errorf("it counts as settled %v times", n)
+	}
+	if got := b.sent(t, contract.FiringQueue("short", "normal")); len(got) != 1 || !strings.Contains(got[0].Body, string(next.ID)) {
+		t.Errorf("the next in line was not fired: %v", got)
+	}
+	b.want(t, 200, "POST", "/v1/jobs/"+string(holder.ID)+"/cancel", "")
+	if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+		t.Errorf("asked for again it counts as settled %v times", n)
 	}
 }
 

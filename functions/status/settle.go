@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -64,21 +63,15 @@ func (s *Stage) write(ctx context.Context, d job.Decision) (*item.Refused, error
 // meets settled.
 func (s *Stage) follow(ctx context.Context, d job.Decision) error {
 	row := d.After
-	outcome := string(row.Status)
-	if !row.Status.Final() {
-		outcome = row.Waiting
-	}
-	s.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(outcome)})
 	switch {
 	case row.Status == job.Dead:
 		s.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
-		if err := s.waker.SendLetter(ctx, row); err != nil {
-			return err
-		}
-		return s.waker.Ended(ctx, row)
+		return errors.Join(s.waker.SendLetter(ctx, row), s.waker.Announce(ctx, row))
 	case row.Status.Final():
-		return s.waker.Ended(ctx, row)
-	case d.Send:
+		return s.waker.Announce(ctx, row)
+	}
+	s.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: row.Waiting})
+	if d.Send {
 		return s.waker.Fire(ctx, row, "now")
 	}
 	return nil

@@ -3,7 +3,6 @@ package wake
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -63,8 +62,7 @@ func (w *Waker) finishStop(ctx context.Context, row job.Row, now time.Time) erro
 	if err := w.Store.PutRow(ctx, after, write); err != nil {
 		return err
 	}
-	w.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
-	return w.Ended(ctx, after)
+	return w.Announce(ctx, after)
 }
 
 // expire writes the intent before anything else, because a worker may be starting just now:

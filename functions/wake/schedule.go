@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -77,9 +78,8 @@ func (w *Waker) skip(ctx context.Context, s schedule.Schedule, row job.Row, why 
 	if err := w.Store.Commit(ctx, write, schedule.Is(s), job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
 		return err
 	}
-	w.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: "skipped"})
 	w.Log.InfoContext(ctx, "a schedule's job was skipped", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, "schedule", row.ScheduleID, "reason", why.Code)
-	return w.Ended(ctx, after)
+	return w.Announce(ctx, after)
 }
 
 // parkForSchedule parks a job whose schedule is paused. It may have been resumed while we did,
@@ -254,6 +254,14 @@ func (w *Waker) cancel(ctx context.Context, row job.Row, why job.Reason, now tim
 // lineLag is how long an index may keep what stands in a line from being seen.
 const lineLag = 2 * time.Second
 
+// Announce follows the write that made a job final, whoever wrote it: the job is counted as
+// settled, and its schedule hears of it. Where that fails, or nobody gets so far, Ended may be
+// done again, and the sweeper looks after those that wait behind the job.
+func (w *Waker) Announce(ctx context.Context, row job.Row) error {
+	w.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})
+	return w.Ended(ctx, row)
+}
+
 // Ended does for its schedule what is due once a job is final: failures in a row are counted,
 // and whoever waits behind it has its turn. Doing it again changes nothing more.
 func (w *Waker) Ended(ctx context.Context, row job.Row) error {
@@ -262,6 +270,12 @@ func (w *Waker) Ended(ctx context.Context, row job.Row) error {
 	}
 	now := w.Clock.Now()
 	s, err := w.schedules.of(ctx, w.Store, keyOf(row), now)
+	if err == nil && (s.PauseAfter > 0 || s.Epoch < row.Epoch) {
+		// Failures are counted by whoever settles them, so what was read a moment ago may not know
+		// of the last: a success would then end a row of failures that it does not see.
+		w.schedules.drop(keyOf(row))
+		s, err = w.schedules.of(ctx, w.Store, keyOf(row), now)
+	}
 	if fault.KindOf(err) == fault.NotFound {
 		return nil
 	}

@@ -370,6 +370,41 @@ func TestFailuresInARow(t *testing.T) {
 	})
 }
 
+func TestWaker_CountsFailuresInARow(t *testing.T) {
+	t.Parallel()
+	ended := func(b *bundle, w *wake.Waker, s schedule.Schedule, n int, status job.Status) {
+		b.Helper()
+		if err := w.Ended(b.Context(), jobtest.Row(n, time.Now(), time.Now(), of(s), func(r *job.Row) { r.Status = status })); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bubble(t, "a success ends a row of failures that another process has just begun", func(b *bundle) {
+		s, other := b.rule(func(s *schedule.Schedule) { s.PauseAfter = 2 }), b.another()
+		ended(b, other, s, 0, job.Succeeded)
+		ended(b, b.waker, s, 1, job.Dead)
+		ended(b, other, s, 2, job.Succeeded)
+		ended(b, b.waker, s, 3, job.Dead)
+		if now, err := b.store.Schedule(b.Context(), s.Key); err != nil || now.Failures != 1 || now.Paused != nil {
+			b.Errorf("%d failures, paused %+v, %v", now.Failures, now.Paused, err)
+		}
+	})
+	bubble(t, "a death under an edit of this second counts", func(b *bundle) {
+		s := b.rule()
+		ended(b, b.waker, s, 0, job.Succeeded)
+		edited := s
+		edited.PauseAfter = 1
+		after, writes, err := schedule.Edit(s, edited, nil, wakeNow())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.write(writes[0])
+		ended(b, b.waker, after, 1, job.Dead)
+		if now, err := b.store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
+			b.Errorf("%d failures, not paused, %v", now.Failures, err)
+		}
+	})
+}
+
 func TestWhatALiftedPauseHadParked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
