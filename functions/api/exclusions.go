@@ -100,6 +100,7 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 			if err := s.roomForExclusion(ctx, who.Tenant); err != nil {
 				return nil, err
 			}
+		case fault.KindOf(err) == fault.Undecodable: // that is how it is mended
 		case err != nil:
 			return nil, err
 		}

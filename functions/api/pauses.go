@@ -89,6 +89,7 @@ func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInpu
 	switch {
 	case fault.KindOf(err) == fault.NotFound, err == nil && passed(old, now):
 		status = http.StatusCreated
+	case old.Unreadable: // that is how it is mended
 	case err != nil:
 		return nil, err
 	default: // it stands already, and has been effective since

@@ -87,6 +87,7 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput)
 		switch {
 		case fault.KindOf(err) == fault.NotFound:
 			status = http.StatusCreated
+		case fault.KindOf(err) == fault.Undecodable: // that is how it is mended
 		case err != nil:
 			return nil, err
 		case old.BuiltIn:

@@ -7,6 +7,6 @@
 // it has passed are read again for ten minutes, because an index entry may show late. Arming
 // the same again changes nothing. What the sweeper has put off it leaves to the sweeper.
 //
-// How it fails: a slice in which something could not be armed holds its shard's watermark back
-// and is visited again. What lies more than the grace behind is the sweeper's.
+// How it fails: a slice in which something could not be armed is noted and visited again by each
+// pass. What lies more than the grace behind is the sweeper's.
 package promoter

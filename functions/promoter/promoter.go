@@ -61,7 +61,8 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	}
 	var came wake.Few
 	from := func(mark time.Time) time.Time { return firstSlice(mark, now) }
-	walked, err := s.pass.Run(ctx, shards, from, now.Add(contract.Horizon), func(ctx context.Context, slice horizon.Slice) error {
+	over := wake.Range{Shards: shards, From: from, To: now.Add(contract.Horizon), Since: now.Add(-contract.Grace)}
+	walked, err := s.pass.Run(ctx, over, func(ctx context.Context, slice horizon.Slice) error {
 		return wake.Both(
 			func() error { return s.promote(ctx, slice, now, &came) },
 			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) }, // what they make is near, and goes by the stream

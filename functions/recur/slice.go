@@ -9,6 +9,7 @@ import (
 
 	"punctual/functions/batch"
 	"punctual/functions/wake"
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/store"
@@ -20,7 +21,8 @@ const schedulesAtOnce = 8
 
 // Slice promotes every schedule whose wake-up lies in a slice or parking place, before that
 // time if it is not zero. One that failed in a way that again may help fails the slice; the
-// others are promoted all the same. One that cannot be read is set aside.
+// others are promoted all the same. One that cannot be read is set aside for a while, one that
+// cannot be promoted is put off: no schedule drops from sight.
 func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, came *wake.Few) error {
 	var g errgroup.Group
 	g.SetLimit(schedulesAtOnce)
@@ -31,6 +33,9 @@ func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, ca
 			return errors.Join(err, g.Wait())
 		}
 		for _, d := range due {
+			if !batch.TimeLeft(ctx, wake.Closing) {
+				return errors.Join(g.Wait(), fault.New(fault.Unavailable, nil, "promoting what lies in %s: there is more than time", slice))
+			}
 			g.Go(func() error { return r.one(ctx, d, slice, came) })
 		}
 		if next == "" {
@@ -58,7 +63,7 @@ func (r *Recurrer) one(ctx context.Context, d store.DueSchedule, slice string, c
 	panicked := new(batch.Panicked)
 	switch {
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
-		if err := r.Store.SetAside(ctx, d.Ref, slice, job.Cut(err.Error(), 256), r.Clock.Now()); err != nil {
+		if err := r.Store.SetAside(ctx, d.Ref, slice, d.WakeAt, job.Cut(err.Error(), contract.MaxReason), r.Clock.Now()); err != nil {
 			return err
 		}
 		log.ErrorContext(ctx, "schedule set aside")
@@ -67,6 +72,9 @@ func (r *Recurrer) one(ctx context.Context, d store.DueSchedule, slice string, c
 		return nil
 	case fault.Retryable(err):
 		came.Add("schedule_failed")
+		return err
+	}
+	if err := r.Store.PutOff(ctx, d.Ref, slice, d.WakeAt, r.Clock.Now()); err != nil {
 		return err
 	}
 	log.ErrorContext(ctx, "schedule could not be promoted")

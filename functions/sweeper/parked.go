@@ -7,7 +7,6 @@ import (
 
 	"punctual/functions/batch"
 	"punctual/functions/wake"
-	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -16,16 +15,13 @@ import (
 	"punctual/shared/tenant"
 )
 
-// forgetAfter is how old the note of a tenant without parked jobs must be to go: longer than
-// any invocation and any lag of the index, so that what it announced would have shown.
-const forgetAfter = time.Hour
-
 // lineFront is how many at the front of a line one pass decides about: enough for a line whose
 // schedule was deleted to go away.
 const lineFront = 50
 
 // parked looks after jobs that lie in parking places although no pause holds them: the message
-// that was to wake them was lost. A tenant whose pause holds everything is passed by.
+// that was to wake them was lost. A tenant whose pause holds everything is passed by. Tenants
+// take turns to be the first, and each has its share of the time.
 func (s *Stage) parked(ctx context.Context, now time.Time, came *wake.Few) (wake.Walked, error) {
 	tenants, err := s.Store.ParkedTenants(ctx)
 	if err != nil {
@@ -33,14 +29,15 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *wake.Few) (wake
 	}
 	var walked wake.Walked
 	var errs []error
-	for _, t := range tenants {
-		if !batch.TimeLeft(ctx, 20*time.Second) {
+	for n, t := range wake.Turn(tenants, now) {
+		ctx := batch.Share(ctx, 1/float64(len(tenants)-n), wake.Closing)
+		if !batch.TimeLeft(ctx, wake.Closing) {
 			walked.Cut = true
-			break
+			continue
 		}
 		if err := s.parkedOf(ctx, t, now, came, &walked); err != nil {
 			walked.Failed++
-			s.Log.ErrorContext(ctx, "parked jobs could not be looked after", telemetry.Tenant, t, telemetry.Err, err.Error())
+			s.Log.ErrorContext(ctx, "parked jobs could not be looked after", telemetry.Tenant, t.ID, telemetry.Err, err.Error())
 			errs = append(errs, err)
 		}
 	}
@@ -48,15 +45,15 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *wake.Few) (wake
 }
 
 // lines looks after jobs that wait in their schedules' lines although nothing is before them
-// any more.
+// any more. Schedules take turns to be the first.
 func (s *Stage) lines(ctx context.Context, now time.Time, came *wake.Few) error {
 	keys, err := s.Store.Lines(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, k := range keys {
-		if !batch.TimeLeft(ctx, 20*time.Second) {
+	for _, k := range wake.Turn(keys, now) {
+		if !batch.TimeLeft(ctx, wake.Closing) {
 			break
 		}
 		errs = append(errs, s.line(ctx, k, now, came))
@@ -72,7 +69,7 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *w
 		return err
 	}
 	if len(found) == 0 {
-		return s.Store.ForgetLine(ctx, k, now.Add(-forgetAfter))
+		return s.Store.ForgetLine(ctx, k, now)
 	}
 	for _, f := range found {
 		err := s.one(ctx, f, line, came, func(ctx context.Context, e store.Entry) (job.Step, error) { return s.waker.Parked(ctx, e.Key) })
@@ -83,13 +80,34 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *w
 	return nil
 }
 
-func (s *Stage) parkedOf(ctx context.Context, t tenant.ID, now time.Time, came *wake.Few, walked *wake.Walked) error {
-	pauses, err := s.Store.Pauses(ctx, t)
+func (s *Stage) parkedOf(ctx context.Context, t store.Parked, now time.Time, came *wake.Few, walked *wake.Walked) error {
+	pauses, err := s.Store.Pauses(ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	places, holding := parkingsToVisit(t, pauses, now)
-	for _, place := range places {
+	for _, p := range pauses {
+		if p.Unreadable {
+			s.Log.ErrorContext(ctx, "a pause cannot be read and holds until it is mended or lifted", telemetry.Tenant, t.ID, "scope", p.Scope)
+			s.Meter.Count(telemetry.SetAside, 1)
+		}
+	}
+	places, holding := parkingsToVisit(t.ID, pauses, now)
+	if !holding && now.Sub(t.NotedAt) > store.NoteKept {
+		// What still lies there the tenant's schedules hold, and there is no hurry with it.
+		empty, err := s.empty(ctx, places)
+		if err != nil {
+			return err
+		}
+		if empty {
+			return s.Store.ForgetParked(ctx, t.ID, now)
+		}
+		places = wake.Turn(places, now)[:1]
+	}
+	for _, place := range wake.Turn(places, now) {
+		if !batch.TimeLeft(ctx, wake.Closing) {
+			walked.Cut = true
+			return nil
+		}
 		walked.Slices++
 		if err := s.recur.Slice(ctx, place, time.Time{}, came); err != nil {
 			return err
@@ -101,10 +119,27 @@ func (s *Stage) parkedOf(ctx context.Context, t tenant.ID, now time.Time, came *
 			return err
 		}
 	}
-	if !holding {
-		return s.Store.ForgetParked(ctx, t, now.Add(-forgetAfter))
-	}
 	return nil
+}
+
+// empty says that nothing lies in any of the places.
+func (s *Stage) empty(ctx context.Context, places []string) (bool, error) {
+	for _, place := range places {
+		jobs, err := s.Store.DueFront(ctx, store.DueQuery{Slice: place, Limit: 1})
+		if err != nil || len(jobs) > 0 {
+			return false, err
+		}
+		for q := (store.DueQuery{Slice: place, Limit: 1}); ; {
+			schedules, next, err := s.Store.DueSchedules(ctx, q)
+			if err != nil || len(schedules) > 0 {
+				return false, err
+			}
+			if q.Cursor = next; next == "" {
+				break
+			}
+		}
+	}
+	return true, nil
 }
 
 // parkingsToVisit are the tenant's parking places worth looking into: none while everything is
@@ -122,8 +157,7 @@ func parkingsToVisit(t tenant.ID, pauses job.Pauses, now time.Time) (places []st
 		holding = true
 	}
 	if holding {
-		turn := int(now.Unix()/60) % contract.ParkShards
-		places = places[turn : turn+1]
+		places = wake.Turn(places, now)[:1]
 	}
 	return places, holding
 }

@@ -59,6 +59,15 @@ type Summary struct {
 // rowsAtOnce bounds the jobs of one slice that are brought on together.
 const rowsAtOnce = 8
 
+// The parts of what time is left that each kind of work may take when its turn comes. Of an
+// invocation's time the slices have half, parking places and lines each a sixth or more, and the
+// slices of the last day the rest; what is left over goes to a backlog of slices.
+const (
+	sliceShare  = 1.0 / 2
+	parkedShare = 1.0 / 3
+	lineShare   = 1.0 / 2
+)
+
 // Handle makes one pass; what triggers it says nothing.
 func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	now := s.Clock.Now()
@@ -80,14 +89,27 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 		return s.recur.Slice(ctx, slice.String(), time.Time{}, &came)
 	}
 
+	// Each kind of work has a share of the time. What one does not need the next ones have.
 	var sum Summary
-	sum.Walked, err = s.pass.Run(ctx, shards, func(mark time.Time) time.Time { return firstSlice(mark, cutoff) }, cutoff, func(ctx context.Context, slice horizon.Slice) error {
+	over := wake.Range{Shards: shards, From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) }, To: cutoff}
+	both := func(ctx context.Context, slice horizon.Slice) error {
 		return wake.Both(func() error { return visit(ctx, slice) }, func() error { return ahead(ctx, slice) })
-	})
+	}
+	sum.Walked, err = s.pass.Run(batch.Share(ctx, sliceShare, wake.Closing), over, both)
 	var errParked error
-	sum.Parked, errParked = s.parked(ctx, now, &came)
-	errLines := s.lines(ctx, now, &came)
+	sum.Parked, errParked = s.parked(batch.Share(ctx, parkedShare, wake.Closing), now, &came)
+	errLines := s.lines(batch.Share(ctx, lineShare, wake.Closing), now, &came)
 	sum.Again = s.pass.Again(ctx, lastDay(cutoff, shards), visit)
+	if sum.Cut && batch.TimeLeft(ctx, wake.Closing) { // the others left time for more of a backlog
+		over.From = func(mark time.Time) time.Time {
+			if mark.IsZero() {
+				return firstSlice(mark, cutoff)
+			}
+			return mark.Add(time.Minute)
+		}
+		walked, errMore := s.pass.Run(ctx, over, both)
+		sum.Slices, sum.Failed, sum.Cut, err = sum.Slices+walked.Slices, walked.Failed, walked.Cut, errors.Join(err, errMore)
+	}
 	sum.Came = came.Counts()
 	s.Log.InfoContext(ctx, "pass made", "summary", sum)
 	return sum, errors.Join(err, errParked, errLines)
@@ -103,8 +125,8 @@ func firstSlice(mark, cutoff time.Time) time.Time {
 	return mark.Add(-contract.RereadEachPass)
 }
 
-// lastDay lists this pass's share of the last day's slices, the latest first: a sixtieth, so
-// that each slice has its turn once an hour.
+// lastDay lists this pass's share of the last day's slices: a sixtieth, so that each slice has
+// its turn once an hour. Each hour another of them is the first.
 func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 	var slices []horizon.Slice
 	for back := time.Hour; back <= contract.RereadHourly; back += time.Hour {
@@ -112,7 +134,7 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 			slices = append(slices, horizon.SliceOf(cutoff.Add(-back), shard))
 		}
 	}
-	return slices
+	return wake.Turn(slices, time.Unix(cutoff.Unix()/60, 0))
 }
 
 // sweep brings on every job whose wake-up lies in that slice before the cutoff.
@@ -131,6 +153,9 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, brin
 			return errors.Join(err, g.Wait())
 		}
 		for _, f := range found {
+			if !batch.TimeLeft(ctx, wake.Closing) {
+				return errors.Join(g.Wait(), fault.New(fault.Unavailable, nil, "bringing on what lies in %s: there is more than time", q.Slice))
+			}
 			g.Go(func() error { return s.one(ctx, f, q.Slice, came, bring) })
 		}
 		if next == "" {
@@ -140,7 +165,8 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, brin
 	}
 }
 
-// one brings on one job. What cannot be read is set aside.
+// one brings on one job. What cannot be read is set aside for a while, and what cannot be brought
+// on is put off: whatever the index holds stays in sight.
 func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *wake.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
 	step := job.StepNothing
 	err := f.Err
@@ -158,7 +184,7 @@ func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *wake
 	panicked := new(batch.Panicked)
 	switch {
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
-		if err := s.Store.SetAside(ctx, f.Ref, slice, job.Cut(err.Error(), contract.MaxReason), s.Clock.Now()); err != nil {
+		if err := s.Store.SetAside(ctx, f.Ref, slice, f.WakeAt, job.Cut(err.Error(), contract.MaxReason), s.Clock.Now()); err != nil {
 			return err
 		}
 		log.ErrorContext(ctx, "job set aside")
@@ -169,7 +195,10 @@ func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *wake
 		came.Add("failed")
 		return err
 	}
-	// Visiting the slice again would meet the same; the job's next wake-up comes anyway.
+	// Visiting the slice again would meet the same, and after a day nobody visits it any more.
+	if err := s.Store.PutOff(ctx, f.Ref, slice, f.WakeAt, s.Clock.Now()); err != nil {
+		return err
+	}
 	log.ErrorContext(ctx, "job could not be brought on")
 	came.Add("passed_over")
 	return nil

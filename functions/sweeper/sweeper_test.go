@@ -2,6 +2,7 @@ package sweeper_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,11 +12,13 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -132,7 +135,7 @@ func (b *bundle) mark(shard int) time.Time {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return at
+	return at.Whole()
 }
 
 const lost = -(contract.Grace + 10*time.Second) // due so long ago, and nobody came
@@ -311,7 +314,8 @@ func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
 				b.Errorf("the pass says %+v", sum)
 			}
 			i, err := b.w.Table().Get(b.Context(), ref)
-			if err != nil || i.Str("set_aside") == "" || i.Str(contract.AttrWakeSlice) != "" || i.Str("payload") == "" {
+			again := time.Now().Add(contract.AgainIn)
+			if err != nil || i.Str(contract.AttrWakeSlice) != horizon.SliceOf(again, 0).String() || !i.Time(contract.AttrWakeAt).Equal(again) || i.Str("payload") == "" {
 				b.Errorf("the row is left as %v, %v", i, err)
 			}
 			if b.sweep(); b.meter.Total(telemetry.SetAside) != 1 {
@@ -342,7 +346,7 @@ func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
 		b.write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
 		done := false
 		b.w.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "row.set_aside" && !done {
+			if c.Name == "due.put_off" && !done {
 				done = true
 				if _, err := b.another().Handle(b.Context(), nil); err != nil {
 					b.Error(err)
@@ -408,7 +412,7 @@ func TestTheWatermark(t *testing.T) {
 			return memory.Fault{}
 		})
 		passes := 0
-		for ; len(b.firings()) == 0 && passes < 10; passes++ {
+		for ; len(b.firings()) == 0 && passes < 12; passes++ {
 			ctx, cancel := context.WithTimeout(b.Context(), 55*time.Second)
 			sum, err := b.stage.Handle(ctx, nil)
 			if err != nil {
@@ -419,7 +423,7 @@ func TestTheWatermark(t *testing.T) {
 			}
 			cancel()
 		}
-		if passes < 3 || passes == 10 {
+		if passes < 3 || passes == 12 {
 			b.Errorf("%d passes", passes)
 		}
 	})
@@ -499,7 +503,7 @@ func TestParkedJobs(t *testing.T) {
 		park(b, job.PauseAll, 1)
 		b.lift(job.PauseAll)
 		time.Sleep(2 * time.Second)
-		noted := func() []tenant.ID {
+		noted := func() []store.Parked {
 			tenants, err := b.store.ParkedTenants(b.Context())
 			if err != nil {
 				b.Fatal(err)
@@ -531,6 +535,151 @@ func TestAPassOverSlicesOfADayReadsEachOnceAnHour(t *testing.T) {
 		}
 		if sum != 24*60*shards {
 			b.Errorf("%d slices were read, a day has %d", sum, 24*60*shards)
+		}
+	})
+}
+
+func TestSweeper_LosesNothingFromSight(t *testing.T) {
+	t.Parallel()
+	bubble(t, "a job that cannot be brought on for more than a day goes on by itself once it can", memory.Options{}, func(b *bundle) {
+		r := b.put(1, lost)
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet && c.Ref == r.ClaimRef() {
+				return memory.Fault{Fail: fault.Forbidden}
+			}
+			return memory.Fault{}
+		})
+		for range 30 * 4 {
+			if sum := b.sweep(); sum.Failed != 0 {
+				b.Fatalf("the pass says %+v", sum)
+			}
+			time.Sleep(15 * time.Minute)
+		}
+		b.w.SetFaults(nil)
+		b.sweepFor(20 * time.Minute)
+		if got := b.firings(); got[string(r.ID)] == 0 {
+			b.Error("it is lost")
+		}
+	})
+	for name, place := range map[string]func(*job.Row){
+		"in a minute":          func(*job.Row) {},
+		"in a parking place":   func(r *job.Row) { r.Parked = true },
+		"in a schedule's line": func(r *job.Row) { r.Parked, r.Behind, r.ScheduleID = true, true, "s" },
+	} {
+		bubble(t, "a row "+name+" that nobody can read goes on by itself once it is mended", memory.Options{}, func(b *bundle) {
+			r := b.put(7, lost, place)
+			bad := r.Item()
+			bad["schema_v"] = int64(99)
+			b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
+			if err := errors.Join(b.store.NoteParked(b.Context(), r.Tenant, time.Now()), b.store.NoteLine(b.Context(), schedule.Key{Tenant: r.Tenant, Name: "s"}, time.Now())); err != nil {
+				b.Fatal(err)
+			}
+			for range 26 * 4 {
+				b.sweep()
+				time.Sleep(15 * time.Minute)
+			}
+			b.write(item.Write{Ref: r.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
+			b.sweepFor(20 * time.Minute)
+			if got := b.firings(); got[string(r.ID)] == 0 {
+				b.Error("it is lost")
+			}
+		})
+	}
+}
+
+func TestSweeper_PauseThatNobodyCanRead(t *testing.T) {
+	t.Parallel()
+	for _, owner := range []tenant.ID{job.Everyone, jobtest.Tenant} {
+		bubble(t, "of "+string(owner)+" sets nothing aside, and what it held goes on once it is mended", memory.Options{}, func(b *bundle) {
+			p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
+			i := p.Item(owner)
+			i["body"] = `{"scope":"all","since":"yesterday"}`
+			ref := job.PauseRef(owner, job.PauseAll)
+			b.write(item.Write{Ref: ref, Name: "test.put", Put: i})
+			r := b.put(1, lost)
+			if sum := b.sweep(); sum.Came["set_aside"] != 0 || !b.row(r.Key).Parked {
+				b.Errorf("the pass says %+v", sum)
+			}
+			time.Sleep(time.Minute)
+			if b.sweep(); b.meter.Total(telemetry.SetAside) == 0 {
+				b.Error("nobody is told of the pause")
+			}
+			p.Until = time.Now()
+			b.write(item.Write{Ref: ref, Name: "test.mend", Put: p.Item(owner)})
+			b.sweepFor(10 * time.Minute)
+			if got := b.firings(); got[string(r.ID)] == 0 {
+				b.Error("what it held is lost")
+			}
+		})
+	}
+}
+
+func TestSweeper_SharesItsTime(t *testing.T) {
+	t.Parallel()
+	bubble(t, "a backlog of slices does not keep parked jobs, lines and the slices of the day waiting", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		time.Sleep(3 * time.Hour)
+		r := b.put(1, lost, func(r *job.Row) { r.Parked = true })
+		if err := b.store.NoteParked(b.Context(), r.Tenant, time.Now()); err != nil {
+			b.Fatal(err)
+		}
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery && c.Ref.Table != contract.Tasks {
+				return memory.Fault{Wait: time.Second}
+			}
+			return memory.Fault{}
+		})
+		ctx, cancel := context.WithTimeout(b.Context(), 100*time.Second)
+		defer cancel()
+		sum, err := b.stage.Handle(ctx, nil)
+		if err != nil || !sum.Cut || sum.Parked.Slices == 0 || sum.Again.Slices == 0 {
+			b.Errorf("the pass says %+v, %v", sum, err)
+		}
+		if b.row(r.Key).Parked {
+			b.Error("the job is parked still")
+		}
+	})
+	bubble(t, "a tenant with more parked than a pass can look after does not keep the others waiting", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		for _, owner := range []tenant.ID{"a", "b", "c"} {
+			if err := b.store.NoteParked(b.Context(), owner, time.Now()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		seen := map[tenant.ID]bool{}
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if owner, ok := horizon.ParseParking(c.Ref.PK); ok && c.Op == memory.TableQuery {
+				seen[tenant.ID(owner)] = true
+				return memory.Fault{Wait: 4 * time.Second}
+			}
+			return memory.Fault{}
+		})
+		ctx, cancel := context.WithTimeout(b.Context(), 120*time.Second)
+		defer cancel()
+		if _, err := b.stage.Handle(ctx, nil); err != nil || len(seen) != 3 {
+			b.Errorf("looked after %v, %v", seen, err)
+		}
+	})
+	bubble(t, "a slice with more than a pass can bring on is gone on with by the next", memory.Options{}, func(b *bundle) {
+		const many = 1200
+		for n := range many {
+			b.put(n, lost, func(r *job.Row) { r.Shard = 0 })
+		}
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet && c.Ref.Table == contract.Claims {
+				return memory.Fault{Wait: 500 * time.Millisecond}
+			}
+			return memory.Fault{}
+		})
+		for range 6 {
+			ctx, cancel := context.WithTimeout(b.Context(), 60*time.Second)
+			if _, err := b.stage.Handle(ctx, nil); err != nil {
+				b.Fatal(err)
+			}
+			cancel()
+		}
+		if got := b.firings(); len(got) != many {
+			b.Errorf("%d of %d are fired", len(got), many)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package wake
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,10 +64,19 @@ const DeepQueue = 1000
 // depthAge: SQS's own numbers are no younger.
 const depthAge = 30 * time.Second
 
+// pauses are kept by owner: those for everyone are one partition, which all tenants' jobs ask.
 type pauses struct{ fresh[tenant.ID, job.Pauses] }
 
 func (p *pauses) of(ctx context.Context, s *store.Store, t tenant.ID, now time.Time) (job.Pauses, error) {
-	return p.get(t, now, pauseAge, func() (job.Pauses, error) { return s.Pauses(ctx, t) })
+	read := func(owner tenant.ID) (job.Pauses, error) {
+		return p.get(owner, now, pauseAge, func() (job.Pauses, error) { return s.PausesOf(ctx, owner) })
+	}
+	everyone, err := read(job.Everyone)
+	if err != nil {
+		return nil, err
+	}
+	own, err := read(t)
+	return slices.Concat(everyone, own), err
 }
 
 // Pauses reads tenants' pauses, each at most once a second.
@@ -80,7 +90,9 @@ func (p *Pauses) Of(ctx context.Context, t tenant.ID, now time.Time) (job.Pauses
 	return p.cache.of(ctx, p.Store, t, now)
 }
 
-// Drop makes the next Of read; the caller knows that something has just changed.
+// Drop makes the next Of read the tenant's own; the caller knows that something has just changed.
+// Those for everyone change by hand only: whoever lifts one wakes nobody by a message, and no
+// such message can be missed for a second's age.
 func (p *Pauses) Drop(t tenant.ID) { p.cache.drop(t) }
 
 // schedules are those that jobs were asked to stand to, no older than pauses.

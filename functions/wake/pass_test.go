@@ -46,7 +46,7 @@ func TestAPass(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		return at
+		return at.Whole()
 	}
 	setMarks := func(b *bundle, at ...time.Time) {
 		b.Helper()
@@ -60,7 +60,7 @@ func TestAPass(t *testing.T) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-3*time.Minute), now.Add(-2*time.Minute))
 		w := &walker{}
-		walked, err := pass(b).Run(b.Context(), 2, fromMark, now, w.visit)
+		walked, err := pass(b).Run(b.Context(), wake.Range{Shards: 2, From: fromMark, To: now}, w.visit)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestAPass(t *testing.T) {
 			b.Errorf("the lag is %v ms", lag)
 		}
 	})
-	bubble(t, "leaves the watermark before a slice that failed and visits what lies behind", func(b *bundle) {
+	bubble(t, "notes a slice that failed and visits what lies behind", func(b *bundle) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-4*time.Minute), now.Add(-4*time.Minute))
 		bad := horizon.SliceOf(now.Add(-2*time.Minute), 1)
@@ -92,7 +92,7 @@ func TestAPass(t *testing.T) {
 			}
 			return nil
 		}}
-		walked, err := pass(b).Run(b.Context(), 2, fromMark, now, w.visit)
+		walked, err := pass(b).Run(b.Context(), wake.Range{Shards: 2, From: fromMark, To: now}, w.visit)
 		if err != nil || len(w.seen) != 8 || walked.Failed != 1 {
 			b.Errorf("visited %d, %+v, %v", len(w.seen), walked, err)
 		}
@@ -112,7 +112,7 @@ func TestAPass(t *testing.T) {
 			}
 			panic(fmt.Sprint("nil map in ", s))
 		}}
-		if walked, err := pass(b).Run(b.Context(), 1, fromMark, now, w.visit); err != nil || walked.Failed != 2 {
+		if walked, err := pass(b).Run(b.Context(), wake.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || walked.Failed != 2 {
 			b.Errorf("%+v, %v", walked, err)
 		}
 	})
@@ -122,22 +122,103 @@ func TestAPass(t *testing.T) {
 		w := &walker{do: func(horizon.Slice) error { time.Sleep(time.Second); return nil }}
 		ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
 		defer cancel()
-		walked, err := pass(b).Run(ctx, 1, fromMark, now, w.visit)
+		walked, err := pass(b).Run(ctx, wake.Range{Shards: 1, From: fromMark, To: now}, w.visit)
 		if err != nil || !walked.Cut || walked.Slices != 31 || time.Since(now) != 31*time.Second {
 			b.Errorf("%+v after %s, %v", walked, time.Since(now), err)
 		}
 		if !mark(b, 0).Equal(now.Truncate(time.Minute).Add(-29 * time.Minute)) {
 			b.Errorf("it stands at %s", mark(b, 0))
 		}
-		if walked, err := pass(b).Run(b.Context(), 1, fromMark, now, w.visit); err != nil || walked.Cut || walked.Slices != 29 {
+		if walked, err := pass(b).Run(b.Context(), wake.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || walked.Cut || walked.Slices != 29 {
 			b.Errorf("then %+v, %v", walked, err)
+		}
+	})
+	bubble(t, "with a slice that fails for hours visits that and what is new, and no more each time", func(b *bundle) {
+		now := time.Now().UTC()
+		setMarks(b, now)
+		bad := horizon.SliceOf(now.Add(time.Minute), 0)
+		w := &walker{do: func(s horizon.Slice) error {
+			if s == bad {
+				return errors.New("no")
+			}
+			return nil
+		}}
+		for range 300 {
+			now = now.Add(time.Minute)
+			walked, err := pass(b).Run(b.Context(), wake.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+			if err != nil || walked.Slices > 2 {
+				b.Fatalf("%+v, %v", walked, err)
+			}
+		}
+		if lag := b.meter.Total(telemetry.WatermarkLag); lag != float64((300 * time.Minute).Milliseconds()) {
+			b.Errorf("the lag is %v ms", lag)
+		}
+		w.do = nil
+		if _, err := pass(b).Run(b.Context(), wake.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || !mark(b, 0).Equal(now.Truncate(time.Minute)) {
+			b.Errorf("once it is mended the shard stands at %s, %v", mark(b, 0), err)
+		}
+	})
+	bubble(t, "leaves what failed too long ago to others, where it is told to", func(b *bundle) {
+		now := time.Now().UTC()
+		if err := b.store.Pass(b.Context(), store.Swept, 0, now, nil, []time.Time{now.Add(-time.Hour), now.Add(-time.Minute)}); err != nil {
+			b.Fatal(err)
+		}
+		w := &walker{}
+		over := wake.Range{Shards: 1, From: fromMark, To: now, Since: now.Add(-3 * time.Minute)}
+		if _, err := pass(b).Run(b.Context(), over, w.visit); err != nil || len(w.seen) != 1 || !mark(b, 0).Equal(now.Truncate(time.Minute)) {
+			b.Errorf("visited %v, and stands at %s, %v", w.seen, mark(b, 0), err)
+		}
+	})
+	bubble(t, "gives the minutes that are new most of its time, and what failed before the rest", func(b *bundle) {
+		now := time.Now().UTC().Truncate(time.Minute)
+		setMarks(b, now.Add(-10*time.Hour))
+		var failed []time.Time
+		for n := range 100 {
+			failed = append(failed, now.Add(-20*time.Hour+time.Duration(n)*time.Minute))
+		}
+		if err := b.store.Pass(b.Context(), store.Swept, 0, time.Time{}, nil, failed); err != nil {
+			b.Fatal(err)
+		}
+		ahead, before := 0, 0
+		w := &walker{do: func(s horizon.Slice) error {
+			time.Sleep(time.Second)
+			if s.Minute.After(failed[99]) {
+				ahead++
+				return nil
+			}
+			before++
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
+		defer cancel()
+		walked, err := pass(b).Run(ctx, wake.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+		if err != nil || !walked.Cut || ahead < 15 || before < 8 {
+			b.Errorf("%+v: %d ahead, %d that had failed, %v", walked, ahead, before, err)
+		}
+	})
+	bubble(t, "that cannot read one shard's watermark passes the others", func(b *bundle) {
+		now := time.Now().UTC()
+		setMarks(b, now.Add(-2*time.Minute), now.Add(-2*time.Minute))
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet && c.Ref.SK == "1" {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		w := &walker{}
+		if _, err := pass(b).Run(b.Context(), wake.Range{Shards: 2, From: fromMark, To: now}, w.visit); !fault.Retryable(err) || len(w.seen) != 2 {
+			b.Errorf("visited %v, %v", w.seen, err)
+		}
+		b.w.SetFaults(nil)
+		if !mark(b, 0).Equal(now.Truncate(time.Minute)) || !mark(b, 1).Before(now.Add(-time.Minute)) {
+			b.Errorf("the shards stand at %s and %s", mark(b, 0), mark(b, 1))
 		}
 	})
 	bubble(t, "never moves a watermark back", func(b *bundle) {
 		now := time.Now().UTC()
 		setMarks(b, now)
 		back := func(time.Time) time.Time { return now.Add(-10 * time.Minute) }
-		if _, err := pass(b).Run(b.Context(), 1, back, now.Add(-5*time.Minute), (&walker{}).visit); err != nil {
+		if _, err := pass(b).Run(b.Context(), wake.Range{Shards: 1, From: back, To: now.Add(-5 * time.Minute)}, (&walker{}).visit); err != nil {
 			b.Fatal(err)
 		}
 		if !mark(b, 0).Equal(now) {
@@ -152,7 +233,7 @@ func TestAPass(t *testing.T) {
 			return memory.Fault{}
 		})
 		w := &walker{}
-		if _, err := pass(b).Run(b.Context(), 1, fromMark, time.Now(), w.visit); !fault.Retryable(err) || len(w.seen) != 0 {
+		if _, err := pass(b).Run(b.Context(), wake.Range{Shards: 1, From: fromMark, To: time.Now()}, w.visit); !fault.Retryable(err) || len(w.seen) != 0 {
 			b.Errorf("visited %v, %v", w.seen, err)
 		}
 	})

@@ -33,6 +33,11 @@ func (w *Waker) scheduled(ctx context.Context, row job.Row, step job.Step, now t
 	if fault.KindOf(err) == fault.NotFound { // nobody deletes one: the job was accepted, and runs
 		return step, false, nil
 	}
+	if fault.KindOf(err) == fault.Undecodable { // the job can be read: it waits for its schedule
+		w.Log.ErrorContext(ctx, "a job waits: its schedule cannot be read", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+		_, write := job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)
+		return Left, true, w.Store.Put(ctx, write)
+	}
 	if err != nil {
 		return step, true, err
 	}
@@ -165,7 +170,7 @@ func (w *Waker) turn(ctx context.Context, s schedule.Schedule, row job.Row, now 
 			return job.StepPark, true, err
 		}
 	}
-	if displaced {
+	if displaced && waiting.Status != "" {
 		if err := w.skip(ctx, s, *waiting, over, now); err != nil && store.Refused(err) == nil {
 			return job.StepPark, true, err
 		}
@@ -173,7 +178,7 @@ func (w *Waker) turn(ctx context.Context, s schedule.Schedule, row job.Row, now 
 	if err := w.lineUp(ctx, s, row, now); err != nil {
 		return job.StepPark, true, err
 	}
-	if turn == schedule.TurnCancel {
+	if turn == schedule.TurnCancel && holder.Status != "" {
 		if err := w.cancel(ctx, *holder, job.Reason{Code: job.CodeOverlap, Message: "a later run of its schedule took its place"}, now); err != nil && store.Refused(err) == nil {
 			return job.StepPark, true, err
 		}
@@ -216,11 +221,19 @@ func (w *Waker) waiting(ctx context.Context, row job.Row, slot schedule.Slot) (*
 	return w.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
 }
 
-// open reads a job that is not over, nil when it is, or is gone.
+// open reads a job that is not over, nil when it is, or is gone. No attempt of a row that cannot
+// be read can start; such a job is over unless a worker is at it. It comes without a status then.
 func (w *Waker) open(ctx context.Context, k job.Key) (*job.Row, error) {
 	r, err := w.Store.Row(ctx, k)
-	if fault.KindOf(err) == fault.NotFound || err == nil && r.Status.Final() {
+	switch {
+	case fault.KindOf(err) == fault.NotFound || err == nil && r.Status.Final():
 		return nil, nil
+	case fault.KindOf(err) == fault.Undecodable:
+		c, err := w.Store.Claim(ctx, k)
+		if fault.KindOf(err) == fault.Undecodable || err == nil && (c.Outcome != nil || c.LeaseUntil.Before(w.Clock.Now())) {
+			return nil, nil
+		}
+		return &job.Row{Key: k}, err
 	}
 	return &r, err
 }
@@ -250,6 +263,9 @@ func (w *Waker) cancel(ctx context.Context, row job.Row, why job.Reason, now tim
 	}
 	return err
 }
+
+// lineFront is how many at the front of a line are looked at for one that can be read.
+const lineFront = 4
 
 // lineLag is how long an index may keep what stands in a line from being seen.
 const lineLag = 2 * time.Second
@@ -284,6 +300,10 @@ func (w *Waker) Ended(ctx context.Context, row job.Row) error {
 	}
 	if err == nil {
 		err = w.nextInLine(ctx, s, row, now)
+	}
+	if fault.KindOf(err) == fault.Undecodable { // that is not the job's fault, and again does not help
+		w.Log.ErrorContext(ctx, "the end of a job could not be brought to its schedule", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("bringing schedule %q on after job %s: %w", row.ScheduleID, row.ID, err)
@@ -340,16 +360,21 @@ func (w *Waker) nextInLine(ctx context.Context, s schedule.Schedule, row job.Row
 			return err
 		}
 		line := horizon.Line(string(s.Tenant), s.Name)
-		found, err := w.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: 1})
+		found, err := w.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront})
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 || found[0].Err != nil { // it may not show yet
-			again := message.Dispatch{V: message.V, Slice: line, At: now.Add(lineLag)}
-			return w.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: message.Encode(again), Delay: lineLag, Group: string(s.Tenant)})
+		for _, f := range found {
+			if f.Err == nil {
+				_, f.Err = w.Parked(ctx, f.Key)
+			}
+			if fault.KindOf(f.Err) != fault.Undecodable { // one that cannot be read does not keep those behind it
+				return f.Err
+			}
 		}
-		_, err = w.Parked(ctx, found[0].Key)
-		return err
+		// Nobody that can be read waits, or does not show yet.
+		again := message.Dispatch{V: message.V, Slice: line, At: now.Add(lineLag)}
+		return w.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: message.Encode(again), Delay: lineLag, Group: string(s.Tenant)})
 	}
 	return nil
 }

@@ -11,7 +11,9 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
 	"punctual/shared/schedule"
+	"punctual/shared/tenant"
 )
 
 func wakeNow() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
@@ -366,6 +368,91 @@ func TestFailuresInARow(t *testing.T) {
 		now := ended(6, job.Dead)
 		if now.Paused == nil || now.Paused.By != schedule.ByPunctual || now.Epoch != s.Epoch+1 {
 			b.Errorf("after two in a row: %+v", now.Paused)
+		}
+	})
+}
+
+// spoil makes an item one that nobody can read.
+func (b *bundle) spoil(ref item.Ref) {
+	b.Helper()
+	b.write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
+}
+
+func TestWaker_UnreadableNeighbours(t *testing.T) {
+	t.Parallel()
+	bubble(t, "a job whose schedule cannot be read waits, and runs once it can be", func(b *bundle) {
+		s := b.rule()
+		r := b.overdue(0, found, of(s))
+		b.spoil(s.Ref())
+		b.requireStep(b.sweep(r), wake.Left)
+		after := b.row(r.Key)
+		if !after.WakeAt.Equal(time.Now().Add(contract.Grace)) || after.Postponed != 1 {
+			b.Errorf("it wakes at %s", after.WakeAt)
+		}
+		b.write(item.Write{Ref: s.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
+		time.Sleep(contract.Grace)
+		b.requireStep(b.sweep(after), job.StepFire)
+	})
+	bubble(t, "the end of a job whose schedule cannot be read is no fault of the job", func(b *bundle) {
+		s := b.rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
+		b.spoil(s.Ref())
+		if err := b.waker.Ended(b.Context(), jobtest.Row(0, time.Now(), time.Now(), of(s), dead)); err != nil {
+			b.Error(err)
+		}
+	})
+	for _, c := range []struct {
+		lease time.Duration // of the one that holds the slot; 0: nobody is at it
+		step  job.Step
+	}{{0, job.StepFire}, {time.Hour, job.StepPark}} {
+		name := fmt.Sprintf("a slot whose holder cannot be read is free unless a worker is at it: %v left of its lease", c.lease)
+		bubble(t, name, func(b *bundle) {
+			s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
+			holder, r := b.overdue(0, found+time.Hour, of(s)), b.overdue(1, found, of(s))
+			if c.lease > 0 {
+				b.own(holder, c.lease)
+			}
+			b.write(s.TakeSlot(holder.ID))
+			b.spoil(holder.Ref())
+			b.requireStep(b.sweep(r), c.step)
+		})
+	}
+	bubble(t, "one in a line that cannot be read does not keep those behind it", func(b *bundle) {
+		s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
+		holder := b.overdue(0, found+time.Hour, of(s))
+		b.write(s.TakeSlot(holder.ID))
+		first, second := b.overdue(1, found+time.Minute, of(s)), b.overdue(2, found, of(s))
+		b.requireStep(b.sweep(first), job.StepPark)
+		b.requireStep(b.sweep(second), job.StepPark)
+		b.spoil(first.Ref())
+		_, w := job.FinishStop(func() job.Row { r := holder; r.Stop = job.StopCancel; return r }(), time.Now())
+		w.When = nil
+		b.write(w)
+		if err := b.waker.Ended(b.Context(), b.row(holder.Key)); err != nil {
+			b.Fatal(err)
+		}
+		b.requireFired(b.row(second.Key))
+	})
+}
+
+func TestWaker_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
+	t.Parallel()
+	bubble(t, "however many tenants' jobs it brings on", func(b *bundle) {
+		reads := 0
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey(job.Everyone) {
+				reads++
+			}
+			return memory.Fault{}
+		})
+		once := 0 // a read may take several pages
+		for n := range 50 {
+			if n == 1 {
+				once = reads
+			}
+			b.sweep(b.overdue(n, found, func(r *job.Row) { r.Tenant = tenant.ID(fmt.Sprint("t", n)) }))
+		}
+		if once == 0 || reads != once {
+			b.Errorf("they were read with %d calls, once takes %d", reads, once)
 		}
 	})
 }

@@ -237,7 +237,7 @@ func TestAPause(t *testing.T) {
 			noted := false
 			b.once("row.park", func() {
 				tenants, _ := b.store.ParkedTenants(b.Context())
-				noted = len(tenants) == 1 && tenants[0] == jobtest.Tenant
+				noted = len(tenants) == 1 && tenants[0].ID == jobtest.Tenant
 			})
 			b.requireStep(b.sweep(r), job.StepPark)
 			if after := b.row(r.Key); !after.Parked || after.Slice() != "parked#acme#1" || !noted {

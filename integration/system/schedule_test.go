@@ -745,13 +745,13 @@ func TestASpoiledScheduleIsSetAsideAndStopsNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		schedules := 0 // jobs that were made before are set aside as well, where their schedule cannot be asked
+		schedules := 0
 		for _, i := range aside.Items {
-			if strings.HasPrefix(i.Str("sk"), "local/") {
+			if strings.HasPrefix(i.Str("sk"), "schedules/local/") {
 				schedules++
 			}
 		}
-		if schedules != 5 {
+		if schedules != 5 || len(aside.Items) != 5 { // and not the jobs that were made before
 			t.Errorf("%d schedules are set aside: %v", schedules, aside.Items)
 		}
 	})

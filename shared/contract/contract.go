@@ -14,6 +14,7 @@ const (
 	MaxDelay     = 15 * time.Minute // SQS DelaySeconds limit
 	Grace        = 3 * time.Minute  // a slice this far behind is swept
 	MaxPostpone  = 48 * time.Minute // the sweeper's doubling stops here
+	AgainIn      = 15 * time.Minute // what could not be brought on, or not even read, is tried again this much later
 	CrowdedSlice = 150              // items in one slice beyond which one timer stands for the whole slice: 64 slices of so many a minute stay under the timers' 200 calls/s
 )
 

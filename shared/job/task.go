@@ -79,7 +79,7 @@ func ParseTask(i item.Item) (Task, error) {
 		t.Retry, err = parseRetry(w.Retry)
 	}
 	if err != nil {
-		return Task{}, fault.New(fault.Undecodable, err, "reading task %q", t.Name)
+		return t, fault.New(fault.Undecodable, err, "reading task %q", t.Name)
 	}
 	t.Executor, t.Pool, t.Priority = w.Executor, w.Pool, w.Priority
 	t.Timeout, t.PayloadSchema = time.Duration(w.Timeout)*time.Millisecond, w.Schema
@@ -104,6 +104,10 @@ type Pause struct {
 	EffectiveAt time.Time `json:"effective_at"`   // nothing that it holds starts later
 	Until       time.Time `json:"until,omitzero"` // zero: until it is lifted
 	Missed      string    `json:"missed"`         // drop, last or all; of schedules' nominal times
+
+	// Unreadable says that the stored pause could not be read. Its key still says what it is to
+	// hold, and a stop that is misspelt is still a stop: it holds until it is put anew or lifted.
+	Unreadable bool `json:"-"`
 }
 
 // PausesKey is the partition of a tenant's pauses.
@@ -124,11 +128,13 @@ func (p Pause) Item(owner tenant.ID) item.Item {
 	return i
 }
 
-// ParsePause decodes what Item encoded.
+// ParsePause decodes what Item encoded. Of one that cannot be read the key says what it holds;
+// nothing that passes under it is dropped.
 func ParsePause(i item.Item) (Pause, error) {
 	var p Pause
 	if err := json.Unmarshal([]byte(i.Str("body")), &p); err != nil {
-		return p, fault.New(fault.Undecodable, err, "reading pause %q", i.Str(contract.AttrSK))
+		p = Pause{Scope: i.Str(contract.AttrSK), Reason: "this pause cannot be read: put it anew, or lift it", Missed: "all", Unreadable: true}
+		return p, fault.New(fault.Undecodable, err, "reading pause %q", p.Scope)
 	}
 	return p, nil
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 )
@@ -14,7 +13,7 @@ import (
 // Attempts reads one page of a job's ended attempts, oldest first, from those after that
 // number; limit is at least 1. The newest are on the row, older ones and those with a long
 // error beside it; where both have one, the longer error counts. more says that the page is
-// not the last.
+// not the last. One that cannot be read is left out.
 func (s *Store) Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error) {
 	ref := r.ContentRef(job.AttemptContent(after + 1))
 	prefix, _, _ := strings.Cut(job.AttemptContent(0), "#")
@@ -31,7 +30,7 @@ func (s *Store) Attempts(ctx context.Context, r job.Row, after int64, limit int)
 		for _, i := range page.Items {
 			var a job.Attempt
 			if err := json.Unmarshal([]byte(i.Str("body")), &a); err != nil {
-				return nil, false, fault.New(fault.Undecodable, nil, "reading an attempt of job %s", r.ID)
+				continue
 			}
 			attempts, beside[a.Attempt] = append(attempts, a), true
 		}

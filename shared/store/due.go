@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 )
@@ -67,23 +68,49 @@ func (e Entry) Firing() job.Firing {
 	return job.Firing{Key: e.Key, Version: e.Version, Attempt: e.Attempt, Pool: e.Pool, Priority: job.Priority(e.Priority), DueAt: e.DueAt}
 }
 
-// SetAside takes a row that nobody can read out of the due index, so that it is not met hot
-// again and again, and lists it with the reason for a person to look at. Only the index
-// attributes go; the rest stays as it is. A row that has moved since is left alone.
-func (s *Store) SetAside(ctx context.Context, ref item.Ref, slice, reason string, now time.Time) error {
-	list := system("set_aside", ref.PK+"/"+ref.SK)
-	if err := s.Put(ctx, item.Write{Ref: list, Name: "set_aside.note", Put: item.Item{
-		contract.AttrPK: list.PK, contract.AttrSK: list.SK, "reason": reason, "slice": slice, "at": now.UnixMilli(),
-	}}); err != nil {
-		return err
+// PutOff gives what lies in the due index and could not be brought on its next wake-up, a quarter
+// of an hour later. It asks nothing of the item but where it lies, so that one which cannot even
+// be read stays in sight, and goes on by itself once it can be. An item that has moved since it
+// was found there, at wakeAt, is left alone.
+func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, now time.Time) error {
+	at := now
+	if wakeAt.After(at) { // found ahead of its time
+		at = wakeAt
 	}
-	_, err := s.table.Write(ctx, item.Write{
-		Ref: ref, Name: "row.set_aside",
-		When: []item.All{{{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: slice}}},
-		Set:  map[string]any{contract.AttrWakeSlice: nil, contract.AttrWakeAt: nil, contract.AttrNear: nil, "set_aside": reason},
-	})
+	at = at.Add(contract.AgainIn)
+	to := horizon.SliceOf(at, 0)
+	if found, err := horizon.ParseSlice(place); err == nil {
+		to.Shard = found.Shard
+	}
+	// The item says in which shard it lies: its next write asks whether it still lies there.
+	set := map[string]any{
+		contract.AttrWakeSlice: to.String(), contract.AttrWakeAt: at.UnixMilli(),
+		"shard": nil, contract.AttrNear: nil, "parked": nil, "behind": nil,
+	}
+	if to.Shard > 0 {
+		set["shard"] = int64(to.Shard)
+	}
+	err := s.Put(ctx, item.Write{Ref: ref, Name: "due.put_off", Set: set, When: []item.All{{
+		{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: place}, {Attr: contract.AttrWakeAt, Op: item.Eq, Value: wakeAt.UnixMilli()},
+	}}})
 	if Refused(err) != nil {
 		return nil
 	}
 	return err
 }
+
+// SetAside is PutOff for an item that cannot be read: it is listed, with the reason, for a person
+// to look at. The list forgets what is not met again.
+func (s *Store) SetAside(ctx context.Context, ref item.Ref, place string, wakeAt time.Time, reason string, now time.Time) error {
+	list := system("set_aside", ref.Table+"/"+ref.PK+"/"+ref.SK)
+	if err := s.Put(ctx, item.Write{Ref: list, Name: "set_aside.note", Put: item.Item{
+		contract.AttrPK: list.PK, contract.AttrSK: list.SK, "reason": reason, "place": place, "at": now.UnixMilli(),
+		contract.AttrExpiresAt: now.Add(asideListed).Unix(),
+	}}); err != nil {
+		return err
+	}
+	return s.PutOff(ctx, ref, place, wakeAt, now)
+}
+
+// asideListed is how long the list speaks of an item after it was met last.
+const asideListed = 24 * time.Hour

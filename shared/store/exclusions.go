@@ -83,7 +83,7 @@ func (e Exclusion) Is(t tenant.ID) item.Write {
 }
 
 // Exclusions reads one page of a tenant's exclusions by name, beginning after that name; limit
-// is at least 1. more says that the page is not the last.
+// is at least 1. more says that the page is not the last. One that cannot be read is left out.
 func (s *Store) Exclusions(ctx context.Context, t tenant.ID, after string, limit int) (list []Exclusion, more bool, err error) {
 	q := item.Query{Table: contract.Tasks, PK: exclusionsKey(t), Limit: limit + 1, Consistent: true}
 	if after != "" {
@@ -97,7 +97,7 @@ func (s *Store) Exclusions(ctx context.Context, t tenant.ID, after string, limit
 		for _, i := range page.Items {
 			e, err := parseExclusion(i)
 			if err != nil {
-				return nil, false, err
+				continue
 			}
 			if list = append(list, e); len(list) > limit {
 				return list[:limit], true, nil

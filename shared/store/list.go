@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
@@ -211,8 +210,8 @@ func (s *Store) fillAll(ctx context.Context, runs []*run) error {
 	return nil
 }
 
-// Rows reads up to 100 rows, in the order asked; false stands for one that is absent or
-// forgotten. One that cannot be read is an error of kind fault.Undecodable.
+// Rows reads up to 100 rows, in the order asked, for a list; false stands for one that is absent
+// or forgotten, or that cannot be read.
 func (s *Store) Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
 	if len(keys) == 0 {
 		return nil, nil, nil
@@ -228,12 +227,7 @@ func (s *Store) Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there
 	rows, there = make([]job.Row, len(keys)), make([]bool, len(keys))
 	for n, i := range items {
 		rows[n], err = rowOf(i, keys[n])
-		switch {
-		case err == nil:
-			there[n] = true
-		case fault.KindOf(err) != fault.NotFound:
-			return nil, nil, err
-		}
+		there[n] = err == nil
 	}
 	return rows, there, nil
 }

@@ -11,7 +11,8 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Pause reads a tenant's pause of that scope; an absent one is a fault.NotFound.
+// Pause reads a tenant's pause of that scope; an absent one is a fault.NotFound. One that cannot
+// be read is a fault.Undecodable, and Unreadable.
 func (s *Store) Pause(ctx context.Context, t tenant.ID, scope string) (job.Pause, error) {
 	i, err := s.table.Get(ctx, job.PauseRef(t, scope))
 	if err != nil {
@@ -72,8 +73,8 @@ func (s *Store) Lifted(ctx context.Context, t tenant.ID, task string, now time.T
 			continue
 		}
 		p, err := job.ParsePause(i)
-		if err != nil {
-			return nil, err
+		if err != nil { // one that is lifted says nothing any more, one that stands still holds
+			continue
 		}
 		if n%2 == 0 || !p.Until.IsZero() && !now.Before(p.Until) {
 			lifted = append(lifted, p)

@@ -8,7 +8,7 @@ import (
 	"punctual/shared/item"
 )
 
-// Slowest says how far the slowest shard's pass has come, and how many shards have ever been
+// Slowest says how far the slowest shard's pass has come without a gap, and how many shards have ever been
 // passed; the zero time if none has.
 func (s *Store) Slowest(ctx context.Context, w Watermark) (at time.Time, shards int, err error) {
 	q := item.Query{Table: contract.Tasks, PK: system(string(w), "").PK, Consistent: true}
@@ -18,7 +18,7 @@ func (s *Store) Slowest(ctx context.Context, w Watermark) (at time.Time, shards 
 			return time.Time{}, 0, err
 		}
 		for _, i := range page.Items {
-			if t := i.Time("at"); shards == 0 || t.Before(at) {
+			if t := parseMark(i).Whole(); shards == 0 || t.Before(at) {
 				at = t
 			}
 			shards++

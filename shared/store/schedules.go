@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -104,7 +103,7 @@ func (s *Store) DueSchedules(ctx context.Context, q DueQuery) (due []DueSchedule
 
 // Recorded reads one page of a schedule's ledger: the entries that begin at from ≤ time <
 // before; a zero time leaves that side open. An entry may reach over its beginning; it never
-// begins before the times it speaks of.
+// begins before the times it speaks of. One that cannot be read is left out.
 func (s *Store) Recorded(ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string) (entries []schedule.Entry, next string, err error) {
 	q := item.Query{Table: contract.Schedules, PK: k.LedgerKey(), Descending: descending, Limit: limit, Cursor: cursor, Consistent: true}
 	if !from.IsZero() {
@@ -120,7 +119,7 @@ func (s *Store) Recorded(ctx context.Context, k schedule.Key, from, before time.
 	for _, i := range page.Items {
 		e, err := schedule.ParseEntry(k, i)
 		if err != nil {
-			return nil, "", err
+			continue
 		}
 		entries = append(entries, e)
 	}
@@ -135,7 +134,8 @@ type GroupJob struct {
 }
 
 // JobsOf reads one page of a schedule's jobs by nominal time: from ≤ nominal < before; a zero
-// time leaves that side open. Manual runs are among them. The index lags; Rows reads the rows.
+// time leaves that side open. Manual runs are among them. The index lags; Rows reads the rows. An
+// entry that cannot be read is left out.
 func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string) (jobs []GroupJob, next string, err error) {
 	q := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: k.ID(), Descending: descending, Limit: limit, Cursor: cursor}
 	if !from.IsZero() {
@@ -150,12 +150,9 @@ func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Ti
 	}
 	for _, i := range page.Items {
 		key, err := job.KeyOf(i)
-		if err != nil {
-			return nil, "", err
-		}
-		at, err := time.Parse(time.RFC3339, i.Str(contract.AttrGroupSort))
-		if err != nil {
-			return nil, "", fault.New(fault.Undecodable, err, "reading the group index of schedule %q", k.Name)
+		at, err2 := time.Parse(time.RFC3339, i.Str(contract.AttrGroupSort))
+		if err != nil || err2 != nil {
+			continue
 		}
 		jobs = append(jobs, GroupJob{key, at, key.ID != k.JobID(at)})
 	}
@@ -254,44 +251,4 @@ func (s *Store) WriteSchedule(ctx context.Context, w item.Write) (schedule.Sched
 		return schedule.Schedule{}, err
 	}
 	return schedule.Parse(i)
-}
-
-// NoteLine remembers that a job of a schedule is about to stand in its line, for the sweeper to
-// look after. It comes before that.
-func (s *Store) NoteLine(ctx context.Context, k schedule.Key, now time.Time) error {
-	return s.Put(ctx, item.Write{Ref: system("line", k.ID()), Name: "line.note", Set: map[string]any{"at": now.UnixMilli()}})
-}
-
-// ForgetLine undoes a NoteLine older than before.
-func (s *Store) ForgetLine(ctx context.Context, k schedule.Key, before time.Time) error {
-	err := s.Put(ctx, item.Write{
-		Ref: system("line", k.ID()), Name: "line.forget", Delete: true,
-		When: []item.All{{{Attr: "at", Op: item.Lt, Value: before.UnixMilli()}}},
-	})
-	if Refused(err) != nil {
-		return nil
-	}
-	return err
-}
-
-// Lines lists the schedules that NoteLine named.
-func (s *Store) Lines(ctx context.Context) ([]schedule.Key, error) {
-	var keys []schedule.Key
-	q := item.Query{Table: contract.Tasks, PK: system("line", "").PK, Consistent: true}
-	for {
-		page, err := s.table.Query(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range page.Items {
-			t, name, ok := strings.Cut(i.Str(contract.AttrSK), "#")
-			if ok {
-				keys = append(keys, schedule.Key{Tenant: tenant.ID(t), Name: name})
-			}
-		}
-		if page.Cursor == "" {
-			return keys, nil
-		}
-		q.Cursor = page.Cursor
-	}
 }

@@ -44,6 +44,7 @@ type Blobs interface {
 type Store struct {
 	table Table
 	blobs Blobs
+	noted noted
 }
 
 // New returns a Store over a table and a blob store.
@@ -74,7 +75,8 @@ func (s *Store) Claim(ctx context.Context, k job.Key) (job.Claim, error) {
 	return job.ParseClaim(i)
 }
 
-// Claims reads the claims of up to 100 jobs, in their order.
+// Claims reads the claims of up to 100 jobs, in their order, for a list: one that cannot be read
+// counts as absent.
 func (s *Store) Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -89,8 +91,8 @@ func (s *Store) Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
 	}
 	claims := make([]job.Claim, len(keys))
 	for n, i := range items {
-		if claims[n], err = job.ParseClaim(i); err != nil {
-			return nil, err
+		if c, err := job.ParseClaim(i); err == nil {
+			claims[n] = c
 		}
 	}
 	return claims, nil
@@ -239,26 +241,31 @@ func (s *Store) Content(ctx context.Context, k job.Key, name string) (string, er
 
 // Pauses reads all pauses that stand for a tenant, those for everyone included.
 func (s *Store) Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error) {
-	var pauses job.Pauses
-	for _, owner := range []tenant.ID{job.Everyone, t} {
-		q := item.Query{Table: contract.Tasks, PK: job.PausesKey(owner), Consistent: true}
-		for {
-			page, err := s.table.Query(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			for _, i := range page.Items {
-				p, err := job.ParsePause(i)
-				if err != nil {
-					return nil, err
-				}
-				pauses = append(pauses, p)
-			}
-			if page.Cursor == "" {
-				break
-			}
-			q.Cursor = page.Cursor
-		}
+	everyone, err := s.PausesOf(ctx, job.Everyone)
+	if err != nil {
+		return nil, err
 	}
-	return pauses, nil
+	own, err := s.PausesOf(ctx, t)
+	return append(everyone, own...), err
+}
+
+// PausesOf reads the pauses of one owner: a tenant, or everyone. One that cannot be read is among
+// them, Unreadable.
+func (s *Store) PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error) {
+	var pauses job.Pauses
+	q := item.Query{Table: contract.Tasks, PK: job.PausesKey(owner), Consistent: true}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range page.Items {
+			p, _ := job.ParsePause(i) // what is wrong with it, it says itself
+			pauses = append(pauses, p)
+		}
+		if page.Cursor == "" {
+			return pauses, nil
+		}
+		q.Cursor = page.Cursor
+	}
 }

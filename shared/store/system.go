@@ -2,16 +2,21 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/item"
-	"punctual/shared/tenant"
 )
 
-// Watermark says how far a pass has come. It is a hint, never a proof.
+func system(kind, name string) item.Ref {
+	return item.Ref{Table: contract.Tasks, PK: "system#" + kind, SK: name}
+}
+
+// Watermark says which of the two passes a mark is of. A mark is a hint, never a proof.
 type Watermark string
 
 // The two watermarks of every shard.
@@ -20,77 +25,142 @@ const (
 	Swept    Watermark = "swept"    // behind, at the grace
 )
 
-func system(kind, name string) item.Ref {
-	return item.Ref{Table: contract.Tasks, PK: "system#" + kind, SK: name}
+// Mark says how far a shard's pass has come.
+type Mark struct {
+	At     time.Time   // the slices up to this minute were visited; zero: none ever
+	Behind []time.Time // minutes up to At that could not be handled whole, oldest first
 }
 
-// Watermark reads how far a shard's pass has come; the zero time if it never ran.
-func (s *Store) Watermark(ctx context.Context, w Watermark, shard int) (time.Time, error) {
-	i, err := s.table.Get(ctx, system(string(w), strconv.Itoa(shard)))
-	return i.Time("at"), err
+// Whole is how far the shard has come without a gap.
+func (m Mark) Whole() time.Time {
+	if len(m.Behind) == 0 {
+		return m.At
+	}
+	return m.Behind[0].Add(-time.Minute)
+}
+
+// Passed is the mark after a pass that came to at, handled the minutes done after all, and could
+// not handle those that failed. A mark that stands further ahead stays there.
+//
+// What is behind is listed, so that a slice which fails costs each pass one visit and not that
+// of all the minutes since. With too many the mark stays where it is, and the next pass walks
+// them again.
+func (m Mark) Passed(at time.Time, done, failed []time.Time) Mark {
+	left := slices.DeleteFunc(slices.Clone(m.Behind), func(t time.Time) bool { return slices.ContainsFunc(done, t.Equal) })
+	behind := slices.Concat(left, failed)
+	slices.SortFunc(behind, time.Time.Compare)
+	behind = slices.CompactFunc(behind, time.Time.Equal)
+	if len(behind) > maxBehind {
+		return Mark{At: m.At, Behind: left}
+	}
+	if at.Before(m.At) {
+		at = m.At
+	}
+	return Mark{At: at, Behind: behind}
+}
+
+// maxBehind is a day of minutes: a mark of about 13 KB.
+const maxBehind = 24 * 60
+
+func (m Mark) behind() string {
+	minutes := make([]string, len(m.Behind))
+	for n, t := range m.Behind {
+		minutes[n] = strconv.FormatInt(t.Unix()/60, 10)
+	}
+	return strings.Join(minutes, ",")
+}
+
+// parseMark reads a mark. What of it cannot be read counts as absent: the pass begins as if it
+// never ran, and writes the mark anew.
+func parseMark(i item.Item) Mark {
+	m := Mark{At: i.Time("at")}
+	for text := range strings.SplitSeq(i.Str("behind"), ",") {
+		if minute, err := strconv.ParseInt(text, 10, 64); err == nil {
+			m.Behind = append(m.Behind, time.Unix(60*minute, 0).UTC())
+		}
+	}
+	return m
+}
+
+func markRef(w Watermark, shard int) item.Ref { return system(string(w), strconv.Itoa(shard)) }
+
+// Watermark reads how far a shard's pass has come; the zero Mark if it never ran.
+func (s *Store) Watermark(ctx context.Context, w Watermark, shard int) (Mark, error) {
+	i, err := s.table.Get(ctx, markRef(w, shard))
+	return parseMark(i), err
 }
 
 // SetWatermark moves a watermark forward; one that stands further ahead stays.
 func (s *Store) SetWatermark(ctx context.Context, w Watermark, shard int, at time.Time) error {
-	_, err := s.table.Write(ctx, item.Write{
-		Ref: system(string(w), strconv.Itoa(shard)), Name: "watermark." + string(w), Set: map[string]any{"at": at.UnixMilli()},
-		When: []item.All{{{Attr: "at", Op: item.Missing}}, {{Attr: "at", Op: item.Lt, Value: at.UnixMilli()}}},
-	})
-	if Refused(err) != nil {
-		return nil
+	return s.Pass(ctx, w, shard, at, nil, nil)
+}
+
+// markTries bounds how often one pass writes its mark again because another did meanwhile.
+const markTries = 4
+
+// Pass makes a shard's mark what Mark.Passed says.
+func (s *Store) Pass(ctx context.Context, w Watermark, shard int, at time.Time, done, failed []time.Time) error {
+	write := item.Write{Ref: markRef(w, shard), Name: "watermark." + string(w)}
+	if len(done)+len(failed) == 0 {
+		write.Set = map[string]any{"at": at.UnixMilli()}
+		write.When = []item.All{{{Attr: "at", Op: item.Missing}}, {{Attr: "at", Op: item.Lt, Value: at.UnixMilli()}}}
+		err := s.Put(ctx, write)
+		refused := Refused(err)
+		if refused == nil {
+			return err
+		}
+		if _, readable := refused.Olds[0]["at"].(int64); readable {
+			return nil
+		}
 	}
-	return err
+	for try := range markTries {
+		i, err := s.table.Get(ctx, write.Ref)
+		if err != nil {
+			return err
+		}
+		next := parseMark(i).Passed(at, done, failed)
+		write.Set = map[string]any{"at": nil, "behind": nil}
+		if !next.At.IsZero() {
+			write.Set["at"] = next.At.UnixMilli()
+		}
+		if text := next.behind(); text != "" {
+			write.Set["behind"] = text
+		}
+		write.When = []item.All{{is(i, "at"), is(i, "behind")}}
+		if _, readable := i["at"].(int64); !readable && try == markTries-1 {
+			write.When = nil // of a type that no condition of ours knows: it can only be written over
+		}
+		if err := s.Put(ctx, write); Refused(err) == nil {
+			return err
+		}
+	}
+	return fault.New(fault.Conflict, nil, "noting how far shard %d is %s: it changed %d times meanwhile", shard, w, markTries)
+}
+
+// is asks that an attribute still is what it was read to be.
+func is(i item.Item, attr string) item.Cond {
+	if v, there := i[attr]; there {
+		return item.Cond{Attr: attr, Op: item.Eq, Value: v}
+	}
+	return item.Cond{Attr: attr, Op: item.Missing}
 }
 
 // Shards agrees on the number of shards: the recorded number grows to n if it was smaller,
 // and what is recorded is returned, so that readers cover every slice that may hold something.
+// A record that cannot be read is written anew.
 func (s *Store) Shards(ctx context.Context, n int) (int, error) {
-	ref := system("setting", "shards")
-	i, err := s.table.Write(ctx, item.Write{
-		Ref: ref, Name: "setting.shards", Set: map[string]any{"n": int64(n)},
+	write := item.Write{
+		Ref: system("setting", "shards"), Name: "setting.shards", Set: map[string]any{"n": int64(n)},
 		When: []item.All{{{Attr: "n", Op: item.Missing}}, {{Attr: "n", Op: item.Lt, Value: int64(n)}}},
-	})
-	if refused := Refused(err); refused != nil {
-		return int(refused.Olds[0].Int("n")), nil
 	}
-	return int(i.Int("n")), err
-}
-
-// NoteParked remembers that something of a tenant is about to be parked, for the sweeper to
-// look after. It comes before the parking.
-func (s *Store) NoteParked(ctx context.Context, t tenant.ID, now time.Time) error {
-	_, err := s.table.Write(ctx, item.Write{Ref: system("parked", string(t)), Name: "parked.note", Set: map[string]any{"at": now.UnixMilli()}})
-	return err
-}
-
-// ForgetParked undoes a NoteParked older than before; a newer one stays, because what it
-// announced may not be in the index yet.
-func (s *Store) ForgetParked(ctx context.Context, t tenant.ID, before time.Time) error {
-	_, err := s.table.Write(ctx, item.Write{
-		Ref: system("parked", string(t)), Name: "parked.forget", Delete: true,
-		When: []item.All{{{Attr: "at", Op: item.Lt, Value: before.UnixMilli()}}},
-	})
-	if Refused(err) != nil {
-		return nil
+	err := s.Put(ctx, write)
+	refused := Refused(err)
+	if refused == nil {
+		return n, err
 	}
-	return err
-}
-
-// ParkedTenants lists the tenants that NoteParked named.
-func (s *Store) ParkedTenants(ctx context.Context) ([]tenant.ID, error) {
-	var tenants []tenant.ID
-	q := item.Query{Table: contract.Tasks, PK: "system#parked", Consistent: true}
-	for {
-		page, err := s.table.Query(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range page.Items {
-			tenants = append(tenants, tenant.ID(strings.TrimSpace(i.Str(contract.AttrSK))))
-		}
-		if page.Cursor == "" {
-			return tenants, nil
-		}
-		q.Cursor = page.Cursor
+	if recorded, readable := refused.Olds[0]["n"].(int64); readable {
+		return int(recorded), nil
 	}
+	write.When = nil
+	return n, s.Put(ctx, write)
 }

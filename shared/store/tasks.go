@@ -30,7 +30,7 @@ func (s *Store) Task(ctx context.Context, t tenant.ID, name string) (job.Task, e
 var builtIn = job.BuiltInTasks()
 
 // Tasks reads one page of a tenant's own tasks by name, beginning after that name; limit is at
-// least 1. more says that the page is not the last.
+// least 1. more says that the page is not the last. One that cannot be read is left out.
 func (s *Store) Tasks(ctx context.Context, t tenant.ID, after string, limit int) (tasks []job.Task, more bool, err error) {
 	q := item.Query{Table: contract.Tasks, PK: job.TasksKey(t), Limit: limit, Consistent: true}
 	if after != "" {
@@ -44,7 +44,7 @@ func (s *Store) Tasks(ctx context.Context, t tenant.ID, after string, limit int)
 		for _, i := range page.Items {
 			task, err := job.ParseTask(i)
 			if err != nil {
-				return nil, false, err
+				continue
 			}
 			if tasks = append(tasks, task); len(tasks) == limit {
 				return tasks, page.Cursor != "" || len(page.Items) > limit, nil

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ const (
 	pausesKnown = 1000
 )
 
-// pauses reads a tenant's pauses at most once a second, whatever number of jobs ask.
+// pauses reads a tenant's pauses, and those for everyone, each at most once a second, whatever
+// number of jobs and tenants ask.
 type pauses struct {
 	store *store.Store
 	mu    sync.Mutex
@@ -67,7 +69,20 @@ func (t *trouble) note(err error) error {
 
 // of returns the pauses that stand for t, and since when that is known (monotonic).
 func (p *pauses) of(ctx context.Context, t tenant.ID) (job.Pauses, time.Time, error) {
-	e := p.entry(t)
+	everyone, since, err := p.owned(ctx, job.Everyone)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	own, at, err := p.owned(ctx, t)
+	if since.Before(at) {
+		at = since
+	}
+	return slices.Concat(everyone, own), at, err
+}
+
+// owned returns the pauses of one owner.
+func (p *pauses) owned(ctx context.Context, owner tenant.ID) (job.Pauses, time.Time, error) {
+	e := p.entry(owner)
 	select {
 	case e.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -81,7 +96,7 @@ func (p *pauses) of(ctx context.Context, t tenant.ID) (job.Pauses, time.Time, er
 		return nil, time.Time{}, err
 	}
 	at := time.Now()
-	read, err := p.store.Pauses(ctx, t)
+	read, err := p.store.PausesOf(ctx, owner)
 	if e.note(err) != nil {
 		return nil, time.Time{}, err
 	}

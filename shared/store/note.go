@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+// Notes tell the sweeper where something lies in the due index that no minute leads to: whose
+// parking places, and whose lines. Jobs are parked by the thousand, and all tenants' notes would
+// share one partition, which takes a thousand writes a second. So a process writes the note of a
+// place at most once in a while, and notes are spread by whose they are.
+const (
+	parkedNotes = "parked"
+	lineNotes   = "line"
+)
+
+// noteShards is how many partitions the notes of one kind are spread over.
+const noteShards = 8
+
+// Notes go once nothing is left in their place and they are older than NoteKept. That is longer
+// than any invocation, any lag of the index, and the time for which one note speaks for others.
+const (
+	NoteKept = time.Hour
+	notedFor = 10 * time.Minute
+	noteMost = 10_000 // notes remembered to have been written
+)
+
+func notePlace(kind string, shard int) string { return kind + "#" + strconv.Itoa(shard) }
+
+func noteRef(kind, name string) item.Ref {
+	return system(notePlace(kind, horizon.ShardOf(name, noteShards)), name)
+}
+
+// noted remembers which notes this process wrote a moment ago.
+type noted struct {
+	mu sync.Mutex
+	at map[item.Ref]time.Time
+}
+
+func (n *noted) lately(ref item.Ref, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	age := now.Sub(n.at[ref])
+	return age >= 0 && age < notedFor
+}
+
+func (n *noted) add(ref item.Ref, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.at == nil || len(n.at) >= noteMost {
+		n.at = map[item.Ref]time.Time{}
+	}
+	n.at[ref] = now
+}
+
+// note writes a note, unless this process did a moment ago.
+func (s *Store) note(ctx context.Context, kind, name string, now time.Time) error {
+	ref := noteRef(kind, name)
+	if s.noted.lately(ref, now) {
+		return nil
+	}
+	if err := s.Put(ctx, item.Write{Ref: ref, Name: kind + ".note", Set: map[string]any{"at": now.UnixMilli()}}); err != nil {
+		return err
+	}
+	s.noted.add(ref, now)
+	return nil
+}
+
+// forgetNote undoes a note older than NoteKept; a newer one stays, because what it announced may
+// not be in the index yet.
+func (s *Store) forgetNote(ctx context.Context, kind, name string, now time.Time) error {
+	before := now.Add(-NoteKept).UnixMilli()
+	err := s.Put(ctx, item.Write{
+		Ref: noteRef(kind, name), Name: kind + ".forget", Delete: true,
+		When: []item.All{{{Attr: "at", Op: item.Lt, Value: before}}, {{Attr: "at", Op: item.Missing}}},
+	})
+	if Refused(err) != nil {
+		return nil
+	}
+	return err
+}
+
+// notes reads all notes of a kind.
+func (s *Store) notes(ctx context.Context, kind string) ([]item.Item, error) {
+	found, errs := make([][]item.Item, noteShards), make([]error, noteShards)
+	var all sync.WaitGroup
+	for shard := range noteShards {
+		all.Go(func() {
+			q := item.Query{Table: contract.Tasks, PK: system(notePlace(kind, shard), "").PK, Consistent: true}
+			for {
+				page, err := s.table.Query(ctx, q)
+				found[shard], errs[shard] = append(found[shard], page.Items...), err
+				if err != nil || page.Cursor == "" {
+					return
+				}
+				q.Cursor = page.Cursor
+			}
+		})
+	}
+	all.Wait()
+	return slices.Concat(found...), errors.Join(errs...)
+}
+
+// NoteParked remembers that something of a tenant is about to be parked, for the sweeper to
+// look after. It comes before the parking.
+func (s *Store) NoteParked(ctx context.Context, t tenant.ID, now time.Time) error {
+	return s.note(ctx, parkedNotes, string(t), now)
+}
+
+// ForgetParked undoes a NoteParked older than NoteKept. It follows a look into all the tenant's
+// parking places that found nothing.
+func (s *Store) ForgetParked(ctx context.Context, t tenant.ID, now time.Time) error {
+	return s.forgetNote(ctx, parkedNotes, string(t), now)
+}
+
+// Parked is a tenant that may have something in its parking places.
+type Parked struct {
+	tenant.ID
+	NotedAt time.Time
+}
+
+// ParkedTenants lists the tenants that NoteParked named.
+func (s *Store) ParkedTenants(ctx context.Context) (tenants []Parked, err error) {
+	found, err := s.notes(ctx, parkedNotes)
+	for _, i := range found {
+		tenants = append(tenants, Parked{tenant.ID(i.Str(contract.AttrSK)), i.Time("at")})
+	}
+	return tenants, err
+}
+
+// NoteLine remembers that a job of a schedule is about to stand in its line, for the sweeper to
+// look after. It comes before that.
+func (s *Store) NoteLine(ctx context.Context, k schedule.Key, now time.Time) error {
+	return s.note(ctx, lineNotes, k.ID(), now)
+}
+
+// ForgetLine undoes a NoteLine older than NoteKept. It follows a look into the line that found
+// nobody.
+func (s *Store) ForgetLine(ctx context.Context, k schedule.Key, now time.Time) error {
+	return s.forgetNote(ctx, lineNotes, k.ID(), now)
+}
+
+// Lines lists the schedules that NoteLine named.
+func (s *Store) Lines(ctx context.Context) (keys []schedule.Key, err error) {
+	found, err := s.notes(ctx, lineNotes)
+	for _, i := range found {
+		if t, name, ok := strings.Cut(i.Str(contract.AttrSK), "#"); ok {
+			keys = append(keys, schedule.Key{Tenant: tenant.ID(t), Name: name})
+		}
+	}
+	return keys, err
+}
