@@ -179,6 +179,11 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 		if err != nil {
 			return nil, err
 		}
+		if c.Payload != nil {
+			if err := s.Store.ForgetPayload(ctx, row); err != nil { // no attempt can read it any more; what is left goes with its time
+				s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+			}
+		}
 		if send {
 			s.fire(ctx, after.Firing())
 		}

@@ -331,3 +331,20 @@ func TestAttemptsAreListedOldestFirstInPages(t *testing.T) {
 		t.Errorf("the row has grown to %d bytes", row.Item().Size())
 	}
 }
+
+func TestAPI_DeletesTheBlobOfAPayloadThatAPatchReplaces(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	large := `{"a":` + text(contract.MaxItem+1) + `}`
+	id := b.post(t, `{"task":"echo","delay":"1h","payload":`+large+`}`)
+	for range 2 {
+		b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"payload":`+large+`}`)
+		if keys := b.world.Blobs().Keys(contract.JobBlobs); len(keys) != 1 || keys[0] != b.row(t, id).BlobKey(job.PayloadContent(b.row(t, id).PayloadVer)) {
+			t.Errorf("kept are %v", keys)
+		}
+	}
+	b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"payload":1}`)
+	if keys := b.world.Blobs().Keys(contract.JobBlobs); len(keys) != 0 {
+		t.Errorf("kept are %v", keys)
+	}
+}

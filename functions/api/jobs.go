@@ -41,6 +41,7 @@ func (s *stage) jobRoutes() {
 	register(s, route{
 		method: http.MethodGet, path: "/v1/jobs/{id}", id: "get-job", tag: tagJobs, scope: mayRead,
 		summary: "A job, at once or when it is over", errors: []int{http.StatusNotFound},
+		about: "A job that is over is kept for 30 days, a DEAD one for 90, with its payload, result, tags and attempts; then it is not found.",
 	}, s.getJob)
 	register(s, route{
 		method: http.MethodPatch, path: "/v1/jobs/{id}", id: "patch-job", tag: tagJobs, scope: mayWrite, body: patchRequest{},

@@ -34,14 +34,17 @@ func SQSEventOf(deliveries ...message.Delivery) events.SQSEvent {
 func StreamEventOf(changes ...item.Change) events.DynamoDBEvent {
 	var ev events.DynamoDBEvent
 	for _, c := range changes {
-		if c.New.Str(contract.AttrNear) != "1" {
+		if !shown(c) {
 			continue
 		}
-		name := "MODIFY"
-		if c.Old == nil {
+		name, is := "MODIFY", c.New
+		switch {
+		case c.New == nil:
+			name, is = "REMOVE", c.Old
+		case c.Old == nil:
 			name = "INSERT"
 		}
-		keys := item.Item{contract.AttrPK: c.New[contract.AttrPK], contract.AttrJobID: c.New[contract.AttrJobID]}
+		keys := item.Item{contract.AttrPK: is[contract.AttrPK], contract.AttrJobID: is[contract.AttrJobID]}
 		ev.Records = append(ev.Records, events.DynamoDBEventRecord{
 			EventName: name, EventSource: "aws:dynamodb",
 			Change: events.DynamoDBStreamRecord{
@@ -50,6 +53,21 @@ func StreamEventOf(changes ...item.Change) events.DynamoDBEvent {
 		})
 	}
 	return ev
+}
+
+// shown says whether the event source's filter lets a change through: what is near, and rows that
+// the table lets go and that may have something beside them.
+func shown(c item.Change) bool {
+	if c.New != nil {
+		return c.New.Str(contract.AttrNear) == "1"
+	}
+	for _, attr := range contract.BesideMarks {
+		if _, marked := c.Old[attr]; marked {
+			return true
+		}
+	}
+	attempt, isRow := c.Old[contract.AttrAttempt].(int64)
+	return isRow && attempt != 1
 }
 
 func imageOf(i item.Item) map[string]events.DynamoDBAttributeValue {

@@ -85,6 +85,16 @@ func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err e
 		}
 		return func(ctx context.Context) error { return s.unpark(ctx, d, t) }, err
 	}
+	if t, id, blob, ok := horizon.ParseForgetting(d.Slice); ok {
+		row := job.Row{PayloadVer: blob}
+		if blob > 0 {
+			row.PayloadIn = job.InBlob
+		}
+		if row.Tenant, err = tenant.Parse(t); err == nil {
+			row.ID, err = job.ParseID(id)
+		}
+		return func(ctx context.Context) error { return s.forget(ctx, row) }, err
+	}
 	if owner, name, ok := horizon.ParsePromotion(d.Slice); ok {
 		t, err := tenant.Parse(owner)
 		return func(ctx context.Context) error { return s.promote(ctx, schedule.Key{Tenant: t, Name: name}) }, err
@@ -95,6 +105,16 @@ func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err e
 	}
 	_, err = horizon.ParseSlice(d.Slice)
 	return func(ctx context.Context) error { return s.slice(ctx, d) }, err
+}
+
+// forget deletes what lay beside a row that the table has let go. A row that is there again, by
+// the same derived id, keeps what it has.
+func (s *Stage) forget(ctx context.Context, row job.Row) error {
+	_, err := s.Store.Row(ctx, row.Key)
+	if fault.KindOf(err) == fault.NotFound {
+		return s.Store.ForgetContents(ctx, row)
+	}
+	return err
 }
 
 // earlyBy is how long the message must wait before it can be acted on: until its own time, or

@@ -448,3 +448,58 @@ func TestAParkingPlace(t *testing.T) {
 		}
 	})
 }
+
+func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
+	t.Parallel()
+	// beside puts a job with everything that may lie beside its row.
+	beside := func(b *bundle) job.Row {
+		b.Helper()
+		r := jobtest.Row(1, time.Now(), time.Now(), func(r *job.Row) {
+			r.Status, r.WakeAt, r.Tagged, r.PayloadIn, r.PayloadVer = job.Succeeded, time.Time{}, true, job.InBlob, 2
+			r.ExpiresAt = time.Now().Add(time.Hour)
+		})
+		b.put(r)
+		if err := b.store.PutPayload(b.Context(), r, []byte("{}")); err != nil {
+			b.Fatal(err)
+		}
+		open := r // they were put before the job was over
+		open.ExpiresAt = time.Time{}
+		for _, w := range []item.Write{open.PutContent(job.TagsContent, "{}"), open.PutAttempt(job.Attempt{Attempt: 1, Outcome: "failed"})} {
+			if err := b.store.Put(b.Context(), w); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return r
+	}
+	left := func(b *bundle, r job.Row) int {
+		b.Helper()
+		page, err := b.w.Table().Query(b.Context(), item.Query{Table: contract.Jobs, PK: r.ContentRef("").PK})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return len(page.Items) + len(b.w.Blobs().Keys(contract.JobBlobs))
+	}
+	for name, c := range map[string]struct {
+		gone bool
+		left int
+	}{"that is gone": {true, 0}, "that is there, whatever the message says": {false, 3}} {
+		bubble(t, name, memory.Options{}, func(b *bundle) {
+			r := beside(b)
+			if c.gone {
+				time.Sleep(time.Hour) // its time is over, though the table keeps it a little longer
+			}
+			ask, _ := job.Forgotten(r)
+			for range 2 {
+				b.dispatch(ask)
+			}
+			if n := left(b, r); n != c.left {
+				b.Errorf("%d items and blobs are left, want %d", n, c.left)
+			}
+		})
+	}
+	bubble(t, "that names no job is a message to set aside", memory.Options{}, func(b *bundle) {
+		if again := b.handle(b.Context(), `{"v":1,"slice":"forget#acme#x#0"}`); again != "0" {
+			b.Error("it was taken")
+		}
+	})
+}

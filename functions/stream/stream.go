@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -56,6 +57,8 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	var plans []job.Plan
 	var of []int // the change that a plan belongs to
 	var stale []job.Firing
+	var forget []message.Outgoing
+	var ofForget []int
 	for i, c := range changes {
 		errs[i] = batch.Guard(func() error {
 			d, err := decide(c, now)
@@ -64,6 +67,9 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 			}
 			if d.stale != nil {
 				stale = append(stale, *d.stale)
+			}
+			if d.forget != nil {
+				forget, ofForget = append(forget, *d.forget), append(ofForget, i)
 			}
 			return err
 		})
@@ -74,16 +80,39 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 		}
 	}
 	s.disarm(ctx, stale)
+	s.forget(ctx, forget, func(n int, err error) { errs[ofForget[n]] = err })
 	return errs
+}
+
+// forget asks dispatch to forget what lay beside rows that are gone: that takes longer than
+// firings may be kept waiting, and dispatch may be asked again.
+func (s *Stage) forget(ctx context.Context, out []message.Outgoing, failed func(n int, err error)) {
+	if len(out) == 0 {
+		return
+	}
+	err := s.Queue.Send(ctx, contract.DispatchQueue, out...)
+	if unsent := new(message.Unsent); errors.As(err, &unsent) {
+		for n, why := range unsent.Failed {
+			failed(n, why)
+		}
+	} else if err != nil {
+		for n := range out {
+			failed(n, err)
+		}
+	}
 }
 
 // decision is what a change calls for; nil for what it does not.
 type decision struct {
-	arm   *job.Plan
-	stale *job.Firing // whose timer is to be taken back
+	arm    *job.Plan
+	stale  *job.Firing       // whose timer is to be taken back
+	forget *message.Outgoing // asks for what lay beside a row that is gone
 }
 
 func decide(c item.Change, now time.Time) (d decision, err error) {
+	if c.New == nil {
+		return gone(c.Old), nil
+	}
 	if c.New.Str(contract.AttrNear) == "" { // the event source filters these; a pump may not
 		return d, nil
 	}
@@ -102,6 +131,19 @@ func decide(c item.Change, now time.Time) (d decision, err error) {
 	}
 	d.stale = stale
 	return d, nil
+}
+
+// gone decides about an item that the table has let go. A row that could not be read leaves
+// nothing that could be found; a tombstone and what lies beside rows leave nothing.
+func gone(old item.Item) (d decision) {
+	row, err := job.ParseRow(old)
+	if err != nil {
+		return d
+	}
+	if ask, ok := job.Forgotten(row); ok {
+		d.forget = &message.Outgoing{Body: message.Encode(ask), Group: string(row.Tenant)}
+	}
+	return d
 }
 
 // disarmsAtOnce bounds concurrent calls to Scheduler.

@@ -313,3 +313,38 @@ func TestATimerFiresBeforeItsJobIsDueThoughTheSchedulerIsOnlyMinutePrecise(t *te
 		}
 	})
 }
+
+func TestStream_AsksToForgetWhatLayBesideARowThatIsGone(t *testing.T) {
+	t.Parallel()
+	over := func(r *job.Row) {
+		r.Status, r.WakeAt, r.ExpiresAt = job.Succeeded, time.Time{}, time.Now().Add(time.Minute)
+	}
+	bubble(t, "once the table has let it go", func(b *bundle) {
+		plain, tagged := due(1, 0, over), due(2, 0, over, func(r *job.Row) { r.Tagged = true })
+		b.requireAllDone(b.write(job.Accept(plain), job.Accept(tagged), tagged.PutContent(job.TagsContent, "{}")))
+		time.Sleep(2 * time.Minute)
+		if n := b.w.Table().Expire(); n != 3 {
+			b.Fatalf("%d items expired", n)
+		}
+		after := due(3, time.Hour)
+		b.requireAllDone(b.write(job.Accept(after)))
+		got := b.received(contract.DispatchQueue, 0)
+		ask, _ := job.Forgotten(tagged)
+		if len(got) != 1 || got[0].Body != message.Encode(ask) || got[0].Group != jobtest.Tenant {
+			b.Errorf("asked for %v", got)
+		}
+	})
+	bubble(t, "and again where the asking failed", func(b *bundle) {
+		r := due(2, 0, over, func(r *job.Row) { r.Tagged = true })
+		b.requireAllDone(b.write(job.Accept(r)))
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		if resp := b.write(item.Write{Ref: r.Ref(), Name: "expire", Delete: true}); len(resp.BatchItemFailures) != 1 {
+			b.Errorf("came again: %v", resp.BatchItemFailures)
+		}
+	})
+}

@@ -230,7 +230,7 @@ func (w *Waker) open(ctx context.Context, k job.Key) (*job.Row, error) {
 		return nil, nil
 	case fault.KindOf(err) == fault.Undecodable:
 		c, err := w.Store.Claim(ctx, k)
-		if fault.KindOf(err) == fault.Undecodable || err == nil && (c.Outcome != nil || c.LeaseUntil.Before(w.Clock.Now())) {
+		if fault.KindOf(err) == fault.Undecodable || err == nil && !c.MayRun(w.Clock.Now()) {
 			return nil, nil
 		}
 		return &job.Row{Key: k}, err

@@ -13,9 +13,9 @@ import (
 // Bucket keeps payloads and results that are too large for an item.
 type Bucket struct{ s3 awss3.Bucket }
 
-// NewBucket makes it. A job's object goes when nobody could need it any more: after the longest
-// that the job may lie ahead, and then as long as a dead one is kept. A schedule may need its
-// payload for ever; who replaces one deletes it.
+// NewBucket makes it. A job's object goes with its row; what is left over, because the row was
+// never written, goes after the longest that a job may lie ahead and then be kept. A schedule may
+// need its payload for ever; who replaces one deletes it.
 func NewBucket(scope constructs.Construct, id string, key Key, keep bool) Bucket {
 	const day = 24
 	longest := int((contract.MaxAhead+contract.DeadKept).Hours()/day) + 1

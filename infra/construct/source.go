@@ -31,8 +31,10 @@ func (f Function) FeedFromQueue(q Queues, logical string, most int) {
 }
 
 // FeedFromStream has Lambda call the function with the changes of the jobs table that are near:
-// those whose attribute near is "1", which costs no call for all the others. What fails too
-// often or too long goes, by its place in the stream, to the queue dead.
+// those whose attribute near is "1"; and with the rows that the table lets go and that may have
+// something beside them: a payload, a result, tags, or attempts before the last. All the others
+// cost no call. What fails too often or too long goes, by its place in the stream, to the queue
+// dead.
 func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
 	t.GrantStream(f.Role, logical)
 	t.key.GrantUse(f.Role, DynamoDB)
@@ -42,10 +44,30 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
 		BatchSize: jsii.Number(100), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)), ReportBatchItemFailures: jsii.Bool(true),
 		BisectBatchOnError: jsii.Bool(true), RetryAttempts: jsii.Number(streamRetries), MaxRecordAge: awscdk.Duration_Hours(jsii.Number(streamAge.Hours())),
 		ParallelizationFactor: jsii.Number(10),
-		Filters: &[]*map[string]any{awslambda.FilterCriteria_Filter(&map[string]any{
-			"dynamodb": map[string]any{"NewImage": map[string]any{contract.AttrNear: map[string]any{"S": awslambda.FilterRule_IsEqual(jsii.String("1"))}}},
-		})},
+		Filters:               shown(),
 	})
 	// Named by hand: CDK's own destination would grant the role more than to send.
 	source.Node().DefaultChild().(awslambda.CfnEventSourceMapping).AddPropertyOverride(jsii.String("DestinationConfig.OnFailure.Destination"), dead.QueueArn())
+}
+
+// shown is what the stream's consumer is called with; functions/batch says the same for one process.
+func shown() *[]*map[string]any {
+	patterns := []*map[string]any{
+		awslambda.FilterCriteria_Filter(&map[string]any{
+			"dynamodb": map[string]any{"NewImage": map[string]any{contract.AttrNear: map[string]any{"S": awslambda.FilterRule_IsEqual(jsii.String("1"))}}},
+		}),
+		gone(contract.AttrAttempt, "N", awslambda.FilterRule_NotEquals(jsii.String("1"))),
+	}
+	for _, attr := range contract.BesideMarks {
+		patterns = append(patterns, gone(attr, "S", awslambda.FilterRule_Exists()))
+	}
+	return &patterns
+}
+
+// gone matches items that were removed and had such an attribute. A source takes five patterns.
+func gone(attr, kind string, rule any) *map[string]any {
+	return awslambda.FilterCriteria_Filter(&map[string]any{
+		"eventName": awslambda.FilterRule_IsEqual(jsii.String("REMOVE")),
+		"dynamodb":  map[string]any{"OldImage": map[string]any{attr: map[string]any{kind: rule}}},
+	})
 }

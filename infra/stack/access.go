@@ -56,6 +56,14 @@ func (a access) hiding(queues ...string) access {
 	return a
 }
 
+// forgetting is a with the right to delete what lay beside rows that are gone.
+func (a access) forgetting() access {
+	a.items[0].verbs = append(a.items[0].verbs, construct.Delete)
+	a.queries[0].indexes = append(a.queries[0].indexes, "")
+	a.blobs.remove = true
+	return a
+}
+
 // grant gives a function what it may do.
 func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	var services []string

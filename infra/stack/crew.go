@@ -21,7 +21,7 @@ func (d Data) grantWorkers(role awsiam.IRole, pool string) {
 	d.Queues.GrantReceive(role, firings...)
 	d.Queues.GrantSend(role, contract.ReportQueue)
 	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
-	d.Tables.GrantItems(role, contract.Claims, construct.Put, construct.Update)
+	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.Put, construct.Update)
 	d.Tables.GrantItems(role, contract.Schedules, construct.Get)
 	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
 	d.Bucket.GrantRead(role)

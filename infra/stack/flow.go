@@ -122,7 +122,7 @@ func parts() []part {
 					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update, construct.Delete, construct.Check}},
 				},
 				queries: []query{
-					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
+					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
 				},
 				sends: append(contract.FiringQueues(), contract.DispatchQueue), arms: true, blobs: blobs{read: true, write: true, remove: true},
 			},
@@ -130,7 +130,7 @@ func parts() []part {
 		{name: Authorizer, program: "authorizer", about: "Who calls, by the token", timeout: 10 * time.Second, mib: 256, env: vars.tokens},
 		{
 			name: Stream, program: "stream", about: "Arms what the jobs table's stream shows", timeout: 60 * time.Second, mib: 256, env: vars.arming,
-			may: access{sends: append(contract.FiringQueues(), contract.FiringDead), arms: true, disarms: true},
+			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead), arms: true, disarms: true},
 		},
 		{
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute, mib: 512, env: vars.arming,
@@ -146,7 +146,7 @@ func parts() []part {
 			},
 		},
 		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512, env: vars.blobs, may: deciding()},
-		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding().hiding(contract.DispatchQueue)},
+		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding().hiding(contract.DispatchQueue).forgetting()},
 		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512, env: vars.blobs, may: deciding().hiding(contract.ReportQueue)},
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back", timeout: 10 * time.Second, mib: 256, env: vars.blobs,

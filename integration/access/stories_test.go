@@ -11,7 +11,9 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
+	"punctual/shared/tenant"
 )
 
 type object = story.Object
@@ -262,6 +264,40 @@ var stories = []struct {
 		w.drop(nil)
 		time.Sleep(time.Hour)
 	}},
+	{"the first of a line is cancelled while it waits for a retry", func(t *testing.T, w *world) {
+		a := w.api
+		a.Call("PUT", "/schedules/line", object{"calendar": object{"every": "1m"}, "overlap": "buffer_all",
+			"job": object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 9, "initial_delay": "1h"}}})
+		time.Sleep(10 * time.Minute)
+		for _, i := range a.Want(200, "GET", "/jobs?schedule=line&limit=200", nil)["items"].([]any) {
+			if j := i.(object); j["waiting_for"] == "retry" {
+				a.Call("POST", "/jobs/"+j["job_id"].(string)+"/cancel", nil)
+			}
+		}
+		time.Sleep(time.Minute)
+	}},
+	{"rows whose time is over take with them what lies beside them", func(t *testing.T, w *world) {
+		a := w.api
+		var ids []string
+		for _, size := range sizes {
+			ids = append(ids, a.Post(object{"task": "echo", "payload": payload(size), "tags": object{"team": "a"}}))
+		}
+		time.Sleep(5 * time.Minute)
+		for _, id := range ids {
+			ref := job.Key{Tenant: tenant.Local, ID: job.ID(id)}.Ref()
+			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.expire", Set: map[string]any{contract.AttrExpiresAt: time.Now().Unix()}}); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		w.Table().Expire()
+		time.Sleep(5 * time.Minute)
+		for _, id := range ids {
+			if left := w.Blobs().Keys(contract.JobBlobs + string(tenant.Local) + "/" + id); len(left) > 0 {
+				t.Errorf("left are %v", left)
+			}
+		}
+	}},
 	{"rows that nobody can read", func(t *testing.T, w *world) {
 		bad := func(n int, wake time.Time) {
 			ref := job.Key{Tenant: "acme", ID: job.DerivedID(wake, "bad", string(rune('a'+n)))}.Ref()
@@ -272,6 +308,16 @@ var stories = []struct {
 			}}); err != nil {
 				t.Error(err)
 			}
+		}
+		w.api.Call("PUT", "/schedules/slot", object{"calendar": object{"every": "1m"}, "overlap": "skip", "job": object{"task": "echo"}})
+		time.Sleep(5 * time.Minute)
+		slot, err := store.New(w.Table(), w.Blobs()).Slot(t.Context(), schedule.Key{Tenant: tenant.Local, Name: "slot"})
+		if err != nil || slot.Holder == "" {
+			t.Fatal(slot, err)
+		}
+		holder := job.Key{Tenant: tenant.Local, ID: slot.Holder}.Ref()
+		if _, err := w.Table().Write(t.Context(), item.Write{Ref: holder, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}}); err != nil {
+			t.Error(err)
 		}
 		for n, in := range []time.Duration{-time.Minute, time.Minute, 20 * time.Minute, 50 * time.Minute} {
 			bad(n, time.Now().UTC().Truncate(time.Millisecond).Add(in))

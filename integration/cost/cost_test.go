@@ -226,7 +226,7 @@ What one job takes, counted over 1,000 jobs that run once, succeed, and have a s
 | **together** | **$%.0[11]f** | **$%.0[12]f** |
 
 - Tables, queues, timers and functions cost nothing while nothing happens, but for the passes of each minute: about 130,000 invocations a month, and their reads of the due index (64 shards × some 53 slices a minute at half a read unit: about $9 a month; fewer shards cost less).
-- Stored: $0.25 a GB and month; a finished job is kept 30 days, so a million jobs a day hold about 30 GB.
+- Stored: $0.25 a GB and month; a finished job is kept 30 days with all that lies beside it, so a million jobs a day hold about 30 GB.
 
 ## Against others
 

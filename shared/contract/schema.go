@@ -32,6 +32,13 @@ const (
 	AttrNear      = "near"       // S "1": the stream consumer's filter
 )
 
+// What a row has that may have something beside it: one of these attributes, or another attempt
+// than the first. The stream shows the consumer only such rows when the table lets them go.
+var BesideMarks = []string{"payload_in", "result_in", "tagged"}
+
+// AttrAttempt is the attribute of a row's attempt, from 1.
+const AttrAttempt = "attempt"
+
 // Index is one sparse secondary index.
 type Index struct {
 	Name       string

@@ -129,6 +129,24 @@ func ParseLine(key string) (tenant, schedule string, ok bool) {
 	return tenant, schedule, isLine && ok && tenant != "" && schedule != ""
 }
 
+// Forgetting is no place in an index: a dispatch message with it asks that what lay beside a row
+// goes as well, now that the table has let the row go. blob is the version of its payload in the
+// bucket, 0 for none there.
+func Forgetting(tenant, id string, blob int64) string {
+	return "forget#" + tenant + "#" + id + "#" + strconv.FormatInt(blob, 10)
+}
+
+// ParseForgetting returns what the key asks to forget, false if it asks for nothing of the kind.
+func ParseForgetting(key string) (tenant, id string, blob int64, ok bool) {
+	rest, isForgetting := strings.CutPrefix(key, "forget#")
+	parts := strings.Split(rest, "#")
+	if !isForgetting || len(parts) != 3 || parts[0] == "" {
+		return "", "", 0, false
+	}
+	blob, err := strconv.ParseInt(parts[2], 10, 64)
+	return parts[0], parts[1], blob, err == nil && blob >= 0
+}
+
 // Promotion is no place in an index: a dispatch message with it asks for the promotion of one
 // schedule.
 func Promotion(tenant, schedule string) string { return "promote#" + tenant + "#" + schedule }

@@ -61,6 +61,10 @@ func (c Claim) Live(attempt int64, now time.Time) bool {
 	return c.Attempt == attempt && (!c.LeaseUntil.Before(now) || c.Outcome != nil)
 }
 
+// MayRun says whether a worker may still be at the job of a row that nobody can read. No attempt
+// of it can start; one whose outcome is recorded is over, though nobody can settle it.
+func (c Claim) MayRun(now time.Time) bool { return c.Outcome == nil && !c.LeaseUntil.Before(now) }
+
 // ParseClaim decodes a claim item; nil is the absent claim.
 func ParseClaim(i item.Item) (Claim, error) {
 	c := Claim{

@@ -4,20 +4,42 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/horizon"
 	"punctual/shared/item"
+	"punctual/shared/message"
 	"punctual/shared/text"
 )
 
-// contentKept outlives every row it belongs to.
+// contentKept outlives every row it belongs to. What lies beside a row goes with the row, when the
+// table lets that go; this is for what is left over where the row was never written.
 const contentKept = contract.MaxAhead + contract.DeadKept
 
-// PutContent writes a sibling item of the job: anything that is not for lists to read.
+// PutContent writes a sibling item of the job: anything that is not for lists to read. That of a
+// job which is over expires with its row.
 func (r Row) PutContent(name, body string) item.Write {
 	ref := r.ContentRef(name)
+	until := r.CreatedAt.Add(contentKept)
+	if !r.ExpiresAt.IsZero() {
+		until = r.ExpiresAt
+	}
 	return item.Write{Ref: ref, Name: "content." + name, Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "body": body,
-		contract.AttrExpiresAt: r.CreatedAt.Add(contentKept).Unix(),
+		contract.AttrExpiresAt: until.Unix(),
 	}}
+}
+
+// Forgotten is what remains to be done once the table has let the row go: a message that asks for
+// what lay beside it to go as well, false where nothing can. What a first attempt left when it
+// ended the job expires by itself.
+func Forgotten(r Row) (message.Dispatch, bool) {
+	if r.PayloadIn == InRow && r.ResultIn == InRow && !r.Tagged && r.Attempt <= 1 {
+		return message.Dispatch{}, false
+	}
+	blob := int64(0)
+	if r.PayloadIn == InBlob {
+		blob = r.PayloadVer
+	}
+	return message.Dispatch{V: message.V, Slice: horizon.Forgetting(string(r.Tenant), string(r.ID), blob)}, true
 }
 
 // PutAttempt writes an ended attempt to a sibling item of its own.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,5 +44,46 @@ func TestADeadLetterAndItsContextOutliveWhatBroughtThem(t *testing.T) {
 	at, _ := r.PutContent(PayloadContent(1), "{}").Put[contract.AttrExpiresAt].(int64)
 	if time.Unix(at, 0).Before(dead.After.ExpiresAt) {
 		t.Errorf("the payload goes at %s, the dead row at %s", time.Unix(at, 0).UTC(), dead.After.ExpiresAt)
+	}
+}
+
+func TestJob_WhatLiesBesideARowGoesWithIt(t *testing.T) {
+	t.Parallel()
+	long := succeeded(`"` + strings.Repeat("x", contract.MaxInlineResult) + `"`)
+	d, err := Settle(scheduled(), 1, long, noon)
+	if err != nil || len(d.Contents) != 1 {
+		t.Fatalf("%v, %v", d.Contents, err)
+	}
+	if at := d.Contents[0].Put[contract.AttrExpiresAt]; at != d.After.ExpiresAt.Unix() {
+		t.Errorf("a result expires at %v, its row at %v", at, d.After.ExpiresAt.Unix())
+	}
+	died := failed(true)
+	died.Error.Message = strings.Repeat("x", contract.MaxInlineError+1)
+	if d, err = Settle(scheduled(), 1, died, noon); err != nil || len(d.Contents) != 1 {
+		t.Fatalf("%v, %v", d.Contents, err)
+	}
+	if at := d.Contents[0].Put[contract.AttrExpiresAt]; at != d.After.ExpiresAt.Unix() {
+		t.Errorf("an attempt expires at %v, its row at %v", at, d.After.ExpiresAt.Unix())
+	}
+	for name, c := range map[string]struct {
+		change func(*Row)
+		want   string
+	}{
+		"nothing beside it":       {func(*Row) {}, ""},
+		"a payload in an item":    {func(r *Row) { r.PayloadIn, r.PayloadVer = InItem, 3 }, "#0"},
+		"a payload in the bucket": {func(r *Row) { r.PayloadIn, r.PayloadVer = InBlob, 3 }, "#3"},
+		"a result":                {func(r *Row) { r.ResultIn = InItem }, "#0"},
+		"tags":                    {func(r *Row) { r.Tagged = true }, "#0"},
+		"attempts before":         {func(r *Row) { r.Attempt = 2 }, "#0"},
+	} {
+		r := scheduled(c.change)
+		ask, ok := Forgotten(r)
+		want := ""
+		if c.want != "" {
+			want = "forget#" + string(r.Tenant) + "#" + string(r.ID) + c.want
+		}
+		if ok != (want != "") || ask.Slice != want {
+			t.Errorf("%s: asks for %q, want %q", name, ask.Slice, want)
+		}
 	}
 }

@@ -77,6 +77,11 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 		d.Contents = append(d.Contents, fit(after)...)
 		encoded = after.encode(at.after[:0])
 	}
+	if !after.ExpiresAt.IsZero() { // what was put before it was known that this is the end
+		for _, w := range d.Contents {
+			w.Put[contract.AttrExpiresAt] = after.ExpiresAt.Unix()
+		}
+	}
 	d.Write = changed(name, r.Ref(), r.encode(at.before[:0]), encoded, from(name, guard...))
 	if !o.StartedAt.IsZero() { // a report of the attempt's earlier owner may have said otherwise since
 		d.Write.Set["started_at"], d.Write.Set["lateness"] = o.StartedAt.UnixMilli(), nil

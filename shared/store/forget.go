@@ -10,14 +10,20 @@ import (
 	"punctual/shared/job"
 )
 
+// ForgetPayload deletes the payload that a row names in the bucket, where it names one there. An
+// item goes with the row.
+func (s *Store) ForgetPayload(ctx context.Context, r job.Row) error {
+	if r.PayloadIn != job.InBlob {
+		return nil
+	}
+	return s.blobs.Delete(ctx, r.BlobKey(job.PayloadContent(r.PayloadVer)))
+}
+
 // ForgetContents deletes what lies beside the row of a job that has just been forgotten:
 // payload, result, tags, attempts. It is safe to repeat; what a failure leaves goes with its
 // own time to live.
 func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
-	var errs []error
-	if r.PayloadIn == job.InBlob {
-		errs = append(errs, s.blobs.Delete(ctx, r.BlobKey(job.PayloadContent(r.PayloadVer))))
-	}
+	errs := []error{s.ForgetPayload(ctx, r)}
 	first := r.ContentRef("")
 	q := item.Query{Table: contract.Jobs, PK: first.PK, From: first.SK, To: string(r.ID) + "$", Consistent: true} // '$' follows '#'
 	for {

@@ -90,16 +90,30 @@ func (w *Worker) hasTurn(seen *facts) (ok bool, err error) {
 			err = w.store.Put(ctx, s.TakeSlot(r.ID))
 			continue
 		}
-		other, err2 := w.store.Row(ctx, job.Key{Tenant: r.Tenant, ID: holder})
-		switch {
-		case err2 != nil && fault.KindOf(err2) != fault.NotFound:
+		over, err2 := w.isOver(ctx, job.Key{Tenant: r.Tenant, ID: holder})
+		if err2 != nil || !over {
 			return false, err2
-		case err2 == nil && !other.Status.Final():
-			return false, nil
 		}
 		err = w.store.Put(ctx, s.TakeSlotFrom(r.ID, holder))
 	}
 	return false, nil // the slot changes hands all the time: somebody runs
+}
+
+// isOver says whether the job that holds a slot holds nothing any more. Of one whose row cannot
+// be read no attempt can start: it is over unless a worker is at it.
+func (w *Worker) isOver(ctx context.Context, k job.Key) (bool, error) {
+	r, err := w.store.Row(ctx, k)
+	switch fault.KindOf(err) {
+	case fault.NotFound:
+		return true, nil
+	case fault.Undecodable:
+		c, err := w.store.Claim(ctx, k)
+		if fault.KindOf(err) == fault.Undecodable {
+			return true, nil
+		}
+		return err == nil && !c.MayRun(w.clock.Now()), err
+	}
+	return err == nil && r.Status.Final(), err
 }
 
 // counts says whether the attempt may start as far as the schedule's max_runs go, and counts it.

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/schedule"
+	"punctual/shared/tenant"
 )
 
 // rule puts a schedule that is hourly, changed as each says.
@@ -89,17 +92,20 @@ func TestAJobOfAScheduleStartsOnlyWhereTheScheduleStandsToIt(t *testing.T) {
 
 func TestWhereRunsMayNotOverlapOneStarts(t *testing.T) {
 	limited := func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }
+	const unread = "one that nobody can read"
 	for name, c := range map[string]struct {
 		holder func(*job.Row) // nil: nobody holds the slot
 		gone   bool
 		starts bool
 	}{
-		"nobody else":                     {nil, false, true},
-		"one that is not over":            {func(*job.Row) {}, false, false},
-		"one that waits for its retry":    {func(r *job.Row) { r.Attempt = 2; r.DueAt = r.DueAt.Add(time.Hour) }, false, false},
-		"one that is over":                {func(r *job.Row) { r.Status = job.Succeeded }, false, true},
-		"one that nobody remembers":       {func(*job.Row) {}, true, true},
-		"one that ends before we are due": {func(*job.Row) {}, false, true},
+		"nobody else":                      {nil, false, true},
+		"one that is not over":             {func(*job.Row) {}, false, false},
+		"one that waits for its retry":     {func(r *job.Row) { r.Attempt = 2; r.DueAt = r.DueAt.Add(time.Hour) }, false, false},
+		"one that is over":                 {func(r *job.Row) { r.Status = job.Succeeded }, false, true},
+		"one that nobody remembers":        {func(*job.Row) {}, true, true},
+		"one that ends before we are due":  {func(*job.Row) {}, false, true},
+		unread:                             {func(*job.Row) {}, false, true},
+		unread + ", whose worker is at it": {func(*job.Row) {}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {
@@ -108,6 +114,12 @@ func TestWhereRunsMayNotOverlapOneStarts(t *testing.T) {
 				if c.holder != nil {
 					h := b.put(-time.Minute, of(s), c.holder)
 					b.write(s.TakeSlot(h.ID))
+					if strings.HasPrefix(name, unread) {
+						b.write(item.Write{Ref: h.Ref(), Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
+						if name != unread {
+							b.write(job.ClaimNew(h.Key, 1, job.Owner{Worker: "b", LeaseUntil: time.Now().Add(time.Minute), DueAt: h.DueAt}))
+						}
+					}
 					if c.gone {
 						b.write(item.Write{Ref: h.Ref(), Name: "test.gone", Delete: true})
 					}
@@ -197,4 +209,25 @@ func TestAJobIsCountedOnceAmongItsSchedulesRuns(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWorker_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
+	within(t, func(b *bench) {
+		reads := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey(job.Everyone) {
+				reads++
+			}
+			return memory.Fault{}
+		})
+		const tenants = 40
+		for n := range tenants {
+			b.fire(b.put(3*time.Second, func(r *job.Row) { r.Tenant = tenant.ID(fmt.Sprint("t", n)) }), 0)
+		}
+		b.start("a")
+		b.sleep(10 * time.Second)
+		if b.started() != tenants || reads == 0 || reads > 4 {
+			t.Errorf("%d of %d tenants' jobs started, with %d reads", b.started(), tenants, reads)
+		}
+	})
 }
