@@ -78,6 +78,19 @@ func run(addr string, drain time.Duration, verbose bool) error {
 			stop()
 		}
 	}()
+	// What is over goes, as DynamoDB has it go.
+	expire := time.NewTicker(time.Hour)
+	defer expire.Stop()
+	go func() {
+		for {
+			select {
+			case <-expire.C:
+				world.Table().Expire()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	greet(listener.Addr().String())
 	err = sys.Run(ctx)
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
