@@ -10,5 +10,5 @@
 //
 // How it fails: with an error that says what was being done to which schedule. Doing it again
 // is always allowed; the schedule keeps its wake-up. A schedule that cannot be read, or whose
-// calendar cannot, is a fault of kind Undecodable, which Slice sets aside.
+// calendar cannot, is a fault of kind Undecodable, which Slice sets aside for a while.
 package recur
