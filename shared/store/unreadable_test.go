@@ -190,7 +190,7 @@ func TestStore_NotesAreSpreadAndWrittenOnceInAWhile(t *testing.T) {
 	for range 100 {
 		note(s, at)
 	}
-	if writes != 2*tenants || len(partitions) < 10 {
+	if writes != 2*tenants || len(partitions) < 6 {
 		t.Errorf("%d writes to %d partitions for %d places", writes, len(partitions), 2*tenants)
 	}
 	note(s, at.Add(time.Hour))
