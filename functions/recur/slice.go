@@ -34,7 +34,8 @@ func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, ca
 		}
 		for _, d := range due {
 			if !batch.TimeLeft(ctx, wake.Closing) {
-				return errors.Join(g.Wait(), fault.New(fault.Unavailable, nil, "promoting what lies in %s: there is more than time", slice))
+				cut := fault.New(fault.Unavailable, nil, "promoting what lies in %s: there is more than time", slice)
+				return errors.Join(g.Wait(), cut)
 			}
 			g.Go(func() error { return r.one(ctx, d, slice, came) })
 		}
@@ -63,7 +64,8 @@ func (r *Recurrer) one(ctx context.Context, d store.DueSchedule, slice string, c
 	panicked := new(batch.Panicked)
 	switch {
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
-		if err := r.Store.SetAside(ctx, d.Ref, slice, d.WakeAt, job.Cut(err.Error(), contract.MaxReason), r.Clock.Now()); err != nil {
+		reason := job.Cut(err.Error(), contract.MaxReason)
+		if err := r.Store.SetAside(ctx, d.Ref, slice, d.WakeAt, reason, r.Clock.Now()); err != nil {
 			return err
 		}
 		log.ErrorContext(ctx, "schedule set aside")

@@ -154,7 +154,8 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, brin
 		}
 		for _, f := range found {
 			if !batch.TimeLeft(ctx, wake.Closing) {
-				return errors.Join(g.Wait(), fault.New(fault.Unavailable, nil, "bringing on what lies in %s: there is more than time", q.Slice))
+				cut := fault.New(fault.Unavailable, nil, "bringing on what lies in %s: there is more than time", q.Slice)
+				return errors.Join(g.Wait(), cut)
 			}
 			g.Go(func() error { return s.one(ctx, f, q.Slice, came, bring) })
 		}
@@ -184,7 +185,8 @@ func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *wake
 	panicked := new(batch.Panicked)
 	switch {
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
-		if err := s.Store.SetAside(ctx, f.Ref, slice, f.WakeAt, job.Cut(err.Error(), contract.MaxReason), s.Clock.Now()); err != nil {
+		reason := job.Cut(err.Error(), contract.MaxReason)
+		if err := s.Store.SetAside(ctx, f.Ref, slice, f.WakeAt, reason, s.Clock.Now()); err != nil {
 			return err
 		}
 		log.ErrorContext(ctx, "job set aside")

@@ -571,7 +571,8 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 			bad := r.Item()
 			bad["schema_v"] = int64(99)
 			b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
-			if err := errors.Join(b.store.NoteParked(b.Context(), r.Tenant, time.Now()), b.store.NoteLine(b.Context(), schedule.Key{Tenant: r.Tenant, Name: "s"}, time.Now())); err != nil {
+			line := schedule.Key{Tenant: r.Tenant, Name: "s"}
+			if err := errors.Join(b.store.NoteParked(b.Context(), r.Tenant, time.Now()), b.store.NoteLine(b.Context(), line, time.Now())); err != nil {
 				b.Fatal(err)
 			}
 			for range 26 * 4 {

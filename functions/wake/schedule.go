@@ -34,7 +34,8 @@ func (w *Waker) scheduled(ctx context.Context, row job.Row, step job.Step, now t
 		return step, false, nil
 	}
 	if fault.KindOf(err) == fault.Undecodable { // the job can be read: it waits for its schedule
-		w.Log.ErrorContext(ctx, "a job waits: its schedule cannot be read", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+		w.Log.ErrorContext(ctx, "a job waits: its schedule cannot be read",
+			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		_, write := job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)
 		return Left, true, w.Store.Put(ctx, write)
 	}
@@ -302,7 +303,8 @@ func (w *Waker) Ended(ctx context.Context, row job.Row) error {
 		err = w.nextInLine(ctx, s, row, now)
 	}
 	if fault.KindOf(err) == fault.Undecodable { // that is not the job's fault, and again does not help
-		w.Log.ErrorContext(ctx, "the end of a job could not be brought to its schedule", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+		w.Log.ErrorContext(ctx, "the end of a job could not be brought to its schedule",
+			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		return nil
 	}
 	if err != nil {
