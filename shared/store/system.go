@@ -50,11 +50,11 @@ func (m Mark) Passed(at time.Time, done, failed []time.Time) Mark {
 	behind := slices.Concat(left, failed)
 	slices.SortFunc(behind, time.Time.Compare)
 	behind = slices.CompactFunc(behind, time.Time.Equal)
-	if len(behind) > maxBehind {
-		return Mark{At: m.At, Behind: left}
-	}
-	if at.Before(m.At) {
+	if len(behind) > maxBehind || at.Before(m.At) {
 		at = m.At
+	}
+	if len(behind) > maxBehind {
+		behind = slices.DeleteFunc(behind, func(t time.Time) bool { return t.After(m.At) })
 	}
 	return Mark{At: at, Behind: behind}
 }
