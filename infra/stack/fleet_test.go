@@ -194,7 +194,7 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 	for _, pool := range contract.Pools {
 		const here = "arn:aws:%s:us-east-1:AWS::AccountId:%s"
 		want := []string{
-			"dynamodb:GetItem Tablejobs", "dynamodb:PutItem Tableclaims", "dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:Query Tabletasks",
+			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims", "dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:Query Tabletasks",
 			"s3:GetObject Payloads", "s3:ListBucket Payloads",
 			"sqs:SendMessage Queuereport", "sqs:GetQueueUrl Queuereport",
 			"secretsmanager:GetSecretValue " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
