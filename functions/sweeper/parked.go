@@ -37,7 +37,8 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *wake.Few) (wake
 		}
 		if err := s.parkedOf(ctx, t, now, came, &walked); err != nil {
 			walked.Failed++
-			s.Log.ErrorContext(ctx, "parked jobs could not be looked after", telemetry.Tenant, t.ID, telemetry.Err, err.Error())
+			s.Log.ErrorContext(ctx, "parked jobs could not be looked after",
+				telemetry.Tenant, t.ID, telemetry.Err, err.Error())
 			errs = append(errs, err)
 		}
 	}
@@ -80,14 +81,17 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *w
 	return nil
 }
 
-func (s *Stage) parkedOf(ctx context.Context, t store.Parked, now time.Time, came *wake.Few, walked *wake.Walked) error {
+func (s *Stage) parkedOf(
+	ctx context.Context, t store.Parked, now time.Time, came *wake.Few, walked *wake.Walked,
+) error {
 	pauses, err := s.Store.Pauses(ctx, t.ID)
 	if err != nil {
 		return err
 	}
 	for _, p := range pauses {
 		if p.Unreadable {
-			s.Log.ErrorContext(ctx, "a pause cannot be read and holds until it is mended or lifted", telemetry.Tenant, t.ID, "scope", p.Scope)
+			s.Log.ErrorContext(ctx, "a pause cannot be read and holds until it is mended or lifted",
+				telemetry.Tenant, t.ID, "scope", p.Scope)
 			s.Meter.Count(telemetry.SetAside, 1)
 		}
 	}

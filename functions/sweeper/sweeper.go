@@ -91,7 +91,10 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 
 	// Each kind of work has a share of the time. What one does not need the next ones have.
 	var sum Summary
-	over := wake.Range{Shards: shards, From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) }, To: cutoff}
+	over := wake.Range{
+		Shards: shards, To: cutoff,
+		From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) },
+	}
 	both := func(ctx context.Context, slice horizon.Slice) error {
 		return wake.Both(func() error { return visit(ctx, slice) }, func() error { return ahead(ctx, slice) })
 	}
@@ -108,7 +111,8 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 			return mark.Add(time.Minute)
 		}
 		walked, errMore := s.pass.Run(ctx, over, both)
-		sum.Slices, sum.Failed, sum.Cut, err = sum.Slices+walked.Slices, walked.Failed, walked.Cut, errors.Join(err, errMore)
+		sum.Slices, sum.Failed, sum.Cut = sum.Slices+walked.Slices, walked.Failed, walked.Cut
+		err = errors.Join(err, errMore)
 	}
 	sum.Came = came.Counts()
 	s.Log.InfoContext(ctx, "pass made", "summary", sum)
@@ -154,7 +158,7 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, brin
 		}
 		for _, f := range found {
 			if !batch.TimeLeft(ctx, wake.Closing) {
-				cut := fault.New(fault.Unavailable, nil, "bringing on what lies in %s: there is more than time", q.Slice)
+				cut := fault.New(fault.Unavailable, nil, "bringing on the jobs of %s: there is more than time", q.Slice)
 				return errors.Join(g.Wait(), cut)
 			}
 			g.Go(func() error { return s.one(ctx, f, q.Slice, came, bring) })

@@ -283,7 +283,8 @@ func (w *walk) gauge() {
 			lag = max(lag, w.to.Sub(whole))
 		}
 	}
-	w.Meter.Gauge(telemetry.WatermarkLag, float64(lag.Milliseconds()), telemetry.Dim{Key: "pass", Value: string(w.Mark)})
+	pass := telemetry.Dim{Key: "pass", Value: string(w.Mark)}
+	w.Meter.Gauge(telemetry.WatermarkLag, float64(lag.Milliseconds()), pass)
 }
 
 // Both does two things at once: the jobs and the schedules of a slice.

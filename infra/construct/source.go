@@ -52,10 +52,9 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
 
 // shown is what the stream's consumer is called with; functions/batch says the same for one process.
 func shown() *[]*map[string]any {
+	near := map[string]any{contract.AttrNear: map[string]any{"S": awslambda.FilterRule_IsEqual(jsii.String("1"))}}
 	patterns := []*map[string]any{
-		awslambda.FilterCriteria_Filter(&map[string]any{
-			"dynamodb": map[string]any{"NewImage": map[string]any{contract.AttrNear: map[string]any{"S": awslambda.FilterRule_IsEqual(jsii.String("1"))}}},
-		}),
+		awslambda.FilterCriteria_Filter(&map[string]any{"dynamodb": map[string]any{"NewImage": near}}),
 		gone(contract.AttrAttempt, "N", awslambda.FilterRule_NotEquals(jsii.String("1"))),
 	}
 	for _, attr := range contract.BesideMarks {

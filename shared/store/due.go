@@ -91,7 +91,8 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 		set["shard"] = int64(to.Shard)
 	}
 	err := s.Put(ctx, item.Write{Ref: ref, Name: "due.put_off", Set: set, When: []item.All{{
-		{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: place}, {Attr: contract.AttrWakeAt, Op: item.Eq, Value: wakeAt.UnixMilli()},
+		{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: place},
+		{Attr: contract.AttrWakeAt, Op: item.Eq, Value: wakeAt.UnixMilli()},
 	}}})
 	if Refused(err) != nil {
 		return nil
@@ -101,7 +102,9 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 
 // SetAside is PutOff for an item that cannot be read: it is listed, with the reason, for a person
 // to look at. The list forgets what is not met again.
-func (s *Store) SetAside(ctx context.Context, ref item.Ref, place string, wakeAt time.Time, reason string, now time.Time) error {
+func (s *Store) SetAside(
+	ctx context.Context, ref item.Ref, place string, wakeAt time.Time, reason string, now time.Time,
+) error {
 	list := system("set_aside", ref.Table+"/"+ref.PK+"/"+ref.SK)
 	if err := s.Put(ctx, item.Write{Ref: list, Name: "set_aside.note", Put: item.Item{
 		contract.AttrPK: list.PK, contract.AttrSK: list.SK, "reason": reason, "place": place, "at": now.UnixMilli(),

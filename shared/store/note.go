@@ -70,7 +70,8 @@ func (s *Store) note(ctx context.Context, kind, name string, now time.Time) erro
 	if s.noted.lately(ref, now) {
 		return nil
 	}
-	if err := s.Put(ctx, item.Write{Ref: ref, Name: kind + ".note", Set: map[string]any{"at": now.UnixMilli()}}); err != nil {
+	w := item.Write{Ref: ref, Name: kind + ".note", Set: map[string]any{"at": now.UnixMilli()}}
+	if err := s.Put(ctx, w); err != nil {
 		return err
 	}
 	s.noted.add(ref, now)

@@ -46,7 +46,8 @@ func (m Mark) Whole() time.Time {
 // of all the minutes since. With too many the mark stays where it is, and the next pass walks
 // them again.
 func (m Mark) Passed(at time.Time, done, failed []time.Time) Mark {
-	left := slices.DeleteFunc(slices.Clone(m.Behind), func(t time.Time) bool { return slices.ContainsFunc(done, t.Equal) })
+	isDone := func(t time.Time) bool { return slices.ContainsFunc(done, t.Equal) }
+	left := slices.DeleteFunc(slices.Clone(m.Behind), isDone)
 	behind := slices.Concat(left, failed)
 	slices.SortFunc(behind, time.Time.Compare)
 	behind = slices.CompactFunc(behind, time.Time.Equal)
@@ -134,7 +135,7 @@ func (s *Store) Pass(ctx context.Context, w Watermark, shard int, at time.Time, 
 			return err
 		}
 	}
-	return fault.New(fault.Conflict, nil, "noting how far shard %d is %s: it changed %d times meanwhile", shard, w, markTries)
+	return fault.New(fault.Conflict, nil, "noting how far shard %d is %s: it changed %d times", shard, w, markTries)
 }
 
 // is asks that an attribute still is what it was read to be.
