@@ -549,11 +549,11 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		for range 30 * 4 {
+		for range 30 * 2 {
 			if sum := b.sweep(); sum.Failed != 0 {
 				b.Fatalf("the pass says %+v", sum)
 			}
-			time.Sleep(15 * time.Minute)
+			time.Sleep(30 * time.Minute)
 		}
 		b.w.SetFaults(nil)
 		b.sweepFor(20 * time.Minute)
@@ -575,9 +575,9 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 			if err := errors.Join(b.store.NoteParked(b.Context(), r.Tenant, time.Now()), b.store.NoteLine(b.Context(), line, time.Now())); err != nil {
 				b.Fatal(err)
 			}
-			for range 26 * 4 {
+			for range 26 * 2 {
 				b.sweep()
-				time.Sleep(15 * time.Minute)
+				time.Sleep(30 * time.Minute)
 			}
 			b.write(item.Write{Ref: r.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
 			b.sweepFor(20 * time.Minute)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,21 +180,21 @@ func TestAPass(t *testing.T) {
 		if err := b.store.Pass(b.Context(), store.Swept, 0, time.Time{}, nil, failed); err != nil {
 			b.Fatal(err)
 		}
-		ahead, before := 0, 0
+		var ahead, before atomic.Int64
 		w := &walker{do: func(s horizon.Slice) error {
 			time.Sleep(time.Second)
 			if s.Minute.After(failed[99]) {
-				ahead++
+				ahead.Add(1)
 				return nil
 			}
-			before++
+			before.Add(1)
 			return nil
 		}}
 		ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
 		defer cancel()
 		walked, err := pass(b).Run(ctx, wake.Range{Shards: 1, From: fromMark, To: now}, w.visit)
-		if err != nil || !walked.Cut || ahead < 15 || ahead > 24 || before < 8 {
-			b.Errorf("%+v: %d ahead, %d that had failed, %v", walked, ahead, before, err)
+		if err != nil || !walked.Cut || ahead.Load() < 15 || ahead.Load() > 24 || before.Load() < 8 {
+			b.Errorf("%+v: %d ahead, %d that had failed, %v", walked, ahead.Load(), before.Load(), err)
 		}
 	})
 	bubble(t, "that cannot read one shard's watermark passes the others", func(b *bundle) {
