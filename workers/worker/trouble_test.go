@@ -218,7 +218,7 @@ func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 				t.Fatalf("another job started at %s, due at %s", at, r.DueAt)
 			}
 		}
-		if b.meter.Total(telemetry.SetAside) != 10 {
+		if b.meter.Total(telemetry.SetAside) != 0 { // the holder's claim says that it holds nothing
 			t.Errorf("%v messages are set aside", b.meter.Total(telemetry.SetAside))
 		}
 	})
