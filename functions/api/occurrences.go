@@ -17,8 +17,8 @@ import (
 func (s *stage) occurrenceRoutes() {
 	register(s, route{
 		method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", id: "list-occurrences", tag: tagSchedules, scope: mayRead,
-		summary: "What became of each nominal time, newest first", errors: []int{http.StatusNotFound},
-		about: "Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for 30 days, also when the schedule is deleted.",
+		summary: "List what became of each nominal time", errors: []int{http.StatusNotFound},
+		about: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, from the last 500 jobs before now or from after. Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for 30 days, also when the schedule is deleted.",
 	}, s.listOccurrences)
 }
 
@@ -78,7 +78,13 @@ func (s *stage) listOccurrences(ctx context.Context, who tenant.Identity, in *oc
 	if err != nil {
 		return nil, err
 	}
-	items, next, err := s.occurrences(ctx, of, f, place)
+	read := s.occurrences
+	if f.outcome == schedule.Pending {
+		read = s.pendingOccurrences
+	} else if f.before.IsZero() {
+		f.before = s.now().Add(time.Millisecond) // what is still to come is listed by outcome=pending
+	}
+	items, next, err := read(ctx, of, f, place)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +122,7 @@ func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurre
 	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only what reaches in from before is left
 	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
 	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
+	entries.derived(of.LeftOut(s.now()))
 	for read := 0; ; {
 		group, err := together(ctx, jobs, entries)
 		if err != nil || len(group) == 0 {
@@ -136,6 +143,48 @@ func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurre
 			}
 		}
 		seen = 0
+	}
+}
+
+// pendingBefore is how many jobs before now a list of what is pending begins with when it does not
+// say where: of these some may run long, wait for a retry or be held.
+const pendingBefore = 500
+
+// pendingOccurrences reads one page of what is not over, soonest first. next is as in occurrences.
+func (s *stage) pendingOccurrences(ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string) (items []occurrenceView, next string, err error) {
+	after, skip := f.after, int64(0)
+	if after.IsZero() && place == "" {
+		found, _, err := s.Store.JobsOf(ctx, of.Key, time.Time{}, s.now(), true, pendingBefore, "")
+		if err != nil {
+			return nil, "", err
+		}
+		if len(found) > 0 {
+			after = found[len(found)-1].NominalAt
+		}
+	}
+	if at, n, ok := strings.Cut(place, "#"); ok {
+		after, skip = time.UnixMilli(number(at)).UTC(), number(n)
+	}
+	jobs := &jobsAhead{stage: s, of: of.Key, after: after, before: f.before, page: f.limit, forward: true}
+	at, same := time.Time{}, int64(0) // the time come to, and how many rows of it were seen
+	for read := 0; ; read++ {
+		row, err := jobs.peek(ctx)
+		if err != nil || row == nil {
+			return items, "", err
+		}
+		if !row.OccurredAt().Equal(at) {
+			at, same = row.OccurredAt(), 0
+		}
+		if read >= maxRead || len(items) == f.limit {
+			return items, itoa(int(at.UnixMilli())) + "#" + itoa(int(same)), nil
+		}
+		same++
+		if !at.Equal(after) || same > skip {
+			if v := viewOccurrence(of, told{at: at, job: row}); v.Outcome == schedule.Pending {
+				items = append(items, v)
+			}
+		}
+		jobs.take()
 	}
 }
 
@@ -234,12 +283,13 @@ func pending(of schedule.Schedule, r job.Row) (reason, why string) {
 	return "", ""
 }
 
-// jobsAhead reads a schedule's jobs from the newest down, a page at a time.
+// jobsAhead reads a schedule's jobs from the newest down, or forward, a page at a time.
 type jobsAhead struct {
 	stage         *stage
 	of            schedule.Key
 	after, before time.Time
 	page          int
+	forward       bool // from the oldest up instead
 	cursor        string
 	rows          []job.Row
 	done          bool
@@ -248,7 +298,7 @@ type jobsAhead struct {
 // peek returns the next row without taking it, nil at the end.
 func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
 	for len(a.rows) == 0 && !a.done {
-		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, true, min(a.page+1, store.ReadAtOnce), a.cursor)
+		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, !a.forward, min(a.page+1, store.ReadAtOnce), a.cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -285,6 +335,15 @@ type entriesAhead struct {
 	entries       []schedule.Entry
 	done          bool
 	reached       bool // what reaches over the beginning has been read
+}
+
+// derived puts before what the ledger holds what it does not hold yet. It is newer than all of that.
+func (a *entriesAhead) derived(entries []schedule.Entry) {
+	for _, e := range slices.Backward(entries) {
+		if (a.before.IsZero() || e.From.Before(a.before)) && !e.To.Before(a.after) {
+			a.entries = append(a.entries, e)
+		}
+	}
 }
 
 // reaching is how many entries before the beginning are looked at for those that reach over it;

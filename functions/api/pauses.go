@@ -139,7 +139,7 @@ func (s *stage) liftPause(ctx context.Context, who tenant.Identity, in *pauseInp
 	if err != nil {
 		return nil, err
 	}
-	err = s.Store.DeletePause(ctx, who.Tenant, scope)
+	err = s.Store.DeletePause(ctx, who.Tenant, scope, s.now())
 	absent := fault.KindOf(err) == fault.NotFound
 	if err != nil && !absent {
 		return nil, err

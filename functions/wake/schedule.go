@@ -117,7 +117,8 @@ func (w *Waker) dropped(ctx context.Context, s schedule.Schedule, row job.Row, n
 		return false, err
 	}
 	for _, p := range lifted {
-		if row.DueAt.Before(p.Since) || !s.Drops(p.Missed, row, now) {
+		ended := p.EndedAt()
+		if row.DueAt.Before(p.Since) || row.DueAt.After(ended) || !s.Drops(p.Missed, ended, row) {
 			continue
 		}
 		why := job.Reason{Code: job.CodePaused, Message: fmt.Sprintf("it passed under a pause of %s, which said: %s", p.Scope, p.Missed)}

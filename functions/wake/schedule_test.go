@@ -516,7 +516,7 @@ func TestWhatALiftedPauseHadParked(t *testing.T) {
 				r.NominalAt = now.Truncate(time.Hour) // the next is an hour later
 				b.put(r)
 			}
-			if err := b.store.DeletePause(b.Context(), s.Tenant, job.PauseAll); err != nil {
+			if err := b.store.DeletePause(b.Context(), s.Tenant, job.PauseAll, time.Now()); err != nil {
 				b.Fatal(err)
 			}
 			step, err := b.waker.Parked(b.Context(), r.Key)

@@ -101,9 +101,10 @@ type Pause struct {
 	Reason      string    `json:"reason,omitempty"`
 	By          string    `json:"by,omitempty"`
 	Since       time.Time `json:"since"`
-	EffectiveAt time.Time `json:"effective_at"`   // nothing that it holds starts later
-	Until       time.Time `json:"until,omitzero"` // zero: until it is lifted
-	Missed      string    `json:"missed"`         // drop, last or all; of schedules' nominal times
+	EffectiveAt time.Time `json:"effective_at"`       // nothing that it holds starts later
+	Until       time.Time `json:"until,omitzero"`     // zero: until it is lifted
+	Missed      string    `json:"missed"`             // drop, last or all; of schedules' nominal times
+	LiftedAt    time.Time `json:"lifted_at,omitzero"` // zero: it stands, or came to its end by Until
 
 	// Unreadable says that the stored pause could not be read. Its key still says what it is to
 	// hold, and a stop that is misspelt is still a stop: it holds until it is put anew or lifted.
@@ -126,6 +127,15 @@ func (p Pause) Item(owner tenant.ID) item.Item {
 		i[contract.AttrExpiresAt] = p.Until.Add(24 * time.Hour).Unix()
 	}
 	return i
+}
+
+// EndedAt is when the pause stopped holding anything, by being lifted or by its Until; zero while
+// nothing says that it did.
+func (p Pause) EndedAt() time.Time {
+	if !p.LiftedAt.IsZero() && (p.Until.IsZero() || p.LiftedAt.Before(p.Until)) {
+		return p.LiftedAt
+	}
+	return p.Until
 }
 
 // ParsePause decodes what Item encoded. Of one that cannot be read the key says what it holds;

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"time"
 
 	"punctual/shared/job"
@@ -42,32 +43,45 @@ func (s Schedule) MayStart(r job.Row) (bool, string) {
 }
 
 // SkipReason is what a skipped job says of why it did not run. It passed under a pause when
-// the pause's stretch holds its nominal time.
+// the pause's stretch holds its due time.
 func (s Schedule) SkipReason(r job.Row) job.Reason {
 	switch {
 	case s.Deleted():
 		return job.Reason{Code: job.CodeDeleted, Message: "the schedule was deleted"}
-	case s.Held.holds(r.NominalAt):
+	case s.Held.holds(r.DueAt):
 		return job.Reason{Code: job.CodePaused, Message: "it passed under a pause"}
 	}
 	return job.Reason{Code: job.CodeEdited, Message: "the schedule was changed before it started"}
 }
 
-// Drops says whether a pause that is over, and of whose word missed is, lets go of a job that
-// it held: all of them, or all but the last that was due under it.
-func (s Schedule) Drops(missed string, r job.Row, now time.Time) bool {
+// Drops says whether a pause that was lifted lets go of a job that it held. By missed "drop" it does
+// of every job, by "last" of all but the last that fell due under it, by "all" of all but the newest
+// CatchUp.Cap.
+func (s Schedule) Drops(missed string, lifted time.Time, r job.Row) bool {
+	keep := 0
 	switch missed {
 	case MissedDrop:
 		return true
 	case MissedLast:
-		cal, err := s.Calendar()
-		if err != nil {
+		keep = 1
+	case MissedAll:
+		keep = cmp.Or(s.CatchUp.Cap, DefaultCatchUp.Cap)
+	default:
+		return false
+	}
+	cal, err := s.Calendar()
+	if err != nil {
+		return false
+	}
+	later := 0 // times that fell due under the pause after this one
+	for at := r.NominalAt; later < keep; later++ {
+		o, ok := cal.Next(at)
+		if !ok || o.DueAt.After(lifted) {
 			return false
 		}
-		o, ok := cal.Next(r.NominalAt)
-		return ok && !o.DueAt.After(now)
+		at = o.NominalAt
 	}
-	return false
+	return true
 }
 
 // Over says that a pause's until has passed: then it is to be resumed.

@@ -118,6 +118,22 @@ func (r *recorder) skips(skips []calendar.Skip) {
 	}
 }
 
+// LeftOut is what the calendar has left out up to now and the ledger does not hold yet: promotion
+// records it as it passes, up to a day later. Oldest first, and bounded.
+func (s Schedule) LeftOut(now time.Time) []Entry {
+	if s.Deleted() || !mayLeaveOut(s.Spec) || !s.Seen.Before(now) {
+		return nil
+	}
+	cal, err := s.Calendar()
+	if err != nil { // what is set aside has no times to tell of
+		return nil
+	}
+	r := recorder{of: s, cal: cal, now: now}
+	skips, _ := cal.Skipped(s.Seen, now, maxLooks)
+	r.skips(skips)
+	return r.entries
+}
+
 // Leaves lists the nominal times up to now that an edit or a delete would leave behind, oldest
 // first: those that are not promoted, as many as one decision is about. Some may have jobs all
 // the same: made by a step that did not get to move the schedule, or before a pause set it back.
@@ -151,12 +167,12 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 	if s.Next.IsZero() {
 		return r.entries
 	}
-	outcome, why := Superseded, "the schedule was edited before a job was made of it"
-	switch reason {
-	case job.CodeDeleted:
+	why := "the schedule was edited before a job was made of it"
+	switch {
+	case reason == job.CodeDeleted:
 		why = "the schedule was deleted before a job was made of it"
-	case job.CodePaused:
-		outcome, why = Skipped, "the schedule was paused, and then edited"
+	case s.Paused != nil:
+		why = "the schedule was edited while it was paused"
 	}
 	first, before := len(r.entries), false // whether the time before was recorded
 	at := s.Next.Add(-time.Millisecond)
@@ -167,14 +183,14 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 		}
 		if n == maxLooks || len(r.entries) == maxEntries {
 			if len(r.entries) == first {
-				r.add(o.NominalAt, outcome, reason, why, false)
+				r.add(o.NominalAt, Superseded, reason, why, false)
 			}
 			r.entries[len(r.entries)-1].To, r.entries[len(r.entries)-1].Count = now, 0
 			return r.entries
 		}
 		told := has[o.NominalAt] || !o.NominalAt.After(s.Fresh)
 		if !told {
-			r.add(o.NominalAt, outcome, reason, why, before && r.neighbours(at, o.NominalAt))
+			r.add(o.NominalAt, Superseded, reason, why, before && r.neighbours(at, o.NominalAt))
 		}
 		before, at = !told, o.NominalAt
 	}

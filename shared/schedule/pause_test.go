@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,5 +82,93 @@ func TestAPauseOfAScheduleThatHasRunAsOftenAsItMayGivesItNoTimes(t *testing.T) {
 	}
 	if s, _ = Resume(s, "", noon.Add(2*time.Minute)); !s.Next.IsZero() || s.EndedBy == "" {
 		t.Errorf("resumed, it goes on at %s", s.Next)
+	}
+}
+
+func TestPause_OfSecondsDecidesAboutEachTimeThatFellDueUnderIt(t *testing.T) {
+	t.Parallel()
+	for missed, want := range map[string][]int{
+		MissedDrop: nil, MissedLast: {17}, MissedAll: {15, 16, 17}, "": {17}, // by the catch-up: its last
+	} {
+		t.Run("with missed "+missed, func(t *testing.T) {
+			t.Parallel()
+			s := made(t, "@every 1s", noon, func(s *Schedule) { s.CatchUp.Cap = 3 })
+			s, _, _ = walk(t, s, noon)
+			paused, over := noon.Add(10*time.Second+500*time.Millisecond), noon.Add(17*time.Second+500*time.Millisecond)
+			s, _ = PauseSchedule(s, Pause{Missed: missed}, paused)
+			s, _ = Resume(s, "", over)
+			s, ran, entries := walk(t, s, over)
+			var under []int
+			for _, at := range ran {
+				if at.After(paused) && !at.After(over) {
+					under = append(under, int(at.Sub(noon)/time.Second))
+				}
+			}
+			if !slices.Equal(under, want) {
+				t.Errorf("%v run, want %v", under, want)
+			}
+			recorded := 0
+			for _, e := range entries {
+				for at := e.From; !at.After(e.To); at = at.Add(time.Second) {
+					if at.After(paused) {
+						recorded++
+					}
+				}
+				if e.Outcome != Skipped || e.Reason == "" {
+					t.Errorf("recorded %+v", e)
+				}
+			}
+			if recorded+len(under) != 7 {
+				t.Errorf("%d run and %d are recorded of 7", len(under), recorded)
+			}
+			// A second pause right after decides nothing again.
+			s, _ = PauseSchedule(s, Pause{Missed: MissedAll}, over.Add(time.Second))
+			s, _ = Resume(s, "", over.Add(3*time.Second))
+			s, again, entries := walk(t, s, over.Add(3*time.Second))
+			for _, at := range again {
+				if at.Before(over) && at.After(s.Fresh) {
+					t.Errorf("%s runs although the first pause decided about it", at)
+				}
+			}
+			for _, e := range entries {
+				if !e.From.After(over) {
+					t.Errorf("%+v is recorded again", e)
+				}
+			}
+		})
+	}
+}
+
+func TestPause_GoesByTheDueTimeOfASpreadSchedule(t *testing.T) {
+	t.Parallel()
+	spread := "10m"
+	s := made(t, "*/15 * * * *", noon, func(s *Schedule) { s.Spec.Spread = &spread })
+	s, _, _ = walk(t, s, noon)
+	cal, _ := s.Calendar()
+	o, _ := cal.Next(noon)
+	paused, over := o.DueAt.Add(-time.Second), o.DueAt.Add(time.Second)
+	s, _ = PauseSchedule(s, Pause{Missed: MissedDrop}, paused)
+	s, _ = Resume(s, "", over)
+	_, ran, entries := walk(t, s, over)
+	if slices.ContainsFunc(ran, o.NominalAt.Equal) || len(entries) != 1 || entries[0].Reason != job.CodePaused {
+		t.Errorf("due at %s: ran %v, recorded %+v", o.DueAt, ran, entries)
+	}
+}
+
+func TestDrops_ByTheWordOfALiftedPause(t *testing.T) {
+	t.Parallel()
+	s := made(t, "@every 1s", noon, func(s *Schedule) { s.CatchUp.Cap = 3 })
+	lifted := noon.Add(17*time.Second + 100*time.Millisecond)
+	for missed, runs := range map[string][]int{MissedDrop: nil, MissedLast: {17}, MissedAll: {15, 16, 17}} {
+		var kept []int
+		for sec := 11; sec <= 17; sec++ {
+			at := noon.Add(time.Duration(sec) * time.Second)
+			if !s.Drops(missed, lifted, job.Row{NominalAt: at, DueAt: at}) {
+				kept = append(kept, sec)
+			}
+		}
+		if !slices.Equal(kept, runs) {
+			t.Errorf("%s keeps %v, want %v", missed, kept, runs)
+		}
 	}
 }

@@ -72,16 +72,17 @@ func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calenda
 			return list, o.NominalAt, true
 		}
 		list, at = append(list, o), o.NominalAt
-		if len(list) > maxLooks && !missed(o, now) {
+		if len(list) > maxLooks && !s.missed(o, now) {
 			break // only what was missed is decided by what follows it
 		}
 	}
 	return list, time.Time{}, false
 }
 
-// missed says that nobody came in time to make a job of it.
-func missed(o calendar.Occurrence, now time.Time) bool {
-	return o.DueAt.Before(now.Add(-contract.PastAllowed))
+// missed says that the time did not run when it was due: nobody came in time to make a job of it,
+// or it fell due under a pause, however short that was.
+func (s Schedule) missed(o calendar.Occurrence, now time.Time) bool {
+	return o.DueAt.Before(now.Add(-contract.PastAllowed)) || s.Held.holds(o.DueAt) && !o.DueAt.After(now)
 }
 
 // judge decides about each of the times, as many as one step may, and returns those it did
@@ -109,10 +110,10 @@ func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next t
 	return list, next, whole
 }
 
-// word is what decides about a missed time: the pause it passed under, or the catch-up.
+// word is what decides about a missed time: the pause it fell due under, or the catch-up.
 func (s Schedule) word(o calendar.Occurrence) (c CatchUp, paused bool) {
 	c = s.CatchUp
-	if !s.Held.holds(o.NominalAt) {
+	if !s.Held.holds(o.DueAt) {
 		return c, false
 	}
 	switch s.Held.Missed {
@@ -136,7 +137,7 @@ func (s Schedule) kept(list []calendar.Occurrence, now time.Time) []bool {
 	later := map[bool]int{} // missed times that follow, by whether a pause held them
 	for n := len(list) - 1; n >= 0; n-- {
 		o := list[n]
-		if !missed(o, now) {
+		if !s.missed(o, now) {
 			runs[n] = true
 			continue
 		}

@@ -91,7 +91,8 @@ type Pause struct {
 // ByPunctual is who pauses a schedule after failures in a row.
 const ByPunctual = "punctual"
 
-// Stretch is a time during which a pause kept jobs from being made.
+// Stretch is a time during which a pause kept jobs from starting: what is due in it is decided by
+// the pause.
 type Stretch struct {
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to,omitzero"` // zero: it lasts

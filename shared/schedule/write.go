@@ -77,11 +77,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 	var left []Entry
 	if oldCal, err := old.Calendar(); err == nil { // one that was set aside has no times to account for
 		s.Fresh = time.Time{}
-		reason := job.CodeEdited
-		if old.Paused != nil {
-			reason = job.CodePaused
-		}
-		left = leave(old, oldCal, has, now, reason)
+		left = leave(old, oldCal, has, now, job.CodeEdited)
 		s.first(cal, now)
 		if o, ok := stillDue(oldCal, cal, now); ok {
 			s.Next, s.Fresh = o.NominalAt, now
@@ -147,8 +143,11 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if at.Before(s.Edited) { // the edit left those behind, but for jobs that still wait
 		s.Fresh = s.Edited
 	}
-	s.Held = &Stretch{From: at, Missed: p.Missed}
-	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" { // one that has run as often as it may has no more times
+	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.Fresh) {
+		s.Fresh = decided
+	}
+	s.Held = &Stretch{From: now.Add(-contract.PastAllowed), Missed: p.Missed} // what may not have started yet is held, too
+	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {              // one that has run as often as it may has no more times
 		for range maxLooks + int(calendar.MaxSpread/time.Second) {
 			o, ok := cal.Next(at)
 			if !ok || !old.Next.IsZero() && !o.NominalAt.Before(old.Next) {
@@ -163,6 +162,18 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	}
 	s.place(now)
 	return s, write("schedule.pause", old, s, notDeleted)
+}
+
+// decidedUnderPause is up to where promotion has decided about the times of the last pause, which
+// is over; zero if there was none. Those that did not run then do not run under the next one.
+func (s Schedule) decidedUnderPause() time.Time {
+	if s.Held == nil || s.Held.To.IsZero() {
+		return time.Time{}
+	}
+	if !s.Next.IsZero() && !s.Next.After(s.Held.To) {
+		return s.Next.Add(-time.Millisecond)
+	}
+	return s.Held.To
 }
 
 // Resume lets a paused schedule go on. Its next time stays where the pause left it: promotion

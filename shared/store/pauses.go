@@ -31,12 +31,13 @@ func (s *Store) PutPause(ctx context.Context, t tenant.ID, p job.Pause) error {
 
 // DeletePause lifts a tenant's pause; an absent one is a fault.NotFound. What it said of the
 // times that passed under it stays readable as Lifted.
-func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string) error {
+func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string, now time.Time) error {
 	p, err := s.Pause(ctx, t, scope)
 	if err != nil && fault.KindOf(err) != fault.Undecodable { // that one must go all the same
 		return err
 	}
 	if err == nil {
+		p.LiftedAt = now
 		i := p.Item(t)
 		delete(i, contract.AttrExpiresAt)
 		i[contract.AttrPK] = liftedKey(t)

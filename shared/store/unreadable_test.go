@@ -96,7 +96,7 @@ func TestStore_PauseThatCannotBeReadHoldsWhatItsKeyNames(t *testing.T) {
 			t.Errorf("task %s is held: %v", task, held)
 		}
 	}
-	if err := s.DeletePause(ctx, "acme", "task:bad"); err != nil {
+	if err := s.DeletePause(ctx, "acme", "task:bad", time.Now()); err != nil {
 		t.Errorf("it cannot be lifted: %v", err)
 	}
 }

@@ -103,12 +103,18 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 
 	r := &run{w: w, f: f, l: l, row: row, log: log, timed: timed, ctx: ctx, cancel: cancel, done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
 	r.started = w.clock.Now()
-	from := row.DueAt
-	if f.attempt == 1 && row.CreatedAt.After(from) {
-		from = row.CreatedAt
+	// A one-off is late from when it was accepted, if that was after its time. A schedule's job is late
+	// from its due time; but what the deployment is measured by does not count how late it was made.
+	possible := row.DueAt
+	if f.attempt == 1 && row.CreatedAt.After(possible) {
+		possible = row.CreatedAt
+	}
+	from := possible
+	if row.ScheduleID != "" {
+		from = row.DueAt
 	}
 	r.lateness = max(r.started.Sub(from), 0)
-	w.meter.Observe(telemetry.StartLateness, r.lateness, r.pool())
+	w.meter.Observe(telemetry.StartLateness, max(r.started.Sub(possible), 0), r.pool())
 	w.intake.running(1)
 	defer w.intake.running(-1)
 	work := w.work(f, l, row, payload, r.progress)
