@@ -60,7 +60,7 @@ func (w *Waker) scheduled(ctx context.Context, row job.Row, step job.Step, now t
 	if step != job.StepFire || row.Attempt > 1 {
 		return step, false, nil
 	}
-	if row.Parked && !row.Behind {
+	if !row.Behind && !row.DueAt.After(now) { // a short pause may be over before a job is parked
 		if done, err := w.dropped(ctx, s, row, now); done || err != nil {
 			return Skipped, true, err
 		}
@@ -109,7 +109,7 @@ func (w *Waker) parkForSchedule(ctx context.Context, row job.Row, now time.Time)
 	return job.StepFire, w.unpark(ctx, row, now) // its worker asks the schedule again
 }
 
-// dropped skips a job that a pause of its task, or of everything, has parked, where that pause
+// dropped skips a job that fell due under a pause of its task, or of everything, where that pause
 // said so: only now that it is lifted it is known which time under it was the last.
 func (w *Waker) dropped(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) (bool, error) {
 	lifted, err := w.Store.Lifted(ctx, row.Tenant, row.Task, now)

@@ -135,3 +135,6 @@ func (t timeOfDay) closest() int {
 	}
 	return min(best, day-last+first)
 }
+
+// floorMod is the remainder of floorDiv: from 0 up to b.
+func floorMod(a, b int64) int64 { return a - floorDiv(a, b)*b }

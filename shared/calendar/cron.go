@@ -84,6 +84,9 @@ func parseCron(text string) (parsedCron, *Error) {
 		}
 		text = long
 	}
+	if err := refuseEventBridge(text); err != nil {
+		return parsedCron{}, err
+	}
 	fields := strings.Fields(text)
 	withSeconds := len(fields) == 6
 	switch len(fields) {
@@ -131,6 +134,57 @@ func parseCron(text string) (parsedCron, *Error) {
 	}, nil
 }
 
+var (
+	eventBridgeShape = regexp.MustCompile(`^(cron|rate|at)\((.*)\)$`)
+	rateShape        = regexp.MustCompile(`^([0-9]+) +(minute|hour|day)s?$`)
+	yearShape        = regexp.MustCompile(`^([*]|[0-9]{4}([-,/][0-9]{1,4})*)$`)
+)
+
+// refuseEventBridge recognises an expression of EventBridge, whose six fields end with a year
+// instead of beginning with seconds and whose weekdays are numbered from Sunday = 1, and says how
+// to write it here. One field of its days is always "?".
+func refuseEventBridge(text string) *Error {
+	inner := text
+	if m := eventBridgeShape.FindStringSubmatch(text); m != nil {
+		inner = strings.TrimSpace(m[2])
+		switch m[1] {
+		case "rate":
+			allowed := `{"every":"5m"}`
+			if r := rateShape.FindStringSubmatch(inner); r != nil {
+				allowed = fmt.Sprintf(`{"every":%q}`, r[1]+r[2][:1])
+			}
+			return refuse("cron", CodeInvalidValue, allowed, "%s is an expression of EventBridge; here a rate is every", quoted(text))
+		case "at":
+			return refuse("cron", CodeInvalidValue, `{"dates":["2027-12-24T12:00:00Z"]}, or a job with run_at`,
+				"%s is an expression of EventBridge; here single times are dates", quoted(text))
+		}
+	}
+	// "?" in the third or fifth field is never ours: those are our hours and months.
+	fields := strings.Fields(inner)
+	if len(fields) != 6 || (fields[2] == "?") == (fields[4] == "?") || !yearShape.MatchString(fields[5]) {
+		if inner == text {
+			return nil
+		}
+		return refuse("cron", CodeInvalidValue, cronAllowed, "%s is an expression of EventBridge; here it has five fields and no cron()", quoted(text))
+	}
+	fields[4] = fromSunday(fields[4])
+	allowed := fmt.Sprintf("%q", strings.Join(fields[:5], " "))
+	if fields[5] != "*" {
+		allowed += " with start_at and end_at for the years"
+	}
+	return refuse("cron", CodeInvalidValue, allowed,
+		"%s is an expression of EventBridge, which ends with a year and numbers weekdays from 1; here a sixth field comes first, for seconds, and Sunday is 0", quoted(text))
+}
+
+var weekdayNumber = regexp.MustCompile(`(^|[,-])([1-7])`)
+
+// fromSunday numbers EventBridge's weekdays as cron does: Sunday is 0 instead of 1.
+func fromSunday(dow string) string {
+	return weekdayNumber.ReplaceAllStringFunc(dow, func(s string) string {
+		return s[:len(s)-1] + string(s[len(s)-1]-1)
+	})
+}
+
 // parse returns the mask of a field.
 func (f *cronField) parse(text string) (uint64, *Error) {
 	bad := func(code, format string, args ...any) (uint64, *Error) {
@@ -161,12 +215,21 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 			return bad(CodeOutOfRange, "%s is out of range", quoted(element))
 		}
 		if first > last {
-			return bad(CodeInvalidValue, "%s runs backwards", quoted(element))
+			around := element
+			if m[4] == "" { // how to write what was meant
+				around = fmt.Sprintf("%s-%d,%d-%s", m[2], f.wrap(), f.low, m[3])
+			}
+			return 0, refuse("cron", CodeInvalidValue, "two ranges, such as "+around,
+				"%s: %s runs backwards", f.name, quoted(element))
 		}
 		step := 1
 		if m[4] != "" {
 			if step, _ = strconv.Atoi(m[4]); step == 0 {
 				return bad(CodeOutOfRange, "a step of 0 never moves on")
+			}
+			if step > f.high-f.low {
+				return 0, refuse("cron", CodeOutOfRange, f.stepAllowed(step),
+					"%s: a step of %d is larger than the field, so that it would only match %d", f.name, step, first)
 			}
 		}
 		if f.high == 7 && m[1] == "" && last == 7 {
@@ -184,6 +247,23 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 	}
 	const star = 1 << 63 // the library's own mark
 	return f.mask(schedule.(*cron.SpecSchedule)) &^ star, nil
+}
+
+// wrap is the last value before the field begins again: Saturday for weekdays, whose 7 is 0.
+func (f *cronField) wrap() int {
+	if f.high == 7 {
+		return 6
+	}
+	return f.high
+}
+
+// stepAllowed says how to write a step that is larger than its field.
+func (f *cronField) stepAllowed(step int) string {
+	allowed := fmt.Sprintf("a step of 1 to %d", f.high-f.low)
+	if unit := map[string]string{"second": "s", "minute": "m", "hour": "h"}[f.name]; unit != "" {
+		allowed += fmt.Sprintf(`; {"every":"%d%s"} in place of cron runs every %d%s`, step, unit, step, unit)
+	}
+	return allowed
 }
 
 func (f *cronField) value(text string) (int, bool) {
@@ -205,9 +285,9 @@ func (r *dayRule) takeSpecial(dom, dow string) (restDom, restDow string, err *Er
 		}
 		if !taken {
 			plainDom = append(plainDom, element)
-		} else if dow != "?" {
-			return "", "", refuse("cron", CodeInvalidValue, `"?" as the day of week, as in "0 9 L * ?"`,
-				"%s in the day of month needs %s in the day of week", quoted(element), `"?"`)
+		} else if dow != "?" && dow != "*" {
+			return "", "", refuse("cron", CodeInvalidValue, `"*" or "?" as the day of week, as in "0 9 L * *"`,
+				"%s in the day of month needs %s in the day of week", quoted(element), `"*"`)
 		}
 	}
 	for element := range strings.SplitSeq(dow, ",") {
@@ -217,9 +297,9 @@ func (r *dayRule) takeSpecial(dom, dow string) (restDom, restDow string, err *Er
 		}
 		if !taken {
 			plainDow = append(plainDow, element)
-		} else if dom != "?" {
-			return "", "", refuse("cron", CodeInvalidValue, `"?" as the day of month, as in "0 9 ? * FRI#2"`,
-				"%s in the day of week needs %s in the day of month", quoted(element), `"?"`)
+		} else if dom != "?" && dom != "*" {
+			return "", "", refuse("cron", CodeInvalidValue, `"*" or "?" as the day of month, as in "0 9 * * FRI#2"`,
+				"%s in the day of week needs %s in the day of month", quoted(element), `"*"`)
 		}
 	}
 	return strings.Join(plainDom, ","), strings.Join(plainDow, ","), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
@@ -76,9 +77,21 @@ func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
 		{cron("@every 99999999999999h"), "cron", CodeOutOfRange},
 		{cron("@every 1000000h"), "cron", CodeOutOfRange},
 		{cron(strings.Join(allMinutes, ",") + strings.Repeat(" ", 1000) + "* * * *"), "cron", CodeOutOfRange},
-		{cron("0 0 L * *"), "cron", CodeInvalidValue},
+		{cron("*/60 * * * *"), "cron", CodeOutOfRange},
+		{cron("*/90 * * * *"), "cron", CodeOutOfRange},
+		{cron("5/90 * * * *"), "cron", CodeOutOfRange},
+		{cron("*/61 * * * * *"), "cron", CodeOutOfRange},
+		{cron("0 */24 * * *"), "cron", CodeOutOfRange},
+		{cron("0 0 */31 * *"), "cron", CodeOutOfRange},
+		{cron("0 0 1 */12 *"), "cron", CodeOutOfRange},
+		{cron("0 22-2 * * *"), "cron", CodeInvalidValue},
+		{cron("0 9 ? * MON-FRI *"), "cron", CodeInvalidValue},
+		{cron("cron(0 9 ? * MON-FRI *)"), "cron", CodeInvalidValue},
+		{cron("rate(5 minutes)"), "cron", CodeInvalidValue},
+		{cron("at(2027-01-01T00:00:00)"), "cron", CodeInvalidValue},
+		{rule("FREQ=MINUTELY;INTERVAL=7"), "start_at", CodeMissingField},
+		{Spec{RRule: new("FREQ=MINUTELY"), RepeatedHour: new("first")}, "repeated_hour", CodeConflictingFields},
 		{cron("0 0 L * 5"), "cron", CodeInvalidValue},
-		{cron("0 0 * * 5#2"), "cron", CodeInvalidValue},
 		{cron("0 0 L-31 * ?"), "cron", CodeOutOfRange},
 		{cron("0 0 0W * ?"), "cron", CodeOutOfRange},
 		{cron("0 0 ? * 5#6"), "cron", CodeOutOfRange},
@@ -236,10 +249,103 @@ func TestARefusalTellsWhatWasMeant(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "from 1s to 36525d") {
 		t.Errorf("%v does not name the minimum", err)
 	}
-	_, err = Parse(Spec{Cron: new("0 9 L * *")}, nil)
-	if err == nil || !strings.Contains(err.Error(), `"0 9 L * ?"`) {
-		t.Errorf("%v does not say how to write it", err)
+	for text, want := range map[string]string{
+		"0 9 L * 5":               `"0 9 L * *"`,
+		"0 9 1 * FRI#2":           `"0 9 * * FRI#2"`,
+		"*/90 * * * *":            `{"every":"90m"}`,
+		"0 */36 * * *":            `{"every":"36h"}`,
+		"0 22-2 * * *":            "22-23,0-2",
+		"0 9 * * FRI-MON":         "FRI-6,0-MON",
+		"0 9 * * 5-1":             "5-6,0-1",
+		"0 9 ? * MON-FRI *":       `"0 9 ? * MON-FRI"`,
+		"cron(0 9 ? * MON-FRI *)": `"0 9 ? * MON-FRI"`,
+		"0 9 ? * 2-6 *":           `"0 9 ? * 1-5"`,
+		"cron(0 12 1 1 ? 2027)":   "start_at and end_at",
+		"rate(5 minutes)":         `{"every":"5m"}`,
+		"rate(1 day)":             `{"every":"1d"}`,
+		"at(2027-11-20T13:00:00)": "dates",
+		"cron(every monday)":      "EventBridge",
+	} {
+		_, err := Parse(Spec{Cron: &text}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v does not say %s", text, err, want)
+		}
 	}
+	for zone, want := range map[string]string{"UTC+2": `"Etc/GMT-2"`, "GMT+1": `"Etc/GMT-1"`, "UTC-03:00": `"Etc/GMT+3"`, "UTC+0": `"UTC"`, "+2": `"Etc/GMT-2"`} {
+		_, err := Parse(Spec{Cron: new("@daily"), Timezone: &zone}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "did you mean") {
+			t.Errorf("%q: %v does not say %s", zone, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"2027-02-29T00:00:00Z": "leap year", "2026-12-31T23:59:60Z": "leap second", "2027-01-01T00:00:00z": "upper case",
+		"2027-04-31T00:00:00Z": "has 30 days", "2027-13-01T00:00:00Z": "no month 13", "2027-01-01": "time of day", "2027-01-01T00:00:00": "zone is missing",
+		"tomorrow": "begin with a date",
+	} {
+		_, err := Parse(Spec{Cron: new("@daily"), StartAt: &text}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v does not say %s", text, err, want)
+		}
+	}
+}
+
+func TestCalendar_TakesLastAndNthDaysWithAStarInTheOtherField(t *testing.T) {
+	t.Parallel()
+	for star, question := range map[string]string{
+		"0 0 L * *": "0 0 L * ?", "0 0 15W * *": "0 0 15W * ?", "0 0 LW * *": "0 0 LW * ?", "0 9 * * 1#2": "0 9 ? * 1#2", "0 9 * * 5L": "0 9 ? * 5L",
+	} {
+		a := mustParse(t, Spec{Cron: &star}, nil).Preview(at("2027-01-01T00:00:00Z"), 30)
+		b := mustParse(t, Spec{Cron: &question}, nil).Preview(at("2027-01-01T00:00:00Z"), 30)
+		requireTimes(t, nominals(a), nominals(b))
+		if len(a) != 30 {
+			t.Errorf("%s has %d times", star, len(a))
+		}
+	}
+}
+
+func TestRRule_OfMinutesKeepsItsIntervalThroughClockChanges(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule, start string
+		want        time.Duration
+	}{
+		{"FREQ=MINUTELY;INTERVAL=7", "2027-03-28T00:00:00Z", 7 * time.Minute},
+		{"FREQ=MINUTELY;INTERVAL=7", "2027-10-31T00:00:00Z", 7 * time.Minute},
+		{"FREQ=SECONDLY;INTERVAL=70", "2027-10-31T00:30:00Z", 70 * time.Second},
+		{"FREQ=MINUTELY;INTERVAL=90;COUNT=9", "2027-03-27T22:00:00Z", 90 * time.Minute},
+	} {
+		c2 := mustParse(t, Spec{RRule: &c.rule, StartAt: &c.start, Timezone: new("Europe/Berlin")}, nil)
+		list := c2.Preview(at(c.start).Add(-time.Second), 60)
+		for i, o := range list {
+			if want := at(c.start).Add(time.Duration(i) * c.want); !o.NominalAt.Equal(want) {
+				t.Fatalf("%s: time %d is %s, want %s", c.rule, i, o.NominalAt, want)
+			}
+		}
+		if want := 60; strings.Contains(c.rule, "COUNT") {
+			if len(list) != 9 {
+				t.Errorf("%s has %d times", c.rule, len(list))
+			}
+		} else if len(list) != want {
+			t.Errorf("%s has %d times", c.rule, len(list))
+		}
+	}
+	// A filter is by the wall clock, the interval still by elapsed time.
+	rule, start := "FREQ=MINUTELY;INTERVAL=50;BYHOUR=3", "2027-03-27T00:00:00Z"
+	for _, o := range mustParse(t, Spec{RRule: &rule, StartAt: &start, Timezone: new("Europe/Berlin")}, nil).Preview(at(start), 40) {
+		elapsed := o.NominalAt.Sub(at(start))
+		if berlin := o.NominalAt.In(loadBerlin(t)); elapsed%(50*time.Minute) != 0 || berlin.Hour() != 3 {
+			t.Errorf("%s: %s after the start, %s", rule, elapsed, berlin)
+		}
+	}
+}
+
+func loadBerlin(t *testing.T) *time.Location {
+	t.Helper()
+	l, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func TestBadExclusionsAreRefusedByFieldAndCode(t *testing.T) {

@@ -25,7 +25,9 @@ type recurrence struct {
 	freq     frequency
 	interval int64
 	begin    int64 // intervals are counted from here and nothing lies before it
+	anchor   int64 // below an hour intervals are counted from here instead: begin as the present offset shows it
 	end      int64 // last wall time there may be
+	count    int   // of occurrences, where end does not say it; 0: no bound
 	wkst     int
 
 	months    uint32 // bits 1 to 12; 0 in any of these sets is no restriction
@@ -236,9 +238,21 @@ func (r *recurrence) nextPosition(first, last, from int64) (int64, bool) {
 	return best, found
 }
 
+// elapsed says that the rule's intervals are elapsed time, which no clock change makes longer or
+// shorter: every seven minutes are seven minutes.
+func (r *recurrence) elapsed() bool { return r.freq >= minutely }
+
+// under is the rule as wall times of a zone while its offset is that one. began is the instant at
+// which the rule begins.
+func (r *recurrence) under(offset, began int64) *recurrence {
+	shifted := *r
+	shifted.anchor, shifted.begin = began+offset, began+offset
+	return &shifted
+}
+
 func (r *recurrence) nextBelowDaily(from, until int64, steps *int) (int64, bool) {
 	unit := [...]int64{hourly: 3600, minutely: 60, secondly: 1}[r.freq]
-	begin := floorDiv(r.begin, unit)
+	begin := floorDiv(r.anchor, unit)
 	for w := from; w <= until && *steps > 0; *steps-- {
 		d := floorDiv(w, day)
 		year, month, dom := civil(d)
@@ -253,7 +267,7 @@ func (r *recurrence) nextBelowDaily(from, until int64, steps *int) (int64, bool)
 		}
 		w = d*day + int64(s)
 		at := floorDiv(w, unit)
-		off := (at - begin) % r.interval
+		off := floorMod(at-begin, r.interval)
 		if off == 0 {
 			return w, w <= until
 		}

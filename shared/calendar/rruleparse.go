@@ -90,6 +90,7 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 	if begin != nil {
 		r.begin = *begin
 	}
+	r.anchor = r.begin
 
 	var untilAt int64
 	if until := seen["UNTIL"]; until != "" {
@@ -108,6 +109,10 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 	if counted {
 		if option.Count < 1 || option.Count > MaxCount {
 			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d; max_runs goes further", MaxCount), "COUNT %d is out of range", option.Count)
+		}
+		if r.elapsed() { // how many wall times there are depends on the zone: the calendar counts them
+			r.count = option.Count
+			return r, untilAt, nil
 		}
 		last, ok := r.lastOf(option.Count)
 		if !ok {

@@ -195,7 +195,10 @@ func (c *Calendar) setSource(s Spec) *Error {
 		if until != 0 {
 			c.end = min(c.end, until+1)
 		}
-		return c.setClock(s, rule, rule.freq >= hourly)
+		if rule.elapsed() {
+			return c.setElapsed(s, rule)
+		}
+		return c.setClock(s, rule, rule.freq == hourly)
 	case s.Every != nil:
 		if err := c.setEvery(s); err != nil {
 			return err
@@ -206,6 +209,31 @@ func (c *Calendar) setSource(s Spec) *Error {
 		return err
 	}
 	return s.noChangeOver("dates")
+}
+
+// setElapsed takes a rule of minutes or seconds.
+func (c *Calendar) setElapsed(s Spec, rule *recurrence) *Error {
+	if err := s.noChangeOver("an rrule of minutes or seconds"); err != nil {
+		return err
+	}
+	began := floorDiv(c.start, 1000)
+	if s.StartAt == nil { // no interval, so that any beginning is as good
+		began = rule.begin
+	}
+	clock := wallClock{rule: rule, zone: c.zone, missing: missingIgnored, repeated: repeatedBoth, elapsed: true, began: began}
+	at := c.start - 1
+	for range rule.count {
+		t, ok := clock.next(at, lastInstant*1000, false)
+		if !ok {
+			return refuse("rrule", CodeOutOfRange, "a smaller COUNT, or UNTIL", "the rule is too rare to count %d times", rule.count)
+		}
+		at = t.at
+	}
+	if rule.count > 0 {
+		c.end = min(c.end, at+1)
+	}
+	c.source = clock
+	return nil
 }
 
 func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {

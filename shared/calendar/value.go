@@ -1,19 +1,55 @@
 package calendar
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
 )
+
+var (
+	dateShape     = regexp.MustCompile(`^([0-9]{4})-([0-9]{2})-([0-9]{2})`)
+	secondShape   = regexp.MustCompile(`T[0-9]{2}:[0-9]{2}:60`)
+	timeOnlyShape = regexp.MustCompile(`T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?$`)
+)
+
+// WhyNoInstant says what keeps a text from being an RFC 3339 instant, as far as it can be told.
+func WhyNoInstant(text string) string {
+	m := dateShape.FindStringSubmatch(text)
+	if m == nil {
+		return "it does not begin with a date, as in 2027-12-24"
+	}
+	year, _ := strconv.Atoi(m[1])
+	month, _ := strconv.Atoi(m[2])
+	dom, _ := strconv.Atoi(m[3])
+	switch {
+	case month < 1 || month > 12:
+		return "there is no month " + m[2]
+	case month == 2 && dom == 29 && monthLen(year, month) == 28:
+		return m[1] + " is no leap year and has no 29 February"
+	case dom < 1 || dom > monthLen(year, month):
+		return fmt.Sprintf("the month %s-%s has %d days", m[1], m[2], monthLen(year, month))
+	case len(text) == len(m[0]):
+		return "a time of day and a zone are missing"
+	case secondShape.MatchString(text):
+		return "a leap second is no time that every clock shows"
+	case strings.HasSuffix(text, "z") || strings.Contains(text, "t"):
+		return "T and Z are written in upper case"
+	case timeOnlyShape.MatchString(text):
+		return "its zone is missing: Z, or an offset such as +01:00"
+	}
+	return "it is not written as in 2027-12-24T12:00:00Z"
+}
 
 // parseInstant reads an RFC 3339 instant, in milliseconds.
 func parseInstant(field, text string) (int64, *Error) {
 	const allowed = `an RFC 3339 instant from 1900 to 2399 with at most milliseconds, such as "2027-12-24T12:00:00Z"`
 	var t time.Time
 	if err := t.UnmarshalText([]byte(text)); err != nil { // stricter than time.Parse
-		return 0, refuse(field, CodeInvalidValue, allowed, "%s is no instant", quoted(text))
+		return 0, refuse(field, CodeInvalidValue, allowed, "%s is no instant: %s", quoted(text), WhyNoInstant(text))
 	}
 	if t.Unix() < firstInstant || t.Unix() >= lastInstant {
 		return 0, refuse(field, CodeOutOfRange, allowed, "%s is out of range", quoted(text))

@@ -31,6 +31,17 @@ type wallClock struct {
 	zone     *zone
 	missing  missingHour
 	repeated repeatedHour
+	// elapsed: rule is a recurrence whose intervals are real time from began on.
+	elapsed bool
+	began   int64
+}
+
+// ruleUnder is the rule as it stands while the zone's offset is that one.
+func (c wallClock) ruleUnder(offset int64) wallRule {
+	if c.elapsed {
+		return c.rule.(*recurrence).under(offset, c.began)
+	}
+	return c.rule
 }
 
 func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
@@ -52,7 +63,7 @@ func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
 		if i > 0 && c.repeated == repeatedFirst {
 			from = max(from, start+z.offset[i-1])
 		}
-		w, ok := c.rule.next(from, until+2*day, &steps)
+		w, ok := c.ruleUnder(offset).next(from, until+2*day, &steps)
 		if !ok {
 			return tick{}, false
 		}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -63,6 +64,10 @@ func findZone(field, name string) (*zone, *Error) {
 	}
 	f, ok := zoneFiles()[name]
 	if !ok {
+		if etc := etcZone(name); etc != "" {
+			return nil, refuse(field, CodeInvalidValue, zoneAllowed,
+				"time zone %s does not exist; %q is that offset all year (its sign counts the other way), and a city follows the clock changes", quoted(name), etc)
+		}
 		if like := similarZone(name); like != "" {
 			return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist; did you mean %q?", quoted(name), like)
 		}
@@ -74,6 +79,24 @@ func findZone(field, name string) (*zone, *Error) {
 	}
 	z, _ := zones.LoadOrStore(name, newZone(loc))
 	return z.(*zone), nil
+}
+
+var offsetShape = regexp.MustCompile(`^(?:UTC|GMT|Z)?([+-])0?([0-9]{1,2})(?::?00)?$`)
+
+// etcZone is the zone of an offset such as "UTC+2" or "GMT-03:00", "" for anything else.
+func etcZone(name string) string {
+	m := offsetShape.FindStringSubmatch(strings.ToUpper(name))
+	if m == nil {
+		return ""
+	}
+	if m[2] == "0" {
+		return "UTC"
+	}
+	etc := "Etc/GMT" + map[string]string{"+": "-", "-": "+"}[m[1]] + m[2]
+	if _, ok := zoneFiles()[etc]; !ok {
+		return ""
+	}
+	return etc
 }
 
 func loadZone(name string, f *zip.File) (*time.Location, error) {
