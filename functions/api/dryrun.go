@@ -20,6 +20,7 @@ type ScheduleDiff struct {
 	Lost    []occurrenceTime `json:"lost" doc:"At most 1000"`
 	Moved   []movedTime      `json:"moved" doc:"At most 1000: on one local day as many would be lost as added, or only the share of the spread changes"`
 	Through instant          `json:"through" doc:"What was compared ends here: in 30 days, or earlier when cut"`
+	Changed []string         `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing"`
 	Cut     bool             `json:"cut" doc:"There were too many times to compare 30 days, or to list all"`
 }
 

@@ -87,8 +87,12 @@ func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothin
 	}
 	var p planned
 	if v, ok := f["calendar"]; ok {
-		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
+		var fine bool
+		if p, fine, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
 			return nil, err
+		}
+		if fine {
+			r.firing(v.pointer, p.calendar, s.now()) // what a schedule could not have is not shown either
 		}
 	} else if f != nil {
 		r.missing("", "calendar")

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"punctual/functions/recur"
@@ -34,7 +36,7 @@ func (s *stage) scheduleRoutes() {
 	register(s, route{
 		method: http.MethodPatch, path: "/v1/schedules/{name}", id: "patch-schedule", tag: tagSchedules, scope: mayWrite, body: schedulePatchRequest{},
 		summary: "Change a part, or see what that would change", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		about: "Fields at the top are replaced as a whole. With dry_run=true nothing is written, and the answer says which times of the next 30 days would be added, lost and moved.",
+		about: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its default, everything else replaces. Another form of calendar takes the place of the one before, and another task brings its own settings. With dry_run=true nothing is written, and the answer says which times of the next 30 days would be added, lost and moved.",
 	}, s.patchSchedule)
 	register(s, route{
 		method: http.MethodDelete, path: "/v1/schedules/{name}", id: "delete-schedule", tag: tagSchedules, scope: mayWrite,
@@ -56,12 +58,12 @@ func (s *stage) scheduleRoutes() {
 // ScheduleInput names a schedule, and its epoch if it matters.
 type ScheduleInput struct {
 	Name    string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
-	IfMatch string `header:"If-Match" doc:"The ETag that was read: another epoch meanwhile is 412"`
+	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
 }
 
 type scheduleAnswer struct {
 	Status int
-	ETag   string `header:"ETag" doc:"The epoch in quotes, for If-Match"`
+	ETag   string `header:"ETag" doc:"The version in quotes, for If-Match"`
 	Body   ScheduleView
 }
 
@@ -83,7 +85,7 @@ func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (sche
 		return found, errNoSchedule()
 	}
 	if err == nil && epoch != 0 && found.Epoch != epoch {
-		err = newProblem(codeStaleVersion, "the schedule is at epoch %d, not %d", found.Epoch, epoch)
+		err = newProblem(codeStaleVersion, "the schedule is at version %d, not %d", found.Epoch, epoch)
 	}
 	return found, err
 }
@@ -134,7 +136,7 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 		case epoch != 0 && !there:
 			return nil, newProblem(codeStaleVersion, "there is no such schedule any more")
 		case epoch != 0 && old.Epoch != epoch:
-			return nil, newProblem(codeStaleVersion, "the schedule is at epoch %d, not %d", old.Epoch, epoch)
+			return nil, newProblem(codeStaleVersion, "the schedule is at version %d, not %d", old.Epoch, epoch)
 		}
 		status := http.StatusOK
 		var after schedule.Schedule
@@ -309,7 +311,7 @@ type patchScheduleInput struct {
 }
 
 type patchScheduleAnswer struct {
-	ETag string `header:"ETag" doc:"The epoch in quotes, for If-Match"`
+	ETag string `header:"ETag" doc:"The version in quotes, for If-Match"`
 	Body patched
 }
 
@@ -327,7 +329,11 @@ func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patc
 	}
 	out := &patchScheduleAnswer{}
 	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
-		c, err := s.readSchedule(ctx, doc, false, who.Tenant, now)
+		merged, err := s.mergedSchedule(ctx, old, doc)
+		if err != nil {
+			return old, err
+		}
+		c, err := s.readSchedule(ctx, merged, false, who.Tenant, now)
 		if err != nil {
 			return old, err
 		}
@@ -366,12 +372,43 @@ func (s *stage) dryRun(ctx context.Context, who tenant.Identity, old schedule.Sc
 		return nil, calendarProblem(err)
 	}
 	before, err := old.Calendar()
+	runs := most(old)
 	if err != nil { // it has no times
-		d := compare(fresh, fresh, 0, most(after), now)
-		return &d, nil
+		before, runs = fresh, 0
 	}
-	d := compare(before, fresh, most(old), most(after), now)
+	d := compare(before, fresh, runs, most(after), now)
+	d.Changed = changedParts(viewSchedule(old, now), viewSchedule(after, now), old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
 	return &d, nil
+}
+
+// changedParts names what an edit changes, by JSON pointer, in order.
+func changedParts(old, after ScheduleView, payload bool) []string {
+	changed := []string{}
+	part := func(name string, was, is any) {
+		a, _ := asObject(encode(was))
+		b, _ := asObject(encode(is))
+		names := maps.Clone(a)
+		maps.Copy(names, b)
+		for _, field := range slices.Sorted(maps.Keys(names)) {
+			if field != "payload_size" && !bytes.Equal(a[field], b[field]) {
+				changed = append(changed, "/"+name+"/"+field)
+			}
+		}
+	}
+	part("calendar", old.Calendar, after.Calendar)
+	part("job", old.Job, after.Job)
+	if payload {
+		changed = append(changed, "/job/payload")
+	}
+	if old.Overlap != after.Overlap {
+		changed = append(changed, "/overlap")
+	}
+	part("catch_up", old.CatchUp, after.CatchUp)
+	if old.PauseAfterFailures != after.PauseAfterFailures {
+		changed = append(changed, "/pause_after_failures")
+	}
+	slices.Sort(changed)
+	return changed
 }
 
 func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*deletedAnswer, error) {

@@ -26,7 +26,7 @@ type ScheduleView struct {
 	Overlap            schedule.Overlap          `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
 	CatchUp            catchUpView               `json:"catch_up"`
 	PauseAfterFailures int                       `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
-	Epoch              int64                     `json:"epoch" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
+	Version            int64                     `json:"version" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
 	CreatedAt          instant                   `json:"created_at"`
 	UpdatedAt          instant                   `json:"updated_at"`
 	Next               []instant                 `json:"next" doc:"The next three nominal times; none while it is paused without an end, or has ended"`
@@ -96,7 +96,7 @@ func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	v := ScheduleView{
 		Name: c.Name, Calendar: calendarView(c.Spec), Job: viewTemplate(c.Template), Overlap: c.Overlap,
 		CatchUp: catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap}, PauseAfterFailures: c.PauseAfter,
-		Epoch: c.Epoch, CreatedAt: instant{c.CreatedAt}, UpdatedAt: instant{c.UpdatedAt}, Next: []instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
+		Version: c.Epoch, CreatedAt: instant{c.CreatedAt}, UpdatedAt: instant{c.UpdatedAt}, Next: []instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
 	}
 	from := now
 	if p := c.Paused; p != nil {
