@@ -49,7 +49,7 @@ func TestAScheduleIsPutAndShownWithItsNextTimes(t *testing.T) {
 		`"job":{"task":"echo","pool":"short","priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d",` +
 		`"retry":{"max_attempts":3,"initial_delay":"1s","factor":2,"max_delay":"5m","jitter":0.3},"tags":{"team":"billing"},"payload_size":11,"payload":{"x":[1,2]}},` +
 		`"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7},"pause_after_failures":5,` +
-		`"epoch":1,"created_at":"2027-03-01T12:00:00.000Z","updated_at":"2027-03-01T12:00:00.000Z",` +
+		`"version":1,"created_at":"2027-03-01T12:00:00.000Z","updated_at":"2027-03-01T12:00:00.000Z",` +
 		`"next":["2027-03-02T08:00:00.000Z","2027-03-03T08:00:00.000Z","2027-03-04T08:00:00.000Z"],"last":null,"paused":null}`
 	if strings.TrimSpace(r.text) != want || r.header.Get("ETag") != `"1"` {
 		t.Errorf("ETag %s, the view is\n%s\nwant\n%s", r.header.Get("ETag"), r.text, want)
