@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"punctual/shared/contract"
@@ -54,6 +56,7 @@ type facts struct {
 	pauses   job.Pauses
 	schedule *schedule.Schedule // that the row belongs to; nil for none
 	at       time.Time
+	clock    time.Time // the worker's clock when the row was asked for
 }
 
 // attend sees one message through that has a slot.
@@ -114,6 +117,9 @@ func (w *Worker) attend(f *firing) {
 	if !w.waitUntil(seen.row.DueAt) {
 		w.letGo(f, l, log)
 		w.giveBack(f, 0)
+		return
+	}
+	if seen.clock.Before(seen.row.DueAt) && !w.lastLook(f, l, seen, log) {
 		return
 	}
 	if !w.fresh(f, l, seen, log) || !w.admitted(f, l, seen, log) || !w.fresh(f, l, seen, log) { // being admitted may have taken long
@@ -324,6 +330,11 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 		w.unanswered(f, "reading a row", err)
 		return seen, false
 	}
+	return seen, w.judged(f, l, seen, log)
+}
+
+// judged says whether the attempt may start by what was seen; false: it was let go.
+func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	now := w.clock.Now()
 	_, held := seen.pauses.Hold(seen.row.Task, now)
 	verdict, why := job.MayStart(seen.row, f.version, f.attempt, held, now)
@@ -337,7 +348,7 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 	}
 	switch verdict {
 	case job.Start:
-		return seen, true
+		return true
 	case job.Stale:
 		log.Debug("let a stale attempt go", "why", why)
 		w.letGo(f, l, log)
@@ -345,23 +356,55 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 	case job.Defer:
 		w.toBeLookedAt(f, l, why, log)
 	}
-	return seen, false
+	return false
+}
+
+// lastLook asks, once the attempt is due, for what may have been answered since the row was read:
+// a cancel or an expiry sets a flag on the claim, a pause is an item of its own, and an edit of a
+// claimed job is refused. So the row need not be read again. false: the attempt was let go.
+func (w *Worker) lastLook(f *firing, l lease, seen *facts, log *slog.Logger) bool {
+	ctx, cancel := w.call()
+	defer cancel()
+	var (
+		reads                    sync.WaitGroup
+		claim                    job.Claim
+		failed, failed2, failed3 error
+	)
+	reads.Go(func() { claim, failed = w.store.Claim(ctx, f.key) })
+	reads.Go(func() { seen.pauses, _, failed2 = w.pauses.of(ctx, f.key.Tenant, lastLookFresh) })
+	if seen.schedule != nil {
+		k := schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}
+		reads.Go(func() { seen.schedule, _, failed3 = w.rules.of(ctx, k, lastLookFresh) })
+	}
+	reads.Wait()
+	if err := errors.Join(failed, failed2, failed3); err != nil {
+		w.letGo(f, l, log)
+		w.outOfReach(f, "looking at a claim before its start", err)
+		return false
+	}
+	if claim.Attempt != f.attempt || claim.Token != l.token || claim.Outcome != nil {
+		log.Warn("lost the lease of an attempt before it could start")
+		w.giveBack(f, 0)
+		return false
+	}
+	l.cancel = claim.Cancel
+	return w.judged(f, l, seen, log)
 }
 
 // look reads what a start is judged by.
 func (w *Worker) look(f *firing) (*facts, error) {
 	ctx, cancel := w.call()
 	defer cancel()
-	pauses, at, err := w.pauses.of(ctx, f.key.Tenant)
+	pauses, at, err := w.pauses.of(ctx, f.key.Tenant, pausesFresh)
 	if err != nil {
 		return nil, err
 	}
-	seen := &facts{pauses: pauses, at: at}
+	seen := &facts{pauses: pauses, at: at, clock: w.clock.Now()}
 	seen.row, err = w.store.Row(ctx, f.key) // read after at, which therefore holds for both
 	if err != nil || seen.row.ScheduleID == "" {
 		return seen, err
 	}
-	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID})
+	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}, pausesFresh)
 	if at.Before(seen.at) {
 		seen.at = at
 	}

@@ -15,6 +15,9 @@ const (
 	// pausesFresh is how old a read of the pauses may be when an attempt is judged; with the time
 	// to its start it stays under contract.RowFresh.
 	pausesFresh = time.Second
+	// lastLookFresh is how old it may be when an attempt is due that was judged before. It lets
+	// the attempts that are due at one moment share a read.
+	lastLookFresh = 20 * time.Millisecond
 	// pausesKnown bounds how many tenants' pauses are remembered.
 	pausesKnown = 1000
 )
@@ -67,21 +70,22 @@ func (t *trouble) note(err error) error {
 	return err
 }
 
-// of returns the pauses that stand for t, and since when that is known (monotonic).
-func (p *pauses) of(ctx context.Context, t tenant.ID) (job.Pauses, time.Time, error) {
-	everyone, since, err := p.owned(ctx, job.Everyone)
+// of returns the pauses that stand for t, its own read at most maxAge ago, and since when that is
+// known (monotonic). Those for everyone are shared by all and never read more often than usual.
+func (p *pauses) of(ctx context.Context, t tenant.ID, maxAge time.Duration) (job.Pauses, time.Time, error) {
+	everyone, since, err := p.owned(ctx, job.Everyone, pausesFresh)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	own, at, err := p.owned(ctx, t)
+	own, at, err := p.owned(ctx, t, maxAge)
 	if since.Before(at) {
 		at = since
 	}
 	return slices.Concat(everyone, own), at, err
 }
 
-// owned returns the pauses of one owner.
-func (p *pauses) owned(ctx context.Context, owner tenant.ID) (job.Pauses, time.Time, error) {
+// owned returns the pauses of one owner, read at most maxAge ago.
+func (p *pauses) owned(ctx context.Context, owner tenant.ID, maxAge time.Duration) (job.Pauses, time.Time, error) {
 	e := p.entry(owner)
 	select {
 	case e.turn <- struct{}{}:
@@ -89,7 +93,7 @@ func (p *pauses) owned(ctx context.Context, owner tenant.ID) (job.Pauses, time.T
 		return nil, time.Time{}, ctx.Err()
 	}
 	defer func() { <-e.turn }()
-	if time.Since(e.at) < pausesFresh {
+	if time.Since(e.at) < maxAge {
 		return e.read, e.at, nil
 	}
 	if err := e.stands(); err != nil {

@@ -27,8 +27,9 @@ type scheduleEntry struct {
 	trouble
 }
 
-// of returns the schedule, nil if there is none, and since when that is known (monotonic).
-func (s *schedules) of(ctx context.Context, k schedule.Key) (*schedule.Schedule, time.Time, error) {
+// of returns the schedule, nil if there is none, read at most maxAge ago, and since when that is
+// known (monotonic).
+func (s *schedules) of(ctx context.Context, k schedule.Key, maxAge time.Duration) (*schedule.Schedule, time.Time, error) {
 	e := s.entry(k)
 	select {
 	case e.turn <- struct{}{}:
@@ -36,7 +37,7 @@ func (s *schedules) of(ctx context.Context, k schedule.Key) (*schedule.Schedule,
 		return nil, time.Time{}, ctx.Err()
 	}
 	defer func() { <-e.turn }()
-	if time.Since(e.at) < pausesFresh {
+	if time.Since(e.at) < maxAge {
 		return e.read, e.at, nil
 	}
 	if err := e.stands(); err != nil {
