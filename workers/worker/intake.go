@@ -40,16 +40,17 @@ type firing struct {
 
 // source is one firing queue.
 type source struct {
-	queue string
-	pool  string
-	rank  int // of its priority; 0 is critical
+	queue  string
+	pool   string
+	rank   int     // of its priority; 0 is critical
+	intake *intake // of its pool
 
 	asked int  // what the receive under way has asked for
 	busy  bool // its last receive brought something, or there was none yet
 }
 
-// intake is what the worker has taken in and what it has room for: messages by time until they
-// are nearly due, then by priority until they get a slot.
+// intake is what the worker has taken in for one pool and what it has room for: messages by time
+// until they are nearly due, then by priority until they get a slot.
 type intake struct {
 	clock   clock.Clock
 	slots   int
@@ -71,16 +72,14 @@ type intake struct {
 	failures  int       // times in a row
 }
 
-func newIntake(o Options, c clock.Clock) *intake {
+func newIntake(pool string, o Options, c clock.Clock) *intake {
 	in := &intake{
 		clock: c, slots: o.Slots, reserve: o.Reserve, hold: o.Hold,
 		kick: make(chan struct{}, 1), readyAt: make([]int, len(contract.Priorities)),
 	}
 	in.room = sync.NewCond(&in.mu)
 	for rank, priority := range contract.Priorities {
-		for _, pool := range o.Pools {
-			in.sources = append(in.sources, &source{queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank, busy: true})
-		}
+		in.sources = append(in.sources, &source{queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank, intake: in, busy: true})
 	}
 	return in
 }

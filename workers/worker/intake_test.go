@@ -58,6 +58,28 @@ func (b *bench) startOf(r job.Row) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+func TestWorker_GivesEachPoolSlotsOfItsOwn(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(6 * time.Second)
+		for range 200 {
+			b.fire(b.put(0, priority(job.Critical), func(r *job.Row) { r.Pool = "long" }), 0)
+		}
+		b.start("a", options(func(o *Options) { o.Pools, o.Slots = []string{"short", "long"}, 4 }))
+		b.sleep(3 * time.Second)
+		if n := b.started(); n != 4 {
+			t.Fatalf("%d jobs of pool long are at work, want all 4 slots", n)
+		}
+		for range 3 {
+			r := b.put(0, priority(job.Low))
+			b.fire(r, 0)
+			b.sleep(time.Second)
+			if at, ok := b.startOf(r); !ok || at.Sub(r.DueAt) > 100*time.Millisecond {
+				t.Errorf("a job of pool short waited for those of pool long: started %v, after %s", ok, at.Sub(r.DueAt))
+			}
+		}
+	})
+}
+
 func TestPrioritiesAreStrict(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(100 * time.Millisecond)
@@ -250,7 +272,7 @@ func TestAHundredThousandHeldMessagesCostLittle(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
 	receipt := strings.Repeat("AQEB", 100) // SQS's receipts are some 400 characters
-	in := newIntake(Options{Pools: []string{"short"}, Slots: 25, Hold: n}, clock.Fixed(time.Unix(0, 0)))
+	in := newIntake("short", Options{Slots: 25, Hold: n}, clock.Fixed(time.Unix(0, 0)))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -37,7 +37,7 @@ func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 	for name, stop := range map[string]func(*bench, job.Row, schedule.Schedule){
 		"a cancel":                cancel,
 		"an expiry":               expire,
-		"a pause of the task":     hold(job.PauseTaskPrefix+"echo"),
+		"a pause of the task":     hold(job.PauseTaskPrefix + "echo"),
 		"a pause of the tenant":   hold(job.PauseAll),
 		"a pause of the schedule": pauseSchedule,
 	} {

@@ -93,12 +93,12 @@ func (w *Worker) hold(f *firing) {
 	}
 }
 
-// admit starts what got a slot and gives back what waited for one too long.
-func (w *Worker) admit() {
+// admit starts what got a slot of one pool and gives back what waited for one too long.
+func (w *Worker) admit(in *intake) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		start, late, again := w.intake.next()
+		start, late, again := in.next()
 		for _, f := range start {
 			w.attempts.Go(func() { w.attend(f) })
 		}
@@ -114,7 +114,7 @@ func (w *Worker) admit() {
 		}
 		timer.Reset(max(wait, 0))
 		select {
-		case <-w.intake.kick:
+		case <-in.kick:
 		case <-timer.C:
 		case <-w.draining:
 			return

@@ -48,16 +48,17 @@ type Deps struct {
 type Options struct {
 	// Name is the worker's name in claims and attempts; it must be its own. Default: a random one.
 	Name string
-	// Pools are the pools served; a pool's queues share priorities with the others'. Default: short.
+	// Pools are the pools served, each with slots of its own: no job waits for those of another
+	// pool. Default: short.
 	Pools []string
-	// Slots is how many attempts run at once. An attempt takes its slot when it is claimed, at
-	// most 500 ms before it is due. Default 25.
+	// Slots is how many attempts of each pool run at once. An attempt takes its slot when it is
+	// claimed, at most 500 ms before it is due. Default 25.
 	Slots int
-	// Reserve is how many of the slots only critical jobs may take. Default: a tenth, at least one
+	// Reserve is how many of a pool's slots only critical jobs may take. Default: a tenth, at least one
 	// from four slots on. Negative: none.
 	Reserve int
-	// Hold is how many messages may be held for their due time, or for a slot, besides those in
-	// slots. Firings come two to three seconds early, so a worker needs about three seconds' worth.
+	// Hold is how many messages of each pool may be held for their due time, or for a slot, besides
+	// those in slots. Firings come two to three seconds early, so a worker needs about three seconds' worth.
 	// Up to 10 for each queue may come too many. About 1 KB each. Default: 20 for each slot.
 	Hold int
 	// Drain is how long running attempts may go on once Run's context has ended. What then still
@@ -109,7 +110,7 @@ type Worker struct {
 	meter     *telemetry.Meter
 	opts      Options
 
-	intake   *intake
+	intake   intakes
 	pauses   *pauses
 	rules    *schedules
 	reports  *reports
@@ -142,7 +143,7 @@ func New(d Deps, o Options) *Worker {
 	if d.Registry != nil {
 		w.executors[job.ExecutorGo] = d.Registry
 	}
-	w.intake = newIntake(o, w.clock)
+	w.intake = newIntakes(o, w.clock)
 	w.pauses = &pauses{store: d.Store, known: map[tenant.ID]*pauseEntry{}}
 	w.rules = &schedules{store: d.Store, known: map[schedule.Key]*scheduleEntry{}}
 	w.reports = newReports(w)
@@ -171,10 +172,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stop()
 
 	var polling, flushing sync.WaitGroup
-	for _, s := range w.intake.sources {
-		polling.Go(func() { w.poll(s) })
+	for _, in := range w.intake {
+		for _, s := range in.sources {
+			polling.Go(func() { w.poll(s) })
+		}
+		polling.Go(func() { w.admit(in) })
 	}
-	polling.Go(w.admit)
 	flushing.Go(w.reports.run)
 	w.log.Info("started working", "pools", w.opts.Pools, "slots", w.opts.Slots)
 
