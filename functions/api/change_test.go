@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,6 +296,53 @@ func TestAForgottenJobLeavesNothingBehind(t *testing.T) {
 	}
 	dead := b.dead(t, `{"task":"echo"}`) // it owes its letter, which is deleted when the row is gone
 	b.want(t, 204, "DELETE", "/v1/jobs/"+dead, "")
+}
+
+func TestAPI_ListsEachStartOfAnAttemptInPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.post(t, `{"task":"echo","retry":{"max_attempts":3,"jitter":0}}`)
+	lost := func(attempt int64) (all []job.Attempt) {
+		for n := range int64(3) {
+			all = append(all, job.Attempt{Attempt: attempt, Start: n + 1, Worker: fmt.Sprint("lost-", n+1), StartedAt: b.clock.at, FinishedAt: b.clock.at, Outcome: job.OutcomeLost})
+		}
+		return all
+	}
+	for attempt := range int64(2) {
+		b.clock.at = b.clock.at.Add(time.Minute)
+		b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Lost: lost(attempt + 1), StartedAt: b.clock.at, Error: &job.Reason{Code: "http_500", Message: strings.Repeat("long ", 100)}})
+	}
+	b.clock.at = b.clock.at.Add(time.Minute)
+	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Lost: lost(3), FinishedAt: b.clock.at, Error: &job.Reason{Code: job.CodePoison}})
+	want := []string{"1 lost-1 lost", "1 lost-2 lost", "1 lost-3 lost", "1 w1 failed", "2 lost-1 lost", "2 lost-2 lost", "2 lost-3 lost", "2 w1 failed", "3 lost-1 lost", "3 lost-2 lost", "3 lost-3 lost", "3 w1 failed"}
+	for _, limit := range []string{"1", "2", "5", "200"} {
+		var got []string
+		for cursor := ""; ; {
+			r := b.want(t, 200, "GET", "/v1/jobs/"+id+"/attempts?limit="+limit+cursor, "")
+			for _, a := range r.items() {
+				got = append(got, fmt.Sprint(a["attempt"], " ", a["worker"], " ", a["outcome"]))
+				_, started := a["started_at"]
+				_, late := a["start_lateness_ms"]
+				_, finished := a["finished_at"]
+				if started != late || started != finished {
+					t.Errorf("of started_at, start_lateness_ms and finished_at some are there: %v", a)
+				}
+			}
+			next, more := r.body["next_cursor"].(string)
+			if !more {
+				break
+			}
+			cursor = "&cursor=" + next
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in pages of %s: %v", limit, got)
+		}
+	}
+	r := b.want(t, 200, "GET", "/v1/dead-letters", "").items()[0]
+	tries, _ := r["attempts"].([]any)
+	if len(tries) != 10 || fmt.Sprint(tries[9].(map[string]any)["attempt"]) != "3" {
+		t.Errorf("a dead letter shows %d entries: %v", len(tries), tries)
+	}
 }
 
 func TestAttemptsAreListedOldestFirstInPages(t *testing.T) {

@@ -77,10 +77,11 @@ func (s *stage) listDeadLetters(ctx context.Context, who tenant.Identity, in *de
 	}
 	out := &deadLettersAnswer{Body: page[deadLetter]{Items: make([]deadLetter, len(rows)), NextCursor: next}}
 	for i, row := range rows {
-		attempts, _, err := s.Store.Attempts(ctx, row, max(row.Attempt-lettersAttempts, 0), lettersAttempts)
+		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-lettersAttempts, 0)), contract.ListMax)
 		if err != nil {
 			return nil, err
 		}
+		attempts = attempts[max(len(attempts)-lettersAttempts, 0):]
 		out.Body.Items[i] = deadLetter{views[i], instant{row.DeadAt}, viewAttempts(attempts)}
 	}
 	return out, nil

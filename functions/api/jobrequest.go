@@ -42,6 +42,7 @@ type retryRequest struct {
 	Factor       float64  `json:"factor,omitempty" minimum:"1" maximum:"10"`
 	MaxDelay     duration `json:"max_delay,omitempty" doc:"1ms to 1d"`
 	Jitter       float64  `json:"jitter,omitempty" minimum:"0" maximum:"1" doc:"Share of the delay that is added at most"`
+	OnWorkerLost string   `json:"on_worker_lost,omitempty" enum:"rerun,fail" doc:"What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left"`
 }
 
 var (
@@ -227,6 +228,11 @@ func (r *reader) retry(v value, p *job.RetryPolicy) {
 	if v, ok := f["jitter"]; ok {
 		if n, ok := r.number(v, 0, 1); ok {
 			p.Jitter = n
+		}
+	}
+	if v, ok := f["on_worker_lost"]; ok {
+		if s, ok := r.oneOf(v, codeInvalidValue, []string{job.LostRerun, job.LostFail}); ok {
+			p.FailOnLost = s == job.LostFail
 		}
 	}
 }

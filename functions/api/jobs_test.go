@@ -116,8 +116,9 @@ func TestALimitItselfIsStillTaken(t *testing.T) {
 		"no delay":                       `{"task":"echo","delay":"0s"}`,
 		"12 h":                           `{"task":"echo","timeout":"12h"}`,
 		"24 h in pool long":              `{"task":"echo","timeout":"24h","pool":"long"}`,
-		"the ends of retry":              `{"task":"echo","retry":{"max_attempts":50,"initial_delay":"1h","factor":10,"max_delay":"24h","jitter":1}}`,
+		"the ends of retry":              `{"task":"echo","retry":{"max_attempts":50,"initial_delay":"1h","factor":10,"max_delay":"24h","jitter":1,"on_worker_lost":"fail"}}`,
 		"the other ends of retry":        `{"task":"echo","retry":{"max_attempts":1,"initial_delay":"0s","factor":1.0,"max_delay":"1ms","jitter":0}}`,
+		"the default of a lost worker":   `{"task":"echo","retry":{"on_worker_lost":"rerun"}}`,
 		"windows":                        `{"task":"echo","start_within":"1s","expire_after":"30d"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -487,5 +488,34 @@ func TestTheTenantComesFromTheIdentityAlone(t *testing.T) {
 	b.handler.ServeHTTP(w, r)
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"tenant":"acme"`) {
 		t.Errorf("whoami: %s", w.Body)
+	}
+}
+
+func TestAPI_TakesWhatBecomesOfAnAttemptWhoseWorkerIsLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	shown := func(path string) any {
+		r, _ := b.want(t, 200, "GET", path, "").body["retry"].(map[string]any)
+		return r["on_worker_lost"]
+	}
+	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","retry":{"on_worker_lost":"fail"}}`)
+	if got := shown("/v1/tasks/charge"); got != "fail" {
+		t.Errorf("the task says %v", got)
+	}
+	for body, want := range map[string]string{
+		`{"task":"charge","delay":"1h"}`:                                    "fail",
+		`{"task":"charge","delay":"1h","retry":{"max_attempts":2}}`:         "fail",
+		`{"task":"charge","delay":"1h","retry":{"on_worker_lost":"rerun"}}`: "rerun",
+		`{"task":"echo","delay":"1h"}`:                                      "rerun",
+		`{"task":"echo","delay":"1h","retry":{"on_worker_lost":"fail"}}`:    "fail",
+	} {
+		id := b.post(t, body)
+		if got := shown("/v1/jobs/" + id); got != want || b.row(t, id).Retry.FailOnLost != (want == "fail") {
+			t.Errorf("%s reads %v", body, got)
+		}
+	}
+	r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"echo","retry":{"on_worker_lost":"retry"}}`)
+	if !strings.Contains(r.text, `"/retry/on_worker_lost"`) || !strings.Contains(r.text, "rerun") {
+		t.Errorf("a third word is answered with %s", r.text)
 	}
 }

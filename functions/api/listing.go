@@ -185,15 +185,18 @@ type attemptView struct {
 	Worker          string      `json:"worker,omitempty"`
 	StartedAt       instant     `json:"started_at,omitzero" doc:"Absent when it never started"`
 	FinishedAt      instant     `json:"finished_at,omitzero"`
-	StartLatenessMS int64       `json:"start_lateness_ms"`
-	Outcome         string      `json:"outcome" doc:"succeeded, failed, snoozed or cancelled"`
+	StartLatenessMS *int64      `json:"start_lateness_ms,omitempty" doc:"Absent when it never started"`
+	Outcome         string      `json:"outcome" enum:"succeeded,failed,snoozed,lost" doc:"lost: its worker ended, and the attempt was started again; its times are the earliest start and the latest end that can be"`
 	Error           *job.Reason `json:"error,omitempty"`
 }
 
 func viewAttempts(attempts []job.Attempt) []attemptView {
 	views := make([]attemptView, len(attempts))
 	for i, a := range attempts {
-		views[i] = attemptView{a.Attempt, a.Worker, instant{a.StartedAt}, instant{a.FinishedAt}, a.LatenessMS, a.Outcome, a.Error}
+		views[i] = attemptView{Attempt: a.Attempt, Worker: a.Worker, Outcome: a.Outcome, Error: a.Error}
+		if !a.StartedAt.IsZero() {
+			views[i].StartedAt, views[i].FinishedAt, views[i].StartLatenessMS = instant{a.StartedAt}, instant{a.FinishedAt}, &a.LatenessMS
+		}
 	}
 	return views
 }
@@ -229,7 +232,7 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 	}
 	out := &attemptsAnswer{Body: page[attemptView]{Items: viewAttempts(attempts)}}
 	if more {
-		out.Body.NextCursor = l.cursor(itoa(int(attempts[len(attempts)-1].Attempt)))
+		out.Body.NextCursor = l.cursor(itoa(int(attempts[len(attempts)-1].Place())))
 	}
 	return out, nil
 }

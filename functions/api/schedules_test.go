@@ -43,11 +43,11 @@ func TestAScheduleIsPutAndShownWithItsNextTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 201, "PUT", "/v1/schedules/report", `{"calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","spread":"5m","max_runs":100},
-		"job":{"task":"echo","payload":{"x":[1, 2]},"priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d","retry":{"max_attempts":3},"tags":{"team":"billing"}},
+		"job":{"task":"echo","payload":{"x":[1, 2]},"priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d","retry":{"max_attempts":3,"on_worker_lost":"fail"},"tags":{"team":"billing"}},
 		"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7},"pause_after_failures":5}`)
 	want := `{"name":"report","calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","max_runs":100,"spread":"5m"},` +
 		`"job":{"task":"echo","pool":"short","priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d",` +
-		`"retry":{"max_attempts":3,"initial_delay":"1s","factor":2,"max_delay":"5m","jitter":0.3},"tags":{"team":"billing"},"payload_size":11,"payload":{"x":[1,2]}},` +
+		`"retry":{"max_attempts":3,"initial_delay":"1s","factor":2,"max_delay":"5m","jitter":0.3,"on_worker_lost":"fail"},"tags":{"team":"billing"},"payload_size":11,"payload":{"x":[1,2]}},` +
 		`"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7},"pause_after_failures":5,` +
 		`"version":1,"created_at":"2027-03-01T12:00:00.000Z","updated_at":"2027-03-01T12:00:00.000Z",` +
 		`"next":["2027-03-02T08:00:00.000Z","2027-03-03T08:00:00.000Z","2027-03-04T08:00:00.000Z"],"last":null,"paused":null}`

@@ -69,10 +69,11 @@ type retryView struct {
 	Factor       float64 `json:"factor"`
 	MaxDelay     string  `json:"max_delay"`
 	Jitter       float64 `json:"jitter"`
+	OnWorkerLost string  `json:"on_worker_lost" enum:"rerun,fail"`
 }
 
 func viewRetry(p job.RetryPolicy) *retryView {
-	return &retryView{p.MaxAttempts, span.Format(p.InitialDelay), p.Factor, span.Format(p.MaxDelay), p.Jitter}
+	return &retryView{p.MaxAttempts, span.Format(p.InitialDelay), p.Factor, span.Format(p.MaxDelay), p.Jitter, p.OnWorkerLost()}
 }
 
 // view shows a job as it stands by these facts.

@@ -133,7 +133,7 @@ func TestAWakeUpAsksTheSchedule(t *testing.T) {
 			b.write(d.Write)
 			o := job.Owner{Worker: "w1", Nonce: "n1", LeaseUntil: time.Now().Add(contract.Lease), DueAt: r.DueAt}
 			if err := b.store.Put(b.Context(), job.ClaimNew(r.Key, 1, o)); err != nil { // it was fenced
-				b.write(job.TakeOver(r.Key, 1, o, time.Now()))
+				b.write(job.TakeOver(r.Key, b.claim(r.Key), o, time.Now()))
 			}
 		})
 		b.requireStep(b.sweep(r), job.StepWaitForLease)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"punctual/shared/contract"
@@ -32,6 +33,7 @@ type Outcome struct {
 	StartedAt    time.Time       `json:"started_at,omitzero"`
 	FinishedAt   time.Time       `json:"finished_at,omitzero"`
 	LatenessMS   int64           `json:"start_lateness_ms,omitempty"`
+	Lost         []Attempt       `json:"lost,omitempty"` // earlier starts of the attempt, whose workers ended
 }
 
 // Progress is what a handler said of its work; it rides the heartbeat.
@@ -49,11 +51,13 @@ type Claim struct {
 	Token      int64 // fences: compared after the attempt
 	Takeovers  int64 // owners of this attempt so far
 	LeaseUntil time.Time
+	ClaimedAt  time.Time // by its owner
 	Worker     string
 	Nonce      string // of the receive that made the claim
 	Cancel     bool   // the owner is asked to stop
 	Outcome    *Outcome
 	Progress   *Progress
+	Lost       []Attempt // starts of this attempt whose workers ended, oldest first
 }
 
 // Live says whether the claim stands for that attempt: an unsettled outcome counts as live.
@@ -64,12 +68,45 @@ func (c Claim) Live(attempt int64, now time.Time) bool {
 // MayRun says whether a worker may still be at the job of a row that nobody can read. No attempt
 // of it can start; one whose outcome is recorded is over, though nobody can settle it.
 func (c Claim) MayRun(now time.Time) bool { return c.Outcome == nil && !c.LeaseUntil.Before(now) }
+// lostKept bounds how many lost starts a claim remembers: the newest. Only drains bring more.
+const lostKept = 10
+
+// LostStart is the start that the claim's owner made, whose lease has ended without an outcome;
+// false: there is none, the owner let go. Nobody knows when exactly it started, so it is when it
+// can have at the earliest; and it ended, at the latest, with its lease.
+func (c Claim) LostStart(due time.Time) (Attempt, bool) {
+	if c.LeaseUntil.UnixMilli() <= 0 || c.Outcome != nil || c.ClaimedAt.IsZero() {
+		return Attempt{}, false
+	}
+	started := c.ClaimedAt
+	if started.Before(due) {
+		started = due
+	}
+	return Attempt{
+		Attempt: c.Attempt, Worker: c.Worker, StartedAt: started, FinishedAt: c.LeaseUntil, LatenessMS: max(started.Sub(due), 0).Milliseconds(), Outcome: OutcomeLost,
+		Error: &Reason{Code: CodeWorkerLost, Message: "the worker gave no sign of life until its lease ended"},
+	}, true
+}
+
+// withLost adds a start to those that a claim remembers.
+func withLost(lost []Attempt, a Attempt) []Attempt {
+	a.Start = 1
+	if n := len(lost); n > 0 {
+		a.Start = lost[n-1].Start + 1
+	}
+	lost = append(lost[:len(lost):len(lost)], a)
+	return lost[max(len(lost)-lostKept, 0):]
+}
+
+func encodeLost(lost []Attempt) string {
+	return string(text.MustJSON(lost))
+}
 
 // ParseClaim decodes a claim item; nil is the absent claim.
 func ParseClaim(i item.Item) (Claim, error) {
 	c := Claim{
 		Attempt: i.Int("attempt"), Token: i.Int("token"), Takeovers: i.Int("takeovers"), LeaseUntil: i.Time("lease_until"),
-		Worker: i.Str("worker"), Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "",
+		ClaimedAt: i.Time("claimed_at"), Worker: i.Str("worker"), Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "",
 	}
 	if s := i.Str("outcome"); s != "" {
 		o, err := DecodeOutcome([]byte(s))
@@ -83,6 +120,12 @@ func ParseClaim(i item.Item) (Claim, error) {
 		if err := json.Unmarshal([]byte(s), c.Progress); err != nil {
 			c.Progress = nil // only shown to people: not worth failing for
 		}
+	}
+	if s := i.Str("lost"); s != "" {
+		if err := json.Unmarshal([]byte(s), &c.Lost); err != nil {
+			return Claim{}, fault.New(fault.Undecodable, err, "reading the lost starts of claim %q", i.Str(contract.AttrPK))
+		}
+		c.Lost = slices.DeleteFunc(c.Lost, func(a Attempt) bool { return a.Attempt != c.Attempt }) // a fence may have left older ones
 	}
 	return c, nil
 }
@@ -99,12 +142,12 @@ func claimTTL(due, lease time.Time) int64 {
 type Owner struct {
 	Worker, Nonce string
 	LeaseUntil    time.Time
-	DueAt         time.Time // only for how long the claim item is kept
+	DueAt         time.Time // of the attempt
 }
 
 func owned(o Owner) map[string]any {
 	return map[string]any{
-		"lease_until": o.LeaseUntil.UnixMilli(), "worker": o.Worker, "nonce": o.Nonce,
+		"lease_until": o.LeaseUntil.UnixMilli(), "claimed_at": o.LeaseUntil.Add(-contract.Lease).UnixMilli(), "worker": o.Worker, "nonce": o.Nonce,
 		"cancel": nil, contract.AttrExpiresAt: claimTTL(o.DueAt, o.LeaseUntil),
 	}
 }
@@ -112,7 +155,7 @@ func owned(o Owner) map[string]any {
 // ClaimNew takes an attempt that nobody has claimed yet.
 func ClaimNew(k Key, attempt int64, o Owner) item.Write {
 	set := owned(o)
-	set["attempt"], set["takeovers"], set["outcome"], set["progress"] = attempt, int64(1), nil, nil
+	set["attempt"], set["takeovers"], set["outcome"], set["progress"], set["lost"] = attempt, int64(1), nil, nil, nil
 	return item.Write{
 		Ref: k.ClaimRef(), Name: "claim.new", Set: set, Add: map[string]int64{"token": 1},
 		When: []item.All{
@@ -122,11 +165,18 @@ func ClaimNew(k Key, attempt int64, o Owner) item.Write {
 	}
 }
 
-// TakeOver takes an attempt whose owner's lease has ended without an outcome.
-func TakeOver(k Key, attempt int64, o Owner, now time.Time) item.Write {
+// TakeOver takes an attempt whose owner's lease has ended without an outcome: that of the claim as
+// it was read, so that no start is forgotten or noted twice.
+func TakeOver(k Key, old Claim, o Owner, now time.Time) item.Write {
+	set := owned(o)
+	if start, ok := old.LostStart(o.DueAt); ok {
+		set["lost"] = encodeLost(withLost(old.Lost, start))
+	}
+	when := append(unheld(old.Attempt, now),
+		item.Cond{Attr: "token", Op: item.Eq, Value: old.Token},
+		item.Cond{Attr: "lease_until", Op: item.Eq, Value: old.LeaseUntil.UnixMilli()})
 	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.take_over", Set: owned(o), Add: map[string]int64{"token": 1, "takeovers": 1},
-		When: []item.All{unheld(attempt, now)},
+		Ref: k.ClaimRef(), Name: "claim.take_over", Set: set, Add: map[string]int64{"token": 1, "takeovers": 1}, When: []item.All{when},
 	}
 }
 
@@ -184,6 +234,13 @@ func DecodeOutcome(b []byte) (Outcome, error) {
 		return o, nil
 	}
 	return o, fault.New(fault.Undecodable, nil, "reading an outcome: kind is unknown")
+}
+
+// LetGoStarted is LetGo for a start that was broken off; lost is what the claim remembers so far.
+func LetGoStarted(k Key, attempt, token int64, lost []Attempt, broken Attempt) item.Write {
+	w := LetGo(k, attempt, token)
+	w.Set["lost"] = encodeLost(withLost(lost, broken))
+	return w
 }
 
 // LetGo gives the attempt back without it having counted as an owner. Asked for again because an

@@ -73,20 +73,26 @@ func TestClaims(t *testing.T) {
 	t.Run("claim, take over: only after the lease, only without an outcome", func(t *testing.T) {
 		t.Parallel()
 		b := held(t)
-		if b.do(TakeOver(k, 1, owner("b", lease), lease)) {
+		first := b.claim()
+		if b.do(TakeOver(k, first, owner("b", lease), lease)) {
 			t.Error("taken over while the lease stood")
 		}
-		if b.do(TakeOver(k, 2, owner("b", lease), lease.Add(time.Hour))) {
+		other := first
+		other.Attempt = 2
+		if b.do(TakeOver(k, other, owner("b", lease), lease.Add(time.Hour))) {
 			t.Error("another attempt was taken over")
 		}
-		if !b.do(TakeOver(k, 1, owner("b", lease.Add(time.Minute)), lease.Add(time.Millisecond))) {
+		if !b.do(TakeOver(k, first, owner("b", lease.Add(time.Minute)), lease.Add(time.Millisecond))) {
 			t.Fatal("refused after the lease's end")
+		}
+		if b.do(TakeOver(k, first, owner("c", lease.Add(time.Hour)), lease.Add(time.Hour))) {
+			t.Error("taken over by a claim that was read before another took it over")
 		}
 		if c := b.claim(); c.Token != 2 || c.Takeovers != 2 || c.Worker != "b" {
 			t.Errorf("claim is %+v", c)
 		}
 		b.do(RecordOutcome(k, 1, 2, succeeded("1")))
-		if b.do(TakeOver(k, 1, owner("c", lease), lease.Add(time.Hour))) {
+		if b.do(TakeOver(k, b.claim(), owner("c", lease), lease.Add(time.Hour))) {
 			t.Error("an attempt with an outcome was taken over")
 		}
 	})
@@ -131,7 +137,7 @@ func TestClaims(t *testing.T) {
 		if c := b.claim(); c.Takeovers != 0 || c.Live(1, noon) {
 			t.Errorf("claim is %+v", c)
 		}
-		if !b.do(TakeOver(k, 1, owner("b", lease), noon)) || b.claim().Takeovers != 1 {
+		if !b.do(TakeOver(k, b.claim(), owner("b", lease), noon)) || b.claim().Takeovers != 1 {
 			t.Error("the next owner is not the first that counts")
 		}
 	})
@@ -178,7 +184,7 @@ func TestClaims(t *testing.T) {
 		t.Parallel()
 		far := noon.AddDate(1, 0, 0)
 		for name, w := range map[string]item.Write{
-			"claim": ClaimNew(k, 1, Owner{LeaseUntil: lease, DueAt: far}), "take over": TakeOver(k, 1, Owner{LeaseUntil: lease, DueAt: far}, noon),
+			"claim": ClaimNew(k, 1, Owner{LeaseUntil: lease, DueAt: far}), "take over": TakeOver(k, Claim{Attempt: 1}, Owner{LeaseUntil: lease, DueAt: far}, noon),
 			"heartbeat": Heartbeat(k, 1, 1, lease, far, nil), "fence": Fence(k, 1, far, noon),
 		} {
 			if got := w.Set[contract.AttrExpiresAt]; got != far.Add(contract.ClaimKept).Unix() {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strconv"
 	"time"
 
 	"punctual/shared/contract"
@@ -44,7 +45,11 @@ func Forgotten(r Row) (message.Dispatch, bool) {
 
 // PutAttempt writes an ended attempt to a sibling item of its own.
 func (r Row) PutAttempt(a Attempt) item.Write {
-	return r.PutContent(AttemptContent(a.Attempt), string(text.MustJSON(a)))
+	name := AttemptContent(a.Attempt)
+	if a.Start > 0 {
+		name += "#" + strconv.FormatInt(a.Start, 10)
+	}
+	return r.PutContent(name, string(text.MustJSON(a)))
 }
 
 // PlacePayload decides where a payload of that JSON is kept; base is the row without it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -18,6 +19,23 @@ type RetryPolicy struct {
 	Factor       float64       // each further delay is this many times the one before; 1–10
 	MaxDelay     time.Duration // cap of the delay before jitter, and after it; ≤ 24 h
 	Jitter       float64       // up to this share of the delay is added; 0–1
+	// FailOnLost says what an attempt comes to whose worker ended while it ran: true, it failed and
+	// counts against MaxAttempts; false, it is started again, up to contract.MaxTakeovers times in all.
+	FailOnLost bool `json:",omitempty"`
+}
+
+// The names of FailOnLost.
+const (
+	LostRerun = "rerun"
+	LostFail  = "fail"
+)
+
+// OnWorkerLost names what the policy does with an attempt whose worker ended.
+func (p RetryPolicy) OnWorkerLost() string {
+	if p.FailOnLost {
+		return LostFail
+	}
+	return LostRerun
 }
 
 // DefaultRetry is 6 attempts, after 1, 2, 4, 8, 16 s, each up to 30 % later.
@@ -46,9 +64,15 @@ func (p RetryPolicy) encode() string {
 	if p == DefaultRetry {
 		return ""
 	}
-	return fmt.Sprintf("%d,%d,%s,%d,%s", p.MaxAttempts, p.InitialDelay.Milliseconds(),
-		strconv.FormatFloat(p.Factor, 'g', -1, 64), p.MaxDelay.Milliseconds(), strconv.FormatFloat(p.Jitter, 'g', -1, 64))
+	lost := ""
+	if p.FailOnLost {
+		lost = lostSuffix
+	}
+	return fmt.Sprintf("%d,%d,%s,%d,%s%s", p.MaxAttempts, p.InitialDelay.Milliseconds(),
+		strconv.FormatFloat(p.Factor, 'g', -1, 64), p.MaxDelay.Milliseconds(), strconv.FormatFloat(p.Jitter, 'g', -1, 64), lost)
 }
+
+const lostSuffix = "," + LostFail
 
 func parseRetry(s string) (RetryPolicy, error) {
 	if s == "" {
@@ -56,6 +80,7 @@ func parseRetry(s string) (RetryPolicy, error) {
 	}
 	var p RetryPolicy
 	var initial, limit int64
+	s, p.FailOnLost = strings.CutSuffix(s, lostSuffix)
 	if _, err := fmt.Sscanf(s, "%d,%d,%g,%d,%g", &p.MaxAttempts, &initial, &p.Factor, &limit, &p.Jitter); err != nil {
 		return p, err
 	}

@@ -20,14 +20,15 @@ type Reason struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Attempt is one ended try at a job.
+// Attempt is one ended try at a job: one start, or one that was given up without.
 type Attempt struct {
 	Attempt    int64     `json:"attempt"`
+	Start      int64     `json:"start,omitempty"` // counts the lost starts of an attempt, from 1; 0: its end
 	Worker     string    `json:"worker,omitempty"`
 	StartedAt  time.Time `json:"started_at,omitzero"` // zero: it never started (poison, unknown task)
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	LatenessMS int64     `json:"start_lateness_ms"` // from max(due, accepted) to the handler's start
-	Outcome    string    `json:"outcome"`           // succeeded, failed, snoozed, cancelled
+	Outcome    string    `json:"outcome"`           // succeeded, failed, snoozed; lost: started again within the attempt
 	Error      *Reason   `json:"error,omitempty"`
 }
 
@@ -148,6 +149,23 @@ const (
 
 // PayloadContent names the sibling item or blob of a payload put at that version.
 func PayloadContent(version int64) string { return "payload#" + strconv.FormatInt(version, 10) }
+
+// OutcomeLost is the outcome of a start whose worker ended before it: the attempt was started again.
+const OutcomeLost = "lost"
+
+// lastStart is beyond every number of a lost start.
+const lastStart = 1<<8 - 1
+
+// Place orders the entries of a job: by attempt, and within it the lost starts before the end.
+func (a Attempt) Place() int64 {
+	if a.Start == 0 {
+		return PlaceAfter(a.Attempt)
+	}
+	return a.Attempt<<8 | min(a.Start, lastStart-1)
+}
+
+// PlaceAfter is the place after which the entries of the next attempt begin.
+func PlaceAfter(attempt int64) int64 { return attempt<<8 | lastStart }
 
 // AttemptContent names the sibling item of an older attempt.
 func AttemptContent(attempt int64) string {

@@ -35,6 +35,12 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 	if !o.StartedAt.IsZero() {
 		after.StartedAt, after.LatenessMS = o.StartedAt, o.LatenessMS
 	}
+	for _, lost := range o.Lost {
+		d.Contents = append(d.Contents, after.PutAttempt(lost))
+		if o.StartedAt.IsZero() {
+			after.StartedAt, after.LatenessMS = lost.StartedAt, lost.LatenessMS
+		}
+	}
 	d.Contents = append(d.Contents, recordAttempt(after, o)...)
 
 	var name string
@@ -117,7 +123,10 @@ func reasonOf(o Outcome) Reason {
 // recordAttempt appends the ended attempt to those on the row. What does not fit there, older
 // attempts and long errors, goes to a sibling item of its own.
 func recordAttempt(r *Row, o Outcome) []item.Write {
-	a := Attempt{Attempt: r.Attempt, Worker: o.Worker, StartedAt: o.StartedAt, FinishedAt: o.FinishedAt, LatenessMS: o.LatenessMS, Outcome: string(o.Kind)}
+	a := Attempt{Attempt: r.Attempt, Worker: o.Worker, Outcome: string(o.Kind)}
+	if !o.StartedAt.IsZero() { // what never started never ended
+		a.StartedAt, a.FinishedAt, a.LatenessMS = o.StartedAt, o.FinishedAt, o.LatenessMS
+	}
 	var writes []item.Write
 	if o.Error != nil {
 		a.Error = &Reason{Code: o.Error.Code, Message: Cut(o.Error.Message, contract.MaxErrorMessage)}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,7 +191,7 @@ func TestTheRowNeverGrowsPastOneWriteUnit(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	r := scheduled(func(r *Row) {
 		r.Tenant, r.Task = "t234567890123456789012345678901234567890123456789012345678901234", long
-		r.Retry = RetryPolicy{MaxAttempts: 50, InitialDelay: 3_599_999 * time.Millisecond, Factor: 9.87654321, MaxDelay: 86_399_999 * time.Millisecond, Jitter: 0.123456789}
+		r.Retry = RetryPolicy{MaxAttempts: 50, InitialDelay: 3_599_999 * time.Millisecond, Factor: 9.87654321, MaxDelay: 86_399_999 * time.Millisecond, Jitter: 0.123456789, FailOnLost: true}
 		r.StartWithin, r.ExpireAfter, r.ExpiryAt = 30*24*time.Hour, 30*24*time.Hour, noon.Add(30*24*time.Hour)
 		r.RootID, r.RedriveOf, r.Tagged, r.Near = r.ID, r.ID, true, true
 		r.CancelRequestedAt = noon
@@ -223,6 +224,37 @@ func TestTheRowNeverGrowsPastOneWriteUnit(t *testing.T) {
 	}
 	if r.Status != Succeeded {
 		t.Fatalf("ended %s", r.Status)
+	}
+}
+
+func TestSettle_KeepsEachLostStartBesideTheRow(t *testing.T) {
+	t.Parallel()
+	r := scheduled()
+	o := succeeded(`1`)
+	for n := range int64(3) {
+		o.Lost = append(o.Lost, Attempt{Attempt: 1, Start: n + 1, Worker: "gone", StartedAt: noon, FinishedAt: noon, Outcome: OutcomeLost})
+	}
+	d, err := Settle(r, 1, o, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, w := range d.Contents {
+		names = append(names, strings.TrimPrefix(w.SK, string(r.ID)+"#"))
+	}
+	if want := []string{"attempt#000001#1", "attempt#000001#2", "attempt#000001#3"}; !slices.Equal(names, want) || len(d.After.Attempts) != 1 {
+		t.Errorf("put %v beside the row, want %v; on it are %+v", names, want, d.After.Attempts)
+	}
+}
+
+func TestSettle_GivesAnAttemptThatNeverStartedNoTimes(t *testing.T) {
+	t.Parallel()
+	d, err := Settle(scheduled(), 1, Outcome{Kind: OutcomeFailed, Permanent: true, FinishedAt: noon, Error: &Reason{Code: CodeUnknownTask}}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := d.After.Attempts[0]; !a.StartedAt.IsZero() || !a.FinishedAt.IsZero() || !d.After.StartedAt.IsZero() {
+		t.Errorf("its entry is %+v", a)
 	}
 }
 

@@ -90,6 +90,7 @@ const (
 	CodePermanent         = "permanent_failure"  // the handler said that again does not help
 	CodePanic             = "handler_panicked"   // retried
 	CodePoison            = "poison"             // too many workers died over this attempt
+	CodeWorkerLost        = "worker_lost"        // the worker ended while it ran the attempt
 	CodeUnknownTask       = "unknown_task"       // no worker knows the task, an hour after due
 	CodeUnreadablePayload = "unreadable_payload" // the payload does not fit the handler's type
 	CodeExpiredRetrying   = "expired_while_retrying"

@@ -10,15 +10,19 @@ import (
 	"punctual/shared/job"
 )
 
+// startsMost is more than one attempt can have entries: what lies beside a row in one attempt's
+// range, and sorts otherwise than by place.
+const startsMost = 1 << 8
+
 // Attempts reads one page of a job's ended attempts, oldest first, from those after that
-// number; limit is at least 1. The newest are on the row, older ones and those with a long
-// error beside it; where both have one, the longer error counts. more says that the page is
-// not the last. One that cannot be read is left out.
+// place (job.Attempt.Place; 0: all); limit is at least 1. The newest are on the row, older ones,
+// lost starts and those with a long error beside it; where both have one, the longer error
+// counts. more says that the page is not the last. One that cannot be read is left out.
 func (s *Store) Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error) {
-	ref := r.ContentRef(job.AttemptContent(after + 1))
+	ref := r.ContentRef(job.AttemptContent(after / startsMost))
 	prefix, _, _ := strings.Cut(job.AttemptContent(0), "#")
 	q := item.Query{
-		Table: contract.Jobs, PK: ref.PK, Limit: limit + 1, Consistent: true,
+		Table: contract.Jobs, PK: ref.PK, Limit: limit + startsMost, Consistent: true,
 		From: ref.SK, To: r.ContentRef(prefix + "$").SK, // '$' follows '#'
 	}
 	beside := map[int64]bool{}
@@ -32,16 +36,19 @@ func (s *Store) Attempts(ctx context.Context, r job.Row, after int64, limit int)
 			if err := json.Unmarshal([]byte(i.Str("body")), &a); err != nil {
 				continue
 			}
-			attempts, beside[a.Attempt] = append(attempts, a), true
+			if a.Place() > after {
+				attempts = insert(attempts, a)
+			}
+			beside[a.Attempt] = beside[a.Attempt] || a.Start == 0
 		}
-		if page.Cursor == "" || len(attempts) > limit {
+		if page.Cursor == "" || len(attempts) >= limit+startsMost {
 			break
 		}
 		q.Cursor = page.Cursor
 	}
-	if len(attempts) <= limit { // the row's are the newest: they come after all that lie beside it
+	if len(attempts) <= limit+startsMost { // the row's are the newest: they come after all that lie beside it
 		for _, a := range r.Attempts {
-			if a.Attempt > after && !beside[a.Attempt] {
+			if a.Place() > after && !beside[a.Attempt] {
 				attempts = insert(attempts, a)
 			}
 		}
@@ -52,10 +59,10 @@ func (s *Store) Attempts(ctx context.Context, r job.Row, after int64, limit int)
 	return attempts, false, nil
 }
 
-// insert keeps attempts in order of their number.
+// insert keeps attempts in order of their place.
 func insert(attempts []job.Attempt, a job.Attempt) []job.Attempt {
 	at := len(attempts)
-	for at > 0 && attempts[at-1].Attempt > a.Attempt {
+	for at > 0 && attempts[at-1].Place() > a.Place() {
 		at--
 	}
 	attempts = append(attempts, job.Attempt{})

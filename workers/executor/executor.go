@@ -16,6 +16,7 @@ type Work struct {
 	Attempt    int64
 	Token      int64 // fences, compared after Attempt
 	DueAt      time.Time
+	NominalAt  time.Time       // what the calendar says; zero for a job of no schedule
 	Payload    json.RawMessage // nil for none
 	// Progress notes how far the work is; the last note rides the next heartbeat. Never nil.
 	Progress func(done, total int64, note string)

@@ -40,7 +40,8 @@ type lease struct {
 	token     int64
 	takeovers int64
 	cancel    bool
-	from      time.Time // monotonic, from before the claim or heartbeat was asked for
+	lost      []job.Attempt // starts of this attempt whose workers ended
+	from      time.Time     // monotonic, from before the claim or heartbeat was asked for
 }
 
 // left is how much of the lease is sure to be left, on whoever's clock.
@@ -92,6 +93,9 @@ func (w *Worker) attend(f *firing) {
 	}
 	now := w.clock.Now()
 	switch {
+	case len(l.lost) > 0 && seen.row.Retry.FailOnLost:
+		w.settle(f, l, lostFor(&l), log)
+		return
 	case l.takeovers > contract.MaxTakeovers: // asked only now: a stale attempt is nobody's poison
 		log.Error("gave up an attempt over which too many workers died", "takeovers", l.takeovers)
 		w.settle(f, l, refusal(job.CodePoison, "too many workers ended while they ran this attempt", now), log)
@@ -238,7 +242,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 	if f.nonce == "" {
 		f.nonce = newNonce()
 	}
-	over := false
+	var over *job.Claim // to be taken over
 	for range askTimes {
 		from, now := time.Now(), w.clock.Now()
 		if f.asked.IsZero() {
@@ -246,8 +250,8 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		owner := job.Owner{Worker: w.opts.Name, Nonce: f.nonce, LeaseUntil: now.Add(contract.Lease), DueAt: f.due}
 		write := job.ClaimNew(f.key, f.attempt, owner)
-		if over {
-			write = job.TakeOver(f.key, f.attempt, owner, now)
+		if over != nil {
+			write = job.TakeOver(f.key, *over, owner, now)
 		}
 		c, err := w.write(write)
 		if err == nil {
@@ -257,7 +261,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 				w.meter.Count(telemetry.ClaimsTakenOver, 1)
 				log.Info("took over an attempt", "token", c.Token, "takeovers", c.Takeovers)
 			}
-			return lease{token: c.Token, takeovers: c.Takeovers, cancel: c.Cancel, from: from}, true
+			return lease{token: c.Token, takeovers: c.Takeovers, cancel: c.Cancel, lost: c.Lost, from: from}, true
 		}
 		refused := store.Refused(err)
 		if refused == nil {
@@ -272,12 +276,15 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		answer := judge(old, f.attempt, f.nonce, now)
 		if answer == mine {
-			return lease{token: old.Token, takeovers: old.Takeovers, cancel: old.Cancel, from: f.asked}, true
+			return lease{token: old.Token, takeovers: old.Takeovers, cancel: old.Cancel, lost: old.Lost, from: f.asked}, true
 		}
 		f.asked = time.Time{}
 		switch answer {
-		case takeOver, retry:
-			over = answer == takeOver
+		case takeOver:
+			over = &old
+			continue
+		case retry:
+			over = nil
 			continue
 		case repeat:
 			w.meter.Count(telemetry.Duplicates, 1)
@@ -379,7 +386,7 @@ func (w *Worker) lastLook(f *firing, l lease, seen *facts, log *slog.Logger) boo
 	reads.Wait()
 	if err := errors.Join(failed, failed2, failed3); err != nil {
 		w.letGo(f, l, log)
-		w.outOfReach(f, "looking at a claim before its start", err)
+		w.unanswered(f, "looking at a claim before its start", err)
 		return false
 	}
 	if claim.Attempt != f.attempt || claim.Token != l.token || claim.Outcome != nil {
@@ -472,8 +479,13 @@ func (w *Worker) put(claim item.Write) error {
 
 // letGo gives the attempt back. If that fails, the lease runs out by itself.
 func (w *Worker) letGo(f *firing, l lease, log *slog.Logger) {
+	w.letGoBy(f, job.LetGo(f.key, f.attempt, l.token), log)
+}
+
+// letGoBy is letGo by that write.
+func (w *Worker) letGoBy(f *firing, write item.Write, log *slog.Logger) {
 	for n := range letGoTimes {
-		err := w.put(job.LetGo(f.key, f.attempt, l.token))
+		err := w.put(write)
 		if err == nil || store.Refused(err) != nil {
 			f.asked = time.Time{} // no claim of ours stands
 			return
@@ -491,6 +503,17 @@ func (w *Worker) letGo(f *firing, l lease, log *slog.Logger) {
 	log.Warn("could not let go of an attempt; its lease runs out")
 }
 
+// lostFor is the outcome of an attempt whose worker ended and that is not to start twice: that of
+// its last start, which is taken from the lease.
+func lostFor(l *lease) job.Outcome {
+	last := l.lost[len(l.lost)-1]
+	l.lost = l.lost[:len(l.lost)-1]
+	return job.Outcome{
+		Kind: job.OutcomeFailed, Worker: last.Worker, StartedAt: last.StartedAt, FinishedAt: last.FinishedAt, LatenessMS: last.LatenessMS,
+		Error: last.Error,
+	}
+}
+
 // refusal is the outcome of an attempt that never started and that no other try can mend.
 func refusal(code, text string, now time.Time) job.Outcome {
 	return job.Outcome{
@@ -503,6 +526,6 @@ func refusal(code, text string, now time.Time) job.Outcome {
 func (w *Worker) work(f *firing, l lease, r *job.Row, payload []byte, p *progress) executor.Work {
 	return executor.Work{
 		Key: f.key, Task: r.Task, HandlerKey: r.HandlerKey(), Attempt: f.attempt, Token: l.token,
-		DueAt: r.DueAt, Payload: payload, Progress: p.note,
+		DueAt: r.DueAt, NominalAt: r.NominalAt, Payload: payload, Progress: p.note,
 	}
 }

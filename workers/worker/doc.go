@@ -39,6 +39,6 @@
 // message for each idle queue can come too many. A queue whose last receive brought something is
 // polled without waiting, and until it has answered, slots for a full receive are kept for it from
 // all lower ones, those in hand included. What gets no slot within a second of being due is given
-// back. Each pool has slots of its own. Some of them (Options.Reserve) are kept for critical jobs, so that 10,000 long low ones in
-// the queue do not stand in their way.
+// back. Each pool has slots of its own. Some of them (Options.Reserve) are kept for critical jobs, so
+// that 10,000 long low ones in the queue do not stand in their way.
 package worker

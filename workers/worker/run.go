@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,8 +116,8 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 	}
 	r.lateness = max(r.started.Sub(from), 0)
 	w.meter.Observe(telemetry.StartLateness, max(r.started.Sub(possible), 0), r.pool())
-	w.intake.running(1)
-	defer w.intake.running(-1)
+	f.source.intake.running(1)
+	defer f.source.intake.running(-1)
 	work := w.work(f, l, row, payload, r.progress)
 	go handle(ctx, w.executors[row.Executor], work, w.clock.Now, log, r.done)
 	r.watch()
@@ -263,13 +264,16 @@ func (r *run) conclude(end ended) {
 		// worker takes over. A success is worth recording, if nobody has fenced us.
 		r.log.Warn("left an attempt whose lease ran out without an answer")
 		return
-	case end.err != nil && errors.Is(end.cause, ErrDraining):
+	case end.err != nil && errors.Is(end.cause, ErrDraining) && !r.row.Retry.FailOnLost:
 		r.log.Info("let go of an attempt unfinished at the end of the drain")
-		w.letGo(f, r.l, r.log)
+		w.letGoBy(r.f, job.LetGoStarted(f.key, f.attempt, r.l.token, r.l.lost, r.broken(end)), r.log)
 		w.giveBack(f, 0)
 		return
 	}
 	o := outcomeOf(end)
+	if end.err != nil && errors.Is(end.cause, ErrDraining) {
+		o = job.Outcome{Kind: job.OutcomeFailed, FinishedAt: o.FinishedAt, Error: r.broken(end).Error}
+	}
 	o.StartedAt, o.LatenessMS = r.startedAt(), r.lateness.Milliseconds()
 	if o.FinishedAt.Before(o.StartedAt) {
 		o.FinishedAt = o.StartedAt // the wall clock was set back
@@ -277,9 +281,19 @@ func (r *run) conclude(end ended) {
 	w.settle(f, r.l, o, r.log)
 }
 
-// settle records the outcome on the claim, reports it, and has the message deleted.
+// broken is the entry of a start that ended with the drain of its worker.
+func (r *run) broken(end ended) job.Attempt {
+	return job.Attempt{
+		Attempt: r.f.attempt, Worker: r.w.opts.Name, StartedAt: r.startedAt(), FinishedAt: end.at.UTC().Truncate(time.Millisecond),
+		LatenessMS: r.lateness.Milliseconds(), Outcome: job.OutcomeLost,
+		Error: &job.Reason{Code: job.CodeWorkerLost, Message: "the worker shut down before the attempt ended"},
+	}
+}
+
+// settle records the outcome on the claim, reports it, and has the message deleted. An outcome
+// that names no worker is this one's.
 func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
-	o.Worker = w.opts.Name
+	o.Worker, o.Lost = cmp.Or(o.Worker, w.opts.Name), l.lost
 	write := job.RecordOutcome(f.key, f.attempt, l.token, o)
 	for failures := 0; ; failures++ {
 		err := w.put(write)

@@ -219,7 +219,7 @@ func TestALostLeaseCancelsTheHandlerAndSaysNothing(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.sleep(5 * time.Second)
-		b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(time.Hour)}, time.Now().Add(time.Minute)))
+		b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(time.Hour)}, time.Now().Add(time.Minute)))
 		b.sleep(10 * time.Second)
 		if !errors.Is(cause, ErrLeaseLost) {
 			t.Errorf("the handler's cause is %v", cause)

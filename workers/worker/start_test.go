@@ -176,7 +176,7 @@ func TestPoisonIsAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 				r := b.put(0)
 				b.foreign(r, -time.Second)
 				for n := 1; n < c.owners; n++ {
-					b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
+					b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
 				}
 				b.fire(r, 0)
 				b.start("a")
@@ -222,7 +222,7 @@ func TestPoisonIsJudgedAfterTheRow(t *testing.T) {
 		b.write(item.Write{Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause", Put: job.Pause{Scope: job.PauseAll}.Item(shop)})
 		b.foreign(r, -time.Second)
 		for range 9 {
-			b.write(job.TakeOver(r.Key, 1, job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
+			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
 		}
 		b.fire(r, 0)
 		b.start("a")
