@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -31,7 +32,7 @@ type JobView struct {
 	FinishedAt        instant         `json:"finished_at,omitzero"`
 	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"From max(due, accepted) to the handler's start"`
 	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered; lists show only small ones"`
-	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,parents,pause"`
+	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"handler: the workers that have seen it do not know its task"`
 	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
 	Progress          *progressView   `json:"progress,omitempty"`
 	CancelRequestedAt instant         `json:"cancel_requested_at,omitzero"`
@@ -96,6 +97,8 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	case r.Reason.Code != "":
 		reason := r.Reason
 		v.StatusReason = &reason
+	case v.WaitingFor == "handler":
+		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(noHandler, r.Task)}
 	case r.Behind:
 		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: standsInLine}
 	}
@@ -104,6 +107,9 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	}
 	return v
 }
+
+// noHandler says what a job waits for whose task no worker has known so far.
+const noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until an hour after it was due"
 
 // standsInLine says what a job waits for whose schedule lets no two runs overlap.
 const standsInLine = "an earlier run of the schedule is not over; it waits for the end of that"

@@ -117,25 +117,29 @@ func (w *Waker) fireAgain(ctx context.Context, row job.Row, gently bool, now tim
 	if row.Parked {
 		return job.StepFire, w.unpark(ctx, row, now)
 	}
-	step := job.StepFire
-	again, postponed := now.Add(contract.Grace), int64(0)
+	again := now.Add(contract.Grace)
 	if gently {
-		deep, err := w.depths.deep(ctx, w.Queue, row.Firing().Queue(), now)
+		// However it ends, the next look is twice as far away: a firing that nobody took, though it
+		// was sent again, waits for a slot, and copies of it must not grow with the time it waits.
+		again = now.Add(job.Postpone(row.Postponed))
+		visible, err := w.depths.visible(ctx, w.Queue, row.Firing().Queue(), now)
 		if err != nil {
-			return step, err
+			return job.StepFire, err
 		}
-		if deep {
-			step = Postponed
+		if visible > deepFor(row.Postponed) {
+			return Postponed, w.postpone(ctx, row, again, now)
 		}
 	}
-	if step == Postponed {
-		again, postponed = now.Add(job.Postpone(row.Postponed)), row.Postponed+1
+	if err := w.postpone(ctx, row, again, now); err != nil {
+		return job.StepFire, err
 	}
-	after, write := job.Rewake(row, again, now, postponed)
-	if err := w.Store.PutRow(ctx, after, write); err != nil || step == Postponed {
-		return step, err
-	}
-	return step, w.Fire(ctx, row, "swept")
+	return job.StepFire, w.Fire(ctx, row, "swept")
+}
+
+// postpone puts the row's next wake-up off; times in a row are counted.
+func (w *Waker) postpone(ctx context.Context, row job.Row, again, now time.Time) error {
+	after, write := job.Rewake(row, again, now, row.Postponed+1)
+	return w.Store.PutRow(ctx, after, write)
 }
 
 // Fire sends the firing of a row's current attempt; lane is for the metric.

@@ -106,10 +106,27 @@ func (c *schedules) of(ctx context.Context, s *store.Store, k schedule.Key, now 
 
 type depths struct{ fresh[string, int] }
 
-func (d *depths) deep(ctx context.Context, q Queue, queue string, now time.Time) (bool, error) {
-	visible, err := d.get(queue, now, depthAge, func() (int, error) {
+func (d *depths) visible(ctx context.Context, q Queue, queue string, now time.Time) (int, error) {
+	return d.get(queue, now, depthAge, func() (int, error) {
 		depth, err := q.Depth(ctx, queue)
 		return depth.Visible, err
 	})
-	return visible > DeepQueue, err
+}
+
+const (
+	// sentOften is after how many looks a firing that nobody has taken was sent so often that it is
+	// not lost as long as the queue holds some. Lost that often it would stay so, so it is sent all
+	// the same once in a while: of sentAnyway looks, which are most of an hour apart.
+	sentOften  = 3
+	sentAnyway = 8
+	someQueued = 20
+)
+
+// deepFor is beyond how many visible firings a queue counts as deep for a job that was found
+// waiting that often.
+func deepFor(postponed int64) int {
+	if postponed >= sentOften && postponed%sentAnyway != 0 {
+		return someQueued
+	}
+	return DeepQueue
 }

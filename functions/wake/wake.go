@@ -12,7 +12,8 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Postponed is what a wake-up came to when the job's queue was too deep for another firing.
+// Postponed is what a wake-up came to when the job's firing is not lost as far as can be seen: a
+// worker has given it back, or its queue is too deep for another one.
 const Postponed job.Step = "postpone"
 
 // tries bounds how often one call decides again because somebody changed the job meanwhile.
@@ -122,6 +123,9 @@ func (w *Waker) step(ctx context.Context, row, seen job.Row, gently bool) (job.S
 	case job.StepExpire:
 		return step, w.expire(ctx, row, window, now)
 	case job.StepFire:
+		if again := claim.Waits.Until.Add(contract.Grace); gently && claim.WaitsFor(row.Attempt) != "" && again.After(now) {
+			return Postponed, w.postpone(ctx, row, again, now)
+		}
 		return w.fireAgain(ctx, row, gently, now)
 	}
 	return job.StepNothing, nil

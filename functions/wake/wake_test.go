@@ -222,9 +222,48 @@ func TestADeepQueuePostponesInsteadOfDoublingTheLoad(t *testing.T) {
 		b.drain(firingQueue)
 		b.requireStep(b.sweep(r), job.StepFire)
 		b.requireFired(r)
-		if after := b.row(r.Key); after.Postponed != 0 {
-			b.Errorf("it still counts %d postponements", after.Postponed)
+	})
+}
+
+func TestWaker_FiresAgainEverLessOftenWhatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	bubble(t, "3, 6, 12 … minutes after the last firing", func(b *bundle) {
+		r := b.overdue(1, found)
+		for n, want := range []time.Duration{3, 6, 12, 24, 48, 48} {
+			b.requireStep(b.sweep(r), job.StepFire)
+			r = b.row(r.Key)
+			if got := time.Until(r.WakeAt); got != want*time.Minute {
+				b.Fatalf("after firing %d it is looked at again in %s, want %d min", n+1, got, want)
+			}
+			time.Sleep(time.Until(r.WakeAt) + contract.Grace)
 		}
+	})
+}
+
+func TestWaker_SendsNoSecondFiringWhileAWorkerHasGivenTheFirstBack(t *testing.T) {
+	t.Parallel()
+	noted := func(b *bundle, away time.Duration) job.Row {
+		r := b.overdue(1, found)
+		b.write(job.NoteWaits(r.Key, job.Waits{Attempt: 1, For: job.WaitsForPlace, Until: time.Now().Add(away)}, r.DueAt, time.Now()))
+		return r
+	}
+	bubble(t, "until a grace after it comes back", func(b *bundle) {
+		r := noted(b, 5*time.Minute)
+		b.requireStep(b.sweep(r), wake.Postponed)
+		r = b.row(r.Key)
+		if got := time.Until(r.WakeAt); got != 5*time.Minute+contract.Grace {
+			b.Errorf("it is looked at again in %s", got)
+		}
+		time.Sleep(time.Until(r.WakeAt) + contract.Grace)
+		b.requireStep(b.sweep(r), job.StepFire)
+	})
+	bubble(t, "but at once when a worker asks for a look", func(b *bundle) {
+		r := noted(b, 5*time.Minute)
+		step, err := b.waker.Look(b.Context(), r.Key, r.Version, r.Attempt)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.requireStep(step, job.StepFire)
 	})
 }
 

@@ -266,7 +266,7 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 		bad("the token went from %d to %d", old.Token, next.Token)
 	case old.Outcome != nil && next.Attempt == old.Attempt && is.Str("outcome") != was.Str("outcome"):
 		bad("the outcome %q of attempt %d was overturned by %q", was.Str("outcome"), old.Attempt, is.Str("outcome"))
-	case w.Name == "claim.outcome" && next.Outcome != nil && next.Outcome.Worker != next.Worker:
+	case w.Name == "claim.outcome" && next.Outcome != nil && next.Outcome.Worker != next.Worker && (next.Outcome.Error == nil || next.Outcome.Error.Code != job.CodeWorkerLost):
 		bad("%s recorded the outcome of what %s owns", next.Outcome.Worker, next.Worker)
 	case next.Takeovers < 0:
 		bad("%d owners", next.Takeovers)

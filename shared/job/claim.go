@@ -57,7 +57,30 @@ type Claim struct {
 	Cancel     bool   // the owner is asked to stop
 	Outcome    *Outcome
 	Progress   *Progress
+	Waits      Waits     // what a worker gave the firing back for
 	Lost       []Attempt // starts of this attempt whose workers ended, oldest first
+}
+
+// Waits is a worker's note that it has met the firing of an attempt and given it back, unclaimed:
+// the firing is not lost, it comes again at Until. The zero Waits is no note.
+type Waits struct {
+	Attempt int64
+	For     string // WaitsForPlace or WaitsForHandler
+	Until   time.Time
+}
+
+// What a firing is given back for.
+const (
+	WaitsForPlace   = "place"   // the handler already runs as often as it may
+	WaitsForHandler = "handler" // the worker does not know the task
+)
+
+// WaitsFor is what a worker gave the attempt's firing back for, "" for nothing known.
+func (c Claim) WaitsFor(attempt int64) string {
+	if c.Waits.Attempt != attempt {
+		return ""
+	}
+	return c.Waits.For
 }
 
 // Live says whether the claim stands for that attempt: an unsettled outcome counts as live.
@@ -121,6 +144,9 @@ func ParseClaim(i item.Item) (Claim, error) {
 			c.Progress = nil // only shown to people: not worth failing for
 		}
 	}
+	if s := i.Str("waits"); s != "" {
+		c.Waits = Waits{Attempt: i.Int("waits_attempt"), For: s, Until: i.Time("waits_until")}
+	}
 	if s := i.Str("lost"); s != "" {
 		if err := json.Unmarshal([]byte(s), &c.Lost); err != nil {
 			return Claim{}, fault.New(fault.Undecodable, err, "reading the lost starts of claim %q", i.Str(contract.AttrPK))
@@ -148,7 +174,7 @@ type Owner struct {
 func owned(o Owner) map[string]any {
 	return map[string]any{
 		"lease_until": o.LeaseUntil.UnixMilli(), "claimed_at": o.LeaseUntil.Add(-contract.Lease).UnixMilli(), "worker": o.Worker, "nonce": o.Nonce,
-		"cancel": nil, contract.AttrExpiresAt: claimTTL(o.DueAt, o.LeaseUntil),
+		"cancel": nil, "waits": nil, "waits_attempt": nil, "waits_until": nil, contract.AttrExpiresAt: claimTTL(o.DueAt, o.LeaseUntil),
 	}
 }
 
@@ -161,6 +187,23 @@ func ClaimNew(k Key, attempt int64, o Owner) item.Write {
 		When: []item.All{
 			{{Attr: contract.AttrPK, Op: item.Missing}},
 			{{Attr: "attempt", Op: item.Lt, Value: attempt}},
+		},
+	}
+}
+
+// NoteWaits notes on the claim of an attempt that nobody holds what its firing waits for. The
+// attempt stays unclaimed. Refused means that somebody holds it: then there is nothing to note.
+func NoteWaits(k Key, w Waits, due, now time.Time) item.Write {
+	return item.Write{
+		Ref: k.ClaimRef(), Name: "claim.note_waits",
+		Set: map[string]any{
+			"waits": w.For, "waits_attempt": w.Attempt, "waits_until": w.Until.UnixMilli(), contract.AttrExpiresAt: claimTTL(due, w.Until),
+		},
+		Add: map[string]int64{"attempt": 0}, // a new item needs one: claims compare it
+		When: []item.All{
+			{{Attr: contract.AttrPK, Op: item.Missing}},
+			{{Attr: "attempt", Op: item.Lt, Value: w.Attempt}},
+			unheld(w.Attempt, now),
 		},
 	}
 }

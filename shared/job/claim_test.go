@@ -96,6 +96,25 @@ func TestClaims(t *testing.T) {
 			t.Error("an attempt with an outcome was taken over")
 		}
 	})
+	t.Run("note of what a firing waits for: never over a holder or an outcome, and it hinders no claim", func(t *testing.T) {
+		t.Parallel()
+		waits := Waits{Attempt: 1, For: WaitsForHandler, Until: lease.Add(time.Minute)}
+		b := held(t)
+		if b.do(NoteWaits(k, waits, noon, noon)) {
+			t.Error("noted although somebody holds the attempt")
+		}
+		b.do(LetGo(k, 1, 1))
+		if !b.do(NoteWaits(k, waits, noon, noon)) || b.claim().WaitsFor(1) != WaitsForHandler || b.claim().WaitsFor(2) != "" {
+			t.Errorf("nothing is noted: %+v", b.claim())
+		}
+		if !b.do(TakeOver(k, b.claim(), owner("b", lease), noon)) || b.claim().WaitsFor(1) != "" {
+			t.Errorf("the note outlives a claim: %+v", b.claim())
+		}
+		b.do(RecordOutcome(k, 1, 2, succeeded("1")))
+		if b.do(NoteWaits(k, waits, noon, lease.Add(time.Hour))) {
+			t.Error("noted although the attempt has ended")
+		}
+	})
 	t.Run("heartbeat, outcome and let go: only by the holder, and never after an outcome", func(t *testing.T) {
 		t.Parallel()
 		later := lease.Add(time.Minute)

@@ -137,8 +137,11 @@ func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 	case Blocked:
 		return "parents"
 	case Queued:
-		if paused {
+		switch {
+		case paused:
 			return "pause"
+		case c.WaitsFor(r.Attempt) == WaitsForHandler:
+			return "handler"
 		}
 		return "worker"
 	case Scheduled:

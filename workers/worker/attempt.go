@@ -22,6 +22,9 @@ const (
 	callTime = 10 * time.Second
 	// busyAgain is when a task whose handler has no place left is looked at again.
 	busyAgain = 200 * time.Millisecond
+	// noteFrom is how long a firing must stay away to be noted: the sweeper looks at no job sooner
+	// than contract.Grace after it was due, and shorter stays are over by then.
+	noteFrom = 30 * time.Second
 	// laterTimes is how often a message is taken up again here before it goes back.
 	laterTimes = 5
 	// unansweredAgain is how often a claim without an answer is asked for again.
@@ -194,7 +197,21 @@ func (w *Worker) later(f *firing, d time.Duration) {
 	case <-w.draining:
 		w.giveBack(f, 0)
 	default:
-		w.giveBack(f, backoff(f.receives, time.Second, 5*time.Minute))
+		d := backoff(f.receives, time.Second, 5*time.Minute)
+		if d >= noteFrom {
+			w.note(f, job.WaitsForPlace, d)
+		}
+		w.giveBack(f, d)
+	}
+}
+
+// note tells the sweeper and readers that the firing is not lost while it stays away for d. Without
+// the note it is sent once more after a while, so a note that fails is not tried again.
+func (w *Worker) note(f *firing, what string, d time.Duration) {
+	now := w.clock.Now()
+	err := w.put(job.NoteWaits(f.key, job.Waits{Attempt: f.attempt, For: what, Until: now.Add(d)}, f.due, now))
+	if err != nil && store.Refused(err) == nil {
+		w.fault("noting what a firing waits for", err)
 	}
 }
 
@@ -228,13 +245,23 @@ func (w *Worker) before(f *firing, log *slog.Logger) (string, bool) {
 		f.due = row.DueAt // the firing was wrong about it; the row decides
 		w.hold(f)
 	case !w.knows(&row) && now.Before(row.DueAt.Add(contract.UnknownTaskFor)):
-		log.Info("gave back a task that this worker does not know", "task", row.Task, "executor", row.Executor)
-		w.giveBack(f, backoff(f.receives, time.Second, 5*time.Minute))
+		w.unknown(f, &row, log)
 	default:
 		return place(&row), true
 	}
 	w.intake.reached()
 	return "", false
+}
+
+// unknown gives back the firing of a task that this worker does not know, and says so where
+// readers of the job see it. The log says it once for each task.
+func (w *Worker) unknown(f *firing, row *job.Row, log *slog.Logger) {
+	if _, said := w.unknowns.LoadOrStore(row.Task, true); !said {
+		log.Warn("met a task that this worker has no handler for", "task", row.Task, "executor", row.Executor)
+	}
+	d := backoff(f.receives, time.Second, 5*time.Minute)
+	w.note(f, job.WaitsForHandler, d)
+	w.giveBack(f, d)
 }
 
 // claim makes this worker the attempt's owner; false: it is not, and the message is dealt with.

@@ -143,7 +143,7 @@ func (w *Worker) setAside(f *firing, what string, err error) {
 		w.meter.Count(telemetry.SetAside, 1, telemetry.Dim{Key: "queue", Value: f.source.queue})
 	}
 	w.log.Error(what, "queue", f.source.queue, telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, "receives", f.receives, telemetry.Err, err)
-	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
+	w.hide(f, backoff(f.receives, time.Second, time.Minute))
 }
 
 // Visibility can be put off for 12 hours in all.
@@ -155,9 +155,26 @@ func backoff(receives int, first, last time.Duration) time.Duration {
 	return doubled(first, max(receives-1, 0), last)
 }
 
+// renewFrom is how often a message may be received before a fresh one takes its place. Giving back
+// raises the count, and beyond contract.FiringMaxReceives the queue would take it for a dead one.
+const renewFrom = contract.FiringMaxReceives - 10
+
 // giveBack makes a message visible to all workers again, after d. If that fails its visibility
-// ends by itself.
+// ends by itself. One that was given back very often goes, and a report has the job looked at:
+// what still waits is fired afresh.
 func (w *Worker) giveBack(f *firing, d time.Duration) {
+	if f.receives >= renewFrom && f.key.ID != "" && !f.due.After(w.clock.Now()) {
+		if w.reports.tryThen(message.Report{
+			Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version, Attempt: f.attempt,
+		}, f) {
+			return
+		}
+	}
+	w.hide(f, d)
+}
+
+// hide keeps a message out of sight for d.
+func (w *Worker) hide(f *firing, d time.Duration) {
 	d = min(d.Truncate(time.Second), maxVisibility)
 	if err := w.queues.SetVisibility(w.ctx, f.source.queue, f.receipt, d); err != nil && !errors.Is(err, w.ctx.Err()) {
 		w.fault("giving a message back to "+f.source.queue, err)

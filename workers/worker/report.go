@@ -50,9 +50,12 @@ func (r *reports) add(report message.Report, then *firing) {
 }
 
 // try queues a report that can wait for another time; false: too many wait already.
-func (r *reports) try(report message.Report) bool {
+func (r *reports) try(report message.Report) bool { return r.tryThen(report, nil) }
+
+// tryThen is try for a report after which a message may be deleted.
+func (r *reports) tryThen(report message.Report, then *firing) bool {
 	select {
-	case r.in <- note{out: r.letter(report)}:
+	case r.in <- note{r.letter(report), then}:
 		return true
 	default:
 		return false

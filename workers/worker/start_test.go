@@ -216,6 +216,53 @@ func TestPoisonIsNeverJudgedByReceives(t *testing.T) {
 	})
 }
 
+func TestWorker_HasAFreshFiringSentForOneThatWasGivenBackVeryOften(t *testing.T) {
+	within(t, func(b *bench) {
+		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
+		b.fire(r, 0)
+		queue := contract.FiringQueue("short", "normal")
+		for range renewFrom {
+			got, err := b.world.Queues().Receive(t.Context(), queue, 1, time.Second, 0)
+			if err != nil || len(got) != 1 {
+				t.Fatal(got, err)
+			}
+			if err := b.world.Queues().SetVisibility(t.Context(), queue, got[0].Receipt, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.start("a")
+		b.sleep(5 * time.Second)
+		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look || got[0].JobID != string(r.ID) || b.depth() != (message.Depth{}) {
+			t.Errorf("reported %+v, queue %+v", got, b.depth())
+		}
+		if d, err := b.world.Queues().Depth(t.Context(), contract.FiringDead); err != nil || d.Visible != 0 {
+			t.Errorf("it was given up: %+v, %v", d, err)
+		}
+	})
+}
+
+func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) {
+	within(t, func(b *bench) {
+		var rows []job.Row
+		for range 5 {
+			r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
+			b.fire(r, 0)
+			rows = append(rows, r)
+		}
+		b.start("a")
+		b.sleep(2 * time.Second)
+		for _, r := range rows {
+			if c := b.claim(r); c.WaitsFor(1) != job.WaitsForHandler || job.WaitingFor(r, c, false, time.Now()) != "handler" || c.Attempt != 0 {
+				t.Errorf("its claim is %+v", c)
+			}
+		}
+		b.sleep(10 * time.Minute)
+		if n := strings.Count(b.logs.String(), "met a task that this worker has no handler for"); n != 1 {
+			t.Errorf("the log says it %d times", n)
+		}
+	})
+}
+
 func TestPoisonIsJudgedAfterTheRow(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)

@@ -116,6 +116,7 @@ type Worker struct {
 	reports  *reports
 	deletes  *deletes
 	attempts sync.WaitGroup // those in slots
+	unknowns sync.Map       // tasks that were met without a handler, by name
 
 	ctx      context.Context // of all calls; ends well after the drain, not with Run's context
 	draining chan struct{}   // closed: nothing new starts

@@ -1,0 +1,69 @@
+package system_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/integration/system"
+	"punctual/shared/contract"
+	"punctual/shared/telemetry"
+	"punctual/workers/worker"
+)
+
+// Jobs that wait for hours because few may run at once are not lost: the sweeper must not send
+// their firings again and again, and none may end where dead messages go.
+func TestSystem_HoldsOneFiringForEachJobThatWaitsItsTurn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options []worker.Option
+		slots   int
+		copies  int // of each firing, at most, on average
+	}{
+		"behind a handler that runs once at a time": {[]worker.Option{worker.Concurrency(1)}, 25, 2},
+		"behind a worker with one slot":             {nil, 1, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const jobs, each = 100, 5 * time.Minute
+				runs := 0
+				b := setup(t, func(o *system.Options) {
+					o.Worker.Poll, o.Worker.Slots = 20*time.Second, c.slots
+					worker.Register(o.Registry, "slow", func(ctx context.Context, _ worker.Job[json.RawMessage]) (struct{}, error) {
+						runs++
+						select {
+						case <-time.After(each):
+						case <-ctx.Done():
+						}
+						return struct{}{}, ctx.Err()
+					}, c.options...)
+				})
+				defer b.stop()
+				b.Want(201, "PUT", "/tasks/slow", object{"executor": "go", "timeout": "1h"})
+				for range jobs {
+					b.Post(object{"task": "slow"})
+				}
+				for begun := time.Now(); runs < jobs || held(t, b.world) > 0; {
+					time.Sleep(30 * time.Minute)
+					synctest.Wait()
+					if n, most := held(t, b.world), c.copies*jobs; n > most {
+						t.Fatalf("%d jobs wait after %s, and queues hold %d firings of them, want at most %d", jobs-runs, time.Since(begun), n, most)
+					}
+					if time.Since(begun) > 12*time.Hour {
+						t.Fatalf("%d of %d ran in %s; queues hold %d", runs, jobs, time.Since(begun), held(t, b.world))
+					}
+				}
+				d, err := b.world.Queues().Depth(context.Background(), contract.FiringDead)
+				if err != nil || d.Visible != 0 || runs != jobs {
+					t.Errorf("%d runs of %d jobs; %d messages were given up, %v", runs, jobs, d.Visible, err)
+				}
+				if n := b.meter.Total(telemetry.DeadLetters); n != 0 {
+					t.Errorf("%v jobs died", n)
+				}
+			})
+		})
+	}
+}
