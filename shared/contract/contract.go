@@ -89,13 +89,14 @@ const (
 	RedriveDefault    = 100
 	RedriveMax        = 1000
 	MaxRetryAfter     = time.Hour
-	MaxResult         = 10 << 10 // bytes of a result kept
-	MaxErrorMessage   = 1 << 10  // bytes of an error kept
-	MaxErrorCode      = 64       // bytes of its code, which a handler may name
-	MaxReason         = 256      // bytes of a pause's reason
-	MaxExclusions     = 200      // of one tenant
-	ScheduleQuota     = 1000     // runs a minute of all schedules of one tenant, each at its busiest and at least once
-	PreviewDefault    = 5        // times of a preview that names no count; the most is the calendar's
+	MinSnooze         = time.Second // a handler that snoozes for less would run in a loop
+	MaxResult         = 10 << 10    // bytes of a result kept
+	MaxErrorMessage   = 1 << 10     // bytes of an error kept
+	MaxErrorCode      = 64          // bytes of its code, which a handler may name
+	MaxReason         = 256         // bytes of a pause's reason
+	MaxExclusions     = 200         // of one tenant
+	ScheduleQuota     = 1000        // runs a minute of all schedules of one tenant, each at its busiest and at least once
+	PreviewDefault    = 5           // times of a preview that names no count; the most is the calendar's
 	NamePattern       = `^[a-zA-Z0-9_-]{1,64}$`
 	DurationPattern   = `^(\d+(ms|s|m|h|d))+$`
 )

@@ -56,7 +56,7 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 		finish(after, r.Stop.Final(), now)
 	case o.Kind == OutcomeSnoozed:
 		name = "row.snooze"
-		d.Send = again(after, "snooze", time.Duration(o.RetryAfterMS)*time.Millisecond, now)
+		d.Send = again(after, "snooze", max(time.Duration(o.RetryAfterMS)*time.Millisecond, contract.MinSnooze), now)
 	default:
 		after.Failures++
 		after.Reason = reasonOf(o)

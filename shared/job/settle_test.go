@@ -227,6 +227,17 @@ func TestTheRowNeverGrowsPastOneWriteUnit(t *testing.T) {
 	}
 }
 
+func TestSettle_SnoozesForAWhileEvenWhenAskedForNone(t *testing.T) {
+	t.Parallel()
+	d, err := Settle(scheduled(), 1, Outcome{Kind: OutcomeSnoozed}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.After.DueAt.Sub(noon); got != contract.MinSnooze {
+		t.Errorf("a snooze of nothing waits %s", got)
+	}
+}
+
 func TestSettle_KeepsEachLostStartBesideTheRow(t *testing.T) {
 	t.Parallel()
 	r := scheduled()

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,9 +21,13 @@ const maxAnswer = 1 << 20
 // httpResult is the result of a job of the http executor.
 type httpResult struct {
 	Status    int    `json:"status"`
-	Body      string `json:"body"` // text; what is no UTF-8 is replaced
+	Body      string `json:"body"` // text
 	Truncated bool   `json:"truncated"`
+	Encoding  string `json:"encoding,omitempty"` // inBase64: the answer is no UTF-8, and body is its bytes so
 }
+
+// inBase64 is the encoding of a body that is no text.
+const inBase64 = "base64"
 
 // judge says what a status other than 2xx means. The answer's own words are left out: a target
 // may repeat a secret in them, or whatever else it was sent.
@@ -71,10 +76,32 @@ func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error)
 		// Half a secret at the end was not recognised.
 		body = body[:max(0, len(body)-secrets.longest())]
 	}
-	body = strings.ToValidUTF8(body, "\uFFFD")
-	kept := fitting(body, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
+	if cut {
+		body = wholeRunes(body)
+	}
+	result := httpResult{Status: answer.StatusCode}
+	if utf8.ValidString(body) {
+		result.Body = fitting(body, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
+		result.Truncated = cut || len(result.Body) < len(body)
+	} else {
+		const room = (contract.MaxResult - len(`{"status":999,"body":"","truncated":false,"encoding":"base64"}`)) / 4 * 3
+		result.Body, result.Encoding = base64.StdEncoding.EncodeToString([]byte(body[:min(len(body), room)])), inBase64
+		result.Truncated = cut || len(body) > room
+	}
+	return text.JSON(result)
+}
 
-	return text.JSON(httpResult{Status: answer.StatusCode, Body: kept, Truncated: cut || len(kept) < len(body)})
+// wholeRunes takes off the beginning of a rune that text was cut in.
+func wholeRunes(text string) string {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if c := text[len(text)-n]; utf8.RuneStart(c) {
+			if !utf8.FullRuneInString(text[len(text)-n:]) {
+				return text[:len(text)-n]
+			}
+			break
+		}
+	}
+	return text
 }
 
 // fitting is the longest beginning of text that as a JSON string takes no more than room bytes.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"syscall"
 
 	"punctual/shared/clock"
@@ -41,7 +42,11 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 	}
 	answer, err := h.client.Do(req)
 	if err != nil {
-		return nil, unanswered(ctx, err)
+		failure := unanswered(ctx, err)
+		if last := new(url.Error); errors.As(err, &last) && last.URL != req.URL.String() && errors.Is(err, errRefused) {
+			failure = redirected(failure)
+		}
+		return nil, failure
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {

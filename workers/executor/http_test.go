@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,7 +181,6 @@ func TestHTTPKeepsOfAnAnswerWhatFits(t *testing.T) {
 	}{
 		"short text":                        {"hello", false, "hello"},
 		"nothing":                           {"", false, ""},
-		"text that is no UTF-8":             {"a\xff\xfeb", false, "a\uFFFDb"},
 		"NUL":                               {"a\x00b", false, "a\x00b"},
 		"more than is kept":                 {strings.Repeat("x", contract.MaxResult), true, "xxx"},
 		"text that grows when it is quoted": {strings.Repeat("\x01\"<\u2028", 4000), true, "\x01\"<\u2028"},
@@ -200,6 +200,67 @@ func TestHTTPKeepsOfAnAnswerWhatFits(t *testing.T) {
 				t.Errorf("only %d bytes were kept", len(raw))
 			}
 		})
+	}
+}
+
+func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer      string
+		base64, all bool
+	}{
+		"a few bytes":                         {"a\xff\xfeb", true, true},
+		"more than is kept":                   {strings.Repeat("\xff\x00", contract.MaxResult), true, false},
+		"text that is cut within a character": {"x" + strings.Repeat("ü", 1<<20), false, false},
+		"text that ends within a character":   {"x\xc3", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.answer) })
+			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r struct {
+				Body, Encoding string
+				Truncated      bool
+			}
+			if err := json.Unmarshal(raw, &r); err != nil {
+				t.Fatal(err)
+			}
+			got := r.Body
+			if c.base64 {
+				bytes, err := base64.StdEncoding.DecodeString(r.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = string(bytes)
+			}
+			if (r.Encoding == "base64") != c.base64 || r.Truncated == c.all || !strings.HasPrefix(c.answer, got) || c.all && got != c.answer {
+				t.Errorf("encoding %q, truncated %v, %d bytes of %d", r.Encoding, r.Truncated, len(got), len(c.answer))
+			}
+			if len(raw) > contract.MaxResult || !c.all && len(raw) < contract.MaxResult-200 {
+				t.Errorf("%d bytes were kept", len(raw))
+			}
+		})
+	}
+}
+
+func TestHTTP_TellsTheTargetTheTimes(t *testing.T) {
+	t.Parallel()
+	tg := newTarget(t, ok)
+	w := work(fmt.Sprintf(`{"url":%q}`, tg.URL))
+	w.DueAt, w.NominalAt = noon.Add(1500*time.Millisecond), noon
+	raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), w)
+	requireResult(t, raw, err)
+	if h := tg.last(t).Header; h.Get("Punctual-Due-At") != "2027-03-28T12:00:01.500Z" || h.Get("Punctual-Nominal-At") != "2027-03-28T12:00:00.000Z" {
+		t.Errorf("the target saw %v", h)
+	}
+	w.NominalAt = time.Time{}
+	raw, err = httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), w)
+	requireResult(t, raw, err)
+	if h := tg.last(t).Header; h.Get("Punctual-Nominal-At") != "" {
+		t.Errorf("a job of no schedule has the nominal time %q", h.Get("Punctual-Nominal-At"))
 	}
 }
 

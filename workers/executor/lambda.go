@@ -2,9 +2,11 @@ package executor
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"unicode/utf8"
 
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -51,6 +53,11 @@ func (l lambda) Run(ctx context.Context, w Work) (json.RawMessage, error) {
 		return nil, &Failure{Code: CodeFunctionFailed, Message: "the function failed" + errorType(output)}
 	case len(output) == 0:
 		return nil, nil
+	case !utf8.Valid(output): // also within JSON, whose strings would be kept with other characters
+		return json.Marshal(struct {
+			Body     string `json:"body"`
+			Encoding string `json:"encoding"`
+		}{base64.StdEncoding.EncodeToString(output), inBase64})
 	case !json.Valid(output):
 		// The work is done, whatever the answer looks like.
 		return text.JSON(string(output))

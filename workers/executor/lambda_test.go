@@ -45,6 +45,7 @@ func TestLambdaAnswersWhatTheFunctionAnswers(t *testing.T) {
 	lambda := executor.Standard(executor.Options{Functions: functions{
 		"mirror": mirror, "arn:aws:lambda:eu-central-1:123456789012:function:mirror:live": mirror,
 		"silent": answering("", "", nil), "odd": answering("done", "", nil),
+		"binary": answering("\xff\xfe", "", nil), "binary-json": answering("\"\xff\"", "", nil), "big": answering("9007199254740993", "", nil),
 	}})[job.ExecutorLambda]
 	for payload, want := range map[string]string{
 		`{"function":"mirror","input":{"a":[1,"<"]}}`: `{"a":[1,"<"]}`,
@@ -53,6 +54,8 @@ func TestLambdaAnswersWhatTheFunctionAnswers(t *testing.T) {
 		`{"function":"arn:aws:lambda:eu-central-1:123456789012:function:mirror:live","input":1}`: `1`,
 		`{"function":"silent"}`: ``,
 		`{"function":"odd"}`:    `"done"`,
+		`{"function":"big"}`:    `9007199254740993`,
+		`{"function":"binary"}`: `{"body":"//4=","encoding":"base64"}`, `{"function":"binary-json"}`: `{"body":"Iv8i","encoding":"base64"}`,
 	} {
 		got, err := lambda.Run(t.Context(), work(payload))
 		if err != nil || string(got) != want {

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -41,7 +42,7 @@ func (g guard) follow(next *http.Request, via []*http.Request) error {
 		return never(CodeRedirects, "the target redirected more than "+strconv.Itoa(maxRedirects)+" times")
 	}
 	if err := g.checkURL(next.URL); err != nil {
-		return err
+		return redirected(err)
 	}
 	next.Header.Del("Referer") // set by net/http; the URL before may hold a key
 	left := !sameHost(via[0].URL, next.URL)
@@ -57,11 +58,21 @@ func (g guard) follow(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// redirected says of a refusal that it was not the URL of the payload that was refused.
+func redirected(err error) error {
+	var refused *Failure
+	if errors.As(err, &refused) {
+		return never(refused.Code, "the target redirected, and was not followed: "+refused.Message)
+	}
+	return err
+}
+
 // harmless headers may go to a host that the user did not name. Everything else that the user
 // wrote may be a credential: "X-Api-Key" is one, and there is no end of such names.
 var harmless = map[string]bool{
 	"Accept": true, "Accept-Language": true, "Content-Type": true, "Content-Language": true, "Content-Encoding": true,
 	"User-Agent": true, "Idempotency-Key": true, "Punctual-Job-Id": true, "Punctual-Attempt": true, "Punctual-Token": true,
+	"Punctual-Due-At": true, "Punctual-Nominal-At": true,
 }
 
 // aboutBody headers make no sense once a redirect turned the request into one without a body.

@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -32,6 +33,37 @@ var hostSecrets = vault{arnOf("acme", "token"): "t0p-secret", arnOf("acme", "hoo
 func full(url string) executor.Work {
 	return work(fmt.Sprintf(`{"url":%q,"body":{"a":1},"headers":{"X-Api-Key":"mine","Cookie":"c=1","Accept":"text/html"},"auth":{"bearer":%q},"sign_with":%q}`,
 		url, arnOf("acme", "token"), arnOf("acme", "hook")))
+}
+
+func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
+	t.Parallel()
+	hosts := resolver{"a.test": {{"127.0.0.1"}}, "inside.test": {{"10.0.0.1"}}}
+	for name, c := range map[string]struct {
+		next     string
+		redirect bool
+	}{
+		"the payload's URL":            {"", false},
+		"a redirect to an address":     {"http://10.0.0.1/", true},
+		"a redirect to a name":         {"http://inside.test/", true},
+		"a redirect to another scheme": {"ftp://a.test/", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tg := newTarget(t, redirecting(302, func(string) string { return c.next }))
+			url := "http://a.test:" + tg.port() + "/"
+			if !c.redirect {
+				url = "http://inside.test/"
+			}
+			_, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, url)))
+			var f *executor.Failure
+			if !errors.As(err, &f) || f.Code != job.CodeTargetRefused || !f.Permanent {
+				t.Fatalf("it failed with %v", err)
+			}
+			if strings.Contains(f.Message, "redirect") != c.redirect {
+				t.Errorf("it says %q", f.Message)
+			}
+		})
+	}
 }
 
 func TestHTTPFollowsRedirectsByTheirRules(t *testing.T) {
@@ -87,7 +119,7 @@ func TestHTTPLeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 					t.Errorf("%s went along: %q", gone, got.Header.Get(gone))
 				}
 			}
-			for _, kept := range []string{"Accept", "Content-Type", "Idempotency-Key", "Punctual-Job-Id", "Punctual-Attempt", "Punctual-Token", "User-Agent"} {
+			for _, kept := range []string{"Accept", "Content-Type", "Idempotency-Key", "Punctual-Job-Id", "Punctual-Attempt", "Punctual-Token", "Punctual-Due-At", "User-Agent"} {
 				if got.Header.Get(kept) == "" {
 					t.Errorf("%s was lost", kept)
 				}

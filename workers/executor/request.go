@@ -117,13 +117,20 @@ func setHeaders(ctx context.Context, req *http.Request, headers map[string]strin
 	return nil
 }
 
-// setOurs puts in what lets the target see a second delivery of the same work. Fences are
+// instantFormat is RFC 3339 in UTC with milliseconds, as everywhere.
+const instantFormat = "2006-01-02T15:04:05.000Z"
+
+// setOurs puts in the times of the work, and what lets the target see a second delivery of the same work. Fences are
 // compared by attempt, then by token.
 func setOurs(req *http.Request, w Work) {
 	req.Header.Set("Idempotency-Key", string(w.HandlerKey))
 	req.Header.Set("Punctual-Job-Id", string(w.Key.ID))
 	req.Header.Set("Punctual-Attempt", strconv.FormatInt(w.Attempt, 10))
 	req.Header.Set("Punctual-Token", strconv.FormatInt(w.Token, 10))
+	req.Header.Set("Punctual-Due-At", w.DueAt.UTC().Format(instantFormat))
+	if !w.NominalAt.IsZero() {
+		req.Header.Set("Punctual-Nominal-At", w.NominalAt.UTC().Format(instantFormat))
+	}
 }
 
 // sign adds the headers of Standard Webhooks; the signature only if the payload names a key.

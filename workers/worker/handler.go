@@ -84,7 +84,8 @@ func (r *Registry) enter(task string) (leave func(), ok bool) {
 
 // Job is one attempt, as its handler sees it.
 type Job[P any] struct {
-	// Payload is the job's payload.
+	// Payload is the job's payload. Where P holds an any, a number in it is a json.Number, which
+	// keeps every digit.
 	Payload P
 	// Key stays the same through retries and redrives of the job: the idempotency key of what
 	// the handler does to the world.
@@ -98,6 +99,9 @@ type Job[P any] struct {
 	Token int64
 	// DueAt is when the attempt was due.
 	DueAt time.Time
+	// NominalAt is what the calendar of the job's schedule says: DueAt without spread and retries.
+	// Zero for a job of no schedule.
+	NominalAt time.Time
 
 	progress func(done, total int64, note string)
 }
@@ -112,9 +116,15 @@ func (j Job[P]) Progress(done, total int64, note string) {
 
 // call decodes the payload, runs the handler and encodes its result.
 func call[P, R any](ctx context.Context, w executor.Work, fn func(context.Context, Job[P]) (R, error)) (json.RawMessage, error) {
-	j := Job[P]{Key: string(w.HandlerKey), JobID: string(w.Key.ID), Attempt: w.Attempt, Token: w.Token, DueAt: w.DueAt, progress: w.Progress}
+	j := Job[P]{Key: string(w.HandlerKey), JobID: string(w.Key.ID), Attempt: w.Attempt, Token: w.Token, DueAt: w.DueAt, NominalAt: w.NominalAt, progress: w.Progress}
 	if len(w.Payload) > 0 {
-		if err := json.Unmarshal(w.Payload, &j.Payload); err != nil {
+		d := json.NewDecoder(bytes.NewReader(w.Payload))
+		d.UseNumber() // a float64 would round 9007199254740993
+		err := d.Decode(&j.Payload)
+		if err == nil && d.More() {
+			err = errors.New("there is more than one value")
+		}
+		if err != nil {
 			return nil, unreadable(err, j.Payload)
 		}
 	}
@@ -166,7 +176,8 @@ func RetryAfter(d time.Duration, err error) error {
 }
 
 // Snooze ends the attempt without its having failed: the job runs again after d, and no try of
-// its retry policy is spent.
+// its retry policy is spent. A d under contract.MinSnooze is taken for that: each snooze is an
+// attempt with its writes, and a handler that only waits must not run in a loop.
 func Snooze(d time.Duration) error {
 	return &executor.Failure{Snooze: true, RetryAfter: d, Message: "snoozed"}
 }

@@ -19,6 +19,46 @@ type invoice struct {
 	Due    time.Time `json:"due,omitzero"`
 }
 
+func TestHandler_IsToldTheNominalTime(t *testing.T) {
+	within(t, func(b *bench) {
+		r := NewRegistry()
+		var saw []time.Time
+		Register(r, "charge", func(_ context.Context, j Job[any]) (any, error) {
+			saw = append(saw, j.NominalAt)
+			return nil, nil
+		})
+		b.start("a", func(d *Deps, _ *Options) { d.Registry = r })
+		nominal := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Minute)
+		for _, at := range []time.Time{nominal, {}} {
+			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task, r.NominalAt = job.ExecutorGo, "charge", at }), 0)
+			b.sleep(time.Second)
+		}
+		if len(saw) != 2 || !saw[0].Equal(nominal) || !saw[1].IsZero() {
+			t.Errorf("the handlers saw %v", saw)
+		}
+	})
+}
+
+func TestHandler_KeepsEveryDigitOfANumberInAny(t *testing.T) {
+	t.Parallel()
+	const payload = `{"a":[9007199254740993,1.10,1e400],"n":12345678901234567890.12345678901234567890}`
+	r := NewRegistry()
+	Register(r, "any", func(_ context.Context, j Job[any]) (any, error) { return j.Payload, nil })
+	Register(r, "map", func(_ context.Context, j Job[map[string]any]) (map[string]any, error) { return j.Payload, nil })
+	Register(r, "field", func(_ context.Context, j Job[struct {
+		A []any       `json:"a"`
+		N json.Number `json:"n"`
+	}]) (any, error) {
+		return j.Payload, nil
+	})
+	for _, task := range []string{"any", "map", "field"} {
+		o, err := Attempt(t.Context(), r, executor.Work{Task: task, Payload: json.RawMessage(payload)})
+		if err != nil || string(o.Result) != payload {
+			t.Errorf("%s: %s came back as %s, %v", task, payload, o.Result, err)
+		}
+	}
+}
+
 func TestAHandlerGetsItsPayloadAndWhatItNeedsToBeRepeatable(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()

@@ -1,6 +1,7 @@
 package workertest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,6 +70,9 @@ func Token(n int64) Option { return func(s *setting) { s.work.Token = n } }
 // DueAt is when the attempt was due; now by default.
 func DueAt(at time.Time) Option { return func(s *setting) { s.work.DueAt = at } }
 
+// NominalAt is the nominal time of a schedule's job; by default there is none.
+func NominalAt(at time.Time) Option { return func(s *setting) { s.work.NominalAt = at } }
+
 // Timeout is the task's timeout; contract.DefaultTimeout by default.
 func Timeout(d time.Duration) Option { return func(s *setting) { s.timeout = d } }
 
@@ -127,7 +131,9 @@ func RunJSON[P, R any](t testing.TB, handler Handler[P, R], payload string, opti
 	case o.Kind == job.OutcomeSucceeded:
 		got.Ended = Succeeded
 		if len(o.Result) > 0 {
-			if err := json.Unmarshal(o.Result, &got.Result); err != nil {
+			d := json.NewDecoder(bytes.NewReader(o.Result))
+			d.UseNumber()
+			if err := d.Decode(&got.Result); err != nil {
 				t.Fatalf("the result does not survive JSON, or is longer than the %d bytes that are kept: %v", contract.MaxResult, err)
 			}
 		}
