@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -103,7 +105,19 @@ func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string)
 	if near := nearest(name, b.names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
-	r.mistake(pointer, codeUnknownTask, "echo, http, lambda, or a task of your own", "%s", detail)
+	r.mistake(pointer, codeUnknownTask, listedNames(b.names), "%s", detail)
+}
+
+// listedMost is how many tasks an answer names.
+const listedMost = 20
+
+// listedNames lists the tasks that there are.
+func listedNames(names []string) string {
+	names = slices.Sorted(slices.Values(names))
+	if len(names) > listedMost {
+		return strings.Join(names[:listedMost], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
 }
 
 // readJob reads one job of a body and judges all of it. Mistakes are left in r; the error is

@@ -519,3 +519,45 @@ func TestAPI_TakesWhatBecomesOfAnAttemptWhoseWorkerIsLost(t *testing.T) {
 		t.Errorf("a third word is answered with %s", r.text)
 	}
 }
+
+func TestAPI_NamesTheTasksThereAreWhenOneIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go"}`)
+	r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"nothing-like-it"}`)
+	if !strings.Contains(r.text, `"allowed":"charge, echo, http, lambda"`) {
+		t.Errorf("answered %s", r.text)
+	}
+}
+
+func TestAPI_TakesTasksThatEcho(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/rehearsal", `{"executor":"echo","pool":"long","priority":"low"}`)
+	row := b.row(t, b.post(t, `{"task":"rehearsal","payload":{"sleep":"1s"}}`))
+	if row.Executor != job.ExecutorEcho || row.Task != "rehearsal" || row.Pool != "long" {
+		t.Errorf("the row is %+v", row)
+	}
+	b.want(t, 400, "POST", "/v1/jobs", `{"task":"rehearsal","payload":{"sleep":"soon"}}`)
+}
+
+func TestAPI_ShowsThatAJobWaitsForAHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go"}`)
+	id := b.post(t, `{"task":"charge"}`)
+	row := b.row(t, id)
+	if got := b.want(t, 200, "GET", "/v1/jobs/"+id, "").str("waiting_for"); got != "worker" {
+		t.Errorf("before a worker has met it, it waits for %q", got)
+	}
+	now := b.clock.at
+	if err := b.store.Put(context.Background(), job.NoteWaits(row.Key, job.Waits{Attempt: 1, For: job.WaitsForHandler, Until: now.Add(time.Minute)}, row.DueAt, now)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/jobs/" + id, "/v1/jobs"} {
+		r := b.want(t, 200, "GET", path, "")
+		if !strings.Contains(r.text, `"waiting_for":"handler"`) || !strings.Contains(r.text, "has a handler for task charge") {
+			t.Errorf("%s answers %s", path, r.text)
+		}
+	}
+}

@@ -10,8 +10,33 @@ import (
 	"punctual/integration/system"
 	"punctual/shared/contract"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 	"punctual/workers/worker"
 )
+
+func TestSystem_DefinesATaskForEachHandlerAndRunsATaskThatEchoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		registry := worker.NewRegistry()
+		worker.Register(registry, "greet", func(context.Context, worker.Job[any]) (string, error) { return "hello", nil })
+		b := setup(t, func(o *system.Options) { o.Registry = registry })
+		defer b.stop()
+		for range 2 { // as a second start would
+			if err := b.sys.DefineHandlers(t.Context(), tenant.Local, registry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.Want(201, "PUT", "/tasks/rehearsal", object{"executor": "echo"})
+		greeted, rehearsed := b.Post(object{"task": "greet"}), b.Post(object{"task": "rehearsal", "payload": "again"})
+		time.Sleep(5 * time.Second)
+		if got := b.WantStatus(greeted, "SUCCEEDED")["result"]; got != "hello" {
+			t.Errorf("greet answers %v", got)
+		}
+		if got := b.WantStatus(rehearsed, "SUCCEEDED")["result"]; got != "again" {
+			t.Errorf("rehearsal answers %v", got)
+		}
+	})
+}
 
 // Jobs that wait for hours because few may run at once are not lost: the sweeper must not send
 // their firings again and again, and none may end where dead messages go.

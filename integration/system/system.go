@@ -13,7 +13,10 @@ import (
 	"punctual/functions/stream"
 	"punctual/functions/sweeper"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
 	"punctual/shared/store"
+	"punctual/shared/tenant"
 	"punctual/workers/executor"
 	"punctual/workers/worker"
 )
@@ -93,6 +96,26 @@ func Compose(p Ports, o Options) *System {
 		s.pumps = append(s.pumps, pumpOf(p.of("source")).messages(contract.ReportQueue, onReport.Handle))
 	}
 	return s
+}
+
+// DefineHandlers makes a task of a tenant out of every handler, but for those whose task is there.
+func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Registry) error {
+	for _, name := range r.Names() {
+		if _, err := s.Store.Task(ctx, t, name); fault.KindOf(err) != fault.NotFound {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		task := job.Task{
+			Name: name, Executor: job.ExecutorGo, Pool: contract.DefaultPool, Priority: job.Normal,
+			Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry, Version: 1,
+		}
+		if err := s.Store.PutTask(ctx, t, task, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run runs everything until ctx ends. Then the worker drains first, while the other stages

@@ -105,7 +105,7 @@ func (w *Worker) attend(f *firing) {
 		return
 	case !w.knows(&seen.row):
 		log.Warn("gave up a job whose task no worker came to know", "task", seen.row.Task)
-		w.settle(f, l, refusal(job.CodeUnknownTask, "no worker knows the task", now), log)
+		w.settle(f, l, refusal(job.CodeUnknownTask, job.Cut(w.registry.unknown(seen.row.Task), contract.MaxErrorMessage), now), log)
 		return
 	}
 	payload, err := w.payload(&seen.row)

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -60,10 +63,33 @@ func Register[P, R any](r *Registry, name string, fn func(ctx context.Context, j
 // Knows says whether a task of that name has a handler.
 func (r *Registry) Knows(task string) bool { return r != nil && r.handlers[task] != nil }
 
+// Names lists the tasks that have a handler, in order.
+func (r *Registry) Names() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.handlers))
+}
+
+// namesMost is how many handlers an error names.
+const namesMost = 20
+
+// unknown says that a task has no handler here, and which have one.
+func (r *Registry) unknown(task string) string {
+	names := r.Names()
+	switch {
+	case len(names) == 0:
+		return fmt.Sprintf("no worker has a handler for task %s; this one has none", task)
+	case len(names) > namesMost:
+		names = append(names[:namesMost], "…")
+	}
+	return fmt.Sprintf("no worker has a handler for task %s; this one has %s", task, strings.Join(names, ", "))
+}
+
 // Run runs the task's handler. It makes the registry an executor: the one of kind "go".
 func (r *Registry) Run(ctx context.Context, w executor.Work) (json.RawMessage, error) {
 	if !r.Knows(w.Task) {
-		return nil, &executor.Failure{Code: job.CodeUnknownTask, Message: "this worker has no handler of that name", Permanent: true}
+		return nil, &executor.Failure{Code: job.CodeUnknownTask, Message: r.unknown(w.Task), Permanent: true}
 	}
 	return r.handlers[w.Task].run(ctx, w)
 }

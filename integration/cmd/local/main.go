@@ -67,6 +67,10 @@ func run(addr string, drain time.Duration, verbose bool) error {
 		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: drain},
 	})
 
+	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {
+		return fmt.Errorf("defining a task for each handler: %w", err)
+	}
+
 	// A first Ctrl-C drains, a second one ends at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
