@@ -31,7 +31,7 @@ type JobView struct {
 	StartedAt         instant         `json:"started_at,omitzero" doc:"Of the newest attempt that started"`
 	FinishedAt        instant         `json:"finished_at,omitzero"`
 	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"From max(due, accepted) to the handler's start"`
-	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered; lists show only small ones"`
+	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and \"encoding\":\"base64\" says so"`
 	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"handler: the workers that have seen it do not know its task"`
 	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
 	Progress          *progressView   `json:"progress,omitempty"`
