@@ -9,6 +9,7 @@ import (
 
 	"punctual/shared/fault"
 	"punctual/shared/schedule"
+	"punctual/shared/text"
 )
 
 // A PATCH of a schedule is a merge patch (RFC 7396): objects merge at every depth, null removes,
@@ -189,9 +190,5 @@ func encodeObject(fields map[string]json.RawMessage) json.RawMessage {
 
 // encode writes what cannot fail to be written.
 func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	return bytes.TrimSpace(b.Bytes())
+	return text.MustJSON(v)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/text"
 )
 
 // Policy says what the failure of a node means for the nodes after it.
@@ -87,11 +88,7 @@ func (d Definition) Hash() string {
 	for name, v := range d.Params {
 		d.Params[name] = canonical(v)
 	}
-	text, err := json.Marshal(d) // map keys are written in order
-	if err != nil {              // only a RawMessage that is no JSON can fail, and canonical checked them
-		panic(err)
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(text.MustJSON(d)) // map keys are written in order
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -105,13 +102,7 @@ func canonical(raw json.RawMessage) json.RawMessage {
 	if err != nil {
 		v = string(raw)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // what decode gives can be encoded
-	}
-	return bytes.TrimSpace(b.Bytes())
+	return text.MustJSON(v)
 }
 
 // decode reads one JSON value and keeps its numbers as they are written.

@@ -19,6 +19,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 
 	"punctual/shared/contract"
+	"punctual/shared/text"
 )
 
 // MaxExpressions bounds the expressions of one definition.
@@ -28,11 +29,11 @@ const MaxExpressions = 2_000
 type nodeExprs struct {
 	when    *expression
 	forEach *expression
-	payload map[string]*text // by pointer inside the payload: strings that hold expressions
+	payload map[string]*pattern // by pointer inside the payload: strings that hold expressions
 }
 
-// text is a string cut into literal parts and expressions.
-type text struct {
+// pattern is a string cut into literal parts and expressions.
+type pattern struct {
 	parts []part
 	whole bool // it is one expression, whose value keeps its type
 }
@@ -84,7 +85,7 @@ func (g *Graph) compileNodes(plain, mapped *cel.Env, m *mistakes) {
 		n := g.Nodes[name]
 		at := pointer("nodes", name)
 		s := scope{env: plain, ancestors: ancestors[name], nodes: g.Nodes, params: params}
-		x := &nodeExprs{payload: map[string]*text{}}
+		x := &nodeExprs{payload: map[string]*pattern{}}
 		g.exprs[name] = x
 		x.when = g.compileWhen(n.When, s, at+"/when", m)
 		x.forEach = g.compileForEach(n.ForEach, s, at+"/for_each", m)
@@ -217,11 +218,11 @@ func walkStrings(v any, at string, visit func(pointer, s string) bool) bool {
 }
 
 // compileText cuts a string at its expressions; nil when there is nothing to evaluate or unescape.
-func (s scope) compileText(in string) (*text, *mistake) {
+func (s scope) compileText(in string) (*pattern, *mistake) {
 	if !strings.Contains(in, "${") {
 		return nil, nil
 	}
-	t := &text{}
+	t := &pattern{}
 	var literal strings.Builder
 	flush := func() {
 		if literal.Len() > 0 {
@@ -424,7 +425,7 @@ func explain(err error, node, pointer string, e *expression) error {
 type renderer struct {
 	writer
 	ctx    context.Context // of one call
-	texts  map[string]*text
+	texts  map[string]*pattern
 	vars   map[string]any
 	where  string // of what failed
 	failed *expression
@@ -438,7 +439,7 @@ func (r *renderer) render(v any, at string) error {
 		return r.array(len(v), func(i int) error { return r.render(v[i], at+"/"+strconv.Itoa(i)) })
 	case string:
 		if t := r.texts[at]; t != nil {
-			err := r.text(t)
+			err := r.pattern(t)
 			if err != nil {
 				r.where = at
 			}
@@ -452,7 +453,7 @@ func (r *renderer) render(v any, at string) error {
 	return nil
 }
 
-func (r *renderer) text(t *text) error {
+func (r *renderer) pattern(t *pattern) error {
 	var whole strings.Builder
 	for _, p := range t.parts {
 		if p.expr == nil {
@@ -505,18 +506,8 @@ func (w *writer) raw(s string) error {
 	return nil
 }
 
-func (w *writer) json(v any) error { return w.raw(string(canonicalOf(v))) }
-
-// canonicalOf encodes what decode gives, or a string.
-func canonicalOf(v any) []byte {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // strings, booleans, numbers and null can be encoded
-	}
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
-}
+// json writes a string, a boolean, a number or null.
+func (w *writer) json(v any) error { return w.raw(string(text.MustJSON(v))) }
 
 func (w *writer) object(keys []string, value func(key string) error) error {
 	for i, k := range keys {

@@ -54,7 +54,7 @@ func (l lambda) Run(ctx context.Context, w Work) (json.RawMessage, error) {
 	case len(output) == 0:
 		return nil, nil
 	case !utf8.Valid(output): // also within JSON, whose strings would be kept with other characters
-		return json.Marshal(struct {
+		return text.JSON(struct {
 			Body     string `json:"body"`
 			Encoding string `json:"encoding"`
 		}{base64.StdEncoding.EncodeToString(output), inBase64})
