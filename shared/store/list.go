@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -97,6 +99,64 @@ func (s *Store) DeadLetters(ctx context.Context, t tenant.ID, from, before time.
 			}
 		}
 	}
+}
+
+// DeadKeys reads the keys of a tenant's dead jobs, in no order: all of them, or false once there are
+// more than most.
+func (s *Store) DeadKeys(ctx context.Context, t tenant.ID, most int) (keys []job.Key, all bool, err error) {
+	var queries []item.Query
+	for n := range contract.DeadShards {
+		queries = append(queries, item.Query{Table: contract.Jobs, Index: contract.DeadIndex, PK: job.PartitionKey(t, n)})
+	}
+	return s.keys(ctx, queries, most, func(item.Item, job.Key) bool { return true })
+}
+
+// WakingKeys reads the keys of a tenant's jobs that are due by now and wake up in one of these
+// slices, in no order: all of them, or false once there are more than most. The slices hold the
+// jobs of all tenants, and are read whole.
+func (s *Store) WakingKeys(ctx context.Context, t tenant.ID, slices []string, now time.Time, most int) (keys []job.Key, all bool, err error) {
+	var queries []item.Query
+	for _, slice := range slices {
+		queries = append(queries, item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice})
+	}
+	return s.keys(ctx, queries, most, func(i item.Item, k job.Key) bool { return k.Tenant == t && !i.Time("due_at").After(now) })
+}
+
+// queriesAtOnce bounds the queries of one read of keys.
+const queriesAtOnce = 32
+
+// keys runs queries and returns the keys that take lets through. What has no readable key is
+// nobody's. Once there are more than most it is false, and the rest is not read.
+func (s *Store) keys(ctx context.Context, queries []item.Query, most int, take func(item.Item, job.Key) bool) (keys []job.Key, all bool, err error) {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(queriesAtOnce)
+	full := func() bool { mu.Lock(); defer mu.Unlock(); return len(keys) > most }
+	for _, q := range queries {
+		group.Go(func() error {
+			for !full() {
+				page, err := s.table.Query(ctx, q)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				for _, i := range page.Items {
+					if k, err := job.KeyOf(i); err == nil && take(i, k) {
+						keys = append(keys, k)
+					}
+				}
+				mu.Unlock()
+				if q.Cursor = page.Cursor; q.Cursor == "" {
+					return nil
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, false, err
+	}
+	return keys, len(keys) <= most, nil
 }
 
 // maxPage bounds what one query of a merge asks for.
