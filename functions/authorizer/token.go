@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/lestrrat-go/jwx/v3/jws"
@@ -44,7 +45,7 @@ const (
 	expired       cause = "it has expired"
 	notYet        cause = "it is not valid yet"
 	wrongTenant   cause = "its tenant claim is missing or no tenant"
-	wrongSubject  cause = "its subject is too long"
+	wrongSubject  cause = "its subject is too long, or has control characters"
 	wrongScopes   cause = "its scope claim is neither a text nor a list of texts"
 )
 
@@ -154,7 +155,7 @@ func (a *Authorizer) read(claims map[string]any) (tenant.Identity, cause) {
 	if id.Tenant, err = tenant.Parse(name); err != nil {
 		return tenant.Identity{}, wrongTenant
 	}
-	if id.Subject, _ = claims["sub"].(string); len(id.Subject) > maxSubject {
+	if id.Subject, _ = claims["sub"].(string); len(id.Subject) > maxSubject || strings.ContainsFunc(id.Subject, unicode.IsControl) {
 		return tenant.Identity{}, wrongSubject
 	}
 	var listed []string

@@ -173,6 +173,8 @@ func TestTheRegisteredClaimsAreDemanded(t *testing.T) {
 		{"the audience among others", with("aud", []any{"a", audience}), ""},
 		{"no subject", with("sub", nil), ""},
 		{"subject beyond the limit", with("sub", strings.Repeat("s", 257)), "subject"},
+		{"line end in the subject", with("sub", "a\nb"), "subject"},
+		{"terminal escape in the subject", with("sub", "a\u009b31m"), "subject"},
 	} {
 		b := setup(t)
 		token := rs(t, c.claims)
