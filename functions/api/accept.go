@@ -76,6 +76,9 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 		}
 	}
 	a := accepted{view: view(r, job.Claim{}, false, now)}
+	a.view.JobDetail = detailOf(r)
+	kept := a.view // what the key remembers: a repetition brings payload and tags itself
+	a.view.asked(d.payload, d.tags)
 	if send {
 		f := r.Firing()
 		a.fire = &f
@@ -86,7 +89,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 		}
 		return a, err
 	}
-	answer, err := text.JSON(a.view)
+	answer, err := text.JSON(kept)
 	if err != nil {
 		return accepted{}, fmt.Errorf("keeping the answer of job %s: %w", r.ID, err)
 	}
@@ -95,6 +98,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 	}, now))
 	if store.Refused(err) != nil {
 		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
+		earlier.view.asked(d.payload, d.tags)
 		switch {
 		case ok && earlier.view.JobID == r.ID: // our own transaction, repeated below us when its answer was lost
 			return a, nil

@@ -46,6 +46,8 @@ type Deps struct {
 	Meter     *telemetry.Meter // nil: nothing is counted
 	Shards    int              // of the due index; 0: contract.DefaultShards
 	HTTPAllow []netip.Prefix   // special-purpose ranges that http jobs may name; none: none
+	OwnPorts  []uint16         // on this machine's loopback addresses no http job may name them, whatever HTTPAllow says
+	NoSignIn  bool             // nobody is asked for a token, so the document asks for none: the laptop
 	Entropy   io.Reader        // of job ids; nil: crypto/rand
 	// ScheduleQuota is how many times a minute a tenant's schedules may run in all, each counted
 	// at its busiest and at least once; 0: contract.ScheduleQuota.
@@ -84,6 +86,9 @@ func New(d Deps) http.Handler {
 	s.waker = wake.New(wake.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
 	s.recurrer = recur.New(recur.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	s.huma = humago.New(s.mux, humaConfig())
+	if d.NoSignIn {
+		s.huma.OpenAPI().Components.SecuritySchemes = nil
+	}
 	s.jobRoutes()
 	s.taskRoutes()
 	s.deadLetterRoutes()
@@ -115,7 +120,8 @@ func humaConfig() huma.Config {
 				Title: "Punctual", Version: "1",
 				Description: "Say what to run and when; it runs once, on time, retried, ordered, and accounted for. " +
 					"v1 only grows: ignore what you don't know. Times are RFC 3339 in UTC with milliseconds. " +
-					"Errors are problems of RFC 9457 with a stable code. Every answer has X-Request-Id; 429 and 503 carry Retry-After.",
+					"Errors are problems of RFC 9457 with a stable code. Every answer has X-Request-Id; " +
+					"503 carries Retry-After, and 429 where waiting helps.",
 			},
 			Components: &huma.Components{
 				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),

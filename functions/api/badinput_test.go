@@ -402,7 +402,7 @@ func TestBadRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
 		{"a task's name", "PUT", "/v1/tasks/a.b", `{"executor":"go"}`, nil, 400, "invalid_value", "name"},
 		{"a task without executor", "PUT", "/v1/tasks/t", `{}`, nil, 400, "missing_field", "/executor"},
 		{"a task's executor", "PUT", "/v1/tasks/t", `{"executor":"ssh"}`, nil, 400, "invalid_value", "/executor"},
-		{"a schema that is none", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"type":"nonsense"}}`, nil, 400, "invalid_value", "/payload_schema"},
+		{"a schema that is none", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"type":"nonsense"}}`, nil, 400, "invalid_value", "/payload_schema/type"},
 		{"a schema that is text", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":"x"}`, nil, 400, "invalid_value", "/payload_schema"},
 		{"a schema elsewhere", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"$ref":"http://169.254.169.254/x"}}`, nil, 400, "invalid_value", "/payload_schema"},
 		{"a schema in a file", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"$ref":"file:///etc/passwd"}}`, nil, 400, "invalid_value", "/payload_schema"},
@@ -501,9 +501,10 @@ func TestWhoIsNotNamedOrMayNotIsTurnedAway(t *testing.T) {
 	if r.str("code") != "unauthenticated" || r.header.Get("WWW-Authenticate") != "Bearer" {
 		t.Errorf("answered %s with %v", r.text, r.header)
 	}
-	for _, path := range []string{"/v1/health", "/v1/ready", "/v1/openapi.json", "/v1/problems/not_found"} {
+	for _, path := range []string{"/v1/health", "/v1/openapi.json", "/v1/problems", "/v1/problems/not_found"} {
 		b.want(t, 200, "GET", path, "")
 	}
+	b.want(t, 401, "GET", "/v1/ready", "") // as the gateway has it
 	for _, scope := range []string{"read", "write", "admin"} {
 		b := setup(t)
 		b.who.Scopes = b.who.Scopes[map[string]int{"read": 0, "write": 1, "admin": 2}[scope]:][:1]
@@ -544,6 +545,16 @@ func TestOnlyTheMachineItselfMayAskALaptop(t *testing.T) {
 		h.ServeHTTP(w, r)
 		if w.Code != c.status || w.Header().Get("X-Request-Id") == "" || c.status == 403 && !strings.Contains(w.Body.String(), `"code":"forbidden"`) {
 			t.Errorf("Host %q, Origin %q: %d %s", c.host, c.origin, w.Code, w.Body)
+		}
+	}
+	for from, status := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200} {
+		r := httptest.NewRequest(http.MethodGet, "/v1/health", nil)
+		r.Host = "localhost:8080"
+		r.Header.Set("Sec-Fetch-Site", from)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != status {
+			t.Errorf("Sec-Fetch-Site %s: %d %s", from, w.Code, w.Body)
 		}
 	}
 }

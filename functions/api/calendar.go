@@ -42,6 +42,12 @@ func (r *reader) spec(v value) (calendar.Spec, bool) {
 		s, _ := r.text(at)
 		return &s
 	}
+	length := func(name string) *string {
+		if at, ok := f[name]; ok && r.bareSeconds(at) {
+			return nil
+		}
+		return text(name)
+	}
 	texts := func(name string, most int) []string {
 		at, ok := f[name]
 		if !ok {
@@ -55,9 +61,9 @@ func (r *reader) spec(v value) (calendar.Spec, bool) {
 		return list
 	}
 	s := calendar.Spec{
-		Cron: text("cron"), Every: text("every"), Phase: text("phase"), Dates: texts("dates", calendar.MaxDates), RRule: text("rrule"),
+		Cron: text("cron"), Every: length("every"), Phase: length("phase"), Dates: texts("dates", calendar.MaxDates), RRule: text("rrule"),
 		Timezone: text("timezone"), StartAt: text("start_at"), EndAt: text("end_at"), Exclude: texts("exclude", calendar.MaxExclude),
-		MissingHour: text("missing_hour"), RepeatedHour: text("repeated_hour"), Spread: text("spread"),
+		MissingHour: text("missing_hour"), RepeatedHour: text("repeated_hour"), Spread: length("spread"),
 	}
 	if at, ok := f["max_runs"]; ok {
 		n, _ := r.whole(at, 1, calendar.MaxRuns)

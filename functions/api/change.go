@@ -345,14 +345,20 @@ func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput
 	if err != nil {
 		return nil, err
 	}
-	return &empty{}, s.forget(ctx, k)
+	return &empty{}, s.forget(ctx, k, func(row job.Row) error {
+		if row.Status == job.Dead && !who.May(mayManage) { // it is what a purge does
+			return newProblem(codeForbidden, "to delete a DEAD job needs the scope %s, which the token does not have", mayManage)
+		}
+		return nil
+	})
 }
 
 // empty is the answer 204.
 type empty struct{}
 
-// forget puts a tombstone in a finished job's place, and deletes what lay beside it.
-func (s *stage) forget(ctx context.Context, k job.Key) error {
+// forget puts a tombstone in a finished job's place, and deletes what lay beside it. may judges the
+// row that is about to go.
+func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) error {
 	for try := range tries {
 		row, err := s.Store.Row(ctx, k)
 		switch {
@@ -364,6 +370,9 @@ func (s *stage) forget(ctx context.Context, k job.Key) error {
 			return newProblem(codeNotFinished, "the job is not over; cancel it first")
 		case row.Owes.Children():
 			return newProblem(codeWrongState, "the job has yet to tell those that wait for it; try again in a moment")
+		}
+		if err := may(row); err != nil {
+			return err
 		}
 		err = s.Store.Put(ctx, job.Forget(row, s.now()))
 		if store.Refused(err) != nil {

@@ -77,6 +77,20 @@ func (p Paging) limit() (int, error) {
 	return readNumber("limit", p.Limit, contract.ListDefault, contract.ListMax)
 }
 
+// cut takes one page out of a list that is read whole; it is short. The place in its cursor is a position.
+func cut[T any](l list, cursor string, limit int, all []T) (items []T, next *string, err error) {
+	place, err := l.place(cursor)
+	if err != nil {
+		return nil, nil, err
+	}
+	from := min(int(number(place)), len(all))
+	to := min(from+limit, len(all))
+	if to < len(all) {
+		next = l.cursor(itoa(to))
+	}
+	return append([]T{}, all[from:to]...), next, nil
+}
+
 // page is one page of a list. An empty page with a cursor is not the end.
 type page[T any] struct {
 	Items      []T     `json:"items"`

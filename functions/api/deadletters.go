@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,16 +20,16 @@ import (
 func (s *stage) deadLetterRoutes() {
 	register(s, route{
 		method: http.MethodGet, path: "/v1/dead-letters", id: "list-dead-letters", tag: tagDead, scope: mayRead,
-		summary: "Jobs that failed for good, newest first, with their context",
+		summary: "List dead letters", about: "Jobs that failed for good, newest first, with their context.",
 	}, s.listDeadLetters)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/dead-letters/redrive", id: "redrive-dead-letters", tag: tagDead, scope: mayManage, body: lettersRequest{},
-		summary: "Bring many back as new jobs",
-		about:   "One that was brought back before keeps its new_job_id. Safe to repeat.",
+		summary: "Redrive dead letters",
+		about:   "Each runs again as a new job. A filter passes over those that were redriven before; one that is named by its id keeps its new_job_id. Safe to repeat.",
 	}, s.redriveLetters)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/dead-letters/purge", id: "purge-dead-letters", tag: tagDead, scope: mayManage, body: lettersRequest{},
-		summary: "Forget many, as DELETE /v1/jobs/{id} does",
+		summary: "Delete dead letters", about: "Each as DELETE /v1/jobs/{id} does.",
 	}, s.purgeLetters)
 }
 
@@ -46,6 +47,8 @@ const lettersAttempts = 10
 type letterFilter struct {
 	task          string
 	after, before time.Time
+	waiting       bool               // only those that were not redriven yet
+	row           func(job.Row) bool // nil: lets any through
 }
 
 type deadLettersInput struct {
@@ -103,6 +106,18 @@ func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor stri
 	if err != nil {
 		return nil, nil, err
 	}
+	rows, place, err = s.lettersFrom(ctx, l.tenant, f, place, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if place != "" {
+		next = l.cursor(place)
+	}
+	return rows, next, nil
+}
+
+// lettersFrom reads dead jobs from a place on, and says where the next page begins; "" is the end.
+func (s *stage) lettersFrom(ctx context.Context, t tenant.ID, f letterFilter, place string, limit int) (rows []job.Row, next string, err error) {
 	before := f.before
 	var lastAt int64
 	lastID := ""
@@ -117,13 +132,13 @@ func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor stri
 		for i, d := range lot {
 			keys[i] = d.Key
 		}
-		found, there, err := s.Store.Rows(ctx, keys)
+		found, there, err := s.rows(ctx, keys)
 		if err != nil {
 			return err
 		}
 		for i, row := range found {
 			place = itoa(int(lot[i].DeadAt.UnixMilli())) + "#" + string(lot[i].ID)
-			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task {
+			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting && row.RedrivenBy != "" || f.row != nil && !f.row(row) {
 				continue
 			}
 			if rows = append(rows, row); len(rows) == limit {
@@ -133,12 +148,12 @@ func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor stri
 		lot = lot[:0]
 		return nil
 	}
-	for d, err := range s.Store.DeadLetters(ctx, l.tenant, f.after, before, limit) {
+	for d, err := range s.Store.DeadLetters(ctx, t, f.after, before, limit) {
 		if fault.KindOf(err) == fault.Undecodable {
 			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, "", err
 		}
 		if d.DeadAt.UnixMilli() == lastAt && string(d.ID) >= lastID {
 			continue // of the page before
@@ -146,14 +161,14 @@ func (s *stage) letters(ctx context.Context, l list, f letterFilter, cursor stri
 		read++
 		if lot = append(lot, d); len(lot) == store.ReadAtOnce || len(lot) >= limit-len(rows) || read >= maxRead {
 			if err := take(); err != nil {
-				return nil, nil, err
+				return nil, "", err
 			}
 			if len(rows) == limit || read >= maxRead {
-				return rows, l.cursor(place), nil
+				return rows, place, nil
 			}
 		}
 	}
-	return rows, nil, take()
+	return rows, "", take()
 }
 
 // lettersRequest names dead letters one by one or by a filter.
@@ -181,7 +196,7 @@ type letterOutcome struct {
 
 type lettersAnswer struct {
 	Body struct {
-		Matched    int             `json:"matched"`
+		Matched    int             `json:"matched" doc:"Dead letters that the request names and that are there"`
 		Items      []letterOutcome `json:"items"`
 		NextCursor *string         `json:"next_cursor"`
 	}
@@ -199,13 +214,12 @@ func (s *stage) redriveLetters(ctx context.Context, who tenant.Identity, _ *noth
 
 func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*lettersAnswer, error) {
 	return s.eachLetter(ctx, who, "purge", func(k job.Key) letterOutcome {
-		row, err := s.row(ctx, k)
-		if err == nil && row.Status != job.Dead {
-			err = newProblem(codeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
-		}
-		if err == nil {
-			err = s.forget(ctx, k)
-		}
+		err := s.forget(ctx, k, func(row job.Row) error {
+			if row.Status != job.Dead {
+				return newProblem(codeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
+			}
+			return nil
+		})
 		if err != nil {
 			return letterOutcome{JobID: k.ID, Problem: s.refuse(ctx, err)}
 		}
@@ -220,12 +234,13 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 	if err != nil {
 		return nil, err
 	}
-	items := []letterOutcome{}
-	for _, id := range choice.ids {
-		items = append(items, letterOutcome{JobID: id})
+	var items []letterOutcome
+	if items, err = s.named(ctx, who.Tenant, choice.ids); err != nil {
+		return nil, err
 	}
 	if choice.filtered {
 		l := list{who.Tenant, "dead-letters " + name, []string{choice.filter.task, choice.filter.after.String(), choice.filter.before.String()}}
+		choice.filter.waiting = name == "redrive"
 		rows, next, err := s.letters(ctx, l, choice.filter, choice.cursor, choice.limit)
 		if err != nil {
 			return nil, err
@@ -235,10 +250,19 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 		}
 		out.Body.NextCursor = next
 	}
+	matched := 0
+	for _, one := range items {
+		if one.Problem == nil {
+			matched++
+		}
+	}
 	if !choice.dryRun {
 		var all sync.WaitGroup
 		free := make(chan struct{}, batchWriters)
 		for i := range items {
+			if items[i].Problem != nil { // it is no dead letter
+				continue
+			}
 			free <- struct{}{}
 			all.Go(func() {
 				defer func() { <-free }()
@@ -247,8 +271,36 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 		}
 		all.Wait()
 	}
-	out.Body.Matched, out.Body.Items = len(items), items
+	out.Body.Matched, out.Body.Items = matched, items
 	return out, nil
+}
+
+// named are the dead letters of these ids. What is none carries a problem.
+func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]letterOutcome, error) {
+	items := make([]letterOutcome, 0, len(ids))
+	for lot := range slices.Chunk(ids, store.ReadAtOnce) {
+		keys := make([]job.Key, len(lot))
+		for i, id := range lot {
+			keys[i] = job.Key{Tenant: t, ID: id}
+		}
+		rows, there, err := s.rows(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range rows {
+			one := letterOutcome{JobID: lot[i], NewJobID: row.RedrivenBy}
+			switch {
+			case !there[i]:
+				one.Problem = s.refuse(ctx, errNoJob())
+			case !row.Status.Final():
+				one.Problem = s.refuse(ctx, newProblem(codeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
+			case row.Status != job.Dead:
+				one.Problem = s.refuse(ctx, newProblem(codeWrongState, "only a DEAD job is a dead letter; this one is %s", row.Status))
+			}
+			items = append(items, one)
+		}
+	}
+	return items, nil
 }
 
 // letterPick is a lettersRequest that was read.

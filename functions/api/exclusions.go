@@ -22,21 +22,21 @@ import (
 
 func (s *stage) exclusionRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/exclusions/{name}", id: "put-exclusion", tag: tagSchedules, scope: mayWrite, body: exclusionRequest{},
-		summary: "Name days and stretches on which nothing runs, or replace them", errors: []int{http.StatusTooManyRequests},
-		about: "201 when it is new. Schedules that name it follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to repeat.",
+		method: http.MethodPut, path: "/v1/exclusions/{name}", id: "put-exclusion", creates: true, tag: tagSchedules, scope: mayWrite, body: exclusionRequest{},
+		summary: "Define or replace an exclusion", errors: []int{http.StatusTooManyRequests},
+		about: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to repeat.",
 	}, s.putExclusion)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/exclusions/{name}", id: "get-exclusion", tag: tagSchedules, scope: mayRead,
-		summary: "An exclusion", errors: []int{http.StatusNotFound},
+		summary: "Get an exclusion", errors: []int{http.StatusNotFound},
 	}, s.getExclusion)
 	register(s, route{
 		method: http.MethodDelete, path: "/v1/exclusions/{name}", id: "delete-exclusion", tag: tagSchedules, scope: mayWrite,
-		summary: "Delete an exclusion that no schedule names", errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Delete an exclusion", about: "One that no schedule names.", errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, s.deleteExclusion)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/exclusions", id: "list-exclusions", tag: tagSchedules, scope: mayRead,
-		summary: "All exclusions by name",
+		summary: "List exclusions",
 	}, s.listExclusions)
 }
 
@@ -242,7 +242,7 @@ func (s *stage) roomForExclusion(ctx context.Context, t tenant.ID) error {
 		return err
 	}
 	if more {
-		return newProblem(codeRateLimited, "there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions).with("Retry-After", quotaRetryAfter)
+		return newProblem(codeRateLimited, "there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions)
 	}
 	return nil
 }

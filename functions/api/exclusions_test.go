@@ -95,7 +95,7 @@ func TestExclusionsOfATenantAreBounded(t *testing.T) {
 		}
 	}
 	r := b.want(t, 429, "PUT", "/v1/exclusions/one-more", `{"weekly":["sun"]}`)
-	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") == "" || !strings.Contains(r.str("detail"), "200") {
+	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") != "" || !strings.Contains(r.str("detail"), "200") {
 		t.Errorf("one too many: %s", r.text)
 	}
 	b.want(t, 200, "PUT", "/v1/exclusions/e000", `{"weekly":["sat"]}`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"punctual/shared/contract"
@@ -28,7 +29,7 @@ type JobRequest struct {
 	StartWithin   duration          `json:"start_within,omitempty" doc:"1s to 30d: EXPIRED if no attempt started this long after due_at; default: no limit"`
 	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"1s to 30d: EXPIRED if not over this long after due_at; default: no limit"`
 	Retry         retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
-	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters"`
+	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters, none of them control characters"`
 	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
 }
 
@@ -268,9 +269,15 @@ func (r *reader) tags(v value) map[string]string {
 		if runes(name) < 1 || runes(name) > contract.MaxTagKey {
 			r.mistake(at.pointer, codeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey), "the name of a tag is too long, or empty")
 		}
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			r.mistake(at.pointer, codeInvalidValue, "characters that can be seen, and spaces", "the name of a tag has control characters")
+		}
 		if s, ok := r.text(at); ok {
 			if runes(s) > contract.MaxTagValue {
 				r.mistake(at.pointer, codeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue), "the value of the tag has %d characters", runes(s))
+			}
+			if strings.ContainsFunc(s, unicode.IsControl) {
+				r.mistake(at.pointer, codeInvalidValue, "characters that can be seen, and spaces", "the value of the tag has control characters")
 			}
 			tags[name] = s
 		}

@@ -27,48 +27,49 @@ type jobAnswer struct {
 func (s *stage) jobRoutes() {
 	register(s, route{
 		method: http.MethodPost, path: "/v1/jobs", status: http.StatusAccepted, id: "create-job", tag: tagJobs, scope: mayWrite, body: JobRequest{},
-		summary: "Have something run once", errors: []int{http.StatusUnprocessableEntity},
+		summary: "Create a job", errors: []int{http.StatusUnprocessableEntity},
 		about: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for 24 hours: the same key and body give the first answer again.",
 	}, s.createJob)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/jobs/batch", status: http.StatusOK, id: "create-jobs", tag: tagJobs, scope: mayWrite, body: batchRequest{},
-		summary: "Have up to 100 things run once", about: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most 1 MiB.",
+		summary: "Create up to 100 jobs", about: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most 1 MiB.",
 	}, s.createJobs)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/jobs", id: "list-jobs", tag: tagJobs, scope: mayRead,
-		summary: "Jobs, newest first", about: "Without payloads. A page reads a bounded number of jobs: an empty page with a cursor is not the end.",
+		summary: "List jobs", about: "Newest first, without payloads. A page reads a bounded number of jobs: an empty page with a cursor is not the end.",
 	}, s.listJobs)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/jobs/{id}", id: "get-job", tag: tagJobs, scope: mayRead,
-		summary: "A job, at once or when it is over", errors: []int{http.StatusNotFound},
+		summary: "Get a job, or wait for its end", errors: []int{http.StatusNotFound},
 		about: "A job that is over is kept for 30 days, a DEAD one for 90, with its payload, result, tags and attempts; then it is not found.",
 	}, s.getJob)
 	register(s, route{
 		method: http.MethodPatch, path: "/v1/jobs/{id}", id: "patch-job", tag: tagJobs, scope: mayWrite, body: patchRequest{},
-		summary: "Change payload, time or priority while no attempt runs", errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
-		about: "Fields at the top are replaced as a whole. Also between attempts.",
+		summary: "Change a job while no attempt runs", errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+		about: "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
 	}, s.patchJob)
 	register(s, route{
 		method: http.MethodDelete, path: "/v1/jobs/{id}", id: "delete-job", tag: tagJobs, scope: mayWrite,
-		summary: "Forget a finished job", errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Delete a finished job", errors: []int{http.StatusNotFound, http.StatusConflict},
+		about: "One that is DEAD needs the scope that purging dead letters needs, punctual:admin.",
 	}, s.deleteJob)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/jobs/{id}/cancel", id: "cancel-job", tag: tagJobs, scope: mayWrite,
-		summary: "Have it not run, or stop", errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Cancel a job", errors: []int{http.StatusNotFound, http.StatusConflict},
 		about: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within a heartbeat, and what it then ends with decides.",
 	}, s.cancelJob)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/jobs/{id}/run-now", id: "run-job-now", tag: tagJobs, scope: mayWrite,
-		summary: "Do not wait any longer", errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Run a waiting job now", errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, s.runNow)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/jobs/{id}/redrive", status: http.StatusAccepted, id: "redrive-job", tag: tagJobs, scope: mayManage,
-		summary: "Bring a DEAD job back as a new one", errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Redrive a DEAD job as a new job", errors: []int{http.StatusNotFound, http.StatusConflict},
 		about: "The new job has fresh attempts, redrive_of, and the same key for its handler.",
 	}, s.redriveJob)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/jobs/{id}/attempts", id: "list-attempts", tag: tagJobs, scope: mayRead,
-		summary: "Each ended try, oldest first", errors: []int{http.StatusNotFound},
+		method: http.MethodGet, path: "/v1/jobs/{id}/attempts", id: "list-attempts", tag: tagJobs, scope: mayRead, about: "Those that have ended, oldest first.",
+		summary: "List the attempts of a job", errors: []int{http.StatusNotFound},
 	}, s.listAttempts)
 }
 
@@ -124,6 +125,7 @@ func (s *stage) submit(ctx context.Context, who tenant.Identity, r *reader, v va
 	if key != "" && len(r.wrong) == 0 {
 		hash = r.doc.sameness(v.node, "idempotency_key")
 		if earlier, ok, err := s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
+			earlier.view.asked(r.restated(f))
 			return earlier, err
 		}
 	}
@@ -135,6 +137,17 @@ func (s *stage) submit(ctx context.Context, who tenant.Identity, r *reader, v va
 		return accepted{}, r.wrong
 	}
 	return s.accept(ctx, who, d, key, hash, now)
+}
+
+// restated reads payload and tags of a request that was accepted before as it stands.
+func (r *reader) restated(f fields) (payload []byte, tags map[string]string) {
+	if v, ok := f["payload"]; ok && r.doc.nodes[v.node].kind != kindNull {
+		payload = r.doc.compact(v.node)
+	}
+	if v, ok := f["tags"]; ok {
+		tags = r.tags(v)
+	}
+	return payload, tags
 }
 
 // batchKey reads a batch item's key, "" if there is none.

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
-// maxRead is how many rows one page may look at, whatever its filters leave.
+// maxRead is how many rows a page of dead letters, or of running jobs, looks at one after the other.
 const maxRead = 2000
 
 type listJobsInput struct {
@@ -62,25 +62,50 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 	if err != nil {
 		return nil, err
 	}
+	out := &jobsAnswer{Body: page[JobView]{Items: []JobView{}}}
+	next, err := s.listed(ctx, who.Tenant, f, place, limit, &out.Body.Items)
+	if err != nil {
+		return nil, err
+	}
+	if next != "" {
+		out.Body.NextCursor = l.cursor(next)
+	}
+	return out, nil
+}
+
+// listed fills a page from a place on, and says where the next one begins; "" is the end.
+func (s *stage) listed(ctx context.Context, t tenant.ID, f jobFilter, place string, limit int, items *[]JobView) (next string, err error) {
 	before := f.to
 	if place != "" && (before == "" || job.ID(place) < before) {
 		before = job.ID(place)
 	}
-	out := &jobsAnswer{Body: page[JobView]{Items: []JobView{}}}
-	last, end, err := s.newest(ctx, who.Tenant, f, before, limit, &out.Body.Items)
-	if err != nil {
-		return nil, err
+	if f.status == job.Dead {
+		return s.dead(ctx, t, f, before, place, limit, items)
 	}
-	if !end {
-		out.Body.NextCursor = l.cursor(string(last))
+	last, end, err := s.newest(ctx, t, f, before, limit, items)
+	switch {
+	case err != nil || end:
+		return "", err
+	case f.status == job.Running && len(*items) < limit:
+		keys, err := s.waking(ctx, t)
+		if err != nil {
+			return "", err
+		}
+		return s.among(ctx, t, f, keys, last, limit, items)
 	}
-	return out, nil
+	return string(last), nil
 }
 
 // newest fills a page and says which id it looked at last, and whether that was the end.
 // Rows are looked at in lots, so that claims are read many at a time.
 func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, items *[]JobView) (last job.ID, end bool, err error) {
-	read := 0
+	read, began := 0, s.Clock.Now()
+	enoughRead := func() bool {
+		if f.status == job.Running { // the due index knows the others
+			return read >= maxRead
+		}
+		return s.Clock.Now().Sub(began) >= contract.MaxListRead
+	}
 	var lot []job.Row
 	full := false
 	show := func() error {
@@ -113,16 +138,16 @@ func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job
 		read++
 		last = r.ID
 		if err != nil { // the rest of the list is unharmed
-			s.Log.ErrorContext(ctx, "a row could not be read", telemetry.Tenant, t, telemetry.JobID, r.ID, telemetry.Err, err)
-			s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
+			s.unreadableRow(ctx, r.Key, err)
 		} else if f.rowMay(r) {
 			lot = append(lot, r)
 		}
-		if len(lot) >= enough() || read >= maxRead {
+		over := enoughRead()
+		if len(lot) >= enough() || over {
 			if err := show(); err != nil {
 				return last, false, err
 			}
-			if full || read >= maxRead {
+			if full || over {
 				return last, false, nil
 			}
 		}

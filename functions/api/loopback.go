@@ -11,7 +11,8 @@ import (
 // LoopbackOnly guards a server on the own machine that asks nobody who they are: addr is where
 // it listens, with its port. A request must name it as localhost, 127.0.0.1 or [::1] with that
 // port, or a web page could reach it under a name of its own (DNS rebinding); and one that a web
-// page sends must come from this very origin.
+// page sends must come from this very origin: browsers say so in Origin and, also where they send
+// none, in Sec-Fetch-Site.
 func LoopbackOnly(addr string, next http.Handler) http.Handler {
 	_, port, err := net.SplitHostPort(addr)
 	hosts := []string{}
@@ -25,7 +26,8 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origins := r.Header.Values("Origin")
-		foreign := slices.ContainsFunc(origins, func(o string) bool { return o != "http://"+r.Host })
+		foreign := slices.ContainsFunc(origins, func(o string) bool { return o != "http://"+r.Host }) ||
+			slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(from string) bool { return from != "same-origin" && from != "none" })
 		if slices.Contains(hosts, r.Host) && !foreign {
 			next.ServeHTTP(w, r)
 			return

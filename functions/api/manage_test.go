@@ -65,8 +65,8 @@ func TestAPayloadMustFitItsTasksSchema(t *testing.T) {
 	for _, c := range []wrong{
 		{"too little", `{"amount":0}`, 400, "invalid_value", "/payload/amount"},
 		{"the wrong type", `{"amount":"` + sentinel + `"}`, 400, "invalid_value", "/payload/amount"},
-		{"missing", `{}`, 400, "invalid_value", "/payload"},
-		{"one too many", `{"amount":1,"more":"` + sentinel + `"}`, 400, "invalid_value", "/payload"},
+		{"missing", `{}`, 400, "missing_field", "/payload/amount"},
+		{"one too many", `{"amount":1,"more":"` + sentinel + `"}`, 400, "invalid_value", "/payload/more"},
 		{"deep", `{"amount":1,"items":["abc","` + sentinel + `"]}`, 400, "invalid_value", "/payload/items/1"},
 	} {
 		requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"charge","payload":`+c.body+`}`))
@@ -217,7 +217,7 @@ func TestTheOpenAPIDocumentNamesEveryRouteAndCode(t *testing.T) {
 	slices.Sort(routes)
 	want := []string{
 		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}", "DELETE /v1/schedules/{name}", "DELETE /v1/tasks/{name}",
-		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}", "GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview",
+		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems", "GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}", "GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview",
 		"GET /v1/tasks", "GET /v1/tasks/{name}", "GET /v1/whoami",
 		"PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
 		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch", "POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",

@@ -17,7 +17,7 @@ import (
 func (s *stage) occurrenceRoutes() {
 	register(s, route{
 		method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", id: "list-occurrences", tag: tagSchedules, scope: mayRead,
-		summary: "List what became of each nominal time", errors: []int{http.StatusNotFound},
+		summary: "List what became of a schedule's times", errors: []int{http.StatusNotFound},
 		about: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, from the last 500 jobs before now or from after. Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for 30 days, also when the schedule is deleted.",
 	}, s.listOccurrences)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,17 +21,17 @@ import (
 
 func (s *stage) pauseRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/pauses/{scope}", id: "put-pause", tag: tagPauses, scope: mayManage, body: pauseRequest{}, optionalBody: true,
-		summary: "Hold back everything, or one task",
+		method: http.MethodPut, path: "/v1/pauses/{scope}", id: "put-pause", creates: true, tag: tagPauses, scope: mayManage, body: pauseRequest{}, optionalBody: true,
+		summary: "Pause everything, or one task",
 		about:   "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. When it is lifted, or until has passed, what it held starts within 5 s.",
 	}, s.putPause)
 	register(s, route{
 		method: http.MethodDelete, path: "/v1/pauses/{scope}", id: "lift-pause", tag: tagPauses, scope: mayManage,
-		summary: "Lift a pause; what it held starts within 5 s", errors: []int{http.StatusNotFound},
+		summary: "Lift a pause", about: "What it held starts within 5 s.", errors: []int{http.StatusNotFound},
 	}, s.liftPause)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/pauses", id: "list-pauses", tag: tagPauses, scope: mayRead,
-		summary: "The pauses that stand", about: "Those that the operator has set for everybody are among them.",
+		summary: "List pauses", about: "Those that the operator has set for everybody are among them.",
 	}, s.listPauses)
 }
 
@@ -198,17 +199,45 @@ func parkingTimer(place string, at time.Time) string {
 
 type pausesAnswer struct{ Body page[pauseView] }
 
-func (s *stage) listPauses(ctx context.Context, who tenant.Identity, _ *nothing) (*pausesAnswer, error) {
+// listPauses reads all of them, as everybody does who looks for a pause, and answers a page.
+func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{ Paging }) (*pausesAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	l := list{who.Tenant, "pauses", nil}
+	after, err := l.place(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
 	pauses, err := s.Store.Pauses(ctx, who.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	out := &pausesAnswer{Body: page[pauseView]{Items: []pauseView{}}}
+	slices.SortStableFunc(pauses, func(a, b job.Pause) int { return strings.Compare(a.Scope, b.Scope) })
 	now := s.now()
-	for _, p := range pauses {
-		if !passed(p, now) {
+	out := &pausesAnswer{Body: page[pauseView]{Items: []pauseView{}}}
+	for i, p := range pauses {
+		at := pausePlace(pauses, i)
+		switch {
+		case passed(p, now) || at <= after:
+		case len(out.Body.Items) == limit:
+			out.Body.NextCursor = l.cursor(after)
+			return out, nil
+		default:
 			out.Body.Items = append(out.Body.Items, viewPause(p))
+			after = at
 		}
 	}
 	return out, nil
+}
+
+// pausePlace is where a pause stands in a list by scope; the operator and the tenant may both have
+// one of the same.
+func pausePlace(all job.Pauses, i int) string {
+	nth := "#0"
+	if i > 0 && all[i-1].Scope == all[i].Scope {
+		nth = "#1"
+	}
+	return all[i].Scope + nth
 }

@@ -54,7 +54,7 @@ func (s *stage) readPayload(r *reader, v value, given bool, pointer string, task
 	r.noSecrets(v, absolute)
 	switch task.Executor {
 	case job.ExecutorHTTP:
-		r.httpPayload(v, t, s.HTTPAllow)
+		r.httpPayload(v, t, s.HTTPAllow, s.OwnPorts)
 	case job.ExecutorLambda:
 		r.lambdaPayload(v)
 	case job.ExecutorEcho:
@@ -127,7 +127,7 @@ var (
 // maxURL is what servers and proxies commonly take.
 const maxURL = 8 << 10
 
-func (r *reader) httpPayload(v value, t tenant.ID, allow []netip.Prefix) {
+func (r *reader) httpPayload(v value, t tenant.ID, allow []netip.Prefix, ownPorts []uint16) {
 	f := r.object(v.node, v.pointer, httpFields)
 	if f == nil {
 		return
@@ -152,12 +152,12 @@ func (r *reader) httpPayload(v value, t tenant.ID, allow []netip.Prefix) {
 	if u, ok := f["url"]; !ok {
 		r.missing(v.pointer, "url")
 	} else if s, ok := r.text(u); ok {
-		r.url(u.pointer, s, allow)
+		r.url(u.pointer, s, allow, ownPorts)
 	}
 }
 
 // url judges a target as far as its text goes; what a name resolves to is judged when connecting.
-func (r *reader) url(pointer, s string, allow []netip.Prefix) {
+func (r *reader) url(pointer, s string, allow []netip.Prefix, ownPorts []uint16) {
 	const allowed = "an absolute http or https URL to a public address"
 	refuse := func(detail string, args ...any) { r.mistake(pointer, codeTargetRefused, allowed, detail, args...) }
 	invalid := func(detail string) { r.mistake(pointer, codeInvalidValue, allowed, "%s", detail) }
@@ -181,11 +181,35 @@ func (r *reader) url(pointer, s string, allow []netip.Prefix) {
 		invalid("the URL has no host")
 	case !validPort(u):
 		invalid("the port is not one")
-	default:
-		if refusedHost(u.Hostname(), allow) {
-			refuse("this address is not public: loopback, private, link-local, metadata and other special-purpose addresses are not reached")
-		}
+	case refusedHost(u.Hostname(), allow):
+		refuse("this address is not public: loopback, private, link-local, metadata and other special-purpose addresses are not reached")
+	case ownServer(u, ownPorts):
+		refuse("this is the port of Punctual itself, which jobs do not reach")
 	}
+}
+
+// ownServer says whether a URL names one of our own ports on this machine. The unspecified
+// address connects to loopback.
+func ownServer(u *url.URL, ownPorts []uint16) bool {
+	text := u.Port()
+	if text == "" {
+		text = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || !slices.Contains(ownPorts, uint16(port)) {
+		return false
+	}
+	if a, ok := target.ParseLiteral(u.Hostname()); ok {
+		a = a.WithZone("").Unmap()
+		return a.IsLoopback() || a.IsUnspecified()
+	}
+	return localName(u.Hostname())
+}
+
+// localName says whether a host's name means this machine wherever it means anything.
+func localName(host string) bool {
+	name := strings.TrimRight(strings.ToLower(host), ".")
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 func validPort(u *url.URL) bool {
@@ -203,8 +227,7 @@ func refusedHost(host string, allow []netip.Prefix) bool {
 	if a, ok := target.ParseLiteral(host); ok {
 		return target.Refused(a, allow)
 	}
-	name := strings.TrimRight(strings.ToLower(host), ".")
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if localName(host) {
 		return !slices.ContainsFunc(loopbacks, func(a netip.Addr) bool { return !target.Refused(a, allow) })
 	}
 	return false
@@ -299,6 +322,9 @@ func (r *reader) echoPayload(v value) {
 }
 
 func (r *reader) sleep(v value) time.Duration {
+	if r.bareSeconds(v) {
+		return 0
+	}
 	s, ok := r.text(v)
 	if !ok {
 		return 0

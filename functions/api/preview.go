@@ -14,11 +14,11 @@ import (
 func (s *stage) previewRoutes() {
 	register(s, route{
 		method: http.MethodPost, path: "/v1/schedules/preview", status: http.StatusOK, id: "preview-calendar", tag: tagSchedules, scope: mayRead, body: previewRequest{},
-		summary: "When a calendar would run", about: "Nothing is kept. The exclusions that it names are the tenant's.",
+		summary: "Preview a calendar", about: "Nothing is kept. The exclusions that it names are the tenant's.",
 	}, s.previewDraft)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/schedules/{name}/preview", id: "preview-schedule", tag: tagSchedules, scope: mayRead,
-		summary: "When a schedule would run", errors: []int{http.StatusNotFound},
+		summary: "Preview a schedule", errors: []int{http.StatusNotFound},
 		about: "By its calendar alone: no pause and no overlap is looked at, nor how often it has run.",
 	}, s.previewSchedule)
 }

@@ -85,7 +85,7 @@ var catalogue = []explanation{
 	{codeTooLarge, 413, "The body is too large", "The limit is in the detail."},
 	{codeMediaType, 415, "The body's type is not taken", "Send Content-Type: application/json, uncompressed."},
 	{codeKeyReused, 422, "The idempotency key was used for another body", "A key names one request for 24 hours. Use a new key for a new request."},
-	{codeRateLimited, 429, "Too many requests, or too much of something", "Try again after Retry-After seconds. Where the detail names a limit of what a tenant may have, make room first."},
+	{codeRateLimited, 429, "Too many requests, or too much of something", "Try again after Retry-After seconds. Without that header waiting does not help: the detail names a limit of what a tenant may have; make room first."},
 	{codeInternal, 500, "We have made a mistake", "It has been logged under the request_id; trying again may not help."},
 	{codeUnavailable, 503, "Not available at the moment", "Something that we need does not answer. The same request may work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
 }
@@ -112,7 +112,7 @@ func (problemCode) Schema(huma.Registry) *huma.Schema {
 
 // mistake is one mistake in a request; it is a fault.Field with its schema.
 type mistake struct {
-	Pointer string      `json:"pointer" doc:"JSON pointer into the body, or the name of the parameter or header"`
+	Pointer string      `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
 	Code    problemCode `json:"code"`
 	Detail  string      `json:"detail"`
 	Allowed string      `json:"allowed,omitempty" doc:"What would have been taken"`

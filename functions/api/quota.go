@@ -61,11 +61,8 @@ func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
 	return w
 }
 
-// quotaRetryAfter is what an answer asks for when a tenant has all that it may have: only
-// deleting helps, so there is no hurry.
-const quotaRetryAfter = "3600"
-
+// errQuota carries no Retry-After: waiting frees nothing, only deleting does.
 func (s *stage) errQuota(amount int64) error {
-	return newProblem(codeRateLimited, "a tenant's schedules may run %d times a minute in all, each at its busiest and at least once; there is not room for %d more: delete one, or let some run less often", s.ScheduleQuota, amount).
-		with("Retry-After", quotaRetryAfter)
+	return newProblem(codeRateLimited, "a tenant's schedules may run %d times a minute in all, each at its busiest and at least once; "+
+		"there is not room for %d more: delete one, or let some run less often", s.ScheduleQuota, amount)
 }

@@ -140,6 +140,9 @@ func (r *reader) oneOf(v value, code string, words []string) (string, bool) {
 
 // duration reads a length of time within limits, both included.
 func (r *reader) duration(v value, least, most time.Duration) (time.Duration, bool) {
+	if r.bareSeconds(v) {
+		return 0, false
+	}
 	s, ok := r.text(v)
 	if !ok {
 		return 0, false
@@ -154,6 +157,19 @@ func (r *reader) duration(v value, least, most time.Duration) (time.Duration, bo
 		return 0, false
 	}
 	return d, true
+}
+
+// bareSeconds blames a number where a length of time belongs: most people who write 30 mean "30s".
+func (r *reader) bareSeconds(v value) bool {
+	if r.doc.nodes[v.node].kind != kindNumber {
+		return false
+	}
+	detail := "a number is given where a length of time belongs"
+	if n, err := strconv.ParseUint(string(r.doc.raw(v.node)), 10, 32); err == nil {
+		detail += fmt.Sprintf("; for seconds write %q", strconv.FormatUint(n, 10)+"s")
+	}
+	r.mistake(v.pointer, codeInvalidValue, span.Allowed, "%s", detail)
+	return true
 }
 
 func between(least, most string) string { return least + " to " + most }

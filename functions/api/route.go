@@ -32,6 +32,7 @@ type route struct {
 	scope        tenant.Scope // "" asks only for an identity
 	body         any          // a value of the type that documents the body; nil takes none
 	optionalBody bool
+	creates      bool  // 201 when it is new, with the same body as 200
 	errors       []int // beyond those that every call can have
 }
 
@@ -45,9 +46,13 @@ func register[I, O any](s *stage, r route, handle call[I, O]) {
 		SkipValidateParams: true, SkipValidateBody: true, // our own reading names every mistake, and without echoing
 		Errors: append([]int{http.StatusBadRequest, http.StatusServiceUnavailable}, r.errors...),
 	}
-	if r.scope == open {
+	switch {
+	case r.scope == open:
 		op.Security = []map[string][]string{}
-	} else {
+	case s.NoSignIn: // what another origin asks for is refused all the same
+		op.Security = []map[string][]string{}
+		op.Errors = append(op.Errors, http.StatusForbidden)
+	default:
 		op.Security = []map[string][]string{{"bearer": scopesOf(r.scope)}}
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	}
@@ -92,11 +97,19 @@ func (s *stage) describe(r route) {
 	if !slices.Contains(r.errors, http.StatusUnprocessableEntity) {
 		delete(op.Responses, "422")
 	}
+	if r.creates {
+		created := *op.Responses["200"]
+		created.Description = http.StatusText(http.StatusCreated)
+		op.Responses["201"] = &created
+	}
 	if r.body != nil {
 		schema := s.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(r.body), true, "")
 		op.RequestBody = &huma.RequestBody{Required: !r.optionalBody, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
 	}
 }
+
+// mergePatch is the media type of RFC 7396: what a PATCH of a schedule is.
+const mergePatch = "application/merge-patch+json"
 
 func scopesOf(s tenant.Scope) []string {
 	if s == "" {
@@ -179,7 +192,7 @@ func bodyText(ctx context.Context, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	if err := checkContentType(r.Header); err != nil && r.ContentLength > 0 {
+	if err := checkContentType(r); err != nil && r.ContentLength > 0 {
 		return nil, err
 	}
 	var text []byte
@@ -198,15 +211,18 @@ func bodyText(ctx context.Context, limit int64) ([]byte, error) {
 	case len(text) == 0:
 		return nil, nil
 	}
-	return text, checkContentType(r.Header)
+	return text, checkContentType(r)
 }
 
-func checkContentType(h http.Header) error {
+// checkContentType takes JSON, and nothing that means something else by it: a JSON Patch would be
+// read as the fields of a body, and a merge patch where whole fields are replaced.
+func checkContentType(r *http.Request) error {
+	h := r.Header
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return newProblem(codeMediaType, "a body must not be compressed")
 	}
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	json := kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+	json := kind == "application/json" || kind == mergePatch && r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/v1/schedules/")
 	charset, named := params["charset"]
 	if err != nil || !json || named && !strings.EqualFold(charset, "utf-8") {
 		return newProblem(codeMediaType, "a body needs the header Content-Type: application/json")

@@ -50,7 +50,7 @@ func (s *stage) mergedSchedule(ctx context.Context, old schedule.Schedule, patch
 		if name == "job" {
 			base[name] = withoutOtherTask(base[name], part)
 		}
-		merged[name] = mergePatch(base[name], part)
+		merged[name] = merge(base[name], part)
 	}
 	text := encodeObject(merged)
 	doc, err := readDocument(text)
@@ -141,8 +141,8 @@ func withoutOtherTask(job, patch json.RawMessage) json.RawMessage {
 	return encodeObject(base)
 }
 
-// mergePatch is RFC 7396 over JSON texts; what it does not touch stays byte for byte.
-func mergePatch(base, patch json.RawMessage) json.RawMessage {
+// merge is RFC 7396 over JSON texts; what it does not touch stays byte for byte.
+func merge(base, patch json.RawMessage) json.RawMessage {
 	changes, ok := asObject(patch)
 	if !ok {
 		return patch
@@ -156,7 +156,7 @@ func mergePatch(base, patch json.RawMessage) json.RawMessage {
 			delete(fields, name)
 			continue
 		}
-		fields[name] = mergePatch(fields[name], change)
+		fields[name] = merge(fields[name], change)
 	}
 	return encodeObject(fields)
 }

@@ -24,14 +24,14 @@ import (
 
 func (s *stage) scheduleRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/schedules/{name}", id: "put-schedule", tag: tagSchedules, scope: mayWrite, body: scheduleRequest{},
-		summary: "Have something run again and again, or replace how", errors: []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		method: http.MethodPut, path: "/v1/schedules/{name}", id: "put-schedule", creates: true, tag: tagSchedules, scope: mayWrite, body: scheduleRequest{},
+		summary: "Create or replace a schedule", errors: []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		about: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. "+
 			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
 	}, s.putSchedule)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/schedules/{name}", id: "get-schedule", tag: tagSchedules, scope: mayRead,
-		summary: "A schedule, with its next times and its last", errors: []int{http.StatusNotFound},
+		summary: "Get a schedule", about: "With its next times and its last.", errors: []int{http.StatusNotFound},
 	}, s.getSchedule)
 	register(s, route{
 		method: http.MethodPatch, path: "/v1/schedules/{name}", id: "patch-schedule", tag: tagSchedules, scope: mayWrite, body: schedulePatchRequest{},
@@ -40,16 +40,16 @@ func (s *stage) scheduleRoutes() {
 	}, s.patchSchedule)
 	register(s, route{
 		method: http.MethodDelete, path: "/v1/schedules/{name}", id: "delete-schedule", tag: tagSchedules, scope: mayWrite,
-		summary: "Have it run no more", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		summary: "Delete a schedule", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		about: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for 30 days.",
 	}, s.deleteSchedule)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/schedules", id: "list-schedules", tag: tagSchedules, scope: mayRead,
-		summary: "All schedules by name", about: "Without payloads and last runs.",
+		summary: "List schedules", about: "By name, without payloads and last runs.",
 	}, s.listSchedules)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/schedules/{name}/run-now", status: http.StatusAccepted, id: "run-schedule-now", tag: tagSchedules, scope: mayWrite,
-		summary: "Have a schedule's job run once, now", errors: []int{http.StatusNotFound},
+		summary: "Run a schedule's job once, now", errors: []int{http.StatusNotFound},
 		about: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.",
 	}, s.runScheduleNow)
 	s.schedulePauseRoutes()
@@ -533,5 +533,9 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 		s.fire(ctx, r.Firing())
 	}
 	s.Meter.Count(telemetry.JobsAccepted, 1)
-	return answerAccepted(accepted{view: view(r, job.Claim{}, false, now)}), nil
+	out, err := s.answerJob(ctx, r, http.StatusAccepted, true)
+	if err == nil {
+		out.Location = "/v1/jobs/" + string(r.ID)
+	}
+	return out, err
 }

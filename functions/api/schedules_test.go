@@ -501,7 +501,7 @@ func TestOneTenantsSchedulesAreBounded(t *testing.T) {
 	}
 	put(201, "s", secondly)
 	r := put(429, "one-more", minutely)
-	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") == "" || !strings.Contains(r.str("detail"), "70") {
+	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") != "" || !strings.Contains(r.str("detail"), "70") {
 		t.Errorf("one too many: %s with %v", r.text, r.header)
 	}
 	b.want(t, 404, "GET", "/v1/schedules/one-more", "")

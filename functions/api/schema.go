@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -66,8 +65,8 @@ func (c *schemaCache) compile(text json.RawMessage) (*jsonschema.Schema, error) 
 	return schema, nil
 }
 
-// judge blames each part of a payload that does not fit the schema: where, and by which
-// keyword, but never with what stands there.
+// judge blames each part of a payload that does not fit the schema: where, and what would fit,
+// but never with what stands there.
 func (c *schemaCache) judge(r *reader, pointer string, schema json.RawMessage, payload []byte) error {
 	compiled, err := c.compile(schema)
 	if err != nil {
@@ -81,22 +80,8 @@ func (c *schemaCache) judge(r *reader, pointer string, schema json.RawMessage, p
 	err = compiled.Validate(instance)
 	var bad *jsonschema.ValidationError
 	if errors.As(err, &bad) {
-		r.misfits(pointer, bad)
+		r.misfits(pointer, "of the task's payload_schema", bad)
 		return nil
 	}
 	return err
-}
-
-func (r *reader) misfits(pointer string, e *jsonschema.ValidationError) {
-	if len(e.Causes) > 0 {
-		for _, cause := range e.Causes {
-			r.misfits(pointer, cause)
-		}
-		return
-	}
-	for _, part := range e.InstanceLocation {
-		pointer += "/" + escapePointer(part)
-	}
-	keyword := strings.Join(e.ErrorKind.KeywordPath(), "/")
-	r.mistake(pointer, codeInvalidValue, "what the task's payload_schema says", "this does not fit %s of the task's payload_schema", quoted(keyword))
 }

@@ -14,19 +14,23 @@ import (
 )
 
 func (s *stage) systemRoutes() {
-	register(s, route{method: http.MethodGet, path: "/v1/health", id: "health", tag: tagSystem, scope: open, summary: "Whether the API answers at all"}, s.health)
+	register(s, route{method: http.MethodGet, path: "/v1/health", id: "health", tag: tagSystem, scope: open, summary: "Check that the API answers"}, s.health)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/ready", id: "ready", tag: tagSystem, scope: open,
-		summary: "Whether what the API needs answers, and how far the passes have come",
+		method: http.MethodGet, path: "/v1/ready", id: "ready", tag: tagSystem, scope: anybody,
+		summary: "Check that what the API needs answers", about: "And how far the passes have come.",
 	}, s.ready)
-	register(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoami", tag: tagSystem, scope: anybody, summary: "Whom the token names, and what it allows"}, s.whoami)
+	register(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoami", tag: tagSystem, scope: anybody, summary: "Show whom the token names"}, s.whoami)
+	register(s, route{
+		method: http.MethodGet, path: "/v1/problems", id: "list-problems", tag: tagSystem, scope: open,
+		summary: "List the codes of problems", about: "In the order of their statuses.",
+	}, s.listProblems)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/problems/{code}", id: "explain-problem", tag: tagSystem, scope: open,
-		summary: "What a code means and what to do", errors: []int{http.StatusNotFound},
+		summary: "Explain the code of a problem", errors: []int{http.StatusNotFound},
 	}, s.explain)
 	document := sync.OnceValues(s.document)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/openapi.json", id: "openapi", tag: tagSystem, scope: open, summary: "This document",
+		method: http.MethodGet, path: "/v1/openapi.json", id: "openapi", tag: tagSystem, scope: open, summary: "Get this document",
 	}, func(context.Context, tenant.Identity, *nothing) (*documentAnswer, error) {
 		text, err := document()
 		return &documentAnswer{"application/openapi+json", text}, err
@@ -104,6 +108,18 @@ func (s *stage) whoami(_ context.Context, who tenant.Identity, _ *nothing) (*who
 	out := &whoamiAnswer{}
 	out.Body.Tenant, out.Body.Subject, out.Body.Scopes = who.Tenant, who.Subject, append([]tenant.Scope{}, who.Scopes...)
 	return out, nil
+}
+
+type problemsAnswer struct{ Body page[explanation] }
+
+func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *struct{ Paging }) (*problemsAnswer, error) {
+	limit, err := in.limit()
+	if err != nil {
+		return nil, err
+	}
+	l := list{"", "problems", nil} // of nobody: it is the same for everybody
+	items, next, err := cut(l, in.Cursor, limit, catalogue)
+	return &problemsAnswer{page[explanation]{items, next}}, err
 }
 
 type explainInput struct {

@@ -19,21 +19,22 @@ import (
 
 func (s *stage) taskRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/tasks/{name}", id: "put-task", tag: tagTasks, scope: mayManage, body: taskRequest{},
-		summary: "Define a way of working, or replace it", errors: []int{http.StatusConflict},
+		method: http.MethodPut, path: "/v1/tasks/{name}", id: "put-task", creates: true, tag: tagTasks, scope: mayManage, body: taskRequest{},
+		summary: "Define or replace a task", errors: []int{http.StatusConflict},
 		about: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait do not change.",
 	}, s.putTask)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/tasks/{name}", id: "get-task", tag: tagTasks, scope: mayRead,
-		summary: "A task", errors: []int{http.StatusNotFound},
+		summary: "Get a task", errors: []int{http.StatusNotFound},
 	}, s.getTask)
 	register(s, route{
 		method: http.MethodDelete, path: "/v1/tasks/{name}", id: "delete-task", tag: tagTasks, scope: mayManage,
-		summary: "Delete a task; jobs that wait still run", errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Delete a task", errors: []int{http.StatusNotFound, http.StatusConflict},
+		about: "Jobs that wait still run.",
 	}, s.deleteTask)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/tasks", id: "list-tasks", tag: tagTasks, scope: mayRead,
-		summary: "All tasks by name, the built-in ones included",
+		summary: "List tasks", about: "By name, the built-in ones included.",
 	}, s.listTasks)
 }
 
@@ -148,7 +149,7 @@ func (r *reader) schema(v value, schemas *schemaCache) json.RawMessage {
 		return nil
 	}
 	if _, err := schemas.compile(text); err != nil {
-		r.mistake(v.pointer, codeInvalidValue, "a JSON Schema without references to other documents", "the schema cannot be compiled")
+		r.uncompiled(v.pointer, err)
 		return nil
 	}
 	return slices.Clone(text)

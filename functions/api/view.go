@@ -166,15 +166,34 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job
 	return views, nil
 }
 
-// detail completes the view of a single job with what lies beside its row.
-func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
-	v.JobDetail = &JobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
+// detailOf is what the row says of a job's detail.
+func detailOf(r job.Row) *JobDetail {
+	d := &JobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
 	if r.StartWithin > 0 {
-		v.StartWithin = span.Format(r.StartWithin)
+		d.StartWithin = span.Format(r.StartWithin)
 	}
 	if r.ExpireAfter > 0 {
-		v.ExpireAfter = span.Format(r.ExpireAfter)
+		d.ExpireAfter = span.Format(r.ExpireAfter)
 	}
+	return d
+}
+
+// asked adds what a request holds that is kept beside the row, as detail reads it.
+func (v *JobView) asked(payload []byte, tags map[string]string) {
+	if v.JobDetail == nil {
+		v.JobDetail = &JobDetail{}
+	}
+	if len(tags) > 0 {
+		v.Tags = tags
+	}
+	if len(payload) <= contract.MaxItem {
+		v.Payload = payload
+	}
+}
+
+// detail completes the view of a single job with what lies beside its row.
+func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
+	v.JobDetail = detailOf(r)
 	if r.ResultIn != job.InRow {
 		body, err := s.beside(ctx, r, job.ResultContent)
 		if err != nil {

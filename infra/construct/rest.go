@@ -81,7 +81,9 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 	for _, path := range []string{"health", "openapi.json"} {
 		api.Root().AddResource(jsii.String(path), nil).AddMethod(get, read, open)
 	}
-	api.Root().AddResource(jsii.String("problems"), nil).AddResource(jsii.String("{code}"), nil).AddMethod(get, read, open)
+	problems := api.Root().AddResource(jsii.String("problems"), nil)
+	problems.AddMethod(get, read, open)
+	problems.AddResource(jsii.String("{code}"), nil).AddMethod(get, read, open)
 	rest := api.Root().AddResource(jsii.String("{proxy+}"), nil)
 	rest.AddMethod(get, read, guarded)
 	rest.AddMethod(jsii.String("HEAD"), read, guarded)

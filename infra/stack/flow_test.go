@@ -227,7 +227,7 @@ func TestRoutesOfTheGateway(t *testing.T) {
 		have[text(at(r, "Properties.HttpMethod"))+" "+path(text(at(r, "Properties.ResourceId.Ref")))] = goes + " " + text(at(r, "Properties.AuthorizationType"))
 	}
 	want := map[string]string{
-		"GET /health": APIRead + " NONE", "GET /openapi.json": APIRead + " NONE", "GET /problems/{code}": APIRead + " NONE",
+		"GET /health": APIRead + " NONE", "GET /openapi.json": APIRead + " NONE", "GET /problems": APIRead + " NONE", "GET /problems/{code}": APIRead + " NONE",
 		"GET /{proxy+}": APIRead + " CUSTOM", "HEAD /{proxy+}": APIRead + " CUSTOM", "ANY /{proxy+}": APIWrite + " CUSTOM",
 	}
 	if compact(have) != compact(want) {

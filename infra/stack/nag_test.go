@@ -58,7 +58,7 @@ var accepted = []struct{ rule, path, reason string }{
 		"the functions judge every field and answer with all mistakes at once, which a model at the gateway cannot; they also serve laptops without a gateway"},
 	{`AwsSolutions-APIG3`, `punctual-flow/Api/DeploymentStage.v1/Resource`,
 		"callers are programs with tokens, throttled per stage; a web ACL costs by the request and is the owner's to attach"},
-	{`AwsSolutions-APIG4`, `punctual-flow/Api/Default/(health|openapi.json|problems/\{code\})/GET/Resource`,
+	{`AwsSolutions-APIG4`, `punctual-flow/Api/Default/(health|openapi.json|problems|problems/\{code\})/GET/Resource`,
 		"health, the API's own description and the explanation of its errors say nothing of anybody"},
 	{`AwsSolutions-COG4`, `punctual-flow/Api/Default/.*/Resource`,
 		"tokens may be any identity provider's; the Lambda authorizer verifies them"},

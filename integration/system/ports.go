@@ -67,6 +67,7 @@ type Options struct {
 	Pumps     int // event-source pollers of the report queue; 0: 2
 	HTTPAllow []netip.Prefix
 	OwnPorts  []uint16
+	NoSignIn  bool // the API asks nobody for a token
 	Registry  *worker.Registry
 	Worker    worker.Options
 	NoWorker  bool // the worker is a process of its own

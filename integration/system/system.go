@@ -46,7 +46,7 @@ func Compose(p Ports, o Options) *System {
 		p := p.of("api")
 		rest = api.New(api.Deps{
 			Store: storeOf(p), Queues: p.Queues, Timers: p.Timers, Clock: p.Clock, Log: p.Log("api"), Meter: p.Meter,
-			Shards: o.Shards, HTTPAllow: o.HTTPAllow,
+			Shards: o.Shards, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn,
 		})
 	}
 	// The table's stream: what is near is armed, or sent.

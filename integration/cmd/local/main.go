@@ -21,6 +21,7 @@ import (
 	"punctual/functions/api"
 	"punctual/integration/system"
 	"punctual/shared/clock"
+	"punctual/shared/contract"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -63,7 +64,7 @@ func run(addr string, drain time.Duration, verbose bool) error {
 		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(), Timers: world.Timers(), Secrets: world.Secrets(),
 		Clock: clock.System{}, Log: log, Meter: meter,
 	}, system.Options{
-		HTTPAllow: loopback, OwnPorts: []uint16{uint16(port)}, Registry: registry,
+		HTTPAllow: loopback, OwnPorts: []uint16{uint16(port)}, NoSignIn: true, Registry: registry,
 		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: drain},
 	})
 
@@ -74,7 +75,7 @@ func run(addr string, drain time.Duration, verbose bool) error {
 	// A first Ctrl-C drains, a second one ends at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	server := &http.Server{Handler: routes(sys.API, meter, listener.Addr().String()), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: routes(sys.API, meter, listener.Addr().String()), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders}
 	failed := make(chan error, 1)
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Which jobs are DEAD, and which RUNNING, an index knows: a list of them need not look for them
+// among all jobs.
+
+// maxKnown is how many keys a page reads from an index and puts in the order of a list.
+const maxKnown = 10_000
+
+// deadOrder begins the place of a list that goes by the time of death.
+const deadOrder = "dead "
+
+// dead fills a page with dead jobs, newest first like any list. A tenant who has more of them than
+// can be put in order for a page gets the last that died first; a list keeps the order in which it
+// began.
+func (s *stage) dead(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, place string, limit int, items *[]JobView) (next string, err error) {
+	after, byDeath := strings.CutPrefix(place, deadOrder)
+	if !byDeath {
+		most := maxKnown
+		if place != "" { // more may have died since the page before
+			most *= 2
+		}
+		keys, all, err := s.Store.DeadKeys(ctx, t, most)
+		if err != nil {
+			return "", err
+		}
+		if all || place != "" {
+			return s.among(ctx, t, f, keys, before, limit, items)
+		}
+	}
+	may := func(r job.Row) bool { return f.rowMay(r) && r.ID >= f.from && (f.to == "" || r.ID < f.to) }
+	rows, next, err := s.lettersFrom(ctx, t, letterFilter{row: may}, after, limit)
+	if err != nil {
+		return "", err
+	}
+	*items, err = s.showAll(ctx, t, rows)
+	if next != "" {
+		next = deadOrder + next
+	}
+	return next, err
+}
+
+// waking are the keys of jobs that may be running: the sweeper keeps the wake-up of a job that runs
+// at the end of its lease, so it lies between where the slowest shard was swept and the next minute.
+// That of a job which had to wait for a worker may lie further ahead; it comes back with the sweeper.
+func (s *stage) waking(ctx context.Context, t tenant.ID) ([]job.Key, error) {
+	now := s.now()
+	swept, shards, err := s.Store.Slowest(ctx, store.Swept)
+	if err != nil {
+		return nil, err
+	}
+	from := now.Add(-contract.Grace - time.Minute)
+	if earliest := now.Add(-maxBehind); !swept.IsZero() && swept.Before(from) {
+		from = swept
+		if from.Before(earliest) {
+			from = earliest
+		}
+	}
+	var where []string
+	for shard := range max(shards, s.Shards) {
+		for _, slice := range horizon.Slices(from, now.Add(time.Minute), shard) {
+			where = append(where, slice.String())
+		}
+	}
+	keys, _, err := s.Store.WakingKeys(ctx, t, where, now, maxKnown)
+	return keys, err
+}
+
+// maxBehind is how far behind a sweeper may be before its slices are too many to be read for a list.
+const maxBehind = 30 * time.Minute
+
+// among fills a page with those of the jobs of these keys that pass, newest first.
+func (s *stage) among(ctx context.Context, t tenant.ID, f jobFilter, keys []job.Key, before job.ID, limit int, items *[]JobView) (next string, err error) {
+	keys = slices.DeleteFunc(keys, func(k job.Key) bool { return before != "" && k.ID >= before || k.ID < f.from })
+	slices.SortFunc(keys, func(a, b job.Key) int { return strings.Compare(string(b.ID), string(a.ID)) })
+	keys = slices.Compact(keys)
+	began := s.Clock.Now()
+	for lot := range slices.Chunk(keys, store.ReadAtOnce) {
+		found, there, err := s.rows(ctx, lot)
+		if err != nil {
+			return "", err
+		}
+		rows := found[:0]
+		for i, r := range found {
+			if there[i] && f.rowMay(r) {
+				rows = append(rows, r)
+			}
+		}
+		views, err := s.showAll(ctx, t, rows)
+		if err != nil {
+			return "", err
+		}
+		for _, v := range views {
+			if v.Status != f.status {
+				continue
+			}
+			if *items = append(*items, v); len(*items) == limit {
+				return string(v.JobID), nil
+			}
+		}
+		if s.Clock.Now().Sub(began) >= contract.MaxListRead {
+			return string(lot[len(lot)-1].ID), nil
+		}
+	}
+	return "", nil
+}
+
+// rows reads up to 100 rows. One that cannot be read is reported and left out: the rest is unharmed.
+func (s *stage) rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
+	rows, there, err = s.Store.Rows(ctx, keys)
+	if fault.KindOf(err) != fault.Undecodable {
+		return rows, there, err
+	}
+	rows, there = make([]job.Row, len(keys)), make([]bool, len(keys))
+	for i, k := range keys {
+		switch rows[i], err = s.Store.Row(ctx, k); fault.KindOf(err) {
+		case fault.NotFound:
+		case fault.Undecodable:
+			s.unreadableRow(ctx, k, err)
+		default:
+			if err != nil {
+				return nil, nil, err
+			}
+			there[i] = true
+		}
+	}
+	return rows, there, nil
+}
+
+// unreadableRow reports a row that cannot be read.
+func (s *stage) unreadableRow(ctx context.Context, k job.Key, err error) {
+	s.Log.ErrorContext(ctx, "a row could not be read", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
+}
