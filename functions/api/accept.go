@@ -75,7 +75,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 			return accepted{}, err
 		}
 	}
-	a := accepted{view: view(r, job.Claim{}, false, now)}
+	a := accepted{view: view(r, job.Claim{}, s.held(ctx, r, now), now)}
 	a.view.JobDetail = detailOf(r)
 	kept := a.view // what the key remembers: a repetition brings payload and tags itself
 	a.view.asked(d.payload, d.tags)
@@ -84,7 +84,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 		a.fire = &f
 	}
 	if key == "" {
-		if err = s.Store.Put(ctx, job.Accept(r)); store.Refused(err) != nil {
+		if err = s.Store.Accept(ctx, r); store.Refused(err) != nil {
 			err = nil // nobody else has this id: the first try took effect and its answer was lost
 		}
 		return a, err
@@ -93,7 +93,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 	if err != nil {
 		return accepted{}, fmt.Errorf("keeping the answer of job %s: %w", r.ID, err)
 	}
-	err = s.Store.Commit(ctx, job.Accept(r), store.Remember(who.Tenant, key, store.Remembered{
+	err = s.Store.Accept(ctx, r, store.Remember(who.Tenant, key, store.Remembered{
 		IdempotencyKey: job.IdempotencyKey{JobID: r.ID, BodyHash: bodyHash, ExpiresAt: now.Add(contract.IdempotencyKept)}, Answer: string(answer),
 	}, now))
 	if store.Refused(err) != nil {

@@ -63,6 +63,7 @@ type stage struct {
 	entropy  *entropy
 	waker    *wake.Waker
 	recurrer *recur.Recurrer
+	pauses   pausesSeen
 }
 
 // New returns the REST API as an http.Handler.

@@ -197,7 +197,7 @@ func TestAJobIsNotAcceptedBeforeItsPayloadAndItsRowAreWritten(t *testing.T) {
 		return memory.Fault{}
 	})
 	b.post(t, `{"task":"echo","payload":`+text(5000)+`,"tags":{"a":"b"}}`)
-	if got := fmt.Sprint(order); got != "[content.payload content.tags row.accept firing-short-normal]" {
+	if got := fmt.Sprint(order); got != "[content.payload content.tags task.note row.accept firing-short-normal]" {
 		t.Errorf("written in the order %s", got)
 	}
 }

@@ -82,7 +82,11 @@ func (s *stage) listed(ctx context.Context, t tenant.ID, f jobFilter, place stri
 	if f.status == job.Dead {
 		return s.dead(ctx, t, f, before, place, limit, items)
 	}
-	last, end, err := s.newest(ctx, t, f, before, limit, items)
+	began := s.Clock.Now()
+	if f.task != "" && f.status != job.Running {
+		return s.ofTask(ctx, t, f, before, limit, began, items)
+	}
+	last, end, err := s.newest(ctx, t, f, before, limit, began, items)
 	switch {
 	case err != nil || end:
 		return "", err
@@ -96,10 +100,44 @@ func (s *stage) listed(ctx context.Context, t tenant.ID, f jobFilter, place stri
 	return string(last), nil
 }
 
+// ofTask fills a page with jobs of a task: it looks only where the task has jobs.
+func (s *stage) ofTask(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView) (next string, err error) {
+	var below time.Time
+	if before != "" {
+		below = before.At()
+	}
+	for where, err := range s.Store.Stretches(ctx, t, f.task, below) {
+		if err != nil {
+			return "", err
+		}
+		part, from, to := f, job.NewID(where.From, [10]byte{}), job.NewID(where.To, [10]byte{})
+		part.from = max(f.from, from)
+		if before != "" {
+			to = min(to, before)
+		}
+		if to <= part.from { // all that follows is older
+			if to <= f.from {
+				return "", nil
+			}
+			continue
+		}
+		last, end, err := s.newest(ctx, t, part, to, limit, began, items)
+		switch {
+		case err != nil:
+			return "", err
+		case !end:
+			return string(last), nil
+		case s.Clock.Now().Sub(began) >= contract.MaxListRead:
+			return string(from), nil
+		}
+	}
+	return "", nil
+}
+
 // newest fills a page and says which id it looked at last, and whether that was the end.
 // Rows are looked at in lots, so that claims are read many at a time.
-func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, items *[]JobView) (last job.ID, end bool, err error) {
-	read, began := 0, s.Clock.Now()
+func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView) (last job.ID, end bool, err error) {
+	read := 0
 	enoughRead := func() bool {
 		if f.status == job.Running { // the due index knows the others
 			return read >= maxRead

@@ -13,6 +13,7 @@ import (
 	"punctual/functions/api"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -330,5 +331,75 @@ func TestDeadLettersAreBroughtBackByIDAndByFilter(t *testing.T) {
 	b.want(t, 404, "GET", "/v1/jobs/"+ids[0], "")
 	if got := flat(b.pages(t, "/v1/dead-letters", "job_id")); len(got) != 3 {
 		t.Errorf("left: %v", got)
+	}
+}
+
+func TestJobsOfATaskAreFoundAtOnceAmongManyOthers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.clock.at = noon.Add(-5 * time.Hour)
+	var rare []string
+	for range 3 { // an hour apart, and two in one
+		b.clock.at = b.clock.at.Add(time.Hour)
+		for range 2 {
+			b.clock.at = b.clock.at.Add(time.Minute)
+			rare = append([]string{b.post(t, `{"task":"lambda","payload":{"function":"f"},"delay":"30d"}`)}, rare...)
+		}
+	}
+	b.clock.at = noon
+	b.crowd(t, b.row(t, b.post(t, `{"task":"echo"}`)), 5000)
+	before := b.world.Counts()
+	first := b.want(t, 200, "GET", "/v1/jobs?task=lambda&limit=4", "")
+	if len(first.items()) != 4 || first.items()[0]["job_id"] != rare[0] {
+		t.Errorf("the first page: %.300s", first.text)
+	}
+	if units := b.world.Counts().Total().Read - before.Total().Read; units > 120 { // 5,000 rows would be over 250
+		t.Errorf("one page cost %v read units", units)
+	}
+	for _, limit := range []string{"1", "4", "5", "200"} {
+		if got := flat(b.pages(t, "/v1/jobs?task=lambda&limit="+limit, "job_id")); !slices.Equal(got, rare) {
+			t.Errorf("pages of %s: %v, want %v", limit, got, rare)
+		}
+	}
+	between := "&created_after=2027-03-01T09:00:00Z&created_before=" + b.want(t, 200, "GET", "/v1/jobs/"+rare[0], "").str("created_at")
+	if got := flat(b.pages(t, "/v1/jobs?task=lambda"+between, "job_id")); !slices.Equal(got, rare[1:4]) {
+		t.Errorf("between two times: %v, want %v", got, rare[1:4])
+	}
+	if got := flat(b.pages(t, "/v1/jobs?task=http", "job_id")); len(got) != 0 {
+		t.Errorf("of a task without jobs: %v", got)
+	}
+}
+
+func TestATaskIsNotedOnceForAStretchOfTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	notes := 0
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Name == "task.note" {
+			notes++
+		}
+		return memory.Fault{}
+	})
+	for i := range 100 {
+		if i == 50 {
+			b.clock.at = b.clock.at.Add(contract.TaskStretch)
+		}
+		b.post(t, `{"task":"echo"}`)
+	}
+	if notes != 2 {
+		t.Errorf("%d notes were written, want one for each of two stretches", notes)
+	}
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Name == "task.note" {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+	b.clock.at = b.clock.at.Add(contract.TaskStretch)
+	b.want(t, 503, "POST", "/v1/jobs", `{"task":"echo"}`)
+	b.world.SetFaults(nil)
+	b.post(t, `{"task":"echo"}`)
+	if got := flat(b.pages(t, "/v1/jobs?task=echo&created_after="+b.clock.at.Format(time.RFC3339), "job_id")); len(got) != 1 {
+		t.Errorf("what was accepted after the note failed: %v", got)
 	}
 }

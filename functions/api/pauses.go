@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"punctual/shared/contract"
@@ -96,7 +97,9 @@ func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInpu
 	default: // it stands already, and has been effective since
 		p.Since, p.EffectiveAt = old.Since, old.EffectiveAt
 	}
-	if err := s.Store.PutPause(ctx, who.Tenant, p); err != nil {
+	err = s.Store.PutPause(ctx, who.Tenant, p)
+	s.pauses.forget(who.Tenant)
+	if err != nil {
 		return nil, err
 	}
 	if !p.Until.IsZero() {
@@ -141,6 +144,7 @@ func (s *stage) liftPause(ctx context.Context, who tenant.Identity, in *pauseInp
 		return nil, err
 	}
 	err = s.Store.DeletePause(ctx, who.Tenant, scope, s.now())
+	s.pauses.forget(who.Tenant)
 	absent := fault.KindOf(err) == fault.NotFound
 	if err != nil && !absent {
 		return nil, err
@@ -240,4 +244,56 @@ func pausePlace(all job.Pauses, i int) string {
 		nth = "#1"
 	}
 	return all[i].Scope + nth
+}
+
+// pausesSeen keeps each tenant's pauses for a moment: an accepted job's view says whether one holds
+// it, and to read them for every job would be to read one partition for all.
+type pausesSeen struct {
+	mu   sync.Mutex
+	seen map[tenant.ID]seenPauses
+}
+
+type seenPauses struct {
+	pauses job.Pauses
+	at     time.Time
+}
+
+// pausesFor is how long they are kept.
+const pausesFor = time.Second
+
+// maxPausesSeen bounds the tenants that are kept; when there are more, all are forgotten.
+const maxPausesSeen = 1000
+
+// forget makes the next look at a tenant's pauses a read.
+func (p *pausesSeen) forget(t tenant.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.seen, t)
+}
+
+// held says whether a pause holds a job that is about to be accepted, as far as can be seen: who
+// asks is told so, and nothing depends on it.
+func (s *stage) held(ctx context.Context, r job.Row, now time.Time) bool {
+	if !startsSoon(r, now) {
+		return false
+	}
+	p := &s.pauses
+	p.mu.Lock()
+	known, ok := p.seen[r.Tenant]
+	p.mu.Unlock()
+	if !ok || now.Sub(known.at) >= pausesFor {
+		pauses, err := s.Store.Pauses(ctx, r.Tenant)
+		if err != nil {
+			return false
+		}
+		known = seenPauses{pauses, now}
+		p.mu.Lock()
+		if p.seen == nil || len(p.seen) >= maxPausesSeen {
+			p.seen = map[tenant.ID]seenPauses{}
+		}
+		p.seen[r.Tenant] = known
+		p.mu.Unlock()
+	}
+	_, held := known.pauses.Hold(r.Task, now)
+	return held
 }

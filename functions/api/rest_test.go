@@ -35,6 +35,13 @@ func TestCreatingAJobAnswersTheViewThatGetAnswers(t *testing.T) {
 			t.Errorf("with a key\n%.600s\nand again\n%.600s", keyed.text, again.text)
 		}
 	}
+	for _, verb := range []string{"PUT", "DELETE"} { // held, and not held any more
+		b.do(t, verb, "/v1/pauses/task:echo", "")
+		one := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`)
+		if got := b.want(t, 200, "GET", "/v1/jobs/"+one.str("job_id"), ""); got.text != one.text || (got.str("waiting_for") == "pause") != (verb == "PUT") {
+			t.Errorf("after %s of a pause GET answers %s and POST %s", verb, got.text, one.text)
+		}
+	}
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
 	now := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "")
 	if got := b.want(t, 200, "GET", now.header.Get("Location"), ""); got.text != now.text {

@@ -121,7 +121,7 @@ func scheduleBody(ctx context.Context) (*document, error) {
 // its default.
 func (s *stage) readSchedule(ctx context.Context, doc *document, whole bool, t tenant.ID, now time.Time) (c scheduleChange, err error) {
 	r := newReader(doc)
-	f := r.object(0, "", append([]string{"dag"}, scheduleFields...))
+	f := r.object(0, "", scheduleFields)
 	if f == nil {
 		return c, r.wrong.Err()
 	}
@@ -139,17 +139,13 @@ func (s *stage) readSchedule(ctx context.Context, doc *document, whole bool, t t
 	} else if whole {
 		r.missing("", "calendar")
 	}
-	dag, isDAG := f["dag"]
-	if isDAG {
-		r.mistake(dag.pointer, codeInvalidValue, "job", "a schedule cannot start a dag yet; give it a job")
-	}
 	if v, ok := f["job"]; ok {
 		if fields := r.object(v.node, v.pointer, templateFields); fields != nil {
 			if c.job, err = s.readJob(ctx, r, fields, v.pointer, s.taskBook(t), now); err != nil {
 				return c, err
 			}
 		}
-	} else if whole && !isDAG {
+	} else if whole {
 		r.missing("", "job")
 	}
 	r.policies(f, whole, &c)

@@ -526,7 +526,7 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 			return nil, fmt.Errorf("keeping the tags of job %s: %w", r.ID, err)
 		}
 	}
-	if err := s.Store.Put(ctx, job.Accept(r)); err != nil && store.Refused(err) == nil { // nobody else has this id: a refusal is our own first try
+	if err := s.Store.Accept(ctx, r); err != nil && store.Refused(err) == nil { // nobody else has this id: a refusal is our own first try
 		return nil, err
 	}
 	if send {

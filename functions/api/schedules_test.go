@@ -439,7 +439,7 @@ func TestBadSchedulesAreRefused(t *testing.T) {
 		{"no body", "", 400, "missing_field", ""},
 		{"nothing", `{}`, 400, "missing_field", "/calendar"},
 		{"no job", `{"calendar":{"every":"5m"}}`, 400, "missing_field", "/job"},
-		{"a dag", `{"calendar":{"every":"5m"},"dag":{"name":"etl"}}`, 400, "invalid_value", "/dag"},
+		{"a dag", `{"calendar":{"every":"5m"},"job":{"task":"echo"},"dag":{"name":"etl"}}`, 400, "unknown_field", "/dag"},
 		{"null", `null`, 400, "invalid_value", ""},
 		{"an unknown field", with(`"enabled":true`), 400, "unknown_field", "/enabled"},
 		{"a field twice", with(`"job":{"task":"echo"}`), 400, "duplicate_field", "/job"},

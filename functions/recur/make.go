@@ -148,7 +148,7 @@ func (m *maker) put(ctx context.Context, row job.Row, send, only bool) (*job.Row
 	if err := m.beside(ctx, row); err != nil {
 		return nil, err
 	}
-	err := m.Store.Put(ctx, job.Accept(row))
+	err := m.Store.Accept(ctx, row)
 	refused := store.Refused(err)
 	if refused == nil {
 		if err == nil {

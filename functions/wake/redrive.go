@@ -34,7 +34,7 @@ func (w *Waker) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool
 			return "", false, fmt.Errorf("redriving job %s: copying what it holds: %w", k.ID, err)
 		}
 		_, link := job.Redriven(row, next.ID, now)
-		err = w.Store.Commit(ctx, job.Accept(next), link)
+		err = w.Store.Accept(ctx, next, link)
 		if store.Refused(err) != nil {
 			continue // buried, redriven or forgotten meanwhile
 		}

@@ -108,7 +108,7 @@ func parts() []part {
 					{contract.Schedules, []construct.Verb{construct.Get}}, {contract.Tasks, []construct.Verb{construct.Get}},
 				},
 				queries: []query{
-					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
+					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex, contract.DueIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
 				},
 			},
 		},
@@ -151,7 +151,9 @@ func parts() []part {
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back", timeout: 10 * time.Second, mib: 256, env: vars.blobs,
 			may: access{
-				items: []items{{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}}},
+				items: []items{
+					{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}}, {contract.Tasks, []construct.Verb{construct.Update}},
+				},
 				sends: contract.FiringQueues(), hides: []string{contract.RedriveQueue}, blobs: blobs{read: true, write: true},
 			},
 		},

@@ -84,8 +84,9 @@ const (
 	MaxAhead          = 2 * 366 * 24 * time.Hour // see API: "up to 2 years"; AddDate decides, this bounds
 	PastAllowed       = 60 * time.Second
 	MaxWait           = 25 * time.Second
-	MaxHeaders        = 64 << 10    // bytes of a request's headers
-	MaxListRead       = time.Second // how long a page of a list goes on reading for what its filters let through
+	MaxHeaders        = 64 << 10         // bytes of a request's headers
+	TaskStretch       = 15 * time.Minute // of ids: what is noted once for each task that has jobs in it; the same for ever
+	MaxListRead       = time.Second      // how long a page of a list goes on reading for what its filters let through
 	ListDefault       = 50
 	ListMax           = 200
 	RedriveDefault    = 100

@@ -42,9 +42,10 @@ type Blobs interface {
 // Store is the typed door to the tables. Nobody sees by it what has outlived its expires_at. It
 // is safe for concurrent use.
 type Store struct {
-	table Table
-	blobs Blobs
-	noted noted
+	table     Table
+	blobs     Blobs
+	noted     noted
+	taskNotes refs // notes of tasks that this process wrote
 }
 
 // New returns a Store over a table and a blob store.
