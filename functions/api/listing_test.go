@@ -193,7 +193,7 @@ func TestRunningJobsAreFoundAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
-func TestAFilterReadsOnForAboutASecond(t *testing.T) {
+func TestAPageReadsABoundedNumberOfJobsAndTheRestIsReached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(o *memory.Options, d *api.Deps) { o.Clock, d.Clock = clock.System{}, clock.System{} })

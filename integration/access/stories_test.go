@@ -52,7 +52,7 @@ var stories = []struct {
 			a.Call("GET", "/jobs/"+id+"?wait=1s", nil)
 			a.Attempts(id)
 		}
-		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?task=echo", "/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health", "/whoami", "/openapi.json"} {
+		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?status=DEAD", "/jobs?status=RUNNING", "/jobs?task=echo", "/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health", "/whoami", "/openapi.json"} {
 			a.Call("GET", path, nil)
 		}
 		for _, id := range ids {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -129,31 +127,40 @@ const queriesAtOnce = 32
 // nobody's. Once there are more than most it is false, and the rest is not read.
 func (s *Store) keys(ctx context.Context, queries []item.Query, most int, take func(item.Item, job.Key) bool) (keys []job.Key, all bool, err error) {
 	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(queriesAtOnce)
-	full := func() bool { mu.Lock(); defer mu.Unlock(); return len(keys) > most }
-	for _, q := range queries {
-		group.Go(func() error {
-			for !full() {
-				page, err := s.table.Query(ctx, q)
-				if err != nil {
-					return err
-				}
-				mu.Lock()
-				for _, i := range page.Items {
-					if k, err := job.KeyOf(i); err == nil && take(i, k) {
-						keys = append(keys, k)
-					}
-				}
-				mu.Unlock()
-				if q.Cursor = page.Cursor; q.Cursor == "" {
-					return nil
+	one := func(q item.Query) { // to its end, unless there is enough, or one has failed
+		for {
+			page, queryErr := s.table.Query(ctx, q)
+			mu.Lock()
+			for _, i := range page.Items {
+				if k, err := job.KeyOf(i); err == nil && take(i, k) {
+					keys = append(keys, k)
 				}
 			}
-			return nil
+			if err == nil {
+				err = queryErr
+			}
+			over := err != nil || len(keys) > most
+			mu.Unlock()
+			if q.Cursor = page.Cursor; over || q.Cursor == "" {
+				return
+			}
+		}
+	}
+	var readers sync.WaitGroup
+	next := make(chan item.Query)
+	for range min(queriesAtOnce, len(queries)) {
+		readers.Go(func() {
+			for q := range next {
+				one(q)
+			}
 		})
 	}
-	if err := group.Wait(); err != nil {
+	for _, q := range queries {
+		next <- q
+	}
+	close(next)
+	readers.Wait()
+	if err != nil {
 		return nil, false, err
 	}
 	return keys, len(keys) <= most, nil
