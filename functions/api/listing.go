@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +122,7 @@ func (s *stage) ofTask(ctx context.Context, t tenant.ID, f jobFilter, before job
 			}
 			continue
 		}
-		last, end, err := s.newest(ctx, t, part, to, limit, began, items)
+		last, end, err := s.look(ctx, t, part, s.Store.NewestOfTask(ctx, t, f.task, where.Parts, part.from, to), limit, began, items)
 		switch {
 		case err != nil:
 			return "", err
@@ -137,6 +138,13 @@ func (s *stage) ofTask(ctx context.Context, t tenant.ID, f jobFilter, before job
 // newest fills a page and says which id it looked at last, and whether that was the end.
 // Rows are looked at in lots, so that claims are read many at a time.
 func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView) (last job.ID, end bool, err error) {
+	return s.look(ctx, t, f, s.Store.Newest(ctx, t, f.from, before, limit), limit, began, items)
+}
+
+// look is newest over rows that come from somewhere.
+func (s *stage) look(
+	ctx context.Context, t tenant.ID, f jobFilter, rows iter.Seq2[job.Row, error], limit int, began time.Time, items *[]JobView,
+) (last job.ID, end bool, err error) {
 	read := 0
 	enoughRead := func() bool {
 		if f.status == job.Running { // the due index knows the others
@@ -169,7 +177,7 @@ func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job
 		}
 		return store.ReadAtOnce // few of them may be in that status
 	}
-	for r, err := range s.Store.Newest(ctx, t, f.from, before, limit) {
+	for r, err := range rows {
 		if err != nil && fault.KindOf(err) != fault.Undecodable {
 			return last, false, err
 		}

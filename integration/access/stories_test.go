@@ -52,7 +52,7 @@ var stories = []struct {
 			a.Call("GET", "/jobs/"+id+"?wait=1s", nil)
 			a.Attempts(id)
 		}
-		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?status=DEAD", "/jobs?status=RUNNING", "/jobs?task=echo", "/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health", "/whoami", "/openapi.json"} {
+		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?status=DEAD", "/jobs?task=echo", "/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health", "/whoami", "/openapi.json"} {
 			a.Call("GET", path, nil)
 		}
 		for _, id := range ids {
@@ -68,6 +68,16 @@ var stories = []struct {
 			w.api.Want(200, "POST", "/jobs/batch", object{"jobs": jobs})
 		}
 		time.Sleep(time.Hour)
+	}},
+	{"more jobs than a list of running ones looks through", func(t *testing.T, w *world) {
+		jobs := make([]object, contract.MaxBatchJobs)
+		for i := range jobs {
+			jobs[i] = object{"task": "echo", "delay": "30d"}
+		}
+		for range 21 {
+			w.api.Want(200, "POST", "/jobs/batch", object{"jobs": jobs})
+		}
+		w.api.Call("GET", "/jobs?status=RUNNING", nil)
 	}},
 	{"jobs that are changed, run early and cancelled", func(t *testing.T, w *world) {
 		a := w.api

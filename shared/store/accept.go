@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,19 +28,24 @@ func (s *Store) Accept(ctx context.Context, r job.Row, beside ...item.Write) err
 	return s.Commit(ctx, append([]item.Write{job.Accept(r)}, beside...)...)
 }
 
-// stretchLayout is a stretch's sort key: its beginning.
+// stretchLayout is the first part of a note's sort key, the beginning of its stretch; the second is
+// the partition, in two digits.
 const stretchLayout = "2006-01-02T15:04"
 
 // stretchKept outlives every row that a note is about.
 const stretchKept = contract.MaxAhead + contract.DeadKept
 
-func taskedRef(t tenant.ID, task string, at time.Time) item.Ref {
-	return item.Ref{Table: contract.Tasks, PK: "tasked#" + string(t) + "#" + task, SK: at.UTC().Truncate(contract.TaskStretch).Format(stretchLayout)}
-}
+func taskedKey(t tenant.ID, task string) string { return "tasked#" + string(t) + "#" + task }
 
-// noteTask writes one note for a task and a stretch of ids, once for each process.
+// noteTask writes one note for a task, a stretch of ids and a partition, once for each process.
 func (s *Store) noteTask(ctx context.Context, r job.Row) error {
-	ref := taskedRef(r.Tenant, r.Task, r.ID.At())
+	_, part, _ := strings.Cut(r.Ref().PK, "#")
+	if len(part) == 1 {
+		part = "0" + part
+	}
+	ref := item.Ref{
+		Table: contract.Tasks, PK: taskedKey(r.Tenant, r.Task), SK: r.ID.At().UTC().Truncate(contract.TaskStretch).Format(stretchLayout) + "#" + part,
+	}
 	if s.taskNotes.has(ref) {
 		return nil
 	}
@@ -49,18 +56,58 @@ func (s *Store) noteTask(ctx context.Context, r job.Row) error {
 	return err
 }
 
-// Stretch is a stretch of time in which a task has jobs by the time in their ids; to is not included.
-type Stretch struct{ From, To time.Time }
+// Stretch is a stretch of time in which a task has jobs by the time in their ids, and the partitions
+// in which these lie; To is not included.
+type Stretch struct {
+	From, To time.Time
+	Parts    []int
+}
 
 // Stretches iterates over the stretches in which a tenant's task may have jobs that are older than
-// before (zero: any), the newest first. Those that touch are one.
+// before (zero: any), the newest first. Those that touch and lie in the same partitions are one.
 func (s *Store) Stretches(ctx context.Context, t tenant.ID, task string, before time.Time) iter.Seq2[Stretch, error] {
 	return func(yield func(Stretch, error) bool) {
-		q := item.Query{Table: contract.Tasks, PK: taskedRef(t, task, before).PK, Descending: true, Limit: maxPage, Consistent: true}
-		if !before.IsZero() { // the stretch of before itself is included
-			q.To = before.UTC().Format(stretchLayout) + "\x00"
+		var wide, open Stretch // wide is made of those that touch; open is still being read
+		join := func() bool {
+			switch {
+			case open.To.IsZero():
+			case open.To.Equal(wide.From) && slices.Equal(open.Parts, wide.Parts):
+				wide.From = open.From
+			default:
+				if !wide.To.IsZero() && !yield(wide, nil) {
+					return false
+				}
+				wide = open
+			}
+			return true
 		}
-		var open Stretch
+		for n, err := range s.tasked(ctx, t, task, before) {
+			if err != nil {
+				yield(Stretch{}, err)
+				return
+			}
+			if n.From.Equal(open.From) {
+				open.Parts = append(open.Parts, n.Parts...)
+				continue
+			}
+			if !join() {
+				return
+			}
+			open = n
+		}
+		if join() && !wide.To.IsZero() {
+			yield(wide, nil)
+		}
+	}
+}
+
+// tasked iterates over the notes of a task, the latest stretch first.
+func (s *Store) tasked(ctx context.Context, t tenant.ID, task string, before time.Time) iter.Seq2[Stretch, error] {
+	return func(yield func(Stretch, error) bool) {
+		q := item.Query{Table: contract.Tasks, PK: taskedKey(t, task), Descending: true, Limit: maxPage, Consistent: true}
+		if !before.IsZero() { // the stretch of before itself is included
+			q.To = before.UTC().Format(stretchLayout) + "$" // comes after "#"
+		}
 		for {
 			page, err := s.table.Query(ctx, q)
 			if err != nil {
@@ -68,28 +115,19 @@ func (s *Store) Stretches(ctx context.Context, t tenant.ID, task string, before 
 				return
 			}
 			for _, i := range page.Items {
-				from, err := time.Parse(stretchLayout, i.Str(contract.AttrSK))
-				if err != nil {
+				minute, number, _ := strings.Cut(i.Str(contract.AttrSK), "#")
+				from, errMinute := time.Parse(stretchLayout, minute)
+				part, errPart := strconv.Atoi(number)
+				if errMinute != nil || errPart != nil || part >= contract.Partitions {
 					continue // nobody writes such a note
 				}
-				to := from.Add(contract.TaskStretch)
-				switch {
-				case to.Equal(open.From):
-					open.From = from
-					continue
-				case !open.To.IsZero():
-					if !yield(open, nil) {
-						return
-					}
+				if !yield(Stretch{from, from.Add(contract.TaskStretch), []int{part}}, nil) {
+					return
 				}
-				open = Stretch{from, to}
 			}
 			if q.Cursor = page.Cursor; q.Cursor == "" {
-				break
+				return
 			}
-		}
-		if !open.To.IsZero() {
-			yield(open, nil)
 		}
 	}
 }
@@ -100,8 +138,8 @@ type refs struct {
 	seen map[item.Ref]bool
 }
 
-// maxRefs bounds what is remembered: about 2 MB.
-const maxRefs = 10_000
+// maxRefs bounds what is remembered: about 4 MB.
+const maxRefs = 20_000
 
 func (r *refs) has(ref item.Ref) bool {
 	r.mu.Lock()

@@ -24,11 +24,31 @@ import (
 // error of kind fault.Undecodable with its key, and the iteration goes on; any other error ends
 // it. Reads are eventually consistent.
 func (s *Store) Newest(ctx context.Context, t tenant.ID, from, before job.ID, expect int) iter.Seq2[job.Row, error] {
+	return s.newest(ctx, t, allPartitions, func(item.Item) bool { return true }, from, before, expect)
+}
+
+// NewestOfTask is Newest for the jobs of one task that lie in these partitions.
+func (s *Store) NewestOfTask(ctx context.Context, t tenant.ID, task string, parts []int, from, before job.ID) iter.Seq2[job.Row, error] {
+	return s.newest(ctx, t, parts, func(i item.Item) bool { return i.Str("task") == task }, from, before, maxPage*contract.Partitions)
+}
+
+var allPartitions = func() (all []int) {
+	for p := range contract.Partitions {
+		all = append(all, p)
+	}
+	return all
+}()
+
+// newest is Newest over some partitions. What take leaves out is not looked at any further: it comes
+// as the zero row with its key, so that whoever counts the time is asked.
+func (s *Store) newest(
+	ctx context.Context, t tenant.ID, parts []int, take func(item.Item) bool, from, before job.ID, expect int,
+) iter.Seq2[job.Row, error] {
 	return func(yield func(job.Row, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		runs := make([]*run, contract.Partitions)
-		for p := range runs {
+		runs := make([]*run, len(parts))
+		for n, p := range parts {
 			q := item.Query{Table: contract.Jobs, PK: job.PartitionKey(t, p), Descending: true, Limit: min(max(2*expect/contract.Partitions, 2), maxPage)}
 			if from != "" {
 				q.From = string(from)
@@ -36,7 +56,7 @@ func (s *Store) Newest(ctx context.Context, t tenant.ID, from, before job.ID, ex
 			if before != "" {
 				q.To = string(before)
 			}
-			runs[p] = &run{query: q, key: func(i item.Item) string { return i.Str(contract.AttrJobID) }}
+			runs[n] = &run{query: q, key: func(i item.Item) string { return i.Str(contract.AttrJobID) }}
 		}
 		for i, err := range s.merge(ctx, runs) {
 			if err != nil {
@@ -46,7 +66,13 @@ func (s *Store) Newest(ctx context.Context, t tenant.ID, from, before job.ID, ex
 			if job.IsGone(i) {
 				continue
 			}
-			r, err := job.ParseRow(i)
+			var r job.Row
+			var err error
+			if take(i) {
+				r, err = job.ParseRow(i)
+			} else {
+				r.Key, _ = job.KeyOf(i)
+			}
 			if err != nil {
 				r.Key, _ = job.KeyOf(i)
 			}
