@@ -23,7 +23,7 @@ type JobRequest struct {
 	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. For http an HTTPPayloadRequest, for lambda a LambdaPayloadRequest; echo answers with it, sleeps {\"sleep\":\"2s\"} and fails its first {\"fail\":n} attempts"`
 	RunAt         string            `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
 	Delay         duration          `json:"delay,omitempty" doc:"Instead of run_at: from now"`
-	Priority      string            `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default: the task's"`
+	Priority      string            `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`
 	Pool          string            `json:"pool,omitempty" enum:"short,long" doc:"Default: the task's"`
 	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt, 1s to 12h, in pool long to 1d; default: the task's"`
 	StartWithin   duration          `json:"start_within,omitempty" doc:"1s to 30d: EXPIRED if no attempt started this long after due_at; default: no limit"`

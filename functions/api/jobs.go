@@ -36,7 +36,9 @@ func (s *stage) jobRoutes() {
 	}, s.createJobs)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/jobs", id: "list-jobs", tag: tagJobs, scope: mayRead,
-		summary: "List jobs", about: "Newest first, without payloads. A page reads a bounded number of jobs: an empty page with a cursor is not the end.",
+		summary: "List jobs", about: "Newest first, without payloads. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
+			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number of others. " +
+			"A tenant with more than 10,000 DEAD jobs gets the last that died first.",
 	}, s.listJobs)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/jobs/{id}", id: "get-job", tag: tagJobs, scope: mayRead,
@@ -56,7 +58,7 @@ func (s *stage) jobRoutes() {
 	register(s, route{
 		method: http.MethodPost, path: "/v1/jobs/{id}/cancel", id: "cancel-job", tag: tagJobs, scope: mayWrite,
 		summary: "Cancel a job", errors: []int{http.StatusNotFound, http.StatusConflict},
-		about: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within a heartbeat, and what it then ends with decides.",
+		about: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 10 s, and what it then ends with decides.",
 	}, s.cancelJob)
 	register(s, route{
 		method: http.MethodPost, path: "/v1/jobs/{id}/run-now", id: "run-job-now", tag: tagJobs, scope: mayWrite,

@@ -27,7 +27,9 @@ const deadOrder = "dead "
 // dead fills a page with dead jobs, newest first like any list. A tenant who has more of them than
 // can be put in order for a page gets the last that died first; a list keeps the order in which it
 // began.
-func (s *stage) dead(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, place string, limit int, items *[]JobView) (next string, err error) {
+func (s *stage) dead(
+	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, place string, limit int, items *[]JobView,
+) (next string, err error) {
 	after, byDeath := strings.CutPrefix(place, deadOrder)
 	if !byDeath {
 		most := maxKnown
@@ -84,7 +86,9 @@ func (s *stage) waking(ctx context.Context, t tenant.ID) ([]job.Key, error) {
 const maxBehind = 30 * time.Minute
 
 // among fills a page with those of the jobs of these keys that pass, newest first.
-func (s *stage) among(ctx context.Context, t tenant.ID, f jobFilter, keys []job.Key, before job.ID, limit int, items *[]JobView) (next string, err error) {
+func (s *stage) among(
+	ctx context.Context, t tenant.ID, f jobFilter, keys []job.Key, before job.ID, limit int, items *[]JobView,
+) (next string, err error) {
 	keys = slices.DeleteFunc(keys, func(k job.Key) bool { return before != "" && k.ID >= before || k.ID < f.from })
 	slices.SortFunc(keys, func(a, b job.Key) int { return strings.Compare(string(b.ID), string(a.ID)) })
 	keys = slices.Compact(keys)

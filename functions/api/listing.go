@@ -102,7 +102,9 @@ func (s *stage) listed(ctx context.Context, t tenant.ID, f jobFilter, place stri
 }
 
 // ofTask fills a page with jobs of a task: it looks only where the task has jobs.
-func (s *stage) ofTask(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView) (next string, err error) {
+func (s *stage) ofTask(
+	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView,
+) (next string, err error) {
 	var below time.Time
 	if before != "" {
 		below = before.At()
@@ -137,7 +139,9 @@ func (s *stage) ofTask(ctx context.Context, t tenant.ID, f jobFilter, before job
 
 // newest fills a page and says which id it looked at last, and whether that was the end.
 // Rows are looked at in lots, so that claims are read many at a time.
-func (s *stage) newest(ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView) (last job.ID, end bool, err error) {
+func (s *stage) newest(
+	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView,
+) (last job.ID, end bool, err error) {
 	return s.look(ctx, t, f, s.Store.Newest(ctx, t, f.from, before, limit), limit, began, items)
 }
 

@@ -85,7 +85,8 @@ func misfitsOf(found jsonschema.ErrorKind) []misfit {
 	case *keyword.MaxProperties:
 		return one(codeInvalidValue, "there are too many properties", "maxProperties %d", k.Want)
 	case *keyword.UniqueItems:
-		return one(codeInvalidValue, fmt.Sprintf("items %d and %d are the same", k.Duplicates[0], k.Duplicates[1]), "items that differ (uniqueItems)")
+		detail := fmt.Sprintf("items %d and %d are the same", k.Duplicates[0], k.Duplicates[1])
+		return one(codeInvalidValue, detail, "items that differ (uniqueItems)")
 	case *keyword.OneOf:
 		if len(k.Subschemas) > 1 {
 			return one(codeInvalidValue, "the value fits more than one of the forms of which it must fit one", "oneOf")

@@ -41,7 +41,7 @@ func (s *stage) taskRoutes() {
 type taskRequest struct {
 	Executor      string       `json:"executor" enum:"go,http,lambda,echo" doc:"go: the handler that your workers registered under this name; echo: answers with the payload, to try pools, priorities, pauses and limits without a server"`
 	Pool          string       `json:"pool,omitempty" enum:"short,long" doc:"Default short"`
-	Priority      string       `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default normal"`
+	Priority      string       `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
 	Timeout       duration     `json:"timeout,omitempty" doc:"1s to 12h, in pool long to 1d; default 30s"`
 	Retry         retryRequest `json:"retry,omitempty" doc:"Default: 6 attempts, 1s × 2 up to 5m, jitter 0.3"`
 	PayloadSchema anything     `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents"`

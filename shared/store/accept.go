@@ -33,7 +33,7 @@ func (s *Store) Accept(ctx context.Context, r job.Row, beside ...item.Write) err
 const stretchLayout = "2006-01-02T15:04"
 
 // stretchKept outlives every row that a note is about.
-const stretchKept = contract.MaxAhead + contract.DeadKept
+const stretchKept = contract.TaskStretch + contract.MaxAhead + contract.DeadKept
 
 func taskedKey(t tenant.ID, task string) string { return "tasked#" + string(t) + "#" + task }
 
@@ -43,13 +43,14 @@ func (s *Store) noteTask(ctx context.Context, r job.Row) error {
 	if len(part) == 1 {
 		part = "0" + part
 	}
-	ref := item.Ref{
-		Table: contract.Tasks, PK: taskedKey(r.Tenant, r.Task), SK: r.ID.At().UTC().Truncate(contract.TaskStretch).Format(stretchLayout) + "#" + part,
-	}
+	from := r.ID.At().UTC().Truncate(contract.TaskStretch)
+	ref := item.Ref{Table: contract.Tasks, PK: taskedKey(r.Tenant, r.Task), SK: from.Format(stretchLayout) + "#" + part}
 	if s.taskNotes.has(ref) {
 		return nil
 	}
-	err := s.Put(ctx, item.Write{Ref: ref, Name: "task.note", Set: map[string]any{contract.AttrExpiresAt: r.ID.At().Add(stretchKept).Unix()}})
+	err := s.Put(ctx, item.Write{
+		Ref: ref, Name: "task.note", Set: map[string]any{contract.AttrExpiresAt: from.Add(stretchKept).Unix()},
+	})
 	if err == nil {
 		s.taskNotes.add(ref)
 	}

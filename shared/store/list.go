@@ -39,8 +39,8 @@ var allPartitions = func() (all []int) {
 	return all
 }()
 
-// newest is Newest over some partitions. What take leaves out is not looked at any further: it comes
-// as the zero row with its key, so that whoever counts the time is asked.
+// newest is Newest over some partitions. What take leaves out is not parsed: it comes as the zero
+// row with its key, so that the caller can stop when its time is up.
 func (s *Store) newest(
 	ctx context.Context, t tenant.ID, parts []int, take func(item.Item) bool, from, before job.ID, expect int,
 ) iter.Seq2[job.Row, error] {
