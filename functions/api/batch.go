@@ -60,7 +60,7 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 	out.Body.Items = make([]batchItem, len(jobs))
 	var firings []job.Firing
 	added := 0
-	for i, a := range s.submitAll(ctx, who, doc, jobs) {
+	for i, a := range s.submitAll(ctx, who, r, jobs) {
 		item := &out.Body.Items[i]
 		if a.err != nil {
 			item.Problem = s.refuse(ctx, a.err)
@@ -81,6 +81,10 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 	return out, nil
 }
 
+// workPerItem is what each job of a batch may cost beside its share, by bytes, of what a
+// request may cost.
+const workPerItem = 15_000
+
 type submitted struct {
 	accepted
 	err error
@@ -88,7 +92,8 @@ type submitted struct {
 
 // submitAll submits every job by itself. Jobs that repeat a key of the batch come after all
 // others and in their order, so that the first of them is the one that counts.
-func (s *stage) submitAll(ctx context.Context, who tenant.Identity, doc *document, jobs []value) []submitted {
+func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader, jobs []value) []submitted {
+	doc := all.doc
 	out := make([]submitted, len(jobs))
 	book := s.taskBook(who.Tenant)
 	one := func(i int) {
@@ -97,7 +102,10 @@ func (s *stage) submitAll(ctx context.Context, who tenant.Identity, doc *documen
 				out[i].err = s.panicked(ctx, p)
 			}
 		}()
-		out[i].accepted, out[i].err = s.submit(ctx, who, newReader(doc), jobs[i], batchFields, "", book)
+		r := newReader(doc)
+		r.fresh = all.fresh
+		r.work = workPerItem + int(int64(workPerPayload)*int64(len(doc.raw(jobs[i].node)))/int64(len(doc.text)))
+		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchFields, "", book)
 	}
 	var first, again []int
 	keys := map[string]bool{}

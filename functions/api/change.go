@@ -102,7 +102,7 @@ func (s *stage) readPatch(ctx context.Context, who tenant.Identity, r *reader, f
 			return c, err
 		}
 		task.Executor = row.Executor
-		if c.payload, err = s.readPayload(r, v, true, "", task, row.Tenant, c.literals); err != nil {
+		if c.payload, err = s.readPayload(ctx, r, v, true, "", task, row.Tenant, c.literals); err != nil {
 			return c, err
 		}
 		next := row

@@ -164,7 +164,7 @@ func (s *stage) readJob(ctx context.Context, r *reader, f fields, pointer string
 		return d, nil // what the payload must be depends on the task
 	}
 	var err error
-	d.payload, err = s.readPayload(r, v, given, pointer, task, book.tenant, d.literals)
+	d.payload, err = s.readPayload(ctx, r, v, given, pointer, task, book.tenant, d.literals)
 	return d, err
 }
 

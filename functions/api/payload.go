@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -27,7 +28,7 @@ func number(s string) int64 {
 
 // readPayload judges a payload by the rules that hold for all, by its executor's and by its
 // task's schema, and returns it as it will be kept: compact JSON, nil for none.
-func (s *stage) readPayload(r *reader, v value, given bool, pointer string, task job.Task, t tenant.ID, literals []string) ([]byte, error) {
+func (s *stage) readPayload(ctx context.Context, r *reader, v value, given bool, pointer string, task job.Task, t tenant.ID, literals []string) ([]byte, error) {
 	v.pointer = pointer + "/payload"
 	if !given || r.doc.nodes[v.node].kind == kindNull {
 		if task.Executor == job.ExecutorHTTP || task.Executor == job.ExecutorLambda {
@@ -64,26 +65,18 @@ func (s *stage) readPayload(r *reader, v value, given bool, pointer string, task
 		r.comparable(v.node)
 	}
 	if len(task.PayloadSchema) > 0 && len(r.wrong) == before {
-		if err := s.schemas.judge(r, v.pointer, task.PayloadSchema, payload); err != nil {
+		if err := s.schemas.judge(ctx, r, v, task.PayloadSchema, payload); err != nil {
 			return nil, err
 		}
 	}
 	return payload, nil
 }
 
-// maxExponent is beyond what a float64 can hold. Comparing larger numbers exactly, as a schema
-// asks for, would take as many digits.
-const maxExponent = 400
-
 // comparable blames numbers that cannot be compared at a fair price.
 func (r *reader) comparable(n int) {
 	for i := n; i < int(r.doc.nodes[n].next) && len(r.wrong) < maxMistakes; i++ {
-		if r.doc.nodes[i].kind != kindNumber {
-			continue
-		}
-		_, exponent, _ := strings.Cut(strings.ToLower(string(r.doc.raw(i))), "e")
-		if e, err := strconv.Atoi(exponent); exponent != "" && (err != nil || e > maxExponent || e < -maxExponent) {
-			r.mistake(r.doc.pointer(i), codeOutOfRange, "an exponent from -400 to 400", "the number is too large, or too near to nothing, to be judged by the task's payload_schema")
+		if r.doc.nodes[i].kind == kindNumber && !comparable(string(r.doc.raw(i))) {
+			r.mistake(r.doc.pointer(i), codeOutOfRange, comparableAllowed, "the number is too large, too long or too near to nothing to be judged by the task's payload_schema")
 		}
 	}
 }

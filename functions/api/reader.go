@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"punctual/shared/contract"
@@ -25,9 +26,15 @@ const nameAllowed = "1 to 64 of a-z A-Z 0-9 _ -"
 type reader struct {
 	doc   *document
 	wrong fault.Mistakes
+	work  int           // what judging a payload by its task's schema may cost
+	fresh *atomic.Int64 // bytes of schemas that may still be compiled for this request
 }
 
-func newReader(d *document) *reader { return &reader{doc: d} }
+func newReader(d *document) *reader {
+	r := &reader{doc: d, work: workPerPayload, fresh: &atomic.Int64{}}
+	r.fresh.Store(freshSchemas)
+	return r
+}
 
 // maxMistakes bounds an answer; nobody mends more at once.
 const maxMistakes = 50

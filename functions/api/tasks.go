@@ -3,7 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -44,7 +44,7 @@ type taskRequest struct {
 	Priority      string       `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
 	Timeout       duration     `json:"timeout,omitempty" doc:"1s to 12h, in pool long to 1d; default 30s"`
 	Retry         retryRequest `json:"retry,omitempty" doc:"Default: 6 attempts, 1s × 2 up to 5m, jitter 0.3"`
-	PayloadSchema anything     `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents"`
+	PayloadSchema anything     `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused"`
 }
 
 var taskExecutors = []string{job.ExecutorGo, job.ExecutorHTTP, job.ExecutorLambda, job.ExecutorEcho}
@@ -144,11 +144,13 @@ func (r *reader) schema(v value, schemas *schemaCache) json.RawMessage {
 	}
 	r.allDuplicates(v.node)
 	text := r.doc.compact(v.node)
-	if len(text) > maxSchema {
-		r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d bytes", maxSchema), "the schema has %d bytes", len(text))
+	_, err := schemas.compile(text)
+	var limit *schemaLimit
+	if errors.As(err, &limit) {
+		r.mistake(v.pointer, codeOutOfRange, limit.allowed, "%s", limit.detail)
 		return nil
 	}
-	if _, err := schemas.compile(text); err != nil {
+	if err != nil {
 		r.uncompiled(v.pointer, err)
 		return nil
 	}

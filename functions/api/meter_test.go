@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// left is the context of a client that has left without anybody having waited for that.
+type left struct{ context.Context }
+
+func (left) Err() error { return context.Canceled }
+
+func TestProgram_StopsJudgingWhenTheClientHasLeft(t *testing.T) {
+	t.Parallel()
+	p, err := newSchemaCache().compile(json.RawMessage(`{"items":{"minimum":10}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := make([]any, 50_000)
+	for i := range items {
+		items[i] = json.Number("5")
+	}
+	if err := p.judge(left{t.Context()}, items, workPerPayload, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("the judgement ended with %.200v", err)
+	}
+	if err := p.judge(t.Context(), []any{json.Number("12")}, workPerPayload, 1); err != nil {
+		t.Errorf("the next payload was judged with %v", err)
+	}
+}
+
+func TestProgram_WaitsForItsTurnNoLongerThanTheClient(t *testing.T) {
+	t.Parallel()
+	p, err := newSchemaCache().compile(json.RawMessage(`{"minimum":10}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.turn <- struct{}{} // another payload is being judged
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if err := p.judge(ctx, json.Number("12"), workPerPayload, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("the judgement ended with %v", err)
+	}
+}
+
+func TestSchemaCache_IsBoundedByWeight(t *testing.T) {
+	t.Parallel()
+	c := newSchemaCache()
+	for i := range 100 {
+		schema := fmt.Sprintf(`{"title":"%d","allOf":[`, i)
+		for n := range 200 {
+			schema += fmt.Sprintf(`{"properties":{"some-name-that-is-long-%d":{"minLength":%d}}},`, n, n)
+		}
+		p, err := c.compile(json.RawMessage(schema + `true]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.weight < 400_000 {
+			t.Fatalf("a schema of 400 subschemas weighs %d bytes", p.weight)
+		}
+	}
+	sum := 0
+	for _, p := range c.compiled {
+		sum += p.weight
+	}
+	if sum != c.weight || sum > maxCached || len(c.order) != len(c.compiled) || len(c.compiled) > 80 {
+		t.Errorf("%d schemas of %d bytes are kept, counted as %d in a list of %d", len(c.compiled), sum, c.weight, len(c.order))
+	}
+	if p, _ := c.compile(json.RawMessage(`{"title":"0"}`)); c.get([32]byte{}) != nil || p == nil {
+		t.Error("nothing can be added any more")
+	}
+}
