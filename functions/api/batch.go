@@ -29,6 +29,10 @@ type batchAnswer struct {
 	}
 }
 
+// maxBatchMistakes is how many mistakes the problems of one batch list together; each says in its
+// detail how many there are.
+const maxBatchMistakes = 200
+
 // batchWriters is how many jobs of one batch are written at the same time.
 const batchWriters = 16
 
@@ -67,6 +71,7 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 			out.Body.Refused++
 			continue
 		}
+		a.view.JobDetail = nil // a batch answers with what lists show: payloads would make it as large as the request
 		item.Job, item.Replayed = &a.view, a.replayed
 		out.Body.Accepted++
 		if !a.replayed {
@@ -76,6 +81,11 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 			firings = append(firings, *a.fire)
 		}
 	}
+	for i := range out.Body.Items {
+		if p := out.Body.Items[i].Problem; p != nil {
+			p.Errors = p.Errors[:min(len(p.Errors), max(1, maxBatchMistakes/out.Body.Refused))]
+		}
+	}
 	s.fire(ctx, firings...)
 	s.Meter.Count(telemetry.JobsAccepted, int64(added))
 	return out, nil
@@ -83,7 +93,7 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 
 // workPerItem is what each job of a batch may cost beside its share, by bytes, of what a
 // request may cost.
-const workPerItem = 15_000
+const workPerItem = 8_000
 
 type submitted struct {
 	accepted

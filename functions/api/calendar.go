@@ -33,6 +33,7 @@ var calendarFields = namesOf[calendarRequest]()
 // spec reads a calendar as it was written. What it means is judged by package calendar.
 func (r *reader) spec(v value) (calendar.Spec, bool) {
 	before := len(r.wrong)
+	r.noSecrets(v, nil) // before anything is shown again
 	f := r.object(v.node, v.pointer, calendarFields)
 	text := func(name string) *string {
 		at, ok := f[name]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -95,4 +96,23 @@ func cut[T any](l list, cursor string, limit int, all []T) (items []T, next *str
 type page[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"next_cursor" doc:"null at the end; an empty page with a cursor is not the end"`
+}
+
+// maxPage is how many bytes the items of a page have together: an answer stays under 1 MB,
+// whatever a tenant has put into them. One item alone is always shown.
+const maxPage = 900_000
+
+// fit ends a page early that would be too large. cursor is the place after the item of that index.
+func (p *page[T]) fit(cursor func(last int) *string) {
+	size := 0
+	for i, item := range p.Items {
+		text, err := json.Marshal(item)
+		if err != nil {
+			return // as the whole answer will say
+		}
+		if size += len(text) + 1; size > maxPage && i > 0 {
+			p.Items, p.NextCursor = p.Items[:i], cursor(i-1)
+			return
+		}
+	}
 }

@@ -87,6 +87,7 @@ func (s *stage) listDeadLetters(ctx context.Context, who tenant.Identity, in *de
 		attempts = attempts[max(len(attempts)-lettersAttempts, 0):]
 		out.Body.Items[i] = deadLetter{views[i], instant{row.DeadAt}, viewAttempts(attempts)}
 	}
+	out.Body.fit(func(last int) *string { return l.cursor(letterPlace(rows[last].DeadAt, rows[last].ID)) })
 	return out, nil
 }
 
@@ -98,6 +99,10 @@ func readLetterFilter(prefix, task, after, before string) (letterFilter, error) 
 	}
 	f.after, f.before = readRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
 	return f, wrong.Err()
+}
+
+func letterPlace(deadAt time.Time, id job.ID) string {
+	return itoa(int(deadAt.UnixMilli())) + "#" + string(id)
 }
 
 // letters reads one page of dead jobs. The place in a cursor is the last job looked at.
@@ -137,7 +142,7 @@ func (s *stage) lettersFrom(ctx context.Context, t tenant.ID, f letterFilter, pl
 			return err
 		}
 		for i, row := range found {
-			place = itoa(int(lot[i].DeadAt.UnixMilli())) + "#" + string(lot[i].ID)
+			place = letterPlace(lot[i].DeadAt, lot[i].ID)
 			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting && row.RedrivenBy != "" || f.row != nil && !f.row(row) {
 				continue
 			}

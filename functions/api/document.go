@@ -42,7 +42,7 @@ type node struct {
 type document struct {
 	text  []byte
 	nodes []node
-	twice []int32 // indexes of keys that repeat one of the same object
+	twice []int32 // indexes of keys that repeat one of the same object, ascending
 }
 
 // envelope is how deep a payload may lie in a body: jobs, the item, payload, and what http adds.
@@ -519,12 +519,16 @@ func (d *document) pointer(target int) string {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
+// lookedAt is how much of a long name is looked at before its beginning is shown: more than any
+// token that begins there needs to be known.
+const lookedAt = 512
+
 // escapePointer writes a name as a part of a JSON pointer. Names come from strangers: long ones
 // are cut, and one that looks like a secret is not shown.
 func escapePointer(name string) string {
 	const limit = 128
 	switch {
-	case tokenShaped(name):
+	case tokenShaped(name[:min(len(name), lookedAt)]):
 		return "…"
 	case len(name) > limit:
 		name = strings.ToValidUTF8(name[:limit], "") + "…"

@@ -257,6 +257,7 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 		return e, oneMistake("", codeMissingField, "an object", "an exclusion is needed in the body")
 	}
 	r := newReader(doc)
+	r.noSecrets(value{}, nil) // before anything is shown again
 	f := r.object(0, "", namesOf[exclusionRequest]())
 	texts := func(name string, most int) (list []string) {
 		if v, ok := f[name]; ok {
@@ -355,6 +356,7 @@ func (s *stage) listExclusions(ctx context.Context, who tenant.Identity, in *str
 	if more {
 		out.Body.NextCursor = l.cursor(exclusions[len(exclusions)-1].Name)
 	}
+	out.Body.fit(func(last int) *string { return l.cursor(exclusions[last].Name) })
 	return out, nil
 }
 

@@ -13,9 +13,25 @@ import (
 	"punctual/shared/store"
 )
 
-// slowBodies are bodies of 1 MiB that what grows with the square of something would take many
-// minutes for.
-func slowBodies() map[string]string {
+// slowBody is a request made to be slow.
+type slowBody struct{ method, path, body string }
+
+// slowTasks are the tasks that some of the slow bodies name, by their schemas.
+func slowTasks() map[string]string {
+	return map[string]string{
+		"sum":      `{"type":"array","items":{"minimum":1,"multipleOf":3}}`,
+		"texts":    `{"type":"object","additionalProperties":{"items":{"type":"number"}}}`,
+		"twice":    `{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}`,
+		"pattern":  `{"items":{"pattern":"(a|b|[a-c]){400}x$"}}`,
+		"unique":   `{"uniqueItems":true,"items":{"uniqueItems":true}}`,
+		"enum":     `{"items":{"enum":[` + list(4000, func(i int) string { return fmt.Sprint(i + 10) }) + `]}}`,
+		"doubling": doubling(11),
+	}
+}
+
+// slowBodies are requests of 1 MiB that what grows with the square of something would take many
+// minutes for, at least one for each reader.
+func slowBodies() map[string]slowBody {
 	many := func(each func(i int) string, bytes int) string {
 		var s strings.Builder
 		for i := 0; s.Len() < bytes; i++ {
@@ -27,33 +43,133 @@ func slowBodies() map[string]string {
 		return s.String()
 	}
 	const size = 1<<20 - 100
-	return map[string]string{
-		"one field again and again":        `{` + many(func(int) string { return `"a":1` }, size) + `}`,
-		"unknown fields":                   `{` + many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`,
-		"one field of the payload":         `{"task":"echo","payload":{` + many(func(int) string { return `"a":1` }, size) + `}}`,
-		"many fields of the payload twice": `{"task":"echo","payload":{` + many(func(i int) string { return fmt.Sprintf(`"%d":1`, i%30000) }, size) + `}}`,
-		"many small objects":               `{"task":"echo","payload":[` + many(func(int) string { return `{"a":1,"a":1}` }, size) + `]}`,
-		"one header in many cases":         `{"task":"http","payload":{"url":"https://example.com","headers":{` + many(func(i int) string { return fmt.Sprintf(`"x-%d":"1"`, i) }, size) + `}}}`,
-		"one header again and again":       `{"task":"http","payload":{"url":"https://example.com","headers":{` + many(func(int) string { return `"a":"1"` }, size) + `}}}`,
-		"secrets only":                     `{"task":"echo","payload":[` + many(func(int) string { return `{"password":"12345678"}` }, size) + `]}`,
-		"brackets only":                    `{"task":"echo","payload":[` + many(func(int) string { return `[]` }, size) + `]}`,
-		"numbers that are too large":       `{"task":"sum","payload":[` + many(func(int) string { return `1e999999` }, size) + `]}`,
-		"tags without end":                 `{"task":"echo","tags":{` + many(func(i int) string { return fmt.Sprintf(`"%d":"1"`, i) }, size) + `}}`,
-		"almost tokens":                    `{"task":"echo","payload":"` + strings.Repeat("eyJaaaaaaaa.", size/12) + `"}`,
-		"escapes only":                     `{"task":"echo","payload":{"password":"` + strings.Repeat(`\u0061`, size/6) + `"}}`,
+	const item = size/100 - 100 // bytes of each of a full batch
+	const longName = 400 << 10
+	job := func(body string) slowBody { return slowBody{"POST", "/v1/jobs", body} }
+	payload := func(task, payload string) slowBody { return job(`{"task":"` + task + `","payload":` + payload + `}`) }
+	jobs := func(number int, each string) slowBody {
+		return slowBody{"POST", "/v1/jobs/batch", `{"jobs":[` + strings.Repeat(each+",", number-1) + each + `]}`}
+	}
+	secrets := many(func(int) string { return `"aaaaaaaa"` }, size-longName-100)
+	return map[string]slowBody{
+		"one field again and again":                 job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
+		"unknown fields":                            job(`{` + many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`),
+		"one field of the payload":                  payload("echo", `{`+many(func(int) string { return `"a":1` }, size)+`}`),
+		"many fields of the payload twice":          payload("echo", `{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i%30000) }, size)+`}`),
+		"many small objects":                        payload("echo", `[`+many(func(int) string { return `{"a":1,"a":1}` }, size)+`]`),
+		"one header in many cases":                  payload("http", `{"url":"https://example.com","headers":{`+many(func(i int) string { return fmt.Sprintf(`"x-%d":"1"`, i) }, size)+`}}`),
+		"one header again and again":                payload("http", `{"url":"https://example.com","headers":{`+many(func(int) string { return `"a":"1"` }, size)+`}}`),
+		"secrets only":                              payload("echo", `[`+many(func(int) string { return `{"password":"12345678"}` }, size)+`]`),
+		"secrets under one long name":               payload("echo", `{"secret`+strings.Repeat("~", longName)+`":[`+secrets+`]}`),
+		"secrets under one long name, some allowed": job(`{"task":"echo","allow_literals":["/payload/secret"],"payload":{"secret` + strings.Repeat("~", longName) + `":[` + secrets + `]}}`),
+		"long names of many fields":                 payload("echo", `{`+many(func(i int) string { return fmt.Sprintf(`"%s%d":1`, strings.Repeat("aB-", 600), i) }, size)+`}`),
+		"names in many cases":                       payload("echo", `{`+many(func(i int) string { return fmt.Sprintf(`"aBcDeFgH%d":"12345678"`, i) }, size)+`}`),
+		"URLs with many parameters":                 payload("echo", `"https://example.com/?`+strings.Repeat("aB=12345678&", size/12)+`"`),
+		"many URLs in one text":                     payload("echo", `"`+strings.Repeat("a://", size/4)+`"`),
+		"beginnings of all tokens":                  payload("echo", `"`+strings.Repeat("-eyJ-SG.-ghp_-dapi-xoxb-Q~", size/26)+`"`),
+		"brackets only":                             payload("echo", `[`+many(func(int) string { return `[]` }, size)+`]`),
+		"numbers that are too large":                payload("sum", `[`+many(func(int) string { return `1e999999` }, size)+`]`),
+		"tags without end":                          job(`{"task":"echo","tags":{` + many(func(i int) string { return fmt.Sprintf(`"%d":"1"`, i) }, size) + `}}`),
+		"tags with long names":                      job(`{"task":"echo","tags":{` + list(9, func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, strings.Repeat("/", size/9-20)) }) + `}}`),
+		"almost tokens":                             payload("echo", `"`+strings.Repeat("eyJaaaaaaaa.", size/12)+`"`),
+		"escapes only":                              payload("echo", `{"password":"`+strings.Repeat(`\u0061`, size/6)+`"}`),
+		"numbers that do not fit":                   payload("sum", `[`+many(func(int) string { return `5` }, size)+`]`),
+		"values that do not fit under a long name":  payload("texts", `{"`+strings.Repeat("~", longName)+`":[`+many(func(int) string { return `""` }, size-longName-100)+`]}`),
+		"a property that is judged twice a level":   payload("twice", within(`{"a":`, `1`, `}`, 90)),
+		"a slow pattern":                            payload("pattern", `[`+many(func(int) string { return `"` + strings.Repeat("abc", 1000) + `"` }, size-10_000)+`]`),
+		"uniqueness":                                payload("unique", `[[`+many(func(i int) string { return fmt.Sprint(i) }, size/2)+`],[`+many(func(i int) string { return fmt.Sprintf(`[%d]`, i) }, size/2)+`]]`),
+		"values of no enum":                         payload("enum", `[`+many(func(int) string { return `5` }, size)+`]`),
+		"a payload for many subschemas":             payload("doubling", `{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i) }, size)+`}`),
+
+		"a batch of jobs with many mistakes":     jobs(100, `{"task":"echo",`+many(func(i int) string { return fmt.Sprintf(`"\u0001field%d":1`, i) }, item)+`}`),
+		"a batch of small jobs":                  jobs(100, `{"task":"echo","tags":{"a":"`+strings.Repeat("\u2028", 256)+`"}}`),
+		"a batch of fields twice":                jobs(100, `{"task":"echo","payload":{`+many(func(int) string { return `"a":1` }, item)+`}}`),
+		"a batch of payloads that do not fit":    jobs(100, `{"task":"sum","payload":[`+many(func(int) string { return `1` }, item)+`]}`),
+		"a batch of payloads judged twice":       jobs(100, `{"task":"twice","payload":`+within(`{"a":`, `1`, `}`, 90)+`}`),
+		"a batch of large payloads judged twice": jobs(100, `{"task":"twice","payload":`+within(`{"a":`, `"`+strings.Repeat("a", item-700)+`"`, `}`, 90)+`}`),
+		"a batch of too many jobs":               jobs(300_000, `{}`),
+		"a schema of many patterns":              {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"allOf":[` + list(900, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){999}%d"}`, i) }) + `]}}`},
+		"a schema of one endless pattern":        {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"pattern":"` + strings.Repeat("a{1000}", 4500) + `"}}`},
+		"a schema of many references":            {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"enum":[` + strings.Repeat("{},", 480) + `{}],"properties":{` + list(480, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}}`},
+		"a schema that applies itself twice":     {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":` + doubling(100) + `}`},
+		"a schema of 1 MB":                       {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"allOf":[` + many(func(int) string { return `{}` }, size) + `]}}`},
+		"a calendar of too many dates":           {"PUT", "/v1/schedules/x", `{"job":{"task":"echo"},"calendar":{"dates":[` + many(func(int) string { return `"2027-03-03T00:00:00Z"` }, size) + `]}}`},
+		"a calendar of a very long expression":   {"PUT", "/v1/schedules/x", `{"job":{"task":"echo"},"calendar":{"cron":"` + strings.Repeat("1,", size/2) + `1 * * * *"}}`},
+		"a schedule of unknown fields":           {"PUT", "/v1/schedules/x", `{` + many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
+		"an exclusion of too many ranges":        {"PUT", "/v1/exclusions/x", `{"ranges":[` + many(func(int) string { return `{"from":"2027-01-01","to":"2027-01-02"}` }, size) + `]}`},
+		"an exclusion of a long time zone":       {"PUT", "/v1/exclusions/x", `{"weekly":["sat"],"timezone":"` + strings.Repeat("Europe/", size/7) + `"}`},
+		"a pause with a long reason":             {"PUT", "/v1/pauses/all", `{"reason":"` + strings.Repeat("why?a=1&", size/8) + `"}`},
+		"a redrive of too many":                  {"POST", "/v1/dead-letters/redrive", `{"job_ids":[` + many(func(int) string { return `"x"` }, size) + `]}`},
+		"a body where none belongs":              {"POST", "/v1/jobs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9/cancel", `{` + many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
+		"parameters without end":                 {"GET", "/v1/jobs?" + strings.ReplaceAll(many(func(i int) string { return fmt.Sprintf("%%01a%d=1", i) }, 60_000), ",", "&"), ""},
 	}
 }
 
-const summing = `{"executor":"go","payload_schema":{"type":"array","items":{"minimum":1,"multipleOf":3}}}`
+// maxAnswer is what every answer stays under.
+const maxAnswer = 1 << 20
 
 // How long each takes is BenchmarkSlowBodies; one that took many minutes would end the test.
-func TestABodyMadeToBeSlowIsAnswered(t *testing.T) {
+func TestABodyMadeToBeSlowIsAnsweredBriefly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/tasks/sum", summing)
-	for name, body := range slowBodies() {
-		if r := b.do(t, "POST", "/v1/jobs", body); r.status >= 500 || len(r.text) > 40_000 {
+	for name, schema := range slowTasks() {
+		b.want(t, 201, "PUT", "/v1/tasks/"+name, `{"executor":"go","payload_schema":`+schema+`}`)
+	}
+	for name, s := range slowBodies() {
+		r := b.do(t, s.method, s.path, s.body)
+		if most := 100_000; r.status >= 500 || len(r.text) > most && !strings.HasPrefix(name, "a batch") || len(r.text) > maxAnswer {
 			t.Errorf("%s: answered %d with %d bytes", name, r.status, len(r.text))
+		}
+	}
+}
+
+func TestBatch_AcknowledgesAcceptedJobsBesideManyMistakes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bad := `{"task":"echo",` + list(60, func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, strings.Repeat(`\u0001`, 20)) }) + `}`
+	good := `{"task":"echo","tags":{` + list(10, func(i int) string { return fmt.Sprintf(`"%d":"%s"`, i, strings.Repeat("\u2028", 100)) }) + `},"payload":"` + strings.Repeat("a", 1000) + `"}`
+	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+strings.Repeat(bad+",", 70)+strings.Repeat(good+",", 29)+good+`]}`)
+	if r.body["accepted"] != 30.0 || r.body["refused"] != 70.0 || len(r.text) > maxAnswer/2 {
+		t.Fatalf("accepted %v and refused %v in %d bytes", r.body["accepted"], r.body["refused"], len(r.text))
+	}
+	for i, item := range r.body["items"].([]any) {
+		if i < 70 {
+			p := item.(map[string]any)["problem"].(map[string]any)
+			if len(p["errors"].([]any)) != 2 || !strings.HasPrefix(p["detail"].(string), "50 mistakes") {
+				t.Fatalf("item %d: %v", i, p)
+			}
+		} else if item.(map[string]any)["job"].(map[string]any)["job_id"] == "" {
+			t.Fatalf("item %d: %v", i, item)
+		}
+	}
+}
+
+func TestLists_EndAPageBeforeItIsTooLarge(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const items = 60
+	for i := range items {
+		name := fmt.Sprintf("n%02d", i)
+		b.want(t, 201, "PUT", "/v1/tasks/"+name, `{"executor":"go","payload_schema":{"title":"`+strings.Repeat("a", 30_000)+`"}}`)
+		b.want(t, 201, "PUT", "/v1/schedules/"+name, `{"job":{"task":"echo"},"calendar":{"dates":[`+list(1000, func(i int) string { return fmt.Sprintf(`"2027-04-01T%02d:%02d:00.000Z"`, i/60, i%60) })+`]}}`)
+	}
+	for path, own := range map[string]int{"/v1/tasks": items + 3, "/v1/schedules": items} {
+		seen := map[string]bool{}
+		for next := "?limit=200"; next != ""; {
+			r := b.want(t, 200, "GET", path+next, "")
+			if len(r.text) > maxAnswer {
+				t.Fatalf("%s answered %d bytes", path, len(r.text))
+			}
+			for _, item := range r.body["items"].([]any) {
+				seen[item.(map[string]any)["name"].(string)] = true
+			}
+			next = ""
+			if c, ok := r.body["next_cursor"].(string); ok {
+				next = "?limit=200&cursor=" + c
+			}
+		}
+		if len(seen) != own {
+			t.Errorf("%s listed %d of %d", path, len(seen), own)
 		}
 	}
 }

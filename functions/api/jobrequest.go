@@ -159,6 +159,9 @@ func (s *stage) readJob(ctx context.Context, r *reader, f fields, pointer string
 	if v, ok := f["allow_literals"]; ok {
 		d.literals = r.literals(v)
 	}
+	if v, ok := f["tags"]; ok {
+		r.noSecrets(v, under(pointer, d.literals))
+	}
 	v, given := f["payload"]
 	if !known {
 		return d, nil // what the payload must be depends on the task

@@ -123,6 +123,7 @@ func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
 		if p.Reason, ok = r.text(v); ok && len(p.Reason) > contract.MaxReason {
 			r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxReason), "the reason is too long")
 		}
+		r.noSecrets(v, nil)
 	}
 	if v, ok := f["until"]; ok {
 		if t, ok := r.ahead(v, now); ok {

@@ -47,12 +47,6 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v value, given bool,
 		return nil, nil
 	}
 	r.allDuplicates(v.node)
-	// Within a batch pointers of allow_literals are still those of the job.
-	absolute := make([]string, len(literals))
-	for i, l := range literals {
-		absolute[i] = pointer + l
-	}
-	r.noSecrets(v, absolute)
 	switch task.Executor {
 	case job.ExecutorHTTP:
 		r.httpPayload(v, t, s.HTTPAllow, s.OwnPorts)
@@ -61,6 +55,7 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v value, given bool,
 	case job.ExecutorEcho:
 		r.echoPayload(v)
 	}
+	r.noSecrets(v, under(pointer, literals))
 	if len(task.PayloadSchema) > 0 && len(r.wrong) == before {
 		r.comparable(v.node)
 	}
@@ -70,6 +65,15 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v value, given bool,
 		}
 	}
 	return payload, nil
+}
+
+// under are the pointers of allow_literals, which within a batch are still those of the job.
+func under(pointer string, literals []string) []string {
+	absolute := make([]string, len(literals))
+	for i, l := range literals {
+		absolute[i] = pointer + l
+	}
+	return absolute
 }
 
 // comparable blames numbers that cannot be compared at a fair price.

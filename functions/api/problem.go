@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -142,7 +143,7 @@ func newProblem(code, detail string, args ...any) *problem {
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
 	}
-	return &problem{Type: "/v1/problems/" + e.Code, Title: e.Title, Status: e.Status, Code: problemCode(e.Code), Detail: detail}
+	return &problem{Type: "/v1/problems/" + e.Code, Title: e.Title, Status: e.Status, Code: problemCode(e.Code), Detail: shown(detail, maxDetail)}
 }
 
 func (p *problem) Error() string { return string(p.Code) + ": " + p.Detail }
@@ -173,10 +174,28 @@ func mistaken(fields fault.Mistakes) *problem {
 	if len(fields) > 1 {
 		p.Detail = fmt.Sprintf("%d mistakes; the first: %s", len(fields), fields[0].Detail)
 	}
-	for _, f := range fields {
-		p.Errors = append(p.Errors, mistake{f.Pointer, problemCode(f.Code), f.Detail, f.Allowed})
+	for _, f := range fields[:min(len(fields), maxMistakes)] {
+		p.Errors = append(p.Errors, mistake{shown(f.Pointer, maxPointer), problemCode(f.Code), shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
 	}
 	return p
+}
+
+// What a problem shows of a pointer and of a sentence at most, in bytes.
+const (
+	maxPointer = 256
+	maxDetail  = 1024
+)
+
+// shown cuts a text for a problem. One that holds what looks like a secret is not shown at
+// all: values of requests are repeated here and there, to say what is wrong with them.
+func shown(text string, most int) string {
+	switch {
+	case tokenShaped(text):
+		return "…"
+	case len(text) > most:
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // oneMistake is a problem of a single field or parameter.

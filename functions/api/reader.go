@@ -28,6 +28,7 @@ type reader struct {
 	wrong fault.Mistakes
 	work  int           // what judging a payload by its task's schema may cost
 	fresh *atomic.Int64 // bytes of schemas that may still be compiled for this request
+	names map[string]secrecy
 }
 
 func newReader(d *document) *reader {
@@ -42,6 +43,9 @@ const maxMistakes = 50
 func (r *reader) mistake(pointer, code, allowed, detail string, args ...any) {
 	if len(r.wrong) >= maxMistakes {
 		return
+	}
+	if len(pointer) > maxPointer {
+		pointer = shown(pointer, maxPointer)
 	}
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
@@ -91,24 +95,31 @@ func (r *reader) object(n int, pointer string, known []string) fields {
 // repeated are the keys within a node that repeat one of their object; nil if there are none,
 // which is the rule.
 func (d *document) repeated(n int) map[int32]bool {
-	var keys map[int32]bool
-	for _, key := range d.twice {
-		if int(key) > n && key < d.nodes[n].next {
-			if keys == nil {
-				keys = map[int32]bool{}
-			}
-			keys[key] = true
-		}
+	within := d.twiceWithin(n)
+	if len(within) == 0 {
+		return nil
+	}
+	keys := make(map[int32]bool, len(within))
+	for _, key := range within {
+		keys[key] = true
 	}
 	return keys
 }
 
+// twiceWithin is repeated as a list, in their order.
+func (d *document) twiceWithin(n int) []int32 {
+	from, _ := slices.BinarySearch(d.twice, int32(n+1))
+	to, _ := slices.BinarySearch(d.twice, d.nodes[n].next)
+	return d.twice[from:to]
+}
+
 // allDuplicates blames every repeated field at any depth of a value.
 func (r *reader) allDuplicates(n int) {
-	for _, key := range r.doc.twice {
-		if int(key) > n && key < r.doc.nodes[n].next && len(r.wrong) < maxMistakes {
-			r.mistake(r.doc.pointer(int(key)), codeDuplicateField, "", "the field %s is given more than once", quoted(r.doc.string(int(key))))
+	for _, key := range r.doc.twiceWithin(n) {
+		if len(r.wrong) >= maxMistakes {
+			return
 		}
+		r.mistake(r.doc.pointer(int(key)), codeDuplicateField, "", "the field %s is given more than once", quoted(r.doc.string(int(key))))
 	}
 }
 
@@ -136,8 +147,8 @@ func (r *reader) oneOf(v value, code string, words []string) (string, bool) {
 	s, ok := r.text(v)
 	if ok && !slices.Contains(words, s) {
 		detail := "this is not one of the words that are known here"
-		if namePattern.MatchString(s) && len(s) <= 32 {
-			detail = quoted(s) + " is not known here"
+		if near := nearest(s, words); near != "" { // only a slip of the finger is surely no secret
+			detail = fmt.Sprintf("%s is not known here; did you mean %q?", quoted(s), near)
 		}
 		r.mistake(v.pointer, code, strings.Join(words, ", "), "%s", detail)
 		return "", false

@@ -143,6 +143,9 @@ func checkQuery(raw string, known map[string]bool) error {
 	}
 	var wrong fault.Mistakes
 	for name, given := range values {
+		if len(wrong) >= maxMistakes {
+			break
+		}
 		switch {
 		case !known[name]:
 			wrong = append(wrong, fault.Field{Pointer: cutName(name), Code: codeUnknownField, Detail: "no parameter " + quoted(name) + " is known here", Allowed: listed(known)})

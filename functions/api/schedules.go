@@ -482,6 +482,7 @@ func (s *stage) listSchedules(ctx context.Context, who tenant.Identity, in *list
 	if more {
 		out.Body.NextCursor = l.cursor(found[len(found)-1].Name)
 	}
+	out.Body.fit(func(last int) *string { return l.cursor(out.Body.Items[last].Name) })
 	return out, nil
 }
 

@@ -125,6 +125,10 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 		return re, nil
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
+	var bad *syntax.Error
+	if errors.As(err, &bad) && (bad.Code == syntax.ErrLarge || bad.Code == syntax.ErrInvalidRepeatSize) {
+		return nil, p.refuse(fmt.Sprintf("at most %d instructions a pattern", maxPattern), "a pattern of the schema is too large")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +177,12 @@ type pattern struct {
 
 // MatchString charges for what the slowest matcher would do.
 func (p *pattern) MatchString(s string) bool {
-	p.program.spend(1 + len(s)*(p.size+10)/20)
+	const small = 30 // instructions; such patterns mostly run without keeping many places at once
+	if p.size <= small {
+		p.program.spend(1 + len(s)*(p.size+10)/50)
+	} else {
+		p.program.spend(1 + len(s)*p.size/6)
+	}
 	return p.Regexp.MatchString(s)
 }
 

@@ -1,66 +1,22 @@
 package api
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
-	"strings"
 
 	"punctual/shared/tenant"
 )
 
-// secretNames are parts of field names under which a string is taken for a secret. Hyphens
-// count as underscores, as in headers.
-var secretNames = []string{"password", "passwd", "secret", "api_key", "apikey", "access_token", "private_key", "authorization"}
-
-// shortestSecret is how long a string under such a name must be to be taken for one.
+// shortestSecret is how long a string under a secret's name must be to be taken for one.
 const shortestSecret = 8
-
-func secretName(name string) bool {
-	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
-	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) })
-}
-
-// tokenShapes are the forms of tokens that everybody knows. The mark is looked for first,
-// because most strings hold none.
-var tokenShapes = []struct {
-	mark  string
-	shape *regexp.Regexp
-}{
-	{"AKIA", regexp.MustCompile(`AKIA[0-9A-Z]{16}`)},
-	{"ASIA", regexp.MustCompile(`ASIA[0-9A-Z]{16}`)},
-	{"gh", regexp.MustCompile(`gh[pousr]_[A-Za-z0-9]{36}`)},
-	{"github_pat_", regexp.MustCompile(`github_pat_[A-Za-z0-9_]{22}`)},
-	{"xox", regexp.MustCompile(`xox[abeoprs](\.xox[abp])?-[A-Za-z0-9-]{10}`)},
-	{"xapp-", regexp.MustCompile(`xapp-[0-9A-Za-z-]{10}`)},
-	{"hooks.slack.com/", regexp.MustCompile(`hooks\.slack\.com/(services|workflows|triggers)/[A-Za-z0-9/_-]{20}`)},
-	{"k_live_", regexp.MustCompile(`[srp]k_live_[A-Za-z0-9]{16}`)},
-	{"k_test_", regexp.MustCompile(`[sr]k_test_[A-Za-z0-9]{16}`)},
-	{"whsec_", regexp.MustCompile(`whsec_[A-Za-z0-9+/]{16}`)},
-	{"eyJ", regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
-	{"PRIVATE KEY", regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY`)},
-}
-
-// shortestToken is how long any of them is at least.
-const shortestToken = 16
-
-func tokenShaped(s string) bool {
-	if len(s) < shortestToken {
-		return false
-	}
-	for _, t := range tokenShapes {
-		if strings.Contains(s, t.mark) && t.shape.MatchString(s) {
-			return true
-		}
-	}
-	return false
-}
 
 const secretAllowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager, where the task takes one; or name this pointer in allow_literals if it is no secret"
 
 // noSecrets blames every string at or below v that looks like a secret: by the name that it
-// stands under, or by its own form.
+// stands under, by its own form, or as a part of a URL.
 func (r *reader) noSecrets(v value, allowed []string) {
-	r.secretsBelow(v.node, &trail{name: v.pointer}, false, allowed)
+	r.secretsBelow(v.node, &trail{name: v.pointer}, notSecret, allowed)
 }
 
 // trail is the way to a value, from its end. Its pointer is written only for the few values
@@ -81,15 +37,41 @@ func (t *trail) String() string {
 	return t.from.String() + "/" + escapePointer(t.name)
 }
 
-func (r *reader) secretsBelow(n int, at *trail, named bool, allowed []string) {
+// secrecyOf judges a name once: most names of a payload stand there many times.
+func (r *reader) secrecyOf(name string) secrecy {
+	const shortest, most = len("pwd"), 1000
+	if len(name) < shortest {
+		return notSecret
+	}
+	known, ok := r.names[name]
+	if ok {
+		return known
+	}
+	if r.names == nil {
+		r.names = map[string]secrecy{}
+	}
+	known = secrecyOf(name)
+	if len(r.names) < most {
+		r.names[name] = known
+	}
+	return known
+}
+
+func (r *reader) secretsBelow(n int, at *trail, named secrecy, allowed []string) {
+	if len(r.wrong) >= maxMistakes {
+		return
+	}
 	switch r.doc.nodes[n].kind {
 	case kindObject:
 		for name, child := range r.doc.members(n) {
+			if len(r.wrong) >= maxMistakes {
+				return
+			}
 			if tokenShaped(name) {
 				r.mistake(at.String(), codeSecretInPayload, secretAllowed, "the name of a field here looks like a secret")
 				continue
 			}
-			r.secretsBelow(child, &trail{at, name, -1}, secretName(name), allowed)
+			r.secretsBelow(child, &trail{at, name, -1}, named.below(name, r.secrecyOf(name)), allowed)
 		}
 	case kindArray:
 		element := &trail{at, "", 0}
@@ -98,12 +80,12 @@ func (r *reader) secretsBelow(n int, at *trail, named bool, allowed []string) {
 			r.secretsBelow(child, element, named, allowed)
 		}
 	case kindString:
-		raw := r.doc.raw(n)
-		if len(raw)-2 < shortestSecret || !named && len(raw)-2 < shortestToken {
+		raw, hidden := r.doc.raw(n), named.hidesStrings()
+		if len(raw)-2 < shortestSecret || !hidden && len(raw)-2 < shortestToken && !bytes.Contains(raw, []byte(":/")) {
 			return
 		}
 		s := r.doc.string(n)
-		if named && runes(s) >= shortestSecret && !strings.HasPrefix(s, "arn:") || tokenShaped(s) {
+		if hidden && runes(s) >= shortestSecret && !wholeARN.MatchString(s) || tokenShaped(s) || urlSecret(s) {
 			if pointer := at.String(); !slices.Contains(allowed, pointer) {
 				r.mistake(pointer, codeSecretInPayload, secretAllowed, "this looks like a secret, and would be kept in the clear")
 			}
@@ -124,7 +106,7 @@ func (r *reader) secretOf(v value, t tenant.ID) {
 	}
 	m := secretARN.FindStringSubmatch(s)
 	switch {
-	case m == nil && !strings.HasPrefix(s, "arn:"):
+	case m == nil && !wholeARN.MatchString(s):
 		r.mistake(v.pointer, codeSecretInPayload, allowed, "a secret is given by its ARN, never itself")
 	case m == nil:
 		r.mistake(v.pointer, codeInvalidValue, allowed, "this is not the ARN of such a secret")

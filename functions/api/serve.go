@@ -121,7 +121,7 @@ func (nowhere) WriteHeader(int)             {}
 // cutName and quoted make a name that came from a stranger fit to be shown.
 func cutName(name string) string {
 	const limit = 64
-	if tokenShaped(name) {
+	if tokenShaped(name[:min(len(name), lookedAt)]) {
 		return "…"
 	}
 	if len(name) > limit {

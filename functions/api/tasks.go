@@ -217,5 +217,6 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 	if more {
 		out.Body.NextCursor = l.cursor(tasks[len(tasks)-1].Name)
 	}
+	out.Body.fit(func(last int) *string { return l.cursor(tasks[last].Name) })
 	return out, nil
 }

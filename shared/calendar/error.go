@@ -1,6 +1,10 @@
 package calendar
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
 
 // The codes of an [Error]; they are the API's own.
 const (
@@ -38,9 +42,25 @@ func refuse(field, code, allowed, format string, args ...any) *Error {
 
 // quoted shows a user's text in a message without letting it grow.
 func quoted(s string) string {
+	if secretive(s) {
+		return "what is given"
+	}
 	const most = 60
 	if len(s) > most {
 		return fmt.Sprintf("%q…", s[:most])
 	}
 	return fmt.Sprintf("%q", s)
+}
+
+// secretive says whether a text may be a password or a token that stands in the wrong place:
+// a long word of letters and digits, with other letters than instants and durations have.
+func secretive(s string) bool {
+	const long = 8
+	other := func(r rune) bool { return unicode.IsLetter(r) && !strings.ContainsRune("TZWLdhms", r) }
+	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(word) >= long && strings.ContainsFunc(word, unicode.IsDigit) && strings.ContainsFunc(word, other) {
+			return true
+		}
+	}
+	return false
 }
