@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // ID names a tenant. It never contains '#', which separates the parts of a key.
@@ -14,10 +15,11 @@ const Local ID = "local"
 
 var pattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// Parse returns s as an ID, or says what is allowed.
+// Parse returns s as an ID, or says what is allowed. A tenant is a part of keys that others
+// take for paths (objects in the bucket, names of secrets), so none consists of dots.
 func Parse(s string) (ID, error) {
-	if !pattern.MatchString(s) {
-		return "", fmt.Errorf("a tenant is 1 to 64 of a-z A-Z 0-9 _ . -")
+	if !pattern.MatchString(s) || strings.Trim(s, ".") == "" {
+		return "", fmt.Errorf("a tenant is 1 to 64 of a-z A-Z 0-9 _ . -, and not only dots")
 	}
 	return ID(s), nil
 }
