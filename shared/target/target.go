@@ -36,6 +36,15 @@ var special = prefixes(
 	"3fff::/20",         // documentation
 )
 
+// neverOpened is what no deployment opens: whoever reaches link-local or AWS's metadata over
+// IPv6 reaches the credentials of the machine that the job runs on.
+var neverOpened = prefixes(
+	"0.0.0.0/8",      // connects to the machine itself
+	"169.254.0.0/16", // link-local: metadata of instances, tasks and pods, time, DNS
+	"fe80::/10",      // link-local
+	"fd00:ec2::/32",  // metadata, time and DNS of AWS over IPv6
+)
+
 // globalUnicast is all of IPv6 that is handed out to be reached from everywhere. Outside of it
 // lie loopback, IPv4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard, segment
 // routing, unique local (fd00:ec2:: is AWS's metadata), link- and site-local and multicast.
@@ -64,18 +73,76 @@ func Ranges(cidrs []string) ([]netip.Prefix, error) {
 
 // Refused says whether a job may not reach the address. An IPv4 address mapped into IPv6 is
 // judged as what it is; a zone is ignored; the invalid address is refused. What one of allow
-// contains is not refused.
+// contains is not refused, unless it is, or carries, an address that is never opened.
 func Refused(a netip.Addr, allow []netip.Prefix) bool {
 	a = a.WithZone("").Unmap()
 	if !a.IsValid() {
 		return true
 	}
 	contains := func(p netip.Prefix) bool { return p.Contains(a) }
+	if isNeverOpened(a) || slices.ContainsFunc(carried(a), isNeverOpened) {
+		return true
+	}
 	if slices.ContainsFunc(allow, contains) {
 		return false
 	}
 	return a.Is6() && !globalUnicast.Contains(a) || slices.ContainsFunc(special, contains)
 }
+
+// Prefixes of IPv6 that carry an IPv4 address.
+var (
+	sixToFour  = netip.MustParsePrefix("2002::/16")
+	teredo     = netip.MustParsePrefix("2001::/32")
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
+	compatible = netip.MustParsePrefix("::/96")
+)
+
+func isNeverOpened(a netip.Addr) bool {
+	return slices.ContainsFunc(neverOpened, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// carried are the IPv4 addresses that an IPv6 address may be translated or tunnelled to:
+// NAT64 in its prefixes of 32 to 96 bits, 6to4, Teredo, ISATAP, and what is written as ::a.b.c.d
+// or ::ffff:0:a.b.c.d. Where a prefix does not say which, each reading counts.
+func carried(a netip.Addr) []netip.Addr {
+	if !a.Is6() {
+		return nil
+	}
+	b := a.As16()
+	four := func(at ...int) netip.Addr { return netip.AddrFrom4([4]byte{b[at[0]], b[at[1]], b[at[2]], b[at[3]]}) }
+	last := four(12, 13, 14, 15)
+	switch {
+	case sixToFour.Contains(a):
+		return []netip.Addr{four(2, 3, 4, 5)}
+	case teredo.Contains(a): // the server's, and the client's with its bits turned
+		return []netip.Addr{four(4, 5, 6, 7), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})}
+	case localNAT64.Contains(a): // RFC 6052: byte 8 is skipped
+		return []netip.Addr{last, four(6, 7, 9, 10), four(7, 9, 10, 11), four(9, 10, 11, 12)}
+	case nat64.Contains(a), translated.Contains(a), compatible.Contains(a) && !a.IsLoopback():
+		return []netip.Addr{last}
+	case b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP
+		return []netip.Addr{last}
+	}
+	return nil
+}
+
+// OpenLoopback says whether a URL's host is this machine by its address or as localhost, and a
+// deployment has opened that: what is sent there does not leave the machine.
+func OpenLoopback(host string, allow []netip.Prefix) bool {
+	if a, ok := ParseLiteral(host); ok {
+		return a.WithZone("").Unmap().IsLoopback() && !Refused(a, allow)
+	}
+	name := strings.TrimRight(strings.ToLower(host), ".")
+	if name != "localhost" && !strings.HasSuffix(name, ".localhost") {
+		return false
+	}
+	return slices.ContainsFunc(loopbacks, func(a netip.Addr) bool { return !Refused(a, allow) })
+}
+
+// loopbacks are what localhost means wherever it means anything.
+var loopbacks = []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}
 
 // ParseLiteral reads a URL's host that is an address and not a name, in any spelling that a
 // resolver somewhere accepts: dotted, inet_aton's short, decimal, octal and hexadecimal forms,

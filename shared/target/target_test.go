@@ -85,3 +85,24 @@ func TestRangesAreReadOrNamed(t *testing.T) {
 		t.Error("an address without a length was taken for a range")
 	}
 }
+
+func TestLinkLocalAndMetadataAreNeverOpened(t *testing.T) {
+	t.Parallel()
+	everything := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"), netip.MustParsePrefix("169.254.169.254/32"), netip.MustParsePrefix("fd00:ec2::254/128")}
+	for _, host := range []string{
+		"169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.123", "0.0.0.0", "2852039166", "0251.0376.0251.0376",
+		"::ffff:169.254.169.254", "::169.254.169.254", "::ffff:0:169.254.169.254", "64:ff9b::169.254.169.254", "64:ff9b:1::169.254.169.254",
+		"64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0", "2002:a9fe:a9fe::1", "2001:0:a9fe:a9fe::1", "2001::5601:5601", "2600::5efe:169.254.169.254",
+		"fe80::1", "fe80::a9fe:a9fe%eth0", "febf::1", "fd00:ec2::254", "fd00:ec2::23", "fd00:ec2:ffff::1", "::",
+	} {
+		a, ok := target.ParseLiteral(host)
+		if !ok || !a.IsValid() || !target.Refused(a, everything) {
+			t.Errorf("%q (%v) was opened", host, a)
+		}
+	}
+	for _, host := range []string{"10.0.0.1", "127.0.0.1", "::1", "fd00:ec3::1", "64:ff9b::10.0.0.1", "2002:808:808::1", "8.8.8.8", "2600::1"} {
+		if a, _ := target.ParseLiteral(host); target.Refused(a, everything) {
+			t.Errorf("%q (%v) was not opened", host, a)
+		}
+	}
+}
