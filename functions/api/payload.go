@@ -132,13 +132,14 @@ func (r *reader) httpPayload(v value, t tenant.ID, allow []netip.Prefix, ownPort
 	if v, ok := f["method"]; ok {
 		r.oneOf(v, codeInvalidValue, httpMethods)
 	}
+	inClear := r.inClear(f["url"], allow)
 	if v, ok := f["headers"]; ok {
-		r.headers(v, t)
+		r.headers(v, t, inClear)
 	}
 	if v, ok := f["auth"]; ok {
 		auth := r.object(v.node, v.pointer, authFields)
 		if b, ok := auth["bearer"]; ok {
-			r.secretOf(b, t)
+			r.secretSent(b, t, inClear)
 		} else if auth != nil {
 			r.missing(v.pointer, "bearer")
 		}
@@ -151,6 +152,16 @@ func (r *reader) httpPayload(v value, t tenant.ID, allow []netip.Prefix, ownPort
 	} else if s, ok := r.text(u); ok {
 		r.url(u.pointer, s, allow, ownPorts)
 	}
+}
+
+// inClear says whether a secret that is sent to that URL could be read on its way. What is no
+// URL is blamed elsewhere.
+func (r *reader) inClear(v value, allow []netip.Prefix) bool {
+	if v.pointer == "" || r.doc.nodes[v.node].kind != kindString {
+		return false
+	}
+	u, err := url.Parse(r.doc.string(v.node))
+	return err == nil && u.Scheme == "http" && !target.OpenLoopback(u.Hostname(), allow)
 }
 
 // url judges a target as far as its text goes; what a name resolves to is judged when connecting.
@@ -217,15 +228,12 @@ func validPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// loopbacks are what localhost means wherever it means anything.
-var loopbacks = []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}
-
 func refusedHost(host string, allow []netip.Prefix) bool {
 	if a, ok := target.ParseLiteral(host); ok {
 		return target.Refused(a, allow)
 	}
 	if localName(host) {
-		return !slices.ContainsFunc(loopbacks, func(a netip.Addr) bool { return !target.Refused(a, allow) })
+		return !target.OpenLoopback(strings.TrimRight(strings.ToLower(host), "."), allow)
 	}
 	return false
 }
@@ -244,7 +252,7 @@ const (
 	maxHeaderBytes = 8 << 10
 )
 
-func (r *reader) headers(v value, t tenant.ID) {
+func (r *reader) headers(v value, t tenant.ID, inClear bool) {
 	if got := r.doc.nodes[v.node].kind; got != kindObject {
 		r.mistake(v.pointer, codeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
 		return
@@ -268,7 +276,7 @@ func (r *reader) headers(v value, t tenant.ID) {
 		case seen[lower] && !repeated[int32(n-1)]:
 			r.mistake(at.pointer, codeDuplicateField, "", "the header %s is given more than once", quoted(name))
 		case ok && strings.HasPrefix(text, "arn:") && strings.Contains(text, ":secretsmanager:"):
-			r.secretOf(at, t) // the worker puts the secret in its place
+			r.secretSent(at, t, inClear) // the worker puts the secret in its place
 		case ok && !headerValue.MatchString(text):
 			r.mistake(at.pointer, codeInvalidValue, "printable characters on one line", "the value of a header has control characters")
 		}

@@ -96,6 +96,14 @@ func (r *reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 // secretARN is a secret that the tenant may use.
 var secretARN = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]*:[0-9]*:secret:punctual/([a-zA-Z0-9_.-]{1,64})/[A-Za-z0-9/_+=.@-]{1,400}$`)
 
+// secretSent reads the ARN of a secret that is going to be sent itself.
+func (r *reader) secretSent(v value, t tenant.ID, inClear bool) {
+	r.secretOf(v, t)
+	if inClear {
+		r.mistake(v.pointer, codeConflictingFields, "an https URL", "a secret is sent over https only; the URL is http")
+	}
+}
+
 // secretOf reads the ARN of one of the tenant's own secrets. Anything else is refused without
 // being repeated: a plain secret may stand there.
 func (r *reader) secretOf(v value, t tenant.ID) {

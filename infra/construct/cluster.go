@@ -165,7 +165,7 @@ func GrantRun(role awsiam.IRole) {
 		Actions: strs("lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags"), Resources: &[]*string{functions},
 		Conditions: &map[string]any{"Null": map[string]any{"aws:ResourceTag/punctual:tenant": "false"}},
 	}))
-	allow(role, strs("secretsmanager:GetSecretValue"), stack.FormatArn(&awscdk.ArnComponents{
+	allow(role, strs("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"), stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"), ResourceName: jsii.String("punctual/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 	}))
 }

@@ -197,6 +197,7 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims", "dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:Query Tabletasks",
 			"s3:GetObject Payloads", "s3:ListBucket Payloads",
 			"sqs:SendMessage Queuereport", "sqs:GetQueueUrl Queuereport",
+			"secretsmanager:DescribeSecret " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
 			"secretsmanager:GetSecretValue " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
 		}
 		for _, call := range []string{"InvokeFunction", "GetFunctionConfiguration", "ListTags"} {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	secrettypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"punctual/integration/emulator/environment"
 	"punctual/shared/aws/blob"
@@ -151,17 +152,25 @@ func TestBlobConformsOverMiniStack(t *testing.T) {
 func TestSecretConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	cfg := environment.MiniStack(t).Config()
-	made := sync.OnceValues(func() (*secretsmanager.CreateSecretOutput, error) {
+	create := func(tags ...secrettypes.Tag) (*secretsmanager.CreateSecretOutput, error) {
 		return secretsmanager.NewFromConfig(cfg).CreateSecret(context.Background(), &secretsmanager.CreateSecretInput{
-			Name: aws.String("punctual/acme/" + rand.Text()), SecretString: aws.String("s3cret"),
+			Name: aws.String("punctual/acme/" + rand.Text()), SecretString: aws.String("s3cret"), Tags: tags,
 		})
+	}
+	made := sync.OnceValues(func() (*secretsmanager.CreateSecretOutput, error) {
+		return create(secrettypes.Tag{Key: aws.String(secret.HostsTag), Value: aws.String("a.test .b.test")})
 	})
+	free := sync.OnceValues(func() (*secretsmanager.CreateSecretOutput, error) { return create() })
 	conformance.Secret(t, func(t *testing.T) conformance.SecretBench {
 		out, err := made()
 		if err != nil {
 			t.Fatal(err)
 		}
+		other, err := free()
+		if err != nil {
+			t.Fatal(err)
+		}
 		arn := aws.ToString(out.ARN)
-		return conformance.SecretBench{Secrets: secret.New(cfg), ARN: arn, Value: "s3cret", Absent: arn[:len(arn)-7] + "x-AbCdEf"}
+		return conformance.SecretBench{Secrets: secret.New(cfg), ARN: arn, Value: "s3cret", Free: aws.ToString(other.ARN), Absent: arn[:len(arn)-7] + "x-AbCdEf"}
 	}, knobs(t))
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 
 	"punctual/shared/fault"
@@ -68,12 +69,15 @@ func blobs() []exercise[store.Blobs] {
 type Secrets interface {
 	// Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.
 	Resolve(ctx context.Context, arn string) (string, error)
+	// Hosts returns what the secret is bound to. An absent one is a fault.NotFound.
+	Hosts(ctx context.Context, arn string) (hosts []string, bound bool, err error)
 }
 
 // SecretBench is a secret manager and a secret in it.
 type SecretBench struct {
 	Secrets
-	ARN, Value string // a secret that exists
+	ARN, Value string // a secret that exists, bound to the hosts a.test and .b.test
+	Free       string // the ARN of one that is bound to none
 	Absent     string // the ARN of one that does not
 }
 
@@ -97,6 +101,20 @@ func secrets() []exercise[SecretBench] {
 		{name: "an absent secret is not found", run: func(t T, b SecretBench) {
 			_, err := b.Resolve(t.Context(), b.Absent)
 			wantKind(t, err, fault.NotFound)
+			_, _, err = b.Hosts(t.Context(), b.Absent)
+			wantKind(t, err, fault.NotFound)
+		}},
+		{name: "a secret says which hosts it is bound to", run: func(t T, b SecretBench) {
+			hosts, bound, err := b.Hosts(t.Context(), b.ARN)
+			must(t, err)
+			if !bound || !slices.Equal(hosts, []string{"a.test", ".b.test"}) {
+				t.Errorf("bound is %v, to %q", bound, hosts)
+			}
+			hosts, bound, err = b.Hosts(t.Context(), b.Free)
+			must(t, err)
+			if bound || len(hosts) > 0 {
+				t.Errorf("a free secret: bound is %v, to %q", bound, hosts)
+			}
 		}},
 	}
 }

@@ -57,8 +57,9 @@ func TestConformance(t *testing.T) {
 	t.Run("the secrets do as Secrets Manager", func(t *testing.T) {
 		t.Parallel()
 		conformance.Secret(t, func(t *testing.T) conformance.SecretBench {
-			w := open(t, memory.Options{Secrets: map[string]string{"arn:a": "s3cret"}})
-			return conformance.SecretBench{Secrets: w.Secrets(), ARN: "arn:a", Value: "s3cret", Absent: "arn:b"}
+			w := open(t, memory.Options{Secrets: map[string]string{"arn:a": "s3cret", "arn:free": "s3cret"}})
+			w.Secrets().Bind("arn:a", "a.test", ".b.test")
+			return conformance.SecretBench{Secrets: w.Secrets(), ARN: "arn:a", Value: "s3cret", Free: "arn:free", Absent: "arn:b"}
 		}, virtual)
 	})
 }

@@ -30,6 +30,7 @@ const (
 	BlobGet         = "blob.get"
 	BlobDelete      = "blob.delete"
 	SecretResolve   = "secret.resolve"
+	SecretHosts     = "secret.hosts"
 	FunctionInvoke  = "function.invoke"
 	FunctionAllowed = "function.allowed"
 )

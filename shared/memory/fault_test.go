@@ -63,6 +63,7 @@ func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) e
 		memory.BlobPut:         func(ctx context.Context) error { return w.Blobs().Put(ctx, "k", []byte("other")) },
 		memory.BlobGet:         func(ctx context.Context) error { _, err := w.Blobs().Get(ctx, "k"); return err },
 		memory.BlobDelete:      func(ctx context.Context) error { return w.Blobs().Delete(ctx, "k") },
+		memory.SecretHosts:     func(ctx context.Context) error { _, _, err := w.Secrets().Hosts(ctx, "arn"); return err },
 		memory.SecretResolve:   func(ctx context.Context) error { _, err := w.Secrets().Resolve(ctx, "arn"); return err },
 		memory.FunctionInvoke:  func(ctx context.Context) error { _, _, err := w.Functions().Invoke(ctx, "f", nil); return err },
 		memory.FunctionAllowed: func(ctx context.Context) error { _, err := w.Functions().Allowed(ctx, "f", "acme"); return err },

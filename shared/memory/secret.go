@@ -12,6 +12,7 @@ type Secrets struct {
 	world  *World
 	mu     sync.RWMutex
 	values map[string]string
+	hosts  map[string][]string // of the secrets that are bound to some
 }
 
 // Put keeps a secret, in place of what its ARN named before.
@@ -19,6 +20,35 @@ func (s *Secrets) Put(arn, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.values[arn] = value
+}
+
+// Bind lets a secret be sent to these hosts only, as the tag punctual:hosts does.
+func (s *Secrets) Bind(arn string, hosts ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hosts == nil {
+		s.hosts = map[string][]string{}
+	}
+	s.hosts[arn] = hosts
+}
+
+// Hosts returns the hosts that the secret may be sent to; bound is false if it may go anywhere.
+// An absent one is a fault.NotFound.
+func (s *Secrets) Hosts(ctx context.Context, arn string) (hosts []string, bound bool, err error) {
+	c := Call{Op: SecretHosts, Name: arn}
+	f, err := s.world.enter(ctx, c)
+	if err != nil {
+		return nil, false, err
+	}
+	s.world.counts.secretCalls.Add(1)
+	s.mu.RLock()
+	_, there := s.values[arn]
+	hosts, bound = s.hosts[arn]
+	s.mu.RUnlock()
+	if !there {
+		return nil, false, fault.New(fault.NotFound, nil, "reading the tags of secret %s", arn)
+	}
+	return hosts, bound, f.after(c)
 }
 
 // Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.

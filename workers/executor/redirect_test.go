@@ -24,7 +24,7 @@ func redirecting(status int, to func(path string) string) http.HandlerFunc {
 	}
 }
 
-var hosts = resolver{"a.test": {{"127.0.0.1"}}, "b.test": {{"127.0.0.1"}}, "sub.a.test": {{"127.0.0.1"}}}
+var hosts = resolver{"a.localhost": {{"127.0.0.1"}}, "b.localhost": {{"127.0.0.1"}}, "sub.a.localhost": {{"127.0.0.1"}}}
 
 const signingKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -74,7 +74,7 @@ func TestHTTPFollowsRedirectsByTheirRules(t *testing.T) {
 		tg := newTarget(t, redirecting(status, func(path string) string {
 			return map[string]string{"/": "/next"}[path]
 		}))
-		raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.test:"+tg.port()+"/"))
+		raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
 		requireResult(t, raw, err)
 		got := tg.last(t)
 		if got.Method != want.method || got.Body != want.body || got.Path != "/next" {
@@ -99,16 +99,16 @@ func TestHTTPFollowsRedirectsByTheirRules(t *testing.T) {
 func TestHTTPLeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]string{
-		"another host": "http://b.test:%s/end", "a host below": "http://sub.a.test:%s/end", "the address itself": "http://127.0.0.1:%s/end",
-		"there and back": "http://b.test:%s/back",
+		"another host": "http://b.localhost:%s/end", "a host below": "http://sub.a.localhost:%s/end", "the address itself": "http://127.0.0.1:%s/end",
+		"there and back": "http://b.localhost:%s/back",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var tg *target
 			tg = newTarget(t, redirecting(307, func(path string) string {
-				return map[string]string{"/": fmt.Sprintf(to, tg.port()), "/back": fmt.Sprintf("http://a.test:%s/end", tg.port())}[path]
+				return map[string]string{"/": fmt.Sprintf(to, tg.port()), "/back": fmt.Sprintf("http://a.localhost:%s/end", tg.port())}[path]
 			}))
-			raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.test:"+tg.port()+"/"))
+			raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
 			requireResult(t, raw, err)
 			got := tg.last(t)
 			if got.Path != "/end" || got.Method != http.MethodPost || got.Body != `{"a":1}` {
@@ -131,8 +131,8 @@ func TestHTTPLeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 func TestHTTPLeavesCredentialsBehindWhenARedirectChangesThePort(t *testing.T) {
 	t.Parallel()
 	second := newTarget(t, ok)
-	first := newTarget(t, redirecting(308, func(string) string { return "http://a.test:" + second.port() + "/" }))
-	raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.test:"+first.port()+"/"))
+	first := newTarget(t, redirecting(308, func(string) string { return "http://a.localhost:" + second.port() + "/" }))
+	raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+first.port()+"/"))
 	requireResult(t, raw, err)
 	if h := second.last(t).Header; h.Get("Authorization")+h.Get("Webhook-Signature")+h.Get("X-Api-Key") != "" {
 		t.Errorf("another port of the host got credentials: %v", h)

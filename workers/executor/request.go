@@ -53,6 +53,7 @@ func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*ht
 	if err := h.guard.checkURL(to); err != nil {
 		return nil, err
 	}
+	secrets.to, secrets.allow = to, h.guard.allow
 	body, contentType := bodyOf(p.Body)
 	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
 	if err != nil {
@@ -66,7 +67,7 @@ func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*ht
 		return nil, err
 	}
 	if p.Auth.Bearer != "" {
-		token, err := secrets.resolve(ctx, "auth.bearer", p.Auth.Bearer)
+		token, err := secrets.send(ctx, "auth.bearer", p.Auth.Bearer)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func setHeaders(ctx context.Context, req *http.Request, headers map[string]strin
 		}
 		if isSecretARN(value) {
 			var err error
-			if value, err = secrets.resolve(ctx, "headers."+name, value); err != nil {
+			if value, err = secrets.send(ctx, "headers."+name, value); err != nil {
 				return err
 			}
 			value = strings.TrimSpace(value)

@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"punctual/shared/fault"
+	"punctual/shared/target"
 	"punctual/shared/tenant"
 )
 
@@ -35,7 +37,52 @@ func ownSecret(t tenant.ID, arn string) bool {
 type wallet struct {
 	secrets Secrets
 	tenant  tenant.ID
+	to      *url.URL       // where the attempt sends them
+	allow   []netip.Prefix // what the deployment has opened
 	known   []string
+}
+
+// send returns a secret that is going to be sent itself, so only over a connection that nobody
+// listens to: TLS, or this machine's loopback where that is opened.
+func (w *wallet) send(ctx context.Context, field, arn string) (string, error) {
+	if w.to.Scheme != "https" && !target.OpenLoopback(w.to.Hostname(), w.allow) {
+		return "", never(CodeSecret, "the secret of "+field+" is sent over https only")
+	}
+	return w.resolve(ctx, field, arn)
+}
+
+// bound says by an error that a secret may not be used with the host that is called: whoever
+// may write jobs could else have it sent to a host of their own, or have their own words signed.
+func (w *wallet) bound(ctx context.Context, field, arn string) error {
+	hosts, bound, err := w.secrets.Hosts(ctx, arn)
+	if err != nil {
+		return w.unread(ctx, field, err)
+	}
+	if bound && !among(hosts, w.to.Hostname()) {
+		return never(CodeSecret, "the secret of "+field+" is bound to other hosts by its tag punctual:hosts")
+	}
+	return nil
+}
+
+// among says whether a host is one of hosts, or lies below one that begins with a dot.
+func among(hosts []string, host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return slices.ContainsFunc(hosts, func(allowed string) bool {
+		allowed = strings.TrimSuffix(strings.ToLower(allowed), ".")
+		return host == allowed || strings.HasPrefix(allowed, ".") && len(allowed) > 1 && strings.HasSuffix(host, allowed)
+	})
+}
+
+// unread says what it means that Secrets Manager did not answer.
+func (w *wallet) unread(ctx context.Context, field string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("reading the secret of %s: %w", field, context.Cause(ctx))
+	}
+	kind := fault.KindOf(err)
+	return &Failure{
+		Code: CodeSecret, Message: strings.TrimSuffix("the secret of "+field+" could not be read: "+string(kind), ": "),
+		Permanent: kind == fault.NotFound || kind == fault.Invalid || kind == fault.Forbidden, Err: err,
+	}
 }
 
 // resolve returns the secret's value. What stands where an ARN belongs may be a secret itself,
@@ -47,16 +94,12 @@ func (w *wallet) resolve(ctx context.Context, field, arn string) (string, error)
 	if w.secrets == nil {
 		return "", never(CodeSecret, "this deployment holds no secrets")
 	}
+	if err := w.bound(ctx, field, arn); err != nil {
+		return "", err
+	}
 	value, err := w.secrets.Resolve(ctx, arn)
 	if err != nil {
-		if ctx.Err() != nil {
-			return "", fmt.Errorf("reading the secret of %s: %w", field, context.Cause(ctx))
-		}
-		kind := fault.KindOf(err)
-		return "", &Failure{
-			Code: CodeSecret, Message: strings.TrimSuffix("the secret of "+field+" could not be read: "+string(kind), ": "),
-			Permanent: kind == fault.NotFound || kind == fault.Invalid || kind == fault.Forbidden, Err: err,
-		}
+		return "", w.unread(ctx, field, err)
 	}
 	if value == "" {
 		return "", never(CodeSecret, "the secret of "+field+" is empty")

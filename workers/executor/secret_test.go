@@ -109,7 +109,15 @@ type anyVault struct{}
 
 func (anyVault) Resolve(context.Context, string) (string, error) { panic("a secret was asked for") }
 
+func (anyVault) Hosts(context.Context, string) ([]string, bool, error) {
+	panic("a secret was asked for")
+}
+
 type brokenVault struct{ error }
+
+func (v brokenVault) Hosts(context.Context, string) ([]string, bool, error) {
+	return nil, false, v.error
+}
 
 func (v brokenVault) Resolve(context.Context, string) (string, error) { return "", v.error }
 
@@ -127,7 +135,7 @@ func TestHTTPSaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
 		"empty":          {vault{arnOf("acme", "t"): ""}, true},
 		"not for header": {vault{arnOf("acme", "t"): "a\r\nHost: b"}, true},
 	} {
-		_, err := httpOf(executor.Options{Secrets: c.secrets}).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://a.test","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
+		_, err := httpOf(executor.Options{Secrets: c.secrets}).Run(t.Context(), work(fmt.Sprintf(`{"url":"https://a.test","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
 		f := requireFailure(t, err, executor.CodeSecret, c.permanent)
 		requireWithout(t, name, f.Message, "Host")
 	}
@@ -136,5 +144,65 @@ func TestHTTPSaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
 		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://a.test","sign_with":%q}`, arnOf("acme", "t"))))
 		f := requireFailure(t, err, executor.CodeSecret, true)
 		requireWithout(t, "the message", f.Message, "hunter2", "no base64")
+	}
+}
+
+func TestHTTPSendsASecretOverTLSOrToItsOwnMachineOnly(t *testing.T) {
+	t.Parallel()
+	secrets := vault{arnOf("acme", "t"): "t0p-secret", arnOf("acme", "hook"): signingKey}
+	names := resolver{"plain.test": {{"127.0.0.1"}}, "a.localhost": {{"127.0.0.1"}}}
+	tg := newTarget(t, ok)
+	o := executor.Options{HTTPAllow: loopback, Resolver: names, Secrets: secrets}
+	for _, payload := range []string{`{"url":%q,"auth":{"bearer":%q}}`, `{"url":%q,"headers":{"X-Api-Key":%q}}`} {
+		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://plain.test:"+tg.port()+"/", arnOf("acme", "t"))))
+		requireFailure(t, err, executor.CodeSecret, true)
+		for _, host := range []string{"127.0.0.1", "a.localhost"} {
+			raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://"+host+":"+tg.port()+"/", arnOf("acme", "t"))))
+			requireResult(t, raw, err)
+		}
+	}
+	if n := len(tg.requests()); n != 4 {
+		t.Errorf("%d requests went out, want the 4 to this machine", n)
+	}
+	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"sign_with":%q}`, "http://plain.test:"+tg.port()+"/", arnOf("acme", "hook"))))
+	requireResult(t, raw, err) // a signature shows nothing of its key
+	_, err = httpOf(executor.Options{Secrets: secrets}).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://127.0.0.1:1/","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
+	if err == nil {
+		t.Error("loopback was called where it is not opened")
+	}
+}
+
+func TestHTTPSendsABoundSecretToItsHostsOnly(t *testing.T) {
+	t.Parallel()
+	tg := newTarget(t, ok)
+	names := resolver{}
+	for _, name := range []string{"a.localhost", "a.LOCALHOST", "b.localhost", "sub.b.localhost", "xb.localhost"} {
+		names[name] = [][]string{{"127.0.0.1"}}
+	}
+	for field, payload := range map[string]string{
+		"auth.bearer": `{"url":%q,"auth":{"bearer":%q}}`, "headers.X-Api-Key": `{"url":%q,"headers":{"X-Api-Key":%q}}`, "sign_with": `{"url":%q,"sign_with":%q}`,
+	} {
+		for _, c := range []struct {
+			tag, host string
+			sent      bool
+		}{
+			{"a.localhost", "a.localhost", true}, {"c.localhost A.localhost.", "a.LOCALHOST", true}, {"a.localhost", "a.localhost.", true},
+			{".b.localhost", "sub.b.localhost", true}, {"127.0.0.1", "127.0.0.1", true},
+			{"a.localhost", "b.localhost", false}, {".b.localhost", "b.localhost", false}, {".b.localhost", "xb.localhost", false}, {"b.localhost", "sub.b.localhost", false},
+			{"b.localhost", "xb.localhost", false}, {".", "a.localhost", false}, {"", "a.localhost", false}, {"a.localhost", "127.0.0.1", false},
+		} {
+			arn := arnOf("acme", "t")
+			o := executor.Options{HTTPAllow: loopback, Resolver: names, Secrets: vault{arn: signingKey, "hosts of " + arn: c.tag}}
+			before := len(tg.requests())
+			raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://"+c.host+":"+tg.port()+"/", arn)))
+			if c.sent {
+				requireResult(t, raw, err)
+				continue
+			}
+			f := requireFailure(t, err, executor.CodeSecret, true)
+			if !strings.Contains(f.Message, field) || !strings.Contains(f.Message, "punctual:hosts") || len(tg.requests()) != before {
+				t.Errorf("%s bound to %q, sent to %s: %q", field, c.tag, c.host, f.Message)
+			}
+		}
 	}
 }

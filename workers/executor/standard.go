@@ -27,6 +27,9 @@ const (
 type Secrets interface {
 	// Resolve returns the value of the secret with that ARN.
 	Resolve(ctx context.Context, arn string) (string, error)
+	// Hosts returns what the secret may be sent to: names of hosts, or .example.com for all
+	// below one. bound is false for a secret that may go anywhere.
+	Hosts(ctx context.Context, arn string) (hosts []string, bound bool, err error)
 }
 
 // Invoker calls functions.

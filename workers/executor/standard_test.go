@@ -54,6 +54,11 @@ func TestStandardHasOneExecutorForEachKindThatNeedsNoHandler(t *testing.T) {
 // vault holds secrets by ARN.
 type vault map[string]string
 
+func (v vault) Hosts(_ context.Context, arn string) ([]string, bool, error) {
+	hosts, bound := v["hosts of "+arn]
+	return strings.Fields(hosts), bound, nil
+}
+
 func (v vault) Resolve(_ context.Context, arn string) (string, error) {
 	if s, ok := v[arn]; ok {
 		return s, nil

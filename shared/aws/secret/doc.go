@@ -2,7 +2,8 @@
 //
 // What always holds: a value is at most [Fresh] old, so a rotated secret reaches every worker
 // within that time; values live in memory only, in a bounded number, and appear in no error
-// and no log. Which ARNs a tenant may name is not decided here.
+// and no log. Which ARNs a tenant may name, and whether a
+// host is one that the tag punctual:hosts names, is not decided here.
 //
 // How it fails: by the kinds of package fault; a secret without a text value is fault.Invalid.
 package secret

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,12 +28,13 @@ const (
 type Secrets struct {
 	manager *secretsmanager.Client
 	known   *memo.Memo[string]
+	tags    *memo.Memo[binding]
 	calls   atomic.Int64
 }
 
 // New returns the secrets of the account.
 func New(cfg aws.Config) *Secrets {
-	return &Secrets{manager: secretsmanager.NewFromConfig(session.Within(cfg, answerIn, nil)), known: memo.New[string](Fresh, most)}
+	return &Secrets{manager: secretsmanager.NewFromConfig(session.Within(cfg, answerIn, nil)), known: memo.New[string](Fresh, most), tags: memo.New[binding](Fresh, most)}
 }
 
 // Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.
@@ -50,6 +52,35 @@ func (s *Secrets) Resolve(ctx context.Context, arn string) (string, error) {
 		}
 		return *out.SecretString, nil
 	})
+}
+
+// HostsTag is the tag that binds a secret to hosts: their names, separated by spaces.
+const HostsTag = "punctual:hosts"
+
+type binding struct {
+	hosts []string
+	bound bool
+}
+
+// Hosts returns the hosts that the secret may be sent to, by its tag. bound is false if it has
+// none: then it may go anywhere. An empty tag binds it to no host at all.
+func (s *Secrets) Hosts(ctx context.Context, arn string) (hosts []string, bound bool, err error) {
+	b, err := s.tags.Get(arn, func() (binding, error) {
+		ctx, cancel := context.WithTimeout(ctx, callIn)
+		defer cancel()
+		s.calls.Add(1)
+		out, err := s.manager.DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: aws.String(arn)})
+		if err != nil {
+			return binding{}, session.Fault(err, "reading the tags of secret %s", arn)
+		}
+		for _, tag := range out.Tags {
+			if aws.ToString(tag.Key) == HostsTag {
+				return binding{strings.Fields(aws.ToString(tag.Value)), true}, nil
+			}
+		}
+		return binding{}, nil
+	})
+	return b.hosts, b.bound, err
 }
 
 // Counts returns what these calls have cost so far.

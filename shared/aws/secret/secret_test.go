@@ -62,3 +62,36 @@ func TestASecretThatCannotBeReadSaysWhyAndIsAskedForAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestASecretsHostsAreReadFromItsTag(t *testing.T) {
+	t.Parallel()
+	for tags, want := range map[string]struct {
+		hosts string
+		bound bool
+	}{
+		`[]`:                                {"", false},
+		`[{"Key":"team","Value":"x.test"}]`: {"", false},
+		`[{"Key":"team","Value":"x.test"},{"Key":"punctual:hosts","Value":" api.example.com  .example.org "}]`: {"api.example.com|.example.org", true},
+		`[{"Key":"punctual:hosts","Value":""}]`: {"", true},
+	} {
+		service := awstest.New(func(c awstest.Call) awstest.Answer {
+			if c.Op != "DescribeSecret" || c.Field("SecretId") != arn {
+				t.Errorf("call %s of %q", c.Op, c.Field("SecretId"))
+			}
+			return awstest.OK(`{"Tags":` + tags + `}`)
+		})
+		secrets := secret.New(service.Config())
+		for range 2 {
+			hosts, bound, err := secrets.Hosts(t.Context(), arn)
+			if strings.Join(hosts, "|") != want.hosts || bound != want.bound || err != nil || service.Calls() != 1 {
+				t.Errorf("%s: %q, %v, %v after %d calls", tags, hosts, bound, err, service.Calls())
+			}
+		}
+	}
+	service := awstest.New(func(awstest.Call) awstest.Answer {
+		return awstest.Fault(http.StatusBadRequest, "AccessDeniedException", "")
+	})
+	if _, _, err := secret.New(service.Config()).Hosts(t.Context(), arn); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("without the right to read tags: %v", err)
+	}
+}
