@@ -112,7 +112,7 @@ type HTTPPayloadRequest struct {
 }
 
 type httpAuthRequest struct {
-	Bearer string `json:"bearer" doc:"ARN of the secret that is sent as the bearer token"`
+	Bearer string `json:"bearer" doc:"ARN of the secret that is sent as the bearer token, over https only. A secret with the tag punctual:hosts goes to those hosts only"`
 }
 
 var (

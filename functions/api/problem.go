@@ -71,7 +71,7 @@ var catalogue = []explanation{
 	{codeUnknownPool, 400, "No such pool", "The pools are short and long."},
 	{codeNeverFires, 400, "The calendar never fires", "No nominal time lies ahead of it."},
 	{codeCycle, 400, "The graph has a cycle", "A node would wait for itself."},
-	{codeSecretInPayload, 400, "A secret stands where it would be kept in the clear", "Put it into Secrets Manager under punctual/<tenant>/ and give its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or authorization with a string of 8 or more characters, and the well-known forms of tokens."},
+	{codeSecretInPayload, 400, "A secret stands where it would be kept in the clear", "Put it into Secrets Manager under punctual/<tenant>/ and give its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or authorization, in any case style, with a string of 8 or more characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of tokens."},
 	{codeTargetRefused, 400, "The target may not be reached", "Only http and https to public addresses; ranges of your own can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
 	{codeInvalidCursor, 400, "The cursor does not belong here", "Use next_cursor as it was given, with the same parameters, as the same tenant."},
 	{codeUnauthenticated, 401, "Who are you?", "Send a valid bearer token."},
