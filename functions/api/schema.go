@@ -169,13 +169,15 @@ const freshSchemas = 256 << 10
 // keyword, but never with what stands there.
 func (c *schemaCache) judge(ctx context.Context, r *reader, v value, schema json.RawMessage, payload []byte) error {
 	if c.get(sha256.Sum256(schema)) == nil && r.fresh.Add(-int64(len(schema))) < 0 {
-		r.mistake(v.pointer, codeOutOfRange, "jobs of fewer tasks in one batch", "the payload schemas of the batch's tasks are too large together")
+		r.mistake(v.pointer, codeOutOfRange, "jobs of fewer tasks in one batch",
+			"the payload schemas of the batch's tasks are too large together")
 		return nil
 	}
 	p, err := c.compile(schema)
 	var limit *schemaLimit
 	if errors.As(err, &limit) { // the task was put when more was allowed
-		r.mistake(v.pointer, codeOutOfRange, limit.allowed, "the task's payload_schema is not taken any more: %s; put the task again", limit.detail)
+		r.mistake(v.pointer, codeOutOfRange, limit.allowed,
+			"the task's payload_schema is not taken any more: %s; put the task again", limit.detail)
 		return nil
 	}
 	if err != nil {
@@ -193,7 +195,8 @@ func (c *schemaCache) judge(ctx context.Context, r *reader, v value, schema json
 		r.misfits(v.pointer, "of the task's payload_schema", bad)
 		return nil
 	case errors.Is(err, errTooMuchWork):
-		r.mistake(v.pointer, codeOutOfRange, "a smaller payload, or a simpler payload_schema", "judging this payload by the task's payload_schema takes more work than is allowed")
+		r.mistake(v.pointer, codeOutOfRange, "a smaller payload, or a simpler payload_schema",
+			"judging this payload by the task's payload_schema takes more work than is allowed")
 		return nil
 	}
 	return err

@@ -46,7 +46,8 @@ func checkSchemaText(text []byte) error {
 		return fmt.Errorf("reading a payload schema: %w", err)
 	}
 	if newReader(d).depth(0) > contract.MaxDepth {
-		return tooMuch(fmt.Sprintf("at most %d levels", contract.MaxDepth), "the schema is nested more than %d levels deep", contract.MaxDepth)
+		return tooMuch(fmt.Sprintf("at most %d levels", contract.MaxDepth),
+			"the schema is nested more than %d levels deep", contract.MaxDepth)
 	}
 	subschemas, references, paths := 0, 0, 0
 	var measure func(n, path int, name string) error
@@ -82,9 +83,11 @@ func checkSchemaText(text []byte) error {
 	}
 	switch {
 	case subschemas > maxSubschemas:
-		return tooMuch(fmt.Sprintf("at most %d objects and booleans", maxSubschemas), "the schema has %d objects and booleans", subschemas)
+		return tooMuch(fmt.Sprintf("at most %d objects and booleans", maxSubschemas),
+			"the schema has %d objects and booleans", subschemas)
 	case references*subschemas > maxReferences:
-		return tooMuch("fewer references, or a smaller schema", "the schema has %d references and %d objects and booleans", references, subschemas)
+		return tooMuch("fewer references, or a smaller schema",
+			"the schema has %d references and %d objects and booleans", references, subschemas)
 	case paths > maxSchemaPaths:
 		return tooMuch("shorter names, or fewer levels", "the names in the schema are too long for its many levels")
 	}
@@ -127,17 +130,20 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	var bad *syntax.Error
 	if errors.As(err, &bad) && (bad.Code == syntax.ErrLarge || bad.Code == syntax.ErrInvalidRepeatSize) {
-		return nil, p.refuse(fmt.Sprintf("at most %d instructions a pattern", maxPattern), "a pattern of the schema is too large")
+		return nil, p.refuse(fmt.Sprintf("at most %d instructions a pattern", maxPattern),
+			"a pattern of the schema is too large")
 	}
 	if err != nil {
 		return nil, err
 	}
 	size := patternSize(tree) // before compiling it: a pattern of 8 bytes can need thousands of instructions
 	if size > maxPattern {
-		return nil, p.refuse(fmt.Sprintf("at most %d instructions a pattern", maxPattern), "a pattern of the schema is too large")
+		return nil, p.refuse(fmt.Sprintf("at most %d instructions a pattern", maxPattern),
+			"a pattern of the schema is too large")
 	}
 	if p.size += size; p.size > maxPatterns {
-		return nil, p.refuse(fmt.Sprintf("at most %d instructions in all patterns", maxPatterns), "the patterns of the schema are too large together")
+		return nil, p.refuse(fmt.Sprintf("at most %d instructions in all patterns", maxPatterns),
+			"the patterns of the schema are too large together")
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
@@ -244,12 +250,14 @@ type reach struct {
 func (d *dissection) count(s *jsonschema.Schema) (*reach, error) {
 	if r, ok := d.seen[s]; ok {
 		if r.open {
-			return nil, tooMuch("references that lead into a part of the value", "the schema refers to itself for the same value, without end")
+			return nil, tooMuch("references that lead into a part of the value",
+				"the schema refers to itself for the same value, without end")
 		}
 		return r, nil
 	}
 	if s.DynamicRef != nil || s.RecursiveRef != nil {
-		return nil, tooMuch("$ref", "$dynamicRef and $recursiveRef are not taken; within one document $ref says the same")
+		return nil, tooMuch("$ref",
+			"$dynamicRef and $recursiveRef are not taken; within one document $ref says the same")
 	}
 	r := &reach{applications: 1, depth: 1, open: true}
 	d.seen[s] = r
@@ -264,9 +272,11 @@ func (d *dissection) count(s *jsonschema.Schema) (*reach, error) {
 	r.open = false
 	switch {
 	case r.applications > maxApplications:
-		return nil, tooMuch(fmt.Sprintf("at most %d", maxApplications), "the schema applies more than %d subschemas to one value", maxApplications)
+		return nil, tooMuch(fmt.Sprintf("at most %d", maxApplications),
+			"the schema applies more than %d subschemas to one value", maxApplications)
 	case r.depth > maxSchemaDepth:
-		return nil, tooMuch(fmt.Sprintf("at most %d", maxSchemaDepth), "more than %d schemas of the schema refer to one another in a row", maxSchemaDepth)
+		return nil, tooMuch(fmt.Sprintf("at most %d", maxSchemaDepth),
+			"more than %d schemas of the schema refer to one another in a row", maxSchemaDepth)
 	}
 	d.unevaluated = d.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
 	d.weight += 1000 + 2*len(s.Location)

@@ -68,7 +68,8 @@ func (r *reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 				return
 			}
 			if tokenShaped(name) {
-				r.mistake(at.String(), codeSecretInPayload, secretAllowed, "the name of a field here looks like a secret")
+				r.mistake(at.String(), codeSecretInPayload, secretAllowed,
+					"the name of a field here looks like a secret")
 				continue
 			}
 			r.secretsBelow(child, &trail{at, name, -1}, named.below(name, r.secrecyOf(name)), allowed)
@@ -87,7 +88,8 @@ func (r *reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 		s := r.doc.string(n)
 		if hidden && runes(s) >= shortestSecret && !wholeARN.MatchString(s) || tokenShaped(s) || urlSecret(s) {
 			if pointer := at.String(); !slices.Contains(allowed, pointer) {
-				r.mistake(pointer, codeSecretInPayload, secretAllowed, "this looks like a secret, and would be kept in the clear")
+				r.mistake(pointer, codeSecretInPayload, secretAllowed,
+					"this looks like a secret, and would be kept in the clear")
 			}
 		}
 	}
@@ -119,6 +121,7 @@ func (r *reader) secretOf(v value, t tenant.ID) {
 	case m == nil:
 		r.mistake(v.pointer, codeInvalidValue, allowed, "this is not the ARN of such a secret")
 	case m[1] != string(t):
-		r.mistake(v.pointer, codeInvalidValue, "a secret under punctual/"+string(t)+"/", "the secret is not one of this tenant's")
+		r.mistake(v.pointer, codeInvalidValue, "a secret under punctual/"+string(t)+"/",
+			"the secret is not one of this tenant's")
 	}
 }

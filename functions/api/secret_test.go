@@ -39,7 +39,9 @@ func TestSecretsAreRefusedWhereverTheyWouldBeKept(t *testing.T) {
 	t.Parallel()
 	token := "ghp_" + strings.Repeat("aB3", 12)
 	job := func(field string) string { return `{"task":"echo",` + field + `}` }
-	schedule := func(calendar, job string) string { return `{"calendar":{` + calendar + `},"job":{"task":"echo"` + job + `}}` }
+	schedule := func(calendar, job string) string {
+		return `{"calendar":{` + calendar + `},"job":{"task":"echo"` + job + `}}`
+	}
 	for name, c := range map[string]struct{ method, path, body, pointer string }{
 		"a tag's value":             {"POST", "/v1/jobs", job(`"tags":{"team":"` + token + `"}`), "/tags/team"},
 		"a tag's name":              {"POST", "/v1/jobs", job(`"tags":{"` + token + `":"a"}`), "/tags"},

@@ -42,46 +42,65 @@ type tokenShape struct {
 // tokenShapes are forms that everybody can know, by the facts of gitleaks' rules
 // (github.com/gitleaks/gitleaks, config/gitleaks.toml at b58d3f1, MIT) and of the services'
 // own pages. A form that hashes or plain words could have is left out.
-var tokenShapes = byFirst(
-	tokenShape{"AKIA", capitals, 16}, tokenShape{"ASIA", capitals, 16}, tokenShape{"ABIA", capitals, 16}, tokenShape{"ACCA", capitals, 16}, // AWS
-	tokenShape{"A3T", capitals, 17}, tokenShape{"ABSK", base64ish, 109}, tokenShape{"bedrock-api-key-", base64ish, 24},
-	tokenShape{"ghp_", digitsAndLetters, 36}, tokenShape{"gho_", digitsAndLetters, 36}, tokenShape{"ghu_", digitsAndLetters, 36}, // GitHub
-	tokenShape{"ghs_", digitsAndLetters, 36}, tokenShape{"ghr_", digitsAndLetters, 36}, tokenShape{"github_pat_", wordly, 22},
-	tokenShape{"glpat-", wordly, 20}, tokenShape{"gldt-", wordly, 20}, tokenShape{"glrt-", wordly, 20}, tokenShape{"glft-", wordly, 20}, // GitLab
-	tokenShape{"glcbt-", wordly, 20}, tokenShape{"glptt-", hexadecimal, 40}, tokenShape{"gloas-", wordly, 64}, tokenShape{"glsoat-", wordly, 20},
-	tokenShape{"glimt-", wordly, 25}, tokenShape{"glagent-", wordly, 50}, tokenShape{"glffct-", wordly, 20}, tokenShape{"GR1348941", wordly, 20},
-	tokenShape{"xoxb-", wordly, 10}, tokenShape{"xoxp-", wordly, 10}, tokenShape{"xoxa-", wordly, 10}, tokenShape{"xoxr-", wordly, 10}, // Slack
-	tokenShape{"xoxs-", wordly, 10}, tokenShape{"xoxo-", wordly, 10}, tokenShape{"xoxe-", wordly, 10}, tokenShape{"xapp-", wordly, 10},
-	tokenShape{"hooks.slack.com/services/", wordlyAnd("/+"), 20}, tokenShape{"hooks.slack.com/workflows/", wordlyAnd("/+"), 20},
-	tokenShape{"hooks.slack.com/triggers/", wordlyAnd("/+"), 20},
-	tokenShape{"sk_live_", digitsAndLetters, 16}, tokenShape{"rk_live_", digitsAndLetters, 16}, tokenShape{"pk_live_", digitsAndLetters, 16}, // Stripe
-	tokenShape{"sk_test_", digitsAndLetters, 16}, tokenShape{"rk_test_", digitsAndLetters, 16}, tokenShape{"sk_prod_", digitsAndLetters, 16},
-	tokenShape{"rk_prod_", digitsAndLetters, 16}, tokenShape{"whsec_", base64ish, 16},
-	tokenShape{"sk-ant-api03-", wordly, 60}, tokenShape{"sk-ant-admin01-", wordly, 60}, tokenShape{"sk-proj-", wordly, 40}, // Anthropic, OpenAI
-	tokenShape{"sk-svcacct-", wordly, 40}, tokenShape{"sk-admin-", wordly, 40}, tokenShape{"pplx-", digitsAndLetters, 48},
-	tokenShape{"AIza", wordly, 35}, tokenShape{"GOCSPX-", wordly, 28}, // Google
-	tokenShape{"npm_", digitsAndLetters, 36}, tokenShape{"pypi-AgEIcHlwaS5vcmc", wordly, 50}, tokenShape{"rubygems_", hexadecimal, 48},
-	tokenShape{"CLOJARS_", digitsAndLetters, 60}, tokenShape{"dckr_pat_", wordly, 27},
-	tokenShape{"AKCp", digitsAndLetters, 69}, tokenShape{"cmVmd", digitsAndLetters, 59}, // Artifactory
-	tokenShape{"SG.", dotted, 66}, tokenShape{"SK", hexadecimal, 32}, tokenShape{"xkeysib-", hexadecimal, 64}, // SendGrid, Twilio, Brevo
-	tokenShape{"hf_", lettersOf("a-z", "A-Z"), 34}, tokenShape{"api_org_", lettersOf("a-z", "A-Z"), 34}, // Hugging Face
-	tokenShape{"hvs.", wordly, 24}, tokenShape{"hvb.", wordly, 100}, // Vault
-	tokenShape{"dop_v1_", hexadecimal, 64}, tokenShape{"doo_v1_", hexadecimal, 64}, tokenShape{"dor_v1_", hexadecimal, 64}, // DigitalOcean
-	tokenShape{"shpat_", hexadecimal, 32}, tokenShape{"shpca_", hexadecimal, 32}, tokenShape{"shppa_", hexadecimal, 32}, tokenShape{"shpss_", hexadecimal, 32},
-	tokenShape{"glsa_", wordly, 41}, tokenShape{"glc_", base64ish, 32}, tokenShape{"eyJrIjoi", base64ish, 70}, // Grafana
-	tokenShape{"dapi", hexadecimal, 32}, tokenShape{"dp.pt.", digitsAndLetters, 43}, tokenShape{"dt0c01.", dotted, 80}, // Databricks, Doppler, Dynatrace
-	tokenShape{"lin_api_", digitsAndLetters, 40}, tokenShape{"ntn_", digitsAndLetters, 46}, tokenShape{"PMAK-", hexDashed, 59}, // Linear, Notion, Postman
-	tokenShape{"pscale_tkn_", dotted, 32}, tokenShape{"pscale_oauth_", dotted, 32}, tokenShape{"pscale_pw_", dotted, 32},
-	tokenShape{"pnu_", digitsAndLetters, 36}, tokenShape{"pul-", hexadecimal, 40}, tokenShape{"rdme_", digitsAndLetters, 70},
-	tokenShape{"sntryu_", hexadecimal, 64}, tokenShape{"sntrys_eyJ", wordlyAnd("+/="), 40}, tokenShape{"sgp_", lettersOf("0-9", "a-f", "A-F", "_"), 40},
-	tokenShape{"sq0atp-", wordly, 22}, tokenShape{"sq0csp-", wordly, 40}, tokenShape{"shippo_live_", hexadecimal, 40}, tokenShape{"shippo_test_", hexadecimal, 40},
-	tokenShape{"HRKU-AA", wordly, 58}, tokenShape{"LTAI", digitsAndLetters, 20}, tokenShape{"sha256~", wordly, 43}, tokenShape{"tk-us-", wordly, 48},
-	tokenShape{"fo1_", wordly, 43}, tokenShape{"fm2_", base64ish, 100}, tokenShape{"NRAK-", capitals, 27}, tokenShape{"API-", capitals, 26},
-	tokenShape{"ATATT3", dotted, 100}, tokenShape{"p8e-", digitsAndLetters, 32}, tokenShape{"EZAK", digitsAndLetters, 54}, tokenShape{"EZTK", digitsAndLetters, 54},
-	tokenShape{"duffel_live_", dotted, 43}, tokenShape{"duffel_test_", dotted, 43}, tokenShape{"FLWSECK_TEST-", digitsAndLetters, 12},
-	tokenShape{"v1.0-", hexDashed, 171}, tokenShape{"ops_eyJ", base64ish, 100}, tokenShape{"AGE-SECRET-KEY-1", capitals, 58},
-	tokenShape{"EAAC", digitsAndLetters, 100}, tokenShape{"EAAM", digitsAndLetters, 100},
-)
+var tokenShapes = byFirst([]tokenShape{
+	// AWS
+	{"AKIA", capitals, 16}, {"ASIA", capitals, 16}, {"ABIA", capitals, 16}, {"ACCA", capitals, 16},
+	{"A3T", capitals, 17}, {"ABSK", base64ish, 109}, {"bedrock-api-key-", base64ish, 24},
+	// GitHub
+	{"ghp_", digitsAndLetters, 36}, {"gho_", digitsAndLetters, 36}, {"ghu_", digitsAndLetters, 36},
+	{"ghs_", digitsAndLetters, 36}, {"ghr_", digitsAndLetters, 36}, {"github_pat_", wordly, 22},
+	// GitLab
+	{"glpat-", wordly, 20}, {"gldt-", wordly, 20}, {"glrt-", wordly, 20}, {"glft-", wordly, 20},
+	{"glcbt-", wordly, 20}, {"glptt-", hexadecimal, 40}, {"gloas-", wordly, 64}, {"glsoat-", wordly, 20},
+	{"glimt-", wordly, 25}, {"glagent-", wordly, 50}, {"glffct-", wordly, 20}, {"GR1348941", wordly, 20},
+	// Slack
+	{"xoxb-", wordly, 10}, {"xoxp-", wordly, 10}, {"xoxa-", wordly, 10}, {"xoxr-", wordly, 10},
+	{"xoxs-", wordly, 10}, {"xoxo-", wordly, 10}, {"xoxe-", wordly, 10}, {"xapp-", wordly, 10},
+	{"hooks.slack.com/services/", wordlyAnd("/+"), 20}, {"hooks.slack.com/workflows/", wordlyAnd("/+"), 20},
+	{"hooks.slack.com/triggers/", wordlyAnd("/+"), 20},
+	// Stripe
+	{"sk_live_", digitsAndLetters, 16}, {"rk_live_", digitsAndLetters, 16}, {"pk_live_", digitsAndLetters, 16},
+	{"sk_test_", digitsAndLetters, 16}, {"rk_test_", digitsAndLetters, 16}, {"sk_prod_", digitsAndLetters, 16},
+	{"rk_prod_", digitsAndLetters, 16}, {"whsec_", base64ish, 16},
+	// Anthropic, OpenAI
+	{"sk-ant-api03-", wordly, 60}, {"sk-ant-admin01-", wordly, 60}, {"sk-proj-", wordly, 40},
+	{"sk-svcacct-", wordly, 40}, {"sk-admin-", wordly, 40}, {"pplx-", digitsAndLetters, 48},
+	// Google
+	{"AIza", wordly, 35}, {"GOCSPX-", wordly, 28},
+	{"npm_", digitsAndLetters, 36}, {"pypi-AgEIcHlwaS5vcmc", wordly, 50}, {"rubygems_", hexadecimal, 48},
+	{"CLOJARS_", digitsAndLetters, 60}, {"dckr_pat_", wordly, 27},
+	// Artifactory
+	{"AKCp", digitsAndLetters, 69}, {"cmVmd", digitsAndLetters, 59},
+	// SendGrid, Twilio, Brevo
+	{"SG.", dotted, 66}, {"SK", hexadecimal, 32}, {"xkeysib-", hexadecimal, 64},
+	// Hugging Face
+	{"hf_", lettersOf("a-z", "A-Z"), 34}, {"api_org_", lettersOf("a-z", "A-Z"), 34},
+	// Vault
+	{"hvs.", wordly, 24}, {"hvb.", wordly, 100},
+	// DigitalOcean
+	{"dop_v1_", hexadecimal, 64}, {"doo_v1_", hexadecimal, 64}, {"dor_v1_", hexadecimal, 64},
+	{"shpat_", hexadecimal, 32}, {"shpca_", hexadecimal, 32}, {"shppa_", hexadecimal, 32},
+	{"shpss_", hexadecimal, 32},
+	// Grafana
+	{"glsa_", wordly, 41}, {"glc_", base64ish, 32}, {"eyJrIjoi", base64ish, 70},
+	// Databricks, Doppler, Dynatrace
+	{"dapi", hexadecimal, 32}, {"dp.pt.", digitsAndLetters, 43}, {"dt0c01.", dotted, 80},
+	// Linear, Notion, Postman
+	{"lin_api_", digitsAndLetters, 40}, {"ntn_", digitsAndLetters, 46}, {"PMAK-", hexDashed, 59},
+	{"pscale_tkn_", dotted, 32}, {"pscale_oauth_", dotted, 32}, {"pscale_pw_", dotted, 32},
+	{"pnu_", digitsAndLetters, 36}, {"pul-", hexadecimal, 40}, {"rdme_", digitsAndLetters, 70},
+	{"sntryu_", hexadecimal, 64}, {"sntrys_eyJ", wordlyAnd("+/="), 40},
+	{"sgp_", lettersOf("0-9", "a-f", "A-F", "_"), 40},
+	{"sq0atp-", wordly, 22}, {"sq0csp-", wordly, 40}, {"shippo_live_", hexadecimal, 40},
+	{"shippo_test_", hexadecimal, 40},
+	{"HRKU-AA", wordly, 58}, {"LTAI", digitsAndLetters, 20}, {"sha256~", wordly, 43}, {"tk-us-", wordly, 48},
+	{"fo1_", wordly, 43}, {"fm2_", base64ish, 100}, {"NRAK-", capitals, 27}, {"API-", capitals, 26},
+	{"ATATT3", dotted, 100}, {"p8e-", digitsAndLetters, 32}, {"EZAK", digitsAndLetters, 54},
+	{"EZTK", digitsAndLetters, 54},
+	{"duffel_live_", dotted, 43}, {"duffel_test_", dotted, 43}, {"FLWSECK_TEST-", digitsAndLetters, 12},
+	{"v1.0-", hexDashed, 171}, {"ops_eyJ", base64ish, 100}, {"AGE-SECRET-KEY-1", capitals, 58},
+	{"EAAC", digitsAndLetters, 100}, {"EAAM", digitsAndLetters, 100},
+})
 
 // loose are forms whose mark stands within the token.
 var loose = []tokenShape{
@@ -93,7 +112,7 @@ var loose = []tokenShape{
 
 func wordlyAnd(more string) *letters { return lettersOf("0-9", "a-z", "A-Z", "_-", more) }
 
-func byFirst(shapes ...tokenShape) (table [256][]tokenShape) {
+func byFirst(shapes []tokenShape) (table [256][]tokenShape) {
 	for _, s := range shapes {
 		table[s.mark[0]] = append(table[s.mark[0]], s)
 	}
