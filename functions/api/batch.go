@@ -112,9 +112,8 @@ func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader,
 				out[i].err = s.panicked(ctx, p)
 			}
 		}()
-		r := newReader(doc)
-		r.fresh = all.fresh
-		r.work = workPerItem + int(int64(workPerPayload)*int64(len(doc.raw(jobs[i].node)))/int64(len(doc.text)))
+		share := int(int64(workPerPayload) * int64(len(doc.raw(jobs[i].node))) / int64(len(doc.text)))
+		r := &reader{doc: doc, fresh: all.fresh, work: workPerItem + share}
 		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchFields, "", book)
 	}
 	var first, again []int

@@ -39,10 +39,7 @@ func (t *trail) String() string {
 
 // secrecyOf judges a name once: most names of a payload stand there many times.
 func (r *reader) secrecyOf(name string) secrecy {
-	const shortest, most = len("pwd"), 1000
-	if len(name) < shortest {
-		return notSecret
-	}
+	const most = 1000
 	known, ok := r.names[name]
 	if ok {
 		return known
@@ -72,7 +69,11 @@ func (r *reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 					"the name of a field here looks like a secret")
 				continue
 			}
-			r.secretsBelow(child, &trail{at, name, -1}, named.below(name, r.secrecyOf(name)), allowed)
+			own := notSecret
+			if named.hidesStrings() || suspicious(name) {
+				own = r.secrecyOf(name)
+			}
+			r.secretsBelow(child, &trail{at, name, -1}, named.below(name, own), allowed)
 		}
 	case kindArray:
 		element := &trail{at, "", 0}

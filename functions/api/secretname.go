@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // secretParts name a secret wherever they stand in a name, in whatever case style.
@@ -37,6 +38,25 @@ func wordSet(list string) map[string]bool {
 		set[w] = true
 	}
 	return set
+}
+
+// stems are in every name of a secret. Most names have none, which is quickly seen.
+var stems = []string{"pass", "pwd", "secret", "key", "token", "auth"}
+
+func suspicious(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= utf8.RuneSelf: // some letters beyond ASCII have small forms within it
+			return true
+		case strings.IndexByte("psktaPSKTA", c) >= 0:
+			for _, stem := range stems {
+				if len(name)-i >= len(stem) && strings.EqualFold(name[i:i+len(stem)], stem) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // longestName is how much of a name is looked at.

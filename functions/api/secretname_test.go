@@ -20,7 +20,7 @@ func TestNoSecrets_KnowsSecretsByTheirNames(t *testing.T) {
 		"api_key": hidden, "apiKey": hidden, "APIKey": hidden, "apikey": hidden, "API_KEY": hidden, "X-Api-Key": hidden, "x-apikey": hidden, "apiKey2": hidden,
 		"access_token": hidden, "accessToken": hidden, "AccessToken": hidden, "ACCESS-TOKEN": hidden, "accesstoken": hidden, "private_key": hidden, "privateKey": hidden,
 		"private-key-pem": hidden, "refresh_token": hidden, "refreshToken": hidden, "id_token": hidden, "passphrase": hidden, "keyPassphrase": hidden, "pwd": hidden, "DB_PWD": hidden,
-		"Authorization": hidden, "proxy-authorization": hidden, "sessionToken": hidden, "aws_secret_access_key": hidden, "signingKey": hidden, "password_reset_token": hidden, "secretary_password": hidden,
+		"Authorization": hidden, "proxy-authorization": hidden, "sessionToken": hidden, "aws_secret_access_key": hidden, "signingKey": hidden, "password_reset_token": hidden, "secretary_password": hidden, "api_\u212aey": hidden,
 
 		"secretary": harmless, "secretaries": harmless, "secretariat_office": harmless, "executiveSecretary": harmless, "password_reset_url": harmless, "passwordResetUrl": harmless, "password_changed_at": harmless,
 		"secret_name": harmless, "secretName": harmless, "secret-arn": harmless, "authorization_status": harmless, "authorizationStatus": harmless, "api_key_id": harmless, "apiKeyId": harmless,
