@@ -73,8 +73,8 @@ func emulator() Settings {
 //
 // The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all
 // schedules of one tenant, each counted at its busiest; 1,000 without it), issuer, audience, jwks, tenant_claim,
-// scope_claim, mail, http_allow (CIDRs, comma-separated), zones (of the fleet, by name,
-// comma-separated), operators (ARN of the role of those who use kubectl), reach (CIDRs that they
+// scope_claim, mail, http_allow (CIDRs, comma-separated; link-local and metadata addresses stay
+// closed), zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who use kubectl), reach (CIDRs that they
 // come from, comma-separated) and functions (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
