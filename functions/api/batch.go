@@ -71,7 +71,9 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 			out.Body.Refused++
 			continue
 		}
-		a.view.JobDetail = nil // a batch answers with what lists show: payloads would make it as large as the request
+		if a.view.JobDetail != nil {
+			a.view.Payload = nil // the answer would be as large as the request
+		}
 		item.Job, item.Replayed = &a.view, a.replayed
 		out.Body.Accepted++
 		if !a.replayed {

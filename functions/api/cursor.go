@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"strconv"
 	"strings"
 
 	"punctual/shared/contract"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // A cursor is the place after which a list goes on, and a hash that binds it to the tenant, the
@@ -106,11 +106,11 @@ const maxPage = 900_000
 func (p *page[T]) fit(cursor func(last int) *string) {
 	size := 0
 	for i, item := range p.Items {
-		text, err := json.Marshal(item)
+		encoded, err := text.JSON(item)
 		if err != nil {
 			return // as the whole answer will say
 		}
-		if size += len(text) + 1; size > maxPage && i > 0 {
+		if size += len(encoded) + 1; size > maxPage && i > 0 {
 			p.Items, p.NextCursor = p.Items[:i], cursor(i-1)
 			return
 		}

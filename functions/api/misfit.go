@@ -1,15 +1,17 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	keyword "github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"punctual/shared/text"
 )
 
 // misfit is one way in which a value does not fit a schema, in words for the person who sent it.
@@ -100,12 +102,11 @@ func misfitsOf(found jsonschema.ErrorKind) []misfit {
 func words(values []any) string {
 	var all []string
 	for _, v := range values {
-		text, ok := v.(string)
+		word, ok := v.(string)
 		if !ok {
-			b, _ := json.Marshal(v) // it was JSON
-			text = string(b)
+			word = string(text.MustJSON(v)) // it was JSON
 		}
-		all = append(all, cutName(text))
+		all = append(all, cutName(word))
 	}
 	return shortened(strings.Join(all, ", "))
 }
@@ -151,6 +152,19 @@ func (r *reader) misfits(pointer, of string, e *jsonschema.ValidationError) {
 	}
 }
 
+// mixedWord is a long word of letters and digits: it may be a secret.
+var mixedWord = regexp.MustCompile(`[a-zA-Z_-]*[0-9][a-zA-Z0-9_-]*[a-zA-Z][a-zA-Z0-9_-]*|[a-zA-Z][a-zA-Z0-9_-]*[0-9][a-zA-Z0-9_-]*`)
+
+// quotedReference names a reference inside a schema, unless something in it may be a secret.
+func quotedReference(fragment string) string {
+	for _, word := range mixedWord.FindAllString(fragment, -1) {
+		if len(word) >= 8 {
+			return "a reference"
+		}
+	}
+	return quoted("#" + fragment)
+}
+
 // uncompiled blames a schema that does not compile: where, and why.
 func (r *reader) uncompiled(pointer string, err error) {
 	const allowed = "a JSON Schema without references to other documents"
@@ -176,11 +190,11 @@ func (r *reader) uncompiled(pointer string, err error) {
 	case errors.As(err, &regex):
 		blame(fragment(regex.URL), "this is not a regular expression: %s", shortened(regex.Err.Error()))
 	case errors.As(err, &nowhere):
-		blame("", "%s points to nothing in it", quoted("#"+fragment(nowhere.URL)))
+		blame("", "%s points to nothing in it", quotedReference(fragment(nowhere.URL)))
 	case errors.As(err, &noAnchor):
-		blame("", "%s points to nothing in it", quoted("#"+fragment(noAnchor.URL)))
+		blame("", "%s points to nothing in it", quotedReference(fragment(noAnchor.URL)))
 	case errors.As(err, &noPointer):
-		blame("", "%s is not a JSON pointer", quoted("#"+fragment(noPointer.URL)))
+		blame("", "%s is not a JSON pointer", quotedReference(fragment(noPointer.URL)))
 	case errors.As(err, &noDraft), errors.As(err, &noMeta):
 		blame("/$schema", "this is not a draft that is known here")
 	case errors.As(err, &elsewhere):

@@ -26,7 +26,7 @@ func TestCreatingAJobAnswersTheViewThatGetAnswers(t *testing.T) {
 			t.Errorf("GET answers\n%.600s\nand POST\n%.600s", got.text, one.text)
 		}
 		batch := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+body+`]}`).items()[0]["job"].(map[string]any)
-		if got := b.want(t, 200, "GET", "/v1/jobs/"+batch["job_id"].(string), ""); !reflect.DeepEqual(got.body, batch) {
+		if got := b.want(t, 200, "GET", "/v1/jobs/"+batch["job_id"].(string), ""); !reflect.DeepEqual(without(got.body, "payload"), batch) {
 			t.Errorf("GET answers\n%.600v\nand the batch\n%.600v", got.body, batch)
 		}
 		keyed := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", fmt.Sprint(len(body)))
@@ -47,6 +47,12 @@ func TestCreatingAJobAnswersTheViewThatGetAnswers(t *testing.T) {
 	if got := b.want(t, 200, "GET", now.header.Get("Location"), ""); got.text != now.text {
 		t.Errorf("GET answers %s and run-now %s", got.text, now.text)
 	}
+}
+
+// without is a view less one field.
+func without(view map[string]any, field string) map[string]any {
+	delete(view, field)
+	return view
 }
 
 func TestEveryListTakesLimitAndCursor(t *testing.T) {
