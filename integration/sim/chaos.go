@@ -67,6 +67,18 @@ func Chaos(w *World) {
 		jobs += crowdOf
 		people.Go(func() { c.crowd(c.nextCrowd()) })
 	}
+	if w.o.Dares.Outages && dice(w.o.Seed, "hurt").IntN(2) == 0 {
+		people.Go(w.outages)
+	}
+	if w.o.Dares.LastSecond {
+		mine := dice(w.o.Seed, "late")
+		late := mine.IntN(4)
+		jobs += late
+		for n := range late {
+			of := rand.New(rand.NewPCG(w.o.Seed, uint64(1000+n)))
+			people.Go(func() { w.As(tenants[n%houses]).cancelsLate(n, of) })
+		}
+	}
 	people.Wait()
 	w.Calm()
 	for range 3 { // what was redriven in haste goes back to where it came from
@@ -131,6 +143,9 @@ func (w *Client) somebody(n int, d *rand.Rand) {
 		body["expire_after"] = "30s"
 	case 2:
 		body["priority"] = "critical"
+	}
+	if w.o.Dares.OddText && n%3 == 0 {
+		work.Mark, work.Text = oddText, oddText
 	}
 	body["payload"] = work
 	id := w.Post(fmt.Sprintf("job %d", n), body)

@@ -24,6 +24,14 @@ func Timetable(w *World) {
 		c, mine := w.As(tenants[0]), dice(w.o.Seed, "pauses")
 		people.Go(func() { c.somebodyPauses(mine) })
 	}
+	kept := func() {}
+	if w.o.Dares.ShortPauses && dice(w.o.Seed, "short").IntN(2) == 0 {
+		c, mine := w.As(tenants[0]), dice(w.o.Seed, "short pauses")
+		people.Go(func() { kept = c.somebodyPausesForSeconds("seconds", mine) })
+	}
+	if w.o.Dares.Outages && dice(w.o.Seed, "hurt").IntN(3) == 0 {
+		people.Go(w.outages)
+	}
 	if d.IntN(2) == 0 {
 		mine := dice(w.o.Seed, "outage")
 		people.Go(func() {
@@ -52,6 +60,7 @@ func Timetable(w *World) {
 	w.Settle(4 * time.Hour)
 	time.Sleep(4 * time.Minute)
 	w.Check()
+	kept()
 }
 
 // somebodyWithASchedule has a schedule, and changes their mind about it.

@@ -56,7 +56,9 @@ func playAll(t *testing.T, what string, play func(*World)) {
 }
 
 func playSeed(t *testing.T, seed uint64, what string, play func(*World)) *World {
-	w := New(t, Climate(seed))
+	o := Climate(seed)
+	o.Dares = dared()
+	w := New(t, o)
 	play(w)
 	w.Close()
 	w.Report(what)

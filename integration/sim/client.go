@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"punctual/functions/api"
-	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -127,6 +126,9 @@ func (w *Client) Call(method, path string, body any, header ...string) (int, obj
 			w.violation("%s %s answered %d with %q", method, path, rec.Code, rec.Body)
 		}
 	}
+	if method == "POST" && (rec.Code == http.StatusOK || rec.Code == http.StatusAccepted) {
+		w.hearCancel(path)
+	}
 	w.note(p, fmt.Sprintf("ANSWER %s %s: %d %v", method, path, rec.Code, v["status"]))
 	return rec.Code, v
 }
@@ -186,20 +188,27 @@ func (w *Client) Define() {
 }
 
 // Pause pauses everything and notes from when nothing may start.
-func (w *Client) Pause(body object) int {
-	if code, _ := w.Want([]int{200, 201}, "PUT", "/pauses/all", body); code == 0 {
+func (w *Client) Pause(body object) int { return w.PauseScope("all", body) }
+
+// PauseScope is Pause of everything, or of the task that all jobs of the tenant are of.
+func (w *Client) PauseScope(scope string, body object) int {
+	code, v := w.Want([]int{200, 201}, "PUT", "/pauses/"+scope, body)
+	if code == 0 {
 		return -1
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pauses = append(w.pauses, hold{tenant: w.tenant, since: time.Now().Add(contract.EffectiveAfter)})
+	w.pauses = append(w.pauses, hold{tenant: w.tenant, since: effectiveAt(v).Add(2 * w.o.Skew)})
 	return len(w.pauses) - 1
 }
 
 // Lift lifts the pause; it may be over from the moment of asking.
-func (w *Client) Lift(n int) {
+func (w *Client) Lift(n int) { w.LiftScope(n, "all") }
+
+// LiftScope is Lift of what PauseScope paused.
+func (w *Client) LiftScope(n int, scope string) {
 	w.Over(n, time.Now())
-	w.Want([]int{204, 404}, "DELETE", "/pauses/all", nil)
+	w.Want([]int{204, 404}, "DELETE", "/pauses/"+scope, nil)
 }
 
 // Over notes when the pause ends, or began to.

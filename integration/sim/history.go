@@ -29,6 +29,8 @@ type Work struct {
 	Permanent bool   `json:"permanent,omitempty"` // fails for good
 	Mark      string `json:"mark,omitempty"`      // tells payloads apart
 	Kill      bool   `json:"kill,omitempty"`      // its worker dies of it
+	Text      string `json:"text,omitempty"`      // said in its errors and its progress
+	Quarters  bool   `json:"quarters,omitempty"`  // of four due a second apart every other fails for good; all end within a second
 	Owner     string `json:"owner,omitempty"`     // secret of the tenant whose job it is
 }
 
@@ -65,8 +67,23 @@ func (w *World) registry(p *process) *worker.Registry {
 	return r
 }
 
+// Tasks other than the one that all jobs of a tenant are of, unless they say otherwise.
+func aloneTask(t tenant.ID) string   { return taskOf(t) + "-one" } // one attempt at a time in each worker
+func unknownTask(t tenant.ID) string { return taskOf(t) + "-new" } // that workers do not know at first
+
 func (w *World) register(r *worker.Registry, p *process, t tenant.ID) {
-	worker.Register(r, taskOf(t), func(ctx context.Context, j worker.Job[Work]) (string, error) {
+	handle := w.handler(p, t)
+	worker.Register(r, taskOf(t), handle)
+	worker.Register(r, aloneTask(t), handle, worker.Concurrency(1))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.knows {
+		worker.Register(r, unknownTask(t), handle)
+	}
+}
+
+func (w *World) handler(p *process, t tenant.ID) func(context.Context, worker.Job[Work]) (string, error) {
+	return func(ctx context.Context, j worker.Job[Work]) (string, error) {
 		if p.dead.Load() {
 			<-w.released
 			return "", context.Canceled
@@ -76,14 +93,26 @@ func (w *World) register(r *worker.Registry, p *process, t tenant.ID) {
 		if j.Payload.Kill {
 			p.die()
 		}
-		err := work(ctx, j)
+		err := work(ctx, inQuarters(j))
 		if p.dead.Load() {
 			<-w.released
 			return "", context.Canceled
 		}
 		w.ends(r, err)
 		return j.Payload.Mark, err
-	})
+	}
+}
+
+// inQuarters is what such a job does: it succeeds after 3 s, fails after 2.2 s, succeeds after
+// 1.5 s, or fails after 0.8 s.
+func inQuarters(j worker.Job[Work]) worker.Job[Work] {
+	if !j.Payload.Quarters {
+		return j
+	}
+	n := j.DueAt.Second() % 4
+	j.Payload.Sleep = []string{"3s", "2200ms", "1500ms", "800ms"}[n]
+	j.Payload.Permanent = n%2 == 1
+	return j
 }
 
 func work(ctx context.Context, j worker.Job[Work]) error {
@@ -91,7 +120,7 @@ func work(ctx context.Context, j worker.Job[Work]) error {
 		t := time.NewTimer(d)
 		defer t.Stop()
 		for left := d; left > 0; left -= time.Second {
-			j.Progress(int64(d-left), int64(d), "")
+			j.Progress(int64(d-left), int64(d), j.Payload.Text)
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
@@ -105,11 +134,18 @@ func work(ctx context.Context, j worker.Job[Work]) error {
 	case j.Attempt <= j.Payload.Snooze:
 		return worker.Snooze(5 * time.Second)
 	case j.Payload.Permanent:
-		return worker.Permanent(errAsked)
+		return worker.Permanent(asked(j.Payload.Text))
 	case j.Attempt <= j.Payload.Fail:
-		return errAsked
+		return asked(j.Payload.Text)
 	}
 	return nil
+}
+
+func asked(text string) error {
+	if text == "" {
+		return errAsked
+	}
+	return fmt.Errorf("%w: %s", errAsked, text)
 }
 
 // starts notes a start, and asks whether it may be.
@@ -150,6 +186,9 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	}
 	if claim.Attempt != j.Attempt || claim.Token != j.Token || claim.Outcome != nil {
 		bad("the claim is of attempt %d token %d, outcome %v", claim.Attempt, claim.Token, claim.Outcome != nil)
+	}
+	if at := w.cancelAnswered(k); !at.IsZero() && at.Before(row.DueAt.Add(-2*w.o.Skew)) && w.o.Dares.LastSecond {
+		bad("a cancel was answered %s before it was due", row.DueAt.Sub(at))
 	}
 	if reason := w.pausedBy(t, now); reason != "" {
 		bad("%s", reason)

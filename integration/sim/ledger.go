@@ -30,13 +30,15 @@ type ledger struct {
 	order  []job.Key // of rows, as they came
 	slices map[string]bool
 	lives  map[schedule.Key]*life
+	hands  map[item.Ref]bool     // items that a hand has written to, which may be unreadable
+	overs  map[job.Key]time.Time // since when rows are final
 	// Claimed only when a stop was on the row, or over the fence of one: whoever did so reads that.
 	stopped map[job.Key]bool
 }
 
 func newLedger(w *World, t *memory.Table) *ledger {
 	return &ledger{
-		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{}, lives: map[schedule.Key]*life{}, stopped: map[job.Key]bool{},
+		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{}, lives: map[schedule.Key]*life{}, hands: map[item.Ref]bool{}, overs: map[job.Key]time.Time{}, stopped: map[job.Key]bool{},
 	}
 }
 
@@ -102,6 +104,10 @@ func (l *ledger) all() []job.Row {
 // see looks at one write that took effect. The lock is held.
 func (l *ledger) see(w item.Write, next item.Item) {
 	old := l.items[w.Ref]
+	if l.hands[w.Ref] && !readable(w.Ref, next) {
+		l.items[w.Ref] = next
+		return
+	}
 	switch {
 	case w.Table == contract.Claims && !beside(w.PK):
 		l.items[w.Ref] = next
@@ -115,6 +121,40 @@ func (l *ledger) see(w item.Write, next item.Item) {
 		l.items[w.Ref] = next
 		l.seeRow(w, old, next)
 	}
+}
+
+// distrust lets an item be unreadable from now on, and be brought back.
+func (l *ledger) distrust(ref item.Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hands[ref] = true
+}
+
+// distrusted says that some item was written to by hand.
+func (l *ledger) distrusted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.hands) > 0
+}
+
+// readable says that an item of a job or a schedule can be read.
+func readable(ref item.Ref, i item.Item) bool {
+	err := error(nil)
+	switch ref.Table {
+	case contract.Jobs:
+		_, err = job.ParseRow(i)
+	case contract.Schedules:
+		_, err = schedule.Parse(i)
+	}
+	return err == nil
+}
+
+// overAt is when a job's row became final.
+func (l *ledger) overAt(k job.Key) (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, there := l.overs[k]
+	return at, there
 }
 
 // beside says that it is no claim what lies there: a schedule's slot, or how often it has run.
@@ -134,13 +174,20 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		return
 	}
 	at := slices.IndexFunc(job.Transitions, func(t job.Transition) bool { return t.Name == w.Name })
-	if at < 0 {
+	if at < 0 && !l.hands[w.Ref] { // what was set aside comes back by a write that is no transition
 		bad("no transition has this name")
 		return
 	}
-	allowed := job.Transitions[at]
+	var allowed job.Transition
+	if at >= 0 {
+		allowed = job.Transitions[at]
+	}
 	from, to := job.Status(was.Str("status")), job.Status(is.Str("status"))
-	if was == nil && allowed.From != nil || was != nil && !slices.Contains(allowed.From, from) || !slices.Contains(allowed.To, to) {
+	if at < 0 {
+		if from != to {
+			bad("it leads from %q to %q", from, to)
+		}
+	} else if was == nil && allowed.From != nil || was != nil && !slices.Contains(allowed.From, from) || !slices.Contains(allowed.To, to) {
 		bad("it leads from %q to %q", from, to)
 	}
 	if n := is.Size(); n > contract.MaxRow {
@@ -166,6 +213,9 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	old := l.rows[k]
 	l.rows[k] = next
+	if next.Status.Final() && !old.Status.Final() {
+		l.overs[k] = time.Now()
+	}
 	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v", w.Name, short(id), next.Status, next.Attempt, next.Version,
 		next.Stop, clockTime(next.DueAt), clockTime(next.WakeAt), next.Owes, next.Parked))
 

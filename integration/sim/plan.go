@@ -52,6 +52,19 @@ func At(at Point, f Fault, after time.Duration) Plan {
 	}
 }
 
+// both plans what the first does, and otherwise what the second does, if there is one.
+func both(first, second Plan) Plan {
+	if second == nil {
+		return first
+	}
+	return func(p Point) (Fault, time.Duration) {
+		if f, after := first(p); f != None {
+			return f, after
+		}
+		return second(p)
+	}
+}
+
 // Boring says that a call changes nothing and tells nothing that another would not: the passes'
 // own bookkeeping. It may fail, but no story is told about it.
 func (p Point) Boring() bool {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"punctual/integration/system"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -27,7 +26,7 @@ type process struct {
 	w     *World
 	stage string
 	name  string
-	clock clock.Clock
+	clock *turning
 	skew  time.Duration
 	dead  atomic.Bool
 	died  chan struct{}                 // closed when it dies
@@ -36,7 +35,9 @@ type process struct {
 }
 
 func (w *World) process(stage, name string, skew time.Duration) *process {
-	return &process{w: w, stage: stage, name: name, skew: skew, clock: clock.Skewed{Offset: skew}, died: make(chan struct{})}
+	p := &process{w: w, stage: stage, name: name, skew: skew, clock: new(turning), died: make(chan struct{})}
+	p.clock.offset.Store(int64(skew))
+	return p
 }
 
 // die stops the process dead.
@@ -216,15 +217,30 @@ func toldApart(w item.Write) []string {
 }
 
 func (t table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
-	return call(ctx, t.p, "table.get", about(ref), []string{ref.PK, ref.SK}, func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Get(ctx, ref) })
+	return call(ctx, t.p, "table.get", about(ref), []string{ref.PK, ref.SK}, func(ctx context.Context) (item.Item, error) {
+		if err := t.p.w.hurt(t.p, ref); err != nil {
+			return nil, err
+		}
+		return t.p.w.ledger.Get(ctx, ref)
+	})
 }
 
 func (t table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
-	return call(ctx, t.p, "table.get-many", "", namesOf(refs), func(ctx context.Context) ([]item.Item, error) { return t.p.w.ledger.GetMany(ctx, refs) })
+	return call(ctx, t.p, "table.get-many", "", namesOf(refs), func(ctx context.Context) ([]item.Item, error) {
+		if err := t.p.w.hurt(t.p, refs...); err != nil {
+			return nil, err
+		}
+		return t.p.w.ledger.GetMany(ctx, refs)
+	})
 }
 
 func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	return call(ctx, t.p, "table.write", w.Name, toldApart(w), func(ctx context.Context) (item.Item, error) { return t.p.w.ledger.Write(ctx, w) })
+	return call(ctx, t.p, "table.write", w.Name, toldApart(w), func(ctx context.Context) (item.Item, error) {
+		if err := t.p.w.hurt(t.p, w.Ref); err != nil {
+			return nil, err
+		}
+		return t.p.w.ledger.Write(ctx, w)
+	})
 }
 
 // Commit is the one write that may be sent twice unharmed: the SDK's token makes it one.
@@ -232,6 +248,11 @@ func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 	done, first := false, error(nil)
 	return act(ctx, t.p, "table.commit", writes[0].Name, toldApart(writes[0]), func(ctx context.Context) error {
 		if !done {
+			for _, w := range writes {
+				if err := t.p.w.hurt(t.p, w.Ref); err != nil {
+					return err
+				}
+			}
 			done, first = true, t.p.w.ledger.Commit(ctx, writes...)
 		}
 		return first
@@ -239,7 +260,12 @@ func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 }
 
 func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
-	return call(ctx, t.p, "table.query", q.Table+q.Index, []string{q.PK, q.Cursor}, func(ctx context.Context) (item.Page, error) { return t.p.w.ledger.Query(ctx, q) })
+	return call(ctx, t.p, "table.query", q.Table+q.Index, []string{q.PK, q.Cursor}, func(ctx context.Context) (item.Page, error) {
+		if err := t.p.w.hurt(t.p, item.Ref{Table: q.Table, PK: q.PK}); err != nil {
+			return item.Page{}, err
+		}
+		return t.p.w.ledger.Query(ctx, q)
+	})
 }
 
 type blobs struct{ p *process }
@@ -341,7 +367,7 @@ func (w *World) bodies(receipts ...string) (bodies []string) {
 }
 
 func (q queues) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
-	return act(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error { return q.p.w.memory.Queues().Send(ctx, queue, out...) })
+	return act(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error { return q.p.w.send(ctx, queue, out) })
 }
 
 // Receive that happens twice: what was received stays visible, and comes to somebody else too.

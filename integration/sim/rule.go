@@ -379,6 +379,13 @@ func (l *ledger) schedules() []schedule.Key {
 	return keys
 }
 
+// epochsOf are all that a schedule has been at.
+func (l *ledger) epochsOf(k schedule.Key) []epoch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lives[k].epochs)
+}
+
 // paused says that a schedule is.
 func (l *ledger) paused(k schedule.Key) bool {
 	l.mu.Lock()

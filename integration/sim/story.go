@@ -17,6 +17,9 @@ type Story struct {
 	Recurs  bool // it is of a schedule
 	Crowded bool // so many jobs that the race detector need not see it
 	Alone   bool // it is not for two tenants at once: it does something to both, or makes several jobs at once
+	Pumps   int
+	Cores   int
+	Plan    func() Plan // what goes wrong besides what Play does; nil: nothing
 	Play    func(*Client) (end func())
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,11 @@ import (
 // passed and how long it took to come to rest afterwards.
 func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point, took time.Duration, bad bool) {
 	t.Helper()
-	o.Workers = max(o.Workers, s.Workers)
+	o.Workers, o.Pumps, o.Cores = max(o.Workers, s.Workers), max(o.Pumps, s.Pumps), max(o.Cores, s.Cores)
+	o.Disturbed = o.Plan != nil
+	if s.Plan != nil {
+		o.Plan = both(s.Plan(), o.Plan)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := New(t, o).As(tenant.Local)
 		w.Define()
@@ -33,6 +38,9 @@ func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 		}
 		w.Close()
 		points = w.told
+		if os.Getenv("SIM_TRACE") == "always" {
+			t.Log(strings.Join(w.trace, "\n"))
+		}
 		bad = w.Report(s.Name)
 	})
 	return points, took, bad

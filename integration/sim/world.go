@@ -14,6 +14,7 @@ import (
 
 	"punctual/integration/system"
 	"punctual/shared/item"
+	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -37,6 +38,9 @@ type Options struct {
 	TimersBad  bool          // Scheduler's own sends may fail, or happen twice
 	Restart    time.Duration // how long after a process died another stands in its place; 0: 1 s
 	Behind     time.Duration // how much later than decided a write may take effect
+	Cores      int           // how many of each stage there are; 0: 1
+	Dares      Dares         // what chaos does besides
+	Disturbed  bool          // a fault comes on top of what a story does itself: it asks for no exact times
 }
 
 // World is the product, and all that can happen to it. Make and use it within one bubble.
@@ -64,7 +68,13 @@ type World struct {
 	pauses   []hold
 	away     map[string]bool // stages that reach nothing
 	poison   bool            // some job kills its workers
-	rerun    bool            // some attempt is run again by intent
+	troubles map[int]Trouble // how the table is hurt now
+	hurts    int             // how often it was
+	refuse   func(queue, body string) bool
+	workers  []*process // all that were started
+	knows    bool       // workers that start now know the task that nobody knew
+	asked    map[job.Key]time.Time
+	rerun    bool // some attempt is run again by intent
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in the order in which they came
 	api      *process
@@ -82,11 +92,11 @@ func New(t testing.TB, o Options) *World {
 	if o.Plan == nil {
 		o.Plan = Kind
 	}
-	o.Shards, o.Workers, o.Pumps = max(o.Shards, 1), max(o.Workers, 1), max(o.Pumps, 1)
+	o.Shards, o.Workers, o.Pumps, o.Cores = max(o.Shards, 1), max(o.Workers, 1), max(o.Pumps, 1), max(o.Cores, 1)
 	if o.Restart == 0 {
 		o.Restart = time.Second
 	}
-	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, judged: map[uint64]judgement{}, receipts: map[string]string{}, born: map[string]int{}, released: make(chan struct{})}
+	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, judged: map[uint64]judgement{}, receipts: map[string]string{}, born: map[string]int{}, troubles: map[int]Trouble{}, asked: map[job.Key]time.Time{}, released: make(chan struct{})}
 	w.behind = o.Behind + 2*o.Skew + 50*turnMost
 	m := memory.Options{TimerDelay: func(timer message.Timer) time.Duration {
 		return time.Duration(hashed(o.Seed, "timer", timer.Name) % uint64(time.Minute)) // no two at once
@@ -251,7 +261,10 @@ func (w *World) newProcess(stage string) *process {
 func (w *World) startCore() {
 	ctx, stop := context.WithCancel(w.over)
 	ports := system.Ports{Log: w.log, Of: func(stage string) system.Ports { return w.newProcess(stage).ports() }}
-	sys := system.Compose(ports, system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true})
+	var cores []*system.System
+	for range w.o.Cores {
+		cores = append(cores, system.Compose(ports, system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true}))
+	}
 	w.mu.Lock()
 	old := w.stopCore
 	w.stopCore = stop
@@ -259,7 +272,9 @@ func (w *World) startCore() {
 	if old != nil {
 		old()
 	}
-	w.running.Go(func() { _ = sys.Run(ctx) }) // without a worker it has no error
+	for _, sys := range cores {
+		w.running.Go(func() { _ = sys.Run(ctx) }) // without a worker it has no error
+	}
 }
 
 // slots are so many that there is always room: of pollers who wait for it at the same instant,
@@ -272,6 +287,7 @@ func (w *World) startWorker() {
 	ctx, drain := context.WithCancel(w.over)
 	w.mu.Lock()
 	w.drains = append(w.drains, drain)
+	w.workers = append(w.workers, p)
 	w.mu.Unlock()
 	hand := worker.New(worker.Deps{
 		Queues: ports.Queues, Store: store.New(ports.Table, ports.Blobs), Registry: w.registry(p), Clock: p.clock, Log: w.log("worker"),

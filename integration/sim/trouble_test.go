@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEachTroubleEndsWell tells each story of a trouble in a kind world, and with SIM_SEEDS in
+// as many others: with more shards, clocks apart, and indexes that lag a little. SIM_AWAITED=1
+// tells those as well that are awaited.
+func TestEachTroubleEndsWell(t *testing.T) {
+	t.Parallel()
+	for _, s := range Troubles {
+		if only := os.Getenv("SIM_STORY"); only != "" && !strings.Contains(s.Name, only) {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			if !switched(s.Name) {
+				t.Skipf("awaited: %s", awaited[s.Name])
+			}
+			for n := range number(t, "SIM_SEEDS", 1) {
+				o := Options{Seed: uint64(number(t, "SIM_FROM", 1) + n)}
+				if n > 0 {
+					o.Shards, o.IndexLag, o.StreamLag = 1+n%3, time.Duration(n%3)*time.Second, time.Duration(n%2)*300*time.Millisecond
+				}
+				if _, _, bad := tell(t, s, o, 2*time.Hour); bad {
+					t.Fatalf("seed %d; others are not tried", o.Seed)
+				}
+			}
+		})
+	}
+}
+
+func TestEachAwaitedStoryIsThere(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{"OddText": true, "Outages": true, "LastSecond": true, "ShortPauses": true}
+	for _, s := range Troubles {
+		if names[s.Name] {
+			t.Errorf("two stories have the name %q", s.Name)
+		}
+		names[s.Name] = true
+	}
+	for name := range awaited {
+		if !names[name] {
+			t.Errorf("no story has the name %q", name)
+		}
+	}
+}
