@@ -6,7 +6,7 @@ import (
 )
 
 // awaited names what the product does not hold yet, each with what must hold first: stories of
-// Troubles by their names, and Dares by theirs. Taking an entry out switches its story or dare
+// Troubles by their names, and Hazards by theirs. Taking an entry out switches its story or dare
 // on; SIM_AWAITED=1 switches all on for one run, and SIM_AWAITED=part of a name some.
 var awaited = map[string]string{
 	"OddText":     unsendable,
@@ -45,7 +45,7 @@ var awaited = map[string]string{
 	"of four jobs of a schedule that end within a second every other fails": countsFresh,
 	"who is in line starts when the API cancels whom it waits for":          toldOfCancel,
 	"the one that waits starts when the API cancels whom it waits for":      toldOfCancel,
-	"rows past their time that the store has not removed":                   "readers take a row past its expires_at for gone",
+	"rows past their time that the store has not removed":                   expired,
 
 	"an every-second schedule is paused for seven seconds, drop": pauseWord,
 	"an every-second schedule is paused for seven seconds, last": pauseWord,
@@ -54,11 +54,12 @@ var awaited = map[string]string{
 
 // What several wait for.
 const (
+	expired      = "readers take a row past its expires_at for gone"
 	dueLateness  = pauseWord + "; start_lateness_ms of a schedule's job counts from its due time"
 	leaseFrom    = "a lease counts from before the claim that gave it"
 	countsFresh  = "a success ends a row of failures although the schedule was read before"
 	promised     = "a retry and a snooze set the status that they promise, whatever they read"
-	unsendable   = "what SQS refuses is made sendable before the outcome is written, and a note that is refused for good is let go"
+	unsendable   = "what SQS refuses is made sendable before the outcome is written, and no note is kept for ever"
 	backOff      = "a worker backs off from the key, the queue or the store that failed, and no further"
 	copies       = "messages that are hidden count as depth, and the sweeper postpones"
 	claimAtDue   = "the claim and the windows are looked at once more at due"
@@ -74,6 +75,9 @@ func switched(name string) bool {
 	return awaited[name] == "" || some == "1" || some != "" && strings.Contains(name, some)
 }
 
-func dared() Dares {
-	return Dares{OddText: switched("OddText"), Outages: switched("Outages"), LastSecond: switched("LastSecond"), ShortPauses: switched("ShortPauses")}
+func hazards() Hazards {
+	return Hazards{
+		OddText: switched("OddText"), Outages: switched("Outages"), LastSecond: switched("LastSecond"),
+		ShortPauses: switched("ShortPauses"),
+	}
 }

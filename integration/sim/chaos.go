@@ -67,10 +67,10 @@ func Chaos(w *World) {
 		jobs += crowdOf
 		people.Go(func() { c.crowd(c.nextCrowd()) })
 	}
-	if w.o.Dares.Outages && dice(w.o.Seed, "hurt").IntN(2) == 0 {
+	if w.o.Hazards.Outages && dice(w.o.Seed, "hurt").IntN(2) == 0 {
 		people.Go(w.outages)
 	}
-	if w.o.Dares.LastSecond {
+	if w.o.Hazards.LastSecond {
 		mine := dice(w.o.Seed, "late")
 		late := mine.IntN(4)
 		jobs += late
@@ -144,7 +144,7 @@ func (w *Client) somebody(n int, d *rand.Rand) {
 	case 2:
 		body["priority"] = "critical"
 	}
-	if w.o.Dares.OddText && n%3 == 0 {
+	if w.o.Hazards.OddText && n%3 == 0 {
 		work.Mark, work.Text = oddText, oddText
 	}
 	body["payload"] = work

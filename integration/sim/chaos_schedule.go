@@ -25,11 +25,11 @@ func Timetable(w *World) {
 		people.Go(func() { c.somebodyPauses(mine) })
 	}
 	kept := func() {}
-	if w.o.Dares.ShortPauses && dice(w.o.Seed, "short").IntN(2) == 0 {
+	if w.o.Hazards.ShortPauses && dice(w.o.Seed, "short").IntN(2) == 0 {
 		c, mine := w.As(tenants[0]), dice(w.o.Seed, "short pauses")
 		people.Go(func() { kept = c.somebodyPausesForSeconds("seconds", mine) })
 	}
-	if w.o.Dares.Outages && dice(w.o.Seed, "hurt").IntN(3) == 0 {
+	if w.o.Hazards.Outages && dice(w.o.Seed, "hurt").IntN(3) == 0 {
 		people.Go(w.outages)
 	}
 	if d.IntN(2) == 0 {

@@ -187,7 +187,7 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	if claim.Attempt != j.Attempt || claim.Token != j.Token || claim.Outcome != nil {
 		bad("the claim is of attempt %d token %d, outcome %v", claim.Attempt, claim.Token, claim.Outcome != nil)
 	}
-	if at := w.cancelAnswered(k); !at.IsZero() && at.Before(row.DueAt.Add(-2*w.o.Skew)) && w.o.Dares.LastSecond {
+	if at := w.cancelAnswered(k); !at.IsZero() && at.Before(row.DueAt.Add(-2*w.o.Skew)) && w.o.Hazards.LastSecond {
 		bad("a cancel was answered %s before it was due", row.DueAt.Sub(at))
 	}
 	if reason := w.pausedBy(t, now); reason != "" {

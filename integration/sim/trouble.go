@@ -160,8 +160,8 @@ func (w *World) byHand(write item.Write) {
 	}
 }
 
-// Dares are what people and the world do by chance in Chaos and Timetable besides.
-type Dares struct {
+// Hazards are what people and the world do by chance in Chaos and Timetable besides.
+type Hazards struct {
 	OddText     bool // payloads, results and errors hold what SQS refuses
 	Outages     bool // the table, or a tenant's part of it, is away for up to a minute
 	LastSecond  bool // jobs are cancelled in the last second, and an answer before due must hold
@@ -333,7 +333,8 @@ func (w *Client) Ended(most time.Duration, ids ...job.ID) {
 			w.violation("job %s is not over", short(id))
 		default:
 			if late := over.Sub(runs[len(runs)-1].to); late > most {
-				w.violation("the end of job %s came to its row %s late, want at most %s", short(id), late.Round(time.Millisecond), most)
+				late = late.Round(time.Millisecond)
+				w.violation("the end of job %s came to its row %s late, want at most %s", short(id), late, most)
 			}
 		}
 	}
@@ -380,7 +381,8 @@ func (w *Client) Decided(name, word string, h heldTimes) {
 		if len(w.runs(f.row.Key)) > 0 {
 			ran++
 		} else if f.outcome != schedule.Skipped {
-			w.violation("%s fell due under the pause, did not run, and is told as %q (%s)", clockTime(f.NominalAt), f.outcome, f.reason)
+			at := clockTime(f.NominalAt)
+			w.violation("%s fell due under the pause, did not run, and is told as %q (%s)", at, f.outcome, f.reason)
 		}
 	}
 	want := map[string][2]int{"drop": {0, 0}, "last": {0, 1}, "all": {len(under), len(under)}}[word]

@@ -39,7 +39,7 @@ type Options struct {
 	Restart    time.Duration // how long after a process died another stands in its place; 0: 1 s
 	Behind     time.Duration // how much later than decided a write may take effect
 	Cores      int           // how many of each stage there are; 0: 1
-	Dares      Dares         // what chaos does besides
+	Hazards    Hazards       // what chaos does besides
 	Disturbed  bool          // a fault comes on top of what a story does itself: it asks for no exact times
 }
 

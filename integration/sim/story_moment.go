@@ -1,0 +1,307 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/job"
+)
+
+// lastSeconds are the stories of what is asked, or passes, in the last second before due.
+var lastSeconds = []Story{
+	{Name: "cancelled in the last second", Workers: 2, Play: func(w *Client) func() {
+		cancelled := w.lastSecond(func(id job.ID) (object, int) {
+			code, v := w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(id)+"/cancel", nil)
+			return v, code
+		})
+		return func() {
+			for id, code := range cancelled {
+				if code == 200 || code == 202 {
+					w.Is(id, 1, job.Cancelled)
+					w.Ran(id, 0)
+				}
+			}
+		}
+	}},
+	{Name: "edited in the last second", Workers: 2, Play: func(w *Client) func() {
+		edited := w.lastSecond(func(id job.ID) (object, int) {
+			body := object{"payload": Work{Mark: "new", Owner: secretOf(w.tenant)}}
+			code, v := w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), body)
+			return v, code
+		})
+		return func() {
+			for id, code := range edited {
+				w.Is(id, 1, job.Succeeded)
+				for _, r := range w.of(id) {
+					if code == 200 && r.mark != "new" {
+						w.violation("job %s ran as it was before the edit that was answered before due", short(id))
+					}
+				}
+			}
+		}
+	}},
+	{Name: "its task is paused in the last seconds", Held: true, Workers: 2, Play: func(w *Client) func() {
+		var ids []job.ID
+		for n := range 8 {
+			early := 2*time.Second + time.Duration(n)*37*time.Millisecond
+			id := w.Post(fmt.Sprint(n), object{"delay": "5s"})
+			r, _ := w.row(id)
+			time.Sleep(time.Until(r.DueAt) - early)
+			n := w.PauseScope("task:"+taskOf(w.tenant), object{})
+			time.Sleep(10 * time.Second)
+			w.LiftScope(n, "task:"+taskOf(w.tenant))
+			time.Sleep(time.Second)
+			ids = append(ids, id)
+		}
+		return func() {
+			for _, id := range ids {
+				w.Is(id, 1, job.Succeeded)
+			}
+		}
+	}},
+	{Name: "start_within passes while the payload is read",
+		Held: true, Plan: slowPayload, Play: expiresLate("start_within")},
+	{Name: "expire_after passes while the payload is read",
+		Held: true, Plan: slowPayload, Play: expiresLate("expire_after")},
+}
+
+// meetings are the stories of writes that meet, clocks that are set, workers that are lost, and
+// of who has to be told.
+var meetings = []Story{
+	{Name: "word of a running attempt comes between a retry's read and write", Pumps: 2, Plan: func() Plan {
+		return func(p Point) (Fault, time.Duration) {
+			switch (Point{p.Stage, p.Op, p.What, p.N}) {
+			case Point{"status", "table.write", "row.running", 1}:
+				return Slow, 700 * time.Millisecond
+			case Point{"status", "table.write", "row.retry", 1}, Point{"status", "table.write", "row.snooze", 1}:
+				return Slow, 2 * time.Second
+			}
+			return None, 0
+		}
+	}, Play: func(w *Client) func() {
+		body := object{"payload": Work{Sleep: "10200ms", Fail: 1}, "timeout": "2m", "retry": object{"initial_delay": "20s"}}
+		id := w.Post("k", body)
+		return func() { w.Is(id, 2, job.Succeeded) }
+	}},
+	{Name: "word of a running attempt comes between a snooze's read and write", Pumps: 2, Plan: func() Plan {
+		return func(p Point) (Fault, time.Duration) {
+			switch (Point{p.Stage, p.Op, p.What, p.N}) {
+			case Point{"status", "table.write", "row.running", 1}:
+				return Slow, 700 * time.Millisecond
+			case Point{"status", "table.write", "row.snooze", 1}:
+				return Slow, 2 * time.Second
+			}
+			return None, 0
+		}
+	}, Play: func(w *Client) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "10200ms", Snooze: 1}, "timeout": "2m"})
+		return func() { w.Is(id, 2, job.Succeeded) }
+	}},
+	{Name: "a worker asks again for the claim that it could not let go", Workers: 2, Plan: func() Plan {
+		// Reads of the payload hang, and nothing is let go: its lease is nearly over when it starts,
+		// and no heartbeat comes through.
+		return func(p Point) (Fault, time.Duration) {
+			switch {
+			case p.Stage == "worker" && p.What == "content" && p.N <= 2:
+				return Hang, 9 * time.Second
+			case p.What == "claim.let_go" && p.N <= 20, p.What == "claim.heartbeat" && p.N <= 26:
+				return Fail, 0
+			case p.Stage == "api" && p.Op == "queue.send" && p.N == 1:
+				return Twice, 0
+			}
+			return None, 0
+		}
+	}, Play: func(w *Client) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "45s", Mark: fmt.Sprintf("%600d", 1)}, "timeout": "2m"})
+		w.rerun = true
+		return func() { w.Is(id, 1, job.Succeeded) }
+	}},
+	{Name: "clocks are set while it runs", Workers: 2, Plan: func() Plan {
+		return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice, 0)
+	}, Play: func(w *Client) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "2m"}, "timeout": "5m"})
+		for n := range 12 {
+			time.Sleep(7300 * time.Millisecond)
+			w.SetClocks([]time.Duration{4 * time.Second, -4 * time.Second, 0}[n%3])
+		}
+		w.SetClocks(0)
+		return func() {
+			w.Is(id, 1, job.Succeeded)
+			if !w.o.Disturbed {
+				w.Ran(id, 1)
+			}
+		}
+	}},
+	{Name: "its workers die of it, and it is not to be run again",
+		Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
+			return w.diesOf(object{"max_attempts": 1, "on_worker_lost": "fail"}, 1)
+		}},
+	{Name: "its workers die of it, and each time is an attempt",
+		Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
+			return w.diesOf(object{"max_attempts": 3, "initial_delay": "1s", "on_worker_lost": "fail"}, 3)
+		}},
+	{Name: "its workers die of it, and each start is told",
+		Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
+			return w.diesOf(object{"max_attempts": 1, "on_worker_lost": "rerun"}, contract.MaxTakeovers)
+		}},
+
+	{Name: "of four jobs of a schedule that end within a second every other fails",
+		Recurs: true, Held: true, Cores: 3, Pumps: 3, Play: func(w *Client) func() {
+			w.Put("s", every("1s", 40*time.Second), object{"pause_after_failures": 2, "job": w.template(Work{Quarters: true})})
+			return func() {
+				for _, e := range w.ledger.epochsOf(w.key("s")) {
+					if e.Paused != nil && !w.o.Disturbed {
+						w.violation("it was paused: %s", e.Paused.Reason)
+					}
+				}
+				w.Came("s", nil)
+			}
+		}},
+	{Name: "who is in line starts when the API cancels whom it waits for",
+		Recurs: true, Held: true, Play: cancelsHolder("buffer_all")},
+	{Name: "the one that waits starts when the API cancels whom it waits for",
+		Recurs: true, Held: true, Play: cancelsHolder("buffer_one")},
+	{Name: "rows past their time that the store has not removed", Alone: true, Play: func(w *Client) func() {
+		ended := w.Post("a", object{})
+		dead := w.Post("b", object{"payload": Work{Permanent: true}})
+		w.Settle(2 * time.Minute)
+		time.Sleep(20 * time.Second)
+		for _, id := range []job.ID{ended, dead} {
+			w.set(job.Key{Tenant: w.tenant, ID: id}.Ref(), contract.AttrExpiresAt, time.Now().Add(-time.Hour).Unix())
+			for what, code := range map[string]int{"": 404, "/attempts": 404} {
+				w.Want([]int{code}, "GET", "/jobs/"+string(id)+what, nil)
+			}
+		}
+		w.Want([]int{404}, "POST", "/jobs/"+string(dead)+"/redrive", nil)
+		for _, list := range []string{"/jobs", "/dead-letters"} {
+			_, v := w.Want([]int{200}, "GET", list, nil)
+			if items, _ := v["items"].([]any); len(items) > 0 {
+				w.violation("GET %s shows %d jobs whose time is over", list, len(items))
+			}
+		}
+		_, v := w.Want([]int{200}, "POST", "/dead-letters/redrive", object{"job_ids": []job.ID{dead}})
+		if n, _ := v["matched"].(float64); n != 0 {
+			w.violation("a redrive matched %v jobs whose time is over", n)
+		}
+		return func() {}
+	}},
+}
+
+// lastSecond has jobs come due and something be asked about each in the second before; it returns
+// what was answered before due, by job.
+func (w *Client) lastSecond(ask func(job.ID) (object, int)) map[job.ID]int {
+	answers := map[job.ID]int{}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for n := range 20 {
+		early := 30*time.Millisecond + time.Duration(n)*53*time.Millisecond
+		all.Go(func() {
+			time.Sleep(time.Duration(n) * 1700 * time.Millisecond)
+			id := w.Post(fmt.Sprint(n), object{"delay": "5s"})
+			r, _ := w.row(id)
+			time.Sleep(time.Until(r.DueAt) - early)
+			_, code := ask(id)
+			if before := time.Now().Before(r.DueAt.Add(-2 * w.o.Skew)); before {
+				mu.Lock()
+				defer mu.Unlock()
+				answers[id] = code
+			}
+		})
+	}
+	all.Wait()
+	if len(answers) < 10 && !w.o.Disturbed {
+		w.violation("only %d were answered before they were due", len(answers))
+	}
+	return answers
+}
+
+// slowPayload has the first read of a payload take until after the due time.
+func slowPayload() Plan {
+	return At(Point{Stage: "worker", Op: "table.get", What: "content", N: 1}, Slow, 1600*time.Millisecond)
+}
+
+// expiresLate has a job whose time passes between the look at its row and its start.
+func expiresLate(field string) func(*Client) func() {
+	return func(w *Client) func() {
+		body := object{"delay": "5s", "payload": Work{Mark: fmt.Sprintf("%600d", 1)}}
+		body[field] = "1s"
+		if field == "expire_after" {
+			body[field] = "1s" // from when it is due
+		}
+		id := w.Post("k", body)
+		return func() {
+			w.Is(id, 0, job.Expired, job.Succeeded)
+			r, _ := w.row(id)
+			end := r.DueAt.Add(r.StartWithin)
+			if field == "expire_after" {
+				end = r.ExpiryAt
+			}
+			for _, run := range w.of(id) {
+				if over := run.from.Sub(end); over > 20*time.Millisecond {
+					w.violation("job %s started %s after %s had passed", short(id), over, field)
+				}
+			}
+		}
+	}
+}
+
+// diesOf has a job kill each worker that starts it, and asks how often it was started.
+func (w *Client) diesOf(retry object, starts int) func() {
+	w.poison = true
+	id := w.Post("k", object{"payload": Work{Kill: true}, "retry": retry})
+	return func() {
+		w.Is(id, 0, job.Dead)
+		n := len(w.of(id))
+		if n > starts || n < starts && !w.o.Disturbed {
+			w.violation("it was started %d times, want %d", n, starts)
+		}
+		if r, _ := w.row(id); retry["on_worker_lost"] == "fail" && r.Reason.Code != "worker_lost" {
+			w.violation("it died of %q", r.Reason.Code)
+		}
+		_, v := w.Want([]int{200}, "GET", "/jobs/"+string(id)+"/attempts", nil)
+		items, _ := v["items"].([]any)
+		told := 0
+		for _, it := range items {
+			if o, _ := it.(object); o["started_at"] != nil {
+				told++
+			}
+		}
+		if told != n {
+			w.violation("it was started %d times, and its attempts tell of %d: %v", n, told, items)
+		}
+	}
+}
+
+// cancelsHolder has the API cancel a job that waits for its retry and holds its schedule's slot.
+func cancelsHolder(policy string) func(*Client) func() {
+	return func(w *Client) func() {
+		fails := w.template(Work{Fail: 1})
+		fails["retry"] = object{"max_attempts": 2, "initial_delay": "10m", "jitter": 0}
+		w.Put("s", every("10s", 25*time.Second), object{"overlap": policy, "job": fails})
+		time.Sleep(32300 * time.Millisecond)
+		var first job.Row
+		for _, r := range w.rows() {
+			if first.ID == "" || r.NominalAt.Before(first.NominalAt) {
+				first = r
+			}
+		}
+		code, _ := w.Want([]int{200, 202}, "POST", "/jobs/"+string(first.ID)+"/cancel", nil)
+		cancelled := time.Now()
+		return func() {
+			if code != 200 || w.o.Disturbed {
+				return
+			}
+			next := time.Time{}
+			for _, r := range w.rows() {
+				if runs := w.runs(r.Key); r.ID != first.ID && len(runs) > 0 && (next.IsZero() || runs[0].from.Before(next)) {
+					next = runs[0].from
+				}
+			}
+			if wait := next.Sub(cancelled); next.IsZero() || wait > 5*time.Second {
+				w.violation("the next in line started %s after the cancel", wait.Round(time.Millisecond))
+			}
+		}
+	}
+}

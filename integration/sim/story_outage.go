@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+)
+
+// Troubles are the stories of what lasts for a while, or meets at one moment, and of who must not
+// be hurt by it.
+var Troubles = slices.Concat(refusals, outages, hiddenCopies, lastSeconds, unreadables, meetings, shortPauses())
+
+// oddText is what SQS refuses to carry, and an answer of any target may hold.
+const oddText = "x\uffffy\x01\ufffez"
+
+// refusals are the stories of queues that do not take what they are sent, now or ever.
+var refusals = []Story{
+	{Name: "text that SQS refuses", Play: func(w *Client) func() {
+		var good []job.ID
+		for n := range 20 {
+			good = append(good, w.Post(fmt.Sprint("odd ", n), object{"payload": Work{Mark: oddText}}))
+		}
+		dead := w.Post("dead", object{"payload": Work{Permanent: true, Text: oddText}})
+		again := w.Post("again", object{"payload": Work{Fail: 1, Text: oddText, Mark: oddText}})
+		long := w.Post("long", object{"payload": Work{Sleep: "25s", Text: oddText}})
+		time.Sleep(5 * time.Second)
+		good = append(good, w.Post("plain", object{}))
+		return func() {
+			for _, id := range append(good, long) {
+				w.Is(id, 1, job.Succeeded)
+			}
+			w.Is(dead, 1, job.Dead)
+			w.Is(again, 2, job.Succeeded)
+			w.Ended(10*time.Second, append(good, dead, long)...)
+		}
+	}},
+	{Name: "a report that its queue refuses for two minutes", Play: func(w *Client) func() {
+		bad := w.Post("bad", object{"delay": "5s"})
+		stop := w.Refuse(func(queue, body string) bool {
+			return queue == contract.ReportQueue && strings.Contains(body, string(bad))
+		})
+		good := w.many("good", 20, 4*time.Second, 2*time.Second, Work{})
+		time.Sleep(2 * time.Minute)
+		stop()
+		return func() {
+			w.Is(bad, 1, job.Succeeded)
+			for _, id := range good {
+				w.Is(id, 1, job.Succeeded)
+			}
+			w.Started(time.Time{}, time.Second, good...)
+			w.Ended(2*time.Second, good...)
+		}
+	}},
+	{Name: "queues refuse everything for a minute", Held: true, Play: func(w *Client) func() {
+		ids := w.many("good", 10, 5*time.Second, 10*time.Second, Work{})
+		dead := w.Post("dead", object{"delay": "30s", "payload": Work{Permanent: true}})
+		time.Sleep(20 * time.Second)
+		stop := w.Refuse(func(string, string) bool { return true })
+		ids = append(ids, w.Post("meanwhile", object{}))
+		time.Sleep(time.Minute)
+		stop()
+		return func() {
+			w.Is(dead, 1, job.Dead)
+			for _, id := range ids {
+				w.Is(id, 1, job.Succeeded)
+			}
+		}
+	}},
+}
+
+// outages are the stories of a table that is away, all of it or a part.
+var outages = []Story{
+	{Name: "the table is away for twelve seconds during a long attempt",
+		Held: true, Play: awayDuring(12*time.Second, 10*time.Second)},
+	{Name: "the table is away for a minute during a long attempt",
+		Held: true, Play: awayDuring(time.Minute, 35*time.Second)},
+	{Name: "workers do not reach the table for fifteen seconds during a long attempt",
+		Held: true, Play: func(w *Client) func() {
+			return awayFor(w, 15*time.Second, 10*time.Second, func(stage string, r item.Ref) error {
+				if stage != "worker" {
+					return nil
+				}
+				return outage(stage, r)
+			})
+		}},
+	{Name: "another tenant's partition is throttled for three minutes",
+		Held: true, Alone: true, Play: func(w *Client) func() {
+			other := w.As(tenants[1])
+			other.Define()
+			long := w.Post("long", object{"payload": Work{Sleep: "15m"}, "timeout": "30m"})
+			mine := w.many("mine", 20, 20*time.Second, 10*time.Second, Work{})
+			theirs := other.many("theirs", 10, 20*time.Second, 15*time.Second, Work{})
+			time.Sleep(15 * time.Second)
+			heal := w.Hurt(throttled(other.tenant))
+			time.Sleep(3 * time.Minute)
+			heal()
+			healed := time.Now()
+			return func() {
+				for _, id := range append(mine, long) {
+					w.Is(id, 1, job.Succeeded)
+				}
+				w.Started(time.Time{}, time.Second, mine...)
+				for _, id := range theirs {
+					other.Is(id, 1, job.Succeeded)
+				}
+				other.Started(healed, 90*time.Second, theirs...)
+			}
+		}},
+	{Name: "one claim meets conflicts for a minute", Held: true, Play: func(w *Client) func() {
+		long := w.Post("long", object{"payload": Work{Sleep: "10m"}, "timeout": "30m"})
+		one := w.Post("one", object{"delay": "20s"})
+		mine := w.many("mine", 10, 20*time.Second, 10*time.Second, Work{})
+		time.Sleep(15 * time.Second)
+		heal := w.Hurt(conflicting(job.Key{Tenant: w.tenant, ID: one}))
+		time.Sleep(time.Minute)
+		heal()
+		healed := time.Now()
+		return func() {
+			for _, id := range append(mine, long, one) {
+				w.Is(id, 1, job.Succeeded)
+			}
+			w.Started(time.Time{}, time.Second, mine...)
+			w.Started(healed, 90*time.Second, one)
+		}
+	}},
+}
+
+// hiddenCopies are the stories of messages that are given back again and again.
+var hiddenCopies = []Story{
+	{Name: "one at a time, five minutes each", Alone: true, Held: true, Play: func(w *Client) func() {
+		w.Want([]int{200, 201}, "PUT", "/tasks/"+aloneTask(w.tenant), object{"executor": "go", "timeout": "10m"})
+		var ids []job.ID
+		for n := range 30 {
+			body := object{"task": aloneTask(w.tenant), "payload": Work{Sleep: "5m"}, "timeout": "10m"}
+			ids = append(ids, w.Post(fmt.Sprint(n), body))
+		}
+		w.Bounded(155 * time.Minute)
+		return func() {
+			for _, id := range ids {
+				w.Is(id, 1, job.Succeeded)
+			}
+		}
+	}},
+	{Name: "no worker knows the task for fifty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
+		w.Want([]int{200, 201}, "PUT", "/tasks/"+unknownTask(w.tenant), object{"executor": "go"})
+		var ids []job.ID
+		for n := range 10 {
+			ids = append(ids, w.Post(fmt.Sprint(n), object{"task": unknownTask(w.tenant)}))
+		}
+		w.Bounded(50 * time.Minute)
+		w.mu.Lock()
+		w.knows = true
+		w.mu.Unlock()
+		w.Deploy()
+		return func() {
+			for _, id := range ids {
+				w.Is(id, 1, job.Succeeded)
+			}
+		}
+	}},
+	{Name: "three hours, and a second message of it", Alone: true, Held: true, Workers: 2, Plan: func() Plan {
+		return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice, 0)
+	}, Play: func(w *Client) func() {
+		id := w.Post("k", object{"payload": Work{Sleep: "3h"}, "timeout": "4h"})
+		w.Bounded(181 * time.Minute)
+		return func() {
+			w.Is(id, 1, job.Succeeded)
+			w.Ran(id, 1)
+		}
+	}},
+}
+
+// awayDuring has all of the table be away during a long attempt while others fall due.
+func awayDuring(d, most time.Duration) func(*Client) func() {
+	return func(w *Client) func() { return awayFor(w, d, most, outage) }
+}
+
+func awayFor(w *Client, d, most time.Duration, how Trouble) func() {
+	w.rerun = d > contract.Lease // the long attempt loses its lease
+	long := w.Post("long", object{"payload": Work{Sleep: "20m"}, "timeout": "30m"})
+	during := w.many("during", 4, 17*time.Second, 2*time.Second, Work{})
+	later := w.many("later", 7, 15*time.Second+d+time.Minute, time.Minute, Work{})
+	time.Sleep(15 * time.Second)
+	heal := w.Hurt(how)
+	time.Sleep(d)
+	heal()
+	healed := time.Now()
+	return func() {
+		for _, id := range append(append(during, later...), long) {
+			w.Is(id, 1, job.Succeeded)
+		}
+		w.Started(healed, most, during...)
+		w.Started(healed, 2*time.Second, later...)
+	}
+}

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"time"
+
+	"punctual/shared/contract"
+)
+
+// shortPauses are the stories of schedules of every second that are held for seconds.
+func shortPauses() (list []Story) {
+	for _, word := range []string{"drop", "last", "all"} {
+		list = append(list,
+			Story{Name: "an every-second schedule is paused for seven seconds, " + word, Play: secondsPaused(word, "schedule")},
+			Story{
+				Name: "the task of an every-second schedule is paused for seven seconds, " + word,
+				Play: secondsPaused(word, "task"),
+			},
+			Story{
+				Name: "everything is paused for seven seconds under an every-second schedule, " + word,
+				Play: secondsPaused(word, "all"),
+			},
+		)
+	}
+	for n := range list {
+		list[n].Recurs, list[n].Held = true, true
+	}
+	return list
+}
+
+// secondsPaused has a schedule of every second be held for seven seconds.
+func secondsPaused(word, what string) func(*Client) func() {
+	return func(w *Client) func() {
+		w.Put("s", every("1s", 40*time.Second), object{"catch_up": object{"policy": "all"}})
+		time.Sleep(15200 * time.Millisecond)
+		var h heldTimes
+		switch what {
+		case "schedule":
+			h.effective = effectiveAt(w.Do("s", "pause", object{"missed": word}))
+			time.Sleep(7 * time.Second)
+			h.lifted = time.Now()
+			w.Do("s", "resume", object{})
+		default:
+			scope := what
+			if what == "task" {
+				scope += ":" + taskOf(w.tenant)
+			}
+			n := w.PauseScope(scope, object{"missed": word})
+			h.effective = w.pauses[n].since
+			time.Sleep(7 * time.Second)
+			h.lifted = time.Now()
+			w.LiftScope(n, scope)
+		}
+		return func() {
+			w.Decided("s", word, h)
+			w.lateness("s")
+		}
+	}
+}
+
+// effectiveAt is from when a pause holds, as its answer says.
+func effectiveAt(v object) time.Time {
+	s, _ := v["effective_at"].(string)
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Now().Add(contract.EffectiveAfter)
+	}
+	return at
+}
+
+// lateness asks that the views of a schedule's jobs say how long after due they started.
+func (w *Client) lateness(name string) {
+	for _, f := range w.fates(w.key(name)) {
+		runs := w.runs(f.row.Key)
+		if len(runs) == 0 {
+			continue
+		}
+		_, v := w.Want([]int{200}, "GET", "/jobs/"+string(f.row.ID), nil)
+		said, _ := v["start_lateness_ms"].(float64)
+		is := runs[0].from.Sub(f.DueAt)
+		off := time.Duration(said)*time.Millisecond - is
+		if off.Abs() > 100*time.Millisecond+2*w.o.Skew {
+			w.violation("%s started %s after it was due, and its job says %v ms", clockTime(f.NominalAt), is, said)
+		}
+	}
+}
