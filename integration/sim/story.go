@@ -11,17 +11,18 @@ import (
 
 // Story is something that people do with jobs, and how it must end, whatever fails in between.
 type Story struct {
-	Name     string
-	Workers  int
-	Held     bool // a pause makes runs late by intent
-	Recurs   bool // it is of a schedule
-	Crowded  bool // so many jobs that the race detector need not see it
-	Alone    bool // it is not for two tenants at once: it does something to both, or makes several jobs at once
-	Delicate bool // a single fault on top may break what it asks for
-	Pumps    int
-	Cores    int
-	Plan     func() Plan // what goes wrong besides what Play does; nil: nothing
-	Play     func(*Client) (end func())
+	Name    string
+	Workers int
+	Held    bool          // a pause makes runs late by intent
+	Recurs  bool          // it is of a schedule
+	Crowded bool          // so many jobs that the race detector need not see it
+	Alone   bool          // it is not for two tenants at once: it does something to both, or makes several jobs at once
+	Again   time.Duration // how long it takes to do once more what a crash has undone; 0: no time to speak of
+	Pumps   int
+	Cores   int
+	Trouble bool        // it is one of Troubles
+	Plan    func() Plan // what goes wrong besides what Play does; nil: nothing
+	Play    func(*Client) (end func())
 }
 
 // Stories are the stories of one-off jobs.

@@ -75,11 +75,11 @@ var refusals = []Story{
 
 // outages are the stories of a table that is away, all of it or a part.
 var outages = []Story{
-	{Name: "the table is away for twelve seconds during a long attempt",
+	{Name: "the table is away for twelve seconds during a long attempt", Again: 20 * time.Minute,
 		Held: true, Play: awayDuring(12*time.Second, 10*time.Second)},
-	{Name: "the table is away for a minute during a long attempt",
+	{Name: "the table is away for a minute during a long attempt", Again: 20 * time.Minute,
 		Held: true, Play: awayDuring(time.Minute, 35*time.Second)},
-	{Name: "workers do not reach the table for fifteen seconds during a long attempt",
+	{Name: "workers do not reach the table for fifteen seconds during a long attempt", Again: 20 * time.Minute,
 		Held: true, Play: func(w *Client) func() {
 			return awayFor(w, 15*time.Second, 10*time.Second, func(stage string, r item.Ref) error {
 				if stage != "worker" {
@@ -88,7 +88,7 @@ var outages = []Story{
 				return outage(stage, r)
 			})
 		}},
-	{Name: "another tenant's partition is throttled for three minutes",
+	{Name: "another tenant's partition is throttled for three minutes", Again: 15 * time.Minute,
 		Held: true, Alone: true, Play: func(w *Client) func() {
 			other := w.As(tenants[1])
 			other.Define()
@@ -111,41 +111,43 @@ var outages = []Story{
 				other.Started(healed, 90*time.Second, theirs...)
 			}
 		}},
-	{Name: "one claim meets conflicts for a minute", Held: true, Play: func(w *Client) func() {
-		long := w.Post("long", object{"payload": Work{Sleep: "10m"}, "timeout": "30m"})
-		one := w.Post("one", object{"delay": "20s"})
-		mine := w.many("mine", 10, 20*time.Second, 10*time.Second, Work{})
-		time.Sleep(15 * time.Second)
-		heal := w.Hurt(conflicting(job.Key{Tenant: w.tenant, ID: one}))
-		time.Sleep(time.Minute)
-		heal()
-		healed := time.Now()
-		return func() {
-			for _, id := range append(mine, long, one) {
-				w.Is(id, 1, job.Succeeded)
+	{Name: "one claim meets conflicts for a minute",
+		Again: 10 * time.Minute, Held: true, Play: func(w *Client) func() {
+			long := w.Post("long", object{"payload": Work{Sleep: "10m"}, "timeout": "30m"})
+			one := w.Post("one", object{"delay": "20s"})
+			mine := w.many("mine", 10, 20*time.Second, 10*time.Second, Work{})
+			time.Sleep(15 * time.Second)
+			heal := w.Hurt(conflicting(job.Key{Tenant: w.tenant, ID: one}))
+			time.Sleep(time.Minute)
+			heal()
+			healed := time.Now()
+			return func() {
+				for _, id := range append(mine, long, one) {
+					w.Is(id, 1, job.Succeeded)
+				}
+				w.Started(time.Time{}, time.Second, mine...)
+				w.Started(healed, 90*time.Second, one)
 			}
-			w.Started(time.Time{}, time.Second, mine...)
-			w.Started(healed, 90*time.Second, one)
-		}
-	}},
+		}},
 }
 
 // hiddenCopies are the stories of messages that are given back again and again.
 var hiddenCopies = []Story{
-	{Name: "one at a time, five minutes each", Alone: true, Held: true, Play: func(w *Client) func() {
-		w.Want([]int{200, 201}, "PUT", "/tasks/"+aloneTask(w.tenant), object{"executor": "go", "timeout": "10m"})
-		var ids []job.ID
-		for n := range 30 {
-			body := object{"task": aloneTask(w.tenant), "payload": Work{Sleep: "5m"}, "timeout": "10m"}
-			ids = append(ids, w.Post(fmt.Sprint(n), body))
-		}
-		w.Bounded(155 * time.Minute)
-		return func() {
-			for _, id := range ids {
-				w.Is(id, 1, job.Succeeded)
+	{Name: "one at a time, five minutes each",
+		Again: 30 * time.Minute, Alone: true, Held: true, Play: func(w *Client) func() {
+			w.Want([]int{200, 201}, "PUT", "/tasks/"+aloneTask(w.tenant), object{"executor": "go", "timeout": "10m"})
+			var ids []job.ID
+			for n := range 30 {
+				body := object{"task": aloneTask(w.tenant), "payload": Work{Sleep: "5m"}, "timeout": "10m"}
+				ids = append(ids, w.Post(fmt.Sprint(n), body))
 			}
-		}
-	}},
+			w.Bounded(155 * time.Minute)
+			return func() {
+				for _, id := range ids {
+					w.Is(id, 1, job.Succeeded)
+				}
+			}
+		}},
 	{Name: "no worker knows the task for fifty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
 		w.Want([]int{200, 201}, "PUT", "/tasks/"+unknownTask(w.tenant), object{"executor": "go"})
 		var ids []job.ID
@@ -163,16 +165,17 @@ var hiddenCopies = []Story{
 			}
 		}
 	}},
-	{Name: "three hours, and a second message of it", Alone: true, Held: true, Workers: 2, Plan: func() Plan {
-		return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice, 0)
-	}, Play: func(w *Client) func() {
-		id := w.Post("k", object{"payload": Work{Sleep: "3h"}, "timeout": "4h"})
-		w.Bounded(181 * time.Minute)
-		return func() {
-			w.Is(id, 1, job.Succeeded)
-			w.Ran(id, 1)
-		}
-	}},
+	{Name: "three hours, and a second message of it",
+		Again: 3 * time.Hour, Alone: true, Held: true, Workers: 2, Plan: func() Plan {
+			return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice, 0)
+		}, Play: func(w *Client) func() {
+			id := w.Post("k", object{"payload": Work{Sleep: "3h"}, "timeout": "4h"})
+			w.Bounded(181 * time.Minute)
+			return func() {
+				w.Is(id, 1, job.Succeeded)
+				w.Ran(id, 1)
+			}
+		}},
 }
 
 // awayDuring has all of the table be away during a long attempt while others fall due.

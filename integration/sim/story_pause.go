@@ -69,6 +69,9 @@ func effectiveAt(v object) time.Time {
 
 // lateness asks that the views of a schedule's jobs say how long after due they started.
 func (w *Client) lateness(name string) {
+	if w.o.Disturbed { // then a worker may have stood still between its own start and the handler's
+		return
+	}
 	for _, f := range w.fates(w.key(name)) {
 		runs := w.runs(f.row.Key)
 		if len(runs) == 0 {

@@ -59,35 +59,37 @@ var unreadables = []Story{
 			w.Came("bad", nil)
 		}
 	}},
-	{Name: "an exclusion cannot be read for twenty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
-		w.Want([]int{200, 201}, "PUT", "/exclusions/days", object{"yearly": []string{"12-25"}})
-		bad := every("1m", 50*time.Minute)
-		bad["exclude"] = []string{"days"}
-		w.Put("bad", bad, object{"catch_up": object{"policy": "all"}})
-		mend := w.Spoil(item.Ref{Table: contract.Tasks, PK: "exclusion#" + string(w.tenant), SK: "days"}, "body", "days")
-		end := w.neighbours(mend, 20*time.Minute)
-		return func() {
-			end()
-			w.Came("bad", map[string]int{ran: 50})
-		}
-	}},
-	{Name: "who holds a slot cannot be read for three minutes", Alone: true, Held: true, Play: func(w *Client) func() {
-		// The holder is a job that somebody has written by hand.
-		k := job.Key{Tenant: w.tenant, ID: w.Post("k", object{"delay": "45m"})}
-		mend := w.Spoil(k.Ref(), "due_at", "at three")
-		w.Plant(w.key("bad").SlotRef(), item.Item{"holder": string(k.ID)})
-		w.Put("bad", every("10s", time.Minute), object{"overlap": "skip"})
-		long := w.Post("long", object{"payload": Work{Sleep: "15m"}, "timeout": "30m"})
-		end := w.neighbours(func() {
-			mend()
-			w.Want([]int{200, 409}, "POST", "/jobs/"+string(k.ID)+"/run-now", nil)
-		}, 3*time.Minute)
-		return func() {
-			end()
-			w.Is(long, 1, job.Succeeded)
-			w.Came("bad", nil)
-		}
-	}},
+	{Name: "an exclusion cannot be read for twenty minutes",
+		Alone: true, Held: true, Play: func(w *Client) func() {
+			w.Want([]int{200, 201}, "PUT", "/exclusions/days", object{"yearly": []string{"12-25"}})
+			bad := every("1m", 50*time.Minute)
+			bad["exclude"] = []string{"days"}
+			w.Put("bad", bad, object{"catch_up": object{"policy": "all"}})
+			mend := w.Spoil(item.Ref{Table: contract.Tasks, PK: "exclusion#" + string(w.tenant), SK: "days"}, "body", "days")
+			end := w.neighbours(mend, 20*time.Minute)
+			return func() {
+				end()
+				w.Came("bad", map[string]int{ran: 50})
+			}
+		}},
+	{Name: "who holds a slot cannot be read for three minutes",
+		Again: 15 * time.Minute, Alone: true, Held: true, Play: func(w *Client) func() {
+			// The holder is a job that somebody has written by hand.
+			k := job.Key{Tenant: w.tenant, ID: w.Post("k", object{"delay": "45m"})}
+			mend := w.Spoil(k.Ref(), "due_at", "at three")
+			w.Plant(w.key("bad").SlotRef(), item.Item{"holder": string(k.ID)})
+			w.Put("bad", every("10s", time.Minute), object{"overlap": "skip"})
+			long := w.Post("long", object{"payload": Work{Sleep: "15m"}, "timeout": "30m"})
+			end := w.neighbours(func() {
+				mend()
+				w.Want([]int{200, 409}, "POST", "/jobs/"+string(k.ID)+"/run-now", nil)
+			}, 3*time.Minute)
+			return func() {
+				end()
+				w.Is(long, 1, job.Succeeded)
+				w.Came("bad", nil)
+			}
+		}},
 }
 
 // neighbours has others work beside something that cannot be read, and asks that they did not
