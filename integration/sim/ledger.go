@@ -145,6 +145,8 @@ func readable(ref item.Ref, i item.Item) bool {
 		_, err = job.ParseRow(i)
 	case contract.Schedules:
 		_, err = schedule.Parse(i)
+	case contract.Claims:
+		_, err = job.ParseClaim(i)
 	}
 	return err == nil
 }
@@ -219,6 +221,9 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v", w.Name, short(id), next.Status, next.Attempt, next.Version,
 		next.Stop, clockTime(next.DueAt), clockTime(next.WakeAt), next.Owes, next.Parked))
 
+	if at < 0 { // set aside, it has no wake-up
+		return
+	}
 	// Exactly one wake-up while unfinished or owing, in the slice of its time, and never behind.
 	if needs := !next.Status.Final() || next.Owes != job.OwesNothing; needs == next.WakeAt.IsZero() {
 		bad("status %s, owes %q, wake-up %s", next.Status, next.Owes, next.WakeAt)

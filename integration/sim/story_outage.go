@@ -173,7 +173,9 @@ var hiddenCopies = []Story{
 			w.Bounded(181 * time.Minute)
 			return func() {
 				w.Is(id, 1, job.Succeeded)
-				w.Ran(id, 1)
+				if !w.o.Disturbed {
+					w.Ran(id, 1)
+				}
 			}
 		}},
 }

@@ -50,6 +50,19 @@ var unreadables = []Story{
 				w.Is(id, 1, job.Succeeded)
 			}
 		}},
+	{Name: "a claim cannot be read for twenty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
+		w.rerun = true // its owner finds that it is no longer its own
+		id := w.Post("k", object{"payload": Work{Sleep: "2m"}, "timeout": "5m"})
+		time.Sleep(15 * time.Second)
+		k := job.Key{Tenant: w.tenant, ID: id}
+		w.ledger.distrust(k.Ref()) // the job may be set aside for its claim
+		mend := w.Spoil(k.ClaimRef(), "outcome", "well")
+		end := w.neighbours(mend, 20*time.Minute)
+		return func() {
+			end()
+			w.Is(id, 1, job.Succeeded)
+		}
+	}},
 	{Name: "a schedule cannot be read for twenty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
 		w.Put("bad", every("1m", 50*time.Minute), object{"catch_up": object{"policy": "all"}})
 		mend := w.Spoil(w.key("bad").Ref(), "body", "a schedule")
