@@ -13,7 +13,7 @@ import (
 
 // Troubles are the stories of what lasts for a while, or meets at one moment, and of who must not
 // be hurt by it.
-var Troubles = slices.Concat(refusals, outages, hiddenCopies, lastSeconds, unreadables, meetings, shortPauses())
+var Troubles = slices.Concat(refusals, outages, hiddenCopies, lastSeconds, unreadables, meetings, shortPauses)
 
 // oddText is what SQS refuses to carry, and an answer of any target may hold.
 const oddText = "x\uffffy\x01\ufffez"

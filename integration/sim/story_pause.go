@@ -7,24 +7,43 @@ import (
 )
 
 // shortPauses are the stories of schedules of every second that are held for seconds.
-func shortPauses() (list []Story) {
-	for _, word := range []string{"drop", "last", "all"} {
-		list = append(list,
-			Story{Name: "an every-second schedule is paused for seven seconds, " + word, Play: secondsPaused(word, "schedule")},
-			Story{
-				Name: "the task of an every-second schedule is paused for seven seconds, " + word,
-				Play: secondsPaused(word, "task"),
-			},
-			Story{
-				Name: "everything is paused for seven seconds under an every-second schedule, " + word,
-				Play: secondsPaused(word, "all"),
-			},
-		)
-	}
-	for n := range list {
-		list[n].Recurs, list[n].Held = true, true
-	}
-	return list
+var shortPauses = []Story{
+	{
+		Name: "an every-second schedule is paused for seven seconds, drop", Recurs: true, Held: true,
+		Play: secondsPaused("drop", "schedule"),
+	},
+	{
+		Name: "an every-second schedule is paused for seven seconds, last", Recurs: true, Held: true,
+		Play: secondsPaused("last", "schedule"),
+	},
+	{
+		Name: "an every-second schedule is paused for seven seconds, all", Recurs: true, Held: true,
+		Play: secondsPaused("all", "schedule"),
+	},
+	{
+		Name: "the task of an every-second schedule is paused for seven seconds, drop", Recurs: true, Held: true,
+		Play: secondsPaused("drop", "task"),
+	},
+	{
+		Name: "the task of an every-second schedule is paused for seven seconds, last", Recurs: true, Held: true,
+		Play: secondsPaused("last", "task"),
+	},
+	{
+		Name: "the task of an every-second schedule is paused for seven seconds, all", Recurs: true, Held: true,
+		Play: secondsPaused("all", "task"),
+	},
+	{
+		Name: "everything is paused for seven seconds under an every-second schedule, drop", Recurs: true, Held: true,
+		Play: secondsPaused("drop", "all"),
+	},
+	{
+		Name: "everything is paused for seven seconds under an every-second schedule, last", Recurs: true, Held: true,
+		Play: secondsPaused("last", "all"),
+	},
+	{
+		Name: "everything is paused for seven seconds under an every-second schedule, all", Recurs: true, Held: true,
+		Play: secondsPaused("all", "all"),
+	},
 }
 
 // secondsPaused has a schedule of every second be held for seven seconds.
