@@ -33,7 +33,7 @@
 // chance, in Chaos and Timetable. What the product does not hold yet is named in the list awaited
 // of the tests, with what must hold first.
 //
-// Settings, for looking closer: SIM_FULL=1 tries every point of every story and a hundred of each
+// Settings, for looking closer: SIM_FULL=1 tries every point of every story and ten of each
 // trouble, SIM_STRIDE=n one in n, SIM_STORY=part of a name only some stories; SIM_SEEDS=n,
 // SIM_FROM=s and SIM_SEED=s choose seeds; SIM_AWAITED=1 tells what is awaited as well, and
 // SIM_AWAITED=part of a name some of it; SIM_TRACE=1 prints whole traces, SIM_TRACE=always also

@@ -23,13 +23,13 @@ func (s Story) recovery() time.Duration {
 }
 
 // stride is how many points are passed over for one that is tried; SIM_FULL=1 tries all, and
-// SIM_STRIDE=n one in n; of a trouble, which is long and asks much by itself, SIM_FULL=1 tries a
-// hundred. A long story has many points that are alike: one is tried, another with
+// SIM_STRIDE=n one in n; of a trouble, which is long and asks much by itself, SIM_FULL=1 tries
+// ten. A long story has many points that are alike: one is tried, another with
 // each fault, or of the longest with some.
 func (s Story) stride(t *testing.T, points int) int {
 	switch {
 	case os.Getenv("SIM_FULL") != "" && s.Trouble:
-		return 1 + points/100
+		return 1 + points/10
 	case os.Getenv("SIM_FULL") != "":
 		return 1
 	case points > 150:
