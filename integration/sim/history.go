@@ -30,7 +30,7 @@ type Work struct {
 	Mark      string `json:"mark,omitempty"`      // tells payloads apart
 	Kill      bool   `json:"kill,omitempty"`      // its worker dies of it
 	Text      string `json:"text,omitempty"`      // said in its errors and its progress
-	Quarters  bool   `json:"quarters,omitempty"`  // of four due a second apart every other fails for good; all end within a second
+	Quarters  bool   `json:"quarters,omitempty"`  // of four due a second apart, which end within one, two fail
 	Owner     string `json:"owner,omitempty"`     // secret of the tenant whose job it is
 }
 

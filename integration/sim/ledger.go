@@ -38,7 +38,9 @@ type ledger struct {
 
 func newLedger(w *World, t *memory.Table) *ledger {
 	return &ledger{
-		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{}, slices: map[string]bool{}, lives: map[schedule.Key]*life{}, hands: map[item.Ref]bool{}, overs: map[job.Key]time.Time{}, stopped: map[job.Key]bool{},
+		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{},
+		slices: map[string]bool{}, lives: map[schedule.Key]*life{}, hands: map[item.Ref]bool{}, overs: map[job.Key]time.Time{},
+		stopped: map[job.Key]bool{},
 	}
 }
 
@@ -185,11 +187,12 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		allowed = job.Transitions[at]
 	}
 	from, to := job.Status(was.Str("status")), job.Status(is.Str("status"))
-	if at < 0 {
-		if from != to {
-			bad("it leads from %q to %q", from, to)
-		}
-	} else if was == nil && allowed.From != nil || was != nil && !slices.Contains(allowed.From, from) || !slices.Contains(allowed.To, to) {
+	fits := from == to // of what is no transition
+	if at >= 0 {
+		fits = (was == nil) == (allowed.From == nil) && slices.Contains(allowed.To, to)
+		fits = fits && (was == nil || slices.Contains(allowed.From, from))
+	}
+	if !fits {
 		bad("it leads from %q to %q", from, to)
 	}
 	if n := is.Size(); n > contract.MaxRow {

@@ -260,7 +260,8 @@ func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 }
 
 func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
-	return call(ctx, t.p, "table.query", q.Table+q.Index, []string{q.PK, q.Cursor}, func(ctx context.Context) (item.Page, error) {
+	of := q.Table + q.Index
+	return call(ctx, t.p, "table.query", of, []string{q.PK, q.Cursor}, func(ctx context.Context) (item.Page, error) {
 		if err := t.p.w.hurt(t.p, item.Ref{Table: q.Table, PK: q.PK}); err != nil {
 			return item.Page{}, err
 		}
@@ -367,7 +368,9 @@ func (w *World) bodies(receipts ...string) (bodies []string) {
 }
 
 func (q queues) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
-	return act(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error { return q.p.w.send(ctx, queue, out) })
+	return act(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error {
+		return q.p.w.send(ctx, queue, out)
+	})
 }
 
 // Receive that happens twice: what was received stays visible, and comes to somebody else too.

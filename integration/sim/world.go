@@ -71,10 +71,10 @@ type World struct {
 	troubles map[int]Trouble // how the table is hurt now
 	hurts    int             // how often it was
 	refuse   func(queue, body string) bool
-	workers  []*process // all that were started
-	knows    bool       // workers that start now know the task that nobody knew
-	asked    map[job.Key]time.Time
-	rerun    bool // some attempt is run again by intent
+	workers  []*process            // all that were started
+	knows    bool                  // workers that start now know the task that nobody knew
+	asked    map[job.Key]time.Time // when a cancel was first answered with its being heard
+	rerun    bool                  // some attempt is run again by intent
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in the order in which they came
 	api      *process
@@ -96,7 +96,10 @@ func New(t testing.TB, o Options) *World {
 	if o.Restart == 0 {
 		o.Restart = time.Second
 	}
-	w := &World{t: t, o: o, plan: o.Plan, points: map[Point]int{}, judged: map[uint64]judgement{}, receipts: map[string]string{}, born: map[string]int{}, troubles: map[int]Trouble{}, asked: map[job.Key]time.Time{}, released: make(chan struct{})}
+	w := &World{
+		t: t, o: o, plan: o.Plan, points: map[Point]int{}, judged: map[uint64]judgement{}, receipts: map[string]string{},
+		born: map[string]int{}, troubles: map[int]Trouble{}, asked: map[job.Key]time.Time{}, released: make(chan struct{}),
+	}
 	w.behind = o.Behind + 2*o.Skew + 50*turnMost
 	m := memory.Options{TimerDelay: func(timer message.Timer) time.Duration {
 		return time.Duration(hashed(o.Seed, "timer", timer.Name) % uint64(time.Minute)) // no two at once
@@ -263,7 +266,8 @@ func (w *World) startCore() {
 	ports := system.Ports{Log: w.log, Of: func(stage string) system.Ports { return w.newProcess(stage).ports() }}
 	var cores []*system.System
 	for range w.o.Cores {
-		cores = append(cores, system.Compose(ports, system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true}))
+		o := system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true}
+		cores = append(cores, system.Compose(ports, o))
 	}
 	w.mu.Lock()
 	old := w.stopCore
