@@ -172,3 +172,35 @@ func TestDrops_ByTheWordOfALiftedPause(t *testing.T) {
 		}
 	}
 }
+
+func TestPause_OfTheScheduleAndOfItsTaskTogetherGoByTheStricterWord(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		task, own string
+		want      []int // of the seconds 11 to 17 that both hold
+	}{
+		{MissedLast, MissedDrop, nil}, {MissedDrop, MissedLast, nil}, {MissedAll, MissedLast, []int{17}}, {MissedAll, MissedAll, []int{15, 16, 17}},
+	} {
+		t.Run(c.task+" and "+c.own, func(t *testing.T) {
+			t.Parallel()
+			s := made(t, "@every 1s", noon, func(s *Schedule) { s.CatchUp.Cap = 3 })
+			paused := noon.Add(10*time.Second + 500*time.Millisecond)
+			s, _ = Hold(s, job.Pause{Scope: job.PauseAll, Since: paused, Missed: c.task}, paused)
+			s, _ = PauseSchedule(s, Pause{Missed: c.own}, paused.Add(100*time.Millisecond))
+			over := noon.Add(17*time.Second + 500*time.Millisecond)
+			s, _ = Resume(s, "", over)
+			s, _ = Hold(s, job.Pause{Scope: job.PauseAll, Since: paused, Missed: c.task}, over)
+			s, _ = Release(s, over.Add(time.Millisecond))
+			_, ran, _ := walk(t, s, over.Add(time.Millisecond))
+			var under []int
+			for _, at := range ran {
+				if at.After(paused) && !at.After(over) {
+					under = append(under, int(at.Sub(noon)/time.Second))
+				}
+			}
+			if !slices.Equal(under, c.want) {
+				t.Errorf("%v run, want %v", under, c.want)
+			}
+		})
+	}
+}

@@ -113,10 +113,11 @@ func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next t
 // word is what decides about a missed time: the pause it fell due under, or the catch-up.
 func (s Schedule) word(o calendar.Occurrence) (c CatchUp, paused bool) {
 	c = s.CatchUp
-	if !s.Held.holds(o.DueAt) {
+	missed, held := s.Held.word(o.DueAt)
+	if !held {
 		return c, false
 	}
-	switch s.Held.Missed {
+	switch missed {
 	case MissedDrop:
 		return CatchUp{Policy: CatchUpNone}, true
 	case MissedLast:

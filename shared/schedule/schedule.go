@@ -97,10 +97,54 @@ type Stretch struct {
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to,omitzero"` // zero: it lasts
 	Missed string    `json:"missed,omitempty"`
+	// Before is the stretch of an earlier pause of which times wait for a decision still; nil: none.
+	// Two pauses may hold the same times: one of the schedule, and one of its task or of everything.
+	Before *Stretch `json:"before,omitempty"`
 }
 
+// maxStretches bounds how many pauses in a row can wait for one decision.
+const maxStretches = 8
+
+// holds says whether the pause, or an earlier one, holds what is due then.
 func (s *Stretch) holds(at time.Time) bool {
-	return s != nil && !at.Before(s.From) && (s.To.IsZero() || !at.After(s.To))
+	_, ok := s.word(at)
+	return ok
+}
+
+// word is what the pauses that hold that time say of it: of several the strictest. false: none does.
+func (s *Stretch) word(at time.Time) (missed string, ok bool) {
+	strictness := map[string]int{"": 0, MissedAll: 1, MissedLast: 2, MissedDrop: 3}
+	for ; s != nil; s = s.Before {
+		if at.Before(s.From) || !s.To.IsZero() && at.After(s.To) {
+			continue
+		}
+		if !ok || strictness[s.Missed] > strictness[missed] {
+			missed = s.Missed
+		}
+		ok = true
+	}
+	return missed, ok
+}
+
+// follow puts a new stretch before those whose times wait for a decision still: what is due from
+// next on. One that lasts ends now.
+func (s *Stretch) follow(earlier *Stretch, next, now time.Time) *Stretch {
+	var kept []Stretch
+	for e := earlier; e != nil && len(kept) < maxStretches-1; e = e.Before {
+		if e.To.IsZero() {
+			ended := *e
+			ended.To = now
+			kept = append(kept, ended)
+		} else if !next.IsZero() && !next.After(e.To) {
+			kept = append(kept, *e)
+		}
+	}
+	s.Before = nil
+	for _, e := range slices.Backward(kept) {
+		e.Before = s.Before
+		s.Before = &e
+	}
+	return s
 }
 
 // Template is the job that each nominal time makes. It holds what the task said when the

@@ -146,8 +146,9 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.Fresh) {
 		s.Fresh = decided
 	}
-	s.Held = &Stretch{From: now.Add(-contract.PastAllowed), Missed: p.Missed} // what may not have started yet is held, too
-	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {              // one that has run as often as it may has no more times
+	held := &Stretch{From: now.Add(-contract.PastAllowed), Missed: p.Missed} // what may not have started yet is held, too
+	s.Held = held.follow(old.Held, old.Next, now)
+	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" { // one that has run as often as it may has no more times
 		for range maxLooks + int(calendar.MaxSpread/time.Second) {
 			o, ok := cal.Next(at)
 			if !ok || !old.Next.IsZero() && !o.NominalAt.Before(old.Next) {
@@ -260,7 +261,7 @@ func progress(name string, before, after Schedule) item.Write {
 func Hold(s Schedule, p job.Pause, now time.Time) (Schedule, item.Write) {
 	after := s
 	if after.Held == nil || !after.Held.To.IsZero() {
-		after.Held = &Stretch{From: p.Since, Missed: p.Missed}
+		after.Held = (&Stretch{From: p.Since, Missed: p.Missed}).follow(s.Held, s.Next, now)
 	}
 	after.WakeAt, after.Parked = now, true
 	return after, progress("schedule.hold", s, after)
