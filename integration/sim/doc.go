@@ -30,13 +30,11 @@
 // tenant or for one key; a queue that refuses a body for good; an item that nobody can read; a
 // pause of seconds; a change in the last second before due; messages that are given back for
 // hours. They ask who must not be hurt, and by when all is well again. Hazards are the same by
-// chance, in Chaos and Timetable. What the product does not hold yet is named in the list awaited
-// of the tests, with what must hold first.
+// chance, in Chaos and Timetable.
 //
 // Settings, for looking closer: SIM_FULL=1 tries every point of every story and ten of each
 // trouble, SIM_STRIDE=n one in n, SIM_STORY=part of a name only some stories; SIM_SEEDS=n,
-// SIM_FROM=s and SIM_SEED=s choose seeds; SIM_AWAITED=1 tells what is awaited as well, and
-// SIM_AWAITED=part of a name some of it; SIM_TRACE=1 prints whole traces, SIM_TRACE=always also
+// SIM_FROM=s and SIM_SEED=s choose seeds; SIM_TRACE=1 prints whole traces, SIM_TRACE=always also
 // those of stories that end well, SIM_TRACE=no none; SIM_LOG=1 puts warnings and errors of the
 // product in.
 //
