@@ -36,7 +36,8 @@ func (s *stage) jobRoutes() {
 	}, s.createJobs)
 	register(s, route{
 		method: http.MethodGet, path: "/v1/jobs", id: "list-jobs", tag: tagJobs, scope: mayRead,
-		summary: "List jobs", about: "Newest first, without payloads. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
+		summary: "List jobs", about: "Newest first, without payloads, by the time in the id: when a job was accepted, of a schedule's job its nominal time, " +
+			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with schedule. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
 			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number of others. " +
 			"A tenant with more than 10,000 DEAD jobs gets the last that died first.",
 	}, s.listJobs)

@@ -22,8 +22,8 @@ type listJobsInput struct {
 	State         string `query:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"One status"`
 	Task          string `query:"task"`
 	Schedule      string `query:"schedule"`
-	CreatedAfter  string `query:"created_after" format:"date-time" doc:"From this time on, by the time in the id"`
-	CreatedBefore string `query:"created_before" format:"date-time" doc:"Before this time, by the time in the id"`
+	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Only jobs with a created_at from this time on"`
+	CreatedBefore string `query:"created_before" format:"date-time" doc:"Only jobs with a created_at before this time"`
 }
 
 type jobsAnswer struct{ Body page[JobView] }
@@ -33,13 +33,17 @@ type jobFilter struct {
 	status   job.Status // "" is any
 	task     string
 	schedule string
-	from, to job.ID // from ≤ id < to
+	from, to job.ID // from ≤ id < to: where such jobs can lie in the order of the list
+	// created_at: after ≤ created < before; zero is open
+	after, before time.Time
 }
 
 // rowMay says whether a row can pass; only its claim may still tell QUEUED, RUNNING and SCHEDULED apart.
 func (f jobFilter) rowMay(r job.Row) bool {
 	switch {
 	case f.task != "" && r.Task != f.task, f.schedule != "" && r.Schedule() != f.schedule:
+		return false
+	case r.CreatedAt.Before(f.after), !f.before.IsZero() && !r.CreatedAt.Before(f.before):
 		return false
 	case f.status == "":
 		return true
@@ -54,7 +58,7 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 	if err != nil {
 		return nil, err
 	}
-	f, err := readFilter(in)
+	f, err := readFilter(in, s.now())
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +210,12 @@ func (s *stage) look(
 	return last, !full, err
 }
 
-func readFilter(in *listJobsInput) (jobFilter, error) {
+// madeAhead is how long before its nominal time a schedule's job may be made, whose id has that time.
+const madeAhead = contract.Horizon + 2*time.Minute
+
+// readFilter reads what a list of jobs lets through. The list is in the order of ids, and ends at
+// now: what schedules have made ahead is shown where their name is given.
+func readFilter(in *listJobsInput, now time.Time) (jobFilter, error) {
 	f := jobFilter{status: job.Status(in.State), task: in.Task, schedule: in.Schedule}
 	var wrong fault.Mistakes
 	if f.status != "" && !slices.Contains(job.Statuses, f.status) {
@@ -218,11 +227,19 @@ func readFilter(in *listJobsInput) (jobFilter, error) {
 		}
 	}
 	after, before := readRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
+	f.after, f.before = after, before
 	if !after.IsZero() {
 		f.from = job.NewID(after, [10]byte{})
 	}
-	if !before.IsZero() {
-		f.to = job.NewID(before, [10]byte{})
+	end := now.Add(time.Millisecond)
+	if f.schedule != "" {
+		end = time.Time{}
+	}
+	if ahead := before.Add(madeAhead); !before.IsZero() && (end.IsZero() || ahead.Before(end)) {
+		end = ahead
+	}
+	if !end.IsZero() {
+		f.to = job.NewID(end, [10]byte{})
 	}
 	return f, wrong.Err()
 }

@@ -129,7 +129,7 @@ func (b *bench) crowd(t *testing.T, like job.Row, n int) {
 	t.Helper()
 	for i := range n {
 		r := like
-		r.ID = job.NewID(noon.Add(time.Duration(i+1)*time.Millisecond), [10]byte{byte(i), byte(i >> 8)})
+		r.ID = job.NewID(like.CreatedAt.Add(time.Duration(i+1)*time.Millisecond), [10]byte{byte(i), byte(i >> 8)})
 		r.Status, r.DeadAt, r.Owes, r.WakeAt = job.Cancelled, time.Time{}, job.OwesNothing, time.Time{}
 		if err := b.store.Put(context.Background(), job.Accept(r)); err != nil {
 			t.Fatal(err)
@@ -200,6 +200,7 @@ func TestAPageReadsABoundedNumberOfJobsAndTheRestIsReached(t *testing.T) {
 		needle := b.post(t, `{"task":"echo"}`)
 		b.end(t, needle, job.Outcome{Kind: job.OutcomeSucceeded})
 		b.crowd(t, b.row(t, needle), 5000)
+		time.Sleep(time.Minute) // the crowd is not ahead of now
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery {
 				time.Sleep(50 * time.Millisecond) // of the bubble
@@ -215,6 +216,29 @@ func TestAPageReadsABoundedNumberOfJobsAndTheRestIsReached(t *testing.T) {
 			t.Errorf("pages: %v", got)
 		}
 	})
+}
+
+func TestListJobs_EndsAtNowAndKeepsToCreatedAt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"every":"10s"},"job":{"task":"echo"}}`) // makes half an hour ahead
+	posted := b.post(t, `{"task":"echo"}`)
+	list := func(query string) []string { return flat(b.pages(t, "/v1/jobs?limit=50"+query, "job_id")) }
+	if got := list(""); len(got) == 0 || got[0] != posted {
+		t.Errorf("the newest of %d is not the job just posted", len(got))
+	}
+	if got := list("&schedule=s"); len(got) < 150 {
+		t.Errorf("the schedule shows %d of the jobs that it has made ahead", len(got))
+	}
+	b.clock.at = b.clock.at.Add(5 * time.Minute)
+	later := b.post(t, `{"task":"echo"}`)
+	if got := list("&created_after=" + b.clock.at.Format(time.RFC3339)); !slices.Equal(got, []string{later}) {
+		t.Errorf("created since then are %v, want only %s", got, later)
+	}
+	before := list("&created_before=" + b.clock.at.Format(time.RFC3339))
+	if len(before) != 31 || slices.Contains(before, later) { // thirty times that have come since, all made before, and the first job
+		t.Errorf("%d jobs were created before", len(before))
+	}
 }
 
 func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
