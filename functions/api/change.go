@@ -151,6 +151,9 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 		if err := editable(row, claim, now); err != nil {
 			return nil, err
 		}
+		if err := s.changeable(ctx, row, now); err != nil {
+			return nil, err
+		}
 		c, err := ask(row, now)
 		if err != nil {
 			return nil, err
@@ -256,6 +259,9 @@ func (s *stage) cancelOnce(ctx context.Context, row job.Row) (job.Row, int, erro
 	case row.Status == job.Blocked:
 		after, write := job.CancelBlocked(row, now)
 		return s.end(ctx, after, write)
+	}
+	if err := s.changeable(ctx, row, now); err != nil {
+		return row, 0, err
 	}
 	if row.Stop != job.StopCancel {
 		_, write := job.RequestStop(row, job.StopCancel, job.Reason{Code: job.CodeCancelled}, now)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/span"
 )
@@ -67,7 +68,7 @@ func (r *reader) instant(v value) (time.Time, bool) {
 	}
 	t, ok := parseInstant(s)
 	if !ok {
-		r.mistake(v.pointer, codeInvalidValue, instantAllowed, "this is not a time with a zone")
+		r.mistake(v.pointer, codeInvalidValue, instantAllowed, "this is not a time with a zone: %s", calendar.WhyNoInstant(s))
 	}
 	return t, ok
 }

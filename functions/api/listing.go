@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -50,7 +51,7 @@ func (f jobFilter) rowMay(r job.Row) bool {
 	case f.status == job.Scheduled || f.status == job.Queued || f.status == job.Running:
 		return r.Status.Open()
 	}
-	return r.Status == f.status
+	return r.Status == f.status || f.status == job.Skipped && mayBeSuperseded(r)
 }
 
 func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsInput) (*jobsAnswer, error) {
@@ -260,7 +261,7 @@ func readRange(wrong *fault.Mistakes, afterName, after, beforeName, before strin
 		}
 		t, ok := parseInstant(s)
 		if !ok || t.Year() < 1970 {
-			*wrong = append(*wrong, fault.Field{Pointer: name, Code: codeInvalidValue, Detail: "this is not a time with a zone", Allowed: instantAllowed + " (in a URL + is written %2B)"})
+			*wrong = append(*wrong, fault.Field{Pointer: name, Code: codeInvalidValue, Detail: "this is not a time with a zone: " + calendar.WhyNoInstant(s), Allowed: instantAllowed + " (in a URL + is written %2B)"})
 			return time.Time{}
 		}
 		return t

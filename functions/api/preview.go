@@ -117,7 +117,7 @@ func (s *stage) previewSchedule(ctx context.Context, who tenant.Identity, in *pr
 	if in.After != "" {
 		t, ok := parseInstant(in.After)
 		if !ok {
-			return nil, oneMistake("after", codeInvalidValue, instantAllowed+" (in a URL + is written %2B)", "this is not a time with a zone")
+			return nil, oneMistake("after", codeInvalidValue, instantAllowed+" (in a URL + is written %2B)", "this is not a time with a zone: %s", calendar.WhyNoInstant(in.After))
 		}
 		after = t
 	}

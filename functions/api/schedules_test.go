@@ -764,3 +764,31 @@ func TestAScheduleIsNotWrittenTwiceNorHalf(t *testing.T) {
 		}
 	}
 }
+
+func TestDeletedSchedules_JobsReadSkippedAtOnceAndCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"10 12 * * *"},"job":{"task":"echo"}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/e", `{"calendar":{"cron":"10 12 * * *"},"job":{"task":"echo"}}`)
+	at := noon.Add(10 * time.Minute)
+	deleted, edited := "/v1/jobs/"+string(b.schedule(t, "s").JobID(at)), "/v1/jobs/"+string(b.schedule(t, "e").JobID(at))
+	b.want(t, 204, "DELETE", "/v1/schedules/s", "")
+	b.want(t, 200, "PATCH", "/v1/schedules/e", `{"calendar":{"cron":"20 12 * * *"}}`)
+	for path, code := range map[string]string{deleted: "deleted", edited: "edited"} {
+		r := b.want(t, 200, "GET", path, "")
+		if r.str("status") != "SKIPPED" || r.at("status_reason", "code") != code || r.str("waiting_for") != "" || r.str("finished_at") == "" {
+			t.Errorf("it reads %s", r.text)
+		}
+		for _, c := range []struct{ method, path, body string }{
+			{"POST", "/run-now", ""}, {"POST", "/cancel", ""}, {"PATCH", "", `{"priority":"high"}`}, {"POST", "/redrive", ""},
+		} {
+			b.want(t, 409, c.method, path+c.path, c.body)
+		}
+	}
+	if got := b.want(t, 200, "GET", "/v1/jobs?schedule=s&status=SKIPPED", ""); len(got.items()) != 1 {
+		t.Errorf("the list of what was skipped: %s", got.text)
+	}
+	if got := b.want(t, 200, "GET", "/v1/jobs?schedule=s&status=SCHEDULED", ""); len(got.items()) != 0 {
+		t.Errorf("the list of what waits: %s", got.text)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/schedule"
 	"punctual/shared/span"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -158,9 +159,16 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job
 			return nil, err
 		}
 	}
+	of, err := s.schedulesOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	views := make([]JobView, len(rows))
 	for n, r := range rows {
 		_, paused := pauses.Hold(r.Task, now)
+		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
+		r, _ = superseded(r, claims[n], rule, now)
+		paused = paused || rule != nil && !r.DueAt.After(now) && rule.Stands(r) == schedule.IsPaused
 		views[n] = view(r, claims[n], paused, now)
 	}
 	return views, nil
