@@ -17,12 +17,14 @@ type Topic struct{ sns awssns.Topic }
 // NewTopic makes it; mail "" leaves subscribing to its owner.
 func NewTopic(scope constructs.Construct, id, name string, key Key, mail string) Topic {
 	topic := awssns.NewTopic(scope, jsii.String(id), &awssns.TopicProps{
-		TopicName: jsii.String(name), DisplayName: jsii.String("Punctual"), MasterKey: key.kms, EnforceSSL: jsii.Bool(true),
+		TopicName: jsii.String(name), DisplayName: jsii.String("Punctual"), MasterKey: key.kms,
+		EnforceSSL: jsii.Bool(true),
 	})
 	topic.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)},
 		Actions:    strs("sns:Publish"), Resources: &[]*string{topic.TopicArn()},
-		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Stack_Of(scope).Account()}},
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Stack_Of(scope).
+			Account()}},
 	}))
 	if mail != "" {
 		topic.AddSubscription(awssnssubscriptions.NewEmailSubscription(jsii.String(mail), nil))
@@ -56,7 +58,8 @@ type AlarmProps struct {
 
 // NewAlarm makes an alarm.
 func NewAlarm(scope constructs.Construct, id string, p AlarmProps) awscloudwatch.Alarm {
-	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD, awscloudwatch.TreatMissingData_NOT_BREACHING
+	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
+		awscloudwatch.TreatMissingData_NOT_BREACHING
 	if p.Below {
 		compare = awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD
 	}
@@ -64,9 +67,11 @@ func NewAlarm(scope constructs.Construct, id string, p AlarmProps) awscloudwatch
 		missing = awscloudwatch.TreatMissingData_BREACHING
 	}
 	alarm := awscloudwatch.NewAlarm(scope, jsii.String(id), &awscloudwatch.AlarmProps{
-		AlarmName: jsii.String(p.Name), AlarmDescription: jsii.String(p.About), Metric: p.Metric, Threshold: jsii.Number(p.Over),
-		ComparisonOperator: compare, DatapointsToAlarm: jsii.Number(p.Bad), EvaluationPeriods: jsii.Number(p.Of), TreatMissingData: missing,
-		ActionsEnabled: jsii.Bool(true),
+		AlarmName: jsii.String(p.Name), AlarmDescription: jsii.String(p.About), Metric: p.Metric,
+		Threshold:          jsii.Number(p.Over),
+		ComparisonOperator: compare, DatapointsToAlarm: jsii.Number(p.Bad), EvaluationPeriods: jsii.Number(p.Of),
+		TreatMissingData: missing,
+		ActionsEnabled:   jsii.Bool(true),
 	})
 	if p.Tell != nil {
 		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
@@ -76,13 +81,15 @@ func NewAlarm(scope constructs.Construct, id string, p AlarmProps) awscloudwatch
 }
 
 // NewComposite makes an alarm that goes off when any of several does, and tells.
-func NewComposite(scope constructs.Construct, id, name, about string, of []awscloudwatch.Alarm, tell Topic) awscloudwatch.CompositeAlarm {
+func NewComposite(scope constructs.Construct, id, name, about string, of []awscloudwatch.Alarm,
+	tell Topic) awscloudwatch.CompositeAlarm {
 	rules := make([]awscloudwatch.IAlarmRule, len(of))
 	for i, a := range of {
 		rules[i] = awscloudwatch.AlarmRule_FromAlarm(a, awscloudwatch.AlarmState_ALARM)
 	}
 	c := awscloudwatch.NewCompositeAlarm(scope, jsii.String(id), &awscloudwatch.CompositeAlarmProps{
-		CompositeAlarmName: jsii.String(name), AlarmDescription: jsii.String(about), AlarmRule: awscloudwatch.AlarmRule_AnyOf(rules...),
+		CompositeAlarmName: jsii.String(name), AlarmDescription: jsii.String(about),
+		AlarmRule: awscloudwatch.AlarmRule_AnyOf(rules...),
 	})
 	c.AddAlarmAction(awscloudwatchactions.NewSnsAction(tell.sns))
 	c.AddOkAction(awscloudwatchactions.NewSnsAction(tell.sns))
@@ -126,6 +133,7 @@ func Math(minutes int, label, expression string, using ...any) awscloudwatch.Mat
 		m[using[i].(string)] = using[i+1].(awscloudwatch.IMetric)
 	}
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(expression), UsingMetrics: &m, Label: jsii.String(label), Period: awscdk.Duration_Minutes(jsii.Number(minutes)),
+		Expression: jsii.String(expression), UsingMetrics: &m, Label: jsii.String(label),
+		Period: awscdk.Duration_Minutes(jsii.Number(minutes)),
 	})
 }

@@ -20,11 +20,15 @@ func NewBucket(scope constructs.Construct, id string, key Key, keep bool) Bucket
 	const day = 24
 	longest := int((contract.MaxAhead+contract.DeadKept).Hours()/day) + 1
 	return Bucket{awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
-		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), ObjectOwnership: awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
-		Encryption: awss3.BucketEncryption_KMS, EncryptionKey: key.kms, BucketKeyEnabled: jsii.Bool(true), EnforceSSL: jsii.Bool(true),
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
+		ObjectOwnership:   awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
+		Encryption:        awss3.BucketEncryption_KMS, EncryptionKey: key.kms, BucketKeyEnabled: jsii.Bool(true),
+		EnforceSSL: jsii.Bool(true),
 		LifecycleRules: &[]*awss3.LifecycleRule{
-			{Id: jsii.String("nobody-needs-it"), Prefix: jsii.String(contract.JobBlobs), Expiration: awscdk.Duration_Days(jsii.Number(longest))},
-			{Id: jsii.String("never-finished"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1))},
+			{Id: jsii.String("nobody-needs-it"), Prefix: jsii.String(contract.JobBlobs),
+				Expiration: awscdk.Duration_Days(jsii.Number(longest))},
+			{Id: jsii.String("never-finished"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(
+				jsii.Number(1))},
 		},
 		RemovalPolicy: removal(keep),
 	})}

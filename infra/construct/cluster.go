@@ -37,7 +37,8 @@ type Cluster struct {
 // NewCluster makes it, with a key of its own for the secrets in it.
 func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 	layer := awslambda.NewLayerVersion(scope, jsii.String(id+"-kubectl"), &awslambda.LayerVersionProps{
-		Code: awslambda.Code_FromAsset(jsii.String(p.Kubectl), nil), Description: jsii.String("kubectl and helm, from the pinned npm package"),
+		Code:        awslambda.Code_FromAsset(jsii.String(p.Kubectl), nil),
+		Description: jsii.String("kubectl and helm, from the pinned npm package"),
 	})
 	key := NewKey(scope, id+"-key", p.Name+"-cluster", p.Keep)
 	// EKS writes its log under this name, and would make a group that is kept for ever.
@@ -49,7 +50,8 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 		DefaultCapacityType: awseksv2.DefaultCapacityType_AUTOMODE,
 		Compute:             &awseksv2.ComputeConfig{NodePools: strs("system", "general-purpose")},
 		ClusterLogging: &[]awseksv2.ClusterLoggingTypes{
-			awseksv2.ClusterLoggingTypes_API, awseksv2.ClusterLoggingTypes_AUDIT, awseksv2.ClusterLoggingTypes_AUTHENTICATOR,
+			awseksv2.ClusterLoggingTypes_API, awseksv2.ClusterLoggingTypes_AUDIT,
+			awseksv2.ClusterLoggingTypes_AUTHENTICATOR,
 			awseksv2.ClusterLoggingTypes_CONTROLLER_MANAGER, awseksv2.ClusterLoggingTypes_SCHEDULER,
 		},
 		SecretsEncryptionKey:   key.kms,
@@ -78,7 +80,8 @@ func (p ClusterProps) endpoint() awseksv2.EndpointAccess {
 }
 
 func access(policy string, scope awseksv2.AccessScopeType, namespaces *[]*string) awseksv2.IAccessPolicy {
-	return awseksv2.AccessPolicy_FromAccessPolicyName(jsii.String(policy), &awseksv2.AccessPolicyNameOptions{AccessScopeType: scope, Namespaces: namespaces})
+	return awseksv2.AccessPolicy_FromAccessPolicyName(jsii.String(policy),
+		&awseksv2.AccessPolicyNameOptions{AccessScopeType: scope, Namespaces: namespaces})
 }
 
 // Name is the cluster's.
@@ -89,17 +92,20 @@ func (c Cluster) Name() *string { return c.cluster.ClusterName() }
 func (c Cluster) Identity(id, namespace, account, about string) (awsiam.Role, constructs.IDependable) {
 	role := awsiam.NewRole(c.scope, jsii.String(id+"-role"), &awsiam.RoleProps{
 		Description: jsii.String(about),
-		AssumedBy: awsiam.NewSessionTagsPrincipal(awsiam.NewServicePrincipal(jsii.String("pods.eks.amazonaws.com"), &awsiam.ServicePrincipalOpts{
-			Conditions: &map[string]any{"StringEquals": map[string]any{
-				"aws:RequestTag/eks-cluster-arn":            c.cluster.ClusterArn(),
-				"aws:RequestTag/kubernetes-namespace":       namespace,
-				"aws:RequestTag/kubernetes-service-account": account,
-			}},
-		})),
+		AssumedBy: awsiam.NewSessionTagsPrincipal(awsiam.NewServicePrincipal(jsii.String("pods.eks.amazonaws.com"),
+			&awsiam.ServicePrincipalOpts{
+				Conditions: &map[string]any{"StringEquals": map[string]any{
+					"aws:RequestTag/eks-cluster-arn":            c.cluster.ClusterArn(),
+					"aws:RequestTag/kubernetes-namespace":       namespace,
+					"aws:RequestTag/kubernetes-service-account": account,
+				}},
+			})),
 	})
-	identity := awseks.NewCfnPodIdentityAssociation(c.scope, jsii.String(id+"-identity"), &awseks.CfnPodIdentityAssociationProps{
-		ClusterName: c.cluster.ClusterName(), Namespace: jsii.String(namespace), ServiceAccount: jsii.String(account), RoleArn: role.RoleArn(),
-	})
+	identity := awseks.NewCfnPodIdentityAssociation(c.scope, jsii.String(id+"-identity"),
+		&awseks.CfnPodIdentityAssociationProps{
+			ClusterName: c.cluster.ClusterName(), Namespace: jsii.String(namespace), ServiceAccount: jsii.String(account),
+			RoleArn: role.RoleArn(),
+		})
 	identity.Node().AddDependency(role) // with its policy
 	return role, identity
 }
@@ -127,8 +133,10 @@ type Chart struct {
 // Install has the cluster hold what a chart says, and waits until it runs.
 func (c Cluster) Install(id string, chart Chart, after ...constructs.IDependable) constructs.IDependable {
 	h := c.cluster.AddHelmChart(jsii.String(id), &awseksv2.HelmChartOptions{
-		Chart: jsii.String(chart.Name), Repository: jsii.String(chart.Repository), Version: jsii.String(chart.Version), Release: jsii.String(id),
-		Namespace: jsii.String(chart.Namespace), CreateNamespace: jsii.Bool(false), Values: &chart.Values, Wait: jsii.Bool(true), Atomic: jsii.Bool(true),
+		Chart: jsii.String(chart.Name), Repository: jsii.String(chart.Repository), Version: jsii.String(chart.Version),
+		Release:   jsii.String(id),
+		Namespace: jsii.String(chart.Namespace), CreateNamespace: jsii.Bool(false), Values: &chart.Values,
+		Wait: jsii.Bool(true), Atomic: jsii.Bool(true),
 		Timeout: awscdk.Duration_Minutes(jsii.Number(10)),
 	})
 	for _, a := range after {
@@ -159,13 +167,17 @@ func GrantAsk(role awsiam.IRole, queues Queues, logical ...string) {
 func GrantRun(role awsiam.IRole) {
 	stack := awscdk.Stack_Of(role)
 	functions := stack.FormatArn(&awscdk.ArnComponents{
-		Service: jsii.String("lambda"), Resource: jsii.String("function"), ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+		Service: jsii.String("lambda"), Resource: jsii.String("function"), ResourceName: jsii.String("*"),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 	})
 	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions: strs("lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags"), Resources: &[]*string{functions},
+		Actions:    strs("lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags"),
+		Resources:  &[]*string{functions},
 		Conditions: &map[string]any{"Null": map[string]any{"aws:ResourceTag/punctual:tenant": "false"}},
 	}))
-	allow(role, strs("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"), stack.FormatArn(&awscdk.ArnComponents{
-		Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"), ResourceName: jsii.String("punctual/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	}))
+	allow(role, strs("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"),
+		stack.FormatArn(&awscdk.ArnComponents{
+			Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
+			ResourceName: jsii.String("punctual/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+		}))
 }

@@ -40,7 +40,8 @@ type Function struct {
 // NewFunction makes it from a prebuilt bootstrap on provided.al2023.
 func NewFunction(scope constructs.Construct, id string, p FunctionProps) Function {
 	log := awslogs.NewLogGroup(scope, jsii.String(id+"-log"), &awslogs.LogGroupProps{
-		LogGroupName: jsii.String("/punctual/" + p.Name), Retention: retention(p.LogDays), RemovalPolicy: removal(p.Keep),
+		LogGroupName: jsii.String("/punctual/" + p.Name), Retention: retention(p.LogDays),
+		RemovalPolicy: removal(p.Keep),
 	})
 	role := awsiam.NewRole(scope, jsii.String(id+"-role"), &awsiam.RoleProps{
 		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
@@ -53,7 +54,8 @@ func NewFunction(scope constructs.Construct, id string, p FunctionProps) Functio
 	}
 	props := &awslambda.FunctionProps{
 		FunctionName: jsii.String(p.Name), Description: jsii.String(p.About),
-		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture(p.Arch), Handler: jsii.String("bootstrap"),
+		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture(p.Arch),
+		Handler: jsii.String("bootstrap"),
 		Code:    awslambda.Code_FromAsset(jsii.String(p.Folder), nil),
 		Timeout: awscdk.Duration_Seconds(jsii.Number(p.Timeout.Seconds())), MemorySize: jsii.Number(p.MiB),
 		Environment: &env, Role: role, LogGroup: log,
@@ -78,9 +80,12 @@ func retention(days int) awslogs.RetentionDays {
 		is   awslogs.RetentionDays
 	}{
 		{1, awslogs.RetentionDays_ONE_DAY}, {3, awslogs.RetentionDays_THREE_DAYS}, {5, awslogs.RetentionDays_FIVE_DAYS},
-		{7, awslogs.RetentionDays_ONE_WEEK}, {14, awslogs.RetentionDays_TWO_WEEKS}, {30, awslogs.RetentionDays_ONE_MONTH},
-		{60, awslogs.RetentionDays_TWO_MONTHS}, {90, awslogs.RetentionDays_THREE_MONTHS}, {120, awslogs.RetentionDays_FOUR_MONTHS},
-		{150, awslogs.RetentionDays_FIVE_MONTHS}, {180, awslogs.RetentionDays_SIX_MONTHS}, {365, awslogs.RetentionDays_ONE_YEAR},
+		{7, awslogs.RetentionDays_ONE_WEEK}, {14, awslogs.RetentionDays_TWO_WEEKS},
+		{30, awslogs.RetentionDays_ONE_MONTH},
+		{60, awslogs.RetentionDays_TWO_MONTHS}, {90, awslogs.RetentionDays_THREE_MONTHS},
+		{120, awslogs.RetentionDays_FOUR_MONTHS},
+		{150, awslogs.RetentionDays_FIVE_MONTHS}, {180, awslogs.RetentionDays_SIX_MONTHS},
+		{365, awslogs.RetentionDays_ONE_YEAR},
 	} {
 		if days <= r.days {
 			return r.is

@@ -15,7 +15,8 @@ type Key struct{ kms awskms.Key }
 // it encrypted is lost.
 func NewKey(scope constructs.Construct, id, alias string, keep bool) Key {
 	key := awskms.NewKey(scope, jsii.String(id), &awskms.KeyProps{
-		Alias: jsii.String("alias/" + alias), Description: jsii.String("Punctual: tables, queues and payloads of " + alias),
+		Alias: jsii.String("alias/" + alias), Description: jsii.String("Punctual: tables, queues and payloads of " +
+			alias),
 		EnableKeyRotation: jsii.Bool(true), RemovalPolicy: removal(keep),
 	})
 	return Key{key}
@@ -37,7 +38,8 @@ func (k Key) GrantUse(role awsiam.IRole, services ...string) {
 		via[i] = s + "." + *stack.Region() + ".amazonaws.com"
 	}
 	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions:    strs("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:DescribeKey"),
+		Actions: strs("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo",
+			"kms:DescribeKey"),
 		Resources:  &[]*string{k.kms.KeyArn()},
 		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}},
 	}))
@@ -50,7 +52,8 @@ func (k Key) GrantService(principal string) {
 		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String(principal), nil)},
 		Actions:    strs("kms:Decrypt", "kms:GenerateDataKey"),
 		Resources:  strs("*"), // in a key's own policy the only resource is the key
-		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Stack_Of(k.kms).Account()}},
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Stack_Of(k.kms).
+			Account()}},
 	}), jsii.Bool(false))
 }
 

@@ -32,17 +32,21 @@ func NewNetwork(scope constructs.Construct, id string, p NetworkProps) awsec2.Vp
 	}
 	log := NewLog(scope, id+"-log", "/punctual/"+p.Name+"-network", p.LogDays, p.Keep)
 	return awsec2.NewVpc(scope, jsii.String(id), &awsec2.VpcProps{
-		VpcName: jsii.String(p.Name), IpAddresses: awsec2.IpAddresses_Cidr(jsii.String(p.CIDR)), AvailabilityZones: &zones, NatGateways: jsii.Number(p.NATs),
+		VpcName: jsii.String(p.Name), IpAddresses: awsec2.IpAddresses_Cidr(jsii.String(p.CIDR)),
+		AvailabilityZones: &zones, NatGateways: jsii.Number(p.NATs),
 		SubnetConfiguration: &[]*awsec2.SubnetConfiguration{
-			{Name: jsii.String("public"), SubnetType: awsec2.SubnetType_PUBLIC, CidrMask: jsii.Number(24), MapPublicIpOnLaunch: jsii.Bool(false)},
-			{Name: jsii.String("private"), SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS, CidrMask: jsii.Number(22)},
+			{Name: jsii.String("public"), SubnetType: awsec2.SubnetType_PUBLIC, CidrMask: jsii.Number(24),
+				MapPublicIpOnLaunch: jsii.Bool(false)},
+			{Name: jsii.String("private"), SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS,
+				CidrMask: jsii.Number(22)},
 		},
 		GatewayEndpoints: &map[string]*awsec2.GatewayVpcEndpointOptions{
 			"dynamodb": {Service: awsec2.GatewayVpcEndpointAwsService_DYNAMODB()},
 			"s3":       {Service: awsec2.GatewayVpcEndpointAwsService_S3()},
 		},
 		FlowLogs: &map[string]*awsec2.FlowLogOptions{
-			"refused": {Destination: awsec2.FlowLogDestination_ToCloudWatchLogs(log, nil), TrafficType: awsec2.FlowLogTrafficType_REJECT},
+			"refused": {Destination: awsec2.FlowLogDestination_ToCloudWatchLogs(log, nil),
+				TrafficType: awsec2.FlowLogTrafficType_REJECT},
 		},
 	})
 }

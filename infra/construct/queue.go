@@ -24,15 +24,18 @@ func NewQueues(scope constructs.Construct, key Key, name func(logical string) st
 	for _, c := range contract.Queues() { // DLQs come first
 		props := &awssqs.QueueProps{
 			QueueName:  jsii.String(name(c.Name)),
-			Encryption: awssqs.QueueEncryption_KMS, EncryptionMasterKey: key.kms, DataKeyReuse: awscdk.Duration_Seconds(jsii.Number(keyReuse)),
-			EnforceSSL:             jsii.Bool(true),
-			VisibilityTimeout:      awscdk.Duration_Seconds(jsii.Number(c.Visibility.Seconds())),
-			RetentionPeriod:        awscdk.Duration_Seconds(jsii.Number(c.Retention.Seconds())),
-			ReceiveMessageWaitTime: awscdk.Duration_Seconds(jsii.Number(20)), // whoever asks without saying how long waits
+			Encryption: awssqs.QueueEncryption_KMS, EncryptionMasterKey: key.kms,
+			DataKeyReuse:      awscdk.Duration_Seconds(jsii.Number(keyReuse)),
+			EnforceSSL:        jsii.Bool(true),
+			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(c.Visibility.Seconds())),
+			RetentionPeriod:   awscdk.Duration_Seconds(jsii.Number(c.Retention.Seconds())),
+			// whoever asks without saying how long waits
+			ReceiveMessageWaitTime: awscdk.Duration_Seconds(jsii.Number(20)),
 			RemovalPolicy:          removal(keep),
 		}
 		if c.DeadLetter != "" {
-			props.DeadLetterQueue = &awssqs.DeadLetterQueue{Queue: q.queues[c.DeadLetter], MaxReceiveCount: jsii.Number(c.MaxReceives)}
+			props.DeadLetterQueue = &awssqs.DeadLetterQueue{Queue: q.queues[c.DeadLetter],
+				MaxReceiveCount: jsii.Number(c.MaxReceives)}
 		}
 		q.queues[c.Name] = awssqs.NewQueue(scope, jsii.String("Queue-"+c.Name), props)
 	}
@@ -72,5 +75,6 @@ func (q Queues) GrantPoll(role awsiam.IRole, logical ...string) {
 
 // GrantReceive lets a role take messages by itself: find, receive, hide, delete.
 func (q Queues) GrantReceive(role awsiam.IRole, logical ...string) {
-	allow(role, strs("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueUrl"), q.arns(logical)...)
+	allow(role, strs("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueUrl"),
+		q.arns(logical)...)
 }

@@ -41,7 +41,8 @@ type REST struct {
 // NewREST makes it.
 func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 	log := awslogs.NewLogGroup(scope, jsii.String(id+"-access"), &awslogs.LogGroupProps{
-		LogGroupName: jsii.String("/punctual/" + p.Name + "/access"), Retention: retention(p.LogDays), RemovalPolicy: removal(p.Keep),
+		LogGroupName: jsii.String("/punctual/" + p.Name + "/access"), Retention: retention(p.LogDays),
+		RemovalPolicy: removal(p.Keep),
 	})
 	api := awsapigateway.NewRestApi(scope, jsii.String(id), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(p.Name), Description: jsii.String("Punctual: say what to run and when"),
@@ -50,7 +51,8 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 		DeployOptions: &awsapigateway.StageOptions{
 			StageName:           jsii.String(Version),
 			ThrottlingRateLimit: jsii.Number(p.Rate), ThrottlingBurstLimit: jsii.Number(p.Burst),
-			MetricsEnabled: jsii.Bool(true), LoggingLevel: awsapigateway.MethodLoggingLevel_ERROR, DataTraceEnabled: jsii.Bool(false),
+			MetricsEnabled: jsii.Bool(true), LoggingLevel: awsapigateway.MethodLoggingLevel_ERROR,
+			DataTraceEnabled:     jsii.Bool(false),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(log), AccessLogFormat: accessLog(),
 		},
 	})
@@ -65,17 +67,19 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 
 func (p RESTProps) routes(api awsapigateway.RestApi) {
 	through := func(f Function) awsapigateway.Integration {
-		return awsapigateway.NewLambdaIntegration(f.Function, &awsapigateway.LambdaIntegrationOptions{AllowTestInvoke: jsii.Bool(false)})
+		return awsapigateway.NewLambdaIntegration(f.Function,
+			&awsapigateway.LambdaIntegrationOptions{AllowTestInvoke: jsii.Bool(false)})
 	}
 	read, write := through(p.Read), through(p.Write)
 	open := &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_NONE}
 	guarded := &awsapigateway.MethodOptions{
 		AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
-		Authorizer: awsapigateway.NewRequestAuthorizer(api, jsii.String("Authorizer"), &awsapigateway.RequestAuthorizerProps{
-			Handler:         p.Authorizer.Function,
-			IdentitySources: &[]*string{awsapigateway.IdentitySource_Header(jsii.String("Authorization"))},
-			ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizerKeeps)),
-		}),
+		Authorizer: awsapigateway.NewRequestAuthorizer(api, jsii.String("Authorizer"),
+			&awsapigateway.RequestAuthorizerProps{
+				Handler:         p.Authorizer.Function,
+				IdentitySources: &[]*string{awsapigateway.IdentitySource_Header(jsii.String("Authorization"))},
+				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizerKeeps)),
+			}),
 	}
 	get := jsii.String("GET")
 	for _, path := range []string{"health", "openapi.json"} {
@@ -94,9 +98,11 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 // any of them could hold a secret.
 func accessLog() awsapigateway.AccessLogFormat {
 	line, _ := json.Marshal(map[string]string{ // strings alone cannot fail
-		"request_id": "$context.requestId", "tenant_id": "$context.authorizer.tenant", "method": "$context.httpMethod", "path": "$context.path",
+		"request_id": "$context.requestId", "tenant_id": "$context.authorizer.tenant", "method": "$context.httpMethod",
+		"path":   "$context.path",
 		"status": "$context.status", "ms": "$context.responseLatency", "integration_ms": "$context.integrationLatency",
-		"authorizer_ms": "$context.authorizer.latency", "bytes": "$context.responseLength", "ip": "$context.identity.sourceIp",
+		"authorizer_ms": "$context.authorizer.latency", "bytes": "$context.responseLength",
+		"ip":   "$context.identity.sourceIp",
 		"time": "$context.requestTimeEpoch", "error": "$context.error.responseType",
 	})
 	return awsapigateway.AccessLogFormat_Custom(jsii.String(string(line)))
@@ -109,11 +115,14 @@ func logAccount(scope constructs.Construct) constructs.Construct {
 		Description: jsii.String("With which API Gateway writes the logs of all APIs of this region"),
 		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("apigateway.amazonaws.com"), nil),
 	})
-	allow(role, strs("logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogGroups", "logs:DescribeLogStreams", "logs:PutLogEvents", "logs:GetLogEvents", "logs:FilterLogEvents"),
+	allow(role, strs("logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogGroups", "logs:DescribeLogStreams",
+		"logs:PutLogEvents", "logs:GetLogEvents", "logs:FilterLogEvents"),
 		stack.FormatArn(&awscdk.ArnComponents{
-			Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+			Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: jsii.String("*"),
+			ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 		}))
-	account := awsapigateway.NewCfnAccount(scope, jsii.String("ApiAccount"), &awsapigateway.CfnAccountProps{CloudWatchRoleArn: role.RoleArn()})
+	account := awsapigateway.NewCfnAccount(scope, jsii.String("ApiAccount"),
+		&awsapigateway.CfnAccountProps{CloudWatchRoleArn: role.RoleArn()})
 	account.Node().AddDependency(role)
 	account.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN, nil) // other APIs may use it by now
 	role.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN)
@@ -139,18 +148,30 @@ func refusals(api awsapigateway.RestApi) {
 	)
 	for _, r := range []refusal{
 		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Who are you?", token, 0},
-		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "That is not allowed", "The token allows nothing here.", 0},
-		{"no-such-path", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 404, "not_found", unknown, "No call has this path and method.", 0},
-		{"no-such-resource", awsapigateway.ResponseType_RESOURCE_NOT_FOUND(), 404, "not_found", unknown, "No call has this path.", 0},
-		{"too-large", awsapigateway.ResponseType_REQUEST_TOO_LARGE(), 413, "too_large", "The body is too large", "The body is over 10 MB.", 0},
-		{"throttled", awsapigateway.ResponseType_THROTTLED(), 429, "rate_limited", "Too many requests", "The API takes no more requests this second.", 1},
-		{"quota", awsapigateway.ResponseType_QUOTA_EXCEEDED(), 429, "rate_limited", "Too many requests", "The quota is used up.", 3600},
-		{"failed", awsapigateway.ResponseType_INTEGRATION_FAILURE(), 503, "unavailable", away, "The request may or may not have been taken; with an Idempotency-Key it is safe to repeat.", 2},
-		{"slow", awsapigateway.ResponseType_INTEGRATION_TIMEOUT(), 503, "unavailable", away, "The answer took too long; with an Idempotency-Key it is safe to repeat.", 2},
-		{"no-authorizer", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), 503, "unavailable", away, "The token could not be judged.", 2},
-		{"no-authorizer-set", awsapigateway.ResponseType_AUTHORIZER_CONFIGURATION_ERROR(), 503, "unavailable", away, "The token could not be judged.", 2},
-		{"bad", awsapigateway.ResponseType_DEFAULT_4XX(), 400, "invalid_value", "A value is not of the right form", "The request could not be read.", 0},
-		{"broken", awsapigateway.ResponseType_DEFAULT_5XX(), 503, "unavailable", away, "Something that we need does not answer; with an Idempotency-Key it is safe to repeat.", 2},
+		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "That is not allowed",
+			"The token allows nothing here.", 0},
+		{"no-such-path", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 404, "not_found", unknown,
+			"No call has this path and method.", 0},
+		{"no-such-resource", awsapigateway.ResponseType_RESOURCE_NOT_FOUND(), 404, "not_found", unknown,
+			"No call has this path.", 0},
+		{"too-large", awsapigateway.ResponseType_REQUEST_TOO_LARGE(), 413, "too_large", "The body is too large",
+			"The body is over 10 MB.", 0},
+		{"throttled", awsapigateway.ResponseType_THROTTLED(), 429, "rate_limited", "Too many requests",
+			"The API takes no more requests this second.", 1},
+		{"quota", awsapigateway.ResponseType_QUOTA_EXCEEDED(), 429, "rate_limited", "Too many requests",
+			"The quota is used up.", 3600},
+		{"failed", awsapigateway.ResponseType_INTEGRATION_FAILURE(), 503, "unavailable", away,
+			"The request may or may not have been taken; with an Idempotency-Key it is safe to repeat.", 2},
+		{"slow", awsapigateway.ResponseType_INTEGRATION_TIMEOUT(), 503, "unavailable", away,
+			"The answer took too long; with an Idempotency-Key it is safe to repeat.", 2},
+		{"no-authorizer", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), 503, "unavailable", away,
+			"The token could not be judged.", 2},
+		{"no-authorizer-set", awsapigateway.ResponseType_AUTHORIZER_CONFIGURATION_ERROR(), 503, "unavailable", away,
+			"The token could not be judged.", 2},
+		{"bad", awsapigateway.ResponseType_DEFAULT_4XX(), 400, "invalid_value", "A value is not of the right form",
+			"The request could not be read.", 0},
+		{"broken", awsapigateway.ResponseType_DEFAULT_5XX(), 503, "unavailable", away,
+			"Something that we need does not answer; with an Idempotency-Key it is safe to repeat.", 2},
 	} {
 		r.add(api)
 	}

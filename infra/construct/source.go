@@ -25,8 +25,9 @@ func (f Function) FeedFromQueue(q Queues, logical string, most int) {
 	q.GrantPoll(f.Role, logical)
 	awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
 		Target: f.Function, EventSourceArn: q.Queue(logical).QueueArn(),
-		BatchSize: jsii.Number(10), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)), ReportBatchItemFailures: jsii.Bool(true),
-		MaxConcurrency: jsii.Number(most),
+		BatchSize: jsii.Number(10), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)),
+		ReportBatchItemFailures: jsii.Bool(true),
+		MaxConcurrency:          jsii.Number(most),
 	})
 }
 
@@ -39,15 +40,20 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
 	t.GrantStream(f.Role, logical)
 	t.key.GrantUse(f.Role, DynamoDB)
 	allow(f.Role, strs("sqs:SendMessage"), dead.QueueArn())
-	source := awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
-		Target: f.Function, EventSourceArn: t.Table(logical).TableStreamArn(), StartingPosition: awslambda.StartingPosition_TRIM_HORIZON,
-		BatchSize: jsii.Number(100), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)), ReportBatchItemFailures: jsii.Bool(true),
-		BisectBatchOnError: jsii.Bool(true), RetryAttempts: jsii.Number(streamRetries), MaxRecordAge: awscdk.Duration_Hours(jsii.Number(streamAge.Hours())),
-		ParallelizationFactor: jsii.Number(10),
-		Filters:               shown(),
-	})
+	source := awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical),
+		&awslambda.EventSourceMappingProps{
+			Target: f.Function, EventSourceArn: t.Table(logical).TableStreamArn(),
+			StartingPosition: awslambda.StartingPosition_TRIM_HORIZON,
+			BatchSize:        jsii.Number(100), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)),
+			ReportBatchItemFailures: jsii.Bool(true),
+			BisectBatchOnError:      jsii.Bool(true), RetryAttempts: jsii.Number(streamRetries),
+			MaxRecordAge:          awscdk.Duration_Hours(jsii.Number(streamAge.Hours())),
+			ParallelizationFactor: jsii.Number(10),
+			Filters:               shown(),
+		})
 	// Named by hand: CDK's own destination would grant the role more than to send.
-	source.Node().DefaultChild().(awslambda.CfnEventSourceMapping).AddPropertyOverride(jsii.String("DestinationConfig.OnFailure.Destination"), dead.QueueArn())
+	source.Node().DefaultChild().(awslambda.CfnEventSourceMapping).
+		AddPropertyOverride(jsii.String("DestinationConfig.OnFailure.Destination"), dead.QueueArn())
 }
 
 // shown is what the stream's consumer is called with; functions/batch says the same for one process.

@@ -63,7 +63,8 @@ func newTable(scope constructs.Construct, s contract.Schema, p TablesProps) awsd
 	var indexes []*awsdynamodb.GlobalSecondaryIndexPropsV2
 	for _, x := range s.Indexes {
 		index := &awsdynamodb.GlobalSecondaryIndexPropsV2{
-			IndexName: jsii.String(x.Name), PartitionKey: attribute(x.PK, false), SortKey: attribute(x.SK, x.SKIsNumber),
+			IndexName: jsii.String(x.Name), PartitionKey: attribute(x.PK, false),
+			SortKey:        attribute(x.SK, x.SKIsNumber),
 			ProjectionType: awsdynamodb.ProjectionType_KEYS_ONLY, WarmThroughput: warm,
 		}
 		if len(x.Project) > 0 {
@@ -91,7 +92,8 @@ func (p TablesProps) billing() awsdynamodb.Billing {
 	}
 	units := func() awsdynamodb.Capacity {
 		return awsdynamodb.Capacity_Autoscaled(&awsdynamodb.AutoscaledCapacityOptions{
-			MinCapacity: jsii.Number(p.Least), MaxCapacity: jsii.Number(p.Most), TargetUtilizationPercent: jsii.Number(70),
+			MinCapacity: jsii.Number(p.Least), MaxCapacity: jsii.Number(p.Most),
+			TargetUtilizationPercent: jsii.Number(70),
 		})
 	}
 	return awsdynamodb.Billing_Provisioned(&awsdynamodb.ThroughputProps{ReadCapacity: units(), WriteCapacity: units()})
@@ -152,9 +154,11 @@ func (t Tables) GrantQuery(role awsiam.IRole, logical string, indexes ...string)
 
 // GrantStream lets a role read the change stream of a table.
 func (t Tables) GrantStream(role awsiam.IRole, logical string) {
-	allow(role, strs("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"), t.tables[logical].TableStreamArn())
+	allow(role, strs("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator",
+		"dynamodb:ListStreams"), t.tables[logical].TableStreamArn())
 }
 
 func allow(role awsiam.IRole, actions *[]*string, resources ...*string) {
-	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: actions, Resources: &resources}))
+	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: actions,
+		Resources: &resources}))
 }

@@ -19,7 +19,8 @@ type Tick struct {
 
 // NewTick makes the group of the ticks and their role.
 func NewTick(scope constructs.Construct, group string) Tick {
-	awsscheduler.NewCfnScheduleGroup(scope, jsii.String("TickGroup"), &awsscheduler.CfnScheduleGroupProps{Name: jsii.String(group)})
+	awsscheduler.NewCfnScheduleGroup(scope, jsii.String("TickGroup"),
+		&awsscheduler.CfnScheduleGroupProps{Name: jsii.String(group)})
 	role := awsiam.NewRole(scope, jsii.String("TickRole"), &awsiam.RoleProps{
 		Description: jsii.String("What ticks may do: call the functions of each minute"),
 		AssumedBy:   schedulerOf(awscdk.Stack_Of(scope), group),
@@ -34,12 +35,14 @@ func (t Tick) EveryMinute(id string, f Function) {
 		Function: f.Function, RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
 	})
 	schedule := awsscheduler.NewCfnSchedule(t.scope, jsii.String("Tick-"+id), &awsscheduler.CfnScheduleProps{
-		GroupName: jsii.String(t.group), Name: jsii.String(*t.stackName() + "-" + id), Description: jsii.String("Each minute: " + id),
+		GroupName: jsii.String(t.group), Name: jsii.String(*t.stackName() + "-" + id),
+		Description:        jsii.String("Each minute: " + id),
 		ScheduleExpression: jsii.String("rate(1 minute)"), State: jsii.String("ENABLED"),
 		FlexibleTimeWindow: &awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
 		Target: &awsscheduler.CfnSchedule_TargetProperty{
 			Arn: f.FunctionArn(), RoleArn: t.role.RoleArn(), Input: jsii.String(`{"tick":"` + id + `"}`),
-			RetryPolicy: &awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(60), MaximumRetryAttempts: jsii.Number(0)},
+			RetryPolicy: &awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(60),
+				MaximumRetryAttempts: jsii.Number(0)},
 		},
 	})
 	schedule.Node().AddDependency(t.role) // with its policy, or the first calls are refused

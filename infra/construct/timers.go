@@ -31,7 +31,8 @@ type Timers struct {
 // NewTimers makes them. Only Scheduler, for this group of this account, may take the role.
 func NewTimers(scope constructs.Construct, p TimersProps) Timers {
 	stack := awscdk.Stack_Of(scope)
-	awsscheduler.NewCfnScheduleGroup(scope, jsii.String("TimerGroup"), &awsscheduler.CfnScheduleGroupProps{Name: jsii.String(p.Group)})
+	awsscheduler.NewCfnScheduleGroup(scope, jsii.String("TimerGroup"),
+		&awsscheduler.CfnScheduleGroupProps{Name: jsii.String(p.Group)})
 	role := awsiam.NewRole(scope, jsii.String("TimerRole"), &awsiam.RoleProps{
 		Description: jsii.String("What timers may do: send to the dispatch queue"),
 		AssumedBy:   schedulerOf(stack, p.Group),
@@ -48,7 +49,8 @@ func schedulerOf(stack awscdk.Stack, group string) awsiam.IPrincipal {
 		Conditions: &map[string]any{"StringEquals": map[string]any{
 			"aws:SourceAccount": stack.Account(),
 			"aws:SourceArn": stack.FormatArn(&awscdk.ArnComponents{
-				Service: jsii.String("scheduler"), Resource: jsii.String("schedule-group"), ResourceName: jsii.String(group),
+				Service: jsii.String("scheduler"), Resource: jsii.String("schedule-group"),
+				ResourceName: jsii.String(group),
 			}),
 		}},
 	})

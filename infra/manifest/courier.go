@@ -59,7 +59,8 @@ func CourierObjects(region, group string) []Object {
 		return Object{"name": name, "mountPath": path, "readOnly": readOnly}
 	}
 	return []Object{
-		{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": Object{"fluent-bit.conf": courierLines(region, group)}},
+		{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta,
+			"data": Object{"fluent-bit.conf": courierLines(region, group)}},
 		{
 			"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta,
 			"spec": Object{
@@ -72,13 +73,17 @@ func CourierObjects(region, group string) []Object {
 						"serviceAccountName": Courier, "enableServiceLinks": false,
 						"priorityClassName":             "system-node-critical", // a full node must still be heard
 						"terminationGracePeriodSeconds": 30,
-						"affinity": Object{"nodeAffinity": Object{"requiredDuringSchedulingIgnoredDuringExecution": Object{
-							"nodeSelectorTerms": []any{Object{"matchExpressions": []any{Object{"key": nodeLabel, "operator": "Exists"}}}},
-						}}},
-						"tolerations":     []any{Object{"operator": "Exists"}},
-						"securityContext": Object{"runAsUser": 0, "seccompProfile": Object{"type": "RuntimeDefault"}}, // logs are root's
+						"affinity": Object{
+							"nodeAffinity": Object{"requiredDuringSchedulingIgnoredDuringExecution": Object{
+								"nodeSelectorTerms": []any{
+									Object{"matchExpressions": []any{Object{"key": nodeLabel, "operator": "Exists"}}}},
+							}}},
+						"tolerations": []any{Object{"operator": "Exists"}},
+						// logs are root's
+						"securityContext": Object{"runAsUser": 0, "seccompProfile": Object{"type": "RuntimeDefault"}},
 						"volumes": []any{
-							onHost("logs", "/var/log"), Object{"name": "configuration", "configMap": Object{"name": Courier}},
+							onHost("logs", "/var/log"), Object{"name": "configuration",
+								"configMap": Object{"name": Courier}},
 							Object{"name": "state", "emptyDir": Object{"sizeLimit": "64Mi"}},
 						},
 						"containers": []any{Object{
@@ -88,7 +93,8 @@ func CourierObjects(region, group string) []Object {
 								"limits":   Object{"cpu": "500m", "memory": "256Mi"},
 							},
 							"volumeMounts": []any{
-								mount("logs", "/var/log", true), mount("configuration", "/fluent-bit/etc", true), mount("state", "/state", false),
+								mount("logs", "/var/log", true), mount("configuration", "/fluent-bit/etc", true),
+								mount("state", "/state", false),
 							},
 							"securityContext": unprivileged(),
 						}},

@@ -69,7 +69,8 @@ func (p Pool) grace() time.Duration { return p.Drain + graceAfter }
 
 // unprivileged is a container that can gain nothing and write nothing.
 func unprivileged() Object {
-	return Object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": Object{"drop": []any{"ALL"}}}
+	return Object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+		"capabilities": Object{"drop": []any{"ALL"}}}
 }
 
 // NamespaceObject is the namespace, in which only restricted pods may run.
@@ -84,11 +85,13 @@ func NamespaceObject() Object {
 func Isolation() []Object {
 	return []Object{
 		{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": Object{"name": "amazon-vpc-cni", "namespace": "kube-system"},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": Object{"name": "amazon-vpc-cni",
+				"namespace": "kube-system"},
 			"data": Object{"enable-network-policy-controller": "true"},
 		},
 		{
-			"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": Object{"name": "unreachable", "namespace": Namespace},
+			"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": Object{"name": "unreachable",
+				"namespace": Namespace},
 			"spec": Object{"podSelector": Object{}, "policyTypes": []any{"Ingress"}},
 		},
 	}
@@ -96,7 +99,8 @@ func Isolation() []Object {
 
 // ServiceAccount is whom the pods of a pool are for AWS.
 func (p Pool) ServiceAccount() Object {
-	return Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": p.meta(), "automountServiceAccountToken": false}
+	return Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": p.meta(),
+		"automountServiceAccountToken": false}
 }
 
 // Deployment runs the pods.
@@ -104,7 +108,8 @@ func (p Pool) Deployment() Object {
 	env := make([]any, 0, len(p.Env)+3)
 	for _, v := range append(append([]Var{}, p.Env...),
 		Var{"GOMEMLIMIT", fmt.Sprintf("%dMiB", p.MiB*memoryShare/100)},
-		Var{"PUNCTUAL_POOL", p.Name}, Var{"PUNCTUAL_SLOTS", fmt.Sprint(p.Slots)}, Var{"PUNCTUAL_DRAIN_SECONDS", fmt.Sprint(int(p.Drain.Seconds()))},
+		Var{"PUNCTUAL_POOL", p.Name}, Var{"PUNCTUAL_SLOTS", fmt.Sprint(p.Slots)}, Var{"PUNCTUAL_DRAIN_SECONDS",
+			fmt.Sprint(int(p.Drain.Seconds()))},
 	) {
 		env = append(env, Object{"name": v.Name, "value": v.Value})
 	}
@@ -114,24 +119,29 @@ func (p Pool) Deployment() Object {
 	}
 	// Evenly, but not at any price: where a zone is gone, the others take over all that it had.
 	spread := func(key string) Object {
-		return Object{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": p.selector()}
+		return Object{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway",
+			"labelSelector": p.selector()}
 	}
 	size := Object{"cpu": fmt.Sprintf("%dm", p.Milli), "memory": fmt.Sprintf("%dMi", p.MiB)}
 	return Object{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": p.meta(),
 		"spec": Object{ // without replicas: how many there are is the scaler's to say
 			"selector": p.selector(),
-			"strategy": Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxUnavailable": 0, "maxSurge": "25%"}},
+			"strategy": Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxUnavailable": 0,
+				"maxSurge": "25%"}},
 			"template": Object{
 				"metadata": Object{"labels": p.labels(), "annotations": annotations},
 				"spec": Object{
 					"serviceAccountName": p.App(), "automountServiceAccountToken": false, "enableServiceLinks": false,
 					"terminationGracePeriodSeconds": int(p.grace().Seconds()),
 					"nodeSelector":                  Object{nodeLabel: p.Name, "kubernetes.io/arch": p.Arch},
-					"tolerations":                   []any{Object{"key": nodeLabel, "operator": "Equal", "value": p.Name, "effect": "NoSchedule"}},
-					"topologySpreadConstraints":     []any{spread("topology.kubernetes.io/zone"), spread("kubernetes.io/hostname")},
+					"tolerations": []any{Object{"key": nodeLabel, "operator": "Equal",
+						"value": p.Name, "effect": "NoSchedule"}},
+					"topologySpreadConstraints": []any{spread("topology.kubernetes.io/zone"),
+						spread("kubernetes.io/hostname")},
 					"securityContext": Object{
-						"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody, "seccompProfile": Object{"type": "RuntimeDefault"},
+						"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody,
+						"seccompProfile": Object{"type": "RuntimeDefault"},
 					},
 					"containers": []any{Object{
 						"name": "worker", "image": p.Image, "env": env,
@@ -162,11 +172,13 @@ const (
 // NodePool says which nodes the pool gets, and when they end.
 func (p Pool) NodePool() Object {
 	life := min(nodeLife, nodeLifeMost-p.nodeDrain())
-	disruption := Object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m", "budgets": []any{Object{"nodes": "10%"}}}
+	disruption := Object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m",
+		"budgets": []any{Object{"nodes": "10%"}}}
 	if p.keeps() {
 		// No node that works is given up for a cheaper one, and one at a time for a newer image.
 		life = nodeLifeMost - p.nodeDrain()
-		disruption = Object{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m", "budgets": []any{Object{"nodes": "1"}}}
+		disruption = Object{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m",
+			"budgets": []any{Object{"nodes": "1"}}}
 	}
 	need := func(key string, values ...any) Object {
 		return Object{"key": key, "operator": "In", "values": values}
@@ -188,7 +200,8 @@ func (p Pool) NodePool() Object {
 					"terminationGracePeriod": hours(p.nodeDrain()),
 				},
 			},
-			"limits":     Object{"cpu": fmt.Sprint(max(2, (p.Most*p.Milli+999)/1000*2)), "memory": fmt.Sprintf("%dMi", max(4096, p.Most*p.MiB*2))},
+			"limits": Object{"cpu": fmt.Sprint(max(2, (p.Most*p.Milli+999)/1000*2)), "memory": fmt.Sprintf("%dMi",
+				max(4096, p.Most*p.MiB*2))},
 			"disruption": disruption,
 		},
 	}
@@ -203,8 +216,9 @@ func hours(d time.Duration) string { return fmt.Sprintf("%dh", int(d.Hours())) }
 
 // ScalerIdentity lets the scaler ask AWS as itself.
 func ScalerIdentity() Object {
-	return Object{"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": Object{"name": "scaler", "namespace": Namespace},
-		"spec": Object{"podIdentity": Object{"provider": "aws", "identityOwner": "keda"}}}
+	return Object{"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication",
+		"metadata": Object{"name": "scaler", "namespace": Namespace},
+		"spec":     Object{"podIdentity": Object{"provider": "aws", "identityOwner": "keda"}}}
 }
 
 // Scaler sets how many pods there are: enough for what is due and waits or runs, in all queues
@@ -218,7 +232,8 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 		names = append(names, q.Priority)
 		triggers = append(triggers, Object{
 			"type": "aws-sqs-queue", "name": q.Priority, "authenticationRef": identity,
-			"metadata": Object{"queueURL": q.URL, "queueLength": fmt.Sprint(p.Slots), "awsRegion": p.Region, "scaleOnInFlight": "true", "scaleOnDelayed": "false"},
+			"metadata": Object{"queueURL": q.URL, "queueLength": fmt.Sprint(p.Slots), "awsRegion": p.Region,
+				"scaleOnInFlight": "true", "scaleOnDelayed": "false"},
 		})
 	}
 	triggers = append(triggers, Object{
@@ -235,12 +250,16 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 			"scaleTargetRef":  Object{"name": p.App()},
 			"minReplicaCount": p.Least, "maxReplicaCount": p.Most,
 			"pollingInterval": 15, "cooldownPeriod": 300,
-			"fallback": Object{"failureThreshold": 5, "replicas": max(p.Least, (p.Most+1)/2), "behavior": "scalingModifiers"},
+			"fallback": Object{"failureThreshold": 5, "replicas": max(p.Least, (p.Most+1)/2),
+				"behavior": "scalingModifiers"},
 			"advanced": Object{
-				"scalingModifiers": Object{"formula": formula(names), "target": fmt.Sprint(p.Slots), "metricType": "AverageValue"},
+				"scalingModifiers": Object{"formula": formula(names), "target": fmt.Sprint(p.Slots),
+					"metricType": "AverageValue"},
 				"horizontalPodAutoscalerConfig": Object{"behavior": Object{
-					"scaleUp":   Object{"stabilizationWindowSeconds": 0, "policies": []any{Object{"type": "Percent", "value": 100, "periodSeconds": 15}, Object{"type": "Pods", "value": 4, "periodSeconds": 15}}},
-					"scaleDown": Object{"stabilizationWindowSeconds": 300, "policies": []any{Object{"type": "Percent", "value": 25, "periodSeconds": 60}}},
+					"scaleUp": Object{"stabilizationWindowSeconds": 0, "policies": []any{Object{"type": "Percent",
+						"value": 100, "periodSeconds": 15}, Object{"type": "Pods", "value": 4, "periodSeconds": 15}}},
+					"scaleDown": Object{"stabilizationWindowSeconds": 300,
+						"policies": []any{Object{"type": "Percent", "value": 25, "periodSeconds": 60}}},
 				}},
 			},
 			"triggers": triggers,

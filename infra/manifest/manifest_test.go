@@ -15,7 +15,8 @@ import (
 func pools() []Pool {
 	pool := func(name string, milli, mib int, drain time.Duration) Pool {
 		p := Pool{
-			Name: name, Image: "registry/worker:1", Arch: "arm64", Least: 3, Most: 60, Slots: 25, Milli: milli, MiB: mib, Drain: drain, Region: "us-east-1",
+			Name: name, Image: "registry/worker:1", Arch: "arm64", Least: 3, Most: 60, Slots: 25, Milli: milli,
+			MiB: mib, Drain: drain, Region: "us-east-1",
 			Env: []Var{{"PUNCTUAL_PREFIX", "here"}, {"PUNCTUAL_BUCKET", "payloads"}},
 		}
 		for _, priority := range contract.Priorities {
@@ -62,11 +63,13 @@ func TestAWorkerIsToldWhatItReads(t *testing.T) {
 		for _, v := range at(t, p.Deployment(), "spec.template.spec.containers.0.env").([]any) {
 			set[v.(Object)["name"].(string)] = v.(Object)["value"].(string)
 		}
-		env, err := contract.LoadEnv(func(name string) (string, bool) { v, ok := set[name]; return v, ok }, "PUNCTUAL_BUCKET")
+		env, err := contract.LoadEnv(func(name string) (string, bool) { v, ok := set[name]; return v, ok },
+			"PUNCTUAL_BUCKET")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if env.Prefix != "here" || env.Bucket != "payloads" || env.Pool != p.Name || env.Slots != 25 || time.Duration(env.DrainSeconds)*time.Second != p.Drain {
+		if env.Prefix != "here" || env.Bucket != "payloads" || env.Pool != p.Name || env.Slots != 25 ||
+			time.Duration(env.DrainSeconds)*time.Second != p.Drain {
 			t.Errorf("workers of %s read %+v", p.Name, env)
 		}
 		if set["GOMEMLIMIT"] != fmt.Sprintf("%dMiB", p.MiB*9/10) {
@@ -77,7 +80,8 @@ func TestAWorkerIsToldWhatItReads(t *testing.T) {
 
 func TestAPodHasTheTimeToDrainAndANodeTheTimeForItsPods(t *testing.T) {
 	t.Parallel()
-	for _, drain := range []time.Duration{10 * time.Second, 55 * time.Second, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour} {
+	for _, drain := range []time.Duration{10 * time.Second, 55 * time.Second, 2 * time.Hour, 12 * time.Hour,
+		24 * time.Hour} {
 		p := pools()[0]
 		p.Drain = drain
 		grace := time.Duration(at(t, p.Deployment(), "spec.template.spec.terminationGracePeriodSeconds").(int)) * time.Second
@@ -122,7 +126,8 @@ func TestAPoolRunsOnItsOwnNodesOnly(t *testing.T) {
 	for _, p := range pools() {
 		node, pod := at(t, p.NodePool(), "spec.template").(Object), at(t, p.Deployment(), "spec.template.spec").(Object)
 		taint, toleration := at(t, node, "spec.taints.0").(Object), at(t, pod, "tolerations.0").(Object)
-		if taint["key"] != toleration["key"] || taint["value"] != toleration["value"] || taint["effect"] != toleration["effect"] || taint["value"] != p.Name {
+		if taint["key"] != toleration["key"] || taint["value"] != toleration["value"] ||
+			taint["effect"] != toleration["effect"] || taint["value"] != p.Name {
 			t.Errorf("nodes of %s keep others away by %v; its pods bear %v", p.Name, taint, toleration)
 		}
 		for key, value := range at(t, node, "metadata.labels").(Object) {
@@ -163,10 +168,12 @@ func TestNoWorkerHasMoreRightsThanItNeeds(t *testing.T) {
 func TestNobodyReachesAWorker(t *testing.T) {
 	t.Parallel()
 	switchedOn, policy := Isolation()[0], at(t, Isolation()[1], "spec").(Object)
-	if at(t, switchedOn, "data").(Object)["enable-network-policy-controller"] != "true" || at(t, switchedOn, "metadata.name") != "amazon-vpc-cni" || at(t, switchedOn, "metadata.namespace") != "kube-system" {
+	if at(t, switchedOn, "data").(Object)["enable-network-policy-controller"] != "true" || at(t, switchedOn,
+		"metadata.name") != "amazon-vpc-cni" || at(t, switchedOn, "metadata.namespace") != "kube-system" {
 		t.Errorf("policies are heeded by %v", switchedOn)
 	}
-	if len(at(t, policy, "podSelector").(Object)) != 0 || !reflect.DeepEqual(policy["policyTypes"], []any{"Ingress"}) || policy["ingress"] != nil {
+	if len(at(t, policy, "podSelector").(Object)) != 0 || !reflect.DeepEqual(policy["policyTypes"], []any{"Ingress"}) ||
+		policy["ingress"] != nil {
 		t.Errorf("who reaches workers: %v", policy)
 	}
 	if at(t, Isolation()[1], "metadata.namespace") != Namespace {
@@ -220,10 +227,12 @@ func TestAPoolIsScaledByEachOfItsQueuesAndTheLookAhead(t *testing.T) {
 			case "aws-sqs-queue":
 				queues = append(queues, m["queueURL"].(string))
 				if m["scaleOnInFlight"] != "true" || m["scaleOnDelayed"] != "false" {
-					t.Errorf("%v counts in flight: %v, delayed: %v", m["queueURL"], m["scaleOnInFlight"], m["scaleOnDelayed"])
+					t.Errorf("%v counts in flight: %v, delayed: %v", m["queueURL"], m["scaleOnInFlight"],
+						m["scaleOnDelayed"])
 				}
 			case "aws-cloudwatch":
-				if m["namespace"] != "Punctual/dev" || m["metricName"] != "slots_wanted" || m["dimensionName"] != "pool" || m["dimensionValue"] != p.Name || m["metricStat"] != "Maximum" {
+				if m["namespace"] != "Punctual/dev" || m["metricName"] != "slots_wanted" ||
+					m["dimensionName"] != "pool" || m["dimensionValue"] != p.Name || m["metricStat"] != "Maximum" {
 					t.Errorf("the look ahead of %s is %v", p.Name, m)
 				}
 			}
@@ -240,7 +249,8 @@ func TestAPoolIsScaledByEachOfItsQueuesAndTheLookAhead(t *testing.T) {
 		if got := at(t, o, "spec.advanced.scalingModifiers.target"); got != "25" {
 			t.Errorf("a pod of %s is taken to do %v at once; it has 25 slots", p.Name, got)
 		}
-		if at(t, o, "spec.minReplicaCount") != 3 || at(t, o, "spec.maxReplicaCount") != 60 || at(t, o, "spec.fallback.replicas") != 30 {
+		if at(t, o, "spec.minReplicaCount") != 3 || at(t, o, "spec.maxReplicaCount") != 60 ||
+			at(t, o, "spec.fallback.replicas") != 30 {
 			t.Errorf("%s has %v", p.Name, at(t, o, "spec"))
 		}
 	}
@@ -253,7 +263,8 @@ func TestTheCourierTakesWorkersLinesAsTheyWroteThem(t *testing.T) {
 	t.Parallel()
 	objects := CourierObjects("eu-west-1", "/punctual/here-worker")
 	lines := at(t, objects[0], "data").(Object)["fluent-bit.conf"].(string)
-	for _, want := range []string{"log_key log\n", "log_format json/emf\n", "log_group_name /punctual/here-worker\n", "region eu-west-1\n"} {
+	for _, want := range []string{"log_key log\n", "log_format json/emf\n", "log_group_name /punctual/here-worker\n",
+		"region eu-west-1\n"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("the courier is not told %q", want)
 		}

@@ -33,7 +33,9 @@ func TestObjectsDecodeStrictlyIntoKubernetesTypes(t *testing.T) {
 	}
 	t.Parallel()
 	if said, ok := strictly(t, everything()); !ok || !strings.Contains(said, "decoded 12 of 17") {
-		t.Errorf("the types of Kubernetes say:\n%s\nwant all decoded but two node pools, two scalers and their identity", said)
+		t.Errorf(
+			"the types of Kubernetes say:\n%s\nwant all decoded but two node pools, two scalers and their identity",
+			said)
 	}
 	misspelt, mistyped := pools()[0].Deployment(), pools()[1].Deployment()
 	at(t, misspelt, "spec.template.spec").(Object)["terminationGracePeriod"] = 5
@@ -44,7 +46,8 @@ func TestObjectsDecodeStrictlyIntoKubernetesTypes(t *testing.T) {
 	if ok {
 		t.Error("an unknown field is taken")
 	}
-	for _, want := range []string{`unknown field "spec.template.spec.terminationGracePeriod"`, "runAsNonRoot", "the formula says"} {
+	for _, want := range []string{`unknown field "spec.template.spec.terminationGracePeriod"`, "runAsNonRoot",
+		"the formula says"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %q, and nothing of %s", said, want)
 		}

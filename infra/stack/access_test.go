@@ -31,7 +31,8 @@ type statement struct {
 func (d *synthesized) statements() []statement {
 	var all []statement
 	d.each("", func(s template, id string, r object) {
-		for _, path := range []string{"Properties.PolicyDocument", "Properties.KeyPolicy", "Properties.AssumeRolePolicyDocument"} {
+		for _, path := range []string{"Properties.PolicyDocument", "Properties.KeyPolicy",
+			"Properties.AssumeRolePolicyDocument"} {
 			for _, v := range list(at(r, path+".Statement")) {
 				st := statement{stack: s.name, id: id, effect: text(at(v, "Effect")), whole: v.(object)}
 				for _, a := range list(at(v, "Action")) {
@@ -81,7 +82,8 @@ func TestNoStatementAllowsEverything(t *testing.T) {
 
 // isRoot tells the statement by which a key's account may give its use away in IAM.
 func isRoot(st statement) bool {
-	return strings.Contains(compact(at(st.whole, "Principal")), ":root") && regexp.MustCompile(`key`).MatchString(strings.ToLower(st.id))
+	return strings.Contains(compact(at(st.whole, "Principal")), ":root") && regexp.MustCompile(`key`).
+		MatchString(strings.ToLower(st.id))
 }
 
 func TestFunctionsHaveNoManagedPoliciesAndARoleEach(t *testing.T) {
@@ -107,7 +109,8 @@ func TestFunctionsHaveNoManagedPoliciesAndARoleEach(t *testing.T) {
 func mayDo(d *synthesized, function string) map[string]bool {
 	may := map[string]bool{}
 	for _, st := range d.statements() {
-		if st.stack != "flow" || !strings.HasPrefix(st.id, strings.ReplaceAll(function, "-", "")+"role") || at(st.whole, "Principal") != nil {
+		if st.stack != "flow" || !strings.HasPrefix(st.id, strings.ReplaceAll(function, "-", "")+"role") ||
+			at(st.whole, "Principal") != nil {
 			continue
 		}
 		for _, a := range st.actions {
@@ -176,7 +179,8 @@ func entailed(action, resource string) []string {
 	case "sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility":
 		return []string{"sqs:GetQueueUrl " + resource}
 	case "scheduler:CreateSchedule":
-		return []string{"scheduler:GetSchedule " + resource, "scheduler:UpdateSchedule " + resource, "iam:PassRole role"}
+		return []string{"scheduler:GetSchedule " + resource, "scheduler:UpdateSchedule " + resource,
+			"iam:PassRole role"}
 	case "s3:GetObject":
 		return []string{"s3:ListBucket " + resource}
 	}
@@ -185,7 +189,8 @@ func entailed(action, resource string) []string {
 
 // polled is what Lambda needs of a function's role to feed it.
 var polled = map[string][]string{
-	Stream:   {"dynamodb:DescribeStream jobs", "dynamodb:GetRecords jobs", "dynamodb:GetShardIterator jobs", "dynamodb:ListStreams jobs", "sqs:SendMessage firing-dead"},
+	Stream: {"dynamodb:DescribeStream jobs", "dynamodb:GetRecords jobs", "dynamodb:GetShardIterator jobs",
+		"dynamodb:ListStreams jobs", "sqs:SendMessage firing-dead"},
 	Dispatch: {"sqs:ReceiveMessage dispatch", "sqs:DeleteMessage dispatch", "sqs:GetQueueAttributes dispatch"},
 	Status:   {"sqs:ReceiveMessage report", "sqs:DeleteMessage report", "sqs:GetQueueAttributes report"},
 	Redrive:  {"sqs:ReceiveMessage redrive", "sqs:DeleteMessage redrive", "sqs:GetQueueAttributes redrive"},
@@ -284,7 +289,8 @@ func TestOnlySchedulerOfThisAccountMayTakeTheTimersRole(t *testing.T) {
 			return
 		}
 		found++
-		if at(trust, "Condition.StringEquals.aws:SourceAccount") == nil || at(trust, "Condition.StringEquals.aws:SourceArn") == nil {
+		if at(trust, "Condition.StringEquals.aws:SourceAccount") == nil ||
+			at(trust, "Condition.StringEquals.aws:SourceArn") == nil {
 			t.Errorf("%s may be taken for anybody's timers: %s", id, compact(trust))
 		}
 	})
@@ -293,7 +299,8 @@ func TestOnlySchedulerOfThisAccountMayTakeTheTimersRole(t *testing.T) {
 	}
 	for _, st := range prod().statements() {
 		for _, a := range st.actions {
-			if a == "iam:PassRole" && at(st.whole, "Condition.StringEquals.iam:PassedToService") != "scheduler.amazonaws.com" {
+			if a == "iam:PassRole" &&
+				at(st.whole, "Condition.StringEquals.iam:PassedToService") != "scheduler.amazonaws.com" {
 				t.Errorf("%s may pass roles to more than Scheduler", st.id)
 			}
 		}

@@ -84,28 +84,49 @@ func alarms(s target.Settings) []alarm {
 	add := func(a alarm) { list = append(list, a) }
 
 	// What has failed for good.
-	add(alarm{name: "dead-letters-warn", runbook: "dead-letters", means: "Jobs have failed for good.", metric: queue(contract.DeadLetters, visible, "Maximum"), over: deadWarn - 1, bad: 1, of: 1})
-	add(alarm{name: "dead-letters-critical", runbook: "dead-letters", means: "Many jobs have failed for good.", metric: queue(contract.DeadLetters, visible, "Maximum"), over: deadCritical - 1, bad: 1, of: 1, pages: true})
-	add(alarm{name: "firing-dead", runbook: "firing-dead", means: "A message that nobody could handle was put aside.", metric: queue(contract.FiringDead, visible, "Maximum"), over: 0, bad: 1, of: 1})
+	add(alarm{name: "dead-letters-warn", runbook: "dead-letters", means: "Jobs have failed for good.",
+		metric: queue(contract.DeadLetters, visible, "Maximum"), over: deadWarn - 1, bad: 1, of: 1})
+	add(alarm{name: "dead-letters-critical", runbook: "dead-letters", means: "Many jobs have failed for good.",
+		metric: queue(contract.DeadLetters, visible, "Maximum"), over: deadCritical - 1, bad: 1, of: 1, pages: true})
+	add(alarm{name: "firing-dead", runbook: "firing-dead", means: "A message that nobody could handle was put aside.",
+		metric: queue(contract.FiringDead, visible, "Maximum"), over: 0, bad: 1, of: 1})
 	for _, dead := range []string{contract.DeadLetters, contract.FiringDead} {
-		add(alarm{name: dead + "-old", runbook: "letters-old", means: "What was put aside has lain there for a week; in a few days it is lost.", metric: queue(dead, age, "Maximum"), over: letterAge.Seconds(), bad: 1, of: 1})
+		add(alarm{name: dead + "-old", runbook: "letters-old",
+			means:  "What was put aside has lain there for a week; in a few days it is lost.",
+			metric: queue(dead, age, "Maximum"), over: letterAge.Seconds(), bad: 1, of: 1})
 	}
-	add(alarm{name: "set-aside", runbook: "set-aside", means: "Something that cannot be read was put aside.", metric: own(5, telemetry.SetAside, "Sum"), over: 0, bad: 1, of: 1})
-	add(alarm{name: "failure-rate", runbook: "failure-rate", means: "Of the jobs that end, too many fail for good.", math: true, over: deadPercent, bad: 2, of: 3,
-		metric: construct.Math(5, "dead of ended, %", "100*FILL(dead,0)/(FILL(dead,0)+FILL(ok,0)+1)", "dead", own(5, telemetry.JobsSettled, "Sum", "outcome", "dead"), "ok", own(5, telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
+	add(alarm{name: "set-aside", runbook: "set-aside", means: "Something that cannot be read was put aside.",
+		metric: own(5, telemetry.SetAside, "Sum"), over: 0, bad: 1, of: 1})
+	add(alarm{name: "failure-rate", runbook: "failure-rate", means: "Of the jobs that end, too many fail for good.",
+		math: true, over: deadPercent, bad: 2, of: 3,
+		metric: construct.Math(5, "dead of ended, %", "100*FILL(dead,0)/(FILL(dead,0)+FILL(ok,0)+1)", "dead",
+			own(5, telemetry.JobsSettled, "Sum", "outcome", "dead"), "ok", own(5, telemetry.JobsSettled, "Sum",
+				"outcome", "succeeded"))})
 
 	// Those who keep the time.
 	for _, name := range []string{Promoter, Sweeper, Prewarm} {
-		add(alarm{name: name + "-silent", runbook: "pass-silent", means: "The pass of each minute is not made any more.", metric: fn(name, "Invocations", "Sum"), over: 1, below: true, bad: 3, of: 3, missing: construct.Bad, pages: name != Prewarm})
-		add(alarm{name: name + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.", metric: fn(name, "Duration", "p99"), over: passMS, bad: 3, of: 5})
+		add(alarm{name: name + "-silent", runbook: "pass-silent",
+			means: "The pass of each minute is not made any more.", metric: fn(name, "Invocations", "Sum"), over: 1,
+			below: true, bad: 3, of: 3, missing: construct.Bad, pages: name != Prewarm})
+		add(alarm{name: name + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.",
+			metric: fn(name, "Duration", "p99"), over: passMS, bad: 3, of: 5})
 	}
 	for _, pass := range []string{"promoted", "swept"} {
-		add(alarm{name: pass + "-behind", runbook: "watermark-behind", means: "A watermark stays behind: slices cannot be passed.", metric: own(1, telemetry.WatermarkLag, "Maximum", "pass", pass), over: lagMS, bad: 5, of: 5, pages: true})
+		add(alarm{name: pass + "-behind", runbook: "watermark-behind",
+			means: "A watermark stays behind: slices cannot be passed.", metric: own(1, telemetry.WatermarkLag,
+				"Maximum", "pass", pass), over: lagMS, bad: 5, of: 5, pages: true})
 	}
-	add(alarm{name: "overdue", runbook: "overdue", means: "Many jobs had to be fired again because nothing came of their first firing.", metric: own(5, telemetry.Swept, "Sum", "step", "fire"), over: overdue, bad: 1, of: 1, pages: true})
-	add(alarm{name: "stream-late", runbook: "stream-late", means: "Changes of the jobs table are seen late.", metric: fn(Stream, "IteratorAge", "Maximum"), over: 60_000, bad: 3, of: 3, pages: true})
-	add(alarm{name: "timers-throttled", runbook: "timers", means: "Scheduler fires fewer timers than are due.", metric: construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), over: 0, bad: 1, of: 1})
-	add(alarm{name: "timers-dropped", runbook: "timers", means: "Scheduler gave up timers.", metric: construct.Measure(scheduler, "InvocationDroppedCount", "Sum", "ScheduleGroup", s.Prefix), over: 0, bad: 1, of: 1})
+	add(alarm{name: "overdue", runbook: "overdue",
+		means:  "Many jobs had to be fired again because nothing came of their first firing.",
+		metric: own(5, telemetry.Swept, "Sum", "step", "fire"), over: overdue, bad: 1, of: 1, pages: true})
+	add(alarm{name: "stream-late", runbook: "stream-late", means: "Changes of the jobs table are seen late.",
+		metric: fn(Stream, "IteratorAge", "Maximum"), over: 60_000, bad: 3, of: 3, pages: true})
+	add(alarm{name: "timers-throttled", runbook: "timers", means: "Scheduler fires fewer timers than are due.",
+		metric: construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), over: 0,
+		bad: 1, of: 1})
+	add(alarm{name: "timers-dropped", runbook: "timers", means: "Scheduler gave up timers.",
+		metric: construct.Measure(scheduler, "InvocationDroppedCount", "Sum", "ScheduleGroup", s.Prefix), over: 0,
+		bad: 1, of: 1})
 
 	// Queues.
 	for _, pool := range contract.Pools {
@@ -116,43 +137,78 @@ func alarms(s target.Settings) []alarm {
 		for _, priority := range contract.Priorities {
 			q := contract.FiringQueue(pool, priority)
 			urgent := priority == "critical" || priority == "high"
-			add(alarm{name: "backlog-" + pool + "-" + priority, runbook: "backlog", means: "Jobs are due and wait for workers.", metric: queue(q, visible, "Maximum"), over: most, bad: 3, of: 3, pages: urgent})
+			add(alarm{name: "backlog-" + pool + "-" + priority, runbook: "backlog",
+				means: "Jobs are due and wait for workers.", metric: queue(q, visible, "Maximum"), over: most, bad: 3,
+				of: 3, pages: urgent})
 			if urgent {
-				add(alarm{name: "waiting-" + pool + "-" + priority, runbook: "backlog", means: "An urgent job waits for a worker.", metric: queue(q, age, "Maximum"), over: urgentWaitSeconds, bad: 3, of: 3, pages: true})
+				add(alarm{name: "waiting-" + pool + "-" + priority, runbook: "backlog",
+					means: "An urgent job waits for a worker.", metric: queue(q, age, "Maximum"),
+					over: urgentWaitSeconds, bad: 3, of: 3, pages: true})
 			}
-			add(alarm{name: "in-flight-" + pool + "-" + priority, runbook: "in-flight", means: "A queue is near the most messages it lets out at once; beyond it, it goes silent.", metric: queue(q, inFlight, "Maximum"), over: flightMost, bad: 1, of: 1, pages: true})
+			add(alarm{name: "in-flight-" + pool + "-" + priority, runbook: "in-flight",
+				means:  "A queue is near the most messages it lets out at once; beyond it, it goes silent.",
+				metric: queue(q, inFlight, "Maximum"), over: flightMost, bad: 1, of: 1, pages: true})
 		}
 	}
-	add(alarm{name: "reports-warn", runbook: "reports", means: "Reports of workers wait to be settled.", metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBacklog, bad: 2, of: 3})
-	add(alarm{name: "reports-critical", runbook: "reports", means: "Many reports of workers wait to be settled.", metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBreak, bad: 2, of: 3, pages: true})
+	add(alarm{name: "reports-warn", runbook: "reports", means: "Reports of workers wait to be settled.",
+		metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBacklog, bad: 2, of: 3})
+	add(alarm{name: "reports-critical", runbook: "reports", means: "Many reports of workers wait to be settled.",
+		metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBreak, bad: 2, of: 3, pages: true})
 
 	// Workers.
-	add(alarm{name: "starts-late", runbook: "starts-late", means: "Jobs start later than is promised.", metric: own(5, telemetry.StartLateness, "p99", "pool", "short"), over: lateMS, bad: 3, of: 3})
-	add(alarm{name: "starts-very-late", runbook: "starts-late", means: "Jobs start much later than is promised.", metric: own(5, telemetry.StartLateness, "p99", "pool", "short"), over: veryLateMS, bad: 2, of: 2, pages: true})
-	add(alarm{name: "short-runs-long", runbook: "short-runs-long", means: "Jobs of the short pool run long; they belong into the long one.", metric: own(5, telemetry.RunDuration, "p99", "pool", "short"), over: shortRunMS, bad: 3, of: 3})
-	add(alarm{name: "taken-over", runbook: "taken-over", means: "Workers die, or are stuck, and others take their jobs over.", metric: own(5, telemetry.ClaimsTakenOver, "Sum"), over: 10, bad: 1, of: 1})
-	add(alarm{name: "duplicates", runbook: "duplicates", means: "Too many firings are refused because the attempt is another's.", math: true, over: duplicatePercent, bad: 3, of: 3,
-		metric: construct.Math(5, "refused of fired, %", "100*FILL(again,0)/(FILL(ok,0)+FILL(again,0)+100)", "again", own(5, telemetry.Duplicates, "Sum"), "ok", own(5, telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
-	add(alarm{name: "workers-silent", runbook: "workers-silent", means: "No worker gives a sign of life.", metric: own(1, telemetry.SlotsBusy, "SampleCount"), over: 1, below: true, bad: 5, of: 5, missing: construct.Bad, pages: true})
+	add(alarm{name: "starts-late", runbook: "starts-late", means: "Jobs start later than is promised.",
+		metric: own(5, telemetry.StartLateness, "p99", "pool", "short"), over: lateMS, bad: 3, of: 3})
+	add(alarm{name: "starts-very-late", runbook: "starts-late", means: "Jobs start much later than is promised.",
+		metric: own(5, telemetry.StartLateness, "p99", "pool", "short"), over: veryLateMS, bad: 2, of: 2, pages: true})
+	add(alarm{name: "short-runs-long", runbook: "short-runs-long",
+		means: "Jobs of the short pool run long; they belong into the long one.", metric: own(5, telemetry.RunDuration,
+			"p99", "pool", "short"), over: shortRunMS, bad: 3, of: 3})
+	add(alarm{name: "taken-over", runbook: "taken-over",
+		means: "Workers die, or are stuck, and others take their jobs over.", metric: own(5, telemetry.ClaimsTakenOver,
+			"Sum"), over: 10, bad: 1, of: 1})
+	add(alarm{name: "duplicates", runbook: "duplicates",
+		means: "Too many firings are refused because the attempt is another's.", math: true, over: duplicatePercent,
+		bad: 3, of: 3,
+		metric: construct.Math(5, "refused of fired, %", "100*FILL(again,0)/(FILL(ok,0)+FILL(again,0)+100)", "again",
+			own(5, telemetry.Duplicates, "Sum"), "ok", own(5, telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
+	add(alarm{name: "workers-silent", runbook: "workers-silent", means: "No worker gives a sign of life.",
+		metric: own(1, telemetry.SlotsBusy, "SampleCount"), over: 1, below: true, bad: 5, of: 5, missing: construct.Bad,
+		pages: true})
 	for _, p := range s.Fleet.Pools() {
-		add(alarm{name: "fleet-too-small-" + p.Name, runbook: "fleet-too-small", means: "The next half hour wants more slots than the pool can ever have.", metric: own(1, telemetry.SlotsWanted, "Maximum", "pool", p.Name), over: float64(max(1, p.Most*p.Slots)), bad: 3, of: 3})
-		add(alarm{name: "due-ahead-" + p.Name, runbook: "due-ahead", means: "Very many jobs are due within half an hour.", metric: own(1, telemetry.DueAhead, "Maximum", "pool", p.Name), over: dueMost, bad: 1, of: 1})
+		add(alarm{name: "fleet-too-small-" + p.Name, runbook: "fleet-too-small",
+			means:  "The next half hour wants more slots than the pool can ever have.",
+			metric: own(1, telemetry.SlotsWanted, "Maximum", "pool", p.Name), over: float64(max(1, p.Most*p.Slots)),
+			bad: 3, of: 3})
+		add(alarm{name: "due-ahead-" + p.Name, runbook: "due-ahead",
+			means: "Very many jobs are due within half an hour.", metric: own(1, telemetry.DueAhead, "Maximum", "pool",
+				p.Name), over: dueMost, bad: 1, of: 1})
 	}
 
 	// Services.
-	add(alarm{name: "api-errors", runbook: "api-errors", means: "The API fails for more than one request in a hundred.", metric: construct.Measure(gateway, "5XXError", "Average", "ApiName", s.Prefix), over: 0.01, bad: 3, of: 5, pages: true})
-	add(alarm{name: "api-slow", runbook: "api-slow", means: "Writes by the API take long.", metric: fn(APIWrite, "Duration", "p99"), over: apiMS, bad: 5, of: 5})
+	add(alarm{name: "api-errors", runbook: "api-errors", means: "The API fails for more than one request in a hundred.",
+		metric: construct.Measure(gateway, "5XXError", "Average", "ApiName", s.Prefix), over: 0.01, bad: 3, of: 5,
+		pages: true})
+	add(alarm{name: "api-slow", runbook: "api-slow", means: "Writes by the API take long.",
+		metric: fn(APIWrite, "Duration", "p99"), over: apiMS, bad: 5, of: 5})
 	for _, p := range parts() {
-		add(alarm{name: p.name + "-errors", runbook: "function-errors", means: "The function fails.", metric: fn(p.name, "Errors", "Sum"), over: 5, bad: 3, of: 5})
-		add(alarm{name: p.name + "-throttled", runbook: "function-throttled", means: "The function is not let run as often as it is called.", metric: fn(p.name, "Throttles", "Sum"), over: 0, bad: 3, of: 5})
+		add(alarm{name: p.name + "-errors", runbook: "function-errors", means: "The function fails.",
+			metric: fn(p.name, "Errors", "Sum"), over: 5, bad: 3, of: 5})
+		add(alarm{name: p.name + "-throttled", runbook: "function-throttled",
+			means: "The function is not let run as often as it is called.", metric: fn(p.name, "Throttles", "Sum"),
+			over: 0, bad: 3, of: 5})
 	}
 	for _, t := range []string{contract.Jobs, contract.Claims} {
 		for _, kind := range []string{"Write", "Read"} {
-			add(alarm{name: fmt.Sprintf("%s-%s-throttled", t, map[string]string{"Write": "write", "Read": "read"}[kind]), runbook: "table-throttled", means: "The table is asked faster than it may answer.",
-				metric: construct.Measure(dynamo, kind+"ThrottleEvents", "Sum", "TableName", names.TableName(t)), over: 0, bad: 3, of: 5})
+			add(alarm{name: fmt.Sprintf("%s-%s-throttled", t, map[string]string{"Write": "write",
+				"Read": "read"}[kind]), runbook: "table-throttled",
+				means:  "The table is asked faster than it may answer.",
+				metric: construct.Measure(dynamo, kind+"ThrottleEvents", "Sum", "TableName", names.TableName(t)),
+				over:   0, bad: 3, of: 5})
 		}
 	}
-	add(alarm{name: "due-index-throttled", runbook: "table-throttled", means: "The due index is written faster than it may be; it holds up the table's writes.",
-		metric: construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(contract.Jobs), "GlobalSecondaryIndexName", contract.DueIndex), over: 0, bad: 2, of: 5, pages: true})
+	add(alarm{name: "due-index-throttled", runbook: "table-throttled",
+		means: "The due index is written faster than it may be; it holds up the table's writes.",
+		metric: construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(contract.Jobs),
+			"GlobalSecondaryIndexName", contract.DueIndex), over: 0, bad: 2, of: 5, pages: true})
 	return list
 }

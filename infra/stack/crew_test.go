@@ -33,7 +33,8 @@ func TestWorkersMayDoTheSameWithoutACluster(t *testing.T) {
 		return ""
 	}
 	for _, pool := range contract.Pools {
-		if got, want := statements(crew.Resources, pool), statements(prod().template("fleet").resources, pool); got != want {
+		if got, want := statements(crew.Resources, pool), statements(prod().template("fleet").resources,
+			pool); got != want {
 			t.Errorf("workers of %s may do\n%s\nand in the cluster\n%s", pool, got, want)
 		}
 	}

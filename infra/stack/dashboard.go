@@ -33,7 +33,8 @@ const height = 6
 // graph shows metrics over time; width is in 24ths of the screen.
 func graph(width int, title string, metrics ...awscloudwatch.IMetric) awscloudwatch.IWidget {
 	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{
-		Title: jsii.String(title), Width: jsii.Number(width), Height: jsii.Number(height), Left: &metrics, LiveData: jsii.Bool(true),
+		Title: jsii.String(title), Width: jsii.Number(width), Height: jsii.Number(height), Left: &metrics,
+		LiveData:  jsii.Bool(true),
 		LeftYAxis: &awscloudwatch.YAxisProps{Min: jsii.Number(0), ShowUnits: jsii.Bool(false)},
 	})
 }
@@ -53,7 +54,8 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 		}
 		ahead = append(ahead, label(own(1, telemetry.DueAhead, "Maximum", "pool", pool), pool+" due in 30 min"))
 		wanted = append(wanted, label(own(1, telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"))
-		average = append(average, label(own(1, telemetry.ForecastError, "Average", "pool", pool), pool+" came more than expected"))
+		average = append(average, label(own(1, telemetry.ForecastError, "Average", "pool", pool),
+			pool+" came more than expected"))
 	}
 	wanted = append(wanted, label(own(1, telemetry.SlotsBusy, "Sum"), "slots busy"))
 	for _, outcome := range []string{"succeeded", "dead", "cancelled", "expired", "skipped"} {
@@ -61,7 +63,8 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 	}
 	outcomes = append(outcomes, label(own(1, telemetry.JobsAccepted, "Sum"), "accepted"))
 	for _, p := range parts() {
-		errors = append(errors, label(construct.Measure(lambda, "Errors", "Sum", "FunctionName", s.Prefix+"-"+p.name), p.name))
+		errors = append(errors, label(construct.Measure(lambda, "Errors", "Sum", "FunctionName", s.Prefix+"-"+p.name),
+			p.name))
 	}
 	late := func(pool, statistic string) awscloudwatch.IMetric {
 		return label(own(1, telemetry.StartLateness, statistic, "pool", pool), pool+" "+statistic)
@@ -70,12 +73,14 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 		return label(own(1, telemetry.WatermarkLag, "Maximum", "pass", pass), pass)
 	}
 	throttle := func(table string) awscloudwatch.IMetric {
-		return label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(table)), table+" writes")
+		return label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(table)),
+			table+" writes")
 	}
 	return [][]awscloudwatch.IWidget{
 		{
 			graph(8, "Jobs by outcome, per minute", outcomes...),
-			graph(8, "Start lateness, ms", late("short", "p50"), late("short", "p99"), late("long", "p50"), late("long", "p99")),
+			graph(8, "Start lateness, ms", late("short", "p50"), late("short", "p99"), late("long", "p50"),
+				late("long", "p99")),
 			graph(8, "Due ahead", ahead...),
 		},
 		{
@@ -85,19 +90,28 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 		},
 		{
 			graph(6, "Dead letters and what was put aside",
-				queue(contract.DeadLetters, visible, "dead letters"), queue(contract.FiringDead, visible, "firing-dead"), queue(contract.RedriveQueue, visible, "redrive"),
+				queue(contract.DeadLetters, visible, "dead letters"), queue(contract.FiringDead, visible,
+					"firing-dead"), queue(contract.RedriveQueue, visible, "redrive"),
 				label(own(1, telemetry.Redriven, "Sum"), "redriven per minute")),
-			graph(6, "Retries and the sweeper's work", label(own(1, telemetry.FiringsSent, "Sum", "lane", "direct"), "by the stream"), label(own(1, telemetry.FiringsSent, "Sum", "lane", "timer"), "by timers"), label(own(1, telemetry.Swept, "Sum", "step", "fire"), "fired again")),
-			graph(6, "Claims", label(own(1, telemetry.ClaimsLost, "Sum"), "lost"), label(own(1, telemetry.ClaimsTakenOver, "Sum"), "taken over"), label(own(1, telemetry.Duplicates, "Sum"), "firings refused")),
+			graph(6, "Retries and the sweeper's work", label(own(1, telemetry.FiringsSent, "Sum", "lane", "direct"),
+				"by the stream"), label(own(1, telemetry.FiringsSent, "Sum", "lane", "timer"), "by timers"),
+				label(own(1, telemetry.Swept, "Sum", "step", "fire"), "fired again")),
+			graph(6, "Claims", label(own(1, telemetry.ClaimsLost, "Sum"), "lost"),
+				label(own(1, telemetry.ClaimsTakenOver, "Sum"), "taken over"),
+				label(own(1, telemetry.Duplicates, "Sum"), "firings refused")),
 			graph(6, "Watermarks behind, ms", lag("promoted"), lag("swept")),
 		},
 		{
 			graph(6, "API: requests, 4xx, 5xx",
-				label(construct.Measure(gateway, "Count", "Sum", "ApiName", s.Prefix), "requests"), label(construct.Measure(gateway, "4XXError", "Sum", "ApiName", s.Prefix), "4xx"), label(construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), "5xx")),
+				label(construct.Measure(gateway, "Count", "Sum", "ApiName", s.Prefix), "requests"),
+				label(construct.Measure(gateway, "4XXError", "Sum", "ApiName", s.Prefix), "4xx"),
+				label(construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), "5xx")),
 			graph(6, "Functions that failed", errors...),
 			graph(6, "Throttles by service", throttle(contract.Jobs), throttle(contract.Claims),
-				label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(contract.Jobs), "GlobalSecondaryIndexName", contract.DueIndex), "due index"),
-				label(construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), "timers"), label(own(1, telemetry.Throttles, "Sum"), "seen by us")),
+				label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName",
+					names.TableName(contract.Jobs), "GlobalSecondaryIndexName", contract.DueIndex), "due index"),
+				label(construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix),
+					"timers"), label(own(1, telemetry.Throttles, "Sum"), "seen by us")),
 			graph(6, "How far the forecast was off, jobs", average...),
 		},
 		{graph(24, "Dollars per million jobs: requests, table units and messages, at list price", spend(s))},
@@ -114,38 +128,46 @@ func spend(s target.Settings) awscloudwatch.IMetric {
 	for i, t := range []string{contract.Jobs, contract.Claims, contract.Tasks} {
 		w, r := string(rune('a'+i))+"w", string(rune('a'+i))+"r"
 		using = append(using,
-			w, construct.MeasureOver(hour, dynamo, "ConsumedWriteCapacityUnits", "Sum", "TableName", names.TableName(t)),
+			w, construct.MeasureOver(hour, dynamo, "ConsumedWriteCapacityUnits", "Sum", "TableName",
+				names.TableName(t)),
 			r, construct.MeasureOver(hour, dynamo, "ConsumedReadCapacityUnits", "Sum", "TableName", names.TableName(t)))
 		writes, reads = writes+"+FILL("+w+",0)", reads+"+FILL("+r+",0)"
 	}
 	using = append(using,
 		"calls", construct.MeasureOver(hour, gateway, "Count", "Sum", "ApiName", s.Prefix),
 		"jobs", oursOf(s).over(hour, telemetry.JobsAccepted, "Sum"))
-	return construct.Math(hour, "$ per million jobs", "(3.5*FILL(calls,0)+0.625*(0"+writes+")+0.125*(0"+reads+"))/jobs", using...)
+	return construct.Math(hour, "$ per million jobs", "(3.5*FILL(calls,0)+0.625*(0"+writes+")+0.125*(0"+reads+"))/jobs",
+		using...)
 }
 
 // tenantRows asks the logs who does how much.
 func tenantRows(s target.Settings, f Flow) [][]awscloudwatch.IWidget {
 	access := []*string{f.API.Log.LogGroupName()}
 	settled := []*string{f.Function(Status).Log.LogGroupName(), f.Function(Sweeper).Log.LogGroupName()}
-	ask := func(title string, groups []*string, view awscloudwatch.LogQueryVisualizationType, lines ...string) awscloudwatch.IWidget {
+	ask := func(title string, groups []*string, view awscloudwatch.LogQueryVisualizationType,
+		lines ...string) awscloudwatch.IWidget {
 		queries := make([]*string, len(lines))
 		for i, l := range lines {
 			queries[i] = jsii.String(l)
 		}
 		return awscloudwatch.NewLogQueryWidget(&awscloudwatch.LogQueryWidgetProps{
-			Title: jsii.String(title), LogGroupNames: &groups, QueryLines: &queries, View: view, Width: jsii.Number(12), Height: jsii.Number(height + 2),
+			Title: jsii.String(title), LogGroupNames: &groups, QueryLines: &queries, View: view, Width: jsii.Number(12),
+			Height: jsii.Number(height + 2),
 		})
 	}
 	table, line := awscloudwatch.LogQueryVisualizationType_TABLE, awscloudwatch.LogQueryVisualizationType_LINE
 	return [][]awscloudwatch.IWidget{
 		{
-			ask("Requests by tenant", access, table, "filter ispresent(tenant_id)", "stats count(*) as requests, sum(status>=400) as refused, avg(ms) as ms by tenant_id", "sort requests desc", "limit 50"),
+			ask("Requests by tenant", access, table, "filter ispresent(tenant_id)",
+				"stats count(*) as requests, sum(status>=400) as refused, avg(ms) as ms by tenant_id",
+				"sort requests desc", "limit 50"),
 			ask("Requests over time", access, line, "filter ispresent(tenant_id)", "stats count(*) by bin(5m)"),
 		},
 		{
-			ask("What went wrong, by tenant", settled, table, "filter level = \"ERROR\" or level = \"WARN\"", "stats count(*) as lines by tenant_id, msg", "sort lines desc", "limit 50"),
-			ask("Refused by the API", access, table, "filter status >= 400", "stats count(*) as refused by tenant_id, status, path", "sort refused desc", "limit 50"),
+			ask("What went wrong, by tenant", settled, table, "filter level = \"ERROR\" or level = \"WARN\"",
+				"stats count(*) as lines by tenant_id, msg", "sort lines desc", "limit 50"),
+			ask("Refused by the API", access, table, "filter status >= 400",
+				"stats count(*) as refused by tenant_id, status, path", "sort refused desc", "limit 50"),
 		},
 	}
 }

@@ -84,7 +84,8 @@ func TestOneScreenShowsWhatIsAskedOfIt(t *testing.T) {
 func TestTenantsAreAskedForInLogsOnly(t *testing.T) {
 	t.Parallel()
 	titles, body := board(t, "-tenants")
-	if len(titles) != 4 || strings.Count(body, "SOURCE") < 4 || !strings.Contains(body, "by tenant_id") || strings.Contains(body, `"metrics"`) {
+	if len(titles) != 4 || strings.Count(body, "SOURCE") < 4 || !strings.Contains(body, "by tenant_id") ||
+		strings.Contains(body, `"metrics"`) {
 		t.Errorf("the tenants' board has %q, and says %s", titles, body)
 	}
 }

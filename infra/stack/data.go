@@ -33,10 +33,12 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	})
 	d.Queues = construct.NewQueues(stack, d.Key, names.QueueName, s.Keep)
 	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep)
-	output(stack, "DeadLetterQueue", d.Queues.Queue(contract.DeadLetters).QueueName(), "Dead letters; see infra/runbook/redrive.md")
+	output(stack, "DeadLetterQueue", d.Queues.Queue(contract.DeadLetters).QueueName(),
+		"Dead letters; see infra/runbook/redrive.md")
 	output(stack, "RedriveQueue", d.Queues.Queue(contract.RedriveQueue).QueueName(), "Where redriven dead letters go")
 	output(stack, "PayloadBucket", d.Bucket.Name(), "Payloads and results over 256 KB")
-	output(stack, "FiringDeadQueue", d.Queues.Queue(contract.FiringDead).QueueName(), "Messages that nobody could read; see infra/runbook/firing-dead.md")
+	output(stack, "FiringDeadQueue", d.Queues.Queue(contract.FiringDead).QueueName(),
+		"Messages that nobody could read; see infra/runbook/firing-dead.md")
 	return d
 }
 
@@ -47,8 +49,9 @@ func newStack(scope constructs.Construct, s target.Settings, what, about string,
 		env.Account = jsii.String(s.Account)
 	}
 	stack := awscdk.NewStack(scope, jsii.String(s.Prefix+"-"+what), &awscdk.StackProps{
-		Env: env, Description: jsii.String("Punctual (" + s.Target + "): " + about), TerminationProtection: jsii.Bool(protect),
-		AnalyticsReporting: jsii.Bool(false),
+		Env: env, Description: jsii.String("Punctual (" + s.Target + "): " + about),
+		TerminationProtection: jsii.Bool(protect),
+		AnalyticsReporting:    jsii.Bool(false),
 	})
 	awscdk.Tags_Of(stack).Add(jsii.String("punctual:deployment"), jsii.String(s.Prefix), nil)
 	return stack

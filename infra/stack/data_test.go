@@ -40,7 +40,8 @@ func TestTheTablesAreThoseOfTheContract(t *testing.T) {
 		if got := at(p, "StreamSpecification.StreamViewType"); s.Stream != (got == "NEW_AND_OLD_IMAGES") {
 			t.Errorf("%s streams %v", s.Name, got)
 		}
-		if p["BillingMode"] != "PAY_PER_REQUEST" || at(p, "SSESpecification.SSEType") != "KMS" || at(p, "Replicas.0.SSESpecification.KMSMasterKeyId") == nil {
+		if p["BillingMode"] != "PAY_PER_REQUEST" || at(p, "SSESpecification.SSEType") != "KMS" ||
+			at(p, "Replicas.0.SSESpecification.KMSMasterKeyId") == nil {
 			t.Errorf("%s is billed by %v and encrypted by %s", s.Name, p["BillingMode"], compact(p["SSESpecification"]))
 		}
 		if at(p, "Replicas.0.PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled") != true {
@@ -59,7 +60,8 @@ func TestTheTablesAreThoseOfTheContract(t *testing.T) {
 				t.Errorf("%s's index %s carries %s; want %v", s.Name, x.Name, got, x.Project)
 			}
 			for _, a := range list(p["AttributeDefinitions"]) {
-				if want := map[bool]string{true: "N", false: "S"}[x.SKIsNumber]; at(a, "AttributeName") == x.SK && at(a, "AttributeType") != want {
+				if want := map[bool]string{true: "N", false: "S"}[x.SKIsNumber]; at(a, "AttributeName") == x.SK &&
+					at(a, "AttributeType") != want {
 					t.Errorf("%s is of type %v; want %s", x.SK, at(a, "AttributeType"), want)
 				}
 			}
@@ -78,7 +80,8 @@ func TestTheQueuesAreThoseOfTheContract(t *testing.T) {
 	for _, q := range contract.Queues() {
 		p := queues[names.QueueName(q.Name)]
 		if p["VisibilityTimeout"] != q.Visibility.Seconds() || p["MessageRetentionPeriod"] != q.Retention.Seconds() {
-			t.Errorf("%s: visibility %v, retention %v; want %+v", q.Name, p["VisibilityTimeout"], p["MessageRetentionPeriod"], q)
+			t.Errorf("%s: visibility %v, retention %v; want %+v", q.Name, p["VisibilityTimeout"],
+				p["MessageRetentionPeriod"], q)
 		}
 		if p["KmsMasterKeyId"] == nil || p["FifoQueue"] != nil {
 			t.Errorf("%s is encrypted by %v; FIFO: %v", q.Name, p["KmsMasterKeyId"], p["FifoQueue"])
@@ -89,8 +92,10 @@ func TestTheQueuesAreThoseOfTheContract(t *testing.T) {
 			}
 			continue
 		}
-		if at(p, "RedrivePolicy.maxReceiveCount") != float64(q.MaxReceives) || at(p, "RedrivePolicy.deadLetterTargetArn.Fn::GetAtt.0") != ids[names.QueueName(q.DeadLetter)] {
-			t.Errorf("%s: %s; want %d receives, then %s", q.Name, compact(p["RedrivePolicy"]), q.MaxReceives, q.DeadLetter)
+		if at(p, "RedrivePolicy.maxReceiveCount") != float64(q.MaxReceives) ||
+			at(p, "RedrivePolicy.deadLetterTargetArn.Fn::GetAtt.0") != ids[names.QueueName(q.DeadLetter)] {
+			t.Errorf("%s: %s; want %d receives, then %s", q.Name, compact(p["RedrivePolicy"]), q.MaxReceives,
+				q.DeadLetter)
 		}
 	}
 	if len(queues) != len(contract.Queues()) {
@@ -115,13 +120,15 @@ func TestThePayloadsArePrivateAndLiveLongEnough(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::S3::Bucket", func(_ template, id string, r object) {
 		p := r["Properties"]
-		for _, block := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"} {
+		for _, block := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls",
+			"RestrictPublicBuckets"} {
 			if at(p, "PublicAccessBlockConfiguration."+block) != true {
 				t.Errorf("%s: %s is off", id, block)
 			}
 		}
 		days, _ := at(p, "LifecycleConfiguration.Rules.0.ExpirationInDays").(float64)
-		if prefix := at(p, "LifecycleConfiguration.Rules.0.Prefix"); prefix != contract.JobBlobs || strings.HasPrefix(contract.ScheduleBlobs, contract.JobBlobs) {
+		if prefix := at(p, "LifecycleConfiguration.Rules.0.Prefix"); prefix != contract.JobBlobs ||
+			strings.HasPrefix(contract.ScheduleBlobs, contract.JobBlobs) {
 			t.Errorf("%s: objects under %v go with time; a schedule may need its payload for ever", id, prefix)
 		}
 		if days := at(p, "LifecycleConfiguration.Rules.1.ExpirationInDays"); days != nil {

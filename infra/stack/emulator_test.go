@@ -10,26 +10,28 @@ import (
 // whatever is not listed is proved by deploying it there. A line is a stack, a type, and a
 // property, or what is missing.
 var differences = map[string]string{
-	"data: * DeletionPolicy":                                                            "an emulator is thrown away",
-	"data: * UpdateReplacePolicy":                                                       "an emulator is thrown away",
-	"data: AWS::DynamoDB::GlobalTable Properties.Replicas":                              "deletion protection: an emulator is thrown away",
-	"flow: * DeletionPolicy":                                                            "an emulator is thrown away",
-	"flow: * UpdateReplacePolicy":                                                       "an emulator is thrown away",
-	"flow: AWS::Logs::LogGroup Properties.RetentionInDays":                              "an emulator is thrown away",
-	"flow: AWS::Lambda::Function Properties.Architectures":                              "functions run on this machine",
-	"flow: AWS::Lambda::Function Properties.Environment.Variables.PUNCTUAL_SHARDS":      "its index answers in 20 ms, so that 64 shards would take longer than a minute",
+	"data: * DeletionPolicy":                               "an emulator is thrown away",
+	"data: * UpdateReplacePolicy":                          "an emulator is thrown away",
+	"data: AWS::DynamoDB::GlobalTable Properties.Replicas": "deletion protection: an emulator is thrown away",
+	"flow: * DeletionPolicy":                               "an emulator is thrown away",
+	"flow: * UpdateReplacePolicy":                          "an emulator is thrown away",
+	"flow: AWS::Logs::LogGroup Properties.RetentionInDays": "an emulator is thrown away",
+	"flow: AWS::Lambda::Function Properties.Architectures": "functions run on this machine",
+	"flow: AWS::Lambda::Function Properties.Environment.Variables.PUNCTUAL_SHARDS": "its index answers in 20 " +
+		"ms, so that 64 shards would take longer than a minute",
 	"flow: AWS::Lambda::Function Properties.ReservedConcurrentExecutions":               "it has no account to share",
 	"flow: AWS::Lambda::EventSourceMapping Properties.ScalingConfig.MaximumConcurrency": "two cores",
 	"flow: AWS::ApiGateway::Stage Properties.MethodSettings":                            "two cores",
 	"flow: AWS::ApiGateway::Stage DependsOn":                                            "on the account below",
-	"flow: AWS::IAM::Policy Properties.PolicyDocument.Statement":                        "it judges timers by the default group, whatever group they are in",
-	"flow: missing AWS::ApiGateway::Account ApiAccount":                                 "there is one for an account, with the role below",
-	"flow: missing AWS::IAM::Role ApiLogRole9A97DE22":                                   "",
-	"flow: missing AWS::IAM::Policy ApiLogRoleDefaultPolicyEC9459D9":                    "",
-	"watch: AWS::CloudWatch::Alarm Properties.Threshold":                                "there is no fleet to be too small",
-	"watch: missing AWS::CloudWatch::CompositeAlarm unhealthy899C86F1":                  "MiniStack refuses the type",
-	"watch: missing AWS::CloudWatch::Alarm failurerate40F4484E":                         "MiniStack refuses metric math",
-	"watch: missing AWS::CloudWatch::Alarm duplicates6A6DEF49":                          "MiniStack refuses metric math",
+	"flow: AWS::IAM::Policy Properties.PolicyDocument.Statement": "it judges timers by the " +
+		"default group, whatever group they are in",
+	"flow: missing AWS::ApiGateway::Account ApiAccount":                "there is one for an account, with the role below",
+	"flow: missing AWS::IAM::Role ApiLogRole9A97DE22":                  "",
+	"flow: missing AWS::IAM::Policy ApiLogRoleDefaultPolicyEC9459D9":   "",
+	"watch: AWS::CloudWatch::Alarm Properties.Threshold":               "there is no fleet to be too small",
+	"watch: missing AWS::CloudWatch::CompositeAlarm unhealthy899C86F1": "MiniStack refuses the type",
+	"watch: missing AWS::CloudWatch::Alarm failurerate40F4484E":        "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm duplicates6A6DEF49":         "MiniStack refuses metric math",
 }
 
 // differ compares two values and calls say with the path of each difference, at most three

@@ -35,12 +35,14 @@ const (
 func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	stack := newStack(scope, s, "fleet", "the workers' cluster", false)
 	network := construct.NewNetwork(stack, "Network", construct.NetworkProps{
-		Name: s.Prefix, CIDR: s.Fleet.CIDR, Zones: s.Fleet.Zones, In: s.Fleet.In, NATs: s.Fleet.NATs, LogDays: int(s.Logs), Keep: s.Keep,
+		Name: s.Prefix, CIDR: s.Fleet.CIDR, Zones: s.Fleet.Zones, In: s.Fleet.In, NATs: s.Fleet.NATs,
+		LogDays: int(s.Logs), Keep: s.Keep,
 	})
 	f := Fleet{Stack: stack}
 	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{
 		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl,
-		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs), Keep: s.Keep,
+		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs),
+		Keep: s.Keep,
 	})
 	image := awsecrassets.NewDockerImageAsset(stack, jsii.String("Worker"), &awsecrassets.DockerImageAssetProps{
 		Directory: jsii.String(s.Origin.Worker), Platform: platform(s.Arch),
@@ -53,10 +55,13 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	for _, p := range s.Fleet.Pools() {
 		pool := f.pool(s, d, p, *image.ImageUri())
 		f.Pools = append(f.Pools, pool)
-		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{isolation, f.identity(d, pool)}, pool.Objects()...)
-		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity}, pool.Scaler(contract.Env{Prefix: s.Prefix}.Namespace(), string(telemetry.SlotsWanted)))
+		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{isolation, f.identity(d, pool)},
+			pool.Objects()...)
+		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity},
+			pool.Scaler(contract.Env{Prefix: s.Prefix}.Namespace(), string(telemetry.SlotsWanted)))
 	}
-	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; kubectl needs -c operators=ROLE, and -c reach=CIDRS from outside its network: aws eks update-kubeconfig --name NAME --role-arn ROLE")
+	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; kubectl needs -c operators=ROLE, and -c "+
+		"reach=CIDRS from outside its network: aws eks update-kubeconfig --name NAME --role-arn ROLE")
 	return f
 }
 
@@ -70,39 +75,46 @@ func platform(a target.Arch) awsecrassets.Platform {
 // pool is the workers of one pool.
 func (f Fleet) pool(s target.Settings, d Data, p target.NamedPool, image string) manifest.Pool {
 	pool := manifest.Pool{
-		Name: p.Name, Image: image, Arch: string(s.Arch), Least: p.Least, Most: p.Most, Slots: p.Slots, Milli: p.Milli, MiB: p.MiB, Drain: p.Drain, Region: s.Region,
+		Name: p.Name, Image: image, Arch: string(s.Arch), Least: p.Least, Most: p.Most, Slots: p.Slots, Milli: p.Milli,
+		MiB: p.MiB, Drain: p.Drain, Region: s.Region,
 		Env: []manifest.Var{
-			{Name: "AWS_REGION", Value: s.Region}, {Name: "PUNCTUAL_PREFIX", Value: s.Prefix}, {Name: "PUNCTUAL_BUCKET", Value: *d.Bucket.Name()},
+			{Name: "AWS_REGION", Value: s.Region}, {Name: "PUNCTUAL_PREFIX", Value: s.Prefix},
+			{Name: "PUNCTUAL_BUCKET", Value: *d.Bucket.Name()},
 		},
 	}
 	if len(s.HTTPAllow) > 0 {
 		pool.Env = append(pool.Env, manifest.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(s.HTTPAllow, ",")})
 	}
 	for _, priority := range contract.Priorities {
-		pool.Queues = append(pool.Queues, manifest.Queue{Priority: priority, URL: *d.Queues.Queue(contract.FiringQueue(p.Name, priority)).QueueUrl()})
+		pool.Queues = append(pool.Queues, manifest.Queue{Priority: priority,
+			URL: *d.Queues.Queue(contract.FiringQueue(p.Name, priority)).QueueUrl()})
 	}
 	return pool
 }
 
 // identity gives the workers of a pool their role, with their grants.
 func (f Fleet) identity(d Data, pool manifest.Pool) constructs.IDependable {
-	role, identity := f.Cluster.Identity(pool.App(), manifest.Namespace, pool.App(), "What workers of the "+pool.Name+" pool may do")
+	role, identity := f.Cluster.Identity(pool.App(), manifest.Namespace, pool.App(),
+		"What workers of the "+pool.Name+" pool may do")
 	d.grantWorkers(role, pool.Name)
 	return identity
 }
 
 // scaler installs KEDA. It does not know Pod Identity, so it takes its role the older way.
 func (f Fleet) scaler(s target.Settings, d Data) constructs.IDependable {
-	space := f.Cluster.Apply("scaler-namespace", nil, manifest.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": manifest.Object{"name": scalerNamespace}})
+	space := f.Cluster.Apply("scaler-namespace", nil, manifest.Object{"apiVersion": "v1", "kind": "Namespace",
+		"metadata": manifest.Object{"name": scalerNamespace}})
 	account := f.Cluster.WebIdentity("scaler-account", scalerNamespace, scalerAccount, space)
 	construct.GrantAsk(account.Role(), d.Queues, contract.FiringQueues()...)
 	return f.Cluster.Install("keda", construct.Chart{
-		Name: "keda", Repository: "https://kedacore.github.io/charts", Version: scalerVersion, Namespace: scalerNamespace,
+		Name: "keda", Repository: "https://kedacore.github.io/charts", Version: scalerVersion,
+		Namespace: scalerNamespace,
 		Values: map[string]any{
 			"serviceAccount": map[string]any{"operator": map[string]any{"create": false, "name": scalerAccount}},
 			"operator":       map[string]any{"replicaCount": 2},
 			"resources": map[string]any{"operator": map[string]any{
-				"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "1000Mi"},
+				"requests": map[string]any{"cpu": "100m", "memory": "128Mi"},
+				"limits":   map[string]any{"memory": "1000Mi"},
 			}},
 		},
 	}, space, account)

@@ -71,10 +71,12 @@ func TestTheClusterHoldsAllThatThePoolsNeed(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"Namespace punctual", "Namespace keda", "Namespace punctual-courier", "TriggerAuthentication scaler",
-		"ConfigMap amazon-vpc-cni", "NetworkPolicy unreachable", "ServiceAccount keda-operator", "ServiceAccount punctual-courier", "ConfigMap punctual-courier", "DaemonSet punctual-courier",
+		"ConfigMap amazon-vpc-cni", "NetworkPolicy unreachable", "ServiceAccount keda-operator",
+		"ServiceAccount punctual-courier", "ConfigMap punctual-courier", "DaemonSet punctual-courier",
 	}
 	for _, pool := range contract.Pools {
-		for _, kind := range []string{"NodePool", "ServiceAccount", "Deployment", "PodDisruptionBudget", "ScaledObject"} {
+		for _, kind := range []string{"NodePool", "ServiceAccount", "Deployment", "PodDisruptionBudget",
+			"ScaledObject"} {
 			want = append(want, kind+" worker-"+pool)
 		}
 	}
@@ -92,7 +94,8 @@ func TestPodsHaveTheSizesThatWereAskedFor(t *testing.T) {
 		"short": `{"limits":{"cpu":"2000m","memory":"4096Mi"},"requests":{"cpu":"2000m","memory":"4096Mi"}}`,
 		"long":  `{"limits":{"cpu":"4000m","memory":"8192Mi"},"requests":{"cpu":"4000m","memory":"8192Mi"}}`,
 	} {
-		if got := compact(at(have["Deployment worker-"+pool], "spec.template.spec.containers.0.resources")); got != want {
+		if got := compact(at(have["Deployment worker-"+pool],
+			"spec.template.spec.containers.0.resources")); got != want {
 			t.Errorf("pods of %s get %s; want %s", pool, got, want)
 		}
 	}
@@ -129,7 +132,8 @@ func TestNothingStartsBeforeWhatItNeeds(t *testing.T) {
 	}
 	for id, r := range fleet.resources {
 		if r["Type"] == helmChart {
-			needs = append(needs, struct{ what, id, kind, prefix string }{"the scaler", id, "AWS::IAM::Policy", "Clusterscaleraccount"})
+			needs = append(needs, struct{ what, id, kind, prefix string }{"the scaler", id, "AWS::IAM::Policy",
+				"Clusterscaleraccount"})
 		}
 	}
 	for _, pool := range contract.Pools {
@@ -137,7 +141,8 @@ func TestNothingStartsBeforeWhatItNeeds(t *testing.T) {
 			{"workers of " + pool, by["Deployment worker-"+pool], "AWS::EKS::PodIdentityAssociation", "worker" + pool},
 			{"workers of " + pool, by["Deployment worker-"+pool], "AWS::IAM::Policy", "worker" + pool},
 			{"the scaling of " + pool, by["ScaledObject worker-"+pool], helmChart, ""},
-			{"the scaling of " + pool, by["ScaledObject worker-"+pool], kubernetesResource, "Clustermanifestworker" + pool},
+			{"the scaling of " + pool, by["ScaledObject worker-"+pool], kubernetesResource, "Clustermanifestworker" +
+				pool},
 			{"workers of " + pool, by["Deployment worker-"+pool], kubernetesResource, "Clustermanifestisolation"},
 		}...)
 	}
@@ -194,7 +199,8 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 	for _, pool := range contract.Pools {
 		const here = "arn:aws:%s:us-east-1:AWS::AccountId:%s"
 		want := []string{
-			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims", "dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:Query Tabletasks",
+			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims",
+			"dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:Query Tabletasks",
 			"s3:GetObject Payloads", "s3:ListBucket Payloads",
 			"sqs:SendMessage Queuereport", "sqs:GetQueueUrl Queuereport",
 			"secretsmanager:DescribeSecret " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
@@ -258,7 +264,9 @@ func TestOnlyPodsOfAPoolMayTakeItsRole(t *testing.T) {
 			found++
 			tags, _ := at(st, "Condition.StringEquals").(object)
 			account := text(tags["aws:RequestTag/kubernetes-service-account"])
-			if tags["aws:RequestTag/kubernetes-namespace"] != "punctual" || !strings.HasPrefix(id, strings.ReplaceAll(account, "-", "")+"role") || account == "" || tags["aws:RequestTag/eks-cluster-arn"] == nil {
+			if tags["aws:RequestTag/kubernetes-namespace"] != "punctual" ||
+				!strings.HasPrefix(id, strings.ReplaceAll(account, "-", "")+"role") || account == "" ||
+				tags["aws:RequestTag/eks-cluster-arn"] == nil {
 				t.Errorf("%s may be taken by %s", id, compact(st))
 			}
 		}
@@ -304,7 +312,8 @@ func TestWorkersAreReachedByNobodyAndReachTablesWithoutTheInternet(t *testing.T)
 		if n := len(list(at(r, "Properties.Logging.ClusterLogging.EnabledTypes"))); n != 5 {
 			t.Errorf("%s logs %d kinds of its 5", id, n)
 		}
-		if at(r, "Properties.ComputeConfig.Enabled") != true || text(at(r, "Properties.Version")) != d.settings.Fleet.Kubernetes {
+		if at(r, "Properties.ComputeConfig.Enabled") != true ||
+			text(at(r, "Properties.Version")) != d.settings.Fleet.Kubernetes {
 			t.Errorf("%s is %s", id, compact(at(r, "Properties.ComputeConfig")))
 		}
 		if at(r, "Properties.EncryptionConfig") == nil {
@@ -321,10 +330,13 @@ func TestZonesAreTheFirstOfTheRegionUnlessTheyAreNamed(t *testing.T) {
 		`"us-east-1b" "us-east-1d"`: {"us-east-1b", "us-east-1d"},
 		`{"Fn::Select":[0,{"Fn::GetAZs":""}]} {"Fn::Select":[1,{"Fn::GetAZs":""}]}`: nil,
 	} {
-		stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("zones"), &awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
-		construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "zones", CIDR: "10.42.0.0/16", Zones: 2, In: names, NATs: 1, LogDays: 1})
+		stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("zones"),
+			&awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
+		construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "zones", CIDR: "10.42.0.0/16", Zones: 2,
+			In: names, NATs: 1, LogDays: 1})
 		var have []string
-		for _, r := range *assertions.Template_FromStack(stack, nil).FindResources(jsii.String("AWS::EC2::Subnet"), nil) {
+		for _, r := range *assertions.Template_FromStack(stack, nil).FindResources(jsii.String("AWS::EC2::Subnet"),
+			nil) {
 			have = append(have, compact(at(any(*r), "Properties.AvailabilityZone")))
 		}
 		slices.Sort(have)
@@ -338,11 +350,14 @@ func TestOperatorsSeeEverythingAndChangeWhatIsTheWorkers(t *testing.T) {
 	t.Parallel()
 	one.Lock()
 	defer one.Unlock()
-	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("operators"), &awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("operators"),
+		&awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
 	construct.NewCluster(stack, "Cluster", construct.ClusterProps{
 		Name: "operators", Kubernetes: "1.34", Kubectl: standIns().Kubectl, LogDays: 1,
-		Network:   construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "operators", CIDR: "10.42.0.0/16", Zones: 2, NATs: 1, LogDays: 1}),
-		Operators: "arn:aws:iam::123456789012:role/oncall", Theirs: []string{"punctual"}, Reach: []string{"203.0.113.0/24"},
+		Network: construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "operators",
+			CIDR: "10.42.0.0/16", Zones: 2, NATs: 1, LogDays: 1}),
+		Operators: "arn:aws:iam::123456789012:role/oncall", Theirs: []string{"punctual"},
+		Reach: []string{"203.0.113.0/24"},
 	})
 	made := assertions.Template_FromStack(stack, nil)
 	made.HasResourceProperties(jsii.String("AWS::EKS::Cluster"), &map[string]any{"ResourcesVpcConfig": map[string]any{
@@ -391,10 +406,13 @@ func TestTheWorkersImageIsBuiltForItsNodesFromItsFolderAlone(t *testing.T) {
 			t.Errorf("the folder of the image: %v", err)
 		}
 		for _, pool := range contract.Pools {
-			if got := text(at(have["Deployment worker-"+pool], "spec.template.spec.containers.0.image")); !strings.HasSuffix(got, hash) {
+			if got := text(at(have["Deployment worker-"+pool],
+				"spec.template.spec.containers.0.image")); !strings.HasSuffix(got, hash) {
 				t.Errorf("workers of %s run %s, not %s", pool, got, hash)
 			}
-			if got := compact(at(have["Deployment worker-"+pool], "spec.template.spec.nodeSelector")); !strings.Contains(got, `"kubernetes.io/arch":"`+string(d.settings.Arch)+`"`) {
+			if got := compact(at(have["Deployment worker-"+pool],
+				"spec.template.spec.nodeSelector")); !strings.Contains(got,
+				`"kubernetes.io/arch":"`+string(d.settings.Arch)+`"`) {
 				t.Errorf("workers of %s run on %s", pool, got)
 			}
 		}
@@ -418,14 +436,18 @@ func TestTheEmulatorHasNoCluster(t *testing.T) {
 
 // countedFleet is how many resources of each type prod's Fleet has, as counted has the others'.
 var countedFleet = map[string]int{
-	"AWS::EC2::EIP": 3, "AWS::EC2::FlowLog": 1, "AWS::EC2::InternetGateway": 1, "AWS::EC2::NatGateway": 3, "AWS::EC2::Route": 6, "AWS::EC2::RouteTable": 6, "AWS::EC2::SecurityGroup": 1, "AWS::EC2::Subnet": 6, "AWS::EC2::SubnetRouteTableAssociation": 6, "AWS::EC2::VPC": 1, "AWS::EC2::VPCEndpoint": 2, "AWS::EC2::VPCGatewayAttachment": 1,
-	"AWS::EKS::AccessEntry": 1, "AWS::EKS::Cluster": 1, "AWS::EKS::PodIdentityAssociation": 2,
+	"AWS::EC2::EIP": 3, "AWS::EC2::FlowLog": 1, "AWS::EC2::InternetGateway": 1, "AWS::EC2::NatGateway": 3,
+	"AWS::EC2::Route": 6, "AWS::EC2::RouteTable": 6, "AWS::EC2::SecurityGroup": 1, "AWS::EC2::Subnet": 6,
+	"AWS::EC2::SubnetRouteTableAssociation": 6, "AWS::EC2::VPC": 1, "AWS::EC2::VPCEndpoint": 2,
+	"AWS::EC2::VPCGatewayAttachment": 1,
+	"AWS::EKS::AccessEntry":          1, "AWS::EKS::Cluster": 1, "AWS::EKS::PodIdentityAssociation": 2,
 	"AWS::IAM::OIDCProvider": 1, "AWS::IAM::Policy": 7, "AWS::IAM::Role": 11,
 	"AWS::KMS::Alias": 1, "AWS::KMS::Key": 1,
 	"AWS::Lambda::Function": 4, "AWS::Lambda::LayerVersion": 2,
 	"AWS::Logs::LogGroup":          5,
 	"AWS::SSM::Parameter":          1,
-	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 12, "Custom::AWSCDKCfnJson": 2, "Custom::VpcRestrictDefaultSG": 1,
+	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 12, "Custom::AWSCDKCfnJson": 2,
+	"Custom::VpcRestrictDefaultSG": 1,
 }
 
 func TestTheNumberOfFleetsResourcesIsKnown(t *testing.T) {

@@ -47,7 +47,8 @@ type vars struct {
 
 // base is what every function that reaches the tables needs.
 func (v vars) base() []construct.Var {
-	return []construct.Var{{Name: "PUNCTUAL_PREFIX", Value: v.s.Prefix}, {Name: "PUNCTUAL_SHARDS", Value: strconv.Itoa(v.s.Shards)}}
+	return []construct.Var{{Name: "PUNCTUAL_PREFIX", Value: v.s.Prefix},
+		{Name: "PUNCTUAL_SHARDS", Value: strconv.Itoa(v.s.Shards)}}
 }
 
 func (v vars) blobs() []construct.Var {
@@ -73,7 +74,8 @@ func (v vars) api() []construct.Var {
 func (v vars) tokens() []construct.Var {
 	t := v.s.Tokens
 	return []construct.Var{
-		{Name: "PUNCTUAL_ISSUER", Value: t.Issuer}, {Name: "PUNCTUAL_AUDIENCE", Value: t.Audience}, {Name: "PUNCTUAL_JWKS_URL", Value: t.JWKS},
+		{Name: "PUNCTUAL_ISSUER", Value: t.Issuer}, {Name: "PUNCTUAL_AUDIENCE", Value: t.Audience},
+		{Name: "PUNCTUAL_JWKS_URL", Value: t.JWKS},
 		{Name: "PUNCTUAL_TENANT_CLAIM", Value: t.TenantClaim}, {Name: "PUNCTUAL_SCOPE_CLAIM", Value: t.ScopeClaim},
 	}
 }
@@ -101,66 +103,92 @@ func parts() []part {
 	due := []string{contract.DueIndex}
 	return []part{
 		{
-			name: APIRead, program: "api", about: "REST: what only looks", timeout: 29 * time.Second, mib: 512, env: vars.api,
+			name: APIRead, program: "api", about: "REST: what only looks", timeout: 29 * time.Second, mib: 512,
+			env: vars.api,
 			may: access{
 				items: []items{
-					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany}}, {contract.Claims, []construct.Verb{construct.GetMany}},
-					{contract.Schedules, []construct.Verb{construct.Get}}, {contract.Tasks, []construct.Verb{construct.Get}},
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany}},
+					{contract.Claims, []construct.Verb{construct.GetMany}},
+					{contract.Schedules, []construct.Verb{construct.Get}},
+					{contract.Tasks, []construct.Verb{construct.Get}},
 				},
 				queries: []query{
-					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex, contract.DueIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
+					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex, contract.DueIndex}},
+					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
 				},
 			},
 		},
 		{
-			name: APIWrite, program: "api", about: "REST: what changes something", timeout: 29 * time.Second, mib: 512, env: vars.api,
+			name: APIWrite, program: "api", about: "REST: what changes something", timeout: 29 * time.Second, mib: 512,
+			env: vars.api,
 			may: access{
 				items: []items{
-					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update, construct.Delete}},
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
+						construct.Delete}},
 					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
-					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
-					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update, construct.Delete, construct.Check}},
+					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update,
+						construct.Check}},
+					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
+						construct.Delete, construct.Check}},
 				},
 				queries: []query{
-					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}}, {contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
+					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
+					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
 				},
-				sends: append(contract.FiringQueues(), contract.DispatchQueue), arms: true, blobs: blobs{read: true, write: true, remove: true},
+				sends: append(contract.FiringQueues(), contract.DispatchQueue), arms: true,
+				blobs: blobs{read: true, write: true, remove: true},
 			},
 		},
-		{name: Authorizer, program: "authorizer", about: "Who calls, by the token", timeout: 10 * time.Second, mib: 256, env: vars.tokens},
+		{name: Authorizer, program: "authorizer", about: "Who calls, by the token", timeout: 10 * time.Second, mib: 256,
+			env: vars.tokens},
 		{
-			name: Stream, program: "stream", about: "Arms what the jobs table's stream shows", timeout: 60 * time.Second, mib: 256, env: vars.arming,
-			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead), arms: true, disarms: true},
+			name: Stream, program: "stream", about: "Arms what the jobs table's stream shows",
+			timeout: 60 * time.Second, mib: 256, env: vars.arming,
+			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead), arms: true,
+				disarms: true},
 		},
 		{
-			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute, mib: 512, env: vars.arming,
+			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute,
+			mib: 512, env: vars.arming,
 			may: access{
 				items: []items{ // jobs, claims and schedules: it makes the jobs of schedules
-					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put,
+						construct.Update}},
 					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
-					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
+					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update,
+						construct.Check}},
 					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
 				queries: []query{{contract.Jobs, due}, {contract.Schedules, due}, {contract.Tasks, []string{""}}},
-				sends:   append(contract.FiringQueues(), contract.DispatchQueue), arms: true, blobs: blobs{read: true, write: true},
+				sends:   append(contract.FiringQueues(), contract.DispatchQueue), arms: true,
+				blobs: blobs{read: true, write: true},
 			},
 		},
-		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512, env: vars.blobs, may: deciding()},
-		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings", timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding().hiding(contract.DispatchQueue).forgetting()},
-		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512, env: vars.blobs, may: deciding().hiding(contract.ReportQueue)},
+		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512,
+			env: vars.blobs, may: deciding()},
+		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings",
+			timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding().hiding(contract.DispatchQueue).
+					forgetting()},
+		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512,
+			env: vars.blobs, may: deciding().hiding(contract.ReportQueue)},
 		{
-			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back", timeout: 10 * time.Second, mib: 256, env: vars.blobs,
+			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back",
+			timeout: 10 * time.Second, mib: 256, env: vars.blobs,
 			may: access{
 				items: []items{
-					{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}}, {contract.Tasks, []construct.Verb{construct.Update}},
+					{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+					{contract.Tasks, []construct.Verb{construct.Update}},
 				},
-				sends: contract.FiringQueues(), hides: []string{contract.RedriveQueue}, blobs: blobs{read: true, write: true},
+				sends: contract.FiringQueues(), hides: []string{contract.RedriveQueue},
+				blobs: blobs{read: true, write: true},
 			},
 		},
 		{
-			name: Prewarm, program: "prewarm", about: "Each minute: how many workers the next half hour wants", timeout: time.Minute, mib: 256, env: vars.base,
+			name: Prewarm, program: "prewarm", about: "Each minute: how many workers the next half hour wants",
+			timeout: time.Minute, mib: 256, env: vars.base,
 			may: access{
-				items:   []items{{contract.Jobs, []construct.Verb{construct.Get}}, {contract.Tasks, []construct.Verb{construct.Get, construct.Update}}},
+				items: []items{{contract.Jobs, []construct.Verb{construct.Get}},
+					{contract.Tasks, []construct.Verb{construct.Get, construct.Update}}},
 				queries: []query{{contract.Jobs, due}},
 			},
 		},
@@ -183,14 +211,17 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 	stack := newStack(scope, s, "flow", "the functions, what calls them, and the API", false)
 	f := Flow{Stack: stack, byName: map[string]construct.Function{}}
 	f.Timers = construct.NewTimers(stack, construct.TimersProps{
-		Group: s.Prefix, Queues: d.Queues, Key: d.Key, Target: contract.DispatchQueue, Dead: contract.FiringDead, AnyGroup: s.Emulated,
+		Group: s.Prefix, Queues: d.Queues, Key: d.Key, Target: contract.DispatchQueue, Dead: contract.FiringDead,
+		AnyGroup: s.Emulated,
 	})
 	v := vars{s: s, bucket: d.Bucket.Name(), timers: f.Timers, queues: d.Queues}
 	reserved := map[string]int{APIRead: s.Flow.Reads, APIWrite: s.Flow.Writes, Authorizer: s.Flow.Authorizer}
 	for _, p := range parts() {
 		fn := construct.NewFunction(stack, p.name, construct.FunctionProps{
-			Name: s.Prefix + "-" + p.name, About: "Punctual. " + p.about, Folder: filepath.Join(s.Origin.Functions, p.program), Arch: string(s.Arch),
-			Timeout: p.timeout, MiB: p.mib, Env: p.env(v), LogDays: int(s.Logs), Keep: s.Keep, Reserved: reserved[p.name],
+			Name: s.Prefix + "-" + p.name, About: "Punctual. " + p.about, Folder: filepath.Join(s.Origin.Functions,
+				p.program), Arch: string(s.Arch),
+			Timeout: p.timeout, MiB: p.mib, Env: p.env(v), LogDays: int(s.Logs), Keep: s.Keep,
+			Reserved: reserved[p.name],
 		})
 		d.grant(fn, f.Timers, p.may)
 		f.Functions = append(f.Functions, fn)

@@ -26,7 +26,8 @@ func TestFunctionsRunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
 	t.Parallel()
 	for _, p := range parts() {
 		f := prod().function(t, p.name)
-		if f["Runtime"] != "provided.al2023" || compact(f["Architectures"]) != `["arm64"]` || f["Handler"] != "bootstrap" {
+		if f["Runtime"] != "provided.al2023" || compact(f["Architectures"]) != `["arm64"]` ||
+			f["Handler"] != "bootstrap" {
 			t.Errorf("%s runs on %v %v", p.name, f["Runtime"], f["Architectures"])
 		}
 		if at(f, "LoggingConfig.LogGroup") == nil {
@@ -45,10 +46,13 @@ func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
 	t.Parallel()
 	known := variables(t)
 	needs := map[string][]string{
-		APIRead: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, APIWrite: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
+		APIRead: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, APIWrite: {"PUNCTUAL_BUCKET",
+			"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
 		Authorizer: {"PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL"},
-		Stream:     {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Promoter: {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
-		Sweeper: {"PUNCTUAL_BUCKET"}, Dispatch: {"PUNCTUAL_BUCKET"}, Status: {"PUNCTUAL_BUCKET"}, Redrive: {"PUNCTUAL_BUCKET"}, Prewarm: {"PUNCTUAL_PREFIX"},
+		Stream:     {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Promoter: {"PUNCTUAL_TIMER_ROLE",
+			"PUNCTUAL_TIMER_TARGET"},
+		Sweeper: {"PUNCTUAL_BUCKET"}, Dispatch: {"PUNCTUAL_BUCKET"}, Status: {"PUNCTUAL_BUCKET"},
+		Redrive: {"PUNCTUAL_BUCKET"}, Prewarm: {"PUNCTUAL_PREFIX"},
 	}
 	for _, d := range []*synthesized{prod(), emulator(), other()} {
 		for _, p := range parts() {
@@ -68,7 +72,8 @@ func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
 				t.Errorf("%s %s is told of %q with %d shards", d.settings.Target, p.name, env.Prefix, env.Shards)
 			}
 			if p.program == "api" && env.Quota != d.settings.Quota {
-				t.Errorf("%s %s is told of a quota of %d; want %d", d.settings.Target, p.name, env.Quota, d.settings.Quota)
+				t.Errorf("%s %s is told of a quota of %d; want %d", d.settings.Target, p.name, env.Quota,
+					d.settings.Quota)
 			}
 			for name := range vars {
 				if !slices.Contains(known, name) {
@@ -120,13 +125,15 @@ func sources(t *testing.T, d *synthesized) map[string]object {
 func TestQueuesFeedTheirConsumersAtOnceAndInTens(t *testing.T) {
 	t.Parallel()
 	of := sources(t, prod())
-	for function, queue := range map[string]string{Dispatch: contract.DispatchQueue, Status: contract.ReportQueue, Redrive: contract.RedriveQueue} {
+	for function, queue := range map[string]string{Dispatch: contract.DispatchQueue, Status: contract.ReportQueue,
+		Redrive: contract.RedriveQueue} {
 		s := of[function]
 		if s == nil || !strings.Contains(compact(s["EventSourceArn"]), "Queue"+strings.ReplaceAll(queue, "-", "")) {
 			t.Errorf("%s is fed by %s; want queue %s", function, compact(s["EventSourceArn"]), queue)
 			continue
 		}
-		if s["BatchSize"] != 10.0 || s["MaximumBatchingWindowInSeconds"] != 0.0 || compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` {
+		if s["BatchSize"] != 10.0 || s["MaximumBatchingWindowInSeconds"] != 0.0 ||
+			compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` {
 			t.Errorf("%s: %s; want tens without a window, and only what failed again", function, compact(s))
 		}
 		timeout, _ := prod().function(t, function)["Timeout"].(float64)
@@ -150,14 +157,17 @@ func TestTheStreamShowsWhatIsNearAndIsNeverBlockedForLong(t *testing.T) {
 	}
 	// The marks of a row that may have something beside it, as job.Forgotten judges.
 	for n, want := range []string{
-		`"attempt":{"N":[{"anything-but":["1"]}]}`, `"payload_in":{"S":[{"exists":true}]}`, `"result_in":{"S":[{"exists":true}]}`, `"tagged":{"S":[{"exists":true}]}`,
+		`"attempt":{"N":[{"anything-but":["1"]}]}`, `"payload_in":{"S":[{"exists":true}]}`,
+		`"result_in":{"S":[{"exists":true}]}`, `"tagged":{"S":[{"exists":true}]}`,
 	} {
 		gone := text(at(s, fmt.Sprintf("FilterCriteria.Filters.%d.Pattern", n+1)))
 		if !strings.Contains(gone, `"eventName":["REMOVE"]`) || !strings.Contains(gone, `"OldImage":{`+want+`}`) {
 			t.Errorf("pattern %d is %s", n+1, gone)
 		}
 	}
-	if s["BisectBatchOnFunctionError"] != true || compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` || s["StartingPosition"] != "TRIM_HORIZON" {
+	if s["BisectBatchOnFunctionError"] != true ||
+		compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` ||
+		s["StartingPosition"] != "TRIM_HORIZON" {
 		t.Errorf("%s", compact(s))
 	}
 	retries, _ := s["MaximumRetryAttempts"].(float64)
@@ -175,7 +185,8 @@ func TestEachMinuteIsTicked(t *testing.T) {
 	ticked := map[string]bool{}
 	prod().each("AWS::Scheduler::Schedule", func(s template, id string, r object) {
 		p := r["Properties"]
-		if at(p, "ScheduleExpression") != "rate(1 minute)" || at(p, "State") != "ENABLED" || at(p, "FlexibleTimeWindow.Mode") != "OFF" || at(p, "Target.RetryPolicy.MaximumRetryAttempts") != 0.0 {
+		if at(p, "ScheduleExpression") != "rate(1 minute)" || at(p, "State") != "ENABLED" ||
+			at(p, "FlexibleTimeWindow.Mode") != "OFF" || at(p, "Target.RetryPolicy.MaximumRetryAttempts") != 0.0 {
 			t.Errorf("%s: %s", id, compact(p))
 		}
 		fn := s.resources[text(at(p, "Target.Arn.Fn::GetAtt.0"))]
@@ -224,11 +235,14 @@ func TestRoutesOfTheGateway(t *testing.T) {
 				goes = name
 			}
 		}
-		have[text(at(r, "Properties.HttpMethod"))+" "+path(text(at(r, "Properties.ResourceId.Ref")))] = goes + " " + text(at(r, "Properties.AuthorizationType"))
+		have[text(at(r, "Properties.HttpMethod"))+" "+path(text(at(r, "Properties.ResourceId.Ref")))] = goes + " " +
+			text(at(r, "Properties.AuthorizationType"))
 	}
 	want := map[string]string{
-		"GET /health": APIRead + " NONE", "GET /openapi.json": APIRead + " NONE", "GET /problems": APIRead + " NONE", "GET /problems/{code}": APIRead + " NONE",
-		"GET /{proxy+}": APIRead + " CUSTOM", "HEAD /{proxy+}": APIRead + " CUSTOM", "ANY /{proxy+}": APIWrite + " CUSTOM",
+		"GET /health": APIRead + " NONE", "GET /openapi.json": APIRead + " NONE", "GET /problems": APIRead + " NONE",
+		"GET /problems/{code}": APIRead + " NONE",
+		"GET /{proxy+}":        APIRead + " CUSTOM", "HEAD /{proxy+}": APIRead + " CUSTOM", "ANY /{proxy+}": APIWrite +
+			" CUSTOM",
 	}
 	if compact(have) != compact(want) {
 		t.Errorf("routes are %s; want %s", compact(have), compact(want))
@@ -251,14 +265,17 @@ func TestTheGatewaysOwnAnswersAreProblems(t *testing.T) {
 			t.Errorf("%s answers %s: %v", id, compact(templates), err)
 			return
 		}
-		if problem.Type != "/v1/problems/"+problem.Code || problem.Title == "" || problem.Detail == "" || problem.RequestID != "$context.requestId" || compact(problem.Status) != text(at(p, "StatusCode")) {
+		if problem.Type != "/v1/problems/"+problem.Code || problem.Title == "" || problem.Detail == "" ||
+			problem.RequestID != "$context.requestId" || compact(problem.Status) != text(at(p, "StatusCode")) {
 			t.Errorf("%s answers %+v with status %v", id, problem, at(p, "StatusCode"))
 		}
 		headers, _ := at(p, "ResponseParameters").(object)
-		if headers["gatewayresponse.header.Content-Type"] != "'application/problem+json'" || headers["gatewayresponse.header.X-Request-Id"] != "context.requestId" {
+		if headers["gatewayresponse.header.Content-Type"] != "'application/problem+json'" ||
+			headers["gatewayresponse.header.X-Request-Id"] != "context.requestId" {
 			t.Errorf("%s has the headers %s", id, compact(headers))
 		}
-		if again := problem.Status == 429 || problem.Status == 503; again != (headers["gatewayresponse.header.Retry-After"] != nil) {
+		if again := problem.Status == 429 ||
+			problem.Status == 503; again != (headers["gatewayresponse.header.Retry-After"] != nil) {
 			t.Errorf("%s (%d) says Retry-After: %v", id, problem.Status, headers["gatewayresponse.header.Retry-After"])
 		}
 	})
@@ -272,12 +289,14 @@ func TestTheStageThrottlesAndLogsWithoutSecrets(t *testing.T) {
 	prod().each("AWS::ApiGateway::Stage", func(_ template, _ string, r object) {
 		p := r["Properties"]
 		set := at(p, "MethodSettings.0")
-		if at(p, "StageName") != "v1" || at(set, "ThrottlingRateLimit") != 5000.0 || at(set, "ThrottlingBurstLimit") != 5000.0 || at(set, "DataTraceEnabled") != false {
+		if at(p, "StageName") != "v1" || at(set, "ThrottlingRateLimit") != 5000.0 ||
+			at(set, "ThrottlingBurstLimit") != 5000.0 || at(set, "DataTraceEnabled") != false {
 			t.Errorf("%s", compact(p))
 		}
 		format := text(at(p, "AccessLogSetting.Format"))
 		var line map[string]string
-		if err := json.Unmarshal([]byte(format), &line); err != nil || line["tenant_id"] != "$context.authorizer.tenant" {
+		if err := json.Unmarshal([]byte(format), &line); err != nil ||
+			line["tenant_id"] != "$context.authorizer.tenant" {
 			t.Errorf("it logs %s: %v", format, err)
 		}
 		for _, secret := range []string{"header", "body", "querystring", "authorizer.token"} {

@@ -23,7 +23,8 @@ func TestTemplatesStayUnderCloudFormationsLimits(t *testing.T) {
 	for _, d := range []*synthesized{prod(), emulator()} {
 		for _, s := range d.templates {
 			if s.size > mostBytes/2 || len(s.resources) > mostResources/2 || len(s.outputs) > mostOutputs/2 {
-				t.Errorf("%s %s has %d bytes, %d resources and %d outputs: over half of what is allowed", d.settings.Target, s.name, s.size, len(s.resources), len(s.outputs))
+				t.Errorf("%s %s has %d bytes, %d resources and %d outputs: over half of what is allowed",
+					d.settings.Target, s.name, s.size, len(s.resources), len(s.outputs))
 			}
 		}
 	}
@@ -32,17 +33,22 @@ func TestTemplatesStayUnderCloudFormationsLimits(t *testing.T) {
 // counted is how many resources of each type prod has, without Fleet's. A number that changes
 // should change here, knowingly: each is a thing that costs, breaks, or must be granted.
 var counted = map[string]int{
-	"data AWS::DynamoDB::GlobalTable": 6, "data AWS::KMS::Alias": 1, "data AWS::KMS::Key": 1, "data AWS::S3::Bucket": 1, "data AWS::S3::BucketPolicy": 1,
-	"data AWS::SQS::Queue": 13, "data AWS::SQS::QueuePolicy": 13,
+	"data AWS::DynamoDB::GlobalTable": 6, "data AWS::KMS::Alias": 1, "data AWS::KMS::Key": 1, "data AWS::S3::Bucket": 1,
+	"data AWS::S3::BucketPolicy": 1,
+	"data AWS::SQS::Queue":       13, "data AWS::SQS::QueuePolicy": 13,
 
-	"flow AWS::ApiGateway::Account": 1, "flow AWS::ApiGateway::Authorizer": 1, "flow AWS::ApiGateway::Deployment": 1, "flow AWS::ApiGateway::GatewayResponse": 13,
-	"flow AWS::ApiGateway::Method": 6, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1, "flow AWS::ApiGateway::Stage": 1,
-	"flow AWS::IAM::Policy": 13, "flow AWS::IAM::Role": 13,
-	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4, "flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 7,
+	"flow AWS::ApiGateway::Account": 1, "flow AWS::ApiGateway::Authorizer": 1, "flow AWS::ApiGateway::Deployment": 1,
+	"flow AWS::ApiGateway::GatewayResponse": 13,
+	"flow AWS::ApiGateway::Method":          6, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1,
+	"flow AWS::ApiGateway::Stage": 1,
+	"flow AWS::IAM::Policy":       13, "flow AWS::IAM::Role": 13,
+	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4,
+	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 7,
 	"flow AWS::Logs::LogGroup": 11, "flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
-	"watch AWS::CloudWatch::Alarm": 78, "watch AWS::CloudWatch::CompositeAlarm": 1, "watch AWS::CloudWatch::Dashboard": 2,
-	"watch AWS::SNS::Topic": 1, "watch AWS::SNS::TopicPolicy": 1,
+	"watch AWS::CloudWatch::Alarm": 78, "watch AWS::CloudWatch::CompositeAlarm": 1,
+	"watch AWS::CloudWatch::Dashboard": 2,
+	"watch AWS::SNS::Topic":            1, "watch AWS::SNS::TopicPolicy": 1,
 }
 
 func TestTheNumberOfResourcesIsKnown(t *testing.T) {
@@ -67,7 +73,8 @@ func TestTheNumberOfResourcesIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("| alarms (%d) |", have["watch AWS::CloudWatch::Alarm"]); !strings.Contains(string(page), want) {
+	if want := fmt.Sprintf("| alarms (%d) |", have["watch AWS::CloudWatch::Alarm"]); !strings.Contains(string(page),
+		want) {
 		t.Errorf("cost.md does not say %q", want)
 	}
 }
@@ -77,17 +84,24 @@ func TestTheNumberOfResourcesIsKnown(t *testing.T) {
 var stateful = map[string]string{
 	"Key961B73FD": "AWS::KMS::Key",
 
-	"TablejobsEE566F5C": "punctual-jobs", "Tableclaims7D31E885": "punctual-claims", "TabletasksCAA056E9": "punctual-tasks",
-	"Tableschedules986A2C24": "punctual-schedules", "TabledagsDA372D1B": "punctual-dags", "Tableruns8EF71623": "punctual-runs",
+	"TablejobsEE566F5C": "punctual-jobs", "Tableclaims7D31E885": "punctual-claims",
+	"TabletasksCAA056E9":     "punctual-tasks",
+	"Tableschedules986A2C24": "punctual-schedules", "TabledagsDA372D1B": "punctual-dags",
+	"Tableruns8EF71623": "punctual-runs",
 
 	"PayloadsCDFAA0A2": "AWS::S3::Bucket",
 
-	"QueuedeadlettersAAB2AFEE": "punctual-dead-letters", "Queuefiringdead32462F41": "punctual-firing-dead", "QueueredriveFE6E5876": "punctual-redrive",
+	"QueuedeadlettersAAB2AFEE": "punctual-dead-letters", "Queuefiringdead32462F41": "punctual-firing-dead",
+	"QueueredriveFE6E5876":  "punctual-redrive",
 	"Queuedispatch26E8A714": "punctual-dispatch", "QueuereportBEB74C58": "punctual-report",
-	"Queuefiringshortcritical9D3BFB8A": "punctual-firing-short-critical", "Queuefiringshorthigh8FC3E528": "punctual-firing-short-high",
-	"Queuefiringshortnormal185CA5DF": "punctual-firing-short-normal", "Queuefiringshortlow49D9204D": "punctual-firing-short-low",
-	"QueuefiringlongcriticalB8FE8336": "punctual-firing-long-critical", "Queuefiringlonghigh048F4DAE": "punctual-firing-long-high",
-	"QueuefiringlongnormalC7855E71": "punctual-firing-long-normal", "QueuefiringlonglowB13109C2": "punctual-firing-long-low",
+	"Queuefiringshortcritical9D3BFB8A": "punctual-firing-short-critical",
+	"Queuefiringshorthigh8FC3E528":     "punctual-firing-short-high",
+	"Queuefiringshortnormal185CA5DF":   "punctual-firing-short-normal",
+	"Queuefiringshortlow49D9204D":      "punctual-firing-short-low",
+	"QueuefiringlongcriticalB8FE8336":  "punctual-firing-long-critical",
+	"Queuefiringlonghigh048F4DAE":      "punctual-firing-long-high",
+	"QueuefiringlongnormalC7855E71":    "punctual-firing-long-normal",
+	"QueuefiringlonglowB13109C2":       "punctual-firing-long-low",
 }
 
 func TestWhatHoldsStateKeepsItsId(t *testing.T) {
@@ -126,11 +140,14 @@ func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
 			switch kind {
 			case "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::S3::Bucket":
 				if r["DeletionPolicy"] != want || r["UpdateReplacePolicy"] != want {
-					t.Errorf("%s %s: %v, %v; want %s", d.settings.Target, id, r["DeletionPolicy"], r["UpdateReplacePolicy"], want)
+					t.Errorf("%s %s: %v, %v; want %s", d.settings.Target, id, r["DeletionPolicy"],
+						r["UpdateReplacePolicy"], want)
 				}
 			}
-			if kind == "AWS::DynamoDB::GlobalTable" && at(r, "Properties.Replicas.0.DeletionProtectionEnabled") != d.settings.Keep {
-				t.Errorf("%s %s: deletion protection is %v", d.settings.Target, id, at(r, "Properties.Replicas.0.DeletionProtectionEnabled"))
+			if kind == "AWS::DynamoDB::GlobalTable" &&
+				at(r, "Properties.Replicas.0.DeletionProtectionEnabled") != d.settings.Keep {
+				t.Errorf("%s %s: deletion protection is %v", d.settings.Target, id,
+					at(r, "Properties.Replicas.0.DeletionProtectionEnabled"))
 			}
 		}
 	}
@@ -166,7 +183,8 @@ func TestWhatIsNotBuiltIsSaid(t *testing.T) {
 	s := prod().settings
 	s.Origin = target.Sources{Functions: t.TempDir(), Worker: t.TempDir(), Kubectl: standIns().Kubectl}
 	err := built(s)
-	if err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), "api, authorizer") || !strings.Contains(err.Error(), "worker") {
+	if err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(),
+		"api, authorizer") || !strings.Contains(err.Error(), "worker") {
 		t.Errorf("it says %v", err)
 	}
 	s.Origin.Kubectl = "nowhere.zip"

@@ -49,15 +49,19 @@ func (d *synthesized) findings(t *testing.T) []finding {
 // whole; a finding that none matches fails the test, and so does a line that matches none.
 var accepted = []struct{ rule, path, reason string }{
 	{`AwsSolutions-S1`, `punctual-data/Payloads/Resource`,
-		"objects are reached by functions and workers alone, whose calls are logged; who needs the bucket's own log turns on CloudTrail data events"},
+		"objects are reached by functions and workers alone, whose calls are logged; who needs the bucket's own log " +
+			"turns on CloudTrail data events"},
 	{`AwsSolutions-IAM5\[Resource::.*Payloads.*/\*\]`, `.*-role/DefaultPolicy/Resource`,
 		"keys are made of tenant and job, so the objects cannot be listed beforehand; the bucket holds nothing else"},
-	{`AwsSolutions-IAM5\[Resource::arn:aws:scheduler:.*:schedule/punctual/\*\]`, `punctual-flow/(api-write|stream|promoter)-role/DefaultPolicy/Resource`,
+	{`AwsSolutions-IAM5\[Resource::arn:aws:scheduler:.*:schedule/punctual/\*\]`,
+		`punctual-flow/(api-write|stream|promoter)-role/DefaultPolicy/Resource`,
 		"timers are named after jobs; the group holds nothing else"},
 	{`AwsSolutions-APIG2`, `punctual-flow/Api/Resource`,
-		"the functions judge every field and answer with all mistakes at once, which a model at the gateway cannot; they also serve laptops without a gateway"},
+		"the functions judge every field and answer with all mistakes at once, which a model at the gateway cannot; " +
+			"they also serve laptops without a gateway"},
 	{`AwsSolutions-APIG3`, `punctual-flow/Api/DeploymentStage.v1/Resource`,
-		"callers are programs with tokens, throttled per stage; a web ACL costs by the request and is the owner's to attach"},
+		"callers are programs with tokens, throttled per stage; a web ACL costs by the request and is the owner's to " +
+			"attach"},
 	{`AwsSolutions-APIG4`, `punctual-flow/Api/Default/(health|openapi.json|problems|problems/\{code\})/GET/Resource`,
 		"health, the API's own description and the explanation of its errors say nothing of anybody"},
 	{`AwsSolutions-COG4`, `punctual-flow/Api/Default/.*/Resource`,
@@ -72,9 +76,11 @@ var accepted = []struct{ rule, path, reason string }{
 		"CDK's own handler; its runtime comes with CDK's version"},
 	{`AwsSolutions-IAM5\[Resource::\*\]`, `punctual-fleet/Cluster/scaler-account/Role/DefaultPolicy/Resource`,
 		"cloudwatch:GetMetricData knows no resources"},
-	{`AwsSolutions-IAM5\[Resource::arn:aws:lambda:.*:function:\*\]`, `punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
+	{`AwsSolutions-IAM5\[Resource::arn:aws:lambda:.*:function:\*\]`,
+		`punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
 		"lambda jobs name functions of tenants; invoking needs the tag punctual:tenant on the function"},
-	{`AwsSolutions-IAM5\[Resource::arn:aws:secretsmanager:.*:secret:punctual/\*\]`, `punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
+	{`AwsSolutions-IAM5\[Resource::arn:aws:secretsmanager:.*:secret:punctual/\*\]`,
+		`punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
 		"jobs name the secrets of tenants, which all lie below this prefix"},
 	{`W9009`, `punctual-fleet/Cluster/Resource`,
 		"CDK's cluster construct writes the deprecated property"},

@@ -81,13 +81,15 @@ var one sync.Mutex
 func synth(name, into string, more ...string) *synthesized {
 	one.Lock()
 	defer one.Unlock()
-	s, err := target.Load(said(append([]string{"target", name, "issuer", "https://id.example.com", "audience", "punctual"}, more...)...))
+	s, err := target.Load(said(append([]string{"target", name, "issuer", "https://id.example.com", "audience",
+		"punctual"}, more...)...))
 	if err != nil {
 		panic(err)
 	}
 	s.Origin = standIns()
 	out := filepath.Join(room, into)
-	app := awscdk.NewApp(&awscdk.AppProps{Context: flags(), Outdir: jsii.String(out), AnalyticsReporting: jsii.Bool(false)})
+	app := awscdk.NewApp(&awscdk.AppProps{Context: flags(), Outdir: jsii.String(out),
+		AnalyticsReporting: jsii.Bool(false)})
 	stacks, err := New(app, s)
 	if err != nil {
 		panic(err)
@@ -167,7 +169,8 @@ var standIns = sync.OnceValue(func() target.Sources {
 	put("worker", "worker")
 	put("layer.zip")
 	return target.Sources{
-		Functions: filepath.Join(room, "built", "functions"), Worker: put("worker", "Dockerfile"), Kubectl: filepath.Join(room, "built", "layer.zip"),
+		Functions: filepath.Join(room, "built", "functions"), Worker: put("worker", "Dockerfile"),
+		Kubectl: filepath.Join(room, "built", "layer.zip"),
 	}
 })
 

@@ -45,10 +45,14 @@ func NewWatch(scope constructs.Construct, s target.Settings, d Data, f Flow) Wat
 		}
 	}
 	if !s.Emulated {
-		construct.NewComposite(stack, "unhealthy", s.Prefix+"-unhealthy", "Punctual is unhealthy: one of its paging alarms is on. See "+Runbook+"unhealthy.md", paging, w.Topic)
+		construct.NewComposite(stack, "unhealthy", s.Prefix+"-unhealthy",
+			"Punctual is unhealthy: one of its paging alarms is on. See "+Runbook+"unhealthy.md", paging, w.Topic)
 	}
 	dashboards(stack, s, f)
-	output(stack, "DashboardUrl", jsii.String("https://"+s.Region+".console.aws.amazon.com/cloudwatch/home?region="+s.Region+"#dashboards:name="+s.Prefix), "What is going on")
+	output(stack, "DashboardUrl",
+		jsii.String(
+			"https://"+s.Region+".console.aws.amazon.com/cloudwatch/home?region="+s.Region+"#dashboards:name="+s.Prefix),
+		"What is going on")
 	output(stack, "OnCallTopic", w.Topic.Arn(), "Subscribe those on call")
 	return w
 }

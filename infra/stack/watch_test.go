@@ -188,13 +188,15 @@ func TestEveryFunctionAndQueueIsWatched(t *testing.T) {
 	var watched strings.Builder
 	d.each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) { watched.WriteString(compact(r)) })
 	d.each("AWS::Lambda::Function", func(s template, _ string, r object) {
-		if name := text(at(r, "Properties.FunctionName")); s.name == "flow" && !strings.Contains(watched.String(), `"Value":"`+name+`"`) {
+		if name := text(at(r, "Properties.FunctionName")); s.name == "flow" && !strings.Contains(watched.String(),
+			`"Value":"`+name+`"`) {
 			t.Errorf("nobody watches %s", name)
 		}
 	})
 	d.each("AWS::SQS::Queue", func(_ template, _ string, r object) {
 		name := text(at(r, "Properties.QueueName"))
-		if strings.HasSuffix(name, "-redrive") || strings.HasSuffix(name, "-dispatch") { // their letters end in queues that are watched
+		// their letters end in queues that are watched
+		if strings.HasSuffix(name, "-redrive") || strings.HasSuffix(name, "-dispatch") {
 			return
 		}
 		if !strings.Contains(watched.String(), `"Value":"`+name+`"`) {
@@ -233,7 +235,9 @@ func TestAnAlarmEitherTellsOrIsPartOfTheOneThatPages(t *testing.T) {
 func TestNoMetricHasATenant(t *testing.T) {
 	t.Parallel()
 	for _, r := range prod().template("watch").resources {
-		if body := text(at(r, "Properties.DashboardBody")) + compact(at(r, "Properties.DashboardBody")); strings.Contains(body, `\"tenant_id\",`) && !strings.Contains(body, "SOURCE") {
+		if body := text(at(r, "Properties.DashboardBody")) +
+			compact(at(r, "Properties.DashboardBody")); strings.Contains(body, `\"tenant_id\",`) &&
+			!strings.Contains(body, "SOURCE") {
 			t.Errorf("a dashboard has a tenant as a dimension")
 		}
 		if strings.Contains(compact(at(r, "Properties.Dimensions")), "tenant") {

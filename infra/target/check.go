@@ -22,7 +22,8 @@ const shardsAllowed = "a power of two from 1 to 1024 is allowed, so that a count
 // MaxQuota bounds what one tenant's schedules may take of what all share: 1,667 runs a second.
 const MaxQuota = 100_000
 
-const quotaAllowed = "1 to 100000 runs a minute of all schedules of one tenant are allowed; each schedule takes at least one"
+const quotaAllowed = "1 to 100000 runs a minute of all schedules of one tenant are allowed; each schedule takes at " +
+	"least one"
 
 // Limits of AWS that a setting could run into.
 const (
@@ -43,7 +44,8 @@ var (
 	zoneIs    = regexp.MustCompile(`^[a-z]$`)
 	roleIs    = regexp.MustCompile(`^arn:aws:iam::[0-9]{12}:role/[a-zA-Z0-9+=,.@_/-]{1,512}$`)
 	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
-	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
+		3288, 3653}
 )
 
 // mistakes gathers what is wrong, each in a sentence that says what is allowed.
@@ -60,24 +62,31 @@ func (m *mistakes) when(wrong bool, format string, args ...any) {
 // Check returns everything that is wrong with s, nil if nothing is.
 func Check(s Settings) error {
 	var m mistakes
-	m.when(!prefixIs.MatchString(s.Prefix), "prefix is %q: 3 to 32 lower-case letters, digits and hyphens are allowed, beginning with a letter", s.Prefix)
-	m.when(!slices.Contains(Regions(), s.Region), "region %q is not one that has every service Punctual needs (EKS Auto Mode and EventBridge Scheduler among them): %s", s.Region, strings.Join(Regions(), ", "))
-	m.when(s.Account != "" && !accountIs.MatchString(s.Account), "account is %q: 12 digits, or leave it out to take that of your credentials", s.Account)
+	m.when(!prefixIs.MatchString(s.Prefix),
+		"prefix is %q: 3 to 32 lower-case letters, digits and hyphens are allowed, beginning with a letter", s.Prefix)
+	m.when(!slices.Contains(Regions(), s.Region), "region %q is not one that has every service Punctual needs (EKS "+
+		"Auto Mode and EventBridge Scheduler among them): %s", s.Region, strings.Join(Regions(), ", "))
+	m.when(s.Account != "" && !accountIs.MatchString(s.Account),
+		"account is %q: 12 digits, or leave it out to take that of your credentials", s.Account)
 	m.when(s.Arch != ARM && s.Arch != X86, "architecture is %q: %s or %s", s.Arch, ARM, X86)
-	m.when(s.Shards < 1 || s.Shards > MaxShards || s.Shards&(s.Shards-1) != 0, "shards is %d: %s", s.Shards, shardsAllowed)
+	m.when(s.Shards < 1 || s.Shards > MaxShards || s.Shards&(s.Shards-1) != 0, "shards is %d: %s", s.Shards,
+		shardsAllowed)
 	m.when(s.Quota < 1 || s.Quota > MaxQuota, "schedule_quota is %d: %s", s.Quota, quotaAllowed)
 	m.when(!slices.Contains(logDays, s.Logs), "logs are kept %d days: CloudWatch takes one of %v", s.Logs, logDays)
 	m.tables(s.Tables)
 	m.tokens(s.Tokens, s.Emulated)
-	m.when(s.API.Rate < 1 || s.API.Rate > maxRate, "the API's rate is %d requests per second: 1 to %d is allowed", s.API.Rate, maxRate)
-	m.when(s.API.Burst < 1 || s.API.Burst > maxBurst, "the API's burst is %d requests: 1 to %d is allowed", s.API.Burst, maxBurst)
+	m.when(s.API.Rate < 1 || s.API.Rate > maxRate, "the API's rate is %d requests per second: 1 to %d is allowed",
+		s.API.Rate, maxRate)
+	m.when(s.API.Burst < 1 || s.API.Burst > maxBurst, "the API's burst is %d requests: 1 to %d is allowed", s.API.Burst,
+		maxBurst)
 	for _, r := range []struct {
 		name string
 		n    int
 	}{{"reads", s.Flow.Reads}, {"writes", s.Flow.Writes}, {"the authorizer", s.Flow.Authorizer}} {
 		m.when(r.n < 0, "concurrency of %s is %d: 0 reserves none, else 1 or more", r.name, r.n)
 	}
-	m.when(s.Flow.Settle < leastPoller || s.Flow.Settle > mostPoller, "concurrency of the queues' consumers is %d: %d to %d is allowed", s.Flow.Settle, leastPoller, mostPoller)
+	m.when(s.Flow.Settle < leastPoller || s.Flow.Settle > mostPoller,
+		"concurrency of the queues' consumers is %d: %d to %d is allowed", s.Flow.Settle, leastPoller, mostPoller)
 	for _, cidr := range s.HTTPAllow {
 		_, err := netip.ParsePrefix(cidr)
 		m.when(err != nil, "http_allow has %q: CIDRs separated by commas, such as 10.1.0.0/16", cidr)
@@ -86,7 +95,9 @@ func Check(s Settings) error {
 		m.fleet(s.Fleet)
 		for i, zone := range s.Fleet.In {
 			letter, ok := strings.CutPrefix(zone, s.Region)
-			m.when(!ok || !zoneIs.MatchString(letter) || slices.Contains(s.Fleet.In[:i], zone), "zones has %q: names of zones of %s, each once, separated by commas, such as %sa", zone, s.Region, s.Region)
+			m.when(!ok || !zoneIs.MatchString(letter) || slices.Contains(s.Fleet.In[:i], zone),
+				"zones has %q: names of zones of %s, each once, separated by commas, such as %sa", zone, s.Region,
+				s.Region)
 		}
 	}
 	if s.Alarms.Mail != "" {
@@ -102,9 +113,12 @@ func Check(s Settings) error {
 
 func (m *mistakes) tables(t Tables) {
 	c := t.Provisioned
-	m.when(c != Capacity{} && (c.Least < 1 || c.Most < c.Least), "provisioned capacity is %d to %d units: at least 1, and the most not under the least; leave both 0 for on-demand", c.Least, c.Most)
-	m.when(t.WarmWrites < 0 || t.WarmWrites > mostWarm, "warm writes are %d per second: 0 for AWS's default, at most %d", t.WarmWrites, mostWarm)
-	m.when(t.WarmReads < 0 || t.WarmReads > mostWarm, "warm reads are %d per second: 0 for AWS's default, at most %d", t.WarmReads, mostWarm)
+	m.when(c != Capacity{} && (c.Least < 1 || c.Most < c.Least), "provisioned capacity is %d to %d units: at least "+
+		"1, and the most not under the least; leave both 0 for on-demand", c.Least, c.Most)
+	m.when(t.WarmWrites < 0 || t.WarmWrites > mostWarm,
+		"warm writes are %d per second: 0 for AWS's default, at most %d", t.WarmWrites, mostWarm)
+	m.when(t.WarmReads < 0 || t.WarmReads > mostWarm, "warm reads are %d per second: 0 for AWS's default, at most %d",
+		t.WarmReads, mostWarm)
 }
 
 func (m *mistakes) tokens(t Tokens, emulated bool) {
@@ -117,43 +131,56 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 		return err == nil && u.Host != "" && (u.Scheme == "https" || emulated && u.Scheme == "http")
 	}
 	if t.Issuer == "" {
-		m.add("no issuer is named: add -c issuer=URL, the iss of the tokens that callers of the API will bring (your identity provider's URL)")
+		m.add("no issuer is named: add -c issuer=URL, the iss of the tokens that callers of the API will bring (your " +
+			"identity provider's URL)")
 	} else {
 		m.when(!isURL(t.Issuer), "issuer is %q: an %s URL is allowed", t.Issuer, scheme)
 		m.when(!isURL(t.JWKS), "jwks is %q: an %s URL is allowed", t.JWKS, scheme)
 	}
-	m.when(t.Audience == "", "no audience is named: add -c audience=NAME, the aud of the tokens that are meant for this API")
-	m.when(!claimIs.MatchString(t.TenantClaim), "tenant_claim is %q: 1 to 128 of letters, digits and _:/.-", t.TenantClaim)
+	m.when(t.Audience == "",
+		"no audience is named: add -c audience=NAME, the aud of the tokens that are meant for this API")
+	m.when(!claimIs.MatchString(t.TenantClaim), "tenant_claim is %q: 1 to 128 of letters, digits and _:/.-",
+		t.TenantClaim)
 	m.when(!claimIs.MatchString(t.ScopeClaim), "scope_claim is %q: 1 to 128 of letters, digits and _:/.-", t.ScopeClaim)
 }
 
 func (m *mistakes) fleet(f Fleet) {
 	near := func(minor int) string { return fmt.Sprintf("1.%d", minor) }
 	m.when(!slices.Contains([]string{near(kubectlMinor - 1), near(kubectlMinor), near(kubectlMinor + 1)}, f.Kubernetes),
-		"Kubernetes version is %q: %s to %s are allowed, for infra/package.json pins kubectl %s", f.Kubernetes, near(kubectlMinor-1), near(kubectlMinor+1), near(kubectlMinor))
+		"Kubernetes version is %q: %s to %s are allowed, for infra/package.json pins kubectl %s", f.Kubernetes,
+		near(kubectlMinor-1), near(kubectlMinor+1), near(kubectlMinor))
 	m.when(f.Zones < 2 || f.Zones > 3, "zones are %d: 2 or 3", f.Zones)
 	m.when(f.NATs < 1 || f.NATs > f.Zones, "NAT gateways are %d: 1 to the number of zones, %d", f.NATs, f.Zones)
 	block, err := netip.ParsePrefix(f.CIDR)
-	m.when(err != nil || !block.Addr().IsPrivate() || block.Bits() < 16 || block.Bits() > 20, "the VPC's range is %q: a private /16 to /20, such as 10.42.0.0/16", f.CIDR)
-	m.when(f.Operators != "" && !roleIs.MatchString(f.Operators), "operators is %q: the ARN of a role, such as arn:aws:iam::123456789012:role/oncall", f.Operators)
+	m.when(err != nil || !block.Addr().IsPrivate() || block.Bits() < 16 || block.Bits() > 20,
+		"the VPC's range is %q: a private /16 to /20, such as 10.42.0.0/16", f.CIDR)
+	m.when(f.Operators != "" && !roleIs.MatchString(f.Operators),
+		"operators is %q: the ARN of a role, such as arn:aws:iam::123456789012:role/oncall", f.Operators)
 	for _, cidr := range f.Reach {
 		from, err := netip.ParsePrefix(cidr)
-		m.when(err != nil || !from.Addr().Is4() || from.Bits() == 0, "reach has %q: IPv4 CIDRs separated by commas, such as 203.0.113.0/24, and not everybody's", cidr)
+		m.when(err != nil || !from.Addr().Is4() || from.Bits() == 0,
+			"reach has %q: IPv4 CIDRs separated by commas, such as 203.0.113.0/24, and not everybody's", cidr)
 	}
 	for _, p := range f.Pools() {
 		m.when(p.Least < 0, "pool %s has at least %d pods: 0 or more", p.Name, p.Least)
-		m.when(p.Most < max(1, p.Least), "pool %s has at most %d pods: at least 1, and not under its least, %d", p.Name, p.Most, p.Least)
+		m.when(p.Most < max(1, p.Least), "pool %s has at most %d pods: at least 1, and not under its least, %d", p.Name,
+			p.Most, p.Least)
 		m.when(p.Slots < 1 || p.Slots > 1000, "pool %s has %d slots: 1 to 1000", p.Name, p.Slots)
-		m.when(p.Milli < 100 || p.MiB < 128, "a pod of pool %s has %d thousandths of a core and %d MiB: at least 100 and 128", p.Name, p.Milli, p.MiB)
-		m.when(p.Drain < 10*time.Second || p.Drain > contract.MaxTimeoutLong, "pool %s drains for %s: 10s to %s", p.Name, p.Drain, contract.MaxTimeoutLong)
+		m.when(p.Milli < 100 || p.MiB < 128,
+			"a pod of pool %s has %d thousandths of a core and %d MiB: at least 100 and 128", p.Name, p.Milli, p.MiB)
+		m.when(p.Drain < 10*time.Second || p.Drain > contract.MaxTimeoutLong, "pool %s drains for %s: 10s to %s",
+			p.Name, p.Drain, contract.MaxTimeoutLong)
 	}
 }
 
 // lanes checks what the lanes promise each other: a timer is set lead before its job is due,
 // and may not be nearer than guard, or AWS could refuse a time that has just passed.
 func (m *mistakes) lanes(lead, guard, direct time.Duration) {
-	m.when(lead < time.Minute, "the timers' lead is %s: at least 1m0s, for a timer fires anywhere within its minute", lead)
+	m.when(lead < time.Minute, "the timers' lead is %s: at least 1m0s, for a timer fires anywhere within its minute",
+		lead)
 	m.when(guard < time.Minute, "the timers' guard is %s: at least 1m0s", guard)
-	m.when(guard > lead, "the timers' guard is %s: at most their lead, %s, or a timer could not be set in time", guard, lead)
-	m.when(lead+guard > direct, "the timers' lead and guard are %s together: at most the direct lane, %s, or some due times would belong to neither lane", lead+guard, direct)
+	m.when(guard > lead, "the timers' guard is %s: at most their lead, %s, or a timer could not be set in time", guard,
+		lead)
+	m.when(lead+guard > direct, "the timers' lead and guard are %s together: at most the direct lane, %s, or some "+
+		"due times would belong to neither lane", lead+guard, direct)
 }

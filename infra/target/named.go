@@ -17,7 +17,8 @@ func Names() []string { return []string{"dev", "prod", "emulator"} }
 // base is what all targets have in common.
 func base(name string) Settings {
 	return Settings{
-		Target: name, Prefix: "punctual", Region: "us-east-1", Arch: ARM, Shards: contract.DefaultShards, Quota: contract.ScheduleQuota,
+		Target: name, Prefix: "punctual", Region: "us-east-1", Arch: ARM, Shards: contract.DefaultShards,
+		Quota:  contract.ScheduleQuota,
 		Logs:   30,
 		Tokens: Tokens{TenantClaim: "tenant", ScopeClaim: "scope"},
 		Origin: Sources{
@@ -72,10 +73,11 @@ func emulator() Settings {
 // context gives "" for a key that is not set.
 //
 // The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all
-// schedules of one tenant, each counted at its busiest; 1,000 without it), issuer, audience, jwks, tenant_claim,
-// scope_claim, mail, http_allow (CIDRs, comma-separated; link-local and metadata addresses stay
-// closed), zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who use kubectl), reach (CIDRs that they
-// come from, comma-separated) and functions (where the bootstraps are).
+// schedules of one tenant, each counted at its busiest; 1,000 without it), issuer, audience, jwks,
+// tenant_claim, scope_claim, mail, http_allow (CIDRs, comma-separated; link-local and metadata
+// addresses stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the
+// role of those who use kubectl), reach (CIDRs that they come from, comma-separated) and functions
+// (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
 	switch name := context("target"); name {
@@ -88,7 +90,8 @@ func Load(context func(key string) string) (Settings, error) {
 	case "":
 		return s, fmt.Errorf("no target is named: add -c target=NAME, one of %s", strings.Join(Names(), ", "))
 	default:
-		return s, fmt.Errorf("target %q is not known: -c target=NAME takes one of %s", name, strings.Join(Names(), ", "))
+		return s, fmt.Errorf("target %q is not known: -c target=NAME takes one of %s", name,
+			strings.Join(Names(), ", "))
 	}
 	for _, o := range []struct {
 		key string

