@@ -24,23 +24,27 @@ func hard() []struct {
 	var fence []Range
 	for h := range MaxRanges {
 		from := at("2027-01-01T00:59:00Z").Add(time.Duration(h) * time.Hour)
-		fence = append(fence, Range{From: from.Format(time.RFC3339), To: from.Add(59 * time.Minute).Format(time.RFC3339)})
+		fence = append(fence, Range{From: from.Format(time.RFC3339), To: from.Add(59 * time.Minute).
+			Format(time.RFC3339)})
 	}
 	var tuesdays []Range
 	for w := range MaxRanges {
 		from := at("2027-01-05T15:00:00Z").AddDate(0, 0, 7*w)
-		tuesdays = append(tuesdays, Range{From: from.Format(time.RFC3339), To: from.Add(9 * time.Hour).Format(time.RFC3339)})
+		tuesdays = append(tuesdays, Range{From: from.Format(time.RFC3339), To: from.Add(9 * time.Hour).
+			Format(time.RFC3339)})
 	}
 	var weekends []Range
 	for w := range MaxRanges {
 		from := at("2027-01-01T00:00:00Z").AddDate(0, 0, 7*w)
-		weekends = append(weekends, Range{From: from.Format(time.RFC3339), To: from.AddDate(0, 0, 4).Format(time.RFC3339)})
+		weekends = append(weekends, Range{From: from.Format(time.RFC3339), To: from.AddDate(0, 0, 4).
+			Format(time.RFC3339)})
 	}
 	// Weekdays closed in ten zones, weekends by ranges: for years nothing is
 	// open, and nothing that is moved finds a place.
 	tenZones := Exclusions{"weekends": {Ranges: weekends, Move: new("previous")}}
 	tenNames := []string{"weekends"}
-	for i, zone := range []string{"Europe/Berlin", "America/New_York", "Asia/Tokyo", "Africa/Cairo", "Australia/Lord_Howe",
+	for i, zone := range []string{"Europe/Berlin", "America/New_York", "Asia/Tokyo", "Africa/Cairo",
+		"Australia/Lord_Howe",
 		"Pacific/Apia", "America/St_Johns", "Asia/Kathmandu", "Atlantic/Azores"} {
 		e := weekdaysIn(zone, []string{"mon", "tue", "wed", "thu", "fri"}[i%5])
 		e.Move = new("next")
@@ -58,26 +62,44 @@ func hard() []struct {
 	}{
 		{"EveryMinute", Spec{Cron: new("* * * * *"), Timezone: new("Europe/Berlin")}, nil, "2027-03-27T12:00:00Z"},
 		{"Weekdays", Spec{Cron: new("0 9 * * 1-5"), Timezone: new("Europe/Berlin")}, nil, "2027-03-27T12:00:00Z"},
-		{"WeekdaysButHolidays", Spec{Cron: new("0 9 * * 1-5"), Timezone: new("Europe/Berlin"), Exclude: []string{"de"}}, holidays("next"), "2027-12-24T12:00:00Z"},
+		{"WeekdaysButHolidays", Spec{Cron: new("0 9 * * 1-5"), Timezone: new("Europe/Berlin"), Exclude: []string{"de"}},
+			holidays("next"), "2027-12-24T12:00:00Z"},
 		{"LeapDayAcross2100", Spec{Cron: new("0 0 29 2 *")}, nil, "2096-03-01T00:00:00Z"},
-		{"LeapDayOnAWeekday", Spec{Cron: new("0 0 29 2 */6"), Timezone: new("Europe/Berlin")}, nil, "2088-03-01T00:00:00Z"},
-		{"AlwaysSwallowed", Spec{Cron: new("30 2 ? 3 0#2"), Timezone: new("America/New_York"), MissingHour: new("skip")}, nil, "2027-04-01T00:00:00Z"},
-		{"AlmostAlwaysExcluded", Spec{Cron: new("0 9 * * 1,3,5"), Exclude: []string{"x"}}, Exclusions{"x": {Yearly: almostAllYear, Weekly: []string{"sat", "sun", "tue", "thu", "wed", "fri"}}}, "2072-03-01T00:00:00Z"},
-		{"EverySecondOfTheLeapDay", Spec{Cron: new("* * * * * *"), Exclude: []string{"x"}}, Exclusions{"x": {Yearly: almostAllYear}}, "2096-03-01T00:00:00Z"},
+		{"LeapDayOnAWeekday", Spec{Cron: new("0 0 29 2 */6"), Timezone: new("Europe/Berlin")}, nil,
+			"2088-03-01T00:00:00Z"},
+		{"AlwaysSwallowed", Spec{Cron: new("30 2 ? 3 0#2"), Timezone: new("America/New_York"),
+			MissingHour: new("skip")}, nil, "2027-04-01T00:00:00Z"},
+		{"AlmostAlwaysExcluded", Spec{Cron: new("0 9 * * 1,3,5"), Exclude: []string{"x"}},
+			Exclusions{"x": {Yearly: almostAllYear, Weekly: []string{"sat", "sun", "tue", "thu", "wed", "fri"}}},
+			"2072-03-01T00:00:00Z"},
+		{"EverySecondOfTheLeapDay", Spec{Cron: new("* * * * * *"), Exclude: []string{"x"}},
+			Exclusions{"x": {Yearly: almostAllYear}}, "2096-03-01T00:00:00Z"},
 		{"ClosedInTurnByTwoZones", Spec{Cron: new("* * * * * *"), Exclude: []string{"a", "b", "c"}}, Exclusions{
-			"a": weekdaysIn("Asia/Tokyo", "mon", "tue"), "b": weekdaysIn("UTC", "wed", "thu", "fri", "sat", "sun"), "c": {Ranges: tuesdays},
+			"a": weekdaysIn("Asia/Tokyo", "mon", "tue"), "b": weekdaysIn("UTC", "wed", "thu", "fri", "sat", "sun"),
+			"c": {Ranges: tuesdays},
 		}, "2027-01-01T00:00:00Z"},
-		{"FencedEveryHour", Spec{Cron: new("59 */2 * * *"), Exclude: []string{"x"}}, Exclusions{"x": {Ranges: fence, Move: new("next")}}, "2027-01-01T00:00:00Z"},
-		{"HourlyMovedOutOfAMonth", Spec{Cron: new("0 */2 * * *"), Exclude: []string{"x"}}, Exclusions{"x": {Ranges: []Range{{From: "2027-01-01", To: "2027-01-31"}}, Move: new("previous")}}, "2026-12-31T22:30:00Z"},
-		{"HourlyMovedOutOfYears", Spec{Cron: new("0 */2 * * *"), Exclude: []string{"x"}}, Exclusions{"x": {Ranges: []Range{{From: "2027-01-01", To: "2057-01-31"}}, Move: new("next")}}, "2026-12-31T23:30:00Z"},
-		{"MovedByTenZones", Spec{Cron: new("0 */2 * * *"), Timezone: new("Europe/Berlin"), Exclude: tenNames}, tenZones, "2027-06-27T12:00:00Z"},
-		{"RRuleLastWeekday", Spec{RRule: new("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=9"), Timezone: new("Europe/Berlin")}, nil, "2027-03-31T12:00:00Z"},
+		{"FencedEveryHour", Spec{Cron: new("59 */2 * * *"), Exclude: []string{"x"}},
+			Exclusions{"x": {Ranges: fence, Move: new("next")}}, "2027-01-01T00:00:00Z"},
+		{"HourlyMovedOutOfAMonth", Spec{Cron: new("0 */2 * * *"), Exclude: []string{"x"}},
+			Exclusions{"x": {Ranges: []Range{{From: "2027-01-01", To: "2027-01-31"}}, Move: new("previous")}},
+			"2026-12-31T22:30:00Z"},
+		{"HourlyMovedOutOfYears", Spec{Cron: new("0 */2 * * *"), Exclude: []string{"x"}},
+			Exclusions{"x": {Ranges: []Range{{From: "2027-01-01", To: "2057-01-31"}}, Move: new("next")}},
+			"2026-12-31T23:30:00Z"},
+		{"MovedByTenZones", Spec{Cron: new("0 */2 * * *"), Timezone: new("Europe/Berlin"), Exclude: tenNames}, tenZones,
+			"2027-06-27T12:00:00Z"},
+		{"RRuleLastWeekday", Spec{RRule: new("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=9"),
+			Timezone: new("Europe/Berlin")}, nil, "2027-03-31T12:00:00Z"},
 		{"RRuleLeapDayMonday", rule("FREQ=YEARLY;BYYEARDAY=60;BYMONTHDAY=29;BYDAY=MO"), nil, "2073-01-01T00:00:00Z"},
 		{"RRuleLeapDayMondayDaily", rule("FREQ=DAILY;BYMONTHDAY=29;BYMONTH=2;BYDAY=MO"), nil, "2072-03-01T00:00:00Z"},
-		{"RRulePositionInLeapYears", rule("FREQ=YEARLY;BYYEARDAY=60;BYMONTHDAY=29;BYDAY=MO;BYSETPOS=-1" + strings.Repeat(",2", 31)), nil, "2073-01-01T00:00:00Z"},
-		{"RRuleWeekNumber53", rule("FREQ=YEARLY;BYWEEKNO=53;BYDAY=SA;BYMONTH=1;BYMONTHDAY=1"), nil, "2073-01-01T00:00:00Z"},
-		{"RRuleSecondsThatHardlyMeet", rule("FREQ=SECONDLY;INTERVAL=7919;BYHOUR=0;BYMINUTE=0;BYSECOND=0,15,30,45"), nil, "2001-01-01T00:00:00Z"},
-		{"RRuleSecondsOfLeapDays", rule("FREQ=SECONDLY;INTERVAL=59;BYMONTH=2;BYMONTHDAY=29;BYSECOND=0,7;BYMINUTE=0"), nil, "2096-03-01T00:00:00Z"},
+		{"RRulePositionInLeapYears", rule("FREQ=YEARLY;BYYEARDAY=60;BYMONTHDAY=29;BYDAY=MO;BYSETPOS=-1" +
+			strings.Repeat(",2", 31)), nil, "2073-01-01T00:00:00Z"},
+		{"RRuleWeekNumber53", rule("FREQ=YEARLY;BYWEEKNO=53;BYDAY=SA;BYMONTH=1;BYMONTHDAY=1"), nil,
+			"2073-01-01T00:00:00Z"},
+		{"RRuleSecondsThatHardlyMeet", rule("FREQ=SECONDLY;INTERVAL=7919;BYHOUR=0;BYMINUTE=0;BYSECOND=0,15,30,45"), nil,
+			"2001-01-01T00:00:00Z"},
+		{"RRuleSecondsOfLeapDays", rule("FREQ=SECONDLY;INTERVAL=59;BYMONTH=2;BYMONTHDAY=29;BYSECOND=0,7;BYMINUTE=0"),
+			nil, "2096-03-01T00:00:00Z"},
 	}
 }
 

@@ -29,7 +29,8 @@ func TestTheNextTimesAre(t *testing.T) {
 		}, {
 			name: "every thirty real minutes through the autumn hour", // S03
 			spec: Spec{Cron: new("*/30 * * * *"), Timezone: new("Australia/Melbourne")}, after: "2024-04-06T15:20:00Z",
-			want: []string{"2024-04-06T15:30:00Z", "2024-04-06T16:00:00Z", "2024-04-06T16:30:00Z", "2024-04-06T17:00:00Z"},
+			want: []string{"2024-04-06T15:30:00Z", "2024-04-06T16:00:00Z", "2024-04-06T16:30:00Z",
+				"2024-04-06T17:00:00Z"},
 		}, {
 			name: "noon on a Friday without a midnight", // S04
 			spec: Spec{Cron: new("0 12 * * 5"), Timezone: new("Africa/Cairo")}, after: "2025-04-20T00:00:00Z",
@@ -45,45 +46,54 @@ func TestTheNextTimesAre(t *testing.T) {
 		}, {
 			name: "the 13th and every Friday, for the day fields are ORed", // S08
 			spec: Spec{Cron: new("0 0 13 * 5")}, after: "2026-02-10T00:00:00Z",
-			want: []string{"2026-02-13T00:00:00Z", "2026-02-20T00:00:00Z", "2026-02-27T00:00:00Z", "2026-03-06T00:00:00Z", "2026-03-13T00:00:00Z"},
+			want: []string{"2026-02-13T00:00:00Z", "2026-02-20T00:00:00Z", "2026-02-27T00:00:00Z",
+				"2026-03-06T00:00:00Z", "2026-03-13T00:00:00Z"},
 		}, {
 			name: "both Sundays around a day of 23 hours", // S49
 			spec: Spec{Cron: new("0 12 * * 0"), Timezone: new("Europe/Berlin")}, after: "2022-03-24T11:00:00Z",
 			want: []string{"2022-03-27T10:00:00Z", "2022-04-03T10:00:00Z"},
 		}, {
-			name: "none for a swallowed time that is to be skipped",
-			spec: Spec{Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin"), MissingHour: new("skip")}, after: "2025-03-29T12:00:00Z",
-			want: []string{"2025-03-31T00:30:00Z"},
+			name:  "none for a swallowed time that is to be skipped",
+			spec:  Spec{Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin"), MissingHour: new("skip")},
+			after: "2025-03-29T12:00:00Z",
+			want:  []string{"2025-03-31T00:30:00Z"},
 		}, {
-			name: "the last of two when asked so",
-			spec: Spec{Cron: new("30 1 * * *"), Timezone: new("America/New_York"), RepeatedHour: new("last")}, after: "2025-11-01T12:00:00Z",
-			want: []string{"2025-11-02T06:30:00Z", "2025-11-03T06:30:00Z"},
+			name:  "the last of two when asked so",
+			spec:  Spec{Cron: new("30 1 * * *"), Timezone: new("America/New_York"), RepeatedHour: new("last")},
+			after: "2025-11-01T12:00:00Z",
+			want:  []string{"2025-11-02T06:30:00Z", "2025-11-03T06:30:00Z"},
 		}, {
-			name: "both of two when asked so",
-			spec: Spec{Cron: new("30 1 * * *"), Timezone: new("America/New_York"), RepeatedHour: new("both")}, after: "2025-11-01T12:00:00Z",
-			want: []string{"2025-11-02T05:30:00Z", "2025-11-02T06:30:00Z", "2025-11-03T06:30:00Z"},
+			name:  "both of two when asked so",
+			spec:  Spec{Cron: new("30 1 * * *"), Timezone: new("America/New_York"), RepeatedHour: new("both")},
+			after: "2025-11-01T12:00:00Z",
+			want:  []string{"2025-11-02T05:30:00Z", "2025-11-02T06:30:00Z", "2025-11-03T06:30:00Z"},
 		}, {
-			name: "first passes only, even of a wildcard, when asked so",
-			spec: Spec{Cron: new("*/30 * * * *"), Timezone: new("Australia/Melbourne"), RepeatedHour: new("first")}, after: "2024-04-06T15:20:00Z",
-			want: []string{"2024-04-06T15:30:00Z", "2024-04-06T17:00:00Z"},
+			name:  "first passes only, even of a wildcard, when asked so",
+			spec:  Spec{Cron: new("*/30 * * * *"), Timezone: new("Australia/Melbourne"), RepeatedHour: new("first")},
+			after: "2024-04-06T15:20:00Z",
+			want:  []string{"2024-04-06T15:30:00Z", "2024-04-06T17:00:00Z"},
 		}, {
-			name: "a run for a whole swallowed window of a wildcard, when asked so",
-			spec: Spec{Cron: new("*/15 2 * * *"), Timezone: new("America/New_York"), MissingHour: new("run_after")}, after: "2026-03-07T12:00:00Z",
-			want: []string{"2026-03-08T07:00:00Z", "2026-03-09T06:00:00Z"},
+			name:  "a run for a whole swallowed window of a wildcard, when asked so",
+			spec:  Spec{Cron: new("*/15 2 * * *"), Timezone: new("America/New_York"), MissingHour: new("run_after")},
+			after: "2026-03-07T12:00:00Z",
+			want:  []string{"2026-03-08T07:00:00Z", "2026-03-09T06:00:00Z"},
 		},
 
 		{
 			name: "the last day of each month",
 			spec: Spec{Cron: new("0 9 L * ?")}, after: "2028-01-01T00:00:00Z",
-			want: []string{"2028-01-31T09:00:00Z", "2028-02-29T09:00:00Z", "2028-03-31T09:00:00Z", "2028-04-30T09:00:00Z"},
+			want: []string{"2028-01-31T09:00:00Z", "2028-02-29T09:00:00Z", "2028-03-31T09:00:00Z",
+				"2028-04-30T09:00:00Z"},
 		}, {
 			name: "the third last day and the first",
 			spec: Spec{Cron: new("0 9 1,L-2 * ?")}, after: "2027-01-15T00:00:00Z",
-			want: []string{"2027-01-29T09:00:00Z", "2027-02-01T09:00:00Z", "2027-02-26T09:00:00Z", "2027-03-01T09:00:00Z"},
+			want: []string{"2027-01-29T09:00:00Z", "2027-02-01T09:00:00Z", "2027-02-26T09:00:00Z",
+				"2027-03-01T09:00:00Z"},
 		}, {
 			name: "the weekday nearest to the 15th: Thursday, the Monday after a Sunday, the Friday before a Saturday",
 			spec: Spec{Cron: new("0 9 15W 7-9,5 ?")}, after: "2027-05-01T00:00:00Z",
-			want: []string{"2027-05-14T09:00:00Z", "2027-07-15T09:00:00Z", "2027-08-16T09:00:00Z", "2027-09-15T09:00:00Z"},
+			want: []string{"2027-05-14T09:00:00Z", "2027-07-15T09:00:00Z", "2027-08-16T09:00:00Z",
+				"2027-09-15T09:00:00Z"},
 		}, {
 			name: "the weekday nearest to the 1st inside the month",
 			spec: Spec{Cron: new("0 9 1W * ?")}, after: "2027-04-15T00:00:00Z",
@@ -99,7 +109,8 @@ func TestTheNextTimesAre(t *testing.T) {
 		}, {
 			name: "the second Friday and the last Monday, six fields",
 			spec: Spec{Cron: new("0 0 9 ? * FRI#2,1L")}, after: "2027-01-01T00:00:00Z",
-			want: []string{"2027-01-08T09:00:00Z", "2027-01-25T09:00:00Z", "2027-02-12T09:00:00Z", "2027-02-22T09:00:00Z"},
+			want: []string{"2027-01-08T09:00:00Z", "2027-01-25T09:00:00Z", "2027-02-12T09:00:00Z",
+				"2027-02-22T09:00:00Z"},
 		}, {
 			name: "a fifth Sunday where there is one, with 7 for Sunday",
 			spec: Spec{Cron: new("0 9 ? * 7#5")}, after: "2027-01-01T00:00:00Z",
@@ -115,31 +126,37 @@ func TestTheNextTimesAre(t *testing.T) {
 			spec: Spec{Every: new("5m"), Phase: new("30s")}, after: "2026-03-08T05:45:30Z",
 			want: []string{"2026-03-08T05:50:30Z", "2026-03-08T05:55:30Z"},
 		}, {
-			name: "counted from the start, start included",
-			spec: Spec{Every: new("1d"), Phase: new("1h"), StartAt: new("2026-03-08T05:45:00.250Z")}, after: "2020-01-01T00:00:00Z",
-			want: []string{"2026-03-08T06:45:00.25Z", "2026-03-09T06:45:00.25Z"},
+			name:  "counted from the start, start included",
+			spec:  Spec{Every: new("1d"), Phase: new("1h"), StartAt: new("2026-03-08T05:45:00.250Z")},
+			after: "2020-01-01T00:00:00Z",
+			want:  []string{"2026-03-08T06:45:00.25Z", "2026-03-09T06:45:00.25Z"},
 		}, {
 			name: "@every from the start as well",
-			spec: Spec{Cron: new("@every 90m"), StartAt: new("2026-03-08T05:45:00Z"), EndAt: new("2026-03-08T08:45:00Z")}, after: "2026-03-08T05:00:00Z",
+			spec: Spec{Cron: new("@every 90m"), StartAt: new("2026-03-08T05:45:00Z"),
+				EndAt: new("2026-03-08T08:45:00Z")}, after: "2026-03-08T05:00:00Z",
 			want: []string{"2026-03-08T05:45:00Z", "2026-03-08T07:15:00Z"},
 		}, {
-			name:  "dates in order, each once, after the asked one",
-			spec:  Spec{Dates: []string{"2027-05-01T08:00:00+02:00", "2027-01-01T00:00:00Z", "2027-05-01T06:00:00Z", "2027-03-01T00:00:00.125Z"}},
+			name: "dates in order, each once, after the asked one",
+			spec: Spec{Dates: []string{"2027-05-01T08:00:00+02:00", "2027-01-01T00:00:00Z", "2027-05-01T06:00:00Z",
+				"2027-03-01T00:00:00.125Z"}},
 			after: "2027-01-01T00:00:00Z",
 			want:  []string{"2027-03-01T00:00:00.125Z", "2027-05-01T06:00:00Z"},
 		}, {
-			name: "inside the window, start included and end not",
-			spec: Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:00Z"), EndAt: new("2027-01-04T00:00:00Z")}, after: "2026-01-01T00:00:00Z",
-			want: []string{"2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"},
+			name:  "inside the window, start included and end not",
+			spec:  Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:00Z"), EndAt: new("2027-01-04T00:00:00Z")},
+			after: "2026-01-01T00:00:00Z",
+			want:  []string{"2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"},
 		},
 
 		{
-			name: "the last Friday of the month by RRULE, at its local hour",
-			spec: Spec{RRule: new("FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"), Timezone: new("Europe/Berlin")}, after: "2027-03-01T00:00:00Z",
-			want: []string{"2027-03-26T08:00:00Z", "2027-04-30T07:00:00Z"},
+			name:  "the last Friday of the month by RRULE, at its local hour",
+			spec:  Spec{RRule: new("FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"), Timezone: new("Europe/Berlin")},
+			after: "2027-03-01T00:00:00Z",
+			want:  []string{"2027-03-26T08:00:00Z", "2027-04-30T07:00:00Z"},
 		}, {
-			name:  "every other week from the start, as often as COUNT says",
-			spec:  Spec{RRule: new("RRULE:FREQ=WEEKLY;INTERVAL=2;COUNT=3;BYDAY=MO,WE"), StartAt: new("2027-03-24T09:30:00Z"), Timezone: new("Europe/Berlin")},
+			name: "every other week from the start, as often as COUNT says",
+			spec: Spec{RRule: new("RRULE:FREQ=WEEKLY;INTERVAL=2;COUNT=3;BYDAY=MO,WE"),
+				StartAt: new("2027-03-24T09:30:00Z"), Timezone: new("Europe/Berlin")},
 			after: "2027-01-01T00:00:00Z",
 			want:  []string{"2027-03-24T09:30:00Z", "2027-04-05T08:30:00Z", "2027-04-07T08:30:00Z"},
 		}, {
@@ -147,20 +164,23 @@ func TestTheNextTimesAre(t *testing.T) {
 			spec: Spec{RRule: new("freq=daily;until=20270103")}, after: "2027-01-01T00:00:00Z",
 			want: []string{"2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"},
 		}, {
-			name: "RRULE until an instant, included",
-			spec: Spec{RRule: new("FREQ=DAILY;BYHOUR=12;UNTIL=20270102T110000Z"), Timezone: new("Europe/Berlin")}, after: "2027-01-01T00:00:00Z",
-			want: []string{"2027-01-01T11:00:00Z", "2027-01-02T11:00:00Z"},
+			name:  "RRULE until an instant, included",
+			spec:  Spec{RRule: new("FREQ=DAILY;BYHOUR=12;UNTIL=20270102T110000Z"), Timezone: new("Europe/Berlin")},
+			after: "2027-01-01T00:00:00Z",
+			want:  []string{"2027-01-01T11:00:00Z", "2027-01-02T11:00:00Z"},
 		}, {
-			name: "the first instant after the gap by RRULE too",
-			spec: Spec{RRule: new("FREQ=DAILY;BYHOUR=2;BYMINUTE=30"), Timezone: new("Europe/Berlin")}, after: "2025-03-29T12:00:00Z",
-			want: []string{"2025-03-30T01:00:00Z", "2025-03-31T00:30:00Z"},
+			name:  "the first instant after the gap by RRULE too",
+			spec:  Spec{RRule: new("FREQ=DAILY;BYHOUR=2;BYMINUTE=30"), Timezone: new("Europe/Berlin")},
+			after: "2025-03-29T12:00:00Z",
+			want:  []string{"2025-03-30T01:00:00Z", "2025-03-31T00:30:00Z"},
 		}, {
 			name: "both passes of an hourly RRULE",
 			spec: Spec{RRule: new("FREQ=HOURLY"), Timezone: new("Europe/Berlin")}, after: "2025-10-25T23:30:00Z",
 			want: []string{"2025-10-26T00:00:00Z", "2025-10-26T01:00:00Z", "2025-10-26T02:00:00Z"},
 		}, {
 			name: "positions in the whole week by RRULE, also in the week of the start",
-			spec: Spec{RRule: new("FREQ=WEEKLY;BYDAY=TH,SA;BYMINUTE=0,30;BYSETPOS=2,-1"), StartAt: new("2027-12-03T10:15:00Z")}, after: "2027-01-01T00:00:00Z",
+			spec: Spec{RRule: new("FREQ=WEEKLY;BYDAY=TH,SA;BYMINUTE=0,30;BYSETPOS=2,-1"),
+				StartAt: new("2027-12-03T10:15:00Z")}, after: "2027-01-01T00:00:00Z",
 			want: []string{"2027-12-04T10:30:00Z", "2027-12-09T10:30:00Z", "2027-12-11T10:30:00Z"},
 		}, {
 			name: "weekdays named with and without a number, as a union",
@@ -172,12 +192,14 @@ func TestTheNextTimesAre(t *testing.T) {
 			name:       "not on holidays, weekends and freezes",
 			spec:       Spec{Cron: new("0 9 * * *"), Timezone: new("Europe/Berlin"), Exclude: []string{"de", "freeze"}},
 			exclusions: holidays(""), after: "2027-12-22T12:00:00Z",
-			want: []string{"2027-12-23T08:00:00Z", "2027-12-28T08:00:00Z", "2027-12-29T08:00:00Z", "2028-01-04T08:00:00Z"},
+			want: []string{"2027-12-23T08:00:00Z", "2027-12-28T08:00:00Z", "2027-12-29T08:00:00Z",
+				"2028-01-04T08:00:00Z"},
 		}, {
 			name:       "on the next open day instead",
 			spec:       Spec{Cron: new("0 9 24,25 * ?"), Timezone: new("Europe/Berlin"), Exclude: []string{"de"}},
 			exclusions: holidays("next"), after: "2027-11-30T12:00:00Z",
-			want: []string{"2027-12-24T08:00:00Z", "2027-12-27T08:00:00Z", "2028-01-24T08:00:00Z", "2028-01-25T08:00:00Z"},
+			want: []string{"2027-12-24T08:00:00Z", "2027-12-27T08:00:00Z", "2028-01-24T08:00:00Z",
+				"2028-01-25T08:00:00Z"},
 		}, {
 			name:       "on the day before instead, which is asked about from after it",
 			spec:       Spec{Cron: new("0 9 25 * ?"), Timezone: new("Europe/Berlin"), Exclude: []string{"de"}},
@@ -186,23 +208,27 @@ func TestTheNextTimesAre(t *testing.T) {
 		}, {
 			name:       "at the first instant after the gap where a run is moved into one",
 			spec:       Spec{Cron: new("30 2 27 3 ?"), Timezone: new("Europe/Berlin"), Exclude: []string{"x"}},
-			exclusions: Exclusions{"x": {Dates: []string{"2027-03-27"}, Move: new("next")}}, after: "2027-01-01T00:00:00Z",
-			want: []string{"2027-03-28T01:00:00Z", "2028-03-27T00:30:00Z"},
+			exclusions: Exclusions{"x": {Dates: []string{"2027-03-27"}, Move: new("next")}},
+			after:      "2027-01-01T00:00:00Z",
+			want:       []string{"2027-03-28T01:00:00Z", "2028-03-27T00:30:00Z"},
 		}, {
 			name:       "by the days of the exclusion's zone, not the calendar's",
 			spec:       Spec{Cron: new("0 20 * * *"), Timezone: new("America/New_York"), Exclude: []string{"x"}},
-			exclusions: Exclusions{"x": {Dates: []string{"2027-12-25"}, Timezone: new("Europe/Berlin")}}, after: "2027-12-23T12:00:00Z",
-			want: []string{"2027-12-24T01:00:00Z", "2027-12-26T01:00:00Z"},
+			exclusions: Exclusions{"x": {Dates: []string{"2027-12-25"}, Timezone: new("Europe/Berlin")}},
+			after:      "2027-12-23T12:00:00Z",
+			want:       []string{"2027-12-24T01:00:00Z", "2027-12-26T01:00:00Z"},
 		}, {
 			name:       "the runs of the last days of a long closed stretch, after it",
 			spec:       Spec{Cron: new("0 0,12 * * *"), Exclude: []string{"x"}},
-			exclusions: Exclusions{"x": {Ranges: []Range{{From: "2027-01-01", To: "2057-01-31"}}, Move: new("next")}}, after: "2026-12-31T23:30:00Z",
-			want: []string{"2057-02-01T00:00:00Z", "2057-02-01T12:00:00Z", "2057-02-02T00:00:00Z"},
+			exclusions: Exclusions{"x": {Ranges: []Range{{From: "2027-01-01", To: "2057-01-31"}}, Move: new("next")}},
+			after:      "2026-12-31T23:30:00Z",
+			want:       []string{"2057-02-01T00:00:00Z", "2057-02-01T12:00:00Z", "2057-02-02T00:00:00Z"},
 		}, {
 			name:       "not moved out of the window",
 			spec:       Spec{Cron: new("0 9 * * 6"), EndAt: new("2027-01-11T00:00:00Z"), Exclude: []string{"x"}},
-			exclusions: Exclusions{"x": {Weekly: []string{"sat", "Sun"}, Move: new("next")}}, after: "2027-01-01T12:00:00Z",
-			want: []string{"2027-01-04T09:00:00Z"},
+			exclusions: Exclusions{"x": {Weekly: []string{"sat", "Sun"}, Move: new("next")}},
+			after:      "2027-01-01T12:00:00Z",
+			want:       []string{"2027-01-04T09:00:00Z"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,15 +241,17 @@ func TestTheNextTimesAre(t *testing.T) {
 }
 
 func holidays(move string) Exclusions {
-	de := Exclusion{Yearly: []string{"12-25", "12-26", "01-01"}, Weekly: []string{"sat", "sun"}, Timezone: new("Europe/Berlin")}
+	de := Exclusion{Yearly: []string{"12-25", "12-26", "01-01"}, Weekly: []string{"sat", "sun"},
+		Timezone: new("Europe/Berlin")}
 	if move != "" {
 		de.Move = &move
 	}
 	return Exclusions{
 		"de": de,
 		"freeze": {
-			Dates:  []string{"2027-12-24"},
-			Ranges: []Range{{From: "2027-12-30", To: "2028-01-02"}, {From: "2028-01-03T07:59:59Z", To: "2028-01-03T08:00:01Z"}, {From: "2027-12-27", To: "2027-12-27"}},
+			Dates: []string{"2027-12-24"},
+			Ranges: []Range{{From: "2027-12-30", To: "2028-01-02"}, {From: "2028-01-03T07:59:59Z",
+				To: "2028-01-03T08:00:01Z"}, {From: "2027-12-27", To: "2027-12-27"}},
 		},
 	}
 }
@@ -247,7 +275,8 @@ func TestACalendarComesToItsEnd(t *testing.T) {
 			t.Error(err)
 		}
 		var refused *Error
-		if err := c.Check(at("2027-01-03T00:00:00Z")); !errors.As(err, &refused) || refused.Field != s.field() || refused.Code != CodeNeverFires {
+		if err := c.Check(at("2027-01-03T00:00:00Z")); !errors.As(err, &refused) || refused.Field != s.field() ||
+			refused.Code != CodeNeverFires {
 			t.Errorf("%s: Check says %v", s.field(), err)
 		}
 	}
@@ -280,18 +309,22 @@ func TestAnyInstantMayBeAskedAbout(t *testing.T) {
 func TestAnUnboundIntervalIsCountedFromTheAskedTimeAndABoundOneFromItsSchedule(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{Cron: new("@every 90m")}, nil)
-	requireTimes(t, nominals(c.Preview(at("2026-03-08T05:45:00Z"), 2)), []string{"2026-03-08T07:15:00Z", "2026-03-08T08:45:00Z"})
+	requireTimes(t, nominals(c.Preview(at("2026-03-08T05:45:00Z"), 2)), []string{"2026-03-08T07:15:00Z",
+		"2026-03-08T08:45:00Z"})
 	bound := c.For("s", at("2026-03-08T05:00:00Z"))
-	requireTimes(t, nominals(bound.Preview(at("2026-03-08T05:45:00Z"), 2)), []string{"2026-03-08T06:30:00Z", "2026-03-08T08:00:00Z"})
+	requireTimes(t, nominals(bound.Preview(at("2026-03-08T05:45:00Z"), 2)), []string{"2026-03-08T06:30:00Z",
+		"2026-03-08T08:00:00Z"})
 	requireTimes(t, nominals(bound.Preview(at("2020-01-01T00:00:00Z"), 1)), []string{"2026-03-08T06:30:00Z"})
-	requireTimes(t, nominals(bound.For("s", at("2026-03-08T05:01:00Z")).Preview(at("2026-03-08T05:45:00Z"), 1)), []string{"2026-03-08T06:30:00Z"})
+	requireTimes(t, nominals(bound.For("s", at("2026-03-08T05:01:00Z")).Preview(at("2026-03-08T05:45:00Z"), 1)),
+		[]string{"2026-03-08T06:30:00Z"})
 }
 
 func TestSpreadIsDerivedFromIdentityAndStaysInBounds(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{Cron: new("*/10 * * * *"), Spread: new("5m")}, nil)
 	after := at("2027-01-01T00:00:00Z")
-	a, again, b := c.For("a", after).Preview(after, 1000), c.For("a", after).Preview(after, 1000), c.For("b", after).Preview(after, 1000)
+	a, again, b := c.For("a", after).Preview(after, 1000), c.For("a", after).Preview(after, 1000),
+		c.For("b", after).Preview(after, 1000)
 	var sum time.Duration
 	same := 0
 	for i := range a {
@@ -327,18 +360,30 @@ func TestOccurrencesSayWhatIsSpecialAboutThem(t *testing.T) {
 		local string
 		flags []string
 	}{
-		{Spec{Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin")}, "2027-03-27T12:00:00Z", "2027-03-28T03:00:00+02:00", []string{FlagChangeOverDay, FlagMissingHour}},
-		{Spec{Cron: new("30 2,3 * * *"), Timezone: new("Europe/Berlin")}, "2027-03-28T01:00:00Z", "2027-03-28T03:30:00+02:00", []string{FlagChangeOverDay}},
-		{Spec{Cron: new("0,30 2,3 * * *"), Timezone: new("Europe/Berlin")}, "2027-03-27T12:00:00Z", "2027-03-28T03:00:00+02:00", []string{FlagChangeOverDay}},
-		{Spec{Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin")}, "2027-10-30T12:00:00Z", "2027-10-31T02:30:00+02:00", []string{FlagChangeOverDay, FlagRepeatedHour}},
-		{Spec{Cron: new("30 * * * *"), Timezone: new("Europe/Berlin")}, "2027-10-31T01:00:00Z", "2027-10-31T02:30:00+01:00", []string{FlagChangeOverDay, FlagRepeatedHour}},
-		{Spec{Cron: new("30 0 * * *"), Timezone: new("Europe/Berlin")}, "2027-10-31T12:00:00Z", "2027-11-01T00:30:00+01:00", nil},
-		{Spec{Cron: new("30 23 * * *"), Timezone: new("Africa/Cairo")}, "2027-04-29T12:00:00Z", "2027-04-29T23:30:00+02:00", nil},
-		{Spec{Cron: new("30 23 * * *"), Timezone: new("Africa/Cairo")}, "2027-04-30T12:00:00Z", "2027-04-30T23:30:00+03:00", []string{FlagChangeOverDay}},
-		{Spec{Dates: []string{"2027-01-01T12:00:00.050Z"}, Timezone: new("Asia/Kathmandu")}, "2027-01-01T00:00:00Z", "2027-01-01T17:45:00.05+05:45", nil},
-		{Spec{Cron: new("0 9 1 1 ?"), Exclude: []string{"next"}}, "2027-01-01T00:00:00Z", "2027-01-04T09:00:00Z", []string{FlagMovedLater}},
-		{Spec{Cron: new("0 9 1 1 ?"), Exclude: []string{"previous"}}, "2026-12-15T00:00:00Z", "2026-12-31T09:00:00Z", []string{FlagMovedEarlier}},
-		{Spec{Cron: new("0 9 1,4 1 ?"), Exclude: []string{"next"}}, "2027-01-01T00:00:00Z", "2027-01-04T09:00:00Z", nil},
+		{Spec{Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin")}, "2027-03-27T12:00:00Z",
+			"2027-03-28T03:00:00+02:00", []string{FlagChangeOverDay, FlagMissingHour}},
+		{Spec{Cron: new("30 2,3 * * *"), Timezone: new("Europe/Berlin")}, "2027-03-28T01:00:00Z",
+			"2027-03-28T03:30:00+02:00", []string{FlagChangeOverDay}},
+		{Spec{Cron: new("0,30 2,3 * * *"), Timezone: new("Europe/Berlin")}, "2027-03-27T12:00:00Z",
+			"2027-03-28T03:00:00+02:00", []string{FlagChangeOverDay}},
+		{Spec{Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin")}, "2027-10-30T12:00:00Z",
+			"2027-10-31T02:30:00+02:00", []string{FlagChangeOverDay, FlagRepeatedHour}},
+		{Spec{Cron: new("30 * * * *"), Timezone: new("Europe/Berlin")}, "2027-10-31T01:00:00Z",
+			"2027-10-31T02:30:00+01:00", []string{FlagChangeOverDay, FlagRepeatedHour}},
+		{Spec{Cron: new("30 0 * * *"), Timezone: new("Europe/Berlin")}, "2027-10-31T12:00:00Z",
+			"2027-11-01T00:30:00+01:00", nil},
+		{Spec{Cron: new("30 23 * * *"), Timezone: new("Africa/Cairo")}, "2027-04-29T12:00:00Z",
+			"2027-04-29T23:30:00+02:00", nil},
+		{Spec{Cron: new("30 23 * * *"), Timezone: new("Africa/Cairo")}, "2027-04-30T12:00:00Z",
+			"2027-04-30T23:30:00+03:00", []string{FlagChangeOverDay}},
+		{Spec{Dates: []string{"2027-01-01T12:00:00.050Z"}, Timezone: new("Asia/Kathmandu")}, "2027-01-01T00:00:00Z",
+			"2027-01-01T17:45:00.05+05:45", nil},
+		{Spec{Cron: new("0 9 1 1 ?"), Exclude: []string{"next"}}, "2027-01-01T00:00:00Z", "2027-01-04T09:00:00Z",
+			[]string{FlagMovedLater}},
+		{Spec{Cron: new("0 9 1 1 ?"), Exclude: []string{"previous"}}, "2026-12-15T00:00:00Z", "2026-12-31T09:00:00Z",
+			[]string{FlagMovedEarlier}},
+		{Spec{Cron: new("0 9 1,4 1 ?"), Exclude: []string{"next"}}, "2027-01-01T00:00:00Z", "2027-01-04T09:00:00Z",
+			nil},
 	} {
 		c := mustParse(t, tt.spec, Exclusions{
 			"next":     {Yearly: []string{"01-01"}, Weekly: []string{"sat", "sun"}, Move: new("next")},
@@ -372,7 +417,8 @@ func TestSkippedTimesSayWhy(t *testing.T) {
 		"stuck":   {Ranges: []Range{{From: "2027-03-29", To: "2027-06-29"}}, Move: new("next")},
 	}
 	c := mustParse(t, Spec{
-		Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin"), MissingHour: new("skip"), Exclude: []string{"moved", "weekend", "stuck"},
+		Cron: new("30 2 * * *"), Timezone: new("Europe/Berlin"), MissingHour: new("skip"),
+		Exclude: []string{"moved", "weekend", "stuck"},
 	}, exclusions)
 	skips, through := c.Skipped(at("2027-03-25T12:00:00Z"), at("2027-03-30T00:30:00Z"), 100)
 	var got []string
@@ -420,5 +466,6 @@ func TestTheAPIsFormIsReadAndWritten(t *testing.T) {
 	if c.MaxRuns() != 7 {
 		t.Errorf("max runs %d", c.MaxRuns())
 	}
-	requireTimes(t, nominals(c.Preview(at("2026-01-01T00:00:00Z"), 2)), []string{"2027-01-04T08:00:00Z", "2027-01-05T08:00:00Z"})
+	requireTimes(t, nominals(c.Preview(at("2026-01-01T00:00:00Z"), 2)), []string{"2027-01-04T08:00:00Z",
+		"2027-01-05T08:00:00Z"})
 }

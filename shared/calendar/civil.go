@@ -107,7 +107,8 @@ func (t timeOfDay) count() int {
 // nth returns the k-th matching second of the day, counted from 0.
 func (t timeOfDay) nth(k int) int {
 	seconds, minutes := bits.OnesCount64(t.second), bits.OnesCount64(t.minute)
-	return nthBit(t.hour, k/(minutes*seconds))*3600 + nthBit(t.minute, k/seconds%minutes)*60 + nthBit(t.second, k%seconds)
+	return nthBit(t.hour, k/(minutes*seconds))*3600 + nthBit(t.minute, k/seconds%minutes)*60 +
+		nthBit(t.second, k%seconds)
 }
 
 func nthBit(mask uint64, k int) int {

@@ -31,12 +31,15 @@ var (
 		mask: func(s *cron.SpecSchedule) uint64 { return s.Minute }}
 	hourField = cronField{name: "hour", high: 23, parser: cron.NewParser(cron.Hour), examples: "0-23",
 		mask: func(s *cron.SpecSchedule) uint64 { return s.Hour }}
-	domField = cronField{name: "day of month", low: 1, high: 31, isDay: true, parser: cron.NewParser(cron.Dom), examples: "1-31, ?",
-		mask: func(s *cron.SpecSchedule) uint64 { return s.Dom }}
-	monthField = cronField{name: "month", low: 1, high: 12, names: months, parser: cron.NewParser(cron.Month), examples: "1-12, JAN-DEC",
-		mask: func(s *cron.SpecSchedule) uint64 { return s.Month }}
-	dowField = cronField{name: "day of week", high: 7, isDay: true, names: weekdays, parser: cron.NewParser(cron.Dow), examples: "0-7, SUN-SAT, ?",
-		mask: func(s *cron.SpecSchedule) uint64 { return s.Dow }}
+	domField = cronField{name: "day of month", low: 1, high: 31, isDay: true, parser: cron.NewParser(cron.Dom),
+		examples: "1-31, ?",
+		mask:     func(s *cron.SpecSchedule) uint64 { return s.Dom }}
+	monthField = cronField{name: "month", low: 1, high: 12, names: months, parser: cron.NewParser(cron.Month),
+		examples: "1-12, JAN-DEC",
+		mask:     func(s *cron.SpecSchedule) uint64 { return s.Month }}
+	dowField = cronField{name: "day of week", high: 7, isDay: true, names: weekdays, parser: cron.NewParser(cron.Dow),
+		examples: "0-7, SUN-SAT, ?",
+		mask:     func(s *cron.SpecSchedule) uint64 { return s.Dow }}
 
 	months = map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
 		"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
@@ -46,7 +49,8 @@ var (
 		"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 	}
 
-	elementShape = regexp.MustCompile(`^(?:([*?])|([0-9]{1,4}|[A-Za-z]{3})(?:-([0-9]{1,4}|[A-Za-z]{3}))?)(?:/([0-9]{1,4}))?$`)
+	elementShape = regexp.MustCompile(
+		`^(?:([*?])|([0-9]{1,4}|[A-Za-z]{3})(?:-([0-9]{1,4}|[A-Za-z]{3}))?)(?:/([0-9]{1,4}))?$`)
 	fromEndShape = regexp.MustCompile(`^[Ll](?:-([0-9]{1,2}))?$`)
 	nearestShape = regexp.MustCompile(`^([0-9]{1,2})[Ww]$`)
 	lastShape    = regexp.MustCompile(`^([0-9]|[A-Za-z]{3})[Ll]$`)
@@ -65,14 +69,16 @@ type parsedCron struct {
 
 func parseCron(text string) (parsedCron, *Error) {
 	if len(text) > MaxCron {
-		return parsedCron{}, refuse("cron", CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxCron), "the expression is too long")
+		return parsedCron{}, refuse("cron", CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxCron),
+			"the expression is too long")
 	}
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
 		return parsedCron{}, refuse("cron", CodeInvalidValue, cronAllowed, "the expression is empty")
 	case strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ="):
-		return parsedCron{}, refuse("cron", CodeConflictingFields, "the field timezone", "the zone does not belong in the expression")
+		return parsedCron{}, refuse("cron", CodeConflictingFields, "the field timezone",
+			"the zone does not belong in the expression")
 	case strings.HasPrefix(text, "@every "):
 		d, err := parseEvery("cron", strings.TrimSpace(strings.TrimPrefix(text, "@every ")))
 		return parsedCron{every: d}, err
@@ -80,7 +86,8 @@ func parseCron(text string) (parsedCron, *Error) {
 		long, ok := descriptors[text]
 		if !ok {
 			return parsedCron{}, refuse("cron", CodeInvalidValue,
-				"@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, @every", "%s is unknown", quoted(text))
+				"@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, @every", "%s is unknown",
+				quoted(text))
 		}
 		text = long
 	}
@@ -94,7 +101,8 @@ func parseCron(text string) (parsedCron, *Error) {
 		fields = append([]string{"0"}, fields...)
 	case 6:
 	default:
-		return parsedCron{}, refuse("cron", CodeInvalidValue, cronAllowed, "%s has %d fields", quoted(text), len(fields))
+		return parsedCron{}, refuse("cron", CodeInvalidValue, cronAllowed, "%s has %d fields", quoted(text),
+			len(fields))
 	}
 
 	rule := &cronRule{}
@@ -125,7 +133,8 @@ func parseCron(text string) (parsedCron, *Error) {
 	star := func(s string) bool { return s[0] == '*' || s[0] == '?' }
 	rule.days.either = !star(fields[3]) && !star(fields[5])
 	if !rule.days.ever() {
-		return parsedCron{}, refuse("cron", CodeNeverFires, "a day that the months have", "no month named in %s has such a day: it never fires", quoted(text))
+		return parsedCron{}, refuse("cron", CodeNeverFires, "a day that the months have",
+			"no month named in %s has such a day: it never fires", quoted(text))
 	}
 	return parsedCron{
 		rule:   rule,
@@ -153,7 +162,8 @@ func refuseEventBridge(text string) *Error {
 			if r := rateShape.FindStringSubmatch(inner); r != nil {
 				allowed = fmt.Sprintf(`{"every":%q}`, r[1]+r[2][:1])
 			}
-			return refuse("cron", CodeInvalidValue, allowed, "%s is an expression of EventBridge; here a rate is every", quoted(text))
+			return refuse("cron", CodeInvalidValue, allowed, "%s is an expression of EventBridge; here a rate is every",
+				quoted(text))
 		case "at":
 			return refuse("cron", CodeInvalidValue, `{"dates":["2027-12-24T12:00:00Z"]}, or a job with run_at`,
 				"%s is an expression of EventBridge; here single times are dates", quoted(text))
@@ -165,7 +175,8 @@ func refuseEventBridge(text string) *Error {
 		if inner == text {
 			return nil
 		}
-		return refuse("cron", CodeInvalidValue, cronAllowed, "%s is an expression of EventBridge; here it has five fields and no cron()", quoted(text))
+		return refuse("cron", CodeInvalidValue, cronAllowed,
+			"%s is an expression of EventBridge; here it has five fields and no cron()", quoted(text))
 	}
 	fields[4] = fromSunday(fields[4])
 	allowed := fmt.Sprintf("%q", strings.Join(fields[:5], " "))
@@ -173,7 +184,8 @@ func refuseEventBridge(text string) *Error {
 		allowed += " with start_at and end_at for the years"
 	}
 	return refuse("cron", CodeInvalidValue, allowed,
-		"%s is an expression of EventBridge, which ends with a year and numbers weekdays from 1; here a sixth field comes first, for seconds, and Sunday is 0", quoted(text))
+		"%s is an expression of EventBridge, which ends with a year and numbers weekdays from 1; here a sixth field "+
+			"comes first, for seconds, and Sunday is 0", quoted(text))
 }
 
 var weekdayNumber = regexp.MustCompile(`(^|[,-])([1-7])`)
@@ -341,12 +353,14 @@ func (r *dayRule) takeSpecialWeekday(element string) (bool, *Error) {
 			return false, nil
 		}
 		if n, _ = strconv.Atoi(m[2]); n < 1 || n > 5 {
-			return false, refuse("cron", CodeOutOfRange, "#1 to #5, or L for the last", "day of week: %s is out of range", quoted(element))
+			return false, refuse("cron", CodeOutOfRange, "#1 to #5, or L for the last",
+				"day of week: %s is out of range", quoted(element))
 		}
 	}
 	wd, ok := dowField.value(m[1])
 	if !ok || wd > 7 {
-		return false, refuse("cron", CodeInvalidValue, dowField.examples, "day of week: %s is not a weekday", quoted(m[1]))
+		return false, refuse("cron", CodeInvalidValue, dowField.examples, "day of week: %s is not a weekday",
+			quoted(m[1]))
 	}
 	r.nth[wd%7] |= 1 << n
 	r.special = true
@@ -367,7 +381,8 @@ var everyShape = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 func parseEvery(field, text string) (time.Duration, *Error) {
 	allowed := fmt.Sprintf("whole seconds from %s to %dd", MinEvery, MaxEvery/(24*time.Hour))
 	if !everyShape.MatchString(text) {
-		return 0, refuse(field, CodeInvalidValue, allowed+`, such as "@every 1h30m"`, "%s is no positive duration", quoted(text))
+		return 0, refuse(field, CodeInvalidValue, allowed+`, such as "@every 1h30m"`, "%s is no positive duration",
+			quoted(text))
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {

@@ -57,7 +57,10 @@ func quoted(s string) string {
 func secretive(s string) bool {
 	const long = 8
 	other := func(r rune) bool { return unicode.IsLetter(r) && !strings.ContainsRune("TZWLdhms", r) }
-	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, word := range strings.FieldsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	}) {
 		if len(word) >= long && strings.ContainsFunc(word, unicode.IsDigit) && strings.ContainsFunc(word, other) {
 			return true
 		}

@@ -182,18 +182,22 @@ func (e Exclusion) compile(name string, z *zone) (closure, *Error) {
 	if e.Move != nil {
 		move, ok := map[string]int8{"drop": 0, "next": 1, "previous": -1}[*e.Move]
 		if !ok {
-			return c, refuse("move", CodeInvalidValue, "drop, next, previous", "%s is not a way to move a run", quoted(*e.Move))
+			return c, refuse("move", CodeInvalidValue, "drop, next, previous", "%s is not a way to move a run",
+				quoted(*e.Move))
 		}
 		c.move = move
 	}
 	if len(e.Dates)+len(e.Ranges)+len(e.Yearly)+len(e.Weekly) == 0 {
-		return c, refuse("dates", CodeMissingField, "dates, ranges, yearly, weekly", "an exclusion excludes something: name at least one day")
+		return c, refuse("dates", CodeMissingField, "dates, ranges, yearly, weekly",
+			"an exclusion excludes something: name at least one day")
 	}
 	if len(e.Dates) > MaxDates {
-		return c, refuse("dates", CodeOutOfRange, fmt.Sprintf("at most %d", MaxDates), "%d dates are too many", len(e.Dates))
+		return c, refuse("dates", CodeOutOfRange, fmt.Sprintf("at most %d", MaxDates), "%d dates are too many",
+			len(e.Dates))
 	}
 	if len(e.Ranges) > MaxRanges {
-		return c, refuse("ranges", CodeOutOfRange, fmt.Sprintf("at most %d", MaxRanges), "%d ranges are too many", len(e.Ranges))
+		return c, refuse("ranges", CodeOutOfRange, fmt.Sprintf("at most %d", MaxRanges), "%d ranges are too many",
+			len(e.Ranges))
 	}
 	if len(e.Yearly) > 366 {
 		return c, refuse("yearly", CodeOutOfRange, "at most 366", "%d days are too many", len(e.Yearly))
@@ -218,19 +222,22 @@ func (e Exclusion) compile(name string, z *zone) (closure, *Error) {
 			dom, _ = strconv.Atoi(m[2])
 		}
 		if month < 1 || month > 12 || dom < 1 || dom > monthLen(2000, month) {
-			return c, refuse(fmt.Sprintf("yearly/%d", i), CodeInvalidValue, `MM-DD, such as "12-25"`, "%s is no day of the year", quoted(text))
+			return c, refuse(fmt.Sprintf("yearly/%d", i), CodeInvalidValue, `MM-DD, such as "12-25"`,
+				"%s is no day of the year", quoted(text))
 		}
 		c.days.yearly[month] |= 1 << dom
 	}
 	for i, text := range e.Weekly {
 		wd, ok := weekdays[strings.ToLower(text)]
 		if !ok {
-			return c, refuse(fmt.Sprintf("weekly/%d", i), CodeInvalidValue, "mon, tue, wed, thu, fri, sat, sun", "%s is no weekday", quoted(text))
+			return c, refuse(fmt.Sprintf("weekly/%d", i), CodeInvalidValue, "mon, tue, wed, thu, fri, sat, sun",
+				"%s is no weekday", quoted(text))
 		}
 		c.days.weekly |= 1 << wd
 	}
 	if c.days.weekly == 0x7f {
-		return c, refuse("weekly", CodeNeverFires, "at most six weekdays", "all seven weekdays are excluded: nothing could ever run")
+		return c, refuse("weekly", CodeNeverFires, "at most six weekdays",
+			"all seven weekdays are excluded: nothing could ever run")
 	}
 	c.days.list, c.span = merged(c.days.list), merged(c.span)
 	return c, nil
@@ -274,7 +281,8 @@ func (c *closure) addRange(field string, r Range) *Error {
 func parseDate(field, text string) (int64, *Error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil || t.Year() < 1900 || t.Year() > 2399 {
-		return 0, refuse(field, CodeInvalidValue, `YYYY-MM-DD from 1900 to 2399, such as "2027-12-25"`, "%s is no date", quoted(text))
+		return 0, refuse(field, CodeInvalidValue, `YYYY-MM-DD from 1900 to 2399, such as "2027-12-25"`, "%s is no date",
+			quoted(text))
 	}
 	return floorDiv(t.Unix(), day), nil
 }

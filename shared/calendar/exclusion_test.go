@@ -65,7 +65,8 @@ func bruteMoved(times []time.Time, names []string, exclusions Exclusions, z *zon
 			local := t.In(z.loc)
 			step := map[string]int{"next": 1, "previous": -1}[move]
 			for k := 1; k <= MaxMoveDays; k++ {
-				wall := time.Date(local.Year(), local.Month(), local.Day()+step*k, local.Hour(), local.Minute(), local.Second(), 0, time.UTC)
+				wall := time.Date(local.Year(), local.Month(), local.Day()+step*k, local.Hour(), local.Minute(),
+					local.Second(), 0, time.UTC)
 				first, _, _ := z.instants(wall.Unix())
 				if c := time.Unix(first, 0); !closed(c) {
 					moved = append(moved, c)
@@ -97,11 +98,13 @@ func randomExclusion(r *rand.Rand) Exclusion {
 	}
 	for range r.IntN(3) {
 		from := base.Add(time.Duration(r.IntN(90*24)) * time.Hour)
-		e.Ranges = append(e.Ranges, Range{From: from.Format(time.RFC3339), To: from.Add(time.Duration(1+r.IntN(100)) * time.Hour).Format(time.RFC3339)})
+		e.Ranges = append(e.Ranges, Range{From: from.Format(time.RFC3339),
+			To: from.Add(time.Duration(1+r.IntN(100)) * time.Hour).Format(time.RFC3339)})
 	}
 	if r.IntN(3) == 0 {
 		from := base.AddDate(0, 0, r.IntN(90))
-		e.Ranges = append(e.Ranges, Range{From: from.Format(time.DateOnly), To: from.AddDate(0, 0, r.IntN(45)).Format(time.DateOnly)})
+		e.Ranges = append(e.Ranges, Range{From: from.Format(time.DateOnly), To: from.AddDate(0, 0, r.IntN(45)).
+			Format(time.DateOnly)})
 	}
 	if len(e.Dates)+len(e.Yearly)+len(e.Weekly)+len(e.Ranges) == 0 {
 		e.Weekly = []string{"sun"}
@@ -130,7 +133,8 @@ func TestExclusionsAgreeWithApplyingThemOneByOne(t *testing.T) {
 			exclusions[name] = randomExclusion(r)
 		}
 		spec := Spec{Timezone: new(pick(r, "Europe/Berlin", "America/New_York", "Africa/Cairo", "UTC"))}
-		spec.Cron = new(pick(r, "30 2 * * *", "0 0 * * *", "0 9,17 * * *", "30 23 * * 5", "0 12 28 * *", "15 9-17 * * 1-5", "0 */2 * * 6,0", "0 8 L * ?"))
+		spec.Cron = new(pick(r, "30 2 * * *", "0 0 * * *", "0 9,17 * * *", "30 23 * * 5", "0 12 28 * *",
+			"15 9-17 * * 1-5", "0 */2 * * 6,0", "0 8 L * ?"))
 		plain := mustParse(t, spec, nil)
 		from, to := at("2027-01-01T00:00:00Z"), at("2027-09-01T00:00:00Z")
 		var times []time.Time
@@ -160,7 +164,8 @@ func TestExclusionsAgreeWithApplyingThemOneByOne(t *testing.T) {
 			for i < len(got) && i < len(want) && got[i] == want[i] {
 				i++
 			}
-			t.Fatalf("seed %d: %s in %s with %v %+v from time %d on\n got %v\nwant %v", seed, *spec.Cron, *spec.Timezone, names, exclusions,
+			t.Fatalf("seed %d: %s in %s with %v %+v from time %d on\n got %v\nwant %v", seed, *spec.Cron,
+				*spec.Timezone, names, exclusions,
 				i, got[i:min(len(got), i+4)], want[i:min(len(want), i+4)])
 		}
 	}

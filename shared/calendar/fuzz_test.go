@@ -39,7 +39,8 @@ func FuzzParse(f *testing.F) {
 			{Dates: []string{instant, rule}, Timezone: &zone},
 			{Cron: new("0 9 * * *"), Exclude: []string{"x"}, MissingHour: &rule, RepeatedHour: &zone},
 		} {
-			exclusions := Exclusions{"x": {Dates: []string{rule}, Yearly: []string{zone}, Weekly: []string{duration}, Ranges: []Range{{From: instant, To: rule}}}}
+			exclusions := Exclusions{"x": {Dates: []string{rule}, Yearly: []string{zone}, Weekly: []string{duration},
+				Ranges: []Range{{From: instant, To: rule}}}}
 			c, err := Parse(s, exclusions)
 			if err != nil {
 				var refused *Error
@@ -94,7 +95,8 @@ func FuzzNext(f *testing.F) {
 					}
 				}
 				from := at("2027-01-01T00:00:00Z").Add(time.Duration(bits>>8&0xfff) * time.Hour)
-				e.Ranges = []Range{{From: from.Format(time.RFC3339), To: from.Add(time.Duration(1+bits>>20&0xff) * 7 * time.Hour).Format(time.RFC3339)}}
+				e.Ranges = []Range{{From: from.Format(time.RFC3339),
+					To: from.Add(time.Duration(1+bits>>20&0xff) * 7 * time.Hour).Format(time.RFC3339)}}
 				e.Move = new([]string{"drop", "next", "previous", "next"}[bits>>28&3])
 				if bits>>30&1 != 0 {
 					e.Timezone = new(names[int(bits>>8&0xfff)%len(names)])
@@ -108,7 +110,8 @@ func FuzzNext(f *testing.F) {
 			return
 		}
 		requireOrder(t, c.For("s", at("2027-01-01T00:00:00Z")), time.Unix(after, 0))
-		requireOrder(t, c.For("s", at("2027-01-01T00:00:00Z")), at("2027-01-01T00:00:00Z").Add(time.Duration(uint32(after))*time.Second))
+		requireOrder(t, c.For("s", at("2027-01-01T00:00:00Z")), at("2027-01-01T00:00:00Z").
+			Add(time.Duration(uint32(after))*time.Second))
 	})
 }
 

@@ -64,7 +64,8 @@ func newBruteSpec(text string) bruteSpec {
 
 // shown reads wall times as if they were UTC.
 func (s bruteSpec) shown(wall time.Time) bool {
-	if !s.sets[0][wall.Second()] || !s.sets[1][wall.Minute()] || !s.sets[2][wall.Hour()] || !s.sets[4][int(wall.Month())] {
+	if !s.sets[0][wall.Second()] || !s.sets[1][wall.Minute()] || !s.sets[2][wall.Hour()] ||
+		!s.sets[4][int(wall.Month())] {
 		return false
 	}
 	dom, dow := s.sets[3][wall.Day()], s.sets[5][int(wall.Weekday())]
@@ -158,7 +159,8 @@ func randomField(r *rand.Rand, low, high int, starred float64) string {
 
 // randomSpec leans towards the hours and days in which clocks change.
 func randomSpec(r *rand.Rand, seconds bool, near time.Time) bruteSpec {
-	hour := pick(r, randomField(r, 0, 23, .3), fmt.Sprint(near.Hour()), fmt.Sprintf("%d,%d", (near.Hour()+1)%24, (near.Hour()+23)%24))
+	hour := pick(r, randomField(r, 0, 23, .3), fmt.Sprint(near.Hour()), fmt.Sprintf("%d,%d", (near.Hour()+1)%24,
+		(near.Hour()+23)%24))
 	dom, month, dow := "*", "*", "*"
 	switch r.IntN(6) {
 	case 0:
@@ -291,7 +293,8 @@ func compareAround(t *testing.T, r *rand.Rand, loc *time.Location, change time.T
 		for i < len(got) && i < len(want) && got[i] == want[i] {
 			i++
 		}
-		t.Errorf("%q in %s after %s, missing %q twice %q: from time %d on\n got %v\nwant %v", s.text, loc, after.Format(time.RFC3339),
+		t.Errorf("%q in %s after %s, missing %q twice %q: from time %d on\n got %v\nwant %v", s.text, loc,
+			after.Format(time.RFC3339),
 			s.missing, s.twice, i, got[i:min(len(got), i+4)], want[i:min(len(want), i+4)])
 	}
 	return len(want)

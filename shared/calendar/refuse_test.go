@@ -134,16 +134,20 @@ func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
 
 		{Spec{Cron: new("@daily"), StartAt: new("")}, "start_at", CodeInvalidValue},
 		{Spec{Cron: new("@daily"), EndAt: new("tomorrow")}, "end_at", CodeInvalidValue},
-		{Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:00Z"), EndAt: new("2027-01-01T00:00:00Z")}, "end_at", CodeConflictingFields},
-		{Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:01Z"), EndAt: new("2027-01-03T00:00:00Z")}, "cron", CodeNeverFires},
+		{Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:00Z"), EndAt: new("2027-01-01T00:00:00Z")}, "end_at",
+			CodeConflictingFields},
+		{Spec{Cron: new("@daily"), StartAt: new("2027-01-02T00:00:01Z"), EndAt: new("2027-01-03T00:00:00Z")}, "cron",
+			CodeNeverFires},
 		{Spec{Dates: []string{"2027-01-01T00:00:00Z"}, StartAt: new("2027-01-02T00:00:01Z")}, "dates", CodeNeverFires},
-		{Spec{Every: new("10d"), StartAt: new("2027-01-02T00:00:00Z"), Phase: new("2d"), EndAt: new("2027-01-03T00:00:00Z")}, "every", CodeNeverFires},
+		{Spec{Every: new("10d"), StartAt: new("2027-01-02T00:00:00Z"), Phase: new("2d"),
+			EndAt: new("2027-01-03T00:00:00Z")}, "every", CodeNeverFires},
 		{Spec{Cron: new("@daily"), MaxRuns: new(0)}, "max_runs", CodeOutOfRange},
 		{Spec{Cron: new("@daily"), MaxRuns: new(-1)}, "max_runs", CodeOutOfRange},
 		{Spec{Cron: new("@daily"), MissingHour: new("")}, "missing_hour", CodeInvalidValue},
 		{Spec{Cron: new("@daily"), MissingHour: new("run_before")}, "missing_hour", CodeInvalidValue},
 		{Spec{Cron: new("@daily"), RepeatedHour: new("never")}, "repeated_hour", CodeInvalidValue},
-		{Spec{Cron: new("*/30 2 ? 3 0#2"), Timezone: new("America/New_York"), StartAt: new("2027-01-01T00:00:00Z")}, "cron", CodeNeverFires},
+		{Spec{Cron: new("*/30 2 ? 3 0#2"), Timezone: new("America/New_York"), StartAt: new("2027-01-01T00:00:00Z")},
+			"cron", CodeNeverFires},
 
 		{Spec{Cron: new("@daily"), Exclude: []string{"nobody"}}, "exclude/0", CodeInvalidValue},
 		{Spec{Cron: new("@daily"), Exclude: []string{"weekend", "weekend"}}, "exclude/1", CodeInvalidValue},
@@ -164,9 +168,11 @@ func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
 		{Spec{Cron: new("0,50 * * * *"), Spread: new("10m")}, "spread", CodeOutOfRange},
 		{Spec{Cron: new("30 23,0 * * *"), Spread: new("1h")}, "spread", CodeOutOfRange},
 		{Spec{Every: new("30s"), Spread: new("30s")}, "spread", CodeOutOfRange},
-		{Spec{Dates: []string{"2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z"}, Spread: new("1m")}, "spread", CodeOutOfRange},
+		{Spec{Dates: []string{"2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z"}, Spread: new("1m")}, "spread",
+			CodeOutOfRange},
 		{Spec{RRule: new("FREQ=DAILY;BYHOUR=9;BYMINUTE=0,10"), Spread: new("10m")}, "spread", CodeOutOfRange},
-		{Spec{RRule: new("FREQ=MINUTELY;INTERVAL=10"), StartAt: new("2027-01-01T00:00:00Z"), Spread: new("10m")}, "spread", CodeOutOfRange},
+		{Spec{RRule: new("FREQ=MINUTELY;INTERVAL=10"), StartAt: new("2027-01-01T00:00:00Z"), Spread: new("10m")},
+			"spread", CodeOutOfRange},
 
 		{rule(""), "rrule", CodeInvalidValue},
 		{rule("FREQ=FORTNIGHTLY"), "rrule", CodeInvalidValue},
@@ -204,7 +210,8 @@ func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
 		{rule("FREQ=YEARLY;BYWEEKNO=1;BYDAY=1MO"), "rrule", CodeConflictingFields},
 		{rule("FREQ=DAILY;BYYEARDAY=1"), "rrule", CodeConflictingFields},
 		{rule("FREQ=HOURLY;BYSETPOS=1"), "rrule", CodeConflictingFields},
-		{rule("FREQ=YEARLY;BYDAY=MO;BYSETPOS=" + strings.TrimSuffix(strings.Repeat("1,", MaxSetPos+1), ",")), "rrule", CodeOutOfRange},
+		{rule("FREQ=YEARLY;BYDAY=MO;BYSETPOS=" + strings.TrimSuffix(strings.Repeat("1,", MaxSetPos+1), ",")), "rrule",
+			CodeOutOfRange},
 		{rule("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), "rrule", CodeNeverFires},
 		{started("FREQ=HOURLY;INTERVAL=2;BYHOUR=1,3,5"), "rrule", CodeNeverFires},
 		{started("FREQ=SECONDLY;INTERVAL=2;BYSECOND=1"), "rrule", CodeNeverFires},
@@ -217,7 +224,8 @@ func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
 			continue
 		}
 		if refused.Field != tt.field || refused.Code != tt.code {
-			t.Errorf("%s: got %s %s, want %s %s: %v", describe(tt.spec), refused.Field, refused.Code, tt.field, tt.code, err)
+			t.Errorf("%s: got %s %s, want %s %s: %v", describe(tt.spec), refused.Field, refused.Code, tt.field, tt.code,
+				err)
 		}
 		if refused.Detail == "" || len(refused.Error()) > 400 {
 			t.Errorf("%s: says %q", describe(tt.spec), refused)
@@ -227,7 +235,8 @@ func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
 
 func describe(s Spec) string {
 	var b strings.Builder
-	for name, v := range map[string]*string{"cron": s.Cron, "every": s.Every, "phase": s.Phase, "rrule": s.RRule, "timezone": s.Timezone, "spread": s.Spread} {
+	for name, v := range map[string]*string{"cron": s.Cron, "every": s.Every, "phase": s.Phase, "rrule": s.RRule,
+		"timezone": s.Timezone, "spread": s.Spread} {
 		if v != nil {
 			fmt.Fprintf(&b, "%s=%.80q ", name, *v)
 		}
@@ -238,7 +247,8 @@ func describe(s Spec) string {
 func TestARefusalTellsWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"America/New_Yrok": `"America/New_York"`, "europe/berlin": `"Europe/Berlin"`, "utc": `"UTC"`, "Mars/Olympus": "does not exist",
+		"America/New_Yrok": `"America/New_York"`, "europe/berlin": `"Europe/Berlin"`, "utc": `"UTC"`,
+		"Mars/Olympus": "does not exist",
 	} {
 		_, err := Parse(Spec{Cron: new("@daily"), Timezone: &name}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -271,16 +281,19 @@ func TestARefusalTellsWhatWasMeant(t *testing.T) {
 			t.Errorf("%q: %v does not say %s", text, err, want)
 		}
 	}
-	for zone, want := range map[string]string{"UTC+2": `"Etc/GMT-2"`, "GMT+1": `"Etc/GMT-1"`, "UTC-03:00": `"Etc/GMT+3"`, "UTC+0": `"UTC"`, "+2": `"Etc/GMT-2"`} {
+	for zone, want := range map[string]string{"UTC+2": `"Etc/GMT-2"`, "GMT+1": `"Etc/GMT-1"`,
+		"UTC-03:00": `"Etc/GMT+3"`, "UTC+0": `"UTC"`, "+2": `"Etc/GMT-2"`} {
 		_, err := Parse(Spec{Cron: new("@daily"), Timezone: &zone}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%q: %v does not say %s", zone, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"2027-02-29T00:00:00Z": "leap year", "2026-12-31T23:59:60Z": "leap second", "2027-01-01T00:00:00z": "upper case",
-		"2027-04-31T00:00:00Z": "has 30 days", "2027-13-01T00:00:00Z": "no month 13", "2027-01-01": "time of day", "2027-01-01T00:00:00": "zone is missing",
-		"tomorrow": "begin with a date",
+		"2027-02-29T00:00:00Z": "leap year", "2026-12-31T23:59:60Z": "leap second",
+		"2027-01-01T00:00:00z": "upper case",
+		"2027-04-31T00:00:00Z": "has 30 days", "2027-13-01T00:00:00Z": "no month 13", "2027-01-01": "time of day",
+		"2027-01-01T00:00:00": "zone is missing",
+		"tomorrow":            "begin with a date",
 	} {
 		_, err := Parse(Spec{Cron: new("@daily"), StartAt: &text}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -292,7 +305,8 @@ func TestARefusalTellsWhatWasMeant(t *testing.T) {
 func TestCalendar_TakesLastAndNthDaysWithAStarInTheOtherField(t *testing.T) {
 	t.Parallel()
 	for star, question := range map[string]string{
-		"0 0 L * *": "0 0 L * ?", "0 0 15W * *": "0 0 15W * ?", "0 0 LW * *": "0 0 LW * ?", "0 9 * * 1#2": "0 9 ? * 1#2", "0 9 * * 5L": "0 9 ? * 5L",
+		"0 0 L * *": "0 0 L * ?", "0 0 15W * *": "0 0 15W * ?", "0 0 LW * *": "0 0 LW * ?",
+		"0 9 * * 1#2": "0 9 ? * 1#2", "0 9 * * 5L": "0 9 ? * 5L",
 	} {
 		a := mustParse(t, Spec{Cron: &star}, nil).Preview(at("2027-01-01T00:00:00Z"), 30)
 		b := mustParse(t, Spec{Cron: &question}, nil).Preview(at("2027-01-01T00:00:00Z"), 30)
@@ -331,7 +345,8 @@ func TestRRule_OfMinutesKeepsItsIntervalThroughClockChanges(t *testing.T) {
 	}
 	// A filter is by the wall clock, the interval still by elapsed time.
 	rule, start := "FREQ=MINUTELY;INTERVAL=50;BYHOUR=3", "2027-03-27T00:00:00Z"
-	for _, o := range mustParse(t, Spec{RRule: &rule, StartAt: &start, Timezone: new("Europe/Berlin")}, nil).Preview(at(start), 40) {
+	for _, o := range mustParse(t, Spec{RRule: &rule, StartAt: &start, Timezone: new("Europe/Berlin")}, nil).
+		Preview(at(start), 40) {
 		elapsed := o.NominalAt.Sub(at(start))
 		if berlin := o.NominalAt.In(loadBerlin(t)); elapsed%(50*time.Minute) != 0 || berlin.Hour() != 3 {
 			t.Errorf("%s: %s after the start, %s", rule, elapsed, berlin)
@@ -366,7 +381,8 @@ func TestBadExclusionsAreRefusedByFieldAndCode(t *testing.T) {
 		{Exclusion{Ranges: []Range{{From: "2027-01-01", To: "2027-01-01T00:00:00Z"}}}, "ranges/0", CodeInvalidValue},
 		{Exclusion{Ranges: []Range{{From: "2027-01-01", To: "2027-13-01"}}}, "ranges/0/to", CodeInvalidValue},
 		{Exclusion{Ranges: []Range{{From: "2027-01-02", To: "2027-01-01"}}}, "ranges/0", CodeConflictingFields},
-		{Exclusion{Ranges: []Range{{From: "2027-01-02T00:00:00Z", To: "2027-01-02T00:00:00Z"}}}, "ranges/0", CodeConflictingFields},
+		{Exclusion{Ranges: []Range{{From: "2027-01-02T00:00:00Z", To: "2027-01-02T00:00:00Z"}}}, "ranges/0",
+			CodeConflictingFields},
 		{Exclusion{Yearly: []string{"12-25", "02-30"}}, "yearly/1", CodeInvalidValue},
 		{Exclusion{Yearly: []string{"2-3"}}, "yearly/0", CodeInvalidValue},
 		{Exclusion{Weekly: []string{"saturday"}}, "weekly/0", CodeInvalidValue},
@@ -377,11 +393,13 @@ func TestBadExclusionsAreRefusedByFieldAndCode(t *testing.T) {
 		{Exclusion{Weekly: []string{"sat"}, Move: new("skip")}, "move", CodeInvalidValue},
 	} {
 		var refused *Error
-		if err := tt.exclusion.Check(); !errors.As(err, &refused) || refused.Field != tt.field || refused.Code != tt.code {
+		if err := tt.exclusion.Check(); !errors.As(err, &refused) || refused.Field != tt.field ||
+			refused.Code != tt.code {
 			t.Errorf("%+v: got %v, want %s %s", tt.exclusion, err, tt.field, tt.code)
 		}
 	}
-	good := Exclusion{Dates: []string{"2027-01-01"}, Yearly: []string{"02-29"}, Weekly: []string{"Sat"}, Move: new("next"), Timezone: new("UTC"),
+	good := Exclusion{Dates: []string{"2027-01-01"}, Yearly: []string{"02-29"}, Weekly: []string{"Sat"},
+		Move: new("next"), Timezone: new("UTC"),
 		Ranges: []Range{{From: "2027-01-01", To: "2027-01-01"}}}
 	if err := good.Check(); err != nil {
 		t.Error(err)

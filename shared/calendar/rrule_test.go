@@ -71,7 +71,8 @@ func TestRRuleAgreesWithTheLibraryWhereTheLibraryIsRight(t *testing.T) {
 	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(3, seed))
 		text := randomRRule(r)
-		start := at("2027-01-01T00:00:00Z").Add(time.Duration(r.IntN(400*24)) * time.Hour).Add(time.Duration(r.IntN(3600)) * time.Second)
+		start := at("2027-01-01T00:00:00Z").Add(time.Duration(r.IntN(400*24)) * time.Hour).
+			Add(time.Duration(r.IntN(3600)) * time.Second)
 		c, err := Parse(Spec{RRule: &text, StartAt: new(start.Format(time.RFC3339))}, nil)
 		if err != nil {
 			continue
@@ -114,7 +115,8 @@ func TestRRuleWeeksOfTheYearAreThoseOfISO(t *testing.T) {
 	for o, ok := c.Next(at("2000-01-01T00:00:00Z")); ok && o.NominalAt.Year() < 2100; o, ok = c.Next(o.NominalAt) {
 		year, week := o.NominalAt.ISOWeek()
 		_, last := time.Date(year, 12, 28, 0, 0, 0, 0, time.UTC).ISOWeek()
-		if wd := o.NominalAt.Weekday(); week != 1 && week != 20 && week != last || wd != time.Monday && wd != time.Sunday {
+		if wd := o.NominalAt.Weekday(); week != 1 && week != 20 && week != last || wd != time.Monday &&
+			wd != time.Sunday {
 			t.Fatalf("%s is week %d of %d, a %s", o.NominalAt, week, last, wd)
 		}
 		seen++

@@ -18,12 +18,13 @@ const (
 // rruleParts is the shape of every property; the library is lenient about
 // signs, spaces and numbers without meaning.
 var rruleParts = map[string]*regexp.Regexp{
-	"FREQ":       regexp.MustCompile(`^[A-Z]+$`),
-	"INTERVAL":   regexp.MustCompile(`^[0-9]{1,9}$`),
-	"COUNT":      regexp.MustCompile(`^[0-9]{1,9}$`),
-	"UNTIL":      regexp.MustCompile(`^[0-9]{8}(T[0-9]{6}Z?)?$`),
-	"WKST":       regexp.MustCompile(`^(MO|TU|WE|TH|FR|SA|SU)$`),
-	"BYDAY":      regexp.MustCompile(`^([+-]?[1-9][0-9]?)?(MO|TU|WE|TH|FR|SA|SU)(,([+-]?[1-9][0-9]?)?(MO|TU|WE|TH|FR|SA|SU))*$`),
+	"FREQ":     regexp.MustCompile(`^[A-Z]+$`),
+	"INTERVAL": regexp.MustCompile(`^[0-9]{1,9}$`),
+	"COUNT":    regexp.MustCompile(`^[0-9]{1,9}$`),
+	"UNTIL":    regexp.MustCompile(`^[0-9]{8}(T[0-9]{6}Z?)?$`),
+	"WKST":     regexp.MustCompile(`^(MO|TU|WE|TH|FR|SA|SU)$`),
+	"BYDAY": regexp.MustCompile(
+		`^([+-]?[1-9][0-9]?)?(MO|TU|WE|TH|FR|SA|SU)(,([+-]?[1-9][0-9]?)?(MO|TU|WE|TH|FR|SA|SU))*$`),
 	"BYMONTH":    regexp.MustCompile(`^[0-9]{1,2}(,[0-9]{1,2})*$`),
 	"BYHOUR":     regexp.MustCompile(`^[0-9]{1,2}(,[0-9]{1,2})*$`),
 	"BYMINUTE":   regexp.MustCompile(`^[0-9]{1,2}(,[0-9]{1,2})*$`),
@@ -42,11 +43,13 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 		return refuse("rrule", code, rruleAllowed, format, args...)
 	}
 	if len(text) > MaxRRule {
-		return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxRRule), "the rule is too long")
+		return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxRRule),
+			"the rule is too long")
 	}
 	rule := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(text)), "RRULE:")
 	if strings.Contains(rule, "DTSTART") || strings.Contains(rule, "TZID") {
-		return nil, 0, refuse("rrule", CodeConflictingFields, "start_at and timezone", "a rule begins at start_at in timezone; leave DTSTART and TZID out")
+		return nil, 0, refuse("rrule", CodeConflictingFields, "start_at and timezone",
+			"a rule begins at start_at in timezone; leave DTSTART and TZID out")
 	}
 	seen := map[string]string{}
 	for part := range strings.SplitSeq(rule, ";") {
@@ -78,13 +81,15 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 
 	if _, ok := seen["INTERVAL"]; ok {
 		if option.Interval < 1 || option.Interval > MaxInterval {
-			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d", MaxInterval), "INTERVAL %d is out of range", option.Interval)
+			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d", MaxInterval),
+				"INTERVAL %d is out of range", option.Interval)
 		}
 		r.interval = int64(option.Interval)
 	}
 	_, counted := seen["COUNT"]
 	if begin == nil && (counted || r.interval > 1) {
-		return nil, 0, refuse("start_at", CodeMissingField, "an RFC 3339 instant", "a rule with COUNT or INTERVAL has to say where it begins")
+		return nil, 0, refuse("start_at", CodeMissingField, "an RFC 3339 instant",
+			"a rule with COUNT or INTERVAL has to say where it begins")
 	}
 	r.begin = firstInstant
 	if begin != nil {
@@ -108,7 +113,8 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 	}
 	if counted {
 		if option.Count < 1 || option.Count > MaxCount {
-			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d; max_runs goes further", MaxCount), "COUNT %d is out of range", option.Count)
+			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d; max_runs goes further", MaxCount),
+				"COUNT %d is out of range", option.Count)
 		}
 		if r.elapsed() { // how many wall times there are depends on the zone: the calendar counts them
 			r.count = option.Count
@@ -116,7 +122,8 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 		}
 		last, ok := r.lastOf(option.Count)
 		if !ok {
-			return nil, 0, refuse("rrule", CodeOutOfRange, "a smaller COUNT, or UNTIL", "the rule is too rare to count %d times", option.Count)
+			return nil, 0, refuse("rrule", CodeOutOfRange, "a smaller COUNT, or UNTIL",
+				"the rule is too rare to count %d times", option.Count)
 		}
 		r.end = last
 	}
@@ -171,14 +178,16 @@ func (r *recurrence) setDays(o *rrule.ROption, begin *int64) *Error {
 	case len(r.positions) > 0 && r.freq > daily:
 		return conflict("BYSETPOS needs FREQ=DAILY or longer")
 	case len(r.positions) > MaxSetPos:
-		return refuse("rrule", CodeOutOfRange, fmt.Sprintf("at most %d", MaxSetPos), "BYSETPOS has %d entries", len(r.positions))
+		return refuse("rrule", CodeOutOfRange, fmt.Sprintf("at most %d", MaxSetPos), "BYSETPOS has %d entries",
+			len(r.positions))
 	}
 
 	if r.freq >= daily || r.monthDays|r.fromEnd|r.weekdays != 0 || len(r.nth)+len(r.yearDays)+len(r.weekNos) > 0 {
 		return nil
 	}
 	if begin == nil {
-		return refuse("start_at", CodeMissingField, "an RFC 3339 instant", "the rule names no day, so it has to say where it begins")
+		return refuse("start_at", CodeMissingField, "an RFC 3339 instant",
+			"the rule names no day, so it has to say where it begins")
 	}
 	d := floorDiv(*begin, day)
 	_, month, dom := civil(d)

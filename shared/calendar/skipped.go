@@ -73,6 +73,7 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 	if _, ok := c.shift(t, why.move, look); ok {
 		return s, false
 	}
-	s.Why = fmt.Sprintf("excluded by %q, and no day it could move to is open within %d days and inside the window", why.name, MaxMoveDays)
+	s.Why = fmt.Sprintf("excluded by %q, and no day it could move to is open within %d days and inside the window",
+		why.name, MaxMoveDays)
 	return s, true
 }

@@ -82,7 +82,8 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 	}
 	if s.MaxRuns != nil {
 		if *s.MaxRuns < 1 || *s.MaxRuns > MaxRuns {
-			return c, refuse("max_runs", CodeOutOfRange, fmt.Sprintf("1 to %d", MaxRuns), "%d is out of range", *s.MaxRuns)
+			return c, refuse("max_runs", CodeOutOfRange, fmt.Sprintf("1 to %d", MaxRuns), "%d is out of range",
+				*s.MaxRuns)
 		}
 		c.maxRuns = *s.MaxRuns
 	}
@@ -93,7 +94,8 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 		return c, err
 	}
 	if !c.ever() {
-		return c, refuse(c.field, CodeNeverFires, "", "it never fires: no time is left inside the window and outside the exclusions and change-overs")
+		return c, refuse(c.field, CodeNeverFires, "",
+			"it never fires: no time is left inside the window and outside the exclusions and change-overs")
 	}
 	return c, nil
 }
@@ -159,7 +161,8 @@ func (c *Calendar) setWindow(s Spec) (err *Error) {
 			return err
 		}
 		if c.end <= c.start {
-			return refuse("end_at", CodeConflictingFields, "an instant after start_at", "the calendar ends before it begins")
+			return refuse("end_at", CodeConflictingFields, "an instant after start_at",
+				"the calendar ends before it begins")
 		}
 	}
 	return nil
@@ -180,7 +183,8 @@ func (c *Calendar) setSource(s Spec) *Error {
 			return s.noChangeOver("@every")
 		}
 		if parsed.either {
-			c.notes = append(c.notes, "day of month and day of week are both restricted, so a day runs when either of them matches")
+			c.notes = append(c.notes,
+				"day of month and day of week are both restricted, so a day runs when either of them matches")
 		}
 		return c.setClock(s, parsed.rule, parsed.wild)
 	case s.RRule != nil:
@@ -220,12 +224,14 @@ func (c *Calendar) setElapsed(s Spec, rule *recurrence) *Error {
 	if s.StartAt == nil { // no interval, so that any beginning is as good
 		began = rule.begin
 	}
-	clock := wallClock{rule: rule, zone: c.zone, missing: missingIgnored, repeated: repeatedBoth, elapsed: true, began: began}
+	clock := wallClock{rule: rule, zone: c.zone, missing: missingIgnored, repeated: repeatedBoth, elapsed: true,
+		began: began}
 	at := c.start - 1
 	for range rule.count {
 		t, ok := clock.next(at, lastInstant*1000, false)
 		if !ok {
-			return refuse("rrule", CodeOutOfRange, "a smaller COUNT, or UNTIL", "the rule is too rare to count %d times", rule.count)
+			return refuse("rrule", CodeOutOfRange, "a smaller COUNT, or UNTIL",
+				"the rule is too rare to count %d times", rule.count)
 		}
 		at = t.at
 	}
@@ -244,14 +250,17 @@ func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {
 	if s.MissingHour != nil {
 		missing, ok := map[string]missingHour{"run_after": missingRunAfter, "skip": missingSkip}[*s.MissingHour]
 		if !ok {
-			return refuse("missing_hour", CodeInvalidValue, "run_after, skip", "%s is no policy", quoted(*s.MissingHour))
+			return refuse("missing_hour", CodeInvalidValue, "run_after, skip", "%s is no policy",
+				quoted(*s.MissingHour))
 		}
 		clock.missing = missing
 	}
 	if s.RepeatedHour != nil {
-		repeated, ok := map[string]repeatedHour{"first": repeatedFirst, "last": repeatedLast, "both": repeatedBoth}[*s.RepeatedHour]
+		repeated, ok := map[string]repeatedHour{"first": repeatedFirst, "last": repeatedLast,
+			"both": repeatedBoth}[*s.RepeatedHour]
 		if !ok {
-			return refuse("repeated_hour", CodeInvalidValue, "first, last, both", "%s is no policy", quoted(*s.RepeatedHour))
+			return refuse("repeated_hour", CodeInvalidValue, "first, last, both", "%s is no policy",
+				quoted(*s.RepeatedHour))
 		}
 		clock.repeated = repeated
 	}
@@ -266,7 +275,8 @@ func (s Spec) noChangeOver(what string) *Error {
 		value *string
 	}{{"missing_hour", s.MissingHour}, {"repeated_hour", s.RepeatedHour}} {
 		if f.value != nil {
-			return refuse(f.name, CodeConflictingFields, "cron and rrule", "%s means real instants, which no clock change touches", what)
+			return refuse(f.name, CodeConflictingFields, "cron and rrule",
+				"%s means real instants, which no clock change touches", what)
 		}
 	}
 	return nil
@@ -324,7 +334,8 @@ func (c *Calendar) setExclusions(s Spec, exclusions Exclusions) *Error {
 		return nil
 	}
 	if len(s.Exclude) > MaxExclude {
-		return refuse("exclude", CodeOutOfRange, fmt.Sprintf("at most %d names", MaxExclude), "%d are too many", len(s.Exclude))
+		return refuse("exclude", CodeOutOfRange, fmt.Sprintf("at most %d names", MaxExclude), "%d are too many",
+			len(s.Exclude))
 	}
 	var sets []closure
 	for i, name := range s.Exclude {
@@ -344,7 +355,8 @@ func (c *Calendar) setExclusions(s Spec, exclusions Exclusions) *Error {
 	}
 	c.closed = newClosures(sets)
 	if c.closed.moves && c.often() {
-		return refuse("exclude", CodeConflictingFields, fmt.Sprintf("a calendar of at most %d times a day, or an exclusion that drops", MaxMovedPerDay),
+		return refuse("exclude", CodeConflictingFields,
+			fmt.Sprintf("a calendar of at most %d times a day, or an exclusion that drops", MaxMovedPerDay),
 			"one of the exclusions moves runs to another day, and there are too many of them a day to move")
 	}
 	return nil
@@ -379,7 +391,8 @@ func (c *Calendar) setSpread(s Spec) *Error {
 		return refuse("spread", CodeOutOfRange, allowed, "%s is out of range", quoted(*s.Spread))
 	}
 	if closest := c.closest(); spread.Milliseconds() >= closest {
-		return refuse("spread", CodeOutOfRange, allowed, "%s is not less than %s, the shortest distance between two times",
+		return refuse("spread", CodeOutOfRange, allowed,
+			"%s is not less than %s, the shortest distance between two times",
 			quoted(*s.Spread), time.Duration(closest)*time.Millisecond)
 	}
 	c.spread = spread.Milliseconds()

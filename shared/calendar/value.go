@@ -71,7 +71,8 @@ func parseDuration(field, text, allowed string) (time.Duration, *Error) {
 	if len(text) > 64 || !durationShape.MatchString(text) {
 		return 0, refuse(field, CodeInvalidValue, allowed, "%s is no duration", quoted(text))
 	}
-	unit := map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	unit := map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
+		"d": 24 * time.Hour}
 	const most = 1 << 62
 	var total time.Duration
 	for _, m := range durationPart.FindAllStringSubmatch(text, -1) {

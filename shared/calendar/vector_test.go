@@ -36,7 +36,8 @@ func TestEveryPublicVectorIsAnsweredAsListed(t *testing.T) {
 			t.Parallel()
 			c, err := Parse(Spec{Cron: &v.Spec, Timezone: &v.Zone}, nil)
 			if v.ID == "cs-e22" { // soft: an error unless the product documents "L", which it does
-				if err != nil || !c.Preview(at("2027-02-10T00:00:00Z"), 1)[0].NominalAt.Equal(at("2027-02-28T00:00:00Z")) {
+				if err != nil || !c.Preview(at("2027-02-10T00:00:00Z"), 1)[0].NominalAt.Equal(
+					at("2027-02-28T00:00:00Z")) {
 					t.Errorf("%q: %v", v.Spec, err)
 				}
 				return

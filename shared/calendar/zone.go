@@ -66,10 +66,12 @@ func findZone(field, name string) (*zone, *Error) {
 	if !ok {
 		if etc := etcZone(name); etc != "" {
 			return nil, refuse(field, CodeInvalidValue, zoneAllowed,
-				"time zone %s does not exist; %q is that offset all year (its sign counts the other way), and a city follows the clock changes", quoted(name), etc)
+				"time zone %s does not exist; %q is that offset all year (its sign counts the other way), and a city "+
+					"follows the clock changes", quoted(name), etc)
 		}
 		if like := similarZone(name); like != "" {
-			return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist; did you mean %q?", quoted(name), like)
+			return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist; did you mean %q?",
+				quoted(name), like)
 		}
 		return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist", quoted(name))
 	}

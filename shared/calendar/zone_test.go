@@ -41,7 +41,8 @@ func TestAWallTimeHasItsInstants(t *testing.T) {
 		}
 		first, last, ok := z.instants(at(tt.wall).Unix())
 		if first != at(tt.first).Unix() || last != at(tt.last).Unix() || ok != tt.ok {
-			t.Errorf("%s in %s: %s %s %v, want %s %s %v", tt.wall, tt.zone, time.Unix(first, 0).UTC(), time.Unix(last, 0).UTC(), ok, tt.first, tt.last, tt.ok)
+			t.Errorf("%s in %s: %s %s %v, want %s %s %v", tt.wall, tt.zone, time.Unix(first, 0).UTC(),
+				time.Unix(last, 0).UTC(), ok, tt.first, tt.last, tt.ok)
 		}
 	}
 }
@@ -51,7 +52,8 @@ func TestDaysAndDatesAreTheSame(t *testing.T) {
 	for d := dayNumber(1899, 1, 1); d < dayNumber(2401, 1, 1); d++ {
 		want := time.Unix(d*day, 0).UTC()
 		year, month, dom := civil(d)
-		if year != want.Year() || month != int(want.Month()) || dom != want.Day() || weekday(d) != int(want.Weekday()) || dayNumber(year, month, dom) != d {
+		if year != want.Year() || month != int(want.Month()) || dom != want.Day() ||
+			weekday(d) != int(want.Weekday()) || dayNumber(year, month, dom) != d {
 			t.Fatalf("day %d is %d-%d-%d, want %s", d, year, month, dom, want)
 		}
 		if last := want.AddDate(0, 0, 1).Day() == 1; last != (dom == monthLen(year, month)) {

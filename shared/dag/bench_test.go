@@ -20,8 +20,10 @@ func large() dag.Definition {
 				n.DependsOn = append(n.DependsOn, name(i-50+k*7%50-i%50))
 			}
 			n.DependsOn = n.DependsOn[:4]
-			n.Payload = json.RawMessage(fmt.Sprintf(`{"a":"${nodes.%s.result.rows}","b":"${nodes.%s.status}","c":"${run.id}","d":"x${params.n}"}`,
-				n.DependsOn[0], n.DependsOn[1]))
+			n.Payload = json.RawMessage(
+				fmt.Sprintf(
+					`{"a":"${nodes.%s.result.rows}","b":"${nodes.%s.status}","c":"${run.id}","d":"x${params.n}"}`,
+					n.DependsOn[0], n.DependsOn[1]))
 			n.When = "params.n > 0"
 		}
 		d.Nodes[name(i)] = n

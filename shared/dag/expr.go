@@ -182,7 +182,8 @@ func (m *mistake) Error() string { return m.at.String() + ": " + m.detail }
 // compile checks an expression that begins at that place.
 func (s scope) compile(text string, at place) (*expression, *mistake) {
 	if len(text) > MaxExpression {
-		return nil, &mistake{at, fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text), MaxExpression)}
+		return nil, &mistake{at, fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text),
+			MaxExpression)}
 	}
 	parsed, issues := s.env.Parse(text)
 	if issues.Err() != nil {
@@ -277,7 +278,8 @@ func badPattern(x ast.Expr) string {
 		return "the pattern of matches cannot be compiled"
 	}
 	if len(program.Inst) > maxRegexProgram {
-		return fmt.Sprintf("the pattern of matches is too large: it compiles to %d steps; at most %d are allowed", len(program.Inst), maxRegexProgram)
+		return fmt.Sprintf("the pattern of matches is too large: it compiles to %d steps; at most %d are allowed",
+			len(program.Inst), maxRegexProgram)
 	}
 	return ""
 }

@@ -19,8 +19,10 @@ func etl(last dag.Node) dag.Definition {
 			"extract": {Task: "http"}, "split": {Task: "greet", DependsOn: []string{"extract"}},
 			"a-b": {Task: "echo"}, "other": {Task: "echo"}, "last": last,
 		},
-		Params:       map[string]json.RawMessage{"n": json.RawMessage("3"), "url": json.RawMessage(`"https://example.com"`)},
-		ParamsSchema: json.RawMessage(`{"properties":{"limit":{"type":"integer"},"ratio":{},"big":{},"list":{},"secret":{}}}`),
+		Params: map[string]json.RawMessage{"n": json.RawMessage("3"),
+			"url": json.RawMessage(`"https://example.com"`)},
+		ParamsSchema: json.RawMessage(
+			`{"properties":{"limit":{"type":"integer"},"ratio":{},"big":{},"list":{},"secret":{}}}`),
 	}
 }
 
@@ -35,11 +37,13 @@ func value(t *testing.T, text string) any {
 
 func facts(t *testing.T) dag.Facts {
 	return dag.Facts{
-		Params: value(t, `{"n":3,"url":"https://example.com","ratio":0.5,"big":9007199254740993,"list":[1,2,3],"secret":"hunter2"}`).(map[string]any),
+		Params: value(t,
+			`{"n":3,"url":"https://example.com","ratio":0.5,"big":9007199254740993,"list":[1,2,3],"secret":"hunter2"}`).(map[string]any),
 		Nodes: map[string]dag.NodeFacts{
-			"extract": {Result: value(t, `{"rows":7,"name":"Ünal","deep":{"x":[1,2.5,null,true]}}`), Status: "SUCCEEDED", Attempt: 2},
-			"split":   {Result: value(t, `[1,2,3]`), Status: "SUCCEEDED", Attempt: 1},
-			"a-b":     {Status: "DEAD", Attempt: 6, Forced: true},
+			"extract": {Result: value(t, `{"rows":7,"name":"Ünal","deep":{"x":[1,2.5,null,true]}}`),
+				Status: "SUCCEEDED", Attempt: 2},
+			"split": {Result: value(t, `[1,2,3]`), Status: "SUCCEEDED", Attempt: 1},
+			"a-b":   {Status: "DEAD", Attempt: 6, Forced: true},
 		},
 		Run: dag.RunFacts{ID: "01RUN", Dag: "etl", Version: 2, CreatedAt: "2027-01-01T00:00:00.000Z"},
 	}
@@ -100,39 +104,50 @@ func TestCompile_RefusesExpressionsWithTheirPlace(t *testing.T) {
 		node        dag.Node
 		pointer, at string
 	}{
-		"an unclosed brace":                      {payload("abc ${params.n"), inPayload, "line 1, column 5"},
-		"a syntax error on the second line":      {payload("ab\nc${1 +}"), inPayload, "line 2, column 7"},
-		"an empty expression":                    {payload("${}"), inPayload, "line 1, column 3"},
-		"an unknown variable":                    {payload("${foo}"), inPayload, "line 1, column 3"},
-		"an unknown parameter":                   {payload("${params.x}"), inPayload, "line 1, column 9"},
-		"an unknown node":                        {payload("${nodes.nope.result}"), inPayload, "line 1, column 8"},
-		"a node that does not come before":       {payload("${nodes.other.result}"), inPayload, "line 1, column 8"},
-		"the node itself":                        {payload("${nodes.last.result}"), inPayload, "line 1, column 8"},
-		"an unknown field of a node":             {payload("${nodes.split.rows}"), inPayload, "line 1, column 8"},
-		"a node as a whole":                      {payload("${nodes.split}"), inPayload, "line 1, column 8"},
-		"all nodes":                              {payload("${size(nodes)}"), inPayload, "line 1, column 8"},
-		"a computed node":                        {payload("${nodes[params.url].result}"), inPayload, "line 1, column 3"},
-		"an unknown field of the run":            {payload("${run.name}"), inPayload, "line 1, column 6"},
-		"a type error":                           {payload("${1 + 'a'}"), inPayload, "line 1, column 5"},
-		"a type error of a node's field":         {payload("${nodes.split.attempt + 'a'}"), inPayload, "line 1, column 23"},
-		"an item outside a mapped node":          {payload("${item}"), inPayload, "line 1, column 3"},
-		"a variable that hides nodes":            {payload("${[1].map(nodes, nodes)}"), inPayload, "line 1"},
-		"an expression over 1 KB":                {payload("${'" + strings.Repeat("x", 1024) + "'}"), inPayload, "line 1, column 3"},
-		"an expression of too many levels":       {payload("${" + strings.Repeat("(", 400) + "1" + strings.Repeat(")", 400) + "}"), inPayload, "line 1"},
-		"a pattern that compiles too large":      {payload("${'a'.matches('(a|b|[a-c]){1000}x$')}"), inPayload, "line 1"},
-		"when with ${}":                          {dag.Node{When: "${true}"}, "/nodes/last/when", "line 1, column 1"},
-		"when that gives a number":               {dag.Node{When: "1 + 1"}, "/nodes/last/when", "line 1, column 1"},
-		"when with a syntax error":               {dag.Node{When: "a b"}, "/nodes/last/when", "line 1, column 3"},
-		"when that looks at an item":             {dag.Node{When: "item > 1", ForEach: "${[1]}"}, "/nodes/last/when", "line 1, column 1"},
-		"for_each that is bare":                  {dag.Node{ForEach: "nodes.split.result"}, "/nodes/last/for_each", "line 1, column 1"},
-		"for_each that is text":                  {dag.Node{ForEach: "a${nodes.split.result}"}, "/nodes/last/for_each", "line 1, column 1"},
-		"for_each that gives a number":           {dag.Node{ForEach: "${1}"}, "/nodes/last/for_each", "line 1, column 1"},
-		"for_each of a node that is no ancestor": {dag.Node{ForEach: "${nodes.other.result}"}, "/nodes/last/for_each", "line 1, column 8"},
+		"an unclosed brace":                 {payload("abc ${params.n"), inPayload, "line 1, column 5"},
+		"a syntax error on the second line": {payload("ab\nc${1 +}"), inPayload, "line 2, column 7"},
+		"an empty expression":               {payload("${}"), inPayload, "line 1, column 3"},
+		"an unknown variable":               {payload("${foo}"), inPayload, "line 1, column 3"},
+		"an unknown parameter":              {payload("${params.x}"), inPayload, "line 1, column 9"},
+		"an unknown node":                   {payload("${nodes.nope.result}"), inPayload, "line 1, column 8"},
+		"a node that does not come before":  {payload("${nodes.other.result}"), inPayload, "line 1, column 8"},
+		"the node itself":                   {payload("${nodes.last.result}"), inPayload, "line 1, column 8"},
+		"an unknown field of a node":        {payload("${nodes.split.rows}"), inPayload, "line 1, column 8"},
+		"a node as a whole":                 {payload("${nodes.split}"), inPayload, "line 1, column 8"},
+		"all nodes":                         {payload("${size(nodes)}"), inPayload, "line 1, column 8"},
+		"a computed node": {payload("${nodes[params.url].result}"), inPayload,
+			"line 1, column 3"},
+		"an unknown field of the run": {payload("${run.name}"), inPayload, "line 1, column 6"},
+		"a type error":                {payload("${1 + 'a'}"), inPayload, "line 1, column 5"},
+		"a type error of a node's field": {payload("${nodes.split.attempt + 'a'}"), inPayload,
+			"line 1, column 23"},
+		"an item outside a mapped node": {payload("${item}"), inPayload, "line 1, column 3"},
+		"a variable that hides nodes":   {payload("${[1].map(nodes, nodes)}"), inPayload, "line 1"},
+		"an expression over 1 KB": {payload("${'" + strings.Repeat("x", 1024) + "'}"), inPayload,
+			"line 1, column 3"},
+		"an expression of too many levels": {payload("${" + strings.Repeat("(", 400) + "1" + strings.Repeat(")",
+			400) + "}"), inPayload, "line 1"},
+		"a pattern that compiles too large": {payload("${'a'.matches('(a|b|[a-c]){1000}x$')}"), inPayload,
+			"line 1"},
+		"when with ${}":            {dag.Node{When: "${true}"}, "/nodes/last/when", "line 1, column 1"},
+		"when that gives a number": {dag.Node{When: "1 + 1"}, "/nodes/last/when", "line 1, column 1"},
+		"when with a syntax error": {dag.Node{When: "a b"}, "/nodes/last/when", "line 1, column 3"},
+		"when that looks at an item": {dag.Node{When: "item > 1", ForEach: "${[1]}"}, "/nodes/last/when",
+			"line 1, column 1"},
+		"for_each that is bare": {dag.Node{ForEach: "nodes.split.result"}, "/nodes/last/for_each",
+			"line 1, column 1"},
+		"for_each that is text": {dag.Node{ForEach: "a${nodes.split.result}"}, "/nodes/last/for_each",
+			"line 1, column 1"},
+		"for_each that gives a number": {dag.Node{ForEach: "${1}"}, "/nodes/last/for_each",
+			"line 1, column 1"},
+		"for_each of a node that is no ancestor": {dag.Node{ForEach: "${nodes.other.result}"}, "/nodes/last/for_each",
+			"line 1, column 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := mistakesOf(t, etl(c.node))
-			if m[0].Pointer != c.pointer || m[0].Code != "invalid_expression" || !strings.HasPrefix(m[0].Detail, c.at) || len(m[0].Detail) > 300 {
+			if m[0].Pointer != c.pointer || m[0].Code != "invalid_expression" || !strings.HasPrefix(m[0].Detail,
+				c.at) || len(m[0].Detail) > 300 {
 				t.Errorf("%s %s: %s", m[0].Pointer, m[0].Code, m[0].Detail)
 			}
 		})
@@ -154,8 +169,10 @@ func TestWhen_IsTrueFalseOrAFailureWithItsPlace(t *testing.T) {
 		"nodes.split.result[9] > 0":          "line 1, column 19: the list has no such index",
 		"[1,2,3].exists(x, x == params.n)":   "true",
 		"nodes['a-b'].result.rows > 0":       "line 1, column 20: there is no such field",
-		"params.list.all(x, params.list.all(y, params.list.all(z, params.list.all(u, params.list.all(v, params.list.all(w, " +
-			"params.list.all(a, params.list.all(b, params.list.all(c, params.list.all(d, params.list.all(e, true)))))))))))": "the expression costs too much",
+		"params.list.all(x, params.list.all(y, params.list.all(z, params.list.all(u, params.list.all(v, " +
+			"params.list.all(w, " +
+			"params.list.all(a, params.list.all(b, params.list.all(c, params.list.all(d, params.list.all(e, " +
+			"true)))))))))))": "the expression costs too much",
 	} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +185,8 @@ func TestWhen_IsTrueFalseOrAFailureWithItsPlace(t *testing.T) {
 				return
 			}
 			failed := new(dag.ExpressionError)
-			if !errors.As(err, &failed) || failed.Pointer != "/nodes/last/when" || !strings.HasSuffix(failed.At+": "+failed.Detail, want) {
+			if !errors.As(err, &failed) || failed.Pointer != "/nodes/last/when" ||
+				!strings.HasSuffix(failed.At+": "+failed.Detail, want) {
 				t.Errorf("%v, want %s", err, want)
 			}
 			if strings.Contains(err.Error(), "https://") || strings.Contains(err.Error(), "hunter2") {
@@ -180,7 +198,8 @@ func TestWhen_IsTrueFalseOrAFailureWithItsPlace(t *testing.T) {
 
 func TestItems_AreTheElementsOfTheList(t *testing.T) {
 	t.Parallel()
-	g := mustCompile(t, etl(dag.Node{ForEach: "${nodes.extract.result.deep.x}", Payload: json.RawMessage(`{"v":"${item}","at":"${index}"}`), MaxParallel: 2}))
+	g := mustCompile(t, etl(dag.Node{ForEach: "${nodes.extract.result.deep.x}",
+		Payload: json.RawMessage(`{"v":"${item}","at":"${index}"}`), MaxParallel: 2}))
 	items, err := g.Items(context.Background(), "last", facts(t))
 	if got := fmt.Sprintf("%s", items); err != nil || got != `[1 2.5 null true]` {
 		t.Fatalf("%s, %v", got, err)
@@ -206,7 +225,8 @@ func TestItems_FailWhenTheyAreNoListOrTooMany(t *testing.T) {
 		f := facts(t)
 		f.Nodes["extract"] = dag.NodeFacts{Result: result}
 		failed := new(dag.ExpressionError)
-		if _, err := g.Items(context.Background(), "last", f); !errors.As(err, &failed) || failed.Node != "last" || strings.Contains(err.Error(), "abc") {
+		if _, err := g.Items(context.Background(), "last", f); !errors.As(err, &failed) || failed.Node != "last" ||
+			strings.Contains(err.Error(), "abc") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -227,7 +247,8 @@ func TestPayload_NeverGrowsOverItsLimit(t *testing.T) {
 		f := facts(t)
 		f.Nodes["extract"] = dag.NodeFacts{Result: strings.Repeat("x", 250_000)}
 		failed := new(dag.ExpressionError)
-		if got, err := g.Payload(context.Background(), "last", f); !errors.As(err, &failed) || !strings.Contains(failed.Detail, "1048576 bytes") {
+		if got, err := g.Payload(context.Background(), "last", f); !errors.As(err, &failed) ||
+			!strings.Contains(failed.Detail, "1048576 bytes") {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
 	}
@@ -235,7 +256,8 @@ func TestPayload_NeverGrowsOverItsLimit(t *testing.T) {
 
 func TestPayload_EndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	g := mustCompile(t, etl(dag.Node{Payload: json.RawMessage(`"${params.list.map(x, params.list.map(y, params.list.map(z, x)))}"`)}))
+	g := mustCompile(t,
+		etl(dag.Node{Payload: json.RawMessage(`"${params.list.map(x, params.list.map(y, params.list.map(z, x)))}"`)}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	f := facts(t)

@@ -16,9 +16,12 @@ import (
 // its error; what compiles gives JSON or an ExpressionError.
 func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
-		"${params.n + 1}", "a ${nodes.extract.result.rows} b", "$${x}", "${'it\\'s }'}", "${r'\\'}", "${nodes['a-b'].forced}",
-		"${[1,2].map(x, x)}", "${'a'.matches('(a{10}){10}')}", "${{'a':1}}", "${1//\n}", "${\"\"\"}\"\"\"}", "${timestamp(run.created_at)}",
-		"${b'\\xff'}", "${1.0/0.0}", "${duration('1s')}", "${type(1)}", "${nodes.extract.result.deep.x[0]}", "${has(params.limit)}",
+		"${params.n + 1}", "a ${nodes.extract.result.rows} b", "$${x}", "${'it\\'s }'}", "${r'\\'}",
+		"${nodes['a-b'].forced}",
+		"${[1,2].map(x, x)}", "${'a'.matches('(a{10}){10}')}", "${{'a':1}}", "${1//\n}", "${\"\"\"}\"\"\"}",
+		"${timestamp(run.created_at)}",
+		"${b'\\xff'}", "${1.0/0.0}", "${duration('1s')}", "${type(1)}", "${nodes.extract.result.deep.x[0]}",
+		"${has(params.limit)}",
 	} {
 		f.Add(s, "params.n > 1")
 	}

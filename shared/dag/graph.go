@@ -110,7 +110,8 @@ func (m *mistakes) full() bool { return len(m.list) >= maxMistakes }
 
 func (m *mistakes) add(pointer, code, allowed, detail string, args ...any) {
 	if !m.full() {
-		m.list = append(m.list, fault.Field{Pointer: pointer, Code: code, Allowed: allowed, Detail: fmt.Sprintf(detail, args...)})
+		m.list = append(m.list, fault.Field{Pointer: pointer, Code: code, Allowed: allowed, Detail: fmt.Sprintf(detail,
+			args...)})
 	}
 }
 
@@ -123,7 +124,8 @@ func (g *Graph) checkShape(d Definition, m *mistakes) {
 		m.add("/nodes", codeOutOfRange, fmt.Sprintf("1 to %d nodes", MaxNodes), "there are %d nodes", len(d.Nodes))
 	}
 	if edges := g.Edges(); edges > MaxEdges {
-		m.add("/nodes", codeOutOfRange, fmt.Sprintf("at most %d dependencies in all", MaxEdges), "there are %d dependencies", edges)
+		m.add("/nodes", codeOutOfRange, fmt.Sprintf("at most %d dependencies in all", MaxEdges),
+			"there are %d dependencies", edges)
 	}
 	for _, name := range g.names {
 		if m.full() {
@@ -139,7 +141,8 @@ func (g *Graph) checkShape(d Definition, m *mistakes) {
 			case p == name:
 				m.add(here, CodeSelfEdge, "other nodes", "node %q depends on itself", name)
 			case !exists:
-				m.add(here, CodeUnknownNode, "names of nodes of this dag", "there is no node %q%s", shorten(p), didYouMean(p, g.names))
+				m.add(here, CodeUnknownNode, "names of nodes of this dag", "there is no node %q%s", shorten(p),
+					didYouMean(p, g.names))
 			case seen[p]:
 				m.add(here, CodeDuplicateEdge, "each node once", "node %q is named twice", p)
 			}
@@ -150,16 +153,19 @@ func (g *Graph) checkShape(d Definition, m *mistakes) {
 		}
 		switch {
 		case n.MaxParallel != 0 && n.ForEach == "":
-			m.add(at+"/max_parallel", codeInvalidValue, "together with for_each", "only a node with for_each has items that run in parallel")
+			m.add(at+"/max_parallel", codeInvalidValue, "together with for_each",
+				"only a node with for_each has items that run in parallel")
 		case n.MaxParallel < 0 || n.MaxParallel > MaxItems:
-			m.add(at+"/max_parallel", codeOutOfRange, fmt.Sprintf("1 to %d", MaxItems), "max_parallel is %d", n.MaxParallel)
+			m.add(at+"/max_parallel", codeOutOfRange, fmt.Sprintf("1 to %d", MaxItems), "max_parallel is %d",
+				n.MaxParallel)
 		}
 	}
 	if d.OnFailure != "" && !slices.Contains(Policies, string(d.OnFailure)) {
 		m.add("/on_failure", codeInvalidValue, strings.Join(Policies, ", "), "there is no such policy")
 	}
 	if d.MaxConcurrency < 0 || d.MaxConcurrency > MaxJobs {
-		m.add("/max_concurrency", codeOutOfRange, fmt.Sprintf("1 to %d", MaxJobs), "max_concurrency is %d", d.MaxConcurrency)
+		m.add("/max_concurrency", codeOutOfRange, fmt.Sprintf("1 to %d", MaxJobs), "max_concurrency is %d",
+			d.MaxConcurrency)
 	}
 }
 

@@ -83,17 +83,21 @@ func TestCompile_RefusesByPointerAndCode(t *testing.T) {
 		d             dag.Definition
 		pointer, code string
 	}{
-		"no nodes":                      {dag.Definition{}, "/nodes", "missing_field"},
-		"too many nodes":                {many, "/nodes", "out_of_range"},
-		"too many edges":                {dense, "/nodes", "out_of_range"},
-		"an unknown parent":             {graph("a: b c", "b"), "/nodes/a/depends_on/1", "unknown_node"},
-		"a parent named twice":          {graph("a: b b", "b"), "/nodes/a/depends_on/1", "duplicate_edge"},
-		"a node that waits for itself":  {graph("a: a"), "/nodes/a/depends_on/0", "self_edge"},
-		"a cycle":                       {graph("a: b", "b: a"), "/nodes/b/depends_on/0", "cycle"},
-		"an unknown rule":               {with(dag.Node{Task: "echo", RunIf: "sometimes"}), "/nodes/a/run_if", "invalid_value"},
-		"max_parallel without for_each": {with(dag.Node{Task: "echo", MaxParallel: 2}), "/nodes/a/max_parallel", "invalid_value"},
-		"an unknown policy":             {dag.Definition{Nodes: graph("a").Nodes, OnFailure: "shrug"}, "/on_failure", "invalid_value"},
-		"a negative max_concurrency":    {dag.Definition{Nodes: graph("a").Nodes, MaxConcurrency: -1}, "/max_concurrency", "out_of_range"},
+		"no nodes":                     {dag.Definition{}, "/nodes", "missing_field"},
+		"too many nodes":               {many, "/nodes", "out_of_range"},
+		"too many edges":               {dense, "/nodes", "out_of_range"},
+		"an unknown parent":            {graph("a: b c", "b"), "/nodes/a/depends_on/1", "unknown_node"},
+		"a parent named twice":         {graph("a: b b", "b"), "/nodes/a/depends_on/1", "duplicate_edge"},
+		"a node that waits for itself": {graph("a: a"), "/nodes/a/depends_on/0", "self_edge"},
+		"a cycle":                      {graph("a: b", "b: a"), "/nodes/b/depends_on/0", "cycle"},
+		"an unknown rule": {with(dag.Node{Task: "echo", RunIf: "sometimes"}), "/nodes/a/run_if",
+			"invalid_value"},
+		"max_parallel without for_each": {with(dag.Node{Task: "echo", MaxParallel: 2}), "/nodes/a/max_parallel",
+			"invalid_value"},
+		"an unknown policy": {dag.Definition{Nodes: graph("a").Nodes, OnFailure: "shrug"}, "/on_failure",
+			"invalid_value"},
+		"a negative max_concurrency": {dag.Definition{Nodes: graph("a").Nodes, MaxConcurrency: -1},
+			"/max_concurrency", "out_of_range"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,9 +203,11 @@ func TestOutcome_OfARun(t *testing.T) {
 		"fails under continue when the last node did": {dag.Continue, map[string]dag.NodeState{
 			"a": state(job.Succeeded), "b": state(job.Succeeded), "c": state(job.Expired)}, "", dag.FailedRun},
 		"is cancelled by an operator": {"", map[string]dag.NodeState{
-			"a": state(job.Succeeded), "b": state(job.Cancelled), "c": state(job.Cancelled)}, dag.StopCancel, dag.CancelledRun},
+			"a": state(job.Succeeded), "b": state(job.Cancelled), "c": state(job.Cancelled)}, dag.StopCancel,
+			dag.CancelledRun},
 		"fails when it expires": {"", map[string]dag.NodeState{
-			"a": state(job.Succeeded), "b": state(job.Cancelled), "c": state(job.Cancelled)}, dag.StopExpire, dag.FailedRun},
+			"a": state(job.Succeeded), "b": state(job.Cancelled), "c": state(job.Cancelled)}, dag.StopExpire,
+			dag.FailedRun},
 		"is held when all that is left waits for a held node": {dag.Hold, map[string]dag.NodeState{
 			"a": state(job.Dead)}, "", dag.HeldRun},
 		"is not held while another node runs": {dag.Hold, map[string]dag.NodeState{
@@ -222,7 +228,8 @@ func TestCriticalPath_IsTheChainThatTookLongest(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	took := func(from, to int) dag.NodeState {
-		return dag.NodeState{Status: job.Succeeded, StartedAt: at.Add(time.Duration(from) * time.Second), FinishedAt: at.Add(time.Duration(to) * time.Second)}
+		return dag.NodeState{Status: job.Succeeded, StartedAt: at.Add(time.Duration(from) * time.Second),
+			FinishedAt: at.Add(time.Duration(to) * time.Second)}
 	}
 	g := mustCompile(t, graph("a", "b", "c: a b", "d: c", "e: b"))
 	states := map[string]dag.NodeState{"a": took(0, 5), "b": took(0, 9), "c": took(9, 10), "e": took(9, 11)}
@@ -245,7 +252,8 @@ func TestFallen_IsWhatFailedAndWhatFellWithIt(t *testing.T) {
 		"ok": state(job.Succeeded), "bad": state(job.Dead), "after": state(job.Cancelled), "later": state(job.Skipped),
 		"apart": state(job.Skipped), "cleanup": state(job.Succeeded), "hand": state(job.Skipped),
 	}
-	reasons := map[string]string{"hand": dag.ReasonSkippedByHand, "apart": dag.ReasonWhenFalse, "later": dag.ReasonRuleNotMet}
+	reasons := map[string]string{"hand": dag.ReasonSkippedByHand, "apart": dag.ReasonWhenFalse,
+		"later": dag.ReasonRuleNotMet}
 	if got := g.Fallen(states, reasons); !slices.Equal(got, []string{"after", "bad", "later"}) {
 		t.Errorf("%v", got)
 	}

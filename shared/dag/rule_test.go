@@ -42,7 +42,8 @@ func naive(rule dag.Rule, policy dag.Policy, parents []dag.End) (dag.Verdict, st
 		return dag.Skip, dag.ReasonParentSkipped
 	}
 	runs := map[dag.Rule]bool{
-		"": every(dag.Succeeded), dag.AllSucceeded: every(dag.Succeeded), dag.AllDone: true, dag.AllFailed: every(dag.Failed),
+		"": every(dag.Succeeded), dag.AllSucceeded: every(dag.Succeeded), dag.AllDone: true,
+		dag.AllFailed:    every(dag.Failed),
 		dag.OneSucceeded: some(dag.Succeeded), dag.OneFailed: some(dag.Failed), dag.NoneFailed: !some(dag.Failed),
 		dag.NoneFailedOneSucceeded: !some(dag.Failed) && some(dag.Succeeded),
 	}

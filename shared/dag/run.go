@@ -23,7 +23,8 @@ const (
 
 // RunStatuses lists all statuses of a run.
 var RunStatuses = []string{
-	string(Building), string(Running), string(Paused), string(HeldRun), string(SucceededRun), string(FailedRun), string(CancelledRun),
+	string(Building), string(Running), string(Paused), string(HeldRun), string(SucceededRun), string(FailedRun),
+	string(CancelledRun),
 }
 
 // Final says whether a run with that status is over.

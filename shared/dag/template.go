@@ -149,7 +149,8 @@ func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) 
 		case t == nil || !t.whole:
 			wrong = &mistake{place{1, 1}, "for_each is one ${…} that gives a list"}
 		case !isKind(t.parts[0].expr.ast.OutputType(), types.ListKind):
-			wrong = &mistake{place{1, 1}, fmt.Sprintf("for_each needs a list, and this gives %s", t.parts[0].expr.ast.OutputType())}
+			wrong = &mistake{place{1, 1}, fmt.Sprintf("for_each needs a list, and this gives %s",
+				t.parts[0].expr.ast.OutputType())}
 		}
 	}
 	if wrong != nil {
@@ -187,7 +188,8 @@ func (g *Graph) compilePayload(payload json.RawMessage, s scope, at string, x *n
 			}
 		}
 		if *count > MaxExpressions {
-			m.add(at+where, codeOutOfRange, fmt.Sprintf("at most %d expressions in a definition", MaxExpressions), "there are too many expressions")
+			m.add(at+where, codeOutOfRange, fmt.Sprintf("at most %d expressions in a definition", MaxExpressions),
+				"there are too many expressions")
 			return false
 		}
 		x.payload[where] = t

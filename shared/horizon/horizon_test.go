@@ -16,7 +16,8 @@ func TestLaneOf(t *testing.T) {
 		want  Lane
 	}{
 		{-time.Hour, Now}, {0, Now}, {2 * time.Second, Now}, {2*time.Second + 1, Direct}, {14 * time.Minute, Direct},
-		{14*time.Minute + 1, Timer}, {30 * time.Minute, Timer}, {30*time.Minute + 1, Store}, {365 * 24 * time.Hour, Store},
+		{14*time.Minute + 1, Timer}, {30 * time.Minute, Timer}, {30*time.Minute + 1, Store},
+		{365 * 24 * time.Hour, Store},
 	} {
 		if got := LaneOf(noon, noon.Add(c.ahead)); got != c.want {
 			t.Errorf("%s ahead: %s, want %s", c.ahead, got, c.want)
@@ -44,7 +45,8 @@ func TestDelay(t *testing.T) {
 // Between the stream consumer's reach and the promoter's there must be no gap.
 func TestNearReachesBeyondTheHorizon(t *testing.T) {
 	t.Parallel()
-	if !Near(noon, noon.Add(contract.Horizon+time.Minute)) || Near(noon, noon.Add(contract.Horizon+contract.NearMargin+1)) {
+	if !Near(noon, noon.Add(contract.Horizon+time.Minute)) ||
+		Near(noon, noon.Add(contract.Horizon+contract.NearMargin+1)) {
 		t.Error("near does not end at the horizon and its margin")
 	}
 }
@@ -58,7 +60,8 @@ func TestSlices(t *testing.T) {
 	if back, err := ParseSlice(s.String()); err != nil || back != s {
 		t.Errorf("came back as %v, %v", back, err)
 	}
-	for _, bad := range []string{"", "x", "2027-03-28T12:00", "2027-03-28T12:00#", "2027-03-28T12:00#-1", "12:00#1", Parking("acme", 3)} {
+	for _, bad := range []string{"", "x", "2027-03-28T12:00", "2027-03-28T12:00#", "2027-03-28T12:00#-1", "12:00#1",
+		Parking("acme", 3)} {
 		if _, err := ParseSlice(bad); err == nil {
 			t.Errorf("%q was read as a slice", bad)
 		}

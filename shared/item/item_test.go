@@ -12,12 +12,17 @@ func TestConditions(t *testing.T) {
 	}{
 		{"exists", Cond{"s", Exists, nil}, true}, {"exists, absent", Cond{"x", Exists, nil}, false},
 		{"missing", Cond{"x", Missing, nil}, true}, {"missing, present", Cond{"s", Missing, nil}, false},
-		{"equal", Cond{"n", Eq, int64(5)}, true}, {"equal, other", Cond{"n", Eq, int64(6)}, false}, {"equal, other type", Cond{"n", Eq, "5"}, false},
-		{"not equal", Cond{"s", Ne, "c"}, true}, {"not equal, same", Cond{"s", Ne, "b"}, false}, {"not equal, absent", Cond{"x", Ne, "b"}, true},
-		{"less", Cond{"n", Lt, int64(6)}, true}, {"less, equal", Cond{"n", Lt, int64(5)}, false}, {"less, absent", Cond{"x", Lt, int64(5)}, false},
-		{"less or equal", Cond{"n", Le, int64(5)}, true}, {"greater", Cond{"s", Gt, "a"}, true}, {"greater, equal", Cond{"s", Gt, "b"}, false},
+		{"equal", Cond{"n", Eq, int64(5)}, true}, {"equal, other", Cond{"n", Eq, int64(6)}, false},
+		{"equal, other type", Cond{"n", Eq, "5"}, false},
+		{"not equal", Cond{"s", Ne, "c"}, true}, {"not equal, same", Cond{"s", Ne, "b"}, false},
+		{"not equal, absent", Cond{"x", Ne, "b"}, true},
+		{"less", Cond{"n", Lt, int64(6)}, true}, {"less, equal", Cond{"n", Lt, int64(5)}, false},
+		{"less, absent", Cond{"x", Lt, int64(5)}, false},
+		{"less or equal", Cond{"n", Le, int64(5)}, true}, {"greater", Cond{"s", Gt, "a"}, true},
+		{"greater, equal", Cond{"s", Gt, "b"}, false},
 		{"greater or equal", Cond{"s", Ge, "b"}, true}, {"greater or equal, less", Cond{"n", Ge, int64(6)}, false},
-		{"in", Cond{"s", In, []string{"a", "b"}}, true}, {"in, not", Cond{"s", In, []string{"a"}}, false}, {"in, absent", Cond{"x", In, []string{"a"}}, false},
+		{"in", Cond{"s", In, []string{"a", "b"}}, true}, {"in, not", Cond{"s", In, []string{"a"}}, false},
+		{"in, absent", Cond{"x", In, []string{"a"}}, false},
 	}
 	for _, c := range cases {
 		if got := c.cond.Holds(i); got != c.want {
@@ -29,7 +34,8 @@ func TestConditions(t *testing.T) {
 		when []All
 		want bool
 	}{
-		"no condition": {nil, true}, "all of one": {[]All{{yes, yes}}, true}, "one of all fails": {[]All{{yes, no}}, false},
+		"no condition": {nil, true}, "all of one": {[]All{{yes, yes}}, true}, "one of all fails": {[]All{{yes, no}},
+			false},
 		"one alternative": {[]All{{no}, {yes}}, true}, "no alternative": {[]All{{no}, {no, yes}}, false},
 	} {
 		if Any(c.when, i) != c.want {
@@ -41,7 +47,8 @@ func TestConditions(t *testing.T) {
 func TestWritesNeverTouchTheOldItem(t *testing.T) {
 	t.Parallel()
 	old := Item{"pk": "a", "n": int64(1), "s": "x"}
-	next := Write{Ref: Ref{PK: "a"}, Set: map[string]any{"s": nil, "t": "y"}, Add: map[string]int64{"n": 2, "m": 1}}.Applied(old, "pk", "")
+	next := Write{Ref: Ref{PK: "a"}, Set: map[string]any{"s": nil, "t": "y"}, Add: map[string]int64{"n": 2,
+		"m": 1}}.Applied(old, "pk", "")
 	if old["s"] != "x" || old.Int("n") != 1 {
 		t.Error("the old item changed")
 	}

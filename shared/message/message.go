@@ -182,11 +182,13 @@ func undecodable(v any, body string) error {
 	}
 	switch err := json.Unmarshal([]byte(body), &version); {
 	case err != nil:
-		return fault.New(fault.Undecodable, nil, "reading a %T of %d bytes: not a JSON object with a version", v, len(body))
+		return fault.New(fault.Undecodable, nil, "reading a %T of %d bytes: not a JSON object with a version", v,
+			len(body))
 	case version.V == nil:
 		return fault.New(fault.Undecodable, nil, "reading a %T: the version is missing", v)
 	case *version.V != V:
-		return fault.New(fault.Undecodable, nil, "reading a %T: version %d is unknown, this code reads %d", v, *version.V, V)
+		return fault.New(fault.Undecodable, nil, "reading a %T: version %d is unknown, this code reads %d", v,
+			*version.V, V)
 	}
 	return fault.New(fault.Undecodable, nil, "reading a %T: fields have wrong types", v)
 }

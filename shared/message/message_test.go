@@ -25,14 +25,17 @@ func firing() Firing {
 func golden() map[string]any {
 	f := firing()
 	return map[string]any{
-		"firing":          f,
-		"dispatch-job":    Dispatch{V: V, Firing: &f, Pool: "short", Priority: "normal"},
-		"dispatch-slice":  Dispatch{V: V, Slice: "2027-03-28T12:00#17", At: due, Round: 1},
-		"report-running":  Report{V: V, Kind: Running, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4, Worker: "w1", Outcome: []byte(`{"started_at":"2027-03-28T12:00:00.25Z"}`)},
-		"report-ended":    Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4, Worker: "w1", Outcome: []byte(`{"kind":"succeeded","result":{"n":1}}`)},
+		"firing":         f,
+		"dispatch-job":   Dispatch{V: V, Firing: &f, Pool: "short", Priority: "normal"},
+		"dispatch-slice": Dispatch{V: V, Slice: "2027-03-28T12:00#17", At: due, Round: 1},
+		"report-running": Report{V: V, Kind: Running, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4,
+			Worker: "w1", Outcome: []byte(`{"started_at":"2027-03-28T12:00:00.25Z"}`)},
+		"report-ended": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4,
+			Worker: "w1", Outcome: []byte(`{"kind":"succeeded","result":{"n":1}}`)},
 		"report-repeated": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4},
 		"report-look":     Report{V: V, Kind: Look, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2},
-		"letter":          Letter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due, Code: "timeout", Message: "took longer than 30s", Attempts: 6},
+		"letter": Letter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
+			Code: "timeout", Message: "took longer than 30s", Attempts: 6},
 	}
 }
 
@@ -78,7 +81,8 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 	whole := Encode(firing())
 	bodies := map[string]string{
 		"empty": "", "not JSON": "hunter2", "truncated": whole[:len(whole)/2], "no version": `{"tenant":"hunter2"}`,
-		"a later version": strings.Replace(whole, `"v":1`, `"v":2`, 1), "an older version": strings.Replace(whole, `"v":1`, `"v":0`, 1),
+		"a later version": strings.Replace(whole, `"v":1`, `"v":2`, 1), "an older version": strings.Replace(whole,
+			`"v":1`, `"v":0`, 1),
 		"wrong type": strings.Replace(whole, `"attempt":2`, `"attempt":["hunter2"]`, 1), "trailing data": whole + whole,
 		"no job":    strings.Replace(whole, `"job_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"`, `"job_id":""`, 1),
 		"attempt 0": strings.Replace(whole, `"attempt":2`, `"attempt":0`, 1), "an array": "[1]", "null": "null",
@@ -98,10 +102,12 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 			t.Errorf("a dispatch of %s was read", name)
 		}
 	}
-	if _, err := Decode[Letter](Encode(Letter{V: V, Tenant: "a#b", JobID: "x", DeadAt: due})); fault.KindOf(err) != fault.Undecodable {
+	if _, err := Decode[Letter](Encode(Letter{V: V, Tenant: "a#b", JobID: "x", DeadAt: due})); fault.KindOf(
+		err) != fault.Undecodable {
 		t.Error("a letter of no tenant was read")
 	}
-	for name, r := range map[string]Report{"no tenant": {V: V, Kind: Look, Tenant: "a/b", JobID: "b", Attempt: 1}, "unknown kind": {V: V, Kind: "x", Tenant: "a", JobID: "b", Attempt: 1}} {
+	for name, r := range map[string]Report{"no tenant": {V: V, Kind: Look, Tenant: "a/b", JobID: "b", Attempt: 1},
+		"unknown kind": {V: V, Kind: "x", Tenant: "a", JobID: "b", Attempt: 1}} {
 		if _, err := Decode[Report](Encode(r)); fault.KindOf(err) != fault.Undecodable {
 			t.Errorf("a report with %s was read", name)
 		}
@@ -111,8 +117,10 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 func TestWhatWasNotSentSaysWhyEachCauseOnce(t *testing.T) {
 	t.Parallel()
 	throttled := fault.New(fault.Throttled, errors.New("slow down"), "sending to report")
-	u := &Unsent{Failed: map[int]error{7: throttled, 2: fault.New(fault.TooLarge, nil, "sending to report"), 9: throttled}}
-	if got, want := u.Error(), "3 messages were not sent: sending to report: too_large; sending to report: throttled: slow down"; got != want {
+	u := &Unsent{Failed: map[int]error{7: throttled, 2: fault.New(fault.TooLarge, nil, "sending to report"),
+		9: throttled}}
+	if got, want := u.Error(),
+		"3 messages were not sent: sending to report: too_large; sending to report: throttled: slow down"; got != want {
 		t.Errorf("it says %q; want %q", got, want)
 	}
 	many := &Unsent{Failed: map[int]error{}}
@@ -150,8 +158,10 @@ func TestEncode_IsSendableWhateverTextsABodyHolds(t *testing.T) {
 	for name, body := range map[string]any{
 		"firing":   f,
 		"dispatch": Dispatch{V: V, Firing: &f, Pool: nasty, Priority: nasty, Slice: nasty, Cursor: nasty},
-		"report":   Report{V: V, Kind: ReportKind(nasty), Tenant: nasty, JobID: nasty, Worker: nasty, Outcome: []byte("{\"result\":\"\uffff\xff\"}")},
-		"letter":   Letter{V: V, Tenant: nasty, JobID: nasty, Task: nasty, Code: nasty, Message: nasty, RedriveOf: nasty},
+		"report": Report{V: V, Kind: ReportKind(nasty), Tenant: nasty, JobID: nasty, Worker: nasty,
+			Outcome: []byte("{\"result\":\"\uffff\xff\"}")},
+		"letter": Letter{V: V, Tenant: nasty, JobID: nasty, Task: nasty, Code: nasty, Message: nasty,
+			RedriveOf: nasty},
 	} {
 		if got := Encode(body); !text.Allowed(got) {
 			t.Errorf("a %s holds characters that no queue takes: %q", name, got)

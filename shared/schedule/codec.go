@@ -25,7 +25,8 @@ type body struct {
 
 // attributes are all that an item may have, so that a write can remove what is absent.
 var attributes = []string{
-	"epoch", "created_at", "updated_at", "body", "next", "seen", "fresh", "edited_at", "rules", "shard", contract.AttrWakeSlice, contract.AttrWakeAt,
+	"epoch", "created_at", "updated_at", "body", "next", "seen", "fresh", "edited_at", "rules", "shard",
+	contract.AttrWakeSlice, contract.AttrWakeAt,
 	"parked", "paused", "held", "ended_by", "deleted_at", "failures", "last_dead", "set_aside", contract.AttrExpiresAt,
 }
 
@@ -38,7 +39,8 @@ func (s Schedule) Item() item.Item {
 	ref := s.Ref()
 	i := item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "schema_v": int64(1),
-		"epoch": s.Epoch, "created_at": s.CreatedAt.UnixMilli(), "updated_at": s.UpdatedAt.UnixMilli(), "body": string(b),
+		"epoch": s.Epoch, "created_at": s.CreatedAt.UnixMilli(), "updated_at": s.UpdatedAt.UnixMilli(),
+		"body": string(b),
 	}
 	str := func(name, v string) {
 		if v != "" {
@@ -123,10 +125,13 @@ func Parse(i item.Item) (Schedule, error) {
 	}
 	s := Schedule{
 		Key: k, Epoch: i.Int("epoch"), CreatedAt: i.Time("created_at"), UpdatedAt: i.Time("updated_at"),
-		Spec: b.Spec, Exclusions: b.Exclusions, Template: b.Template, Overlap: b.Overlap, CatchUp: b.CatchUp, PauseAfter: b.PauseAfter,
-		Next: i.Time("next"), Seen: i.Time("seen"), Fresh: i.Time("fresh"), Edited: i.Time("edited_at"), Rules: i.Str("rules"), Shard: int(i.Int("shard")),
-		WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", EndedBy: i.Str("ended_by"), DeletedAt: i.Time("deleted_at"),
-		Failures: i.Int("failures"), LastDead: job.ID(i.Str("last_dead")),
+		Spec: b.Spec, Exclusions: b.Exclusions, Template: b.Template, Overlap: b.Overlap, CatchUp: b.CatchUp,
+		PauseAfter: b.PauseAfter,
+		Next:       i.Time("next"), Seen: i.Time("seen"), Fresh: i.Time("fresh"), Edited: i.Time("edited_at"),
+		Rules: i.Str("rules"), Shard: int(i.Int("shard")),
+		WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", EndedBy: i.Str("ended_by"),
+		DeletedAt: i.Time("deleted_at"),
+		Failures:  i.Int("failures"), LastDead: job.ID(i.Str("last_dead")),
 	}
 	if text := i.Str("paused"); text != "" {
 		s.Paused = new(Pause)

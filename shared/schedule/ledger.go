@@ -54,11 +54,13 @@ func (e Entry) Sort() string {
 // Put writes the entry. The same facts always give the same item.
 func (e Entry) Put() item.Write {
 	i := item.Item{
-		contract.AttrPK: e.LedgerKey(), contract.AttrSK: e.Sort(), "epoch": e.Epoch, "from": e.From.UnixMilli(), "to": e.To.UnixMilli(),
+		contract.AttrPK: e.LedgerKey(), contract.AttrSK: e.Sort(), "epoch": e.Epoch, "from": e.From.UnixMilli(),
+		"to":    e.To.UnixMilli(),
 		"count": int64(e.Count), "outcome": e.Outcome, "reason": e.Reason, "why": e.Why, "at": e.At.UnixMilli(),
 		contract.AttrExpiresAt: e.At.Add(LedgerKept).Unix(),
 	}
-	return item.Write{Ref: item.Ref{Table: contract.Schedules, PK: e.LedgerKey(), SK: e.Sort()}, Name: "schedule.record", Put: i}
+	return item.Write{Ref: item.Ref{Table: contract.Schedules, PK: e.LedgerKey(), SK: e.Sort()},
+		Name: "schedule.record", Put: i}
 }
 
 // ParseEntry decodes what Put wrote.
@@ -102,7 +104,8 @@ func (r *recorder) add(at time.Time, outcome, reason, why string, joined bool) {
 		}
 	}
 	r.entries = append(r.entries, Entry{
-		Key: r.of.Key, Epoch: r.of.Epoch, From: at, To: at, Count: 1, Outcome: outcome, Reason: reason, Why: why, At: r.now,
+		Key: r.of.Key, Epoch: r.of.Epoch, From: at, To: at, Count: 1, Outcome: outcome, Reason: reason, Why: why,
+		At: r.now,
 	})
 }
 
@@ -233,7 +236,10 @@ func lateBy(policy Policy, c CatchUp) string {
 	case CatchUpNone:
 		return "nobody was there to make a job of it in time, and catch_up is none"
 	case CatchUpLast:
-		return fmt.Sprintf("nobody was there to make a job of it in time; catch_up runs only the last missed time of the past %s", c.Window)
+		return fmt.Sprintf(
+			"nobody was there to make a job of it in time; catch_up runs only the last missed time of the past %s",
+			c.Window)
 	}
-	return fmt.Sprintf("nobody was there to make a job of it in time, and it is older than the catch_up window of %s", c.Window)
+	return fmt.Sprintf("nobody was there to make a job of it in time, and it is older than the catch_up window of %s",
+		c.Window)
 }

@@ -58,7 +58,8 @@ func (s Schedule) start() time.Time {
 
 // upcoming lists the nominal times before the bound, as many as may be looked at; next is the
 // one that follows them, zero for none. whole says that they are all.
-func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calendar.Occurrence, next time.Time, whole bool) {
+func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calendar.Occurrence, next time.Time,
+	whole bool) {
 	if s.Next.IsZero() {
 		return nil, time.Time{}, true
 	}
@@ -87,7 +88,8 @@ func (s Schedule) missed(o calendar.Occurrence, now time.Time) bool {
 
 // judge decides about each of the times, as many as one step may, and returns those it did
 // not come to as the next time.
-func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next time.Time, whole bool, has map[time.Time]bool, now time.Time) (decided []calendar.Occurrence, then time.Time, all bool) {
+func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next time.Time, whole bool,
+	has map[time.Time]bool, now time.Time) (decided []calendar.Occurrence, then time.Time, all bool) {
 	runs := s.kept(list, now)
 	before := false // whether the time before was recorded
 	for n, o := range list {
@@ -165,7 +167,8 @@ func (s Schedule) given(o calendar.Occurrence, now time.Time) (outcome, reason, 
 	case paused:
 		return Skipped, job.CodePaused, "it passed under a pause"
 	case capped:
-		return Missed, ReasonCap, fmt.Sprintf("nobody was there to make a job of it in time; of those missed the newest %d run", c.Cap)
+		return Missed, ReasonCap,
+			fmt.Sprintf("nobody was there to make a job of it in time; of those missed the newest %d run", c.Cap)
 	}
 	return Missed, ReasonOutage, lateBy(c.Policy, c)
 }

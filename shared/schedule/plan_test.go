@@ -19,7 +19,8 @@ func made(t *testing.T, cron string, at time.Time, change ...func(*Schedule)) Sc
 	t.Helper()
 	s := Schedule{
 		Key: Key{"acme", "s"}, Spec: calendar.Spec{Cron: &cron}, CatchUp: DefaultCatchUp,
-		Template: Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute, Retry: job.DefaultRetry},
+		Template: Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute,
+			Retry: job.DefaultRetry},
 	}
 	for _, f := range change {
 		f(&s)
@@ -102,7 +103,8 @@ func TestPromotionMakesWhatLiesInsideTheHorizon(t *testing.T) {
 	t.Parallel()
 	s := made(t, "* * * * *", noon)
 	after, ran, entries := walk(t, s, noon)
-	if len(ran) != 30 || len(entries) != 0 || !after.Next.Equal(noon.Add(31*time.Minute)) || !after.WakeAt.Equal(after.Next) {
+	if len(ran) != 30 || len(entries) != 0 || !after.Next.Equal(noon.Add(31*time.Minute)) ||
+		!after.WakeAt.Equal(after.Next) {
 		t.Errorf("made %d, recorded %v, next %s, wake %s", len(ran), entries, after.Next, after.WakeAt)
 	}
 	// The next pass, a minute later, makes exactly the minute that entered.
@@ -130,10 +132,13 @@ func TestMissedTimesGoByTheCatchUp(t *testing.T) {
 		{"last", "* * * * *", DefaultCatchUp, 3 * time.Hour, 1, []string{ReasonOutage}},
 		{"last, outside the window", "0 0 * * *", DefaultCatchUp, 36 * time.Hour, 0, []string{ReasonOutage}},
 		{"last, of every second, three days", "* * * * * *", DefaultCatchUp, 72 * time.Hour, 1, []string{ReasonOutage}},
-		{"all, by window", "* * * * *", CatchUp{CatchUpAll, 10 * time.Minute, 100}, 3 * time.Hour, 9, []string{ReasonOutage}},
+		{"all, by window", "* * * * *", CatchUp{CatchUpAll, 10 * time.Minute, 100}, 3 * time.Hour, 9,
+			[]string{ReasonOutage}},
 		{"all, by cap", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 3 * time.Hour, 100, []string{ReasonCap}},
-		{"all, fourteen days", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 14 * 24 * time.Hour, 100, []string{ReasonOutage, ReasonCap}},
-		{"all of every second, cap over one step", "* * * * * *", CatchUp{CatchUpAll, time.Hour, 1000}, 3 * time.Hour, 1000, []string{ReasonOutage, ReasonCap}},
+		{"all, fourteen days", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 14 * 24 * time.Hour, 100,
+			[]string{ReasonOutage, ReasonCap}},
+		{"all of every second, cap over one step", "* * * * * *", CatchUp{CatchUpAll, time.Hour, 1000}, 3 * time.Hour,
+			1000, []string{ReasonOutage, ReasonCap}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +163,8 @@ func TestMissedTimesGoByTheCatchUp(t *testing.T) {
 				}
 			}
 			if c.name != "last, of every second, three days" { // 259,200 times are checked below by count
-				account(t, s, noon, Bound(now).Add(-time.Millisecond), append(ran, again...), append(before, entries...))
+				account(t, s, noon, Bound(now).Add(-time.Millisecond), append(ran, again...),
+					append(before, entries...))
 			}
 			if !after.Next.After(now) {
 				t.Errorf("next is %s at %s", after.Next, now)
@@ -173,7 +179,8 @@ func TestATimeThatHasAJobIsNotRecorded(t *testing.T) {
 	cal, _ := s.Calendar()
 	has := map[time.Time]bool{s.Next: true, s.Next.Add(5 * time.Minute): true}
 	p := s.PlanNext(cal, s.Next.Add(time.Hour), has)
-	if len(p.Ledger) != 2 || !p.Ledger[0].From.Equal(s.Next.Add(time.Minute)) || p.Ledger[0].Count != 4 || !p.Ledger[1].From.Equal(s.Next.Add(6*time.Minute)) {
+	if len(p.Ledger) != 2 || !p.Ledger[0].From.Equal(s.Next.Add(time.Minute)) || p.Ledger[0].Count != 4 ||
+		!p.Ledger[1].From.Equal(s.Next.Add(6*time.Minute)) {
 		t.Errorf("recorded %+v", p.Ledger)
 	}
 }
@@ -186,7 +193,8 @@ func TestAPauseDecidesAboutWhatPassedUnderIt(t *testing.T) {
 			s, first, _ := walk(t, made(t, "* * * * *", noon), noon)
 			at := noon.Add(10*time.Minute + 20*time.Second)
 			s, _ = PauseSchedule(s, Pause{Missed: missed}, at)
-			if s.Epoch != 2 || !s.Next.Equal(noon.Add(10*time.Minute)) || !s.WakeAt.IsZero() || !s.Paused.EffectiveAt.Equal(at.Add(2*time.Second)) {
+			if s.Epoch != 2 || !s.Next.Equal(noon.Add(10*time.Minute)) || !s.WakeAt.IsZero() ||
+				!s.Paused.EffectiveAt.Equal(at.Add(2*time.Second)) {
 				t.Fatalf("paused: %+v", s)
 			}
 			end := at.Add(5 * time.Hour)
@@ -247,7 +255,8 @@ func TestAnEditLeavesNothingBehind(t *testing.T) {
 	if s.Epoch != 4 || !s.Next.Equal(time.Date(2027, 3, 2, 16, 0, 0, 0, time.UTC)) {
 		t.Errorf("epoch %d, next %s", s.Epoch, s.Next)
 	}
-	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1, Epoch: 1, NominalAt: first[0], ScheduleID: "s"}
+	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1, Epoch: 1, NominalAt: first[0],
+		ScheduleID: "s"}
 	if got := s.Stands(old); got != Passed {
 		t.Errorf("the job of the old time is %s", got)
 	}
@@ -267,7 +276,8 @@ func TestAnEditLeavesNothingBehind(t *testing.T) {
 	if err != nil || len(writes) != 2 {
 		t.Fatalf("%v, %d writes", err, len(writes))
 	}
-	if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || e.Count != 4 || e.Outcome != Superseded || e.Reason != job.CodeEdited || e.Epoch != 4 {
+	if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || e.Count != 4 || e.Outcome != Superseded ||
+		e.Reason != job.CodeEdited || e.Epoch != 4 {
 		t.Errorf("recorded %+v, %v", e, err)
 	}
 }
@@ -309,7 +319,8 @@ func TestWhatHasAJobIsNotRecordedAsLeftBehind(t *testing.T) {
 	}
 	if _, writes := Delete(s, has, now); len(has) != maxLooks || len(writes) != 2 {
 		t.Errorf("%d asked about, %d writes", len(has), len(writes))
-	} else if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || !e.From.Equal(after(maxLooks+1)) || !e.To.Equal(now) || e.Count != 0 {
+	} else if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || !e.From.Equal(after(maxLooks+1)) ||
+		!e.To.Equal(now) || e.Count != 0 {
 		t.Errorf("recorded %+v, %v", e, err)
 	}
 	if got := (Schedule{Key: s.Key}).Leaves(now); got != nil {
@@ -414,7 +425,8 @@ func TestJobsOfANominalTimeAreTheSameUnderEveryEpoch(t *testing.T) {
 	if c, _ := other.Job(o, 4, noon); c.ID == a.ID {
 		t.Error("two schedules share a job")
 	}
-	if i := a.Item(); i.Str(contract.AttrGroup) != "acme#s" || i.Str(contract.AttrGroupSort) != "2027-03-01T13:00:00.000Z" {
+	if i := a.Item(); i.Str(contract.AttrGroup) != "acme#s" ||
+		i.Str(contract.AttrGroupSort) != "2027-03-01T13:00:00.000Z" {
 		t.Errorf("group %v %v", i[contract.AttrGroup], i[contract.AttrGroupSort])
 	}
 	if a.Size() > contract.MaxRow {
@@ -430,9 +442,12 @@ func TestOutcomesOfJobs(t *testing.T) {
 		begun  bool
 		want   string
 	}{
-		{job.Scheduled, "", false, Pending}, {job.Running, "", true, Pending}, {job.Succeeded, "", true, Ran}, {job.Dead, "x", true, Ran},
-		{job.Skipped, job.CodeOverlap, false, Skipped}, {job.Skipped, job.CodePaused, false, Skipped}, {job.Skipped, job.CodeEdited, false, Superseded},
-		{job.Skipped, job.CodeDeleted, false, Superseded}, {job.Expired, job.CodeStartWithin, false, Missed}, {job.Cancelled, job.CodeCancelled, false, Skipped},
+		{job.Scheduled, "", false, Pending}, {job.Running, "", true, Pending}, {job.Succeeded, "", true, Ran},
+		{job.Dead, "x", true, Ran},
+		{job.Skipped, job.CodeOverlap, false, Skipped}, {job.Skipped, job.CodePaused, false, Skipped},
+		{job.Skipped, job.CodeEdited, false, Superseded},
+		{job.Skipped, job.CodeDeleted, false, Superseded}, {job.Expired, job.CodeStartWithin, false, Missed},
+		{job.Cancelled, job.CodeCancelled, false, Skipped},
 		{job.Cancelled, job.CodeCancelled, true, Ran}, {job.Expired, job.CodeExpireAfter, true, Ran},
 	} {
 		r := job.Row{Status: c.status, Reason: job.Reason{Code: c.code}}

@@ -279,8 +279,9 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 	t := s.Template
 	r = job.Row{
 		Key: job.Key{Tenant: s.Tenant, ID: s.JobID(o.NominalAt)}, Status: job.Scheduled, Version: 1, Attempt: 1,
-		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool, Priority: t.Priority,
-		Timeout: t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry,
+		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool,
+		Priority: t.Priority,
+		Timeout:  t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry,
 		ScheduleID: s.Name, Epoch: s.Epoch, Tagged: t.Tags != "",
 		Payload: t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
 	}

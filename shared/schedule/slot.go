@@ -37,9 +37,10 @@ func (k Key) TakeSlot(me job.ID) item.Write {
 
 // TakeSlotFrom takes the slot from a holder that was seen to be final, or gone.
 func (k Key) TakeSlotFrom(me, holder job.ID) item.Write {
-	return item.Write{Ref: k.SlotRef(), Name: "slot.take_from", Set: map[string]any{"holder": string(me)}, When: []item.All{
-		{{Attr: "holder", Op: item.Eq, Value: string(holder)}},
-	}}
+	return item.Write{Ref: k.SlotRef(), Name: "slot.take_from", Set: map[string]any{"holder": string(me)},
+		When: []item.All{
+			{{Attr: "holder", Op: item.Eq, Value: string(holder)}},
+		}}
 }
 
 // Wait takes the one place behind the holder, in the state in which the slot was read. Refused

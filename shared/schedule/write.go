@@ -53,7 +53,8 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 	s.first(cal, now)
 	if old == nil {
 		s.place(now)
-		return s, item.Write{Ref: s.Ref(), Name: "schedule.create", Put: s.Item(), When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}}, nil
+		return s, item.Write{Ref: s.Ref(), Name: "schedule.create", Put: s.Item(),
+			When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}}, nil
 	}
 	s.Epoch = old.Epoch + 1
 	s.place(now)
@@ -146,9 +147,11 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.Fresh) {
 		s.Fresh = decided
 	}
-	held := &Stretch{From: now.Add(-contract.PastAllowed), Missed: p.Missed} // what may not have started yet is held, too
+	// What may not have started yet is held, too.
+	held := &Stretch{From: now.Add(-contract.PastAllowed), Missed: p.Missed}
 	s.Held = held.follow(old.Held, old.Next, now)
-	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" { // one that has run as often as it may has no more times
+	// A schedule that has run as often as it may has no more times.
+	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {
 		for range maxLooks + int(calendar.MaxSpread/time.Second) {
 			o, ok := cal.Next(at)
 			if !ok || !old.Next.IsZero() && !o.NominalAt.Before(old.Next) {
@@ -242,7 +245,8 @@ func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 func progress(name string, before, after Schedule) item.Write {
 	is := after.Item()
 	set := map[string]any{}
-	for _, attr := range []string{"next", "seen", "fresh", "rules", contract.AttrWakeSlice, contract.AttrWakeAt, "parked", "held", "ended_by"} {
+	for _, attr := range []string{"next", "seen", "fresh", "rules", contract.AttrWakeSlice, contract.AttrWakeAt,
+		"parked", "held", "ended_by"} {
 		set[attr] = is[attr]
 	}
 	next := item.Cond{Attr: "next", Op: item.Missing}
@@ -299,8 +303,10 @@ func Is(s Schedule) item.Write {
 // the epoch has moved: then it does not count.
 func CountDead(s Schedule, id job.ID) item.Write {
 	return item.Write{
-		Ref: s.Ref(), Name: "schedule.count_dead", Set: map[string]any{"last_dead": string(id)}, Add: map[string]int64{"failures": 1},
-		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}, notDeleted, {Attr: "last_dead", Op: item.Ne, Value: string(id)}}},
+		Ref: s.Ref(), Name: "schedule.count_dead", Set: map[string]any{"last_dead": string(id)},
+		Add: map[string]int64{"failures": 1},
+		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}, notDeleted, {Attr: "last_dead", Op: item.Ne,
+			Value: string(id)}}},
 	}
 }
 

@@ -45,18 +45,27 @@ func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
 		write   item.Write
 		refuses map[string]func(item.Item)
 	}{
-		"create over a tombstone": {deleted, w, map[string]func(item.Item){"epoch": epoch, "not deleted": func(i item.Item) { delete(i, "deleted_at") }}},
-		"edit":                    {s, edit(s), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
-		"pause":                   {s, of(PauseSchedule(s, Pause{}, now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
-		"resume":                  {paused, of(Resume(paused, "", now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone, "not paused": func(i item.Item) { delete(i, "paused") }}},
-		"delete":                  {s, ofMany(Delete(s, nil, now)), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
-		"advance":                 {s, ofMany(Advance(s, s.PlanNext(cal, now, nil), now)), map[string]func(item.Item){"epoch": epoch, "next": next, "no next": noNext, "deleted": gone}},
-		"hold":                    {s, of(Hold(s, job.Pause{Since: now}, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
-		"release":                 {s, of(Release(s, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
-		"end":                     {s, of(End(s, job.CodeMaxRuns, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
-		"check":                   {s, Is(s), map[string]func(item.Item){"epoch": epoch}},
-		"count a death":           {failing, CountDead(failing, "B"), map[string]func(item.Item){"epoch": epoch, "counted": func(i item.Item) { i["last_dead"] = "B" }}},
-		"forget deaths":           {failing, ForgetDead(failing), map[string]func(item.Item){"epoch": epoch, "none": func(i item.Item) { delete(i, "failures") }}},
+		"create over a tombstone": {deleted, w, map[string]func(item.Item){"epoch": epoch,
+			"not deleted": func(i item.Item) { delete(i, "deleted_at") }}},
+		"edit": {s, edit(s), map[string]func(item.Item){"epoch": epoch, "deleted": gone}},
+		"pause": {s, of(PauseSchedule(s, Pause{}, now)), map[string]func(item.Item){"epoch": epoch,
+			"deleted": gone}},
+		"resume": {paused, of(Resume(paused, "", now)), map[string]func(item.Item){"epoch": epoch,
+			"deleted": gone, "not paused": func(i item.Item) { delete(i, "paused") }}},
+		"delete": {s, ofMany(Delete(s, nil, now)), map[string]func(item.Item){"epoch": epoch,
+			"deleted": gone}},
+		"advance": {s, ofMany(Advance(s, s.PlanNext(cal, now, nil), now)),
+			map[string]func(item.Item){"epoch": epoch, "next": next, "no next": noNext, "deleted": gone}},
+		"hold": {s, of(Hold(s, job.Pause{Since: now}, now)),
+			map[string]func(item.Item){"epoch": epoch, "next": next}},
+		"release": {s, of(Release(s, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
+		"end": {s, of(End(s, job.CodeMaxRuns, now)), map[string]func(item.Item){"epoch": epoch,
+			"next": next}},
+		"check": {s, Is(s), map[string]func(item.Item){"epoch": epoch}},
+		"count a death": {failing, CountDead(failing, "B"), map[string]func(item.Item){"epoch": epoch,
+			"counted": func(i item.Item) { i["last_dead"] = "B" }}},
+		"forget deaths": {failing, ForgetDead(failing), map[string]func(item.Item){"epoch": epoch,
+			"none": func(i item.Item) { delete(i, "failures") }}},
 	} {
 		base := c.on.Item()
 		if !item.Any(c.write.When, base) {
@@ -134,7 +143,8 @@ func TestSchedulesSurviveBeingWrittenAndRead(t *testing.T) {
 	})
 	full.SetPayload([]byte(`{"a":"` + strings.Repeat("x", 300) + `"}`))
 	full.Paused = &Pause{Reason: "r", Since: noon, EffectiveAt: noon, Missed: MissedAll}
-	full.Held, full.Fresh, full.EndedBy, full.Failures, full.LastDead, full.Shard = &Stretch{From: noon}, noon, "max_runs", 2, "A", 7
+	full.Held, full.Fresh, full.EndedBy, full.Failures, full.LastDead, full.Shard = &Stretch{From: noon}, noon,
+		"max_runs", 2, "A", 7
 	got, err := Parse(full.Item())
 	if err != nil || !reflect.DeepEqual(got, full) {
 		t.Errorf("%v\nread  %+v\nwrote %+v", err, got, full)
@@ -143,8 +153,10 @@ func TestSchedulesSurviveBeingWrittenAndRead(t *testing.T) {
 		t.Errorf("a long payload went to %q", full.Template.PayloadIn)
 	}
 	for _, spoil := range []func(item.Item){
-		func(i item.Item) { i["schema_v"] = int64(9) }, func(i item.Item) { delete(i, "epoch") }, func(i item.Item) { i["next"] = "soon" },
-		func(i item.Item) { i["body"] = "{" }, func(i item.Item) { i["paused"] = "x" }, func(i item.Item) { i["held"] = "[" }, func(i item.Item) { i["pk"] = "a#b" },
+		func(i item.Item) { i["schema_v"] = int64(9) }, func(i item.Item) { delete(i, "epoch") },
+		func(i item.Item) { i["next"] = "soon" },
+		func(i item.Item) { i["body"] = "{" }, func(i item.Item) { i["paused"] = "x" },
+		func(i item.Item) { i["held"] = "[" }, func(i item.Item) { i["pk"] = "a#b" },
 	} {
 		i := full.Item()
 		spoil(i)
@@ -188,17 +200,21 @@ func TestTheSlotLetsOneRunAndOneWait(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	me, before, later := job.Row{Key: job.Key{ID: "M"}, NominalAt: noon}, job.Row{Key: job.Key{ID: "B"}, NominalAt: noon.Add(-time.Hour)}, job.Row{Key: job.Key{ID: "L"}, NominalAt: noon.Add(time.Hour)}
+	me, before, later := job.Row{Key: job.Key{ID: "M"}, NominalAt: noon}, job.Row{Key: job.Key{ID: "B"},
+		NominalAt: noon.Add(-time.Hour)}, job.Row{Key: job.Key{ID: "L"}, NominalAt: noon.Add(time.Hour)}
 	for _, c := range []struct {
 		policy  Overlap
 		waiting *job.Row
 		turn    Turn
 		instead bool
 	}{
-		{OverlapSkip, nil, TurnSkip, false}, {OverlapBufferOne, nil, TurnWait, false}, {OverlapBufferOne, &before, TurnSkip, false}, {OverlapBufferOne, &me, TurnWait, false},
-		{OverlapBufferAll, &before, TurnWait, false}, {OverlapCancelRunning, nil, TurnCancel, false}, {OverlapCancelRunning, &before, TurnCancel, true}, {OverlapCancelRunning, &later, TurnSkip, false},
+		{OverlapSkip, nil, TurnSkip, false}, {OverlapBufferOne, nil, TurnWait, false}, {OverlapBufferOne, &before,
+			TurnSkip, false}, {OverlapBufferOne, &me, TurnWait, false},
+		{OverlapBufferAll, &before, TurnWait, false}, {OverlapCancelRunning, nil, TurnCancel, false},
+		{OverlapCancelRunning, &before, TurnCancel, true}, {OverlapCancelRunning, &later, TurnSkip, false},
 	} {
-		if turn, instead := (Schedule{Overlap: c.policy}).TurnOf(me, c.waiting); turn != c.turn || instead != c.instead {
+		if turn, instead := (Schedule{Overlap: c.policy}).TurnOf(me, c.waiting); turn != c.turn ||
+			instead != c.instead {
 			t.Errorf("%s behind %v: %s, %v", c.policy, c.waiting, turn, instead)
 		}
 	}
@@ -212,7 +228,8 @@ func TestRunsAreCountedOnceAndNotOverTheLimit(t *testing.T) {
 	if !item.Any(w[0].When, nil) || item.Any(w[0].When, item.Item{"pk": "x"}) {
 		t.Error("a job is not counted exactly once")
 	}
-	if !item.Any(w[1].When, nil) || !item.Any(w[1].When, item.Item{"runs": int64(1)}) || item.Any(w[1].When, item.Item{"runs": int64(2)}) {
+	if !item.Any(w[1].When, nil) || !item.Any(w[1].When, item.Item{"runs": int64(1)}) ||
+		item.Any(w[1].When, item.Item{"runs": int64(2)}) {
 		t.Error("the limit does not hold")
 	}
 	other := s

@@ -36,7 +36,8 @@ func TestParse(t *testing.T) {
 		})
 	}
 	for _, text := range []string{
-		"", "s", "5", "5x", "-5s", "+5s", "1.5s", "5 s", " 5s", "5s ", "5S", "5s5", "5sm", "1h-5m", "٥s", "1e3s", "NaN", "5µs", "5us", "5w", "5smh", "5mss",
+		"", "s", "5", "5x", "-5s", "+5s", "1.5s", "5 s", " 5s", "5s ", "5S", "5s5", "5sm", "1h-5m", "٥s", "1e3s", "NaN",
+		"5µs", "5us", "5w", "5smh", "5mss",
 		"106751d23h47m16s855ms",    // one millisecond too many
 		"99999999999999999999999s", // does not fit an integer
 		"9223372036854775807d",     // fits an integer, not a length
@@ -57,7 +58,8 @@ const int64ms = int64(time.Millisecond)
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{
-		"0s": 0, "1m30s": 90 * time.Second, "1d": 24 * time.Hour, "1d1ms": 24*time.Hour + time.Millisecond, "5m": 5 * time.Minute,
+		"0s": 0, "1m30s": 90 * time.Second, "1d": 24 * time.Hour, "1d1ms": 24*time.Hour + time.Millisecond,
+		"5m": 5 * time.Minute,
 	} {
 		if got := span.Format(d); got != want {
 			t.Errorf("Format(%v) = %q; want %q", d, got, want)

@@ -195,9 +195,11 @@ func (m *Meter) WriteText(w io.Writer) error {
 			if !math.IsInf(buckets[i], 1) {
 				le = fmt.Sprintf("%g", buckets[i])
 			}
-			fmt.Fprintf(&b, "punctual_%s_bucket%s %d\n", s.name, labels(append(slices.Clone(s.dims), Dim{"le", le})), sum)
+			fmt.Fprintf(&b, "punctual_%s_bucket%s %d\n", s.name, labels(append(slices.Clone(s.dims), Dim{"le", le})),
+				sum)
 		}
-		fmt.Fprintf(&b, "punctual_%s_sum%s %g\npunctual_%s_count%s %d\n", s.name, labels(s.dims), s.sum, s.name, labels(s.dims), s.n)
+		fmt.Fprintf(&b, "punctual_%s_sum%s %g\npunctual_%s_count%s %d\n", s.name, labels(s.dims), s.sum, s.name,
+			labels(s.dims), s.n)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -238,7 +240,8 @@ func (m *Meter) Flush(w io.Writer, now time.Time) error {
 					values, counts = append(values, min(buckets[i], s.max)), append(counts, n)
 				}
 			}
-			line[string(s.name)] = map[string]any{"Values": values, "Counts": counts, "Max": s.max, "Count": s.n, "Sum": s.sum}
+			line[string(s.name)] = map[string]any{"Values": values, "Counts": counts, "Max": s.max, "Count": s.n,
+				"Sum": s.sum}
 			s.counts, s.sum, s.n, s.max = make([]int64, len(buckets)), 0, 0, 0
 		default:
 			if s.gauge {

@@ -59,11 +59,13 @@ func TestAFlushSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 	if err := json.Unmarshal([]byte(want), &head); err != nil {
 		t.Fatal(err)
 	}
-	if settled := lines[0]; settled["jobs_settled_total"] != 3.0 || settled["outcome"] != "dead" || fmt.Sprint(settled["_aws"]) != fmt.Sprint(head) {
+	if settled := lines[0]; settled["jobs_settled_total"] != 3.0 || settled["outcome"] != "dead" ||
+		fmt.Sprint(settled["_aws"]) != fmt.Sprint(head) {
 		t.Errorf("a count is written as %v", settled)
 	}
 	late, _ := lines[2]["start_lateness_ms"].(map[string]any)
-	if fmt.Sprint(late["Values"]) != "[5 30000]" || fmt.Sprint(late["Counts"]) != "[1 1]" || late["Max"] != 30000.0 || late["Sum"] != 30004.0 || late["Count"] != 2.0 {
+	if fmt.Sprint(late["Values"]) != "[5 30000]" || fmt.Sprint(late["Counts"]) != "[1 1]" || late["Max"] != 30000.0 ||
+		late["Sum"] != 30004.0 || late["Count"] != 2.0 {
 		t.Errorf("durations are written as %v; no value may lie beyond the longest", late)
 	}
 	if again := flushed(t, m); len(again) != 1 || again[0]["slots_busy"] != 7.0 {
