@@ -91,6 +91,7 @@ func (c Claim) Live(attempt int64, now time.Time) bool {
 // MayRun says whether a worker may still be at the job of a row that nobody can read. No attempt
 // of it can start; one whose outcome is recorded is over, though nobody can settle it.
 func (c Claim) MayRun(now time.Time) bool { return c.Outcome == nil && !c.LeaseUntil.Before(now) }
+
 // lostKept bounds how many lost starts a claim remembers: the newest. Only drains bring more.
 const lostKept = 10
 
