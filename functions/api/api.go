@@ -58,6 +58,7 @@ type Deps struct {
 type stage struct {
 	Deps
 	mux      *http.ServeMux
+	literal  map[string][]string // methods of the paths without a parameter
 	huma     huma.API
 	schemas  *schemaCache
 	entropy  *entropy
@@ -99,6 +100,7 @@ func New(d Deps) http.Handler {
 	s.exclusionRoutes()
 	s.pauseRoutes()
 	s.systemRoutes()
+	s.literal = literalPaths(s.huma.OpenAPI().Paths)
 	return s
 }
 
@@ -125,7 +127,7 @@ func humaConfig() huma.Config {
 					"503 carries Retry-After, and 429 where waiting helps.",
 			},
 			Components: &huma.Components{
-				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				Schemas:         huma.NewMapRegistry("#/components/schemas/", schemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"}},
 			},
 		},

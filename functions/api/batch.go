@@ -11,7 +11,7 @@ import (
 )
 
 type batchRequest struct {
-	Jobs []BatchJobRequest `json:"jobs" minItems:"1" maxItems:"100" doc:"Each as in POST /v1/jobs, with a key of its own"`
+	Jobs []BatchJobRequest `json:"jobs" doc:"Each as in POST /v1/jobs, with a key of its own"`
 }
 
 // batchItem is what became of one job of a batch: exactly one of the two.

@@ -13,22 +13,48 @@ import (
 
 // calendarRequest documents a calendar; its names are the ones that are known.
 type calendarRequest struct {
-	Cron         string   `json:"cron,omitempty" maxLength:"1024" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
-	Every        duration `json:"every,omitempty" doc:"A period of real time of whole seconds, at least 1s; counted from start_at, without one from 1970-01-01T00:00:00Z"`
+	Cron         string   `json:"cron,omitempty" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
+	Every        duration `json:"every,omitempty" doc:"A period of real time of whole seconds; counted from start_at, without one from 1970-01-01T00:00:00Z"`
 	Phase        duration `json:"phase,omitempty" doc:"Shifts every by less than a period"`
-	Dates        []string `json:"dates,omitempty" minItems:"1" maxItems:"1000" doc:"Times of RFC 3339, in any order"`
-	RRule        string   `json:"rrule,omitempty" maxLength:"512" doc:"RFC 5545, beginning at start_at" example:"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"`
+	Dates        []string `json:"dates,omitempty" doc:"Times of RFC 3339, in any order"`
+	RRule        string   `json:"rrule,omitempty" doc:"RFC 5545, beginning at start_at" example:"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"`
 	Timezone     string   `json:"timezone,omitempty" doc:"An IANA name; default UTC" example:"Europe/Berlin"`
 	StartAt      string   `json:"start_at,omitempty" format:"date-time" doc:"The first nominal time that counts, itself included"`
 	EndAt        string   `json:"end_at,omitempty" format:"date-time" doc:"Nominal times from here on do not count"`
-	MaxRuns      int      `json:"max_runs,omitempty" minimum:"1" maximum:"1000000000" doc:"How often it may run in all; default: no limit"`
-	Exclude      []string `json:"exclude,omitempty" maxItems:"10" doc:"Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later"`
-	MissingHour  string   `json:"missing_hour,omitempty" enum:"run_after,skip" doc:"What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time"`
-	RepeatedHour string   `json:"repeated_hour,omitempty" enum:"first,last,both" doc:"At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both"`
-	Spread       duration `json:"spread,omitempty" doc:"Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period and at most 1h. Both times are shown"`
+	MaxRuns      int      `json:"max_runs,omitempty" doc:"How often it may run in all; default: no limit"`
+	Exclude      []string `json:"exclude,omitempty" doc:"Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later"`
+	MissingHour  string   `json:"missing_hour,omitempty" doc:"What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time"`
+	RepeatedHour string   `json:"repeated_hour,omitempty" doc:"At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both"`
+	Spread       duration `json:"spread,omitempty" doc:"Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown"`
 }
 
 var calendarFields = namesOf[calendarRequest]()
+
+// calendarForm is one of the ways to say when, by the schema that documents it.
+type calendarForm struct {
+	schema string
+	own    []string // fields that not every form has; the first is what makes it this form
+}
+
+var calendarForms = []calendarForm{
+	{"CronCalendarRequest", []string{"cron", "missing_hour", "repeated_hour"}},
+	{"EveryCalendarRequest", []string{"every", "phase"}},
+	{"DatesCalendarRequest", []string{"dates"}},
+	{"RRuleCalendarRequest", []string{"rrule", "missing_hour", "repeated_hour"}},
+}
+
+// others are the fields that belong to other forms only.
+func (f calendarForm) others() []string {
+	var names []string
+	for _, form := range calendarForms {
+		for _, name := range form.own {
+			if !slices.Contains(f.own, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
 
 // spec reads a calendar as it was written. What it means is judged by package calendar.
 func (r *reader) spec(v value) (calendar.Spec, bool) {

@@ -24,11 +24,11 @@ func errBusy(id job.ID) error {
 	return fault.New(fault.Conflict, nil, "changing job %s: it changed %d times meanwhile", id, tries)
 }
 
-type patchRequest struct {
+type jobPatchRequest struct {
 	Payload       anything `json:"payload,omitempty" doc:"The whole new payload"`
 	RunAt         string   `json:"run_at,omitempty" format:"date-time"`
 	Delay         duration `json:"delay,omitempty" doc:"From now"`
-	Priority      string   `json:"priority,omitempty" enum:"critical,high,normal,low"`
+	Priority      string   `json:"priority,omitempty"`
 	AllowLiterals []string `json:"allow_literals,omitempty" doc:"As in POST /v1/jobs, for the new payload"`
 }
 
@@ -54,7 +54,7 @@ func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInpu
 		return nil, oneMistake("", codeMissingField, "payload, run_at, delay or priority", "something to change is needed in the body")
 	}
 	r := newReader(doc)
-	f := r.object(0, "", namesOf[patchRequest]())
+	f := r.object(0, "", namesOf[jobPatchRequest]())
 	if f != nil && len(f) == 0 && len(r.wrong) == 0 {
 		r.mistake("", codeMissingField, "payload, run_at, delay or priority", "the body changes nothing")
 	}

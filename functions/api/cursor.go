@@ -17,7 +17,10 @@ import (
 // invalid_cursor. No key is in it: who made one up could only name a place in their own list, for
 // the tenant comes from the token whatever a cursor says.
 
-const sumSize = 16
+const (
+	sumSize   = 16
+	maxCursor = 1024 // characters
+)
 
 // list names one list with its filters, as one tenant asks for it.
 type list struct {
@@ -45,9 +48,8 @@ func (l list) place(cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
 	}
-	const longest = 1024
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(cursor) > longest || len(raw) <= sumSize || !bytes.Equal(raw[:sumSize], l.sum(string(raw[sumSize:]))) {
+	if err != nil || len(cursor) > maxCursor || len(raw) <= sumSize || !bytes.Equal(raw[:sumSize], l.sum(string(raw[sumSize:]))) {
 		return "", oneMistake("cursor", codeInvalidCursor, "next_cursor of the page before, with the same filters", "this cursor was not given for this list")
 	}
 	return string(raw[sumSize:]), nil
@@ -70,7 +72,7 @@ func readNumber(name, s string, fallback, most int) (int, error) {
 
 // Paging is what every list takes.
 type Paging struct {
-	Limit  string `query:"limit" pattern:"^[0-9]+$" doc:"Items of one page, 1 to 200; default 50" example:"50"`
+	Limit  string `query:"limit" doc:"Items of one page" example:"50"`
 	Cursor string `query:"cursor" doc:"next_cursor of the page before, with the same filters"`
 }
 
@@ -95,7 +97,7 @@ func cut[T any](l list, cursor string, limit int, all []T) (items []T, next *str
 // page is one page of a list. An empty page with a cursor is not the end.
 type page[T any] struct {
 	Items      []T     `json:"items"`
-	NextCursor *string `json:"next_cursor" doc:"null at the end; an empty page with a cursor is not the end"`
+	NextCursor *string `json:"next_cursor" doc:"null at the end. A page may be short, even empty, and have a cursor: go on until it is null"`
 }
 
 // maxPage is how many bytes the items of a page have together: an answer stays under 1 MB,

@@ -19,16 +19,16 @@ import (
 
 func (s *stage) deadLetterRoutes() {
 	register(s, route{
-		method: http.MethodGet, path: "/v1/dead-letters", id: "list-dead-letters", tag: tagDead, scope: mayRead,
+		method: http.MethodGet, path: "/v1/dead-letters", id: "listDeadLetters", tag: tagDead, scope: mayRead,
 		summary: "List dead letters", about: "Jobs that failed for good, newest first, with their context.",
 	}, s.listDeadLetters)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/dead-letters/redrive", id: "redrive-dead-letters", tag: tagDead, scope: mayManage, body: lettersRequest{},
+		method: http.MethodPost, path: "/v1/dead-letters/redrive", id: "redriveDeadLetters", tag: tagDead, scope: mayManage, body: deadLettersRequest{},
 		summary: "Redrive dead letters",
 		about:   "Each runs again as a new job. A filter passes over those that were redriven before; one that is named by its id keeps its new_job_id. Safe to repeat.",
 	}, s.redriveLetters)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/dead-letters/purge", id: "purge-dead-letters", tag: tagDead, scope: mayManage, body: lettersRequest{},
+		method: http.MethodPost, path: "/v1/dead-letters/purge", id: "purgeDeadLetters", tag: tagDead, scope: mayManage, body: deadLettersRequest{},
 		summary: "Delete dead letters", about: "Each as DELETE /v1/jobs/{id} does.",
 	}, s.purgeLetters)
 }
@@ -176,49 +176,49 @@ func (s *stage) lettersFrom(ctx context.Context, t tenant.ID, f letterFilter, pl
 	return rows, "", take()
 }
 
-// lettersRequest names dead letters one by one or by a filter.
-type lettersRequest struct {
-	JobIDs []string             `json:"job_ids,omitempty" maxItems:"1000" doc:"These; not with filter"`
-	Filter *LetterFilterRequest `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
-	Limit  int                  `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"With filter: at most so many; default 100"`
-	DryRun bool                 `json:"dry_run,omitempty" doc:"Only say which"`
-	Cursor string               `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
+// deadLettersRequest names dead letters one by one or by a filter.
+type deadLettersRequest struct {
+	JobIDs []string                 `json:"job_ids,omitempty" doc:"These; not with filter"`
+	Filter *DeadLetterFilterRequest `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
+	Limit  int                      `json:"limit,omitempty" doc:"With filter: at most so many; default 100"`
+	DryRun bool                     `json:"dry_run,omitempty" doc:"Only say which"`
+	Cursor string                   `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
 }
 
-// LetterFilterRequest is the filter of a lettersRequest.
-type LetterFilterRequest struct {
+// DeadLetterFilterRequest is the filter of a deadLettersRequest.
+type DeadLetterFilterRequest struct {
 	Task       string `json:"task,omitempty"`
 	DeadAfter  string `json:"dead_after,omitempty" format:"date-time"`
 	DeadBefore string `json:"dead_before,omitempty" format:"date-time"`
 }
 
-// letterOutcome is what became of one dead letter.
-type letterOutcome struct {
+// deadLetterOutcome is what became of one dead letter.
+type deadLetterOutcome struct {
 	JobID    job.ID   `json:"job_id"`
 	NewJobID job.ID   `json:"new_job_id,omitempty"`
 	Problem  *problem `json:"problem,omitempty"`
 }
 
-type lettersAnswer struct {
+type deadLetterOutcomesAnswer struct {
 	Body struct {
-		Matched    int             `json:"matched" doc:"Dead letters that the request names and that are there"`
-		Items      []letterOutcome `json:"items"`
-		NextCursor *string         `json:"next_cursor"`
+		Matched    int                 `json:"matched" doc:"Dead letters that the request names and that are there"`
+		Items      []deadLetterOutcome `json:"items"`
+		NextCursor *string             `json:"next_cursor"`
 	}
 }
 
-func (s *stage) redriveLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*lettersAnswer, error) {
-	return s.eachLetter(ctx, who, "redrive", func(k job.Key) letterOutcome {
+func (s *stage) redriveLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*deadLetterOutcomesAnswer, error) {
+	return s.eachLetter(ctx, who, "redrive", func(k job.Key) deadLetterOutcome {
 		by, err := s.redrive(ctx, k)
 		if err != nil && by == "" {
-			return letterOutcome{JobID: k.ID, Problem: s.refuse(ctx, err)}
+			return deadLetterOutcome{JobID: k.ID, Problem: s.refuse(ctx, err)}
 		}
-		return letterOutcome{JobID: k.ID, NewJobID: by}
+		return deadLetterOutcome{JobID: k.ID, NewJobID: by}
 	})
 }
 
-func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*lettersAnswer, error) {
-	return s.eachLetter(ctx, who, "purge", func(k job.Key) letterOutcome {
+func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*deadLetterOutcomesAnswer, error) {
+	return s.eachLetter(ctx, who, "purge", func(k job.Key) deadLetterOutcome {
 		err := s.forget(ctx, k, func(row job.Row) error {
 			if row.Status != job.Dead {
 				return newProblem(codeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
@@ -226,20 +226,20 @@ func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothin
 			return nil
 		})
 		if err != nil {
-			return letterOutcome{JobID: k.ID, Problem: s.refuse(ctx, err)}
+			return deadLetterOutcome{JobID: k.ID, Problem: s.refuse(ctx, err)}
 		}
-		return letterOutcome{JobID: k.ID}
+		return deadLetterOutcome{JobID: k.ID}
 	})
 }
 
 // eachLetter does one thing to every dead letter that the body names, several at a time.
-func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string, do func(job.Key) letterOutcome) (*lettersAnswer, error) {
-	out := &lettersAnswer{}
+func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string, do func(job.Key) deadLetterOutcome) (*deadLetterOutcomesAnswer, error) {
+	out := &deadLetterOutcomesAnswer{}
 	choice, err := readLetters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var items []letterOutcome
+	var items []deadLetterOutcome
 	if items, err = s.named(ctx, who.Tenant, choice.ids); err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 			return nil, err
 		}
 		for _, row := range rows {
-			items = append(items, letterOutcome{JobID: row.ID, NewJobID: row.RedrivenBy})
+			items = append(items, deadLetterOutcome{JobID: row.ID, NewJobID: row.RedrivenBy})
 		}
 		out.Body.NextCursor = next
 	}
@@ -281,8 +281,8 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 }
 
 // named are the dead letters of these ids. What is none carries a problem.
-func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]letterOutcome, error) {
-	items := make([]letterOutcome, 0, len(ids))
+func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLetterOutcome, error) {
+	items := make([]deadLetterOutcome, 0, len(ids))
 	for lot := range slices.Chunk(ids, store.ReadAtOnce) {
 		keys := make([]job.Key, len(lot))
 		for i, id := range lot {
@@ -293,7 +293,7 @@ func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]letterO
 			return nil, err
 		}
 		for i, row := range rows {
-			one := letterOutcome{JobID: lot[i], NewJobID: row.RedrivenBy}
+			one := deadLetterOutcome{JobID: lot[i], NewJobID: row.RedrivenBy}
 			switch {
 			case !there[i]:
 				one.Problem = s.refuse(ctx, errNoJob())
@@ -308,7 +308,7 @@ func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]letterO
 	return items, nil
 }
 
-// letterPick is a lettersRequest that was read.
+// letterPick is a deadLettersRequest that was read.
 type letterPick struct {
 	ids      []job.ID
 	filtered bool
@@ -328,7 +328,7 @@ func readLetters(ctx context.Context) (letterPick, error) {
 		return pick, oneMistake("", codeMissingField, "job_ids or filter", "the dead letters must be named in the body")
 	}
 	r := newReader(doc)
-	f := r.object(0, "", namesOf[lettersRequest]())
+	f := r.object(0, "", namesOf[deadLettersRequest]())
 	ids, isIDs := f["job_ids"]
 	filter, isFilter := f["filter"]
 	switch {
@@ -362,7 +362,7 @@ func readLetters(ctx context.Context) (letterPick, error) {
 }
 
 func (r *reader) letterFilter(v value) letterFilter {
-	f := r.object(v.node, v.pointer, namesOf[LetterFilterRequest]())
+	f := r.object(v.node, v.pointer, namesOf[DeadLetterFilterRequest]())
 	text := func(name string) string {
 		at, ok := f[name]
 		if !ok {

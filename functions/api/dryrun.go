@@ -16,15 +16,15 @@ const (
 
 // ScheduleDiff is what an edit would change about when a schedule runs.
 type ScheduleDiff struct {
-	Added   []occurrenceTime `json:"added" doc:"At most 1000"`
-	Lost    []occurrenceTime `json:"lost" doc:"At most 1000"`
-	Moved   []movedTime      `json:"moved" doc:"At most 1000: on one local day as many would be lost as added, or only the share of the spread changes"`
-	Through instant          `json:"through" doc:"What was compared ends here: in 30 days, or earlier when cut"`
-	Changed []string         `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing"`
-	Cut     bool             `json:"cut" doc:"There were too many times to compare 30 days, or to list all"`
+	Added   []occurrenceTime  `json:"added" doc:"At most 1000"`
+	Lost    []occurrenceTime  `json:"lost" doc:"At most 1000"`
+	Moved   []movedOccurrence `json:"moved" doc:"At most 1000: on one local day as many would be lost as added, or only the share of the spread changes"`
+	Through instant           `json:"through" doc:"What was compared ends here: in 30 days, or earlier when cut"`
+	Changed []string          `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing"`
+	Cut     bool              `json:"cut" doc:"There were too many times to compare 30 days, or to list all"`
 }
 
-type movedTime struct {
+type movedOccurrence struct {
 	From instant `json:"from" doc:"Its due_at now"`
 	To   instant `json:"to" doc:"Its due_at then"`
 }
@@ -54,7 +54,7 @@ func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now tim
 	if len(fresh) == dryRunTimes && freshThrough.Before(end) {
 		end = freshThrough
 	}
-	d := ScheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedTime{}, Through: instant{end}, Cut: end.Before(now.Add(dryRunAhead))}
+	d := ScheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{}, Through: instant{end}, Cut: end.Before(now.Add(dryRunAhead))}
 	d.fill(only(old, end), only(fresh, end))
 	return d
 }
@@ -112,7 +112,7 @@ func (d *ScheduleDiff) move(from, to calendar.Occurrence) {
 		d.Cut = true
 		return
 	}
-	d.Moved = append(d.Moved, movedTime{instant{from.DueAt}, instant{to.DueAt}})
+	d.Moved = append(d.Moved, movedOccurrence{instant{from.DueAt}, instant{to.DueAt}})
 }
 
 // list1000 adds times to a list until it is full, and says whether any was left out.

@@ -22,38 +22,46 @@ import (
 
 func (s *stage) exclusionRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/exclusions/{name}", id: "put-exclusion", creates: true, tag: tagSchedules, scope: mayWrite, body: exclusionRequest{},
-		summary: "Define or replace an exclusion", errors: []int{http.StatusTooManyRequests},
+		method: http.MethodPut, path: "/v1/exclusions/{name}", id: "putExclusion", tag: tagSchedules, scope: mayWrite, body: exclusionRequest{},
+		summary: "Create or replace an exclusion", errors: []int{http.StatusTooManyRequests},
 		about: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to repeat.",
 	}, s.putExclusion)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/exclusions/{name}", id: "get-exclusion", tag: tagSchedules, scope: mayRead,
+		method: http.MethodGet, path: "/v1/exclusions/{name}", id: "getExclusion", tag: tagSchedules, scope: mayRead,
 		summary: "Get an exclusion", errors: []int{http.StatusNotFound},
 	}, s.getExclusion)
 	register(s, route{
-		method: http.MethodDelete, path: "/v1/exclusions/{name}", id: "delete-exclusion", tag: tagSchedules, scope: mayWrite,
+		method: http.MethodDelete, path: "/v1/exclusions/{name}", id: "deleteExclusion", tag: tagSchedules, scope: mayWrite,
 		summary: "Delete an exclusion", about: "One that no schedule names.", errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, s.deleteExclusion)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/exclusions", id: "list-exclusions", tag: tagSchedules, scope: mayRead,
+		method: http.MethodGet, path: "/v1/exclusions", id: "listExclusions", tag: tagSchedules, scope: mayRead,
 		summary: "List exclusions",
 	}, s.listExclusions)
 }
 
 // exclusionRequest documents an exclusion; it excludes something.
 type exclusionRequest struct {
-	Dates    []string       `json:"dates,omitempty" maxItems:"1000" doc:"Whole days" example:"[\"2027-12-25\"]"`
-	Ranges   []rangeRequest `json:"ranges,omitempty" maxItems:"200" doc:"Of whole days, both included, or of instants, to not included"`
-	Yearly   []string       `json:"yearly,omitempty" maxItems:"366" doc:"Days of every year" example:"[\"12-25\"]"`
-	Weekly   []string       `json:"weekly,omitempty" maxItems:"7" doc:"mon to sun; at most six of them" example:"[\"sat\",\"sun\"]"`
-	Timezone string         `json:"timezone,omitempty" doc:"Whose days these are, an IANA name; default: the calendar's"`
-	Move     string         `json:"move,omitempty" enum:"drop,next,previous" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within 31 days. Default drop"`
+	Dates    []string                `json:"dates,omitempty" doc:"Whole days" example:"[\"2027-12-25\"]"`
+	Ranges   []exclusionRangeRequest `json:"ranges,omitempty" doc:"Of whole days, both included, or of instants, to not included"`
+	Yearly   []string                `json:"yearly,omitempty" doc:"Days of every year" example:"[\"12-25\"]"`
+	Weekly   []string                `json:"weekly,omitempty" doc:"mon to sun; at most six of them" example:"[\"sat\",\"sun\"]"`
+	Timezone string                  `json:"timezone,omitempty" doc:"Whose days these are, an IANA name; default: the calendar's"`
+	Move     string                  `json:"move,omitempty" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within 31 days. Default drop"`
 }
 
-type rangeRequest struct {
+type exclusionRangeRequest struct {
 	From string `json:"from" doc:"2027-12-24, or 2027-12-24T12:00:00Z"`
 	To   string `json:"to" doc:"Of the same kind"`
 }
+
+var moveWords = []string{"drop", "next", "previous"}
+
+// Every day of a leap year, and every weekday; that not all of them may be there the calendar says.
+const (
+	maxYearly = 366
+	maxWeekly = 7
+)
 
 type exclusionView struct {
 	Name     string           `json:"name"`
@@ -75,7 +83,7 @@ func viewExclusion(e store.Exclusion) exclusionView {
 }
 
 type exclusionInput struct {
-	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	Name string `path:"name"`
 }
 
 type exclusionAnswer struct {
@@ -269,7 +277,7 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 		}
 		return list
 	}
-	e.Dates, e.Yearly, e.Weekly = texts("dates", calendar.MaxDates), texts("yearly", 366), texts("weekly", 7)
+	e.Dates, e.Yearly, e.Weekly = texts("dates", calendar.MaxDates), texts("yearly", maxYearly), texts("weekly", maxWeekly)
 	if v, ok := f["ranges"]; ok {
 		for _, each := range r.list(v, calendar.MaxRanges) {
 			e.Ranges = append(e.Ranges, r.stretch(each))
@@ -281,7 +289,7 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 		}
 	}
 	if v, ok := f["move"]; ok {
-		if move, ok := r.oneOf(v, codeInvalidValue, []string{"drop", "next", "previous"}); ok && move != "drop" {
+		if move, ok := r.oneOf(v, codeInvalidValue, moveWords); ok && move != "drop" {
 			e.Move = &move
 		}
 	}
@@ -293,7 +301,7 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 
 // stretch reads one range of an exclusion.
 func (r *reader) stretch(v value) calendar.Range {
-	f := r.object(v.node, v.pointer, namesOf[rangeRequest]())
+	f := r.object(v.node, v.pointer, namesOf[exclusionRangeRequest]())
 	end := func(name string) (s string) {
 		if at, ok := f[name]; ok {
 			s, _ = r.text(at)

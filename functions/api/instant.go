@@ -44,7 +44,7 @@ func (anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 const instantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
 
 // Go's own reading of RFC 3339 is a little wider than the standard's: this is the form exactly.
-var instantPattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
+var instantPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
 
 // parseInstant reads a time. The second of a leap second, years beyond 9999 and times without a
 // zone are no instants that everybody agrees on, and refused. What is finer than a millisecond is rounded

@@ -19,15 +19,15 @@ import (
 
 // JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
 type JobRequest struct {
-	Task          string            `json:"task" pattern:"^[a-zA-Z0-9_-]{1,64}$" doc:"http, lambda, echo, or one of your own" example:"echo"`
-	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. For http an HTTPPayloadRequest, for lambda a LambdaPayloadRequest; echo answers with it, sleeps {\"sleep\":\"2s\"} and fails its first {\"fail\":n} attempts"`
+	Task          string            `json:"task" doc:"http, lambda, echo, or one of your own" example:"echo"`
+	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. For http an HTTPPayload, for lambda a LambdaPayload; echo answers with it, sleeps {\"sleep\":\"2s\"} and fails its first {\"fail\":n} attempts"`
 	RunAt         string            `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
 	Delay         duration          `json:"delay,omitempty" doc:"Instead of run_at: from now"`
-	Priority      string            `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`
-	Pool          string            `json:"pool,omitempty" enum:"short,long" doc:"Default: the task's"`
-	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt, 1s to 12h, in pool long to 1d; default: the task's"`
-	StartWithin   duration          `json:"start_within,omitempty" doc:"1s to 30d: EXPIRED if no attempt started this long after due_at; default: no limit"`
-	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"1s to 30d: EXPIRED if not over this long after due_at; default: no limit"`
+	Priority      string            `json:"priority,omitempty" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`
+	Pool          string            `json:"pool,omitempty" doc:"Default: the task's"`
+	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
+	StartWithin   duration          `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after due_at; default: no limit"`
+	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
 	Retry         retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
 	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters, none of them control characters"`
 	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
@@ -36,16 +36,16 @@ type JobRequest struct {
 // BatchJobRequest is a JobRequest within a batch.
 type BatchJobRequest struct {
 	JobRequest
-	IdempotencyKey string `json:"idempotency_key,omitempty" minLength:"1" maxLength:"256" doc:"Printable ASCII; one key space with the Idempotency-Key header"`
+	IdempotencyKey string `json:"idempotency_key,omitempty" doc:"Printable ASCII; one key space with the Idempotency-Key header"`
 }
 
 type retryRequest struct {
-	MaxAttempts  int      `json:"max_attempts,omitempty" minimum:"1" maximum:"50" doc:"Tries in all"`
-	InitialDelay duration `json:"initial_delay,omitempty" doc:"0s to 1h"`
-	Factor       float64  `json:"factor,omitempty" minimum:"1" maximum:"10"`
-	MaxDelay     duration `json:"max_delay,omitempty" doc:"1ms to 1d"`
-	Jitter       float64  `json:"jitter,omitempty" minimum:"0" maximum:"1" doc:"Share of the delay that is added at most"`
-	OnWorkerLost string   `json:"on_worker_lost,omitempty" enum:"rerun,fail" doc:"What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left"`
+	MaxAttempts  int      `json:"max_attempts,omitempty" doc:"Tries in all"`
+	InitialDelay duration `json:"initial_delay,omitempty"`
+	Factor       float64  `json:"factor,omitempty"`
+	MaxDelay     duration `json:"max_delay,omitempty"`
+	Jitter       float64  `json:"jitter,omitempty" doc:"Share of the delay that is added at most"`
+	OnWorkerLost string   `json:"on_worker_lost,omitempty" doc:"What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left"`
 }
 
 var (
@@ -249,7 +249,7 @@ func (r *reader) retry(v value, p *job.RetryPolicy) {
 		}
 	}
 	if v, ok := f["on_worker_lost"]; ok {
-		if s, ok := r.oneOf(v, codeInvalidValue, []string{job.LostRerun, job.LostFail}); ok {
+		if s, ok := r.oneOf(v, codeInvalidValue, lostWords); ok {
 			p.FailOnLost = s == job.LostFail
 		}
 	}
@@ -290,8 +290,14 @@ func (r *reader) tags(v value) map[string]string {
 
 func runes(s string) int { return utf8.RuneCountInString(s) }
 
+// lostWords are the values of on_worker_lost.
+var lostWords = []string{job.LostRerun, job.LostFail}
+
 // maxLiterals bounds how many strings one job may declare to be no secrets.
 const maxLiterals = 50
+
+// maxLiteral is how long such a pointer may be, in characters.
+const maxLiteral = 1024
 
 func (r *reader) literals(v value) []string {
 	var pointers []string
@@ -300,8 +306,8 @@ func (r *reader) literals(v value) []string {
 		if !ok {
 			continue
 		}
-		if len(s) == 0 || len(s) > 1024 || s[0] != '/' {
-			r.mistake(each.pointer, codeInvalidValue, "a JSON pointer such as /payload/x, up to 1024 bytes", "this is not a JSON pointer")
+		if len(s) == 0 || runes(s) > maxLiteral || s[0] != '/' {
+			r.mistake(each.pointer, codeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to %d characters", maxLiteral), "this is not a JSON pointer")
 			continue
 		}
 		pointers = append(pointers, s)

@@ -26,58 +26,58 @@ type jobAnswer struct {
 
 func (s *stage) jobRoutes() {
 	register(s, route{
-		method: http.MethodPost, path: "/v1/jobs", status: http.StatusAccepted, id: "create-job", tag: tagJobs, scope: mayWrite, body: JobRequest{},
+		method: http.MethodPost, path: "/v1/jobs", status: http.StatusAccepted, id: "createJob", tag: tagJobs, scope: mayWrite, body: JobRequest{},
 		summary: "Create a job", errors: []int{http.StatusUnprocessableEntity},
 		about: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for 24 hours: the same key and body give the first answer again.",
 	}, s.createJob)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/jobs/batch", status: http.StatusOK, id: "create-jobs", tag: tagJobs, scope: mayWrite, body: batchRequest{},
+		method: http.MethodPost, path: "/v1/jobs/batch", status: http.StatusOK, id: "createJobs", tag: tagJobs, scope: mayWrite, body: batchRequest{},
 		summary: "Create up to 100 jobs", about: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most 1 MiB.",
 	}, s.createJobs)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/jobs", id: "list-jobs", tag: tagJobs, scope: mayRead,
+		method: http.MethodGet, path: "/v1/jobs", id: "listJobs", tag: tagJobs, scope: mayRead,
 		summary: "List jobs", about: "Newest first, without payloads, by the time in the id: when a job was accepted, of a schedule's job its nominal time, " +
 			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with schedule. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
 			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number of others. " +
 			"A tenant with more than 10,000 DEAD jobs gets the last that died first.",
 	}, s.listJobs)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/jobs/{id}", id: "get-job", tag: tagJobs, scope: mayRead,
+		method: http.MethodGet, path: "/v1/jobs/{id}", id: "getJob", tag: tagJobs, scope: mayRead,
 		summary: "Get a job, or wait for its end", errors: []int{http.StatusNotFound},
 		about: "A job that is over is kept for 30 days, a DEAD one for 90, with its payload, result, tags and attempts; then it is not found.",
 	}, s.getJob)
 	register(s, route{
-		method: http.MethodPatch, path: "/v1/jobs/{id}", id: "patch-job", tag: tagJobs, scope: mayWrite, body: patchRequest{},
+		method: http.MethodPatch, path: "/v1/jobs/{id}", id: "patchJob", tag: tagJobs, scope: mayWrite, body: jobPatchRequest{},
 		summary: "Change a job while no attempt runs", errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		about: "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
 	}, s.patchJob)
 	register(s, route{
-		method: http.MethodDelete, path: "/v1/jobs/{id}", id: "delete-job", tag: tagJobs, scope: mayWrite,
+		method: http.MethodDelete, path: "/v1/jobs/{id}", id: "deleteJob", tag: tagJobs, scope: mayWrite,
 		summary: "Delete a finished job", errors: []int{http.StatusNotFound, http.StatusConflict},
 		about: "One that is DEAD needs the scope that purging dead letters needs, punctual:admin.",
 	}, s.deleteJob)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/jobs/{id}/cancel", id: "cancel-job", tag: tagJobs, scope: mayWrite,
-		summary: "Cancel a job", errors: []int{http.StatusNotFound, http.StatusConflict},
+		method: http.MethodPost, path: "/v1/jobs/{id}/cancel", id: "cancelJob", tag: tagJobs, scope: mayWrite,
+		summary: "Cancel a job", also: []int{http.StatusAccepted}, errors: []int{http.StatusNotFound, http.StatusConflict},
 		about: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 10 s, and what it then ends with decides.",
 	}, s.cancelJob)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/jobs/{id}/run-now", id: "run-job-now", tag: tagJobs, scope: mayWrite,
+		method: http.MethodPost, path: "/v1/jobs/{id}/run-now", id: "runJobNow", tag: tagJobs, scope: mayWrite,
 		summary: "Run a waiting job now", errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, s.runNow)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/jobs/{id}/redrive", status: http.StatusAccepted, id: "redrive-job", tag: tagJobs, scope: mayManage,
+		method: http.MethodPost, path: "/v1/jobs/{id}/redrive", status: http.StatusAccepted, id: "redriveJob", tag: tagJobs, scope: mayManage,
 		summary: "Redrive a DEAD job as a new job", errors: []int{http.StatusNotFound, http.StatusConflict},
 		about: "The new job has fresh attempts, redrive_of, and the same key for its handler.",
 	}, s.redriveJob)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/jobs/{id}/attempts", id: "list-attempts", tag: tagJobs, scope: mayRead, about: "Those that have ended, oldest first.",
+		method: http.MethodGet, path: "/v1/jobs/{id}/attempts", id: "listAttempts", tag: tagJobs, scope: mayRead, about: "Those that have ended, oldest first.",
 		summary: "List the attempts of a job", errors: []int{http.StatusNotFound},
 	}, s.listAttempts)
 }
 
 type createJobInput struct {
-	Key string `header:"Idempotency-Key" minLength:"1" maxLength:"256" doc:"Printable ASCII; names this request for 24 hours"`
+	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for 24 hours"`
 }
 
 func (s *stage) createJob(ctx context.Context, who tenant.Identity, _ *createJobInput) (*jobAnswer, error) {
@@ -168,7 +168,7 @@ func (r *reader) batchKey(f fields) string {
 
 type getJobInput struct {
 	ID   string `path:"id" doc:"The job's id"`
-	Wait string `query:"wait" pattern:"^(\\d+(ms|s|m|h|d))+$" doc:"How long to wait for a final status, up to 25s; what stands then is answered" example:"20s"`
+	Wait string `query:"wait" doc:"How long to wait for a final status; what stands then is answered" example:"20s"`
 }
 
 // keyOf is the job of that id. What is not spelled as an id names nothing.

@@ -20,7 +20,7 @@ const maxRead = 2000
 
 type listJobsInput struct {
 	Paging
-	State         string `query:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"One status"`
+	State         string `query:"status" doc:"One status"`
 	Task          string `query:"task"`
 	Schedule      string `query:"schedule"`
 	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Only jobs with a created_at from this time on"`

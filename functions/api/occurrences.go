@@ -16,7 +16,7 @@ import (
 
 func (s *stage) occurrenceRoutes() {
 	register(s, route{
-		method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", id: "list-occurrences", tag: tagSchedules, scope: mayRead,
+		method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", id: "listOccurrences", tag: tagSchedules, scope: mayRead,
 		summary: "List what became of a schedule's times", errors: []int{http.StatusNotFound},
 		about: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, from the last 500 jobs before now or from after. Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for 30 days, also when the schedule is deleted.",
 	}, s.listOccurrences)
@@ -38,9 +38,9 @@ type occurrenceView struct {
 }
 
 type occurrencesInput struct {
-	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	Name string `path:"name"`
 	Paging
-	Outcome string `query:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"One outcome"`
+	Outcome string `query:"outcome" doc:"One outcome"`
 	After   string `query:"after" format:"date-time" doc:"From this nominal time on; several in a row that reach over it count"`
 	Before  string `query:"before" format:"date-time" doc:"Before this nominal time"`
 }

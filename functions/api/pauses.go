@@ -22,24 +22,24 @@ import (
 
 func (s *stage) pauseRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/pauses/{scope}", id: "put-pause", creates: true, tag: tagPauses, scope: mayManage, body: pauseRequest{}, optionalBody: true,
+		method: http.MethodPut, path: "/v1/pauses/{scope}", id: "putPause", tag: tagPauses, scope: mayManage, body: pauseRequest{}, optionalBody: true,
 		summary: "Pause everything, or one task",
 		about:   "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. When it is lifted, or until has passed, what it held starts within 5 s.",
 	}, s.putPause)
 	register(s, route{
-		method: http.MethodDelete, path: "/v1/pauses/{scope}", id: "lift-pause", tag: tagPauses, scope: mayManage,
+		method: http.MethodDelete, path: "/v1/pauses/{scope}", id: "deletePause", tag: tagPauses, scope: mayManage,
 		summary: "Lift a pause", about: "What it held starts within 5 s.", errors: []int{http.StatusNotFound},
 	}, s.liftPause)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/pauses", id: "list-pauses", tag: tagPauses, scope: mayRead,
+		method: http.MethodGet, path: "/v1/pauses", id: "listPauses", tag: tagPauses, scope: mayRead,
 		summary: "List pauses", about: "Those that the operator has set for everybody are among them.",
 	}, s.listPauses)
 }
 
 type pauseRequest struct {
-	Reason string `json:"reason,omitempty" maxLength:"256"`
+	Reason string `json:"reason,omitempty"`
 	Until  string `json:"until,omitempty" format:"date-time" doc:"It lifts itself then; default: until it is lifted"`
-	Missed string `json:"missed,omitempty" enum:"drop,last,all" doc:"Which of the schedules' nominal times in the pause run after it; default last. One-off jobs always run"`
+	Missed string `json:"missed,omitempty" doc:"Which of the schedules' nominal times in the pause run after it; default last. One-off jobs always run"`
 }
 
 var missedWords = []string{"drop", "last", "all"}
@@ -120,8 +120,8 @@ func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
 	r := newReader(doc)
 	f := r.object(0, "", namesOf[pauseRequest]())
 	if v, ok := f["reason"]; ok {
-		if p.Reason, ok = r.text(v); ok && len(p.Reason) > contract.MaxReason {
-			r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxReason), "the reason is too long")
+		if p.Reason, ok = r.text(v); ok && runes(p.Reason) > contract.MaxReason {
+			r.mistake(v.pointer, codeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason), "the reason is too long")
 		}
 		r.noSecrets(v, nil)
 	}

@@ -101,23 +101,23 @@ func (r *reader) depth(n int) int {
 	return deepest
 }
 
-// HTTPPayloadRequest documents what the http executor takes.
-type HTTPPayloadRequest struct {
-	Method   string            `json:"method,omitempty" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS" doc:"Default POST"`
+// HTTPPayload documents what the http executor takes.
+type HTTPPayload struct {
+	Method   string            `json:"method,omitempty" doc:"Default POST"`
 	URL      string            `json:"url" format:"uri" doc:"http or https, to a public address"`
 	Headers  map[string]string `json:"headers,omitempty"`
 	Body     anything          `json:"body,omitempty" doc:"A string is sent as it is, anything else as JSON"`
-	Auth     httpAuthRequest   `json:"auth,omitempty"`
+	Auth     httpAuth          `json:"auth,omitempty"`
 	SignWith string            `json:"sign_with,omitempty" doc:"ARN of the secret that signs the request (Standard Webhooks)"`
 }
 
-type httpAuthRequest struct {
+type httpAuth struct {
 	Bearer string `json:"bearer" doc:"ARN of the secret that is sent as the bearer token, over https only. A secret with the tag punctual:hosts goes to those hosts only"`
 }
 
 var (
-	httpFields  = namesOf[HTTPPayloadRequest]()
-	authFields  = namesOf[httpAuthRequest]()
+	httpFields  = namesOf[HTTPPayload]()
+	authFields  = namesOf[httpAuth]()
 	httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 )
 
@@ -287,14 +287,14 @@ func (r *reader) headers(v value, t tenant.ID, inClear bool) {
 	}
 }
 
-// LambdaPayloadRequest documents what the lambda executor takes.
-type LambdaPayloadRequest struct {
+// LambdaPayload documents what the lambda executor takes.
+type LambdaPayload struct {
 	Function string   `json:"function" doc:"Name, name:alias, or ARN; the function's tag punctual:tenant must allow the tenant"`
 	Input    anything `json:"input,omitempty"`
 }
 
 var (
-	lambdaFields   = namesOf[LambdaPayloadRequest]()
+	lambdaFields   = namesOf[LambdaPayload]()
 	lambdaFunction = regexp.MustCompile(`^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:)?[a-zA-Z0-9_-]{1,64}(:(\$LATEST|[a-zA-Z0-9_-]{1,128}))?$`)
 )
 

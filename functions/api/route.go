@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -32,8 +33,8 @@ type route struct {
 	scope        tenant.Scope // "" asks only for an identity
 	body         any          // a value of the type that documents the body; nil takes none
 	optionalBody bool
-	creates      bool  // 201 when it is new, with the same body as 200
 	errors       []int // beyond those that every call can have
+	also         []int // statuses of success beside the first; of a PUT 201 is always one
 }
 
 // call handles one request: in holds path, query and header parameters.
@@ -55,6 +56,9 @@ func register[I, O any](s *stage, r route, handle call[I, O]) {
 	default:
 		op.Security = []map[string][]string{{"bearer": scopesOf(r.scope)}}
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	if strings.Contains(r.path, "{") { // a parameter may be such that the path is none
+		op.Errors = append(op.Errors, http.StatusNotFound)
 	}
 	if r.body != nil {
 		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
@@ -97,10 +101,14 @@ func (s *stage) describe(r route) {
 	if !slices.Contains(r.errors, http.StatusUnprocessableEntity) {
 		delete(op.Responses, "422")
 	}
-	if r.creates {
-		created := *op.Responses["200"]
-		created.Description = http.StatusText(http.StatusCreated)
-		op.Responses["201"] = &created
+	also := r.also
+	if r.method == http.MethodPut {
+		also = append(also, http.StatusCreated)
+	}
+	for _, status := range also {
+		again := *op.Responses[strconv.Itoa(op.DefaultStatus)]
+		again.Description = http.StatusText(status)
+		op.Responses[strconv.Itoa(status)] = &again
 	}
 	if r.body != nil {
 		schema := s.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(r.body), true, "")

@@ -16,9 +16,6 @@ import (
 // everything else replaces. It is merged into the schedule as a PUT would write it, and the parts
 // that it names are then read as those of a PUT.
 
-// calendarForms are the ways to say when; a calendar has one of them.
-var calendarForms = []string{"cron", "every", "dates", "rrule"}
-
 // taskSettings are the fields of a job that its task gives when the job does not.
 var taskSettings = []string{"pool", "priority", "timeout", "retry"}
 
@@ -107,23 +104,19 @@ func (s *stage) scheduleParts(ctx context.Context, old schedule.Schedule, parts 
 	return base, nil
 }
 
-// withoutOtherForms leaves out of a calendar the form that a patch replaces by another.
+// withoutOtherForms leaves out of a calendar what belongs to the form that a patch replaces by another.
 func withoutOtherForms(calendar, patch json.RawMessage) json.RawMessage {
 	fields, ok := asObject(patch)
 	base, _ := asObject(calendar)
-	named := ""
-	for _, form := range calendarForms {
-		if v, given := fields[form]; given && !isNull(v) {
-			named = form
-		}
-	}
-	if !ok || named == "" {
+	named := slices.IndexFunc(calendarForms, func(form calendarForm) bool {
+		v, given := fields[form.own[0]]
+		return given && !isNull(v)
+	})
+	if !ok || named < 0 {
 		return calendar
 	}
-	for _, form := range calendarForms {
-		if form != named {
-			delete(base, form)
-		}
+	for _, name := range calendarForms[named].others() {
+		delete(base, name)
 	}
 	return encodeObject(base)
 }

@@ -15,19 +15,19 @@ import (
 
 func (s *stage) schedulePauseRoutes() {
 	register(s, route{
-		method: http.MethodPost, path: "/v1/schedules/{name}/pause", status: http.StatusOK, id: "pause-schedule", tag: tagSchedules, scope: mayWrite, body: pauseRequest{}, optionalBody: true,
+		method: http.MethodPost, path: "/v1/schedules/{name}/pause", status: http.StatusOK, id: "pauseSchedule", tag: tagSchedules, scope: mayWrite, body: pauseRequest{}, optionalBody: true,
 		summary: "Pause a schedule", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		about: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.",
 	}, s.pauseSchedule)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/schedules/{name}/resume", status: http.StatusOK, id: "resume-schedule", tag: tagSchedules, scope: mayWrite, body: resumeRequest{}, optionalBody: true,
+		method: http.MethodPost, path: "/v1/schedules/{name}/resume", status: http.StatusOK, id: "resumeSchedule", tag: tagSchedules, scope: mayWrite, body: resumeRequest{}, optionalBody: true,
 		summary: "Resume a schedule", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		about: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has another. One that is not paused stays as it is.",
 	}, s.resumeSchedule)
 }
 
 type resumeRequest struct {
-	Missed string `json:"missed,omitempty" enum:"drop,last,all" doc:"Which of the times in the pause run now; default: as the pause said"`
+	Missed string `json:"missed,omitempty" doc:"Which of the times in the pause run now; default: as the pause said"`
 }
 
 func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {

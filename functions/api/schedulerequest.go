@@ -15,37 +15,37 @@ import (
 
 // scheduleRequest documents what PUT /v1/schedules/{name} takes.
 type scheduleRequest struct {
-	Calendar           calendarRequest `json:"calendar" doc:"When"`
-	Job                templateRequest `json:"job" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
-	Overlap            string          `json:"overlap,omitempty" enum:"allow,skip,buffer_one,buffer_all,cancel_running" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them"`
-	CatchUp            catchUpRequest  `json:"catch_up,omitempty" doc:"Which of the times that an outage swallowed still run"`
-	PauseAfterFailures int             `json:"pause_after_failures,omitempty" minimum:"0" maximum:"1000" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
+	Calendar           calendarRequest    `json:"calendar" doc:"When"`
+	Job                jobTemplateRequest `json:"job" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
+	Overlap            string             `json:"overlap,omitempty" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them"`
+	CatchUp            catchUpRequest     `json:"catch_up,omitempty" doc:"Which of the times that an outage swallowed still run"`
+	PauseAfterFailures int                `json:"pause_after_failures,omitempty" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
 }
 
 // schedulePatchRequest documents what PATCH takes: any part of it.
 type schedulePatchRequest struct {
-	Calendar           calendarRequest `json:"calendar,omitempty"`
-	Job                templateRequest `json:"job,omitempty"`
-	Overlap            string          `json:"overlap,omitempty" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
-	CatchUp            catchUpRequest  `json:"catch_up,omitempty"`
-	PauseAfterFailures int             `json:"pause_after_failures,omitempty" minimum:"0" maximum:"1000"`
+	Calendar           calendarRequest    `json:"calendar,omitempty"`
+	Job                jobTemplateRequest `json:"job,omitempty"`
+	Overlap            string             `json:"overlap,omitempty"`
+	CatchUp            catchUpRequest     `json:"catch_up,omitempty"`
+	PauseAfterFailures int                `json:"pause_after_failures,omitempty"`
 }
 
 type catchUpRequest struct {
-	Policy string   `json:"policy,omitempty" enum:"none,last,all" doc:"Default last"`
-	Window duration `json:"window,omitempty" doc:"1s to 30d: older times do not run; default 1h"`
-	Cap    int      `json:"cap,omitempty" minimum:"1" maximum:"1000" doc:"With all: of these the newest are kept; default 100"`
+	Policy string   `json:"policy,omitempty" doc:"Default last"`
+	Window duration `json:"window,omitempty" doc:"Older times do not run; default 1h"`
+	Cap    int      `json:"cap,omitempty" doc:"With all: of these the newest are kept; default 100"`
 }
 
-// templateRequest is a JobRequest that says nothing of its time.
-type templateRequest struct {
-	Task          string            `json:"task" pattern:"^[a-zA-Z0-9_-]{1,64}$" doc:"http, lambda, echo, or one of your own" example:"echo"`
+// jobTemplateRequest is a JobRequest that says nothing of its time.
+type jobTemplateRequest struct {
+	Task          string            `json:"task" doc:"http, lambda, echo, or one of your own" example:"echo"`
 	Payload       anything          `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
-	Priority      string            `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default: the task's, as it is when the schedule is put"`
-	Pool          string            `json:"pool,omitempty" enum:"short,long" doc:"Default: the task's"`
-	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt, 1s to 12h, in pool long to 1d; default: the task's"`
-	StartWithin   duration          `json:"start_within,omitempty" doc:"1s to 30d: the run is missed if no attempt started this long after its due_at; default: no limit"`
-	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"1s to 30d: EXPIRED if not over this long after due_at; default: no limit"`
+	Priority      string            `json:"priority,omitempty" doc:"Default: the task's, as it is when the schedule is put"`
+	Pool          string            `json:"pool,omitempty" doc:"Default: the task's"`
+	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
+	StartWithin   duration          `json:"start_within,omitempty" doc:"The run is missed if no attempt started this long after its due_at; default: no limit"`
+	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
 	Retry         retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
 	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters"`
 	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none"`
@@ -53,7 +53,7 @@ type templateRequest struct {
 
 var (
 	scheduleFields = namesOf[scheduleRequest]()
-	templateFields = namesOf[templateRequest]()
+	templateFields = namesOf[jobTemplateRequest]()
 	catchUpFields  = namesOf[catchUpRequest]()
 )
 
@@ -185,7 +185,7 @@ func (r *reader) catchUp(v value) schedule.CatchUp {
 	c := schedule.DefaultCatchUp
 	f := r.object(v.node, v.pointer, catchUpFields)
 	if at, ok := f["policy"]; ok {
-		word, _ := r.oneOf(at, codeInvalidValue, wordsOf(schedule.CatchUpNone, schedule.CatchUpLast, schedule.CatchUpAll))
+		word, _ := r.oneOf(at, codeInvalidValue, wordsOf(schedule.Policies...))
 		c.Policy = schedule.Policy(word)
 	}
 	if at, ok := f["window"]; ok {

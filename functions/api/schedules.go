@@ -24,31 +24,31 @@ import (
 
 func (s *stage) scheduleRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/schedules/{name}", id: "put-schedule", creates: true, tag: tagSchedules, scope: mayWrite, body: scheduleRequest{},
+		method: http.MethodPut, path: "/v1/schedules/{name}", id: "putSchedule", tag: tagSchedules, scope: mayWrite, body: scheduleRequest{},
 		summary: "Create or replace a schedule", errors: []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		about: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. "+
 			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
 	}, s.putSchedule)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/schedules/{name}", id: "get-schedule", tag: tagSchedules, scope: mayRead,
+		method: http.MethodGet, path: "/v1/schedules/{name}", id: "getSchedule", tag: tagSchedules, scope: mayRead,
 		summary: "Get a schedule", about: "With its next times and its last.", errors: []int{http.StatusNotFound},
 	}, s.getSchedule)
 	register(s, route{
-		method: http.MethodPatch, path: "/v1/schedules/{name}", id: "patch-schedule", tag: tagSchedules, scope: mayWrite, body: schedulePatchRequest{},
+		method: http.MethodPatch, path: "/v1/schedules/{name}", id: "patchSchedule", tag: tagSchedules, scope: mayWrite, body: schedulePatchRequest{},
 		summary: "Change a part, or see what that would change", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		about: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its default, everything else replaces. Another form of calendar takes the place of the one before, and another task brings its own settings. With dry_run=true nothing is written, and the answer says which times of the next 30 days would be added, lost and moved.",
 	}, s.patchSchedule)
 	register(s, route{
-		method: http.MethodDelete, path: "/v1/schedules/{name}", id: "delete-schedule", tag: tagSchedules, scope: mayWrite,
+		method: http.MethodDelete, path: "/v1/schedules/{name}", id: "deleteSchedule", tag: tagSchedules, scope: mayWrite,
 		summary: "Delete a schedule", errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		about: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for 30 days.",
 	}, s.deleteSchedule)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/schedules", id: "list-schedules", tag: tagSchedules, scope: mayRead,
+		method: http.MethodGet, path: "/v1/schedules", id: "listSchedules", tag: tagSchedules, scope: mayRead,
 		summary: "List schedules", about: "By name, without payloads and last runs.",
 	}, s.listSchedules)
 	register(s, route{
-		method: http.MethodPost, path: "/v1/schedules/{name}/run-now", status: http.StatusAccepted, id: "run-schedule-now", tag: tagSchedules, scope: mayWrite,
+		method: http.MethodPost, path: "/v1/schedules/{name}/run-now", status: http.StatusAccepted, id: "runScheduleNow", tag: tagSchedules, scope: mayWrite,
 		summary: "Run a schedule's job once, now", errors: []int{http.StatusNotFound},
 		about: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.",
 	}, s.runScheduleNow)
@@ -57,7 +57,7 @@ func (s *stage) scheduleRoutes() {
 
 // ScheduleInput names a schedule, and its epoch if it matters.
 type ScheduleInput struct {
-	Name    string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	Name    string `path:"name"`
 	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
 }
 
@@ -302,12 +302,12 @@ func (s *stage) getSchedule(ctx context.Context, who tenant.Identity, in *namedI
 }
 
 type namedInput struct {
-	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	Name string `path:"name"`
 }
 
 type patchScheduleInput struct {
 	ScheduleInput
-	DryRun string `query:"dry_run" enum:"true,false" doc:"true: only say what would change"`
+	DryRun string `query:"dry_run" doc:"true: only say what would change"`
 }
 
 type patchScheduleAnswer struct {

@@ -22,7 +22,7 @@ import (
 type ScheduleView struct {
 	Name               string                    `json:"name"`
 	Calendar           calendarView              `json:"calendar"`
-	Job                templateView              `json:"job"`
+	Job                jobTemplateView           `json:"job"`
 	Overlap            schedule.Overlap          `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
 	CatchUp            catchUpView               `json:"catch_up"`
 	PauseAfterFailures int                       `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
@@ -42,7 +42,7 @@ type ScheduleView struct {
 // calendarView is a calendar as it was written.
 type calendarView calendar.Spec
 
-type templateView struct {
+type jobTemplateView struct {
 	Task        string            `json:"task"`
 	Pool        string            `json:"pool"`
 	Priority    job.Priority      `json:"priority"`
@@ -71,8 +71,8 @@ type schedulePauseView struct {
 	Missed      string  `json:"missed,omitempty" doc:"Which of the times in it run after it; absent: as catch_up says"`
 }
 
-func viewTemplate(t schedule.Template) templateView {
-	v := templateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout), Retry: viewRetry(t.Retry), PayloadSize: t.PayloadSize}
+func viewTemplate(t schedule.Template) jobTemplateView {
+	v := jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout), Retry: viewRetry(t.Retry), PayloadSize: t.PayloadSize}
 	if t.StartWithin > 0 {
 		v.StartWithin = span.Format(t.StartWithin)
 	}

@@ -5,12 +5,16 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"path"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/shared/telemetry"
 )
@@ -41,7 +45,10 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.Meter.Count(telemetry.Requests, 1, telemetry.Dim{Key: "status", Value: strconv.Itoa(answer.status/100) + "xx"})
 	}()
 	handler, pattern := s.mux.Handler(r)
+	allow, literal := s.literal[r.URL.Path]
 	switch {
+	case literal && !slices.Contains(allow, r.Method):
+		writeProblem(answer, req.id, wrongMethod(strings.Join(allow, ", ")))
 	case path.Clean(r.URL.Path) != r.URL.Path: // the mux would redirect; a client that builds such paths has a bug
 		writeProblem(answer, req.id, newProblem(codeNotFound, "there is no such path"))
 	case pattern == "":
@@ -64,8 +71,29 @@ func noRoute(handler http.Handler, r *http.Request) *problem {
 	if probe.status != http.StatusMethodNotAllowed {
 		return newProblem(codeNotFound, "there is no such path")
 	}
-	allow := probe.Header().Get("Allow")
+	return wrongMethod(probe.Header().Get("Allow"))
+}
+
+func wrongMethod(allow string) *problem {
 	return newProblem(codeMethodNotAllowed, "this path takes %s", allow).with("Allow", allow)
+}
+
+// literalPaths lists the methods of each path without a parameter. The mux would give a method that
+// such a path lacks to a path with a parameter: PATCH /v1/jobs/batch to the job called batch.
+func literalPaths(paths map[string]*huma.PathItem) map[string][]string {
+	literal := map[string][]string{}
+	for path, item := range paths {
+		if strings.Contains(path, "{") {
+			continue
+		}
+		methods := slices.Collect(maps.Keys(operations(item)))
+		if item.Get != nil {
+			methods = append(methods, http.MethodHead)
+		}
+		slices.Sort(methods)
+		literal[path] = methods
+	}
+	return literal
 }
 
 func writeProblem(w http.ResponseWriter, id string, p *problem) {

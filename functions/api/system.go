@@ -2,10 +2,7 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"reflect"
-	"strings"
 	"sync"
 
 	"punctual/shared/calendar"
@@ -14,23 +11,23 @@ import (
 )
 
 func (s *stage) systemRoutes() {
-	register(s, route{method: http.MethodGet, path: "/v1/health", id: "health", tag: tagSystem, scope: open, summary: "Check that the API answers"}, s.health)
+	register(s, route{method: http.MethodGet, path: "/v1/health", id: "getHealth", tag: tagSystem, scope: open, summary: "Check that the API answers"}, s.health)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/ready", id: "ready", tag: tagSystem, scope: anybody,
+		method: http.MethodGet, path: "/v1/ready", id: "getReadiness", tag: tagSystem, scope: anybody,
 		summary: "Check that what the API needs answers", about: "And how far the passes have come.",
 	}, s.ready)
-	register(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoami", tag: tagSystem, scope: anybody, summary: "Show whom the token names"}, s.whoami)
+	register(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoAmI", tag: tagSystem, scope: anybody, summary: "Show whom the token names"}, s.whoami)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/problems", id: "list-problems", tag: tagSystem, scope: open,
+		method: http.MethodGet, path: "/v1/problems", id: "listProblems", tag: tagSystem, scope: open,
 		summary: "List the codes of problems", about: "In the order of their statuses.",
 	}, s.listProblems)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/problems/{code}", id: "explain-problem", tag: tagSystem, scope: open,
+		method: http.MethodGet, path: "/v1/problems/{code}", id: "getProblem", tag: tagSystem, scope: open,
 		summary: "Explain the code of a problem", errors: []int{http.StatusNotFound},
 	}, s.explain)
 	document := sync.OnceValues(s.document)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/openapi.json", id: "openapi", tag: tagSystem, scope: open, summary: "Get this document",
+		method: http.MethodGet, path: "/v1/openapi.json", id: "getDocument", tag: tagSystem, scope: open, summary: "Get this document",
 	}, func(context.Context, tenant.Identity, *nothing) (*documentAnswer, error) {
 		text, err := document()
 		return &documentAnswer{"application/openapi+json", text}, err
@@ -40,20 +37,6 @@ func (s *stage) systemRoutes() {
 type documentAnswer struct {
 	ContentType string `header:"Content-Type"`
 	Body        []byte
-}
-
-// document is the OpenAPI document. Answers may grow, so their schemas leave room for fields
-// that are not known yet; bodies that we read must not have any.
-func (s *stage) document() ([]byte, error) {
-	schemas := s.huma.OpenAPI().Components.Schemas
-	schemas.Schema(reflect.TypeFor[HTTPPayloadRequest](), true, "")
-	schemas.Schema(reflect.TypeFor[LambdaPayloadRequest](), true, "")
-	for name, schema := range schemas.Map() {
-		if !strings.HasSuffix(name, "Request") && schema.AdditionalProperties == false {
-			schema.AdditionalProperties = nil
-		}
-	}
-	return json.Marshal(s.huma.OpenAPI())
 }
 
 type nothing struct{}

@@ -19,30 +19,30 @@ import (
 
 func (s *stage) taskRoutes() {
 	register(s, route{
-		method: http.MethodPut, path: "/v1/tasks/{name}", id: "put-task", creates: true, tag: tagTasks, scope: mayManage, body: taskRequest{},
-		summary: "Define or replace a task", errors: []int{http.StatusConflict},
+		method: http.MethodPut, path: "/v1/tasks/{name}", id: "putTask", tag: tagTasks, scope: mayManage, body: taskRequest{},
+		summary: "Create or replace a task", errors: []int{http.StatusConflict},
 		about: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait do not change.",
 	}, s.putTask)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/tasks/{name}", id: "get-task", tag: tagTasks, scope: mayRead,
+		method: http.MethodGet, path: "/v1/tasks/{name}", id: "getTask", tag: tagTasks, scope: mayRead,
 		summary: "Get a task", errors: []int{http.StatusNotFound},
 	}, s.getTask)
 	register(s, route{
-		method: http.MethodDelete, path: "/v1/tasks/{name}", id: "delete-task", tag: tagTasks, scope: mayManage,
+		method: http.MethodDelete, path: "/v1/tasks/{name}", id: "deleteTask", tag: tagTasks, scope: mayManage,
 		summary: "Delete a task", errors: []int{http.StatusNotFound, http.StatusConflict},
 		about: "Jobs that wait still run.",
 	}, s.deleteTask)
 	register(s, route{
-		method: http.MethodGet, path: "/v1/tasks", id: "list-tasks", tag: tagTasks, scope: mayRead,
+		method: http.MethodGet, path: "/v1/tasks", id: "listTasks", tag: tagTasks, scope: mayRead,
 		summary: "List tasks", about: "By name, the built-in ones included.",
 	}, s.listTasks)
 }
 
 type taskRequest struct {
-	Executor      string       `json:"executor" enum:"go,http,lambda,echo" doc:"go: the handler that your workers registered under this name; echo: answers with the payload, to try pools, priorities, pauses and limits without a server"`
-	Pool          string       `json:"pool,omitempty" enum:"short,long" doc:"Default short"`
-	Priority      string       `json:"priority,omitempty" enum:"critical,high,normal,low" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
-	Timeout       duration     `json:"timeout,omitempty" doc:"1s to 12h, in pool long to 1d; default 30s"`
+	Executor      string       `json:"executor" doc:"go: the handler that your workers registered under this name; echo: answers with the payload, to try pools, priorities, pauses and limits without a server"`
+	Pool          string       `json:"pool,omitempty" doc:"Default short"`
+	Priority      string       `json:"priority,omitempty" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
+	Timeout       duration     `json:"timeout,omitempty" doc:"Of one attempt; default 30s"`
 	Retry         retryRequest `json:"retry,omitempty" doc:"Default: 6 attempts, 1s × 2 up to 5m, jitter 0.3"`
 	PayloadSchema anything     `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused"`
 }
@@ -66,7 +66,7 @@ func viewTask(t job.Task) taskView {
 }
 
 type taskInput struct {
-	Name string `path:"name" pattern:"^[a-zA-Z0-9_-]{1,64}$"`
+	Name string `path:"name"`
 }
 
 type taskAnswer struct {

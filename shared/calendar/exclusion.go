@@ -166,7 +166,16 @@ func newClosures(sets []closure) *closures {
 	return c
 }
 
-var weekdays = map[string]int{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
+// Weekdays are the names of the days of the week, in any case of letters.
+var Weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+var weekdays = func() map[string]int {
+	numbers := map[string]int{}
+	for i, name := range Weekdays {
+		numbers[name] = i
+	}
+	return numbers
+}()
 
 var yearlyDate = regexp.MustCompile(`^(\d\d)-(\d\d)$`)
 

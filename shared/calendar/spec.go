@@ -47,6 +47,12 @@ type Spec struct {
 	Spread *string `json:"spread,omitempty"`
 }
 
+// What MissingHour and RepeatedHour may say.
+var (
+	MissingHours  = []string{"run_after", "skip"}
+	RepeatedHours = []string{"first", "last", "both"}
+)
+
 const everyAllowed = `a duration of whole seconds from "1s" to "36525d"`
 
 // Parse makes the calendar that s describes, with the exclusions it names
@@ -248,7 +254,7 @@ func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {
 		clock.missing, clock.repeated = missingIgnored, repeatedBoth
 	}
 	if s.MissingHour != nil {
-		missing, ok := map[string]missingHour{"run_after": missingRunAfter, "skip": missingSkip}[*s.MissingHour]
+		missing, ok := map[string]missingHour{MissingHours[0]: missingRunAfter, MissingHours[1]: missingSkip}[*s.MissingHour]
 		if !ok {
 			return refuse("missing_hour", CodeInvalidValue, "run_after, skip", "%s is no policy",
 				quoted(*s.MissingHour))
@@ -256,8 +262,9 @@ func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {
 		clock.missing = missing
 	}
 	if s.RepeatedHour != nil {
-		repeated, ok := map[string]repeatedHour{"first": repeatedFirst, "last": repeatedLast,
-			"both": repeatedBoth}[*s.RepeatedHour]
+		repeated, ok := map[string]repeatedHour{
+			RepeatedHours[0]: repeatedFirst, RepeatedHours[1]: repeatedLast, RepeatedHours[2]: repeatedBoth,
+		}[*s.RepeatedHour]
 		if !ok {
 			return refuse("repeated_hour", CodeInvalidValue, "first, last, both", "%s is no policy",
 				quoted(*s.RepeatedHour))

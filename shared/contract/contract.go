@@ -96,12 +96,12 @@ const (
 	MaxResult         = 10 << 10    // bytes of a result kept
 	MaxErrorMessage   = 1 << 10     // bytes of an error kept
 	MaxErrorCode      = 64          // bytes of its code, which a handler may name
-	MaxReason         = 256         // bytes of a pause's reason
+	MaxReason         = 256         // characters of a pause's reason
 	MaxExclusions     = 200         // of one tenant
 	ScheduleQuota     = 1000        // runs a minute of all schedules of one tenant, each at its busiest and at least once
 	PreviewDefault    = 5           // times of a preview that names no count; the most is the calendar's
 	NamePattern       = `^[a-zA-Z0-9_-]{1,64}$`
-	DurationPattern   = `^(\d+(ms|s|m|h|d))+$`
+	DurationPattern   = `^([0-9]+(ms|s|m|h|d))+$`
 )
 
 // Row budget: an update is billed by the row's size, in units of 1 KB.

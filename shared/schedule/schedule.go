@@ -54,6 +54,9 @@ const (
 	CatchUpAll  Policy = "all"
 )
 
+// Policies lists them all.
+var Policies = []Policy{CatchUpNone, CatchUpLast, CatchUpAll}
+
 // CatchUp says what becomes of times that nobody was there to make a job of.
 type CatchUp struct {
 	Policy Policy        `json:"policy"`

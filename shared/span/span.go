@@ -11,8 +11,8 @@ import (
 // Allowed says what Parse takes, for an error's "allowed".
 const Allowed = "whole numbers with a unit of ms, s, m, h or d, such as 90s, 1h30m or 2d"
 
-// maxText bounds what is looked at; the longest useful length is far shorter.
-const maxText = 64
+// MaxText bounds what is looked at; the longest useful length is far shorter.
+const MaxText = 64
 
 type unit struct {
 	name string
@@ -28,7 +28,7 @@ var units = []unit{
 // any order and more than once; they are added. The error says what is allowed and never
 // repeats s, which came from a stranger.
 func Parse(s string) (time.Duration, error) {
-	if s == "" || len(s) > maxText {
+	if s == "" || len(s) > MaxText {
 		return 0, fmt.Errorf("a length of time is %s", Allowed)
 	}
 	var sum time.Duration

@@ -292,7 +292,7 @@ func TestTheLockAdmitsOneAtATime(t *testing.T) {
 func TestAnotherPinOrPythonIsAnotherEnvironment(t *testing.T) {
 	t.Parallel()
 	key := func(k Kind, version string) string {
-		files, key, err := pinned(k, version)
+		files, key, err := pinned(k.name, version)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,15 +13,24 @@ import (
 	"time"
 )
 
-// Install makes sure that k's virtual environment exists and returns its
-// interpreter. It is keyed by the requirement files and the Python it was made
-// with, made under a lock, and never changed once made. Making it needs PyPI.
+// OpenAPI names the tools that read the OpenAPI document. They are no emulator, but pinned and
+// installed like one.
+const OpenAPI = "openapi"
+
+// Install makes sure that k's virtual environment exists and returns its interpreter.
 func Install(ctx context.Context, k Kind) (python string, err error) {
+	return InstallPinned(ctx, k.name)
+}
+
+// InstallPinned makes sure that the virtual environment of the requirement files of that name
+// exists and returns its interpreter. It is keyed by the requirement files and the Python it was made
+// with, made under a lock, and never changed once made. Making it needs PyPI.
+func InstallPinned(ctx context.Context, name string) (python string, err error) {
 	base, version, err := basePython(ctx)
 	if err != nil {
 		return "", err
 	}
-	pins, key, err := pinned(k, version)
+	pins, key, err := pinned(name, version)
 	if err != nil {
 		return "", err
 	}
@@ -29,13 +38,13 @@ func Install(ctx context.Context, k Kind) (python string, err error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(home, k.name+"-"+key)
+	dir := filepath.Join(home, name+"-"+key)
 	python = filepath.Join(dir, "bin", "python")
 	complete := filepath.Join(dir, "complete")
 
 	unlock, err := lock(ctx, dir+".lock")
 	if err != nil {
-		return "", fmt.Errorf("waiting for the installation of %s: %w", k, err)
+		return "", fmt.Errorf("waiting for the installation of %s: %w", name, err)
 	}
 	defer unlock()
 	if _, err := os.Stat(complete); err == nil {
@@ -47,7 +56,7 @@ func Install(ctx context.Context, k Kind) (python string, err error) {
 	// The base pip installs into it: that spares unpacking another one, and
 	// needs no ensurepip, which Debian packs apart.
 	if err := run(ctx, dir+".log", base, "-m", "venv", "--without-pip", dir); err != nil {
-		return "", fmt.Errorf("making a virtual environment for %s: %w", k, err)
+		return "", fmt.Errorf("making a virtual environment for %s: %w", name, err)
 	}
 	for name, text := range pins {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
@@ -56,8 +65,8 @@ func Install(ctx context.Context, k Kind) (python string, err error) {
 	}
 	if err := run(ctx, dir+".log", base, "-m", "pip", "--python", python, "install",
 		"--quiet", "--no-input", "--disable-pip-version-check", "--prefer-binary",
-		"-r", filepath.Join(dir, k.name+".txt")); err != nil {
-		return "", fmt.Errorf("installing %s: %w", k, err)
+		"-r", filepath.Join(dir, name+".txt")); err != nil {
+		return "", fmt.Errorf("installing %s: %w", name, err)
 	}
 	return python, os.WriteFile(complete, []byte(version+"\n"), 0o644)
 }
@@ -79,18 +88,18 @@ func basePython(ctx context.Context) (path, version string, err error) {
 	return "", "", errors.New("no Python of 3.10 or later with venv found (tried python3.11 and python3)")
 }
 
-// pinned returns k's requirement files by name, and a short hash of them and
+// pinned returns the requirement files of that name, and a short hash of them and
 // of the Python they are for.
-func pinned(k Kind, version string) (files map[string][]byte, key string, err error) {
+func pinned(name, version string) (files map[string][]byte, key string, err error) {
 	files = map[string][]byte{}
 	sum := sha256.New()
-	for _, name := range []string{k.name + ".txt", k.name + ".lock.txt"} {
-		text, err := requirements.ReadFile(name)
+	for _, file := range []string{name + ".txt", name + ".lock.txt"} {
+		text, err := requirements.ReadFile(file)
 		if err != nil {
 			return nil, "", err
 		}
-		files[name] = text
-		fmt.Fprintf(sum, "%s\n%d\n%s", name, len(text), text)
+		files[file] = text
+		fmt.Fprintf(sum, "%s\n%d\n%s", file, len(text), text)
 	}
 	fmt.Fprint(sum, version)
 	return files, hex.EncodeToString(sum.Sum(nil))[:12], nil

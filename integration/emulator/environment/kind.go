@@ -17,7 +17,7 @@ type Kind struct {
 	environ func(port int, room string) []string
 }
 
-//go:embed ministack.txt ministack.lock.txt localstack.txt localstack.lock.txt
+//go:embed ministack.txt ministack.lock.txt localstack.txt localstack.lock.txt openapi.txt openapi.lock.txt
 var requirements embed.FS
 
 var miniStack = Kind{

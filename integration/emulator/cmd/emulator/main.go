@@ -19,7 +19,7 @@ import (
 
 func main() {
 	port := flag.Int("port", 4566, "port to listen on, on the loopback interface")
-	prepare := flag.Bool("prepare", false, "install every emulator that the tests use, start none")
+	prepare := flag.Bool("prepare", false, "install the emulators and the tools that read the OpenAPI document, start none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -38,7 +38,11 @@ func run(ctx context.Context, port int, prepare bool) error {
 			}
 			fmt.Printf("%s is installed: %s\n", k, python)
 		}
-		return nil
+		python, err := environment.InstallPinned(ctx, environment.OpenAPI)
+		if err == nil {
+			fmt.Printf("%s is installed: %s\n", environment.OpenAPI, python)
+		}
+		return err
 	}
 	e, err := environment.Start(ctx, environment.MiniStackKind(), environment.Options{Port: port, Output: os.Stderr})
 	if err != nil {

@@ -1,0 +1,474 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/span"
+	"punctual/shared/text"
+)
+
+// This file makes the OpenAPI document as strict as the readers. Go types say which fields there
+// are; the tables below say what each may hold, by the same constants that the readers use.
+
+// bound narrows a schema to what its reader takes.
+type bound func(*huma.Schema)
+
+// allOf applies several bounds to one field.
+func allOf(bounds ...bound) bound {
+	return func(s *huma.Schema) {
+		for _, b := range bounds {
+			b(s)
+		}
+	}
+}
+
+// oneOf is a text that is one of a few.
+func oneOf[T ~string](list []T) bound {
+	return func(s *huma.Schema) {
+		s.Enum = nil
+		for _, w := range list {
+			s.Enum = append(s.Enum, string(w))
+		}
+	}
+}
+
+// matching is a text of that form and of 1 to most characters; 0 leaves the length to the pattern.
+func matching(pattern string, most int) bound {
+	return func(s *huma.Schema) {
+		if s.Pattern, s.MinLength = pattern, new(1); most > 0 {
+			s.MaxLength = &most
+		}
+	}
+}
+
+// textOf is any text of that many characters.
+func textOf(least, most int) bound {
+	return func(s *huma.Schema) { s.MinLength, s.MaxLength = &least, &most }
+}
+
+// numberFrom is a number within limits, both included.
+func numberFrom(least, most float64) bound {
+	return func(s *huma.Schema) { s.Minimum, s.Maximum = &least, &most }
+}
+
+// wholeFrom is a parameter that counts. Parameters are strings to the reader.
+func wholeFrom(least, most int) bound {
+	return allOf(numberFrom(float64(least), float64(most)), func(s *huma.Schema) {
+		s.Type, s.Pattern, s.Examples = huma.TypeInteger, "", nil
+	})
+}
+
+// defaulting is a parameter's default.
+func defaulting(value int) bound { return func(s *huma.Schema) { s.Default = value } }
+
+// lasting is a length of time within limits, which JSON Schema has no words for.
+func lasting(least, most time.Duration) bound {
+	return func(s *huma.Schema) {
+		s.Type, s.Pattern, s.MaxLength = huma.TypeString, contract.DurationPattern, new(span.MaxText)
+		s.Examples = []any{span.Format(max(least, min(most, 30*time.Second)))}
+		s.Extensions = map[string]any{"x-minimum": span.Format(least), "x-maximum": span.Format(most)}
+		s.Description = strings.TrimLeft(s.Description+"; ", "; ") + between(span.Format(least), span.Format(most))
+	}
+}
+
+// listOf is a list of that many, each within its own bounds.
+func listOf(least, most int, each bound) bound {
+	return func(s *huma.Schema) {
+		if s.MaxItems = &most; least > 0 {
+			s.MinItems = &least
+		}
+		if each != nil {
+			each(s.Items)
+		}
+	}
+}
+
+// mapOf is an object of strings.
+func mapOf(most int, name map[string]any, each bound) bound {
+	return func(s *huma.Schema) {
+		s.MaxProperties = &most
+		s.Extensions = map[string]any{"propertyNames": name}
+		each(s.AdditionalProperties.(*huma.Schema))
+	}
+}
+
+// anyCase is the pattern of a few words, whatever their letters' case.
+func anyCase(words []string) string {
+	var b strings.Builder
+	for i, w := range words {
+		b.WriteString(map[bool]string{true: "^(", false: "|"}[i == 0])
+		for _, c := range w {
+			fmt.Fprintf(&b, "[%c%c]", unicode.ToUpper(c), c)
+		}
+	}
+	return b.String() + ")$"
+}
+
+// formatted is a text with a name for its form, which says more than its pattern.
+func formatted(format, pattern string, most int) bound {
+	return allOf(matching(pattern, most), func(s *huma.Schema) { s.Format = format })
+}
+
+const (
+	datePattern    = `^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
+	yearlyPattern  = `^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
+	jobIDPattern   = `^[0-7][0-9A-HJKMNP-TV-Z]{25}$`
+	scopePattern   = `^(all|task:[a-zA-Z0-9_-]{1,64})$`
+	keyPattern     = `^[ -~]+$`
+	pointerPattern = `^/`
+	httpURLPattern = `^[Hh][Tt][Tt][Pp][Ss]?://[!-\[\]-~]+$`
+	zonePattern    = `^[A-Za-z0-9_+/-]+$`
+	cursorPattern  = `^[A-Za-z0-9_-]+$`
+	printable      = `^[^\x00-\x1f\x7f-\x9f]*$` // no unicode.IsControl
+	maxTimeText    = 35                         // 2027-03-28T01:00:00.123456789+02:00
+)
+
+var (
+	nameForm    = matching(contract.NamePattern, contract.MaxName)
+	instantForm = formatted("date-time", instantPattern.String(), maxTimeText)
+	keyForm     = matching(keyPattern, contract.MaxIdempotencyKey)
+	idForm      = matching(jobIDPattern, 26)
+	scopeForm   = matching(scopePattern, len(job.PauseTaskPrefix)+contract.MaxName)
+	zoneForm    = formatted("time-zone", zonePattern, 0)
+	tagName     = map[string]any{"minLength": 1, "maxLength": contract.MaxTagKey, "pattern": printable}
+	tagsForm    = mapOf(contract.MaxTags, tagName, func(s *huma.Schema) {
+		s.MaxLength, s.Pattern = new(contract.MaxTagValue), printable
+	})
+	literalsForm = listOf(0, maxLiterals, formatted("json-pointer", pointerPattern, maxLiteral))
+	secretForm   = formatted("secret-arn", secretARN.String(), 0)
+	delayForm    = lasting(0, contract.MaxAhead)
+	windowForm   = lasting(contract.MinWindow, contract.MaxWindow)
+	timeoutForm  = allOf(lasting(contract.MinTimeout, contract.MaxTimeoutLong), func(s *huma.Schema) {
+		s.Description += "; beyond " + span.Format(contract.MaxTimeout) + " only in pool long"
+	})
+)
+
+// payloads says what a payload is by the task's executor.
+func payloads(s *huma.Schema) {
+	own := &huma.Schema{Description: "What your own handler takes"}
+	s.AnyOf = []*huma.Schema{ref("HTTPPayload"), ref("LambdaPayload"), ref("EchoPayload"), own}
+}
+
+const schemaPrefix = "#/components/schemas/"
+
+func ref(name string) *huma.Schema { return &huma.Schema{Ref: schemaPrefix + name} }
+
+// fieldBounds are those of one schema's fields.
+type fieldBounds map[string]bound
+
+func (f fieldBounds) and(more fieldBounds) fieldBounds {
+	f = maps.Clone(f)
+	maps.Copy(f, more)
+	return f
+}
+
+var (
+	runBounds = fieldBounds{
+		"task": nameForm, "payload": payloads, "priority": oneOf(contract.Priorities), "pool": oneOf(contract.Pools),
+		"timeout":      timeoutForm,
+		"start_within": windowForm, "expire_after": windowForm, "tags": tagsForm, "allow_literals": literalsForm,
+	}
+	jobBounds   = runBounds.and(fieldBounds{"run_at": instantForm, "delay": delayForm})
+	shownBounds = fieldBounds{"pool": oneOf(contract.Pools), "priority": oneOf(contract.Priorities)}
+)
+
+// bounds of every field that has some, by the names of schemas.
+var bounds = map[string]fieldBounds{
+	"JobRequest":      jobBounds,
+	"BatchJobRequest": jobBounds.and(fieldBounds{"idempotency_key": keyForm}),
+	"BatchRequest":    {"jobs": listOf(1, contract.MaxBatchJobs, nil)},
+	"JobPatchRequest": jobBounds,
+	"RetryRequest": {
+		"max_attempts":   numberFrom(1, contract.MaxAttempts),
+		"initial_delay":  lasting(0, contract.MaxInitialDelay),
+		"factor":         numberFrom(1, contract.MaxFactor),
+		"max_delay":      lasting(time.Millisecond, contract.MaxRetryDelay),
+		"jitter":         numberFrom(0, 1),
+		"on_worker_lost": oneOf(lostWords),
+	},
+	"HTTPPayload": {
+		"method": oneOf(httpMethods), "url": formatted("uri", httpURLPattern, maxURL), "sign_with": secretForm,
+		"headers": mapOf(maxHeaders, map[string]any{"pattern": headerName.String()}, func(s *huma.Schema) {
+			s.MaxLength, s.Pattern = new(maxHeaderBytes), `^[^\x00-\x08\x0a-\x1f\x7f]*$`
+		}),
+	},
+	"HttpAuth":      {"bearer": secretForm},
+	"LambdaPayload": {"function": formatted("lambda-function", lambdaFunction.String(), 0)},
+	"EchoPayload":   {"sleep": lasting(0, contract.MaxAhead), "fail": numberFrom(0, maxFails)},
+	"TaskRequest": runBounds.and(fieldBounds{
+		"executor": oneOf(taskExecutors),
+		"payload_schema": func(s *huma.Schema) {
+			s.AnyOf, s.Format = []*huma.Schema{{Type: huma.TypeObject}, {Type: huma.TypeBoolean}}, "json-schema"
+		},
+	}),
+	"PauseRequest":  {"reason": textOf(0, contract.MaxReason), "until": instantForm, "missed": oneOf(missedWords)},
+	"ResumeRequest": {"missed": oneOf(missedWords)},
+	"DeadLettersRequest": {
+		"job_ids": listOf(1, contract.RedriveMax, idForm), "limit": numberFrom(1, contract.RedriveMax),
+		"cursor": allOf(matching(`^$|`+cursorPattern, maxCursor), textOf(0, maxCursor)), // an empty one is the beginning
+	},
+	"DeadLetterFilterRequest": {"task": nameForm, "dead_after": instantForm, "dead_before": instantForm},
+	"PreviewRequest":          {"name": nameForm, "after": instantForm, "count": numberFrom(1, calendar.MaxPreview)},
+	"CalendarRequest": {
+		"cron":          formatted("cron", `\S`, calendar.MaxCron),
+		"every":         lasting(time.Second, calendar.MaxEvery),
+		"phase":         lasting(0, calendar.MaxEvery),
+		"dates":         listOf(1, calendar.MaxDates, instantForm),
+		"rrule":         formatted("rrule", `[Ff][Rr][Ee][Qq]=`, calendar.MaxRRule),
+		"timezone":      zoneForm,
+		"start_at":      instantForm,
+		"end_at":        instantForm,
+		"max_runs":      numberFrom(1, calendar.MaxRuns),
+		"exclude":       listOf(0, calendar.MaxExclude, nameForm),
+		"missing_hour":  oneOf(calendar.MissingHours),
+		"repeated_hour": oneOf(calendar.RepeatedHours),
+		"spread":        lasting(time.Millisecond, calendar.MaxSpread),
+	},
+	"ScheduleRequest": {
+		"overlap": oneOf(schedule.Overlaps), "pause_after_failures": numberFrom(0, schedule.MaxPauseAfter),
+	},
+	"JobTemplateRequest": runBounds,
+	"CatchUpRequest": {
+		"policy": oneOf(schedule.Policies),
+		"window": lasting(contract.MinWindow, schedule.MaxCatchUpWindow),
+		"cap":    numberFrom(1, schedule.MaxCatchUpCap),
+	},
+	"ExclusionRequest": {
+		"dates":    listOf(0, calendar.MaxDates, formatted("date", datePattern, len(time.DateOnly))),
+		"ranges":   listOf(0, calendar.MaxRanges, nil),
+		"yearly":   listOf(0, maxYearly, matching(yearlyPattern, len("12-25"))),
+		"weekly":   listOf(0, maxWeekly, matching(anyCase(calendar.Weekdays), 3)),
+		"timezone": zoneForm, "move": oneOf(moveWords),
+	},
+	"ExclusionRangeRequest": {"from": dayForm, "to": dayForm},
+
+	"JobView": shownBounds, "DeadLetter": shownBounds, "TaskView": shownBounds, "JobTemplateView": shownBounds,
+	"PauseView":         {"scope": scopeForm, "missed": oneOf(missedWords)},
+	"SchedulePauseView": {"missed": oneOf(missedWords)},
+}
+
+// dayForm is a whole day or an instant.
+var dayForm = matching(datePattern+"|"+instantPattern.String(), maxTimeText)
+
+// parameterBounds are those of path, query and header parameters; each name means the same everywhere.
+var parameterBounds = fieldBounds{
+	"limit":  allOf(wholeFrom(1, contract.ListMax), defaulting(contract.ListDefault)),
+	"cursor": matching(cursorPattern, maxCursor),
+	"count":  allOf(wholeFrom(1, calendar.MaxPreview), defaulting(contract.PreviewDefault)),
+	"wait":   lasting(0, contract.MaxWait),
+	"name":   nameForm, "task": nameForm, "schedule": nameForm, "id": idForm, "scope": scopeForm,
+	"status":         oneOf(job.Statuses),
+	"outcome":        oneOf(outcomes),
+	"dry_run":        func(s *huma.Schema) { s.Type = huma.TypeBoolean },
+	"created_after":  instantForm,
+	"created_before": instantForm,
+	"dead_after":     instantForm,
+	"dead_before":    instantForm,
+	"after":          instantForm,
+	"before":         instantForm,
+	"If-Match":       matching(`^\*$|`+matchPattern.String(), 0), "Idempotency-Key": keyForm,
+	"code": oneOf(codes()),
+}
+
+func codes() []string {
+	all := make([]string, len(catalogue))
+	for i, e := range catalogue {
+		all[i] = e.Code
+	}
+	return all
+}
+
+// hasAll says that these fields are there.
+func hasAll(names ...string) *huma.Schema { return &huma.Schema{Required: names} }
+
+func isNot(s *huma.Schema) *huma.Schema { return &huma.Schema{Not: s} }
+
+func isEither(of ...*huma.Schema) *huma.Schema { return &huma.Schema{AnyOf: of} }
+
+// hasSome says that a list is there with something in it.
+func hasSome(name string) *huma.Schema {
+	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: {MinItems: new(1)}}}
+}
+
+// refusals are what a whole object must not be: generators of clients pass them over, validators do not.
+var refusals = map[string]*huma.Schema{
+	"JobRequest":      hasAll("run_at", "delay"),
+	"BatchJobRequest": hasAll("run_at", "delay"),
+	"JobPatchRequest": isEither(
+		hasAll("run_at", "delay"),
+		&huma.Schema{AllOf: []*huma.Schema{hasAll("allow_literals"), isNot(hasAll("payload"))}},
+	),
+	"DeadLettersRequest": isEither(
+		hasAll("job_ids", "filter"), hasAll("job_ids", "limit"), hasAll("job_ids", "cursor"),
+		isNot(isEither(hasAll("job_ids"), hasAll("filter"))),
+	),
+	"CalendarPatchRequest": isNot(ofOneForm()),
+	"ExclusionRequest":     isNot(isEither(hasSome("dates"), hasSome("ranges"), hasSome("yearly"), hasSome("weekly"))),
+}
+
+// changes are bodies that must say something.
+var changes = []string{"JobPatchRequest", "SchedulePatchRequest"}
+
+func closedObject() *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{}}
+}
+
+// calendars makes the schema of a calendar one of its four forms.
+func calendars(schemas map[string]*huma.Schema) {
+	whole := schemas["CalendarRequest"]
+	whole.OneOf = nil
+	for _, form := range calendarForms {
+		s := closedObject()
+		s.Required = form.own[:1]
+		for name, field := range whole.Properties {
+			if !slices.Contains(form.others(), name) {
+				s.Properties[name] = field
+			}
+		}
+		schemas[form.schema] = s
+		whole.OneOf = append(whole.OneOf, ref(form.schema))
+	}
+	whole.Type, whole.Properties, whole.AdditionalProperties, whole.Required = "", nil, nil, nil
+}
+
+// patchOf makes the schema of a merge patch (RFC 7396) of a whole one: nothing is required, and
+// null removes what the whole may lack. Objects within are patched too.
+func patchOf(schemas map[string]*huma.Schema, name string) *huma.Schema {
+	whole, patch := schemas[name], strings.TrimSuffix(name, "Request")+"PatchRequest"
+	s := closedObject()
+	for field, is := range whole.Properties {
+		p := *is
+		if inner, ok := strings.CutPrefix(p.Ref, schemaPrefix); ok {
+			p = *patchOf(schemas, inner)
+		}
+		switch {
+		case slices.Contains(whole.Required, field):
+		case p.Ref != "":
+			p = huma.Schema{AnyOf: []*huma.Schema{ref(strings.TrimPrefix(p.Ref, schemaPrefix)), {Type: "null"}}}
+		case p.Type != "":
+			p = nullable(p)
+			if each, ok := p.AdditionalProperties.(*huma.Schema); ok {
+				one := nullable(*each)
+				p.AdditionalProperties = &one
+			}
+		}
+		s.Properties[field] = &p
+	}
+	schemas[patch], s.Not = s, refusals[patch]
+	return ref(patch)
+}
+
+func nullable(s huma.Schema) huma.Schema {
+	if s.Nullable = true; s.Enum != nil {
+		s.Enum = append(slices.Clone(s.Enum), nil)
+	}
+	return s
+}
+
+// ofOneForm says that what a patch gives a calendar belongs to one form of it.
+func ofOneForm() *huma.Schema {
+	either := &huma.Schema{}
+	for _, form := range calendarForms {
+		null := &huma.Schema{Properties: map[string]*huma.Schema{}}
+		for _, name := range form.others() {
+			null.Properties[name] = &huma.Schema{Type: "null"}
+		}
+		either.AnyOf = append(either.AnyOf, null)
+	}
+	return either
+}
+
+// EchoPayload documents what the echo executor looks at; it takes anything.
+type EchoPayload struct {
+	Sleep duration `json:"sleep,omitempty" doc:"How long it sleeps before it answers"`
+	Fail  int      `json:"fail,omitempty" doc:"So many first attempts fail"`
+}
+
+// TransformSchema lets everything else pass.
+func (EchoPayload) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.AdditionalProperties = true
+	return s
+}
+
+// schemaName names a schema as a programmer would: PageJobView is JobPage, BatchAnswerBody is BatchAnswer.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	if of, ok := strings.CutPrefix(name, "Page"); ok {
+		return strings.TrimSuffix(of, "View") + "Page"
+	}
+	if of, ok := strings.CutSuffix(name, "AnswerBody"); ok {
+		return of + "Answer"
+	}
+	return name
+}
+
+// document is the OpenAPI document. Answers may grow, so their schemas leave room for fields
+// that are not known yet; bodies that we read must not have any.
+func (s *stage) document() ([]byte, error) {
+	doc := s.huma.OpenAPI()
+	registry := doc.Components.Schemas
+	registry.Schema(reflect.TypeFor[HTTPPayload](), true, "")
+	registry.Schema(reflect.TypeFor[LambdaPayload](), true, "")
+	registry.Schema(reflect.TypeFor[EchoPayload](), true, "")
+	schemas := registry.Map()
+	for name, schema := range schemas {
+		for field, narrow := range bounds[name] {
+			if f := schema.Properties[field]; f != nil {
+				narrow(f)
+			}
+		}
+		schema.Not = refusals[name]
+		if !isRead(name) && schema.AdditionalProperties == false {
+			schema.AdditionalProperties = nil
+		}
+	}
+	patchOf(schemas, "ScheduleRequest")
+	for _, name := range changes {
+		schemas[name].MinProperties = new(1)
+	}
+	calendars(schemas)
+	for _, path := range doc.Paths {
+		for _, op := range operations(path) {
+			documentOperation(op)
+		}
+	}
+	return text.JSON(doc)
+}
+
+// isRead says that a schema is of what we read, whose fields are all known.
+func isRead(name string) bool {
+	return strings.HasSuffix(name, "Request") || name == "HTTPPayload" || name == "HttpAuth" || name == "LambdaPayload"
+}
+
+func operations(p *huma.PathItem) map[string]*huma.Operation {
+	all := map[string]*huma.Operation{
+		http.MethodGet: p.Get, http.MethodPost: p.Post, http.MethodPut: p.Put, http.MethodPatch: p.Patch,
+		http.MethodDelete: p.Delete,
+	}
+	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
+	return all
+}
+
+func documentOperation(op *huma.Operation) {
+	for _, p := range op.Parameters {
+		if narrow := parameterBounds[p.Name]; narrow != nil {
+			narrow(p.Schema)
+		}
+		if p.Schema.Extensions != nil || p.Description == "" {
+			p.Description = p.Schema.Description
+		}
+	}
+}

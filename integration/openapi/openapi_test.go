@@ -1,0 +1,169 @@
+package openapi_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/integration/emulator/environment"
+)
+
+// within is several times what the longest test takes on a busy machine of two cores.
+const within = 10 * time.Minute
+
+// goGenerator makes clients in Go. It runs from the module cache, so that its dependencies are not ours.
+const goGenerator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
+
+func TestAPI_KeepsItsOpenAPIDocument(t *testing.T) {
+	t.Parallel()
+	python := tools(t)
+	url := serve(t)
+	here := folder(t)
+	said, err := run(t, filepath.Join(filepath.Dir(python), "schemathesis"),
+		"--config-file", filepath.Join(here, "schemathesis.toml"), "run", url+"/v1/openapi.json")
+	if err != nil {
+		t.Fatalf("the API does not keep its document: %v\n%s", err, said)
+	}
+	if !strings.Contains(said, "No issues found") {
+		t.Errorf("schemathesis does not say that it found nothing:\n%s", said)
+	}
+	_, summary, _ := strings.Cut(said, "Test cases:")
+	t.Log(strings.TrimSpace(summary))
+}
+
+func TestDocument_MakesAClientInPython(t *testing.T) {
+	t.Parallel()
+	python := tools(t)
+	url := serve(t)
+	client := filepath.Join(t.TempDir(), "client")
+	said, err := run(t, filepath.Join(filepath.Dir(python), "openapi-python-client"),
+		"generate", "--url", url+"/v1/openapi.json", "--output-path", client, "--fail-on-warning")
+	if err != nil {
+		t.Fatalf("generating a client in Python: %v\n%s", err, said)
+	}
+	if said, err := run(t, python, filepath.Join(folder(t), "client.py"), client, url); err != nil {
+		t.Fatalf("working by the generated client: %v\n%s", err, said)
+	}
+}
+
+func TestDocument_MakesAClientInGo(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		environment.SkipOrFail(t, "the generator may have to be downloaded; nothing is with -short")
+	}
+	if said, err := run(t, "go", "run", goGenerator, "-version"); err != nil {
+		environment.SkipOrFail(t, "oapi-codegen cannot be run: "+said)
+	}
+	answer, err := http.Get(serve(t) + "/v1/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := filepath.Join(t.TempDir(), "openapi.json")
+	if err := os.WriteFile(document, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code := filepath.Join(filepath.Dir(document), "client.go")
+	said, err := run(t, "go", "run", goGenerator, "-generate", "types,client", "-package", "client", "-o", code, document)
+	if err != nil || said != "" {
+		t.Fatalf("generating a client in Go: %v\n%s", err, said)
+	}
+	made, err := os.ReadFile(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"func (c *ClientWithResponses) CreateJobWithResponse(", "type JobView struct",
+		"func (t *CalendarRequest) FromCronCalendarRequest(",
+	} {
+		if !strings.Contains(string(made), want) {
+			t.Errorf("the client lacks %s", want)
+		}
+	}
+}
+
+// tools installs the Python tools, and returns the interpreter beside which they are.
+func tools(t *testing.T) (python string) {
+	t.Helper()
+	if testing.Short() {
+		environment.SkipOrFail(t, "Python is needed; nothing but Go is with -short")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	python, err := environment.InstallPinned(ctx, environment.OpenAPI)
+	if err != nil {
+		environment.SkipOrFail(t, "the tools cannot be installed, which needs Python 3.10 and PyPI once: "+err.Error())
+	}
+	return python
+}
+
+// folder is this one.
+func folder(t *testing.T) string {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return here
+}
+
+// run runs a command in a folder of its own, and returns what it said.
+func run(t *testing.T, name string, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+folder(t), "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=localhost,127.0.0.1")
+	if filepath.IsAbs(name) { // tools find each other by PATH
+		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(name)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	said, err := cmd.CombinedOutput()
+	return string(said), err
+}
+
+// serve runs the laptop's server on a free port until the test ends, and returns its address.
+func serve(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "local")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "punctual/integration/cmd/local")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the laptop's server: %v\n%s", err, said)
+	}
+	server, end, err := environment.Tied(binary, "-addr", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		end()
+		_ = server.Wait() // it was killed: what it holds goes with it
+	})
+	server.Stderr = os.Stderr
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, rest, ok := strings.Cut(lines.Text(), "http://"); ok {
+			addr, _, _ := strings.Cut(rest, " ")
+			return "http://" + addr
+		}
+	}
+	t.Fatal("the laptop's server ended without saying where it serves")
+	return ""
+}
