@@ -332,3 +332,26 @@ func TestAScheduleIsPreviewedByName(t *testing.T) {
 		requireRefused(t, b, c, b.do(t, "GET", "/v1/schedules/s/preview?"+c.body, ""))
 	}
 }
+
+func TestOccurrences_TellWhatTheCalendarLeftOutBeforeItIsRecorded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/exclusions/holidays", `{"dates":["2027-03-02"]}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 10 * * *","exclude":["holidays"]},"job":{"task":"echo"}}`)
+	list := func() string {
+		var told []string
+		for _, o := range b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items() {
+			told = append(told, fmt.Sprint(o["nominal_at"], " ", o["outcome"], " ", o["reason"], " ", o["why"]))
+		}
+		return strings.Join(told, "\n")
+	}
+	b.clock.at = time.Date(2027, 3, 2, 9, 59, 0, 0, time.UTC)
+	if got := list(); got != "" {
+		t.Errorf("a minute before the excluded time it tells of %s", got)
+	}
+	b.clock.at = time.Date(2027, 3, 2, 10, 0, 1, 0, time.UTC)
+	if got := list(); got != `2027-03-02T10:00:00.000Z skipped excluded excluded by "holidays"` {
+		t.Errorf("a second after the excluded time it tells of %q", got)
+	}
+}
