@@ -255,32 +255,33 @@ func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
 		v.StartLatenessMS = &late
 	}
 	if v.Outcome == schedule.Pending {
-		v.Reason, v.Why = pending(of, r)
-		if v.Reason == job.CodeEdited || v.Reason == job.CodeDeleted {
-			v.Outcome = schedule.Superseded
-		}
+		v.Outcome, v.Reason, v.Why = pending(of, r)
 	}
 	return v
 }
 
 // pending says what keeps a job that is not over. One of an older epoch that did not start and
 // was not taken over by the newer one will not run any more.
-func pending(of schedule.Schedule, r job.Row) (reason, why string) {
+func pending(of schedule.Schedule, r job.Row) (outcome, reason, why string) {
 	if r.ManualOf != "" {
-		return "", ""
+		return schedule.Pending, "", ""
 	}
 	stale := r.Epoch < of.Epoch && r.Attempt == 1 && r.Status == job.Scheduled
+	standing := of.Stands(r)
 	switch {
-	case stale && of.Deleted():
-		return job.CodeDeleted, "the schedule was deleted before it started"
-	case of.Paused != nil && r.Status != job.Running:
-		return job.CodePaused, "the schedule is paused; what becomes of it is decided when it is resumed"
-	case stale && of.Held == nil:
-		return job.CodeEdited, "the schedule was edited before it started"
+	case stale && standing == schedule.IsDeleted:
+		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
+	case standing == schedule.IsPaused && r.Status != job.Running:
+		return schedule.Pending, job.CodePaused,
+			"the schedule is paused; what becomes of it is decided when it is resumed"
+	case stale && standing == schedule.Passed && of.SkipReason(r).Code == job.CodePaused:
+		return schedule.Skipped, job.CodePaused, of.SkipReason(r).Message
+	case stale && (standing == schedule.Passed || of.Held == nil):
+		return schedule.Superseded, job.CodeEdited, "the schedule was edited before it started"
 	case r.Behind:
-		return job.CodeOverlap, standsInLine
+		return schedule.Pending, job.CodeOverlap, standsInLine
 	}
-	return "", ""
+	return schedule.Pending, "", ""
 }
 
 // jobsAhead reads a schedule's jobs from the newest down, or forward, a page at a time.

@@ -229,6 +229,12 @@ func TestOccurrencesSayWhatAnEditOrAPauseMakesOfWhatDidNotStart(t *testing.T) {
 	if got := occurrence(); got != "superseded deleted "+id {
 		t.Errorf("deleted: %s", got)
 	}
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"30 12 * * *"},"job":{"task":"echo"}}`)
+	b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
+	b.want(t, 200, "POST", "/v1/schedules/s/resume", "")
+	if got := occurrence(); got != "superseded edited "+id {
+		t.Errorf("its name given to another schedule, which was paused for a moment: %s", got)
+	}
 }
 
 // A pause sets the schedule's next time back to what may not have run yet; jobs stand there.

@@ -32,8 +32,8 @@ const (
 	AttrNear      = "near"       // S "1": the stream consumer's filter
 )
 
-// What a row has that may have something beside it: one of these attributes, or another attempt
-// than the first. The stream shows the consumer only such rows when the table lets them go.
+// BesideMarks are the attributes of a row that may have items of its own: one of these, or an attempt
+// after the first. The stream shows the consumer only such rows when the table lets them go.
 var BesideMarks = []string{"payload_in", "result_in", "tagged"}
 
 // AttrAttempt is the attribute of a row's attempt, from 1.

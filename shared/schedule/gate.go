@@ -58,7 +58,7 @@ func (s Schedule) SkipReason(r job.Row) job.Reason {
 // of every job, by "last" of all but the last that fell due under it, by "all" of all but the newest
 // CatchUp.Cap.
 func (s Schedule) Drops(missed string, lifted time.Time, r job.Row) bool {
-	keep := 0
+	var keep int // of the newest
 	switch missed {
 	case MissedDrop:
 		return true

@@ -147,8 +147,14 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.Fresh) {
 		s.Fresh = decided
 	}
-	// What may not have started yet is held, too.
-	held := &Stretch{From: now.Add(-contract.PastAllowed), Missed: p.Missed}
+	// What may not have started yet is held, too; what was due before an edit or a create is not the pause's.
+	from := now.Add(-contract.PastAllowed)
+	for _, told := range []time.Time{s.CreatedAt, s.Edited} {
+		if told.After(from) {
+			from = told
+		}
+	}
+	held := &Stretch{From: from, Missed: p.Missed}
 	s.Held = held.follow(old.Held, old.Next, now)
 	// A schedule that has run as often as it may has no more times.
 	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {
