@@ -39,11 +39,11 @@ var counted = map[string]int{
 
 	"flow AWS::ApiGateway::Account": 1, "flow AWS::ApiGateway::Authorizer": 1, "flow AWS::ApiGateway::Deployment": 1,
 	"flow AWS::ApiGateway::GatewayResponse": 13,
-	"flow AWS::ApiGateway::Method":          6, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1,
+	"flow AWS::ApiGateway::Method":          7, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1,
 	"flow AWS::ApiGateway::Stage": 1,
 	"flow AWS::IAM::Policy":       13, "flow AWS::IAM::Role": 13,
 	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4,
-	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 7,
+	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 8,
 	"flow AWS::Logs::LogGroup": 11, "flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
 	"watch AWS::CloudWatch::Alarm": 78, "watch AWS::CloudWatch::CompositeAlarm": 1,
