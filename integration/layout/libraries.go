@@ -49,6 +49,8 @@ var libraries = []library{
 		reason: "only the http executor signs requests"},
 	{path: "github.com/santhosh-tekuri/jsonschema/v6", oneRoom: true,
 		reason: "two validators of one schema would one day disagree"},
+	{path: "github.com/go-json-experiment/json", doors: []string{"functions/api"},
+		reason: "what strangers send is read strictly, in one place"},
 	{path: "github.com/oklog/ulid/v2", oneRoom: true,
 		reason: "ids are made and read in one room, so that their form can change in one place"},
 	{path: "golang.org/x", doors: []string{"shared/aws", "shared/memory", "shared/conformance", "functions", "workers", "integration"}, tests: true,
