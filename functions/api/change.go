@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -12,17 +13,9 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
-
-// tries bounds how often one request decides again because somebody changed the job meanwhile.
-const tries = 8
-
-func errBusy(id job.ID) error {
-	return fault.New(fault.Conflict, nil, "changing job %s: it changed %d times meanwhile", id, tries)
-}
 
 type jobPatchRequest struct {
 	Payload       anything `json:"payload,omitempty" doc:"The whole new payload"`
@@ -131,15 +124,28 @@ func readMatch(values []string) (int64, error) {
 	return strconv.ParseInt(m[1], 10, 64)
 }
 
+// updateJob is store.Update; absent, forgotten and another tenant's are all the same.
+func (s *stage) updateJob(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error) {
+	var decided error
+	row, err := s.Store.Update(ctx, k, func(row job.Row) (writes []item.Write, _ error) {
+		writes, decided = decide(row)
+		return writes, decided
+	})
+	if decided == nil || !errors.Is(err, decided) {
+		err = asNoJob(err)
+	}
+	return row, err
+}
+
 // edit changes a job that no attempt is running: row, fence and payload in one transaction.
 // version 0 is any. What to change is asked for each row that is found, because what stands
 // there decides whether it is right.
 func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job.Row, time.Time) (change, error)) (*jobAnswer, error) {
-	for range tries {
-		row, err := s.row(ctx, k)
-		if err != nil {
-			return nil, err
-		}
+	var row job.Row
+	var c change
+	var send bool
+	after, err := s.updateJob(ctx, k, func(found job.Row) ([]item.Write, error) {
+		row = found
 		if version != 0 && row.Version != version {
 			return nil, newProblem(codeStaleVersion, "the job is at version %d, not %d", row.Version, version)
 		}
@@ -154,11 +160,12 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 		if err := s.changeable(ctx, row, now); err != nil {
 			return nil, err
 		}
-		c, err := ask(row, now)
-		if err != nil {
+		if c, err = ask(row, now); err != nil {
 			return nil, err
 		}
-		after, write, send := job.Reschedule(row, c.Edit, now)
+		var after job.Row
+		var write item.Write
+		after, write, send = job.Reschedule(row, c.Edit, now)
 		writes := []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
 		if c.Payload != nil {
 			switch c.Payload.In {
@@ -175,24 +182,20 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 				return nil, err
 			}
 		}
-		err = s.Store.Commit(ctx, writes...)
-		if store.Refused(err) != nil {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if c.Payload != nil {
-			if err := s.Store.ForgetPayload(ctx, row); err != nil { // no attempt can read it any more; what is left goes with its time
-				s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
-			}
-		}
-		if send {
-			s.fire(ctx, after.Firing())
-		}
-		return s.answerJob(ctx, after, http.StatusOK, true)
+		return writes, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, errBusy(k.ID)
+	if c.Payload != nil {
+		if err := s.Store.ForgetPayload(ctx, row); err != nil { // no attempt can read it any more; what is left goes with its time
+			s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+		}
+	}
+	if send {
+		s.fire(ctx, after.Firing())
+	}
+	return s.answerJob(ctx, after, http.StatusOK, true)
 }
 
 // editable says why a job cannot be edited as it stands; nil if it can.
@@ -231,21 +234,16 @@ func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput
 	if err != nil {
 		return nil, err
 	}
-	for range tries {
-		row, err := s.row(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		after, status, err := s.cancelOnce(ctx, row)
-		if store.Refused(err) != nil {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return s.answerJob(ctx, after, status, true)
+	var after job.Row
+	var status int
+	_, err = s.updateJob(ctx, k, func(row job.Row) (_ []item.Write, err error) {
+		after, status, err = s.cancelOnce(ctx, row)
+		return nil, err // it has written step by step
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, errBusy(k.ID)
+	return s.answerJob(ctx, after, status, true)
 }
 
 // cancelOnce does what the row as read calls for. A refused write means: read and decide again.
@@ -365,32 +363,28 @@ type empty struct{}
 // forget puts a tombstone in a finished job's place, and deletes what lay beside it. may judges the
 // row that is about to go.
 func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) error {
-	for try := range tries {
-		row, err := s.Store.Row(ctx, k)
+	found := false
+	row, err := s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
+		found = true
 		switch {
-		case try > 0 && fault.KindOf(err) == fault.NotFound: // it was here a moment ago: forgotten meanwhile, perhaps by ourselves
-			return nil
-		case err != nil:
-			return asNoJob(err)
 		case !row.Status.Final():
-			return newProblem(codeNotFinished, "the job is not over; cancel it first")
+			return nil, newProblem(codeNotFinished, "the job is not over; cancel it first")
 		case row.Owes.Children():
-			return newProblem(codeWrongState, "the job has yet to tell those that wait for it; try again in a moment")
+			return nil, newProblem(codeWrongState, "the job has yet to tell those that wait for it; try again in a moment")
 		}
 		if err := may(row); err != nil {
-			return err
+			return nil, err
 		}
-		err = s.Store.Put(ctx, job.Forget(row, s.now()))
-		if store.Refused(err) != nil {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone; what is left has a time to live
-			s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
-		}
+		return []item.Write{job.Forget(row, s.now())}, nil
+	})
+	switch {
+	case found && fault.KindOf(err) == fault.NotFound: // it was here a moment ago: somebody else has forgotten it
 		return nil
+	case err != nil:
+		return asNoJob(err)
 	}
-	return errBusy(k.ID)
+	if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone; what is left has a time to live
+		s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+	}
+	return nil
 }

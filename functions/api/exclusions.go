@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/item"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -99,39 +99,24 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 	if err != nil {
 		return nil, err
 	}
-	for range tries {
-		old, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
-		status := http.StatusOK
-		switch {
-		case fault.KindOf(err) == fault.NotFound:
+	status := http.StatusOK
+	after, err := s.Store.UpdateExclusion(ctx, who.Tenant, in.Name, func(old *store.Exclusion) (store.Exclusion, error) {
+		status = http.StatusOK
+		if old == nil {
 			status = http.StatusCreated
 			if err := s.roomForExclusion(ctx, who.Tenant); err != nil {
-				return nil, err
-			}
-		case fault.KindOf(err) == fault.Undecodable: // that is how it is mended
-		case err != nil:
-			return nil, err
-		}
-		if err := s.judgeExclusion(ctx, who.Tenant, in.Name, wanted); err != nil {
-			return nil, err
-		}
-		after := store.Exclusion{Name: in.Name, Exclusion: wanted, Version: old.Version}
-		if status == http.StatusCreated || !reflect.DeepEqual(old.Exclusion, wanted) {
-			after.Version++
-			err = s.Store.PutExclusion(ctx, who.Tenant, after, old.Version)
-			if store.Refused(err) != nil {
-				continue
-			}
-			if err != nil {
-				return nil, err
+				return store.Exclusion{}, err
 			}
 		}
-		if err := s.follow(ctx, who, in.Name, wanted); err != nil {
-			return nil, err
-		}
-		return &exclusionAnswer{status, viewExclusion(after)}, nil
+		return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.judgeExclusion(ctx, who.Tenant, in.Name, wanted)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, fault.New(fault.Conflict, nil, "putting exclusion %q: it changed %d times meanwhile", in.Name, tries)
+	if err := s.follow(ctx, who, in.Name, wanted); err != nil {
+		return nil, err
+	}
+	return &exclusionAnswer{status, viewExclusion(after)}, nil
 }
 
 // naming lists the schedules of a tenant whose calendar names an exclusion. Those that cannot
@@ -217,25 +202,28 @@ func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e 
 }
 
 func (s *stage) followOne(ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion) error {
-	_, err := s.changeSchedule(ctx, k, 0, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+	after, changed, err := s.changeSchedule(ctx, k, 0, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 		wanted := following(old, name, e)
 		if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
-			return old, nil
+			return nil, nil
 		}
 		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
 		if err != nil {
-			return old, err
+			return nil, err
 		}
 		after, writes, err := schedule.Edit(old, wanted, has, now)
 		var bad *calendar.Error
 		if errors.As(err, &bad) { // it did not run before
-			return old, nil
+			return nil, nil
 		}
 		if err != nil {
-			return old, err
+			return nil, err
 		}
-		return after, s.writeSchedule(ctx, who, 0, after, scheduleChange{}, writes...)
+		return s.scheduleWrites(ctx, who, 0, after, scheduleChange{}, writes)
 	})
+	if changed {
+		s.promote(ctx, after.Key)
+	}
 	if p := problemOf(err); err != nil && p.Status == http.StatusNotFound { // deleted meanwhile
 		return nil
 	}

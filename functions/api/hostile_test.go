@@ -270,7 +270,7 @@ func TestAWriteThatWasRepeatedBelowUsIsStillOurs(t *testing.T) {
 		{"row.stop", "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
 		{"claim.fence", "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
 		{"row.finish_stop", "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
-		{"task.put", "PUT", "/v1/tasks/new", `{"executor":"go"}`, 200, nil},
+		{"task.put", "PUT", "/v1/tasks/new", `{"executor":"go"}`, 201, nil},
 	} {
 		b := setup(t)
 		finished, waiting := b.post(t, `{"task":"echo"}`), b.post(t, `{"task":"echo","delay":"1h"}`)

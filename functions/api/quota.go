@@ -45,13 +45,14 @@ func weightOf(sched schedule.Schedule) int64 {
 }
 
 // takeQuota is the write that takes so much of a tenant's quota, in the transaction of what it
-// is taken for; it is refused when there is not so much left. Less than nothing gives back.
+// is taken for; when there is not so much left the transaction fails with errQuota. Less than nothing gives back.
 func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
 	w := item.Write{
 		Ref:  item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: "schedules"},
 		Name: "quota.take", Add: map[string]int64{"runs_a_minute": amount},
 	}
 	if amount > 0 {
+		w.Else = s.errQuota(amount)
 		left := int64(s.ScheduleQuota) - amount
 		w.When = []item.All{{{Attr: "runs_a_minute", Op: item.Le, Value: left}}}
 		if left >= 0 {

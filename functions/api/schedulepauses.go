@@ -7,6 +7,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
@@ -39,12 +40,12 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+	after, _, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 		if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) && is.Missed == p.Missed && is.By != schedule.ByPunctual {
-			return old, nil
+			return nil, nil
 		}
-		after, write := schedule.PauseSchedule(old, schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
-		return after, s.commit(ctx, after, write)
+		_, write := schedule.PauseSchedule(old, schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
+		return []item.Write{write}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -70,13 +71,12 @@ func (s *stage) resumeSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	if err != nil {
 		return nil, err
 	}
-	resumed := false
-	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
-		if resumed = old.Paused != nil; !resumed {
-			return old, nil
+	after, resumed, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		if old.Paused == nil {
+			return nil, nil
 		}
-		after, write := schedule.Resume(old, missed, now)
-		return after, s.commit(ctx, after, write)
+		_, write := schedule.Resume(old, missed, now)
+		return []item.Write{write}, nil
 	})
 	if err == nil && resumed {
 		s.promote(ctx, k)

@@ -85,29 +85,52 @@ func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (sche
 		return found, errNoSchedule()
 	}
 	if err == nil && epoch != 0 && found.Epoch != epoch {
-		err = newProblem(codeStaleVersion, "the schedule is at version %d, not %d", found.Epoch, epoch)
+		err = errStaleSchedule(found.Epoch, epoch)
 	}
 	return found, err
 }
 
-// changeSchedule decides and writes until nobody was in between: once gets the schedule as it stands
-// and returns it as it then is. Its *item.Refused means: read and decide again.
-func (s *stage) changeSchedule(ctx context.Context, k schedule.Key, epoch int64, once func(schedule.Schedule, time.Time) (schedule.Schedule, error)) (schedule.Schedule, error) {
-	for range tries {
-		old, err := s.schedule(ctx, k, epoch)
-		if err != nil {
-			return old, err
-		}
-		after, err := once(old, s.now())
-		if store.Refused(err) == nil {
-			return after, err
-		}
+// changeSchedule has decide say what to write to change a schedule as it stands, and writes that. It returns
+// the schedule as it then is, and whether anything was written.
+func (s *stage) changeSchedule(
+	ctx context.Context, k schedule.Key, epoch int64, decide func(schedule.Schedule, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	if !namePattern.MatchString(k.Name) {
+		return schedule.Schedule{}, false, errNoSchedule()
 	}
-	return schedule.Schedule{}, errScheduleBusy(k)
+	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+		if old == nil || old.Deleted() {
+			return nil, errNoSchedule()
+		}
+		if epoch != 0 && old.Epoch != epoch {
+			return nil, errStaleSchedule(old.Epoch, epoch)
+		}
+		return decide(*old, now)
+	})
 }
 
-func errScheduleBusy(k schedule.Key) error {
-	return fault.New(fault.Conflict, nil, "changing schedule %q: it changed %d times meanwhile", k.Name, tries)
+// updateSchedule is changeSchedule for one that may be absent, which is nil, or deleted. A payload that the
+// write has replaced is deleted after it.
+func (s *stage) updateSchedule(
+	ctx context.Context, k schedule.Key, decide func(*schedule.Schedule, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	var old *schedule.Schedule
+	after, err = s.Store.UpdateSchedule(ctx, k, func(found *schedule.Schedule) ([]item.Write, error) {
+		writes, err := decide(found, s.now())
+		old, changed = found, len(writes) > 0
+		return writes, err
+	})
+	if err != nil {
+		return after, false, err
+	}
+	if changed && old != nil && !old.Deleted() {
+		s.forgetReplaced(ctx, *old, after)
+	}
+	return after, changed, nil
+}
+
+func errStaleSchedule(is, asked int64) error {
+	return newProblem(codeStaleVersion, "the schedule is at version %d, not %d", is, asked)
 }
 
 func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
@@ -122,43 +145,36 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 	if err != nil {
 		return nil, err
 	}
-	for range tries {
-		now := s.now()
+	status := http.StatusOK
+	after, changed, err := s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
 		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
 		if err != nil {
 			return nil, err
 		}
-		old, err := s.Store.Schedule(ctx, k)
-		there := err == nil && !old.Deleted()
+		there := old != nil && !old.Deleted()
 		switch {
-		case err != nil && fault.KindOf(err) != fault.NotFound:
-			return nil, err
 		case epoch != 0 && !there:
 			return nil, newProblem(codeStaleVersion, "there is no such schedule any more")
 		case epoch != 0 && old.Epoch != epoch:
-			return nil, newProblem(codeStaleVersion, "the schedule is at version %d, not %d", old.Epoch, epoch)
+			return nil, errStaleSchedule(old.Epoch, epoch)
+		case there:
+			status = http.StatusOK
+			return s.editSchedule(ctx, who, *old, c, now)
 		}
-		status := http.StatusOK
-		var after schedule.Schedule
-		if there {
-			after, err = s.editSchedule(ctx, who, old, c, now)
-		} else {
-			status = http.StatusCreated
-			var deleted *schedule.Schedule
-			if err == nil {
-				deleted = &old
-			}
-			after, err = s.createSchedule(ctx, who, k, deleted, c, now)
-		}
-		if store.Refused(err) != nil {
-			continue
-		}
-		return s.answerSchedule(ctx, after, status, err)
+		status = http.StatusCreated
+		return s.createSchedule(ctx, who, k, old, c, now)
+	})
+	if changed {
+		s.promote(ctx, k)
 	}
-	return nil, errScheduleBusy(k)
+	return s.answerSchedule(ctx, after, status, err)
 }
 
-func (s *stage) createSchedule(ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time) (schedule.Schedule, error) {
+// createSchedule decides how to make a schedule; deleted is what is left of one of that name, nil for
+// nothing.
+func (s *stage) createSchedule(
+	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time,
+) ([]item.Write, error) {
 	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow, CatchUp: schedule.DefaultCatchUp}
 	if deleted != nil {
 		wanted.Epoch = deleted.Epoch // names the payload apart from those that were let go
@@ -166,29 +182,28 @@ func (s *stage) createSchedule(ctx context.Context, who tenant.Identity, k sched
 	c.apply(&wanted, nil, who.Subject)
 	after, write, err := schedule.Create(deleted, wanted, now)
 	if err != nil {
-		return after, calendarProblem(err)
+		return nil, calendarProblem(err)
 	}
-	return after, s.writeSchedule(ctx, who, weightOf(after), after, c, write)
+	return s.scheduleWrites(ctx, who, weightOf(after), after, c, []item.Write{write})
 }
 
-// editSchedule makes the change where it changes something.
-func (s *stage) editSchedule(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time) (schedule.Schedule, error) {
+// editSchedule decides how to make a change; there are no writes where it changes nothing.
+func (s *stage) editSchedule(
+	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
+) ([]item.Write, error) {
 	wanted, err := s.edited(ctx, who, old, c)
 	if err != nil || schedule.Unchanged(old, wanted) {
-		return old, err
+		return nil, err
 	}
 	has, err := s.Store.HaveJobs(ctx, old.Key, old.Leaves(now))
 	if err != nil {
-		return old, err
+		return nil, err
 	}
 	after, writes, err := schedule.Edit(old, wanted, has, now)
 	if err != nil {
-		return old, calendarProblem(err)
+		return nil, calendarProblem(err)
 	}
-	if err = s.writeSchedule(ctx, who, weightOf(after)-weightOf(old), after, c, writes...); err == nil {
-		s.forgetReplaced(ctx, old, after)
-	}
-	return after, err
+	return s.scheduleWrites(ctx, who, weightOf(after)-weightOf(old), after, c, writes)
 }
 
 // forgetReplaced deletes a payload that a write has replaced. The write stands; a failure is
@@ -214,13 +229,15 @@ func (s *stage) edited(ctx context.Context, who tenant.Identity, old schedule.Sc
 	return wanted, nil
 }
 
-// writeSchedule puts what lies beside a schedule first, then the schedule together with what it
-// takes of its tenant's quota, and makes the jobs that are near.
-func (s *stage) writeSchedule(ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange, writes ...item.Write) error {
+// scheduleWrites puts what lies beside a schedule, and returns what is then written: the schedule together
+// with what it takes of its tenant's quota.
+func (s *stage) scheduleWrites(
+	ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange, writes []item.Write,
+) ([]item.Write, error) {
 	if c.job != nil {
 		payload := c.job.payload
 		if err := s.Store.PutSchedulePayload(ctx, after, payload); err != nil {
-			return fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
+			return nil, fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
 		}
 		if n := len(c.job.literals); n > 0 {
 			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant, "schedule", after.Name, "literals", n, "by", who.Subject)
@@ -230,35 +247,12 @@ func (s *stage) writeSchedule(ctx context.Context, who tenant.Identity, takes in
 		writes = append(writes, c.calendar.asRead...)
 	}
 	if takes > int64(s.ScheduleQuota) {
-		return s.errQuota(takes)
+		return nil, s.errQuota(takes)
 	}
 	if takes != 0 {
 		writes = append(writes, s.takeQuota(after.Tenant, takes))
 	}
-	err := s.commit(ctx, after, writes...)
-	if refused := store.Refused(err); refused != nil && takes > 0 && len(refused.Olds) == 1 {
-		if _, full := refused.Olds[len(writes)-1]; full {
-			return s.errQuota(takes)
-		}
-	}
-	if err == nil {
-		s.promote(ctx, after.Key)
-	}
-	return err
-}
-
-// commit makes a schedule what it is after. A refusal by our own first try, whose answer was
-// lost below, is none.
-func (s *stage) commit(ctx context.Context, after schedule.Schedule, writes ...item.Write) error {
-	err := s.Store.Commit(ctx, writes...)
-	if store.Refused(err) == nil {
-		return err
-	}
-	found, readErr := s.Store.Schedule(ctx, after.Key)
-	if readErr == nil && maps.Equal(found.Item(), after.Item()) {
-		return nil
-	}
-	return err
+	return writes, nil
 }
 
 // mostWrites is what one transaction takes.
@@ -328,21 +322,24 @@ func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patc
 		return nil, err
 	}
 	out := &patchScheduleAnswer{}
-	after, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+	after, changed, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 		merged, err := s.mergedSchedule(ctx, old, doc)
 		if err != nil {
-			return old, err
+			return nil, err
 		}
 		c, err := s.readSchedule(ctx, merged, false, who.Tenant, now)
 		if err != nil {
-			return old, err
+			return nil, err
 		}
 		if in.DryRun == "true" {
 			out.Body.diff, err = s.dryRun(ctx, who, old, c, now)
-			return old, err
+			return nil, err
 		}
 		return s.editSchedule(ctx, who, old, c, now)
 	})
+	if changed {
+		s.promote(ctx, k)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -416,17 +413,13 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) (schedule.Schedule, error) {
+	_, _, err = s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
 		if err != nil {
-			return old, err
+			return nil, err
 		}
-		after, writes := schedule.Delete(old, has, now)
-		err = s.commit(ctx, after, append(writes, s.takeQuota(k.Tenant, -weightOf(old)))...)
-		if err == nil {
-			s.forgetReplaced(ctx, old, after)
-		}
-		return after, err
+		_, writes := schedule.Delete(old, has, now)
+		return append(writes, s.takeQuota(k.Tenant, -weightOf(old))), nil
 	})
 	if err != nil {
 		return nil, err
@@ -492,9 +485,12 @@ func (s *stage) unreadable(ctx context.Context, f store.FoundSchedule) {
 	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
 }
 
+// rereads is how often a schedule is read, at most, to find the payload that belongs to it.
+const rereads = 8
+
 // withPayload reads a schedule and its payload, which an edit may have replaced in between.
 func (s *stage) withPayload(ctx context.Context, k schedule.Key) (schedule.Schedule, []byte, error) {
-	for range tries {
+	for range rereads {
 		found, err := s.schedule(ctx, k, 0)
 		if err != nil {
 			return found, nil, err
@@ -504,7 +500,7 @@ func (s *stage) withPayload(ctx context.Context, k schedule.Key) (schedule.Sched
 			return found, payload, err
 		}
 	}
-	return schedule.Schedule{}, nil, errScheduleBusy(k)
+	return schedule.Schedule{}, nil, fault.New(fault.Conflict, nil, "reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
 }
 
 // runScheduleNow accepts a job as the template has it, due now.

@@ -16,6 +16,7 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/schedule"
+	"punctual/shared/store"
 )
 
 // daily runs at ten: from noon on nothing of it is near.
@@ -701,12 +702,11 @@ func TestAScheduleFollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
 		if c.Op == memory.TableCommit {
 			once.Do(func() {
-				e, err := b.store.Exclusion(context.Background(), "acme", "x")
-				if err == nil {
-					e.Weekly = []string{"tue"}
-					e.Version++
-					err = b.store.PutExclusion(context.Background(), "acme", e, e.Version-1)
-				}
+				_, err := b.store.UpdateExclusion(context.Background(), "acme", "x", func(e *store.Exclusion) (store.Exclusion, error) {
+					next := *e
+					next.Weekly = []string{"tue"}
+					return next, nil
+				})
 				if err != nil {
 					t.Error(err)
 				}

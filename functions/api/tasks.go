@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/span"
-	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -82,33 +80,22 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput)
 	if err != nil {
 		return nil, err
 	}
-	for range tries {
-		old, err := s.Store.Task(ctx, who.Tenant, in.Name)
-		status := http.StatusOK
+	status := http.StatusOK
+	after, err := s.Store.UpdateTask(ctx, who.Tenant, in.Name, func(old *job.Task) (job.Task, error) {
 		switch {
-		case fault.KindOf(err) == fault.NotFound:
+		case old == nil:
 			status = http.StatusCreated
-		case fault.KindOf(err) == fault.Undecodable: // that is how it is mended
-		case err != nil:
-			return nil, err
 		case old.BuiltIn:
-			return nil, newProblem(codeWrongState, "task %s is built in and cannot be changed", in.Name)
+			return task, newProblem(codeWrongState, "task %s is built in and cannot be changed", in.Name)
+		default:
+			status = http.StatusOK
 		}
-		task.Version = old.Version
-		if status == http.StatusOK && reflect.DeepEqual(task, old) {
-			return &taskAnswer{status, viewTask(old)}, nil
-		}
-		task.Version++
-		err = s.Store.PutTask(ctx, who.Tenant, task, old.Version)
-		if store.Refused(err) != nil {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return &taskAnswer{status, viewTask(task)}, nil
+		return task, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, fault.New(fault.Conflict, nil, "putting task %q: it changed %d times meanwhile", in.Name, tries)
+	return &taskAnswer{status, viewTask(after)}, nil
 }
 
 func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {

@@ -13,7 +13,6 @@ import (
 	"punctual/functions/stream"
 	"punctual/functions/sweeper"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -101,17 +100,16 @@ func Compose(p Ports, o Options) *System {
 // DefineHandlers makes a task of a tenant out of every handler, but for those whose task is there.
 func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Registry) error {
 	for _, name := range r.Names() {
-		if _, err := s.Store.Task(ctx, t, name); fault.KindOf(err) != fault.NotFound {
-			if err != nil {
-				return err
+		_, err := s.Store.UpdateTask(ctx, t, name, func(old *job.Task) (job.Task, error) {
+			if old != nil {
+				return *old, nil
 			}
-			continue
-		}
-		task := job.Task{
-			Name: name, Executor: job.ExecutorGo, Pool: contract.DefaultPool, Priority: job.Normal,
-			Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry, Version: 1,
-		}
-		if err := s.Store.PutTask(ctx, t, task, 0); err != nil {
+			return job.Task{
+				Name: name, Executor: job.ExecutorGo, Pool: contract.DefaultPool, Priority: job.Normal,
+				Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry,
+			}, nil
+		})
+		if err != nil {
 			return err
 		}
 	}

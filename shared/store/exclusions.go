@@ -110,23 +110,16 @@ func (s *Store) Exclusions(ctx context.Context, t tenant.ID, after string, limit
 	}
 }
 
-// PutExclusion puts an exclusion in place of the version that was read; version 0 is none.
-// Another version meanwhile is an *item.Refused.
-func (s *Store) PutExclusion(ctx context.Context, t tenant.ID, e Exclusion, version int64) error {
+// item encodes the exclusion of a tenant.
+func (e Exclusion) item(t tenant.ID) (item.Item, error) {
 	body, err := text.JSON(e.Exclusion)
 	if err != nil {
-		return fault.New(fault.Invalid, err, "writing exclusion %q", e.Name)
+		return nil, fault.New(fault.Invalid, err, "writing exclusion %q", e.Name)
 	}
 	ref := exclusionRef(t, e.Name)
-	w := item.Write{Ref: ref, Name: "exclusion.put", Put: item.Item{
+	return item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(body), "version": e.Version,
-	}}
-	if version == 0 {
-		w.When = []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}
-	} else {
-		w.When = []item.All{{{Attr: "version", Op: item.Eq, Value: version}}}
-	}
-	return s.Put(ctx, w)
+	}, nil
 }
 
 // DeleteExclusion deletes an exclusion; an absent one is a fault.NotFound. Schedules that named

@@ -210,24 +210,11 @@ func TestAnIdempotencyKeyStandsForItsTimeAndItsTenant(t *testing.T) {
 	}
 }
 
-func TestATaskIsPutOnlyOverTheVersionThatWasRead(t *testing.T) {
+func TestStore_ReadsOwnTasksAndTheBuiltInOnes(t *testing.T) {
 	t.Parallel()
 	_, s := world(t, memory.Options{})
 	ctx := context.Background()
-	task := job.Task{Name: "charge", Executor: "go", Pool: "short", Priority: job.Normal, Timeout: time.Second, Retry: job.DefaultRetry, Version: 1}
-	if err := s.PutTask(ctx, "acme", task, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.PutTask(ctx, "acme", task, 0); store.Refused(err) == nil {
-		t.Errorf("as a new one over one that stands: %v", err)
-	}
-	task.Version = 2
-	if err := s.PutTask(ctx, "acme", task, 1); err != nil {
-		t.Error(err)
-	}
-	if err := s.PutTask(ctx, "acme", task, 1); store.Refused(err) == nil {
-		t.Errorf("over a version that is gone: %v", err)
-	}
+	putTask(t, s, "acme", job.Task{Name: "charge", Executor: "go", Retry: job.DefaultRetry})
 	for name, want := range map[string]fault.Kind{"charge": "", "echo": "", "nope": fault.NotFound} {
 		if _, err := s.Task(ctx, "acme", name); fault.KindOf(err) != want {
 			t.Errorf("task %s: %v", name, err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 )
 
@@ -96,8 +95,8 @@ func (s *Store) SetWatermark(ctx context.Context, w Watermark, shard int, at tim
 	return s.Pass(ctx, w, shard, at, nil, nil)
 }
 
-// markTries bounds how often one pass writes its mark again because another did meanwhile.
-const markTries = 4
+// blindFrom is the try from which a mark that cannot be read is written over, whatever it is.
+const blindFrom = 4
 
 // Pass makes a shard's mark what Mark.Passed says.
 func (s *Store) Pass(ctx context.Context, w Watermark, shard int, at time.Time, done, failed []time.Time) error {
@@ -114,28 +113,26 @@ func (s *Store) Pass(ctx context.Context, w Watermark, shard int, at time.Time, 
 			return nil
 		}
 	}
-	for try := range markTries {
-		i, err := s.table.Get(ctx, write.Ref)
-		if err != nil {
-			return err
-		}
-		next := parseMark(i).Passed(at, done, failed)
-		write.Set = map[string]any{"at": nil, "behind": nil}
-		if !next.At.IsZero() {
-			write.Set["at"] = next.At.UnixMilli()
-		}
-		if text := next.behind(); text != "" {
-			write.Set["behind"] = text
-		}
-		write.When = []item.All{{is(i, "at"), is(i, "behind")}}
-		if _, readable := i["at"].(int64); !readable && try == markTries-1 {
-			write.When = nil // of a type that no condition of ours knows: it can only be written over
-		}
-		if err := s.Put(ctx, write); Refused(err) == nil {
-			return err
-		}
-	}
-	return fault.New(fault.Conflict, nil, "noting how far shard %d is %s: it changed %d times", shard, w, markTries)
+	raw := func(i item.Item) (item.Item, error) { return i, nil }
+	decided := 0
+	_, err := update(ctx, s.table, write.Ref, string(w)+" mark of shard "+strconv.Itoa(shard), raw,
+		func(i item.Item) ([]item.Write, error) {
+			next := parseMark(i).Passed(at, done, failed)
+			write.Set = map[string]any{"at": nil, "behind": nil}
+			if !next.At.IsZero() {
+				write.Set["at"] = next.At.UnixMilli()
+			}
+			if text := next.behind(); text != "" {
+				write.Set["behind"] = text
+			}
+			write.When = []item.All{{is(i, "at"), is(i, "behind")}}
+			decided++
+			if _, readable := i["at"].(int64); !readable && decided >= blindFrom {
+				write.When = nil // of a type that no condition of ours knows: it can only be written over
+			}
+			return []item.Write{write}, nil
+		})
+	return err
 }
 
 // is asks that an attribute still is what it was read to be.

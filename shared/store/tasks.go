@@ -57,18 +57,6 @@ func (s *Store) Tasks(ctx context.Context, t tenant.ID, after string, limit int)
 	}
 }
 
-// PutTask puts a task in place of the version that was read; version 0 is none. Another version
-// meanwhile is an *item.Refused.
-func (s *Store) PutTask(ctx context.Context, t tenant.ID, task job.Task, version int64) error {
-	w := item.Write{Ref: job.TaskRef(t, task.Name), Name: "task.put", Put: task.Item(t)}
-	if version == 0 {
-		w.When = []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}
-	} else {
-		w.When = []item.All{{{Attr: "version", Op: item.Eq, Value: version}}}
-	}
-	return s.Put(ctx, w)
-}
-
 // DeleteTask deletes a task; an absent one is a fault.NotFound. Jobs that wait copied what they need.
 func (s *Store) DeleteTask(ctx context.Context, t tenant.ID, name string) error {
 	err := s.Put(ctx, item.Write{

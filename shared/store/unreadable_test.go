@@ -45,12 +45,8 @@ func TestStore_ListsLeaveOutWhatCannotBeRead(t *testing.T) {
 	}
 	for n := range 3 {
 		name := fmt.Sprint("x", n)
-		if err := s.PutTask(ctx, "acme", job.Task{Name: name, Executor: "go", Retry: job.DefaultRetry, Version: 1}, 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.PutExclusion(ctx, "acme", store.Exclusion{Name: name, Exclusion: calendar.Exclusion{Weekly: []string{"sun"}}, Version: 1}, 0); err != nil {
-			t.Fatal(err)
-		}
+		putTask(t, s, "acme", job.Task{Name: name, Executor: "go", Retry: job.DefaultRetry})
+		putExclusion(t, s, "acme", store.Exclusion{Name: name, Exclusion: calendar.Exclusion{Weekly: []string{"sun"}}})
 		write(t, s, good.PutAttempt(job.Attempt{Attempt: int64(n + 1), Outcome: "failed"}))
 	}
 	spoil(job.TaskRef("acme", "x1"), "body")

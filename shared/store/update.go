@@ -1,0 +1,257 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+// updateTries is how often one update decides, at most, when others keep changing the item.
+const updateTries = 8
+
+// Update reads a job's row, lets decide say what to write, and writes it. When another writer was
+// faster, it reads the row again and decides again, at most 8 times; then the error is a
+// fault.Conflict. It returns the row as it is after the write. When nothing is written, or when the
+// write takes the row away, it returns the row that decide saw. For an absent or forgotten job the
+// error is a fault.NotFound, and decide is not called.
+//
+// What decide returns:
+//   - no writes: the row stays as it is.
+//   - one write, of the row, with the condition under which the decision holds.
+//   - several writes: they are one transaction, and one of them is the row's.
+//     The transaction's condition that fails alone ends the update with its Else, where it has one.
+//   - an error: it ends the update. Only an *item.Refused, of a write that decide made itself, makes
+//     Update read the row and decide again.
+//
+// A write whose answer was lost is repeated below us and then meets its own first try. Update
+// recognises that: where the row, and every item that is put with it, already is what it was to
+// become, the write is done. Two callers who decide exactly the same in the same millisecond therefore
+// both succeed. What they do next happens twice, and whoever receives it bears that. When a third
+// writer came between the first try and its repetition, decide is called again and finds in the row
+// what it decided before.
+func (s *Store) Update(
+	ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error),
+) (job.Row, error) {
+	parse := func(i item.Item) (job.Row, error) { return rowOf(i, k) }
+	return update(ctx, s.table, k.Ref(), "job "+string(k.ID), parse, decide)
+}
+
+// UpdateSchedule is Update for a schedule. decide gets nil when there is none of that name. It does get
+// one that is deleted, for its epoch goes on.
+func (s *Store) UpdateSchedule(
+	ctx context.Context, k schedule.Key, decide func(*schedule.Schedule) ([]item.Write, error),
+) (schedule.Schedule, error) {
+	parse := func(i item.Item) (*schedule.Schedule, error) {
+		if i == nil {
+			return nil, nil
+		}
+		found, err := schedule.Parse(i)
+		return &found, err
+	}
+	after, err := update(ctx, s.table, k.Ref(), "schedule "+k.Name, parse, decide)
+	if after == nil {
+		return schedule.Schedule{Key: k}, err
+	}
+	return *after, err
+}
+
+// UpdateTask is Update for a tenant's own task. decide gets the task that is there, nil for none, and
+// returns the one to put in its place. Of a task that cannot be read it gets name and version only, and
+// what it returns mends it. The same task again writes nothing. Otherwise the version, which is set
+// here, grows by one. A built-in task can only stay as it is: anything else is a fault.Refused.
+func (s *Store) UpdateTask(
+	ctx context.Context, t tenant.ID, name string, decide func(*job.Task) (job.Task, error),
+) (job.Task, error) {
+	if b := slices.IndexFunc(builtIn, func(b job.Task) bool { return b.Name == name }); b >= 0 {
+		old := builtIn[b]
+		next, err := decide(&old)
+		if err == nil && !reflect.DeepEqual(next, builtIn[b]) {
+			err = fault.New(fault.Refused, nil, "changing task %q, which is built in", name)
+		}
+		return builtIn[b], err
+	}
+	unreadable := func(i item.Item) job.Task { return job.Task{Name: name, Version: i.Int("version")} }
+	return replace(ctx, s.table, versioned[job.Task]{
+		ref: job.TaskRef(t, name), kind: "task",
+		parse:   parsed(job.ParseTask, unreadable),
+		version: func(task *job.Task) *int64 { return &task.Version },
+		encode:  func(task job.Task) (item.Item, error) { return task.Item(t), nil },
+	}, decide)
+}
+
+// UpdateExclusion is UpdateTask for a tenant's exclusion.
+func (s *Store) UpdateExclusion(
+	ctx context.Context, t tenant.ID, name string, decide func(*Exclusion) (Exclusion, error),
+) (Exclusion, error) {
+	unreadable := func(i item.Item) Exclusion { return Exclusion{Name: name, Version: i.Int("version")} }
+	return replace(ctx, s.table, versioned[Exclusion]{
+		ref: exclusionRef(t, name), kind: "exclusion",
+		parse:   parsed(parseExclusion, unreadable),
+		version: func(e *Exclusion) *int64 { return &e.Version },
+		encode:  func(e Exclusion) (item.Item, error) { return e.item(t) },
+	}, decide)
+}
+
+// versioned describes an item that has a version and is always put whole.
+type versioned[T any] struct {
+	ref     item.Ref
+	kind    string // names it in writes and errors
+	parse   func(item.Item) (*T, error)
+	version func(*T) *int64
+	encode  func(T) (item.Item, error)
+}
+
+// parsed reads an item: nil when it is absent, and what unreadable makes of it when it cannot be read.
+func parsed[T any](parse func(item.Item) (T, error), unreadable func(item.Item) T) func(item.Item) (*T, error) {
+	return func(i item.Item) (*T, error) {
+		if i == nil {
+			return nil, nil
+		}
+		v, err := parse(i)
+		if err != nil {
+			v = unreadable(i)
+		}
+		return &v, nil
+	}
+}
+
+// replace is the update of an item that has a version and is put whole.
+func replace[T any](ctx context.Context, table Table, v versioned[T], decide func(*T) (T, error)) (T, error) {
+	after, err := update(ctx, table, v.ref, v.kind+" "+v.ref.SK, v.parse, func(old *T) ([]item.Write, error) {
+		next, err := decide(old)
+		if err != nil {
+			return nil, err
+		}
+		version := v.version(&next)
+		*version = 0
+		when := item.Cond{Attr: contract.AttrPK, Op: item.Missing}
+		if old != nil {
+			*version = *v.version(old)
+			if reflect.DeepEqual(next, *old) {
+				return nil, nil
+			}
+			when = item.Cond{Attr: "version", Op: item.Eq, Value: *version}
+			if *version == 0 { // it cannot be read, and has none
+				when.Op = item.Missing
+			}
+		}
+		*version++
+		put, err := v.encode(next)
+		return []item.Write{{Ref: v.ref, Name: v.kind + ".put", Put: put, When: []item.All{{when}}}}, err
+	})
+	if after == nil {
+		return *new(T), err
+	}
+	return *after, err
+}
+
+// update is the one loop of compare and set. parse gets nil for an absent item. what names the item in
+// errors.
+func update[T any](
+	ctx context.Context, table Table, ref item.Ref, what string,
+	parse func(item.Item) (T, error), decide func(T) ([]item.Write, error),
+) (old T, err error) {
+	stands, err := table.Get(ctx, ref)
+	for range updateTries {
+		if err != nil {
+			return old, err
+		}
+		if old, err = parse(stands); err != nil {
+			return old, err
+		}
+		writes, err := decide(old)
+		if Refused(err) != nil {
+			if stands, err = table.Get(ctx, ref); err != nil {
+				return old, err
+			}
+			continue
+		}
+		if err != nil || len(writes) == 0 {
+			return old, err
+		}
+		own := slices.IndexFunc(writes, func(w item.Write) bool { return w.Ref == ref })
+		if own < 0 {
+			return old, fault.New(fault.Invalid, nil, "changing %s: none of the writes is its own", what)
+		}
+		after, err := write(ctx, table, stands, writes, own)
+		if refused := Refused(err); refused != nil {
+			if stop := only(refused, writes); stop != nil {
+				return old, stop
+			}
+			var done bool
+			if stands, done, err = again(ctx, table, refused, stands, writes, own); err == nil && !done {
+				continue
+			}
+			after = stands
+		}
+		if err != nil || taken(after) {
+			return old, err
+		}
+		return parse(after)
+	}
+	return old, fault.New(fault.Conflict, nil, "changing %s: it changed %d times meanwhile", what, updateTries)
+}
+
+// only is what the refusal means when a single write of a transaction was refused and says what that
+// means; nil otherwise.
+func only(r *item.Refused, writes []item.Write) error {
+	if len(r.Olds) == 1 {
+		for n := range r.Olds {
+			return writes[n].Else
+		}
+	}
+	return nil
+}
+
+// taken says that nothing is left of an item, or only the tombstone of a job.
+func taken(i item.Item) bool { return i == nil || job.IsGone(i) }
+
+// write writes all or nothing and returns the item of write number own as it then is.
+func write(ctx context.Context, table Table, stands item.Item, writes []item.Write, own int) (item.Item, error) {
+	if len(writes) == 1 {
+		return table.Write(ctx, writes[0])
+	}
+	return applied(writes[own], stands), table.Commit(ctx, writes...)
+}
+
+// applied is what a write makes of an item.
+func applied(w item.Write, old item.Item) item.Item {
+	sk := contract.AttrSK
+	if w.Table == contract.Jobs {
+		sk = contract.AttrJobID
+	}
+	return w.Applied(old, contract.AttrPK, sk)
+}
+
+// again returns the item that a refused update has to decide about next. done says that there is
+// nothing to decide: everything stands as it was to become, so it was our own first try that stood in
+// the way.
+func again(
+	ctx context.Context, table Table, r *item.Refused, stood item.Item, writes []item.Write, own int,
+) (stands item.Item, done bool, err error) {
+	stands, blamed := r.Olds[own]
+	if !blamed { // another item of the transaction stood in the way
+		stands, err = table.Get(ctx, writes[own].Ref)
+		return stands, false, err
+	}
+	if !maps.Equal(stands, applied(writes[own], stood)) {
+		return stands, false, nil
+	}
+	for n, w := range writes {
+		if n == own || w.Put == nil {
+			continue
+		}
+		if put, err := table.Get(ctx, w.Ref); err != nil || !maps.Equal(put, w.Put) {
+			return stands, false, err
+		}
+	}
+	return stands, true, nil
+}
