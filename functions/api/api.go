@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"punctual/functions/recur"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
+	"punctual/functions/engine/recur"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/message"
@@ -62,7 +62,7 @@ type stage struct {
 	huma     huma.API
 	schemas  *schemaCache
 	entropy  *entropy
-	waker    *wake.Waker
+	waker    *decide.Waker
 	recurrer *recur.Recurrer
 	pauses   pausesSeen
 }
@@ -85,7 +85,7 @@ func New(d Deps) http.Handler {
 		d.Entropy = rand.Reader
 	}
 	s := &stage{Deps: d, mux: http.NewServeMux(), schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
-	s.waker = wake.New(wake.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
+	s.waker = decide.New(decide.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
 	s.recurrer = recur.New(recur.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	s.huma = humago.New(s.mux, humaConfig())
 	if d.NoSignIn {

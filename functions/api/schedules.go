@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"punctual/functions/recur"
+	"punctual/functions/engine/recur"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"

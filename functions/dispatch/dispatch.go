@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
-	"punctual/functions/recur"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
+	"punctual/functions/engine/recur"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -25,7 +25,7 @@ import (
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue wake.Inbox
+	Queue decide.Inbox
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -36,7 +36,7 @@ type Deps struct {
 // Stage is the consumer of the dispatch queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	waker   *wake.Waker
+	waker   *decide.Waker
 	recur   *recur.Recurrer
 	records batch.Runner
 }
@@ -45,7 +45,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
-		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		waker:   decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		recur:   recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
 		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.DispatchQueue, Queues: d.Queue},
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/recur"
+	"punctual/functions/engine/recur"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"

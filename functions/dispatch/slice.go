@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/batch"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -61,7 +61,7 @@ func (s *Stage) readable(ctx context.Context, found []store.Found) []store.Found
 
 // slice sends the firings of all that a minute holds.
 func (s *Stage) slice(ctx context.Context, d message.Dispatch) error {
-	armer := wake.Armer{Queue: s.Queue, Meter: s.Meter, Lane: "slice"}
+	armer := decide.Armer{Queue: s.Queue, Meter: s.Meter, Lane: "slice"}
 	_, err := s.pages(ctx, d, func(found []store.Found) error {
 		// What the sweeper has put off lies in the same slices and is fired by nobody else.
 		found = slices.DeleteFunc(found, func(f store.Found) bool { return job.PutOff(f.DueAt, f.WakeAt) })
@@ -111,7 +111,7 @@ func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID)
 	s.waker.Reread(owner)
 	s.recur.Reread(owner)
 	if d.Cursor == "" {
-		var came wake.Few
+		var came decide.Few
 		if err := s.recur.Slice(ctx, d.Slice, time.Time{}, &came); err != nil {
 			return err
 		}

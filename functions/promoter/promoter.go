@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"punctual/functions/recur"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
+	"punctual/functions/engine/recur"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -19,8 +19,8 @@ import (
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store  *store.Store
-	Queue  wake.Sender
-	Timer  wake.Timers
+	Queue  decide.Sender
+	Timer  decide.Timers
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
@@ -30,9 +30,9 @@ type Deps struct {
 // Stage is the promoter. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	armer wake.Armer
+	armer decide.Armer
 	recur *recur.Recurrer
-	pass  wake.Pass
+	pass  decide.Pass
 	armed recent
 }
 
@@ -40,15 +40,15 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:  d,
-		armer: wake.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "promoted"},
+		armer: decide.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "promoted"},
 		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:  wake.Pass{Store: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
+		pass:  decide.Pass{Store: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
 }
 
 // Summary says what a pass did.
 type Summary struct {
-	wake.Walked
+	decide.Walked
 	Came map[string]int `json:"came,omitempty"` // entries by what came of them
 }
 
@@ -59,11 +59,11 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	var came wake.Few
+	var came decide.Few
 	from := func(mark time.Time) time.Time { return firstSlice(mark, now) }
-	over := wake.Range{Shards: shards, From: from, To: now.Add(contract.Horizon), Since: now.Add(-contract.Grace)}
+	over := decide.Range{Shards: shards, From: from, To: now.Add(contract.Horizon), Since: now.Add(-contract.Grace)}
 	walked, err := s.pass.Run(ctx, over, func(ctx context.Context, slice horizon.Slice) error {
-		return wake.Both(
+		return decide.Both(
 			func() error { return s.promote(ctx, slice, now, &came) },
 			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) }, // what they make is near, and goes by the stream
 		)
@@ -96,7 +96,7 @@ func firstSlice(mark, now time.Time) time.Time {
 }
 
 // promote arms what a slice holds.
-func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time, came *wake.Few) error {
+func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time, came *decide.Few) error {
 	var plans []job.Plan
 	cursor := ""
 	for {
@@ -129,7 +129,7 @@ func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time,
 }
 
 // arm carries the plans out, but for timers that this process armed in a pass not long ago.
-func (s *Stage) arm(ctx context.Context, plans []job.Plan, came *wake.Few) error {
+func (s *Stage) arm(ctx context.Context, plans []job.Plan, came *decide.Few) error {
 	todo := plans[:0]
 	for _, p := range plans {
 		if p.Arm != nil && s.armed.has(p.Arm.Name) {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -23,7 +23,7 @@ import (
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue wake.Inbox
+	Queue decide.Inbox
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -32,7 +32,7 @@ type Deps struct {
 // Stage is the consumer of the report queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	waker   *wake.Waker
+	waker   *decide.Waker
 	records batch.Runner
 }
 
@@ -40,7 +40,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
-		waker:   wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		waker:   decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue, Queues: d.Queue},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/batch"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/item"
@@ -22,8 +22,8 @@ import (
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Queue wake.Sender
-	Timer wake.Timers
+	Queue decide.Sender
+	Timer decide.Timers
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -32,7 +32,7 @@ type Deps struct {
 // Stage is the stream consumer. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	armer   wake.Armer
+	armer   decide.Armer
 	records batch.Runner
 }
 
@@ -40,7 +40,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
-		armer:   wake.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "direct"},
+		armer:   decide.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "direct"},
 		records: batch.Runner{Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -61,7 +61,7 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	var ofForget []int
 	for i, c := range changes {
 		errs[i] = batch.Guard(func() error {
-			d, err := decide(c, now)
+			d, err := judge(c, now)
 			if d.arm != nil {
 				plans, of = append(plans, *d.arm), append(of, i)
 			}
@@ -109,7 +109,7 @@ type decision struct {
 	forget *message.Outgoing // asks for what lay beside a row that is gone
 }
 
-func decide(c item.Change, now time.Time) (d decision, err error) {
+func judge(c item.Change, now time.Time) (d decision, err error) {
 	if c.New == nil {
 		return gone(c.Old), nil
 	}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/batch"
-	"punctual/functions/recur"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
+	"punctual/functions/engine/recur"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -23,7 +23,7 @@ import (
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store  *store.Store
-	Queue  wake.Queue
+	Queue  decide.Queue
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
@@ -33,26 +33,26 @@ type Deps struct {
 // Stage is the sweeper. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	waker *wake.Waker
+	waker *decide.Waker
 	recur *recur.Recurrer
-	pass  wake.Pass
+	pass  decide.Pass
 }
 
 // New returns the stage.
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:  d,
-		waker: wake.New(wake.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		waker: decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:  wake.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
+		pass:  decide.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 	}
 }
 
 // Summary says what a pass did.
 type Summary struct {
-	wake.Walked
-	Again  wake.Walked    `json:"again"`          // slices of the last day
-	Parked wake.Walked    `json:"parked"`         // parking places
+	decide.Walked
+	Again  decide.Walked  `json:"again"`          // slices of the last day
+	Parked decide.Walked  `json:"parked"`         // parking places
 	Came   map[string]int `json:"came,omitempty"` // jobs by what came of them
 }
 
@@ -76,9 +76,9 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	var came wake.Few
+	var came decide.Few
 	visit := func(ctx context.Context, slice horizon.Slice) error {
-		return wake.Both(
+		return decide.Both(
 			func() error { return s.sweep(ctx, slice.String(), cutoff, &came) },
 			func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // whose writer did not get to promote them
 		)
@@ -91,19 +91,19 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 
 	// Each kind of work has a share of the time. What one does not need the next ones have.
 	var sum Summary
-	over := wake.Range{
+	over := decide.Range{
 		Shards: shards, To: cutoff,
 		From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) },
 	}
 	both := func(ctx context.Context, slice horizon.Slice) error {
-		return wake.Both(func() error { return visit(ctx, slice) }, func() error { return ahead(ctx, slice) })
+		return decide.Both(func() error { return visit(ctx, slice) }, func() error { return ahead(ctx, slice) })
 	}
-	sum.Walked, err = s.pass.Run(batch.Share(ctx, sliceShare, wake.Closing), over, both)
+	sum.Walked, err = s.pass.Run(batch.Share(ctx, sliceShare, decide.Closing), over, both)
 	var errParked error
-	sum.Parked, errParked = s.parked(batch.Share(ctx, parkedShare, wake.Closing), now, &came)
-	errLines := s.lines(batch.Share(ctx, lineShare, wake.Closing), now, &came)
+	sum.Parked, errParked = s.parked(batch.Share(ctx, parkedShare, decide.Closing), now, &came)
+	errLines := s.lines(batch.Share(ctx, lineShare, decide.Closing), now, &came)
 	sum.Again = s.pass.Again(ctx, lastDay(cutoff, shards), visit)
-	if sum.Cut && batch.TimeLeft(ctx, wake.Closing) { // the others left time for more of a backlog
+	if sum.Cut && batch.TimeLeft(ctx, decide.Closing) { // the others left time for more of a backlog
 		over.From = func(mark time.Time) time.Time {
 			if mark.IsZero() {
 				return firstSlice(mark, cutoff)
@@ -138,17 +138,17 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 			slices = append(slices, horizon.SliceOf(cutoff.Add(-back), shard))
 		}
 	}
-	return wake.Turn(slices, time.Unix(cutoff.Unix()/60, 0))
+	return decide.Turn(slices, time.Unix(cutoff.Unix()/60, 0))
 }
 
 // sweep brings on every job whose wake-up lies in that slice before the cutoff.
-func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *wake.Few) error {
+func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *decide.Few) error {
 	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.waker.Entry)
 }
 
 // each brings on what the pages of q hold. A job that failed in a
 // way that again may help fails the slice; the others are brought on all the same.
-func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
+func (s *Stage) each(ctx context.Context, q store.DueQuery, came *decide.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
 	var g errgroup.Group
 	g.SetLimit(rowsAtOnce)
 	for {
@@ -157,7 +157,7 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, brin
 			return errors.Join(err, g.Wait())
 		}
 		for _, f := range found {
-			if !batch.TimeLeft(ctx, wake.Closing) {
+			if !batch.TimeLeft(ctx, decide.Closing) {
 				cut := fault.New(fault.Unavailable, nil, "bringing on the jobs of %s: there is more than time", q.Slice)
 				return errors.Join(g.Wait(), cut)
 			}
@@ -172,7 +172,7 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *wake.Few, brin
 
 // one brings on one job. What cannot be read is set aside for a while, and what cannot be brought
 // on is put off: whatever the index holds stays in sight.
-func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *wake.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
+func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *decide.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
 	step := job.StepNothing
 	err := f.Err
 	if err == nil {

@@ -184,7 +184,7 @@ func parts() []part {
 			},
 		},
 		{
-			name: Prewarm, program: "prewarm", about: "Each minute: how many workers the next half hour wants",
+			name: Prewarm, program: "forecast", about: "Each minute: how many workers the next half hour wants",
 			timeout: time.Minute, mib: 256, env: vars.base,
 			may: access{
 				items: []items{{contract.Jobs, []construct.Verb{construct.Get}},

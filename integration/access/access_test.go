@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"punctual/functions/api"
-	"punctual/functions/prewarm"
+	"punctual/functions/forecast"
 	"punctual/integration/story"
 	"punctual/integration/system"
 	"punctual/shared/clock"
@@ -50,7 +50,7 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
 		ahead := w.did.ports(w.World, "prewarm")
-		look := prewarm.New(prewarm.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1})
+		look := forecast.New(forecast.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1})
 		go func() {
 			for ctx.Err() == nil {
 				_, _ = look.Handle(ctx, nil)

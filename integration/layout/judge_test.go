@@ -97,9 +97,9 @@ func TestEachImportIsJudgedByItsRoom(t *testing.T) {
 		{"functions/authorizer/a_test.go", "github.com/lestrrat-go/jwx/v3/jwk", allowed},
 		{"functions/api/a.go", "github.com/lestrrat-go/jwx/v3/jwt", "tokens are read in one place"},
 		{"functions/batch/a.go", "punctual/functions/status", "so it may know none"},
-		{"functions/wake/a.go", "punctual/shared/store", allowed},
-		{"functions/wake/a.go", "punctual/shared/memory", "so it may know none"},
-		{"functions/sweeper/a.go", "punctual/functions/wake", allowed},
+		{"functions/engine/decide/a.go", "punctual/shared/store", allowed},
+		{"functions/engine/decide/a.go", "punctual/shared/memory", "so it may know none"},
+		{"functions/sweeper/a.go", "punctual/functions/engine/decide", allowed},
 		{"functions/api/a.go", "testing", "outside tests"},
 		{"functions/status/a.go", "github.com/google/uuid", "has no door"},
 		// doors

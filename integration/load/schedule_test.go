@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/engine/decide"
+	"punctual/functions/engine/recur"
 	"punctual/functions/promoter"
-	"punctual/functions/recur"
-	"punctual/functions/wake"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
@@ -107,7 +107,7 @@ func BenchmarkCostOfASchedule(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				var came wake.Few
+				var came decide.Few
 				if now.WakeAt.Before(schedule.Bound(c.at)) {
 					if err := r.Slice(context.Background(), now.Slice(), time.Time{}, &came); err != nil {
 						b.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"punctual/functions/recur"
+	"punctual/functions/engine/recur"
 	"punctual/integration/story"
 	"punctual/integration/system"
 	"punctual/shared/calendar"

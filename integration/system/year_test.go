@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/recur"
-	"punctual/functions/wake"
+	"punctual/functions/engine/decide"
+	"punctual/functions/engine/recur"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -161,7 +161,7 @@ type life struct {
 	table    *shakyTable
 	store    *store.Store
 	recur    *recur.Recurrer
-	waker    *wake.Waker
+	waker    *decide.Waker
 	k        schedule.Key
 	segments []segment
 	due      map[item.Ref]time.Time // of jobs that are not over: when to look at them
@@ -180,7 +180,7 @@ func year(t *testing.T, seed uint64) map[string]int {
 	l.table = &shakyTable{Table: world.Table(), rand: rand.New(rand.NewPCG(seed, 8)), shaky: true}
 	l.store = store.New(l.table, world.Blobs())
 	l.recur = recur.New(recur.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent(), Shards: 4})
-	l.waker = wake.New(wake.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent()})
+	l.waker = decide.New(decide.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent()})
 	l.k = schedule.Key{Tenant: "acme", Name: fmt.Sprintf("s%d", seed)}
 	first := l.rule(seed)
 	l.write(func() []item.Write {

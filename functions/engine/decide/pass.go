@@ -1,0 +1,321 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/batch"
+	"punctual/shared/horizon"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// shardsAtOnce bounds the slices that are visited together.
+const shardsAtOnce = 16
+
+// Closing is what is kept of an invocation's time to finish what runs and write watermarks.
+const Closing = 10 * time.Second
+
+// Pass walks the slices of all shards, minute by minute, so that what is due first comes first
+// in whichever shard it lies, and moves the watermarks behind it.
+//
+// A slice that could not be handled whole is noted on its shard's watermark and visited again by
+// each pass until it is; nothing waits for it, neither its shard nor the others. When the
+// invocation's time runs short the walk ends and the next one goes on from there.
+type Pass struct {
+	Store *store.Store
+	Mark  store.Watermark
+	Log   *slog.Logger
+	Meter *telemetry.Meter
+}
+
+// Walked says how a pass went.
+type Walked struct {
+	Slices int  `json:"slices"`           // visited
+	Failed int  `json:"failed,omitempty"` // of those; they are visited again by the next pass
+	Cut    bool `json:"cut,omitempty"`    // time ran short
+}
+
+// Visit handles one slice whole, or says why it could not.
+type Visit func(ctx context.Context, s horizon.Slice) error
+
+// Range is what a pass walks: all shards, each from From(its watermark) up to and including the
+// minute of To. The watermark is zero in a shard that was never passed.
+type Range struct {
+	Shards int
+	From   func(mark time.Time) time.Time
+	To     time.Time
+	// Since is from when on slices that failed before are visited again; what is older somebody
+	// else looks after. Zero: all are.
+	Since time.Time
+}
+
+// newShare is the part of a pass's time for the minutes that are new, where there are slices that
+// failed before: these get the rest.
+const newShare = 0.7
+
+// Run visits the range. A shard whose watermark cannot be read is left to the next pass; the
+// error says so when the others are done.
+func (p Pass) Run(ctx context.Context, r Range, visit Visit) (Walked, error) {
+	marks, err := p.marks(ctx, r.Shards)
+	w := walk{Pass: p, marks: marks, to: r.To.UTC().Truncate(time.Minute), visit: visit}
+	again := w.behind(r.Since)
+	forward := ctx
+	if len(again) > 0 {
+		forward = batch.Share(ctx, newShare, Closing)
+	}
+	w.forward(forward, r.From)
+	w.again(ctx, again)
+	w.gauge()
+	return w.walked, errors.Join(err, w.write(ctx))
+}
+
+// shard is what a walk knows of one shard.
+type shard struct {
+	store.Mark
+	unknown      bool      // its mark could not be read
+	at           time.Time // visited up to here; zero: nothing was
+	done, failed []time.Time
+}
+
+func (s *shard) came(minute time.Time, err error) {
+	if err != nil {
+		s.failed = append(s.failed, minute)
+	} else {
+		s.done = append(s.done, minute)
+	}
+}
+
+// news is what of the walk has to be written down: the mark has no word for what went well.
+func (s *shard) news() (at time.Time, done, failed []time.Time) {
+	for _, m := range s.done {
+		if slices.ContainsFunc(s.Behind, m.Equal) {
+			done = append(done, m)
+		}
+	}
+	return s.at, done, s.failed
+}
+
+type walk struct {
+	Pass
+	marks  []*shard
+	to     time.Time
+	visit  Visit
+	walked Walked
+}
+
+// forward visits the minutes that lie ahead of the marks, and those that are read once more.
+func (w *walk) forward(ctx context.Context, from func(time.Time) time.Time) {
+	starts := make([]time.Time, len(w.marks))
+	minute := w.to.Add(time.Minute)
+	for n, s := range w.marks {
+		starts[n] = minute
+		if !s.unknown {
+			starts[n] = from(s.At).UTC().Truncate(time.Minute)
+		}
+	}
+	for _, at := range starts {
+		if at.Before(minute) {
+			minute = at
+		}
+	}
+	for ; !minute.After(w.to); minute = minute.Add(time.Minute) {
+		if !batch.TimeLeft(ctx, Closing) {
+			w.walked.Cut = true
+			return
+		}
+		var list []horizon.Slice
+		for shard, start := range starts {
+			if !start.After(minute) {
+				list = append(list, horizon.Slice{Minute: minute, Shard: shard})
+			}
+		}
+		w.each(ctx, list)
+		for _, s := range list {
+			w.marks[s.Shard].at = minute
+		}
+	}
+}
+
+// each visits slices together and notes what came of them.
+func (w *walk) each(ctx context.Context, list []horizon.Slice) {
+	for n, err := range w.Pass.visit(ctx, list, w.visit) {
+		w.walked.Slices++
+		if err != nil {
+			w.walked.Failed++
+		}
+		w.marks[list[n].Shard].came(list[n].Minute, err)
+	}
+}
+
+// behind lists the slices that failed before, oldest first. Those that are too old for this pass
+// are done with.
+func (w *walk) behind(since time.Time) (list []horizon.Slice) {
+	for n, s := range w.marks {
+		for _, minute := range s.Behind {
+			if minute.Before(since.Truncate(time.Minute)) {
+				s.done = append(s.done, minute)
+				continue
+			}
+			list = append(list, horizon.Slice{Minute: minute, Shard: n})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b horizon.Slice) int { return a.Minute.Compare(b.Minute) })
+	return list
+}
+
+// again visits the slices that failed before, but for those that the walk has just come by. Each
+// pass begins with another of them: one that takes all the time does not keep the rest.
+func (w *walk) again(ctx context.Context, list []horizon.Slice) {
+	for list = Turn(list, w.to); len(list) > 0; list = list[min(len(list), shardsAtOnce):] {
+		if !batch.TimeLeft(ctx, Closing) {
+			w.walked.Cut = true
+			return
+		}
+		w.each(ctx, slices.DeleteFunc(slices.Clone(list[:min(len(list), shardsAtOnce)]), func(s horizon.Slice) bool {
+			m := w.marks[s.Shard]
+			return slices.ContainsFunc(m.done, s.Minute.Equal) || slices.ContainsFunc(m.failed, s.Minute.Equal)
+		}))
+	}
+}
+
+// Turn lets a list begin with another entry each minute, so that whatever takes long in a pass
+// has the others wait only now and then.
+func Turn[T any](list []T, now time.Time) []T {
+	if len(list) == 0 {
+		return list
+	}
+	first := int(now.Unix()/60) % len(list)
+	return slices.Concat(list[first:], list[:first])
+}
+
+// Again visits slices that were passed before; no watermark moves. It ends early when the
+// invocation's time runs short.
+func (p Pass) Again(ctx context.Context, slices []horizon.Slice, visit Visit) Walked {
+	var walked Walked
+	for len(slices) > 0 {
+		if !batch.TimeLeft(ctx, Closing) {
+			walked.Cut = true
+			break
+		}
+		n := min(len(slices), shardsAtOnce*4)
+		for _, err := range p.visit(ctx, slices[:n], visit) {
+			walked.Slices++
+			if err != nil {
+				walked.Failed++
+			}
+		}
+		slices = slices[n:]
+	}
+	return walked
+}
+
+// visit visits some slices together and logs what failed.
+func (p Pass) visit(ctx context.Context, slices []horizon.Slice, visit Visit) []error {
+	errs := make([]error, len(slices))
+	var g errgroup.Group
+	g.SetLimit(shardsAtOnce)
+	for i, s := range slices {
+		g.Go(func() error {
+			errs[i] = batch.Guard(func() error { return visit(ctx, s) })
+			if errs[i] != nil {
+				p.Log.ErrorContext(ctx, "slice failed and will be visited again", "slice", s.String(), telemetry.Err, errs[i].Error())
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in errs
+	return errs
+}
+
+// marks reads how far each shard has come.
+func (p Pass) marks(ctx context.Context, shards int) ([]*shard, error) {
+	marks, errs := make([]*shard, shards), make([]error, shards)
+	var g errgroup.Group
+	g.SetLimit(shardsAtOnce)
+	for n := range shards {
+		g.Go(func() error {
+			mark, err := p.Store.Watermark(ctx, p.Mark, n)
+			marks[n] = &shard{Mark: mark, unknown: err != nil}
+			if err != nil {
+				errs[n] = fmt.Errorf("reading how far shard %d is %s: %w", n, p.Mark, err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in errs
+	return marks, errors.Join(errs...)
+}
+
+// write notes how far each shard has come.
+func (w *walk) write(ctx context.Context) error {
+	errs := make([]error, len(w.marks))
+	var g errgroup.Group
+	g.SetLimit(shardsAtOnce)
+	for n, s := range w.marks {
+		at, done, failed := s.news()
+		if s.unknown || at.IsZero() && len(done)+len(failed) == 0 {
+			continue
+		}
+		g.Go(func() error {
+			if err := w.Store.Pass(ctx, w.Mark, n, at, done, failed); err != nil {
+				errs[n] = fmt.Errorf("noting how far shard %d is %s: %w", n, w.Mark, err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in errs
+	return errors.Join(errs...)
+}
+
+// gauge says how far the shard that has come least is behind.
+func (w *walk) gauge() {
+	lag := time.Duration(0)
+	for _, s := range w.marks {
+		if whole := s.Passed(s.news()).Whole(); !s.unknown && !whole.IsZero() {
+			lag = max(lag, w.to.Sub(whole))
+		}
+	}
+	pass := telemetry.Dim{Key: "pass", Value: string(w.Mark)}
+	w.Meter.Gauge(telemetry.WatermarkLag, float64(lag.Milliseconds()), pass)
+}
+
+// Both does two things at once: the jobs and the schedules of a slice.
+func Both(a, b func() error) error {
+	var g errgroup.Group
+	var errB error
+	g.Go(func() error { errB = batch.Guard(b); return nil })
+	errA := batch.Guard(a)
+	_ = g.Wait() // its error is errB
+	return errors.Join(errA, errB)
+}
+
+// Few counts by name under a lock, for a pass's summary.
+type Few struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+// Add counts one.
+func (f *Few) Add(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n == nil {
+		f.n = map[string]int{}
+	}
+	f.n[name]++
+}
+
+// Counts returns what was counted.
+func (f *Few) Counts() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
+}

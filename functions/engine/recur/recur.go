@@ -1,0 +1,216 @@
+package recur
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"punctual/functions/batch"
+	"punctual/functions/engine/decide"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Deps is what a Recurrer needs. A nil Meter drops metrics.
+type Deps struct {
+	Store  *store.Store
+	Queue  decide.Sender
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Meter  *telemetry.Meter
+	Shards int // of the due index; 0: contract.DefaultShards
+}
+
+// Recurrer promotes schedules. It is safe for concurrent use.
+type Recurrer struct {
+	Deps
+	armer  decide.Armer
+	pauses *decide.Pauses
+}
+
+// New returns a Recurrer.
+func New(d Deps) *Recurrer {
+	if d.Shards == 0 {
+		d.Shards = contract.DefaultShards
+	}
+	return &Recurrer{Deps: d, armer: decide.Armer{Queue: d.Queue, Meter: d.Meter, Lane: "schedule"}, pauses: &decide.Pauses{Store: d.Store}}
+}
+
+// Promoted says what a promotion did.
+type Promoted struct {
+	Made     int `json:"made,omitempty"`     // new jobs
+	Adopted  int `json:"adopted,omitempty"`  // jobs of an older epoch
+	Recorded int `json:"recorded,omitempty"` // nominal times that the ledger now speaks of
+	Held     bool
+}
+
+const (
+	// steps bounds one promotion; each is about two thousand nominal times at most. After a long
+	// outage of a schedule of every second there are many.
+	steps = 1000
+	// stepTime is what one step, and closing the pass, may take at worst; with less left the next
+	// pass goes on.
+	stepTime = 15 * time.Second
+)
+
+// Promote makes jobs of all nominal times of a schedule that lie inside the horizon, and
+// resumes it first when the until of its pause is over. A schedule that is paused, deleted or
+// ended is left alone. An absent one is no error.
+func (r *Recurrer) Promote(ctx context.Context, k schedule.Key) (Promoted, error) {
+	var did Promoted
+	for range steps {
+		s, err := r.Store.Schedule(ctx, k)
+		if fault.KindOf(err) == fault.NotFound {
+			return did, nil
+		}
+		if err != nil {
+			return did, fmt.Errorf("promoting schedule %q: %w", k.Name, err)
+		}
+		more, err := r.step(ctx, s, &did)
+		if store.Refused(err) != nil {
+			continue // it changed meanwhile
+		}
+		if err != nil {
+			return did, fmt.Errorf("promoting schedule %q: %w", k.Name, err)
+		}
+		if !more {
+			return did, nil
+		}
+		if !batch.TimeLeft(ctx, stepTime) {
+			break
+		}
+	}
+	return did, fault.New(fault.Conflict, nil, "promoting schedule %q: there is more to do than one call may", k.Name)
+}
+
+// step does one thing for the schedule as it was read; more says that there is another.
+func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted) (more bool, err error) {
+	now := r.Clock.Now().UTC().Truncate(time.Millisecond)
+	switch {
+	case s.Deleted():
+		return false, nil
+	case s.Paused.Over(now):
+		return true, r.resume(ctx, s, now)
+	case s.Paused != nil:
+		return false, nil
+	}
+	pauses, err := r.pauses.Of(ctx, s.Tenant, now)
+	if err != nil {
+		return false, err
+	}
+	if p, held := pauses.Hold(s.Template.Task, now); held {
+		did.Held = true
+		return r.hold(ctx, s, p, now)
+	}
+	if s.Parked {
+		_, w := schedule.Release(s, now)
+		return true, r.Store.Put(ctx, w)
+	}
+	if s.MaxRuns() > 0 && !s.Next.IsZero() {
+		if _, left, err := r.Store.RunsLeft(ctx, s, ""); err != nil || !left {
+			if err == nil {
+				_, w := schedule.End(s, job.CodeMaxRuns, now)
+				err = r.Store.Put(ctx, w)
+			}
+			return false, err
+		}
+	}
+	cal, err := s.Calendar()
+	if err != nil {
+		return false, fault.New(fault.Undecodable, err, "reading the calendar of schedule %q", s.Name)
+	}
+	p := s.PlanNext(cal, now, nil)
+	if len(p.Passed) > 0 {
+		has, err := r.Store.HaveJobs(ctx, s.Key, p.Passed)
+		if err != nil {
+			return false, err
+		}
+		if len(has) > 0 {
+			p = s.PlanNext(cal, now, has)
+		}
+	}
+	if err := r.makeAll(ctx, s, p.Make, now, did); err != nil {
+		if fault.KindOf(err) == fault.NotFound { // an edit may have replaced the payload meanwhile
+			if is, readErr := r.Store.Schedule(ctx, s.Key); readErr == nil && is.Epoch != s.Epoch {
+				return true, nil
+			}
+		}
+		return false, err
+	}
+	_, writes := schedule.Advance(s, p, r.Clock.Now().UTC().Truncate(time.Millisecond))
+	if len(writes) == 1 { // a transaction of one would cost twice
+		err = r.Store.Put(ctx, writes[0])
+	} else {
+		err = r.Store.Commit(ctx, writes...)
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range p.Ledger {
+		did.Recorded += e.Count
+		r.Meter.Count(telemetry.Promoted, int64(e.Count), telemetry.Dim{Key: "outcome", Value: e.Outcome})
+		r.Log.InfoContext(ctx, "nominal times passed without a job", telemetry.Tenant, s.Tenant, "schedule", s.Name,
+			"from", e.From, "to", e.To, "count", e.Count, "outcome", e.Outcome, "reason", e.Reason)
+	}
+	return p.More, nil
+}
+
+// Reread makes the next promotion read a tenant's pauses anew; the caller knows that one has
+// just changed.
+func (r *Recurrer) Reread(t tenant.ID) { r.pauses.Drop(t) }
+
+// hold lets a schedule wait for the end of a pause of its task, or of everything. The pause
+// may be lifted while we do, and whoever lifts it may have looked there before us; so the
+// pauses are read again.
+func (r *Recurrer) hold(ctx context.Context, s schedule.Schedule, p job.Pause, now time.Time) (more bool, err error) {
+	if s.Parked || s.Next.IsZero() {
+		return false, nil
+	}
+	if err := r.Store.NoteParked(ctx, s.Tenant, now); err != nil {
+		return false, err
+	}
+	_, w := schedule.Hold(s, p, now)
+	if err := r.Store.Put(ctx, w); err != nil {
+		return false, err
+	}
+	r.Reread(s.Tenant)
+	pauses, err := r.pauses.Of(ctx, s.Tenant, now)
+	if err != nil {
+		return false, err
+	}
+	_, held := pauses.Hold(s.Template.Task, now)
+	return !held, nil
+}
+
+// resume ends a pause whose until is over, and wakes the jobs it has parked.
+func (r *Recurrer) resume(ctx context.Context, s schedule.Schedule, now time.Time) error {
+	after, w := schedule.Resume(s, "", now)
+	if err := r.Store.Put(ctx, w); err != nil {
+		return err
+	}
+	r.Log.InfoContext(ctx, "a pause is over", telemetry.Tenant, s.Tenant, "schedule", s.Name, "until", s.Paused.Until)
+	return r.Unpark(ctx, after)
+}
+
+// Unpark has the jobs looked at that a pause of the schedule has parked. It follows a Resume.
+func (r *Recurrer) Unpark(ctx context.Context, s schedule.Schedule) error {
+	var out []message.Outgoing
+	for _, place := range horizon.Parkings(string(s.Tenant)) {
+		out = append(out, message.Outgoing{Group: string(s.Tenant), Body: message.Encode(message.Dispatch{V: message.V, Slice: place})})
+	}
+	return r.Queue.Send(ctx, contract.DispatchQueue, out...)
+}
+
+// Ask asks dispatch for the promotion of a schedule, not before a time.
+func Ask(k schedule.Key, at time.Time) message.Dispatch {
+	return message.Dispatch{V: message.V, Slice: horizon.Promotion(string(k.Tenant), k.Name), At: at}
+}

@@ -1,0 +1,593 @@
+package recur_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/engine/decide"
+	"punctual/functions/engine/recur"
+	"punctual/shared/calendar"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+type bundle struct {
+	*testing.T
+	w     *memory.World
+	store *store.Store
+	recur *recur.Recurrer
+}
+
+func bubble(t *testing.T, name string, do func(b *bundle)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := memory.New(memory.Options{})
+			t.Cleanup(w.Close)
+			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs())}
+			b.recur = b.another()
+			do(b)
+		})
+	})
+}
+
+// another is a second process: it shares nothing with the first but the world.
+func (b *bundle) another() *recur.Recurrer {
+	return recur.New(recur.Deps{Store: b.store, Queue: b.w.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4})
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// put puts a minutely schedule, changed as each says.
+func (b *bundle) put(change ...func(*schedule.Schedule)) schedule.Schedule {
+	b.Helper()
+	cron := "* * * * *"
+	s := schedule.Schedule{
+		Key: schedule.Key{Tenant: "acme", Name: "s"}, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
+		Template: schedule.Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute, Retry: job.DefaultRetry},
+	}
+	for _, f := range change {
+		f(&s)
+	}
+	s, w, err := schedule.Create(nil, s, now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.write(w)
+	return s
+}
+
+func (b *bundle) write(writes ...item.Write) {
+	b.Helper()
+	if err := b.store.Commit(b.Context(), writes...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// once does something before the next call of that kind.
+func (b *bundle) once(op string, do func()) {
+	var first sync.Once
+	b.w.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == op {
+			first.Do(do)
+		}
+		return memory.Fault{}
+	})
+}
+
+func (b *bundle) promote(s schedule.Schedule) recur.Promoted {
+	b.Helper()
+	did, err := b.recur.Promote(b.Context(), s.Key)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return did
+}
+
+func (b *bundle) read(s schedule.Schedule) schedule.Schedule {
+	b.Helper()
+	s, err := b.store.Schedule(b.Context(), s.Key)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func (b *bundle) rows(s schedule.Schedule) []job.Row {
+	b.Helper()
+	jobs, _, err := b.store.JobsOf(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var rows []job.Row
+	for _, j := range jobs {
+		r, err := b.store.Row(b.Context(), j.Key)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func TestPromoting(t *testing.T) {
+	t.Parallel()
+	bubble(t, "makes what lies inside the horizon, once, however often", func(b *bundle) {
+		s := b.put()
+		if did := b.promote(s); did.Made != 30 {
+			b.Errorf("it did %+v", did)
+		}
+		if did := b.promote(s); did != (recur.Promoted{}) {
+			b.Errorf("again it did %+v", did)
+		}
+		rows := b.rows(s)
+		if len(rows) != 30 || b.read(s).WakeAt.Before(time.Now().Add(contract.Horizon)) {
+			b.Errorf("%d rows, wake-up %s", len(rows), b.read(s).WakeAt)
+		}
+		for n, r := range rows {
+			if !r.Near || r.Epoch != 1 || !r.DueAt.Equal(rows[0].DueAt.Add(time.Duration(n)*time.Minute)) {
+				b.Errorf("row %+v", r)
+			}
+		}
+	})
+	bubble(t, "by two at once makes each job once and moves the schedule on", func(b *bundle) {
+		s := b.put()
+		var both sync.WaitGroup
+		made := make([]int, 2)
+		for n := range 2 {
+			both.Go(func() {
+				did, err := b.another().Promote(b.Context(), s.Key)
+				if err != nil {
+					b.Error(err)
+				}
+				made[n] = did.Made
+			})
+		}
+		both.Wait()
+		if made[0]+made[1] != 30 || len(b.rows(s)) != 30 {
+			b.Errorf("made %v, %d rows", made, len(b.rows(s)))
+		}
+	})
+	bubble(t, "keeps the payload and the tags of each job", func(b *bundle) {
+		body := make([]byte, 2000)
+		for i := range body {
+			body[i] = '1'
+		}
+		s := b.put(func(s *schedule.Schedule) {
+			s.SetPayload(body)
+			s.Template.Tags = `{"team":"billing"}`
+			if err := b.store.PutSchedulePayload(b.Context(), *s, body); err != nil {
+				b.Fatal(err)
+			}
+		})
+		b.promote(s)
+		edited := b.read(s)
+		edited.Template.Priority = job.High
+		_, w, err := schedule.Edit(b.read(s), edited, nil, now())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.write(w...)
+		if did := b.promote(s); did.Adopted != 30 {
+			b.Errorf("adopted %+v", did)
+		}
+		for _, r := range b.rows(s) {
+			got, err := b.store.Payload(b.Context(), r)
+			tags, err2 := b.store.Content(b.Context(), r.Key, job.TagsContent)
+			if err != nil || err2 != nil || string(got) != string(body) || tags != `{"team":"billing"}` || r.Version != 2 || r.Epoch != 2 || r.Priority != job.High || r.PayloadVer != 2 {
+				b.Fatalf("%d bytes, tags %q, %v, %v: %+v", len(got), tags, err, err2, r)
+			}
+			if r.Size() > contract.MaxRow {
+				b.Errorf("%d bytes", r.Size())
+			}
+		}
+	})
+	bubble(t, "decides again where an edit replaces the payload that it is about to read", func(b *bundle) {
+		body := func(letter string) []byte { return []byte(`"` + strings.Repeat(letter, 300<<10) + `"`) }
+		set := func(s *schedule.Schedule, payload []byte) {
+			s.SetPayload(payload)
+			if err := b.store.PutSchedulePayload(b.Context(), *s, payload); err != nil {
+				b.Fatal(err)
+			}
+		}
+		hourly := "0 * * * *"
+		time.Sleep(45 * time.Minute)
+		s := b.put(func(s *schedule.Schedule) { s.Spec.Cron = &hourly; set(s, body("a")) })
+		b.once(memory.BlobGet, func() {
+			edited := s
+			set(&edited, body("b"))
+			after, w, err := schedule.Edit(s, edited, nil, now())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.write(w...)
+			if err := b.store.ForgetReplaced(b.Context(), s, after); err != nil {
+				b.Fatal(err)
+			}
+		})
+		if did := b.promote(s); did.Made != 1 {
+			b.Errorf("it did %+v", did)
+		}
+		if got, err := b.store.Payload(b.Context(), b.rows(s)[0]); err != nil || string(got) != string(body("b")) {
+			b.Errorf("the job has %.5s, %v", got, err)
+		}
+	})
+	bubble(t, "leaves a paused, a deleted and an absent one alone", func(b *bundle) {
+		s := b.put()
+		paused, w := schedule.PauseSchedule(s, schedule.Pause{}, now())
+		b.write(w)
+		if did := b.promote(s); did.Made != 0 {
+			b.Errorf("paused: %+v", did)
+		}
+		_, ws := schedule.Delete(paused, nil, now())
+		b.write(ws...)
+		if did := b.promote(s); did.Made != 0 {
+			b.Errorf("deleted: %+v", did)
+		}
+		s.Name = "other"
+		if did := b.promote(s); did.Made != 0 {
+			b.Errorf("absent: %+v", did)
+		}
+	})
+	bubble(t, "resumes when the until of the pause is over, and has the parked looked at", func(b *bundle) {
+		s := b.put()
+		_, w := schedule.PauseSchedule(s, schedule.Pause{Until: now().Add(time.Hour)}, now())
+		b.write(w)
+		time.Sleep(time.Hour - time.Millisecond)
+		if did := b.promote(s); did.Made != 0 || b.read(s).Paused == nil {
+			b.Error("resumed early")
+		}
+		time.Sleep(time.Millisecond)
+		b.promote(s)
+		if now := b.read(s); now.Paused != nil || now.Epoch != 3 || len(b.rows(s)) == 0 {
+			b.Errorf("epoch %d, %d rows", now.Epoch, len(b.rows(s)))
+		}
+		if d, err := b.w.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Visible != contract.ParkShards {
+			b.Errorf("%+v, %v", d, err)
+		}
+	})
+	bubble(t, "stands still under a pause of everything, findable for whoever lifts it", func(b *bundle) {
+		s := b.put()
+		ref := job.PauseRef("acme", job.PauseAll)
+		b.write(item.Write{Ref: ref, Name: "test.pause", Put: job.Pause{Scope: job.PauseAll, Since: now(), Missed: "last"}.Item("acme")})
+		if did := b.promote(s); !did.Held || did.Made != 0 {
+			b.Errorf("%+v", did)
+		}
+		held := b.read(s)
+		tenants, err := b.store.ParkedTenants(b.Context())
+		if !held.Parked || err != nil || len(tenants) != 1 || !held.Next.Equal(s.Next) {
+			b.Errorf("held %+v, %v, %v", held, tenants, err)
+		}
+		time.Sleep(3 * time.Hour)
+		b.write(item.Write{Ref: ref, Name: "test.lift", Delete: true})
+		b.recur.Reread("acme")
+		var came decide.Few
+		if err := b.recur.Slice(b.Context(), held.Slice(), time.Time{}, &came); err != nil {
+			b.Fatal(err)
+		}
+		late := 0
+		for _, r := range b.rows(s) {
+			if !r.DueAt.After(now()) {
+				late++
+			}
+		}
+		if late != 1 || b.read(s).Parked {
+			b.Errorf("%d missed times run, parked %v", late, b.read(s).Parked)
+		}
+	})
+	bubble(t, "ends a schedule that has run as often as it may", func(b *bundle) {
+		one := 1
+		s := b.put(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
+		b.write(s.CountRun(job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, DueAt: now()})...)
+		if did := b.promote(s); did.Made != 0 || b.read(s).EndedBy != job.CodeMaxRuns {
+			b.Errorf("%+v, ended by %q", did, b.read(s).EndedBy)
+		}
+	})
+	bubble(t, "sends what is due now, and again if nobody is sure to have", func(b *bundle) {
+		time.Sleep(time.Until(now().Truncate(time.Minute).Add(59 * time.Second)))
+		s := b.put()
+		b.promote(s)
+		if d, err := b.w.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
+			b.Errorf("%+v, %v", d, err)
+		}
+	})
+}
+
+func TestAdopting(t *testing.T) {
+	t.Parallel()
+	claim := func(b *bundle, r job.Row) job.Claim {
+		b.write(job.ClaimNew(r.Key, 1, job.Owner{Worker: "w", Nonce: "n", LeaseUntil: now().Add(contract.Lease), DueAt: r.DueAt}))
+		c, err := b.store.Claim(b.Context(), r.Key)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return c
+	}
+	bubble(t, "waits for a worker that lets go of the old epoch", func(b *bundle) {
+		s := b.put()
+		b.promote(s)
+		s = edit(b, s)
+		first := b.rows(s)[0]
+		c := claim(b, first)
+		time.AfterFunc(100*time.Millisecond, func() { b.write(job.LetGo(first.Key, 1, c.Token)) })
+		if did := b.promote(s); did.Adopted != 30 {
+			b.Errorf("%+v", did)
+		}
+		if now := b.rows(s)[0]; now.Epoch != 2 || now.Version != 2 {
+			b.Errorf("%+v", now)
+		}
+	})
+	bubble(t, "does not move on while a worker holds one, and passes it once it runs", func(b *bundle) {
+		s := b.put()
+		b.promote(s)
+		s = edit(b, s)
+		first := b.rows(s)[0]
+		claim(b, first)
+		if _, err := b.recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.Conflict {
+			b.Errorf("it says %v", err)
+		}
+		if got := b.read(s); !got.Next.Equal(s.Next) || len(b.rows(s)) != 30 || b.rows(s)[1].Epoch != 2 {
+			b.Errorf("next %s; the others: %+v", got.Next, b.rows(s)[1])
+		}
+		b.write(job.MarkRunning(first.Key, 1, 1, now(), 0)) // its first heartbeat has been seen
+		b.promote(s)
+		if now := b.rows(s)[0]; now.Epoch != 1 || now.Status != job.Running {
+			b.Errorf("%+v", now)
+		}
+	})
+	for name, change := range map[string]func(*job.Row){
+		"one that retries":        func(r *job.Row) { r.Attempt = 2 },
+		"one that is to stop":     func(r *job.Row) { r.Stop = job.StopCancel },
+		"one that is over":        func(r *job.Row) { r.Status = job.Succeeded },
+		"one of this epoch":       func(r *job.Row) { r.Epoch = 2 },
+		"one of an epoch to come": func(r *job.Row) { r.Epoch = 3 },
+		"one that is running":     func(r *job.Row) { r.Status = job.Running },
+		"one that cannot be read": nil,
+		"one that was forgotten":  nil,
+	} {
+		bubble(t, "passes "+name, func(b *bundle) {
+			s := b.put()
+			b.promote(s)
+			s = edit(b, s)
+			first := b.rows(s)[0]
+			i := first.Item()
+			switch {
+			case change != nil:
+				change(&first)
+				i = first.Item()
+			case name == "one that cannot be read":
+				i["status"] = "LOST"
+			default:
+				i["status"] = string(job.Gone)
+			}
+			b.write(item.Write{Ref: first.Ref(), Name: "test.put", Put: i})
+			if did := b.promote(s); did.Adopted != 29 {
+				b.Errorf("%+v", did)
+			}
+			got, err := b.w.Table().Get(b.Context(), first.Ref())
+			if err != nil || fmt.Sprint(got) != fmt.Sprint(i) {
+				b.Errorf("it was changed: %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestAPromotionThatCrashedAnywhereIsMadeGoodByTheNext(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {
+			for n := range 200 {
+				cron := "*/10 * * * *"
+				s := b.put(func(s *schedule.Schedule) { s.Name, s.Spec.Cron = fmt.Sprintf("s%d", n), &cron })
+				b.promote(s)
+				from := b.read(s).Next
+				time.Sleep(90 * time.Minute) // then some were missed
+				asked := 0
+				var mu sync.Mutex
+				b.w.SetFaults(func(memory.Call) memory.Fault {
+					mu.Lock()
+					defer mu.Unlock()
+					asked++
+					switch {
+					case asked <= n:
+						return memory.Fault{}
+					case asked == n+1 && lost:
+						return memory.Fault{Lost: true}
+					}
+					return memory.Fault{Fail: fault.Unavailable}
+				})
+				_, err := b.another().Promote(b.Context(), s.Key)
+				b.w.SetFaults(nil)
+				if asked <= n {
+					if err != nil || n < 5 {
+						b.Errorf("%d points of crash, then %v", n, err)
+					}
+					return
+				}
+				if w := b.read(s); w.Slice() == "" {
+					b.Fatalf("crashed at call %d: nothing brings it back", n)
+				}
+				time.Sleep(2 * time.Minute)
+				b.promote(s)
+				account(b, s, from)
+			}
+			b.Error("it never gets through")
+		})
+	}
+}
+
+// A step that made its jobs and died leaves next where it was; the index does not show them yet.
+func TestWhatACrashedPromotionMadeIsNotRecordedToo(t *testing.T) {
+	t.Parallel()
+	const lag = time.Hour
+	for how, then := range map[string]func(b *bundle, s schedule.Schedule){
+		"promoted again": func(b *bundle, s schedule.Schedule) {
+			time.Sleep(5 * time.Minute) // some that were made then would now be given up
+			b.promote(s)
+		},
+		"edited": func(b *bundle, s schedule.Schedule) { edit(b, b.read(s)); b.promote(s) },
+		"paused and edited": func(b *bundle, s schedule.Schedule) {
+			paused, w := schedule.PauseSchedule(b.read(s), schedule.Pause{}, now())
+			b.write(w)
+			edit(b, paused)
+			_, w = schedule.Resume(b.read(s), "", now())
+			b.write(w)
+			b.promote(s)
+		},
+		"deleted": func(b *bundle, s schedule.Schedule) {
+			old := b.read(s)
+			_, writes := schedule.Delete(old, haveJobs(b, old), now())
+			b.write(writes...)
+		},
+	} {
+		bubble(t, how, func(b *bundle) {
+			b.w = memory.New(memory.Options{IndexLag: memory.LagUpTo(lag)})
+			b.Cleanup(b.w.Close)
+			b.store = store.New(b.w.Table(), b.w.Blobs())
+			b.recur = b.another()
+			s := b.put(func(s *schedule.Schedule) {
+				s.CatchUp = schedule.CatchUp{Policy: schedule.CatchUpAll, Window: 20 * time.Minute, Cap: 100}
+			})
+			b.promote(s)
+			from := b.read(s).Next
+			time.Sleep(90 * time.Minute)
+			b.w.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Name == "schedule.advance" {
+					return memory.Fault{Fail: fault.Unavailable}
+				}
+				return memory.Fault{}
+			})
+			if _, err := b.another().Promote(b.Context(), s.Key); err == nil {
+				b.Fatal("it did not crash")
+			}
+			b.w.SetFaults(nil)
+			time.Sleep(200 * time.Millisecond)
+			then(b, s)
+			until := schedule.Bound(time.Now())
+			if b.read(s).Deleted() {
+				until = time.Now()
+			}
+			time.Sleep(lag)
+			accountUntil(b, s, from, until)
+		})
+	}
+}
+
+// A run that somebody asked for at that very millisecond stands in the same index.
+func TestAManualRunIsNoJobOfANominalTime(t *testing.T) {
+	t.Parallel()
+	bubble(t, "promoted long after", func(b *bundle) {
+		s := b.put()
+		b.promote(s)
+		from := b.read(s).Next
+		r, _ := s.RunNow(job.NewID(from, [10]byte{}), 4, from)
+		b.write(job.Accept(r))
+		time.Sleep(5 * time.Hour)
+		b.promote(s)
+		entries, _, err := b.store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 0, "")
+		if err != nil || len(entries) != 1 || !entries[0].From.Equal(from) {
+			b.Errorf("recorded %+v, %v", entries, err)
+		}
+	})
+}
+
+// edit gives the schedule a new epoch in which the same times stand.
+func edit(b *bundle, s schedule.Schedule) schedule.Schedule {
+	b.Helper()
+	s = b.read(s)
+	after, w, err := schedule.Edit(s, s, haveJobs(b, s), now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.write(w...)
+	return after
+}
+
+// haveJobs says of which times that an edit would leave behind there are jobs.
+func haveJobs(b *bundle, s schedule.Schedule) map[time.Time]bool {
+	b.Helper()
+	has, err := b.store.HaveJobs(b.Context(), s.Key, s.Leaves(now()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return has
+}
+
+// account checks that each time from the first on has a job or one entry of the ledger.
+func account(b *bundle, s schedule.Schedule, from time.Time) {
+	b.Helper()
+	accountUntil(b, s, from, schedule.Bound(time.Now()))
+}
+
+func accountUntil(b *bundle, s schedule.Schedule, from, until time.Time) {
+	b.Helper()
+	cal, err := s.Calendar()
+	if err != nil {
+		b.Fatal(err)
+	}
+	jobs := map[time.Time]int{}
+	for _, r := range b.rows(s) {
+		jobs[r.NominalAt]++
+	}
+	entries, _, err := b.store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for o, ok := cal.Next(from.Add(-time.Millisecond)); ok && o.NominalAt.Before(until); o, ok = cal.Next(o.NominalAt) {
+		n := jobs[o.NominalAt]
+		for _, e := range entries {
+			if !o.NominalAt.Before(e.From) && !o.NominalAt.After(e.To) {
+				n++
+			}
+		}
+		if n != 1 {
+			b.Errorf("%s is accounted for %d times", o.NominalAt, n)
+		}
+	}
+}
+
+func TestASliceOfSchedules(t *testing.T) {
+	t.Parallel()
+	bubble(t, "sets aside what cannot be read, and fails only where again helps", func(b *bundle) {
+		var all []schedule.Schedule
+		for n := range 10 {
+			all = append(all, b.put(func(s *schedule.Schedule) { s.Name = fmt.Sprintf("s%d", n) }))
+		}
+		bad := all[3].Item()
+		bad["body"] = "{"
+		b.write(item.Write{Ref: all[3].Ref(), Name: "test.put", Put: bad})
+		b.w.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet && c.Ref == all[5].Ref() {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		var came decide.Few
+		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); !fault.Retryable(err) {
+			b.Errorf("the slice says %v", err)
+		}
+		b.w.SetFaults(nil)
+		if got := came.Counts(); got["promoted"] != 8 || got["schedule_set_aside"] != 1 || got["schedule_failed"] != 1 {
+			b.Errorf("came to %v", got)
+		}
+		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); err != nil {
+			b.Error(err)
+		}
+		due, _, err := b.store.DueSchedules(context.Background(), store.DueQuery{Slice: all[0].Slice()})
+		if err != nil || len(due) != 0 {
+			b.Errorf("left in the slice: %v, %v", due, err)
+		}
+	})
+}

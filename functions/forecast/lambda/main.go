@@ -1,0 +1,32 @@
+// Command lambda is the door of the look ahead, which a rule calls each minute.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"punctual/functions/batch"
+	"punctual/functions/forecast"
+	"punctual/shared/aws/blob"
+	"punctual/shared/aws/session"
+	"punctual/shared/aws/table"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+func main() {
+	env := contract.MustEnv(os.LookupEnv)
+	cfg := session.MustLoad(context.Background())
+	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	lambda.Start(batch.Metered(forecast.New(forecast.Deps{
+		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Clock:  clock.System{},
+		Log:    telemetry.Logger(os.Stdout, "prewarm"),
+		Meter:  meter,
+		Shards: env.Shards,
+	}).Handle, meter, os.Stdout))
+}
