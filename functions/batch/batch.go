@@ -3,9 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,7 +41,7 @@ func (r Runner) each(ctx context.Context, n int, do func(i int) error) []error {
 	for i := range n {
 		g.Go(func() error {
 			if errs[i] = ctx.Err(); errs[i] == nil {
-				errs[i] = Guard(func() error { return do(i) })
+				errs[i] = fault.Guard(func() error { return do(i) })
 			}
 			return nil
 		})
@@ -52,28 +50,10 @@ func (r Runner) each(ctx context.Context, n int, do func(i int) error) []error {
 	return errs
 }
 
-// Panicked is the error of a record whose handling panicked.
-type Panicked struct {
-	Value any
-	Stack []byte
-}
-
-func (p *Panicked) Error() string { return fmt.Sprintf("panicked: %v", p.Value) }
-
-// Guard runs do and turns a panic into a *Panicked.
-func Guard(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &Panicked{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return do()
-}
-
 // note says once what became of a record that was not handled.
 func (r Runner) note(ctx context.Context, err error, aside bool, args ...any) {
 	args = append(args, telemetry.Err, err.Error())
-	if p := new(Panicked); errors.As(err, &p) {
+	if p := new(fault.Panicked); errors.As(err, &p) {
 		args = append(args, "stack", string(p.Stack))
 	}
 	kind := fault.KindOf(err)

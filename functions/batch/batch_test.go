@@ -193,7 +193,7 @@ func TestAPoisonRecordOfAStreamIsSetAsideAndAnUnluckyOneComesAgain(t *testing.T)
 	}
 	var asides []Aside
 	resp := r.Stream(t.Context(), ev, func(context.Context, []item.Change) []error {
-		return []error{nil, fault.New(fault.Undecodable, nil, "schema_v is not 1"), fault.New(fault.Throttled, nil, "arming"), &Panicked{Value: "x"}}
+		return []error{nil, fault.New(fault.Undecodable, nil, "schema_v is not 1"), fault.New(fault.Throttled, nil, "arming"), &fault.Panicked{Value: "x"}}
 	}, func(_ context.Context, a Aside) error { asides = append(asides, a); return nil })
 	if len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "3" {
 		t.Errorf("came again: %v", resp.BatchItemFailures)

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"punctual/functions/batch"
 	"punctual/functions/engine/decide"
+	"punctual/functions/engine/scan"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -40,7 +40,7 @@ func (s *Stage) pages(ctx context.Context, d message.Dispatch, do func([]store.F
 			return true, nil
 		}
 		d.Cursor = next
-		if !batch.TimeLeft(ctx, pageTime) {
+		if !scan.TimeLeft(ctx, pageTime) {
 			return false, s.again(ctx, d, 0)
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID)
 	s.waker.Reread(owner)
 	s.recur.Reread(owner)
 	if d.Cursor == "" {
-		var came decide.Few
+		var came scan.Counter
 		if err := s.recur.Slice(ctx, d.Slice, time.Time{}, &came); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 		g.SetLimit(rowsAtOnce)
 		for _, f := range found {
 			g.Go(func() error {
-				err := batch.Guard(func() error { _, err := s.waker.Parked(ctx, f.Key); return err })
+				err := fault.Guard(func() error { _, err := s.waker.Parked(ctx, f.Key); return err })
 				return s.passOver(ctx, f.Key, err)
 			})
 		}

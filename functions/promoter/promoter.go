@@ -7,6 +7,7 @@ import (
 
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
+	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -32,7 +33,7 @@ type Stage struct {
 	Deps
 	armer decide.Armer
 	recur *recur.Recurrer
-	pass  decide.Pass
+	pass  scan.Pass
 	armed recent
 }
 
@@ -42,13 +43,13 @@ func New(d Deps) *Stage {
 		Deps:  d,
 		armer: decide.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "promoted"},
 		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:  decide.Pass{Store: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
+		pass:  scan.Pass{Store: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
 }
 
 // Summary says what a pass did.
 type Summary struct {
-	decide.Walked
+	scan.Walked
 	Came map[string]int `json:"came,omitempty"` // entries by what came of them
 }
 
@@ -59,11 +60,11 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	var came decide.Few
+	var came scan.Counter
 	from := func(mark time.Time) time.Time { return firstSlice(mark, now) }
-	over := decide.Range{Shards: shards, From: from, To: now.Add(contract.Horizon), Since: now.Add(-contract.Grace)}
+	over := scan.Range{Shards: shards, From: from, To: now.Add(contract.Horizon), Since: now.Add(-contract.Grace)}
 	walked, err := s.pass.Run(ctx, over, func(ctx context.Context, slice horizon.Slice) error {
-		return decide.Both(
+		return scan.Both(
 			func() error { return s.promote(ctx, slice, now, &came) },
 			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) }, // what they make is near, and goes by the stream
 		)
@@ -96,7 +97,7 @@ func firstSlice(mark, now time.Time) time.Time {
 }
 
 // promote arms what a slice holds.
-func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time, came *decide.Few) error {
+func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time, came *scan.Counter) error {
 	var plans []job.Plan
 	cursor := ""
 	for {
@@ -129,7 +130,7 @@ func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time,
 }
 
 // arm carries the plans out, but for timers that this process armed in a pass not long ago.
-func (s *Stage) arm(ctx context.Context, plans []job.Plan, came *decide.Few) error {
+func (s *Stage) arm(ctx context.Context, plans []job.Plan, came *scan.Counter) error {
 	todo := plans[:0]
 	for _, p := range plans {
 		if p.Arm != nil && s.armed.has(p.Arm.Name) {

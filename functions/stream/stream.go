@@ -14,6 +14,7 @@ import (
 	"punctual/functions/engine/decide"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -60,7 +61,7 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	var forget []message.Outgoing
 	var ofForget []int
 	for i, c := range changes {
-		errs[i] = batch.Guard(func() error {
+		errs[i] = fault.Guard(func() error {
 			d, err := judge(c, now)
 			if d.arm != nil {
 				plans, of = append(plans, *d.arm), append(of, i)

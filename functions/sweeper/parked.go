@@ -5,8 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"punctual/functions/batch"
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/scan"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -22,16 +21,16 @@ const lineFront = 50
 // parked looks after jobs that lie in parking places although no pause holds them: the message
 // that was to wake them was lost. A tenant whose pause holds everything is passed by. Tenants
 // take turns to be the first, and each has its share of the time.
-func (s *Stage) parked(ctx context.Context, now time.Time, came *decide.Few) (decide.Walked, error) {
+func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (scan.Walked, error) {
 	tenants, err := s.Store.ParkedTenants(ctx)
 	if err != nil {
-		return decide.Walked{}, err
+		return scan.Walked{}, err
 	}
-	var walked decide.Walked
+	var walked scan.Walked
 	var errs []error
-	for n, t := range decide.Turn(tenants, now) {
-		ctx := batch.Share(ctx, 1/float64(len(tenants)-n), decide.Closing)
-		if !batch.TimeLeft(ctx, decide.Closing) {
+	for n, t := range scan.Rotate(tenants, now) {
+		ctx := scan.Share(ctx, 1/float64(len(tenants)-n), scan.Closing)
+		if !scan.TimeLeft(ctx, scan.Closing) {
 			walked.Cut = true
 			continue
 		}
@@ -47,14 +46,14 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *decide.Few) (de
 
 // lines looks after jobs that wait in their schedules' lines although nothing is before them
 // any more. Schedules take turns to be the first.
-func (s *Stage) lines(ctx context.Context, now time.Time, came *decide.Few) error {
+func (s *Stage) lines(ctx context.Context, now time.Time, came *scan.Counter) error {
 	keys, err := s.Store.Lines(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, k := range decide.Turn(keys, now) {
-		if !batch.TimeLeft(ctx, decide.Closing) {
+	for _, k := range scan.Rotate(keys, now) {
+		if !scan.TimeLeft(ctx, scan.Closing) {
 			break
 		}
 		errs = append(errs, s.line(ctx, k, now, came))
@@ -62,7 +61,7 @@ func (s *Stage) lines(ctx context.Context, now time.Time, came *decide.Few) erro
 	return errors.Join(errs...)
 }
 
-func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *decide.Few) error {
+func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *scan.Counter) error {
 	line := horizon.Line(string(k.Tenant), k.Name)
 	// The oldest decides for all: while it waits, so do the others.
 	found, err := s.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront})
@@ -82,7 +81,7 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *d
 }
 
 func (s *Stage) parkedOf(
-	ctx context.Context, t store.Parked, now time.Time, came *decide.Few, walked *decide.Walked,
+	ctx context.Context, t store.Parked, now time.Time, came *scan.Counter, walked *scan.Walked,
 ) error {
 	pauses, err := s.Store.Pauses(ctx, t.ID)
 	if err != nil {
@@ -105,10 +104,10 @@ func (s *Stage) parkedOf(
 		if empty {
 			return s.Store.ForgetParked(ctx, t.ID, now)
 		}
-		places = decide.Turn(places, now)[:1]
+		places = scan.Rotate(places, now)[:1]
 	}
-	for _, place := range decide.Turn(places, now) {
-		if !batch.TimeLeft(ctx, decide.Closing) {
+	for _, place := range scan.Rotate(places, now) {
+		if !scan.TimeLeft(ctx, scan.Closing) {
 			walked.Cut = true
 			return nil
 		}
@@ -161,7 +160,7 @@ func parkingsToVisit(t tenant.ID, pauses job.Pauses, now time.Time) (places []st
 		holding = true
 	}
 	if holding {
-		places = decide.Turn(places, now)[:1]
+		places = scan.Rotate(places, now)[:1]
 	}
 	return places, holding
 }

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"punctual/functions/batch"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
+	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -35,7 +35,7 @@ type Stage struct {
 	Deps
 	waker *decide.Waker
 	recur *recur.Recurrer
-	pass  decide.Pass
+	pass  scan.Pass
 }
 
 // New returns the stage.
@@ -44,15 +44,15 @@ func New(d Deps) *Stage {
 		Deps:  d,
 		waker: decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:  decide.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
+		pass:  scan.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 	}
 }
 
 // Summary says what a pass did.
 type Summary struct {
-	decide.Walked
-	Again  decide.Walked  `json:"again"`          // slices of the last day
-	Parked decide.Walked  `json:"parked"`         // parking places
+	scan.Walked
+	Again  scan.Walked    `json:"again"`          // slices of the last day
+	Parked scan.Walked    `json:"parked"`         // parking places
 	Came   map[string]int `json:"came,omitempty"` // jobs by what came of them
 }
 
@@ -76,9 +76,9 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	var came decide.Few
+	var came scan.Counter
 	visit := func(ctx context.Context, slice horizon.Slice) error {
-		return decide.Both(
+		return scan.Both(
 			func() error { return s.sweep(ctx, slice.String(), cutoff, &came) },
 			func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // whose writer did not get to promote them
 		)
@@ -91,19 +91,19 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 
 	// Each kind of work has a share of the time. What one does not need the next ones have.
 	var sum Summary
-	over := decide.Range{
+	over := scan.Range{
 		Shards: shards, To: cutoff,
 		From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) },
 	}
 	both := func(ctx context.Context, slice horizon.Slice) error {
-		return decide.Both(func() error { return visit(ctx, slice) }, func() error { return ahead(ctx, slice) })
+		return scan.Both(func() error { return visit(ctx, slice) }, func() error { return ahead(ctx, slice) })
 	}
-	sum.Walked, err = s.pass.Run(batch.Share(ctx, sliceShare, decide.Closing), over, both)
+	sum.Walked, err = s.pass.Run(scan.Share(ctx, sliceShare, scan.Closing), over, both)
 	var errParked error
-	sum.Parked, errParked = s.parked(batch.Share(ctx, parkedShare, decide.Closing), now, &came)
-	errLines := s.lines(batch.Share(ctx, lineShare, decide.Closing), now, &came)
+	sum.Parked, errParked = s.parked(scan.Share(ctx, parkedShare, scan.Closing), now, &came)
+	errLines := s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came)
 	sum.Again = s.pass.Again(ctx, lastDay(cutoff, shards), visit)
-	if sum.Cut && batch.TimeLeft(ctx, decide.Closing) { // the others left time for more of a backlog
+	if sum.Cut && scan.TimeLeft(ctx, scan.Closing) { // the others left time for more of a backlog
 		over.From = func(mark time.Time) time.Time {
 			if mark.IsZero() {
 				return firstSlice(mark, cutoff)
@@ -138,17 +138,17 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 			slices = append(slices, horizon.SliceOf(cutoff.Add(-back), shard))
 		}
 	}
-	return decide.Turn(slices, time.Unix(cutoff.Unix()/60, 0))
+	return scan.Rotate(slices, time.Unix(cutoff.Unix()/60, 0))
 }
 
 // sweep brings on every job whose wake-up lies in that slice before the cutoff.
-func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *decide.Few) error {
+func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *scan.Counter) error {
 	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.waker.Entry)
 }
 
 // each brings on what the pages of q hold. A job that failed in a
 // way that again may help fails the slice; the others are brought on all the same.
-func (s *Stage) each(ctx context.Context, q store.DueQuery, came *decide.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
+func (s *Stage) each(ctx context.Context, q store.DueQuery, came *scan.Counter, bring func(context.Context, store.Entry) (job.Step, error)) error {
 	var g errgroup.Group
 	g.SetLimit(rowsAtOnce)
 	for {
@@ -157,7 +157,7 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *decide.Few, br
 			return errors.Join(err, g.Wait())
 		}
 		for _, f := range found {
-			if !batch.TimeLeft(ctx, decide.Closing) {
+			if !scan.TimeLeft(ctx, scan.Closing) {
 				cut := fault.New(fault.Unavailable, nil, "bringing on the jobs of %s: there is more than time", q.Slice)
 				return errors.Join(g.Wait(), cut)
 			}
@@ -172,11 +172,11 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *decide.Few, br
 
 // one brings on one job. What cannot be read is set aside for a while, and what cannot be brought
 // on is put off: whatever the index holds stays in sight.
-func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *decide.Few, bring func(context.Context, store.Entry) (job.Step, error)) error {
+func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, bring func(context.Context, store.Entry) (job.Step, error)) error {
 	step := job.StepNothing
 	err := f.Err
 	if err == nil {
-		err = batch.Guard(func() (err error) { step, err = bring(ctx, f.Entry); return err })
+		err = fault.Guard(func() (err error) { step, err = bring(ctx, f.Entry); return err })
 	}
 	if err == nil {
 		if step != job.StepNothing {
@@ -186,7 +186,7 @@ func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *deci
 		return nil
 	}
 	log := s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID, "ref", f.Ref.String(), telemetry.Err, err.Error())
-	panicked := new(batch.Panicked)
+	panicked := new(fault.Panicked)
 	switch {
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
 		reason := job.Cut(err.Error(), contract.MaxReason)

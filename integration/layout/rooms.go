@@ -16,6 +16,7 @@ const (
 	memory      room = "memory"
 	conformance room = "conformance"
 	helper      room = "helper"
+	setup       room = "setup"
 	stage       room = "stage"
 	door        room = "door"
 	hand        room = "hand"
@@ -52,7 +53,8 @@ var folders = []struct {
 	{"shared/conformance", conformance},
 	{"functions/*/lambda", door},
 	{"functions/batch", helper},
-	{"functions/engine/*", helper},
+	{"functions/engine", helper},
+	{"functions/stagetest", setup},
 	{"functions/api", stage},
 	{"functions/authorizer", stage},
 	{"functions/stream", stage},
@@ -130,11 +132,15 @@ var rules = map[room]rule{
 		reason: "the suite is handed what it exercises: if it named an implementation it could bend to that one",
 	},
 	helper: {
-		may: []room{core, ground, store}, inTests: []room{memory}, siblings: true,
+		may: []room{core, ground, store}, inTests: []room{memory, setup}, siblings: true,
 		reason: "what several stages share means the same to each of them, so it may know none",
 	},
+	setup: {
+		may:    []room{core, ground, store, helper, memory},
+		reason: "it is for the tests of stages and of the engine: if it knew one of them, that one's tests could not use it",
+	},
 	stage: {
-		may: []room{core, ground, store, helper}, inTests: []room{memory},
+		may: []room{core, ground, store, helper}, inTests: []room{memory, setup},
 		reason: "stages meet only in the table and the queues, and reach the world only through ports they declare; their doors choose the adapters",
 	},
 	door: {

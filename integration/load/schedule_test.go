@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
+	"punctual/functions/engine/scan"
 	"punctual/functions/promoter"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -107,7 +107,7 @@ func BenchmarkCostOfASchedule(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				var came decide.Few
+				var came scan.Counter
 				if now.WakeAt.Before(schedule.Bound(c.at)) {
 					if err := r.Slice(context.Background(), now.Slice(), time.Time{}, &came); err != nil {
 						b.Fatal(err)

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"punctual/functions/batch"
 	"punctual/shared/calendar"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -52,7 +51,7 @@ func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []cale
 	g.SetLimit(jobsAtOnce)
 	for _, o := range list {
 		g.Go(func() error {
-			if err := batch.Guard(func() error { return m.one(ctx, o, now) }); err != nil {
+			if err := fault.Guard(func() error { return m.one(ctx, o, now) }); err != nil {
 				m.failed(fmt.Errorf("making the job of %s: %w", o.NominalAt.Format(time.RFC3339), err))
 			}
 			return nil

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"punctual/functions/batch"
 	"punctual/functions/engine/decide"
+	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -85,7 +85,7 @@ func (r *Recurrer) Promote(ctx context.Context, k schedule.Key) (Promoted, error
 		if !more {
 			return did, nil
 		}
-		if !batch.TimeLeft(ctx, stepTime) {
+		if !scan.TimeLeft(ctx, stepTime) {
 			break
 		}
 	}

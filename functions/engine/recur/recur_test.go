@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
+	"punctual/functions/engine/scan"
 	"punctual/shared/calendar"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -273,7 +273,7 @@ func TestPromoting(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		b.write(item.Write{Ref: ref, Name: "test.lift", Delete: true})
 		b.recur.Reread("acme")
-		var came decide.Few
+		var came scan.Counter
 		if err := b.recur.Slice(b.Context(), held.Slice(), time.Time{}, &came); err != nil {
 			b.Fatal(err)
 		}
@@ -574,7 +574,7 @@ func TestASliceOfSchedules(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		var came decide.Few
+		var came scan.Counter
 		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); !fault.Retryable(err) {
 			b.Errorf("the slice says %v", err)
 		}

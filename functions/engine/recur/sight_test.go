@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/scan"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -30,7 +30,7 @@ func TestRecurrer_LosesNoScheduleFromSight(t *testing.T) {
 		bubble(t, "a schedule "+name+" has a later wake-up, and is promoted then", func(b *bundle) {
 			s := b.put()
 			trouble(b, s.Ref())
-			var came decide.Few
+			var came scan.Counter
 			slice, at := s.Slice(), time.Now()
 			if s.WakeAt.After(at) {
 				at = s.WakeAt

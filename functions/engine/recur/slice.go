@@ -7,8 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"punctual/functions/batch"
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/scan"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -23,7 +22,7 @@ const schedulesAtOnce = 8
 // time if it is not zero. One that failed in a way that again may help fails the slice; the
 // others are promoted all the same. One that cannot be read is set aside for a while, one that
 // cannot be promoted is put off: no schedule drops from sight.
-func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, came *decide.Few) error {
+func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, came *scan.Counter) error {
 	var g errgroup.Group
 	g.SetLimit(schedulesAtOnce)
 	q := store.DueQuery{Slice: slice, Before: before}
@@ -33,7 +32,7 @@ func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, ca
 			return errors.Join(err, g.Wait())
 		}
 		for _, d := range due {
-			if !batch.TimeLeft(ctx, decide.Closing) {
+			if !scan.TimeLeft(ctx, scan.Closing) {
 				cut := fault.New(fault.Unavailable, nil, "promoting what lies in %s: there is more than time", slice)
 				return errors.Join(g.Wait(), cut)
 			}
@@ -46,10 +45,10 @@ func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, ca
 	}
 }
 
-func (r *Recurrer) one(ctx context.Context, d store.DueSchedule, slice string, came *decide.Few) error {
+func (r *Recurrer) one(ctx context.Context, d store.DueSchedule, slice string, came *scan.Counter) error {
 	err := d.Err
 	if err == nil {
-		err = batch.Guard(func() error {
+		err = fault.Guard(func() error {
 			did, err := r.Promote(ctx, d.Key)
 			if did != (Promoted{}) {
 				came.Add("promoted")
@@ -61,7 +60,7 @@ func (r *Recurrer) one(ctx context.Context, d store.DueSchedule, slice string, c
 		return nil
 	}
 	log := r.Log.With(telemetry.Tenant, d.Tenant, "schedule", d.Name, "ref", d.Ref.String(), telemetry.Err, err.Error())
-	panicked := new(batch.Panicked)
+	panicked := new(fault.Panicked)
 	switch {
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
 		reason := job.Cut(err.Error(), contract.MaxReason)

@@ -1,4 +1,4 @@
-package decide
+package scan
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"punctual/functions/batch"
+	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -69,7 +69,7 @@ func (p Pass) Run(ctx context.Context, r Range, visit Visit) (Walked, error) {
 	again := w.behind(r.Since)
 	forward := ctx
 	if len(again) > 0 {
-		forward = batch.Share(ctx, newShare, Closing)
+		forward = Share(ctx, newShare, Closing)
 	}
 	w.forward(forward, r.From)
 	w.again(ctx, again)
@@ -127,7 +127,7 @@ func (w *walk) forward(ctx context.Context, from func(time.Time) time.Time) {
 		}
 	}
 	for ; !minute.After(w.to); minute = minute.Add(time.Minute) {
-		if !batch.TimeLeft(ctx, Closing) {
+		if !TimeLeft(ctx, Closing) {
 			w.walked.Cut = true
 			return
 		}
@@ -174,8 +174,8 @@ func (w *walk) behind(since time.Time) (list []horizon.Slice) {
 // again visits the slices that failed before, but for those that the walk has just come by. Each
 // pass begins with another of them: one that takes all the time does not keep the rest.
 func (w *walk) again(ctx context.Context, list []horizon.Slice) {
-	for list = Turn(list, w.to); len(list) > 0; list = list[min(len(list), shardsAtOnce):] {
-		if !batch.TimeLeft(ctx, Closing) {
+	for list = Rotate(list, w.to); len(list) > 0; list = list[min(len(list), shardsAtOnce):] {
+		if !TimeLeft(ctx, Closing) {
 			w.walked.Cut = true
 			return
 		}
@@ -186,9 +186,9 @@ func (w *walk) again(ctx context.Context, list []horizon.Slice) {
 	}
 }
 
-// Turn lets a list begin with another entry each minute, so that whatever takes long in a pass
+// Rotate lets a list begin with another entry each minute, so that whatever takes long in a pass
 // has the others wait only now and then.
-func Turn[T any](list []T, now time.Time) []T {
+func Rotate[T any](list []T, now time.Time) []T {
 	if len(list) == 0 {
 		return list
 	}
@@ -201,7 +201,7 @@ func Turn[T any](list []T, now time.Time) []T {
 func (p Pass) Again(ctx context.Context, slices []horizon.Slice, visit Visit) Walked {
 	var walked Walked
 	for len(slices) > 0 {
-		if !batch.TimeLeft(ctx, Closing) {
+		if !TimeLeft(ctx, Closing) {
 			walked.Cut = true
 			break
 		}
@@ -224,7 +224,7 @@ func (p Pass) visit(ctx context.Context, slices []horizon.Slice, visit Visit) []
 	g.SetLimit(shardsAtOnce)
 	for i, s := range slices {
 		g.Go(func() error {
-			errs[i] = batch.Guard(func() error { return visit(ctx, s) })
+			errs[i] = fault.Guard(func() error { return visit(ctx, s) })
 			if errs[i] != nil {
 				p.Log.ErrorContext(ctx, "slice failed and will be visited again", "slice", s.String(), telemetry.Err, errs[i].Error())
 			}
@@ -291,31 +291,31 @@ func (w *walk) gauge() {
 func Both(a, b func() error) error {
 	var g errgroup.Group
 	var errB error
-	g.Go(func() error { errB = batch.Guard(b); return nil })
-	errA := batch.Guard(a)
+	g.Go(func() error { errB = fault.Guard(b); return nil })
+	errA := fault.Guard(a)
 	_ = g.Wait() // its error is errB
 	return errors.Join(errA, errB)
 }
 
-// Few counts by name under a lock, for a pass's summary.
-type Few struct {
+// Counter counts by name under a lock, for a pass's summary.
+type Counter struct {
 	mu sync.Mutex
 	n  map[string]int
 }
 
 // Add counts one.
-func (f *Few) Add(name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.n == nil {
-		f.n = map[string]int{}
+func (c *Counter) Add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[string]int{}
 	}
-	f.n[name]++
+	c.n[name]++
 }
 
 // Counts returns what was counted.
-func (f *Few) Counts() map[string]int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.n
+func (c *Counter) Counts() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
 }

@@ -1,4 +1,4 @@
-package decide_test
+package scan_test
 
 import (
 	"context"
@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/scan"
+	"punctual/functions/stagetest"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/memory"
@@ -35,33 +36,33 @@ func (w *walker) visit(_ context.Context, s horizon.Slice) error {
 	return nil
 }
 
-func TestAPass(t *testing.T) {
+func TestPass_Run(t *testing.T) {
 	t.Parallel()
-	pass := func(b *bundle) decide.Pass {
-		return decide.Pass{Store: b.store, Mark: store.Swept, Log: telemetry.Silent(), Meter: b.meter}
+	pass := func(b *stagetest.Setup) scan.Pass {
+		return scan.Pass{Store: b.Store, Mark: store.Swept, Log: telemetry.Silent(), Meter: b.Meter}
 	}
 	fromMark := func(mark time.Time) time.Time { return mark.Add(time.Minute) }
-	mark := func(b *bundle, shard int) time.Time {
+	mark := func(b *stagetest.Setup, shard int) time.Time {
 		b.Helper()
-		at, err := b.store.Watermark(b.Context(), store.Swept, shard)
+		at, err := b.Store.Watermark(b.Context(), store.Swept, shard)
 		if err != nil {
 			b.Fatal(err)
 		}
 		return at.Whole()
 	}
-	setMarks := func(b *bundle, at ...time.Time) {
+	setMarks := func(b *stagetest.Setup, at ...time.Time) {
 		b.Helper()
 		for shard, t := range at {
-			if err := b.store.SetWatermark(b.Context(), store.Swept, shard, t); err != nil {
+			if err := b.Store.SetWatermark(b.Context(), store.Swept, shard, t); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	bubble(t, "goes on from where each shard stood, earliest minute first in whichever shard", func(b *bundle) {
+	stagetest.Bubble(t, "goes on from where each shard stood, earliest minute first in whichever shard", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-3*time.Minute), now.Add(-2*time.Minute))
 		w := &walker{}
-		walked, err := pass(b).Run(b.Context(), decide.Range{Shards: 2, From: fromMark, To: now}, w.visit)
+		walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now}, w.visit)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -79,11 +80,11 @@ func TestAPass(t *testing.T) {
 				b.Errorf("shard %d stands at %s", shard, mark(b, shard))
 			}
 		}
-		if lag := b.meter.Total(telemetry.WatermarkLag); lag != 0 {
+		if lag := b.Meter.Total(telemetry.WatermarkLag); lag != 0 {
 			b.Errorf("the lag is %v ms", lag)
 		}
 	})
-	bubble(t, "notes a slice that failed and visits what lies behind", func(b *bundle) {
+	stagetest.Bubble(t, "notes a slice that failed and visits what lies behind", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-4*time.Minute), now.Add(-4*time.Minute))
 		bad := horizon.SliceOf(now.Add(-2*time.Minute), 1)
@@ -93,18 +94,18 @@ func TestAPass(t *testing.T) {
 			}
 			return nil
 		}}
-		walked, err := pass(b).Run(b.Context(), decide.Range{Shards: 2, From: fromMark, To: now}, w.visit)
+		walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now}, w.visit)
 		if err != nil || len(w.seen) != 8 || walked.Failed != 1 {
 			b.Errorf("visited %d, %+v, %v", len(w.seen), walked, err)
 		}
 		if !mark(b, 0).Equal(now.Truncate(time.Minute)) || !mark(b, 1).Equal(bad.Minute.Add(-time.Minute)) {
 			b.Errorf("the shards stand at %s and %s", mark(b, 0), mark(b, 1))
 		}
-		if lag := b.meter.Total(telemetry.WatermarkLag); lag != float64((3 * time.Minute).Milliseconds()) {
+		if lag := b.Meter.Total(telemetry.WatermarkLag); lag != float64((3 * time.Minute).Milliseconds()) {
 			b.Errorf("the lag is %v ms", lag)
 		}
 	})
-	bubble(t, "survives a panic in one slice", func(b *bundle) {
+	stagetest.Bubble(t, "survives a panic in one slice", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-2*time.Minute))
 		w := &walker{do: func(s horizon.Slice) error {
@@ -113,28 +114,28 @@ func TestAPass(t *testing.T) {
 			}
 			panic(fmt.Sprint("nil map in ", s))
 		}}
-		if walked, err := pass(b).Run(b.Context(), decide.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || walked.Failed != 2 {
+		if walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || walked.Failed != 2 {
 			b.Errorf("%+v, %v", walked, err)
 		}
 	})
-	bubble(t, "that runs out of time stops early, and the next goes on from there", func(b *bundle) {
+	stagetest.Bubble(t, "that runs out of time stops early, and the next goes on from there", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-60*time.Minute))
 		w := &walker{do: func(horizon.Slice) error { time.Sleep(time.Second); return nil }}
 		ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
 		defer cancel()
-		walked, err := pass(b).Run(ctx, decide.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+		walked, err := pass(b).Run(ctx, scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
 		if err != nil || !walked.Cut || walked.Slices != 31 || time.Since(now) != 31*time.Second {
 			b.Errorf("%+v after %s, %v", walked, time.Since(now), err)
 		}
 		if !mark(b, 0).Equal(now.Truncate(time.Minute).Add(-29 * time.Minute)) {
 			b.Errorf("it stands at %s", mark(b, 0))
 		}
-		if walked, err := pass(b).Run(b.Context(), decide.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || walked.Cut || walked.Slices != 29 {
+		if walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || walked.Cut || walked.Slices != 29 {
 			b.Errorf("then %+v, %v", walked, err)
 		}
 	})
-	bubble(t, "with a slice that fails for hours visits that and what is new, and no more each time", func(b *bundle) {
+	stagetest.Bubble(t, "with a slice that fails for hours visits that and what is new, and no more each time", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		setMarks(b, now)
 		bad := horizon.SliceOf(now.Add(time.Minute), 0)
@@ -146,38 +147,38 @@ func TestAPass(t *testing.T) {
 		}}
 		for range 300 {
 			now = now.Add(time.Minute)
-			walked, err := pass(b).Run(b.Context(), decide.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+			walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
 			if err != nil || walked.Slices > 2 {
 				b.Fatalf("%+v, %v", walked, err)
 			}
 		}
-		if lag := b.meter.Total(telemetry.WatermarkLag); lag != float64((300 * time.Minute).Milliseconds()) {
+		if lag := b.Meter.Total(telemetry.WatermarkLag); lag != float64((300 * time.Minute).Milliseconds()) {
 			b.Errorf("the lag is %v ms", lag)
 		}
 		w.do = nil
-		if _, err := pass(b).Run(b.Context(), decide.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || !mark(b, 0).Equal(now.Truncate(time.Minute)) {
+		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now}, w.visit); err != nil || !mark(b, 0).Equal(now.Truncate(time.Minute)) {
 			b.Errorf("once it is mended the shard stands at %s, %v", mark(b, 0), err)
 		}
 	})
-	bubble(t, "leaves what failed too long ago to others, where it is told to", func(b *bundle) {
+	stagetest.Bubble(t, "leaves what failed too long ago to others, where it is told to", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
-		if err := b.store.Pass(b.Context(), store.Swept, 0, now, nil, []time.Time{now.Add(-time.Hour), now.Add(-time.Minute)}); err != nil {
+		if err := b.Store.Pass(b.Context(), store.Swept, 0, now, nil, []time.Time{now.Add(-time.Hour), now.Add(-time.Minute)}); err != nil {
 			b.Fatal(err)
 		}
 		w := &walker{}
-		over := decide.Range{Shards: 1, From: fromMark, To: now, Since: now.Add(-3 * time.Minute)}
+		over := scan.Range{Shards: 1, From: fromMark, To: now, Since: now.Add(-3 * time.Minute)}
 		if _, err := pass(b).Run(b.Context(), over, w.visit); err != nil || len(w.seen) != 1 || !mark(b, 0).Equal(now.Truncate(time.Minute)) {
 			b.Errorf("visited %v, and stands at %s, %v", w.seen, mark(b, 0), err)
 		}
 	})
-	bubble(t, "gives the minutes that are new most of its time, and what failed before the rest", func(b *bundle) {
+	stagetest.Bubble(t, "gives the minutes that are new most of its time, and what failed before the rest", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC().Truncate(time.Minute)
 		setMarks(b, now.Add(-10*time.Hour))
 		var failed []time.Time
 		for n := range 100 {
 			failed = append(failed, now.Add(-20*time.Hour+time.Duration(n)*time.Minute))
 		}
-		if err := b.store.Pass(b.Context(), store.Swept, 0, time.Time{}, nil, failed); err != nil {
+		if err := b.Store.Pass(b.Context(), store.Swept, 0, time.Time{}, nil, failed); err != nil {
 			b.Fatal(err)
 		}
 		var ahead, before atomic.Int64
@@ -192,53 +193,53 @@ func TestAPass(t *testing.T) {
 		}}
 		ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
 		defer cancel()
-		walked, err := pass(b).Run(ctx, decide.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+		walked, err := pass(b).Run(ctx, scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
 		if err != nil || !walked.Cut || ahead.Load() < 15 || ahead.Load() > 24 || before.Load() < 8 {
 			b.Errorf("%+v: %d ahead, %d that had failed, %v", walked, ahead.Load(), before.Load(), err)
 		}
 	})
-	bubble(t, "that cannot read one shard's watermark passes the others", func(b *bundle) {
+	stagetest.Bubble(t, "that cannot read one shard's watermark passes the others", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-2*time.Minute), now.Add(-2*time.Minute))
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableGet && c.Ref.SK == "1" {
 				return memory.Fault{Fail: fault.Throttled}
 			}
 			return memory.Fault{}
 		})
 		w := &walker{}
-		if _, err := pass(b).Run(b.Context(), decide.Range{Shards: 2, From: fromMark, To: now}, w.visit); !fault.Retryable(err) || len(w.seen) != 2 {
+		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now}, w.visit); !fault.Retryable(err) || len(w.seen) != 2 {
 			b.Errorf("visited %v, %v", w.seen, err)
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		if !mark(b, 0).Equal(now.Truncate(time.Minute)) || !mark(b, 1).Before(now.Add(-time.Minute)) {
 			b.Errorf("the shards stand at %s and %s", mark(b, 0), mark(b, 1))
 		}
 	})
-	bubble(t, "never moves a watermark back", func(b *bundle) {
+	stagetest.Bubble(t, "never moves a watermark back", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		setMarks(b, now)
 		back := func(time.Time) time.Time { return now.Add(-10 * time.Minute) }
-		if _, err := pass(b).Run(b.Context(), decide.Range{Shards: 1, From: back, To: now.Add(-5 * time.Minute)}, (&walker{}).visit); err != nil {
+		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: back, To: now.Add(-5 * time.Minute)}, (&walker{}).visit); err != nil {
 			b.Fatal(err)
 		}
 		if !mark(b, 0).Equal(now) {
 			b.Errorf("it stands at %s", mark(b, 0))
 		}
 	})
-	bubble(t, "that cannot read a watermark says so and visits nothing", func(b *bundle) {
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+	stagetest.Bubble(t, "that cannot read a watermark says so and visits nothing", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableGet {
 				return memory.Fault{Fail: fault.Unavailable}
 			}
 			return memory.Fault{}
 		})
 		w := &walker{}
-		if _, err := pass(b).Run(b.Context(), decide.Range{Shards: 1, From: fromMark, To: time.Now()}, w.visit); !fault.Retryable(err) || len(w.seen) != 0 {
+		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: time.Now()}, w.visit); !fault.Retryable(err) || len(w.seen) != 0 {
 			b.Errorf("visited %v, %v", w.seen, err)
 		}
 	})
-	bubble(t, "over the same slices again moves no watermark", func(b *bundle) {
+	stagetest.Bubble(t, "over the same slices again moves no watermark", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 		now := time.Now().UTC()
 		w := &walker{}
 		walked := pass(b).Again(b.Context(), horizon.Slices(now.Add(-time.Hour), now, 0), w.visit)
