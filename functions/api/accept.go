@@ -14,7 +14,6 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -160,7 +159,7 @@ func (s *stage) unfired(ctx context.Context, k job.Key, now time.Time) *job.Firi
 // sendTimeout bounds what comes after a job is already written; the caller has gone or waits.
 const sendTimeout = 5 * time.Second
 
-// fire sends firings of jobs that are due now, by queue. What could not be sent is logged and
+// fire sends firings of jobs that are due now. What could not be sent is logged and
 // left to the due index: the jobs are accepted.
 func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
 	if len(firings) == 0 {
@@ -168,21 +167,9 @@ func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
-	now := s.now()
-	byQueue := map[string][]message.Outgoing{}
-	for _, f := range firings {
-		byQueue[f.Queue()] = append(byQueue[f.Queue()], f.Outgoing(now))
-	}
-	for queue, out := range byQueue {
-		sent := len(out)
-		if err := s.Queues.Send(ctx, queue, out...); err != nil {
-			sent = 0
-			if unsent := unsentOf(err); unsent != nil {
-				sent = len(out) - len(unsent.Failed)
-			}
-			s.Log.WarnContext(ctx, "firings were not sent; the sweeper will send them", "queue", queue, "unsent", len(out)-sent, telemetry.Err, err)
-		}
-		s.Meter.Count(telemetry.FiringsSent, int64(sent), telemetry.Dim{Key: "lane", Value: string(horizon.Now)})
+	errs := slices.DeleteFunc(s.armer.FireAll(ctx, string(horizon.Now), firings, s.now()), func(err error) bool { return err == nil })
+	if len(errs) > 0 {
+		s.Log.WarnContext(ctx, "firings were not sent; the sweeper will send them", "unsent", len(errs), telemetry.Err, errs[0])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/shared/clock"
@@ -62,6 +63,7 @@ type stage struct {
 	huma     huma.API
 	schemas  *schemaCache
 	entropy  *entropy
+	armer    arm.Armer
 	waker    *decide.Waker
 	recurrer *recur.Recurrer
 	pauses   pausesSeen
@@ -85,6 +87,7 @@ func New(d Deps) http.Handler {
 		d.Entropy = rand.Reader
 	}
 	s := &stage{Deps: d, mux: http.NewServeMux(), schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
+	s.armer = arm.Armer{Queue: d.Queues, Log: d.Log, Meter: d.Meter}
 	s.waker = decide.New(decide.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
 	s.recurrer = recur.New(recur.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	s.huma = humago.New(s.mux, humaConfig())

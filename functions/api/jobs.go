@@ -2,14 +2,12 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/span"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -270,12 +268,4 @@ func (s *stage) waitFor(ctx context.Context, k job.Key, wait time.Duration) (job
 			return r, err
 		}
 	}
-}
-
-func unsentOf(err error) *message.Unsent {
-	var u *message.Unsent
-	if errors.As(err, &u) {
-		return u
-	}
-	return nil
 }

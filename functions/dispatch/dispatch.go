@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
+	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/shared/clock"
@@ -36,6 +37,7 @@ type Deps struct {
 // Stage is the consumer of the dispatch queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
+	armer   arm.Armer
 	waker   *decide.Waker
 	recur   *recur.Recurrer
 	records batch.Runner
@@ -45,6 +47,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
+		armer:   arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
 		waker:   decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		recur:   recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
 		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.DispatchQueue, Queues: d.Queue},
@@ -138,9 +141,5 @@ func (s *Stage) fire(ctx context.Context, d message.Dispatch, id job.ID) error {
 		Key: job.Key{Tenant: tenant.ID(d.Firing.Tenant), ID: id}, Version: d.Firing.Version, Attempt: d.Firing.Attempt,
 		Pool: d.Pool, Priority: job.Priority(d.Priority), DueAt: d.Firing.DueAt,
 	}
-	if err := s.Queue.Send(ctx, f.Queue(), f.Outgoing(s.Clock.Now())); err != nil {
-		return err
-	}
-	s.Meter.Count(telemetry.FiringsSent, 1, telemetry.Dim{Key: "lane", Value: "timer"})
-	return nil
+	return s.armer.Fire(ctx, "timer", f, s.Clock.Now())
 }

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"punctual/functions/engine/decide"
 	"punctual/functions/engine/scan"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -61,16 +60,14 @@ func (s *Stage) readable(ctx context.Context, found []store.Found) []store.Found
 
 // slice sends the firings of all that a minute holds.
 func (s *Stage) slice(ctx context.Context, d message.Dispatch) error {
-	armer := decide.Armer{Queue: s.Queue, Meter: s.Meter, Lane: "slice"}
 	_, err := s.pages(ctx, d, func(found []store.Found) error {
 		// What the sweeper has put off lies in the same slices and is fired by nobody else.
 		found = slices.DeleteFunc(found, func(f store.Found) bool { return job.PutOff(f.DueAt, f.WakeAt) })
-		plans := make([]job.Plan, len(found))
+		firings := make([]job.Firing, len(found))
 		for i, f := range found {
-			out := f.Firing().Outgoing(s.Clock.Now())
-			plans[i] = job.Plan{Queue: f.Firing().Queue(), Send: &out}
+			firings[i] = f.Firing()
 		}
-		for i, err := range armer.Do(ctx, plans) {
+		for i, err := range s.armer.FireAll(ctx, "slice", firings, s.Clock.Now()) {
 			if err := s.passOver(ctx, found[i].Key, err); err != nil {
 				return err
 			}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/arm"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
@@ -20,8 +20,8 @@ import (
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store  *store.Store
-	Queue  decide.Sender
-	Timer  decide.Timers
+	Queue  arm.Sender
+	Timer  arm.Timers
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
@@ -31,7 +31,7 @@ type Deps struct {
 // Stage is the promoter. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	armer decide.Armer
+	armer arm.Armer
 	recur *recur.Recurrer
 	pass  scan.Pass
 	armed recent
@@ -41,7 +41,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:  d,
-		armer: decide.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "promoted"},
+		armer: arm.Armer{Queue: d.Queue, Timers: d.Timer, Log: d.Log, Meter: d.Meter},
 		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
 		pass:  scan.Pass{Store: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
@@ -139,7 +139,7 @@ func (s *Stage) arm(ctx context.Context, plans []job.Plan, came *scan.Counter) e
 		todo = append(todo, p)
 	}
 	var again error
-	for i, err := range s.armer.Do(ctx, todo) {
+	for i, err := range s.armer.Do(ctx, "promoted", todo) {
 		switch {
 		case err == nil && todo[i].Arm != nil:
 			s.armed.add(todo[i].Arm.Name)

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/batch"
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/arm"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -23,8 +22,8 @@ import (
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Queue decide.Sender
-	Timer decide.Timers
+	Queue arm.Sender
+	Timer arm.Timers
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -33,7 +32,7 @@ type Deps struct {
 // Stage is the stream consumer. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	armer   decide.Armer
+	armer   arm.Armer
 	records batch.Runner
 }
 
@@ -41,7 +40,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
-		armer:   decide.Armer{Queue: d.Queue, Timers: d.Timer, Meter: d.Meter, Lane: "direct"},
+		armer:   arm.Armer{Queue: d.Queue, Timers: d.Timer, Log: d.Log, Meter: d.Meter},
 		records: batch.Runner{Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -75,12 +74,12 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 			return err
 		})
 	}
-	for n, err := range s.armer.Do(ctx, plans) {
+	for n, err := range s.armer.Do(ctx, "direct", plans) {
 		if err != nil {
 			errs[of[n]] = fmt.Errorf("arming job %s: %w", changes[of[n]].New.Str(contract.AttrJobID), err)
 		}
 	}
-	s.disarm(ctx, stale)
+	s.armer.Disarm(ctx, stale)
 	s.forget(ctx, forget, func(n int, err error) { errs[ofForget[n]] = err })
 	return errs
 }
@@ -145,26 +144,6 @@ func gone(old item.Item) (d decision) {
 		d.forget = &message.Outgoing{Body: message.Encode(ask), Group: string(row.Tenant)}
 	}
 	return d
-}
-
-// disarmsAtOnce bounds concurrent calls to Scheduler.
-const disarmsAtOnce = 8
-
-// disarm takes timers back as well as it can: a stale firing is refused at its claim, so
-// failing to is no reason to do the record again.
-func (s *Stage) disarm(ctx context.Context, stale []job.Firing) {
-	var g errgroup.Group
-	g.SetLimit(disarmsAtOnce)
-	for _, f := range stale {
-		g.Go(func() error {
-			if err := s.Timer.Disarm(ctx, f.TimerName()); err != nil {
-				s.Log.WarnContext(ctx, "stale timer was left standing",
-					telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID, telemetry.Attempt, f.Attempt, telemetry.Err, err.Error())
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // it has no errors
 }
 
 func (s *Stage) setAside(ctx context.Context, a batch.Aside) error {

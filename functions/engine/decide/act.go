@@ -144,12 +144,7 @@ func (w *Waker) postpone(ctx context.Context, row job.Row, again, now time.Time)
 
 // Fire sends the firing of a row's current attempt; lane is for the metric.
 func (w *Waker) Fire(ctx context.Context, row job.Row, lane string) error {
-	f := row.Firing()
-	if err := w.Queue.Send(ctx, f.Queue(), f.Outgoing(w.Clock.Now())); err != nil {
-		return fmt.Errorf("sending the firing of job %s to %s: %w", row.ID, f.Queue(), err)
-	}
-	w.Meter.Count(telemetry.FiringsSent, 1, telemetry.Dim{Key: "lane", Value: lane})
-	return nil
+	return w.armer.Fire(ctx, lane, row.Firing(), w.Clock.Now())
 }
 
 // letterSend bounds one send of a letter. What is stamped with its send must not arrive so

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"punctual/functions/batch"
+	"punctual/functions/engine/arm"
 	"punctual/shared/clock"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -13,7 +14,7 @@ import (
 
 // Queue is what a Waker needs of the queues.
 type Queue interface {
-	Sender
+	arm.Sender
 	// Depth says about how much a queue holds.
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
@@ -36,10 +37,13 @@ type Deps struct {
 // Waker brings single jobs on. It is safe for concurrent use.
 type Waker struct {
 	Deps
+	armer     arm.Armer
 	pauses    pauses
 	schedules schedules
 	depths    depths
 }
 
 // New returns a Waker.
-func New(d Deps) *Waker { return &Waker{Deps: d} }
+func New(d Deps) *Waker {
+	return &Waker{Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}}
+}

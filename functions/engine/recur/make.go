@@ -35,7 +35,7 @@ type maker struct {
 	payload func() ([]byte, error) // of the template, read once
 
 	mu    sync.Mutex
-	fire  []job.Plan
+	fire  []job.Firing
 	did   *Promoted
 	first error
 }
@@ -58,7 +58,7 @@ func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []cale
 		})
 	}
 	_ = g.Wait() // the errors are in m
-	for _, err := range r.armer.Do(ctx, m.fire) {
+	for _, err := range r.armer.FireAll(ctx, "schedule", m.fire, r.Clock.Now()) {
 		if err != nil { // the jobs are written: the due index brings them back
 			r.Log.WarnContext(ctx, "a firing was not sent; the sweeper will send it", telemetry.Tenant, s.Tenant, "schedule", s.Name, telemetry.Err, err.Error())
 		}
@@ -88,13 +88,8 @@ func (m *maker) done(row job.Row, send, adopted bool) {
 	}
 	m.Meter.Count(telemetry.Promoted, 1, telemetry.Dim{Key: "outcome", Value: outcome})
 	if send {
-		m.send(row)
+		m.fire = append(m.fire, row.Firing())
 	}
-}
-
-func (m *maker) send(row job.Row) {
-	out := row.Firing().Outgoing(m.Clock.Now())
-	m.fire = append(m.fire, job.Plan{Queue: row.Firing().Queue(), Send: &out})
 }
 
 // one puts the job of an occurrence, or adopts what stands there.
@@ -191,7 +186,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (cha
 	if old.Epoch >= m.s.Epoch {
 		if !old.Near && !old.Parked && old.Epoch == m.s.Epoch && horizon.LaneOf(now, old.DueAt) == horizon.Now {
 			m.mu.Lock()
-			m.send(old) // whoever wrote it may not have got to send it; a second firing is refused at its claim
+			m.fire = append(m.fire, old.Firing()) // whoever wrote it may not have got to send it; a second firing is refused at its claim
 			m.mu.Unlock()
 		}
 		return nil, false, nil

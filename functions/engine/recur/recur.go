@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
@@ -23,7 +24,7 @@ import (
 // Deps is what a Recurrer needs. A nil Meter drops metrics.
 type Deps struct {
 	Store  *store.Store
-	Queue  decide.Sender
+	Queue  arm.Sender
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
@@ -33,7 +34,7 @@ type Deps struct {
 // Recurrer promotes schedules. It is safe for concurrent use.
 type Recurrer struct {
 	Deps
-	armer  decide.Armer
+	armer  arm.Armer
 	pauses *decide.Pauses
 }
 
@@ -42,7 +43,7 @@ func New(d Deps) *Recurrer {
 	if d.Shards == 0 {
 		d.Shards = contract.DefaultShards
 	}
-	return &Recurrer{Deps: d, armer: decide.Armer{Queue: d.Queue, Meter: d.Meter, Lane: "schedule"}, pauses: &decide.Pauses{Store: d.Store}}
+	return &Recurrer{Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, pauses: &decide.Pauses{Store: d.Store}}
 }
 
 // Promoted says what a promotion did.
