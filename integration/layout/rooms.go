@@ -43,6 +43,7 @@ var folders = []struct {
 	{"shared/schedule", core},
 	{"shared/tenant", core},
 	{"shared/text", core},
+	{"shared/cache", ground},
 	{"shared/clock", ground},
 	{"shared/fault", ground},
 	{"shared/contract", ground},

@@ -405,10 +405,10 @@ func (w *Worker) lastLook(f *firing, l lease, seen *facts, log *slog.Logger) boo
 		failed, failed2, failed3 error
 	)
 	reads.Go(func() { claim, failed = w.store.Claim(ctx, f.key) })
-	reads.Go(func() { seen.pauses, _, failed2 = w.pauses.of(ctx, f.key.Tenant, lastLookFresh) })
+	reads.Go(func() { seen.pauses, _, failed2 = w.pauses.of(ctx, f.key.Tenant, lastLookAge) })
 	if seen.schedule != nil {
 		k := schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}
-		reads.Go(func() { seen.schedule, _, failed3 = w.rules.of(ctx, k, lastLookFresh) })
+		reads.Go(func() { seen.schedule, _, failed3 = w.rules.of(ctx, k, lastLookAge) })
 	}
 	reads.Wait()
 	if err := errors.Join(failed, failed2, failed3); err != nil {
@@ -429,7 +429,7 @@ func (w *Worker) lastLook(f *firing, l lease, seen *facts, log *slog.Logger) boo
 func (w *Worker) look(f *firing) (*facts, error) {
 	ctx, cancel := w.call()
 	defer cancel()
-	pauses, at, err := w.pauses.of(ctx, f.key.Tenant, pausesFresh)
+	pauses, at, err := w.pauses.of(ctx, f.key.Tenant, pausesAge)
 	if err != nil {
 		return nil, err
 	}
@@ -438,7 +438,7 @@ func (w *Worker) look(f *firing) (*facts, error) {
 	if err != nil || seen.row.ScheduleID == "" {
 		return seen, err
 	}
-	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}, pausesFresh)
+	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}, pausesAge)
 	if at.Before(seen.at) {
 		seen.at = at
 	}

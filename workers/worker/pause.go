@@ -3,121 +3,65 @@ package worker
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
+	"punctual/shared/cache"
 	"punctual/shared/job"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
 const (
-	// pausesFresh is how old a read of the pauses may be when an attempt is judged; with the time
+	// pausesAge is how old a read of the pauses may be when an attempt is judged; with the time
 	// to its start it stays under contract.RowFresh.
-	pausesFresh = time.Second
-	// lastLookFresh is how old it may be when an attempt is due that was judged before. It lets
+	pausesAge = time.Second
+	// lastLookAge is how old it may be when an attempt is due that was judged before. It lets
 	// the attempts that are due at one moment share a read.
-	lastLookFresh = 20 * time.Millisecond
-	// pausesKnown bounds how many tenants' pauses are remembered.
+	lastLookAge = 20 * time.Millisecond
+	// pausesKnown bounds how many tenants' pauses are kept, and how many schedules.
 	pausesKnown = 1000
-)
 
-// pauses reads a tenant's pauses, and those for everyone, each at most once a second, whatever
-// number of jobs and tenants ask.
-type pauses struct {
-	store *store.Store
-	mu    sync.Mutex
-	known map[tenant.ID]*pauseEntry
-}
-
-type pauseEntry struct {
-	turn chan struct{} // taken while reading: the others wait for the answer
-	at   time.Time     // monotonic, from before the read
-	read job.Pauses
-	trouble
-}
-
-// trouble is what the last reads of a key failed with. For a moment, doubled each time, it is the
-// answer to all who ask for that key: they would only wait in their slots for the same, and take
-// these from others.
-type trouble struct {
-	err   error
-	times int
-	until time.Time
-}
-
-const (
 	troubleFirst = 500 * time.Millisecond
 	troubleLast  = 4 * time.Second
 )
 
-// stands is the error that still stands; nil for none.
-func (t *trouble) stands() error {
-	if time.Now().Before(t.until) {
-		return t.err
-	}
-	return nil
+// newCache returns a cache of what attempts are judged by. An error is the answer for a moment,
+// doubled each time, to all who ask for the same key: they would only wait in their slots for the
+// same error, and take these from others.
+func newCache[K comparable, V any]() *cache.Cache[K, V] {
+	return cache.New[K](cache.Options[V]{Age: pausesAge, Most: pausesKnown, RetryAfter: func(failures int) time.Duration {
+		return doubled(troubleFirst, failures-1, troubleLast)
+	}})
 }
 
-// note notes what a read came to, and returns it.
-func (t *trouble) note(err error) error {
-	if err == nil {
-		*t = trouble{}
-		return nil
-	}
-	t.err, t.until = err, time.Now().Add(doubled(troubleFirst, t.times, troubleLast))
-	t.times++
-	return err
+// pauses reads a tenant's pauses, and those for everyone, each at most once a second, however many
+// jobs and tenants ask.
+type pauses struct {
+	store *store.Store
+	known *cache.Cache[tenant.ID, job.Pauses] // by owner
 }
 
-// of returns the pauses that stand for t, its own read at most maxAge ago, and since when that is
+func newPauses(s *store.Store) *pauses {
+	return &pauses{store: s, known: newCache[tenant.ID, job.Pauses]()}
+}
+
+// of returns the pauses that hold t, its own read less than age ago, and since when that is
 // known (monotonic). Those for everyone are shared by all and never read more often than usual.
-func (p *pauses) of(ctx context.Context, t tenant.ID, maxAge time.Duration) (job.Pauses, time.Time, error) {
-	everyone, since, err := p.owned(ctx, job.Everyone, pausesFresh)
+func (p *pauses) of(ctx context.Context, t tenant.ID, age time.Duration) (job.Pauses, time.Time, error) {
+	everyone, since, err := p.owned(ctx, job.Everyone, pausesAge)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	own, at, err := p.owned(ctx, t, maxAge)
+	own, at, err := p.owned(ctx, t, age)
 	if since.Before(at) {
 		at = since
 	}
 	return slices.Concat(everyone, own), at, err
 }
 
-// owned returns the pauses of one owner, read at most maxAge ago.
-func (p *pauses) owned(ctx context.Context, owner tenant.ID, maxAge time.Duration) (job.Pauses, time.Time, error) {
-	e := p.entry(owner)
-	select {
-	case e.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, time.Time{}, ctx.Err()
-	}
-	defer func() { <-e.turn }()
-	if time.Since(e.at) < maxAge {
-		return e.read, e.at, nil
-	}
-	if err := e.stands(); err != nil {
-		return nil, time.Time{}, err
-	}
-	at := time.Now()
-	read, err := p.store.PausesOf(ctx, owner)
-	if e.note(err) != nil {
-		return nil, time.Time{}, err
-	}
-	e.at, e.read = at, read
-	return read, at, nil
-}
-
-func (p *pauses) entry(t tenant.ID) *pauseEntry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.known[t]
-	if e == nil {
-		if len(p.known) >= pausesKnown {
-			clear(p.known) // read anew within the second anyway
-		}
-		e = &pauseEntry{turn: make(chan struct{}, 1)}
-		p.known[t] = e
-	}
-	return e
+// owned returns the pauses of one owner.
+func (p *pauses) owned(ctx context.Context, owner tenant.ID, age time.Duration) (job.Pauses, time.Time, error) {
+	return p.known.Within(ctx, owner, age, func(ctx context.Context) (job.Pauses, error) {
+		return p.store.PausesOf(ctx, owner)
+	})
 }

@@ -3,9 +3,9 @@ package worker
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
+	"punctual/shared/cache"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -13,62 +13,26 @@ import (
 	"punctual/shared/store"
 )
 
-// schedules reads a schedule at most once a second, whatever number of its jobs ask.
+// schedules reads a schedule at most once a second, however many of its jobs ask.
 type schedules struct {
 	store *store.Store
-	mu    sync.Mutex
-	known map[schedule.Key]*scheduleEntry
+	known *cache.Cache[schedule.Key, *schedule.Schedule] // nil for one that is not there
 }
 
-type scheduleEntry struct {
-	turn chan struct{} // taken while reading: the others wait for the answer
-	at   time.Time     // monotonic, from before the read
-	read *schedule.Schedule
-	trouble
+func newSchedules(s *store.Store) *schedules {
+	return &schedules{store: s, known: newCache[schedule.Key, *schedule.Schedule]()}
 }
 
-// of returns the schedule, nil if there is none, read at most maxAge ago, and since when that is
+// of returns the schedule, nil if there is none, read less than age ago, and since when that is
 // known (monotonic).
-func (s *schedules) of(ctx context.Context, k schedule.Key, maxAge time.Duration) (*schedule.Schedule, time.Time, error) {
-	e := s.entry(k)
-	select {
-	case e.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, time.Time{}, ctx.Err()
-	}
-	defer func() { <-e.turn }()
-	if time.Since(e.at) < maxAge {
-		return e.read, e.at, nil
-	}
-	if err := e.stands(); err != nil {
-		return nil, time.Time{}, err
-	}
-	at := time.Now()
-	read, err := s.store.Schedule(ctx, k)
-	found := &read
-	if fault.KindOf(err) == fault.NotFound {
-		found, err = nil, nil
-	}
-	if e.note(err) != nil {
-		return nil, time.Time{}, err
-	}
-	e.read = found
-	e.at = at
-	return e.read, at, nil
-}
-
-func (s *schedules) entry(k schedule.Key) *scheduleEntry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.known[k]
-	if e == nil {
-		if len(s.known) >= pausesKnown {
-			clear(s.known) // read anew within the second anyway
+func (s *schedules) of(ctx context.Context, k schedule.Key, age time.Duration) (*schedule.Schedule, time.Time, error) {
+	return s.known.Within(ctx, k, age, func(ctx context.Context) (*schedule.Schedule, error) {
+		read, err := s.store.Schedule(ctx, k)
+		if fault.KindOf(err) == fault.NotFound {
+			return nil, nil
 		}
-		e = &scheduleEntry{turn: make(chan struct{}, 1)}
-		s.known[k] = e
-	}
-	return e
+		return &read, err
+	})
 }
 
 // hasTurn says whether the attempt may start as far as other runs of its schedule go: it takes

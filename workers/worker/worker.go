@@ -14,10 +14,8 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/message"
-	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 	"punctual/workers/executor"
 )
 
@@ -145,8 +143,7 @@ func New(d Deps, o Options) *Worker {
 		w.executors[job.ExecutorGo] = d.Registry
 	}
 	w.intake = newIntakes(o, w.clock)
-	w.pauses = &pauses{store: d.Store, known: map[tenant.ID]*pauseEntry{}}
-	w.rules = &schedules{store: d.Store, known: map[schedule.Key]*scheduleEntry{}}
+	w.pauses, w.rules = newPauses(d.Store), newSchedules(d.Store)
 	w.reports = newReports(w)
 	w.deletes = newDeletes(w)
 	return w

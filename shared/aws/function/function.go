@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"punctual/shared/aws/memo"
 	"punctual/shared/aws/session"
+	"punctual/shared/cache"
 	"punctual/shared/tenant"
 )
 
@@ -18,21 +18,21 @@ const (
 	TenantTag = "punctual:tenant"
 	// Anyone is the value of TenantTag with which every tenant may invoke a function.
 	Anyone = "*"
-	// Fresh is how long a function's owner is remembered.
-	Fresh = time.Minute
+	// OwnerAge is how old what is known of a function's owner may be.
+	OwnerAge = time.Minute
 )
 
 const (
-	most     = 1000 // owners remembered
+	most     = 1000 // owners known
 	answerIn = 5 * time.Second
 	callIn   = 15 * time.Second
 )
 
 // Functions reaches the account's Lambda functions. It is safe for concurrent use.
 type Functions struct {
-	lambda *lambda.Client // for questions
-	invoke *lambda.Client // one try, as long as the context lets it run
-	owners *memo.Memo[string]
+	lambda *lambda.Client               // for questions
+	invoke *lambda.Client               // one try, as long as the context lets it run
+	owners *cache.Cache[string, string] // by function
 }
 
 // New returns the functions of the account.
@@ -40,7 +40,7 @@ func New(cfg aws.Config) *Functions {
 	return &Functions{
 		lambda: lambda.NewFromConfig(session.Within(cfg, answerIn, nil)),
 		invoke: lambda.NewFromConfig(session.Within(cfg, 0, nil), func(o *lambda.Options) { o.Retryer = aws.NopRetryer{} }),
-		owners: memo.New[string](Fresh, most),
+		owners: cache.New[string](cache.Options[string]{Age: OwnerAge, Most: most}),
 	}
 }
 
@@ -56,9 +56,9 @@ func (f *Functions) Invoke(ctx context.Context, name string, input []byte) (outp
 }
 
 // Allowed says whether the tenant may invoke the function, by its tag, as it stood at most
-// Fresh ago. An absent function is a fault.NotFound.
+// OwnerAge ago. An absent function is a fault.NotFound.
 func (f *Functions) Allowed(ctx context.Context, name string, t tenant.ID) (bool, error) {
-	owner, err := f.owners.Get(name, func() (string, error) { return f.owner(ctx, name) })
+	owner, err := f.owners.Get(ctx, name, func(ctx context.Context) (string, error) { return f.owner(ctx, name) })
 	if err != nil {
 		return false, err
 	}

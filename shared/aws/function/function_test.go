@@ -104,7 +104,7 @@ func TestAnOwnerIsRememberedForAMinute(t *testing.T) {
 		if !allowed() || a.tags != 1 {
 			t.Errorf("asked %d times within the minute", a.tags)
 		}
-		time.Sleep(function.Fresh)
+		time.Sleep(function.OwnerAge)
 		if allowed() || a.tags != 2 {
 			t.Errorf("the new owner was not seen after a minute, asked %d times", a.tags)
 		}

@@ -1,6 +1,6 @@
 // Package secret resolves ARNs of AWS Secrets Manager to their values.
 //
-// What always holds: a value is at most [Fresh] old, so a rotated secret reaches every worker
+// What always holds: a value is at most [MaxAge] old, so a rotated secret reaches every worker
 // within that time; values live in memory only, in a bounded number, and appear in no error
 // and no log. Which ARNs a tenant may name, and whether a
 // host is one that the tag punctual:hosts names, is not decided here.

@@ -9,17 +9,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"punctual/shared/aws/memo"
 	"punctual/shared/aws/session"
+	"punctual/shared/cache"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 )
 
-// Fresh is how old a remembered value may be.
-const Fresh = 5 * time.Minute
+// MaxAge is how old what is known of a secret may be.
+const MaxAge = 5 * time.Minute
 
 const (
-	most     = 1000 // values remembered
+	most     = 1000 // secrets known
 	answerIn = 5 * time.Second
 	callIn   = 15 * time.Second
 )
@@ -27,19 +27,23 @@ const (
 // Secrets resolves ARNs. It is safe for concurrent use.
 type Secrets struct {
 	manager *secretsmanager.Client
-	known   *memo.Memo[string]
-	tags    *memo.Memo[binding]
+	values  *cache.Cache[string, string]  // by ARN
+	tags    *cache.Cache[string, binding] // by ARN
 	calls   atomic.Int64
 }
 
 // New returns the secrets of the account.
 func New(cfg aws.Config) *Secrets {
-	return &Secrets{manager: secretsmanager.NewFromConfig(session.Within(cfg, answerIn, nil)), known: memo.New[string](Fresh, most), tags: memo.New[binding](Fresh, most)}
+	return &Secrets{
+		manager: secretsmanager.NewFromConfig(session.Within(cfg, answerIn, nil)),
+		values:  cache.New[string](cache.Options[string]{Age: MaxAge, Most: most}),
+		tags:    cache.New[string](cache.Options[binding]{Age: MaxAge, Most: most}),
+	}
 }
 
 // Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.
 func (s *Secrets) Resolve(ctx context.Context, arn string) (string, error) {
-	return s.known.Get(arn, func() (string, error) {
+	return s.values.Get(ctx, arn, func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, callIn)
 		defer cancel()
 		s.calls.Add(1)
@@ -65,7 +69,7 @@ type binding struct {
 // Hosts returns the hosts that the secret may be sent to, by its tag. bound is false if it has
 // none: then it may go anywhere. An empty tag binds it to no host at all.
 func (s *Secrets) Hosts(ctx context.Context, arn string) (hosts []string, bound bool, err error) {
-	b, err := s.tags.Get(arn, func() (binding, error) {
+	b, err := s.tags.Get(ctx, arn, func(ctx context.Context) (binding, error) {
 		ctx, cancel := context.WithTimeout(ctx, callIn)
 		defer cancel()
 		s.calls.Add(1)

@@ -34,7 +34,7 @@ func TestASecretIsAskedForOnceInFiveMinutes(t *testing.T) {
 		}
 		wants("first", 1)
 		value = "rotated"
-		time.Sleep(secret.Fresh - time.Second)
+		time.Sleep(secret.MaxAge - time.Second)
 		wants("first", 1)
 		time.Sleep(time.Second)
 		wants("rotated", 2)
