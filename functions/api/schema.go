@@ -10,46 +10,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	schemakind "github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"punctual/shared/cache"
 )
 
-// schemaCache keeps compiled payload schemas by their text, which never changes its meaning.
+// schemaCache keeps compiled payload schemas by the hash of their text, which never changes its meaning.
 type schemaCache struct {
-	mu       sync.Mutex
-	compiled map[[sha256.Size]byte]*program
-	order    [][sha256.Size]byte // oldest first
-	weight   int
+	programs *cache.Cache[[sha256.Size]byte, *program]
 }
 
 // maxCached bounds what the compiled schemas of a process weigh together, in bytes.
 const maxCached = 32 << 20
 
 func newSchemaCache() *schemaCache {
-	return &schemaCache{compiled: map[[sha256.Size]byte]*program{}}
+	return &schemaCache{cache.New[[sha256.Size]byte](cache.Options[*program]{
+		Most: maxCached, Weigh: func(p *program) int { return p.weight },
+	})}
 }
 
-func (c *schemaCache) get(key [sha256.Size]byte) *program {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.compiled[key]
-}
-
-// put keeps a program; the oldest go when there is no room.
-func (c *schemaCache) put(key [sha256.Size]byte, p *program) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.compiled[key] != nil {
-		return
-	}
-	for len(c.order) > 0 && c.weight+p.weight > maxCached {
-		c.weight -= c.compiled[c.order[0]].weight
-		delete(c.compiled, c.order[0])
-		c.order = c.order[1:]
-	}
-	c.compiled[key], c.order, c.weight = p, append(c.order, key), c.weight+p.weight
+// has says whether a schema need not be compiled.
+func (c *schemaCache) has(text json.RawMessage) bool {
+	_, ok := c.programs.Peek(sha256.Sum256(text))
+	return ok
 }
 
 // noLoader keeps a schema from making us fetch anything.
@@ -72,10 +57,13 @@ func (p *program) spend(n int) { p.meter.spend(n) }
 
 // compile returns a *schemaLimit for what is right but too dear.
 func (c *schemaCache) compile(text json.RawMessage) (*program, error) {
-	key := sha256.Sum256(text)
-	if known := c.get(key); known != nil {
-		return known, nil
-	}
+	// Compiling is bounded, so nobody needs to give up waiting for it.
+	return c.programs.Get(context.Background(), sha256.Sum256(text), func(context.Context) (*program, error) {
+		return compile(text)
+	})
+}
+
+func compile(text json.RawMessage) (*program, error) {
 	if err := checkSchemaText(text); err != nil {
 		return nil, err
 	}
@@ -101,7 +89,6 @@ func (c *schemaCache) compile(text json.RawMessage) (*program, error) {
 		return nil, err
 	}
 	p.weight = d.weight
-	c.put(key, p)
 	return p, nil
 }
 
@@ -168,7 +155,7 @@ const freshSchemas = 256 << 10
 // judge blames each part of a payload that does not fit the schema: where, and by which
 // keyword, but never with what stands there.
 func (c *schemaCache) judge(ctx context.Context, r *reader, v value, schema json.RawMessage, payload []byte) error {
-	if c.get(sha256.Sum256(schema)) == nil && r.fresh.Add(-int64(len(schema))) < 0 {
+	if !c.has(schema) && r.fresh.Add(-int64(len(schema))) < 0 {
 		r.mistake(v.pointer, codeOutOfRange, "jobs of fewer tasks in one batch",
 			"the payload schemas of the batch's tasks are too large together")
 		return nil
