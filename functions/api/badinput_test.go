@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"punctual/functions/api"
+	"punctual/shared/executor"
 )
 
 // wrong is a request that must be refused: with that status and code, and, where a field is to
@@ -273,6 +274,39 @@ func TestLambdaPayloadsAreJudged(t *testing.T) {
 	}
 	for _, f := range []string{"report", "report:live", "report:$LATEST", "arn:aws:lambda:eu-central-1:123456789012:function:report:7"} {
 		b.want(t, 202, "POST", "/v1/jobs", `{"task":"lambda","payload":{"function":"`+f+`","input":[1]}}`)
+	}
+}
+
+func TestSQSPayload_IsJudged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/queue", `{"executor":"sqs"}`)
+	large := strings.Repeat("x", executor.MaxMessage-1)
+	for _, c := range []wrong{
+		{"no payload", `null`, 400, "missing_field", "/payload"},
+		{"no queue", `{"message":"m"}`, 400, "missing_field", "/payload/queue"},
+		{"no message", `{"queue":"q"}`, 400, "missing_field", "/payload/message"},
+		{"an unknown field", `{"queue":"q","message":"m","delay":"1s"}`, 400, "unknown_field", "/payload/delay"},
+		{"a URL", `{"queue":"https://sqs.eu-central-1.amazonaws.com/1/q","message":"m"}`, 400, "invalid_value", "/payload/queue"},
+		{"an ARN", `{"queue":"arn:aws:sqs:eu-central-1:1:q","message":"m"}`, 400, "invalid_value", "/payload/queue"},
+		{"a name that is too long", `{"queue":"` + strings.Repeat("q", 81) + `","message":"m"}`, 400, "invalid_value", "/payload/queue"},
+		{"a FIFO name that is too long", `{"queue":"` + strings.Repeat("q", 76) + `.fifo","message":"m"}`, 400, "invalid_value", "/payload/queue"},
+		{"an empty message", `{"queue":"q","message":""}`, 400, "invalid_value", "/payload/message"},
+		{"a control character", `{"queue":"q","message":"a\u0000b"}`, 400, "invalid_value", "/payload/message"},
+		{"a text that is too long", `{"queue":"q","message":"` + large + `xx"}`, 400, "out_of_range", "/payload/message"},
+		{"a JSON that is too long", `{"queue":"q","message":["` + large + `"]}`, 400, "out_of_range", "/payload/message"},
+		{"a group with a space", `{"queue":"q","message":"m","group":"a b"}`, 400, "invalid_value", "/payload/group"},
+		{"an empty group", `{"queue":"q","message":"m","group":""}`, 400, "invalid_value", "/payload/group"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"queue","payload":`+c.body+`}`))
+		})
+	}
+	for _, payload := range []string{
+		`{"queue":"orders","message":"paid"}`, `{"queue":"orders.fifo","message":{"id":1},"group":"customer:7"}`,
+		`{"queue":"q","message":null}`, `{"queue":"q","message":["\uffff"]}`, `{"queue":"q","message":"` + large + `"}`,
+	} {
+		b.want(t, 202, "POST", "/v1/jobs", `{"task":"queue","payload":`+payload+`}`)
 	}
 }
 

@@ -11,6 +11,7 @@ func TestEveryFieldThatIsDocumentedIsRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h"}`)
+	b.want(t, 201, "PUT", "/v1/tasks/queue", `{"executor":"sqs"}`)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"every":"1d"},"job":{"task":"echo"}}`)
 	doc := b.want(t, 200, "GET", "/v1/openapi.json", "")
 	schemas := doc.body["components"].(map[string]any)["schemas"].(map[string]any)
@@ -20,7 +21,8 @@ func TestEveryFieldThatIsDocumentedIsRead(t *testing.T) {
 		{"BatchRequest", "POST", "/v1/jobs/batch", `{%}`},
 		{"RetryRequest", "POST", "/v1/jobs", `{"task":"echo","retry":{%}}`},
 		{"HTTPPayload", "POST", "/v1/jobs", `{"task":"http","payload":{"url":"https://example.com",%}}`},
-		{"HttpAuth", "POST", "/v1/jobs", `{"task":"http","payload":{"url":"https://example.com","auth":{%}}}`},
+		{"HTTPAuth", "POST", "/v1/jobs", `{"task":"http","payload":{"url":"https://example.com","auth":{%}}}`},
+		{"SQSPayload", "POST", "/v1/jobs", `{"task":"queue","payload":{"queue":"q","message":"m",%}}`},
 		{"LambdaPayload", "POST", "/v1/jobs", `{"task":"lambda","payload":{"function":"f",%}}`},
 		{"JobPatchRequest", "PATCH", "/v1/jobs/" + id, `{%}`},
 		{"TaskRequest", "PUT", "/v1/tasks/t", `{"executor":"go",%}`},

@@ -19,8 +19,8 @@ import (
 
 // JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
 type JobRequest struct {
-	Task          string            `json:"task" doc:"http, lambda, echo, or one of your own" example:"echo"`
-	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. For http an HTTPPayload, for lambda a LambdaPayload; echo answers with it, sleeps {\"sleep\":\"2s\"} and fails its first {\"fail\":n} attempts"`
+	Task          string            `json:"task" example:"echo"`
+	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task"`
 	RunAt         string            `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
 	Delay         duration          `json:"delay,omitempty" doc:"Instead of run_at: from now"`
 	Priority      string            `json:"priority,omitempty" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`

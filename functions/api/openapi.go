@@ -14,6 +14,7 @@ import (
 
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
+	"punctual/shared/executor"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/span"
@@ -129,7 +130,6 @@ const (
 	scopePattern   = `^(all|task:[a-zA-Z0-9_-]{1,64})$`
 	keyPattern     = `^[ -~]+$`
 	pointerPattern = `^/`
-	httpURLPattern = `^[Hh][Tt][Tt][Pp][Ss]?://[!-\[\]-~]+$`
 	zonePattern    = `^[A-Za-z0-9_+/-]+$`
 	cursorPattern  = `^[A-Za-z0-9_-]+$`
 	printable      = `^[^\x00-\x1f\x7f-\x9f]*$` // no unicode.IsControl
@@ -148,18 +148,71 @@ var (
 		s.MaxLength, s.Pattern = new(contract.MaxTagValue), printable
 	})
 	literalsForm = listOf(0, maxLiterals, formatted("json-pointer", pointerPattern, maxLiteral))
-	secretForm   = formatted("secret-arn", secretARN.String(), 0)
-	delayForm    = lasting(0, contract.MaxAhead)
-	windowForm   = lasting(contract.MinWindow, contract.MaxWindow)
-	timeoutForm  = allOf(lasting(contract.MinTimeout, contract.MaxTimeoutLong), func(s *huma.Schema) {
+	taskForm     = allOf(nameForm, func(s *huma.Schema) {
+		s.Description = strings.Join(executor.BuiltIn(), ", ") + ", or one of your own"
+	})
+	delayForm   = lasting(0, contract.MaxAhead)
+	windowForm  = lasting(contract.MinWindow, contract.MaxWindow)
+	timeoutForm = allOf(lasting(contract.MinTimeout, contract.MaxTimeoutLong), func(s *huma.Schema) {
 		s.Description += "; beyond " + span.Format(contract.MaxTimeout) + " only in pool long"
 	})
 )
 
 // payloads says what a payload is by the task's executor.
 func payloads(s *huma.Schema) {
-	own := &huma.Schema{Description: "What your own handler takes"}
-	s.AnyOf = []*huma.Schema{ref("HTTPPayload"), ref("LambdaPayload"), ref("EchoPayload"), own}
+	s.AnyOf = nil
+	for _, k := range executor.Kinds() {
+		if k.Payload != nil {
+			s.AnyOf = append(s.AnyOf, ref(reflect.TypeOf(k.Payload).Name()))
+		}
+	}
+	s.AnyOf = append(s.AnyOf, &huma.Schema{Description: "What your own handler takes"})
+}
+
+// executors says which there are, and what each does.
+func executors(s *huma.Schema) {
+	oneOf(executor.Names())(s)
+	var about []string
+	for _, k := range executor.Kinds() {
+		about = append(about, k.Name+": "+k.About)
+	}
+	s.Description = strings.Join(about, "; ")
+}
+
+// narrowed is what keywords say. Those of all values of an object narrow the schema that is there.
+func narrowed(words executor.Keywords) bound {
+	return func(s *huma.Schema) {
+		s.Extensions = maps.Clone(map[string]any(words))
+		if each, ok := words["additionalProperties"].(executor.Keywords); ok {
+			narrowed(each)(s.AdditionalProperties.(*huma.Schema))
+			delete(s.Extensions, "additionalProperties")
+		}
+		if format, ok := words["format"].(string); ok {
+			s.Format = format
+			delete(s.Extensions, "format")
+		}
+	}
+}
+
+// documentPayloads adds the schemas of what executors take.
+func documentPayloads(registry huma.Registry) {
+	for _, k := range executor.Kinds() {
+		if k.Payload == nil {
+			continue
+		}
+		t := reflect.TypeOf(k.Payload)
+		registry.Schema(t, true, "")
+		schemas := registry.Map()
+		schemas[t.Name()].Description = "Payload of executor " + k.Name + ": " + k.About
+		if k.Loose {
+			schemas[t.Name()].AdditionalProperties = true
+		}
+		for name, fields := range k.Bounds {
+			for field, words := range fields {
+				narrowed(words)(schemas[name].Properties[field])
+			}
+		}
+	}
 }
 
 const schemaPrefix = "#/components/schemas/"
@@ -177,7 +230,7 @@ func (f fieldBounds) and(more fieldBounds) fieldBounds {
 
 var (
 	runBounds = fieldBounds{
-		"task": nameForm, "payload": payloads, "priority": oneOf(contract.Priorities), "pool": oneOf(contract.Pools),
+		"task": taskForm, "payload": payloads, "priority": oneOf(contract.Priorities), "pool": oneOf(contract.Pools),
 		"timeout":      timeoutForm,
 		"start_within": windowForm, "expire_after": windowForm, "tags": tagsForm, "allow_literals": literalsForm,
 	}
@@ -199,17 +252,8 @@ var bounds = map[string]fieldBounds{
 		"jitter":         numberFrom(0, 1),
 		"on_worker_lost": oneOf(lostWords),
 	},
-	"HTTPPayload": {
-		"method": oneOf(httpMethods), "url": formatted("uri", httpURLPattern, maxURL), "sign_with": secretForm,
-		"headers": mapOf(maxHeaders, map[string]any{"pattern": headerName.String()}, func(s *huma.Schema) {
-			s.MaxLength, s.Pattern = new(maxHeaderBytes), `^[^\x00-\x08\x0a-\x1f\x7f]*$`
-		}),
-	},
-	"HttpAuth":      {"bearer": secretForm},
-	"LambdaPayload": {"function": formatted("lambda-function", lambdaFunction.String(), 0)},
-	"EchoPayload":   {"sleep": lasting(0, contract.MaxAhead), "fail": numberFrom(0, maxFails)},
 	"TaskRequest": runBounds.and(fieldBounds{
-		"executor": oneOf(taskExecutors),
+		"executor": executors,
 		"payload_schema": func(s *huma.Schema) {
 			s.AnyOf, s.Format = []*huma.Schema{{Type: huma.TypeObject}, {Type: huma.TypeBoolean}}, "json-schema"
 		},
@@ -255,7 +299,7 @@ var bounds = map[string]fieldBounds{
 	},
 	"ExclusionRangeRequest": {"from": dayForm, "to": dayForm},
 
-	"JobView": shownBounds, "DeadLetter": shownBounds, "TaskView": shownBounds, "JobTemplateView": shownBounds,
+	"JobView": shownBounds, "DeadLetter": shownBounds, "TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
 	"PauseView":         {"scope": scopeForm, "missed": oneOf(missedWords)},
 	"SchedulePauseView": {"missed": oneOf(missedWords)},
 }
@@ -391,18 +435,6 @@ func ofOneForm() *huma.Schema {
 	return either
 }
 
-// EchoPayload documents what the echo executor looks at; it takes anything.
-type EchoPayload struct {
-	Sleep duration `json:"sleep,omitempty" doc:"How long it sleeps before it answers"`
-	Fail  int      `json:"fail,omitempty" doc:"So many first attempts fail"`
-}
-
-// TransformSchema lets everything else pass.
-func (EchoPayload) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.AdditionalProperties = true
-	return s
-}
-
 // schemaName names a schema as a programmer would: PageJobView is JobPage, BatchAnswerBody is BatchAnswer.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
@@ -420,9 +452,7 @@ func schemaName(t reflect.Type, hint string) string {
 func (s *stage) document() ([]byte, error) {
 	doc := s.huma.OpenAPI()
 	registry := doc.Components.Schemas
-	registry.Schema(reflect.TypeFor[HTTPPayload](), true, "")
-	registry.Schema(reflect.TypeFor[LambdaPayload](), true, "")
-	registry.Schema(reflect.TypeFor[EchoPayload](), true, "")
+	documentPayloads(registry)
 	schemas := registry.Map()
 	for name, schema := range schemas {
 		for field, narrow := range bounds[name] {
@@ -450,7 +480,8 @@ func (s *stage) document() ([]byte, error) {
 
 // isRead says that a schema is of what we read, whose fields are all known.
 func isRead(name string) bool {
-	return strings.HasSuffix(name, "Request") || name == "HTTPPayload" || name == "HttpAuth" || name == "LambdaPayload"
+	return strings.HasSuffix(name, "Request") ||
+		slices.ContainsFunc(executor.Kinds(), func(k executor.Kind) bool { return k.Bounds[name] != nil && !k.Loose })
 }
 
 func operations(p *huma.PathItem) map[string]*huma.Operation {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"punctual/shared/executor"
 	"punctual/shared/tenant"
 )
 
@@ -246,6 +247,8 @@ func TestDocument_TakesAndRefusesWhatTheReadersDo(t *testing.T) {
 		{"LambdaPayload", `{"function":"f:live","input":[1]}`, true},
 		{"LambdaPayload", `{"function":"f g"}`, false},
 		{"EchoPayload", `{"sleep":"2s","more":1}`, true},
+		{"SQSPayload", `{"queue":"orders.fifo","message":[1],"group":"g"}`, true},
+		{"SQSPayload", `{"queue":"https://sqs/1/orders","message":"m"}`, false},
 	} {
 		s, err := c.Compile("mem:openapi#/components/schemas/" + in.schema)
 		if err != nil {
@@ -273,6 +276,19 @@ func TestAPI_TellsTheMethodsOfAPathWithoutParameters(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequestWithContext(WithIdentity(context.Background(), who), c.method, c.path, http.NoBody))
 		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != c.allow || !strings.Contains(w.Body.String(), codeMethodNotAllowed) {
 			t.Errorf("%s %s: %d, Allow %q, %s", c.method, c.path, w.Code, w.Header().Get("Allow"), w.Body)
+		}
+	}
+}
+
+// Executors name mistakes by codes of their own, since they know nothing of the API.
+func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{
+		executor.CodeInvalidValue, executor.CodeOutOfRange, executor.CodeDuplicateField, executor.CodeConflictingFields,
+		executor.CodeSecretInPayload, executor.CodeTargetRefused,
+	} {
+		if _, ok := explained(code); !ok {
+			t.Errorf("%s is not in the catalogue", code)
 		}
 	}
 }

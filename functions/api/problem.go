@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 )
@@ -67,7 +68,7 @@ var catalogue = []explanation{
 	{codeOutOfRange, 400, "A value is beyond its limits", "The pointer names the field; allowed says the limits."},
 	{codeConflictingFields, 400, "Two fields exclude each other", "Give one of the two."},
 	{codeInThePast, 400, "The time lies in the past", "A run_at may be up to 60 s ago, which runs the job at once. Older times are refused, because running late is probably not what was meant."},
-	{codeUnknownTask, 400, "No such task", "Tasks are defined by PUT /v1/tasks/{name}; echo, http and lambda are there from the start."},
+	{codeUnknownTask, 400, "No such task", "Tasks are defined by PUT /v1/tasks/{name}; " + inWords(executor.BuiltIn()) + " are there from the start."},
 	{codeUnknownPool, 400, "No such pool", "The pools are short and long."},
 	{codeNeverFires, 400, "The calendar never fires", "No nominal time lies ahead of it."},
 	{codeCycle, 400, "The graph has a cycle", "A node would wait for itself."},
@@ -89,6 +90,12 @@ var catalogue = []explanation{
 	{codeRateLimited, 429, "Too many requests, or too much of something", "Try again after Retry-After seconds. Without that header waiting does not help: the detail names a limit of what a tenant may have; make room first."},
 	{codeInternal, 500, "We have made a mistake", "It has been logged under the request_id; trying again may not help."},
 	{codeUnavailable, 503, "Not available at the moment", "Something that we need does not answer. The same request may work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
+}
+
+// inWords lists words as a sentence does: "a, b and c".
+func inWords(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 func explained(code string) (explanation, bool) {

@@ -39,7 +39,7 @@ type catchUpRequest struct {
 
 // jobTemplateRequest is a JobRequest that says nothing of its time.
 type jobTemplateRequest struct {
-	Task          string            `json:"task" doc:"http, lambda, echo, or one of your own" example:"echo"`
+	Task          string            `json:"task" example:"echo"`
 	Payload       anything          `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
 	Priority      string            `json:"priority,omitempty" doc:"Default: the task's, as it is when the schedule is put"`
 	Pool          string            `json:"pool,omitempty" doc:"Default: the task's"`

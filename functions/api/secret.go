@@ -2,10 +2,7 @@ package api
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
-
-	"punctual/shared/tenant"
 )
 
 // shortestSecret is how long a string under a secret's name must be to be taken for one.
@@ -93,36 +90,5 @@ func (r *reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 					"this looks like a secret, and would be kept in the clear")
 			}
 		}
-	}
-}
-
-// secretARN is a secret that the tenant may use.
-var secretARN = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]*:[0-9]*:secret:punctual/([a-zA-Z0-9_.-]{1,64})/[A-Za-z0-9/_+=.@-]{1,400}$`)
-
-// secretSent reads the ARN of a secret that is going to be sent itself.
-func (r *reader) secretSent(v value, t tenant.ID, inClear bool) {
-	r.secretOf(v, t)
-	if inClear {
-		r.mistake(v.pointer, codeConflictingFields, "an https URL", "a secret is sent over https only; the URL is http")
-	}
-}
-
-// secretOf reads the ARN of one of the tenant's own secrets. Anything else is refused without
-// being repeated: a plain secret may stand there.
-func (r *reader) secretOf(v value, t tenant.ID) {
-	const allowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager"
-	s, ok := r.text(v)
-	if !ok {
-		return
-	}
-	m := secretARN.FindStringSubmatch(s)
-	switch {
-	case m == nil && !wholeARN.MatchString(s):
-		r.mistake(v.pointer, codeSecretInPayload, allowed, "a secret is given by its ARN, never itself")
-	case m == nil:
-		r.mistake(v.pointer, codeInvalidValue, allowed, "this is not the ARN of such a secret")
-	case m[1] != string(t):
-		r.mistake(v.pointer, codeInvalidValue, "a secret under punctual/"+string(t)+"/",
-			"the secret is not one of this tenant's")
 	}
 }

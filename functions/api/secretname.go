@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"punctual/shared/executor"
 )
 
 // secretParts name a secret wherever they stand in a name, in whatever case style.
@@ -137,7 +139,7 @@ func (s secrecy) below(name string, own secrecy) secrecy {
 func (s secrecy) hidesStrings() bool { return s == secretItself || s == maybeStructure }
 
 // wholeARN is the ARN of anything, and nothing beside it.
-var wholeARN = regexp.MustCompile(`^arn:aws[a-z-]*:[a-z0-9-]{1,64}:[a-z0-9-]*:([0-9]+|aws)?:[A-Za-z0-9/_+=.@:$*,-]{1,600}$`)
+var wholeARN = regexp.MustCompile(executor.ARNPattern)
 
 // urlSecret says whether a text has a URL with a password before its host, or with a secret
 // among its parameters.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"punctual/shared/contract"
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/span"
@@ -37,7 +38,7 @@ func (s *stage) taskRoutes() {
 }
 
 type taskRequest struct {
-	Executor      string       `json:"executor" doc:"go: the handler that your workers registered under this name; echo: answers with the payload, to try pools, priorities, pauses and limits without a server"`
+	Executor      string       `json:"executor"`
 	Pool          string       `json:"pool,omitempty" doc:"Default short"`
 	Priority      string       `json:"priority,omitempty" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
 	Timeout       duration     `json:"timeout,omitempty" doc:"Of one attempt; default 30s"`
@@ -45,11 +46,9 @@ type taskRequest struct {
 	PayloadSchema anything     `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused"`
 }
 
-var taskExecutors = []string{job.ExecutorGo, job.ExecutorHTTP, job.ExecutorLambda, job.ExecutorEcho}
-
 type taskView struct {
 	Name          string          `json:"name"`
-	Executor      string          `json:"executor" enum:"go,http,lambda,echo"`
+	Executor      string          `json:"executor"`
 	Pool          string          `json:"pool"`
 	Priority      job.Priority    `json:"priority"`
 	Timeout       string          `json:"timeout"`
@@ -110,7 +109,7 @@ func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
 	r := newReader(doc)
 	f := r.object(0, "", namesOf[taskRequest]())
 	if v, ok := f["executor"]; ok {
-		task.Executor, _ = r.oneOf(v, codeInvalidValue, taskExecutors)
+		task.Executor, _ = r.oneOf(v, codeInvalidValue, executor.Names())
 	} else if f != nil {
 		r.missing("", "executor")
 	}

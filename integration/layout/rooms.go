@@ -35,6 +35,7 @@ var folders = []struct {
 	{"shared/job", core},
 	{"shared/calendar", core},
 	{"shared/dag", core},
+	{"shared/executor", core},
 	{"shared/horizon", core},
 	{"shared/item", core},
 	{"shared/span", core},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/tenant"
@@ -14,10 +15,10 @@ import (
 
 // Executor kinds: who runs a task.
 const (
-	ExecutorGo     = "go" // a handler registered in workers/handler under the task's name
-	ExecutorHTTP   = "http"
-	ExecutorLambda = "lambda"
-	ExecutorEcho   = "echo"
+	ExecutorGo     = executor.Go // a handler registered in workers/handler under the task's name
+	ExecutorHTTP   = executor.HTTP
+	ExecutorLambda = executor.Lambda
+	ExecutorEcho   = executor.Echo
 )
 
 // Task is a named way of doing work. A job copies what it needs of it when it is accepted, so
@@ -37,7 +38,7 @@ type Task struct {
 // BuiltInTasks are there from the start, for every tenant, and cannot be changed.
 func BuiltInTasks() []Task {
 	var tasks []Task
-	for _, kind := range []string{ExecutorEcho, ExecutorHTTP, ExecutorLambda} {
+	for _, kind := range executor.BuiltIn() {
 		tasks = append(tasks, Task{
 			Name: kind, Executor: kind, Pool: contract.DefaultPool, Priority: Normal,
 			Timeout: contract.DefaultTimeout, Retry: DefaultRetry, Version: 1, BuiltIn: true,

@@ -1,0 +1,40 @@
+package executor
+
+import (
+	"punctual/shared/contract"
+	"punctual/shared/span"
+)
+
+// EchoPayload is what the echo executor looks at in a payload that is an object.
+type EchoPayload struct {
+	Sleep string `json:"sleep,omitempty"`
+	Fail  int    `json:"fail,omitempty" doc:"So many first attempts fail"`
+}
+
+// maxFails is more attempts than a job can have.
+const maxFails = 1 << 30
+
+var echoKind = Kind{
+	Name: Echo, BuiltIn: true, Payload: EchoPayload{}, Loose: true, Check: checkEcho,
+	About: "answers with the payload, to try pools, priorities, pauses and limits without a server",
+	Bounds: map[string]Fields{"EchoPayload": {
+		"sleep": {
+			"description": "How long it sleeps before it answers; 0s to " + span.Format(contract.MaxAhead),
+			"pattern":     contract.DurationPattern, "maxLength": span.MaxText, "examples": []string{"30s"},
+			"x-minimum": "0s", "x-maximum": span.Format(contract.MaxAhead),
+		},
+		"fail": {"minimum": 0, "maximum": maxFails},
+	}},
+}
+
+// checkEcho judges the two fields that echo understands; anything else it repeats.
+func checkEcho(r Reader, v Value, _ Site) {
+	for name, node := range r.Members(v) {
+		switch name {
+		case "sleep":
+			r.Span(r.Member(v, name, node))
+		case "fail":
+			r.Whole(r.Member(v, name, node), 0, maxFails)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package executor
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Codes of mistakes, as the API's catalogue of problems explains them.
+const (
+	CodeInvalidValue      = "invalid_value"
+	CodeOutOfRange        = "out_of_range"
+	CodeDuplicateField    = "duplicate_field"
+	CodeConflictingFields = "conflicting_fields"
+	CodeSecretInPayload   = "secret_in_payload"
+	CodeTargetRefused     = "target_refused"
+)
+
+// Value is one value of a payload: its number in the document, and where it is.
+type Value struct {
+	Node    int
+	Pointer string // JSON pointer
+}
+
+// Reader takes values out of a payload and gathers every mistake on the way. What its methods
+// cannot read they note themselves, unless they say otherwise.
+type Reader interface {
+	// Object returns the fields of an object that may have only these. Nil: it is no object.
+	Object(v Value, known []string) map[string]Value
+	// IsObject says whether v is an object, and notes that "allowed" belongs there if it is not.
+	IsObject(v Value, allowed string) bool
+	// Members iterates over the fields of an object by name, those that repeat a name included;
+	// of anything else there are none.
+	Members(v Value) iter.Seq2[string, int]
+	// Member is a field that Members gave.
+	Member(of Value, name string, node int) Value
+	// Repeated returns a function that says which of the fields of an object repeat a name.
+	Repeated(v Value) func(node int) bool
+	// Text reads a string.
+	Text(v Value) (string, bool)
+	// Peek returns a string and notes nothing: ok is false for what is none or is not there.
+	Peek(v Value) (s string, ok bool)
+	// Size is how many bytes a value has as compact JSON.
+	Size(v Value) int
+	// OneOf reads one of a few words.
+	OneOf(v Value, words []string)
+	// Whole reads a whole number within limits, both included.
+	Whole(v Value, least, most int)
+	// Span reads a length of time.
+	Span(v Value)
+	// Missing notes that an object lacks a field.
+	Missing(v Value, name string)
+	// Mistake notes any other mistake: its code, what would be taken, what is wrong.
+	Mistake(v Value, code, allowed, detail string)
+	// Quoted writes a name of the payload so that it can be a part of a detail.
+	Quoted(name string) string
+}
+
+// mistakef is Reader.Mistake with a detail that is formatted.
+func mistakef(r Reader, v Value, code, allowed, detail string, args ...any) {
+	r.Mistake(v, code, allowed, fmt.Sprintf(detail, args...))
+}

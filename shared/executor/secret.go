@@ -1,0 +1,52 @@
+package executor
+
+import (
+	"regexp"
+	"strings"
+
+	"punctual/shared/tenant"
+)
+
+// SecretPattern is the form of the ARN of a secret that a tenant may use; it captures the tenant.
+const SecretPattern = `^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]*:[0-9]*:secret:` +
+	`punctual/([a-zA-Z0-9_.-]{1,64})/[A-Za-z0-9/_+=.@-]{1,400}$`
+
+// ARNPattern is the form of the ARN of anything.
+const ARNPattern = `^arn:aws[a-z-]*:[a-z0-9-]{1,64}:[a-z0-9-]*:([0-9]+|aws)?:[A-Za-z0-9/_+=.@:$*,-]{1,600}$`
+
+var (
+	secretARN = regexp.MustCompile(SecretPattern)
+	anyARN    = regexp.MustCompile(ARNPattern)
+)
+
+// namesSecret says whether a text is meant as the ARN of a secret, whosever it is.
+func namesSecret(s string) bool {
+	return strings.HasPrefix(s, "arn:") && strings.Contains(s, ":secretsmanager:")
+}
+
+// sentSecret reads the ARN of a secret that is going to be sent itself.
+func sentSecret(r Reader, v Value, t tenant.ID, inClear bool) {
+	secret(r, v, t)
+	if inClear {
+		r.Mistake(v, CodeConflictingFields, "an https URL", "a secret is sent over https only; the URL is http")
+	}
+}
+
+// secret reads the ARN of one of the tenant's own secrets. Anything else is refused without being
+// repeated, since it may be a plain secret.
+func secret(r Reader, v Value, t tenant.ID) {
+	const allowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager"
+	s, ok := r.Text(v)
+	if !ok {
+		return
+	}
+	m := secretARN.FindStringSubmatch(s)
+	switch {
+	case m == nil && !anyARN.MatchString(s):
+		r.Mistake(v, CodeSecretInPayload, allowed, "a secret is given by its ARN, never itself")
+	case m == nil:
+		r.Mistake(v, CodeInvalidValue, allowed, "this is not the ARN of such a secret")
+	case m[1] != string(t):
+		r.Mistake(v, CodeInvalidValue, "a secret under punctual/"+string(t)+"/", "the secret is not one of this tenant's")
+	}
+}
