@@ -45,7 +45,7 @@ type Ports struct {
 	Queues    Queues
 	Timers    Timers
 	Secrets   executor.Secrets // nil: payloads that name secrets fail for good
-	Functions executor.Invoker // nil: lambda jobs fail for good
+	Executors executor.Options // what else jobs reach in an account; Compose sets the rest
 	Clock     clock.Clock
 	Log       func(stage string) *slog.Logger
 	Meter     *telemetry.Meter

@@ -65,11 +65,11 @@ func Compose(p Ports, o Options) *System {
 	var runner *worker.Worker
 	if !o.NoWorker {
 		at = p.of("worker")
+		reach := at.Executors
+		reach.Secrets, reach.HTTPAllow, reach.OwnPorts, reach.Clock = at.Secrets, o.HTTPAllow, o.OwnPorts, at.Clock
 		runner = worker.New(worker.Deps{
-			Queues: at.Queues, Store: storeOf(at), Registry: o.Registry, Clock: at.Clock, Log: at.Log("worker"), Meter: at.Meter,
-			Executors: executor.Standard(executor.Options{
-				Secrets: at.Secrets, Functions: at.Functions, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, Clock: at.Clock,
-			}),
+			Queues: at.Queues, Store: storeOf(at), Registry: o.Registry, Clock: at.Clock, Log: at.Log("worker"),
+			Meter: at.Meter, Executors: executor.Standard(reach),
 		}, o.Worker)
 	}
 	// Reports are settled: done, again, or dead.

@@ -3,6 +3,7 @@
 //
 //	conformance.Table(t, func(t *testing.T) store.Table { return … }, conformance.Knobs{})
 //	conformance.Queue(t, …) · conformance.Timer(t, …) · conformance.Blob(t, …) · conformance.Secret(t, …)
+//	conformance.TenantQueue(t, …)
 //
 // What always holds: an exercise knows only the adapter it is handed and the words of the core;
 // exercises use keys of their own and may run side by side on one table. What an emulator does

@@ -90,7 +90,7 @@ func run[A any](t *testing.T, k Knobs, open func(*testing.T) A, exercises []exer
 // elsewhere says whether a gap belongs to another of the suites, so that one set of Knobs
 // can describe a whole emulator.
 func elsewhere(name string) bool {
-	for _, names := range [][]string{namesOf(table), namesOf(queues), namesOf(timers), namesOf(blobs), namesOf(secrets)} {
+	for _, names := range [][]string{namesOf(table), namesOf(queues), namesOf(timers), namesOf(blobs), namesOf(secrets), namesOf(tenantQueues)} {
 		for _, n := range names {
 			if n == name {
 				return true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/shared/conformance"
+	"punctual/shared/executor"
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -53,6 +54,19 @@ func TestConformance(t *testing.T) {
 	t.Run("the blobs do as S3", func(t *testing.T) {
 		t.Parallel()
 		conformance.Blob(t, func(t *testing.T) store.Blobs { return open(t, memory.Options{}).Blobs() }, virtual)
+	})
+	t.Run("the queues of tenants do as SQS", func(t *testing.T) {
+		t.Parallel()
+		conformance.TenantQueue(t, func(t *testing.T) conformance.TenantQueueBench {
+			w := open(t, memory.Options{})
+			return conformance.TenantQueueBench{
+				TenantQueues: w.TenantQueues(),
+				Create:       func(_ context.Context, name, owner string) error { w.TenantQueues().Put(name, owner); return nil },
+				Receive: func(_ context.Context, name string) ([]executor.Message, error) {
+					return w.TenantQueues().Sent(name), nil
+				},
+			}
+		}, virtual)
 	})
 	t.Run("the secrets do as Secrets Manager", func(t *testing.T) {
 		t.Parallel()

@@ -33,6 +33,9 @@ const (
 	SecretHosts     = "secret.hosts"
 	FunctionInvoke  = "function.invoke"
 	FunctionAllowed = "function.allowed"
+
+	TenantQueueAllowed = "tenant-queue.allowed"
+	TenantQueueSend    = "tenant-queue.send"
 )
 
 // Call is one call of a twin, as Options.Faults sees it.

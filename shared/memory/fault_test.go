@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/memory"
@@ -38,7 +39,8 @@ func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) e
 	deleting, extending := held(), held()
 	must(t, w.Blobs().Put(t.Context(), "k", []byte("v")))
 	w.Secrets().Put("arn", "v")
-	w.Functions().Put("f", memory.Anyone, func(context.Context, []byte) ([]byte, error) { return nil, nil })
+	w.TenantQueues().Put("q", contract.AnyTenant)
+	w.Functions().Put("f", contract.AnyTenant, func(context.Context, []byte) ([]byte, error) { return nil, nil })
 	timer := message.Timer{Name: "j", At: time.Now().Add(time.Hour), Body: "j", MaxAge: time.Hour}
 	must(t, w.Timers().Arm(t.Context(), timer))
 	timer.Body = "other"
@@ -66,6 +68,14 @@ func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) e
 		memory.SecretHosts:     func(ctx context.Context) error { _, _, err := w.Secrets().Hosts(ctx, "arn"); return err },
 		memory.SecretResolve:   func(ctx context.Context) error { _, err := w.Secrets().Resolve(ctx, "arn"); return err },
 		memory.FunctionInvoke:  func(ctx context.Context) error { _, _, err := w.Functions().Invoke(ctx, "f", nil); return err },
+		memory.TenantQueueSend: func(ctx context.Context) error {
+			_, err := w.TenantQueues().Send(ctx, "q", executor.Message{Body: "m"})
+			return err
+		},
+		memory.TenantQueueAllowed: func(ctx context.Context) error {
+			_, err := w.TenantQueues().Allowed(ctx, "q", "acme")
+			return err
+		},
 		memory.FunctionAllowed: func(ctx context.Context) error { _, err := w.Functions().Allowed(ctx, "f", "acme"); return err },
 	}
 }
@@ -79,14 +89,14 @@ func state(t *testing.T, w *memory.World) map[string]any {
 	if fault.KindOf(err) != fault.NotFound {
 		must(t, err)
 	}
-	return map[string]any{"items": items, "depth": depth(t, w, work), "armed": w.Timers().Armed(), "blob": body}
+	return map[string]any{"items": items, "depth": depth(t, w, work), "armed": w.Timers().Armed(), "blob": body, "sent": w.TenantQueues().Sent("q")}
 }
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	changes := map[string]bool{
 		memory.TableWrite: true, memory.TableCommit: true, memory.QueueSend: true, memory.QueueReceive: false, memory.QueueDelete: true,
-		memory.QueueVisibility: true, memory.TimerArm: true, memory.TimerDisarm: true, memory.BlobPut: true, memory.BlobDelete: true,
+		memory.QueueVisibility: true, memory.TimerArm: true, memory.TimerDisarm: true, memory.BlobPut: true, memory.BlobDelete: true, memory.TenantQueueSend: true,
 	}
 	each := func(t *testing.T, try func(t *testing.T, w *memory.World, op string, call func(context.Context) error)) {
 		t.Helper()
@@ -246,7 +256,7 @@ func TestFunctions(t *testing.T) {
 	w := open(t, memory.Options{})
 	fs := w.Functions()
 	fs.Put("ours", "acme", func(_ context.Context, input []byte) ([]byte, error) { return append([]byte("got "), input...), nil })
-	fs.Put("broken", memory.Anyone, func(context.Context, []byte) ([]byte, error) { return nil, errors.New("no luck") })
+	fs.Put("broken", contract.AnyTenant, func(context.Context, []byte) ([]byte, error) { return nil, errors.New("no luck") })
 
 	t.Run("a function answers, and one that fails says so without an error of the call", func(t *testing.T) {
 		t.Parallel()

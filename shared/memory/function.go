@@ -4,12 +4,10 @@ import (
 	"context"
 	"sync"
 
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/tenant"
 )
-
-// Anyone as a function's owner lets every tenant invoke it.
-const Anyone = "*"
 
 // Functions are Lambda functions in memory.
 type Functions struct {
@@ -82,5 +80,5 @@ func (fs *Functions) Allowed(ctx context.Context, name string, t tenant.ID) (boo
 	if err := f.after(c); err != nil {
 		return false, err
 	}
-	return fn.owner == Anyone || fn.owner != "" && fn.owner == string(t), nil
+	return fn.owner == contract.AnyTenant || fn.owner != "" && fn.owner == string(t), nil
 }

@@ -59,6 +59,7 @@ type World struct {
 	blobs   *Blobs
 	secrets *Secrets
 	funcs   *Functions
+	tenants *TenantQueues
 	turn    func(ctx context.Context, queue string)
 
 	closing sync.Once
@@ -87,6 +88,7 @@ func New(o Options) *World {
 	w.blobs = &Blobs{world: w, bodies: map[string][]byte{}}
 	w.secrets = &Secrets{world: w, values: map[string]string{}}
 	w.funcs = &Functions{world: w, known: map[string]function{}}
+	w.tenants = &TenantQueues{world: w, known: map[string]*tenantQueue{}}
 	for arn, v := range o.Secrets {
 		w.secrets.Put(arn, v)
 	}
@@ -110,6 +112,9 @@ func (w *World) Secrets() *Secrets { return w.secrets }
 
 // Functions is the twin of shared/aws/function.
 func (w *World) Functions() *Functions { return w.funcs }
+
+// TenantQueues is the twin of queue.Tenants of shared/aws/queue.
+func (w *World) TenantQueues() *TenantQueues { return w.tenants }
 
 // Close stops every timer and ends every wait; calls that come later may still be answered.
 func (w *World) Close() {

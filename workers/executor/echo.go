@@ -15,6 +15,8 @@ import (
 // fail its first attempts ("fail": 2): demos and tests then need no server.
 type echo struct{}
 
+func newEcho(Options) Executor { return echo{} }
+
 func (echo) Run(ctx context.Context, w Work) (json.RawMessage, error) {
 	sleep, fail, err := echoWishes(w.Payload)
 	if err != nil {

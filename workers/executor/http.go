@@ -25,7 +25,7 @@ type httpExecutor struct {
 	clock   clock.Clock
 }
 
-func newHTTP(o Options) httpExecutor {
+func newHTTP(o Options) Executor {
 	g := guard{allow: o.HTTPAllow, ownPorts: o.OwnPorts, resolver: o.Resolver}
 	return httpExecutor{
 		// No jar: what one job's target sets is not sent by another job.

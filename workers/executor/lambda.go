@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	kind "punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/text"
@@ -16,16 +17,13 @@ import (
 // lambda calls a function that is open to the tenant and answers with the function's answer.
 type lambda struct{ functions Invoker }
 
-type lambdaPayload struct {
-	Function string          `json:"function"`
-	Input    json.RawMessage `json:"input"`
-}
+func newLambda(o Options) Executor { return lambda{functions: o.Functions} }
 
 // functionName is a name or an ARN, with or without a version or alias.
 var functionName = regexp.MustCompile(`^[a-zA-Z0-9_:$-]{1,170}$`)
 
 func (l lambda) Run(ctx context.Context, w Work) (json.RawMessage, error) {
-	var p lambdaPayload
+	var p kind.LambdaPayload
 	if !decode(w.Payload, &p) || !functionName.MatchString(p.Function) {
 		return nil, never(job.CodeUnreadablePayload, `the payload wants {"function":"name","input":…}`)
 	}
@@ -70,13 +68,9 @@ func notInvoked(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("calling the function: %w", context.Cause(ctx))
 	}
-	kind := fault.KindOf(err)
-	final := kind == fault.Invalid || kind == fault.TooLarge || kind == fault.Forbidden || kind == fault.NotFound
-	message := "the function could not be called"
-	if kind != "" {
-		message += ": " + string(kind)
+	return &Failure{
+		Code: CodeFunctionRefused, Message: refusal("the function could not be called", err), Permanent: final(err), Err: err,
 	}
-	return &Failure{Code: CodeFunctionRefused, Message: message, Permanent: final, Err: err}
 }
 
 // typeName is what runtimes call a kind of error; a sentence could hold a payload.

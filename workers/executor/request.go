@@ -6,36 +6,20 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	webhook "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	kind "punctual/shared/executor"
 	"punctual/shared/job"
 )
 
-// httpPayload is what a job of the http executor says.
-type httpPayload struct {
-	Method  string            `json:"method"`  // default POST
-	URL     string            `json:"url"`     // http or https, without a user
-	Headers map[string]string `json:"headers"` // a value that is a secret's ARN is replaced by the secret
-	Body    json.RawMessage   `json:"body"`    // a string is sent as it is, everything else as JSON; null is no body
-	Auth    struct {
-		Bearer string `json:"bearer"` // ARN of the token; goes before an Authorization header
-	} `json:"auth"`
-	SignWith string `json:"sign_with"` // ARN of the key (whsec_…) for the Standard Webhooks signature
-}
-
-// methods that are sent. CONNECT and TRACE are no calls.
-var methods = map[string]bool{
-	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true,
-	http.MethodPatch: true, http.MethodDelete: true, http.MethodOptions: true,
-}
-
 // request builds the request of an attempt. An error is a *Failure or the context's end.
 func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*http.Request, error) {
-	var p httpPayload
+	var p kind.HTTPPayload
 	if !decode(w.Payload, &p) {
 		return nil, never(job.CodeUnreadablePayload, `the payload wants {"method","url","headers","body","auth":{"bearer"},"sign_with"}`)
 	}
@@ -43,8 +27,8 @@ func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*ht
 	if method == "" {
 		method = http.MethodPost
 	}
-	if !methods[method] {
-		return nil, never(job.CodeUnreadablePayload, "method wants one of GET HEAD POST PUT PATCH DELETE OPTIONS")
+	if !slices.Contains(kind.HTTPMethods, method) {
+		return nil, never(job.CodeUnreadablePayload, "method wants one of "+strings.Join(kind.HTTPMethods, " "))
 	}
 	to, err := url.Parse(p.URL)
 	if err != nil {

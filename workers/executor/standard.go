@@ -6,7 +6,8 @@ import (
 	"net/netip"
 
 	"punctual/shared/clock"
-	"punctual/shared/job"
+	kind "punctual/shared/executor"
+	"punctual/shared/fault"
 	"punctual/shared/tenant"
 )
 
@@ -21,6 +22,8 @@ const (
 	CodeNotAvailable      = "not_available"        // this deployment has no way to do it
 	CodeFunctionFailed    = "function_failed"      // the function ran and failed
 	CodeFunctionRefused   = "function_unavailable" // the function could not be invoked
+	CodeForbiddenQueue    = "forbidden_queue"      // the queue is not open to the tenant, or not there
+	CodeQueueRefused      = "queue_unavailable"    // the message could not be sent
 )
 
 // Secrets turns a secret's name into its value.
@@ -41,18 +44,28 @@ type Invoker interface {
 	Allowed(ctx context.Context, name string, t tenant.ID) (bool, error)
 }
 
+// Queues are those that messages of jobs are sent to.
+type Queues interface {
+	// Send sends one message, once, and returns its id.
+	Send(ctx context.Context, queue string, m kind.Message) (id string, err error)
+	// Allowed says whether the queue is open to the tenant. An absent one is a fault.NotFound.
+	Allowed(ctx context.Context, queue string, t tenant.ID) (bool, error)
+}
+
 // Resolver turns a host's name into addresses; *net.Resolver is one.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Options is what the executors are made with. The zero Options works: it reaches public
-// addresses only, and has neither secrets nor functions.
+// addresses only, and has neither secrets nor functions nor queues.
 type Options struct {
 	// Secrets resolves what http payloads name by ARN. Nil: such payloads fail for good.
 	Secrets Secrets
 	// Functions is what lambda payloads are sent to. Nil: they fail for good.
 	Functions Invoker
+	// Queues is where sqs payloads go. Nil: they fail for good.
+	Queues Queues
 	// HTTPAllow opens special-purpose addresses to http payloads, loopback included. Nil: none.
 	HTTPAllow []netip.Prefix
 	// OwnPorts are refused on this machine's loopback addresses, even where HTTPAllow opens
@@ -64,7 +77,13 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Standard returns the executors by the kind that a task names (job.Executor…).
+// runs makes the executor of each kind that package shared/executor lists. Kind go is not among
+// them: the worker runs its own registry.
+var runs = map[string]func(Options) Executor{
+	kind.Echo: newEcho, kind.HTTP: newHTTP, kind.Lambda: newLambda, kind.SQS: newSQS,
+}
+
+// Standard returns the executors by the kind that a task names.
 func Standard(o Options) map[string]Executor {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
@@ -72,14 +91,31 @@ func Standard(o Options) map[string]Executor {
 	if o.Clock == nil {
 		o.Clock = clock.System{}
 	}
-	return map[string]Executor{
-		job.ExecutorEcho:   echo{},
-		job.ExecutorHTTP:   newHTTP(o),
-		job.ExecutorLambda: lambda{functions: o.Functions},
+	all := map[string]Executor{}
+	for name, run := range runs {
+		all[name] = run(o)
 	}
+	return all
 }
 
 // never is a failure that another try cannot mend.
 func never(code, message string) *Failure {
 	return &Failure{Code: code, Message: message, Permanent: true}
+}
+
+// final says that a service of AWS would refuse the same again.
+func final(err error) bool {
+	switch fault.KindOf(err) {
+	case fault.Invalid, fault.TooLarge, fault.Forbidden, fault.NotFound:
+		return true
+	}
+	return false
+}
+
+// refusal is a sentence with the kind of a fault, if it is of one. What a service says stays out.
+func refusal(what string, err error) string {
+	if k := fault.KindOf(err); k != "" {
+		return what + ": " + string(k)
+	}
+	return what
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	kind "punctual/shared/executor"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
 	"punctual/workers/executor"
@@ -38,16 +39,16 @@ func requireFailure(t *testing.T, err error, code string, permanent bool) *execu
 	return f
 }
 
-func TestStandardHasOneExecutorForEachKindThatNeedsNoHandler(t *testing.T) {
+func TestStandard_RunsEveryKindButGo(t *testing.T) {
 	t.Parallel()
 	all := executor.Standard(executor.Options{})
-	for _, task := range job.BuiltInTasks() {
-		if all[task.Executor] == nil {
-			t.Errorf("nobody runs %q", task.Executor)
+	for _, name := range kind.Names() {
+		if (all[name] != nil) != (name != kind.Go) {
+			t.Errorf("%q is run: %v", name, all[name] != nil)
 		}
 	}
-	if len(all) != len(job.BuiltInTasks()) {
-		t.Errorf("%d executors for %d built-in tasks", len(all), len(job.BuiltInTasks()))
+	if len(all) != len(kind.Names())-1 {
+		t.Errorf("%d executors for %d kinds", len(all), len(kind.Names()))
 	}
 }
 

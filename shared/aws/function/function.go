@@ -10,14 +10,11 @@ import (
 
 	"punctual/shared/aws/session"
 	"punctual/shared/cache"
+	"punctual/shared/contract"
 	"punctual/shared/tenant"
 )
 
 const (
-	// TenantTag is the tag of a function that names the tenant to whom it belongs.
-	TenantTag = "punctual:tenant"
-	// Anyone is the value of TenantTag with which every tenant may invoke a function.
-	Anyone = "*"
 	// OwnerAge is how old what is known of a function's owner may be.
 	OwnerAge = time.Minute
 )
@@ -62,7 +59,7 @@ func (f *Functions) Allowed(ctx context.Context, name string, t tenant.ID) (bool
 	if err != nil {
 		return false, err
 	}
-	return owner == Anyone || owner != "" && owner == string(t), nil
+	return owner == contract.AnyTenant || owner != "" && owner == string(t), nil
 }
 
 // owner reads the tag; "" if there is none. Tags hang on the function itself, so a version or
@@ -78,7 +75,7 @@ func (f *Functions) owner(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", session.Fault(err, "reading the tags of function %s", name)
 	}
-	return out.Tags[TenantTag], nil
+	return out.Tags[contract.TenantTag], nil
 }
 
 // unqualified cuts a version or an alias off a function's ARN:

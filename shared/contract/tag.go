@@ -1,0 +1,9 @@
+package contract
+
+const (
+	// TenantTag is the tag of a resource of the account, such as a function or a queue, that names
+	// the tenant whose jobs may use it. Without the tag no job may.
+	TenantTag = "punctual:tenant"
+	// AnyTenant is the value of TenantTag that lets the jobs of every tenant use a resource.
+	AnyTenant = "*"
+)
