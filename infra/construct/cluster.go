@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"punctual/shared/contract"
 )
 
 // ClusterProps says how the cluster is made.
@@ -161,23 +163,32 @@ func GrantAsk(role awsiam.IRole, queues Queues, logical ...string) {
 	allow(role, strs("cloudwatch:GetMetricData"), jsii.String("*"))      // CloudWatch knows no resources here
 }
 
-// GrantRun lets a role run the account's functions that are tagged for a tenant, and read whose
-// they are; and read the secrets under punctual/. Which tenant may use which is judged by the
-// worker; what has no tag, as Punctual's own functions, or is elsewhere, is refused by AWS.
+// GrantRun lets a role run the account's functions and send to its queues that are tagged for a
+// tenant, and read whose they are; and read the secrets under punctual/. Which tenant may use which
+// is judged by the worker; what has no tag, as Punctual's own functions and queues, or is elsewhere,
+// is refused by AWS. A queue with a key of its own must let the role use it.
 func GrantRun(role awsiam.IRole) {
 	stack := awscdk.Stack_Of(role)
 	functions := stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("lambda"), Resource: jsii.String("function"), ResourceName: jsii.String("*"),
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 	})
-	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions:    strs("lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags"),
-		Resources:  &[]*string{functions},
-		Conditions: &map[string]any{"Null": map[string]any{"aws:ResourceTag/punctual:tenant": "false"}},
-	}))
+	queues := stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("sqs"), Resource: jsii.String("*"), ArnFormat: awscdk.ArnFormat_NO_RESOURCE_NAME,
+	})
+	allowTagged(role, functions, "lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags")
+	allowTagged(role, queues, "sqs:SendMessage", "sqs:GetQueueUrl", "sqs:ListQueueTags")
 	allow(role, strs("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"),
 		stack.FormatArn(&awscdk.ArnComponents{
 			Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
 			ResourceName: jsii.String("punctual/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 		}))
+}
+
+// allowTagged allows actions on those of the resources that are tagged for a tenant.
+func allowTagged(role awsiam.IRole, resources *string, actions ...string) {
+	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: strs(actions...), Resources: &[]*string{resources},
+		Conditions: &map[string]any{"Null": map[string]any{"aws:ResourceTag/" + contract.TenantTag: "false"}},
+	}))
 }

@@ -209,6 +209,9 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 		for _, call := range []string{"InvokeFunction", "GetFunctionConfiguration", "ListTags"} {
 			want = append(want, "lambda:"+call+" "+fmt.Sprintf(here, "lambda", "function:*"))
 		}
+		for _, call := range []string{"SendMessage", "GetQueueUrl", "ListQueueTags"} {
+			want = append(want, "sqs:"+call+" "+fmt.Sprintf(here, "sqs", "*"))
+		}
 		for _, priority := range contract.Priorities {
 			for _, call := range []string{"ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueUrl"} {
 				want = append(want, "sqs:"+call+" Queuefiring"+pool+priority)
@@ -218,19 +221,24 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 	}
 }
 
-func TestAWorkerReachesOnlyFunctionsThatAreTaggedForATenant(t *testing.T) {
+func TestWorkerRole_ReachesOnlyWhatIsTaggedForATenant(t *testing.T) {
 	t.Parallel()
-	found := 0
+	found := map[string]int{}
 	for _, st := range prod().statements() {
-		if st.stack == "fleet" && strings.HasPrefix(st.id, "worker") && strings.HasPrefix(st.actions[0], "lambda:") {
-			found++
-			if got := at(st.whole, "Condition.Null"); compact(got) != `{"aws:ResourceTag/punctual:tenant":"false"}` {
-				t.Errorf("%s: any function, under %s", st.id, compact(got))
-			}
+		if st.stack != "fleet" || !strings.HasPrefix(st.id, "worker") {
+			continue
+		}
+		service, _, _ := strings.Cut(st.actions[0], ":")
+		if service != "lambda" && (service != "sqs" || !strings.Contains(st.resources[0], ":*")) {
+			continue // its own queues stand by name
+		}
+		found[service]++
+		if got := at(st.whole, "Condition.Null"); compact(got) != `{"aws:ResourceTag/punctual:tenant":"false"}` {
+			t.Errorf("%s: anything of %s, under %s", st.id, service, compact(got))
 		}
 	}
-	if found != len(contract.Pools) {
-		t.Errorf("%d statements are about functions; want one for each pool", found)
+	if found["lambda"] != len(contract.Pools) || found["sqs"] != len(contract.Pools) {
+		t.Errorf("%v statements are about tenants' functions and queues; want one of each for each pool", found)
 	}
 }
 
