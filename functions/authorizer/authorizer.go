@@ -1,6 +1,7 @@
 package authorizer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,16 +22,27 @@ var ErrUnauthorized = errors.New("Unauthorized")
 
 // Deps is what an authorizer is made with.
 type Deps struct {
-	JWKSURL  string // where the issuer's keys are; should be https, or anybody on the way makes the keys
-	Issuer   string // what iss must be; empty refuses every token
-	Audience string // what aud must be or contain; empty refuses every token
+	JWKSURL string // where the issuer's keys are; should be https, or anybody on the way makes the keys
+	Issuer  string // what iss must be; empty refuses every token
+	// Audiences are the values of which the audience claim must have one; none refuses every token.
+	Audiences []string
+	// AudienceClaim names the claim that says for whom a token is: a text, or a list of texts.
+	// Default "aud". Cognito's access tokens have no aud; there it is "client_id".
+	AudienceClaim string
 
 	// TenantClaim names the claim that holds the tenant: a name, or a path with dots
 	// ("app.tenant") where no claim has the whole name. Default "tenant".
 	TenantClaim string
+	// TenantScope, unless empty, takes the tenant from a scope instead of from TenantClaim: it is
+	// what follows this prefix in the one scope that begins with it. It is for issuers that add no
+	// claims of their own to a machine's token, as Cognito does not.
+	TenantScope string
 	// ScopeClaim names the claim that holds the scopes, as TenantClaim does; its value is a
 	// text with spaces in it, or a list. Default "scope".
 	ScopeClaim string
+	// ScopePrefix is what the issuer writes before read, write and admin. Default "punctual:".
+	// Cognito writes the name of the resource server and a slash.
+	ScopePrefix string
 	// WithoutScopes is what a token may that has no scope claim at all. Nil: nothing.
 	WithoutScopes []tenant.Scope
 
@@ -48,12 +60,10 @@ type Authorizer struct {
 
 // New returns an authorizer. It fetches no keys before the first token needs one.
 func New(d Deps) *Authorizer {
-	if d.TenantClaim == "" {
-		d.TenantClaim = "tenant"
-	}
-	if d.ScopeClaim == "" {
-		d.ScopeClaim = "scope"
-	}
+	d.AudienceClaim = cmp.Or(d.AudienceClaim, "aud")
+	d.TenantClaim = cmp.Or(d.TenantClaim, "tenant")
+	d.ScopeClaim = cmp.Or(d.ScopeClaim, "scope")
+	d.ScopePrefix = cmp.Or(d.ScopePrefix, scopeSpace)
 	if d.Clock == nil {
 		d.Clock = clock.System{}
 	}

@@ -3,8 +3,8 @@
 //
 // What always holds: the algorithms are RS256, ES256 and EdDSA, chosen before a token is
 // looked at; which of them a token is verified with follows from the issuer's key, never from
-// the token alone; issuer, audience and expiry are demanded; the tenant comes from the claim
-// that the deployment names and from nowhere else. Every refusal looks the same from outside.
+// the token alone; issuer, audience and expiry are demanded; the tenant comes from the claim,
+// or the scope, that the deployment names and from nowhere else. Every refusal looks the same from outside.
 // A token, or a part of one, is never logged.
 //
 // How it fails: with [ErrUnauthorized], which API Gateway answers with 401. The cause is a log

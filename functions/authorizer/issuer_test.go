@@ -151,7 +151,7 @@ func setup(t *testing.T, change ...func(*authorizer.Deps)) *bundle {
 	b := &bundle{issuer: &endpoint{}, clock: &watch{now: noon}, log: &bytes.Buffer{}}
 	b.issuer.publish(published(t, rsaKey(), "rsa", map[string]any{"alg": "RS256", "use": "sig"}), published(t, ecKey(), "ec", nil), published(t, edKey(), "ed", map[string]any{"alg": "EdDSA"}))
 	d := authorizer.Deps{
-		JWKSURL: jwksURL, Issuer: issuer, Audience: audience,
+		JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
 		Clock: b.clock, HTTP: &http.Client{Transport: b.issuer}, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	for _, c := range change {

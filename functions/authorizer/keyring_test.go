@@ -248,7 +248,7 @@ func TestManyAtOnceCauseOneFetchAndAllAreAnswered(t *testing.T) {
 	tokens := []string{rs(t, good()), seal(t, jwa.ES256(), ecKey(), "ec", good()), seal(t, jwa.EdDSA(), edKey(), "ed", good())}
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowly{b.issuer}
-		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audience: audience, Clock: b.clock, HTTP: &http.Client{Transport: slow}})
+		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience}, Clock: b.clock, HTTP: &http.Client{Transport: slow}})
 		var all sync.WaitGroup
 		for i := range 60 {
 			all.Go(func() {
@@ -269,7 +269,7 @@ func TestACallerThatGivesUpDoesNotSpoilTheFetchForTheNext(t *testing.T) {
 	b := setup(t)
 	token := rs(t, good())
 	synctest.Test(t, func(t *testing.T) {
-		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audience: audience, Clock: b.clock, HTTP: &http.Client{Transport: &slowly{b.issuer}}})
+		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience}, Clock: b.clock, HTTP: &http.Client{Transport: &slowly{b.issuer}}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, _ = a.Verify(ctx, token)
@@ -299,7 +299,7 @@ func TestAnIssuerThatNeverAnswersIsGivenUp(t *testing.T) {
 	token := rs(t, good())
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audience: audience, HTTP: &http.Client{Transport: silent{}}})
+		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience}, HTTP: &http.Client{Transport: silent{}}})
 		if _, err := a.Verify(t.Context(), token); err != authorizer.ErrUnauthorized { //nolint:errorlint // that very error
 			t.Errorf("got %v", err)
 		}
@@ -321,7 +321,7 @@ func TestKeysComeOverHTTP(t *testing.T) {
 	b := setup(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(b.issuer.body)) }))
 	t.Cleanup(server.Close)
-	a := authorizer.New(authorizer.Deps{JWKSURL: server.URL, Issuer: issuer, Audience: audience, Clock: b.clock})
+	a := authorizer.New(authorizer.Deps{JWKSURL: server.URL, Issuer: issuer, Audiences: []string{audience}, Clock: b.clock})
 	if _, err := a.Verify(t.Context(), rs(t, good())); err != nil {
 		t.Error(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -20,6 +21,7 @@ const (
 	leeway     = 30 * time.Second // that clocks may differ by
 	maxToken   = 8 << 10          // bytes; API Gateway takes 10 KB of headers in all
 	maxSubject = 256              // bytes
+	scopeSpace = "punctual:"      // what our own scopes begin with
 )
 
 // algorithms are all that are ever verified. Symmetric ones are missing on purpose: with them
@@ -45,6 +47,7 @@ const (
 	expired       cause = "it has expired"
 	notYet        cause = "it is not valid yet"
 	wrongTenant   cause = "its tenant claim is missing or no tenant"
+	noTenantScope cause = "it has not exactly one scope that names a tenant"
 	wrongSubject  cause = "its subject is too long, or has control characters"
 	wrongScopes   cause = "its scope claim is neither a text nor a list of texts"
 )
@@ -61,6 +64,9 @@ func (a *Authorizer) identify(ctx context.Context, token string) (tenant.Identit
 	claims := map[string]any{}
 	if json.Unmarshal(payload, &claims) != nil {
 		return tenant.Identity{}, noClaims
+	}
+	if !a.meant(claims) {
+		return tenant.Identity{}, wrongAudience
 	}
 	return a.read(claims)
 }
@@ -124,12 +130,9 @@ func (a *Authorizer) valid(payload []byte) cause {
 	if a.deps.Issuer == "" {
 		return wrongIssuer
 	}
-	if a.deps.Audience == "" {
-		return wrongAudience
-	}
 	err := jwt.Validate(token,
 		jwt.WithClock(a.deps.Clock), jwt.WithAcceptableSkew(leeway),
-		jwt.WithRequiredClaim(jwt.ExpirationKey), jwt.WithIssuer(a.deps.Issuer), jwt.WithAudience(a.deps.Audience))
+		jwt.WithRequiredClaim(jwt.ExpirationKey), jwt.WithIssuer(a.deps.Issuer))
 	switch {
 	case err == nil:
 		return ""
@@ -139,52 +142,89 @@ func (a *Authorizer) valid(payload []byte) cause {
 		return notYet
 	case errors.Is(err, jwt.InvalidIssuerError()):
 		return wrongIssuer
-	case errors.Is(err, jwt.InvalidAudienceError()):
-		return wrongAudience
 	case errors.Is(err, jwt.MissingRequiredClaimError()):
 		return noExpiry
 	}
 	return noClaims
 }
 
+// meant says whether the token is for one of the audiences.
+func (a *Authorizer) meant(claims map[string]any) bool {
+	said, ok := texts(claim(claims, a.deps.AudienceClaim), func(s string) []string { return []string{s} })
+	return ok && slices.ContainsFunc(said, func(s string) bool { return s != "" && slices.Contains(a.deps.Audiences, s) })
+}
+
 // read takes the identity out of the claims of a token that is valid.
 func (a *Authorizer) read(claims map[string]any) (tenant.Identity, cause) {
 	var id tenant.Identity
-	name, _ := claim(claims, a.deps.TenantClaim).(string)
+	value := claim(claims, a.deps.ScopeClaim)
+	scopes, ok := texts(value, strings.Fields)
+	if !ok {
+		return tenant.Identity{}, wrongScopes
+	}
+	name, refused := a.tenantOf(claims, scopes)
+	if refused != "" {
+		return tenant.Identity{}, refused
+	}
 	var err error
 	if id.Tenant, err = tenant.Parse(name); err != nil {
 		return tenant.Identity{}, wrongTenant
 	}
-	if id.Subject, _ = claims["sub"].(string); len(id.Subject) > maxSubject || strings.ContainsFunc(id.Subject, unicode.IsControl) {
+	id.Subject, _ = claims["sub"].(string)
+	if len(id.Subject) > maxSubject || strings.ContainsFunc(id.Subject, unicode.IsControl) {
 		return tenant.Identity{}, wrongSubject
 	}
-	var listed []string
-	switch v := claim(claims, a.deps.ScopeClaim).(type) {
-	case nil:
+	if value == nil {
 		id.Scopes = a.deps.WithoutScopes
 		return id, ""
-	case string:
-		listed = strings.Fields(v)
-	case []any:
-		for _, e := range v {
-			s, ok := e.(string)
-			if !ok {
-				return tenant.Identity{}, wrongScopes
-			}
-			listed = append(listed, s)
-		}
-	default:
-		return tenant.Identity{}, wrongScopes
 	}
 	for _, known := range []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin} {
-		for _, s := range listed {
-			if s == string(known) {
-				id.Scopes = append(id.Scopes, known)
-				break
-			}
+		if slices.Contains(scopes, a.deps.ScopePrefix+strings.TrimPrefix(string(known), scopeSpace)) {
+			id.Scopes = append(id.Scopes, known)
 		}
 	}
 	return id, ""
+}
+
+// tenantOf finds the name of the tenant in its claim, or in the one scope that names one: of two
+// tenants a token could mean, it would be anybody's choice which.
+func (a *Authorizer) tenantOf(claims map[string]any, scopes []string) (string, cause) {
+	if a.deps.TenantScope == "" {
+		name, _ := claim(claims, a.deps.TenantClaim).(string)
+		return name, ""
+	}
+	var names []string
+	for _, s := range scopes {
+		if name, ok := strings.CutPrefix(s, a.deps.TenantScope); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) != 1 {
+		return "", noTenantScope
+	}
+	return names[0], ""
+}
+
+// texts reads a claim that is a text, which split cuts, or a list of texts; an absent one is an
+// empty list. It is false for any other.
+func texts(value any, split func(string) []string) ([]string, bool) {
+	switch v := value.(type) {
+	case nil:
+		return nil, true
+	case string:
+		return split(v), true
+	case []any:
+		list := make([]string, len(v))
+		for i, e := range v {
+			s, ok := e.(string)
+			if !ok {
+				return nil, false
+			}
+			list[i] = s
+		}
+		return list, true
+	}
+	return nil, false
 }
 
 // claim finds a claim by its whole name, which may be a URL with dots in it, or else along the

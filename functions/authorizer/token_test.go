@@ -202,7 +202,7 @@ func TestAnAuthorizerThatWasNotToldWhomToTrustTrustsNobody(t *testing.T) {
 	b := setup(t, func(d *authorizer.Deps) { d.Issuer = "" })
 	b.requireRefused(t, "no issuer", rs(t, good()), "another issuer")
 	b.requireRefused(t, "empty issuer", rs(t, with("iss", "")), "another issuer")
-	b = setup(t, func(d *authorizer.Deps) { d.Audience = "" })
+	b = setup(t, func(d *authorizer.Deps) { d.Audiences = nil })
 	b.requireRefused(t, "no audience", rs(t, good()), "another audience")
 	b.requireRefused(t, "empty audience", rs(t, with("aud", "")), "another audience")
 	b = setup(t, func(d *authorizer.Deps) { d.JWKSURL = "" })

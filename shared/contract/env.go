@@ -17,7 +17,7 @@ type Env struct {
 	TimerDLQ     string   // PUNCTUAL_TIMER_DLQ: ARN of the queue for timers that could not send; "" for none
 	Shards       int      // PUNCTUAL_SHARDS: of the due index; default 64
 	Issuer       string   // PUNCTUAL_ISSUER: the tokens' iss
-	Audience     string   // PUNCTUAL_AUDIENCE: the tokens' aud
+	Audiences    []string // PUNCTUAL_AUDIENCE: whom tokens may be meant for, separated by commas
 	JWKS         string   // PUNCTUAL_JWKS_URL: where the issuer's keys are
 	TenantClaim  string   // PUNCTUAL_TENANT_CLAIM; default "tenant"
 	ScopeClaim   string   // PUNCTUAL_SCOPE_CLAIM; default "scope"
@@ -26,6 +26,10 @@ type Env struct {
 	DrainSeconds int      // PUNCTUAL_DRAIN_SECONDS: budget after SIGTERM; default 25
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
+
+	AudienceClaim string // PUNCTUAL_AUDIENCE_CLAIM: the claim that says whom a token is meant for; default "aud"
+	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim
+	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
 }
 
 // TableName is the real name of a table.
@@ -53,11 +57,16 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 	e := Env{
 		Prefix: get("PUNCTUAL_PREFIX", "punctual"), Bucket: get("PUNCTUAL_BUCKET", ""),
 		TimerRole: get("PUNCTUAL_TIMER_ROLE", ""), TimerTarget: get("PUNCTUAL_TIMER_TARGET", ""), TimerDLQ: get("PUNCTUAL_TIMER_DLQ", ""),
-		Issuer: get("PUNCTUAL_ISSUER", ""), Audience: get("PUNCTUAL_AUDIENCE", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
+		Issuer: get("PUNCTUAL_ISSUER", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
 		TenantClaim: get("PUNCTUAL_TENANT_CLAIM", "tenant"), ScopeClaim: get("PUNCTUAL_SCOPE_CLAIM", "scope"),
-		Pool: get("PUNCTUAL_POOL", DefaultPool),
+		AudienceClaim: get("PUNCTUAL_AUDIENCE_CLAIM", "aud"), TenantScope: get("PUNCTUAL_TENANT_SCOPE", ""),
+		ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
+		Pool:        get("PUNCTUAL_POOL", DefaultPool),
 	}
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
+	if audiences := get("PUNCTUAL_AUDIENCE", ""); audiences != "" {
+		e.Audiences = strings.Split(audiences, ",")
+	}
 	if cidrs := get("PUNCTUAL_HTTP_ALLOW", ""); cidrs != "" {
 		e.HTTPAllow = strings.Split(cidrs, ",")
 	}

@@ -14,11 +14,14 @@ import (
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL")
 	lambda.Start(authorizer.New(authorizer.Deps{
-		JWKSURL:     env.JWKS,
-		Issuer:      env.Issuer,
-		Audience:    env.Audience,
-		TenantClaim: env.TenantClaim,
-		ScopeClaim:  env.ScopeClaim,
-		Log:         telemetry.Logger(os.Stdout, "authorizer"),
+		JWKSURL:       env.JWKS,
+		Issuer:        env.Issuer,
+		Audiences:     env.Audiences,
+		AudienceClaim: env.AudienceClaim,
+		TenantClaim:   env.TenantClaim,
+		TenantScope:   env.TenantScope,
+		ScopeClaim:    env.ScopeClaim,
+		ScopePrefix:   env.ScopePrefix,
+		Log:           telemetry.Logger(os.Stdout, "authorizer"),
 	}).Handle)
 }
