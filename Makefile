@@ -12,14 +12,22 @@ else
 ARCH     ?= arm64
 endif
 STACKS   ?= --all
+QUOTED    = $(foreach s,$(STACKS),'$(s)')
 ISSUER   ?=
 AUDIENCE ?=
 # More of what a target may be told, such as SETTINGS='mail=oncall@example.com schedule_quota=5000';
 # infra/target says what there is.
 SETTINGS ?=
-REGION   ?= us-east-1
+# Where all commands go, bootstrap as deploy: REGION of the environment or of the AWS profile, unless
+# it is said; ACCOUNT "" is that of the credentials.
+REGION   ?= $(or $(AWS_REGION),$(AWS_DEFAULT_REGION),$(shell aws configure get region 2>/dev/null),us-east-1)
 ACCOUNT  ?=
-CONTEXT   = -c target=$(TARGET) -c issuer="$(ISSUER)" -c audience="$(AUDIENCE)" $(foreach s,$(SETTINGS),-c "$(s)")
+TENANT   ?=
+SCOPES   ?= read write
+# What to do where a deploy changes rights and there is no terminal to ask at: never or any-change.
+APPROVAL ?=
+CONTEXT   = -c target=$(TARGET) -c region=$(REGION) $(if $(ACCOUNT),-c account=$(ACCOUNT)) \
+	$(if $(ISSUER),-c issuer="$(ISSUER)") $(if $(AUDIENCE),-c audience="$(AUDIENCE)") $(foreach s,$(SETTINGS),-c "$(s)")
 
 # The linter is pinned in a module of its own, so that its hundred dependencies
 # are not ours; it is built once for each pin.
@@ -69,30 +77,20 @@ bench: ## Measure rates, lateness, memory and cost on this machine
 	$(GO) test -count=1 -timeout 20m -run "^TestLateness" -bench . -benchtime 1x ./integration/load
 	$(GO) test -count=1 -run '^$$' -bench '^BenchmarkWorstNext$$' -benchtime 1x ./shared/calendar
 
-# Flags that give the same bytes for the same source, whoever builds it where: the hash of a
-# function's folder decides whether a deploy replaces it.
-REPRODUCIBLY := CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w -buildid="
-
 .PHONY: build
 build: ## Build the functions and the worker into build/ARCH (arm64)
-	@for door in functions/*/lambda; do \
-		name=$${door#functions/}; name=$${name%/lambda}; \
-		$(REPRODUCIBLY) -o build/$(ARCH)/$$name/bootstrap ./$$door || exit 1; \
-	done
-	@$(REPRODUCIBLY) -o build/$(ARCH)/worker/worker ./workers/cmd/worker
-	@cp workers/cmd/worker/Dockerfile build/$(ARCH)/worker/
+	@$(GO) run ./infra/cmd/build -arch $(ARCH)
 
-# The CDK command and the kubectl layer, as infra/package-lock.json pins them.
-CDK := infra/node_modules/.bin/cdk
-
-$(CDK): infra/package.json infra/package-lock.json
-	npm ci --prefix infra
-	@touch $@
+# Says what is missing, installs the CDK command as infra/package-lock.json pins it, and runs it.
+# The app builds the functions and the worker.
+CDK := node infra/cdk.js
 
 .PHONY: synth
+ifeq ($(filter auth=cognito,$(SETTINGS)),)
 synth cfn-lint: ISSUER := $(or $(ISSUER),https://issuer.example)
 synth cfn-lint: AUDIENCE := $(or $(AUDIENCE),punctual)
-synth: build $(CDK) ## Write the templates of TARGET (dev, prod, emulator) to cdk.out; needs no account
+endif
+synth: ## Write the templates of TARGET (dev, prod, emulator) to cdk.out; needs no account
 	$(CDK) synth --quiet $(CONTEXT)
 
 # cfn-lint is pinned in an environment of its own.
@@ -108,21 +106,29 @@ cfn-lint: synth $(CFNLINT) ## Judge the templates of TARGET by cfn-lint; needs P
 
 .PHONY: prerequisites
 prerequisites:
-	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)" "$(TARGET)" "$(SETTINGS)" "$(filter diff,$(MAKECMDGOALS))"
+	@sh infra/prerequisites.sh "$(ISSUER)" "$(AUDIENCE)" "$(TARGET)" "$(SETTINGS)" \
+		"$(or $(filter diff,$(MAKECMDGOALS)),deploy)" "$(STACKS)"
 
-# From infra, for CDK would run the app of the root's cdk.json first, which wants all of a target.
 .PHONY: bootstrap
-bootstrap: $(CDK) ## Prepare ACCOUNT (12 digits) and REGION (us-east-1) for deploys: once for each
+bootstrap: ## Prepare ACCOUNT (12 digits) and REGION for deploys: once for each
 	@[ -n "$(ACCOUNT)" ] || { echo "bootstrap: ACCOUNT is not set: the 12 digits of your AWS account, such as ACCOUNT=123456789012" >&2; exit 1; }
-	cd infra && node_modules/.bin/cdk bootstrap aws://$(ACCOUNT)/$(REGION)
+	$(CDK) bootstrap aws://$(ACCOUNT)/$(REGION)
 
 .PHONY: diff
-diff: prerequisites build $(CDK) ## Show what a deploy would change; as deploy
-	$(CDK) diff $(STACKS) $(CONTEXT)
+diff: prerequisites ## Show what a deploy would change; as deploy
+	$(CDK) diff $(QUOTED) $(CONTEXT)
 
 .PHONY: deploy
-deploy: prerequisites build $(CDK) ## Deploy TARGET to your AWS account: ISSUER=URL AUDIENCE=NAME of your tokens
-	$(CDK) deploy $(STACKS) $(CONTEXT)
+deploy: prerequisites ## Deploy TARGET to your AWS account: ISSUER=URL AUDIENCE=NAME of your tokens
+	$(CDK) deploy $(QUOTED) $(CONTEXT) $(if $(APPROVAL),--require-approval $(APPROVAL))
+
+.PHONY: destroy
+destroy: ## Delete the stacks of TARGET; prod's data stays
+	$(CDK) destroy $(QUOTED) $(CONTEXT)
+
+.PHONY: token
+token: ## Print a token of TENANT for SCOPES (read write), where auth=cognito made the user pool
+	@sh infra/token.sh "$(TARGET)" "$(REGION)" "$(SETTINGS)" "$(TENANT)" "$(SCOPES)"
 
 .PHONY: emulator
 emulator: ## Run a local AWS (MiniStack) in the foreground; PORT=n moves it (4566)

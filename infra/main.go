@@ -1,15 +1,19 @@
 // Command infra is Punctual's CDK app: it turns a target's settings into templates.
 //
-// The CDK CLI runs it, as cdk.json says: `cdk synth -c target=dev -c issuer=… -c audience=…`.
+// The CDK CLI runs it, as cdk.json says: `npx cdk synth -c target=dev -c issuer=… -c audience=…`. It
+// first builds the functions and the worker, unless `-c functions=…` says where they are.
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
 
+	"punctual/infra/build"
 	"punctual/infra/stack"
 	"punctual/infra/target"
 )
@@ -17,10 +21,18 @@ import (
 func main() {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)
-	settings, err := target.Load(func(key string) string {
+	said := func(key string) string {
 		value, _ := app.Node().TryGetContext(jsii.String(key)).(string)
+		if key == "region" && value == "" {
+			// As the CLI takes it for bootstrap: from the environment or the AWS profile.
+			value = os.Getenv("CDK_DEFAULT_REGION")
+		}
 		return value
-	})
+	}
+	settings, err := target.Load(said)
+	if err == nil && said("functions") == "" {
+		err = assets(settings)
+	}
 	if err == nil {
 		_, err = stack.New(app, settings)
 	}
@@ -30,4 +42,14 @@ func main() {
 		os.Exit(1)
 	}
 	app.Synth(nil)
+}
+
+// assets builds what the templates take along.
+func assets(s target.Settings) error {
+	b := build.Builder{Root: ".", Arch: string(s.Arch)}
+	err := b.Functions(context.Background(), s.Origin.Functions)
+	if !s.Emulated {
+		err = errors.Join(err, b.Worker(context.Background(), s.Origin.Worker))
+	}
+	return err
 }

@@ -17,6 +17,9 @@ type Data struct {
 	Tables construct.Tables
 	Queues construct.Queues
 	Bucket construct.Bucket
+	// Pool is nil unless the deployment makes its own tokens. Its clients' secrets are in its users'
+	// hands, so it is kept as the tables are.
+	Pool *construct.UserPool
 }
 
 // NewData makes the stack.
@@ -33,6 +36,13 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	})
 	d.Queues = construct.NewQueues(stack, d.Key, names.QueueName, s.Keep)
 	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep)
+	if s.Tokens.Auth == target.ByCognito {
+		pool := construct.NewUserPool(stack, "Tokens", construct.UserPoolProps{Name: s.Prefix,
+			Tenants: s.Tokens.Tenants, Keep: s.Keep})
+		d.Pool = &pool
+		output(stack, "UserPool", pool.Id(), "Whose clients, one of each tenant, get tokens; see infra/auth.md")
+		output(stack, "TokenUrl", pool.TokenURL(), "Where clients ask for tokens")
+	}
 	output(stack, "DeadLetterQueue", d.Queues.Queue(contract.DeadLetters).QueueName(),
 		"Dead letters; see infra/runbook/redrive.md")
 	output(stack, "RedriveQueue", d.Queues.Queue(contract.RedriveQueue).QueueName(), "Where redriven dead letters go")

@@ -43,6 +43,7 @@ type vars struct {
 	bucket *string
 	timers construct.Timers
 	queues construct.Queues
+	pool   *construct.UserPool // nil: tokens are another's
 }
 
 // base is what every function that reaches the tables needs.
@@ -71,13 +72,25 @@ func (v vars) api() []construct.Var {
 	return env
 }
 
+// tokens are the settings of the authorizer: those that were given, or those of our own user pool.
 func (v vars) tokens() []construct.Var {
 	t := v.s.Tokens
-	return []construct.Var{
-		{Name: "PUNCTUAL_ISSUER", Value: t.Issuer}, {Name: "PUNCTUAL_AUDIENCE", Value: t.Audience},
-		{Name: "PUNCTUAL_JWKS_URL", Value: t.JWKS},
-		{Name: "PUNCTUAL_TENANT_CLAIM", Value: t.TenantClaim}, {Name: "PUNCTUAL_SCOPE_CLAIM", Value: t.ScopeClaim},
+	if v.pool != nil {
+		t.Issuer, t.Audience, t.AudienceClaim = *v.pool.Issuer(), *v.pool.Clients(), "client_id"
+		t.JWKS = t.Issuer + "/.well-known/jwks.json"
+		t.ScopeClaim, t.ScopePrefix = "scope", construct.ResourceServer+"/"
+		t.TenantScope = t.ScopePrefix + construct.TenantScope
 	}
+	env := []construct.Var{
+		{Name: "PUNCTUAL_ISSUER", Value: t.Issuer}, {Name: "PUNCTUAL_AUDIENCE", Value: t.Audience},
+		{Name: "PUNCTUAL_JWKS_URL", Value: t.JWKS}, {Name: "PUNCTUAL_AUDIENCE_CLAIM", Value: t.AudienceClaim},
+		{Name: "PUNCTUAL_TENANT_CLAIM", Value: t.TenantClaim}, {Name: "PUNCTUAL_SCOPE_CLAIM", Value: t.ScopeClaim},
+		{Name: "PUNCTUAL_SCOPE_PREFIX", Value: t.ScopePrefix},
+	}
+	if t.TenantScope != "" {
+		env = append(env, construct.Var{Name: "PUNCTUAL_TENANT_SCOPE", Value: t.TenantScope})
+	}
+	return env
 }
 
 // Names of the functions.
@@ -214,7 +227,7 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		Group: s.Prefix, Queues: d.Queues, Key: d.Key, Target: contract.DispatchQueue, Dead: contract.FiringDead,
 		AnyGroup: s.Emulated,
 	})
-	v := vars{s: s, bucket: d.Bucket.Name(), timers: f.Timers, queues: d.Queues}
+	v := vars{s: s, bucket: d.Bucket.Name(), timers: f.Timers, queues: d.Queues, pool: d.Pool}
 	reserved := map[string]int{APIRead: s.Flow.Reads, APIWrite: s.Flow.Writes, Authorizer: s.Flow.Authorizer}
 	for _, p := range parts() {
 		fn := construct.NewFunction(stack, p.name, construct.FunctionProps{

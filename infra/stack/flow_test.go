@@ -100,7 +100,7 @@ func variables(t *testing.T) []string {
 // A setting that no deployment can set is none.
 func TestWhatAProcessReadsADeploymentSets(t *testing.T) {
 	t.Parallel()
-	d := synth("prod", "all", "http_allow", "10.1.0.0/16")
+	d := synth("prod", "all", "http_allow", "10.1.0.0/16", "tenant_scope", "punctual/tenant.")
 	var told strings.Builder
 	d.each("", func(_ template, _ string, r object) { told.WriteString(compact(at(r, "Properties"))) })
 	for _, name := range variables(t) {

@@ -74,6 +74,11 @@ var (
 	})
 )
 
+// ownTokens makes its tokens itself.
+var ownTokens = sync.OnceValue(func() *synthesized {
+	return synth("dev", "own-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme,globex")
+})
+
 // one synthesis at a time: the process behind CDK answers one caller.
 var one sync.Mutex
 
@@ -81,8 +86,8 @@ var one sync.Mutex
 func synth(name, into string, more ...string) *synthesized {
 	one.Lock()
 	defer one.Unlock()
-	s, err := target.Load(said(append([]string{"target", name, "issuer", "https://id.example.com", "audience",
-		"punctual"}, more...)...))
+	s, err := target.Load(said(append(more, "target", name, "issuer", "https://id.example.com", "audience",
+		"punctual")...))
 	if err != nil {
 		panic(err)
 	}

@@ -32,6 +32,7 @@ const (
 	leastPoller = 2      // MaximumConcurrency of an SQS source
 	mostPoller  = 1_000
 	mostWarm    = 40_000 // units per second of a table by default; raised by request
+	mostTenants = 50     // of auth=cognito: Cognito takes 100 scopes of a resource server, and the authorizer 4 KB of settings
 )
 
 // kubectlMinor is the version of kubectl that infra/package.json pins; a cluster may be one older
@@ -44,6 +45,7 @@ var (
 	zoneIs    = regexp.MustCompile(`^[a-z]$`)
 	roleIs    = regexp.MustCompile(`^arn:aws:iam::[0-9]{12}:role/[a-zA-Z0-9+=,.@_/-]{1,512}$`)
 	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
+	tenantIs  = regexp.MustCompile(`^[a-zA-Z0-9_-][a-zA-Z0-9_.-]{0,63}$`)
 	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
 		3288, 3653}
 )
@@ -122,6 +124,24 @@ func (m *mistakes) tables(t Tables) {
 }
 
 func (m *mistakes) tokens(t Tokens, emulated bool) {
+	switch t.Auth {
+	case ByToken:
+		m.when(len(t.Tenants) > 0, "tenants are named: only auth=cognito makes something for each of them")
+		m.issuer(t, emulated)
+	case ByCognito:
+		m.pool(t)
+	default:
+		m.add("auth is %q: %s or %s", t.Auth, ByToken, ByCognito)
+	}
+	for _, c := range []struct{ key, is string }{{"audience_claim", t.AudienceClaim}, {"tenant_claim", t.TenantClaim},
+		{"scope_claim", t.ScopeClaim}, {"scope_prefix", t.ScopePrefix}} {
+		m.when(!claimIs.MatchString(c.is), "%s is %q: 1 to 128 of letters, digits and _:/.-", c.key, c.is)
+	}
+	m.when(t.TenantScope != "" && !claimIs.MatchString(t.TenantScope),
+		"tenant_scope is %q: up to 128 of letters, digits and _:/.-", t.TenantScope)
+}
+
+func (m *mistakes) issuer(t Tokens, emulated bool) {
 	scheme := "https"
 	if emulated {
 		scheme = "http or https"
@@ -132,16 +152,25 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 	}
 	if t.Issuer == "" {
 		m.add("no issuer is named: add -c issuer=URL, the iss of the tokens that callers of the API will bring (your " +
-			"identity provider's URL)")
+			"identity provider's URL); without a provider, -c auth=cognito -c tenants=NAME makes one")
 	} else {
 		m.when(!isURL(t.Issuer), "issuer is %q: an %s URL is allowed", t.Issuer, scheme)
 		m.when(!isURL(t.JWKS), "jwks is %q: an %s URL is allowed", t.JWKS, scheme)
 	}
-	m.when(t.Audience == "",
+	m.when(slices.Contains(strings.Split(t.Audience, ","), ""),
 		"no audience is named: add -c audience=NAME, the aud of the tokens that are meant for this API")
-	m.when(!claimIs.MatchString(t.TenantClaim), "tenant_claim is %q: 1 to 128 of letters, digits and _:/.-",
-		t.TenantClaim)
-	m.when(!claimIs.MatchString(t.ScopeClaim), "scope_claim is %q: 1 to 128 of letters, digits and _:/.-", t.ScopeClaim)
+}
+
+func (m *mistakes) pool(t Tokens) {
+	m.when(t.Issuer != "" || t.Audience != "",
+		"an issuer or an audience is named: with auth=cognito they are those of the user pool that it makes")
+	m.when(len(t.Tenants) == 0 || len(t.Tenants) > mostTenants,
+		"tenants are %d: add -c tenants=NAME, 1 to %d with commas between them; each gets a client of the user pool",
+		len(t.Tenants), mostTenants)
+	for i, name := range t.Tenants {
+		m.when(!tenantIs.MatchString(name) || slices.Contains(t.Tenants[:i], name),
+			"tenants has %q: 1 to 64 of letters, digits and _.-, each once, not beginning with a dot", name)
+	}
 }
 
 func (m *mistakes) fleet(f Fleet) {

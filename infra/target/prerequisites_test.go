@@ -103,15 +103,20 @@ func TestWhatWasMistypedIsNamed(t *testing.T) {
 		{issuer, "dev prod", "", "TARGET is 'dev prod'"},
 		{issuer, "dev", "mial=a@example.com",
 			"SETTINGS has 'mial=a@example.com': there is no such setting; there are prefix"},
-		{issuer, "dev", "region=eu-central-1 shards", "SETTINGS has 'shards': each is NAME=VALUE"},
+		{issuer, "dev", "shards", "SETTINGS has 'shards': each is NAME=VALUE"},
 		{issuer, "dev", "shards=", "SETTINGS has 'shards='"},
 		{issuer, "dev", "=5", "SETTINGS has '=5'"},
-		{issuer, "dev", "region=eu-central-1 schedule_quota=5000", ""},
+		{issuer, "dev", "prefix=ours schedule_quota=5000", ""},
+		{issuer, "dev", "region=eu-central-1", "SETTINGS has 'region=eu-central-1': target region account issuer"},
+		{issuer, "dev", "auth=saml", "auth is 'saml': token or cognito"},
+		{"", "dev", "auth=cognito tenants=acme", ""},
+		{issuer, "dev", "auth=cognito tenants=acme", "ISSUER or AUDIENCE is set"},
 		{issuer + "/", "prod", "", ""},
 		{"http://127.0.0.1:8000", "emulator", "", ""},
 		{issuer, "emulator", "", ""},
 	} {
-		said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, c.issuer, "punctual", c.target, c.settings)
+		said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, c.issuer, audienceOf(c.issuer), c.target,
+			c.settings)
 		if ok != (c.want == "") || !strings.Contains(said, c.want) || strings.Count(said, "\n") > 1 {
 			t.Errorf("%+v: it says %q", c, said)
 		}
@@ -121,6 +126,44 @@ func TestWhatWasMistypedIsNamed(t *testing.T) {
 	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, issuer, "punctual", "dev", ""); ok ||
 		!strings.Contains(said, "node does not say its version") || strings.Count(said, "\n") > 1 {
 		t.Errorf("of a strange node it says %q", said)
+	}
+}
+
+// audienceOf is one where there is an issuer.
+func audienceOf(issuer string) string {
+	if issuer == "" {
+		return ""
+	}
+	return "punctual"
+}
+
+func TestPrerequisites_NeedsDockerForTheFleetAlone(t *testing.T) {
+	t.Parallel()
+	m := complete()
+	delete(m, "docker")
+	for stacks, needs := range map[string]bool{
+		"": true, "--all": true, "*": true, "punctual-dev-fleet": true, "*-data *-fleet": true,
+		"*-data *-flow *-watch": false, "punctual-dev-flow": false,
+	} {
+		said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "deploy", stacks)
+		if ok == needs || needs != strings.Contains(said, "docker is not here") {
+			t.Errorf("for %q it says %q", stacks, said)
+		}
+	}
+	if said, ok := m.check(t, nil, "https://id.example.com", "punctual", "prod", "", "synth"); !ok {
+		t.Errorf("for templates, which need neither docker nor credentials, it says %q", said)
+	}
+	if said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "http://localhost:1", "punctual", "emulator", ""); !ok {
+		t.Errorf("for an emulator, which has no fleet, it says %q", said)
+	}
+}
+
+func TestPrerequisites_SaysWhatADeployWithoutATerminalMustBeTold(t *testing.T) {
+	t.Parallel()
+	said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "deploy",
+		"", "nobody")
+	if ok || !strings.Contains(said, "--require-approval never") || !strings.Contains(said, "any-change") {
+		t.Errorf("it says %q", said)
 	}
 }
 
@@ -135,7 +178,9 @@ func TestTheScriptKnowsTheTargetsAndTheirSettings(t *testing.T) {
 		if key == "target" {
 			return "dev"
 		}
-		if key != "issuer" && key != "audience" { // these have variables of their own
+		switch key {
+		case "issuer", "audience", "region", "account": // these have variables of their own
+		default:
 			asked = append(asked, key)
 		}
 		return ""

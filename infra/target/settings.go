@@ -54,13 +54,30 @@ type Tables struct {
 // and index. The zero value is none.
 type Capacity struct{ Least, Most int }
 
+// Auth is how callers of the API show who they are.
+type Auth string
+
+// The ways. ByToken believes the tokens of an identity provider that is there already; ByCognito
+// makes a user pool, with a client for each tenant, and believes its tokens.
+const (
+	ByToken   Auth = "token"
+	ByCognito Auth = "cognito"
+)
+
 // Tokens says whose tokens are believed: JWTs signed by a key of the issuer, for the audience.
+// infra/auth.md has what fits Cognito and Auth0.
 type Tokens struct {
-	Issuer      string // the tokens' iss: an https URL
-	Audience    string // the tokens' aud
-	JWKS        string // where the issuer's keys are; default Issuer + /.well-known/jwks.json
-	TenantClaim string // the claim that names the tenant
-	ScopeClaim  string // the claim that lists the scopes
+	Auth    Auth
+	Tenants []string // for each of whom ByCognito makes a client; nobody else's otherwise
+
+	Issuer        string // the tokens' iss: an https URL
+	Audience      string // what the audience claim must be or contain: one of these, separated by commas
+	JWKS          string // where the issuer's keys are; default Issuer + /.well-known/jwks.json
+	AudienceClaim string // the claim that says whom a token is for
+	TenantClaim   string // the claim that names the tenant
+	TenantScope   string // what precedes the tenant in the scope that names it; "" takes TenantClaim
+	ScopeClaim    string // the claim that lists the scopes
+	ScopePrefix   string // what precedes read, write and admin in the scopes
 }
 
 // API bounds what the gateway lets in. Both are for all tenants together.

@@ -3,6 +3,8 @@ package target
 import (
 	"fmt"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +64,32 @@ func TestWhatTheContextSaysWins(t *testing.T) {
 	}
 }
 
+func TestLoad_TakesTheClaimsOfTheIssuer(t *testing.T) {
+	t.Parallel()
+	s, err := Load(named("dev"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Tokens{Auth: ByToken, Issuer: "https://id.example.com", Audience: "punctual",
+		JWKS: "https://id.example.com/.well-known/jwks.json", AudienceClaim: "aud", TenantClaim: "tenant",
+		ScopeClaim: "scope", ScopePrefix: "punctual:"}); !reflect.DeepEqual(s.Tokens, want) {
+		t.Errorf("without a word it is %+v; want %+v", s.Tokens, want)
+	}
+	s, err = Load(named("dev", "audience_claim", "client_id", "tenant_scope", "punctual/tenant.", "scope_prefix",
+		"punctual/", "scope_claim", "permissions", "tenant_claim", "https://example.com/tenant"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := s.Tokens; k.AudienceClaim != "client_id" || k.TenantScope != "punctual/tenant." ||
+		k.ScopePrefix != "punctual/" || k.ScopeClaim != "permissions" || k.TenantClaim != "https://example.com/tenant" {
+		t.Errorf("got %+v", k)
+	}
+	s, err = Load(say("target", "prod", "auth", "cognito", "tenants", "acme,globex.eu"))
+	if err != nil || s.Tokens.Auth != ByCognito || !slices.Equal(s.Tokens.Tenants, []string{"acme", "globex.eu"}) {
+		t.Errorf("got %+v, %v", s.Tokens, err)
+	}
+}
+
 func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -73,6 +101,17 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 			"dev, prod, emulator"}},
 		"no issuer":   {say("target", "prod", "audience", "a"), []string{"no issuer is named", "-c issuer=URL"}},
 		"no audience": {say("target", "prod", "issuer", "https://a.example"), []string{"no audience is named"}},
+		"empty audience": {say("target", "prod", "issuer", "https://a.example", "audience", "a,"),
+			[]string{"no audience is named"}},
+		"unknown auth": {named("dev", "auth", "saml"), []string{`auth is "saml"`, "token or cognito"}},
+		"no tenants":   {say("target", "dev", "auth", "cognito"), []string{"tenants are 0", "-c tenants=NAME"}},
+		"odd tenants": {say("target", "dev", "auth", "cognito", "tenants", "acme,.,a b"),
+			[]string{`tenants has "."`, `tenants has "a b"`}},
+		"tenant twice":         {say("target", "dev", "auth", "cognito", "tenants", "a,a"), []string{"each once"}},
+		"issuer of both":       {named("dev", "auth", "cognito", "tenants", "acme"), []string{"an issuer or an audience"}},
+		"tenants of another's": {named("dev", "tenants", "acme"), []string{"only auth=cognito"}},
+		"scope prefix":         {named("dev", "scope_prefix", "a b"), []string{`scope_prefix is "a b"`}},
+		"tenant scope":         {named("dev", "tenant_scope", "a b"), []string{`tenant_scope is "a b"`}},
 		"issuer in clear": {say("target", "prod", "issuer", "http://a.example", "audience", "a"),
 			[]string{`issuer is "http://a.example"`, "https URL"}},
 		"unknown region": {named("dev", "region", "eu-north-9"), []string{`region "eu-north-9"`, "eu-north-1"}},

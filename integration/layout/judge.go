@@ -165,7 +165,7 @@ func judgeIntroductions(files []source) []string {
 // topLevel is all that the root holds, dot files apart.
 var topLevel = []string{
 	"functions", "infra", "shared", "workers", "integration",
-	"cdk.json", "go.mod", "go.sum", "Makefile", "README.md", "LICENSE", "CHANGELOG.md",
+	"cdk.json", "package.json", "go.mod", "go.sum", "Makefile", "README.md", "LICENSE", "CHANGELOG.md",
 }
 
 // judgeTop holds that the root stays what a reader can take in at a glance.

@@ -1,0 +1,80 @@
+package stack
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tokens are what the authorizer of a deployment is told, without PUNCTUAL_.
+func (d *synthesized) tokens() map[string]string {
+	env := map[string]string{}
+	d.each("AWS::Lambda::Function", func(_ template, _ string, r object) {
+		if text(at(r, "Properties.FunctionName")) != d.settings.Prefix+"-"+Authorizer {
+			return
+		}
+		vars, _ := at(r, "Properties.Environment.Variables").(object)
+		for name, v := range vars {
+			env[strings.TrimPrefix(name, "PUNCTUAL_")] = plain(v)
+		}
+	})
+	return env
+}
+
+func TestAuthorizer_IsToldWhoseTokensAreBelieved(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"ISSUER": "https://id.example.com", "AUDIENCE": "punctual", "AUDIENCE_CLAIM": "aud",
+		"JWKS_URL": "https://id.example.com/.well-known/jwks.json", "TENANT_CLAIM": "tenant", "SCOPE_CLAIM": "scope",
+		"SCOPE_PREFIX": "punctual:",
+	}
+	if got := prod().tokens(); compact(got) != compact(want) {
+		t.Errorf("it is told %s; want %s", compact(got), compact(want))
+	}
+}
+
+func TestUserPool_GivesEachTenantTokensForItselfAlone(t *testing.T) {
+	t.Parallel()
+	d := ownTokens()
+	clients := map[string]string{}
+	d.each("AWS::Cognito::UserPoolClient", func(s template, id string, r object) {
+		p := r["Properties"]
+		var scopes []string
+		for _, scope := range list(at(p, "AllowedOAuthScopes")) {
+			said := plain(scope)
+			scopes = append(scopes, said[strings.LastIndexByte(said, '/')+1:])
+		}
+		slices.Sort(scopes)
+		clients[text(at(p, "ClientName"))] = strings.Join(scopes, " ")
+		if s.name != "data" || at(p, "GenerateSecret") != true || compact(at(p, "AllowedOAuthFlows")) != `["client_credentials"]` {
+			t.Errorf("%s in %s is %s", id, s.name, compact(p))
+		}
+	})
+	want := map[string]string{"acme": "admin read tenant.acme write", "globex": "admin read tenant.globex write"}
+	if compact(clients) != compact(want) {
+		t.Errorf("clients may %s; want %s", compact(clients), compact(want))
+	}
+	d.each("AWS::Cognito::UserPool", func(_ template, id string, r object) {
+		if at(r, "Properties.AdminCreateUserConfig.AllowAdminCreateUserOnly") != true {
+			t.Errorf("anybody can sign up to %s", id)
+		}
+	})
+	got := d.tokens()
+	if got["AUDIENCE_CLAIM"] != "client_id" || got["TENANT_SCOPE"] != "punctual/tenant." || got["SCOPE_PREFIX"] != "punctual/" {
+		t.Errorf("the authorizer is told %s", compact(got))
+	}
+	if !strings.HasPrefix(got["ISSUER"], "https://cognito-idp.us-east-1.amazonaws.com/") ||
+		got["JWKS_URL"] != got["ISSUER"]+"/.well-known/jwks.json" || strings.Count(got["AUDIENCE"], ",") < 1 {
+		t.Errorf("the authorizer believes %s", compact(got))
+	}
+	for _, out := range []string{"UserPool", "TokenUrl"} {
+		if at(d.template("data").outputs, out) == nil {
+			t.Errorf("%s is no output", out)
+		}
+	}
+}
+
+func TestUserPool_IsThereOnlyWhereItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	prod().each("AWS::Cognito::UserPool", func(_ template, id string, _ object) { t.Errorf("there is %s", id) })
+}
