@@ -52,6 +52,9 @@ const (
 	FiringMaxReceives   = 50 // far above what give-backs and drains cause
 )
 
+// HealthPort is where a worker in the cluster answers GET /live and /ready.
+const HealthPort = 8081
+
 // Retention.
 const (
 	FinishedKept    = 30 * 24 * time.Hour

@@ -36,7 +36,7 @@ const (
 	Throttles       Name = "throttles_total"
 	Requests        Name = "requests_total" // by status class
 	QueueDepth      Name = "queue_depth"    // by queue
-	SlotsBusy       Name = "slots_busy"
+	SlotsBusy       Name = "slots_busy"     // by pool
 	SlotsWanted     Name = "slots_wanted"   // by pool: at once, in the next half hour
 	DueAhead        Name = "due_ahead"      // by pool: jobs due in the next half hour
 	ForecastError   Name = "forecast_error" // by pool: jobs that came more than were expected

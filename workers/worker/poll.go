@@ -37,6 +37,7 @@ func (w *Worker) poll(s *source) {
 			w.take(s, d, received)
 		}
 		w.intake.answered(s, len(deliveries))
+		w.polls.note(s, err)
 		if err == nil {
 			failures = 0
 			continue
@@ -122,8 +123,12 @@ func (w *Worker) admit(in *intake) {
 	}
 }
 
+// gauge says how many slots of each pool are taken. It is said from the start on, and again by each
+// flush: an idle worker gives a sign of life.
 func (w *Worker) gauge() {
-	w.meter.Gauge(telemetry.SlotsBusy, float64(w.intake.taken()))
+	for _, in := range w.intake {
+		w.meter.Gauge(telemetry.SlotsBusy, float64(in.taken()), telemetry.Dim{Key: "pool", Value: in.sources[0].pool})
+	}
 }
 
 // fault reports a failed call once, at the place that goes on without it.

@@ -109,6 +109,7 @@ type Worker struct {
 	opts      Options
 
 	intake   intakes
+	polls    *polls
 	pauses   *pauses
 	rules    *schedules
 	reports  *reports
@@ -143,6 +144,7 @@ func New(d Deps, o Options) *Worker {
 		w.executors[job.ExecutorGo] = d.Registry
 	}
 	w.intake = newIntakes(o, w.clock)
+	w.polls = newPolls()
 	w.pauses, w.rules = newPauses(d.Store), newSchedules(d.Store)
 	w.reports = newReports(w)
 	w.deletes = newDeletes(w)
@@ -177,6 +179,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		polling.Go(func() { w.admit(in) })
 	}
 	flushing.Go(w.reports.run)
+	w.gauge()
 	w.log.Info("started working", "pools", w.opts.Pools, "slots", w.opts.Slots)
 
 	<-ctx.Done()

@@ -4,7 +4,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -28,6 +31,9 @@ import (
 
 // metricsEvery is how often what was counted is written to the log, for CloudWatch to take.
 const metricsEvery = time.Minute
+
+// probeWithin is how long a probe may take to ask.
+const probeWithin = 5 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -53,6 +59,7 @@ func main() {
 	})
 
 	go flush(meter, os.Stdout)
+	go serve(w.Ready, log)
 	err := w.Run(ctx)
 	_ = meter.Flush(os.Stdout, time.Now()) // nobody is left to tell
 	if err != nil {
@@ -64,6 +71,23 @@ func main() {
 func flush(meter *telemetry.Meter, to io.Writer) {
 	for now := range time.Tick(metricsEvery) {
 		_ = meter.Flush(to, now) // a closed log ends the pod anyway
+	}
+}
+
+// serve answers the cluster: /live as long as the process runs, /ready while it takes work. A pod is
+// replaced for the first alone, so that a table that is away takes no workers along.
+func serve(ready func(context.Context) error, log *slog.Logger) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /live", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /ready", func(rw http.ResponseWriter, r *http.Request) {
+		if err := ready(r.Context()); err != nil {
+			log.Warn("was not ready", telemetry.Err, err)
+			http.Error(rw, "not ready", http.StatusServiceUnavailable)
+		}
+	})
+	s := http.Server{Addr: fmt.Sprintf(":%d", contract.HealthPort), Handler: mux, ReadHeaderTimeout: probeWithin}
+	if err := s.ListenAndServe(); err != nil {
+		log.Error("could not answer probes", telemetry.Err, err) // the cluster then ends the pod
 	}
 }
 

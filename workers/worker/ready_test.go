@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+)
+
+// mute fails every receive while it is told to.
+type mute struct {
+	Queues
+	fails atomic.Bool
+}
+
+func (m *mute) Receive(ctx context.Context, queue string, n int, wait, hide time.Duration) ([]message.Delivery, error) {
+	if m.fails.Load() {
+		return nil, fault.New(fault.Unavailable, nil, "receiving from %s", queue)
+	}
+	return m.Queues.Receive(ctx, queue, n, wait, hide)
+}
+
+func TestWorker_IsReadyWhileItPollsAndReachesTheTable(t *testing.T) {
+	within(t, func(b *bench) {
+		queues := &mute{}
+		queues.fails.Store(true)
+		w := b.start("a", func(d *Deps, o *Options) { queues.Queues, d.Queues = d.Queues, queues })
+		ready := func() bool { return w.Ready(b.t.Context()) == nil }
+		if ready() {
+			t.Error("it was ready before it polled")
+		}
+		b.sleep(time.Second)
+		if ready() {
+			t.Error("it was ready although no queue answers")
+		}
+		queues.fails.Store(false)
+		b.sleep(2 * time.Minute)
+		if err := w.Ready(b.t.Context()); err != nil {
+			t.Errorf("it polls, and is not ready: %v", err)
+		}
+		var away atomic.Bool
+		away.Store(true)
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			if away.Load() && c.Ref == readyKey.Ref() {
+				return memory.Fault{Fail: fault.Unavailable}
+			}
+			return memory.Fault{}
+		})
+		if ready() {
+			t.Error("it was ready without the table")
+		}
+		away.Store(false)
+		if !ready() {
+			t.Error("it was not ready with the table back")
+		}
+	})
+}
+
+func TestWorker_StaysReadyWithAllItsSlotsTaken(t *testing.T) {
+	within(t, func(b *bench) {
+		w := b.start("a", options(func(o *Options) { o.Slots, o.Hold = 1, 1 }))
+		b.sleeps(10 * time.Minute)
+		for range 30 {
+			b.fire(b.put(0, func(r *job.Row) { r.Timeout = time.Hour }), 0)
+		}
+		b.sleep(5 * time.Minute)
+		if err := w.Ready(b.t.Context()); err != nil {
+			t.Errorf("it is busy, and not ready: %v", err)
+		}
+		w.stop()
+		b.sleep(time.Second)
+		if w.Ready(b.t.Context()) == nil {
+			t.Error("it was ready while it drained")
+		}
+	})
+}
+
+func TestWorker_GivesASignOfLifeForEachPoolWhileIdle(t *testing.T) {
+	within(t, func(b *bench) {
+		b.start("a", options(func(o *Options) { o.Pools = contract.Pools }))
+		b.sleep(time.Minute)
+		for minute := range 2 {
+			var lines bytes.Buffer
+			if err := b.meter.Flush(&lines, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			said := lines.String()
+			for _, pool := range contract.Pools {
+				if want := `"pool":"` + pool + `","slots_busy":0`; !strings.Contains(said, want) {
+					t.Errorf("minute %d: %s is not in %s", minute, want, said)
+				}
+			}
+		}
+	})
+}
