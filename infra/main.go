@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
 
 	"punctual/infra/build"
+	"punctual/infra/quota"
 	"punctual/infra/stack"
 	"punctual/infra/target"
 )
@@ -34,6 +36,7 @@ func main() {
 		err = assets(settings)
 	}
 	if err == nil {
+		settings = within(settings)
 		_, err = stack.New(app, settings)
 	}
 	if err != nil {
@@ -42,6 +45,29 @@ func main() {
 		os.Exit(1)
 	}
 	app.Synth(nil)
+}
+
+// askWithin is how long the account may take to say what it allows.
+const askWithin = 15 * time.Second
+
+// within cuts the settings to what the account allows, where there are credentials to ask it with.
+func within(s target.Settings) target.Settings {
+	if s.Emulated || s.Concurrency > 0 || os.Getenv("CDK_DEFAULT_ACCOUNT") == "" {
+		return s
+	}
+	ctx, stop := context.WithTimeout(context.Background(), askWithin)
+	defer stop()
+	account, err := quota.Account(ctx, s.Region)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "quotas could not be read, and are taken to be large enough:", err)
+		return s
+	}
+	found := quota.Read(ctx, s, account)
+	for _, said := range found.Says {
+		fmt.Fprintln(os.Stderr, said)
+	}
+	s.Flow = s.Flow.Within(found.Concurrency)
+	return s
 }
 
 // assets builds what the templates take along.

@@ -16,10 +16,12 @@ type Bucket struct{ s3 awss3.Bucket }
 // NewBucket makes it. A job's object goes with its row; what is left over, because the row was
 // never written, goes after the longest that a job may lie ahead and then be kept. A schedule may
 // need its payload for ever; who replaces one deletes it.
-func NewBucket(scope constructs.Construct, id string, key Key, keep bool) Bucket {
+//
+// One that empties itself does so when its stack is deleted, which a full one would stop.
+func NewBucket(scope constructs.Construct, id string, key Key, keep, empties bool) Bucket {
 	const day = 24
 	longest := int((contract.MaxAhead+contract.DeadKept).Hours()/day) + 1
-	return Bucket{awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
+	props := &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		ObjectOwnership:   awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
 		Encryption:        awss3.BucketEncryption_KMS, EncryptionKey: key.kms, BucketKeyEnabled: jsii.Bool(true),
@@ -31,8 +33,15 @@ func NewBucket(scope constructs.Construct, id string, key Key, keep bool) Bucket
 				jsii.Number(1))},
 		},
 		RemovalPolicy: removal(keep),
-	})}
+	}
+	if empties {
+		props.AutoDeleteObjects = jsii.Bool(true)
+	}
+	return Bucket{awss3.NewBucket(scope, jsii.String(id), props)}
 }
+
+// Made is the bucket, to be waited for.
+func (b Bucket) Made() constructs.IDependable { return b.s3 }
 
 // Name is the bucket's real name.
 func (b Bucket) Name() *string { return b.s3.BucketName() }

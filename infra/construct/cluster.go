@@ -25,8 +25,7 @@ type ClusterProps struct {
 	Operators string
 	Theirs    []string
 	Reach     []string // CIDRs that reach the API over the internet; none by default
-	LogDays   int      // how long the control plane's log is kept
-	Keep      bool     // what was written outlives the stack
+	LogDays   int      // how long CDK's handler's log is kept
 }
 
 // Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API answers inside its network,
@@ -42,9 +41,7 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 		Code:        awslambda.Code_FromAsset(jsii.String(p.Kubectl), nil),
 		Description: jsii.String("kubectl and helm, from the pinned npm package"),
 	})
-	key := NewKey(scope, id+"-key", p.Name+"-cluster", p.Keep)
-	// EKS writes its log under this name, and would make a group that is kept for ever.
-	log := NewLog(scope, id+"-log", "/aws/eks/"+p.Name+"/cluster", p.LogDays, p.Keep)
+	key := NewKey(scope, id+"-key", p.Name+"-cluster", false) // of a cluster that is gone it opens nothing
 	cluster := awseksv2.NewCluster(scope, jsii.String(id), &awseksv2.ClusterProps{
 		ClusterName: jsii.String(p.Name), Version: awseksv2.KubernetesVersion_Of(jsii.String(p.Kubernetes)),
 		Vpc: p.Network, VpcSubnets: &[]*awsec2.SubnetSelection{{SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS}},
@@ -59,10 +56,13 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 		SecretsEncryptionKey:   key.kms,
 		KubectlProviderOptions: &awseksv2.KubectlProviderOptions{KubectlLayer: layer},
 	})
-	cluster.Node().AddDependency(log)
+	// At the end of standard support AWS then upgrades the cluster instead of charging six times as much.
+	cluster.Node().DefaultChild().(awseksv2.CfnCluster).AddPropertyOverride(jsii.String("UpgradePolicy.SupportType"),
+		jsii.String("STANDARD"))
 	for _, c := range *cluster.Node().FindAll(constructs.ConstructOrder_PREORDER) {
 		if group, ok := c.(awslogs.CfnLogGroup); ok { // of CDK's handler, which keeps its log for two years
 			group.SetRetentionInDays(jsii.Number(p.LogDays))
+			group.ApplyRemovalPolicy(awscdk.RemovalPolicy_DESTROY, nil)
 		}
 	}
 	if p.Operators != "" {

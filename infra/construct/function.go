@@ -20,8 +20,7 @@ type FunctionProps struct {
 	Timeout time.Duration
 	MiB     int // memory, and with it CPU
 	Env     []Var
-	LogDays int
-	Keep    bool // log lines outlive the stack
+	Log     awslogs.ILogGroup
 
 	// Reserved is concurrency kept for it, and its most; 0, the default, reserves none.
 	Reserved int
@@ -34,20 +33,16 @@ type Var struct{ Name, Value string }
 type Function struct {
 	awslambda.Function
 	Role awsiam.Role
-	Log  awslogs.LogGroup
+	Log  awslogs.ILogGroup
 }
 
 // NewFunction makes it from a prebuilt bootstrap on provided.al2023.
 func NewFunction(scope constructs.Construct, id string, p FunctionProps) Function {
-	log := awslogs.NewLogGroup(scope, jsii.String(id+"-log"), &awslogs.LogGroupProps{
-		LogGroupName: jsii.String("/punctual/" + p.Name), Retention: retention(p.LogDays),
-		RemovalPolicy: removal(p.Keep),
-	})
 	role := awsiam.NewRole(scope, jsii.String(id+"-role"), &awsiam.RoleProps{
 		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 		Description: jsii.String("What " + p.Name + " may do"),
 	})
-	allow(role, strs("logs:CreateLogStream", "logs:PutLogEvents"), log.LogGroupArn())
+	allow(role, strs("logs:CreateLogStream", "logs:PutLogEvents"), p.Log.LogGroupArn())
 	env := map[string]*string{}
 	for _, v := range p.Env {
 		env[v.Name] = jsii.String(v.Value)
@@ -58,12 +53,12 @@ func NewFunction(scope constructs.Construct, id string, p FunctionProps) Functio
 		Handler: jsii.String("bootstrap"),
 		Code:    awslambda.Code_FromAsset(jsii.String(p.Folder), nil),
 		Timeout: awscdk.Duration_Seconds(jsii.Number(p.Timeout.Seconds())), MemorySize: jsii.Number(p.MiB),
-		Environment: &env, Role: role, LogGroup: log,
+		Environment: &env, Role: role, LogGroup: p.Log,
 	}
 	if p.Reserved > 0 {
 		props.ReservedConcurrentExecutions = jsii.Number(p.Reserved)
 	}
-	return Function{awslambda.NewFunction(scope, jsii.String(id), props), role, log}
+	return Function{awslambda.NewFunction(scope, jsii.String(id), props), role, p.Log}
 }
 
 func architecture(goarch string) awslambda.Architecture {

@@ -57,9 +57,11 @@ func (k Key) GrantService(principal string) {
 	}), jsii.Bool(false))
 }
 
+// removal keeps what has stood once. What a stack's first deploy made and then rolled back goes
+// even so, or its name would be in the way of the next try.
 func removal(keep bool) awscdk.RemovalPolicy {
 	if keep {
-		return awscdk.RemovalPolicy_RETAIN
+		return awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE
 	}
 	return awscdk.RemovalPolicy_DESTROY
 }

@@ -1,20 +1,44 @@
 package construct
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
 
-// NewLog makes a log group that forgets after some days; keep leaves it when its stack goes.
-func NewLog(scope constructs.Construct, id, name string, days int, keep bool) awslogs.LogGroup {
-	return awslogs.NewLogGroup(scope, jsii.String(id), &awslogs.LogGroupProps{
-		LogGroupName: jsii.String(name), Retention: retention(days), RemovalPolicy: removal(keep),
-	})
+// Logs are the log groups of a deployment, by what writes to them. They stand in the stack of what
+// must never be lost: were they in the stack of what writes, deleting and deploying it again would
+// meet the groups that it left.
+type Logs struct {
+	groups map[string]awslogs.LogGroup
+	names  map[string]string
+}
+
+// NewLogs makes a group for each name, which forgets after some days; keep leaves them when their
+// stack goes. The keys are what Group and In know them by.
+func NewLogs(scope constructs.Construct, names map[string]string, days int, keep bool) Logs {
+	l := Logs{groups: map[string]awslogs.LogGroup{}, names: names}
+	for _, what := range slices.Sorted(maps.Keys(names)) {
+		l.groups[what] = awslogs.NewLogGroup(scope, jsii.String("Log-"+what), &awslogs.LogGroupProps{
+			LogGroupName: jsii.String(names[what]), Retention: retention(days), RemovalPolicy: removal(keep),
+		})
+	}
+	return l
+}
+
+// Group returns one of them, in its own stack.
+func (l Logs) Group(what string) awslogs.LogGroup { return l.groups[what] }
+
+// In returns one of them by its name, for the stack of what writes to it.
+func (l Logs) In(scope constructs.Construct, what string) awslogs.ILogGroup {
+	return awslogs.LogGroup_FromLogGroupName(scope, jsii.String(what+"-log"), jsii.String(l.names[what]))
 }
 
 // GrantLog lets a role write to a log group.
-func GrantLog(role awsiam.IRole, group awslogs.LogGroup) {
+func GrantLog(role awsiam.IRole, group awslogs.ILogGroup) {
 	allow(role, strs("logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"), group.LogGroupArn())
 }

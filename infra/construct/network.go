@@ -3,19 +3,20 @@ package construct
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
 
 // NetworkProps says how large the fleet's network is.
 type NetworkProps struct {
-	Name    string
-	CIDR    string
-	Zones   int
-	In      []string // the zones' names; none takes the first so many of the region
-	NATs    int
-	LogDays int
-	Keep    bool
+	Name  string
+	CIDR  string
+	Zones int
+	In    []string // the zones' names; none takes the first so many of IDs, or of the region
+	IDs   []string // the zones that may be taken, by id; none: any of the region
+	NATs  int
+	Log   awslogs.ILogGroup // of refused connections
 }
 
 // NewNetwork makes a VPC: workers in private subnets, out to the internet by NAT, to DynamoDB
@@ -30,8 +31,7 @@ func NewNetwork(scope constructs.Construct, id string, p NetworkProps) awsec2.Vp
 			zones[i] = jsii.String(p.In[i])
 		}
 	}
-	log := NewLog(scope, id+"-log", "/punctual/"+p.Name+"-network", p.LogDays, p.Keep)
-	return awsec2.NewVpc(scope, jsii.String(id), &awsec2.VpcProps{
+	network := awsec2.NewVpc(scope, jsii.String(id), &awsec2.VpcProps{
 		VpcName: jsii.String(p.Name), IpAddresses: awsec2.IpAddresses_Cidr(jsii.String(p.CIDR)),
 		AvailabilityZones: &zones, NatGateways: jsii.Number(p.NATs),
 		SubnetConfiguration: &[]*awsec2.SubnetConfiguration{
@@ -45,8 +45,24 @@ func NewNetwork(scope constructs.Construct, id string, p NetworkProps) awsec2.Vp
 			"s3":       {Service: awsec2.GatewayVpcEndpointAwsService_S3()},
 		},
 		FlowLogs: &map[string]*awsec2.FlowLogOptions{
-			"refused": {Destination: awsec2.FlowLogDestination_ToCloudWatchLogs(log, nil),
+			"refused": {Destination: awsec2.FlowLogDestination_ToCloudWatchLogs(p.Log, nil),
 				TrafficType: awsec2.FlowLogTrafficType_REJECT},
 		},
 	})
+	if len(p.In) == 0 && len(p.IDs) >= p.Zones {
+		byID(network, p.IDs)
+	}
+	return network
+}
+
+// byID puts subnets into zones by what AWS calls them for everybody: a zone's name, us-east-1a, is
+// another zone in each account.
+func byID(network awsec2.Vpc, ids []string) {
+	for _, subnets := range []*[]awsec2.ISubnet{network.PublicSubnets(), network.PrivateSubnets()} {
+		for i, s := range *subnets {
+			made := s.Node().DefaultChild().(awsec2.CfnSubnet)
+			made.AddPropertyDeletionOverride(jsii.String("AvailabilityZone"))
+			made.AddPropertyOverride(jsii.String("AvailabilityZoneId"), jsii.String(ids[i]))
+		}
+	}
 }

@@ -42,6 +42,15 @@ func NewQueues(scope constructs.Construct, key Key, name func(logical string) st
 	return q
 }
 
+// All lists them, to be waited for.
+func (q Queues) All() []constructs.IDependable {
+	var all []constructs.IDependable
+	for _, c := range contract.Queues() {
+		all = append(all, q.queues[c.Name])
+	}
+	return all
+}
+
 // Queue returns one of them, by logical name.
 func (q Queues) Queue(logical string) awssqs.Queue { return q.queues[logical] }
 

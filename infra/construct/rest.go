@@ -26,24 +26,19 @@ type RESTProps struct {
 	Read, Write   Function // GET and HEAD go to the one, everything else to the other
 	Authorizer    Function
 	Rate, Burst   int
-	LogDays       int
-	Keep          bool
-	ManageLogRole bool // set the account's role for API Gateway's logs
+	Log           awslogs.ILogGroup // a line for each request
+	ManageLogRole bool              // set the account's role for API Gateway's logs
 }
 
 // REST is the API's door. It knows no routes but those that need no token: the functions answer
 // for the rest, so that a wrong path or method is answered as the API documents it.
 type REST struct {
 	awsapigateway.RestApi
-	Log awslogs.LogGroup
+	Log awslogs.ILogGroup
 }
 
 // NewREST makes it.
 func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
-	log := awslogs.NewLogGroup(scope, jsii.String(id+"-access"), &awslogs.LogGroupProps{
-		LogGroupName: jsii.String("/punctual/" + p.Name + "/access"), Retention: retention(p.LogDays),
-		RemovalPolicy: removal(p.Keep),
-	})
 	api := awsapigateway.NewRestApi(scope, jsii.String(id), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(p.Name), Description: jsii.String("Punctual: say what to run and when"),
 		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
@@ -53,7 +48,7 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 			ThrottlingRateLimit: jsii.Number(p.Rate), ThrottlingBurstLimit: jsii.Number(p.Burst),
 			MetricsEnabled: jsii.Bool(true), LoggingLevel: awsapigateway.MethodLoggingLevel_ERROR,
 			DataTraceEnabled:     jsii.Bool(false),
-			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(log), AccessLogFormat: accessLog(),
+			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(p.Log), AccessLogFormat: accessLog(),
 		},
 	})
 	if p.ManageLogRole {
@@ -62,7 +57,7 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 	}
 	p.routes(api)
 	refusals(api)
-	return REST{api, log}
+	return REST{api, p.Log}
 }
 
 func (p RESTProps) routes(api awsapigateway.RestApi) {

@@ -36,7 +36,9 @@ func (f Function) FeedFromQueue(q Queues, logical string, most int) {
 // something beside them: a payload, a result, tags, or attempts before the last. All the others
 // cost no call. What fails too often or too long goes, by its place in the stream, to the queue
 // dead.
-func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
+//
+// Each shard of the stream has parallel invocations at once, 1 to 10.
+func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, parallel int) {
 	t.GrantStream(f.Role, logical)
 	t.key.GrantUse(f.Role, DynamoDB)
 	allow(f.Role, strs("sqs:SendMessage"), dead.QueueArn())
@@ -48,7 +50,7 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue) {
 			ReportBatchItemFailures: jsii.Bool(true),
 			BisectBatchOnError:      jsii.Bool(true), RetryAttempts: jsii.Number(streamRetries),
 			MaxRecordAge:          awscdk.Duration_Hours(jsii.Number(streamAge.Hours())),
-			ParallelizationFactor: jsii.Number(10),
+			ParallelizationFactor: jsii.Number(parallel),
 			Filters:               shown(),
 		})
 	// Named by hand: CDK's own destination would grant the role more than to send.

@@ -38,6 +38,18 @@ func NewTables(scope constructs.Construct, p TablesProps) Tables {
 	return t
 }
 
+// After has the tables made last, and the others after the jobs table. A table that may not be
+// deleted stands in the way when a first deploy is rolled back; what fails, fails before there is one.
+func (t Tables) After(all ...constructs.IDependable) {
+	first := t.tables[contract.Jobs]
+	first.Node().AddDependency(all...)
+	for _, s := range contract.Schemas() {
+		if s.Name != contract.Jobs {
+			t.tables[s.Name].Node().AddDependency(first)
+		}
+	}
+}
+
 func newTable(scope constructs.Construct, s contract.Schema, p TablesProps) awsdynamodb.TableV2 {
 	props := &awsdynamodb.TablePropsV2{
 		TableName:    jsii.String(p.Name(s.Name)),

@@ -77,6 +77,9 @@ func NewUserPool(scope constructs.Construct, id string, p UserPoolProps) UserPoo
 	return u
 }
 
+// Made is all of it, to be waited for.
+func (u UserPool) Made() constructs.IDependable { return u.pool }
+
 // Id is the pool's.
 func (u UserPool) Id() *string { return u.pool.UserPoolId() }
 

@@ -52,8 +52,8 @@ func courierLines(region, group string) string {
 func CourierObjects(region, group string) []Object {
 	labels := Object{"app.kubernetes.io/name": Courier, "app.kubernetes.io/part-of": "punctual"}
 	meta := Object{"name": Courier, "namespace": Courier, "labels": labels}
-	onHost := func(name, path string) Object {
-		return Object{"name": name, "hostPath": Object{"path": path, "type": "Directory"}}
+	onHost := func(name, path, kind string) Object {
+		return Object{"name": name, "hostPath": Object{"path": path, "type": kind}}
 	}
 	mount := func(name, path string, readOnly bool) Object {
 		return Object{"name": name, "mountPath": path, "readOnly": readOnly}
@@ -82,9 +82,10 @@ func CourierObjects(region, group string) []Object {
 						// logs are root's
 						"securityContext": Object{"runAsUser": 0, "seccompProfile": Object{"type": "RuntimeDefault"}},
 						"volumes": []any{
-							onHost("logs", "/var/log"), Object{"name": "configuration",
+							onHost("logs", "/var/log", "Directory"), Object{"name": "configuration",
 								"configMap": Object{"name": Courier}},
-							Object{"name": "state", "emptyDir": Object{"sizeLimit": "64Mi"}},
+							// Outlives the pod: the next one goes on where this one was, and says nothing twice.
+							onHost("state", "/var/fluent-bit/"+Courier, "DirectoryOrCreate"),
 						},
 						"containers": []any{Object{
 							"name": "fluent-bit", "image": courierImage,

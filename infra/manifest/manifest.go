@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"punctual/shared/contract"
 )
 
 // Object is a Kubernetes object.
@@ -67,6 +69,21 @@ const graceAfter = 30 * time.Second
 
 func (p Pool) grace() time.Duration { return p.Drain + graceAfter }
 
+// Probes of a worker, in seconds. It is ready once it polls and reaches the table. Nothing routes
+// to it: being ready is what a rollout waits for, so that one of pods that crash, or that AWS
+// refuses, goes no further than its first pods.
+const (
+	probeEvery   = 10
+	probeFails   = 3
+	settledAfter = 30  // a pod counts once it was ready for so long
+	rolloutFails = 900 // without progress for so long a rollout is reported as failed
+)
+
+func probe(path string) Object {
+	return Object{"httpGet": Object{"path": path, "port": contract.HealthPort}, "periodSeconds": probeEvery,
+		"timeoutSeconds": 5, "failureThreshold": probeFails}
+}
+
 // unprivileged is a container that can gain nothing and write nothing.
 func unprivileged() Object {
 	return Object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
@@ -126,7 +143,8 @@ func (p Pool) Deployment() Object {
 	return Object{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": p.meta(),
 		"spec": Object{ // without replicas: how many there are is the scaler's to say
-			"selector": p.selector(),
+			"selector":        p.selector(),
+			"minReadySeconds": settledAfter, "progressDeadlineSeconds": rolloutFails,
 			"strategy": Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxUnavailable": 0,
 				"maxSurge": "25%"}},
 			"template": Object{
@@ -147,6 +165,8 @@ func (p Pool) Deployment() Object {
 						"name": "worker", "image": p.Image, "env": env,
 						"resources":       Object{"requests": size, "limits": size},
 						"securityContext": unprivileged(),
+						"readinessProbe":  probe("/ready"),
+						"livenessProbe":   probe("/live"),
 					}},
 				},
 			},

@@ -17,6 +17,7 @@ type Data struct {
 	Tables construct.Tables
 	Queues construct.Queues
 	Bucket construct.Bucket
+	Logs   construct.Logs
 	// Pool is nil unless the deployment makes its own tokens. Its clients' secrets are in its users'
 	// hands, so it is kept as the tables are.
 	Pool *construct.UserPool
@@ -35,13 +36,19 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 		WarmWrites: s.Tables.WarmWrites, WarmReads: s.Tables.WarmReads,
 	})
 	d.Queues = construct.NewQueues(stack, d.Key, names.QueueName, s.Keep)
-	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep)
+	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep, !s.Keep && !s.Emulated)
+	d.Logs = construct.NewLogs(stack, logNames(s), int(s.Logs), s.Keep)
+	first := append(d.Queues.All(), d.Bucket.Made())
 	if s.Tokens.Auth == target.ByCognito {
 		pool := construct.NewUserPool(stack, "Tokens", construct.UserPoolProps{Name: s.Prefix,
 			Tenants: s.Tokens.Tenants, Keep: s.Keep})
 		d.Pool = &pool
+		first = append(first, pool.Made())
 		output(stack, "UserPool", pool.Id(), "Whose clients, one of each tenant, get tokens; see infra/auth.md")
 		output(stack, "TokenUrl", pool.TokenURL(), "Where clients ask for tokens")
+	}
+	if s.Keep {
+		d.Tables.After(first...)
 	}
 	output(stack, "DeadLetterQueue", d.Queues.Queue(contract.DeadLetters).QueueName(),
 		"Dead letters; see infra/runbook/redrive.md")
@@ -50,6 +57,28 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	output(stack, "FiringDeadQueue", d.Queues.Queue(contract.FiringDead).QueueName(),
 		"Messages that nobody could read; see infra/runbook/firing-dead.md")
 	return d
+}
+
+// Who writes logs, besides the functions.
+const (
+	accessLog  = "access"  // a line for each request to the API
+	workerLog  = "worker"  // what workers write
+	networkLog = "network" // refused connections
+	clusterLog = "cluster" // the cluster's control plane
+)
+
+// logNames are the names of all log groups. EKS writes under a name of its own, and would make a
+// group that is kept for ever.
+func logNames(s target.Settings) map[string]string {
+	names := map[string]string{accessLog: "/punctual/" + s.Prefix + "/access", workerLog: WorkerLog(s)}
+	for _, p := range parts() {
+		names[p.name] = "/punctual/" + s.Prefix + "-" + p.name
+	}
+	if !s.Emulated {
+		names[networkLog] = "/punctual/" + s.Prefix + "-network"
+		names[clusterLog] = "/aws/eks/" + s.Prefix + "/cluster"
+	}
+	return names
 }
 
 // newStack makes a stack of the deployment, named <prefix>-<what>.

@@ -36,19 +36,19 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	stack := newStack(scope, s, "fleet", "the workers' cluster", false)
 	network := construct.NewNetwork(stack, "Network", construct.NetworkProps{
 		Name: s.Prefix, CIDR: s.Fleet.CIDR, Zones: s.Fleet.Zones, In: s.Fleet.In, NATs: s.Fleet.NATs,
-		LogDays: int(s.Logs), Keep: s.Keep,
+		IDs: target.ZoneIDs(s.Region), Log: d.Logs.In(stack, networkLog),
 	})
+	stack.AddDependency(d.Stack, jsii.String("it writes to log groups there, by their names"))
 	f := Fleet{Stack: stack}
 	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{
 		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl,
 		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs),
-		Keep: s.Keep,
 	})
 	image := awsecrassets.NewDockerImageAsset(stack, jsii.String("Worker"), &awsecrassets.DockerImageAssetProps{
 		Directory: jsii.String(s.Origin.Worker), Platform: platform(s.Arch),
 	})
 	scaler := f.scaler(s, d)
-	f.logs(s)
+	f.logs(s, d)
 	space := f.Cluster.Apply("namespace", nil, manifest.NamespaceObject())
 	isolation := f.Cluster.Apply("isolation", []constructs.IDependable{space}, manifest.Isolation()...)
 	identity := f.Cluster.Apply("scaler-identity", []constructs.IDependable{space, scaler}, manifest.ScalerIdentity())
@@ -121,8 +121,8 @@ func (f Fleet) scaler(s target.Settings, d Data) constructs.IDependable {
 }
 
 // logs has what workers write taken to CloudWatch, where their metric lines become metrics.
-func (f Fleet) logs(s target.Settings) {
-	group := construct.NewLog(f.Stack, "worker-log", WorkerLog(s), int(s.Logs), s.Keep)
+func (f Fleet) logs(s target.Settings, d Data) {
+	group := d.Logs.In(f.Stack, workerLog)
 	space := f.Cluster.Apply("courier-namespace", nil, manifest.CourierNamespace())
 	account := f.Cluster.WebIdentity("courier-account", manifest.Courier, manifest.Courier, space)
 	construct.GrantLog(account.Role(), group)

@@ -12,9 +12,12 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"punctual/infra/construct"
+	"punctual/infra/target"
 	"punctual/shared/contract"
 )
 
@@ -128,7 +131,6 @@ func TestNothingStartsBeforeWhatItNeeds(t *testing.T) {
 	_, by := prod().applied(t)
 	needs := []struct{ what, id, kind, prefix string }{
 		{"the courier", by["DaemonSet punctual-courier"], "AWS::IAM::Policy", "Clustercourieraccount"},
-		{"the control plane", "ClusterEB0386A7", "AWS::Logs::LogGroup", "Clusterlog"},
 	}
 	for id, r := range fleet.resources {
 		if r["Type"] == helmChart {
@@ -146,7 +148,7 @@ func TestNothingStartsBeforeWhatItNeeds(t *testing.T) {
 			{"workers of " + pool, by["Deployment worker-"+pool], kubernetesResource, "Clustermanifestisolation"},
 		}...)
 	}
-	if len(needs) != 3+5*len(contract.Pools) {
+	if len(needs) != 2+5*len(contract.Pools) {
 		t.Errorf("%d needs; want one chart's", len(needs))
 	}
 	for _, n := range needs {
@@ -252,7 +254,7 @@ func TestScalerAndCourierMayDoOneThingEach(t *testing.T) {
 	courier := roleMay(prod(), "Clustercourieraccount")
 	for may := range courier {
 		call, group, _ := strings.Cut(may, " ")
-		if !strings.HasPrefix(group, "[workerlog") {
+		if !strings.HasSuffix(group, ":log-group:/punctual/punctual-worker:*") {
 			t.Errorf("the courier may %s of %s", call, group)
 		}
 	}
@@ -324,28 +326,37 @@ func TestWorkersAreReachedByNobodyAndReachTablesWithoutTheInternet(t *testing.T)
 			text(at(r, "Properties.Version")) != d.settings.Fleet.Kubernetes {
 			t.Errorf("%s is %s", id, compact(at(r, "Properties.ComputeConfig")))
 		}
+		if at(r, "Properties.UpgradePolicy.SupportType") != "STANDARD" {
+			t.Errorf("%s would go on in extended support, at six times the price", id)
+		}
 		if at(r, "Properties.EncryptionConfig") == nil {
 			t.Errorf("secrets in %s have no key of ours", id)
 		}
 	})
 }
 
+func someLog(scope constructs.Construct, name string) awslogs.ILogGroup {
+	return awslogs.LogGroup_FromLogGroupName(scope, jsii.String(name), jsii.String(name))
+}
+
 func TestZonesAreTheFirstOfTheRegionUnlessTheyAreNamed(t *testing.T) {
 	t.Parallel()
 	one.Lock()
 	defer one.Unlock()
-	for want, names := range map[string][]string{
-		`"us-east-1b" "us-east-1d"`: {"us-east-1b", "us-east-1d"},
-		`{"Fn::Select":[0,{"Fn::GetAZs":""}]} {"Fn::Select":[1,{"Fn::GetAZs":""}]}`: nil,
+	for want, c := range map[string]struct{ names, ids []string }{
+		`"us-east-1b"null "us-east-1d"null`:                                                 {[]string{"us-east-1b", "us-east-1d"}, target.ZoneIDs("us-east-1")},
+		`{"Fn::Select":[0,{"Fn::GetAZs":""}]}null {"Fn::Select":[1,{"Fn::GetAZs":""}]}null`: {},
+		`null"use1-az1" null"use1-az2"`:                                                     {nil, target.ZoneIDs("us-east-1")},
 	} {
 		stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("zones"),
 			&awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
 		construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "zones", CIDR: "10.42.0.0/16", Zones: 2,
-			In: names, NATs: 1, LogDays: 1})
+			In: c.names, IDs: c.ids, NATs: 1, Log: someLog(stack, "refused")})
 		var have []string
 		for _, r := range *assertions.Template_FromStack(stack, nil).FindResources(jsii.String("AWS::EC2::Subnet"),
 			nil) {
-			have = append(have, compact(at(any(*r), "Properties.AvailabilityZone")))
+			have = append(have, compact(at(any(*r), "Properties.AvailabilityZone"))+
+				compact(at(any(*r), "Properties.AvailabilityZoneId")))
 		}
 		slices.Sort(have)
 		if got := strings.Join(slices.Compact(have), " "); got != want {
@@ -361,9 +372,9 @@ func TestOperatorsSeeEverythingAndChangeWhatIsTheWorkers(t *testing.T) {
 	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("operators"),
 		&awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
 	construct.NewCluster(stack, "Cluster", construct.ClusterProps{
-		Name: "operators", Kubernetes: "1.34", Kubectl: standIns().Kubectl, LogDays: 1,
+		Name: "operators", Kubernetes: "1.36", Kubectl: standIns().Kubectl, LogDays: 1,
 		Network: construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "operators",
-			CIDR: "10.42.0.0/16", Zones: 2, NATs: 1, LogDays: 1}),
+			CIDR: "10.42.0.0/16", Zones: 2, NATs: 1, Log: someLog(stack, "refused")}),
 		Operators: "arn:aws:iam::123456789012:role/oncall", Theirs: []string{"punctual"},
 		Reach: []string{"203.0.113.0/24"},
 	})
@@ -452,7 +463,7 @@ var countedFleet = map[string]int{
 	"AWS::IAM::OIDCProvider": 1, "AWS::IAM::Policy": 7, "AWS::IAM::Role": 11,
 	"AWS::KMS::Alias": 1, "AWS::KMS::Key": 1,
 	"AWS::Lambda::Function": 4, "AWS::Lambda::LayerVersion": 2,
-	"AWS::Logs::LogGroup":          5,
+	"AWS::Logs::LogGroup":          2,
 	"AWS::SSM::Parameter":          1,
 	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 12, "Custom::AWSCDKCfnJson": 2,
 	"Custom::VpcRestrictDefaultSG": 1,

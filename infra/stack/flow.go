@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
 
 	"punctual/infra/construct"
 	"punctual/infra/target"
@@ -222,6 +223,7 @@ func Programs() []string {
 // NewFlow makes the stack.
 func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 	stack := newStack(scope, s, "flow", "the functions, what calls them, and the API", false)
+	stack.AddDependency(d.Stack, jsii.String("it writes to log groups there, by their names"))
 	f := Flow{Stack: stack, byName: map[string]construct.Function{}}
 	f.Timers = construct.NewTimers(stack, construct.TimersProps{
 		Group: s.Prefix, Queues: d.Queues, Key: d.Key, Target: contract.DispatchQueue, Dead: contract.FiringDead,
@@ -233,7 +235,7 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		fn := construct.NewFunction(stack, p.name, construct.FunctionProps{
 			Name: s.Prefix + "-" + p.name, About: "Punctual. " + p.about, Folder: filepath.Join(s.Origin.Functions,
 				p.program), Arch: string(s.Arch),
-			Timeout: p.timeout, MiB: p.mib, Env: p.env(v), LogDays: int(s.Logs), Keep: s.Keep,
+			Timeout: p.timeout, MiB: p.mib, Env: p.env(v), Log: d.Logs.In(stack, p.name),
 			Reserved: reserved[p.name],
 		})
 		d.grant(fn, f.Timers, p.may)
@@ -243,7 +245,7 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 	f.feed(s, d)
 	f.API = construct.NewREST(stack, "Api", construct.RESTProps{
 		Name: s.Prefix, Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer],
-		Rate: s.API.Rate, Burst: s.API.Burst, LogDays: int(s.Logs), Keep: s.Keep, ManageLogRole: s.API.ManageLogRole,
+		Rate: s.API.Rate, Burst: s.API.Burst, Log: d.Logs.In(stack, accessLog), ManageLogRole: s.API.ManageLogRole,
 	})
 	output(stack, "ApiUrl", f.API.Url(), "The API; add jobs, health, openapi.json …")
 	return f
@@ -251,7 +253,8 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 
 // feed connects the functions with what calls them.
 func (f Flow) feed(s target.Settings, d Data) {
-	f.byName[Stream].FeedFromStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead))
+	f.byName[Stream].FeedFromStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead),
+		s.Flow.Stream)
 	f.byName[Dispatch].FeedFromQueue(d.Queues, contract.DispatchQueue, s.Flow.Settle)
 	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle)
 	f.byName[Redrive].FeedFromQueue(d.Queues, contract.RedriveQueue, s.Flow.Settle)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"punctual/infra/target"
+	"punctual/shared/contract"
 )
 
 // CloudFormation's limits of one template.
@@ -44,7 +45,8 @@ var counted = map[string]int{
 	"flow AWS::IAM::Policy":       13, "flow AWS::IAM::Role": 13,
 	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4,
 	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 8,
-	"flow AWS::Logs::LogGroup": 11, "flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
+	"data AWS::Logs::LogGroup":      14,
+	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
 	"watch AWS::CloudWatch::Alarm": 78, "watch AWS::CloudWatch::CompositeAlarm": 1,
 	"watch AWS::CloudWatch::Dashboard": 2,
@@ -131,17 +133,17 @@ func TestWhatHoldsStateKeepsItsId(t *testing.T) {
 func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), emulator()} {
-		want := "Delete"
+		deleted, replaced := "Delete", "Delete"
 		if d.settings.Keep {
-			want = "Retain"
+			deleted, replaced = "RetainExceptOnCreate", "Retain"
 		}
 		for id, r := range d.template("data").resources {
 			kind := text(r["Type"])
 			switch kind {
-			case "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::S3::Bucket":
-				if r["DeletionPolicy"] != want || r["UpdateReplacePolicy"] != want {
-					t.Errorf("%s %s: %v, %v; want %s", d.settings.Target, id, r["DeletionPolicy"],
-						r["UpdateReplacePolicy"], want)
+			case "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::S3::Bucket", "AWS::Logs::LogGroup":
+				if r["DeletionPolicy"] != deleted || r["UpdateReplacePolicy"] != replaced {
+					t.Errorf("%s %s: %v, %v; want %s, %s", d.settings.Target, id, r["DeletionPolicy"],
+						r["UpdateReplacePolicy"], deleted, replaced)
 				}
 			}
 			if kind == "AWS::DynamoDB::GlobalTable" &&
@@ -156,6 +158,51 @@ func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
 	defer one.Unlock()
 	if on := d.stacks.Data.TerminationProtection(); on == nil || !*on {
 		t.Error("prod's data stack could be deleted by a slip")
+	}
+}
+
+// A first deploy that failed is rolled back and tried again: nothing that it made may be in the way.
+func TestDeploy_LeavesNothingBehindWhenTheFirstOneFails(t *testing.T) {
+	t.Parallel()
+	d := prod()
+	data := d.template("data")
+	d.each("", func(s template, id string, r object) {
+		if r["DeletionPolicy"] == "Retain" && r["Type"] != "AWS::ApiGateway::Account" && !strings.HasPrefix(id, "ApiLogRole") {
+			t.Errorf("%s %s of %s stays when its creation is rolled back", r["Type"], id, s.name)
+		}
+		if s.name != "data" && r["DeletionPolicy"] == "RetainExceptOnCreate" {
+			t.Errorf("%s %s is kept, and stands in %s: deploying that again would meet it", r["Type"], id, s.name)
+		}
+	})
+	// A protected table cannot be deleted, by a rollback either.
+	first, jobs := "", contract.Env{Prefix: d.settings.Prefix}.TableName(contract.Jobs)
+	for id, r := range data.resources {
+		if at(r, "Properties.TableName") == jobs {
+			first = id
+		}
+	}
+	for id, r := range data.resources {
+		switch r["Type"] {
+		case "AWS::DynamoDB::GlobalTable":
+			if id != first && !slices.Contains(list(r["DependsOn"]), any(first)) {
+				t.Errorf("%s may be made before it is known that %s can", id, first)
+			}
+		case "AWS::SQS::Queue", "AWS::S3::Bucket":
+			if !slices.Contains(list(data.resources[first]["DependsOn"]), any(id)) {
+				t.Errorf("%s may fail after %s was made, which cannot be deleted then", id, first)
+			}
+		}
+	}
+}
+
+func TestBucket_EmptiesItselfInDevAlone(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[*synthesized]int{prod(): 0, emulator(): 0, ownTokens(): 1} {
+		n := 0
+		d.each("Custom::S3AutoDeleteObjects", func(template, string, object) { n++ })
+		if n != want {
+			t.Errorf("%s has %d that empty their bucket; want %d", d.settings.Target, n, want)
+		}
 	}
 }
 

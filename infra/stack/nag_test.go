@@ -68,6 +68,8 @@ var accepted = []struct{ rule, path, reason string }{
 		"tokens may be any identity provider's; the Lambda authorizer verifies them"},
 	{`AwsSolutions-IAM5\[Resource::arn:aws:logs:.*:log-group:\*\]`, `punctual-flow/ApiLogRole/DefaultPolicy/Resource`,
 		"the role is one for all APIs of an account and region, whose log groups are not ours to know"},
+	{`AwsSolutions-IAM5\[Resource::arn:aws:logs:.*:log-group:/punctual/[a-z-]+:\*\]`, `punctual-(flow|fleet)/.*/Resource`,
+		"the streams of one log group"},
 	{`AwsSolutions-IAM4\[.*\]`, `punctual-fleet/Cluster/(Role|ClusternodePoolRole)/Resource`,
 		"EKS Auto Mode asks for these managed policies by name and changes them as it grows"},
 	{`AwsSolutions-(IAM4|IAM5)\[.*\]`, `punctual-fleet/Cluster/KubectlProvider/.*`,

@@ -25,6 +25,8 @@ const MaxQuota = 100_000
 const quotaAllowed = "1 to 100000 runs a minute of all schedules of one tenant are allowed; each schedule takes at " +
 	"least one"
 
+const concurrencyAllowed = "10 or more invocations at once are allowed, as the account's quota has it"
+
 // Limits of AWS that a setting could run into.
 const (
 	maxRate     = 10_000 // API Gateway, requests per second per account and region; raised by request
@@ -37,7 +39,7 @@ const (
 
 // kubectlMinor is the version of kubectl that infra/package.json pins; a cluster may be one older
 // or newer.
-const kubectlMinor = 34
+const kubectlMinor = 36
 
 var (
 	prefixIs  = regexp.MustCompile(`^[a-z][a-z0-9-]{1,30}[a-z0-9]$`)
@@ -75,6 +77,10 @@ func Check(s Settings) error {
 		shardsAllowed)
 	m.when(s.Quota < 1 || s.Quota > MaxQuota, "schedule_quota is %d: %s", s.Quota, quotaAllowed)
 	m.when(!slices.Contains(logDays, s.Logs), "logs are kept %d days: CloudWatch takes one of %v", s.Logs, logDays)
+	m.when(s.Concurrency < 0 || s.Concurrency > 0 && s.Concurrency < 10, "concurrency is %d: %s", s.Concurrency,
+		concurrencyAllowed)
+	m.when(s.Flow.Stream < 1 || s.Flow.Stream > 10, "concurrency of the stream's consumer is %d: 1 to 10 is allowed",
+		s.Flow.Stream)
 	m.tables(s.Tables)
 	m.tokens(s.Tokens, s.Emulated)
 	m.when(s.API.Rate < 1 || s.API.Rate > maxRate, "the API's rate is %d requests per second: 1 to %d is allowed",

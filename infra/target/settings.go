@@ -22,18 +22,19 @@ type Settings struct {
 	Arch     Arch
 	Emulated bool // leaves out what no emulator can run; and nothing else
 
-	Shards    int      // of the due index; may only grow, the table remembers the most there were
-	Tables    Tables   // how tables are billed and how much they take at once
-	Quota     int      // runs a minute of all schedules of one tenant, each at its busiest and at least once
-	HTTPAllow []string // CIDRs that http jobs may reach although private; none by default
-	Keep      bool     // data outlives its stack: retain and deletion protection
-	Logs      Days     // how long log lines are kept
-	Tokens    Tokens   // who may call the API
-	API       API      // how much of it
-	Flow      Flow     // how much the functions may do at once
-	Fleet     Fleet    // who does the work
-	Alarms    Alarms   // who is told
-	Origin    Sources  // where the built files are
+	Shards      int      // of the due index; may only grow, the table remembers the most there were
+	Tables      Tables   // how tables are billed and how much they take at once
+	Quota       int      // runs a minute of all schedules of one tenant, each at its busiest and at least once
+	HTTPAllow   []string // CIDRs that http jobs may reach although private; none by default
+	Concurrency int      // invocations of functions at once that the account allows; 0: enough
+	Keep        bool     // data outlives its stack: retain and deletion protection
+	Logs        Days     // how long log lines are kept
+	Tokens      Tokens   // who may call the API
+	API         API      // how much of it
+	Flow        Flow     // how much the functions may do at once
+	Fleet       Fleet    // who does the work
+	Alarms      Alarms   // who is told
+	Origin      Sources  // where the built files are
 }
 
 // Days is a length of time in days, one of those that CloudWatch Logs knows.
@@ -94,15 +95,38 @@ type API struct {
 type Flow struct {
 	Reads, Writes, Authorizer int // invocations at once that are kept for it, and its most
 	Settle                    int // the most invocations at once of each queue's consumer, 2 to 1,000
+	Stream                    int // invocations at once for each shard of the jobs table's stream, 1 to 10
+}
+
+// LeastUnreserved is how many invocations at once Lambda keeps for functions that reserve none.
+const LeastUnreserved = 100
+
+// Reserved is how many invocations at once are kept for functions in all.
+func (f Flow) Reserved() int { return f.Reads + f.Writes + f.Authorizer }
+
+// Within is f in an account that allows so many invocations at once; 0 is enough. Reservations that
+// do not fit shrink in proportion, and none is made where nothing can be reserved: a new account
+// allows 10. The queues' consumers get no more than a fifth each.
+func (f Flow) Within(limit int) Flow {
+	if limit <= 0 {
+		return f
+	}
+	if free, want := max(0, limit-LeastUnreserved), f.Reserved(); want > free {
+		for _, n := range []*int{&f.Reads, &f.Writes, &f.Authorizer} {
+			*n = *n * free / want
+		}
+	}
+	f.Settle = max(2, min(f.Settle, limit/5))
+	f.Stream = max(1, min(f.Stream, limit/40))
+	return f
 }
 
 // Fleet is the workers' cluster.
 type Fleet struct {
-	Kubernetes string // version, such as "1.34"
+	Kubernetes string // version, such as "1.36"; one in standard support, for extended costs six times as much
 	NATs       int    // gateways to the internet: 1 is cheap, one per zone survives a zone
 	Zones      int
-	// In names the zones, such as us-east-1a; none takes the first of the region. Name them where
-	// one of the first has no EKS, as us-east-1 has one that each account knows by another letter.
+	// In names the zones, such as us-east-1a; none takes the first of the region that have EKS.
 	In    []string
 	Short Pool   // jobs under a minute or so
 	Long  Pool   // the others

@@ -90,6 +90,20 @@ func TestLoad_TakesTheClaimsOfTheIssuer(t *testing.T) {
 	}
 }
 
+func TestLoad_TakesNoMoreZonesThanARegionHas(t *testing.T) {
+	t.Parallel()
+	s, err := Load(named("prod", "region", "us-west-1"))
+	if err != nil || s.Fleet.Zones != 2 || s.Fleet.NATs != 2 {
+		t.Errorf("in us-west-1 there are %d zones and %d NAT gateways, %v", s.Fleet.Zones, s.Fleet.NATs, err)
+	}
+	for _, region := range Regions() {
+		if ids := ZoneIDs(region); ids != nil && (len(ids) < 3 || slices.Contains(ids, "use1-az3") ||
+			slices.Contains(ids, "cac1-az3")) {
+			t.Errorf("%s: %v; three are needed, and EKS in each", region, ids)
+		}
+	}
+}
+
 func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -207,8 +221,8 @@ func TestTheClusterIsOneThatThePinnedKubectlKnows(t *testing.T) {
 		pinned) {
 		t.Errorf("infra/package.json does not pin %s", pinned)
 	}
-	for version, ok := range map[string]bool{"1.33": true, "1.34": true, "1.35": true, "1.32": false, "1.36": false,
-		"1.": false, "34": false, "1.+34": false, "": false, "2.34": false} {
+	for version, ok := range map[string]bool{"1.35": true, "1.36": true, "1.37": true, "1.34": false, "1.38": false,
+		"1.": false, "36": false, "1.+36": false, "": false, "2.36": false} {
 		s, err := Load(named("prod"))
 		if err != nil {
 			t.Fatal(err)
@@ -247,5 +261,38 @@ func TestTimersThatCouldNotBeSetInTimeAreRefused(t *testing.T) {
 		case c.want != "" && (len(m) == 0 || !strings.Contains(m[0].Error(), c.want)):
 			t.Errorf("%v is answered by %v; want %q", c, m, c.want)
 		}
+	}
+}
+
+func TestFlow_FitsIntoWhatTheAccountAllows(t *testing.T) {
+	t.Parallel()
+	prod, err := Load(named("prod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]Flow{
+		0:    prod.Flow,
+		1000: prod.Flow,
+		700:  prod.Flow,
+		400:  {Reads: 100, Writes: 150, Authorizer: 50, Settle: 80, Stream: 10},
+		100:  {Settle: 20, Stream: 2},
+		10:   {Settle: 2, Stream: 1},
+	} {
+		if got := prod.Flow.Within(limit); got != want {
+			t.Errorf("of %d it takes %+v; want %+v", limit, got, want)
+		}
+	}
+	s, err := Load(named("prod", "concurrency", "10"))
+	if err != nil || s.Flow.Reserved() != 0 {
+		t.Errorf("with 10 it reserves %d, %v", s.Flow.Reserved(), err)
+	}
+	dev, err := Load(named("dev"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The passes of a minute, the consumers of three queues, and one for each of a table's four first
+	// shards: a new account runs ten.
+	if dev.Flow.Reserved() != 0 || dev.Flow != dev.Flow.Within(10) {
+		t.Errorf("dev takes %+v", dev.Flow)
 	}
 }
