@@ -27,16 +27,16 @@ var (
 	topOf    = regexp.MustCompile(`^[A-Za-z.]+`)
 )
 
-// shown is what a document may point at.
+// shown is what a document may name.
 type shown struct {
 	root    fs.FS
 	funcs   map[string]bool // folder.TestName
-	words   map[string]bool // folder/string literal of its Go files
+	strings map[string]bool // folder/string literal of its Go files
 	targets map[string]bool // of the Makefile
 }
 
 func shownIn(root fs.FS) (shown, error) {
-	s := shown{root: root, funcs: map[string]bool{}, words: map[string]bool{}, targets: map[string]bool{}}
+	s := shown{root: root, funcs: map[string]bool{}, strings: map[string]bool{}, targets: map[string]bool{}}
 	files, err := read(root)
 	if err != nil {
 		return s, err
@@ -50,7 +50,7 @@ func shownIn(root fs.FS) (shown, error) {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
 				if text, err := strconv.Unquote(l.Value); err == nil {
-					s.words[f.dir+"/"+text] = true
+					s.strings[f.dir+"/"+text] = true
 				}
 			}
 			return true
@@ -66,15 +66,15 @@ func shownIn(root fs.FS) (shown, error) {
 // product is all of this repository, read once.
 var product = sync.OnceValues(func() (shown, error) { return shownIn(os.DirFS(root)) })
 
-// missing says what of that which a code span points at is not there, "" if nothing, and
-// whether it points at something that runs.
+// missing returns a sentence when what a code span names does not exist, "" when it does. runs
+// reports whether the span names something that runs: a test, a make target or a go command.
 func (s shown) missing(what string) (problem string, runs bool) {
 	if m := testName.FindStringSubmatch(what); m != nil {
 		dir, name, sub := m[1], m[2], m[3]
 		switch {
 		case !s.funcs[dir+"."+name]:
 			return fmt.Sprintf("%s has no %s", dir, name), true
-		case sub != "" && !s.words[dir+"/"+sub]:
+		case sub != "" && !s.strings[dir+"/"+sub]:
 			return fmt.Sprintf("%s of %s has no %q", name, dir, sub), true
 		}
 		return "", true
@@ -105,7 +105,7 @@ func (s shown) there(at string) bool {
 	return at != "" && err == nil
 }
 
-// lost lists what a text names and is not there.
+// lost returns a sentence for each name in text that does not exist.
 func (s shown) lost(text string) []string {
 	var all []string
 	for _, m := range span.FindAllStringSubmatch(text, -1) {
@@ -125,7 +125,7 @@ func (s shown) lost(text string) []string {
 	return all
 }
 
-// proved says whether a text points at something that runs.
+// proved reports whether text names something that runs.
 func (s shown) proved(text string) bool {
 	return slices.ContainsFunc(span.FindAllStringSubmatch(text, -1), func(m []string) bool {
 		_, runs := s.missing(m[1])
@@ -142,7 +142,7 @@ func document(t *testing.T, name string) string {
 	return string(text)
 }
 
-// rows returns the cells of the rows of all tables whose first cell looks like that.
+// rows returns the cells of all table rows whose first cell matches first.
 func rows(text string, first *regexp.Regexp) [][]string {
 	var all [][]string
 	for line := range strings.Lines(text) {
@@ -158,7 +158,7 @@ func rows(text string, first *regexp.Regexp) [][]string {
 	return all
 }
 
-func TestWhatTheListsNameIsThere(t *testing.T) {
+func TestLists_NameOnlyWhatExists(t *testing.T) {
 	t.Parallel()
 	s, err := product()
 	if err != nil {
@@ -167,7 +167,7 @@ func TestWhatTheListsNameIsThere(t *testing.T) {
 	for _, name := range lists {
 		text := document(t, name)
 		if !s.proved(text) {
-			t.Errorf("%s names no test: this test looks at the wrong place", name)
+			t.Errorf("%s names no test: this test reads the wrong file", name)
 		}
 		for _, problem := range s.lost(text) {
 			t.Errorf("%s: %s", name, problem)
@@ -175,7 +175,7 @@ func TestWhatTheListsNameIsThere(t *testing.T) {
 	}
 }
 
-func TestEachLineOfTheChecklistHasOneAnswer(t *testing.T) {
+func TestChecklist_AnswersEachLineOnce(t *testing.T) {
 	t.Parallel()
 	const lines = 205
 	s, err := product()
@@ -189,7 +189,7 @@ func TestEachLineOfTheChecklistHasOneAnswer(t *testing.T) {
 	answers := map[string]bool{"**built**": true, "**another way**": true, "**declined**": false, "**later**": false}
 	for i, cells := range got {
 		if cells[0] != strconv.Itoa(i+1) {
-			t.Fatalf("line %s stands where %d should", cells[0], i+1)
+			t.Fatalf("line %s is where %d is expected", cells[0], i+1)
 		}
 		if len(cells) != 4 {
 			t.Errorf("line %s has %d cells; want number, promise, answer, what shows it", cells[0], len(cells))
@@ -200,7 +200,7 @@ func TestEachLineOfTheChecklistHasOneAnswer(t *testing.T) {
 			t.Errorf("line %s is answered %q", cells[0], cells[2])
 		}
 		if shows && !s.proved(cells[3]) {
-			t.Errorf("line %s is ticked by nothing that runs", cells[0])
+			t.Errorf("line %s is built, but names nothing that runs", cells[0])
 		}
 		if len(cells[3]) < 10 {
 			t.Errorf("line %s says no more than %q", cells[0], cells[3])
@@ -208,7 +208,7 @@ func TestEachLineOfTheChecklistHasOneAnswer(t *testing.T) {
 	}
 }
 
-func TestEachCaseIsAnsweredOnceAndThoseWithoutATestAreListed(t *testing.T) {
+func TestCases_AreAnsweredOnceAndListedWhenUntested(t *testing.T) {
 	t.Parallel()
 	const cases = 49
 	s, err := product()
@@ -218,7 +218,7 @@ func TestEachCaseIsAnsweredOnceAndThoseWithoutATestAreListed(t *testing.T) {
 	text := document(t, lists[1])
 	_, end, found := strings.Cut(text, "\n## No test yet\n")
 	if !found {
-		t.Fatal("the list of those without a test is gone")
+		t.Fatal("the section of cases without a test is missing")
 	}
 	open := map[string]bool{}
 	for _, id := range regexp.MustCompile(`(?m)^- (S\d\d)`).FindAllStringSubmatch(end, -1) {
@@ -230,7 +230,7 @@ func TestEachCaseIsAnsweredOnceAndThoseWithoutATestAreListed(t *testing.T) {
 	}
 	for i, cells := range got {
 		if want := fmt.Sprintf("S%02d", i+1); cells[0] != want {
-			t.Fatalf("case %s stands where %s should", cells[0], want)
+			t.Fatalf("case %s is where %s is expected", cells[0], want)
 		}
 		if len(cells) != 4 {
 			t.Errorf("case %s has %d cells; want id, fault, what prevents it, test", cells[0], len(cells))
@@ -241,13 +241,13 @@ func TestEachCaseIsAnsweredOnceAndThoseWithoutATestAreListed(t *testing.T) {
 			t.Errorf("case %s names no test and does not say so", cells[0])
 		}
 		if without != open[cells[0]] {
-			t.Errorf("case %s: says that it has no test: %v; stands in the list of those: %v", cells[0], without, open[cells[0]])
+			t.Errorf("case %s: without a test: %v; in the list of those: %v", cells[0], without, open[cells[0]])
 		}
 	}
 }
 
-// statuses reads the names of a job's statuses from their declaration, so that this package
-// needs nothing of the product to compile.
+// statuses reads the names of a job's statuses from the source, so that this package compiles
+// without the product.
 func statuses(t *testing.T) []string {
 	t.Helper()
 	const at = "shared/job/status.go"
@@ -271,16 +271,16 @@ func statuses(t *testing.T) []string {
 	return names
 }
 
-func TestTheMapOfStatusNamesLeadsToOurStatuses(t *testing.T) {
+func TestStatusMap_CoversEachStatus(t *testing.T) {
 	t.Parallel()
 	_, text, found := strings.Cut(document(t, lists[0]), "\n## The map of status names\n")
 	if !found {
-		t.Fatal("the map is gone")
+		t.Fatal("the map of status names is missing")
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	ours, word := statuses(t), regexp.MustCompile("`([A-Z]+)`")
 	if len(ours) < 5 {
-		t.Fatalf("only %d statuses found: this test looks at the wrong place", len(ours))
+		t.Fatalf("only %d statuses found: this test reads the wrong file", len(ours))
 	}
 	reached := map[string]bool{}
 	for _, cells := range rows(text, word) {
@@ -298,12 +298,13 @@ func TestTheMapOfStatusNamesLeadsToOurStatuses(t *testing.T) {
 	}
 }
 
-func TestAPointerAtNothingIsFound(t *testing.T) {
+func TestLists_ReportMissingNames(t *testing.T) {
 	t.Parallel()
 	s, err := shownIn(fstest.MapFS{
-		"Makefile":                {Data: []byte("bench: ## Measure\n\tgo test\nGO ?= go\n")},
-		"functions/api/a_test.go": {Data: []byte("package api\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Run(\"a sentence\", nil) }\nfunc helper() {}\n")},
-		"functions/api/a.go":      {Data: []byte("package api\n\nfunc TestB() {}\n")},
+		"Makefile": {Data: []byte("bench: ## Measure\n\tgo test\nGO ?= go\n")},
+		"functions/api/a_test.go": {Data: []byte("package api\n\nimport \"testing\"\n\n" +
+			"func TestA(t *testing.T) { t.Run(\"a sentence\", nil) }\nfunc helper() {}\n")},
+		"functions/api/a.go": {Data: []byte("package api\n\nfunc TestB() {}\n")},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,11 @@
 // Package layout holds the shape of the repository as a test: the fixed top
-// level, which room may import which, which room is the one door of each
-// foreign library, and that every room introduces itself.
+// level, the list of folders, a core without a clock, doors without decisions,
+// a doc.go in every package, and documents that name only what exists. Import
+// rules are depguard's, in .golangci.yml.
 //
-// It reads source text only (go/parser) and so needs no build, no network and
-// no compiled dependency; folders that do not exist yet break no rule.
+// It reads source text only (go/parser) and so needs no build and no network.
+// A folder that does not exist yet breaks no rule.
 //
-// A breach names the file, what it did, and the reason of the rule it broke, so
-// that whoever meets it can judge whether the line or the rule is wrong. A new
-// room or a new foreign library is a line in rooms.go or libraries.go.
+// A breach names the file, what it did, and the reason of the rule, so that
+// whoever meets it can judge whether the line or the rule is wrong.
 package layout

@@ -11,21 +11,21 @@ import (
 
 const root = "../.."
 
-func TestTheRepositoryKeepsItsLayout(t *testing.T) {
+func TestLayout_HoldsInThisRepository(t *testing.T) {
 	t.Parallel()
 	files, err := read(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(files) < 5 {
-		t.Fatalf("only %d Go files found at %s: this test looks at the wrong place", len(files), root)
+		t.Fatalf("only %d Go files found at %s: this test reads the wrong folder", len(files), root)
 	}
 	for _, breach := range judge(files) {
 		t.Error(breach)
 	}
 }
 
-func TestTheTopLevelIsFixed(t *testing.T) {
+func TestLayout_HasOnlyListedNamesAtTheTop(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -42,15 +42,14 @@ func TestTheTopLevelIsFixed(t *testing.T) {
 	}
 }
 
-// ignored reports whether git passes over name at the root: what a build left
-// there is not layout. Without git everything counts.
+// ignored reports whether git ignores name at the root, such as what a build left there. Without
+// git nothing is ignored.
 func ignored(name string) bool {
 	return len(judgeTop([]string{name})) > 0 && exec.Command("git", "-C", root, "check-ignore", "-q", name).Run() == nil
 }
 
-// TestEachDoorMeasuresForItsDeployment: a meter without the deployment's namespace would write
-// where no alarm looks, and nothing would fail.
-func TestEachDoorMeasuresForItsDeployment(t *testing.T) {
+// A meter without the deployment's namespace writes where no alarm looks, and nothing fails.
+func TestDoors_NameTheNamespaceOfEachMeter(t *testing.T) {
 	t.Parallel()
 	files, err := read(os.DirFS(root))
 	if err != nil {
@@ -61,7 +60,7 @@ func TestEachDoorMeasuresForItsDeployment(t *testing.T) {
 		if path.Base(f.dir) != "lambda" && f.dir != "workers/cmd/worker" || f.test() {
 			continue
 		}
-		named := map[ast.Node]bool{} // the type where it only points, or in a literal that sets a namespace
+		named := map[ast.Node]bool{} // uses of the type that make no meter, or name its namespace
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.StarExpr:
@@ -86,26 +85,26 @@ func TestEachDoorMeasuresForItsDeployment(t *testing.T) {
 		})
 	}
 	if makers < 9 {
-		t.Errorf("%d doors measure: this test looks at the wrong place", makers)
+		t.Errorf("only %d doors have a meter: this test reads the wrong folder", makers)
 	}
 }
 
-// encodesJSON lists the files that encode JSON by themselves, and why they may. What is stored or
-// sent and can hold users' texts goes through shared/text: encoding/json escapes markup, which
-// makes it six times as long, and leaves characters in that no queue takes.
+// encodesJSON lists the files that use encoding/json to encode, and why they may. What is stored
+// or sent and can hold users' texts goes through shared/text: encoding/json escapes markup, which
+// makes it six times as long, and keeps characters that no queue takes.
 var encodesJSON = map[string]string{
-	"shared/text/text.go":                     "it is the one way",
+	"shared/text/text.go":                     "it encodes for all others",
 	"shared/telemetry/meter.go":               "metrics hold names and numbers",
 	"shared/aws/queue/create.go":              "a redrive policy holds a queue's ARN",
 	"shared/aws/table/query.go":               "a cursor is base64 of it",
 	"shared/memory/query.go":                  "a cursor is base64 of it",
 	"functions/forecast/learnt.go":            "a forecast holds pools' names and numbers",
-	"functions/api/api.go":                    "answers go to web clients, not to queues, and their markup is not escaped",
+	"functions/api/api.go":                    "answers go to web clients, not queues; their markup is not escaped",
 	"workers/worker/workertest/workertest.go": "a payload of a user's test stays in its process",
 	"workers/executor/secret.go":              "it looks for the spelling that others use",
 }
 
-func TestStoredAndSentJSONIsEncodedByText(t *testing.T) {
+func TestJSON_IsEncodedByTextWhenStoredOrSent(t *testing.T) {
 	t.Parallel()
 	files, err := read(os.DirFS(root))
 	if err != nil {
@@ -122,7 +121,9 @@ func TestStoredAndSentJSONIsEncodedByText(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if pkg, ok := call.X.(*ast.Ident); ok && pkg.Name == "json" && (strings.HasPrefix(call.Sel.Name, "Marshal") || call.Sel.Name == "NewEncoder") {
+			pkg, ok := call.X.(*ast.Ident)
+			encodes := strings.HasPrefix(call.Sel.Name, "Marshal") || call.Sel.Name == "NewEncoder"
+			if ok && pkg.Name == "json" && encodes {
 				found[f.path()] = true
 			}
 			return true
@@ -135,7 +136,7 @@ func TestStoredAndSentJSONIsEncodedByText(t *testing.T) {
 	}
 	for file := range encodesJSON {
 		if !found[file] {
-			t.Errorf("%s is excepted from encoding with shared/text and encodes nothing", file)
+			t.Errorf("%s is in encodesJSON and encodes nothing", file)
 		}
 	}
 }

@@ -28,8 +28,8 @@ func (s source) path() string { return path.Join(s.dir, s.name) }
 // test reports whether the file is compiled into tests only.
 func (s source) test() bool { return strings.HasSuffix(s.name, "_test.go") }
 
-// read parses every Go file below root, apart from what the go command passes
-// over, too: testdata, and folders whose names begin with a dot or underscore.
+// read parses every Go file below root. As the go command does, it ignores testdata and folders
+// whose names begin with a dot or underscore.
 func read(root fs.FS) ([]source, error) {
 	var found []source
 	err := fs.WalkDir(root, ".", func(at string, entry fs.DirEntry, err error) error {
@@ -37,12 +37,13 @@ func read(root fs.FS) ([]source, error) {
 			return err
 		}
 		if entry.IsDir() {
-			if at != "." && passedOver(entry.Name()) {
+			if at != "." && isIgnored(entry.Name()) {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if !strings.HasSuffix(at, ".go") || strings.HasPrefix(entry.Name(), "_") || strings.HasPrefix(entry.Name(), ".") {
+		if !strings.HasSuffix(at, ".go") || strings.HasPrefix(entry.Name(), "_") ||
+			strings.HasPrefix(entry.Name(), ".") {
 			return nil
 		}
 		text, err := fs.ReadFile(root, at)
@@ -59,13 +60,18 @@ func read(root fs.FS) ([]source, error) {
 	return found, err
 }
 
-func passedOver(folder string) bool {
+func isIgnored(folder string) bool {
 	return folder == "testdata" || folder == "node_modules" || folder == "cdk.out" ||
 		strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
 }
 
 func parse(at string, text []byte) (source, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(at), text, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(
+		token.NewFileSet(),
+		filepath.FromSlash(at),
+		text,
+		parser.ParseComments|parser.SkipObjectResolution,
+	)
 	if err != nil {
 		return source{}, fmt.Errorf("reading the layout of %s: %w", at, err)
 	}
