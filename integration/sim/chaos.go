@@ -9,28 +9,40 @@ import (
 	"punctual/shared/job"
 )
 
-// Climate is the world of a seed: how many work in it, how far clocks are apart, and how much
-// goes wrong.
+// Climate derives the world of a seed: how many workers and tenants it has, how far clocks differ,
+// and how much goes wrong.
 func Climate(seed uint64) Options {
 	d := dice(seed, "climate")
 	pick := func(of ...time.Duration) time.Duration { return of[d.IntN(len(of))] }
 	o := Options{
-		Seed: seed, Shards: 1 + d.IntN(3), EmptyPages: d.IntN(3) == 0, Workers: 1 + d.IntN(3), Pumps: 1 + d.IntN(2), TimersBad: d.IntN(3) == 0,
-		Skew:      pick(0, time.Second, 2400*time.Millisecond),
-		IndexLag:  pick(0, 2*time.Second, 10*time.Second, 100*time.Second),
-		StreamLag: pick(0, 500*time.Millisecond, 4*time.Second),
-		Restart:   pick(time.Second, 20*time.Second, 70*time.Second),
-		Behind:    3 * time.Minute,
+		Seed:       seed,
+		Shards:     1 + d.IntN(3),
+		EmptyPages: d.IntN(3) == 0,
+		Workers:    1 + d.IntN(3),
+		Pumps:      1 + d.IntN(2),
+		TimersBad:  d.IntN(3) == 0,
+		Skew:       pick(0, time.Second, 2400*time.Millisecond),
+		IndexLag:   pick(0, 2*time.Second, 10*time.Second, 100*time.Second),
+		StreamLag:  pick(0, 500*time.Millisecond, 4*time.Second),
+		Restart:    pick(time.Second, 20*time.Second, 70*time.Second),
+		Behind:     3 * time.Minute,
 	}
-	share := func(most int) int { return max(0, d.IntN(most+most/2)-most/2) } // none of it, a third of the time
+	share := func(most int) int { return max(0, d.IntN(most+most/2)-most/2) } // zero for a third of the seeds
 	o.Plan = Storm(seed, Weather{
-		Fail: share(80), Lost: share(80), Twice: share(120), Hang: share(15), Slow: share(30), Late: share(50), Freeze: share(6), Crash: share(12),
+		Fail:   share(80),
+		Lost:   share(80),
+		Twice:  share(120),
+		Hang:   share(15),
+		Slow:   share(30),
+		Late:   share(50),
+		Freeze: share(6),
+		Crash:  share(12),
 	})
 	return o
 }
 
-// Chaos lets people do things with jobs at random for some minutes while all that may go wrong
-// does, and has it all come to rest in calm weather.
+// Chaos does random things with jobs for some minutes while faults happen, then calms the world and
+// lets everything settle.
 func Chaos(w *World) {
 	d := dice(w.o.Seed, "people")
 	jobs := 5 + d.IntN(8)
@@ -42,7 +54,7 @@ func Chaos(w *World) {
 	for n := range jobs {
 		mine := rand.New(rand.NewPCG(w.o.Seed, uint64(n)))
 		c := w.As(tenants[n%houses])
-		people.Go(func() { c.somebody(n/houses, mine) }) // under the same keys in each house
+		people.Go(func() { c.somebody(n/houses, mine) }) // each tenant uses the same keys
 	}
 	for n := range houses {
 		if d.IntN(2) == 0 {
@@ -81,7 +93,7 @@ func Chaos(w *World) {
 	}
 	people.Wait()
 	w.Calm()
-	for range 3 { // what was redriven in haste goes back to where it came from
+	for range 3 { // a job that was redriven too early comes back to the dead-letter queue
 		w.Settle(2 * time.Hour)
 		time.Sleep(20 * time.Second)
 		w.Redrive()
@@ -105,7 +117,7 @@ func sleepUpTo(d *rand.Rand, most time.Duration) {
 	time.Sleep(time.Duration(d.Int64N(int64(most))))
 }
 
-// deployments replaces the processes now and then.
+// deployments replaces processes at random times.
 func (w *World) deployments() {
 	mine := dice(w.o.Seed, "deployments")
 	for range 1 + mine.IntN(3) {
@@ -114,7 +126,7 @@ func (w *World) deployments() {
 	}
 }
 
-// somebody has a job accepted, and may change their mind about it.
+// somebody posts a job and may cancel, move or edit it.
 func (w *Client) somebody(n int, d *rand.Rand) {
 	sleepUpTo(d, 3*time.Minute)
 	delays := []string{"1ms", "1900ms", "2500ms", "7s", "40s", "3m", "13m59s", "14m30s", "31m", "33m"}
@@ -173,7 +185,7 @@ func (w *Client) changesTheirMind(id job.ID, d *rand.Rand) {
 		}
 	case 2:
 		at := time.Now().Add(time.Duration(d.Int64N(int64(5 * time.Minute)))).Truncate(time.Millisecond)
-		// 400: by the time it is answered, its time may be in the past.
+		// 400: its time may be in the past when it is answered.
 		w.Want([]int{200, 400, 409}, "PATCH", path, object{"run_at": at.UTC().Format("2006-01-02T15:04:05.000Z07:00")})
 	case 3:
 		w.Want([]int{200, 409}, "POST", path+"/run-now", nil)

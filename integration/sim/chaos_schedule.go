@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Timetable lets people do things with schedules at random for some minutes while all that may
-// go wrong does, and has it all come to rest in calm weather.
+// Timetable does random things with schedules for some minutes while faults happen, then calms the
+// world and lets everything settle.
 func Timetable(w *World) {
 	d := dice(w.o.Seed, "timetable")
 	houses := 1 + d.IntN(len(tenants))
@@ -36,7 +36,9 @@ func Timetable(w *World) {
 		mine := dice(w.o.Seed, "outage")
 		people.Go(func() {
 			sleepUpTo(mine, 2*time.Minute)
-			w.Away([][]string{{"promoter"}, {"sweeper"}, {"promoter", "sweeper"}, {"promoter", "sweeper", "stream"}, {"worker"}, {"status"}}[mine.IntN(6)]...)
+			w.Away(
+				[][]string{{"promoter"}, {"sweeper"}, {"promoter", "sweeper"}, {"promoter", "sweeper", "stream"},
+					{"worker"}, {"status"}}[mine.IntN(6)]...)
 			sleepUpTo(mine, 45*time.Minute)
 			w.Back()
 		})
@@ -46,7 +48,7 @@ func Timetable(w *World) {
 	}
 	people.Wait()
 	w.Calm()
-	for range 40 { // failures may pause them again
+	for range 40 { // failures may pause them once more
 		for _, k := range w.ledger.schedules() {
 			if w.ledger.paused(k) {
 				w.As(k.Tenant).Want([]int{200}, "POST", "/schedules/"+k.Name+"/resume", nil)
@@ -63,7 +65,7 @@ func Timetable(w *World) {
 	kept()
 }
 
-// somebodyWithASchedule has a schedule, and changes their mind about it.
+// somebodyWithASchedule puts a schedule and may pause, edit or delete it.
 func (w *Client) somebodyWithASchedule(name string, d *rand.Rand) {
 	sleepUpTo(d, time.Minute)
 	if code, _ := w.Want(orOver(200, 201), "PUT", "/schedules/"+name, w.whole(d)); code == 400 {
@@ -117,7 +119,11 @@ func (w *Client) anyRule(d *rand.Rand) object {
 		r["overlap"] = []string{"skip", "buffer_one", "buffer_all", "cancel_running"}[d.IntN(4)]
 	}
 	if d.IntN(2) == 0 {
-		r["catch_up"] = object{"policy": []string{"none", "last", "all"}[d.IntN(3)], "window": []string{"90s", "10m", "1d"}[d.IntN(3)], "cap": 1 + d.IntN(20)}
+		r["catch_up"] = object{
+			"policy": []string{"none", "last", "all"}[d.IntN(3)],
+			"window": []string{"90s", "10m", "1d"}[d.IntN(3)],
+			"cap":    1 + d.IntN(20),
+		}
 	}
 	if d.IntN(5) == 0 {
 		r["pause_after_failures"] = 1 + d.IntN(3)
@@ -127,7 +133,7 @@ func (w *Client) anyRule(d *rand.Rand) object {
 
 func (w *Client) changesTheSchedule(name string, d *rand.Rand) {
 	path := "/schedules/" + name
-	there := []int{200, 404} // it may have been deleted
+	there := []int{200, 404} // 404: it may have been deleted
 	switch d.IntN(10) {
 	case 0, 1:
 		pause := object{}
@@ -157,11 +163,10 @@ func (w *Client) changesTheSchedule(name string, d *rand.Rand) {
 	}
 }
 
-// orOver are the codes that an answer may have, or 400: until it is answered, a calendar may come
-// to its end, and a time pass.
+// orOver adds 400 to the codes of an answer: a calendar may end, or a time pass, before the answer.
 func orOver(codes ...int) []int { return append(codes, 400) }
 
-// whole is all that a schedule is.
+// whole returns a complete random schedule.
 func (w *Client) whole(d *rand.Rand) object {
 	r := w.anyRule(d)
 	r["calendar"] = w.anyCalendar(d)

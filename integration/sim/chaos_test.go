@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// number is a setting.
+// number returns a setting of the environment.
 func number(t *testing.T, name string, otherwise int) int {
 	v := os.Getenv(name)
 	if v == "" {
@@ -21,9 +21,9 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// seeds are those to try: the first so many. SIM_SEEDS=n tries n, SIM_FROM=s from s on, SIM_SEED=s
-// only that one. A seed is another run as soon as the world changes: what one has found is told
-// on purpose, here or where it was mended.
+// seeds returns the seeds to try: the first few by default. SIM_SEEDS=n tries n of them, SIM_FROM=s
+// starts at s, SIM_SEED=s tries only s. A seed gives another run as soon as the world changes, so a
+// fault that a seed has found gets a test of its own.
 func seeds(t *testing.T) (list []uint64) {
 	if s := number(t, "SIM_SEED", -1); s >= 0 {
 		return []uint64{uint64(s)}
@@ -35,17 +35,17 @@ func seeds(t *testing.T) (list []uint64) {
 	return list
 }
 
-func TestWhateverHappensAllComesToRestAsItMust(t *testing.T) {
+func TestChaos_SettlesEveryJob(t *testing.T) {
 	t.Parallel()
 	playAll(t, "chaos", Chaos)
 }
 
-func TestWhateverHappensEachTimeOfEachScheduleHasOneOutcome(t *testing.T) {
+func TestTimetable_GivesEachTimeOneOutcome(t *testing.T) {
 	t.Parallel()
 	playAll(t, "timetable", Timetable)
 }
 
-// playAll plays each seed in a world of its own.
+// playAll plays each seed in its own world.
 func playAll(t *testing.T, what string, play func(*World)) {
 	for _, seed := range seeds(t) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -65,18 +65,19 @@ func playSeed(t *testing.T, seed uint64, what string, play func(*World)) *World 
 	return w
 }
 
-func TestTheSameSeedIsTheSameRun(t *testing.T) {
+func TestWorld_RepeatsTheRunOfASeed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what string
 		play func(*World)
 		seed uint64
-	}{{"jobs", Chaos, 22}, {"jobs", Chaos, 46}, {"schedules", Timetable, 5}, {"schedules", Timetable, 8}} { // some have been more than one run
+	}{{"jobs", Chaos, 22}, {"jobs", Chaos, 46},
+		{"schedules", Timetable, 5}, {"schedules", Timetable, 8}} { // seeds that once differed between runs
 		var first []string
 		for n := range 2 {
 			synctest.Test(t, func(t *testing.T) {
 				w := playSeed(t, c.seed, c.what, c.play)
-				slices.Sort(w.trace) // what is noted at one instant has no order
+				slices.Sort(w.trace) // events of one instant have no order
 				if n == 0 {
 					first = w.trace
 					return

@@ -12,7 +12,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Settle waits until all has come to rest, at most so long, and says how long it took.
+// Settle waits at most that long until nothing is left to do, and returns how long it took.
 func (w *World) Settle(most time.Duration) time.Duration {
 	from := time.Now()
 	for {
@@ -29,7 +29,7 @@ func (w *World) Settle(most time.Duration) time.Duration {
 	}
 }
 
-// unsettled names something that is not over yet, "" if there is nothing.
+// unsettled names something that is not finished, "" if everything is.
 func (w *World) unsettled() string {
 	dead := 0
 	for _, r := range w.ledger.all() {
@@ -54,13 +54,13 @@ func (w *World) unsettled() string {
 	return ""
 }
 
-// holds is how many messages a queue holds.
+// holds returns how many messages a queue holds.
 func (w *World) holds(queue string) int {
-	d, _ := w.memory.Queues().Depth(context.Background(), queue) // the bare twin does not fail
+	d, _ := w.memory.Queues().Depth(context.Background(), queue) // the twin without faults returns no error
 	return d.Visible + d.InFlight + d.Delayed
 }
 
-// Check asks what must hold when all has come to rest.
+// Check verifies what must hold when the world has settled.
 func (w *World) Check() {
 	ctx := context.Background()
 	for slice := range w.ledger.slices {
@@ -69,7 +69,7 @@ func (w *World) Check() {
 			w.violation("the due index still holds %v in %s (%v)", page.Items, slice, err)
 		}
 	}
-	letters := w.letters()
+	letters := w.deadLetters()
 	children := map[job.Key][]job.Row{}
 	for _, r := range w.ledger.all() {
 		if r.RedriveOf != "" {
@@ -84,12 +84,13 @@ func (w *World) Check() {
 	aside, _ := w.memory.Queues().Receive(ctx, contract.FiringDead, 10, 0, time.Second)
 	for _, d := range aside {
 		if d.Source == "" && w.ledger.distrusted() {
-			continue // what the stream told of an item that could not be read
+			continue // a stream record of an item that could not be read
 		}
 		if w.faults() > 1 {
-			break // in a storm a message may well fail ten times; all that it says is on record
+			break // with random faults a message may fail ten times; what it reports is recorded
 		}
-		w.violation("a message of %q sent at %s was set aside after %d receives: %s", d.Source, clockTime(d.SentAt), d.Receives, d.Body)
+		w.violation("a message of %q sent at %s was set aside after %d receives: %s", d.Source, clockTime(d.SentAt),
+			d.Receives, d.Body)
 	}
 }
 
@@ -101,7 +102,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		}
 	}
 	claim := w.ledger.claim(r.Key)
-	if w.faults() == 0 && !w.poison && !w.rerun { // nothing went wrong: no reason for anything to happen twice
+	if w.faults() == 0 && !w.poison && !w.rerun { // nothing went wrong, so nothing may happen twice
 		seen := map[int64]bool{}
 		for _, run := range w.runs(r.Key) {
 			if seen[run.attempt] {
@@ -122,7 +123,8 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		w.violation("job %s is SUCCEEDED without an outcome on record", short(r.ID))
 	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero():
 		w.violation("job %s is CANCELLED, and nobody asked for it", short(r.ID))
-	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison && w.lostWorkers() < contract.MaxTakeovers || r.Reason.Code == job.CodeUnknownTask):
+	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison &&
+		w.lostWorkers() < contract.MaxTakeovers || r.Reason.Code == job.CodeUnknownTask):
 		w.violation("job %s is DEAD of %s", short(r.ID), r.Reason.Code)
 	case r.Status == job.Dead && r.RedrivenBy == "" && letters == 0:
 		w.violation("job %s is DEAD and its letter is not in the dead-letter queue", short(r.ID))
@@ -131,26 +133,28 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	case len(children) > 1:
 		w.violation("job %s was brought back %d times", short(r.ID), len(children))
 	case len(children) == 1 && (r.RedrivenBy != children[0].ID || children[0].HandlerKey() != r.HandlerKey()):
-		w.violation("job %s says redriven by %s with key %s; that is %s with key %s", short(r.ID), r.RedrivenBy, r.HandlerKey(), children[0].ID, children[0].HandlerKey())
+		w.violation("job %s says redriven by %s with key %s; that is %s with key %s", short(r.ID), r.RedrivenBy,
+			r.HandlerKey(), children[0].ID, children[0].HandlerKey())
 	case len(children) == 0 && r.RedrivenBy != "":
 		w.violation("job %s says redriven by %s, which is not there", short(r.ID), r.RedrivenBy)
 	}
 }
 
-// lostWorkers is how many workers have died, or stood still, over what they had claimed.
+// lostWorkers returns how many workers have died or frozen with a claim.
 func (w *World) lostWorkers() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, what := range w.struck {
-		if strings.Contains(what, " at worker/") && (strings.HasPrefix(what, "crash") || strings.HasPrefix(what, string(Freeze))) {
+		if strings.Contains(what, " at worker/") &&
+			(strings.HasPrefix(what, "crash") || strings.HasPrefix(what, string(Freeze))) {
 			n++
 		}
 	}
 	return n
 }
 
-// letters counts what lies in the dead-letter queue, by job. It stays there.
-func (w *World) letters() map[job.Key]int {
+// deadLetters counts the messages in the dead-letter queue, by job. They stay there.
+func (w *World) deadLetters() map[job.Key]int {
 	ctx, qs := context.Background(), w.memory.Queues()
 	count := map[job.Key]int{}
 	for {
@@ -173,7 +177,7 @@ func (w *World) letters() map[job.Key]int {
 	return count
 }
 
-// Redrive does what the console's default redrive does.
+// Redrive moves dead letters back, as the console's default redrive does.
 func (w *World) Redrive() int {
 	n, err := w.memory.Queues().StartMoveTask(context.Background(), contract.DeadLetters, "")
 	if err != nil {
@@ -182,7 +186,7 @@ func (w *World) Redrive() int {
 	return n
 }
 
-// OnTime asks that every run started within that time of when it was due.
+// OnTime verifies that every run started within most of its due time.
 func (w *World) OnTime(most time.Duration) {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
@@ -193,10 +197,10 @@ func (w *World) OnTime(most time.Duration) {
 	}
 }
 
-// Is asks that a job has ended so, at that attempt (0: any).
+// Is verifies that a job ended in one of the statuses, at that attempt (0: any).
 func (w *Client) Is(id job.ID, attempt int64, statuses ...job.Status) {
 	if id == "" {
-		return // its request was violated already
+		return // a violation of its request is already noted
 	}
 	r, ok := w.row(id)
 	if !ok {
@@ -208,11 +212,12 @@ func (w *Client) Is(id job.ID, attempt int64, statuses ...job.Status) {
 		good = good || r.Status == s
 	}
 	if !good || attempt > 0 && r.Attempt != attempt {
-		w.violation("job %s is %s at attempt %d (%s), want %v at attempt %d", short(id), r.Status, r.Attempt, r.Reason.Code, statuses, attempt)
+		w.violation("job %s is %s at attempt %d (%s), want %v at attempt %d", short(id), r.Status, r.Attempt,
+			r.Reason.Code, statuses, attempt)
 	}
 }
 
-// Ran asks how often a job's handler was started, of attempts that had no crashed process.
+// Ran verifies how often a job's handler was started, without attempts of crashed processes.
 func (w *Client) Ran(id job.ID, times int) {
 	n := 0
 	for _, r := range w.of(id) {

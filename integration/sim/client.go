@@ -18,47 +18,51 @@ import (
 	"punctual/shared/tenant"
 )
 
-// newAPI makes the REST handler of a process.
+// newAPI returns the REST handler of a process.
 func (w *World) newAPI(p *process) http.Handler {
 	ports := p.ports()
 	return api.New(api.Deps{
-		Store: store.New(ports.Table, ports.Blobs), Queues: ports.Queues, Timers: ports.Timers, Clock: p.clock, Log: w.log("api"),
-		Shards: w.o.Shards, Entropy: &entropy{seed: w.o.Seed, twins: w.o.Twins},
+		Store:   store.New(ports.Table, ports.Blobs),
+		Queues:  ports.Queues,
+		Timers:  ports.Timers,
+		Clock:   p.clock,
+		Log:     w.log("api"),
+		Shards:  w.o.Shards,
+		Entropy: &entropy{seed: w.o.Seed, twins: w.o.Twins},
 	})
 }
 
-// tenants are all who have something done here.
+// tenants lists all tenants.
 var tenants = []tenant.ID{tenant.Local, "other"}
 
-// secretOf is what every payload of a tenant holds, and no answer to another may.
+// secretOf returns a text that is in every payload of a tenant and must be in no answer to another.
 func secretOf(t tenant.ID) string { return "belongs to " + string(t) }
 
-// Client is somebody of one tenant.
+// Client acts for one tenant.
 type Client struct {
 	*World
 	tenant tenant.ID
 }
 
-// As is the world as somebody of that tenant sees it.
+// As returns a client of the tenant.
 func (w *World) As(t tenant.ID) *Client { return &Client{w, t} }
 
-// row returns a job of the tenant's.
+// row returns a job of the tenant; false if there is none.
 func (w *Client) row(id job.ID) (job.Row, bool) {
 	return w.ledger.row(job.Key{Tenant: w.tenant, ID: id})
 }
 
-// rows returns all jobs of the tenant's.
+// rows returns all jobs of the tenant.
 func (w *Client) rows() []job.Row {
 	return slices.DeleteFunc(w.ledger.all(), func(r job.Row) bool { return r.Tenant != w.tenant })
 }
 
-// of returns what was run of a job of the tenant's.
+// of returns the runs of a job of the tenant.
 func (w *Client) of(id job.ID) []*run { return w.runs(job.Key{Tenant: w.tenant, ID: id}) }
 
 type requestKey struct{}
 
-// request names a request, so that it can be told from another that does the same at the same
-// instant.
+// request returns a new name for a request, so that two equal requests of one instant differ.
 func (w *World) request() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,10 +72,10 @@ func (w *World) request() string {
 
 type object = map[string]any
 
-// patience is how long a client waits for an answer: as long as API Gateway does.
+// patience is how long a client waits for an answer: as long as API Gateway.
 const patience = 29 * time.Second
 
-// Call asks the API once; 0 means that no answer came.
+// Call sends one request; code 0 means that no answer came.
 func (w *Client) Call(method, path string, body any, header ...string) (int, object) {
 	var r io.Reader
 	if body != nil {
@@ -133,7 +137,7 @@ func (w *Client) Call(method, path string, body any, header ...string) (int, obj
 	return rec.Code, v
 }
 
-// Ask asks until an answer comes that is not "try again".
+// Ask repeats the request until the answer is final.
 func (w *Client) Ask(method, path string, body any, header ...string) (int, object) {
 	for n := range 300 {
 		code, v := w.Call(method, path, body, header...)
@@ -146,7 +150,7 @@ func (w *Client) Ask(method, path string, body any, header ...string) (int, obje
 	return 0, nil
 }
 
-// Want is Ask, and a violation unless one of those codes is answered.
+// Want is Ask; any other code is a violation.
 func (w *Client) Want(codes []int, method, path string, body any, header ...string) (int, object) {
 	code, v := w.Ask(method, path, body, header...)
 	for _, c := range codes {
@@ -160,7 +164,7 @@ func (w *Client) Want(codes []int, method, path string, body any, header ...stri
 	return code, v
 }
 
-// Post has a job accepted, under a key so that asking again is safe.
+// Post creates a job with an idempotency key, so that repeating it is safe.
 func (w *Client) Post(key string, body object) job.ID {
 	if _, ok := body["task"]; !ok {
 		body["task"] = taskOf(w.tenant)
@@ -168,21 +172,21 @@ func (w *Client) Post(key string, body object) job.ID {
 	w.own(body)
 	if w.o.Twins {
 		now := time.Now()
-		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // together with the other tenant
+		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // at the same time as the other tenant
 	}
 	_, v := w.Want([]int{202}, "POST", "/jobs", body, "Idempotency-Key", key)
 	id, _ := v["job_id"].(string)
 	return job.ID(id)
 }
 
-// own has a job's payload say whose it is.
+// own adds the tenant's secret to a job's payload.
 func (w *Client) own(body object) {
 	work, _ := body["payload"].(Work)
 	work.Owner = secretOf(w.tenant)
 	body["payload"] = work
 }
 
-// Define puts the task that all jobs of the tenant are of.
+// Define puts the task of all jobs of the tenant.
 func (w *Client) Define() {
 	w.Want([]int{200, 201}, "PUT", "/tasks/"+taskOf(w.tenant), object{"executor": "go"})
 }
@@ -190,7 +194,7 @@ func (w *Client) Define() {
 // Pause pauses everything and notes from when nothing may start.
 func (w *Client) Pause(body object) int { return w.PauseScope("all", body) }
 
-// PauseScope is Pause of everything, or of the task that all jobs of the tenant are of.
+// PauseScope pauses everything or one task.
 func (w *Client) PauseScope(scope string, body object) int {
 	code, v := w.Want([]int{200, 201}, "PUT", "/pauses/"+scope, body)
 	if code == 0 {
@@ -202,16 +206,16 @@ func (w *Client) PauseScope(scope string, body object) int {
 	return len(w.pauses) - 1
 }
 
-// Lift lifts the pause; it may be over from the moment of asking.
+// Lift lifts the pause of everything; it may be over as soon as the request is sent.
 func (w *Client) Lift(n int) { w.LiftScope(n, "all") }
 
-// LiftScope is Lift of what PauseScope paused.
+// LiftScope lifts a pause of PauseScope.
 func (w *Client) LiftScope(n int, scope string) {
 	w.Over(n, time.Now())
 	w.Want([]int{204, 404}, "DELETE", "/pauses/"+scope, nil)
 }
 
-// Over notes when the pause ends, or began to.
+// Over notes when the pause ends or began to end.
 func (w *Client) Over(n int, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

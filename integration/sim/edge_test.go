@@ -10,13 +10,13 @@ import (
 	"punctual/shared/tenant"
 )
 
-// What seldom happens by chance, told on purpose.
+// Cases that chance seldom produces.
 
-func TestAWorkerThatStoodStillForALeaseBeforeTheStartDoesNotStart(t *testing.T) {
+func TestWorker_DoesNotStartAfterItsLeaseRanOut(t *testing.T) {
 	t.Parallel()
-	// Wherever it stood between its claim and the start: at the row, at the payload.
+	// The worker freezes between its claim and the start: after it has read the row, or the payload.
 	for _, what := range []string{"jobs", "content"} {
-		t.Run(what, func(t *testing.T) {
+		t.Run("frozen after it reads the "+what, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var w *Client
@@ -30,33 +30,33 @@ func TestAWorkerThatStoodStillForALeaseBeforeTheStartDoesNotStart(t *testing.T) 
 				}
 				w = New(t, Options{Workers: 2, Plan: plan}).As(tenant.Local)
 				w.Define()
-				mark := fmt.Sprintf("%600d", 1) // a payload that does not fit the row
+				mark := fmt.Sprintf("%600d", 1) // too large for the row
 				id := w.Post("k", object{"payload": Work{Sleep: "35s", Mark: mark}, "timeout": "2m", "delay": "5s"})
 				w.Settle(5 * time.Minute)
 				w.Is(id, 1, job.Succeeded)
 				w.Ran(id, 1)
 				if !frozen {
-					t.Error("nobody stood still")
+					t.Error("no worker was frozen")
 				}
 				w.Check()
 				w.Close()
-				w.Report("stood still")
+				w.Report("frozen worker")
 			})
 		})
 	}
 }
 
-// claimed says that some job has been claimed. It is for plans: the lock is held.
+// claimed reports whether any job has been claimed. The lock is held: it is for plans.
 func (w *World) claimed() bool {
 	return w.points[Point{Stage: "worker", Op: "table.write", What: "claim.new"}] > 0
 }
 
-func TestAJobMovedWhileItIsBeingClaimedIsLetGoForItsNewTime(t *testing.T) {
+func TestJob_MovedDuringItsClaimRunsAtItsNewTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		// The worker has read the row before the move, and claims it afterwards.
+		// The worker reads the row before the move and claims it afterwards.
 		slow := func(p Point) (Fault, time.Duration) {
-			if p.What == "claim.new" && p.N <= 2 { // more than one firing may have been sent
+			if p.What == "claim.new" && p.N <= 2 { // there may be more than one firing
 				return Slow, 300 * time.Millisecond
 			}
 			return None, 0
@@ -67,7 +67,7 @@ func TestAJobMovedWhileItIsBeingClaimedIsLetGoForItsNewTime(t *testing.T) {
 		time.Sleep(2600 * time.Millisecond)
 		w.moveTo(id, time.Minute)
 		time.Sleep(10 * time.Second)
-		w.moveTo(id, 20*time.Second) // nobody holds it meanwhile: it can be moved again
+		w.moveTo(id, 20*time.Second) // no worker holds it now, so it can be moved once more
 		moved := time.Now()
 		w.Settle(5 * time.Minute)
 		w.Is(id, 1, job.Succeeded)
@@ -86,15 +86,17 @@ func TestAJobMovedWhileItIsBeingClaimedIsLetGoForItsNewTime(t *testing.T) {
 	})
 }
 
-// moveTo moves a job to so long from now.
+// moveTo moves a job to now plus d.
 func (w *Client) moveTo(id job.ID, d time.Duration) {
-	w.Want([]int{200}, "PATCH", "/jobs/"+string(id), object{"run_at": time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z07:00")})
+	w.Want([]int{200}, "PATCH", "/jobs/"+string(id),
+		object{"run_at": time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z07:00")})
 }
 
-func TestWhatShowsInTheIndexMinutesLateStartsOnTime(t *testing.T) {
+func TestJob_StartsOnTimeWhenTheIndexLags(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		// Accepted just beyond the horizon, many show only when their minute has entered it.
+		// Accepted just beyond the horizon, many jobs appear in the index only when their minute
+		// has entered it.
 		w := New(t, Options{IndexLag: 9 * time.Minute}).As(tenant.Local)
 		w.Define()
 		for n := range 20 {
@@ -102,7 +104,7 @@ func TestWhatShowsInTheIndexMinutesLateStartsOnTime(t *testing.T) {
 		}
 		w.Settle(time.Hour)
 		w.OnTime(100 * time.Millisecond)
-		time.Sleep(15 * time.Minute) // until the index shows that they are over
+		time.Sleep(15 * time.Minute) // until the index shows the final rows
 		w.Check()
 		w.Close()
 		w.Report("late in the index")

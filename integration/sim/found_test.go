@@ -9,12 +9,12 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Found by chance, and told here on purpose.
+// Cases that seeds have found.
 
-func TestAJobMovedWhileItIsBeingParkedIsWokenByTheLiftingOfThePause(t *testing.T) {
+func TestJob_MovedDuringItsParkingRunsAfterThePause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		// The move has read the row before the job is parked, and writes it afterwards.
+		// The move reads the row before the job is parked and writes it afterwards.
 		slow := Point{Stage: "api", Op: "table.commit", What: "row.reschedule", N: 1}
 		w := New(t, Options{Plan: At(slow, Slow, 5*time.Second), Behind: 5 * time.Second}).As(tenant.Local)
 		w.Define()

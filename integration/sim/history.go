@@ -12,8 +12,8 @@ import (
 	"punctual/workers/worker"
 )
 
-// taskOf names the task of all jobs of a tenant: one of its own, so that a handler knows whose
-// jobs it is given.
+// taskOf returns the task of all jobs of a tenant. Each tenant has its own, so that a handler knows
+// whose jobs it gets.
 func taskOf(t tenant.ID) string {
 	if t == tenant.Local {
 		return "sim"
@@ -21,44 +21,44 @@ func taskOf(t tenant.ID) string {
 	return "sim-" + string(t)
 }
 
-// Work is what a job's payload asks of the handler.
+// Work is a job's payload: what its handler does.
 type Work struct {
-	Sleep     string `json:"sleep,omitempty"`     // how long it takes
+	Sleep     string `json:"sleep,omitempty"`     // how long it runs
 	Fail      int64  `json:"fail,omitempty"`      // attempts up to this one fail
 	Snooze    int64  `json:"snooze,omitempty"`    // attempts up to this one snooze
-	Permanent bool   `json:"permanent,omitempty"` // fails for good
-	Mark      string `json:"mark,omitempty"`      // tells payloads apart
-	Kill      bool   `json:"kill,omitempty"`      // its worker dies of it
-	Text      string `json:"text,omitempty"`      // said in its errors and its progress
-	Quarters  bool   `json:"quarters,omitempty"`  // of four due a second apart, which end within one, two fail
-	Owner     string `json:"owner,omitempty"`     // secret of the tenant whose job it is
+	Permanent bool   `json:"permanent,omitempty"` // it fails for good
+	Mark      string `json:"mark,omitempty"`      // makes payloads differ
+	Kill      bool   `json:"kill,omitempty"`      // it crashes its worker
+	Text      string `json:"text,omitempty"`      // text of its errors and its progress
+	Quarters  bool   `json:"quarters,omitempty"`  // see inQuarters
+	Owner     string `json:"owner,omitempty"`     // the tenant's secret
 }
 
 var errAsked = errors.New("it was asked to fail")
 
-// run is one handler at work, or that was.
+// run is one execution of a handler.
 type run struct {
 	job.Key
 	attempt, token int64
 	key, mark      string
-	alone, counted bool // it may not overlap with others of its schedule; it counts for max_runs
+	alone, counted bool // alone: it must not overlap with others of its schedule; counted: it counts for max_runs
 	process        *process
-	from, to       time.Time // real; to is zero while it runs
+	from, to       time.Time // real time; to is zero while it runs
 	late           time.Duration
 	err            error
 }
 
-// open says that the handler still works: its process lives and it has not returned.
+// open reports whether the handler still runs: its process lives and it has not returned.
 func (r *run) open() bool { return r.to.IsZero() && !r.process.dead.Load() }
 
-// history is every start and end of a handler, in their order.
+// history holds every start and end of a handler, in order.
 type history struct {
 	mu   sync.Mutex
 	runs []*run
 	of   map[job.Key][]*run
 }
 
-// registry makes the handlers of one worker process.
+// registry returns the handlers of one worker process.
 func (w *World) registry(p *process) *worker.Registry {
 	r := worker.NewRegistry()
 	for _, t := range tenants {
@@ -67,7 +67,7 @@ func (w *World) registry(p *process) *worker.Registry {
 	return r
 }
 
-// Tasks other than the one that all jobs of a tenant are of, unless they say otherwise.
+// Tasks for jobs that need another one than taskOf.
 func aloneTask(t tenant.ID) string   { return taskOf(t) + "-one" } // one attempt at a time in each worker
 func unknownTask(t tenant.ID) string { return taskOf(t) + "-new" } // that workers do not know at first
 
@@ -88,7 +88,7 @@ func (w *World) handler(p *process, t tenant.ID) func(context.Context, worker.Jo
 			<-w.released
 			return "", context.Canceled
 		}
-		p.turn("start", j.JobID)
+		p.separate("start", j.JobID)
 		r := w.starts(p, t, j)
 		if j.Payload.Kill {
 			p.die()
@@ -103,7 +103,8 @@ func (w *World) handler(p *process, t tenant.ID) func(context.Context, worker.Jo
 	}
 }
 
-// inQuarters is what such a job does: it succeeds after 3 s, fails after 2.2 s, succeeds after
+// inQuarters gives four jobs due a second apart different work, so that all end within one second:
+// by the second of its due time a job succeeds after 3 s, fails after 2.2 s, succeeds after
 // 1.5 s, or fails after 0.8 s.
 func inQuarters(j worker.Job[Work]) worker.Job[Work] {
 	if !j.Payload.Quarters {
@@ -148,7 +149,7 @@ func asked(text string) error {
 	return fmt.Errorf("%w: %s", errAsked, text)
 }
 
-// starts notes a start, and asks whether it may be.
+// starts notes a start and verifies that it was allowed.
 func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	now := time.Now()
 	id := job.ID(j.JobID)
@@ -162,7 +163,8 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	defer h.mu.Unlock()
 	w.note(p, fmt.Sprintf("START %s attempt %d token %d", short(id), j.Attempt, j.Token))
 	bad := func(format string, args ...any) {
-		w.violation("start of %s attempt %d token %d by %s: %s", short(id), j.Attempt, j.Token, p.name, fmt.Sprintf(format, args...))
+		w.violation("start of %s attempt %d token %d by %s: %s", short(id), j.Attempt, j.Token, p.name,
+			fmt.Sprintf(format, args...))
 	}
 	switch {
 	case !there:
@@ -178,7 +180,8 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	if mine := p.clock.Now(); mine.Before(row.DueAt) {
 		bad("%s before it is due", row.DueAt.Sub(mine))
 	}
-	if row.StartWithin > 0 && row.Attempt == 1 && row.StartedAt.IsZero() && now.After(row.DueAt.Add(row.StartWithin+slack)) {
+	if row.StartWithin > 0 && row.Attempt == 1 && row.StartedAt.IsZero() &&
+		now.After(row.DueAt.Add(row.StartWithin+slack)) {
 		bad("start_within passed %s ago", now.Sub(row.DueAt.Add(row.StartWithin)))
 	}
 	if !row.ExpiryAt.IsZero() && now.After(row.ExpiryAt.Add(slack)) {
@@ -226,7 +229,7 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	return r
 }
 
-// slack is how old what a start was judged by may be, and how much clocks differ.
+// slack is how old the facts behind a start may be, plus how much clocks differ.
 const slack = 5 * time.Second
 
 func (w *World) ends(r *run, err error) {
@@ -236,14 +239,14 @@ func (w *World) ends(r *run, err error) {
 	w.note(r.process, fmt.Sprintf("END %s attempt %d token %d: %v", short(r.ID), r.attempt, r.token, err))
 }
 
-// runs returns what was run of a job, in order.
+// runs returns the runs of a job, in order.
 func (w *World) runs(k job.Key) []*run {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
 	return append([]*run(nil), w.history.of[k]...)
 }
 
-// short is enough of an id to tell it apart in a trace.
+// short returns the part of an id that is enough in a trace.
 func short(id job.ID) string {
 	if len(id) < 6 {
 		return string(id)

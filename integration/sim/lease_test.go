@@ -9,7 +9,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-func TestAHandlerIsStoppedBeforeAnotherStartsWhenNoHeartbeatComesThrough(t *testing.T) {
+func TestWorker_StopsItsHandlerWhenHeartbeatsFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := New(t, Options{Workers: 2, Plan: func(p Point) (Fault, time.Duration) {

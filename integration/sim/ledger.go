@@ -17,29 +17,37 @@ import (
 	"punctual/shared/tenant"
 )
 
-// ledger is the table, and sees every row and claim that is written to it, in the order of the
-// writes. What a write may never do is asked there and then.
+// ledger sees every row and claim that is written to the table, in the order of the writes, and
+// verifies each write at once.
 type ledger struct {
 	store.Table
 	w *World
 
 	mu     sync.Mutex
 	items  map[item.Ref]item.Item // jobs and claims as they are now
-	rows   map[job.Key]job.Row    // without those forgotten
+	rows   map[job.Key]job.Row    // without rows that were deleted
 	claims map[job.Key]job.Claim
-	order  []job.Key // of rows, as they came
+	order  []job.Key // of rows, in order of creation
 	slices map[string]bool
 	lives  map[schedule.Key]*life
-	hands  map[item.Ref]bool     // items that a hand has written to, which may be unreadable
-	overs  map[job.Key]time.Time // since when rows are final
-	// Claimed only when a stop was on the row, or over the fence of one: whoever did so reads that.
+	hands  map[item.Ref]bool     // items that were written by hand and may be unreadable
+	overs  map[job.Key]time.Time // when rows became final
+	// Jobs that were claimed only with a stop on the row, or over a fence: the worker reads the
+	// stop.
 	stopped map[job.Key]bool
 }
 
 func newLedger(w *World, t *memory.Table) *ledger {
 	return &ledger{
-		Table: t, w: w, items: map[item.Ref]item.Item{}, rows: map[job.Key]job.Row{}, claims: map[job.Key]job.Claim{},
-		slices: map[string]bool{}, lives: map[schedule.Key]*life{}, hands: map[item.Ref]bool{}, overs: map[job.Key]time.Time{},
+		Table:   t,
+		w:       w,
+		items:   map[item.Ref]item.Item{},
+		rows:    map[job.Key]job.Row{},
+		claims:  map[job.Key]job.Claim{},
+		slices:  map[string]bool{},
+		lives:   map[schedule.Key]*life{},
+		hands:   map[item.Ref]bool{},
+		overs:   map[job.Key]time.Time{},
 		stopped: map[job.Key]bool{},
 	}
 }
@@ -61,7 +69,7 @@ func (l *ledger) Commit(ctx context.Context, writes ...item.Write) error {
 	if err != nil {
 		return err
 	}
-	for _, claims := range []bool{true, false} { // a row is judged by the claim beside it
+	for _, claims := range []bool{true, false} { // claims first: a row is verified with its claim
 		for _, w := range writes {
 			if (w.Table == contract.Claims) != claims {
 				continue
@@ -90,7 +98,7 @@ func (l *ledger) claim(k job.Key) job.Claim {
 	return l.claims[k]
 }
 
-// all returns every row, in the order in which they came.
+// all returns every row, in order of creation.
 func (l *ledger) all() []job.Row {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +111,7 @@ func (l *ledger) all() []job.Row {
 	return rows
 }
 
-// see looks at one write that took effect. The lock is held.
+// see verifies one write that took effect. The lock is held.
 func (l *ledger) see(w item.Write, next item.Item) {
 	old := l.items[w.Ref]
 	if l.hands[w.Ref] && !readable(w.Ref, next) {
@@ -111,7 +119,7 @@ func (l *ledger) see(w item.Write, next item.Item) {
 		return
 	}
 	switch {
-	case w.Table == contract.Claims && !beside(w.PK):
+	case w.Table == contract.Claims && !isCounter(w.PK):
 		l.items[w.Ref] = next
 		l.seeClaim(w, old, next)
 	case w.Check:
@@ -125,21 +133,21 @@ func (l *ledger) see(w item.Write, next item.Item) {
 	}
 }
 
-// distrust lets an item be unreadable from now on, and be brought back.
+// distrust marks an item that may be unreadable from now on and be restored later.
 func (l *ledger) distrust(ref item.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hands[ref] = true
 }
 
-// distrusted says that some item was written to by hand.
+// distrusted reports whether any item was written by hand.
 func (l *ledger) distrusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.hands) > 0
 }
 
-// readable says that an item of a job or a schedule can be read.
+// readable reports whether an item of a job or a schedule can be read.
 func readable(ref item.Ref, i item.Item) bool {
 	err := error(nil)
 	switch ref.Table {
@@ -153,7 +161,7 @@ func readable(ref item.Ref, i item.Item) bool {
 	return err == nil
 }
 
-// overAt is when a job's row became final.
+// overAt returns when a job's row became final.
 func (l *ledger) overAt(k job.Key) (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +169,9 @@ func (l *ledger) overAt(k job.Key) (time.Time, bool) {
 	return at, there
 }
 
-// beside says that it is no claim what lies there: a schedule's slot, or how often it has run.
-func beside(pk string) bool {
+// isCounter reports whether the item under pk is no claim but a schedule's slot or its count of
+// runs.
+func isCounter(pk string) bool {
 	kind, _, _ := strings.Cut(pk, "#")
 	return kind == "slot" || kind == "runs" || kind == "run"
 }
@@ -178,7 +187,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		return
 	}
 	at := slices.IndexFunc(job.Transitions, func(t job.Transition) bool { return t.Name == w.Name })
-	if at < 0 && !l.hands[w.Ref] { // what was set aside comes back by a write that is no transition
+	if at < 0 && !l.hands[w.Ref] { // an item that was set aside is restored by a write that is no transition
 		bad("no transition has this name")
 		return
 	}
@@ -187,7 +196,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		allowed = job.Transitions[at]
 	}
 	from, to := job.Status(was.Str("status")), job.Status(is.Str("status"))
-	fits := from == to // of what is no transition
+	fits := from == to // for writes that are no transition
 	if at >= 0 {
 		fits = (was == nil) == (allowed.From == nil) && slices.Contains(allowed.To, to)
 		fits = fits && (was == nil || slices.Contains(allowed.From, from))
@@ -221,20 +230,23 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	if next.Status.Final() && !old.Status.Final() {
 		l.overs[k] = time.Now()
 	}
-	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v", w.Name, short(id), next.Status, next.Attempt, next.Version,
-		next.Stop, clockTime(next.DueAt), clockTime(next.WakeAt), next.Owes, next.Parked))
+	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v",
+		w.Name, short(id), next.Status, next.Attempt, next.Version, next.Stop, clockTime(next.DueAt),
+		clockTime(next.WakeAt), next.Owes, next.Parked))
 
-	if at < 0 { // set aside, it has no wake-up
+	if at < 0 { // an item that was set aside has no wake-up
 		return
 	}
-	// Exactly one wake-up while unfinished or owing, in the slice of its time, and never behind.
+	// An unfinished row, or one with pending effects, has exactly one wake-up, in the slice of its
+	// time and ahead of the watermark.
 	if needs := !next.Status.Final() || next.Owes != job.OwesNothing; needs == next.WakeAt.IsZero() {
 		bad("status %s, owes %q, wake-up %s", next.Status, next.Owes, next.WakeAt)
 	}
 	if is.Str(contract.AttrWakeSlice) != next.Slice() {
 		bad("it lies in slice %q, not in %q", is.Str(contract.AttrWakeSlice), next.Slice())
 	}
-	if now := time.Now(); !next.WakeAt.IsZero() && !next.Parked && !next.WakeAt.Equal(old.WakeAt) && next.WakeAt.Before(now.Add(-l.w.behind)) {
+	if now := time.Now(); !next.WakeAt.IsZero() && !next.Parked && !next.WakeAt.Equal(old.WakeAt) &&
+		next.WakeAt.Before(now.Add(-l.w.behind)) {
 		bad("the wake-up is written %s behind", now.Sub(next.WakeAt))
 	}
 	if next.Status.Final() && next.Near {
@@ -261,7 +273,8 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		if next.Version != old.Version+1 {
 			bad("from version %d to %d", old.Version, next.Version)
 		}
-		if claim.Attempt > next.Attempt || claim.Attempt == next.Attempt && (claim.Outcome != nil || !claim.LeaseUntil.Before(time.Unix(1, 0))) {
+		if claim.Attempt > next.Attempt ||
+			claim.Attempt == next.Attempt && (claim.Outcome != nil || !claim.LeaseUntil.Before(time.Unix(1, 0))) {
 			bad("the claim of attempt %d was not fenced", claim.Attempt)
 		}
 	default:
@@ -272,12 +285,13 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 			bad("the attempt moved from %d to %d", old.Attempt, next.Attempt)
 		}
 	}
-	// The row says what the outcome on the claim said; a stop becomes final only over a fence.
+	// The row has the outcome of its claim; a stop becomes final only over a fence.
 	outcome := job.OutcomeKind("")
 	if claim.Attempt == old.Attempt && claim.Outcome != nil {
 		outcome = claim.Outcome.Kind
 	}
-	want := map[string]job.OutcomeKind{"row.succeed": job.OutcomeSucceeded, "row.retry": job.OutcomeFailed, "row.snooze": job.OutcomeSnoozed}[w.Name]
+	want := map[string]job.OutcomeKind{"row.succeed": job.OutcomeSucceeded, "row.retry": job.OutcomeFailed,
+		"row.snooze": job.OutcomeSnoozed}[w.Name]
 	switch {
 	case want != "" && outcome != want:
 		bad("the claim's outcome of attempt %d is %q", old.Attempt, outcome)
@@ -287,8 +301,10 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		bad("attempt %d had succeeded", old.Attempt)
 	case w.Name == "row.skip" && outcome != "":
 		bad("attempt %d has ended: %s", old.Attempt, outcome)
-	case (w.Name == "row.skip" || w.Name == "row.finish_stop") && outcome == "" && !l.stopped[k] && (claim.Attempt != old.Attempt || claim.LeaseUntil.UnixMilli() != 0):
-		bad("attempt %d was not fenced: the claim is of attempt %d, leased until %s", old.Attempt, claim.Attempt, claim.LeaseUntil)
+	case (w.Name == "row.skip" || w.Name == "row.finish_stop") && outcome == "" && !l.stopped[k] &&
+		(claim.Attempt != old.Attempt || claim.LeaseUntil.UnixMilli() != 0):
+		bad("attempt %d was not fenced: the claim is of attempt %d, leased until %s", old.Attempt, claim.Attempt,
+			claim.LeaseUntil)
 	}
 }
 
@@ -313,8 +329,9 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 	if next.Outcome != nil {
 		outcome = string(next.Outcome.Kind)
 	}
-	l.w.note(nil, fmt.Sprintf("%s %s: attempt %d token %d takeovers %d lease %s worker %s cancel %v outcome %q", w.Name, short(id),
-		next.Attempt, next.Token, next.Takeovers, clockTime(next.LeaseUntil), next.Worker, next.Cancel, outcome))
+	l.w.note(nil, fmt.Sprintf("%s %s: attempt %d token %d takeovers %d lease %s worker %s cancel %v outcome %q", w.Name,
+		short(id), next.Attempt, next.Token, next.Takeovers, clockTime(next.LeaseUntil), next.Worker, next.Cancel,
+		outcome))
 	switch {
 	case next.Attempt < old.Attempt:
 		bad("the attempt shrank from %d to %d", old.Attempt, next.Attempt)
@@ -324,7 +341,8 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 		bad("the token went from %d to %d", old.Token, next.Token)
 	case old.Outcome != nil && next.Attempt == old.Attempt && is.Str("outcome") != was.Str("outcome"):
 		bad("the outcome %q of attempt %d was overturned by %q", was.Str("outcome"), old.Attempt, is.Str("outcome"))
-	case w.Name == "claim.outcome" && next.Outcome != nil && next.Outcome.Worker != next.Worker && (next.Outcome.Error == nil || next.Outcome.Error.Code != job.CodeWorkerLost):
+	case w.Name == "claim.outcome" && next.Outcome != nil && next.Outcome.Worker != next.Worker &&
+		(next.Outcome.Error == nil || next.Outcome.Error.Code != job.CodeWorkerLost):
 		bad("%s recorded the outcome of what %s owns", next.Outcome.Worker, next.Worker)
 	case next.Takeovers < 0:
 		bad("%d owners", next.Takeovers)

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Point is one call of one process, named so that the same run names it alike.
+// Point is one call of one process. The same run gives it the same name.
 type Point struct {
 	Stage string // api, stream, status …, or worker
 	Op    string // table.write, queue.send …
-	What  string // the write's name, or the queue's
-	N     int    // the how-manieth with all this, over all processes of that stage; from 1
+	What  string // the name of the write, or the queue
+	N     int    // counts calls with the same names over all processes of the stage, from 1
 }
 
 func (p Point) String() string { return fmt.Sprintf("%s/%s/%s/%d", p.Stage, p.Op, p.What, p.N) }
 
-// Fault is what becomes of a call.
+// Fault is what goes wrong with a call.
 type Fault string
 
-// The faults. A process that crashed never gets an answer again, and nothing it asks for happens.
+// The faults. A crashed process gets no more answers, and its calls have no effect.
 const (
 	None        Fault = ""
-	Fail        Fault = "fail"         // no effect, and an error that says so
+	Fail        Fault = "fail"         // no effect, and an error
 	Lost        Fault = "lost"         // takes effect; the answer is an error
-	Twice       Fault = "twice"        // takes effect twice: an SDK's retry, or a duplicate
-	Hang        Fault = "hang"         // no effect, and the error comes only after a while
+	Twice       Fault = "twice"        // takes effect twice, as with an SDK's retry
+	Hang        Fault = "hang"         // no effect, and the error comes after a while
 	Slow        Fault = "slow"         // takes effect after a while
-	Late        Fault = "late"         // an error at once, and takes effect after a while all the same
-	Freeze      Fault = "freeze"       // the process stands still for a while, and then goes on as if nothing were
-	FreezeAfter Fault = "freeze after" // the same with the answer in hand: the call has taken effect
-	CrashBefore Fault = "crash before" // the process stops dead, and the call has no effect
-	CrashAfter  Fault = "crash after"  // the call takes effect, and the process stops dead
+	Late        Fault = "late"         // an error at once, and takes effect after a while
+	Freeze      Fault = "freeze"       // the process freezes before the call, and then goes on
+	FreezeAfter Fault = "freeze after" // the process freezes after the call took effect, and then goes on
+	CrashBefore Fault = "crash before" // the process crashes, and the call has no effect
+	CrashAfter  Fault = "crash after"  // the call takes effect, and the process crashes
 )
 
-// Plan says what becomes of a call; after is how long Hang, Slow, Late and the freezes take.
+// Plan chooses the fault of a call; after is the duration of Hang, Slow, Late and the freezes.
 type Plan func(Point) (f Fault, after time.Duration)
 
-// Kind plans nothing.
+// Kind is the plan without faults.
 func Kind(Point) (Fault, time.Duration) { return None, 0 }
 
-// At plans one fault at one point, which takes that long.
+// At plans one fault of that duration at one point.
 func At(at Point, f Fault, after time.Duration) Plan {
 	return func(p Point) (Fault, time.Duration) {
 		if p == at {
@@ -52,7 +52,7 @@ func At(at Point, f Fault, after time.Duration) Plan {
 	}
 }
 
-// both plans what the first does, and otherwise what the second does, if there is one.
+// both returns a plan that uses first and, where first plans nothing, second (which may be nil).
 func both(first, second Plan) Plan {
 	if second == nil {
 		return first
@@ -65,8 +65,8 @@ func both(first, second Plan) Plan {
 	}
 }
 
-// Boring says that a call changes nothing and tells nothing that another would not: the passes'
-// own bookkeeping. It may fail, but no story is told about it.
+// Boring reports whether a call is bookkeeping of a pass: it may fail, but no story tries faults at
+// it.
 func (p Point) Boring() bool {
 	switch p.Op {
 	case "table.query", "table.stream", "queue.depth":
@@ -75,12 +75,12 @@ func (p Point) Boring() bool {
 	return strings.HasPrefix(p.What, "watermark.") || p.What == "setting.shards" || p.What == "system"
 }
 
-// Weather is how often things go wrong, each in a thousand calls.
+// Weather is how often each fault happens, in a thousand calls.
 type Weather struct {
 	Fail, Lost, Twice, Hang, Slow, Late, Freeze, Crash int
 }
 
-// Storm plans by a seed: the same seed treats the same point alike.
+// Storm plans random faults: the same seed gives the same fault to the same point.
 func Storm(seed uint64, w Weather) Plan {
 	return func(p Point) (Fault, time.Duration) {
 		h := fnv.New64a()

@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// What a single fault may cost: a visibility or a grace of three minutes, a minute until the
-// sweeper's next pass, and a lease for what it then starts anew.
+// delay is what one fault may cost: a visibility timeout or grace period of three minutes, a minute
+// until the sweeper's next pass, and a lease for the next attempt.
 const delay = 5 * time.Minute
 
-// recovery is how long it may take until all is well again. A schedule may wait for the sweeper,
-// and a job of it, which then still waits for the schedule, once more.
+// recovery returns how long a story may take to settle after a fault. With a schedule the delay
+// counts twice: once for the schedule, and once for its job, which waits for the schedule.
 func (s Story) recovery() time.Duration {
 	if s.Recurs {
-		return 2*delay + s.Again
+		return 2*delay + s.Redo
 	}
-	return delay + s.Again
+	return delay + s.Redo
 }
 
-// stride is how many points are passed over for one that is tried; SIM_FULL=1 tries all, and
-// SIM_STRIDE=n one in n; of a trouble, which is long and asks much by itself, SIM_FULL=1 tries
-// ten. A long story has many points that are alike: one is tried, another with
-// each fault, or of the longest with some.
+// stride returns n, so that one point in n is tried. SIM_FULL=1 tries all points (ten of a trouble,
+// which takes long) and SIM_STRIDE=n one in n. A long story has many points that are alike, so each
+// fault tries some of them.
 func (s Story) stride(t *testing.T, points int) int {
 	switch {
 	case os.Getenv("SIM_FULL") != "" && s.Trouble:
@@ -38,13 +37,13 @@ func (s Story) stride(t *testing.T, points int) int {
 	return number(t, "SIM_STRIDE", 16*fewer)
 }
 
-// told remembers what each story is like when nothing fails.
-var told struct {
+// cleanRuns caches the run of each story without faults.
+var cleanRuns struct {
 	sync.Mutex
 	stories map[string]*clean
 }
 
-// clean is a story of which nothing failed.
+// clean is the run of a story without faults.
 type clean struct {
 	once   sync.Once
 	points []Point
@@ -52,34 +51,34 @@ type clean struct {
 	bad    bool
 }
 
-// cleanly returns the points that a story passes when nothing fails, and how long it takes. It
-// is told once.
+// cleanly returns the points of a story without faults, and how long it takes to settle. It runs
+// once per story.
 func cleanly(t *testing.T, s Story) ([]Point, time.Duration) {
 	t.Helper()
-	told.Lock()
-	if told.stories == nil {
-		told.stories = map[string]*clean{}
+	cleanRuns.Lock()
+	if cleanRuns.stories == nil {
+		cleanRuns.stories = map[string]*clean{}
 	}
-	c := told.stories[s.Name]
+	c := cleanRuns.stories[s.Name]
 	if c == nil {
 		c = new(clean)
-		told.stories[s.Name] = c
+		cleanRuns.stories[s.Name] = c
 	}
-	told.Unlock()
-	c.once.Do(func() { c.points, c.took, c.bad = tell(t, s, Options{Seed: 1}, time.Hour) })
+	cleanRuns.Unlock()
+	c.once.Do(func() { c.points, c.took, c.bad = play(t, s, Options{Seed: 1}, time.Hour) })
 	if c.bad {
 		t.FailNow()
 	}
 	return c.points, c.took
 }
 
-// atEachPoint tells every story once for each of its points, with that fault there.
+// atEachPoint runs every story once for each of its points, with the fault at that point.
 func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bool) {
 	t.Parallel()
 	only := os.Getenv("SIM_STORY")
 	stories := slices.Concat(Stories, Recurring)
 	if os.Getenv("SIM_FULL") != "" || os.Getenv("SIM_STRIDE") != "" {
-		for _, s := range Troubles { // told once without a fault anyway
+		for _, s := range Troubles { // these run without a fault elsewhere
 			s.Trouble = true
 			stories = append(stories, s)
 		}
@@ -92,14 +91,14 @@ func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bo
 			t.Parallel()
 			points, clean := cleanly(t, s)
 			step := s.stride(t, len(points))
-			first := int(hashed(0, s.Name, string(f)) % uint64(step)) // not the same points with each fault
+			first := int(hashed(0, s.Name, string(f)) % uint64(step)) // so that faults try different points
 			tried, longest := 0, time.Duration(0)
 			for n, p := range points {
 				if skip != nil && skip(p) || n%step != first {
 					continue
 				}
 				o := Options{Seed: 1, Plan: At(p, f, after), Behind: after + time.Second}
-				_, took, bad := tell(t, s, o, clean+after+s.recovery())
+				_, took, bad := play(t, s, o, clean+after+s.recovery())
 				tried++
 				longest = max(longest, took)
 				if bad {
@@ -113,39 +112,39 @@ func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bo
 	}
 }
 
-// Nobody dies in what only feeds the stages.
+// fed reports whether a point belongs to what feeds the stages: it never crashes.
 func fed(p Point) bool { return p.Stage == Source }
 
-func TestAStoryEndsWellWhenAProcessDiesJustBeforeACall(t *testing.T) {
+func TestStory_SurvivesACrashBeforeAnyCall(t *testing.T) {
 	atEachPoint(t, CrashBefore, 0, fed)
 }
 
-func TestAStoryEndsWellWhenAProcessDiesJustAfterACall(t *testing.T) {
+func TestStory_SurvivesACrashAfterAnyCall(t *testing.T) {
 	atEachPoint(t, CrashAfter, 0, fed)
 }
 
-func TestAStoryEndsWellWhenACallFails(t *testing.T) { atEachPoint(t, Fail, 0, nil) }
+func TestStory_SurvivesAnyFailedCall(t *testing.T) { atEachPoint(t, Fail, 0, nil) }
 
-func TestAStoryEndsWellWhenAnAnswerIsLost(t *testing.T) { atEachPoint(t, Lost, 0, nil) }
+func TestStory_SurvivesAnyLostAnswer(t *testing.T) { atEachPoint(t, Lost, 0, nil) }
 
-func TestAStoryEndsWellWhenACallHappensTwice(t *testing.T) { atEachPoint(t, Twice, 0, nil) }
+func TestStory_SurvivesAnyRepeatedCall(t *testing.T) { atEachPoint(t, Twice, 0, nil) }
 
-func TestAStoryEndsWellWhenACallHangs(t *testing.T) { atEachPoint(t, Hang, 12*time.Second, nil) }
+func TestStory_SurvivesAnyHangingCall(t *testing.T) { atEachPoint(t, Hang, 12*time.Second, nil) }
 
-func TestAStoryEndsWellWhenACallTakesEffectLate(t *testing.T) {
+func TestStory_SurvivesAnyLateEffect(t *testing.T) {
 	atEachPoint(t, Late, 12*time.Second, nil)
 }
 
-// Stands still for longer than a lease: others take over, and then it goes on.
-func TestAStoryEndsWellWhenAProcessStandsStillForAWhile(t *testing.T) {
+// The process freezes for longer than a lease: others take over, and then it goes on.
+func TestStory_SurvivesAFreezeBeforeAnyCall(t *testing.T) {
 	atEachPoint(t, Freeze, 45*time.Second, func(p Point) bool { return fed(p) || p.Stage == "api" })
 }
 
-func TestAStoryEndsWellWhenAProcessStandsStillWithAnAnswerInHand(t *testing.T) {
+func TestStory_SurvivesAFreezeAfterAnyCall(t *testing.T) {
 	atEachPoint(t, FreezeAfter, 45*time.Second, func(p Point) bool { return fed(p) || p.Stage == "api" })
 }
 
-// Slow by as much as a worker claims before due: others come in between.
-func TestAStoryEndsWellWhenACallIsSlow(t *testing.T) {
+// Slow by as much as a worker claims before due, so that other calls come in between.
+func TestStory_SurvivesAnySlowCall(t *testing.T) {
 	atEachPoint(t, Slow, 700*time.Millisecond, nil)
 }

@@ -17,11 +17,11 @@ import (
 	"punctual/shared/message"
 )
 
-// Source is what feeds the stages: AWS's event sources. Its calls may fail, but it does not crash.
+// Source is the stage name of AWS's event sources. Their calls may fail, but they never crash.
 const Source = "source"
 
-// process is one process of the product: its ports, and whether it still lives. Once it is
-// dead its calls have no effect and are not answered, until the world ends.
+// process is one process of the product with its ports. The calls of a dead process have no effect
+// and get no answer until the world ends.
 type process struct {
 	w     *World
 	stage string
@@ -30,8 +30,8 @@ type process struct {
 	skew  time.Duration
 	dead  atomic.Bool
 	died  chan struct{}                 // closed when it dies
-	thaws atomic.Int64                  // until when it stands still, in Unix ns
-	kept  map[string][]message.Delivery // received, and kept back for the next receive; under w.mu
+	thaws atomic.Int64                  // until when it is frozen, in Unix ns
+	kept  map[string][]message.Delivery // received, and held for the next receive; under w.mu
 }
 
 func (w *World) process(stage, name string, skew time.Duration) *process {
@@ -40,7 +40,7 @@ func (w *World) process(stage, name string, skew time.Duration) *process {
 	return p
 }
 
-// die stops the process dead.
+// die crashes the process.
 func (p *process) die() {
 	if p.dead.CompareAndSwap(false, true) {
 		close(p.died)
@@ -48,8 +48,8 @@ func (p *process) die() {
 	}
 }
 
-// silence is all the answer that a dead process gets. The API's client knows by then, and its
-// handler may hold a lock, for which virtual time does not wait: it may end at once.
+// silence is what a call of a dead process returns. It blocks, except in the API: its client has
+// given up by then, and its handler may hold a lock, for which virtual time does not wait.
 func (p *process) silence(doing string) error {
 	if p.stage != "api" {
 		<-p.w.released
@@ -57,7 +57,7 @@ func (p *process) silence(doing string) error {
 	return fault.New(fault.Unavailable, context.Canceled, "%s in a dead process", doing)
 }
 
-// stall waits, as a call does that is not answered, and returns the error that its end is.
+// stall waits as a call without an answer does, and returns its error.
 func (p *process) stall(ctx context.Context, doing string, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -71,7 +71,7 @@ func (p *process) stall(ctx context.Context, doing string, d time.Duration) erro
 	}
 }
 
-// thaw waits for as long as the process stands still.
+// thaw waits while the process is frozen.
 func (p *process) thaw() {
 	if d := time.Until(time.Unix(0, p.thaws.Load())); p.thaws.Load() > 0 && d > 0 {
 		t := time.NewTimer(d)
@@ -83,25 +83,27 @@ func (p *process) thaw() {
 	}
 }
 
-// turnMost bounds how long anything waits for its turn.
-const turnMost = time.Millisecond
+// separateMost bounds how long separate waits.
+const separateMost = time.Millisecond
 
-// turn has what happens at the same instant happen one after the other, in an order that who
-// does it and to what give: then the same seed is the same run, however goroutines happen to
-// be scheduled. Nobody may hold a lock here, for virtual time does not wait for one.
-func (p *process) turn(facts ...string) {
-	time.Sleep(time.Duration(p.who(facts...) % uint64(turnMost)))
+// separate waits for less than a millisecond, as derived from facts and the process, so that calls
+// of one instant happen one after the other and the same seed gives the same run however goroutines
+// are scheduled. The caller must hold no lock: virtual time does not wait for one.
+func (p *process) separate(facts ...string) {
+	time.Sleep(time.Duration(p.who(facts...) % uint64(separateMost)))
 }
 
-// who is a number that who does it and to what give.
+// who returns a number derived from facts and the process.
 func (p *process) who(facts ...string) uint64 { return hashed(p.w.o.Seed, append(facts, p.name)...) }
 
-// locked says that the stage reads this under a lock: the API its tasks, for all of a batch.
+// locked reports whether the stage holds a lock while it reads what: the API does so for the tasks
+// of a batch.
 func (p *process) locked(what string) bool { return p.stage == "api" && what == contract.Tasks }
 
-// call does one call as the plan has it; facts, together with what it is, tell it apart from
-// others of the same instant.
-func call[T any](ctx context.Context, p *process, op, what string, facts []string, do func(context.Context) (T, error)) (T, error) {
+// call makes one call as planned. facts, op and what distinguish it from other calls of the
+// instant.
+func call[T any](ctx context.Context, p *process, op, what string, facts []string,
+	do func(context.Context) (T, error)) (T, error) {
 	var none T
 	doing := op + " " + what
 	if p.dead.Load() {
@@ -111,7 +113,7 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	request, _ := ctx.Value(requestKey{}).(string)
 	facts = append(facts, op, what, request)
 	if !p.locked(what) {
-		p.turn(facts...)
+		p.separate(facts...)
 	}
 	if p.dead.Load() {
 		return none, p.silence(doing)
@@ -158,7 +160,7 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	case FreezeAfter:
 		p.thaws.Store(time.Now().Add(after).UnixNano())
 		p.thaw()
-		p.turn(facts...) // others thaw at this instant
+		p.separate(facts...) // other processes thaw at this instant
 	}
 	switch {
 	case p.dead.Load():
@@ -174,7 +176,7 @@ func act(ctx context.Context, p *process, op, what string, facts []string, do fu
 	return err
 }
 
-// ports are the process's doors to the world.
+// ports returns the process's ports.
 func (p *process) ports() system.Ports {
 	return system.Ports{
 		Table: table{p}, Blobs: blobs{p}, Stream: stream{p}, Queues: queues{p}, Timers: timers{p},
@@ -184,7 +186,7 @@ func (p *process) ports() system.Ports {
 
 type table struct{ p *process }
 
-// about names what a read is about: which sort of item.
+// about names the kind of item that a read is about.
 func about(ref item.Ref) string {
 	if ref.Table == contract.Jobs && len(ref.PK) > 5 && ref.PK[:5] == "blob#" {
 		return "content"
@@ -195,7 +197,7 @@ func about(ref item.Ref) string {
 	return ref.Table
 }
 
-// namesOf, bodiesOf and toldApart tell calls apart.
+// namesOf, bodiesOf and toldApart return facts that distinguish calls.
 func namesOf(refs []item.Ref) (names []string) {
 	for _, r := range refs {
 		names = append(names, r.PK, r.SK)
@@ -212,12 +214,13 @@ func bodiesOf(out []message.Outgoing) (bodies []string) {
 
 func toldApart(w item.Write) []string {
 	set := maps.Clone(w.Set)
-	delete(set, "nonce") // differs from run to run
+	delete(set, "nonce") // differs between runs
 	return []string{w.PK, w.SK, fmt.Sprint(w.When), fmt.Sprint(set)}
 }
 
 func (t table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
-	return call(ctx, t.p, "table.get", about(ref), []string{ref.PK, ref.SK}, func(ctx context.Context) (item.Item, error) {
+	facts := []string{ref.PK, ref.SK}
+	return call(ctx, t.p, "table.get", about(ref), facts, func(ctx context.Context) (item.Item, error) {
 		if err := t.p.w.hurt(t.p, ref); err != nil {
 			return nil, err
 		}
@@ -243,7 +246,7 @@ func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
 	})
 }
 
-// Commit is the one write that may be sent twice unharmed: the SDK's token makes it one.
+// Commit can safely be sent twice: the SDK's token makes it one write.
 func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 	done, first := false, error(nil)
 	return act(ctx, t.p, "table.commit", writes[0].Name, toldApart(writes[0]), func(ctx context.Context) error {
@@ -272,23 +275,27 @@ func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
 type blobs struct{ p *process }
 
 func (b blobs) Put(ctx context.Context, key string, body []byte) error {
-	return act(ctx, b.p, "blob.put", "", []string{key}, func(ctx context.Context) error { return b.p.w.memory.Blobs().Put(ctx, key, body) })
+	return act(ctx, b.p, "blob.put", "", []string{key},
+		func(ctx context.Context) error { return b.p.w.memory.Blobs().Put(ctx, key, body) })
 }
 
 func (b blobs) Get(ctx context.Context, key string) ([]byte, error) {
-	return call(ctx, b.p, "blob.get", "", []string{key}, func(ctx context.Context) ([]byte, error) { return b.p.w.memory.Blobs().Get(ctx, key) })
+	return call(ctx, b.p, "blob.get", "", []string{key}, func(ctx context.Context) ([]byte, error) {
+		return b.p.w.memory.Blobs().Get(ctx, key)
+	})
 }
 
 func (b blobs) Delete(ctx context.Context, key string) error {
-	return act(ctx, b.p, "blob.delete", "", []string{key}, func(ctx context.Context) error { return b.p.w.memory.Blobs().Delete(ctx, key) })
+	return act(ctx, b.p, "blob.delete", "", []string{key},
+		func(ctx context.Context) error { return b.p.w.memory.Blobs().Delete(ctx, key) })
 }
 
 type queues struct{ p *process }
 
 type processKey struct{}
 
-// apart keeps back what would be worked on at the same instant as another message about the same,
-// and comes with the next receive: nothing would tell apart what they then do.
+// apart holds back messages about a subject that another message of the same instant is about; they
+// come with the next receive. Otherwise nothing would distinguish what the two do.
 func (p *process) apart(queue string, got []message.Delivery) (now []message.Delivery) {
 	seen := map[string]bool{}
 	var later []message.Delivery
@@ -310,8 +317,8 @@ func (p *process) apart(queue string, got []message.Delivery) (now []message.Del
 	return now
 }
 
-// staggered lets firings be due some nanoseconds apart: a worker that holds two of one job would
-// otherwise take both up at the same instant.
+// staggered makes firings due some nanoseconds apart: otherwise a worker with two firings of one
+// job would handle both at the same instant.
 func (p *process) staggered(queue string, got []message.Delivery) []message.Delivery {
 	if p.stage != "worker" {
 		return got
@@ -320,14 +327,14 @@ func (p *process) staggered(queue string, got []message.Delivery) []message.Deli
 	out := slices.Clone(got)
 	for i, d := range got {
 		if f, err := message.Decode[message.Firing](d.Body); err == nil {
-			f.DueAt = f.DueAt.Add(time.Duration(hashed(p.w.o.Seed, p.name, now, d.Body) % uint64(turnMost)))
+			f.DueAt = f.DueAt.Add(time.Duration(hashed(p.w.o.Seed, p.name, now, d.Body) % uint64(separateMost)))
 			out[i].Body = message.Encode(f)
 		}
 	}
 	return out
 }
 
-// takeBack returns what was kept back.
+// takeBack returns the messages that were held back.
 func (p *process) takeBack(queue string) []message.Delivery {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -336,18 +343,18 @@ func (p *process) takeBack(queue string) []message.Delivery {
 	return got
 }
 
-// subject is what a message of whatever kind is about.
+// subject returns what a message of any kind is about.
 func subject(body string) string {
 	var b struct {
 		Tenant string `json:"tenant"`
 		JobID  string `json:"job_id"`
 		Slice  string `json:"slice"`
 	}
-	_ = json.Unmarshal([]byte(body), &b) // what cannot be read is about nothing
+	_ = json.Unmarshal([]byte(body), &b) // an unreadable message has no subject
 	return b.Tenant + "/" + b.JobID + "/" + b.Slice
 }
 
-// handedOut remembers what receipts are for: they themselves differ from run to run.
+// handedOut notes the messages of receipts, which differ between runs.
 func (w *World) handedOut(got []message.Delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -356,7 +363,7 @@ func (w *World) handedOut(got []message.Delivery) {
 	}
 }
 
-// bodies are the messages of receipts, in an order of their own.
+// bodies returns the messages of receipts, sorted.
 func (w *World) bodies(receipts ...string) (bodies []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -373,14 +380,16 @@ func (q queues) Send(ctx context.Context, queue string, out ...message.Outgoing)
 	})
 }
 
-// Receive that happens twice: what was received stays visible, and comes to somebody else too.
-// One that brings nothing is no point.
-func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error) {
+// Receive that happens twice leaves the messages visible, so that another process receives them,
+// too. A receive without messages is no point.
+func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) (
+	[]message.Delivery, error,
+) {
 	p, real := q.p, q.p.w.memory.Queues()
 	if p.dead.Load() {
 		return nil, p.silence("receiving")
 	}
-	p.turn("queue.receive", queue) // who waits first is served first
+	p.separate("queue.receive", queue) // the first to wait is served first
 	got, err := p.takeBack(queue), error(nil)
 	if len(got) == 0 {
 		got, err = real.Receive(context.WithValue(ctx, processKey{}, p), queue, max, wait, visibility)
@@ -394,20 +403,21 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 	got = p.apart(queue, got)
 	p.w.handedOut(got)
 	got = p.staggered(queue, got)
-	again := false
+	repeated := false
 	return call(ctx, p, "queue.receive", queue, nil, func(ctx context.Context) ([]message.Delivery, error) {
-		if again {
+		if repeated {
 			for _, d := range got {
 				_ = real.SetVisibility(ctx, queue, d.Receipt, 0)
 			}
 		}
-		again = true
+		repeated = true
 		return got, nil
 	})
 }
 
 func (q queues) Delete(ctx context.Context, queue string, receipts ...string) error {
-	return act(ctx, q.p, "queue.delete", queue, q.p.w.bodies(receipts...), func(ctx context.Context) error { return q.p.w.memory.Queues().Delete(ctx, queue, receipts...) })
+	return act(ctx, q.p, "queue.delete", queue, q.p.w.bodies(receipts...),
+		func(ctx context.Context) error { return q.p.w.memory.Queues().Delete(ctx, queue, receipts...) })
 }
 
 func (q queues) SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error {
@@ -417,21 +427,25 @@ func (q queues) SetVisibility(ctx context.Context, queue, receipt string, d time
 }
 
 func (q queues) Depth(ctx context.Context, queue string) (message.Depth, error) {
-	return call(ctx, q.p, "queue.depth", queue, nil, func(ctx context.Context) (message.Depth, error) { return q.p.w.memory.Queues().Depth(ctx, queue) })
+	return call(ctx, q.p, "queue.depth", queue, nil, func(ctx context.Context) (message.Depth, error) {
+		return q.p.w.memory.Queues().Depth(ctx, queue)
+	})
 }
 
 type timers struct{ p *process }
 
 func (t timers) Arm(ctx context.Context, timer message.Timer) error {
-	return act(ctx, t.p, "timer.arm", "", []string{timer.Name}, func(ctx context.Context) error { return t.p.w.memory.Timers().Arm(ctx, timer) })
+	return act(ctx, t.p, "timer.arm", "", []string{timer.Name},
+		func(ctx context.Context) error { return t.p.w.memory.Timers().Arm(ctx, timer) })
 }
 
 func (t timers) Disarm(ctx context.Context, name string) error {
-	return act(ctx, t.p, "timer.disarm", "", []string{name}, func(ctx context.Context) error { return t.p.w.memory.Timers().Disarm(ctx, name) })
+	return act(ctx, t.p, "timer.disarm", "", []string{name},
+		func(ctx context.Context) error { return t.p.w.memory.Timers().Disarm(ctx, name) })
 }
 
-// stream is the jobs table's stream as its event source reads it: it goes on where the one
-// before it had come to, and what is read twice is given once more later.
+// stream is the jobs table's stream as its event source reads it: it continues where the previous
+// reader stopped, and gives records once more after a repeated read.
 type stream struct{ p *process }
 
 func (s stream) Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error) {
@@ -441,16 +455,16 @@ func (s stream) Stream(ctx context.Context, after string, max int, wait time.Dur
 	if err != nil || len(changes) == 0 {
 		return changes, err
 	}
-	p.turn("table.stream") // all that one transaction wrote is there by then
+	p.separate("table.stream") // all writes of one transaction are in the stream by then
 	if changes, err = w.memory.Table().Stream(ctx, after, max, 0); err != nil {
 		return changes, err
 	}
-	again := false
+	repeated := false
 	return call(ctx, p, "table.stream", "", nil, func(context.Context) ([]item.Change, error) {
-		if again {
+		if repeated {
 			w.rewind(after)
 		}
-		again = true
+		repeated = true
 		return changes, nil
 	})
 }

@@ -2,6 +2,6 @@
 
 package sim
 
-// The race detector makes everything about eight times as slow; it needs to see each kind of
-// run, not all of them.
+// fewer divides the number of runs: the race detector makes them eight times slower and needs one
+// of each kind.
 const fewer = 8

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestEachScheduleEndsWellWhenNothingFails(t *testing.T) {
+func TestRecurring_EndsWellWithoutFaults(t *testing.T) {
 	t.Parallel()
 	nothingFails(t, Recurring)
 }

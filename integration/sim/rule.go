@@ -12,16 +12,16 @@ import (
 	"punctual/shared/schedule"
 )
 
-// life is one schedule, by the writes that made it what it is.
+// life is the history of one schedule, from the writes that changed it.
 type life struct {
 	now     schedule.Schedule
 	epochs  []epoch                   // in order
-	entries map[string]schedule.Entry // what the ledger says, by where it stands there
-	late    map[time.Time]bool        // times whose job was put when its epoch was over and the ledger had spoken of them
+	entries map[string]schedule.Entry // entries of its ledger, by key
+	late    map[time.Time]bool        // times whose job was put after the ledger had an entry
 }
 
-// told says whether the ledger has spoken of a time.
-func (l *life) told(at time.Time) bool {
+// recorded reports whether the ledger has an entry for a time.
+func (l *life) recorded(at time.Time) bool {
 	for _, e := range l.entries {
 		if !at.Before(e.From) && !at.After(e.To) {
 			return true
@@ -30,15 +30,15 @@ func (l *life) told(at time.Time) bool {
 	return false
 }
 
-// epoch is a schedule as one write that raised the epoch left it.
+// epoch is a schedule as left by one write that raised its epoch.
 type epoch struct {
 	schedule.Schedule
 	what string    // the write's name
-	at   time.Time // real
-	end  time.Time // the first nominal time that max_runs took away; zero: none
+	at   time.Time // real time
+	end  time.Time // the first nominal time that max_runs removed; zero: none
 }
 
-// forbids says why a job may not start under this epoch, "" if it may.
+// forbids returns why a job may not start under this epoch, "" if it may.
 func (e epoch) forbids(r job.Row) string {
 	switch {
 	case e.Deleted():
@@ -51,7 +51,7 @@ func (e epoch) forbids(r job.Row) string {
 	return ""
 }
 
-// since returns the epochs that have stood at any time since then.
+// since returns the epochs that were in force at any time since at.
 func (l *life) since(at time.Time) []epoch {
 	n := len(l.epochs) - 1
 	for n > 0 && l.epochs[n].at.After(at) {
@@ -60,11 +60,11 @@ func (l *life) since(at time.Time) []epoch {
 	return l.epochs[max(n, 0):]
 }
 
-// segment is a stretch of a life under one calendar: nominal times after from and not after to.
+// segment is a part of a life with one calendar: nominal times after from, up to and including to.
 type segment struct {
 	schedule.Schedule
-	from, to time.Time // to is zero while it lasts
-	end      time.Time // times from here on were taken away; zero: none were
+	from, to time.Time // to is zero for the last segment
+	end      time.Time // nominal times from here on were removed; zero: none
 }
 
 func (l *life) segments() (list []segment) {
@@ -88,10 +88,10 @@ func (l *life) segments() (list []segment) {
 	return list
 }
 
-// mostTimes bounds the times of a segment: here every calendar comes to its end.
+// mostTimes bounds the times of a segment: every calendar here ends.
 const mostTimes = 10_000
 
-// times are the nominal times of a segment.
+// times returns the nominal times of a segment.
 func (s segment) times() ([]calendar.Occurrence, error) {
 	cal, err := s.Calendar()
 	if err != nil {
@@ -108,7 +108,7 @@ func (s segment) times() ([]calendar.Occurrence, error) {
 	return nil, fmt.Errorf("the calendar has no end")
 }
 
-// seeSchedule looks at one write of a schedule that took effect. The lock is held.
+// seeSchedule verifies one write of a schedule that took effect. The lock is held.
 func (l *ledger) seeSchedule(w item.Write, is item.Item) {
 	bad := func(format string, args ...any) {
 		l.w.violation("%s of schedule %s/%s: %s", w.Name, w.PK, w.SK, fmt.Sprintf(format, args...))
@@ -125,8 +125,9 @@ func (l *ledger) seeSchedule(w item.Write, is item.Item) {
 	}
 	old := of.now
 	of.now = next
-	l.w.note(nil, fmt.Sprintf("%s %s/%s: epoch %d next %s wake %s parked %v paused %v deleted %v", w.Name, next.Tenant, next.Name, next.Epoch,
-		clockTime(next.Next), clockTime(next.WakeAt), next.Parked, next.Paused != nil, next.Deleted()))
+	l.w.note(nil, fmt.Sprintf("%s %s/%s: epoch %d next %s wake %s parked %v paused %v deleted %v", w.Name, next.Tenant,
+		next.Name, next.Epoch, clockTime(next.Next), clockTime(next.WakeAt), next.Parked, next.Paused != nil,
+		next.Deleted()))
 
 	if is.Str(contract.AttrWakeSlice) != next.Slice() {
 		bad("it lies in slice %q, not in %q", is.Str(contract.AttrWakeSlice), next.Slice())
@@ -152,7 +153,7 @@ func (l *ledger) seeSchedule(w item.Write, is item.Item) {
 	}
 }
 
-// seeEntry looks at what the ledger of a schedule was told. The lock is held.
+// seeEntry verifies an entry of a schedule's ledger. The lock is held.
 func (l *ledger) seeEntry(w item.Write, is item.Item) {
 	for k, of := range l.lives {
 		if k.LedgerKey() != w.PK {
@@ -164,14 +165,15 @@ func (l *ledger) seeEntry(w item.Write, is item.Item) {
 			return
 		}
 		of.entries[w.SK] = e
-		l.w.note(nil, fmt.Sprintf("%s %s/%s: %s to %s, %d %s (%s) at epoch %d", w.Name, k.Tenant, k.Name, clockTime(e.From), clockTime(e.To), e.Count, e.Outcome, e.Reason, e.Epoch))
+		l.w.note(nil, fmt.Sprintf("%s %s/%s: %s to %s, %d %s (%s) at epoch %d", w.Name, k.Tenant, k.Name,
+			clockTime(e.From), clockTime(e.To), e.Count, e.Outcome, e.Reason, e.Epoch))
 		return
 	}
 	l.w.violation("%s: there is no schedule whose ledger is %q", w.Name, w.PK)
 }
 
-// seeMade looks at a job that a schedule has made, or taken over from an older epoch. The lock
-// is held.
+// seeMade verifies a job that a schedule has made, or taken over from an older epoch. The lock is
+// held.
 func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 	k := schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}
 	of := l.lives[k]
@@ -193,7 +195,7 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 			bad("epoch %d has been over for %s", r.Epoch, over)
 		}
 		if w.Name == "row.accept" {
-			of.late[r.NominalAt] = of.told(r.NominalAt)
+			of.late[r.NominalAt] = of.recorded(r.NominalAt)
 		}
 	}
 	cal, err := e.Calendar()
@@ -201,7 +203,8 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 		bad("the calendar of epoch %d: %v", r.Epoch, err)
 		return
 	}
-	if o, ok := cal.Next(r.NominalAt.Add(-time.Millisecond)); !ok || !o.NominalAt.Equal(r.NominalAt) || !o.DueAt.Equal(r.DueAt) {
+	if o, ok := cal.Next(r.NominalAt.Add(-time.Millisecond)); !ok || !o.NominalAt.Equal(r.NominalAt) ||
+		!o.DueAt.Equal(r.DueAt) {
 		bad("%s, due %s, is no time of its calendar at epoch %d", r.NominalAt, r.DueAt, r.Epoch)
 	}
 	if w.Name == "row.accept" && r.NominalAt.Before(e.CreatedAt) {
@@ -209,7 +212,7 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 	}
 }
 
-// mayStart asks whether a schedule lets a job of its start now. The lock of the history is held.
+// mayStart verifies that a schedule allows a job to start now. The lock of the history is held.
 func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	k := schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID}
 	w.ledger.mu.Lock()
@@ -224,7 +227,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 		return
 	}
 	why := ""
-	for _, e := range stood { // what it was judged by may be as old as that
+	for _, e := range stood { // the facts behind a start may be as old as that
 		if why = e.forbids(row); why == "" {
 			break
 		}
@@ -240,7 +243,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	if row.Attempt > 1 {
 		return
 	}
-	others := 0 // that were counted, of those made since the schedule was
+	others := 0 // counted jobs, of those made since the schedule was created
 	for other, runs := range w.history.of {
 		if other.Tenant != row.Tenant || other == row.Key || len(runs) == 0 {
 			continue
@@ -261,18 +264,18 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	}
 }
 
-// judged is how long it may take from the facts that a start was judged by to the start.
+// judged bounds the time from reading the facts behind a start to the start.
 const judged = 100 * time.Millisecond
 
 // fate is what became of a nominal time.
 type fate struct {
 	calendar.Occurrence
 	outcome, reason string
-	row             job.Row // zero: it has none
+	row             job.Row // zero: no job
 }
 
-// fates are what became of all nominal times of a schedule, and a violation for each that has
-// not exactly one outcome.
+// fates returns what became of all nominal times of a schedule, and notes a violation for each
+// without exactly one outcome.
 func (w *World) fates(k schedule.Key) (list []fate) {
 	w.ledger.mu.Lock()
 	of := w.ledger.lives[k]
@@ -293,7 +296,7 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 			jobs[r.NominalAt] = r
 		}
 	}
-	told := map[string]int{} // times that entries speak of and that are times
+	covered := map[string]int{} // nominal times that each entry covers
 	expected := map[time.Time]bool{}
 	for _, seg := range of.segments() {
 		times, err := seg.times()
@@ -309,34 +312,35 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 				f.row = row
 				f.outcome, f.reason, _ = schedule.OfJob(row)
 			}
-			words := 0
-			for place, e := range of.entries {
+			entries := 0
+			for key, e := range of.entries {
 				if at.Before(e.From) || at.After(e.To) {
 					continue
 				}
-				told[place]++
-				words++
+				covered[key]++
+				entries++
 				if !made {
 					f.outcome, f.reason = e.Outcome, e.Reason
 				}
 			}
 			switch {
-			case made && words == 1 && of.late[at]: // put by a promotion that the edit could not see: the job counts
-			case made && words > 0:
-				bad(at, "it has a job that is %s, and the ledger speaks of it %d times", row.Status, words)
-			case !made && words != 1:
-				bad(at, "it has no job, and the ledger speaks of it %d times", words)
+			case made && entries == 1 && of.late[at]: // put by a promotion that the edit could not see: the job counts
+			case made && entries > 0:
+				bad(at, "it has a job that is %s, and the ledger speaks of it %d times", row.Status, entries)
+			case !made && entries != 1:
+				bad(at, "it has no job, and the ledger speaks of it %d times", entries)
 			}
 			list = append(list, f)
 		}
 	}
-	for place, e := range of.entries {
-		if e.Count != told[place] {
-			bad(e.From, "the ledger counts %d times to %s as %s, and there are %d", e.Count, clockTime(e.To), e.Outcome, told[place])
+	for key, e := range of.entries {
+		if e.Count != covered[key] {
+			bad(e.From, "the ledger counts %d times to %s as %s, and there are %d", e.Count, clockTime(e.To), e.Outcome,
+				covered[key])
 		}
 	}
 	for at, r := range jobs {
-		// Ahead clocks may have let it start just before the write that took its time away.
+		// A clock that is ahead may have started it just before the write that removed its time.
 		if !expected[at] && len(w.runs(r.Key)) > 0 && !w.startedInTime(of, r) {
 			bad(at, "it ran, and is no time of the schedule")
 		}
@@ -344,7 +348,7 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 	return list
 }
 
-// startedInTime says that a job's first run began under an epoch that let it.
+// startedInTime reports whether a job's first run began under an epoch that allowed it.
 func (w *World) startedInTime(of *life, r job.Row) bool {
 	first := w.runs(r.Key)[0]
 	for _, e := range of.since(first.from.Add(-contract.EffectiveAfter - judged)) {
@@ -355,14 +359,14 @@ func (w *World) startedInTime(of *life, r job.Row) bool {
 	return false
 }
 
-// checkSchedules asks what must hold of all schedules when they have come to rest.
+// checkSchedules verifies what must hold of all schedules when they have settled.
 func (w *World) checkSchedules() {
 	for _, k := range w.ledger.schedules() {
 		w.fates(k)
 	}
 }
 
-// schedules are the keys of all that there ever were, by name.
+// schedules returns the keys of all schedules that ever existed, by name.
 func (l *ledger) schedules() []schedule.Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -379,21 +383,21 @@ func (l *ledger) schedules() []schedule.Key {
 	return keys
 }
 
-// epochsOf are all that a schedule has been at.
+// epochsOf returns all epochs of a schedule.
 func (l *ledger) epochsOf(k schedule.Key) []epoch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lives[k].epochs)
 }
 
-// paused says that a schedule is.
+// paused reports whether a schedule is paused.
 func (l *ledger) paused(k schedule.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lives[k].now.Paused != nil
 }
 
-// unfinished names a schedule that is to make jobs yet, "" if there is none.
+// unfinished names a schedule that still makes jobs, "" if there is none.
 func (l *ledger) unfinished() string {
 	for _, k := range l.schedules() {
 		l.mu.Lock()

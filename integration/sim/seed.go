@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// hashed is a number that those facts always give.
+// hashed returns a number derived from the facts.
 func hashed(seed uint64, facts ...string) uint64 {
 	h := fnv.New64a()
 	for _, f := range facts {
@@ -18,18 +18,18 @@ func hashed(seed uint64, facts ...string) uint64 {
 	return rand.New(rand.NewPCG(seed, h.Sum64())).Uint64()
 }
 
-// dice are numbers that depend on the seed and the purpose alone.
+// dice returns random numbers that depend only on the seed and the purpose.
 func dice(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, hashed(seed, purpose)))
 }
 
-// entropy makes job ids of a seed. With twins, two that are made in the same millisecond are alike:
-// the world has one job of each made by each of two tenants then.
+// entropy is the randomness of job ids. With twins, the first two ids of a millisecond are equal:
+// one for each of two tenants.
 type entropy struct {
 	seed  uint64
 	twins bool
 
-	mu sync.Mutex // readers take it for no longer than it takes
+	mu sync.Mutex // held briefly
 	ms int64
 	n  int // reads in that millisecond
 }

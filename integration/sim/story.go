@@ -13,29 +13,30 @@ import (
 type Story struct {
 	Name    string
 	Workers int
-	Held    bool          // a pause makes runs late by intent
-	Recurs  bool          // it is of a schedule
-	Crowded bool          // so many jobs that the race detector need not see it
-	Alone   bool          // it is not for two tenants at once: it does something to both, or makes several jobs at once
-	Again   time.Duration // how long it takes to do once more what a crash has undone; 0: no time to speak of
+	Held    bool          // a pause makes runs late on purpose
+	Recurs  bool          // it is about a schedule
+	Crowded bool          // it has so many jobs that the race detector skips it
+	Alone   bool          // not for two tenants at once: it affects both, or makes several jobs at once
+	Redo    time.Duration // how long it takes to repeat what a crash has undone; 0: hardly any time
 	Pumps   int
 	Cores   int
 	Trouble bool        // it is one of Troubles
-	Plan    func() Plan // what goes wrong besides what Play does; nil: nothing
+	Plan    func() Plan // faults that belong to the story; nil: none
 	Play    func(*Client) (end func())
 }
 
-// Stories are the stories of one-off jobs.
+// Stories are about one-off jobs.
 var Stories = []Story{
 	{Name: "due now", Play: func(w *Client) func() {
 		id := w.Post("k", object{})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
 	{Name: "accepted without a key", Play: func(w *Client) func() {
-		// Without a key, whoever got no answer may not ask again: one request, at most one job.
+		// Without a key, a client without an answer may not repeat the request: one request, at
+		// most one job.
 		code, v := w.Call("POST", "/jobs", object{"task": taskOf(w.tenant)})
 		if code == 0 || code >= 500 {
-			time.Sleep(20 * time.Second) // it may take effect yet
+			time.Sleep(20 * time.Second) // it may take effect late
 		}
 		jobs := len(w.rows())
 		if code == 202 {
@@ -160,13 +161,14 @@ var Stories = []Story{
 		id := w.Post("k", object{"expire_after": "20s", "payload": Work{Fail: 20}, "retry": object{"max_attempts": 20}})
 		return func() { w.Is(id, 0, job.Dead, job.Expired) }
 	}},
-	{Name: "its workers die of it", Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
+	{Name: "a job crashes its workers", Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
 		w.poison = true
 		id := w.Post("k", object{"payload": Work{Kill: true}})
 		return func() {
 			w.Is(id, 1, job.Dead)
 			r, _ := w.row(id)
-			if n := len(w.of(id)); r.Reason.Code != job.CodePoison || n > contract.MaxTakeovers || n < contract.MaxTakeovers && w.faults() == 0 {
+			if n := len(w.of(id)); r.Reason.Code != job.CodePoison || n > contract.MaxTakeovers ||
+				n < contract.MaxTakeovers && w.faults() == 0 {
 				w.violation("it ended as %s after killing %d workers", r.Reason.Code, n)
 			}
 		}
@@ -177,9 +179,10 @@ var Stories = []Story{
 		id := w.Post("k", object{})
 		for range 20 {
 			time.Sleep(time.Minute)
-			// Whoever leaves a job unfinished gives it its next wake-up; nobody who only looks
-			// again and again doubles the load.
-			if r, ok := w.row(id); ok && w.faults() == 0 && time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
+			// A job that is left unfinished gets its next wake-up, and repeated looks do not double
+			// the load.
+			if r, ok := w.row(id); ok && w.faults() == 0 &&
+				time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
 				w.violation("its wake-up has been behind for %s", time.Since(r.WakeAt))
 			}
 		}
@@ -214,14 +217,16 @@ var Stories = []Story{
 	}},
 	{Name: "batch with keys", Alone: true, Play: func(w *Client) func() {
 		body := object{"jobs": []object{
-			{"task": taskOf(w.tenant), "idempotency_key": "a"}, {"task": taskOf(w.tenant), "idempotency_key": "b", "delay": "4s"},
-			{"task": taskOf(w.tenant), "idempotency_key": "a"}, {"task": taskOf(w.tenant), "payload": Work{Permanent: true}, "idempotency_key": "c"},
+			{"task": taskOf(w.tenant), "idempotency_key": "a"},
+			{"task": taskOf(w.tenant), "idempotency_key": "b", "delay": "4s"},
+			{"task": taskOf(w.tenant), "idempotency_key": "a"},
+			{"task": taskOf(w.tenant), "payload": Work{Permanent: true}, "idempotency_key": "c"},
 		}}
 		var first []job.ID
 		for n := range 2 {
 			_, v := w.Want([]int{200}, "POST", "/jobs/batch", body)
 			ids := idsOf(v)
-			// Items may be refused for the moment; those that were accepted stay the same.
+			// Items may be refused for the moment; accepted ones stay the same.
 			for m := 0; len(ids) < 4 || ids[0] == "" || ids[1] == "" || ids[2] == "" || ids[3] == ""; m++ {
 				if m > 20 {
 					w.violation("the batch is not accepted: %v", v)
@@ -293,26 +298,27 @@ var Stories = []Story{
 	}},
 }
 
-// crowdOf is more than one slice may hold of timers of their own, and more than a page of it.
+// crowdOf is more than the timers of their own in one slice, and more than a page.
 const crowdOf = contract.CrowdedSlice + 20
 
-// nextCrowd is when a crowd may be due: in a minute that is beyond the horizon.
+// nextCrowd returns a minute beyond the horizon for a crowd.
 func (w *Client) nextCrowd() time.Time { return time.Now().Truncate(time.Minute).Add(34 * time.Minute) }
 
-// crowd has as many jobs accepted, all due within that minute.
+// crowd posts crowdOf jobs, all due within that minute.
 func (w *Client) crowd(minute time.Time) (ids []job.ID) {
 	for len(ids) < crowdOf {
 		var jobs []object
 		for n := len(ids); n < min(crowdOf, len(ids)+contract.MaxBatchJobs); n++ {
 			at := minute.Add(time.Duration(n) * time.Minute / crowdOf).UTC().Format("2006-01-02T15:04:05.000Z07:00")
-			jobs = append(jobs, object{"task": taskOf(w.tenant), "idempotency_key": fmt.Sprintf("crowd %d", n), "run_at": at})
+			jobs = append(jobs, object{"task": taskOf(w.tenant), "idempotency_key": fmt.Sprintf("crowd %d", n),
+				"run_at": at})
 		}
 		ids = append(ids, w.postAll(jobs)...)
 	}
 	return ids
 }
 
-// postAll has jobs accepted in one batch; those that are refused for the moment, in another.
+// postAll posts jobs in one batch, and those that are refused for the moment in another.
 func (w *Client) postAll(jobs []object) []job.ID {
 	ids := make([]job.ID, len(jobs))
 	for range 60 {
@@ -347,12 +353,13 @@ func idsOf(batch object) []job.ID {
 	return ids
 }
 
-// moved gives a job another time before it is due.
+// moved moves a job before it is due.
 func moved(delay string, to time.Duration) func(*Client) func() {
 	return func(w *Client) func() {
 		id := w.Post("k", object{"delay": delay})
 		at := time.Now().Add(to).Truncate(time.Millisecond)
-		w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "payload": Work{Mark: "new"}})
+		w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id),
+			object{"run_at": at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "payload": Work{Mark: "new"}})
 		return func() {
 			w.Is(id, 1, job.Succeeded)
 			r, _ := w.row(id)
@@ -365,13 +372,14 @@ func moved(delay string, to time.Duration) func(*Client) func() {
 	}
 }
 
-// movedAt moves a job that is due in three seconds when so much of them has passed.
+// movedAt moves a job that is due in three seconds after passed.
 func movedAt(passed time.Duration) func(*Client) func() {
 	return func(w *Client) func() {
 		id := w.Post("k", object{"delay": "3s"})
 		time.Sleep(passed)
 		at := time.Now().Add(20 * time.Second)
-		code, _ := w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id), object{"run_at": at.UTC().Format(time.RFC3339)})
+		code, _ := w.Want([]int{200, 409}, "PATCH", "/jobs/"+string(id),
+			object{"run_at": at.UTC().Format(time.RFC3339)})
 		return func() {
 			w.Is(id, 1, job.Succeeded)
 			if r, _ := w.row(id); code == 200 && r.Version < 2 {
@@ -383,9 +391,9 @@ func movedAt(passed time.Duration) func(*Client) func() {
 
 func redrivenTwice(w *Client) func() {
 	id := w.Post("k", object{"payload": Work{Fail: 1}, "retry": object{"max_attempts": 1}})
-	for range 3 { // those that it becomes die as well, and their letters come back with the next
+	for range 3 { // the redriven jobs die as well, and their dead letters return with the next redrive
 		w.Settle(20 * time.Minute)
-		time.Sleep(20 * time.Second) // sooner, a letter would be taken for one that was just sent
+		time.Sleep(20 * time.Second) // earlier, a dead letter could be mistaken for the one just sent
 		w.Redrive()
 		time.Sleep(2 * time.Second)
 	}
@@ -393,13 +401,14 @@ func redrivenTwice(w *Client) func() {
 		w.Is(id, 1, job.Dead)
 		if r, _ := w.row(id); r.RedrivenBy == "" {
 			w.violation("job %s was not brought back", short(id))
-		} else if code, v := w.Ask("POST", "/jobs/"+string(id)+"/redrive", nil); code != 409 || v["redriven_by"] != string(r.RedrivenBy) {
+		} else if code, v := w.Ask("POST", "/jobs/"+string(id)+"/redrive", nil); code != 409 ||
+			v["redriven_by"] != string(r.RedrivenBy) {
 			w.violation("bringing it back once more answered %d %v", code, v)
 		}
 	}
 }
 
-// twice says that the only thing wrong was that a call happened twice: no reason to refuse.
+// twice reports whether the only fault was a repeated call, which is no reason to refuse.
 func twice(w *Client) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"punctual/shared/job"
 )
 
-// lastSeconds are the stories of what is asked, or passes, in the last second before due.
+// lastSeconds are about what happens in the last second before due.
 var lastSeconds = []Story{
 	{Name: "cancelled in the last second", Workers: 2, Play: func(w *Client) func() {
 		cancelled := w.lastSecond(func(id job.ID) (object, int) {
@@ -67,10 +67,10 @@ var lastSeconds = []Story{
 		Held: true, Plan: slowPayload, Play: expiresLate("expire_after")},
 }
 
-// meetings are the stories of writes that meet, clocks that are set, workers that are lost, and
-// of who has to be told.
+// meetings are about concurrent writes, clocks that are set, lost workers, and who must be
+// notified.
 var meetings = []Story{
-	{Name: "word of a running attempt comes between a retry's read and write", Pumps: 2, Plan: func() Plan {
+	{Name: "a report of a running attempt comes between a retry's read and write", Pumps: 2, Plan: func() Plan {
 		return func(p Point) (Fault, time.Duration) {
 			switch (Point{p.Stage, p.Op, p.What, p.N}) {
 			case Point{"status", "table.write", "row.running", 1}:
@@ -81,11 +81,15 @@ var meetings = []Story{
 			return None, 0
 		}
 	}, Play: func(w *Client) func() {
-		body := object{"payload": Work{Sleep: "10200ms", Fail: 1}, "timeout": "2m", "retry": object{"initial_delay": "20s"}}
+		body := object{
+			"payload": Work{Sleep: "10200ms", Fail: 1},
+			"timeout": "2m",
+			"retry":   object{"initial_delay": "20s"},
+		}
 		id := w.Post("k", body)
 		return func() { w.Is(id, 2, job.Succeeded) }
 	}},
-	{Name: "word of a running attempt comes between a snooze's read and write", Pumps: 2, Plan: func() Plan {
+	{Name: "a report of a running attempt comes between a snooze's read and write", Pumps: 2, Plan: func() Plan {
 		return func(p Point) (Fault, time.Duration) {
 			switch (Point{p.Stage, p.Op, p.What, p.N}) {
 			case Point{"status", "table.write", "row.running", 1}:
@@ -99,9 +103,9 @@ var meetings = []Story{
 		id := w.Post("k", object{"payload": Work{Sleep: "10200ms", Snooze: 1}, "timeout": "2m"})
 		return func() { w.Is(id, 2, job.Succeeded) }
 	}},
-	{Name: "a worker asks again for the claim that it could not let go", Workers: 2, Plan: func() Plan {
-		// Reads of the payload hang, and nothing is let go: its lease is nearly over when it starts,
-		// and no heartbeat comes through.
+	{Name: "a worker claims a job once more that it could not let go", Workers: 2, Plan: func() Plan {
+		// Reads of the payload hang, and no lease is given up: it is nearly over at the start, and
+		// no heartbeat succeeds.
 		return func(p Point) (Fault, time.Duration) {
 			switch {
 			case p.Stage == "worker" && p.What == "content" && p.N <= 2:
@@ -134,22 +138,23 @@ var meetings = []Story{
 			}
 		}
 	}},
-	{Name: "its workers die of it, and it is not to be run again",
+	{Name: "a job without retries crashes its workers",
 		Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
 			return w.diesOf(object{"max_attempts": 1, "on_worker_lost": "fail"}, 1)
 		}},
-	{Name: "its workers die of it, and each time is an attempt",
+	{Name: "a job crashes its workers until its attempts are used up",
 		Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
 			return w.diesOf(object{"max_attempts": 3, "initial_delay": "1s", "on_worker_lost": "fail"}, 3)
 		}},
-	{Name: "its workers die of it, and each start is told",
+	{Name: "each start of a job that crashes its workers is reported",
 		Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
 			return w.diesOf(object{"max_attempts": 1, "on_worker_lost": "rerun"}, contract.MaxTakeovers)
 		}},
 
 	{Name: "of four jobs of a schedule that end within a second every other fails",
 		Recurs: true, Held: true, Cores: 3, Pumps: 3, Play: func(w *Client) func() {
-			w.Put("s", every("1s", 40*time.Second), object{"pause_after_failures": 2, "job": w.template(Work{Quarters: true})})
+			w.Put("s", every("1s", 40*time.Second), object{"pause_after_failures": 2,
+				"job": w.template(Work{Quarters: true})})
 			return func() {
 				for _, e := range w.ledger.epochsOf(w.key("s")) {
 					if e.Paused != nil && !w.o.Disturbed {
@@ -159,9 +164,9 @@ var meetings = []Story{
 				w.Came("s", nil)
 			}
 		}},
-	{Name: "who is in line starts when the API cancels whom it waits for",
+	{Name: "the first in line starts when the API cancels the job before it",
 		Recurs: true, Held: true, Play: cancelsHolder("buffer_all")},
-	{Name: "the one that waits starts when the API cancels whom it waits for",
+	{Name: "the only waiting job starts when the API cancels the job before it",
 		Recurs: true, Held: true, Play: cancelsHolder("buffer_one")},
 	{Name: "rows past their time that the store has not removed", Alone: true, Play: func(w *Client) func() {
 		ended := w.Post("a", object{})
@@ -189,8 +194,8 @@ var meetings = []Story{
 	}},
 }
 
-// lastSecond has jobs come due and something be asked about each in the second before; it returns
-// what was answered before due, by job.
+// lastSecond makes jobs and sends one request about each in its last second before due. It returns
+// the codes that were answered before due, by job.
 func (w *Client) lastSecond(ask func(job.ID) (object, int)) map[job.ID]int {
 	answers := map[job.ID]int{}
 	var all sync.WaitGroup
@@ -217,18 +222,18 @@ func (w *Client) lastSecond(ask func(job.ID) (object, int)) map[job.ID]int {
 	return answers
 }
 
-// slowPayload has the first read of a payload take until after the due time.
+// slowPayload makes the first read of a payload take until after the due time.
 func slowPayload() Plan {
 	return At(Point{Stage: "worker", Op: "table.get", What: "content", N: 1}, Slow, 1600*time.Millisecond)
 }
 
-// expiresLate has a job whose time passes between the look at its row and its start.
+// expiresLate makes a job whose time passes between the read of its row and its start.
 func expiresLate(field string) func(*Client) func() {
 	return func(w *Client) func() {
 		body := object{"delay": "5s", "payload": Work{Mark: fmt.Sprintf("%600d", 1)}}
 		body[field] = "1s"
 		if field == "expire_after" {
-			body[field] = "1s" // from when it is due
+			body[field] = "1s" // from its due time
 		}
 		id := w.Post("k", body)
 		return func() {
@@ -247,7 +252,7 @@ func expiresLate(field string) func(*Client) func() {
 	}
 }
 
-// diesOf has a job kill each worker that starts it, and asks how often it was started.
+// diesOf makes a job that crashes each worker that starts it, and verifies how often it started.
 func (w *Client) diesOf(retry object, starts int) func() {
 	w.poison = true
 	id := w.Post("k", object{"payload": Work{Kill: true}, "retry": retry})
@@ -262,19 +267,19 @@ func (w *Client) diesOf(retry object, starts int) func() {
 		}
 		_, v := w.Want([]int{200}, "GET", "/jobs/"+string(id)+"/attempts", nil)
 		items, _ := v["items"].([]any)
-		told := 0
+		reported := 0
 		for _, it := range items {
 			if o, _ := it.(object); o["started_at"] != nil {
-				told++
+				reported++
 			}
 		}
-		if told < n || told > n && !w.o.Disturbed { // of one that dies over its claim nobody knows whether it had started
-			w.violation("it was started %d times, and its attempts tell of %d: %v", n, told, items)
+		if reported < n || reported > n && !w.o.Disturbed { // one that dies with its claim may or may not have started
+			w.violation("it was started %d times, and its attempts show %d: %v", n, reported, items)
 		}
 	}
 }
 
-// cancelsHolder has the API cancel a job that waits for its retry and holds its schedule's slot.
+// cancelsHolder cancels a job that waits for its retry and holds its schedule's slot.
 func cancelsHolder(policy string) func(*Client) func() {
 	return func(w *Client) func() {
 		fails := w.template(Work{Fail: 1})
@@ -295,7 +300,8 @@ func cancelsHolder(policy string) func(*Client) func() {
 			}
 			next := time.Time{}
 			for _, r := range w.rows() {
-				if runs := w.runs(r.Key); r.ID != first.ID && len(runs) > 0 && (next.IsZero() || runs[0].from.Before(next)) {
+				if runs := w.runs(r.Key); r.ID != first.ID && len(runs) > 0 &&
+					(next.IsZero() || runs[0].from.Before(next)) {
 					next = runs[0].from
 				}
 			}

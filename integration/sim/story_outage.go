@@ -11,14 +11,13 @@ import (
 	"punctual/shared/job"
 )
 
-// Troubles are the stories of what lasts for a while, or meets at one moment, and of who must not
-// be hurt by it.
+// Troubles are about what lasts for a while, or coincides, and who must not be affected.
 var Troubles = slices.Concat(refusals, outages, hiddenCopies, lastSeconds, unreadables, meetings, shortPauses)
 
-// oddText is what SQS refuses to carry, and an answer of any target may hold.
+// oddText is text that SQS refuses and any target may answer.
 const oddText = "x\uffffy\x01\ufffez"
 
-// refusals are the stories of queues that do not take what they are sent, now or ever.
+// refusals are about queues that refuse messages, for a while or for good.
 var refusals = []Story{
 	{Name: "text that SQS refuses", Play: func(w *Client) func() {
 		var good []job.ID
@@ -26,7 +25,7 @@ var refusals = []Story{
 			good = append(good, w.Post(fmt.Sprint("odd ", n), object{"payload": Work{Mark: oddText}}))
 		}
 		dead := w.Post("dead", object{"payload": Work{Permanent: true, Text: oddText}})
-		again := w.Post("again", object{"payload": Work{Fail: 1, Text: oddText, Mark: oddText}})
+		retried := w.Post("retried", object{"payload": Work{Fail: 1, Text: oddText, Mark: oddText}})
 		long := w.Post("long", object{"payload": Work{Sleep: "25s", Text: oddText}})
 		time.Sleep(5 * time.Second)
 		good = append(good, w.Post("plain", object{}))
@@ -35,7 +34,7 @@ var refusals = []Story{
 				w.Is(id, 1, job.Succeeded)
 			}
 			w.Is(dead, 1, job.Dead)
-			w.Is(again, 2, job.Succeeded)
+			w.Is(retried, 2, job.Succeeded)
 			w.Ended(10*time.Second, append(good, dead, long)...)
 		}
 	}},
@@ -73,13 +72,13 @@ var refusals = []Story{
 	}},
 }
 
-// outages are the stories of a table that is away, all of it or a part.
+// outages are about a table that is unavailable, all of it or a part.
 var outages = []Story{
-	{Name: "the table is away for twelve seconds during a long attempt", Again: 20 * time.Minute,
+	{Name: "the table is away for twelve seconds during a long attempt", Redo: 20 * time.Minute,
 		Held: true, Play: awayDuring(12*time.Second, 10*time.Second)},
-	{Name: "the table is away for a minute during a long attempt", Again: 20 * time.Minute,
+	{Name: "the table is away for a minute during a long attempt", Redo: 20 * time.Minute,
 		Held: true, Play: awayDuring(time.Minute, 35*time.Second)},
-	{Name: "workers do not reach the table for fifteen seconds during a long attempt", Again: 20 * time.Minute,
+	{Name: "workers do not reach the table for fifteen seconds during a long attempt", Redo: 20 * time.Minute,
 		Held: true, Play: func(w *Client) func() {
 			return awayFor(w, 15*time.Second, 10*time.Second, func(stage string, r item.Ref) error {
 				if stage != "worker" {
@@ -88,7 +87,7 @@ var outages = []Story{
 				return outage(stage, r)
 			})
 		}},
-	{Name: "another tenant's partition is throttled for three minutes", Again: 15 * time.Minute,
+	{Name: "another tenant's partition is throttled for three minutes", Redo: 15 * time.Minute,
 		Held: true, Alone: true, Play: func(w *Client) func() {
 			other := w.As(tenants[1])
 			other.Define()
@@ -112,7 +111,7 @@ var outages = []Story{
 			}
 		}},
 	{Name: "one claim meets conflicts for a minute",
-		Again: 10 * time.Minute, Held: true, Play: func(w *Client) func() {
+		Redo: 10 * time.Minute, Held: true, Play: func(w *Client) func() {
 			long := w.Post("long", object{"payload": Work{Sleep: "10m"}, "timeout": "30m"})
 			one := w.Post("one", object{"delay": "20s"})
 			mine := w.many("mine", 10, 20*time.Second, 10*time.Second, Work{})
@@ -131,10 +130,10 @@ var outages = []Story{
 		}},
 }
 
-// hiddenCopies are the stories of messages that are given back again and again.
+// hiddenCopies are about messages that are made visible later, over and over.
 var hiddenCopies = []Story{
 	{Name: "one at a time, five minutes each",
-		Again: 30 * time.Minute, Alone: true, Held: true, Play: func(w *Client) func() {
+		Redo: 30 * time.Minute, Alone: true, Held: true, Play: func(w *Client) func() {
 			w.Want([]int{200, 201}, "PUT", "/tasks/"+aloneTask(w.tenant), object{"executor": "go", "timeout": "10m"})
 			var ids []job.ID
 			for n := range 30 {
@@ -166,8 +165,9 @@ var hiddenCopies = []Story{
 		}
 	}},
 	{Name: "three hours, and a second message of it",
-		Again: 3 * time.Hour, Alone: true, Held: true, Workers: 2, Plan: func() Plan {
-			return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice, 0)
+		Redo: 3 * time.Hour, Alone: true, Held: true, Workers: 2, Plan: func() Plan {
+			return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice,
+				0)
 		}, Play: func(w *Client) func() {
 			id := w.Post("k", object{"payload": Work{Sleep: "3h"}, "timeout": "4h"})
 			w.Bounded(181 * time.Minute)
@@ -180,7 +180,7 @@ var hiddenCopies = []Story{
 		}},
 }
 
-// awayDuring has all of the table be away during a long attempt while others fall due.
+// awayDuring makes the whole table unavailable during a long attempt while other jobs fall due.
 func awayDuring(d, most time.Duration) func(*Client) func() {
 	return func(w *Client) func() { return awayFor(w, d, most, outage) }
 }

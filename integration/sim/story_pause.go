@@ -6,7 +6,7 @@ import (
 	"punctual/shared/contract"
 )
 
-// shortPauses are the stories of schedules of every second that are held for seconds.
+// shortPauses are about schedules of every second that are paused for seconds.
 var shortPauses = []Story{
 	{
 		Name: "an every-second schedule is paused for seven seconds, drop", Recurs: true, Held: true,
@@ -46,15 +46,15 @@ var shortPauses = []Story{
 	},
 }
 
-// secondsPaused has a schedule of every second be held for seven seconds.
-func secondsPaused(word, what string) func(*Client) func() {
+// secondsPaused pauses a schedule of every second for seven seconds.
+func secondsPaused(missed, what string) func(*Client) func() {
 	return func(w *Client) func() {
 		w.Put("s", every("1s", 40*time.Second), object{"catch_up": object{"policy": "all"}})
 		time.Sleep(15200 * time.Millisecond)
 		var h heldTimes
 		switch what {
 		case "schedule":
-			h.effective = effectiveAt(w.Do("s", "pause", object{"missed": word}))
+			h.effective = effectiveAt(w.Do("s", "pause", object{"missed": missed}))
 			time.Sleep(7 * time.Second)
 			h.lifted = time.Now()
 			w.Do("s", "resume", object{})
@@ -63,20 +63,20 @@ func secondsPaused(word, what string) func(*Client) func() {
 			if what == "task" {
 				scope += ":" + taskOf(w.tenant)
 			}
-			n := w.PauseScope(scope, object{"missed": word})
+			n := w.PauseScope(scope, object{"missed": missed})
 			h.effective = w.pauses[n].since
 			time.Sleep(7 * time.Second)
 			h.lifted = time.Now()
 			w.LiftScope(n, scope)
 		}
 		return func() {
-			w.Decided("s", word, h)
+			w.Decided("s", missed, h)
 			w.lateness("s")
 		}
 	}
 }
 
-// effectiveAt is from when a pause holds, as its answer says.
+// effectiveAt returns from when a pause holds, as its answer says.
 func effectiveAt(v object) time.Time {
 	s, _ := v["effective_at"].(string)
 	at, err := time.Parse(time.RFC3339, s)
@@ -86,9 +86,9 @@ func effectiveAt(v object) time.Time {
 	return at
 }
 
-// lateness asks that the views of a schedule's jobs say how long after due they started.
+// lateness verifies that the views of a schedule's jobs show how long after due they started.
 func (w *Client) lateness(name string) {
-	if w.o.Disturbed { // then a worker may have stood still between its own start and the handler's
+	if w.o.Disturbed { // a worker may have been frozen between its own start and the handler's
 		return
 	}
 	for _, f := range w.fates(w.key(name)) {

@@ -9,7 +9,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-// Put has a schedule made, or replaced. Its jobs say whose they are.
+// Put makes or replaces a schedule. Its jobs hold the tenant's secret.
 func (w *Client) Put(name string, calendar object, body object) object {
 	full := object{"calendar": calendar, "job": w.template(Work{})}
 	for k, v := range body {
@@ -19,13 +19,13 @@ func (w *Client) Put(name string, calendar object, body object) object {
 	return v
 }
 
-// template is a job of a schedule that does that work, and does not try twice.
+// template returns a job of a schedule that does that work once, without a retry.
 func (w *Client) template(work Work) object {
 	work.Owner = secretOf(w.tenant)
 	return object{"task": taskOf(w.tenant), "payload": work, "timeout": "1m", "retry": object{"max_attempts": 1}}
 }
 
-// every is a calendar that comes to its end so long from now.
+// every returns an interval calendar that ends after most.
 func every(span string, most time.Duration) object {
 	return object{"every": span, "end_at": stamp(time.Now().Add(most))}
 }
@@ -43,8 +43,8 @@ func (w *Client) End(name string) { w.Want([]int{204, 404}, "DELETE", "/schedule
 
 func (w *Client) key(name string) schedule.Key { return schedule.Key{Tenant: w.tenant, Name: name} }
 
-// Came asks how many of a schedule's times came to each outcome, where nothing failed: what did
-// may well have made some be missed. It returns what became of each.
+// Came verifies how many of a schedule's times have each outcome, unless there were faults, which
+// may make some be missed. It returns the fates.
 func (w *Client) Came(name string, want map[string]int) []fate {
 	list := w.fates(w.key(name))
 	got := map[string]int{}
@@ -60,7 +60,7 @@ func (w *Client) Came(name string, want map[string]int) []fate {
 	return list
 }
 
-// Shown asks that the list of occurrences says what became of each time.
+// Shown verifies that the list of occurrences shows each fate.
 func (w *Client) Shown(name string, list []fate) {
 	shown := map[string]string{}
 	for next := ""; ; {
@@ -95,7 +95,7 @@ const (
 	superseded = schedule.Superseded
 )
 
-// Recurring are the stories of schedules.
+// Recurring are about schedules.
 var Recurring = []Story{
 	{Recurs: true, Name: "every ten seconds", Play: func(w *Client) func() {
 		w.Put("s", every("10s", 95*time.Second), nil)
@@ -115,7 +115,8 @@ var Recurring = []Story{
 			for _, f := range w.Came("s", map[string]int{ran: 8}) {
 				for _, r := range w.runs(f.row.Key) {
 					if r.mark != "new" && r.from.After(edited.Add(contract.EffectiveAfter)) {
-						w.violation("%s ran as it was before the edit, %s after it", clockTime(f.NominalAt), r.from.Sub(edited))
+						w.violation("%s ran as it was before the edit, %s after it", clockTime(f.NominalAt),
+							r.from.Sub(edited))
 					}
 				}
 			}
@@ -142,11 +143,16 @@ var Recurring = []Story{
 		w.Put("s", every("10s", 30*time.Second), object{"job": w.template(Work{Mark: "new"})})
 		return func() { w.Came("s", map[string]int{ran: 6}) }
 	}},
-	{Recurs: true, Name: "a schedule is paused and resumed, all that was held runs", Held: true, Play: func(w *Client) func() {
-		w.Put("s", every("10s", 2*time.Minute), nil)
-		w.pausedFor("s", object{"missed": "all"}, 40*time.Second)
-		return func() { w.Came("s", map[string]int{ran: 12}) }
-	}},
+	{
+		Recurs: true,
+		Name:   "a schedule is paused and resumed, all that was held runs",
+		Held:   true,
+		Play: func(w *Client) func() {
+			w.Put("s", every("10s", 2*time.Minute), nil)
+			w.pausedFor("s", object{"missed": "all"}, 40*time.Second)
+			return func() { w.Came("s", map[string]int{ran: 12}) }
+		},
+	},
 	{Recurs: true, Name: "a schedule is paused and resumed, the last runs", Held: true, Play: func(w *Client) func() {
 		w.Put("s", every("10s", 6*time.Minute), nil)
 		w.pausedFor("s", object{"missed": "last"}, 4*time.Minute)
@@ -192,13 +198,18 @@ var Recurring = []Story{
 		}
 	}},
 	{Recurs: true, Name: "overlap skip", Held: true, Play: overlap("skip", map[string]int{ran: 4, skipped: 6})},
-	{Recurs: true, Name: "overlap buffer_one", Held: true, Play: overlap("buffer_one", map[string]int{ran: 5, skipped: 5})},
+	{
+		Recurs: true,
+		Name:   "overlap buffer_one",
+		Held:   true,
+		Play:   overlap("buffer_one", map[string]int{ran: 5, skipped: 5}),
+	},
 	{Recurs: true, Name: "overlap buffer_all", Held: true, Play: overlap("buffer_all", map[string]int{ran: 10})},
 	{Recurs: true, Name: "overlap cancel_running", Held: true, Play: overlap("cancel_running", nil)},
 	{Recurs: true, Name: "overlap skip with a retry", Held: true, Play: func(w *Client) func() {
-		again := w.template(Work{Fail: 1})
-		again["retry"] = object{"max_attempts": 2, "initial_delay": "15s", "jitter": 0}
-		w.Put("s", every("10s", 95*time.Second), object{"overlap": "skip", "job": again})
+		retried := w.template(Work{Fail: 1})
+		retried["retry"] = object{"max_attempts": 2, "initial_delay": "15s", "jitter": 0}
+		w.Put("s", every("10s", 95*time.Second), object{"overlap": "skip", "job": retried})
 		return func() { w.Came("s", map[string]int{ran: 5, skipped: 5}) }
 	}},
 	{Recurs: true, Name: "a schedule runs three times", Held: true, Play: func(w *Client) func() {
@@ -216,7 +227,8 @@ var Recurring = []Story{
 		}
 	}},
 	{Recurs: true, Name: "two failures pause a schedule", Held: true, Play: func(w *Client) func() {
-		w.Put("s", every("10s", 95*time.Second), object{"pause_after_failures": 2, "job": w.template(Work{Permanent: true})})
+		w.Put("s", every("10s", 95*time.Second), object{"pause_after_failures": 2,
+			"job": w.template(Work{Permanent: true})})
 		time.Sleep(2 * time.Minute)
 		_, v := w.Want([]int{200}, "GET", "/schedules/s", nil)
 		if v["paused"] == nil && w.faults() == 0 {
@@ -226,12 +238,27 @@ var Recurring = []Story{
 		w.Do("s", "resume", object{})
 		return func() { w.Came("s", map[string]int{ran: 8, superseded: 8}) }
 	}},
-	{Recurs: true, Name: "nobody was there to make jobs, all run", Held: true, Play: away("all", map[string]int{ran: 41})},
-	{Recurs: true, Name: "nobody was there to make jobs, the last runs", Held: true, Play: away("last", map[string]int{ran: 35, missed: 6})},
-	{Recurs: true, Name: "nobody was there to make jobs, none runs", Held: true, Play: away("none", map[string]int{ran: 34, missed: 7})},
+	{
+		Recurs: true,
+		Name:   "nobody was there to make jobs, all run",
+		Held:   true,
+		Play:   away("all", map[string]int{ran: 41}),
+	},
+	{
+		Recurs: true,
+		Name:   "nobody was there to make jobs, the last runs",
+		Held:   true,
+		Play:   away("last", map[string]int{ran: 35, missed: 6}),
+	},
+	{
+		Recurs: true,
+		Name:   "nobody was there to make jobs, none runs",
+		Held:   true,
+		Play:   away("none", map[string]int{ran: 34, missed: 7}),
+	},
 }
 
-// pausedFor lets a schedule be for 25 s, and pauses it for some time.
+// pausedFor runs a schedule for 25 s and then pauses it for d.
 func (w *Client) pausedFor(name string, pause object, d time.Duration) {
 	time.Sleep(25 * time.Second)
 	w.Do(name, "pause", pause)
@@ -239,20 +266,21 @@ func (w *Client) pausedFor(name string, pause object, d time.Duration) {
 	w.Do(name, "resume", object{})
 }
 
-// overlap has a schedule of every ten seconds make jobs that take 25 s each.
+// overlap makes a schedule of every ten seconds with jobs that take 25 s each.
 func overlap(policy string, want map[string]int) func(*Client) func() {
 	return func(w *Client) func() {
 		w.Put("s", every("10s", 95*time.Second), object{"overlap": policy, "job": w.template(Work{Sleep: "25s"})})
 		return func() {
 			list := w.Came("s", want)
-			if last := len(list) - 1; policy == "cancel_running" && last >= 0 && list[last].outcome != ran && w.faults() == 0 {
+			if last := len(list) - 1; policy == "cancel_running" && last >= 0 && list[last].outcome != ran &&
+				w.faults() == 0 {
 				w.violation("the last time was %s", list[last].outcome)
 			}
 		}
 	}
 }
 
-// away has promoter and sweeper be away for so long that times pass which nobody made jobs of.
+// away stops promoter and sweeper so long that nominal times pass without a job.
 func away(policy string, want map[string]int) func(*Client) func() {
 	return func(w *Client) func() {
 		w.Put("s", every("1m", 41*time.Minute), object{"catch_up": object{"policy": policy}})

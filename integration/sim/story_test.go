@@ -11,9 +11,9 @@ import (
 	"punctual/shared/tenant"
 )
 
-// tell plays a story to its end in a world of those options, and returns the points that it
-// passed and how long it took to come to rest afterwards.
-func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point, took time.Duration, bad bool) {
+// play runs a story to its end in a world with those options. It returns the points and how long
+// the world took to settle.
+func play(t *testing.T, s Story, o Options, most time.Duration) (points []Point, took time.Duration, bad bool) {
 	t.Helper()
 	o.Workers, o.Pumps, o.Cores = max(o.Workers, s.Workers), max(o.Pumps, s.Pumps), max(o.Cores, s.Cores)
 	o.Disturbed = o.Plan != nil
@@ -23,7 +23,7 @@ func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 	synctest.Test(t, func(t *testing.T) {
 		w := New(t, o).As(tenant.Local)
 		w.Define()
-		time.Sleep(7300 * time.Millisecond) // the passes have their minute to themselves
+		time.Sleep(7300 * time.Millisecond) // so that passes and stories do not share an instant
 		end := s.Play(w)
 		took = w.Settle(most)
 		end()
@@ -37,7 +37,7 @@ func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 			w.OnTime(late)
 		}
 		w.Close()
-		points = w.told
+		points = w.passed
 		if os.Getenv("SIM_TRACE") == "always" {
 			t.Log(strings.Join(w.trace, "\n"))
 		}
@@ -46,7 +46,7 @@ func tell(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 	return points, took, bad
 }
 
-func TestEachStoryEndsWellWhenNothingFails(t *testing.T) {
+func TestStory_EndsWellWithoutFaults(t *testing.T) {
 	t.Parallel()
 	nothingFails(t, Stories)
 }
@@ -67,7 +67,7 @@ func nothingFails(t *testing.T, stories []Story) {
 	}
 }
 
-func TestTwoTenantsTellTheSameStoryAtTheSameTime(t *testing.T) {
+func TestStory_EndsWellForTwoTenantsAtOnce(t *testing.T) {
 	t.Parallel()
 	for n, s := range Stories {
 		if s.Alone {
@@ -75,13 +75,24 @@ func TestTwoTenantsTellTheSameStoryAtTheSameTime(t *testing.T) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			together(t, s, Options{Seed: uint64(n), Twins: true, Shards: 3, Workers: s.Workers, IndexLag: time.Second, EmptyPages: n%2 == 0})
+			together(
+				t,
+				s,
+				Options{
+					Seed:       uint64(n),
+					Twins:      true,
+					Shards:     3,
+					Workers:    s.Workers,
+					IndexLag:   time.Second,
+					EmptyPages: n%2 == 0,
+				},
+			)
 		})
 	}
 }
 
-// together has a story told by two tenants at once, whose jobs have the same keys and, made in
-// the same millisecond, the same ids.
+// together runs a story for two tenants at once. Their jobs have the same keys and, made in the
+// same millisecond, the same ids.
 func together(t *testing.T, s Story, o Options) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,7 @@ import (
 	"punctual/shared/job"
 )
 
-// unreadables are the stories of items that a hand or an old program has spoilt, and that are
-// mended later.
+// unreadables are about items that are damaged by hand or by an old program and repaired later.
 var unreadables = []Story{
 	{Name: "a pause of one task cannot be read", Alone: true, Held: true, Play: func(w *Client) func() {
 		pause := item.Item{"body": `{"scope":"task:nobodys","until":"tomorrow"}`}
@@ -51,7 +50,7 @@ var unreadables = []Story{
 			}
 		}},
 	{Name: "a claim cannot be read for twenty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
-		w.rerun = true // its owner finds that it is no longer its own
+		w.rerun = true // its owner finds a new owner
 		id := w.Post("k", object{"payload": Work{Sleep: "2m"}, "timeout": "5m"})
 		time.Sleep(15 * time.Second)
 		k := job.Key{Tenant: w.tenant, ID: id}
@@ -78,7 +77,8 @@ var unreadables = []Story{
 			bad := every("1m", 50*time.Minute)
 			bad["exclude"] = []string{"days"}
 			w.Put("bad", bad, object{"catch_up": object{"policy": "all"}})
-			mend := w.Spoil(item.Ref{Table: contract.Tasks, PK: "exclusion#" + string(w.tenant), SK: "days"}, "body", "days")
+			mend := w.Spoil(item.Ref{Table: contract.Tasks, PK: "exclusion#" + string(w.tenant), SK: "days"}, "body",
+				"days")
 			end := w.neighbours(mend, 20*time.Minute)
 			return func() {
 				end()
@@ -86,8 +86,8 @@ var unreadables = []Story{
 			}
 		}},
 	{Name: "who holds a slot cannot be read for three minutes",
-		Again: 15 * time.Minute, Alone: true, Held: true, Play: func(w *Client) func() {
-			// The holder is a job that somebody has written by hand.
+		Redo: 15 * time.Minute, Alone: true, Held: true, Play: func(w *Client) func() {
+			// The holder is a job that was written by hand.
 			k := job.Key{Tenant: w.tenant, ID: w.Post("k", object{"delay": "45m"})}
 			mend := w.Spoil(k.Ref(), "due_at", "at three")
 			w.Plant(w.key("bad").SlotRef(), item.Item{"holder": string(k.ID)})
@@ -105,8 +105,8 @@ var unreadables = []Story{
 		}},
 }
 
-// neighbours has others work beside something that cannot be read, and asks that they did not
-// notice. mend is called after so long, and within an hour all has come to rest.
+// neighbours runs other work while something cannot be read, and verifies that it is not affected.
+// mend is called after that time, and within an hour everything has settled.
 func (w *Client) neighbours(mend func(), after time.Duration) func() {
 	ids := w.many("neighbour", 12, 20*time.Second, after/12, Work{})
 	w.Put("neighbour", every("1m", after), nil)

@@ -19,14 +19,13 @@ import (
 	"punctual/shared/tenant"
 )
 
-// What lasts for a while, other than the faults of a plan, which hit single calls: a store that is
-// out of reach, a queue that refuses what it is sent, an item that nobody can read, a clock that
-// is set.
+// Troubles last for a while, unlike the faults of a plan, which hit single calls: an unreachable
+// table, a queue that refuses messages, an unreadable item, a clock that is set.
 
-// Trouble fails calls of the table for as long as it lasts; nil lets a call be.
+// Trouble returns the error of a call of the table; nil lets the call through.
 type Trouble func(stage string, of item.Ref) error
 
-// Hurt has the table fail so until the returned function is called.
+// Hurt makes calls of the table fail until heal is called.
 func (w *World) Hurt(how Trouble) (heal func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +41,7 @@ func (w *World) Hurt(how Trouble) (heal func()) {
 	}
 }
 
-// hurt is how a call of the table about these items fails now, nil if it does not.
+// hurt returns the error of a call about these items, nil if there is none.
 func (w *World) hurt(p *process, refs ...item.Ref) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,10 +55,10 @@ func (w *World) hurt(p *process, refs ...item.Ref) error {
 	return nil
 }
 
-// outage is a table that does not answer at all.
+// outage fails every call.
 func outage(string, item.Ref) error { return fault.New(fault.Unavailable, nil, "the table is away") }
 
-// throttled is a table that refuses whatever belongs to a tenant.
+// throttled fails every call about a tenant's items.
 func throttled(t tenant.ID) Trouble {
 	return func(_ string, r item.Ref) error {
 		for _, prefix := range []string{string(t), "blob#" + string(t), "slot#" + string(t), "pause#" + string(t)} {
@@ -71,7 +70,7 @@ func throttled(t tenant.ID) Trouble {
 	}
 }
 
-// conflicting is a claim that somebody else's transaction holds all the time.
+// conflicting fails writes of a claim, as another transaction on it would.
 func conflicting(k job.Key) Trouble {
 	return func(_ string, r item.Ref) error {
 		if r.Table == contract.Claims && strings.HasSuffix(r.PK, "#"+string(k.ID)) {
@@ -81,7 +80,7 @@ func conflicting(k job.Key) Trouble {
 	}
 }
 
-// Refuse has queues refuse bodies for good, not for the moment, until the returned function is called.
+// Refuse makes queues refuse bodies for good until stop is called.
 func (w *World) Refuse(which func(queue, body string) bool) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +94,7 @@ func (w *World) Refuse(which func(queue, body string) bool) (stop func()) {
 	}
 }
 
-// refused are those of a send that the queue refuses.
+// refused returns the errors of messages that the queue refuses, by index.
 func (w *World) refused(queue string, out []message.Outgoing) map[int]error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,8 +124,8 @@ func (w *World) send(ctx context.Context, queue string, out []message.Outgoing) 
 	return &message.Unsent{Failed: bad}
 }
 
-// Spoil makes an item unreadable, as a hand or an old program might, and returns what mends
-// it: that attribute alone is set back, whatever was written to the others meanwhile.
+// Spoil makes an item unreadable. mend restores only that attribute, whatever was written to the
+// others meanwhile.
 func (w *World) Spoil(ref item.Ref, attr string, with any) (mend func()) {
 	was, err := w.memory.Table().Get(context.Background(), ref)
 	if err != nil || was == nil {
@@ -138,7 +137,7 @@ func (w *World) Spoil(ref item.Ref, attr string, with any) (mend func()) {
 	return func() { w.set(ref, attr, was[attr]) }
 }
 
-// Plant puts an item there that no part of the product has written.
+// Plant puts an item that no part of the product has written.
 func (w *World) Plant(ref item.Ref, attrs item.Item) (remove func()) {
 	i := maps.Clone(attrs)
 	i[contract.AttrPK], i[contract.AttrSK] = ref.PK, ref.SK
@@ -161,22 +160,22 @@ func (w *World) byHand(write item.Write) {
 	}
 }
 
-// Hazards are what people and the world do by chance in Chaos and Timetable besides.
+// Hazards are what people and AWS do by chance in Chaos and Timetable, besides faults.
 type Hazards struct {
 	OddText     bool // payloads, results and errors hold what SQS refuses
-	Outages     bool // the table, or a tenant's part of it, is away for up to a minute
+	Outages     bool // the table, or a tenant's part of it, is unavailable for up to a minute
 	LastSecond  bool // jobs are cancelled in the last second, and an answer before due must hold
 	ShortPauses bool // schedules of every second are paused for seconds
 }
 
-// cancelAnswered is when a cancel of that job was first answered with its being heard; zero: never.
+// cancelAnswered returns when a cancel of the job was first accepted; zero: never.
 func (w *World) cancelAnswered(k job.Key) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.asked[k]
 }
 
-// hearCancel notes that a cancel was answered.
+// hearCancel notes that a cancel was accepted.
 func (w *Client) hearCancel(path string) {
 	id, is := strings.CutSuffix(strings.TrimPrefix(path, "/jobs/"), "/cancel")
 	if !is {
@@ -190,7 +189,7 @@ func (w *Client) hearCancel(path string) {
 	}
 }
 
-// outages hurts the table now and then, for up to a minute.
+// outages makes the table unavailable at random times, for up to a minute each.
 func (w *World) outages() {
 	mine := dice(w.o.Seed, "outages")
 	for range 1 + mine.IntN(3) {
@@ -208,7 +207,7 @@ func (w *World) outages() {
 	}
 }
 
-// cancelsLate has a job accepted, and cancels it in its last second.
+// cancelsLate posts a job and cancels it in its last second.
 func (w *Client) cancelsLate(n int, d *rand.Rand) {
 	sleepUpTo(d, 3*time.Minute)
 	id := w.Post(fmt.Sprintf("late %d", n), object{"delay": "6s"})
@@ -220,17 +219,17 @@ func (w *Client) cancelsLate(n int, d *rand.Rand) {
 	w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(id)+"/cancel", nil)
 }
 
-// somebodyPausesForSeconds has a schedule of every second, which nobody else changes, and pauses
-// it for some seconds. What comes back asks at the end whether its word was kept.
+// somebodyPausesForSeconds puts a schedule of every second, which nobody else changes, and pauses
+// it for some seconds. kept verifies at the end what the pause did.
 func (w *Client) somebodyPausesForSeconds(name string, d *rand.Rand) (kept func()) {
-	word := []string{"drop", "last", "all"}[d.IntN(3)]
+	missed := []string{"drop", "last", "all"}[d.IntN(3)]
 	sleepUpTo(d, 2*time.Minute)
 	body := object{"calendar": every("1s", time.Minute), "job": w.template(Work{})}
 	if code, _ := w.Want(orOver(200, 201), "PUT", "/schedules/"+name, body); code == 400 {
 		return func() {}
 	}
 	sleepUpTo(d, 30*time.Second)
-	code, v := w.Want(orOver(200), "POST", "/schedules/"+name+"/pause", object{"missed": word})
+	code, v := w.Want(orOver(200), "POST", "/schedules/"+name+"/pause", object{"missed": missed})
 	if code != 200 {
 		return func() {}
 	}
@@ -240,16 +239,16 @@ func (w *Client) somebodyPausesForSeconds(name string, d *rand.Rand) (kept func(
 	w.Want([]int{200}, "POST", "/schedules/"+name+"/resume", nil)
 	return func() {
 		h.others = w.pausedBetween(h.effective, h.lifted)
-		w.Decided(name, word, h)
+		w.Decided(name, missed, h)
 	}
 }
 
-// turning is a process's clock, which may be set.
+// turning is a process's clock, which can be set.
 type turning struct{ offset atomic.Int64 }
 
 func (c *turning) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
-// SetClocks sets the clocks of all workers that live so much ahead, or behind.
+// SetClocks sets the clocks of all living workers ahead by so much.
 func (w *World) SetClocks(by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,7 +258,7 @@ func (w *World) SetClocks(by time.Duration) {
 	w.noteLocked(nil, "the workers' clocks are set by "+by.String())
 }
 
-// firings is how many messages of jobs wait, hide or are held in the firing queues.
+// firings returns how many messages of jobs are in the firing queues, visible or not.
 func (w *World) firings() (n int) {
 	for _, pool := range contract.Pools {
 		for _, priority := range contract.Priorities {
@@ -269,8 +268,8 @@ func (w *World) firings() (n int) {
 	return n
 }
 
-// wanted is how many jobs are not over, or have not been for long: a message that comes back then
-// is dropped.
+// wanted returns how many jobs are unfinished or ended lately: a later message of such a job is
+// dropped.
 func (w *World) wanted() (n int) {
 	for _, r := range w.ledger.all() {
 		if over, is := w.ledger.overAt(r.Key); !is || time.Since(over) < 15*time.Minute {
@@ -280,9 +279,9 @@ func (w *World) wanted() (n int) {
 	return n
 }
 
-// copiesMost is how many messages a job that waits for so long may have in the queues: the one
-// that counts, one that a sender's second try made, and one of each look of the sweeper's, who
-// looks twice as late each time.
+// copiesMost returns how many messages a job that has waited so long may have in the queues: the
+// one that counts, one from a repeated send, and one for each look of the sweeper, whose intervals
+// double.
 func copiesMost(waited time.Duration) int {
 	n := 2
 	for at, step := contract.Grace, contract.Grace; at <= waited; at += step {
@@ -292,7 +291,7 @@ func copiesMost(waited time.Duration) int {
 	return n
 }
 
-// Bounded asks for so long, each minute, that the number of messages stays within bounds.
+// Bounded verifies each minute, for that long, that the number of messages stays bounded.
 func (w *World) Bounded(d time.Duration) {
 	worst := 0
 	for n := range int(d / time.Minute) {
@@ -310,8 +309,8 @@ func (w *World) Bounded(d time.Duration) {
 	}
 }
 
-// Started asks that each job's first run began within that time of when it was due or, if that
-// was later, of from.
+// Started verifies that each job's first run began within most of its due time or of from,
+// whichever is later.
 func (w *Client) Started(from time.Time, most time.Duration, ids ...job.ID) {
 	if w.o.Disturbed {
 		return
@@ -331,7 +330,7 @@ func (w *Client) Started(from time.Time, most time.Duration, ids ...job.ID) {
 	}
 }
 
-// Ended asks that each job was over within that time of the end of its last run.
+// Ended verifies that each job was final within most of the end of its last run.
 func (w *Client) Ended(most time.Duration, ids ...job.ID) {
 	if w.o.Disturbed {
 		return
@@ -353,23 +352,24 @@ func (w *Client) Ended(most time.Duration, ids ...job.ID) {
 	}
 }
 
-// many posts n jobs, one due every so often, the first after that.
+// many posts n jobs, the first due after first, the others in steps of every.
 func (w *Client) many(name string, n int, first, every time.Duration, work Work) (ids []job.ID) {
 	from := time.Now()
 	for i := range n {
 		at := from.Add(first + time.Duration(i)*every).UTC().Format("2006-01-02T15:04:05.000Z07:00")
-		ids = append(ids, w.Post(name+" "+time.Duration(i).String(), object{"run_at": at, "payload": work, "timeout": "30m"}))
+		ids = append(ids, w.Post(name+" "+time.Duration(i).String(),
+			object{"run_at": at, "payload": work, "timeout": "30m"}))
 	}
 	return ids
 }
 
-// heldTimes is from when to when a pause held the times of a schedule.
+// heldTimes says when a pause held the times of a schedule.
 type heldTimes struct {
-	effective, lifted time.Time // nothing starts after, nothing is held from
-	others            bool      // another pause may hold the same times: of two words the stricter counts
+	effective, lifted time.Time // nothing starts after effective, nothing is held from lifted on
+	others            bool      // another pause may hold the same times: of two policies the stricter counts
 }
 
-// sure are those fates whose times certainly fell due under the pause.
+// sure returns the fates whose times certainly fell due under the pause.
 func (h heldTimes) sure(list []fate) (under []fate) {
 	for _, f := range list {
 		if f.DueAt.After(h.effective.Add(100*time.Millisecond)) && f.DueAt.Before(h.lifted.Add(-100*time.Millisecond)) {
@@ -379,17 +379,20 @@ func (h heldTimes) sure(list []fate) (under []fate) {
 	return under
 }
 
-// pausedBetween says whether a pause of everything, or of a task, stood at some time between.
+// pausedBetween reports whether a pause of everything, or of a task, was in force at some time
+// between.
 func (w *Client) pausedBetween(from, to time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.pauses, func(h hold) bool {
-		return h.tenant == w.tenant && h.since.Before(to.Add(time.Minute)) && (h.lifted.IsZero() || h.lifted.After(from.Add(-time.Minute)))
+		return h.tenant == w.tenant && h.since.Before(to.Add(time.Minute)) &&
+			(h.lifted.IsZero() || h.lifted.After(from.Add(-time.Minute)))
 	})
 }
 
-// Decided asks that what fell due under a pause became of what the pause's word says.
-func (w *Client) Decided(name, word string, h heldTimes) {
+// Decided verifies that times which fell due under a pause were treated by its policy for missed
+// times.
+func (w *Client) Decided(name, missed string, h heldTimes) {
 	list := w.fates(w.key(name))
 	if w.o.Disturbed {
 		return
@@ -405,14 +408,14 @@ func (w *Client) Decided(name, word string, h heldTimes) {
 			ran++
 		} else if f.outcome != schedule.Skipped {
 			at := clockTime(f.NominalAt)
-			w.violation("%s fell due under the pause, did not run, and is told as %q (%s)", at, f.outcome, f.reason)
+			w.violation("%s fell due under the pause, did not run, and is shown as %q (%s)", at, f.outcome, f.reason)
 		}
 	}
-	want := map[string][2]int{"drop": {0, 0}, "last": {0, 1}, "all": {len(under), len(under)}}[word]
+	want := map[string][2]int{"drop": {0, 0}, "last": {0, 1}, "all": {len(under), len(under)}}[missed]
 	if h.others {
 		want[0] = 0
 	}
 	if ran < want[0] || ran > want[1] {
-		w.violation("of %d times that fell due under the pause %d ran, and the word is %q", len(under), ran, word)
+		w.violation("of %d times that fell due under the pause %d ran, and missed is %q", len(under), ran, missed)
 	}
 }

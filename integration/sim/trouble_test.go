@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestEachTroubleEndsWell tells each story of a trouble in a kind world, and with SIM_SEEDS in
-// as many others: with more shards, clocks apart, and indexes that lag a little.
-func TestEachTroubleEndsWell(t *testing.T) {
+// Each trouble runs in a world without random faults, and with SIM_SEEDS in as many others: with
+// more shards, different clocks, and indexes that lag a little.
+func TestTroubles_EndWell(t *testing.T) {
 	t.Parallel()
 	for _, s := range Troubles {
 		if only := os.Getenv("SIM_STORY"); only != "" && !strings.Contains(s.Name, only) {
@@ -20,9 +20,11 @@ func TestEachTroubleEndsWell(t *testing.T) {
 			for n := range number(t, "SIM_SEEDS", 1) {
 				o := Options{Seed: uint64(number(t, "SIM_FROM", 1) + n)}
 				if n > 0 {
-					o.Shards, o.IndexLag, o.StreamLag = 1+n%3, time.Duration(n%3)*time.Second, time.Duration(n%2)*300*time.Millisecond
+					o.Shards, o.IndexLag, o.StreamLag = 1+n%3, time.Duration(n%3)*time.Second, time.Duration(
+						n%2,
+					)*300*time.Millisecond
 				}
-				if _, _, bad := tell(t, s, o, 2*time.Hour); bad {
+				if _, _, bad := play(t, s, o, 2*time.Hour); bad {
 					t.Fatalf("seed %d; others are not tried", o.Seed)
 				}
 			}
@@ -30,7 +32,7 @@ func TestEachTroubleEndsWell(t *testing.T) {
 	}
 }
 
-func TestTroubles_HaveNamesOfTheirOwn(t *testing.T) {
+func TestTroubles_HaveUniqueNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, s := range Troubles {

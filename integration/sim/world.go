@@ -23,27 +23,27 @@ import (
 	"punctual/workers/worker"
 )
 
-// Options are what a world is like; the zero Options are a kind one with one worker.
+// Options describe a world; the zero Options are one without faults and with one worker.
 type Options struct {
 	Seed       uint64        // of job ids, lags and clocks
-	Plan       Plan          // what becomes of calls; nil: nothing happens to them
+	Plan       Plan          // the faults of calls; nil: none
 	Shards     int           // of the due index; 0: 1
 	Workers    int           // 0: 1
 	Pumps      int           // of the report queue; 0: 1
-	Skew       time.Duration // clocks are up to so much ahead or behind
-	Twins      bool          // what two tenants do in the same millisecond gives jobs of the same id
+	Skew       time.Duration // how far clocks are ahead or behind, at most
+	Twins      bool          // jobs that two tenants make in the same millisecond have the same id
 	EmptyPages bool          // every other page of a query is empty
 	IndexLag   time.Duration
 	StreamLag  time.Duration
 	TimersBad  bool          // Scheduler's own sends may fail, or happen twice
-	Restart    time.Duration // how long after a process died another stands in its place; 0: 1 s
+	Restart    time.Duration // how long after a crash another process starts; 0: 1 s
 	Behind     time.Duration // how much later than decided a write may take effect
-	Cores      int           // how many of each stage there are; 0: 1
+	Cores      int           // processes of each stage; 0: 1
 	Hazards    Hazards       // what chaos does besides
-	Disturbed  bool          // a fault comes on top of what a story does itself: it asks for no exact times
+	Disturbed  bool          // a fault comes on top of the story's own: it verifies no exact times
 }
 
-// World is the product, and all that can happen to it. Make and use it within one bubble.
+// World is the product and everything around it. Make and use it within one synctest bubble.
 type World struct {
 	t       testing.TB
 	o       Options
@@ -55,33 +55,33 @@ type World struct {
 	plan     Plan // replaced by Calm
 	mu       sync.Mutex
 	points   map[Point]int        // N is 0 in the keys
-	instant  time.Time            // of the last judgement
-	judged   map[uint64]judgement // of that instant, by who was judged
-	receipts map[string]string    // bodies of what was received
-	told     []Point              // all that were judged, boring ones left out
+	instant  time.Time            // of the last call of judge
+	judged   map[uint64]judgement // of that instant, by who called
+	receipts map[string]string    // bodies of received messages
+	passed   []Point              // all points, in order, without boring ones
 	struck   []string             // faults that happened
 	trace    []string
 	bad      []string
-	born     map[string]int // processes by stage
+	born     map[string]int // number of processes, by stage
 	at       string         // the stream's checkpoint
 	replay   bool           // the checkpoint was set back
 	pauses   []hold
 	away     map[string]bool // stages that reach nothing
-	poison   bool            // some job kills its workers
-	troubles map[int]Trouble // how the table is hurt now
-	hurts    int             // how often it was
+	poison   bool            // some job crashes its workers
+	troubles map[int]Trouble // troubles in force
+	hurts    int             // how many there were
 	refuse   func(queue, body string) bool
 	workers  []*process            // all that were started
-	knows    bool                  // workers that start now know the task that nobody knew
-	asked    map[job.Key]time.Time // when a cancel was first answered with its being heard
-	rerun    bool                  // some attempt is run again by intent
+	knows    bool                  // workers that start now know the unknown task
+	asked    map[job.Key]time.Time // when a cancel was first accepted
+	rerun    bool                  // some attempt is run again on purpose
 	stopCore context.CancelFunc
-	drains   []context.CancelFunc // of the workers, in the order in which they came
+	drains   []context.CancelFunc // of the workers, in order of start
 	api      *process
 	rest     http.Handler // the API's
-	requests int          // that were made
+	requests int          // how many were made
 
-	released chan struct{} // closed at the end: the dead are let go
+	released chan struct{} // closed at the end: blocked calls of dead processes return
 	over     context.Context
 	end      context.CancelFunc
 	running  sync.WaitGroup
@@ -97,27 +97,38 @@ func New(t testing.TB, o Options) *World {
 		o.Restart = time.Second
 	}
 	w := &World{
-		t: t, o: o, plan: o.Plan, points: map[Point]int{}, judged: map[uint64]judgement{}, receipts: map[string]string{},
-		born: map[string]int{}, troubles: map[int]Trouble{}, asked: map[job.Key]time.Time{}, released: make(chan struct{}),
+		t:        t,
+		o:        o,
+		plan:     o.Plan,
+		points:   map[Point]int{},
+		judged:   map[uint64]judgement{},
+		receipts: map[string]string{},
+		born:     map[string]int{},
+		troubles: map[int]Trouble{},
+		asked:    map[job.Key]time.Time{},
+		released: make(chan struct{}),
 	}
-	w.behind = o.Behind + 2*o.Skew + 50*turnMost
+	w.behind = o.Behind + 2*o.Skew + 50*separateMost
 	m := memory.Options{TimerDelay: func(timer message.Timer) time.Duration {
-		return time.Duration(hashed(o.Seed, "timer", timer.Name) % uint64(time.Minute)) // no two at once
+		return time.Duration(hashed(o.Seed, "timer",
+			timer.Name) % uint64(time.Minute)) // so that two timers never fire at once
 	}}
 	m.Turn = func(ctx context.Context, queue string) {
 		if p, ok := ctx.Value(processKey{}).(*process); ok {
-			p.turn("woken", queue)
+			p.separate("woken", queue)
 		}
 	}
 	m.EmptyPages = o.EmptyPages
 	if o.IndexLag > 0 {
 		m.IndexLag = func(index string, ref item.Ref, n int64) time.Duration {
-			return time.Duration(hashed(o.Seed, index, ref.SK, fmt.Sprint(n))%uint64(o.IndexLag.Milliseconds()+1)) * time.Millisecond
+			return time.Duration(hashed(o.Seed, index, ref.SK,
+				fmt.Sprint(n))%uint64(o.IndexLag.Milliseconds()+1)) * time.Millisecond
 		}
 	}
 	if o.StreamLag > 0 {
 		m.StreamLag = func(ref item.Ref, n int64) time.Duration {
-			return time.Duration(hashed(o.Seed, "stream", ref.SK, fmt.Sprint(n))%uint64(o.StreamLag.Milliseconds()+1)) * time.Millisecond
+			return time.Duration(hashed(o.Seed, "stream", ref.SK,
+				fmt.Sprint(n))%uint64(o.StreamLag.Milliseconds()+1)) * time.Millisecond
 		}
 	}
 	w.memory = memory.New(m)
@@ -149,7 +160,7 @@ func (w *World) timerFaults(c memory.Call) memory.Fault {
 	return memory.Fault{}
 }
 
-// Calm lets every call from now on succeed.
+// Calm lets every call succeed from now on.
 func (w *World) Calm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,10 +168,10 @@ func (w *World) Calm() {
 	w.memory.SetFaults(nil)
 }
 
-// judge names the call's point and says what becomes of it.
+// judge names the call's point and returns its fault.
 //
-// What nothing tells apart from another call of the same instant is the same point and shares
-// its fate: nothing would say which of them is the one that fails.
+// Calls of one instant that nothing distinguishes are one point and share its fault: otherwise
+// chance would choose the one that fails.
 func (w *World) judge(p *process, op, what string, who uint64) (f Fault, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +191,7 @@ func (w *World) judge(p *process, op, what string, who uint64) (f Fault, after t
 	case f == Late && (op == "queue.send" || op == "queue.receive"):
 		f = Lost // "a send cannot outlive its invocation"
 	case f == Late && (what == "pause.put" || what == "pause.delete"):
-		f = Lost // what nobody was told about may come at any time, but then nothing can be said of pauses
+		f = Lost // a late pause may come at any time, and then nothing can be verified of pauses
 	case p.locked(what) && (f == Hang || f == Slow):
 		f = Fail // virtual time does not wait for a lock
 	}
@@ -190,7 +201,7 @@ func (w *World) judge(p *process, op, what string, who uint64) (f Fault, after t
 		}
 		return f, after
 	}
-	w.told = append(w.told, at)
+	w.passed = append(w.passed, at)
 	w.noteLocked(p, strings.TrimSuffix(fmt.Sprintf("%s → %s", at, f), " → "))
 	if f != None {
 		w.struck = append(w.struck, fmt.Sprintf("%s at %s", f, at))
@@ -198,7 +209,7 @@ func (w *World) judge(p *process, op, what string, who uint64) (f Fault, after t
 	return f, after
 }
 
-// Away has stages reach nothing, and be reached by nothing, until they are back.
+// Away cuts stages off from everything until Back.
 func (w *World) Away(stages ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,7 +220,7 @@ func (w *World) Away(stages ...string) {
 	w.noteLocked(nil, fmt.Sprintf("away: %v", stages))
 }
 
-// Back ends what Away began.
+// Back ends Away.
 func (w *World) Back() { w.Away() }
 
 func (w *World) isAway(stage string) bool {
@@ -218,20 +229,20 @@ func (w *World) isAway(stage string) bool {
 	return w.away[stage]
 }
 
-// judgement is what becomes of a call.
+// judgement is the fault of a call.
 type judgement struct {
 	Fault
 	after time.Duration
 }
 
-// faults is how many have happened.
+// faults returns how many faults have happened.
 func (w *World) faults() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.struck)
 }
 
-// later lets something take effect although nobody waits for it any more.
+// later does something after a while, although its caller no longer waits for it.
 func (w *World) later(do func(), after time.Duration) {
 	w.running.Go(func() {
 		t := time.NewTimer(after)
@@ -244,12 +255,13 @@ func (w *World) later(do func(), after time.Duration) {
 	})
 }
 
-// skew is how far a process's clock is off.
+// skew returns how far a process's clock is off.
 func (w *World) skew(name string) time.Duration {
 	if w.o.Skew == 0 {
 		return 0
 	}
-	return time.Duration(hashed(w.o.Seed, "clock", name)%uint64(2*w.o.Skew.Milliseconds()+1))*time.Millisecond - w.o.Skew
+	return time.Duration(hashed(w.o.Seed, "clock",
+		name)%uint64(2*w.o.Skew.Milliseconds()+1))*time.Millisecond - w.o.Skew
 }
 
 func (w *World) newProcess(stage string) *process {
@@ -260,7 +272,7 @@ func (w *World) newProcess(stage string) *process {
 	return w.process(stage, name, w.skew(name))
 }
 
-// startCore starts all stages but the API, each a process of its own.
+// startCore starts all stages but the API, each in its own process.
 func (w *World) startCore() {
 	ctx, stop := context.WithCancel(w.over)
 	ports := system.Ports{Log: w.log, Of: func(stage string) system.Ports { return w.newProcess(stage).ports() }}
@@ -277,12 +289,12 @@ func (w *World) startCore() {
 		old()
 	}
 	for _, sys := range cores {
-		w.running.Go(func() { _ = sys.Run(ctx) }) // without a worker it has no error
+		w.running.Go(func() { _ = sys.Run(ctx) }) // without a worker it returns no error
 	}
 }
 
-// slots are so many that there is always room: of pollers who wait for it at the same instant,
-// nothing would say which is first.
+// slots are always enough: when pollers wait for one at the same instant, chance would choose the
+// first.
 const slots = 400
 
 func (w *World) startWorker() {
@@ -294,7 +306,11 @@ func (w *World) startWorker() {
 	w.workers = append(w.workers, p)
 	w.mu.Unlock()
 	hand := worker.New(worker.Deps{
-		Queues: ports.Queues, Store: store.New(ports.Table, ports.Blobs), Registry: w.registry(p), Clock: p.clock, Log: w.log("worker"),
+		Queues:   ports.Queues,
+		Store:    store.New(ports.Table, ports.Blobs),
+		Registry: w.registry(p),
+		Clock:    p.clock,
+		Log:      w.log("worker"),
 	}, worker.Options{Name: p.name, Slots: slots, Poll: 4 * time.Second})
 	w.running.Go(func() {
 		if err := hand.Run(ctx); err != nil {
@@ -303,7 +319,7 @@ func (w *World) startWorker() {
 	})
 }
 
-// Deploy starts another worker and has the one that has been there for longest drain.
+// Deploy starts another worker and drains the oldest one.
 func (w *World) Deploy() {
 	w.startWorker()
 	w.mu.Lock()
@@ -313,7 +329,7 @@ func (w *World) Deploy() {
 	w.drains = w.drains[1:]
 }
 
-// Strike has all workers drain.
+// Strike drains all workers.
 func (w *World) Strike() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -331,7 +347,7 @@ func (w *World) startAPI() {
 	w.api, w.rest = p, rest
 }
 
-// mourn has another process started in a dead one's place.
+// mourn starts another process in place of a dead one.
 func (w *World) mourn(p *process) {
 	w.note(p, "DIED")
 	w.running.Go(func() {
@@ -353,7 +369,7 @@ func (w *World) mourn(p *process) {
 	})
 }
 
-// checkpoint is where the stream's reader goes on: one that is new where the one before it was.
+// checkpoint returns where the stream's next reader continues.
 func (w *World) checkpoint(after string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -367,20 +383,20 @@ func (w *World) checkpoint(after string) string {
 	return w.at
 }
 
-// rewind has the stream give once more what comes after that place.
+// rewind makes the stream repeat the records after that checkpoint.
 func (w *World) rewind(after string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at, w.replay = after, true
 }
 
-// hold is a pause, as far as the client knows.
+// hold is a pause, as the client knows it.
 type hold struct {
 	tenant        tenant.ID
-	since, lifted time.Time // effective from, and when lifting it began; zero while it stands
+	since, lifted time.Time // since: it holds from then on; lifted: when lifting it began, zero while it is in force
 }
 
-// pausedBy says which pause forbids a start now, "" if none does.
+// pausedBy names the pause that forbids a start now, "" if none does.
 func (w *World) pausedBy(t tenant.ID, now time.Time) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -392,7 +408,7 @@ func (w *World) pausedBy(t tenant.ID, now time.Time) string {
 	return ""
 }
 
-// violation notes that something is not as it must always be.
+// violation notes that a promise is broken.
 func (w *World) violation(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -407,7 +423,7 @@ func (w *World) note(p *process, what string) {
 	w.noteLocked(p, what)
 }
 
-// traceMost bounds what a trace holds.
+// traceMost bounds the lines of a trace.
 const traceMost = 100_000
 
 func (w *World) noteLocked(p *process, what string) {
@@ -421,7 +437,7 @@ func (w *World) noteLocked(p *process, what string) {
 	w.trace = append(w.trace, fmt.Sprintf("%s %-12s %s", time.Now().Format("15:04:05.000"), name, what))
 }
 
-// log is silent, unless SIM_LOG is set: then warnings and errors are part of the trace.
+// log is silent without SIM_LOG; with it, warnings and errors are part of the trace.
 func (w *World) log(stage string) *slog.Logger {
 	if os.Getenv("SIM_LOG") == "" {
 		return telemetry.Silent()
@@ -438,7 +454,7 @@ func (l logged) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the world: the dead are let go, the living drain.
+// Close ends the world: blocked calls return, and workers drain.
 func (w *World) Close() {
 	close(w.released)
 	w.end()
@@ -446,7 +462,7 @@ func (w *World) Close() {
 	w.memory.Close()
 }
 
-// Report fails the test with what was violated, and how it came to that.
+// Report fails the test with the violations and the trace.
 func (w *World) Report(name string) (bad bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -460,6 +476,7 @@ func (w *World) Report(name string) (bad bool) {
 	if os.Getenv("SIM_TRACE") == "no" {
 		trace = nil
 	}
-	w.t.Errorf("%s (seed %d):\nfaults: %s\n%s\ntrace:\n%s", name, w.o.Seed, strings.Join(w.struck, "; "), strings.Join(w.bad, "\n"), strings.Join(trace, "\n"))
+	w.t.Errorf("%s (seed %d):\nfaults: %s\n%s\ntrace:\n%s", name, w.o.Seed, strings.Join(w.struck, "; "),
+		strings.Join(w.bad, "\n"), strings.Join(trace, "\n"))
 	return true
 }
