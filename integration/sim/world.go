@@ -113,7 +113,7 @@ func New(t testing.TB, o Options) *World {
 		return time.Duration(hashed(o.Seed, "timer",
 			timer.Name) % uint64(time.Minute)) // so that two timers never fire at once
 	}}
-	m.Turn = func(ctx context.Context, queue string) {
+	m.BeforeReceive = func(ctx context.Context, queue string) {
 		if p, ok := ctx.Value(processKey{}).(*process); ok {
 			p.separate("woken", queue)
 		}

@@ -16,7 +16,7 @@ type Blobs struct {
 	bodies map[string][]byte
 }
 
-// Put keeps a copy of body under key, in place of what was there.
+// Put stores a copy of body under key and replaces what was there.
 func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
 	c := Call{Op: BlobPut, Name: key}
 	f, err := b.world.enter(ctx, c)
@@ -53,7 +53,7 @@ func (b *Blobs) Get(ctx context.Context, key string) ([]byte, error) {
 	return append([]byte{}, body...), nil
 }
 
-// Delete forgets the blob; an absent key is no error.
+// Delete removes the blob; an absent key is no error.
 func (b *Blobs) Delete(ctx context.Context, key string) error {
 	c := Call{Op: BlobDelete, Name: key}
 	f, err := b.world.enter(ctx, c)
@@ -67,7 +67,7 @@ func (b *Blobs) Delete(ctx context.Context, key string) error {
 	return f.after(c)
 }
 
-// Keys lists what is kept under a prefix, in order, for tests that look for leftovers.
+// Keys returns the keys with a prefix, in order, for tests that look for leftovers.
 func (b *Blobs) Keys(prefix string) []string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

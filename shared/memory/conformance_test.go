@@ -12,7 +12,7 @@ import (
 	"punctual/shared/store"
 )
 
-// virtual: the twins do no I/O, so every wait runs in a bubble.
+// virtual makes every wait run in virtual time: the twins do no I/O.
 var virtual = conformance.Knobs{Virtual: true}
 
 func open(t *testing.T, o memory.Options) *memory.World {
@@ -22,58 +22,65 @@ func open(t *testing.T, o memory.Options) *memory.World {
 	return w
 }
 
-func TestConformance(t *testing.T) {
+func TestWorld_ConformsToAWS(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]memory.Options{
 		"a kind world": {},
-		"a world whose indexes lag and whose pages are often empty": {IndexLag: memory.LagUpTo(5 * time.Second), EmptyPages: true},
+		"a world whose indexes lag and whose pages are often empty": {IndexLag: memory.LagUpTo(5 * time.Second),
+			EmptyPages: true},
 	} {
-		t.Run("the table of "+name+" does as DynamoDB", func(t *testing.T) {
+		t.Run("table "+name+" behaves as DynamoDB", func(t *testing.T) {
 			t.Parallel()
 			conformance.Table(t, func(t *testing.T) store.Table { return open(t, o).Table() }, virtual)
 		})
 	}
-	t.Run("the queues do as SQS", func(t *testing.T) {
+	t.Run("queues behave as SQS", func(t *testing.T) {
 		t.Parallel()
-		conformance.Queue(t, func(t *testing.T) conformance.Queues { return open(t, memory.Options{}).Queues() }, virtual)
+		conformance.Queue(t, func(t *testing.T) conformance.Queues { return open(t, memory.Options{}).Queues() },
+			virtual)
 	})
-	t.Run("the timers do as EventBridge Scheduler", func(t *testing.T) {
+	t.Run("timers behave as EventBridge Scheduler", func(t *testing.T) {
 		t.Parallel()
 		conformance.Timer(t, func(t *testing.T) conformance.TimerBench {
 			w := open(t, memory.Options{})
-			return conformance.TimerBench{Timers: w.Timers(), Queues: w.Queues(), Armed: func(_ context.Context, name string) (message.Timer, bool, error) {
-				for _, timer := range w.Timers().Armed() {
-					if timer.Name == name {
-						return timer, true, nil
+			return conformance.TimerBench{Timers: w.Timers(), Queues: w.Queues(),
+				Armed: func(_ context.Context, name string) (message.Timer, bool, error) {
+					for _, timer := range w.Timers().Armed() {
+						if timer.Name == name {
+							return timer, true, nil
+						}
 					}
-				}
-				return message.Timer{}, false, nil
-			}}
+					return message.Timer{}, false, nil
+				}}
 		}, virtual)
 	})
-	t.Run("the blobs do as S3", func(t *testing.T) {
+	t.Run("blobs behave as S3", func(t *testing.T) {
 		t.Parallel()
 		conformance.Blob(t, func(t *testing.T) store.Blobs { return open(t, memory.Options{}).Blobs() }, virtual)
 	})
-	t.Run("the queues of tenants do as SQS", func(t *testing.T) {
+	t.Run("queues of tenants behave as SQS", func(t *testing.T) {
 		t.Parallel()
 		conformance.TenantQueue(t, func(t *testing.T) conformance.TenantQueueBench {
 			w := open(t, memory.Options{})
 			return conformance.TenantQueueBench{
 				TenantQueues: w.TenantQueues(),
-				Create:       func(_ context.Context, name, owner string) error { w.TenantQueues().Put(name, owner); return nil },
+				Create: func(_ context.Context, name, owner string) error {
+					w.TenantQueues().Put(name, owner)
+					return nil
+				},
 				Receive: func(_ context.Context, name string) ([]executor.Message, error) {
 					return w.TenantQueues().Sent(name), nil
 				},
 			}
 		}, virtual)
 	})
-	t.Run("the secrets do as Secrets Manager", func(t *testing.T) {
+	t.Run("secrets behave as Secrets Manager", func(t *testing.T) {
 		t.Parallel()
 		conformance.Secret(t, func(t *testing.T) conformance.SecretBench {
 			w := open(t, memory.Options{Secrets: map[string]string{"arn:a": "s3cret", "arn:free": "s3cret"}})
 			w.Secrets().Bind("arn:a", "a.test", ".b.test")
-			return conformance.SecretBench{Secrets: w.Secrets(), ARN: "arn:a", Value: "s3cret", Free: "arn:free", Absent: "arn:b"}
+			return conformance.SecretBench{Secrets: w.Secrets(), ARN: "arn:a", Value: "s3cret", Free: "arn:free",
+				Absent: "arn:b"}
 		}, virtual)
 	})
 }

@@ -12,14 +12,15 @@ type counts struct {
 	timerCalls, timersFired, blobCalls, secretCalls atomic.Int64
 }
 
-// units counts in half units, which is what an eventually consistent read costs.
+// units counts in half units, the price of an eventually consistent read.
 type units struct{ write, indexWrite, read atomic.Int64 }
 
-// Counts says what everything so far would have cost.
+// Counts returns what AWS would have billed so far.
 func (w *World) Counts() item.Counts {
 	c := item.Counts{
 		Tables:     map[string]item.Units{},
-		TableCalls: w.counts.tableCalls.Load(), QueueCalls: w.counts.queueCalls.Load(), QueueUnits: w.counts.queueUnits.Load(),
+		TableCalls: w.counts.tableCalls.Load(), QueueCalls: w.counts.queueCalls.Load(),
+		QueueUnits: w.counts.queueUnits.Load(),
 		TimerCalls: w.counts.timerCalls.Load(), TimersFired: w.counts.timersFired.Load(),
 		BlobCalls: w.counts.blobCalls.Load(), SecretCalls: w.counts.secretCalls.Load(),
 	}
@@ -33,16 +34,16 @@ func (w *World) Counts() item.Counts {
 	return c
 }
 
-// begun is how many pieces of that size a number of bytes begins, at least one.
+// begun returns how many pieces of that size a number of bytes needs, at least one.
 func begun(bytes, piece int) int64 { return int64(max(1, (bytes+piece-1)/piece)) }
 
-// writeCost of replacing so many bytes by so many, in half units.
+// writeCost returns the cost of a write that replaces old bytes by next bytes, in half units.
 func writeCost(old, next int) int64 { return 2 * begun(max(old, next), 1<<10) }
 
-// readCost of a strongly consistent read, in half units.
+// readCost returns the cost of a strongly consistent read, in half units.
 func readCost(bytes int) int64 { return 2 * begun(bytes, 4<<10) }
 
-// queueCall counts one request that carries that many bytes.
+// queueCall counts one request with that many bytes.
 func (w *World) queueCall(bytes int) {
 	w.counts.queueCalls.Add(1)
 	w.counts.queueUnits.Add(begun(bytes, 64<<10))

@@ -5,9 +5,9 @@ import (
 	"punctual/shared/item"
 )
 
-// Expire removes what the tables' TTL says may go by now, as DynamoDB does within some days,
-// and returns how many items went. Until it is called, expired items stay visible, which is
-// what a reader has to expect. Whoever runs a World for days calls it now and then.
+// Expire removes what the tables' TTL allows to remove by now, as DynamoDB does within some days,
+// and returns how many items it removed. Until it is called, expired items stay visible, as they
+// may in DynamoDB. A World that runs for days needs a call now and then.
 func (t *Table) Expire() int {
 	removed := 0
 	now := t.world.now().Unix()
@@ -25,7 +25,7 @@ func (t *Table) Expire() int {
 func (t *Table) expire(s *space, b *bucket, now int64) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var old []place
+	var old []itemKey
 	for p, r := range b.rows {
 		if at, ok := r.item[contract.AttrExpiresAt].(int64); ok && at < now {
 			old = append(old, p)

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/item"
 )
 
-// The calls that Options.Faults is asked about.
+// The operations that Options.Faults sees.
 const (
 	TableGet        = "table.get"
 	TableGetMany    = "table.get-many"
@@ -41,20 +41,20 @@ const (
 // Call is one call of a twin, as Options.Faults sees it.
 type Call struct {
 	Op   string
-	N    int64    // the how many-th call of this Op since the hook was set, from 1
+	N    int64    // counts calls of this Op since the hook was set, from 1
 	Ref  item.Ref // of a table call; the first of several
 	Name string   // the write's name, the queue, the timer, the blob's key, the secret's ARN, or the function
 	Size int      // of several: how many items, messages or receipts
 }
 
-// Fault is what becomes of a call; the zero Fault lets it be.
+// Fault is what goes wrong with a call; the zero Fault is nothing.
 type Fault struct {
-	Wait    time.Duration      // first of all; a context that ends meanwhile ends the call without effect
-	Fail    fault.Kind         // the call fails so, without effect
+	Wait    time.Duration      // first of all; when the context ends meanwhile the call ends without effect
+	Fail    fault.Kind         // the call fails with that kind, without effect
 	Hang    bool               // no answer and no effect until the context ends
 	Lost    bool               // the call takes effect, then fails: of kind Fail, or Unavailable
-	Twice   bool               // of a single write, a send, a receive, a stream read or a timer's firing: it happens twice, and the second answers
-	Entries map[int]fault.Kind // of a send: entries of its batch of ten that are not taken, by index in the call
+	Twice   bool               // a single write, send, receive, stream read or firing happens twice; the second answers
+	Entries map[int]fault.Kind // of a send: entries of its batch of ten that fail, by index in the call
 }
 
 type faults struct {
@@ -63,7 +63,7 @@ type faults struct {
 	n   map[string]int64
 }
 
-// SetFaults replaces Options.Faults, and Call.N counts from 1 again; nil makes everything work.
+// SetFaults replaces Options.Faults and restarts Call.N at 1; nil makes every call succeed.
 func (w *World) SetFaults(ask func(Call) Fault) {
 	w.faults.mu.Lock()
 	defer w.faults.mu.Unlock()
@@ -75,8 +75,8 @@ func (w *World) SetFaults(ask func(Call) Fault) {
 	w.faults.ask.Store(&ask)
 }
 
-// enter asks what becomes of a call, and plays whatever comes before its effect. When err is
-// not nil there must be no effect; otherwise lost(err) has the last word.
+// enter asks for the fault of a call and plays what comes before its effect. With an error the call
+// must have no effect; otherwise Fault.after returns the call's error.
 func (w *World) enter(ctx context.Context, c Call) (Fault, error) {
 	if err := ctx.Err(); err != nil {
 		return Fault{}, fault.New(fault.Unavailable, err, "%s %s", c.Op, c.Name)
@@ -108,7 +108,7 @@ func (w *World) enter(ctx context.Context, c Call) (Fault, error) {
 	return f, nil
 }
 
-// after is the error of a call that took effect: nil, unless its answer is lost.
+// after returns the error of a call that took effect: nil unless its answer is lost.
 func (f Fault) after(c Call) error {
 	if !f.Lost {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// only lets a fault come about in the how many-th call of one operation.
+// only returns a hook that gives the fault to call number n of one operation.
 func only(op string, n int64, f memory.Fault) func(memory.Call) memory.Fault {
 	return func(c memory.Call) memory.Fault {
 		if c.Op == op && c.N == n {
@@ -26,7 +26,7 @@ func only(op string, n int64, f memory.Fault) func(memory.Call) memory.Fault {
 	}
 }
 
-// calls does every operation once. ready makes what it acts on.
+// calls returns one call of every operation. It makes what they act on.
 func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) error {
 	t.Helper()
 	write(t, w, put(row("a"), item.Item{"n": int64(1)}))
@@ -46,28 +46,56 @@ func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) e
 	timer.Body = "other"
 	tb, qs := w.Table(), w.Queues()
 	return map[string]func(ctx context.Context) error{
-		memory.TableGet:     func(ctx context.Context) error { _, err := tb.Get(ctx, row("a")); return err },
-		memory.TableGetMany: func(ctx context.Context) error { _, err := tb.GetMany(ctx, []item.Ref{row("a")}); return err },
-		memory.TableWrite:   func(ctx context.Context) error { _, err := tb.Write(ctx, put(row("b"), nil)); return err },
-		memory.TableCommit:  func(ctx context.Context) error { return tb.Commit(ctx, put(row("b"), nil), put(row("c"), nil)) },
+		memory.TableGet: func(ctx context.Context) error { _, err := tb.Get(ctx, row("a")); return err },
+		memory.TableGetMany: func(ctx context.Context) error {
+			_, err := tb.GetMany(ctx, []item.Ref{row("a")})
+			return err
+		},
+		memory.TableWrite: func(ctx context.Context) error {
+			_, err := tb.Write(ctx, put(row("b"), nil))
+			return err
+		},
+		memory.TableCommit: func(ctx context.Context) error {
+			return tb.Commit(ctx, put(row("b"), nil), put(row("c"), nil))
+		},
 		memory.TableQuery: func(ctx context.Context) error {
 			_, err := tb.Query(ctx, item.Query{Table: contract.Jobs, PK: "acme#1"})
 			return err
 		},
-		memory.TableStream:     func(ctx context.Context) error { _, err := tb.Stream(ctx, "", 1, 0); return err },
-		memory.QueueSend:       func(ctx context.Context) error { return qs.Send(ctx, work, message.Outgoing{Body: "z"}) },
-		memory.QueueReceive:    func(ctx context.Context) error { _, err := qs.Receive(ctx, work, 1, 0, 0); return err },
-		memory.QueueDelete:     func(ctx context.Context) error { return qs.Delete(ctx, work, deleting.Receipt) },
-		memory.QueueVisibility: func(ctx context.Context) error { return qs.SetVisibility(ctx, work, extending.Receipt, 0) },
-		memory.QueueDepth:      func(ctx context.Context) error { _, err := qs.Depth(ctx, work); return err },
-		memory.TimerArm:        func(ctx context.Context) error { return w.Timers().Arm(ctx, timer) },
-		memory.TimerDisarm:     func(ctx context.Context) error { return w.Timers().Disarm(ctx, "j") },
-		memory.BlobPut:         func(ctx context.Context) error { return w.Blobs().Put(ctx, "k", []byte("other")) },
-		memory.BlobGet:         func(ctx context.Context) error { _, err := w.Blobs().Get(ctx, "k"); return err },
-		memory.BlobDelete:      func(ctx context.Context) error { return w.Blobs().Delete(ctx, "k") },
-		memory.SecretHosts:     func(ctx context.Context) error { _, _, err := w.Secrets().Hosts(ctx, "arn"); return err },
-		memory.SecretResolve:   func(ctx context.Context) error { _, err := w.Secrets().Resolve(ctx, "arn"); return err },
-		memory.FunctionInvoke:  func(ctx context.Context) error { _, _, err := w.Functions().Invoke(ctx, "f", nil); return err },
+		memory.TableStream: func(ctx context.Context) error { _, err := tb.Stream(ctx, "", 1, 0); return err },
+		memory.QueueSend: func(ctx context.Context) error {
+			return qs.Send(ctx, work, message.Outgoing{Body: "z"})
+		},
+		memory.QueueReceive: func(ctx context.Context) error {
+			_, err := qs.Receive(ctx, work, 1, 0, 0)
+			return err
+		},
+		memory.QueueDelete: func(ctx context.Context) error { return qs.Delete(ctx, work, deleting.Receipt) },
+		memory.QueueVisibility: func(ctx context.Context) error {
+			return qs.SetVisibility(ctx, work, extending.Receipt, 0)
+		},
+		memory.QueueDepth:  func(ctx context.Context) error { _, err := qs.Depth(ctx, work); return err },
+		memory.TimerArm:    func(ctx context.Context) error { return w.Timers().Arm(ctx, timer) },
+		memory.TimerDisarm: func(ctx context.Context) error { return w.Timers().Disarm(ctx, "j") },
+		memory.BlobPut:     func(ctx context.Context) error { return w.Blobs().Put(ctx, "k", []byte("other")) },
+		memory.BlobGet:     func(ctx context.Context) error { _, err := w.Blobs().Get(ctx, "k"); return err },
+		memory.BlobDelete:  func(ctx context.Context) error { return w.Blobs().Delete(ctx, "k") },
+		memory.SecretHosts: func(ctx context.Context) error {
+			_, _, err := w.Secrets().Hosts(ctx, "arn")
+			return err
+		},
+		memory.SecretResolve: func(ctx context.Context) error {
+			_, err := w.Secrets().Resolve(ctx, "arn")
+			return err
+		},
+		memory.FunctionInvoke: func(ctx context.Context) error {
+			_, _, err := w.Functions().Invoke(ctx, "f", nil)
+			return err
+		},
+		memory.FunctionAllowed: func(ctx context.Context) error {
+			_, err := w.Functions().Allowed(ctx, "f", "acme")
+			return err
+		},
 		memory.TenantQueueSend: func(ctx context.Context) error {
 			_, err := w.TenantQueues().Send(ctx, "q", executor.Message{Body: "m"})
 			return err
@@ -76,11 +104,10 @@ func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) e
 			_, err := w.TenantQueues().Allowed(ctx, "q", "acme")
 			return err
 		},
-		memory.FunctionAllowed: func(ctx context.Context) error { _, err := w.Functions().Allowed(ctx, "f", "acme"); return err },
 	}
 }
 
-// state is everything that the calls could change.
+// state returns everything that the calls can change.
 func state(t *testing.T, w *memory.World) map[string]any {
 	t.Helper()
 	items, err := w.Table().GetMany(t.Context(), []item.Ref{row("a"), row("b"), row("c")})
@@ -92,11 +119,13 @@ func state(t *testing.T, w *memory.World) map[string]any {
 	return map[string]any{"items": items, "depth": depth(t, w, work), "armed": w.Timers().Armed(), "blob": body, "sent": w.TenantQueues().Sent("q")}
 }
 
-func TestFaults(t *testing.T) {
+func TestFaults_HappenAsPlanned(t *testing.T) {
 	t.Parallel()
 	changes := map[string]bool{
-		memory.TableWrite: true, memory.TableCommit: true, memory.QueueSend: true, memory.QueueReceive: false, memory.QueueDelete: true,
-		memory.QueueVisibility: true, memory.TimerArm: true, memory.TimerDisarm: true, memory.BlobPut: true, memory.BlobDelete: true, memory.TenantQueueSend: true,
+		memory.TableWrite: true, memory.TableCommit: true, memory.QueueSend: true, memory.QueueReceive: false,
+		memory.QueueDelete:     true,
+		memory.QueueVisibility: true, memory.TimerArm: true, memory.TimerDisarm: true, memory.BlobPut: true,
+		memory.BlobDelete: true, memory.TenantQueueSend: true,
 	}
 	each := func(t *testing.T, try func(t *testing.T, w *memory.World, op string, call func(context.Context) error)) {
 		t.Helper()
@@ -110,7 +139,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 
-	t.Run("a call told to fail fails with its kind and has no effect, and the next one works", func(t *testing.T) {
+	t.Run("a call that shall fail returns its kind without effect, and the next one works", func(t *testing.T) {
 		t.Parallel()
 		each(t, func(t *testing.T, w *memory.World, op string, call func(context.Context) error) {
 			before := state(t, w)
@@ -156,7 +185,7 @@ func TestFaults(t *testing.T) {
 		})
 	})
 
-	t.Run("a call that waits first takes that long", func(t *testing.T) {
+	t.Run("a call that shall wait takes that long", func(t *testing.T) {
 		t.Parallel()
 		each(t, func(t *testing.T, w *memory.World, op string, call func(context.Context) error) {
 			w.SetFaults(only(op, 1, memory.Fault{Wait: 3 * time.Second}))
@@ -168,7 +197,7 @@ func TestFaults(t *testing.T) {
 		})
 	})
 
-	t.Run("entries of a send that are not taken are named by index in the call, and the others are sent", func(t *testing.T) {
+	t.Run("entries of a send that fail are named by index in the call, and the others are sent", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		w.SetFaults(only(memory.QueueSend, 2, memory.Fault{Entries: map[int]fault.Kind{11: fault.Throttled}}))
@@ -178,7 +207,8 @@ func TestFaults(t *testing.T) {
 		}
 		err := w.Queues().Send(t.Context(), work, out...)
 		var unsent *message.Unsent
-		if !errors.As(err, &unsent) || len(unsent.Failed) != 1 || fault.KindOf(unsent.Failed[11]) != fault.Throttled || !fault.Retryable(err) {
+		if !errors.As(err, &unsent) || len(unsent.Failed) != 1 || fault.KindOf(unsent.Failed[11]) != fault.Throttled ||
+			!fault.Retryable(err) {
 			t.Fatalf("got %v", err)
 		}
 		if d := depth(t, w, work); d.Visible != 11 {
@@ -186,7 +216,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
-	t.Run("a write that happens twice is answered as the second is", func(t *testing.T) {
+	t.Run("a write that happens twice returns the second answer", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		w.SetFaults(only(memory.TableWrite, 1, memory.Fault{Twice: true}))
@@ -208,7 +238,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
-	t.Run("a receive that happens twice hands the same message to two", func(t *testing.T) {
+	t.Run("a receive that happens twice gives the same message to two receivers", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		w.SetFaults(only(memory.QueueReceive, 1, memory.Fault{Twice: true}))
@@ -223,17 +253,18 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
-	t.Run("a stream record that happens twice is told twice", func(t *testing.T) {
+	t.Run("a stream read that happens twice returns a record twice", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		write(t, w, put(row("a"), nil))
 		w.SetFaults(only(memory.TableStream, 1, memory.Fault{Twice: true}))
-		if changes, err := w.Table().Stream(t.Context(), "", 10, 0); err != nil || len(changes) != 2 || changes[0].Seq != changes[1].Seq {
+		if changes, err := w.Table().Stream(t.Context(), "", 10, 0); err != nil || len(changes) != 2 ||
+			changes[0].Seq != changes[1].Seq {
 			t.Fatalf("it tells %v, %v", changes, err)
 		}
 	})
 
-	t.Run("the hook sees what is called, on what, and for the how many-th time", func(t *testing.T) {
+	t.Run("the hook gets the operation, its subject and the number of the call", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		var seen []memory.Call
@@ -251,19 +282,23 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-func TestFunctions(t *testing.T) {
+func TestFunctions_AnswerOrFail(t *testing.T) {
 	t.Parallel()
 	w := open(t, memory.Options{})
 	fs := w.Functions()
-	fs.Put("ours", "acme", func(_ context.Context, input []byte) ([]byte, error) { return append([]byte("got "), input...), nil })
+	fs.Put("ours", "acme", func(_ context.Context, input []byte) ([]byte, error) {
+		return append([]byte("got "), input...), nil
+	})
 	fs.Put("broken", contract.AnyTenant, func(context.Context, []byte) ([]byte, error) { return nil, errors.New("no luck") })
 
-	t.Run("a function answers, and one that fails says so without an error of the call", func(t *testing.T) {
+	t.Run("a function returns its output, or its failure without an error of the call", func(t *testing.T) {
 		t.Parallel()
-		if out, failed, err := fs.Invoke(t.Context(), "ours", []byte("x")); string(out) != "got x" || failed != "" || err != nil {
+		if out, failed, err := fs.Invoke(t.Context(), "ours", []byte("x")); string(out) != "got x" || failed != "" ||
+			err != nil {
 			t.Errorf("answered %q, %q, %v", out, failed, err)
 		}
-		if out, failed, err := fs.Invoke(t.Context(), "broken", nil); string(out) != "no luck" || failed != "Unhandled" || err != nil {
+		if out, failed, err := fs.Invoke(t.Context(), "broken", nil); string(out) != "no luck" ||
+			failed != "Unhandled" || err != nil {
 			t.Errorf("answered %q, %q, %v", out, failed, err)
 		}
 		if _, _, err := fs.Invoke(t.Context(), "absent", nil); fault.KindOf(err) != fault.NotFound {
@@ -271,7 +306,7 @@ func TestFunctions(t *testing.T) {
 		}
 	})
 
-	t.Run("a function is for its owner, or for anyone", func(t *testing.T) {
+	t.Run("a function can be invoked by its owner, or by anyone", func(t *testing.T) {
 		t.Parallel()
 		for _, c := range []struct {
 			name    string

@@ -24,7 +24,7 @@ type function struct {
 	run   Run
 }
 
-// Put deploys a function, in place of one of that name. owner is its tag punctual:tenant.
+// Put deploys a function and replaces the one of that name. owner is its tag punctual:tenant.
 func (fs *Functions) Put(name, owner string, run Run) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -41,9 +41,11 @@ func (fs *Functions) of(name string) (function, error) {
 	return f, nil
 }
 
-// Invoke runs a function once. functionError is "" if it succeeded; else it says how it
-// failed, and output what it said. err tells that it could not be run or did not answer.
-func (fs *Functions) Invoke(ctx context.Context, name string, input []byte) (output []byte, functionError string, err error) {
+// Invoke runs a function once. functionError is "" if it succeeded; otherwise it names the failure,
+// and output holds its details. err is not nil when the function could not be run or did not
+// answer.
+func (fs *Functions) Invoke(ctx context.Context, name string,
+	input []byte) (output []byte, functionError string, err error) {
 	c := Call{Op: FunctionInvoke, Name: name, Size: len(input)}
 	f, err := fs.world.enter(ctx, c)
 	if err != nil {
@@ -66,7 +68,7 @@ func (fs *Functions) Invoke(ctx context.Context, name string, input []byte) (out
 	return output, "", nil
 }
 
-// Allowed says whether the tenant may invoke the function. An absent one is a fault.NotFound.
+// Allowed reports whether the tenant may invoke the function. An absent one is a fault.NotFound.
 func (fs *Functions) Allowed(ctx context.Context, name string, t tenant.ID) (bool, error) {
 	c := Call{Op: FunctionAllowed, Name: name}
 	f, err := fs.world.enter(ctx, c)

@@ -12,23 +12,23 @@ import (
 	"punctual/shared/item"
 )
 
-// index is one sparse secondary index: partitions of entries in the order of the sort key.
-// Its own lock is taken after that of the bucket whose item changes.
+// index is one sparse secondary index: partitions of entries, ordered by sort key. Its own lock is
+// taken after that of the bucket whose item changes.
 type index struct {
 	contract.Index
-	keep []string // the attributes that it projects
+	keep []string // attributes that it projects
 
 	mu      sync.RWMutex
 	parts   map[string]*sorted[entry]
-	waiting changes             // what it does not show yet, earliest first
-	last    map[place]time.Time // when the last waiting change of an item shows
-	n       int64               // of changes, to keep their order
+	waiting changes               // changes that it does not show yet, earliest first
+	last    map[itemKey]time.Time // when the last waiting change of an item becomes visible
+	n       int64                 // numbers changes, to keep their order
 }
 
-// entry is one item as an index shows it. at is the snapshot from which it was projected.
+// entry is one item as the index shows it. at is the snapshot that it was projected from.
 type entry struct {
 	key  sortKey
-	base place
+	base itemKey
 	at   item.Item
 }
 
@@ -55,16 +55,16 @@ func compareEntries(a, b entry) int {
 	return strings.Compare(a.base.sk, b.base.sk)
 }
 
-// change takes one snapshot of an item out of the index and puts another in.
+// change removes one snapshot of an item from the index and adds another.
 type change struct {
 	due       time.Time
 	n         int64
-	base      place
+	base      itemKey
 	old, next item.Item
 }
 
 func newIndex(s contract.Schema, ix contract.Index) *index {
-	x := &index{Index: ix, parts: map[string]*sorted[entry]{}, last: map[place]time.Time{}}
+	x := &index{Index: ix, parts: map[string]*sorted[entry]{}, last: map[itemKey]time.Time{}}
 	for _, name := range append([]string{s.PK, s.SK, ix.PK, ix.SK}, ix.Project...) {
 		if name != "" && !slices.Contains(x.keep, name) {
 			x.keep = append(x.keep, name)
@@ -73,7 +73,7 @@ func newIndex(s contract.Schema, ix contract.Index) *index {
 	return x
 }
 
-// keyOf returns where an item stands in the index; false if it is not in it.
+// keyOf returns an item's key in the index; false if it is not in it.
 func (x *index) keyOf(i item.Item) (string, sortKey, bool) {
 	pk, ok := i[x.PK].(string)
 	if !ok {
@@ -88,7 +88,7 @@ func (x *index) keyOf(i item.Item) (string, sortKey, bool) {
 	return pk, sortKey{}, x.SK == ""
 }
 
-// project returns what the index shows of an item.
+// project returns the attributes of an item that the index shows.
 func (x *index) project(i item.Item) item.Item {
 	shown := make(item.Item, len(x.keep))
 	for _, name := range x.keep {
@@ -99,7 +99,7 @@ func (x *index) project(i item.Item) item.Item {
 	return shown
 }
 
-// size of what the index shows of an item, in bytes.
+// size returns the bytes of an item that the index shows.
 func (x *index) size(i item.Item) int {
 	n := 0
 	for _, name := range x.keep {
@@ -113,8 +113,8 @@ func (x *index) size(i item.Item) int {
 	return n
 }
 
-// cost of a change in half units: nothing if the index shows the same as before, a delete and
-// a put if the key changed.
+// cost returns the cost of a change in half units: nothing if the index shows the same as before, a
+// delete and a put if the key changed.
 func (x *index) cost(old, next item.Item) int64 {
 	oldPK, oldKey, was := x.keyOf(old)
 	nextPK, nextKey, is := x.keyOf(next)
@@ -136,8 +136,8 @@ func (x *index) cost(old, next item.Item) int64 {
 	return 0
 }
 
-// apply shows a change after lag.
-func (x *index) apply(now time.Time, lag time.Duration, base place, old, next item.Item) {
+// apply makes a change visible after lag.
+func (x *index) apply(now time.Time, lag time.Duration, base itemKey, old, next item.Item) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	due := now.Add(lag)
@@ -147,14 +147,14 @@ func (x *index) apply(now time.Time, lag time.Duration, base place, old, next it
 		return
 	}
 	if behind && due.Before(last) {
-		due = last // the changes of one item never overtake each other
+		due = last // the changes of one item stay in order
 	}
 	x.last[base] = due
 	x.n++
 	heap.Push(&x.waiting, change{due: due, n: x.n, base: base, old: old, next: next})
 }
 
-// catchUp shows what is no longer lagging.
+// catchUp applies the changes whose lag is over.
 func (x *index) catchUp(now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -167,7 +167,7 @@ func (x *index) catchUp(now time.Time) {
 	}
 }
 
-func (x *index) show(base place, old, next item.Item) {
+func (x *index) show(base itemKey, old, next item.Item) {
 	oldPK, oldKey, was := x.keyOf(old)
 	nextPK, nextKey, is := x.keyOf(next)
 	if was && !(is && oldPK == nextPK && oldKey == nextKey) {

@@ -7,15 +7,15 @@ import (
 	"punctual/shared/fault"
 )
 
-// ErrNoSource is in the error of a move task that met a message which no redrive policy had
-// moved: somebody sent it straight to the dead-letter queue, so there is no way back.
+// ErrNoSource is in the error of a move task that meets a message without a source queue: it was
+// sent straight to the dead-letter queue, not moved there by a redrive policy.
 var ErrNoSource = errors.New("CouldNotDetermineMessageSource")
 
-// StartMoveTask does what the console's redrive does: it moves what is visible in a dead-letter
-// queue to dest, or to the queue each message came from if dest is "". It returns how many were
-// moved. What is moved is a new message: new id, new enqueue time, never received, no source.
-// A message without a source ends a task without dest, fault.Invalid and [ErrNoSource]; what was
-// moved before it stays moved.
+// StartMoveTask does what the console's redrive does: it moves the visible messages of a
+// dead-letter queue to dest, or with dest "" to the queue each of them came from. It returns how
+// many it moved. A moved message is a new one: new id, new enqueue time, never received, no source.
+// With dest "", a message without a source ends the task with a fault.Invalid and [ErrNoSource];
+// what was moved before stays moved.
 func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, error) {
 	from, err := qs.of(dlq)
 	if err != nil {
@@ -35,7 +35,7 @@ func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, err
 	now := qs.world.now()
 	from.mu.Lock()
 	from.ripen(now)
-	var moving []*letter
+	var moving []*stored
 	for range from.visible {
 		l := from.pop()
 		if dest == "" && l.source == "" {
@@ -53,7 +53,7 @@ func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, err
 			to = qs.queues[l.source]
 		}
 		to.mu.Lock()
-		to.put(&letter{id: qs.nextID(), body: l.body, group: l.group, sentAt: now.UTC()}, now, 0)
+		to.put(&stored{id: qs.nextID(), body: l.body, group: l.group, sentAt: now.UTC()}, now, 0)
 		to.mu.Unlock()
 	}
 	return len(moving), err

@@ -9,28 +9,28 @@ import (
 	"punctual/shared/item"
 )
 
-// pageBytes is what DynamoDB reads for one page at most.
+// pageBytes is the most that DynamoDB reads for one page.
 const pageBytes = 1 << 20
 
-// cursor is where the page before ended.
+// cursor is where the previous page ended.
 type cursor struct {
 	S     string `json:"s,omitempty"` // the sort key, as a string or
 	N     int64  `json:"n,omitempty"` // as a number
 	PK    string `json:"p,omitempty"` // the item's own key, in an index
 	SK    string `json:"k,omitempty"`
-	Any   bool   `json:"a,omitempty"` // something came before
-	Blank bool   `json:"b,omitempty"` // the page before was an empty one
+	Any   bool   `json:"a,omitempty"` // there was an entry before
+	Blank bool   `json:"b,omitempty"` // the previous page was an empty one
 }
 
 func (c cursor) String() string {
 	b, err := json.Marshal(c)
-	if err != nil { // strings, numbers and booleans
+	if err != nil { // cannot fail: strings, numbers and booleans
 		panic(err)
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func (c cursor) entry() entry { return entry{key: sortKey{c.S, c.N}, base: place{c.PK, c.SK}} }
+func (c cursor) entry() entry { return entry{key: sortKey{c.S, c.N}, base: itemKey{c.PK, c.SK}} }
 
 // Query reads one page.
 func (t *Table) Query(ctx context.Context, q item.Query) (item.Page, error) {
@@ -96,12 +96,14 @@ func (t *Table) query(q item.Query) (item.Page, error) {
 		return item.Page{Cursor: after.String()}, nil
 	}
 	r := reader{s: s, x: x, q: q}
-	// below and above hold of what the range leaves out at either end, and of what was read before.
+	// below and above cover what the range excludes at either end, and what was read before.
 	r.below = func(e entry) bool {
-		return q.From != nil && e.key.compare(from) < 0 || !q.Descending && after.Any && compareEntries(e, after.entry()) <= 0
+		return q.From != nil && e.key.compare(from) < 0 || !q.Descending && after.Any &&
+			compareEntries(e, after.entry()) <= 0
 	}
 	r.above = func(e entry) bool {
-		return q.To != nil && e.key.compare(to) >= 0 || q.Descending && after.Any && compareEntries(e, after.entry()) >= 0
+		return q.To != nil && e.key.compare(to) >= 0 || q.Descending && after.Any &&
+			compareEntries(e, after.entry()) >= 0
 	}
 	if x != nil {
 		x.catchUp(t.world.now())
@@ -116,7 +118,8 @@ func (t *Table) query(q item.Query) (item.Page, error) {
 	s.units.read.Add(cost)
 	page := item.Page{Items: r.items}
 	if r.more {
-		page.Cursor = cursor{S: r.last.key.s, N: r.last.key.n, PK: r.last.base.pk, SK: r.last.base.sk, Any: true}.String()
+		page.Cursor = cursor{S: r.last.key.s, N: r.last.key.n, PK: r.last.base.pk, SK: r.last.base.sk,
+			Any: true}.String()
 	}
 	return page, nil
 }
@@ -133,7 +136,7 @@ func bound(v any, number bool) (sortKey, bool) {
 	return sortKey{}, false
 }
 
-// reader gathers one page.
+// reader collects one page.
 type reader struct {
 	s            *space
 	x            *index
@@ -156,7 +159,7 @@ func (r *reader) take(e entry, size int, show func() item.Item) bool {
 	r.bytes += size
 	r.last = e
 	if r.q.Limit > 0 && len(r.items) == r.q.Limit {
-		r.more = true // as DynamoDB: nobody has looked whether anything follows
+		r.more = true // as DynamoDB: it has not looked whether anything follows
 		return false
 	}
 	return true
@@ -186,7 +189,7 @@ func (r *reader) table() {
 	b := &r.s.buckets[bucketOf(r.q.PK)]
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	entryOf := func(sk string) entry { return entry{key: sortKey{s: sk}, base: place{r.q.PK, sk}} }
+	entryOf := func(sk string) entry { return entry{key: sortKey{s: sk}, base: itemKey{r.q.PK, sk}} }
 	visit := func(sk string) bool {
 		e := entryOf(sk)
 		if r.below(e) || r.above(e) {
@@ -196,7 +199,7 @@ func (r *reader) table() {
 		return r.take(e, i.Size(), i.Clone)
 	}
 	if r.s.schema.SK == "" {
-		if i := b.get(place{pk: r.q.PK}).item; i != nil {
+		if i := b.get(itemKey{pk: r.q.PK}).item; i != nil {
 			visit("")
 		}
 		return

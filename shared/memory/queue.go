@@ -10,41 +10,41 @@ import (
 	"punctual/shared/message"
 )
 
-// queue is one queue: what may be received, what waits for its time, and what is in flight.
-// A message is in exactly one of ready, later (delayed) and later (in flight).
+// queue holds messages that are visible, delayed or in flight. Each is in exactly one of ready
+// (visible) and later (delayed or in flight).
 type queue struct {
 	contract.Queue
 	source bool // some queue's redrive policy names this one
 
 	mu       sync.Mutex
-	byID     map[string]*letter
-	ready    []*letter // oldest first; from head on; may hold gone ones
+	byID     map[string]*stored
+	ready    []*stored // oldest first, from head on; may hold deleted ones
 	head     int
-	visible  int     // in ready and not gone
-	later    letters // delayed and in flight, by when they become visible
+	visible  int        // in ready and not deleted
+	later    storedHeap // delayed and in flight, by when they become visible
 	inFlight int
-	n        int64 // of messages, to keep their order
+	n        int64 // numbers messages, to keep their order
 	waiters  []chan struct{}
-	alarm    *time.Timer // rings when the first of later ripens; only while someone waits
+	alarm    *time.Timer // rings when the first of later becomes visible; only while someone waits
 	alarmAt  time.Time
-	alarmN   int64 // which alarm it is
+	alarmN   int64 // number of the current alarm
 }
 
-// letter is a message and where it stands.
-type letter struct {
+// stored is a message in a queue.
+type stored struct {
 	id, body, group, source string
 	sentAt, visibleAt       time.Time
 	receives                int
 	n                       int64
-	at                      int // in later; −1 elsewhere
+	at                      int // index in later; −1 elsewhere
 	flying, gone            bool
 }
 
-// maxInFlight is where SQS silently stops handing out.
+// maxInFlight is how many messages in flight make SQS return none.
 const maxInFlight = 120_000
 
-// put enqueues a letter. The queue is locked.
-func (q *queue) put(l *letter, now time.Time, delay time.Duration) {
+// put enqueues a message. The queue is locked.
+func (q *queue) put(l *stored, now time.Time, delay time.Duration) {
 	q.n++
 	l.n, l.at = q.n, -1
 	q.byID[l.id] = l
@@ -57,18 +57,18 @@ func (q *queue) put(l *letter, now time.Time, delay time.Duration) {
 	q.show(l)
 }
 
-// show makes a letter visible, and wakes who waits for it.
-func (q *queue) show(l *letter) {
+// show makes a message visible and wakes one waiter.
+func (q *queue) show(l *stored) {
 	l.flying = false
 	q.ready = append(q.ready, l)
 	q.visible++
 	q.wake()
 }
 
-// ripen shows everything whose delay or visibility is over.
+// ripen makes every message visible whose delay or visibility timeout is over.
 func (q *queue) ripen(now time.Time) {
 	for len(q.later) > 0 && !q.later[0].visibleAt.After(now) {
-		l := heap.Pop(&q.later).(*letter)
+		l := heap.Pop(&q.later).(*stored)
 		if l.flying {
 			q.inFlight--
 		}
@@ -76,11 +76,12 @@ func (q *queue) ripen(now time.Time) {
 	}
 }
 
-// take receives up to most letters. Those that the redrive policy takes away are returned
-// apart. stays leaves what it hands out visible, to be received once more.
-func (q *queue) take(now time.Time, most int, visibility time.Duration, stays bool) (out []message.Delivery, dead []*letter) {
+// take receives up to most messages. dead holds those that the redrive policy removes. With stays,
+// received messages stay visible, to be received once more.
+func (q *queue) take(now time.Time, most int, visibility time.Duration,
+	stays bool) (out []message.Delivery, dead []*stored) {
 	q.ripen(now)
-	var again []*letter
+	var kept []*stored
 	for len(out) < most && q.inFlight < maxInFlight {
 		l := q.pop()
 		if l == nil {
@@ -97,24 +98,25 @@ func (q *queue) take(now time.Time, most int, visibility time.Duration, stays bo
 		}
 		l.receives++
 		out = append(out, message.Delivery{
-			ID: l.id, Receipt: receipt(l), Body: l.body, Group: l.group, Receives: l.receives, SentAt: l.sentAt, Source: l.source,
+			ID: l.id, Receipt: receipt(l), Body: l.body, Group: l.group, Receives: l.receives, SentAt: l.sentAt,
+			Source: l.source,
 		})
 		if stays {
-			again = append(again, l)
+			kept = append(kept, l)
 			continue
 		}
 		l.flying, l.visibleAt = true, now.Add(visibility)
 		q.inFlight++
 		heap.Push(&q.later, l)
 	}
-	for _, l := range again {
+	for _, l := range kept {
 		q.show(l)
 	}
 	return out, dead
 }
 
-// pop takes the oldest visible letter out of ready, nil if there is none.
-func (q *queue) pop() *letter {
+// pop removes the oldest visible message from ready, nil if there is none.
+func (q *queue) pop() *stored {
 	for q.head < len(q.ready) {
 		l := q.ready[q.head]
 		q.ready[q.head] = nil
@@ -134,14 +136,14 @@ func (q *queue) pop() *letter {
 	return nil
 }
 
-// forget removes a letter that pop has returned.
-func (q *queue) forget(l *letter) {
+// forget deletes a message that pop has returned.
+func (q *queue) forget(l *stored) {
 	l.gone = true
 	delete(q.byID, l.id)
 }
 
-// remove deletes a letter wherever it stands.
-func (q *queue) remove(l *letter) {
+// remove deletes a message wherever it is.
+func (q *queue) remove(l *stored) {
 	if l.at >= 0 {
 		heap.Remove(&q.later, l.at)
 	} else {
@@ -150,13 +152,13 @@ func (q *queue) remove(l *letter) {
 	if l.flying {
 		q.inFlight--
 		if q.visible > 0 {
-			q.wake() // somebody may have waited for the flight to get smaller
+			q.wake() // a waiter may have waited for fewer messages in flight
 		}
 	}
 	q.forget(l)
 }
 
-// wake lets one waiter look again.
+// wake makes one waiter look once more.
 func (q *queue) wake() {
 	if len(q.waiters) == 0 {
 		return
@@ -166,7 +168,7 @@ func (q *queue) wake() {
 	q.waiters = q.waiters[1:]
 }
 
-// watch sets the alarm for the next letter that ripens, if anybody waits for it.
+// watch sets the alarm for the next message that becomes visible, if anybody waits for it.
 func (q *queue) watch(now time.Time) {
 	if len(q.waiters) == 0 || len(q.later) == 0 {
 		return
@@ -184,18 +186,18 @@ func (q *queue) watch(now time.Time) {
 	q.alarm = time.AfterFunc(next.Sub(now), func() { q.ring(n) })
 }
 
-// ring is what the alarm does: it lets one waiter look, who ripens what is due.
+// ring handles the alarm: it wakes one waiter, which calls ripen.
 func (q *queue) ring(n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.alarm == nil || q.alarmN != n {
-		return // another was set meanwhile
+		return // the alarm was replaced meanwhile
 	}
 	q.alarm = nil
 	q.wake()
 }
 
-// waitUp enters the caller into the waiters; the channel is closed when it should look again.
+// waitUp adds the caller to the waiters; the channel is closed when it should look.
 func (q *queue) waitUp(now time.Time) chan struct{} {
 	ch := make(chan struct{})
 	q.waiters = append(q.waiters, ch)
@@ -203,7 +205,7 @@ func (q *queue) waitUp(now time.Time) chan struct{} {
 	return ch
 }
 
-// giveUp takes a waiter out; one that was woken already hands that on.
+// giveUp removes a waiter; if it was woken already, it wakes another.
 func (q *queue) giveUp(ch chan struct{}, now time.Time) {
 	for i, w := range q.waiters {
 		if w == ch {
@@ -215,8 +217,10 @@ func (q *queue) giveUp(ch chan struct{}, now time.Time) {
 	q.watch(now)
 }
 
-// receive waits until something can be taken, the wait or the context is over, or closed is.
-func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibility time.Duration, stays bool) (out []message.Delivery, dead []*letter, err error) {
+// receive waits until there is a message, or the wait or the context is over, or the World is
+// closed.
+func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibility time.Duration,
+	stays bool) (out []message.Delivery, dead []*stored, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var over *time.Timer
@@ -225,7 +229,7 @@ func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibilit
 		out, dead = q.take(now, most, visibility, stays)
 		if len(out) > 0 || len(dead) > 0 || wait <= 0 {
 			if q.visible > 0 && q.inFlight < maxInFlight {
-				q.wake() // there is more than one could take
+				q.wake() // there may be more messages than one receive takes
 			}
 			q.watch(now)
 			return out, dead, nil
@@ -240,8 +244,8 @@ func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibilit
 		select {
 		case <-ch:
 			woken = true
-			if w.turn != nil {
-				w.turn(ctx, q.Name)
+			if w.beforeReceive != nil {
+				w.beforeReceive(ctx, q.Name)
 			}
 		case <-over.C:
 		case <-w.closed:
@@ -257,26 +261,26 @@ func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibilit
 	}
 }
 
-// letters is a heap by when a letter becomes visible, then by when it was sent.
-type letters []*letter
+// storedHeap is a heap by when a message becomes visible, then by when it was sent.
+type storedHeap []*stored
 
-func (h letters) Len() int { return len(h) }
-func (h letters) Less(i, j int) bool {
+func (h storedHeap) Len() int { return len(h) }
+func (h storedHeap) Less(i, j int) bool {
 	if !h[i].visibleAt.Equal(h[j].visibleAt) {
 		return h[i].visibleAt.Before(h[j].visibleAt)
 	}
 	return h[i].n < h[j].n
 }
-func (h letters) Swap(i, j int) {
+func (h storedHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].at, h[j].at = i, j
 }
-func (h *letters) Push(v any) {
-	l := v.(*letter)
+func (h *storedHeap) Push(v any) {
+	l := v.(*stored)
 	l.at = len(*h)
 	*h = append(*h, l)
 }
-func (h *letters) Pop() any {
+func (h *storedHeap) Pop() any {
 	old := *h
 	l := old[len(old)-1]
 	old[len(old)-1] = nil

@@ -32,7 +32,7 @@ func receive(t *testing.T, w *memory.World, queue string, wait time.Duration) []
 	return got
 }
 
-// one receives exactly one message, at once.
+// one receives exactly one message, without waiting.
 func one(t *testing.T, w *memory.World, queue string) message.Delivery {
 	t.Helper()
 	got := receive(t, w, queue, 0)
@@ -54,10 +54,10 @@ func depth(t *testing.T, w *memory.World, queue string) message.Depth {
 	return d
 }
 
-func TestQueue(t *testing.T) {
+func TestQueues_BehaveAsSQS(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a receipt is good until the message is received again, then it does nothing", func(t *testing.T) {
+	t.Run("a receipt is valid until the message is received once more, then it does nothing", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, work, "x")
@@ -68,7 +68,8 @@ func TestQueue(t *testing.T) {
 				t.Fatal("both receipts are the same")
 			}
 			must(t, w.Queues().Delete(t.Context(), work, first.Receipt))
-			if err := w.Queues().SetVisibility(t.Context(), work, first.Receipt, 0); fault.KindOf(err) != fault.Invalid {
+			if err := w.Queues().SetVisibility(t.Context(), work, first.Receipt,
+				0); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("giving back by the older receipt: %v", err)
 			}
 			if d := depth(t, w, work); d != (message.Depth{InFlight: 1}) {
@@ -81,7 +82,7 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("the newest receipt deletes a message that has become visible again", func(t *testing.T) {
+	t.Run("the newest receipt deletes a message whose visibility timeout is over", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, work, "a", "b")
@@ -97,7 +98,7 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("a waiting receive wakes in the moment in which a delay or a visibility ends", func(t *testing.T) {
+	t.Run("a waiting receive wakes when a delay or a visibility timeout ends", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			must(t, w.Queues().Send(t.Context(), work, message.Outgoing{Body: "x", Delay: 7 * time.Second}))
@@ -116,7 +117,7 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("a shorter delay sent later, and a visibility cut short, wake a waiting receive in time", func(t *testing.T) {
+	t.Run("a shorter delay sent later, or a visibility cut short, wakes a waiting receive in time", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			must(t, w.Queues().Send(t.Context(), work, message.Outgoing{Body: "slow", Delay: 15 * time.Second}))
@@ -127,20 +128,22 @@ func TestQueue(t *testing.T) {
 				must(t, w.Queues().SetVisibility(t.Context(), work, held.Receipt, 3*time.Second))
 			}()
 			began := time.Now()
-			if got := receive(t, w, work, 20*time.Second); len(got) != 1 || got[0].Body != "held" || time.Since(began) != 5*time.Second {
+			if got := receive(t, w, work, 20*time.Second); len(got) != 1 || got[0].Body != "held" ||
+				time.Since(began) != 5*time.Second {
 				t.Fatalf("received %v after %s, want held after 5 s", got, time.Since(began))
 			}
 			go func() {
 				time.Sleep(time.Second)
 				must(t, w.Queues().Send(t.Context(), work, message.Outgoing{Body: "quick", Delay: time.Second}))
 			}()
-			if got := receive(t, w, work, 20*time.Second); len(got) != 1 || got[0].Body != "quick" || time.Since(began) != 7*time.Second {
+			if got := receive(t, w, work, 20*time.Second); len(got) != 1 || got[0].Body != "quick" ||
+				time.Since(began) != 7*time.Second {
 				t.Fatalf("received %v after %s, want quick after 7 s", got, time.Since(began))
 			}
 		})
 	})
 
-	t.Run("messages that ripen together wake as many receivers as there are messages", func(t *testing.T) {
+	t.Run("messages that become visible together wake as many receivers", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			for range 3 {
@@ -172,13 +175,13 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("receivers that are woken at once look in the order that they are given", func(t *testing.T) {
+	t.Run("receivers that are woken at once look in the order of BeforeReceive", func(t *testing.T) {
 		t.Parallel()
 		type number struct{}
-		turns := memory.Options{Turn: func(ctx context.Context, _ string) {
+		ordered := memory.Options{BeforeReceive: func(ctx context.Context, _ string) {
 			time.Sleep(time.Duration(5-ctx.Value(number{}).(int)) * time.Millisecond)
 		}}
-		bubble(t, turns, func(t *testing.T, w *memory.World) {
+		bubble(t, ordered, func(t *testing.T, w *memory.World) {
 			var wg sync.WaitGroup
 			got := make([]string, 5)
 			for n := range got {
@@ -198,7 +201,7 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("a receiver that gives up in the moment it is woken leaves the message to another", func(t *testing.T) {
+	t.Run("a receiver that gives up when it is woken leaves the message to another", func(t *testing.T) {
 		t.Parallel()
 		for range 50 {
 			bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
@@ -217,7 +220,8 @@ func TestQueue(t *testing.T) {
 				if n := <-got + <-got; n != 1 {
 					t.Fatalf("together they received %d", n)
 				}
-				if took := time.Since(began); took != 0 && took != 20*time.Second { // the one who did not get it may wait its time out
+				if took := time.Since(began); took != 0 &&
+					took != 20*time.Second { // the receiver without a message may use up its wait
 					t.Fatalf("it took %s", took)
 				}
 				if d := depth(t, w, work); d.InFlight != 1 {
@@ -227,7 +231,7 @@ func TestQueue(t *testing.T) {
 		}
 	})
 
-	t.Run("with 120,000 in flight a receive finds nothing and says nothing, until one is deleted", func(t *testing.T) {
+	t.Run("with 120,000 messages in flight a receive returns none, until one is deleted", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			const most = 120_000
@@ -259,7 +263,7 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("a message is forgotten when its retention is over", func(t *testing.T) {
+	t.Run("a message is deleted when its retention is over", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, work, "old")
@@ -271,28 +275,30 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("what SQS would not take as a request is invalid", func(t *testing.T) {
+	t.Run("a request that SQS refuses is invalid", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		for _, r := range []struct {
 			max              int
 			wait, visibility time.Duration
 		}{{0, 0, 0}, {11, 0, 0}, {1, 21 * time.Second, 0}, {1, 0, 13 * time.Hour}, {1, -1, 0}} {
-			if _, err := w.Queues().Receive(t.Context(), work, r.max, r.wait, r.visibility); fault.KindOf(err) != fault.Invalid {
+			if _, err := w.Queues().Receive(t.Context(), work, r.max, r.wait,
+				r.visibility); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("receive %+v: %v", r, err)
 			}
 		}
 		if err := w.Queues().Delete(t.Context(), work, "nonsense"); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("deleting by a nonsensical receipt: %v", err)
 		}
-		for _, o := range []message.Outgoing{{Body: "bell \a"}, {Body: "\xff"}, {Body: "x", Group: strings.Repeat("g", 129)}} {
+		for _, o := range []message.Outgoing{{Body: "bell \a"}, {Body: "\xff"},
+			{Body: "x", Group: strings.Repeat("g", 129)}} {
 			if err := w.Queues().Send(t.Context(), work, o); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("sending %q: %v", o.Body, err)
 			}
 		}
 	})
 
-	t.Run("requests are billed by 64 KB begun, a batch of ten being one", func(t *testing.T) {
+	t.Run("a request is billed for each 64 KB begun, and a batch of ten is one request", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		cost := func(calls, units int64, do func()) {
@@ -300,7 +306,8 @@ func TestQueue(t *testing.T) {
 			before := w.Counts()
 			do()
 			after := w.Counts()
-			if c, u := after.QueueCalls-before.QueueCalls, after.QueueUnits-before.QueueUnits; c != calls || u != units {
+			if c, u := after.QueueCalls-before.QueueCalls, after.QueueUnits-before.QueueUnits; c != calls ||
+				u != units {
 				t.Errorf("it cost %d calls and %d units, want %d and %d", c, u, calls, units)
 			}
 		}
@@ -328,7 +335,7 @@ func TestQueue(t *testing.T) {
 		})
 	})
 
-	t.Run("closing the world ends a wait", func(t *testing.T) {
+	t.Run("closing the World ends a wait", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			go func() {
@@ -336,14 +343,15 @@ func TestQueue(t *testing.T) {
 				w.Close()
 			}()
 			began := time.Now()
-			if _, err := w.Queues().Receive(t.Context(), work, 1, 20*time.Second, 0); fault.KindOf(err) != fault.Unavailable || time.Since(began) != time.Second {
+			if _, err := w.Queues().Receive(t.Context(), work, 1, 20*time.Second,
+				0); fault.KindOf(err) != fault.Unavailable || time.Since(began) != time.Second {
 				t.Fatalf("it ended with %v after %s", err, time.Since(began))
 			}
 		})
 	})
 }
 
-func TestRedrivePolicy(t *testing.T) {
+func TestQueues_MoveExhaustedMessages(t *testing.T) {
 	t.Parallel()
 
 	// exhaust receives a message of the redrive queue as often as the policy allows.
@@ -366,7 +374,8 @@ func TestRedrivePolicy(t *testing.T) {
 			time.Sleep(time.Hour)
 			last := exhaust(t, w)
 			dead := one(t, w, contract.DeadLetters)
-			if dead.ID != last.ID || dead.Body != "letter" || !dead.SentAt.Equal(last.SentAt) || dead.Source != contract.RedriveQueue {
+			if dead.ID != last.ID || dead.Body != "letter" || !dead.SentAt.Equal(last.SentAt) ||
+				dead.Source != contract.RedriveQueue {
 				t.Fatalf("the dead letter is %+v, was %+v", dead, last)
 			}
 			if d := depth(t, w, contract.RedriveQueue); d != (message.Depth{}) {
@@ -375,7 +384,7 @@ func TestRedrivePolicy(t *testing.T) {
 		})
 	})
 
-	t.Run("a receive that meets only exhausted messages waits on for others", func(t *testing.T) {
+	t.Run("a receive that finds only exhausted messages keeps waiting", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, contract.RedriveQueue, "letter")
@@ -387,13 +396,14 @@ func TestRedrivePolicy(t *testing.T) {
 				send(t, w, contract.RedriveQueue, "other")
 			}()
 			began := time.Now()
-			if got := receive(t, w, contract.RedriveQueue, 20*time.Second); len(got) != 1 || got[0].Body != "other" || time.Since(began) != 4*time.Second {
+			if got := receive(t, w, contract.RedriveQueue, 20*time.Second); len(got) != 1 || got[0].Body != "other" ||
+				time.Since(began) != 4*time.Second {
 				t.Fatalf("received %v after %s", got, time.Since(began))
 			}
 		})
 	})
 
-	t.Run("a move task brings a dead letter back to where it came from, as a new message", func(t *testing.T) {
+	t.Run("a move task returns a dead letter to its source as a new message", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, contract.RedriveQueue, "letter")
@@ -403,7 +413,8 @@ func TestRedrivePolicy(t *testing.T) {
 				t.Fatalf("moved %d, %v", n, err)
 			}
 			back := one(t, w, contract.RedriveQueue)
-			if back.ID == last.ID || back.Body != "letter" || back.Receives != 1 || back.Source != "" || back.SentAt.Sub(last.SentAt) != time.Hour {
+			if back.ID == last.ID || back.Body != "letter" || back.Receives != 1 || back.Source != "" ||
+				back.SentAt.Sub(last.SentAt) != time.Hour {
 				t.Fatalf("it came back as %+v, was %+v", back, last)
 			}
 			if d := depth(t, w, contract.DeadLetters); d != (message.Depth{}) {
@@ -412,7 +423,7 @@ func TestRedrivePolicy(t *testing.T) {
 		})
 	})
 
-	t.Run("a move task fails at a message that was sent straight to the dead-letter queue, which stays", func(t *testing.T) {
+	t.Run("a move task fails at a message sent straight to the dead-letter queue, which keeps it", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, contract.RedriveQueue, "letter")
@@ -431,14 +442,15 @@ func TestRedrivePolicy(t *testing.T) {
 		})
 	})
 
-	t.Run("a move task with a destination moves everything visible there", func(t *testing.T) {
+	t.Run("a move task with a destination moves every visible message there", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, contract.DeadLetters, "held", "a", "b")
 			if _, err := w.Queues().Receive(t.Context(), contract.DeadLetters, 1, 0, time.Hour); err != nil {
 				t.Fatal(err)
 			}
-			if n, err := w.Queues().StartMoveTask(t.Context(), contract.DeadLetters, contract.RedriveQueue); n != 2 || err != nil {
+			if n, err := w.Queues().StartMoveTask(t.Context(), contract.DeadLetters, contract.RedriveQueue); n != 2 ||
+				err != nil {
 				t.Fatalf("moved %d, %v", n, err)
 			}
 			if d := depth(t, w, contract.RedriveQueue); d.Visible != 2 {
@@ -450,7 +462,7 @@ func TestRedrivePolicy(t *testing.T) {
 		})
 	})
 
-	t.Run("a move task of a queue that is nobody's dead-letter queue is invalid", func(t *testing.T) {
+	t.Run("a move task of a queue that is no dead-letter queue is invalid", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		if _, err := w.Queues().StartMoveTask(t.Context(), work, ""); fault.KindOf(err) != fault.Invalid {
@@ -462,9 +474,9 @@ func TestRedrivePolicy(t *testing.T) {
 	})
 }
 
-func TestQueueUnderLoad(t *testing.T) {
+func TestQueues_LoseNothingUnderLoad(t *testing.T) {
 	t.Parallel()
-	t.Run("whatever many senders send many receivers receive, although each gives some back", func(t *testing.T) {
+	t.Run("many receivers receive what many senders send, although each returns some messages", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		const senders, each = 4, 1000

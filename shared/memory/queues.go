@@ -36,21 +36,22 @@ type Queues struct {
 func newQueues(w *World, specs []contract.Queue) *Queues {
 	qs := &Queues{world: w, queues: map[string]*queue{}}
 	for _, s := range specs {
-		qs.queues[s.Name] = &queue{Queue: s, byID: map[string]*letter{}}
+		qs.queues[s.Name] = &queue{Queue: s, byID: map[string]*stored{}}
 	}
 	for _, s := range specs {
 		if s.DeadLetter == "" {
 			continue
 		}
 		if qs.queues[s.DeadLetter] == nil {
-			panic(fmt.Sprintf("queue %s names %s as its dead-letter queue, which is not among the queues", s.Name, s.DeadLetter))
+			panic(fmt.Sprintf("queue %s names %s as its dead-letter queue, which is not among the queues", s.Name,
+				s.DeadLetter))
 		}
 		qs.queues[s.DeadLetter].source = true
 	}
 	return qs
 }
 
-// stop silences the alarms; waiters are ended by the World's closing.
+// stop stops the alarms; the World's closing ends the waits.
 func (qs *Queues) stop() {
 	for _, q := range qs.queues {
 		q.mu.Lock()
@@ -69,13 +70,13 @@ func (qs *Queues) of(name string) (*queue, error) {
 	return nil, fault.New(fault.NotFound, nil, "queue %q", name)
 }
 
-// nextID looks like SQS's ids and is the same in every run.
+// nextID returns an id that looks like SQS's and is the same in every run.
 func (qs *Queues) nextID() string {
 	return fmt.Sprintf("00000000-0000-4000-8000-%012x", qs.ids.Add(1))
 }
 
-// Send enqueues any number of messages. Those that were not taken come back in a
-// *message.Unsent, by index; the others are sent.
+// Send enqueues any number of messages. Those that failed are in a *message.Unsent, by index; the
+// others are sent.
 func (qs *Queues) Send(ctx context.Context, name string, out ...message.Outgoing) error {
 	q, err := qs.of(name)
 	if err != nil {
@@ -97,7 +98,7 @@ func (qs *Queues) Send(ctx context.Context, name string, out ...message.Outgoing
 	return nil
 }
 
-// sendBatch does one request; base is the index of its first message in the call.
+// sendBatch makes one request; base is the index of its first message in the call.
 func (qs *Queues) sendBatch(ctx context.Context, q *queue, out []message.Outgoing, base, bytes int) map[int]error {
 	failed := map[int]error{}
 	all := func(err error) map[int]error {
@@ -125,7 +126,8 @@ func (qs *Queues) sendBatch(ctx context.Context, q *queue, out []message.Outgoin
 			continue
 		}
 		for range copies(f.Twice) {
-			q.put(&letter{id: qs.nextID(), body: o.Body, group: o.Group, sentAt: sent}, now, o.Delay.Truncate(time.Second))
+			q.put(&stored{id: qs.nextID(), body: o.Body, group: o.Group, sentAt: sent}, now,
+				o.Delay.Truncate(time.Second))
 		}
 	}
 	q.mu.Unlock()
@@ -145,29 +147,36 @@ func copies(twice bool) int {
 func checkOutgoing(name string, o message.Outgoing) error {
 	switch {
 	case len(o.Body) > maxBody:
-		return fault.New(fault.TooLarge, nil, "sending to %s: the body has %d bytes, %d are allowed", name, len(o.Body), maxBody)
+		return fault.New(fault.TooLarge, nil, "sending to %s: the body has %d bytes, %d are allowed", name, len(o.Body),
+			maxBody)
 	case !text.Allowed(o.Body):
-		return fault.New(fault.Invalid, nil, "sending to %s: the body is empty or holds characters that SQS refuses", name)
+		return fault.New(fault.Invalid, nil, "sending to %s: the body is empty or holds characters that SQS refuses",
+			name)
 	case o.Delay < 0 || o.Delay > contract.MaxDelay:
-		return fault.New(fault.Invalid, nil, "sending to %s: delay %s is outside 0 to %s", name, o.Delay, contract.MaxDelay)
+		return fault.New(fault.Invalid, nil, "sending to %s: delay %s is outside 0 to %s", name, o.Delay,
+			contract.MaxDelay)
 	case len(o.Group) > maxGroup || strings.ContainsFunc(o.Group, notInGroup):
-		return fault.New(fault.Invalid, nil, "sending to %s: a group has at most %d letters, digits and punctuation marks of ASCII", name, maxGroup)
+		return fault.New(fault.Invalid, nil,
+			"sending to %s: a group has at most %d storedHeap, digits and punctuation marks of ASCII", name, maxGroup)
 	}
 	return nil
 }
 
-// notInGroup names what SQS does not take in a group: all but letters, digits and punctuation of ASCII.
+// notInGroup reports whether SQS refuses a character in a group: it takes storedHeap, digits and
+// punctuation of ASCII.
 func notInGroup(r rune) bool { return r <= ' ' || r > '~' }
 
-// Receive takes up to max messages, waiting up to wait for the first; none is no error. They
-// stay invisible for the visibility, 0 being the queue's default.
-func (qs *Queues) Receive(ctx context.Context, name string, max int, wait, visibility time.Duration) ([]message.Delivery, error) {
+// Receive returns up to max messages and waits up to wait for the first; none is no error. They
+// stay invisible for the visibility timeout, 0 being the queue's default.
+func (qs *Queues) Receive(ctx context.Context, name string, max int, wait,
+	visibility time.Duration) ([]message.Delivery, error) {
 	q, err := qs.of(name)
 	if err != nil {
 		return nil, err
 	}
 	if max < 1 || max > maxBatch || wait < 0 || wait > maxWait || visibility < 0 || visibility > maxVisibility {
-		return nil, fault.New(fault.Invalid, nil, "receiving %d from %s, waiting %s, for %s: outside SQS's limits", max, name, wait, visibility)
+		return nil, fault.New(fault.Invalid, nil, "receiving %d from %s, waiting %s, for %s: outside SQS's limits", max,
+			name, wait, visibility)
 	}
 	c := Call{Op: QueueReceive, Name: name, Size: max}
 	f, err := qs.world.enter(ctx, c)
@@ -185,7 +194,7 @@ func (qs *Queues) Receive(ctx context.Context, name string, max int, wait, visib
 		}
 		if err == nil && len(out) == 0 && len(dead) > 0 {
 			wait = deadline.Sub(qs.world.now())
-			continue // only what the redrive policy took away: nothing was received yet
+			continue // the redrive policy removed all of them: nothing was received yet
 		}
 		bytes := 0
 		for _, d := range out {
@@ -202,22 +211,23 @@ func (qs *Queues) Receive(ctx context.Context, name string, max int, wait, visib
 	}
 }
 
-// bury moves to the dead-letter queue what was received too often. It keeps id and age.
-func (qs *Queues) bury(from *queue, dead []*letter) {
+// bury moves messages that were received too often to the dead-letter queue. They keep id and age.
+func (qs *Queues) bury(from *queue, dead []*stored) {
 	to := qs.queues[from.DeadLetter]
 	now := qs.world.now()
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	for _, l := range dead {
-		to.put(&letter{id: l.id, body: l.body, group: l.group, sentAt: l.sentAt, receives: l.receives, source: from.Name}, now, 0)
+		to.put(&stored{id: l.id, body: l.body, group: l.group, sentAt: l.sentAt, receives: l.receives,
+			source: from.Name}, now, 0)
 	}
 }
 
-// receipt is good until the letter is received again.
-func receipt(l *letter) string { return l.id + "#" + strconv.Itoa(l.receives) }
+// receipt returns a receipt that is valid until the message is received once more.
+func receipt(l *stored) string { return l.id + "#" + strconv.Itoa(l.receives) }
 
-// held returns the letter that a receipt names: nil if it is gone or was received again since.
-func (q *queue) held(receipt string) (*letter, error) {
+// held returns the message of a receipt: nil if it is deleted or was received since.
+func (q *queue) held(receipt string) (*stored, error) {
 	id, n, ok := strings.Cut(receipt, "#")
 	receives, err := strconv.Atoi(n)
 	if !ok || err != nil || len(id) != 36 {
@@ -229,8 +239,8 @@ func (q *queue) held(receipt string) (*letter, error) {
 	return nil, nil
 }
 
-// Delete removes messages for good. One that is gone, or was received by somebody else since,
-// is left alone and no error.
+// Delete deletes messages. One that is deleted already, or was received by someone else since, is
+// skipped without an error.
 func (qs *Queues) Delete(ctx context.Context, name string, receipts ...string) error {
 	q, err := qs.of(name)
 	if err != nil {
@@ -265,8 +275,8 @@ func (qs *Queues) Delete(ctx context.Context, name string, receipts ...string) e
 	return nil
 }
 
-// SetVisibility makes a received message visible after d from now, at once for 0. Of a message
-// that is not in flight under this receipt it is a fault.Invalid.
+// SetVisibility makes a received message visible after d from now, at once for 0. A message that is
+// not in flight with this receipt is a fault.Invalid.
 func (qs *Queues) SetVisibility(ctx context.Context, name, receipt string, d time.Duration) error {
 	q, err := qs.of(name)
 	if err != nil {
@@ -304,7 +314,7 @@ func (q *queue) setVisibility(now time.Time, receipt string, d time.Duration) er
 	return nil
 }
 
-// Depth says what a queue holds right now; the twin counts exactly.
+// Depth returns how many messages a queue holds now; unlike SQS, the count is exact.
 func (qs *Queues) Depth(ctx context.Context, name string) (message.Depth, error) {
 	q, err := qs.of(name)
 	if err != nil {

@@ -12,17 +12,17 @@ type Secrets struct {
 	world  *World
 	mu     sync.RWMutex
 	values map[string]string
-	hosts  map[string][]string // of the secrets that are bound to some
+	hosts  map[string][]string // of the secrets that are bound to hosts
 }
 
-// Put keeps a secret, in place of what its ARN named before.
+// Put stores a secret and replaces the one of that ARN.
 func (s *Secrets) Put(arn, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.values[arn] = value
 }
 
-// Bind lets a secret be sent to these hosts only, as the tag punctual:hosts does.
+// Bind allows a secret to be sent to these hosts only, as the tag punctual:hosts does.
 func (s *Secrets) Bind(arn string, hosts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,8 +32,8 @@ func (s *Secrets) Bind(arn string, hosts ...string) {
 	s.hosts[arn] = hosts
 }
 
-// Hosts returns the hosts that the secret may be sent to; bound is false if it may go anywhere.
-// An absent one is a fault.NotFound.
+// Hosts returns the hosts that the secret may be sent to; bound is false if it may go anywhere. An
+// absent secret is a fault.NotFound.
 func (s *Secrets) Hosts(ctx context.Context, arn string) (hosts []string, bound bool, err error) {
 	c := Call{Op: SecretHosts, Name: arn}
 	f, err := s.world.enter(ctx, c)
@@ -51,7 +51,7 @@ func (s *Secrets) Hosts(ctx context.Context, arn string) (hosts []string, bound 
 	return hosts, bound, f.after(c)
 }
 
-// Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.
+// Resolve returns the value of a secret. An absent one is a fault.NotFound.
 func (s *Secrets) Resolve(ctx context.Context, arn string) (string, error) {
 	c := Call{Op: SecretResolve, Name: arn}
 	f, err := s.world.enter(ctx, c)

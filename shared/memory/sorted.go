@@ -2,18 +2,18 @@ package memory
 
 import "sort"
 
-// chunkSize bounds what one insert has to move.
+// chunkSize bounds how many values one insert moves.
 const chunkSize = 512
 
-// sorted keeps values in order: a list of short sorted runs, so that an insert into a
-// partition of a hundred thousand moves a few kilobytes at most.
+// sorted keeps values in order, in a list of short sorted runs: an insert into a hundred thousand
+// values moves a few kilobytes at most.
 type sorted[T any] struct {
 	compare func(a, b T) int
 	chunks  [][]T // none is empty
 	n       int
 }
 
-// find returns the place of the first value that is not below v.
+// find returns the position of the first value that is not below v.
 func (s *sorted[T]) find(v T) (chunk, at int) {
 	chunk = sort.Search(len(s.chunks), func(c int) bool {
 		run := s.chunks[c]
@@ -64,7 +64,7 @@ func (s *sorted[T]) put(v T) {
 	s.chunks[c+1] = right
 }
 
-// remove takes out the value that compares equal to v, if there is one.
+// remove removes the value that compares equal to v, if there is one.
 func (s *sorted[T]) remove(v T) bool {
 	c, at := s.find(v)
 	if c == len(s.chunks) || s.compare(s.chunks[c][at], v) != 0 {
@@ -82,8 +82,8 @@ func (s *sorted[T]) remove(v T) bool {
 	return true
 }
 
-// ascend calls visit with each value for which below is false, in order, until it returns
-// false. below must hold of a prefix of the values only.
+// ascend calls visit with each value for which below is false, in order, until it returns false.
+// below must be true for a prefix of the values only.
 func (s *sorted[T]) ascend(below func(T) bool, visit func(T) bool) {
 	c := sort.Search(len(s.chunks), func(c int) bool {
 		run := s.chunks[c]
@@ -104,7 +104,7 @@ func (s *sorted[T]) ascend(below func(T) bool, visit func(T) bool) {
 }
 
 // descend calls visit with each value for which above is false, from the end, until it returns
-// false. above must hold of a suffix of the values only.
+// false. above must be true for a suffix of the values only.
 func (s *sorted[T]) descend(above func(T) bool, visit func(T) bool) {
 	c := sort.Search(len(s.chunks), func(c int) bool {
 		run := s.chunks[c]

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestSorted compares runs with a plain sorted slice.
-func TestSorted(t *testing.T) {
+// TestSorted_AgreesWithASortedSlice compares sorted with a plain sorted slice.
+func TestSorted_AgreesWithASortedSlice(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
 		dice := rand.New(rand.NewPCG(seed, 0))
 		s := sorted[int]{compare: cmp.Compare[int]}
 		var plain []int
-		spread := 1 << (4 + 2*seed) // from crowded to sparse
+		spread := 1 << (4 + 2*seed) // from dense to sparse
 		for range 20_000 {
 			v := dice.IntN(spread)
 			at, there := slices.BinarySearch(plain, v)

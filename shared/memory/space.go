@@ -9,7 +9,7 @@ import (
 	"punctual/shared/item"
 )
 
-// bucketCount spreads a table's partitions over locks.
+// bucketCount is the number of locks that share a table's partitions.
 const bucketCount = 64
 
 var seed = maphash.MakeSeed()
@@ -22,18 +22,18 @@ type space struct {
 	units   units
 }
 
-// bucket holds the partitions that hash to it. Items in it are never changed, only replaced,
-// so that a snapshot may be shared with the indexes and the stream.
+// bucket holds the partitions that hash to it. Its items are never changed, only replaced, so that
+// the indexes and the stream may share a snapshot.
 type bucket struct {
 	mu    sync.RWMutex
-	rows  map[place]*row
-	parts map[string]*sorted[string] // the sort keys of each partition; only in tables that have them
+	rows  map[itemKey]*row
+	parts map[string]*sorted[string] // the sort keys of each partition; only in tables with one
 }
 
-// place is an item's key within its table.
-type place struct{ pk, sk string }
+// itemKey is an item's key within its table.
+type itemKey struct{ pk, sk string }
 
-// row is an item, how large it is, and how often it was written.
+// row is an item, its size in bytes, and the number of its writes.
 type row struct {
 	item   item.Item
 	size   int
@@ -43,7 +43,7 @@ type row struct {
 func newSpace(s contract.Schema) *space {
 	t := &space{schema: s}
 	for i := range t.buckets {
-		t.buckets[i].rows = map[place]*row{}
+		t.buckets[i].rows = map[itemKey]*row{}
 		t.buckets[i].parts = map[string]*sorted[string]{}
 	}
 	for _, ix := range s.Indexes {
@@ -54,17 +54,17 @@ func newSpace(s contract.Schema) *space {
 
 func bucketOf(pk string) int { return int(maphash.String(seed, pk) % bucketCount) }
 
-// get returns the row at a place, the zero row if there is none. The bucket is locked.
-func (b *bucket) get(p place) row {
+// get returns the row of a key, the zero row if there is none. The bucket is locked.
+func (b *bucket) get(p itemKey) row {
 	if r := b.rows[p]; r != nil {
 		return *r
 	}
 	return row{}
 }
 
-// set replaces what is at a place; a nil item removes it. It returns the number of the write.
-// The bucket is locked for writing.
-func (b *bucket) set(p place, next item.Item, size int, hasSK bool) int64 {
+// set replaces the item of a key; nil removes it. It returns the number of the write. The bucket is
+// locked for writing.
+func (b *bucket) set(p itemKey, next item.Item, size int, hasSK bool) int64 {
 	r := b.rows[p]
 	switch {
 	case next == nil && r == nil:

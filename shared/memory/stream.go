@@ -15,7 +15,7 @@ import (
 // streamKept is how long DynamoDB keeps a record.
 const streamKept = 24 * time.Hour
 
-// stream is the log of all writes to tables that have one, in the order of writes of each item.
+// stream holds all writes to the tables that have one; those of one item are in order.
 type stream struct {
 	lag    func(ref item.Ref, n int64) time.Duration
 	replay int
@@ -54,7 +54,7 @@ func (s *stream) add(now time.Time, ref item.Ref, n int64, old, next item.Item) 
 	}
 }
 
-// trim forgets what is older than a day, and what was read and is far behind.
+// trim drops records older than a day, and records long since read.
 func (s *stream) trim(now time.Time) {
 	n := 0
 	if len(s.records) > 0 && now.Sub(s.records[0].at) > streamKept {
@@ -69,11 +69,11 @@ func (s *stream) trim(now time.Time) {
 	s.first += int64(n)
 }
 
-// Stream reads up to max records after the one numbered so ("" for the oldest kept), waiting
-// until there is one or the wait is over; none is no error. Reading the same place again
-// gives the same records again. Records are kept for 24 h, but of those that were read only
-// the last Options.StreamReplay; a place before the oldest kept is a fault.NotFound. What the
-// records hold is the table's own, and must not be changed.
+// Stream returns up to max records after the record with number after ("" for the oldest) and waits
+// up to wait for one; none is no error. Reading once more from the same record returns the same
+// records. Records are kept for 24 h, but of those that were read only the last
+// Options.StreamReplay; a record older than that is a fault.NotFound. The caller must not change
+// the items.
 func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error) {
 	c := Call{Op: TableStream, Name: after, Size: max}
 	f, err := t.world.enter(ctx, c)
@@ -83,7 +83,7 @@ func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Dur
 	var last int64
 	if after != "" {
 		if last, err = strconv.ParseInt(after, 10, 64); err != nil {
-			return nil, fault.New(fault.Invalid, nil, "reading the stream after %q: no such place", after)
+			return nil, fault.New(fault.Invalid, nil, "reading the stream after %q: no such record", after)
 		}
 	}
 	over := time.NewTimer(wait)
@@ -128,14 +128,15 @@ func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Dur
 	}
 }
 
-// after returns the records after last that show by now; or how long until the next one does,
-// 0 if there is none, and what is closed when one is added.
+// after returns the records after last that are visible by now; otherwise how long until the next
+// one is, 0 if there is none, and a channel that is closed when one is added.
 func (s *stream) after(now time.Time, last int64, most int) ([]item.Change, time.Duration, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trim(now)
 	if last > 0 && last < s.first-1 {
-		return nil, 0, nil, fault.New(fault.NotFound, nil, "reading the stream after %d: the oldest record kept is %d", last, s.first)
+		return nil, 0, nil, fault.New(fault.NotFound, nil, "reading the stream after %d: the oldest record kept is %d",
+			last, s.first)
 	}
 	var changes []item.Change
 	for n := max(s.first, last+1); n < s.first+int64(len(s.records)) && len(changes) < most; n++ {
@@ -155,7 +156,7 @@ func (s *stream) after(now time.Time, last int64, most int) ([]item.Change, time
 	return changes, 0, nil, nil
 }
 
-// next is closed when another record is added.
+// next returns a channel that is closed when another record is added.
 func (s *stream) next() <-chan struct{} {
 	if s.added == nil {
 		s.added = make(chan struct{})

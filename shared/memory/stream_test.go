@@ -13,20 +13,24 @@ import (
 	"punctual/shared/memory"
 )
 
-func TestStream(t *testing.T) {
+func TestTable_StreamsEveryChange(t *testing.T) {
 	t.Parallel()
 	count := item.Write{Ref: row("a"), Name: "test.count", Add: map[string]int64{"n": 1}}
 
-	t.Run("the stream tells every change of the jobs table in order, as it was and as it is", func(t *testing.T) {
+	t.Run("every change of the jobs table is in the stream, in order, with old and new item", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
-		write(t, w, put(row("a"), item.Item{"n": int64(1)}), count, put(item.Ref{Table: contract.Claims, PK: "not streamed"}, nil))
-		must(t, w.Table().Commit(t.Context(), count, put(row("b"), nil), item.Write{Ref: row("c"), Name: "test.check", Check: true}))
-		write(t, w, item.Write{Ref: row("a"), Name: "test.delete", Delete: true}, item.Write{Ref: row("a"), Name: "test.delete", Delete: true})
+		write(t, w, put(row("a"), item.Item{"n": int64(1)}), count,
+			put(item.Ref{Table: contract.Claims, PK: "not streamed"}, nil))
+		must(t, w.Table().Commit(t.Context(), count, put(row("b"), nil),
+			item.Write{Ref: row("c"), Name: "test.check", Check: true}))
+		write(t, w, item.Write{Ref: row("a"), Name: "test.delete", Delete: true},
+			item.Write{Ref: row("a"), Name: "test.delete", Delete: true})
 		changes, err := w.Table().Stream(t.Context(), "", 100, 0)
 		must(t, err)
 		a := func(n int64) item.Item { return put(row("a"), item.Item{"n": n}).Put }
-		want := []item.Change{{New: a(1)}, {Old: a(1), New: a(2)}, {Old: a(2), New: a(3)}, {New: put(row("b"), nil).Put}, {Old: a(3)}}
+		want := []item.Change{{New: a(1)}, {Old: a(1), New: a(2)}, {Old: a(2), New: a(3)},
+			{New: put(row("b"), nil).Put}, {Old: a(3)}}
 		last := ""
 		for n := range changes {
 			if changes[n].Seq <= last {
@@ -39,7 +43,7 @@ func TestStream(t *testing.T) {
 		}
 	})
 
-	t.Run("a write that changes nothing is not told", func(t *testing.T) {
+	t.Run("a write that changes nothing is not in the stream", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		write(t, w, put(row("a"), item.Item{"n": int64(1)}), put(row("a"), item.Item{"n": int64(1)}))
@@ -48,7 +52,7 @@ func TestStream(t *testing.T) {
 		}
 	})
 
-	t.Run("a refused commit is not told", func(t *testing.T) {
+	t.Run("a refused commit is not in the stream", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		refused := put(row("b"), nil)
@@ -61,7 +65,7 @@ func TestStream(t *testing.T) {
 		}
 	})
 
-	t.Run("reading goes on after a record, and again from any place as often as one likes", func(t *testing.T) {
+	t.Run("a read continues after a record, and can be repeated from any record", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		for range 7 {
@@ -75,15 +79,16 @@ func TestStream(t *testing.T) {
 		}
 		first := read("", 3)
 		second := read(first[2].Seq, 3)
-		if third := read(second[2].Seq, 3); len(first) != 3 || len(second) != 3 || len(third) != 1 || third[0].New.Int("n") != 7 {
+		if third := read(second[2].Seq, 3); len(first) != 3 || len(second) != 3 || len(third) != 1 ||
+			third[0].New.Int("n") != 7 {
 			t.Fatalf("it tells %v, %v, %v", first, second, third)
 		}
-		if again := read(first[2].Seq, 3); !reflect.DeepEqual(again, second) {
-			t.Fatalf("again it tells %v, want %v", again, second)
+		if repeated := read(first[2].Seq, 3); !reflect.DeepEqual(repeated, second) {
+			t.Fatalf("the repeated read returns %v, want %v", repeated, second)
 		}
 	})
 
-	t.Run("a reader waits for the next record, no longer than it wants to", func(t *testing.T) {
+	t.Run("a reader waits for the next record, at most as long as it asks", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			began := time.Now()
@@ -102,13 +107,14 @@ func TestStream(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if _, err := w.Table().Stream(ctx, changes[0].Seq, 10, time.Minute); fault.KindOf(err) != fault.Unavailable {
+			if _, err := w.Table().Stream(ctx, changes[0].Seq, 10,
+				time.Minute); fault.KindOf(err) != fault.Unavailable {
 				t.Fatalf("when its context ends it says %v", err)
 			}
 		})
 	})
 
-	t.Run("a late record holds up those behind it, and nothing is told out of order", func(t *testing.T) {
+	t.Run("a late record delays those after it, so that records stay in order", func(t *testing.T) {
 		t.Parallel()
 		lag := func(_ item.Ref, n int64) time.Duration {
 			if n == 1 {
@@ -148,7 +154,7 @@ func TestStream(t *testing.T) {
 		})
 	})
 
-	t.Run("of what was read the last ones can be read again, and an older place is not found", func(t *testing.T) {
+	t.Run("the last records can be read once more, and an older record is not found", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{StreamReplay: 5})
 		var places []string
@@ -167,14 +173,14 @@ func TestStream(t *testing.T) {
 			t.Fatalf("five back it tells %v, %v", changes, err)
 		}
 		if _, err := w.Table().Stream(t.Context(), places[3], 100, 0); fault.KindOf(err) != fault.NotFound {
-			t.Fatalf("a place long gone is answered %v", err)
+			t.Fatalf("a record that was dropped gives %v", err)
 		}
 		if _, err := w.Table().Stream(t.Context(), "nonsense", 100, 0); fault.KindOf(err) != fault.Invalid {
-			t.Fatalf("a place that never was is answered %v", err)
+			t.Fatalf("a record that never existed gives %v", err)
 		}
 	})
 
-	t.Run("no change is lost or told out of order while many write and one reads", func(t *testing.T) {
+	t.Run("no change is lost or out of order while many write and one reads", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{StreamReplay: 1})
 		const writers, each = 4, 500

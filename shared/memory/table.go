@@ -33,7 +33,7 @@ func newTable(w *World, o Options) *Table {
 	return t
 }
 
-// space returns the table of a ref, whose key must fit it.
+// space returns the table of a ref. The ref's key must fit it.
 func (t *Table) space(ref item.Ref) (*space, error) {
 	s := t.spaces[ref.Table]
 	switch {
@@ -47,7 +47,7 @@ func (t *Table) space(ref item.Ref) (*space, error) {
 	return s, nil
 }
 
-// read returns the item as it is now, counted; it must not be changed.
+// read returns the item as it is now and counts the read; the caller must not change it.
 func (t *Table) read(ref item.Ref) (item.Item, error) {
 	s, err := t.space(ref)
 	if err != nil {
@@ -55,13 +55,13 @@ func (t *Table) read(ref item.Ref) (item.Item, error) {
 	}
 	b := &s.buckets[bucketOf(ref.PK)]
 	b.mu.RLock()
-	r := b.get(place{ref.PK, ref.SK})
+	r := b.get(itemKey{ref.PK, ref.SK})
 	b.mu.RUnlock()
 	s.units.read.Add(readCost(r.size))
 	return r.item, nil
 }
 
-// Get reads one item, strongly consistent; nil is absent and no error.
+// Get reads one item, strongly consistent; nil means absent and is no error.
 func (t *Table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	c := Call{Op: TableGet, Ref: ref}
 	f, err := t.world.enter(ctx, c)
@@ -79,7 +79,7 @@ func (t *Table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	return i.Clone(), nil
 }
 
-// GetMany reads up to 100 items, strongly consistent each, in the order asked; nil is absent.
+// GetMany reads up to 100 items, each strongly consistent, in the order of refs; nil means absent.
 func (t *Table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
 	if len(refs) == 0 {
 		return nil, nil
@@ -107,8 +107,8 @@ func (t *Table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, erro
 	return items, nil
 }
 
-// Write does one conditional write and returns the item as it then is (nil after a delete).
-// A condition that does not hold is an *item.Refused with the item as it was.
+// Write makes one conditional write and returns the item as it is then (nil after a delete). A
+// condition that does not hold is an *item.Refused with the item as it was.
 func (t *Table) Write(ctx context.Context, w item.Write) (item.Item, error) {
 	c := Call{Op: TableWrite, Ref: w.Ref, Name: w.Name}
 	f, err := t.world.enter(ctx, c)
@@ -131,7 +131,7 @@ func (t *Table) Write(ctx context.Context, w item.Write) (item.Item, error) {
 		return nil, lost
 	}
 	if err == nil && w.Put != nil {
-		return w.Put, nil // what was stored is a copy already
+		return w.Put, nil // already a copy
 	}
 	return next.Clone(), err
 }
@@ -140,7 +140,7 @@ func (t *Table) write(s *space, w item.Write) (item.Item, error) {
 	b := &s.buckets[bucketOf(w.PK)]
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old := b.get(place{w.PK, w.SK})
+	old := b.get(itemKey{w.PK, w.SK})
 	if !item.Any(w.When, old.item) {
 		s.units.write.Add(writeCost(old.size, 0))
 		return nil, &item.Refused{Name: w.Name, Olds: map[int]item.Item{0: old.item.Clone()}}
@@ -155,12 +155,12 @@ func (t *Table) write(s *space, w item.Write) (item.Item, error) {
 	return next, nil
 }
 
-// put replaces old by next, in the table, its indexes and the stream. The bucket is locked.
+// put replaces old by next in the table, its indexes and the stream. The bucket is locked.
 func (t *Table) put(s *space, b *bucket, w item.Write, old, next item.Item, size int) {
 	if w.Check {
 		return
 	}
-	p := place{w.PK, w.SK}
+	p := itemKey{w.PK, w.SK}
 	n := b.set(p, next, size, s.schema.SK != "")
 	now := t.world.now()
 	for _, x := range s.indexes {
@@ -180,7 +180,7 @@ func (t *Table) put(s *space, b *bucket, w item.Write, old, next item.Item, size
 	}
 }
 
-// Commit does up to 100 writes of different items, all or none.
+// Commit makes up to 100 writes of different items, all or none.
 func (t *Table) Commit(ctx context.Context, writes ...item.Write) error {
 	if len(writes) == 0 {
 		return nil
@@ -221,7 +221,7 @@ func (t *Table) commit(spaces []*space, writes []item.Write) error {
 	var refused *item.Refused
 	for n, w := range writes {
 		s := spaces[n]
-		old := s.buckets[bucketOf(w.PK)].get(place{w.PK, w.SK})
+		old := s.buckets[bucketOf(w.PK)].get(itemKey{w.PK, w.SK})
 		if !item.Any(w.When, old.item) {
 			if refused == nil {
 				refused = &item.Refused{Name: w.Name, Olds: map[int]item.Item{}}
@@ -236,7 +236,7 @@ func (t *Table) commit(spaces []*space, writes []item.Write) error {
 		olds[n], nexts[n] = old, row{item: next, size: size}
 	}
 	for n := range writes {
-		spaces[n].units.write.Add(2 * writeCost(olds[n].size, nexts[n].size)) // a transaction writes everything twice
+		spaces[n].units.write.Add(2 * writeCost(olds[n].size, nexts[n].size)) // DynamoDB bills a transaction twice
 	}
 	if refused != nil {
 		return refused
@@ -247,8 +247,7 @@ func (t *Table) commit(spaces []*space, writes []item.Write) error {
 	return nil
 }
 
-// lockAll locks the buckets of all writes, in an order that is the same for everyone, and
-// returns what unlocks them.
+// lockAll locks the buckets of all writes, always in the same order, and returns what unlocks them.
 func lockAll(spaces []*space, writes []item.Write) func() {
 	type lock struct {
 		table  string

@@ -16,8 +16,7 @@ import (
 	"punctual/shared/memory"
 )
 
-// bubble runs f over a World in a bubble, where waiting costs nothing and whatever still runs
-// at the end is an error.
+// bubble runs f over a World in virtual time. Whatever still runs at the end is an error.
 func bubble(t *testing.T, o memory.Options, f func(t *testing.T, w *memory.World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +56,7 @@ func write(t *testing.T, w *memory.World, writes ...item.Write) {
 	}
 }
 
-// due lists the ids that the due index shows in a slice.
+// due returns the ids that the due index shows in a slice.
 func due(t *testing.T, w *memory.World, slice string) []string {
 	t.Helper()
 	page, err := w.Table().Query(t.Context(), item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice})
@@ -73,10 +72,10 @@ func wakes(slice string, at int64) item.Item {
 	return item.Item{contract.AttrWakeSlice: slice, contract.AttrWakeAt: at}
 }
 
-func TestIndexLag(t *testing.T) {
+func TestTable_ShowsIndexesAfterTheirLag(t *testing.T) {
 	t.Parallel()
 
-	t.Run("an index that lags misses a new item and shows an old place until its time has come", func(t *testing.T) {
+	t.Run("an index that lags misses a new item and shows an old key until the lag is over", func(t *testing.T) {
 		t.Parallel()
 		o := memory.Options{IndexLag: func(string, item.Ref, int64) time.Duration { return 2 * time.Second }}
 		bubble(t, o, func(t *testing.T, w *memory.World) {
@@ -100,7 +99,7 @@ func TestIndexLag(t *testing.T) {
 		})
 	})
 
-	t.Run("changes of one item never overtake each other, however unevenly the index lags", func(t *testing.T) {
+	t.Run("changes of one item stay in order, however unevenly the index lags", func(t *testing.T) {
 		t.Parallel()
 		for seed := range uint64(20) {
 			bubble(t, memory.Options{IndexLag: memory.LagUpTo(3 * time.Second)}, func(t *testing.T, w *memory.World) {
@@ -138,7 +137,7 @@ func TestIndexLag(t *testing.T) {
 	})
 }
 
-func TestCounts(t *testing.T) {
+func TestWorld_CountsWhatAWSBills(t *testing.T) {
 	t.Parallel()
 	small, large := item.Item{"a": "1"}, item.Item{"a": strings.Repeat("x", 1500)}
 	indexed := item.Item{contract.AttrWakeSlice: "s", contract.AttrWakeAt: int64(1), "attempt": int64(1)}
@@ -158,16 +157,26 @@ func TestCounts(t *testing.T) {
 		{"a small row with an entry in the due index costs two units", nil, []item.Write{put(row("a"), indexed)}, 1, 1},
 		{"a small row without wake-up costs one", nil, []item.Write{put(row("a"), small)}, 1, 0},
 		{"a row over 1 KB costs two", nil, []item.Write{put(row("a"), large)}, 2, 0},
-		{"the larger of before and after counts", []item.Write{put(row("a"), large)}, []item.Write{put(row("a"), small)}, 2, 0},
-		{"what an index does not show costs nothing there", []item.Write{put(row("a"), indexed)}, []item.Write{set(map[string]any{"b": "1"})}, 1, 0},
-		{"what an index shows costs one there", []item.Write{put(row("a"), indexed)}, []item.Write{set(map[string]any{"attempt": int64(2)})}, 1, 1},
-		{"a moved wake-up costs two there, a delete and a put", []item.Write{put(row("a"), indexed)}, []item.Write{set(map[string]any{contract.AttrWakeAt: int64(2)})}, 1, 2},
-		{"a wake-up that goes costs one there", []item.Write{put(row("a"), indexed)}, []item.Write{set(map[string]any{contract.AttrWakeSlice: nil})}, 1, 1},
-		{"a delete costs its size", []item.Write{put(row("a"), large)}, []item.Write{{Ref: row("a"), Name: "test.delete", Delete: true}}, 2, 0},
-		{"a refused write costs one unit where nothing is", nil, []item.Write{onlyIf(put(row("a"), large), item.Exists)}, 1, 0},
-		{"a refused write costs what stands there", []item.Write{put(row("a"), large)}, []item.Write{onlyIf(put(row("a"), small), item.Missing)}, 2, 0},
-		{"a commit costs the items twice and the indexes once", nil, []item.Write{put(row("a"), indexed), put(row("b"), small)}, 4, 1},
-		{"a refused commit costs as much of the items", nil, []item.Write{put(row("a"), indexed), onlyIf(put(row("b"), small), item.Exists)}, 4, 0},
+		{"the larger of before and after counts", []item.Write{put(row("a"), large)},
+			[]item.Write{put(row("a"), small)}, 2, 0},
+		{"what an index does not show costs nothing there", []item.Write{put(row("a"), indexed)},
+			[]item.Write{set(map[string]any{"b": "1"})}, 1, 0},
+		{"what an index shows costs one there", []item.Write{put(row("a"), indexed)},
+			[]item.Write{set(map[string]any{"attempt": int64(2)})}, 1, 1},
+		{"a moved wake-up costs two there, a delete and a put", []item.Write{put(row("a"), indexed)},
+			[]item.Write{set(map[string]any{contract.AttrWakeAt: int64(2)})}, 1, 2},
+		{"a wake-up that goes costs one there", []item.Write{put(row("a"), indexed)},
+			[]item.Write{set(map[string]any{contract.AttrWakeSlice: nil})}, 1, 1},
+		{"a delete costs its size", []item.Write{put(row("a"), large)},
+			[]item.Write{{Ref: row("a"), Name: "test.delete", Delete: true}}, 2, 0},
+		{"a refused write costs one unit where nothing is", nil,
+			[]item.Write{onlyIf(put(row("a"), large), item.Exists)}, 1, 0},
+		{"a refused write costs the size of the existing item", []item.Write{put(row("a"), large)},
+			[]item.Write{onlyIf(put(row("a"), small), item.Missing)}, 2, 0},
+		{"a commit costs the items twice and the indexes once", nil,
+			[]item.Write{put(row("a"), indexed), put(row("b"), small)}, 4, 1},
+		{"a refused commit costs as much of the items", nil,
+			[]item.Write{put(row("a"), indexed), onlyIf(put(row("b"), small), item.Exists)}, 4, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -185,13 +194,14 @@ func TestCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := w.Counts().Tables[contract.Jobs]
-			if got, gotIndex := after.Write-before.Write, after.IndexWrite-before.IndexWrite; got != c.write || gotIndex != c.index {
+			if got, gotIndex := after.Write-before.Write, after.IndexWrite-before.IndexWrite; got != c.write ||
+				gotIndex != c.index {
 				t.Errorf("it cost %v and %v in indexes, want %v and %v", got, gotIndex, c.write, c.index)
 			}
 		})
 	}
 
-	t.Run("a read costs a unit for each 4 KB begun, half of that if it need not be consistent", func(t *testing.T) {
+	t.Run("a read costs a unit for each 4 KB begun, and half of that when eventually consistent", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{})
 		kilobyte := item.Item{contract.AttrWakeSlice: "s", contract.AttrWakeAt: int64(1), "a": strings.Repeat("x", 950)}
@@ -229,37 +239,39 @@ func TestCounts(t *testing.T) {
 	})
 }
 
-func TestExpire(t *testing.T) {
+func TestTable_ExpiresOnDemand(t *testing.T) {
 	t.Parallel()
-	t.Run("what has expired stays visible until it is removed, and goes from the indexes and through the stream", func(t *testing.T) {
-		t.Parallel()
-		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
-			old := wakes("s", 1)
-			old[contract.AttrExpiresAt] = time.Now().Add(time.Minute).Unix()
-			write(t, w, put(row("old"), old), put(row("kept"), wakes("s", 2)))
-			if n := w.Table().Expire(); n != 0 {
-				t.Fatalf("%d expired early", n)
-			}
-			time.Sleep(2 * time.Minute)
-			if got := due(t, w, "s"); len(got) != 2 {
-				t.Fatalf("the index shows %v", got)
-			}
-			if n := w.Table().Expire(); n != 1 {
-				t.Fatalf("%d expired, want 1", n)
-			}
-			if got := due(t, w, "s"); !reflect.DeepEqual(got, []string{"kept"}) {
-				t.Fatalf("the index shows %v", got)
-			}
-			changes, err := w.Table().Stream(t.Context(), "", 10, 0)
-			must(t, err)
-			if last := changes[len(changes)-1]; len(changes) != 3 || last.New != nil || last.Old.Str("job_id") != "old" {
-				t.Fatalf("the stream says %v", changes)
-			}
+	t.Run("an expired item stays visible until it is removed, from the indexes and through the stream, too",
+		func(t *testing.T) {
+			t.Parallel()
+			bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
+				old := wakes("s", 1)
+				old[contract.AttrExpiresAt] = time.Now().Add(time.Minute).Unix()
+				write(t, w, put(row("old"), old), put(row("kept"), wakes("s", 2)))
+				if n := w.Table().Expire(); n != 0 {
+					t.Fatalf("%d expired early", n)
+				}
+				time.Sleep(2 * time.Minute)
+				if got := due(t, w, "s"); len(got) != 2 {
+					t.Fatalf("the index shows %v", got)
+				}
+				if n := w.Table().Expire(); n != 1 {
+					t.Fatalf("%d expired, want 1", n)
+				}
+				if got := due(t, w, "s"); !reflect.DeepEqual(got, []string{"kept"}) {
+					t.Fatalf("the index shows %v", got)
+				}
+				changes, err := w.Table().Stream(t.Context(), "", 10, 0)
+				must(t, err)
+				if last := changes[len(changes)-1]; len(changes) != 3 || last.New != nil ||
+					last.Old.Str("job_id") != "old" {
+					t.Fatalf("the stream says %v", changes)
+				}
+			})
 		})
-	})
 }
 
-func TestQueryOfAnUnknownPlace(t *testing.T) {
+func TestTable_RefusesImpossibleQueries(t *testing.T) {
 	t.Parallel()
 	t.Run("a range on a table without sort key is invalid", func(t *testing.T) {
 		t.Parallel()

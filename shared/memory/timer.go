@@ -46,7 +46,7 @@ func (ts *Timers) stop() {
 }
 
 // Arm makes a timer, or replaces the one of that name. A time that is not in the future is a
-// fault.Invalid. It fires once, anywhere within the minute of At, and is gone.
+// fault.Invalid. The timer fires once, within the minute of At, and is removed.
 func (ts *Timers) Arm(ctx context.Context, t message.Timer) error {
 	c := Call{Op: TimerArm, Name: t.Name, Size: len(t.Body)}
 	f, err := ts.world.enter(ctx, c)
@@ -58,9 +58,11 @@ func (ts *Timers) Arm(ctx context.Context, t message.Timer) error {
 	case !timerName.MatchString(t.Name):
 		return fault.New(fault.Invalid, nil, "arming timer %q: the name does not fit %s", t.Name, timerName)
 	case t.Body == "" || len(t.Body) > maxTimerBody:
-		return fault.New(fault.Invalid, nil, "arming timer %q: the body has %d bytes, 1 to %d are allowed", t.Name, len(t.Body), maxTimerBody)
+		return fault.New(fault.Invalid, nil, "arming timer %q: the body has %d bytes, 1 to %d are allowed", t.Name,
+			len(t.Body), maxTimerBody)
 	case t.MaxAge < time.Minute || t.MaxAge > 24*time.Hour:
-		return fault.New(fault.Invalid, nil, "arming timer %q: a maximum age of %s, 1m to 24h are allowed", t.Name, t.MaxAge)
+		return fault.New(fault.Invalid, nil, "arming timer %q: a maximum age of %s, 1m to 24h are allowed", t.Name,
+			t.MaxAge)
 	case !t.At.Truncate(time.Second).After(now):
 		return fault.New(fault.Invalid, nil, "arming timer %q: %s is not in the future", t.Name, t.At)
 	}
@@ -100,7 +102,7 @@ func (ts *Timers) Disarm(ctx context.Context, name string) error {
 	return f.after(c)
 }
 
-// Armed lists what is armed, in no order.
+// Armed returns the armed timers, in no order.
 func (ts *Timers) Armed() []message.Timer {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -111,8 +113,8 @@ func (ts *Timers) Armed() []message.Timer {
 	return list
 }
 
-// fire sends the body. A send that fails is tried again, later each time, until the timer's
-// maximum age; then the body goes where the other undeliverable ones go.
+// fire sends the body. It repeats a failed send, with growing waits, until the timer's maximum age;
+// then the body goes to the queue of undeliverable ones.
 func (ts *Timers) fire(a *armed) {
 	ts.mu.Lock()
 	if ts.closed || ts.armed[a.Name] != a {
@@ -139,17 +141,17 @@ func (ts *Timers) fire(a *armed) {
 		return
 	}
 	a.tries++
-	again := min(time.Second<<min(a.tries, 6), time.Minute)
-	if ts.world.now().Add(again).Sub(a.At) > a.MaxAge {
+	wait := min(time.Second<<min(a.tries, 6), time.Minute)
+	if ts.world.now().Add(wait).Sub(a.At) > a.MaxAge {
 		delete(ts.armed, a.Name)
 		q := ts.world.queues.queues[contract.FiringDead]
 		if q != nil {
 			now := ts.world.now()
 			q.mu.Lock()
-			q.put(&letter{id: ts.world.queues.nextID(), body: a.Body, sentAt: now.UTC()}, now, 0)
+			q.put(&stored{id: ts.world.queues.nextID(), body: a.Body, sentAt: now.UTC()}, now, 0)
 			q.mu.Unlock()
 		}
 		return
 	}
-	a.alarm = time.AfterFunc(again, func() { ts.fire(a) })
+	a.alarm = time.AfterFunc(wait, func() { ts.fire(a) })
 }

@@ -11,11 +11,11 @@ import (
 	"punctual/shared/message"
 )
 
-// noon is a whole minute some time ahead.
+// noon returns a whole minute in the future.
 func noon() time.Time { return time.Now().Truncate(time.Minute).Add(10 * time.Minute) }
 
-// fired waits until the dispatch queue has received so many, for an hour at most, and returns
-// when each came and what it said.
+// fired waits until the dispatch queue has received n messages, for an hour at most, and returns
+// when each came, by body.
 func fired(t *testing.T, w *memory.World, n int) map[string]time.Time {
 	t.Helper()
 	at := map[string]time.Time{}
@@ -31,10 +31,10 @@ func fired(t *testing.T, w *memory.World, n int) map[string]time.Time {
 	return at
 }
 
-func TestTimers(t *testing.T) {
+func TestTimers_FireWithinTheirMinute(t *testing.T) {
 	t.Parallel()
 
-	t.Run("timers fire anywhere within their minute, each always at the same place in it", func(t *testing.T) {
+	t.Run("timers fire anywhere within their minute, each always at the same second", func(t *testing.T) {
 		t.Parallel()
 		var before map[string]time.Duration
 		for range 2 {
@@ -42,7 +42,8 @@ func TestTimers(t *testing.T) {
 				at := noon()
 				for n := range 200 {
 					name := fmt.Sprintf("j-%d", n)
-					must(t, w.Timers().Arm(t.Context(), message.Timer{Name: name, At: at, Body: name, MaxAge: time.Hour}))
+					must(t, w.Timers().Arm(t.Context(), message.Timer{Name: name, At: at, Body: name,
+						MaxAge: time.Hour}))
 				}
 				late := map[string]time.Duration{}
 				thirds := [3]int{}
@@ -74,25 +75,28 @@ func TestTimers(t *testing.T) {
 		}
 	})
 
-	t.Run("a timer may fire before its seconds, since only the minute counts, but never before it was armed", func(t *testing.T) {
-		t.Parallel()
-		o := memory.Options{TimerDelay: func(message.Timer) time.Duration { return 5 * time.Second }}
-		bubble(t, o, func(t *testing.T, w *memory.World) {
-			at := noon()
-			must(t, w.Timers().Arm(t.Context(), message.Timer{Name: "j", At: at.Add(40 * time.Second), Body: "early", MaxAge: time.Hour}))
-			if got := fired(t, w, 1)["early"]; !got.Equal(at.Add(5 * time.Second)) {
-				t.Errorf("it fired at %s, want 5 s into %s", got, at)
-			}
-			time.Sleep(15 * time.Second)
-			now := time.Now()
-			must(t, w.Timers().Arm(t.Context(), message.Timer{Name: "j", At: now.Add(20 * time.Second), Body: "at once", MaxAge: time.Hour}))
-			if got := fired(t, w, 1)["at once"]; !got.Equal(now) {
-				t.Errorf("it fired at %s, want at once", got)
-			}
+	t.Run("a timer may fire before its seconds, since only the minute counts, but never before it was armed",
+		func(t *testing.T) {
+			t.Parallel()
+			o := memory.Options{TimerDelay: func(message.Timer) time.Duration { return 5 * time.Second }}
+			bubble(t, o, func(t *testing.T, w *memory.World) {
+				at := noon()
+				must(t, w.Timers().Arm(t.Context(), message.Timer{Name: "j", At: at.Add(40 * time.Second),
+					Body: "early", MaxAge: time.Hour}))
+				if got := fired(t, w, 1)["early"]; !got.Equal(at.Add(5 * time.Second)) {
+					t.Errorf("it fired at %s, want 5 s into %s", got, at)
+				}
+				time.Sleep(15 * time.Second)
+				now := time.Now()
+				must(t, w.Timers().Arm(t.Context(), message.Timer{Name: "j", At: now.Add(20 * time.Second),
+					Body: "at once", MaxAge: time.Hour}))
+				if got := fired(t, w, 1)["at once"]; !got.Equal(now) {
+					t.Errorf("it fired at %s, want at once", got)
+				}
+			})
 		})
-	})
 
-	t.Run("a timer whose send fails tries again, and sends once", func(t *testing.T) {
+	t.Run("a timer whose send fails retries, and sends once", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			w.SetFaults(func(c memory.Call) memory.Fault {
@@ -107,12 +111,12 @@ func TestTimers(t *testing.T) {
 				t.Errorf("it fired %s late, after tries 2, 4 and 8 s apart", late)
 			}
 			if got := receive(t, w, contract.DispatchQueue, 20*time.Second); len(got) != 0 {
-				t.Errorf("it sent again: %v", got)
+				t.Errorf("it sent twice: %v", got)
 			}
 		})
 	})
 
-	t.Run("a timer that cannot send until its maximum age ends among the dead firings", func(t *testing.T) {
+	t.Run("a timer that cannot send until its maximum age goes to the dead firings", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			w.SetFaults(func(c memory.Call) memory.Fault {
@@ -121,7 +125,8 @@ func TestTimers(t *testing.T) {
 				}
 				return memory.Fault{}
 			})
-			must(t, w.Timers().Arm(t.Context(), message.Timer{Name: "j", At: noon(), Body: "j", MaxAge: 5 * time.Minute}))
+			must(t, w.Timers().Arm(t.Context(), message.Timer{Name: "j", At: noon(), Body: "j",
+				MaxAge: 5 * time.Minute}))
 			time.Sleep(20 * time.Minute)
 			if got := one(t, w, contract.FiringDead); got.Body != "j" || got.Source != "" {
 				t.Errorf("received %+v", got)
@@ -132,7 +137,7 @@ func TestTimers(t *testing.T) {
 		})
 	})
 
-	t.Run("a timer fires twice when told to, or when the answer to its send is lost", func(t *testing.T) {
+	t.Run("a timer fires twice when planned, or when the answer to its send is lost", func(t *testing.T) {
 		t.Parallel()
 		for _, f := range []memory.Fault{{Twice: true}, {Lost: true}} {
 			bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
@@ -173,7 +178,7 @@ func TestTimers(t *testing.T) {
 		})
 	})
 
-	t.Run("a closed world fires nothing and arms nothing", func(t *testing.T) {
+	t.Run("a closed World fires no timer and arms none", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			timer := message.Timer{Name: "j", At: noon(), Body: "j", MaxAge: time.Hour}

@@ -13,60 +13,60 @@ import (
 	"punctual/shared/message"
 )
 
-// Options say what a World is like. The zero value is a kind one: nothing fails, indexes
-// follow at once, timers are anything up to a minute late.
+// Options describe a World. With the zero value nothing fails, indexes follow at once, and timers
+// are up to a minute late.
 type Options struct {
-	// Clock tells when messages ripen and timers fire; default clock.System.
+	// Clock decides when messages become visible and timers fire; default clock.System.
 	Clock clock.Clock
 	// Schemas are the tables that exist; default contract.Schemas().
 	Schemas []contract.Schema
 	// Queues are the queues that exist; default contract.Queues().
 	Queues []contract.Queue
 
-	// Faults is asked before every call; nil lets every call succeed. World.SetFaults replaces it.
+	// Faults is called before every call; nil lets every call succeed. World.SetFaults replaces it.
 	Faults func(Call) Fault
-	// IndexLag says how long after its write number n an item shows in an index; nil is no
-	// lag. Until then a query misses the write and returns what it replaced. See LagUpTo.
+	// IndexLag returns how long after its write number n an item changes in an index; nil is no
+	// lag. Until then a query shows the item as it was. See LagUpTo.
 	IndexLag func(index string, ref item.Ref, n int64) time.Duration
-	// StreamLag says how long after its write a record shows in the stream, and so do all
-	// behind it; nil is no lag.
+	// StreamLag returns how long after its write a record appears in the stream; later records wait
+	// for it. Nil is no lag.
 	StreamLag func(ref item.Ref, n int64) time.Duration
-	// StreamReplay is how many records can be read again once somebody has read past them;
-	// 0 means 10,000. Those that nobody has read are kept for 24 h: a World whose stream is
-	// never read, and that writes much, wants Schemas without one.
+	// StreamReplay is how many records can be read once more after they were read; 0 means 10,000.
+	// Unread records are kept for 24 h: a World that writes much and never reads its stream needs
+	// Schemas without one.
 	StreamReplay int
 	// EmptyPages makes every other page of a query empty, with a cursor, as a filter or a
 	// page of deleted items would.
 	EmptyPages bool
-	// Turn is called by a receive that waited and may now look again, before it does: where
-	// several were woken at once it can bring them into an order. Nil: whoever comes first.
-	Turn func(ctx context.Context, queue string)
-	// TimerDelay says how long after the start of the minute of At a timer fires; default
-	// anything from 0 to 59 s, derived from the timer's name.
+	// BeforeReceive is called by a receive that has waited and was woken, before it looks for
+	// messages: it can order receivers that are woken at once. Nil: they look in any order.
+	BeforeReceive func(ctx context.Context, queue string)
+	// TimerDelay returns how long after the start of the minute of At a timer fires; default 0 to
+	// 59 s, derived from the timer's name.
 	TimerDelay func(message.Timer) time.Duration
 	// Secrets holds the first values, by ARN; Secrets.Put adds more.
 	Secrets map[string]string
 }
 
-// World holds one set of twins that know each other. It is safe for concurrent use.
+// World holds one set of connected twins. It is safe for concurrent use.
 type World struct {
-	clock   clock.Clock
-	faults  faults
-	counts  counts
-	table   *Table
-	queues  *Queues
-	timers  *Timers
-	blobs   *Blobs
-	secrets *Secrets
-	funcs   *Functions
-	tenants *TenantQueues
-	turn    func(ctx context.Context, queue string)
+	clock         clock.Clock
+	faults        faults
+	counts        counts
+	table         *Table
+	queues        *Queues
+	timers        *Timers
+	blobs         *Blobs
+	secrets       *Secrets
+	funcs         *Functions
+	tenants       *TenantQueues
+	beforeReceive func(ctx context.Context, queue string)
 
 	closing sync.Once
 	closed  chan struct{}
 }
 
-// New returns a World that nothing has happened in.
+// New returns an empty World.
 func New(o Options) *World {
 	if o.Clock == nil {
 		o.Clock = clock.System{}
@@ -80,7 +80,7 @@ func New(o Options) *World {
 	if o.TimerDelay == nil {
 		o.TimerDelay = func(t message.Timer) time.Duration { return hashed(59*time.Second, t.Name) }
 	}
-	w := &World{clock: o.Clock, turn: o.Turn, closed: make(chan struct{})}
+	w := &World{clock: o.Clock, beforeReceive: o.BeforeReceive, closed: make(chan struct{})}
 	w.SetFaults(o.Faults)
 	w.table = newTable(w, o)
 	w.queues = newQueues(w, o.Queues)
@@ -116,7 +116,7 @@ func (w *World) Functions() *Functions { return w.funcs }
 // TenantQueues is the twin of queue.Tenants of shared/aws/queue.
 func (w *World) TenantQueues() *TenantQueues { return w.tenants }
 
-// Close stops every timer and ends every wait; calls that come later may still be answered.
+// Close stops every timer and ends every wait; later calls may still be answered.
 func (w *World) Close() {
 	w.closing.Do(func() {
 		close(w.closed)
@@ -127,7 +127,7 @@ func (w *World) Close() {
 
 func (w *World) now() time.Time { return w.clock.Now() }
 
-// sleep waits for d; it returns early with the context's error, or when the World is closed.
+// sleep waits for d; it returns early when the World is closed, or with the context's error.
 func (w *World) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -144,15 +144,15 @@ func (w *World) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// LagUpTo is an IndexLag between 0 and most, derived from what was written and when in the
-// item's life, so that the same run lags alike every time.
+// LagUpTo returns an IndexLag between 0 and most, derived from the item and the number of its
+// write, so that it is the same in every run.
 func LagUpTo(most time.Duration) func(index string, ref item.Ref, n int64) time.Duration {
 	return func(index string, ref item.Ref, n int64) time.Duration {
 		return hashed(most, index, ref.Table, ref.PK, ref.SK, strconv.FormatInt(n, 10))
 	}
 }
 
-// hashed spreads identities evenly from 0 to most, in milliseconds.
+// hashed derives a duration from 0 to most from an identity, in milliseconds.
 func hashed(most time.Duration, identity ...string) time.Duration {
 	h := fnv.New64a()
 	for _, s := range identity {
@@ -160,7 +160,7 @@ func hashed(most time.Duration, identity ...string) time.Duration {
 		h.Write([]byte{0})
 	}
 	sum := h.Sum64()
-	sum ^= sum >> 33 // FNV's low bits alone would follow the last letters too closely
+	sum ^= sum >> 33 // FNV's low bits depend too much on the last letters
 	sum *= 0xff51afd7ed558ccd
 	sum ^= sum >> 33
 	return time.Duration(sum%uint64(most.Milliseconds()+1)) * time.Millisecond

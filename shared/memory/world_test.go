@@ -11,7 +11,7 @@ import (
 	"punctual/shared/message"
 )
 
-func TestWorld(t *testing.T) {
+func TestWorld_ConnectsItsTwins(t *testing.T) {
 	t.Parallel()
 
 	t.Run("a timer fires within its minute into the dispatch queue, where a waiting receive wakes", func(t *testing.T) {
@@ -27,7 +27,8 @@ func TestWorld(t *testing.T) {
 			var got []message.Delivery
 			for len(got) == 0 && time.Since(at) < time.Minute {
 				var err error
-				if got, err = w.Queues().Receive(t.Context(), contract.DispatchQueue, 10, 20*time.Second, 0); err != nil {
+				if got, err = w.Queues().Receive(t.Context(), contract.DispatchQueue, 10, 20*time.Second,
+					0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -50,7 +51,8 @@ func TestWorld(t *testing.T) {
 		if _, err := w.Table().Write(t.Context(), put); err != nil {
 			t.Fatal(err)
 		}
-		page, err := w.Table().Query(t.Context(), item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: "2027-03-28T00:05#1"})
+		page, err := w.Table().Query(t.Context(), item.Query{Table: contract.Jobs, Index: contract.DueIndex,
+			PK: "2027-03-28T00:05#1"})
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("the due index shows %v, %v", page, err)
 		}
