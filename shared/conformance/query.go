@@ -35,7 +35,7 @@ func all(t T, tb store.Table, q item.Query, attr string) []any {
 	}
 }
 
-// page reads the first page that holds anything, or the last.
+// page returns the first page with items, or the last page.
 func page(t T, tb store.Table, q item.Query) item.Page {
 	t.Helper()
 	for {
@@ -48,7 +48,8 @@ func page(t T, tb store.Table, q item.Query) item.Page {
 	}
 }
 
-// wantAll fails unless the query gives these, in this order, at once and page by page.
+// wantAll fails unless the query returns these values in this order, both in one page and page by
+// page.
 func wantAll(t T, tb store.Table, q item.Query, attr string, want ...any) {
 	t.Helper()
 	for _, limit := range []int{0, 1, 2, len(want), 100} {
@@ -59,7 +60,7 @@ func wantAll(t T, tb store.Table, q item.Query, attr string, want ...any) {
 	}
 }
 
-// eventuallyAll waits until an index, which lags, gives these in this order.
+// eventuallyAll waits until an index, which lags, returns these values in this order.
 func eventuallyAll(t T, tb store.Table, q item.Query, attr string, want ...any) {
 	t.Helper()
 	eventually(t, func() string {
@@ -72,43 +73,45 @@ func eventuallyAll(t T, tb store.Table, q item.Query, attr string, want ...any) 
 
 func queryExercises() []exercise[store.Table] {
 	return []exercise[store.Table]{
-		{name: "a partition is read in the order of its sort keys, both ways, in pages, by half-open ranges", run: func(t T, tb store.Table) {
-			pk := fresh()
-			order := []string{"!", "-", "0", "00", "1", "10", "2", "A", "a", "a#", "aa", "b", "z", "ä", "€", "😀"} // as their bytes compare
-			for n := range order {
-				write(t, tb, put(task(pk, order[(n*7)%len(order)]), nil))
-			}
-			write(t, tb, put(task(pk+"x", "b"), nil)) // a neighbour
-			q := item.Query{Table: contract.Tasks, PK: pk, Consistent: true}
-			var want []any
-			for _, sk := range order {
-				want = append(want, sk)
-			}
-			wantAll(t, tb, q, "sk", want...)
-			q.From, q.To = "1", "aa"
-			wantAll(t, tb, q, "sk", "1", "10", "2", "A", "a", "a#")
-			q.Descending = true
-			wantAll(t, tb, q, "sk", "a#", "a", "A", "2", "10", "1")
-			q.To = nil
-			wantAll(t, tb, q, "sk", "😀", "€", "ä", "z", "b", "aa", "a#", "a", "A", "2", "10", "1")
-			q.From, q.To = nil, "1"
-			wantAll(t, tb, q, "sk", "00", "0", "-", "!")
-			q.From, q.To = "b", "b"
-			wantAll(t, tb, q, "sk")
-			q.From, q.To = "z", "b"
-			wantAll(t, tb, q, "sk")
-			q = item.Query{Table: contract.Tasks, PK: fresh()}
-			wantAll(t, tb, q, "sk")
-		}},
-		{name: "a partition of a table without sort key is its one item", run: func(t T, tb store.Table) {
-			pk := fresh()
+		{name: "a partition is read in the order of its sort keys, both ways, in pages, by half-open ranges",
+			run: func(t T, tb store.Table) {
+				pk := unique()
+				order := []string{"!", "-", "0", "00", "1", "10", "2", "A", "a", "a#", "aa", "b", "z", "ä", "€",
+					"😀"} // as their bytes compare
+				for n := range order {
+					write(t, tb, put(task(pk, order[(n*7)%len(order)]), nil))
+				}
+				write(t, tb, put(task(pk+"x", "b"), nil)) // in the next partition
+				q := item.Query{Table: contract.Tasks, PK: pk, Consistent: true}
+				var want []any
+				for _, sk := range order {
+					want = append(want, sk)
+				}
+				wantAll(t, tb, q, "sk", want...)
+				q.From, q.To = "1", "aa"
+				wantAll(t, tb, q, "sk", "1", "10", "2", "A", "a", "a#")
+				q.Descending = true
+				wantAll(t, tb, q, "sk", "a#", "a", "A", "2", "10", "1")
+				q.To = nil
+				wantAll(t, tb, q, "sk", "😀", "€", "ä", "z", "b", "aa", "a#", "a", "A", "2", "10", "1")
+				q.From, q.To = nil, "1"
+				wantAll(t, tb, q, "sk", "00", "0", "-", "!")
+				q.From, q.To = "b", "b"
+				wantAll(t, tb, q, "sk")
+				q.From, q.To = "z", "b"
+				wantAll(t, tb, q, "sk")
+				q = item.Query{Table: contract.Tasks, PK: unique()}
+				wantAll(t, tb, q, "sk")
+			}},
+		{name: "a partition of a table without sort key holds one item", run: func(t T, tb store.Table) {
+			pk := unique()
 			q := item.Query{Table: contract.Claims, PK: pk, Consistent: true}
 			wantAll(t, tb, q, "a")
 			write(t, tb, put(claim(pk), item.Item{"a": "1"}))
 			wantAll(t, tb, q, "a", "1")
 		}},
-		{name: "a consistent query shows the last write at once, whole", run: func(t T, tb store.Table) {
-			pk := fresh()
+		{name: "a consistent query returns all of the last write at once", run: func(t T, tb store.Table) {
+			pk := unique()
 			for n := range int64(5) {
 				want := write(t, tb, put(task(pk, "x"), item.Item{"n": n}))
 				got := page(t, tb, item.Query{Table: contract.Tasks, PK: pk, Consistent: true})
@@ -117,14 +120,15 @@ func queryExercises() []exercise[store.Table] {
 				}
 			}
 		}},
-		{name: "pages go on while items come and go", run: func(t T, tb store.Table) {
-			pk := fresh()
+		{name: "paging continues while items are added and deleted", run: func(t T, tb store.Table) {
+			pk := unique()
 			for _, sk := range []string{"b", "d", "f", "h"} {
 				write(t, tb, put(task(pk, sk), nil))
 			}
 			q := item.Query{Table: contract.Tasks, PK: pk, Consistent: true, Limit: 2}
 			first := page(t, tb, q)
-			write(t, tb, item.Write{Ref: task(pk, "d"), Name: "exercise.delete", Delete: true}) // where the cursor stands
+			write(t, tb, item.Write{Ref: task(pk, "d"), Name: "exercise.delete",
+				Delete: true}) // the item at the cursor
 			write(t, tb, put(task(pk, "a"), nil))
 			write(t, tb, put(task(pk, "e"), nil))
 			q.Cursor = first.Cursor
@@ -132,8 +136,8 @@ func queryExercises() []exercise[store.Table] {
 				t.Errorf("after b and d come %v, want e f h", got)
 			}
 		}},
-		{name: "what does not fit into one page of a megabyte comes in several", run: func(t T, tb store.Table) {
-			pk := fresh()
+		{name: "a result over a megabyte comes in several pages", run: func(t T, tb store.Table) {
+			pk := unique()
 			var want []any
 			for n := range 8 {
 				sk := fmt.Sprintf("%d", n)
@@ -148,32 +152,37 @@ func queryExercises() []exercise[store.Table] {
 				t.Errorf("got %v, want %v", got, want)
 			}
 		}},
-		{name: "an index holds what has both of its keys, for as long as it has them", run: func(t T, tb store.Table) {
-			pk, slice := fresh(), fresh()
+		{name: "an index holds the items that have both of its keys", run: func(t T, tb store.Table) {
+			pk, slice := unique(), unique()
 			q := item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice}
 			write(t, tb, put(row(pk, "bare"), item.Item{"a": "1"}))
 			write(t, tb, put(row(pk, "half"), item.Item{contract.AttrWakeSlice: slice}))
 			write(t, tb, put(row(pk, "other half"), item.Item{contract.AttrWakeAt: int64(1)}))
 			write(t, tb, put(row(pk, "whole"), item.Item{contract.AttrWakeSlice: slice, contract.AttrWakeAt: int64(1)}))
 			eventuallyAll(t, tb, q, contract.AttrJobID, "whole")
-			write(t, tb, item.Write{Ref: row(pk, "half"), Name: "exercise.set", Set: map[string]any{contract.AttrWakeAt: int64(2)}})
+			write(t, tb, item.Write{Ref: row(pk, "half"), Name: "exercise.set",
+				Set: map[string]any{contract.AttrWakeAt: int64(2)}})
 			eventuallyAll(t, tb, q, contract.AttrJobID, "whole", "half")
-			write(t, tb, item.Write{Ref: row(pk, "whole"), Name: "exercise.move", Set: map[string]any{contract.AttrWakeAt: int64(3)}})
+			write(t, tb, item.Write{Ref: row(pk, "whole"), Name: "exercise.move",
+				Set: map[string]any{contract.AttrWakeAt: int64(3)}})
 			eventuallyAll(t, tb, q, contract.AttrJobID, "half", "whole")
-			write(t, tb, item.Write{Ref: row(pk, "half"), Name: "exercise.remove", Set: map[string]any{contract.AttrWakeSlice: nil}})
+			write(t, tb, item.Write{Ref: row(pk, "half"), Name: "exercise.remove",
+				Set: map[string]any{contract.AttrWakeSlice: nil}})
 			eventuallyAll(t, tb, q, contract.AttrJobID, "whole")
-			write(t, tb, item.Write{Ref: row(pk, "whole"), Name: "exercise.elsewhere", Set: map[string]any{contract.AttrWakeSlice: slice + "x"}})
+			write(t, tb, item.Write{Ref: row(pk, "whole"), Name: "exercise.elsewhere",
+				Set: map[string]any{contract.AttrWakeSlice: slice + "x"}})
 			eventuallyAll(t, tb, q, contract.AttrJobID)
 			q.PK = slice + "x"
 			eventuallyAll(t, tb, q, contract.AttrJobID, "whole")
 			must(t, tb.Commit(t.Context(), item.Write{Ref: row(pk, "whole"), Name: "exercise.delete", Delete: true}))
 			eventuallyAll(t, tb, q, contract.AttrJobID)
 		}},
-		{name: "an index shows the keys and what it projects, nothing else", run: func(t T, tb store.Table) {
-			ref, group := row(fresh(), "j"), fresh()
+		{name: "an index returns its keys and what it projects, nothing else", run: func(t T, tb store.Table) {
+			ref, group := row(unique(), "j"), unique()
 			attributes := item.Item{
-				contract.AttrWakeSlice: group + "#1", contract.AttrWakeAt: int64(5), contract.AttrGroup: group, contract.AttrGroupSort: "s",
-				"version": int64(1), "attempt": int64(2), "pool": "short", "priority": "low", "due_at": int64(3), "secret": "no", "payload": "no",
+				contract.AttrWakeSlice: group + "#1", contract.AttrWakeAt: int64(5), contract.AttrGroup: group,
+				contract.AttrGroupSort: "s", "version": int64(1), "attempt": int64(2), "pool": "short",
+				"priority": "low", "due_at": int64(3), "secret": "no", "payload": "no",
 			}
 			write(t, tb, put(ref, attributes))
 			due := item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: group + "#1"}
@@ -185,53 +194,65 @@ func queryExercises() []exercise[store.Table] {
 			byGroup := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: group}
 			eventuallyAll(t, tb, byGroup, contract.AttrGroupSort, "s")
 			wantShown(t, tb, byGroup, with(ref, item.Item{contract.AttrGroup: group, contract.AttrGroupSort: "s"}))
-			write(t, tb, item.Write{Ref: ref, Name: "exercise.set", Set: map[string]any{"attempt": int64(7), "pool": nil}})
+			write(t, tb, item.Write{Ref: ref, Name: "exercise.set",
+				Set: map[string]any{"attempt": int64(7), "pool": nil}})
 			eventuallyAll(t, tb, due, "attempt", int64(7))
 			eventuallyAll(t, tb, due, "pool", nil)
 		}},
-		{name: "an index by number is read in the order of numbers, both ways, in pages, by half-open ranges", run: func(t T, tb store.Table) {
-			slice := fresh()
-			order := []int64{-20, -3, 0, 1, 2, 10, 11, 100, 1_900_000_000_000}
-			var want []any
-			for n, at := range order {
-				want = append(want, at)
-				at := order[(n*4)%len(order)]
-				write(t, tb, put(row(fresh(), "j"), item.Item{contract.AttrWakeSlice: slice, contract.AttrWakeAt: at}))
-			}
-			q := item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice}
-			eventuallyAll(t, tb, q, contract.AttrWakeAt, want...)
-			wantAll(t, tb, q, contract.AttrWakeAt, want...)
-			q.From, q.To = int64(-3), int64(10)
-			wantAll(t, tb, q, contract.AttrWakeAt, int64(-3), int64(0), int64(1), int64(2))
-			q.Descending = true
-			wantAll(t, tb, q, contract.AttrWakeAt, int64(2), int64(1), int64(0), int64(-3))
-			q.From, q.To = int64(11), nil
-			wantAll(t, tb, q, contract.AttrWakeAt, int64(1_900_000_000_000), int64(100), int64(11))
-			q.From, q.To = nil, int64(0)
-			wantAll(t, tb, q, contract.AttrWakeAt, int64(-3), int64(-20))
-		}},
-		{name: "an index by text is read by half-open ranges, and equal keys all come, in pages of any size", run: func(t T, tb store.Table) {
-			group := fresh()
-			for n := range 7 {
-				write(t, tb, put(row(fresh(), "j"), item.Item{contract.AttrGroup: group, contract.AttrGroupSort: "same", contract.AttrDeadShard: group, contract.AttrDeadAt: int64(n / 4)}))
-			}
-			write(t, tb, put(row(fresh(), "j"), item.Item{contract.AttrGroup: group, contract.AttrGroupSort: "after"}))
-			write(t, tb, put(row(fresh(), "j"), item.Item{contract.AttrGroup: group, contract.AttrGroupSort: "zzz"}))
-			q := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: group}
-			same := slices.Repeat([]any{"same"}, 7)
-			eventuallyAll(t, tb, q, contract.AttrGroupSort, append(append([]any{"after"}, same...), "zzz")...)
-			q.From, q.To = "b", "zzz"
-			wantAll(t, tb, q, contract.AttrGroupSort, same...)
-			q.From, q.To, q.Descending = nil, "zzz", true
-			wantAll(t, tb, q, contract.AttrGroupSort, append(slices.Clone(same), "after")...)
-			dead := item.Query{Table: contract.Jobs, Index: contract.DeadIndex, PK: group}
-			eventuallyAll(t, tb, dead, contract.AttrDeadAt, int64(0), int64(0), int64(0), int64(0), int64(1), int64(1), int64(1))
-		}},
-		{name: "a query that DynamoDB could not understand is invalid", run: func(t T, tb store.Table) {
+		{name: "an index by number is read in the order of numbers, both ways, in pages, by half-open ranges",
+			run: func(t T, tb store.Table) {
+				slice := unique()
+				order := []int64{-20, -3, 0, 1, 2, 10, 11, 100, 1_900_000_000_000}
+				var want []any
+				for n, at := range order {
+					want = append(want, at)
+					at := order[(n*4)%len(order)]
+					write(t, tb, put(row(unique(), "j"), item.Item{contract.AttrWakeSlice: slice,
+						contract.AttrWakeAt: at}))
+				}
+				q := item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice}
+				eventuallyAll(t, tb, q, contract.AttrWakeAt, want...)
+				wantAll(t, tb, q, contract.AttrWakeAt, want...)
+				q.From, q.To = int64(-3), int64(10)
+				wantAll(t, tb, q, contract.AttrWakeAt, int64(-3), int64(0), int64(1), int64(2))
+				q.Descending = true
+				wantAll(t, tb, q, contract.AttrWakeAt, int64(2), int64(1), int64(0), int64(-3))
+				q.From, q.To = int64(11), nil
+				wantAll(t, tb, q, contract.AttrWakeAt, int64(1_900_000_000_000), int64(100), int64(11))
+				q.From, q.To = nil, int64(0)
+				wantAll(t, tb, q, contract.AttrWakeAt, int64(-3), int64(-20))
+			}},
+		{name: "an index by text is read by half-open ranges, with all of equal keys, in pages of any size",
+			run: func(t T, tb store.Table) {
+				group := unique()
+				for n := range 7 {
+					write(t, tb, put(row(unique(), "j"), item.Item{contract.AttrGroup: group,
+						contract.AttrGroupSort: "same", contract.AttrDeadShard: group,
+						contract.AttrDeadAt: int64(n / 4)}))
+				}
+				write(t, tb, put(row(unique(), "j"), item.Item{contract.AttrGroup: group,
+					contract.AttrGroupSort: "after"}))
+				write(t, tb, put(row(unique(), "j"), item.Item{contract.AttrGroup: group,
+					contract.AttrGroupSort: "zzz"}))
+				q := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: group}
+				same := slices.Repeat([]any{"same"}, 7)
+				eventuallyAll(t, tb, q, contract.AttrGroupSort, append(append([]any{"after"}, same...), "zzz")...)
+				q.From, q.To = "b", "zzz"
+				wantAll(t, tb, q, contract.AttrGroupSort, same...)
+				q.From, q.To, q.Descending = nil, "zzz", true
+				wantAll(t, tb, q, contract.AttrGroupSort, append(slices.Clone(same), "after")...)
+				dead := item.Query{Table: contract.Jobs, Index: contract.DeadIndex, PK: group}
+				eventuallyAll(t, tb, dead, contract.AttrDeadAt, int64(0), int64(0), int64(0), int64(0), int64(1),
+					int64(1),
+					int64(1))
+			}},
+		{name: "a query that DynamoDB refuses is invalid", run: func(t T, tb store.Table) {
 			for what, q := range map[string]item.Query{
-				"an index that there is not":     {Table: contract.Jobs, Index: "nowhere", PK: "x"},
-				"a consistent read of an index":  {Table: contract.Jobs, Index: contract.DueIndex, PK: "x", Consistent: true},
-				"a bound of another type":        {Table: contract.Jobs, Index: contract.DueIndex, PK: "x", From: "text"},
+				"an index that there is not": {Table: contract.Jobs, Index: "nowhere", PK: "x"},
+				"a consistent read of an index": {Table: contract.Jobs, Index: contract.DueIndex, PK: "x",
+					Consistent: true},
+				"a bound of another type": {Table: contract.Jobs, Index: contract.DueIndex, PK: "x",
+					From: "text"},
 				"a cursor that nobody has given": {Table: contract.Tasks, PK: "x", Cursor: "nonsense"},
 			} {
 				if _, err := tb.Query(t.Context(), q); fault.KindOf(err) != fault.Invalid {

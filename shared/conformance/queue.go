@@ -15,23 +15,23 @@ import (
 	"punctual/shared/message"
 )
 
-// Queues is what the stages need of queues; queue is a logical name of contract.
+// Queues is what the stages need of queues; queue is a logical name of package contract.
 type Queues interface {
-	// Send enqueues any number; what was not taken comes back in a *message.Unsent, by index.
+	// Send enqueues any number of messages; those that failed are in a *message.Unsent, by index.
 	Send(ctx context.Context, queue string, out ...message.Outgoing) error
-	// Receive takes up to max (at most 10), waiting up to wait (at most 20 s) for the first;
-	// none is no error. visibility 0 is the queue's default.
+	// Receive returns up to max messages (at most 10) and waits up to wait (at most 20 s) for the
+	// first; none is no error. visibility 0 is the queue's default.
 	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
-	// Delete is for good; deleting twice is no error.
+	// Delete deletes messages for good; deleting twice is no error.
 	Delete(ctx context.Context, queue string, receipts ...string) error
 	// SetVisibility makes a received message visible d from now.
 	SetVisibility(ctx context.Context, queue string, receipt string, d time.Duration) error
-	// Depth says about how much a queue holds.
+	// Depth returns about how many messages a queue holds.
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
 
-// Queue exercises queues. Each call of open must hand out queues that are empty and that
-// nothing else uses, made as contract.Queues says.
+// Queue exercises queues. Each call of open must return empty queues that nothing else uses, made
+// as contract.Queues says.
 func Queue(t *testing.T, open func(*testing.T) Queues, k Knobs) {
 	t.Helper()
 	run(t, k, open, queues())
@@ -45,10 +45,10 @@ func send(t T, qs Queues, queue string, out ...message.Outgoing) {
 	must(t, qs.Send(t.Context(), queue, out...))
 }
 
-// busy bounds what takes no time on a machine at rest, but may where others compile beside it.
+// busy bounds what takes no time on an idle machine, but may take some on a busy one.
 const busy = time.Minute
 
-// take receives until it has n, for a minute at most.
+// take receives until it has n messages, for a minute at most.
 func take(t T, qs Queues, queue string, n int, visibility time.Duration) []message.Delivery {
 	t.Helper()
 	var got []message.Delivery
@@ -64,7 +64,7 @@ func take(t T, qs Queues, queue string, n int, visibility time.Duration) []messa
 	return got
 }
 
-// wantNone fails if anything can be received within a second.
+// wantNone fails if a message can be received within a second.
 func wantNone(t T, qs Queues, queue string) {
 	t.Helper()
 	got, err := qs.Receive(t.Context(), queue, 10, time.Second, 0)
@@ -83,7 +83,7 @@ func bodies(got []message.Delivery) []string {
 	return b
 }
 
-// unsent returns the indexes that err names.
+// unsent returns the indexes of the messages that err says failed.
 func unsent(t T, err error) []int {
 	t.Helper()
 	var u *message.Unsent
@@ -107,18 +107,20 @@ func queues() []exercise[Queues] {
 
 func sending() []exercise[Queues] {
 	return []exercise[Queues]{
-		{name: "a message is received with its body, its group and the time when it was sent", run: func(t T, qs Queues) {
-			body := `{"text":"ü€😀 <&> \n\t"}`
-			before := time.Now()
-			send(t, qs, work, message.Outgoing{Body: body, Group: "acme"})
-			got := take(t, qs, work, 1, 0)[0]
-			if got.Body != body || got.Group != "acme" || got.Receives != 1 || got.ID == "" || got.Receipt == "" || got.Source != "" {
-				t.Errorf("received %+v", got)
-			}
-			if off := got.SentAt.Sub(before); off < -2*time.Second || off > busy {
-				t.Errorf("it says that it was sent %s after it was", off)
-			}
-		}},
+		{name: "a message is received with its body, its group and the time when it was sent",
+			run: func(t T, qs Queues) {
+				body := `{"text":"ü€😀 <&> \n\t"}`
+				before := time.Now()
+				send(t, qs, work, message.Outgoing{Body: body, Group: "acme"})
+				got := take(t, qs, work, 1, 0)[0]
+				if got.Body != body || got.Group != "acme" || got.Receives != 1 || got.ID == "" || got.Receipt == "" ||
+					got.Source != "" {
+					t.Errorf("received %+v", got)
+				}
+				if off := got.SentAt.Sub(before); off < -2*time.Second || off > busy {
+					t.Errorf("it says that it was sent %s after it was", off)
+				}
+			}},
 		{name: "many messages sent at once all arrive, each once", run: func(t T, qs Queues) {
 			var out []message.Outgoing
 			var want []string
@@ -135,34 +137,38 @@ func sending() []exercise[Queues] {
 		{name: "sending nothing is no error", run: func(t T, qs Queues) {
 			send(t, qs, work)
 		}},
-		{name: "messages that are too large together travel apart", run: func(t T, qs Queues) {
+		{name: "messages that are too large for one request are sent in several", run: func(t T, qs Queues) {
 			big := strings.Repeat("x", 600<<10)
-			send(t, qs, work, message.Outgoing{Body: "1" + big}, message.Outgoing{Body: "2" + big}, message.Outgoing{Body: "3"})
+			send(t, qs, work, message.Outgoing{Body: "1" + big}, message.Outgoing{Body: "2" + big},
+				message.Outgoing{Body: "3"})
 			got := bodies(take(t, qs, work, 3, 0))
 			if got[0] != "1"+big || got[1] != "2"+big || got[2] != "3" {
 				t.Errorf("received bodies of %d, %d and %d bytes", len(got[0]), len(got[1]), len(got[2]))
 			}
 		}},
-		{name: "messages that can never be sent are named by index, and the others are sent", run: func(t T, qs Queues) {
-			err := qs.Send(t.Context(), work,
-				message.Outgoing{Body: "a"},
-				message.Outgoing{Body: "b", Delay: contract.MaxDelay + time.Second},
-				message.Outgoing{Body: "c"},
-				message.Outgoing{Body: strings.Repeat("x", 1<<20+1)},
-				message.Outgoing{Body: "d", Delay: -time.Second},
-				message.Outgoing{Body: "e"},
-			)
-			if at := unsent(t, err); !slices.Equal(at, []int{1, 3, 4}) {
-				t.Errorf("not sent: %v, want 1, 3 and 4", at)
-			}
-			if got := bodies(take(t, qs, work, 3, 0)); !slices.Equal(got, []string{"a", "c", "e"}) {
-				t.Errorf("received %v", got)
-			}
-			wantNone(t, qs, work)
-		}},
+		{name: "messages that can never be sent are returned by index, and the others are sent",
+			run: func(t T, qs Queues) {
+				err := qs.Send(t.Context(), work,
+					message.Outgoing{Body: "a"},
+					message.Outgoing{Body: "b", Delay: contract.MaxDelay + time.Second},
+					message.Outgoing{Body: "c"},
+					message.Outgoing{Body: strings.Repeat("x", 1<<20+1)},
+					message.Outgoing{Body: "d", Delay: -time.Second},
+					message.Outgoing{Body: "e"},
+				)
+				if at := unsent(t, err); !slices.Equal(at, []int{1, 3, 4}) {
+					t.Errorf("not sent: %v, want 1, 3 and 4", at)
+				}
+				if got := bodies(take(t, qs, work, 3, 0)); !slices.Equal(got, []string{"a", "c", "e"}) {
+					t.Errorf("received %v", got)
+				}
+				wantNone(t, qs, work)
+			}},
 		{name: "characters that SQS refuses can never be sent, and all others can", run: func(t T, qs Queues) {
-			refused := []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xed\xa0\x80", "{\"a\":\"x\uffffy\"}"}
-			taken := []string{"\t\n\r.", "\x7f", "\u0085", "\ud7ff", "\ue000", "\ufffd", "\U00010000", "\U0001ffff", "\U0010ffff", `{"a":"x\uffffy\ud800"}`}
+			refused := []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xed\xa0\x80",
+				"{\"a\":\"x\uffffy\"}"}
+			taken := []string{"\t\n\r.", "\x7f", "\u0085", "\ud7ff", "\ue000", "\ufffd", "\U00010000", "\U0001ffff",
+				"\U0010ffff", `{"a":"x\uffffy\ud800"}`}
 			var out []message.Outgoing
 			var want []int
 			for n, body := range refused {
@@ -181,10 +187,12 @@ func sending() []exercise[Queues] {
 			}
 			wantNone(t, qs, work)
 		}},
-		{name: "a group of other than letters, digits and punctuation can never be sent", run: func(t T, qs Queues) {
+		{name: "a group with other than letters, digits and punctuation can never be sent", run: func(t T, qs Queues) {
 			err := qs.Send(t.Context(), work,
-				message.Outgoing{Body: "a", Group: "two words"}, message.Outgoing{Body: "b", Group: "gr\u00fcn"}, message.Outgoing{Body: "c", Group: "x\uffff"},
-				message.Outgoing{Body: "d", Group: strings.Repeat("g", 129)}, message.Outgoing{Body: "fine", Group: "a-z_A.Z!#~"},
+				message.Outgoing{Body: "a", Group: "two words"}, message.Outgoing{Body: "b", Group: "gr\u00fcn"},
+				message.Outgoing{Body: "c", Group: "x\uffff"},
+				message.Outgoing{Body: "d", Group: strings.Repeat("g", 129)},
+				message.Outgoing{Body: "fine", Group: "a-z_A.Z!#~"},
 			)
 			if at := unsent(t, err); !slices.Equal(at, []int{0, 1, 2, 3}) {
 				t.Errorf("not sent: %v, want the first four", at)
@@ -198,26 +206,28 @@ func sending() []exercise[Queues] {
 			}
 			take(t, qs, work, 1, 0)
 		}},
-		{name: "a queue that there is not is not found", run: func(t T, qs Queues) {
+		{name: "a missing queue is not found", run: func(t T, qs Queues) {
 			_, err := qs.Receive(t.Context(), "nowhere", 1, 0, 0)
 			wantKind(t, err, fault.NotFound)
 			wantKind(t, qs.Send(t.Context(), "nowhere", message.Outgoing{Body: "x"}), fault.NotFound)
 		}},
-		{name: "a delayed message comes when its delay is over, and wakes who waits for it", run: func(t T, qs Queues) {
-			before := time.Now()
-			send(t, qs, work, message.Outgoing{Body: "later", Delay: 3 * time.Second})
-			got, err := qs.Receive(t.Context(), work, 1, 15*time.Second, 0) // a wait that is not woken ends without it
-			must(t, err)
-			if took := time.Since(before); len(got) != 1 || took < 2500*time.Millisecond {
-				t.Errorf("received %d messages after %s, want one after 3 s", len(got), took)
-			}
-		}},
+		{name: "a delayed message becomes visible after its delay, and wakes a waiting receive",
+			run: func(t T, qs Queues) {
+				before := time.Now()
+				send(t, qs, work, message.Outgoing{Body: "later", Delay: 3 * time.Second})
+				got, err := qs.Receive(t.Context(), work, 1, 15*time.Second,
+					0) // without a wake-up the wait ends without the message
+				must(t, err)
+				if took := time.Since(before); len(got) != 1 || took < 2500*time.Millisecond {
+					t.Errorf("received %d messages after %s, want one after 3 s", len(got), took)
+				}
+			}},
 	}
 }
 
 func receiving() []exercise[Queues] {
 	return []exercise[Queues]{
-		{name: "a receive without messages waits its time, and is no error", run: func(t T, qs Queues) {
+		{name: "a receive without messages waits as long as it asks, and is no error", run: func(t T, qs Queues) {
 			before := time.Now()
 			got, err := qs.Receive(t.Context(), work, 10, 2*time.Second, 0)
 			must(t, err)
@@ -225,7 +235,7 @@ func receiving() []exercise[Queues] {
 				t.Errorf("received %d messages after %s, want none after 2 s", len(got), took)
 			}
 		}},
-		{name: "a message sent meanwhile wakes who waits for it", run: func(t T, qs Queues) {
+		{name: "a message sent during a receive ends its wait", run: func(t T, qs Queues) {
 			before := time.Now()
 			sent := make(chan error, 1)
 			go func() {
@@ -239,46 +249,50 @@ func receiving() []exercise[Queues] {
 				t.Errorf("received %d messages after %s, want one after 2 s", len(got), took)
 			}
 		}},
-		{name: "a receive takes no more than asked for, and what is left is there for the next", run: func(t T, qs Queues) {
+		{name: "a receive takes at most max messages and leaves the others", run: func(t T, qs Queues) {
 			send(t, qs, work, message.Outgoing{Body: "a"}, message.Outgoing{Body: "b"}, message.Outgoing{Body: "c"})
 			first, err := qs.Receive(t.Context(), work, 2, time.Second, 0)
 			must(t, err)
 			if len(first) == 0 || len(first) > 2 {
 				t.Fatalf("received %d, want one or two", len(first))
 			}
-			if got := bodies(append(first, take(t, qs, work, 3-len(first), 0)...)); !slices.Equal(got, []string{"a", "b", "c"}) {
+			if got := bodies(append(first, take(t, qs, work, 3-len(first), 0)...)); !slices.Equal(got,
+				[]string{"a", "b", "c"}) {
 				t.Errorf("received %v", got)
 			}
 		}},
-		{name: "a received message is hidden until its visibility ends, then comes again, counted", run: func(t T, qs Queues) {
-			send(t, qs, work, message.Outgoing{Body: "again", Group: "acme"})
-			before := time.Now()
-			first := take(t, qs, work, 1, 3*time.Second)[0]
-			second := take(t, qs, work, 1, 30*time.Second)[0]
-			if second.ID != first.ID || second.Receives != 2 || second.Body != first.Body || second.Group != first.Group || !second.SentAt.Equal(first.SentAt) {
-				t.Errorf("received %+v after %+v", second, first)
-			}
-			if took := time.Since(before); took < 2500*time.Millisecond {
-				t.Errorf("it came again after %s, want 3 s", took)
-			}
-		}},
-		{name: "a message is hidden for the queue's default visibility if the receiver names none", waits: 45 * time.Second, run: func(t T, qs Queues) {
-			send(t, qs, work, message.Outgoing{Body: "x"})
-			take(t, qs, work, 1, 0)
-			pause(t, contract.Lease-5*time.Second)
-			wantNone(t, qs, work)
-			if got := take(t, qs, work, 1, 0)[0]; got.Receives != 2 {
-				t.Errorf("received %+v", got)
-			}
-		}},
-		{name: "a visibility can be extended", run: func(t T, qs Queues) {
+		{name: "a received message becomes visible after its visibility timeout, and its receives are counted",
+			run: func(t T, qs Queues) {
+				send(t, qs, work, message.Outgoing{Body: "again", Group: "acme"})
+				before := time.Now()
+				first := take(t, qs, work, 1, 3*time.Second)[0]
+				second := take(t, qs, work, 1, 30*time.Second)[0]
+				if second.ID != first.ID || second.Receives != 2 || second.Body != first.Body ||
+					second.Group != first.Group || !second.SentAt.Equal(first.SentAt) {
+					t.Errorf("received %+v after %+v", second, first)
+				}
+				if took := time.Since(before); took < 2500*time.Millisecond {
+					t.Errorf("it became visible after %s, want 3 s", took)
+				}
+			}},
+		{name: "a receive without a visibility timeout uses the queue's default", waits: 45 * time.Second,
+			run: func(t T, qs Queues) {
+				send(t, qs, work, message.Outgoing{Body: "x"})
+				take(t, qs, work, 1, 0)
+				pause(t, contract.Lease-5*time.Second)
+				wantNone(t, qs, work)
+				if got := take(t, qs, work, 1, 0)[0]; got.Receives != 2 {
+					t.Errorf("received %+v", got)
+				}
+			}},
+		{name: "a visibility timeout can be extended", run: func(t T, qs Queues) {
 			send(t, qs, work, message.Outgoing{Body: "x"})
 			d := take(t, qs, work, 1, 7*time.Second)[0]
 			must(t, qs.SetVisibility(t.Context(), work, d.Receipt, 10*time.Minute))
 			pause(t, 8*time.Second)
 			wantNone(t, qs, work)
 		}},
-		{name: "a message given back comes again at once", run: func(t T, qs Queues) {
+		{name: "a message with visibility 0 becomes visible at once", run: func(t T, qs Queues) {
 			send(t, qs, work, message.Outgoing{Body: "x"})
 			first := take(t, qs, work, 1, time.Minute)[0]
 			must(t, qs.SetVisibility(t.Context(), work, first.Receipt, 0))
@@ -286,7 +300,7 @@ func receiving() []exercise[Queues] {
 				t.Errorf("received %+v after %+v", second, first)
 			}
 		}},
-		{name: "a deleted message never comes again, and deleting it twice is no error", run: func(t T, qs Queues) {
+		{name: "a deleted message is never received, and deleting it twice is no error", run: func(t T, qs Queues) {
 			var receipts []string
 			for n := range 12 {
 				send(t, qs, work, message.Outgoing{Body: fmt.Sprint(n)})
@@ -301,16 +315,16 @@ func receiving() []exercise[Queues] {
 			pause(t, 9*time.Second)
 			wantNone(t, qs, work)
 		}},
-		{name: "a deleted message cannot be given back", run: func(t T, qs Queues) {
+		{name: "the visibility of a deleted message cannot be set", run: func(t T, qs Queues) {
 			send(t, qs, work, message.Outgoing{Body: "x"})
 			d := take(t, qs, work, 1, time.Minute)[0]
 			must(t, qs.Delete(t.Context(), work, d.Receipt))
 			if err := qs.SetVisibility(t.Context(), work, d.Receipt, 0); fault.Retryable(err) {
-				t.Errorf("giving it back may be tried again: %v", err)
+				t.Errorf("the error is retryable: %v", err)
 			}
 			wantNone(t, qs, work)
 		}},
-		{name: "of many receivers each message goes to one", run: func(t T, qs Queues) {
+		{name: "each message goes to one of many receivers", run: func(t T, qs Queues) {
 			var out []message.Outgoing
 			for n := range 40 {
 				out = append(out, message.Outgoing{Body: fmt.Sprintf("%02d", n)})
@@ -318,7 +332,7 @@ func receiving() []exercise[Queues] {
 			send(t, qs, work, out...)
 			var wg sync.WaitGroup
 			var mu sync.Mutex
-			seen, arrived := map[string]int{}, map[string]bool{} // by id, for a send whose answer was lost is sent again; by body
+			seen, arrived := map[string]int{}, map[string]bool{} // by id (a repeated send has another); by body
 			for range 4 {
 				wg.Go(func() {
 					for {
@@ -348,8 +362,9 @@ func receiving() []exercise[Queues] {
 				t.Errorf("%d of %d messages arrived", len(arrived), len(out))
 			}
 		}},
-		{name: "a depth tells visible, in flight and delayed messages apart", run: func(t T, qs Queues) {
-			send(t, qs, work, message.Outgoing{Body: "1"}, message.Outgoing{Body: "2"}, message.Outgoing{Body: "3"}, message.Outgoing{Body: "4", Delay: 10 * time.Minute})
+		{name: "a depth counts visible, in-flight and delayed messages", run: func(t T, qs Queues) {
+			send(t, qs, work, message.Outgoing{Body: "1"}, message.Outgoing{Body: "2"}, message.Outgoing{Body: "3"},
+				message.Outgoing{Body: "4", Delay: 10 * time.Minute})
 			d := take(t, qs, work, 1, time.Minute)[0]
 			wantDepth := func(want message.Depth) {
 				t.Helper()
@@ -366,7 +381,7 @@ func receiving() []exercise[Queues] {
 			must(t, qs.Delete(t.Context(), work, d.Receipt))
 			wantDepth(message.Depth{Visible: 2, Delayed: 1})
 		}},
-		{name: "a context that ends ends a wait, which may be tried again", run: func(t T, qs Queues) {
+		{name: "a receive whose context ends returns a retryable error", run: func(t T, qs Queues) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			before := time.Now()
@@ -381,7 +396,7 @@ func receiving() []exercise[Queues] {
 
 func deadLettering() []exercise[Queues] {
 	return []exercise[Queues]{
-		{name: "a message received as often as the redrive policy allows goes to the dead-letter queue, with its source", run: func(t T, qs Queues) {
+		{name: "a message at the redrive policy's limit moves to the dead-letter queue, with its source", run: func(t T, qs Queues) {
 			send(t, qs, contract.RedriveQueue, message.Outgoing{Body: "poison"})
 			pause(t, 2*time.Second)
 			var first message.Delivery

@@ -18,8 +18,8 @@ func Blob(t *testing.T, open func(*testing.T) store.Blobs, k Knobs) {
 
 func blobs() []exercise[store.Blobs] {
 	return []exercise[store.Blobs]{
-		{name: "a blob is read back byte for byte, and a later one takes its place", run: func(t T, b store.Blobs) {
-			key := "payload/" + fresh() + "/a b+ü#1"
+		{name: "a blob is read back byte for byte, and a later put replaces it", run: func(t T, b store.Blobs) {
+			key := "payload/" + unique() + "/a b+ü#1"
 			all := make([]byte, 1<<20)
 			for i := range all {
 				all[i] = byte(i)
@@ -34,7 +34,7 @@ func blobs() []exercise[store.Blobs] {
 			}
 		}},
 		{name: "an absent blob is not found, and deleting it is no error", run: func(t T, b store.Blobs) {
-			key := fresh()
+			key := unique()
 			_, err := b.Get(t.Context(), key)
 			wantKind(t, err, fault.NotFound)
 			must(t, b.Delete(t.Context(), key))
@@ -44,41 +44,41 @@ func blobs() []exercise[store.Blobs] {
 			_, err = b.Get(t.Context(), key)
 			wantKind(t, err, fault.NotFound)
 		}},
-		{name: "a blob is kept apart from what the caller does to its bytes", run: func(t T, b store.Blobs) {
-			key, body := fresh(), []byte("kept")
+		{name: "a stored blob does not change with the caller's bytes", run: func(t T, b store.Blobs) {
+			key, body := unique(), []byte("kept")
 			must(t, b.Put(t.Context(), key, body))
 			body[0] = 'X'
 			got, err := b.Get(t.Context(), key)
 			must(t, err)
 			got[1] = 'Y'
-			again, err := b.Get(t.Context(), key)
+			kept, err := b.Get(t.Context(), key)
 			must(t, err)
-			if string(again) != "kept" {
-				t.Errorf("the blob became %q", again)
+			if string(kept) != "kept" {
+				t.Errorf("the blob became %q", kept)
 			}
 		}},
-		{name: "a context that has ended ends a call on blobs, which may be tried again", run: func(t T, b store.Blobs) {
+		{name: "a call on blobs with an ended context returns a retryable error", run: func(t T, b store.Blobs) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			wantKind(t, b.Put(ctx, fresh(), []byte("x")), fault.Unavailable)
+			wantKind(t, b.Put(ctx, unique(), []byte("x")), fault.Unavailable)
 		}},
 	}
 }
 
-// Secrets is what a secret manager must give.
+// Secrets is what the workers need of a secret manager.
 type Secrets interface {
-	// Resolve returns the secret that an ARN names. An absent one is a fault.NotFound.
+	// Resolve returns the value of a secret. An absent one is a fault.NotFound.
 	Resolve(ctx context.Context, arn string) (string, error)
-	// Hosts returns what the secret is bound to. An absent one is a fault.NotFound.
+	// Hosts returns the hosts that a secret is bound to. An absent secret is a fault.NotFound.
 	Hosts(ctx context.Context, arn string) (hosts []string, bound bool, err error)
 }
 
-// SecretBench is a secret manager and a secret in it.
+// SecretBench is a secret manager with secrets in it.
 type SecretBench struct {
 	Secrets
 	ARN, Value string // a secret that exists, bound to the hosts a.test and .b.test
-	Free       string // the ARN of one that is bound to none
-	Absent     string // the ARN of one that does not
+	Free       string // the ARN of a secret that is bound to no host
+	Absent     string // the ARN of no secret
 }
 
 // Secret exercises a secret manager.
@@ -104,7 +104,7 @@ func secrets() []exercise[SecretBench] {
 			_, _, err = b.Hosts(t.Context(), b.Absent)
 			wantKind(t, err, fault.NotFound)
 		}},
-		{name: "a secret says which hosts it is bound to", run: func(t T, b SecretBench) {
+		{name: "a secret returns the hosts that it is bound to", run: func(t T, b SecretBench) {
 			hosts, bound, err := b.Hosts(t.Context(), b.ARN)
 			must(t, err)
 			if !bound || !slices.Equal(hosts, []string{"a.test", ".b.test"}) {

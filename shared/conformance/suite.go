@@ -16,16 +16,16 @@ import (
 	"punctual/shared/item"
 )
 
-// Knobs say what the adapter under test is like. The zero value is right for AWS itself.
+// Knobs describe the adapter under test. The zero value is right for AWS itself.
 type Knobs struct {
-	// Virtual runs each exercise in a bubble of testing/synctest, where waiting costs nothing.
-	// For adapters that do no I/O.
+	// Virtual runs each exercise in a bubble of testing/synctest, where waiting costs nothing. It
+	// is for adapters that do no I/O.
 	Virtual bool
-	// Patience is the longest that an exercise may wait in real time; those that need longer
-	// are skipped. Default 10 s; without meaning when Virtual.
+	// Patience is the longest that an exercise may wait in real time; those that need longer are
+	// skipped. Default 10 s; ignored when Virtual.
 	Patience time.Duration
-	// Gaps names exercises that the service behind the adapter is known to fail, with the
-	// reason. They must fail: one that passes is an error, for its gap is closed.
+	// Gaps names exercises that the service behind the adapter is known to fail, with the reason.
+	// They must fail: one that passes is an error, because its gap is closed.
 	Gaps map[string]string
 }
 
@@ -38,14 +38,14 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// exercise is one sentence about an adapter's behaviour.
+// exercise is one behaviour of an adapter.
 type exercise[A any] struct {
 	name  string
-	waits time.Duration // at least so long, in real time
+	waits time.Duration // at least that long, in real time
 	run   func(t T, a A)
 }
 
-// run runs each exercise as a sub-test of its own.
+// run runs each exercise as a subtest.
 func run[A any](t *testing.T, k Knobs, open func(*testing.T) A, exercises []exercise[A]) {
 	t.Helper()
 	patience := k.Patience
@@ -87,10 +87,11 @@ func run[A any](t *testing.T, k Knobs, open func(*testing.T) A, exercises []exer
 	}
 }
 
-// elsewhere says whether a gap belongs to another of the suites, so that one set of Knobs
-// can describe a whole emulator.
+// elsewhere reports whether a gap belongs to another suite, so that one set of Knobs can describe a
+// whole emulator.
 func elsewhere(name string) bool {
-	for _, names := range [][]string{namesOf(table), namesOf(queues), namesOf(timers), namesOf(blobs), namesOf(secrets), namesOf(tenantQueues)} {
+	for _, names := range [][]string{namesOf(table), namesOf(queues), namesOf(timers), namesOf(blobs),
+		namesOf(secrets), namesOf(tenantQueues)} {
 		for _, n := range names {
 			if n == name {
 				return true
@@ -108,7 +109,7 @@ func namesOf[A any](exercises func() []exercise[A]) []string {
 	return names
 }
 
-// recorder keeps failures to itself.
+// recorder keeps failures instead of reporting them.
 type recorder struct {
 	ctx      context.Context
 	mu       sync.Mutex
@@ -137,8 +138,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// fresh is a name that nothing else uses.
-func fresh() string { return "c-" + rand.Text() }
+// unique returns a name that nothing else uses.
+func unique() string { return "c-" + rand.Text() }
 
 func must(t T, err error) {
 	t.Helper()
@@ -158,7 +159,7 @@ func wantKind(t T, err error, kinds ...fault.Kind) {
 	t.Errorf("got error %v (kind %q), want one of kind %q", err, fault.KindOf(err), kinds)
 }
 
-// refusal returns the refusal in err.
+// refusal returns the *item.Refused in err.
 func refusal(t T, err error) *item.Refused {
 	t.Helper()
 	var r *item.Refused
@@ -168,7 +169,7 @@ func refusal(t T, err error) *item.Refused {
 	return r
 }
 
-// pause waits; in a bubble it takes no time.
+// pause waits; with Virtual it takes no time.
 func pause(t T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)
@@ -180,7 +181,7 @@ func pause(t T, d time.Duration) {
 	}
 }
 
-// eventually fails unless holds says "" within a minute; what it says otherwise is why.
+// eventually waits until holds returns "", and fails with its last answer after a minute.
 func eventually(t T, holds func() string) {
 	t.Helper()
 	end := time.Now().Add(busy)

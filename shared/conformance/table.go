@@ -15,7 +15,7 @@ import (
 	"punctual/shared/store"
 )
 
-// Table exercises a table. It uses the tables of contract.Schemas, with keys that nothing else uses.
+// Table exercises a table. It uses the tables of contract.Schemas, with unique keys.
 func Table(t *testing.T, open func(*testing.T) store.Table, k Knobs) {
 	t.Helper()
 	run(t, k, open, table())
@@ -25,16 +25,16 @@ func table() []exercise[store.Table] {
 	return append(append(itemExercises(), commitExercises()...), queryExercises()...)
 }
 
-// task is an item of the tasks table, which has a sort key and no index.
+// task returns the key of an item in the tasks table, which has a sort key and no index.
 func task(pk, sk string) item.Ref { return item.Ref{Table: contract.Tasks, PK: pk, SK: sk} }
 
-// claim is an item of the claims table, which has no sort key.
+// claim returns the key of an item in the claims table, which has no sort key.
 func claim(pk string) item.Ref { return item.Ref{Table: contract.Claims, PK: pk} }
 
-// row is an item of the jobs table, which has the indexes.
+// row returns the key of an item in the jobs table, which has indexes.
 func row(pk, id string) item.Ref { return item.Ref{Table: contract.Jobs, PK: pk, SK: id} }
 
-// with is the item of a ref with some attributes.
+// with returns the item of a key with some attributes.
 func with(ref item.Ref, attributes item.Item) item.Item {
 	s, _ := contract.SchemaOf(ref.Table)
 	i := attributes.Clone()
@@ -71,43 +71,46 @@ func wantItem(t T, tb store.Table, ref item.Ref, want item.Item) {
 func itemExercises() []exercise[store.Table] {
 	return []exercise[store.Table]{
 		{name: "an absent item reads as nil", run: func(t T, tb store.Table) {
-			wantItem(t, tb, task(fresh(), "x"), nil)
-			wantItem(t, tb, claim(fresh()), nil)
+			wantItem(t, tb, task(unique(), "x"), nil)
+			wantItem(t, tb, claim(unique()), nil)
 		}},
-		{name: "an item is read back as it was put, and a later put replaces all of it", run: func(t T, tb store.Table) {
-			for _, ref := range []item.Ref{task(fresh(), "x"), claim(fresh()), row(fresh(), "j")} {
-				first := with(ref, item.Item{"s": "ü“\n", "empty": "", "max": int64(math.MaxInt64), "min": int64(math.MinInt64), "zero": int64(0)})
-				got := write(t, tb, item.Write{Ref: ref, Name: "exercise.put", Put: first})
-				if !reflect.DeepEqual(got, first) {
-					t.Errorf("the put returned %v, want %v", got, first)
+		{name: "an item is read back as it was put, and a later put replaces all of it",
+			run: func(t T, tb store.Table) {
+				for _, ref := range []item.Ref{task(unique(), "x"), claim(unique()), row(unique(), "j")} {
+					first := with(ref, item.Item{"s": "ü“\n", "empty": "", "max": int64(math.MaxInt64),
+						"min": int64(math.MinInt64), "zero": int64(0)})
+					got := write(t, tb, item.Write{Ref: ref, Name: "exercise.put", Put: first})
+					if !reflect.DeepEqual(got, first) {
+						t.Errorf("the put returned %v, want %v", got, first)
+					}
+					wantItem(t, tb, ref, first)
+					write(t, tb, put(ref, item.Item{"other": "y"}))
+					wantItem(t, tb, ref, with(ref, item.Item{"other": "y"}))
 				}
-				wantItem(t, tb, ref, first)
-				write(t, tb, put(ref, item.Item{"other": "y"}))
-				wantItem(t, tb, ref, with(ref, item.Item{"other": "y"}))
-			}
-		}},
-		{name: "many items come in the order asked, across tables, nil for absent ones", run: func(t T, tb store.Table) {
-			pk := fresh()
-			var refs []item.Ref
-			var want []item.Item
-			for n := range 98 {
-				ref := task(pk, fmt.Sprintf("%02d", (n*37)%98))
-				refs = append(refs, ref)
-				if n%3 == 0 {
-					want = append(want, nil)
-					continue
+			}},
+		{name: "many items are returned in the order asked, across tables, nil for absent ones",
+			run: func(t T, tb store.Table) {
+				pk := unique()
+				var refs []item.Ref
+				var want []item.Item
+				for n := range 98 {
+					ref := task(pk, fmt.Sprintf("%02d", (n*37)%98))
+					refs = append(refs, ref)
+					if n%3 == 0 {
+						want = append(want, nil)
+						continue
+					}
+					want = append(want, write(t, tb, put(ref, item.Item{"n": int64(n)})))
 				}
-				want = append(want, write(t, tb, put(ref, item.Item{"n": int64(n)})))
-			}
-			other := claim(pk)
-			want = append(want, write(t, tb, put(other, nil)), nil)
-			refs = append(refs, other, claim(fresh()))
-			got, err := tb.GetMany(t.Context(), refs)
-			must(t, err)
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("got %v, want %v", got, want)
-			}
-		}},
+				other := claim(pk)
+				want = append(want, write(t, tb, put(other, nil)), nil)
+				refs = append(refs, other, claim(unique()))
+				got, err := tb.GetMany(t.Context(), refs)
+				must(t, err)
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			}},
 		{name: "asking for no items is no error", run: func(t T, tb store.Table) {
 			got, err := tb.GetMany(t.Context(), nil)
 			must(t, err)
@@ -115,7 +118,7 @@ func itemExercises() []exercise[store.Table] {
 				t.Errorf("got %v", got)
 			}
 		}},
-		{name: "each comparison of a condition means what the core means by it", run: conditions},
+		{name: "each comparison of a condition gives the answer of package item", run: conditions},
 		{name: "one alternative is enough, and needs all of its conditions", run: func(t T, tb store.Table) {
 			yes, no := item.Cond{Attr: "a", Op: item.Eq, Value: "1"}, item.Cond{Attr: "a", Op: item.Eq, Value: "2"}
 			for _, c := range []struct {
@@ -129,9 +132,10 @@ func itemExercises() []exercise[store.Table] {
 				{[]item.All{{no, yes}, {yes, no}}, false},
 				{[]item.All{{no, yes}, {yes, no}, {yes}}, true},
 			} {
-				ref := task(fresh(), "x")
+				ref := task(unique(), "x")
 				write(t, tb, put(ref, item.Item{"a": "1"}))
-				_, err := tb.Write(t.Context(), item.Write{Ref: ref, Name: "exercise.any", When: c.when, Set: map[string]any{"b": "2"}})
+				_, err := tb.Write(t.Context(), item.Write{Ref: ref, Name: "exercise.any", When: c.when,
+					Set: map[string]any{"b": "2"}})
 				if c.holds {
 					must(t, err)
 				} else {
@@ -139,12 +143,13 @@ func itemExercises() []exercise[store.Table] {
 				}
 			}
 		}},
-		{name: "a refused write shows the item that stood in its way and changes nothing", run: func(t T, tb store.Table) {
-			ref := task(fresh(), "x")
+		{name: "a refused write returns the item and changes nothing", run: func(t T, tb store.Table) {
+			ref := task(unique(), "x")
 			old := write(t, tb, put(ref, item.Item{"a": "1", "n": int64(7)}))
 			when := []item.All{{{Attr: "a", Op: item.Missing}}}
 			for _, w := range []item.Write{
-				{Put: with(ref, nil)}, {Delete: true}, {Set: map[string]any{"a": "2"}}, {Add: map[string]int64{"n": 1}}, {Set: map[string]any{"a": nil}},
+				{Put: with(ref, nil)}, {Delete: true}, {Set: map[string]any{"a": "2"}}, {Add: map[string]int64{"n": 1}},
+				{Set: map[string]any{"a": nil}},
 			} {
 				w.Ref, w.Name, w.When = ref, "exercise.refused", when
 				i, err := tb.Write(t.Context(), w)
@@ -155,8 +160,8 @@ func itemExercises() []exercise[store.Table] {
 			}
 			wantItem(t, tb, ref, old)
 		}},
-		{name: "a write refused because the item is absent shows nil", run: func(t T, tb store.Table) {
-			for _, ref := range []item.Ref{task(fresh(), "x"), claim(fresh())} {
+		{name: "a write that is refused for an absent item returns nil", run: func(t T, tb store.Table) {
+			for _, ref := range []item.Ref{task(unique(), "x"), claim(unique())} {
 				for _, w := range []item.Write{{Put: with(ref, nil)}, {Delete: true}, {Set: map[string]any{"a": "2"}}} {
 					w.Ref, w.Name, w.When = ref, "exercise.refused", []item.All{{{Attr: "a", Op: item.Exists}}}
 					_, err := tb.Write(t.Context(), w)
@@ -167,37 +172,41 @@ func itemExercises() []exercise[store.Table] {
 				wantItem(t, tb, ref, nil)
 			}
 		}},
-		{name: "an update makes an absent item, sets, removes and counts, and returns the item as it then is", run: func(t T, tb store.Table) {
-			for _, ref := range []item.Ref{task(fresh(), "x"), claim(fresh())} {
-				update := func(set map[string]any, add map[string]int64, want item.Item) {
-					t.Helper()
-					got := write(t, tb, item.Write{Ref: ref, Name: "exercise.update", Set: set, Add: add})
-					if want = with(ref, want); !reflect.DeepEqual(got, want) {
-						t.Errorf("the update returned %v, want %v", got, want)
+		{name: "an update creates an absent item, sets, removes and counts, and returns the new item",
+			run: func(t T, tb store.Table) {
+				for _, ref := range []item.Ref{task(unique(), "x"), claim(unique())} {
+					update := func(set map[string]any, add map[string]int64, want item.Item) {
+						t.Helper()
+						got := write(t, tb, item.Write{Ref: ref, Name: "exercise.update", Set: set, Add: add})
+						if want = with(ref, want); !reflect.DeepEqual(got, want) {
+							t.Errorf("the update returned %v, want %v", got, want)
+						}
+						wantItem(t, tb, ref, want)
 					}
-					wantItem(t, tb, ref, want)
+					update(map[string]any{"a": "1", "gone": nil}, map[string]int64{"n": 3},
+						item.Item{"a": "1", "n": int64(3)})
+					update(map[string]any{"b": int64(2), "a": nil}, map[string]int64{"n": -4, "m": 1},
+						item.Item{"b": int64(2), "n": int64(-1), "m": int64(1)})
+					update(map[string]any{"a": nil}, nil, item.Item{"b": int64(2), "n": int64(-1), "m": int64(1)})
+					update(map[string]any{"b": "text", "n": nil, "m": nil}, nil, item.Item{"b": "text"})
 				}
-				update(map[string]any{"a": "1", "gone": nil}, map[string]int64{"n": 3}, item.Item{"a": "1", "n": int64(3)})
-				update(map[string]any{"b": int64(2), "a": nil}, map[string]int64{"n": -4, "m": 1}, item.Item{"b": int64(2), "n": int64(-1), "m": int64(1)})
-				update(map[string]any{"a": nil}, nil, item.Item{"b": int64(2), "n": int64(-1), "m": int64(1)})
-				update(map[string]any{"b": "text", "n": nil, "m": nil}, nil, item.Item{"b": "text"})
-			}
-			ref := claim(fresh())
-			got := write(t, tb, item.Write{Ref: ref, Name: "exercise.update", Set: map[string]any{"gone": nil}})
-			if want := with(ref, nil); !reflect.DeepEqual(got, want) {
-				t.Errorf("an update that only removes made %v of an absent item, want %v", got, want)
-			}
-		}},
-		{name: "words that DynamoDB reserves are attributes like others", run: func(t T, tb store.Table) {
-			ref := task(fresh(), "x")
+				ref := claim(unique())
+				got := write(t, tb, item.Write{Ref: ref, Name: "exercise.update", Set: map[string]any{"gone": nil}})
+				if want := with(ref, nil); !reflect.DeepEqual(got, want) {
+					t.Errorf("an update that only removes made %v of an absent item, want %v", got, want)
+				}
+			}},
+		{name: "names that DynamoDB reserves are attributes like others", run: func(t T, tb store.Table) {
+			ref := task(unique(), "x")
 			write(t, tb, item.Write{
-				Ref: ref, Name: "exercise.words", Set: map[string]any{"status": "s", "owner": "o", "a-b.c": "d"}, Add: map[string]int64{"size": 1},
+				Ref: ref, Name: "exercise.words", Set: map[string]any{"status": "s", "owner": "o", "a-b.c": "d"},
+				Add:  map[string]int64{"size": 1},
 				When: []item.All{{{Attr: "name", Op: item.Missing}, {Attr: "token", Op: item.Missing}}},
 			})
 			wantItem(t, tb, ref, with(ref, item.Item{"status": "s", "owner": "o", "a-b.c": "d", "size": int64(1)}))
 		}},
 		{name: "a delete returns nil, and of an absent item is no error", run: func(t T, tb store.Table) {
-			for _, ref := range []item.Ref{task(fresh(), "x"), claim(fresh())} {
+			for _, ref := range []item.Ref{task(unique(), "x"), claim(unique())} {
 				write(t, tb, put(ref, nil))
 				for range 2 {
 					if got := write(t, tb, item.Write{Ref: ref, Name: "exercise.delete", Delete: true}); got != nil {
@@ -207,39 +216,41 @@ func itemExercises() []exercise[store.Table] {
 				}
 			}
 		}},
-		{name: "of many who race for one item exactly one gets it, and each shows the others' item", run: func(t T, tb store.Table) {
-			ref := claim(fresh())
-			var wg sync.WaitGroup
-			var mu sync.Mutex
-			won := 0
-			for n := range 8 {
-				wg.Go(func() {
-					w := put(ref, item.Item{"n": int64(n)})
-					w.When = []item.All{{{Attr: "pk", Op: item.Missing}}}
-					_, err := tb.Write(t.Context(), w)
-					mu.Lock()
-					defer mu.Unlock()
-					if err == nil {
-						won++
-						return
-					}
-					if store.Refused(err) == nil || store.Refused(err).Olds[0] == nil {
-						t.Errorf("got %v, want a refusal that shows the winner's item", err)
-					}
-				})
-			}
-			wg.Wait()
-			if won != 1 {
-				t.Errorf("%d won", won)
-			}
-		}},
-		{name: "counting at once loses nothing", run: func(t T, tb store.Table) {
-			ref := claim(fresh())
+		{name: "of many writes that race for one item exactly one succeeds, and the others return its item",
+			run: func(t T, tb store.Table) {
+				ref := claim(unique())
+				var wg sync.WaitGroup
+				var mu sync.Mutex
+				won := 0
+				for n := range 8 {
+					wg.Go(func() {
+						w := put(ref, item.Item{"n": int64(n)})
+						w.When = []item.All{{{Attr: "pk", Op: item.Missing}}}
+						_, err := tb.Write(t.Context(), w)
+						mu.Lock()
+						defer mu.Unlock()
+						if err == nil {
+							won++
+							return
+						}
+						if store.Refused(err) == nil || store.Refused(err).Olds[0] == nil {
+							t.Errorf("got %v, want a refusal that shows the winner's item", err)
+						}
+					})
+				}
+				wg.Wait()
+				if won != 1 {
+					t.Errorf("%d won", won)
+				}
+			}},
+		{name: "concurrent counts are all added", run: func(t T, tb store.Table) {
+			ref := claim(unique())
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
 					for range 5 {
-						if _, err := tb.Write(t.Context(), item.Write{Ref: ref, Name: "exercise.count", Add: map[string]int64{"n": 1}}); err != nil {
+						if _, err := tb.Write(t.Context(), item.Write{Ref: ref, Name: "exercise.count",
+							Add: map[string]int64{"n": 1}}); err != nil {
 							t.Errorf("%v", err)
 						}
 					}
@@ -248,8 +259,8 @@ func itemExercises() []exercise[store.Table] {
 			wg.Wait()
 			wantItem(t, tb, ref, with(ref, item.Item{"n": int64(40)}))
 		}},
-		{name: "an item handed out is a copy", run: func(t T, tb store.Table) {
-			ref := task(fresh(), "x")
+		{name: "a returned item is a copy", run: func(t T, tb store.Table) {
+			ref := task(unique(), "x")
 			given := with(ref, item.Item{"a": "1"})
 			got := write(t, tb, item.Write{Ref: ref, Name: "exercise.copy", Put: given})
 			given["a"], got["a"] = "2", "3"
@@ -259,21 +270,25 @@ func itemExercises() []exercise[store.Table] {
 			wantItem(t, tb, ref, with(ref, item.Item{"a": "1"}))
 		}},
 		{name: "an item over DynamoDB's 400 KB is refused for its size", run: func(t T, tb store.Table) {
-			ref := task(fresh(), "x")
+			ref := task(unique(), "x")
 			_, err := tb.Write(t.Context(), put(ref, item.Item{"a": strings.Repeat("x", 400<<10)}))
 			wantKind(t, err, fault.TooLarge, fault.Invalid)
 			wantItem(t, tb, ref, nil)
 			write(t, tb, put(ref, item.Item{"a": strings.Repeat("x", 399<<10)}))
 		}},
-		{name: "a write that DynamoDB could not understand is invalid", run: func(t T, tb store.Table) {
-			ref := row(fresh(), "j")
+		{name: "a write that DynamoDB refuses is invalid", run: func(t T, tb store.Table) {
+			ref := row(unique(), "j")
 			for what, w := range map[string]item.Write{
 				"a value of a type that items do not have": {Ref: ref, Set: map[string]any{"a": 1.5}},
-				"a condition on such a value":              {Ref: ref, Set: map[string]any{"a": "1"}, When: []item.All{{{Attr: "a", Op: item.Eq, Value: true}}}},
-				"an alternative without conditions":        {Ref: ref, Set: map[string]any{"a": "1"}, When: []item.All{{}}},
-				"a change of the key":                      {Ref: ref, Set: map[string]any{contract.AttrJobID: "other"}},
-				"a key without its sort key":               {Ref: item.Ref{Table: contract.Jobs, PK: ref.PK}, Delete: true},
-				"an empty key":                             {Ref: item.Ref{Table: contract.Claims}, Delete: true},
+				"a condition on such a value": {Ref: ref, Set: map[string]any{"a": "1"},
+					When: []item.All{{{Attr: "a", Op: item.Eq, Value: true}}}},
+				"an alternative without conditions": {Ref: ref, Set: map[string]any{"a": "1"},
+					When: []item.All{{}}},
+				"a change of the key": {Ref: ref,
+					Set: map[string]any{contract.AttrJobID: "other"}},
+				"a key without its sort key": {Ref: item.Ref{Table: contract.Jobs, PK: ref.PK},
+					Delete: true},
+				"an empty key": {Ref: item.Ref{Table: contract.Claims}, Delete: true},
 			} {
 				w.Name = "exercise.invalid"
 				if _, err := tb.Write(t.Context(), w); fault.KindOf(err) != fault.Invalid {
@@ -283,19 +298,20 @@ func itemExercises() []exercise[store.Table] {
 			wantItem(t, tb, ref, nil)
 		}},
 		{name: "an index key of another type is invalid", run: func(t T, tb store.Table) {
-			ref := row(fresh(), "j")
-			_, err := tb.Write(t.Context(), put(ref, item.Item{contract.AttrWakeSlice: "s", contract.AttrWakeAt: "not a number"}))
+			ref := row(unique(), "j")
+			_, err := tb.Write(t.Context(), put(ref, item.Item{contract.AttrWakeSlice: "s",
+				contract.AttrWakeAt: "not a number"}))
 			wantKind(t, err, fault.Invalid)
 			wantItem(t, tb, ref, nil)
 		}},
-		{name: "a table that there is not is not found", run: func(t T, tb store.Table) {
+		{name: "a missing table is not found", run: func(t T, tb store.Table) {
 			_, err := tb.Get(t.Context(), item.Ref{Table: "nowhere", PK: "x"})
 			wantKind(t, err, fault.NotFound)
 		}},
-		{name: "a context that has ended ends a call on a table, which may be tried again", run: func(t T, tb store.Table) {
+		{name: "a call on a table with an ended context returns a retryable error", run: func(t T, tb store.Table) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			ref := task(fresh(), "x")
+			ref := task(unique(), "x")
 			_, err := tb.Write(ctx, put(ref, nil))
 			wantKind(t, err, fault.Unavailable)
 			wantItem(t, tb, ref, nil)
@@ -305,7 +321,7 @@ func itemExercises() []exercise[store.Table] {
 
 // conditions tries every comparison on a string, a number, an absent attribute and an absent item.
 func conditions(t T, tb store.Table) {
-	pk := fresh()
+	pk := unique()
 	here := item.Item{"s": "m", "n": int64(5)}
 	ops := []item.Op{item.Exists, item.Missing, item.Eq, item.Ne, item.Lt, item.Le, item.Gt, item.Ge}
 	values := []any{"a", "m", "mm", "z", int64(-5), int64(5), int64(10)}
@@ -315,7 +331,7 @@ func conditions(t T, tb store.Table) {
 			for _, v := range values {
 				conds = append(conds, item.Cond{Attr: attr, Op: op, Value: v})
 				if op == item.Exists || op == item.Missing {
-					break // they have no value
+					break // they take no value
 				}
 			}
 		}
@@ -324,15 +340,16 @@ func conditions(t T, tb store.Table) {
 		}
 	}
 	for n, c := range conds {
-		for _, stands := range []bool{true, false} {
-			ref := task(pk, fmt.Sprintf("%d-%v", n, stands))
+		for _, exists := range []bool{true, false} {
+			ref := task(pk, fmt.Sprintf("%d-%v", n, exists))
 			var old item.Item
-			if stands {
+			if exists {
 				old = write(t, tb, put(ref, here))
 			} else if n%4 != 0 {
-				continue // on an absent item every attribute is absent: a quarter shows it
+				continue // on an absent item every attribute is absent, so a quarter of the cases is enough
 			}
-			_, err := tb.Write(t.Context(), item.Write{Ref: ref, Name: "exercise.condition", When: []item.All{{c}}, Set: map[string]any{"done": "1"}})
+			_, err := tb.Write(t.Context(), item.Write{Ref: ref, Name: "exercise.condition", When: []item.All{{c}},
+				Set: map[string]any{"done": "1"}})
 			if refused := store.Refused(err); err != nil && refused == nil {
 				t.Errorf("%s %s %v of %v: %v", c.Attr, c.Op, c.Value, old, err)
 			} else if holds := refused == nil; holds != c.Holds(old) {

@@ -37,7 +37,7 @@ func TenantQueue(t *testing.T, open func(*testing.T) TenantQueueBench, k Knobs) 
 
 func tenantQueues() []exercise[TenantQueueBench] {
 	create := func(t T, b TenantQueueBench, suffix, owner string) string {
-		name := "q-" + fresh() + suffix
+		name := "q-" + unique() + suffix
 		must(t, b.Create(t.Context(), name, owner))
 		return name
 	}
@@ -63,7 +63,7 @@ func tenantQueues() []exercise[TenantQueueBench] {
 			}
 		}},
 		{name: "a tenant's queue that is absent is not found", run: func(t T, b TenantQueueBench) {
-			name := "q-" + fresh()
+			name := "q-" + unique()
 			_, err := b.Allowed(t.Context(), name, "acme")
 			wantKind(t, err, fault.NotFound)
 			_, err = b.Send(t.Context(), name, executor.Message{Body: "x"})

@@ -13,28 +13,28 @@ import (
 
 // Timers is what the stages need of timers.
 type Timers interface {
-	// Arm makes a one-shot timer that sends Body to the dispatch queue within the minute of
-	// At; one of that name with other content is replaced. A past At is a fault.Invalid.
+	// Arm makes a one-shot timer that sends Body to the dispatch queue within the minute of At, and
+	// replaces the one of that name. A past At is a fault.Invalid.
 	Arm(ctx context.Context, t message.Timer) error
-	// Disarm removes it; an absent one is no error.
+	// Disarm removes a timer; an absent one is no error.
 	Disarm(ctx context.Context, name string) error
 }
 
-// TimerBench is timers, the queues they send to, and a way to see what is armed.
+// TimerBench holds timers, the queues that they send to, and a way to read what is armed.
 type TimerBench struct {
 	Timers
 	Queues Queues
-	// Armed reads back a timer, by name; false if there is none.
+	// Armed returns a timer by name; false if there is none.
 	Armed func(ctx context.Context, name string) (message.Timer, bool, error)
 }
 
-// Timer exercises timers. Each call of open must hand out a dispatch queue of its own.
+// Timer exercises timers. Each call of open must return a separate dispatch queue.
 func Timer(t *testing.T, open func(*testing.T) TimerBench, k Knobs) {
 	t.Helper()
 	run(t, k, open, timers())
 }
 
-// ahead is an instant that far in the future, in whole seconds as timers are.
+// ahead returns an instant that far in the future, in whole seconds as timers need.
 func ahead(d time.Duration) time.Time { return time.Now().Add(d).Truncate(time.Second).UTC() }
 
 func wantArmed(t T, b TimerBench, want message.Timer) {
@@ -57,15 +57,16 @@ func wantUnarmed(t T, b TimerBench, name string) {
 
 func timers() []exercise[TimerBench] {
 	return []exercise[TimerBench]{
-		{name: "arming the same timer again is no error and changes nothing", run: func(t T, b TimerBench) {
-			timer := message.Timer{Name: fresh() + "_.", At: ahead(time.Hour), Body: `{"v":1,"text":"ü\"<&>"}`, MaxAge: 10 * time.Minute}
+		{name: "arming the same timer twice is no error and changes nothing", run: func(t T, b TimerBench) {
+			timer := message.Timer{Name: unique() + "_.", At: ahead(time.Hour), Body: `{"v":1,"text":"ü\"<&>"}`,
+				MaxAge: 10 * time.Minute}
 			for range 3 {
 				must(t, b.Arm(t.Context(), timer))
 				wantArmed(t, b, timer)
 			}
 		}},
 		{name: "arming a timer with other content replaces all of it", run: func(t T, b TimerBench) {
-			name := fresh()
+			name := unique()
 			for _, timer := range []message.Timer{
 				{Name: name, At: ahead(time.Hour), Body: "a", MaxAge: time.Hour},
 				{Name: name, At: ahead(2 * time.Hour), Body: "a", MaxAge: time.Hour},
@@ -76,8 +77,8 @@ func timers() []exercise[TimerBench] {
 				wantArmed(t, b, timer)
 			}
 		}},
-		{name: "a disarmed timer is gone, and disarming it twice or one that never was is no error", run: func(t T, b TimerBench) {
-			timer := message.Timer{Name: fresh(), At: ahead(time.Hour), Body: "a", MaxAge: time.Hour}
+		{name: "disarming removes a timer, and of an absent timer it is no error", run: func(t T, b TimerBench) {
+			timer := message.Timer{Name: unique(), At: ahead(time.Hour), Body: "a", MaxAge: time.Hour}
 			must(t, b.Disarm(t.Context(), timer.Name))
 			must(t, b.Arm(t.Context(), timer))
 			must(t, b.Disarm(t.Context(), timer.Name))
@@ -87,46 +88,50 @@ func timers() []exercise[TimerBench] {
 			wantArmed(t, b, timer)
 			must(t, b.Disarm(t.Context(), timer.Name))
 		}},
-		{name: "a time that has passed is invalid and arms nothing", run: func(t T, b TimerBench) {
-			timer := message.Timer{Name: fresh(), At: ahead(-10 * time.Second), Body: "a", MaxAge: time.Hour}
+		{name: "a past time is invalid and arms nothing", run: func(t T, b TimerBench) {
+			timer := message.Timer{Name: unique(), At: ahead(-10 * time.Second), Body: "a", MaxAge: time.Hour}
 			wantKind(t, b.Arm(t.Context(), timer), fault.Invalid)
 			wantUnarmed(t, b, timer.Name)
 		}},
-		{name: "a name that the scheduler does not allow is invalid", run: func(t T, b TimerBench) {
+		{name: "a name that the scheduler refuses is invalid", run: func(t T, b TimerBench) {
 			for _, name := range []string{"", "a/b", "a b", strings.Repeat("x", 65)} {
-				wantKind(t, b.Arm(t.Context(), message.Timer{Name: name, At: ahead(time.Hour), Body: "a", MaxAge: time.Hour}), fault.Invalid)
+				wantKind(t, b.Arm(t.Context(), message.Timer{Name: name, At: ahead(time.Hour), Body: "a",
+					MaxAge: time.Hour}), fault.Invalid)
 			}
-			longest := message.Timer{Name: (fresh() + strings.Repeat("x", 64))[:64], At: ahead(time.Hour), Body: "a", MaxAge: time.Hour}
+			longest := message.Timer{Name: (unique() + strings.Repeat("x", 64))[:64], At: ahead(time.Hour), Body: "a",
+				MaxAge: time.Hour}
 			must(t, b.Arm(t.Context(), longest))
 			wantArmed(t, b, longest)
 			must(t, b.Disarm(t.Context(), longest.Name))
 		}},
-		{name: "a timer fires within its minute, with the body it had last, and is gone; a disarmed one is silent", waits: 3 * time.Minute, run: func(t T, b TimerBench) {
-			timer := message.Timer{Name: fresh(), At: ahead(20 * time.Second), Body: "first", MaxAge: time.Hour}
-			must(t, b.Arm(t.Context(), timer))
-			timer.Body = "second"
-			must(t, b.Arm(t.Context(), timer))
-			silent := message.Timer{Name: fresh(), At: ahead(65 * time.Second), Body: "never", MaxAge: time.Hour}
-			must(t, b.Arm(t.Context(), silent))
-			must(t, b.Disarm(t.Context(), silent.Name))
+		{name: "a timer fires once within its minute, with its last body, and a disarmed one never fires",
+			waits: 3 * time.Minute, run: func(t T, b TimerBench) {
+				timer := message.Timer{Name: unique(), At: ahead(20 * time.Second), Body: "first", MaxAge: time.Hour}
+				must(t, b.Arm(t.Context(), timer))
+				timer.Body = "second"
+				must(t, b.Arm(t.Context(), timer))
+				silent := message.Timer{Name: unique(), At: ahead(65 * time.Second), Body: "never", MaxAge: time.Hour}
+				must(t, b.Arm(t.Context(), silent))
+				must(t, b.Disarm(t.Context(), silent.Name))
 
-			end := timer.At.Add(2 * time.Minute)
-			var got []message.Delivery
-			for time.Now().Before(end) {
-				more, err := b.Queues.Receive(t.Context(), contract.DispatchQueue, 10, 10*time.Second, 0)
-				must(t, err)
-				if len(more) > 0 {
-					// At's seconds may count or not: within the minute before or after
-					if off := time.Since(timer.At); off < -time.Minute || off > 75*time.Second {
-						t.Errorf("it fired %s after its time", off)
+				end := timer.At.Add(2 * time.Minute)
+				var got []message.Delivery
+				for time.Now().Before(end) {
+					more, err := b.Queues.Receive(t.Context(), contract.DispatchQueue, 10, 10*time.Second, 0)
+					must(t, err)
+					if len(more) > 0 {
+						// The seconds of At may count or not, so it fires up to a minute before or
+						// after.
+						if off := time.Since(timer.At); off < -time.Minute || off > 75*time.Second {
+							t.Errorf("it fired %s after its time", off)
+						}
 					}
+					got = append(got, more...)
 				}
-				got = append(got, more...)
-			}
-			if len(got) != 1 || got[0].Body != "second" || got[0].Source != "" {
-				t.Fatalf("the dispatch queue received %+v, want one message that says second", got)
-			}
-			wantUnarmed(t, b, timer.Name)
-		}},
+				if len(got) != 1 || got[0].Body != "second" || got[0].Source != "" {
+					t.Fatalf("the dispatch queue received %+v, want one message that says second", got)
+				}
+				wantUnarmed(t, b, timer.Name)
+			}},
 	}
 }
