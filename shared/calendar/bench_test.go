@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// hard are calendars and instants that make Next work: the everyday ones for
-// comparison, then the worst there are of each kind.
+// hard returns calendars and instants that make Next expensive: everyday ones for comparison, then
+// the worst of each kind.
 func hard() []struct {
 	name       string
 	spec       Spec
@@ -39,8 +39,8 @@ func hard() []struct {
 		weekends = append(weekends, Range{From: from.Format(time.RFC3339), To: from.AddDate(0, 0, 4).
 			Format(time.RFC3339)})
 	}
-	// Weekdays closed in ten zones, weekends by ranges: for years nothing is
-	// open, and nothing that is moved finds a place.
+	// Weekdays are closed in ten zones and weekends by ranges: no day is open for years, so no run
+	// can be moved.
 	tenZones := Exclusions{"weekends": {Ranges: weekends, Move: new("previous")}}
 	tenNames := []string{"weekends"}
 	for i, zone := range []string{"Europe/Berlin", "America/New_York", "Asia/Tokyo", "Africa/Cairo",
@@ -127,8 +127,8 @@ func BenchmarkParse(b *testing.B) {
 }
 
 // BenchmarkWorstNext names the calendar whose next time takes longest, and fails if that is more
-// than a millisecond. It takes the best of many tries, since the machine has other things to do
-// as well. What holds on any machine is that the work is bounded: maxChecks.
+// than a millisecond. It takes the best of many tries, since the machine does other things as well.
+// On any machine the work is bounded: see maxChecks.
 func BenchmarkWorstNext(b *testing.B) {
 	worst, worstName := time.Duration(0), ""
 	for _, h := range hard() {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Calendar says when. It is an immutable value; the zero Calendar has no times.
+// Calendar says when something runs. It is an immutable value; the zero Calendar has no times.
 type Calendar struct {
 	source source
 	zone   *zone
-	start  int64 // the window in milliseconds, end not included
+	start  int64 // the window in milliseconds, end excluded
 	end    int64
 	closed *closures // nil when nothing is excluded
 	spread int64     // in milliseconds
@@ -25,27 +25,25 @@ type Calendar struct {
 type Occurrence struct {
 	// NominalAt is what the calendar says; it identifies the occurrence.
 	NominalAt time.Time
-	// DueAt is when it is to run: NominalAt and its share of the spread.
+	// DueAt is when it shall run: NominalAt plus its share of the spread.
 	DueAt time.Time
-	// Local is NominalAt on the calendar's own clock, as RFC 3339.
+	// Local is NominalAt in the calendar's zone, as RFC 3339.
 	Local string
-	// Flags are the Flag constants that are true of it, nil when it is an
-	// ordinary time.
+	// Flags holds the Flag constants that apply, nil for an ordinary time.
 	Flags []string
 }
 
 // Flags of an [Occurrence].
 const (
-	FlagChangeOverDay = "change_over_day" // this local day misses or repeats a stretch of the clock
-	FlagMissingHour   = "missing_hour"    // runs for a wall time that a change swallowed
+	FlagChangeOverDay = "change_over_day" // the clock changes on this local day
+	FlagMissingHour   = "missing_hour"    // it runs for a wall time that the clock skipped
 	FlagRepeatedHour  = "repeated_hour"   // the clock shows this wall time twice
 	FlagMovedLater    = "moved_later"     // from a day that an exclusion closed
 	FlagMovedEarlier  = "moved_earlier"   // likewise
 )
 
-// For binds c to a schedule: the spread is derived from its id, and an "@every"
-// without start_at is counted from createdAt. Where it is not bound, "@every"
-// is counted from the time that Next or Preview is given.
+// For binds c to a schedule: the spread is derived from its id, and an "@every" without start_at
+// counts from createdAt. An unbound "@every" counts from the time that Next or Preview gets.
 func (c Calendar) For(id string, createdAt time.Time) Calendar {
 	c.id = id
 	return c.anchored(createdAt.UnixMilli())
@@ -59,9 +57,8 @@ func (c Calendar) anchored(at int64) Calendar {
 	return c
 }
 
-// Next returns the first occurrence whose nominal time is strictly after after.
-// False says that there is none within [HorizonYears]. Runs already made are
-// not known here: MaxRuns is for the caller to apply.
+// Next returns the first occurrence whose nominal time is strictly after after; false if there is
+// none within [HorizonYears]. It does not know past runs: the caller applies MaxRuns.
 func (c Calendar) Next(after time.Time) (Occurrence, bool) {
 	from, ok := c.clamp(after)
 	if !ok {
@@ -94,8 +91,7 @@ func (c Calendar) Preview(after time.Time, count int) []Occurrence {
 	return list
 }
 
-// Check refuses a calendar that has no time left after now. Parse cannot say
-// so: it knows no now. The error is an [*Error].
+// Check returns an [*Error] for a calendar without a time after now. Parse cannot: it has no now.
 func (c Calendar) Check(now time.Time) error {
 	if _, ok := c.Next(now); ok {
 		return nil
@@ -103,13 +99,13 @@ func (c Calendar) Check(now time.Time) error {
 	return refuse(c.field, CodeNeverFires, "", "the calendar has no time after %s", now.UTC().Format(time.RFC3339))
 }
 
-// MaxRuns is how often the calendar may run in all; 0 is without limit.
+// MaxRuns returns how often the calendar may run in total; 0 means no limit.
 func (c Calendar) MaxRuns() int { return c.maxRuns }
 
-// Notes are sentences about what is easily misread in this calendar.
+// Notes returns sentences about what is easily misread in this calendar.
 func (c Calendar) Notes() []string { return c.notes }
 
-// clamp brings after into the years that calendars know, in milliseconds.
+// clamp moves after into the years that calendars cover, in milliseconds.
 func (c Calendar) clamp(after time.Time) (int64, bool) {
 	if c.source == nil || after.Unix() >= lastInstant {
 		return 0, false
@@ -125,7 +121,7 @@ func horizon(after int64) int64 {
 	return min(after+HorizonYears*year, lastInstant*1000-1)
 }
 
-// next applies the exclusions.
+// next returns the first tick after after with exclusions applied.
 func (c Calendar) next(after int64) (tick, bool) {
 	until := horizon(max(after, c.start))
 	if c.closed == nil {
@@ -144,7 +140,7 @@ func (c Calendar) next(after int64) (tick, bool) {
 	return tick{}, false
 }
 
-// plain applies the window.
+// plain returns the first tick after after inside the window, without exclusions.
 func (c Calendar) plain(after, until int64, skipped bool) (tick, bool) {
 	t, ok := c.source.next(max(after, c.start-1), min(until, c.end-1), skipped)
 	return t, ok && t.at < c.end
@@ -179,8 +175,8 @@ func (c Calendar) local(at int64) string {
 	return time.UnixMilli(at).In(c.zone.loc).Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// share is the part of the spread that falls to one nominal time: the same for
-// ever, and as good as even over ids and times.
+// share returns the part of the spread for one nominal time: always the same, and evenly
+// distributed over ids and times.
 func (c Calendar) share(at int64) int64 {
 	if c.spread == 0 {
 		return 0
@@ -188,7 +184,7 @@ func (c Calendar) share(at int64) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.id)) // never fails
 	x := h.Sum64() ^ uint64(at)
-	// FNV leaves neighbours close together; this is splitmix64's last step.
+	// FNV gives neighbours similar values; the last step of splitmix64 separates them.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	x ^= x >> 31

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestTheNextTimesAre(t *testing.T) {
+func TestCalendar_NextReturns(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
@@ -19,15 +19,15 @@ func TestTheNextTimesAre(t *testing.T) {
 		want       []string
 	}{
 		{
-			name: "the first instant after the gap for a daily run that the spring change swallows", // S01
+			name: "the first instant after the gap for a daily run in a missing hour", // S01
 			spec: Spec{Cron: new("0 2 * * *"), Timezone: new("America/Los_Angeles")}, after: "2025-03-08T12:00:00Z",
 			want: []string{"2025-03-09T10:00:00Z", "2025-03-10T09:00:00Z"},
 		}, {
-			name: "one and not two on the night that has the hour twice", // S02
+			name: "one run in a night with a repeated hour", // S02
 			spec: Spec{Cron: new("30 1 * * *"), Timezone: new("America/New_York")}, after: "2025-11-01T12:00:00Z",
 			want: []string{"2025-11-02T05:30:00Z", "2025-11-03T06:30:00Z"},
 		}, {
-			name: "every thirty real minutes through the autumn hour", // S03
+			name: "every thirty real minutes through a repeated hour", // S03
 			spec: Spec{Cron: new("*/30 * * * *"), Timezone: new("Australia/Melbourne")}, after: "2024-04-06T15:20:00Z",
 			want: []string{"2024-04-06T15:30:00Z", "2024-04-06T16:00:00Z", "2024-04-06T16:30:00Z",
 				"2024-04-06T17:00:00Z"},
@@ -44,7 +44,7 @@ func TestTheNextTimesAre(t *testing.T) {
 			spec: Spec{Cron: new("0 12 * * *"), Timezone: new("Australia/Lord_Howe")}, after: "2025-10-03T12:00:00Z",
 			want: []string{"2025-10-04T01:30:00Z", "2025-10-05T01:00:00Z", "2025-10-06T01:00:00Z"},
 		}, {
-			name: "the 13th and every Friday, for the day fields are ORed", // S08
+			name: "the 13th and every Friday, because the day fields are ORed", // S08
 			spec: Spec{Cron: new("0 0 13 * 5")}, after: "2026-02-10T00:00:00Z",
 			want: []string{"2026-02-13T00:00:00Z", "2026-02-20T00:00:00Z", "2026-02-27T00:00:00Z",
 				"2026-03-06T00:00:00Z", "2026-03-13T00:00:00Z"},
@@ -122,7 +122,7 @@ func TestTheNextTimesAre(t *testing.T) {
 			spec: Spec{Every: new("90m")}, after: "2026-03-08T05:45:00Z",
 			want: []string{"2026-03-08T06:00:00Z", "2026-03-08T07:30:00Z"},
 		}, {
-			name: "shifted by the phase",
+			name: "multiples of the period shifted by the phase",
 			spec: Spec{Every: new("5m"), Phase: new("30s")}, after: "2026-03-08T05:45:30Z",
 			want: []string{"2026-03-08T05:50:30Z", "2026-03-08T05:55:30Z"},
 		}, {
@@ -131,12 +131,12 @@ func TestTheNextTimesAre(t *testing.T) {
 			after: "2020-01-01T00:00:00Z",
 			want:  []string{"2026-03-08T06:45:00.25Z", "2026-03-09T06:45:00.25Z"},
 		}, {
-			name: "@every from the start as well",
+			name: "multiples of @every from start_at on",
 			spec: Spec{Cron: new("@every 90m"), StartAt: new("2026-03-08T05:45:00Z"),
 				EndAt: new("2026-03-08T08:45:00Z")}, after: "2026-03-08T05:00:00Z",
 			want: []string{"2026-03-08T05:45:00Z", "2026-03-08T07:15:00Z"},
 		}, {
-			name: "dates in order, each once, after the asked one",
+			name: "dates in order, each once",
 			spec: Spec{Dates: []string{"2027-05-01T08:00:00+02:00", "2027-01-01T00:00:00Z", "2027-05-01T06:00:00Z",
 				"2027-03-01T00:00:00.125Z"}},
 			after: "2027-01-01T00:00:00Z",
@@ -154,13 +154,13 @@ func TestTheNextTimesAre(t *testing.T) {
 			after: "2027-03-01T00:00:00Z",
 			want:  []string{"2027-03-26T08:00:00Z", "2027-04-30T07:00:00Z"},
 		}, {
-			name: "every other week from the start, as often as COUNT says",
+			name: "every other week from start_at, COUNT times",
 			spec: Spec{RRule: new("RRULE:FREQ=WEEKLY;INTERVAL=2;COUNT=3;BYDAY=MO,WE"),
 				StartAt: new("2027-03-24T09:30:00Z"), Timezone: new("Europe/Berlin")},
 			after: "2027-01-01T00:00:00Z",
 			want:  []string{"2027-03-24T09:30:00Z", "2027-04-05T08:30:00Z", "2027-04-07T08:30:00Z"},
 		}, {
-			name: "RRULE until a day, that day included",
+			name: "an RRULE up to and including its UNTIL day",
 			spec: Spec{RRule: new("freq=daily;until=20270103")}, after: "2027-01-01T00:00:00Z",
 			want: []string{"2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"},
 		}, {
@@ -174,16 +174,16 @@ func TestTheNextTimesAre(t *testing.T) {
 			after: "2025-03-29T12:00:00Z",
 			want:  []string{"2025-03-30T01:00:00Z", "2025-03-31T00:30:00Z"},
 		}, {
-			name: "both passes of an hourly RRULE",
+			name: "both passes of a repeated hour for an hourly RRULE",
 			spec: Spec{RRule: new("FREQ=HOURLY"), Timezone: new("Europe/Berlin")}, after: "2025-10-25T23:30:00Z",
 			want: []string{"2025-10-26T00:00:00Z", "2025-10-26T01:00:00Z", "2025-10-26T02:00:00Z"},
 		}, {
-			name: "positions in the whole week by RRULE, also in the week of the start",
+			name: "RRULE positions in the whole week, also in the week of start_at",
 			spec: Spec{RRule: new("FREQ=WEEKLY;BYDAY=TH,SA;BYMINUTE=0,30;BYSETPOS=2,-1"),
 				StartAt: new("2027-12-03T10:15:00Z")}, after: "2027-01-01T00:00:00Z",
 			want: []string{"2027-12-04T10:30:00Z", "2027-12-09T10:30:00Z", "2027-12-11T10:30:00Z"},
 		}, {
-			name: "weekdays named with and without a number, as a union",
+			name: "the union of weekdays with and without a number",
 			spec: Spec{RRule: new("FREQ=MONTHLY;BYDAY=1MO,FR;BYMONTH=6")}, after: "2027-01-01T00:00:00Z",
 			want: []string{"2027-06-04T00:00:00Z", "2027-06-07T00:00:00Z", "2027-06-11T00:00:00Z"},
 		},
@@ -256,7 +256,7 @@ func holidays(move string) Exclusions {
 	}
 }
 
-func TestACalendarComesToItsEnd(t *testing.T) {
+func TestCalendar_Ends(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Spec{
 		{Cron: new("@daily"), EndAt: new("2027-01-04T00:00:00Z")},
@@ -282,7 +282,7 @@ func TestACalendarComesToItsEnd(t *testing.T) {
 	}
 }
 
-func TestAnyInstantMayBeAskedAbout(t *testing.T) {
+func TestCalendar_NextAcceptsAnyInstant(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{Cron: new("0 0 29 2 *"), Timezone: new("Europe/Berlin")}, nil)
 	for after, want := range map[time.Time]string{
@@ -306,7 +306,7 @@ func TestAnyInstantMayBeAskedAbout(t *testing.T) {
 	}
 }
 
-func TestAnUnboundIntervalIsCountedFromTheAskedTimeAndABoundOneFromItsSchedule(t *testing.T) {
+func TestCalendar_CountsAnIntervalFromItsSchedule(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{Cron: new("@every 90m")}, nil)
 	requireTimes(t, nominals(c.Preview(at("2026-03-08T05:45:00Z"), 2)), []string{"2026-03-08T07:15:00Z",
@@ -319,11 +319,11 @@ func TestAnUnboundIntervalIsCountedFromTheAskedTimeAndABoundOneFromItsSchedule(t
 		[]string{"2026-03-08T06:30:00Z"})
 }
 
-func TestSpreadIsDerivedFromIdentityAndStaysInBounds(t *testing.T) {
+func TestCalendar_DerivesSpreadFromIdentity(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{Cron: new("*/10 * * * *"), Spread: new("5m")}, nil)
 	after := at("2027-01-01T00:00:00Z")
-	a, again, b := c.For("a", after).Preview(after, 1000), c.For("a", after).Preview(after, 1000),
+	a, repeat, b := c.For("a", after).Preview(after, 1000), c.For("a", after).Preview(after, 1000),
 		c.For("b", after).Preview(after, 1000)
 	var sum time.Duration
 	same := 0
@@ -332,7 +332,7 @@ func TestSpreadIsDerivedFromIdentityAndStaysInBounds(t *testing.T) {
 		if late < 0 || late >= 5*time.Minute {
 			t.Fatalf("%s is due %s late", a[i].NominalAt, late)
 		}
-		if !a[i].DueAt.Equal(again[i].DueAt) {
+		if !a[i].DueAt.Equal(repeat[i].DueAt) {
 			t.Fatal("the same time of the same schedule is due at another time")
 		}
 		if a[i].DueAt.Equal(b[i].DueAt) {
@@ -352,7 +352,7 @@ func TestSpreadIsDerivedFromIdentityAndStaysInBounds(t *testing.T) {
 	}
 }
 
-func TestOccurrencesSayWhatIsSpecialAboutThem(t *testing.T) {
+func TestOccurrence_CarriesFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		spec  Spec
@@ -399,7 +399,7 @@ func TestOccurrencesSayWhatIsSpecialAboutThem(t *testing.T) {
 	}
 }
 
-func TestACalendarSaysThatItsDayFieldsAreORed(t *testing.T) {
+func TestCalendar_NotesThatDayFieldsAreORed(t *testing.T) {
 	t.Parallel()
 	if notes := mustParse(t, Spec{Cron: new("0 0 13 * 5")}, nil).Notes(); len(notes) != 1 {
 		t.Errorf("notes %q", notes)
@@ -409,7 +409,7 @@ func TestACalendarSaysThatItsDayFieldsAreORed(t *testing.T) {
 	}
 }
 
-func TestSkippedTimesSayWhy(t *testing.T) {
+func TestCalendar_SkippedReturnsReasons(t *testing.T) {
 	t.Parallel()
 	exclusions := Exclusions{
 		"weekend": {Weekly: []string{"sat", "sun"}},
@@ -449,9 +449,10 @@ func TestSkippedTimesSayWhy(t *testing.T) {
 	}
 }
 
-func TestTheAPIsFormIsReadAndWritten(t *testing.T) {
+func TestSpec_KeepsTheJSONOfTheAPI(t *testing.T) {
 	t.Parallel()
-	const text = `{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","start_at":"2027-01-01T00:00:00.000Z","end_at":"2028-01-01T00:00:00.000Z",` +
+	const text = `{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","start_at":"2027-01-01T00:00:00.000Z",` +
+		`"end_at":"2028-01-01T00:00:00.000Z",` +
 		`"max_runs":7,"exclude":["de"],"missing_hour":"skip","repeated_hour":"last","spread":"5m"}`
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()

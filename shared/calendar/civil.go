@@ -2,9 +2,8 @@ package calendar
 
 import "math/bits"
 
-// Wall times are counted in seconds since 1970-01-01T00:00:00 on the local
-// clock, days in whole days since then: plain integers, with no zone and no
-// change-over in them.
+// Wall times count seconds since 1970-01-01T00:00:00 on the local clock, and days count whole days
+// since then: plain integers without zones or clock changes.
 
 const day = 86400
 
@@ -16,7 +15,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// dayNumber is the day of a date in the proleptic Gregorian calendar.
+// dayNumber returns the day of a date in the proleptic Gregorian calendar.
 func dayNumber(year, month, dom int) int64 {
 	y := int64(year)
 	if month <= 2 {
@@ -29,7 +28,7 @@ func dayNumber(year, month, dom int) int64 {
 	return era*146097 + doe - 719468
 }
 
-// civil is the reverse of dayNumber.
+// civil returns the date of a day; it reverses dayNumber.
 func civil(d int64) (year, month, dom int) {
 	d += 719468
 	era := floorDiv(d, 146097)
@@ -47,7 +46,7 @@ func civil(d int64) (year, month, dom int) {
 	return year, month, dom
 }
 
-// weekday is 0 for Sunday.
+// weekday returns the weekday of a day, 0 for Sunday.
 func weekday(d int64) int { return int(((d+4)%7 + 7) % 7) }
 
 func leap(year int) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
@@ -72,8 +71,7 @@ func yearLen(year int) int {
 // timeOfDay is the set of seconds of a day that match in all three parts.
 type timeOfDay struct{ second, minute, hour uint64 }
 
-// from returns the first matching second of the day at or after s; false if
-// the rest of the day has none.
+// from returns the first matching second of the day at or after s; false if there is none.
 func (t timeOfDay) from(s int) (int, bool) {
 	h, m, sec := s/3600, s/60%60, s%60
 	if t.hour>>h&1 == 1 {
@@ -99,7 +97,7 @@ func (t timeOfDay) first() int {
 	return bits.TrailingZeros64(t.hour)*3600 + bits.TrailingZeros64(t.minute)*60 + bits.TrailingZeros64(t.second)
 }
 
-// count is how many seconds of a day match.
+// count returns how many seconds of a day match.
 func (t timeOfDay) count() int {
 	return bits.OnesCount64(t.hour) * bits.OnesCount64(t.minute) * bits.OnesCount64(t.second)
 }
@@ -118,8 +116,8 @@ func nthBit(mask uint64, k int) int {
 	return bits.TrailingZeros64(mask)
 }
 
-// closest is the smallest distance in seconds between two matching times, the
-// step from one day into the next included.
+// closest returns the smallest distance in seconds between two matching times, including the step
+// into the next day.
 func (t timeOfDay) closest() int {
 	first := t.first()
 	last, best := first, day
@@ -137,5 +135,5 @@ func (t timeOfDay) closest() int {
 	return min(best, day-last+first)
 }
 
-// floorMod is the remainder of floorDiv: from 0 up to b.
+// floorMod returns the remainder of floorDiv: at least 0 and below b.
 func floorMod(a, b int64) int64 { return a - floorDiv(a, b)*b }

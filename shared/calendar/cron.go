@@ -10,9 +10,9 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// cronField is one of the six fields of an expression. The library turns a
-// field into a bit mask; its shape is judged here first, for the library reads
-// "1,,2" as 1,2, "*-5" as "*" and panics on "TZ=UTC".
+// cronField is one of the six fields of an expression. Its shape is checked before the library
+// turns it into a bit mask, because the library reads "1,,2" as 1,2 and "*-5" as "*", and panics on
+// "TZ=UTC".
 type cronField struct {
 	name     string
 	low      int
@@ -57,13 +57,14 @@ var (
 	nthShape     = regexp.MustCompile(`^([0-9]|[A-Za-z]{3})#([0-9]{1,2})$`)
 )
 
-const cronAllowed = `five fields "minute hour day month weekday", six with seconds first, @daily and its like, or "@every 5m"`
+const cronAllowed = `five fields "minute hour day month weekday", six with seconds first, @daily and its like, ` +
+	`or "@every 5m"`
 
 // parsedCron is a cron expression: a rule of wall times, or a period.
 type parsedCron struct {
 	rule   *cronRule
 	every  time.Duration // not 0 for "@every"
-	wild   bool          // follows real time through a change-over
+	wild   bool          // follows real time through a clock change
 	either bool
 }
 
@@ -149,9 +150,9 @@ var (
 	yearShape        = regexp.MustCompile(`^([*]|[0-9]{4}([-,/][0-9]{1,4})*)$`)
 )
 
-// refuseEventBridge recognises an expression of EventBridge, whose six fields end with a year
-// instead of beginning with seconds and whose weekdays are numbered from Sunday = 1, and says how
-// to write it here. One field of its days is always "?".
+// refuseEventBridge recognises an expression of EventBridge and says how to write it here. There,
+// six fields end with a year instead of beginning with seconds, weekdays count from Sunday = 1, and
+// one of the day fields is always "?".
 func refuseEventBridge(text string) *Error {
 	inner := text
 	if m := eventBridgeShape.FindStringSubmatch(text); m != nil {
@@ -169,7 +170,7 @@ func refuseEventBridge(text string) *Error {
 				"%s is an expression of EventBridge; here single times are dates", quoted(text))
 		}
 	}
-	// "?" in the third or fifth field is never ours: those are our hours and months.
+	// Our third and fifth of six fields are hours and months, which are never "?".
 	fields := strings.Fields(inner)
 	if len(fields) != 6 || (fields[2] == "?") == (fields[4] == "?") || !yearShape.MatchString(fields[5]) {
 		if inner == text {
@@ -190,7 +191,7 @@ func refuseEventBridge(text string) *Error {
 
 var weekdayNumber = regexp.MustCompile(`(^|[,-])([1-7])`)
 
-// fromSunday numbers EventBridge's weekdays as cron does: Sunday is 0 instead of 1.
+// fromSunday converts EventBridge's weekdays to cron's: Sunday is 0 instead of 1.
 func fromSunday(dow string) string {
 	return weekdayNumber.ReplaceAllStringFunc(dow, func(s string) string {
 		return s[:len(s)-1] + string(s[len(s)-1]-1)
@@ -228,7 +229,7 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 		}
 		if first > last {
 			around := element
-			if m[4] == "" { // how to write what was meant
+			if m[4] == "" { // say how to write it
 				around = fmt.Sprintf("%s-%d,%d-%s", m[2], f.wrap(), f.low, m[3])
 			}
 			return 0, refuse("cron", CodeInvalidValue, "two ranges, such as "+around,
@@ -245,7 +246,7 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 			}
 		}
 		if f.high == 7 && m[1] == "" && last == 7 {
-			// The library knows Sunday only as 0.
+			// The library accepts Sunday only as 0.
 			for v := first; v <= last; v += step {
 				plain = append(plain, strconv.Itoa(v%7))
 			}
@@ -261,7 +262,7 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 	return f.mask(schedule.(*cron.SpecSchedule)) &^ star, nil
 }
 
-// wrap is the last value before the field begins again: Saturday for weekdays, whose 7 is 0.
+// wrap returns the last value before the field starts over: Saturday for weekdays, whose 7 is 0.
 func (f *cronField) wrap() int {
 	if f.high == 7 {
 		return 6
@@ -269,7 +270,7 @@ func (f *cronField) wrap() int {
 	return f.high
 }
 
-// stepAllowed says how to write a step that is larger than its field.
+// stepAllowed returns how to write a step that is larger than its field.
 func (f *cronField) stepAllowed(step int) string {
 	allowed := fmt.Sprintf("a step of 1 to %d", f.high-f.low)
 	if unit := map[string]string{"second": "s", "minute": "m", "hour": "h"}[f.name]; unit != "" {
@@ -286,8 +287,7 @@ func (f *cronField) value(text string) (int, bool) {
 	return v, err == nil
 }
 
-// takeSpecial takes L, W and # out of the day fields and returns what is left
-// of them, which may be nothing.
+// takeSpecial removes L, W and # from the day fields and returns the rest, which may be empty.
 func (r *dayRule) takeSpecial(dom, dow string) (restDom, restDow string, err *Error) {
 	var plainDom, plainDow []string
 	for element := range strings.SplitSeq(dom, ",") {
@@ -367,8 +367,8 @@ func (r *dayRule) takeSpecialWeekday(element string) (bool, *Error) {
 	return true, nil
 }
 
-// ever says whether some month has a matching day. Dates and weekdays meet in
-// every way there is within 400 years.
+// ever reports whether any month has a matching day. All combinations of dates and weekdays occur
+// within 400 years.
 func (r *dayRule) ever() bool {
 	begin := dayNumber(2000, 1, 1)
 	_, ok := r.next(begin, begin+400*366)
@@ -377,7 +377,7 @@ func (r *dayRule) ever() bool {
 
 var everyShape = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
 
-// parseEvery reads the duration of "@every", in the library's notation.
+// parseEvery parses the duration of "@every", in the library's notation.
 func parseEvery(field, text string) (time.Duration, *Error) {
 	allowed := fmt.Sprintf("whole seconds from %s to %dd", MinEvery, MaxEvery/(24*time.Hour))
 	if !everyShape.MatchString(text) {

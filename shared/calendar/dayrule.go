@@ -2,13 +2,12 @@ package calendar
 
 import "math/bits"
 
-// dayRule is the day part of a cron expression, as bit masks: which days of
-// which months match.
+// dayRule is the day part of a cron expression as bit masks: the matching days and months.
 type dayRule struct {
 	months   uint32 // bits 1 to 12
 	dom      uint32 // bits 1 to 31
 	weekdays uint32 // bits 0 (Sunday) to 6
-	either   bool   // both fields restrict, and one that matches is enough
+	either   bool   // both fields restrict, and one match is enough
 
 	fromEnd     uint32    // bit n: n days before the last day of the month
 	nearest     uint32    // bit n: the weekday nearest to day n
@@ -34,8 +33,8 @@ func (r *dayRule) days(year, month int, first int64) uint32 {
 	return byDate & byWeekday
 }
 
-// everyWeek lays weekdays, bits 0 (Sunday) to 6, over the days of a month that
-// begins on one of them, bits 1 to 31.
+// everyWeek returns the days of a month, bits 1 to 31, that fall on weekdays, bits 0 (Sunday) to 6.
+// The month begins on weekday begins.
 func everyWeek(weekdays uint32, begins int) uint32 {
 	week := uint64(weekdays>>begins|weekdays<<(7-begins)) & 0x7f
 	return uint32((week | week<<7 | week<<14 | week<<21 | week<<28) << 1)
@@ -58,8 +57,8 @@ func (r *dayRule) specialDates(length, begins int) (set uint32) {
 	return set
 }
 
-// nearestWorkday moves a Saturday to the Friday before and a Sunday to the
-// Monday after, or the other way round where that would leave the month.
+// nearestWorkday moves a Saturday to the Friday before and a Sunday to the Monday after, or the
+// other way where that would leave the month.
 func nearestWorkday(d, length, begins int) int {
 	switch (begins + d - 1) % 7 {
 	case 6:
@@ -91,7 +90,7 @@ func (r *dayRule) specialWeekdays(length, begins int) (set uint32) {
 	return set
 }
 
-// next returns the first matching day at or after d, and not after until.
+// next returns the first matching day from d up to and including until.
 func (r *dayRule) next(d, until int64) (int64, bool) {
 	year, month, dom := civil(d)
 	first := d - int64(dom) + 1

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The codes of an [Error]; they are the API's own.
+// The codes of an [Error]; the API returns them as they are.
 const (
 	CodeMissingField      = "missing_field"
 	CodeInvalidValue      = "invalid_value"
@@ -15,17 +15,17 @@ const (
 	CodeNeverFires        = "never_fires"
 )
 
-// Error says which part of a calendar or exclusion is refused, and what would
-// be accepted instead. Trying again never helps.
+// Error says which part of a calendar or exclusion is refused, and what is accepted. Retrying never
+// helps.
 type Error struct {
-	// Field is the path inside the object that was parsed, with "/" between
-	// the parts and none in front: "cron", "dates/3".
+	// Field is the path inside the parsed object, with "/" between the parts and none in front:
+	// "cron", "dates/3".
 	Field string
 	// Code is one of the Code constants.
 	Code string
 	// Detail is a sentence for the user.
 	Detail string
-	// Allowed says what is accepted; empty when Detail already does.
+	// Allowed says what is accepted; empty when Detail says it.
 	Allowed string
 }
 
@@ -40,7 +40,7 @@ func refuse(field, code, allowed, format string, args ...any) *Error {
 	return &Error{Field: field, Code: code, Allowed: allowed, Detail: fmt.Sprintf(format, args...)}
 }
 
-// quoted shows a user's text in a message without letting it grow.
+// quoted returns a user's text for a message, shortened.
 func quoted(s string) string {
 	if secretive(s) {
 		return "what is given"
@@ -52,16 +52,16 @@ func quoted(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// secretive says whether a text may be a password or a token that stands in the wrong place:
-// a long word of letters and digits, with other letters than instants and durations have.
+// secretive reports whether a text may be a password or a token in the wrong field: a long run of
+// letters and digits, with other letters than instants and durations have.
 func secretive(s string) bool {
 	const long = 8
 	other := func(r rune) bool { return unicode.IsLetter(r) && !strings.ContainsRune("TZWLdhms", r) }
-	for _, word := range strings.FieldsFunc(s, func(r rune) bool {
+	for _, run := range strings.FieldsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) &&
 			!unicode.IsDigit(r)
 	}) {
-		if len(word) >= long && strings.ContainsFunc(word, unicode.IsDigit) && strings.ContainsFunc(word, other) {
+		if len(run) >= long && strings.ContainsFunc(run, unicode.IsDigit) && strings.ContainsFunc(run, other) {
 			return true
 		}
 	}

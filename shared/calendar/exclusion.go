@@ -10,37 +10,35 @@ import (
 	"time"
 )
 
-// Exclusion is a named set of days and stretches on which nothing runs, as a
-// user wrote it: holidays, weekends, freeze windows.
+// Exclusion is a named set of days and ranges without runs, as a user wrote it: holidays, weekends,
+// freeze windows.
 type Exclusion struct {
 	// Dates are whole days, "2027-12-25".
 	Dates []string `json:"dates,omitempty"`
-	// Ranges are stretches: of whole days, both included, or of instants, from
-	// included and to not.
+	// Ranges are ranges of whole days, both included, or of instants, the end excluded.
 	Ranges []Range `json:"ranges,omitempty"`
 	// Yearly are days of every year, "12-25"; "02-29" only where it exists.
 	Yearly []string `json:"yearly,omitempty"`
 	// Weekly are weekdays, "sat".
 	Weekly []string `json:"weekly,omitempty"`
-	// Timezone says whose days these are; absent means the zone of the
-	// calendar that names the exclusion.
+	// Timezone is the zone of these days; absent means the zone of the calendar that names the
+	// exclusion.
 	Timezone *string `json:"timezone,omitempty"`
-	// Move says what becomes of an excluded run: "drop" (when absent), or the
+	// Move says what happens to an excluded run: "drop" (when absent), or the
 	// same time of day on the "next" or "previous" day that is open.
 	Move *string `json:"move,omitempty"`
 }
 
-// Range is a stretch of an [Exclusion]. From and To are both dates or both RFC
-// 3339 instants.
+// Range is a range of an [Exclusion]. From and To are both dates or both RFC 3339 instants.
 type Range struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// Exclusions are the exclusions a calendar may name.
+// Exclusions holds the exclusions that a calendar may name, by name.
 type Exclusions map[string]Exclusion
 
-// Check says whether e could be named by a calendar. The error is an [*Error].
+// Check returns an [*Error] if no calendar can use e.
 func (e Exclusion) Check() error {
 	utc, _ := findZone("timezone", "UTC")
 	if _, err := e.compile("", utc); err != nil {
@@ -49,18 +47,18 @@ func (e Exclusion) Check() error {
 	return nil
 }
 
-// closure is an Exclusion made ready to be asked.
+// closure is an Exclusion prepared for lookups.
 type closure struct {
 	name string
 	move int8 // 0 drops, +1 and -1 move
 	days closedDays
-	span []span // sorted, apart from one another
+	span []span // sorted, without overlaps
 }
 
-// span is a stretch of milliseconds or of days, to not included.
+// span is a range of milliseconds or of days, end excluded.
 type span struct{ from, to int64 }
 
-// closedDays are the whole days of one zone on which nothing runs.
+// closedDays holds the whole days of one zone without runs.
 type closedDays struct {
 	zone   *zone
 	weekly uint32     // bits 0 (Sunday) to 6
@@ -86,8 +84,8 @@ func (c *closedDays) on(d int64) bool {
 	return c.yearly[month]>>dom&1 == 1
 }
 
-// run returns the first day beyond d, in the direction of step, that is open,
-// or one that is most days or more away.
+// run returns the first open day beyond d, in the direction of step, or a day at least most days
+// away.
 func (c *closedDays) run(d, step, most int64) int64 {
 	for from := d; max(d-from, from-d) < most && c.on(d); {
 		if s, ok := within(c.list, d); ok {
@@ -102,7 +100,7 @@ func (c *closedDays) run(d, step, most int64) int64 {
 	return d
 }
 
-// within returns the span that x lies in.
+// within returns the span that contains x.
 func within(spans []span, x int64) (span, bool) {
 	i, found := slices.BinarySearchFunc(spans, x, func(s span, x int64) int { return cmp.Compare(s.from, x) })
 	if !found {
@@ -128,9 +126,8 @@ func merged(spans []span) []span {
 	return out
 }
 
-// closures are all exclusions of one calendar: one by one, to say which it was
-// and what it wants, and laid over one another, to pass a closed stretch at
-// once whatever it is made of.
+// closures holds all exclusions of one calendar: separately, to know which one applies, and merged,
+// to skip a closed range in one step.
 type closures struct {
 	sets     []closure
 	days     []closedDays // one per zone

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// bruteClosed reads an exclusion the slow way: by asking the time package what
-// day it is and looking for it in the lists.
+// bruteClosed evaluates an exclusion the slow way: it asks the time package for the day and
+// searches the lists.
 func bruteClosed(e Exclusion, calendarZone *time.Location, t time.Time) bool {
 	loc := calendarZone
 	if e.Timezone != nil {
@@ -39,7 +39,7 @@ func bruteClosed(e Exclusion, calendarZone *time.Location, t time.Time) bool {
 	return false
 }
 
-// bruteMoved applies exclusions to a list of plain times one by one.
+// bruteMoved applies exclusions to a list of plain times, one by one.
 func bruteMoved(times []time.Time, names []string, exclusions Exclusions, z *zone) (moved []time.Time) {
 	closed := func(t time.Time) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return bruteClosed(exclusions[name], z.loc, t) })
@@ -116,7 +116,7 @@ func randomExclusion(r *rand.Rand) Exclusion {
 	return e
 }
 
-func TestExclusionsAgreeWithApplyingThemOneByOne(t *testing.T) {
+func TestExclusions_AgreeWithASecondAlgorithm(t *testing.T) {
 	t.Parallel()
 	moves := 0
 	seeds := uint64(120)

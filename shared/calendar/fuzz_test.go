@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// FuzzParse feeds text into every field that holds a language of its own.
+// FuzzParse puts text into every field with a grammar of its own.
 func FuzzParse(f *testing.F) {
 	raw, err := os.ReadFile("testdata/cron-shared.json")
 	if err != nil {
@@ -54,7 +54,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzNext asks calendars of every kind, with exclusions, about any instant.
+// FuzzNext asks calendars of every kind, with exclusions, for the time after any instant.
 func FuzzNext(f *testing.F) {
 	names := zoneNames()
 	for i, h := range hard() {
@@ -85,7 +85,7 @@ func FuzzNext(f *testing.F) {
 		}
 		exclusions := Exclusions{}
 		if policy&32 != 0 {
-			// Two sets out of the bits of one number.
+			// The bits of one number give two sets.
 			for i, name := range []string{"a", "b"} {
 				bits := closed >> (32 * i)
 				var e Exclusion
@@ -115,8 +115,8 @@ func FuzzNext(f *testing.F) {
 	})
 }
 
-// requireOrder asks for a few times in a row: each after the last, the same
-// from a moment later as long as it is still ahead, and none at great expense.
+// requireOrder asks for a few times in a row: each is after the last, the same from any moment
+// before it, and none is expensive.
 func requireOrder(t *testing.T, c Calendar, after time.Time) {
 	t.Helper()
 	for range 4 {
@@ -128,7 +128,7 @@ func requireOrder(t *testing.T, c Calendar, after time.Time) {
 				c.Next(after)
 				took = min(took, time.Since(began))
 			}
-			if took > 10*limitPerNext { // fuzzing itself slows the code down
+			if took > 10*limitPerNext { // fuzzing slows the code
 				t.Fatalf("next after %s takes %s", after, took)
 			}
 		}
@@ -139,8 +139,8 @@ func requireOrder(t *testing.T, c Calendar, after time.Time) {
 			t.Fatalf("next after %s is %+v", after, o)
 		}
 		if e, train := c.source.(every); !train || !e.floating {
-			if again, ok := c.Next(o.NominalAt.Add(-time.Millisecond)); !ok || !again.NominalAt.Equal(o.NominalAt) {
-				t.Fatalf("next after %s is %s, but a moment before that %s %v", after, o.NominalAt, again.NominalAt, ok)
+			if same, ok := c.Next(o.NominalAt.Add(-time.Millisecond)); !ok || !same.NominalAt.Equal(o.NominalAt) {
+				t.Fatalf("next after %s is %s, but a millisecond earlier %s %v", after, o.NominalAt, same.NominalAt, ok)
 			}
 		}
 		after = o.NominalAt

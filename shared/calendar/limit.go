@@ -2,11 +2,10 @@ package calendar
 
 import "time"
 
-// Limits of what one calendar may hold. They keep every answer under a
-// millisecond whatever a user sends.
+// Limits of one calendar. They keep every answer under a millisecond whatever a user sends.
 const (
-	// HorizonYears is how far ahead of the asked time a search looks. The
-	// rarest useful rule, 29 February on a given weekday, waits up to 40 years.
+	// HorizonYears is how far ahead a search looks. The rarest useful rule, 29 February on a given
+	// weekday, waits up to 40 years.
 	HorizonYears = 60
 
 	MaxCron     = 1024          // bytes of a cron expression
@@ -20,22 +19,22 @@ const (
 	MaxRuns     = 1_000_000_000 // max_runs
 	MaxPreview  = 1000          // occurrences of one preview
 
-	// MaxMoveDays is how many days an exclusion may move a run; further, and
-	// the run is dropped.
+	// MaxMoveDays is how many days an exclusion may move a run; a run that would move further is
+	// dropped.
 	MaxMoveDays = 31
-	// MaxMovedPerDay is how often a day a calendar may run if one of its
-	// exclusions moves runs to another day.
+	// MaxMovedPerDay is how often a day a calendar may run if one of its exclusions moves runs to
+	// another day.
 	MaxMovedPerDay = 12
 
 	MinEvery  = time.Second
 	MaxEvery  = 36525 * 24 * time.Hour
 	MaxSpread = time.Hour
 
-	// maxChecks bounds how often one answer asks a zone's closed days about a
-	// time. A calendar that needs more to find an open time counts as having
-	// none; a year of alternating exclusions in two zones stays far below it.
+	// maxChecks bounds how often one answer looks up a time in a zone's closed days. A calendar
+	// that needs more counts as having no open time; a year of alternating exclusions in two zones
+	// needs far less.
 	maxChecks = 15000
-	// maxSteps bounds the search of an RRULE below daily, whose interval and
-	// BY parts may meet as rarely as they like.
+	// maxSteps bounds the search of an RRULE below daily, whose interval and BY parts may rarely
+	// match together.
 	maxSteps = 10000
 )

@@ -1,9 +1,8 @@
 package calendar
 
-// nextMoved is next for a calendar that has an exclusion which moves runs. A
-// run after the asked time may come from an excluded time before it, or from
-// one well after, so it looks at all times within reach and takes the earliest.
-// No move passes a day that is wholly open, and such days end the search.
+// nextMoved is next for a calendar with an exclusion that moves runs. A run after after may come
+// from an excluded time before it or well after it, so all times within reach are compared and the
+// earliest is returned. No move crosses a day that is wholly open, so such a day ends the search.
 func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 	z, look := c.zone, c.closed.search()
 	from := z.day(floorDiv(after, 1000)) - 1
@@ -12,7 +11,7 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 	}
 	var best tick
 	found := false
-	looked := int64(0) // days up to here have been seen not to end the search
+	looked := int64(0) // days up to here do not end the search
 	for at := z.dayStart(from)*1000 - 1; look.checks > 0; {
 		t, ok := c.plain(at, until, false)
 		if !ok {
@@ -52,9 +51,8 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 	return best, found
 }
 
-// stranded returns an instant up to which no run of the closed stretch around t
-// reaches an open day, t itself having failed to: the first days may still move
-// back, the last ones forward.
+// stranded returns an instant up to which no run of the closed range around t can move to an open
+// day. t itself cannot; but the first days may still move back, and the last ones forward.
 func (c Calendar) stranded(t, until int64, look *search) int64 {
 	if c.closed.backward && t-look.begin(t, t-reach) < reach {
 		return t
@@ -62,11 +60,11 @@ func (c Calendar) stranded(t, until int64, look *search) int64 {
 	return look.end(t, until) - reach
 }
 
-// reach covers every move there is, in milliseconds.
+// reach is longer than any move, in milliseconds.
 const reach = (MaxMoveDays + 2) * day * 1000
 
-// shift moves t to the same time of day on the nearest day that is open at
-// that time, at most MaxMoveDays away and inside the calendar's window.
+// shift moves t to the same time of day on the nearest day that is open at that time, at most
+// MaxMoveDays away and inside the calendar's window.
 func (c Calendar) shift(t tick, direction int8, look *search) (tick, bool) {
 	second, ms := floorDiv(t.at, 1000), t.at-floorDiv(t.at, 1000)*1000
 	wall := c.zone.wall(second)
@@ -82,7 +80,7 @@ func (c Calendar) shift(t tick, direction int8, look *search) (tick, bool) {
 			}
 			continue
 		}
-		at, ok := c.place(wall + (d-home)*day)
+		at, ok := c.instant(wall + (d-home)*day)
 		if at = at*1000 + ms; ok && !look.closed(at) {
 			return tick{at: at, moved: direction}, at >= c.start && at < c.end
 		}
@@ -91,10 +89,10 @@ func (c Calendar) shift(t tick, direction int8, look *search) (tick, bool) {
 	return tick{}, false
 }
 
-// place is the instant of a wall time under the calendar's change-over policy.
-func (c Calendar) place(wall int64) (int64, bool) {
+// instant returns the instant of a wall time under the calendar's policy for clock changes.
+func (c Calendar) instant(wall int64) (int64, bool) {
 	if clock, ok := c.source.(wallClock); ok {
-		return clock.place(wall)
+		return clock.instant(wall)
 	}
 	first, _, _ := c.zone.instants(wall)
 	return first, true

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The second algorithm shares nothing with the first but the zone data: it
-// steps through real instants, asks the time package what the local clock
-// shows, and keeps a list of all instants at which each wall time was shown.
+// The second algorithm shares only the zone data with the first: it steps through real instants,
+// asks the time package for the local time, and lists all instants at which each wall time was
+// shown.
 
 type bruteSpec struct {
 	text           string
@@ -62,7 +62,7 @@ func newBruteSpec(text string) bruteSpec {
 	return s
 }
 
-// shown reads wall times as if they were UTC.
+// shown reports whether a wall time, given as if it were UTC, matches.
 func (s bruteSpec) shown(wall time.Time) bool {
 	if !s.sets[0][wall.Second()] || !s.sets[1][wall.Minute()] || !s.sets[2][wall.Hour()] ||
 		!s.sets[4][int(wall.Month())] {
@@ -157,7 +157,7 @@ func randomField(r *rand.Rand, low, high int, starred float64) string {
 	return strings.Join(parts, ",")
 }
 
-// randomSpec leans towards the hours and days in which clocks change.
+// randomSpec prefers the hours and days of clock changes.
 func randomSpec(r *rand.Rand, seconds bool, near time.Time) bruteSpec {
 	hour := pick(r, randomField(r, 0, 23, .3), fmt.Sprint(near.Hour()), fmt.Sprintf("%d,%d", (near.Hour()+1)%24,
 		(near.Hour()+23)%24))
@@ -185,7 +185,7 @@ func randomSpec(r *rand.Rand, seconds bool, near time.Time) bruteSpec {
 	return s
 }
 
-// changesOf finds the hours in which the clock of loc changes.
+// changesOf returns the hours in which the clock of loc changes.
 func changesOf(loc *time.Location, from, to time.Time) (hours []time.Time) {
 	_, before := from.In(loc).Zone()
 	for t := from; t.Before(to); t = t.Add(time.Hour) {
@@ -197,9 +197,9 @@ func changesOf(loc *time.Location, from, to time.Time) (hours []time.Time) {
 	return hours
 }
 
-// TestNextAgreesWithASecondAlgorithmInEveryZone covers 1970 to 2120. It takes
-// one change per zone; with CALENDAR_FULL set it takes every change there is.
-func TestNextAgreesWithASecondAlgorithmInEveryZone(t *testing.T) {
+// Covers 1970 to 2120 with one clock change per zone; with CALENDAR_FULL set, with every clock
+// change.
+func TestCalendar_AgreesWithASecondAlgorithmInEveryZone(t *testing.T) {
 	t.Parallel()
 	full := os.Getenv("CALENDAR_FULL") != ""
 	names := zoneNames()
@@ -267,9 +267,9 @@ func compareAround(t *testing.T, r *rand.Rand, loc *time.Location, change time.T
 	}
 	c, err := Parse(spec, nil)
 	if err != nil {
-		return 0 // a random day that no month has
+		return 0 // the random day is in no month
 	}
-	// Beyond this the walk cannot know what is still to be shown again.
+	// After this the walk does not know which wall times are shown once more.
 	last := to.Add(-25 * time.Hour)
 	var want, got []string
 	for _, u := range s.walk(loc, from, to, step) {

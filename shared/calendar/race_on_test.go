@@ -4,5 +4,5 @@ package calendar
 
 import "time"
 
-// The race detector slows the code under test tenfold and more.
+// The race detector slows the tested code at least tenfold.
 const limitPerNext = 30 * time.Millisecond

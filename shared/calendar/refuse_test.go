@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestBadCalendarsAreRefusedByFieldAndCode(t *testing.T) {
+func TestParse_RefusesByFieldAndCode(t *testing.T) {
 	t.Parallel()
 	weekend := Exclusions{
 		"weekend": {Weekly: []string{"sat", "sun"}}, "week": {Weekly: []string{"mon", "tue", "wed", "thu", "fri"}},
@@ -244,7 +244,7 @@ func describe(s Spec) string {
 	return b.String()
 }
 
-func TestARefusalTellsWhatWasMeant(t *testing.T) {
+func TestParse_SuggestsWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"America/New_Yrok": `"America/New_York"`, "europe/berlin": `"Europe/Berlin"`, "utc": `"UTC"`,
@@ -302,7 +302,7 @@ func TestARefusalTellsWhatWasMeant(t *testing.T) {
 	}
 }
 
-func TestCalendar_TakesLastAndNthDaysWithAStarInTheOtherField(t *testing.T) {
+func TestParse_AcceptsLastAndNthDaysWithAStar(t *testing.T) {
 	t.Parallel()
 	for star, question := range map[string]string{
 		"0 0 L * *": "0 0 L * ?", "0 0 15W * *": "0 0 15W * ?", "0 0 LW * *": "0 0 LW * ?",
@@ -317,7 +317,7 @@ func TestCalendar_TakesLastAndNthDaysWithAStarInTheOtherField(t *testing.T) {
 	}
 }
 
-func TestRRule_OfMinutesKeepsItsIntervalThroughClockChanges(t *testing.T) {
+func TestRRule_KeepsMinuteIntervalsThroughClockChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		rule, start string
@@ -343,7 +343,7 @@ func TestRRule_OfMinutesKeepsItsIntervalThroughClockChanges(t *testing.T) {
 			t.Errorf("%s has %d times", c.rule, len(list))
 		}
 	}
-	// A filter is by the wall clock, the interval still by elapsed time.
+	// A filter follows the wall clock, the interval elapsed time.
 	rule, start := "FREQ=MINUTELY;INTERVAL=50;BYHOUR=3", "2027-03-27T00:00:00Z"
 	for _, o := range mustParse(t, Spec{RRule: &rule, StartAt: &start, Timezone: new("Europe/Berlin")}, nil).
 		Preview(at(start), 40) {
@@ -363,7 +363,7 @@ func loadBerlin(t *testing.T) *time.Location {
 	return l
 }
 
-func TestBadExclusionsAreRefusedByFieldAndCode(t *testing.T) {
+func TestExclusion_IsRefusedByFieldAndCode(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		exclusion   Exclusion

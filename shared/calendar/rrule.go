@@ -17,20 +17,19 @@ const (
 	secondly
 )
 
-// recurrence is an RRULE as wall times. It is searched day by day with whole
-// months passed at once, so it can begin anywhere; walking from the first
-// occurrence, as RRULE libraries do, gets slower with age and never ends for a
-// rule that never matches.
+// recurrence is an RRULE as wall times. It is searched day by day, with whole months skipped at
+// once, so a search can begin anywhere. RRULE libraries walk from the first occurrence, which gets
+// slower with time and never ends for a rule that never matches.
 type recurrence struct {
 	freq     frequency
 	interval int64
-	begin    int64 // intervals are counted from here and nothing lies before it
-	anchor   int64 // below an hour intervals are counted from here instead: begin as the present offset shows it
-	end      int64 // last wall time there may be
-	count    int   // of occurrences, where end does not say it; 0: no bound
+	begin    int64 // intervals count from here; there is nothing earlier
+	anchor   int64 // below an hour intervals count from here instead: begin in the current offset
+	end      int64 // the last possible wall time
+	count    int   // number of occurrences, where end does not bound them; 0: no bound
 	wkst     int
 
-	months    uint32 // bits 1 to 12; 0 in any of these sets is no restriction
+	months    uint32 // bits 1 to 12; 0 in any of these sets means no restriction
 	monthDays uint32 // bits 1 to 31
 	fromEnd   uint32 // bit n: the n-th last day of the month
 	yearDays  []int
@@ -78,8 +77,8 @@ func (r *recurrence) next(from, until int64, steps *int) (int64, bool) {
 	return 0, false
 }
 
-// toCandidate returns how many days may be passed from d on, to a day that the
-// month, its days and the weekdays leave possible or to the next month.
+// toCandidate returns how many days after d the next possible day is, by month, days and weekdays,
+// or the next month.
 func (r *recurrence) toCandidate(d int64, year, month, dom int) int64 {
 	length := monthLen(year, month)
 	set := uint32(1)<<(length+1) - 2
@@ -87,7 +86,7 @@ func (r *recurrence) toCandidate(d int64, year, month, dom int) int64 {
 		set = 0
 	}
 	if r.monthDays|r.fromEnd != 0 {
-		// Bit n of fromEnd, mirrored into bit length+1-n.
+		// Mirrors bit n of fromEnd into bit length+1-n.
 		set &= r.monthDays | uint32(bits.Reverse64(uint64(r.fromEnd))>>(62-length))
 	}
 	if r.weekdays != 0 && len(r.nth) == 0 {
@@ -99,7 +98,7 @@ func (r *recurrence) toCandidate(d int64, year, month, dom int) int64 {
 	return int64(length - dom + 1)
 }
 
-// on says whether a day matches every restriction.
+// on reports whether a day matches every restriction.
 func (r *recurrence) on(d int64, year, month, dom int) bool {
 	if r.months != 0 && r.months>>month&1 == 0 {
 		return false
@@ -141,8 +140,8 @@ func (r *recurrence) onNth(d int64, year, month, dom int) bool {
 	return false
 }
 
-// week returns the number of d's week and how many weeks its year has. A week
-// belongs to the year that has most of it.
+// week returns the number of d's week and how many weeks its year has. A week belongs to the year
+// with most of its days.
 func (r *recurrence) week(d int64) (n, of int) {
 	middle := d - int64((weekday(d)-r.wkst+7)%7) + 3
 	year, _, _ := civil(middle)
@@ -150,8 +149,7 @@ func (r *recurrence) week(d int64) (n, of int) {
 	return yd/7 + 1, (yearLen(year)-1-yd%7)/7 + 1
 }
 
-// period returns the first and the last day of the year, month, week or day
-// that d lies in.
+// period returns the first and the last day of the year, month, week or day that contains d.
 func (r *recurrence) period(d int64) (first, last int64) {
 	year, month, dom := civil(d)
 	switch r.freq {
@@ -168,8 +166,8 @@ func (r *recurrence) period(d int64) (first, last int64) {
 	return d, d
 }
 
-// aligned returns d if its period is one the interval selects, else the first
-// day of the next that is.
+// aligned returns d if the interval selects its period, otherwise the first day of the next
+// selected period.
 func (r *recurrence) aligned(d int64) int64 {
 	if r.interval == 1 {
 		return d
@@ -204,10 +202,10 @@ func (r *recurrence) aligned(d int64) int64 {
 	return d
 }
 
-// nextPosition is next inside one period of a rule with BYSETPOS.
+// nextPosition is next within one period of a rule with BYSETPOS.
 func (r *recurrence) nextPosition(first, last, from int64) (int64, bool) {
-	var room [366]int64
-	days := room[:0]
+	var buffer [366]int64
+	days := buffer[:0]
 	for d := first; d <= last; {
 		year, month, dom := civil(d)
 		if ahead := r.toCandidate(d, year, month, dom); ahead > 0 {
@@ -238,11 +236,11 @@ func (r *recurrence) nextPosition(first, last, from int64) (int64, bool) {
 	return best, found
 }
 
-// elapsed says that the rule's intervals are elapsed time, which no clock change makes longer or
-// shorter: every seven minutes are seven minutes.
+// elapsed reports whether the rule's intervals are elapsed time, which clock changes do not affect:
+// every seven minutes are seven minutes.
 func (r *recurrence) elapsed() bool { return r.freq >= minutely }
 
-// under is the rule as wall times of a zone while its offset is that one. began is the instant at
+// under returns the rule as wall times of a zone while it has that offset. began is the instant at
 // which the rule begins.
 func (r *recurrence) under(offset, began int64) *recurrence {
 	shifted := *r
@@ -276,8 +274,8 @@ func (r *recurrence) nextBelowDaily(from, until int64, steps *int) (int64, bool)
 	return 0, false
 }
 
-// lastOf returns the wall time of the count-th occurrence; false if there are
-// fewer before the calendars end.
+// lastOf returns the wall time of the count-th occurrence; false if there are fewer before
+// calendars end.
 func (r *recurrence) lastOf(count int) (int64, bool) {
 	w, steps := r.begin-1, 10*maxSteps
 	for range count {
@@ -290,7 +288,7 @@ func (r *recurrence) lastOf(count int) (int64, bool) {
 	return w, true
 }
 
-// often says whether the rule may match more than most times a day.
+// often reports whether the rule may match more than most times a day.
 func (r *recurrence) often(most int) bool {
 	switch r.freq {
 	case hourly:

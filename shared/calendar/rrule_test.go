@@ -10,9 +10,9 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// randomRRule makes rules that the library also gets right: it reads numbered
-// and plain weekdays of one list as an intersection, counts BYSETPOS from the
-// start in the first week, and does not end for hourly rules that never match.
+// randomRRule returns rules that the library gets right, too. The library intersects numbered and
+// plain weekdays of one list, counts BYSETPOS from the start in the first week, and does not end
+// for hourly rules that never match.
 func randomRRule(r *rand.Rand) string {
 	freq := pick(r, "YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY")
 	parts := []string{"FREQ=" + freq}
@@ -65,7 +65,7 @@ func randomRRule(r *rand.Rand) string {
 	return strings.Join(parts, ";")
 }
 
-func TestRRuleAgreesWithTheLibraryWhereTheLibraryIsRight(t *testing.T) {
+func TestRRule_AgreesWithTheLibrary(t *testing.T) {
 	t.Parallel()
 	compared := 0
 	for seed := range uint64(1500) {
@@ -108,7 +108,7 @@ func TestRRuleAgreesWithTheLibraryWhereTheLibraryIsRight(t *testing.T) {
 	}
 }
 
-func TestRRuleWeeksOfTheYearAreThoseOfISO(t *testing.T) {
+func TestRRule_CountsWeeksAsISO(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{RRule: new("FREQ=YEARLY;BYWEEKNO=1,20,-1;BYDAY=MO,SU")}, nil)
 	seen := 0
@@ -126,7 +126,7 @@ func TestRRuleWeeksOfTheYearAreThoseOfISO(t *testing.T) {
 	}
 }
 
-func TestRRuleIsAsQuickLateAsEarly(t *testing.T) {
+func TestRRule_TakesTheSameWorkAtAnyTime(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{RRule: new("FREQ=DAILY;INTERVAL=3"), StartAt: new("1901-01-01T06:30:00Z")}, nil)
 	steps := 0

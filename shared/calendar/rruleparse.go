@@ -15,8 +15,8 @@ const (
 	allHours     = uint64(1)<<24 - 1
 )
 
-// rruleParts is the shape of every property; the library is lenient about
-// signs, spaces and numbers without meaning.
+// rruleParts is the syntax of every property; the library tolerates meaningless signs, spaces and
+// numbers.
 var rruleParts = map[string]*regexp.Regexp{
 	"FREQ":     regexp.MustCompile(`^[A-Z]+$`),
 	"INTERVAL": regexp.MustCompile(`^[0-9]{1,9}$`),
@@ -35,9 +35,8 @@ var rruleParts = map[string]*regexp.Regexp{
 	"BYSETPOS":   regexp.MustCompile(`^[+-]?[0-9]{1,5}(,[+-]?[0-9]{1,5})*$`),
 }
 
-// parseRRule reads an RRULE. begin is the wall time of start_at, nil when the
-// calendar has none. The instant it returns is the one an UNTIL in UTC names,
-// in milliseconds and still included; 0 when there is none.
+// parseRRule parses an RRULE. begin is the wall time of start_at, nil without one. The returned
+// instant is that of an UNTIL in UTC, in milliseconds and included; 0 without one.
 func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 	bad := func(code, format string, args ...any) *Error {
 		return refuse("rrule", code, rruleAllowed, format, args...)
@@ -116,7 +115,7 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d; max_runs goes further", MaxCount),
 				"COUNT %d is out of range", option.Count)
 		}
-		if r.elapsed() { // how many wall times there are depends on the zone: the calendar counts them
+		if r.elapsed() { // the number of wall times depends on the zone: the calendar counts them
 			r.count = option.Count
 			return r, untilAt, nil
 		}
@@ -132,8 +131,7 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 
 func fromMonday(w rrule.Weekday) int { return (w.Day() + 1) % 7 }
 
-// setDays takes over the parts that speak of days. What the rule leaves open
-// comes from start_at, as RFC 5545 has it.
+// setDays sets the parts about days. Missing ones come from start_at, as in RFC 5545.
 func (r *recurrence) setDays(o *rrule.ROption, begin *int64) *Error {
 	conflict := func(format string, args ...any) *Error {
 		return refuse("rrule", CodeConflictingFields, rruleAllowed, format, args...)
@@ -205,8 +203,8 @@ func (r *recurrence) setDays(o *rrule.ROption, begin *int64) *Error {
 	return nil
 }
 
-// setTime takes over the parts that speak of the time of day. What the rule
-// leaves open comes from start_at, and without one is 0.
+// setTime sets the parts about the time of day. Missing ones come from start_at, and are 0 without
+// one.
 func (r *recurrence) setTime(o *rrule.ROption, begin *int64) {
 	at := 0
 	if begin != nil {

@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// search asks closures about times for one answer. It remembers what it found
-// closed last, since the times asked about mostly lie in the same stretch, and
-// how much it may still ask. It is not for sharing.
+// search looks up times in closures for one answer. It caches the last closed range, since most
+// lookups are in the same one, and counts the lookups that are left. It is for one goroutine.
 type search struct {
 	*closures
 	checks   int
-	known    span           // nothing but closed time
-	shutDays map[int64]span // per time of day in milliseconds, days on which that is closed
+	known    span           // closed all through
+	shutDays map[int64]span // by time of day in milliseconds: days on which that time is closed
 }
 
 func (c *closures) search() *search { return &search{closures: c, checks: maxChecks} }
 
-// closed says whether t is excluded.
+// closed reports whether t is excluded.
 func (s *search) closed(t int64) bool {
 	if s.known.from <= t && t < s.known.to {
 		return true
@@ -34,7 +33,7 @@ func (s *search) closed(t int64) bool {
 	return false
 }
 
-// shut remembers that time is closed on day d.
+// shut notes that a time of day is closed on day d.
 func (s *search) shut(time, d int64) {
 	days, ok := s.shutDays[time]
 	switch {
@@ -53,22 +52,22 @@ func (s *search) shut(time, d int64) {
 	s.shutDays[time] = days
 }
 
-// end returns the first open instant at or after t. It stops at until or when
-// checks has run out, whether or not that is open.
+// end returns the first open instant at or after t. It stops at until, or when no checks are left,
+// even in a closed range.
 func (s *search) end(t, until int64) int64 {
 	from := t
 	if s.known.from <= t && t < s.known.to {
 		from, t = s.known.from, s.known.to
 	}
-	for again := true; again && t < until && s.checks > 0; s.checks -= 2 * (1 + len(s.days)) {
-		again = false
+	for found := true; found && t < until && s.checks > 0; s.checks -= 2 * (1 + len(s.days)) {
+		found = false
 		if in, ok := within(s.span, t); ok {
-			t, again = in.to, true
+			t, found = in.to, true
 		}
 		for i := range s.days {
 			z := s.days[i].zone
 			if d := z.day(floorDiv(t, 1000)); s.days[i].on(d) {
-				t, again = max(t+1, z.dayStart(s.days[i].run(d, 1, (until-t)/(day*1000)+2))*1000), true
+				t, found = max(t+1, z.dayStart(s.days[i].run(d, 1, (until-t)/(day*1000)+2))*1000), true
 			}
 		}
 	}
@@ -78,17 +77,17 @@ func (s *search) end(t, until int64) int64 {
 	return t
 }
 
-// begin returns the beginning of the closed stretch that t lies in, or an
-// instant inside it if that is before since or checks has run out.
+// begin returns the start of the closed range around t, or an instant inside it that is before
+// since or where no checks were left.
 func (s *search) begin(t, since int64) int64 {
 	to := t
 	if s.known.from < t && t <= s.known.to {
 		t, to = s.known.from, s.known.to
 	}
-	for again := true; again && t > since && s.checks > 0; s.checks -= 2 * (1 + len(s.days)) {
-		again = false
+	for found := true; found && t > since && s.checks > 0; s.checks -= 2 * (1 + len(s.days)) {
+		found = false
 		if in, ok := within(s.span, t-1); ok {
-			t, again = in.from, true
+			t, found = in.from, true
 		}
 		for i := range s.days {
 			z := s.days[i].zone
@@ -97,7 +96,7 @@ func (s *search) begin(t, since int64) int64 {
 				continue
 			}
 			if from := z.dayStart(s.days[i].run(d, -1, (t-since)/(day*1000)+2)+1) * 1000; from < t {
-				t, again = from, true
+				t, found = from, true
 			}
 		}
 	}
@@ -107,7 +106,7 @@ func (s *search) begin(t, since int64) int64 {
 	return t
 }
 
-// open says whether the whole of day d of zone z is open.
+// open reports whether all of day d of zone z is open.
 func (s *search) open(z *zone, d int64) bool {
 	from, to := z.dayStart(d)*1000, z.dayStart(d+1)*1000
 	if s.known.from < to && from < s.known.to {
@@ -129,8 +128,8 @@ func (s *search) open(z *zone, d int64) bool {
 	return true
 }
 
-// rule returns the exclusion that decides about t: the first that drops, or
-// else the first that was named. None is nil.
+// rule returns the exclusion that decides about t: the first that drops, otherwise the first that
+// is named; nil if there is none.
 func (s *search) rule(t int64) (first *closure) {
 	s.checks -= len(s.sets)
 	for i := range s.sets {

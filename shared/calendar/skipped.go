@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Skip is a nominal time at which nothing runs, and why.
+// Skip is a nominal time without a run, and why.
 type Skip struct {
 	NominalAt time.Time
 	Local     string
@@ -23,10 +23,9 @@ const (
 	SkipMissingHour = "missing_hour"
 )
 
-// Skipped returns the nominal times after after and not after until at which
-// nothing runs; a time that an exclusion moved elsewhere is not among them. It
-// looks at no more than limit nominal times, run or not, and returns how far
-// it came: until itself, or the instant to go on from.
+// Skipped returns the nominal times after after, up to and including until, without a run; a time
+// that an exclusion moved is not among them. It looks at no more than limit nominal times, with or
+// without a run, and returns how far it came: until, or the instant to continue from.
 func (c Calendar) Skipped(after, until time.Time, limit int) (skips []Skip, through time.Time) {
 	from, ok := c.clamp(after)
 	if !ok || !until.After(after) {

@@ -7,27 +7,26 @@ import (
 // tick is one nominal time before windows and exclusions, in milliseconds.
 type tick struct {
 	at      int64
-	missing bool // the clock never showed the time asked for
-	skip    bool // and so nothing runs
+	missing bool // the clock never showed this time
+	skip    bool // and it does not run
 	moved   int8 // an exclusion moved it: +1 to a later day, -1 to an earlier
 }
 
 // source is a set of nominal times.
 type source interface {
-	// next returns the first tick strictly after after and not beyond until.
-	// With skipped it also returns the ticks that do not run.
+	// next returns the first tick after after, up to and including until. With skipped it also
+	// returns ticks that do not run.
 	next(after, until int64, skipped bool) (tick, bool)
 }
 
-// every is a train of equal steps of real time.
+// every is a sequence of equal steps of real time.
 type every struct {
 	period, anchor int64
-	// begins: nothing lies before the anchor; without it the train has always
-	// been running.
+	// begins: there is no tick before the anchor; otherwise there always were ticks.
 	begins bool
 	// elapsed: the anchor itself is no tick, the first comes one period later.
 	elapsed bool
-	// floating: the anchor is still to be given; see Calendar.For.
+	// floating: the anchor is not known yet; see Calendar.For.
 	floating bool
 }
 
@@ -41,7 +40,7 @@ func (e every) next(after, until int64, _ bool) (tick, bool) {
 	} else if e.begins {
 		k = max(k, 0)
 	}
-	// The horizon is for searches. A long period is no search.
+	// The horizon bounds searches, and a long period needs none.
 	t := e.anchor + k*e.period
 	return tick{at: t}, t < lastInstant*1000
 }

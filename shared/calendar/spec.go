@@ -7,43 +7,39 @@ import (
 	"time"
 )
 
-// Spec is a calendar as a user writes it. Exactly one of Cron, Every, Dates
-// and RRule is there. Absent fields are nil: an empty string is a mistake and
-// refused as one.
+// Spec is a calendar as a user writes it. Exactly one of Cron, Every, Dates and RRule is set.
+// Absent fields are nil: an empty string is refused.
 type Spec struct {
 	// Cron is a cron expression; see the package for the dialect.
 	Cron *string `json:"cron,omitempty"`
-	// Every is a period of real time in whole seconds, "5m". It is counted
-	// from StartAt or, without one, from 1970-01-01T00:00:00Z.
+	// Every is a period of real time in whole seconds, "5m". It counts from StartAt or, without
+	// one, from 1970-01-01T00:00:00Z.
 	Every *string `json:"every,omitempty"`
-	// Phase shifts Every by less than a period; absent means not.
+	// Phase shifts Every by less than a period; absent means no shift.
 	Phase *string `json:"phase,omitempty"`
 	// Dates are RFC 3339 instants, in any order.
 	Dates []string `json:"dates,omitempty"`
-	// RRule is an RFC 5545 recurrence rule that begins at StartAt. Times it
-	// leaves open come from there, and without one are midnight.
+	// RRule is an RFC 5545 recurrence rule that begins at StartAt. Missing times come from there,
+	// and are midnight without one.
 	RRule *string `json:"rrule,omitempty"`
 	// Timezone is an IANA name; absent means UTC.
 	Timezone *string `json:"timezone,omitempty"`
-	// StartAt and EndAt are the window of nominal times, RFC 3339, start
-	// included and end not; absent means open.
+	// StartAt and EndAt bound the nominal times, RFC 3339, end excluded; absent means no bound.
 	StartAt *string `json:"start_at,omitempty"`
 	EndAt   *string `json:"end_at,omitempty"`
-	// MaxRuns is how often it may run in all; absent means without limit.
+	// MaxRuns is how often it may run in total; absent means no limit.
 	MaxRuns *int `json:"max_runs,omitempty"`
-	// Exclude names exclusions. When several exclude one time, any that drops
-	// it wins over those that move it, and the first named over the later.
+	// Exclude names exclusions. When several exclude one time, any that drops it wins over those
+	// that move it, and an earlier name over a later one.
 	Exclude []string `json:"exclude,omitempty"`
-	// MissingHour is "run_after" or "skip": what becomes of a wall time that a
-	// change of the clock swallows. Absent means run_after, and for a wildcard
-	// rule that no such time is made up at all.
+	// MissingHour is "run_after" or "skip": what happens at a wall time that the clock skips.
+	// Absent means run_after; a wildcard rule then makes up no run for it.
 	MissingHour *string `json:"missing_hour,omitempty"`
-	// RepeatedHour is "first", "last" or "both": at which of its two instants
-	// a repeated wall time runs. Absent means first, for a wildcard rule both.
+	// RepeatedHour is "first", "last" or "both": at which of its two instants a repeated wall time
+	// runs. Absent means first, and both for a wildcard rule.
 	RepeatedHour *string `json:"repeated_hour,omitempty"`
-	// Spread delays each run by less than this, evenly over schedules and
-	// times; less than the shortest distance between two times and at most an
-	// hour. Absent means not.
+	// Spread delays each run by less than this, evenly over schedules and times. It is less than
+	// the shortest distance between two times and at most an hour. Absent means no delay.
 	Spread *string `json:"spread,omitempty"`
 }
 
@@ -55,9 +51,9 @@ var (
 
 const everyAllowed = `a duration of whole seconds from "1s" to "36525d"`
 
-// Parse makes the calendar that s describes, with the exclusions it names
-// looked up in exclusions. A calendar that can never fire is refused; one whose
-// times are all past is not, see [Calendar.Check]. The error is an [*Error].
+// Parse returns the calendar of s, with the exclusions that it names taken from exclusions. A
+// calendar that can never fire is refused; one whose times are all past is not, see
+// [Calendar.Check]. The error is an [*Error].
 func Parse(s Spec, exclusions Exclusions) (Calendar, error) {
 	c, err := s.calendar(exclusions)
 	if err != nil {
@@ -106,11 +102,11 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 	return c, nil
 }
 
-// ever says whether there is any time at all, in the window or since 1970.
+// ever reports whether there is any time at all, in the window or since 1970.
 func (c Calendar) ever() bool {
 	from := c.start - 1
 	if c.start == firstInstant*1000 {
-		from = 0 // before, local mean times differ by seconds and let stray times through
+		from = 0 // earlier local mean times differ by seconds
 	}
 	for ; from < c.end; from = horizon(from) + 1 {
 		if _, ok := c.anchored(from).next(from); ok {
@@ -120,7 +116,7 @@ func (c Calendar) ever() bool {
 	return false
 }
 
-// field is the name of the rule's field.
+// field returns the name of the rule's field.
 func (s Spec) field() string {
 	switch {
 	case s.Cron != nil:
@@ -221,13 +217,13 @@ func (c *Calendar) setSource(s Spec) *Error {
 	return s.noChangeOver("dates")
 }
 
-// setElapsed takes a rule of minutes or seconds.
+// setElapsed sets a rule of minutes or seconds.
 func (c *Calendar) setElapsed(s Spec, rule *recurrence) *Error {
 	if err := s.noChangeOver("an rrule of minutes or seconds"); err != nil {
 		return err
 	}
 	began := floorDiv(c.start, 1000)
-	if s.StartAt == nil { // no interval, so that any beginning is as good
+	if s.StartAt == nil { // without an interval any start gives the same times
 		began = rule.begin
 	}
 	clock := wallClock{rule: rule, zone: c.zone, missing: missingIgnored, repeated: repeatedBoth, elapsed: true,
@@ -275,7 +271,7 @@ func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {
 	return nil
 }
 
-// noChangeOver refuses change-over policies where instants are meant.
+// noChangeOver refuses policies for clock changes where times are instants.
 func (s Spec) noChangeOver(what string) *Error {
 	for _, f := range []struct {
 		name  string
@@ -369,7 +365,7 @@ func (c *Calendar) setExclusions(s Spec, exclusions Exclusions) *Error {
 	return nil
 }
 
-// often says whether the calendar may run more than MaxMovedPerDay times a day.
+// often reports whether the calendar may run more than MaxMovedPerDay times a day.
 func (c *Calendar) often() bool {
 	switch src := c.source.(type) {
 	case every:
@@ -382,7 +378,7 @@ func (c *Calendar) often() bool {
 			return rule.often(MaxMovedPerDay)
 		}
 	}
-	return false // dates are few in any case
+	return false // there are few dates
 }
 
 func (c *Calendar) setSpread(s Spec) *Error {
@@ -406,8 +402,8 @@ func (c *Calendar) setSpread(s Spec) *Error {
 	return nil
 }
 
-// closest is the shortest distance in milliseconds that the rule puts between
-// two times, leaving clock changes and moves aside.
+// closest returns the shortest distance in milliseconds between two times of the rule, ignoring
+// clock changes and moves.
 func (c *Calendar) closest() int64 {
 	best := int64(MaxEvery / time.Millisecond)
 	switch src := c.source.(type) {
@@ -428,7 +424,7 @@ func (c *Calendar) closest() int64 {
 	return best
 }
 
-// closest is the shortest distance in seconds that the parts of the rule allow.
+// closest returns the shortest distance in seconds that the parts of the rule allow.
 func (r *recurrence) closest() int64 {
 	switch r.freq {
 	case secondly:

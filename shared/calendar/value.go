@@ -16,7 +16,7 @@ var (
 	timeOnlyShape = regexp.MustCompile(`T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?$`)
 )
 
-// WhyNoInstant says what keeps a text from being an RFC 3339 instant, as far as it can be told.
+// WhyNoInstant returns why a text is no RFC 3339 instant, as far as that can be told.
 func WhyNoInstant(text string) string {
 	m := dateShape.FindStringSubmatch(text)
 	if m == nil {
@@ -44,7 +44,7 @@ func WhyNoInstant(text string) string {
 	return "it is not written as in 2027-12-24T12:00:00Z"
 }
 
-// parseInstant reads an RFC 3339 instant, in milliseconds.
+// parseInstant parses an RFC 3339 instant, in milliseconds.
 func parseInstant(field, text string) (int64, *Error) {
 	const allowed = `an RFC 3339 instant from 1900 to 2399 with at most milliseconds, such as "2027-12-24T12:00:00Z"`
 	var t time.Time
@@ -65,8 +65,8 @@ var (
 	durationPart  = regexp.MustCompile(`(\d+)(ms|s|m|h|d)`)
 )
 
-// parseDuration reads a duration as the API writes it, "1h30m" or "2d". Field
-// and allowed are for the error.
+// parseDuration parses a duration as the API writes it, "1h30m" or "2d". field and allowed are for
+// the error.
 func parseDuration(field, text, allowed string) (time.Duration, *Error) {
 	if len(text) > 64 || !durationShape.MatchString(text) {
 		return 0, refuse(field, CodeInvalidValue, allowed, "%s is no duration", quoted(text))

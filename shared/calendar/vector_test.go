@@ -18,7 +18,7 @@ type vector struct {
 	Note        string   `json:"note"`
 }
 
-func TestEveryPublicVectorIsAnsweredAsListed(t *testing.T) {
+func TestCalendar_AnswersThePublicVectors(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/cron-shared.json")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestEveryPublicVectorIsAnsweredAsListed(t *testing.T) {
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
 			c, err := Parse(Spec{Cron: &v.Spec, Timezone: &v.Zone}, nil)
-			if v.ID == "cs-e22" { // soft: an error unless the product documents "L", which it does
+			if v.ID == "cs-e22" { // an error unless the product documents "L", which it does
 				if err != nil || !c.Preview(at("2027-02-10T00:00:00Z"), 1)[0].NominalAt.Equal(
 					at("2027-02-28T00:00:00Z")) {
 					t.Errorf("%q: %v", v.Spec, err)
@@ -57,7 +57,7 @@ func TestEveryPublicVectorIsAnsweredAsListed(t *testing.T) {
 			}
 			got := nominals(c.Preview(at(v.After), len(v.Expect)))
 			requireTimes(t, got, v.Expect)
-			// One by one, as a promoter asks, is the same.
+			// Next gives the same times one by one.
 			after := at(v.After)
 			bound := c.For("s", after)
 			for i, want := range v.Expect {

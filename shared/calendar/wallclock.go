@@ -2,15 +2,15 @@ package calendar
 
 // wallRule is a set of wall times.
 type wallRule interface {
-	// next returns the first wall time of the set at or after from. It gives
-	// up beyond until, or when steps has run out; that is false.
+	// next returns the first wall time of the set at or after from; false beyond until, or when no
+	// steps are left.
 	next(from, until int64, steps *int) (int64, bool)
 }
 
 type missingHour uint8
 
 const (
-	missingIgnored missingHour = iota // a swallowed time is no time at all
+	missingIgnored missingHour = iota // a skipped time does not exist
 	missingRunAfter
 	missingSkip
 )
@@ -23,9 +23,8 @@ const (
 	repeatedLast
 )
 
-// wallClock lays a rule of wall times over the real instants of a zone. It
-// goes from one stretch of constant offset to the next, so it never has to ask
-// what a wall time means: inside a stretch there is one answer.
+// wallClock applies a rule of wall times to the real instants of a zone. It goes from one stretch
+// of constant offset to the next, and inside a stretch each wall time is one instant.
 type wallClock struct {
 	rule     wallRule
 	zone     *zone
@@ -36,7 +35,7 @@ type wallClock struct {
 	began   int64
 }
 
-// ruleUnder is the rule as it stands while the zone's offset is that one.
+// ruleUnder returns the rule while the zone has that offset.
 func (c wallClock) ruleUnder(offset int64) wallRule {
 	if c.elapsed {
 		return c.rule.(*recurrence).under(offset, c.began)
@@ -76,9 +75,9 @@ func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
 		i++
 		asked := t
 		t = z.at[i]
-		// Nothing from here to w matches, so whole years of stretches may be
-		// passed; two days cover every offset there is. A change that is close
-		// may show again what lies before here, and is not passed.
+		// Nothing from here to w matches, so years of stretches can be skipped; two days are more
+		// than any offset. A change within them may repeat earlier wall times, so it is not
+		// skipped.
 		if near := w - 2*day; near > t && t-asked > 2*day {
 			t, i = near, z.find(near)
 		}
@@ -86,8 +85,8 @@ func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
 	return tick{}, false
 }
 
-// gap is the run at the first instant after a change that swallowed a time. It
-// is a run of its own right too when the rule names that very instant.
+// gap returns the run at the first instant after a change that skipped a time. It is also an
+// ordinary run when the rule matches that instant.
 func (c wallClock) gap(start, offset int64, steps *int) tick {
 	if w, ok := c.rule.next(start+offset, start+offset, steps); ok && w == start+offset {
 		return tick{at: start * 1000}
@@ -95,9 +94,9 @@ func (c wallClock) gap(start, offset int64, steps *int) tick {
 	return tick{at: start * 1000, missing: true, skip: c.missing == missingSkip}
 }
 
-// place returns the instant of wall time w, for a run that is moved there; one
-// run, whatever the policy, and false if it is to skip w.
-func (c wallClock) place(w int64) (int64, bool) {
+// instant returns the instant of wall time w for a run that is moved there: one instant whatever
+// the policy, and false if w is skipped.
+func (c wallClock) instant(w int64) (int64, bool) {
 	first, last, ok := c.zone.instants(w)
 	if !ok && c.missing == missingSkip {
 		return 0, false

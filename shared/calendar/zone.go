@@ -21,8 +21,8 @@ import (
 //go:embed zoneinfo.zip
 var zoneinfo string
 
-// ZoneRules is the release of the IANA time zone database in use. When it
-// changes, every stored next time has to be derived anew.
+// ZoneRules is the release of the IANA time zone database in use. When it changes, every stored
+// next time is derived once more.
 const ZoneRules = "2025c"
 
 var (
@@ -31,15 +31,15 @@ var (
 	lastInstant  = time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 )
 
-// zone is a time zone as the list of its changes. offset[i] seconds hold from
-// at[i] until before at[i+1]; neighbours always differ.
+// zone is a time zone as the list of its changes. offset[i] seconds apply from at[i] until before
+// at[i+1]; neighbours always differ.
 type zone struct {
 	loc    *time.Location
 	at     []int64
 	offset []int64
 }
 
-var zones sync.Map // name → *zone; grows to the number of zones there are
+var zones sync.Map // name → *zone; bounded by the number of zones
 
 var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
 	r, err := zip.NewReader(strings.NewReader(zoneinfo), int64(len(zoneinfo)))
@@ -57,7 +57,7 @@ var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
 
 const zoneAllowed = `an IANA name such as "Europe/Berlin" or "UTC"`
 
-// findZone returns the zone of an IANA name, spelled exactly so.
+// findZone returns the zone of an IANA name, with exact spelling.
 func findZone(field, name string) (*zone, *Error) {
 	if z, ok := zones.Load(name); ok {
 		return z.(*zone), nil
@@ -85,7 +85,7 @@ func findZone(field, name string) (*zone, *Error) {
 
 var offsetShape = regexp.MustCompile(`^(?:UTC|GMT|Z)?([+-])0?([0-9]{1,2})(?::?00)?$`)
 
-// etcZone is the zone of an offset such as "UTC+2" or "GMT-03:00", "" for anything else.
+// etcZone returns the zone of an offset such as "UTC+2" or "GMT-03:00", "" for anything else.
 func etcZone(name string) string {
 	m := offsetShape.FindStringSubmatch(strings.ToUpper(name))
 	if m == nil {
@@ -124,8 +124,8 @@ func newZone(loc *time.Location) *zone {
 			break
 		}
 		if !end.After(t) {
-			// On 31 December of a leap year ZoneBounds ends its zone a day
-			// too early, before the very time it was asked about.
+			// On 31 December of a leap year ZoneBounds ends its zone a day too early, before the
+			// time that it was given.
 			end = t.Add(time.Hour)
 		}
 		t = end.In(loc)
@@ -138,12 +138,12 @@ func newZone(loc *time.Location) *zone {
 	return z
 }
 
-// find returns the index of the stretch that t, in seconds, lies in.
+// find returns the index of the stretch that contains t, in seconds.
 func (z *zone) find(t int64) int {
 	return sort.Search(len(z.at)-1, func(i int) bool { return z.at[i+1] > t })
 }
 
-// end is the first instant after stretch i.
+// end returns the first instant after stretch i.
 func (z *zone) end(i int) int64 {
 	if i+1 < len(z.at) {
 		return z.at[i+1]
@@ -151,14 +151,14 @@ func (z *zone) end(i int) int64 {
 	return math.MaxInt64
 }
 
-// wall is what the local clock shows at t.
+// wall returns the local time at t.
 func (z *zone) wall(t int64) int64 { return t + z.offset[z.find(t)] }
 
 func (z *zone) day(t int64) int64 { return floorDiv(z.wall(t), day) }
 
-// instants returns the first and the last instant at which the local clock
-// shows w: the same one as a rule, two in the hour that is repeated. Where w is
-// swallowed by a change, ok is false and both are the first instant after it.
+// instants returns the first and the last instant at which the local clock shows w: usually the
+// same, and two in a repeated hour. When the clock skips w, ok is false and both are the first
+// instant after the change.
 func (z *zone) instants(w int64) (first, last int64, ok bool) {
 	i := z.find(w - 2*day)
 	for ; z.end(i) != math.MaxInt64 && w >= z.end(i)+z.offset[i]; i++ {
@@ -173,22 +173,20 @@ func (z *zone) instants(w int64) (first, last int64, ok bool) {
 	return first, last, true
 }
 
-// dayStart is the first instant of day d or, where the clock changes at its
-// midnight, of what there is of it.
+// dayStart returns the first instant of day d, also where the clock changes at its midnight.
 func (z *zone) dayStart(d int64) int64 {
 	first, _, _ := z.instants(d * day)
 	return first
 }
 
-// repeats says whether what the local clock shows at t it also shows at
-// another instant.
+// repeats reports whether the clock shows the local time of t at another instant, too.
 func (z *zone) repeats(t int64) bool {
 	i := z.find(t)
 	w := t + z.offset[i]
 	return i > 0 && w < z.at[i]+z.offset[i-1] || z.end(i) != math.MaxInt64 && w >= z.end(i)+z.offset[i+1]
 }
 
-// changes says whether wall times of the local day of t are missing or repeated.
+// changes reports whether wall times of the local day of t are missing or repeated.
 func (z *zone) changes(t int64) bool {
 	i := z.find(t)
 	d := floorDiv(t+z.offset[i], day)
@@ -202,7 +200,8 @@ func (z *zone) changes(t int64) bool {
 	return on(i) || on(i+1)
 }
 
-// similarZone returns the zone whose name is a slip away from name; none is "".
+// similarZone returns the zone whose name differs from name by a typing mistake, "" if there is
+// none.
 func similarZone(name string) string {
 	if len(name) > 40 {
 		return ""
@@ -224,8 +223,7 @@ func similarZone(name string) string {
 	return like
 }
 
-// distance counts the letters to add, drop, change or swap with a neighbour
-// to turn a into b.
+// distance returns how many letters to add, drop, change or swap with a neighbour to turn a into b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestTheNamedReleaseIsTheOneEmbedded(t *testing.T) {
+func TestZoneRules_NamesTheEmbeddedRelease(t *testing.T) {
 	t.Parallel()
 	releases := map[string]string{"2025c": "8f55634d05f8bca1f7bc7c69c5933428c69357e0bdf565e5ba224e3f88ff12e8"}
 	sum := sha256.Sum256([]byte(zoneinfo))
@@ -19,7 +19,7 @@ func TestTheNamedReleaseIsTheOneEmbedded(t *testing.T) {
 	}
 }
 
-func TestAWallTimeHasItsInstants(t *testing.T) {
+func TestZone_ReturnsTheInstantsOfAWallTime(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		zone, wall, first, last string
@@ -47,7 +47,7 @@ func TestAWallTimeHasItsInstants(t *testing.T) {
 	}
 }
 
-func TestDaysAndDatesAreTheSame(t *testing.T) {
+func TestCivil_AgreesWithPackageTime(t *testing.T) {
 	t.Parallel()
 	for d := dayNumber(1899, 1, 1); d < dayNumber(2401, 1, 1); d++ {
 		want := time.Unix(d*day, 0).UTC()
