@@ -13,7 +13,7 @@ import (
 	"punctual/shared/text"
 )
 
-// body is what only the user's own writes change.
+// body holds what only the user's own writes change.
 type body struct {
 	Spec       calendar.Spec       `json:"calendar"`
 	Exclusions calendar.Exclusions `json:"exclusions,omitempty"`
@@ -23,14 +23,14 @@ type body struct {
 	PauseAfter int                 `json:"pause_after_failures,omitempty"`
 }
 
-// attributes are all that an item may have, so that a write can remove what is absent.
+// attributes lists every attribute of an item, so that a write can remove absent ones.
 var attributes = []string{
 	"epoch", "created_at", "updated_at", "body", "next", "seen", "fresh", "edited_at", "rules", "shard",
 	contract.AttrWakeSlice, contract.AttrWakeAt,
 	"parked", "paused", "held", "ended_by", "deleted_at", "failures", "last_dead", "set_aside", contract.AttrExpiresAt,
 }
 
-// TombstoneKept is how long a deleted name keeps its epoch: longer than any row of it stands.
+// TombstoneKept is how long a deleted name keeps its epoch: longer than any row of it exists.
 const TombstoneKept = 2 * contract.DeadKept
 
 // Item encodes the schedule. Absent values are absent attributes.
@@ -84,7 +84,7 @@ func (s Schedule) Item() item.Item {
 	return i
 }
 
-// KeyOf reads the key back from an item's or an index entry's attributes.
+// KeyOf returns the key from an item's or an index entry's attributes.
 func KeyOf(i item.Item) (Key, error) {
 	t, err := tenant.Parse(i.Str(contract.AttrPK))
 	if err != nil || i.Str(contract.AttrSK) == "" {
@@ -93,9 +93,9 @@ func KeyOf(i item.Item) (Key, error) {
 	return Key{t, i.Str(contract.AttrSK)}, nil
 }
 
-// Parse decodes what Item encoded. An item that this code cannot read is a fault of kind
-// Undecodable; the caller reports it, sets it aside and goes on with the rest. Whether its
-// calendar can be read, Calendar says.
+// Parse decodes an item of Item. An item that this code cannot read is a fault of kind Undecodable;
+// the caller reports it, sets it aside and continues with the rest. Calendar reports whether the
+// calendar can be read.
 func Parse(i item.Item) (Schedule, error) {
 	k, err := KeyOf(i)
 	if err != nil {
@@ -148,13 +148,13 @@ func Parse(i item.Item) (Schedule, error) {
 	return s, nil
 }
 
-// PayloadHashRef is where a payload that is not in the template lies: one item per content and
-// write, so that two who write at once cannot mix theirs up.
+// PayloadHashRef returns the key of a payload that is not in the template: one item per content and
+// write, so that two concurrent writes cannot mix up their payloads.
 func (k Key) PayloadHashRef(hash string) item.Ref {
 	return item.Ref{Table: contract.Schedules, PK: "payload#" + k.ID(), SK: hash}
 }
 
-// PayloadBlob is the object of a payload that is larger than an item.
+// PayloadBlob returns the object name of a payload that is larger than an item.
 func (k Key) PayloadBlob(hash string) string {
 	return contract.ScheduleBlobs + string(k.Tenant) + "/" + k.Name + "/" + hash
 }

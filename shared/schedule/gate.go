@@ -7,7 +7,7 @@ import (
 	"punctual/shared/job"
 )
 
-// Standing is how a schedule stands to one of its jobs.
+// Standing is what a schedule means for one of its jobs.
 type Standing string
 
 // The standings. Only with Current may the job start.
@@ -16,12 +16,12 @@ const (
 	IsPaused   Standing = "paused"     // it waits; resuming decides about it
 	IsDeleted  Standing = "deleted"    // it does not run any more
 	Passed     Standing = "superseded" // of an older epoch, and promotion has passed its time
-	ToBeJudged Standing = "to_adopt"   // of an older epoch, and promotion is still to come to its time
+	ToBeJudged Standing = "to_adopt"   // of an older epoch, and promotion will come to its time
 )
 
-// Stands says how the schedule stands to a job of it: at attempt 1 it must be of this epoch; a
-// later one only asks whether the schedule is paused or deleted. A pause lasts until the write
-// that ends it, even when its until is over: that write decides what becomes of the job.
+// Stands returns the schedule's standing for one of its jobs. At attempt 1 the job must be of this
+// epoch; later attempts only depend on whether the schedule is paused or deleted. A pause lasts
+// until the write that ends it, even after its until: that write decides about the job.
 func (s Schedule) Stands(r job.Row) Standing {
 	switch {
 	case s.Deleted():
@@ -36,14 +36,14 @@ func (s Schedule) Stands(r job.Row) Standing {
 	return ToBeJudged
 }
 
-// MayStart says whether the worker may start the attempt as far as the schedule goes.
+// MayStart reports whether the schedule allows the worker to start the attempt.
 func (s Schedule) MayStart(r job.Row) (bool, string) {
 	standing := s.Stands(r)
 	return standing == Current, "the schedule: " + string(standing)
 }
 
-// SkipReason is what a skipped job says of why it did not run. It passed under a pause when
-// the pause's stretch holds its due time.
+// SkipReason returns why a skipped job did not run: "paused" when its due time is in the range of a
+// pause.
 func (s Schedule) SkipReason(r job.Row) job.Reason {
 	switch {
 	case s.Deleted():
@@ -54,9 +54,8 @@ func (s Schedule) SkipReason(r job.Row) job.Reason {
 	return job.Reason{Code: job.CodeEdited, Message: "the schedule was changed before it started"}
 }
 
-// Drops says whether a pause that was lifted lets go of a job that it held. By missed "drop" it does
-// of every job, by "last" of all but the last that fell due under it, by "all" of all but the newest
-// CatchUp.Cap.
+// Drops reports whether a lifted pause drops a job that it held. Missed "drop" drops every job,
+// "last" all but the last that fell due under it, "all" all but the newest CatchUp.Cap.
 func (s Schedule) Drops(missed string, lifted time.Time, r job.Row) bool {
 	var keep int // of the newest
 	switch missed {
@@ -84,7 +83,7 @@ func (s Schedule) Drops(missed string, lifted time.Time, r job.Row) bool {
 	return true
 }
 
-// Over says that a pause's until has passed: then it is to be resumed.
+// Over reports whether a pause's until has passed: then the schedule is resumed.
 func (p *Pause) Over(now time.Time) bool {
 	return p != nil && !p.Until.IsZero() && !now.Before(p.Until)
 }

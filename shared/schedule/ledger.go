@@ -15,43 +15,43 @@ import (
 // Outcomes of an occurrence.
 const (
 	Ran        = "ran"
-	Pending    = "pending" // not over yet: due later, running, waiting for a retry, or held by a pause
+	Pending    = "pending" // not over yet: due later, running, waiting for a retry, or paused
 	Skipped    = "skipped"
 	Missed     = "missed"
 	Superseded = "superseded"
 )
 
-// Reasons that only the ledger gives; the others are job's codes and calendar's.
+// Reasons that only the ledger gives; the others are codes of job and calendar.
 const (
-	ReasonOutage = "outage"       // nobody was there to make it a job
-	ReasonCap    = "catch_up_cap" // more were missed than are caught up with
+	ReasonOutage = "outage"       // no promotion made it a job in time
+	ReasonCap    = "catch_up_cap" // more were missed than the cap allows to catch up
 )
 
-// Entry is what the ledger says about the nominal times of a stretch that no job was made of.
-// A time in it that has a job all the same goes by its job.
+// Entry records the nominal times of a range that did not become jobs. For a time in it that has a
+// job the job counts.
 type Entry struct {
 	Key
 	Epoch    int64
 	From, To time.Time // the first and the last nominal time, both included
-	Count    int       // of nominal times; 0 when they were too many to count
+	Count    int       // of nominal times; 0 when there were too many to count
 	Outcome  string
 	Reason   string
 	Why      string
-	At       time.Time // recorded then
+	At       time.Time // recorded at
 }
 
-// LedgerKept is how long the ledger remembers: as long as finished jobs are kept.
+// LedgerKept is how long entries are kept: as long as finished jobs.
 const LedgerKept = contract.FinishedKept
 
-// LedgerKey is the partition of a schedule's ledger.
+// LedgerKey returns the partition of a schedule's ledger.
 func (k Key) LedgerKey() string { return "ledger#" + k.ID() }
 
-// Sort is where the entry stands in the ledger: by its first time, and by epoch.
+// Sort returns the entry's sort key: its first time, then its epoch.
 func (e Entry) Sort() string {
 	return job.GroupSort(e.From) + "#" + strconv.FormatInt(e.Epoch, 10)
 }
 
-// Put writes the entry. The same facts always give the same item.
+// Put writes the entry. The same entry always gives the same item.
 func (e Entry) Put() item.Write {
 	i := item.Item{
 		contract.AttrPK: e.LedgerKey(), contract.AttrSK: e.Sort(), "epoch": e.Epoch, "from": e.From.UnixMilli(),
@@ -63,7 +63,7 @@ func (e Entry) Put() item.Write {
 		Name: "schedule.record", Put: i}
 }
 
-// ParseEntry decodes what Put wrote.
+// ParseEntry decodes an item of Put.
 func ParseEntry(k Key, i item.Item) (Entry, error) {
 	e := Entry{
 		Key: k, Epoch: i.Int("epoch"), From: i.Time("from"), To: i.Time("to"), Count: int(i.Int("count")),
@@ -75,7 +75,7 @@ func ParseEntry(k Key, i item.Item) (Entry, error) {
 	return e, nil
 }
 
-// recorder gathers entries, joining neighbours of one kind.
+// recorder collects entries and joins adjacent ones of one kind.
 type recorder struct {
 	of      Schedule
 	cal     calendar.Calendar
@@ -83,7 +83,7 @@ type recorder struct {
 	entries []Entry
 }
 
-// neighbours says that the calendar leaves nothing out between two of its times, of which b
+// neighbours reports whether the calendar skips nothing between two of its times, of which b
 // follows a.
 func (r *recorder) neighbours(a, b time.Time) bool {
 	if !mayLeaveOut(r.of.Spec) {
@@ -93,7 +93,7 @@ func (r *recorder) neighbours(a, b time.Time) bool {
 	return len(skips) == 0
 }
 
-// add records one time. joined says that no other time lies between it and the one added before.
+// add records one time. joined says that no time lies between it and the one added before.
 func (r *recorder) add(at time.Time, outcome, reason, why string, joined bool) {
 	if n := len(r.entries); n > 0 && joined {
 		last := &r.entries[n-1]
@@ -109,11 +109,11 @@ func (r *recorder) add(at time.Time, outcome, reason, why string, joined bool) {
 	})
 }
 
-// skips records what the calendar itself leaves out.
+// skips records the times that the calendar itself skips.
 func (r *recorder) skips(skips []calendar.Skip) {
 	for n, s := range skips {
 		joined := false
-		if n > 0 { // a run between two skips keeps them apart
+		if n > 0 { // a run between two skips separates them
 			o, ok := r.cal.Next(skips[n-1].NominalAt)
 			joined = !ok || !o.NominalAt.Before(s.NominalAt)
 		}
@@ -121,14 +121,14 @@ func (r *recorder) skips(skips []calendar.Skip) {
 	}
 }
 
-// LeftOut is what the calendar has left out up to now and the ledger does not hold yet: promotion
-// records it as it passes, up to a day later. Oldest first, and bounded.
+// LeftOut returns what the calendar has skipped up to now and the ledger does not hold yet, oldest
+// first and bounded: promotion records it up to a day later.
 func (s Schedule) LeftOut(now time.Time) []Entry {
 	if s.Deleted() || !mayLeaveOut(s.Spec) || !s.Seen.Before(now) {
 		return nil
 	}
 	cal, err := s.Calendar()
-	if err != nil { // what is set aside has no times to tell of
+	if err != nil { // a schedule that is set aside has no times
 		return nil
 	}
 	r := recorder{of: s, cal: cal, now: now}
@@ -137,9 +137,9 @@ func (s Schedule) LeftOut(now time.Time) []Entry {
 	return r.entries
 }
 
-// Leaves lists the nominal times up to now that an edit or a delete would leave behind, oldest
-// first: those that are not promoted, as many as one decision is about. Some may have jobs all
-// the same: made by a step that did not get to move the schedule, or before a pause set it back.
+// Leaves returns the nominal times up to now that an edit or a delete would leave without
+// promotion, oldest first, as many as one decision covers. Some may have jobs: made by a step that
+// did not get to advance the schedule, or before a pause set it back.
 func (s Schedule) Leaves(now time.Time) []time.Time {
 	cal, err := s.Calendar()
 	if err != nil || s.Next.IsZero() {
@@ -157,9 +157,9 @@ func (s Schedule) Leaves(now time.Time) []time.Time {
 	return list
 }
 
-// leave is what the ledger has to say about the times up to now that an epoch leaves behind
-// without a job; has says which have one. It looks at a bounded number of them; the rest is one
-// entry without a count.
+// leave returns the ledger's entries for the times up to now that an epoch leaves without a job;
+// has says which have one. It looks at a bounded number of them and records the rest as one entry
+// without a count.
 func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.Time, reason string) []Entry {
 	r := recorder{of: s, cal: cal, now: now}
 	if mayLeaveOut(s.Spec) && s.Seen.Before(now) {
@@ -177,7 +177,7 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 	case s.Paused != nil:
 		why = "the schedule was edited while it was paused"
 	}
-	first, before := len(r.entries), false // whether the time before was recorded
+	first, before := len(r.entries), false // whether the previous time was recorded
 	at := s.Next.Add(-time.Millisecond)
 	for n := 0; ; n++ {
 		o, ok := cal.Next(at)
@@ -191,15 +191,15 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 			r.entries[len(r.entries)-1].To, r.entries[len(r.entries)-1].Count = now, 0
 			return r.entries
 		}
-		told := has[o.NominalAt] || !o.NominalAt.After(s.Fresh)
-		if !told {
+		known := has[o.NominalAt] || !o.NominalAt.After(s.Fresh)
+		if !known {
 			r.add(o.NominalAt, Superseded, reason, why, before && r.neighbours(at, o.NominalAt))
 		}
-		before, at = !told, o.NominalAt
+		before, at = !known, o.NominalAt
 	}
 }
 
-// OfJob is the outcome of an occurrence that has a job, with the reason where it did not run.
+// OfJob returns the outcome of an occurrence with a job, and the reason if it did not run.
 func OfJob(r job.Row) (outcome, reason, why string) {
 	switch r.Status {
 	case job.Succeeded:
@@ -230,7 +230,7 @@ func OfJob(r job.Row) (outcome, reason, why string) {
 	return Pending, "", ""
 }
 
-// lateBy says how late a time was given up.
+// lateBy returns how late a time was dropped.
 func lateBy(policy Policy, c CatchUp) string {
 	switch policy {
 	case CatchUpNone:

@@ -9,15 +9,15 @@ import (
 	"punctual/shared/job"
 )
 
-// What an edit left behind it has accounted for; the calendar that it brought had no times then.
-func TestAPauseGoesNotBackBehindTheLastEdit(t *testing.T) {
+// The edit has accounted for the times before it; the new calendar had none then.
+func TestPause_StaysBehindTheLastEdit(t *testing.T) {
 	t.Parallel()
 	edit := noon.Add(10*time.Minute + 35*time.Second)
 	for _, after := range []time.Duration{0, 5 * time.Second, 40 * time.Second} {
 		for _, lasts := range []time.Duration{10 * time.Second, time.Hour} {
-			for _, then := range []string{"resumed", "resumed again", "edited", "deleted"} {
-				again := then == "resumed again"
-				t.Run(fmt.Sprintf("%s later, %s %s", after, then, lasts), func(t *testing.T) {
+			for _, then := range []string{"resumed", "resumed twice", "edited", "deleted"} {
+				twice := then == "resumed twice"
+				t.Run(fmt.Sprintf("%s after the edit, %s %s", after, then, lasts), func(t *testing.T) {
 					t.Parallel()
 					s := made(t, "@every 30s", noon, func(s *Schedule) { s.CatchUp.Policy = CatchUpAll })
 					s, _, _ = walk(t, s, edit.Add(-time.Second))
@@ -29,19 +29,19 @@ func TestAPauseGoesNotBackBehindTheLastEdit(t *testing.T) {
 					s, ran, entries := walk(t, s, edit)
 					paused, over := edit.Add(after), edit.Add(after+lasts)
 					s, _ = PauseSchedule(s, Pause{Missed: MissedAll}, paused)
-					if again { // and once more, before promotion has come to it
+					if twice { // a second pause before promotion has reached it
 						s, _ = Resume(s, "", over)
 						over = over.Add(2 * time.Minute)
 						s, _ = PauseSchedule(s, Pause{Missed: MissedAll}, over)
 						over = over.Add(lasts)
 					}
 					switch then {
-					case "resumed", "resumed again":
+					case "resumed", "resumed twice":
 						s, _ = Resume(s, "", over)
 						var more []time.Time
 						_, more, entries = walk(t, s, over)
 						for _, at := range more {
-							if at.After(s.Fresh) { // one that is not made anew
+							if at.After(s.Fresh) { // not a time that keeps its job
 								ran = append(ran, at)
 							}
 						}
@@ -59,7 +59,7 @@ func TestAPauseGoesNotBackBehindTheLastEdit(t *testing.T) {
 					}
 					for _, e := range entries {
 						if !e.From.After(edit) {
-							t.Errorf("%s is recorded again as %s", e.From, e.Outcome)
+							t.Errorf("%s is recorded twice as %s", e.From, e.Outcome)
 						}
 					}
 				})
@@ -68,7 +68,7 @@ func TestAPauseGoesNotBackBehindTheLastEdit(t *testing.T) {
 	}
 }
 
-func TestAPauseOfAScheduleThatHasRunAsOftenAsItMayGivesItNoTimes(t *testing.T) {
+func TestPause_AddsNoTimesAfterMaxRuns(t *testing.T) {
 	t.Parallel()
 	s := made(t, "@every 10s", noon)
 	s, _, _ = walk(t, s, noon.Add(time.Minute))
@@ -85,12 +85,12 @@ func TestAPauseOfAScheduleThatHasRunAsOftenAsItMayGivesItNoTimes(t *testing.T) {
 	}
 }
 
-func TestPause_OfSecondsDecidesAboutEachTimeThatFellDueUnderIt(t *testing.T) {
+func TestPause_DecidesAboutEachTimeUnderIt(t *testing.T) {
 	t.Parallel()
 	for missed, want := range map[string][]int{
-		MissedDrop: nil, MissedLast: {17}, MissedAll: {15, 16, 17}, "": {17}, // by the catch-up: its last
+		MissedDrop: nil, MissedLast: {17}, MissedAll: {15, 16, 17}, "": {17}, // by the catch-up policy: its last
 	} {
-		t.Run("with missed "+missed, func(t *testing.T) {
+		t.Run("a pause of seconds with missed "+missed, func(t *testing.T) {
 			t.Parallel()
 			s := made(t, "@every 1s", noon, func(s *Schedule) { s.CatchUp.Cap = 3 })
 			s, _, _ = walk(t, s, noon)
@@ -121,25 +121,25 @@ func TestPause_OfSecondsDecidesAboutEachTimeThatFellDueUnderIt(t *testing.T) {
 			if recorded+len(under) != 7 {
 				t.Errorf("%d run and %d are recorded of 7", len(under), recorded)
 			}
-			// A second pause right after decides nothing again.
+			// A second pause right after decides nothing twice.
 			s, _ = PauseSchedule(s, Pause{Missed: MissedAll}, over.Add(time.Second))
 			s, _ = Resume(s, "", over.Add(3*time.Second))
-			s, again, entries := walk(t, s, over.Add(3*time.Second))
-			for _, at := range again {
+			s, repeated, entries := walk(t, s, over.Add(3*time.Second))
+			for _, at := range repeated {
 				if at.Before(over) && at.After(s.Fresh) {
 					t.Errorf("%s runs although the first pause decided about it", at)
 				}
 			}
 			for _, e := range entries {
 				if !e.From.After(over) {
-					t.Errorf("%+v is recorded again", e)
+					t.Errorf("%+v is recorded twice", e)
 				}
 			}
 		})
 	}
 }
 
-func TestPause_GoesByTheDueTimeOfASpreadSchedule(t *testing.T) {
+func TestPause_UsesTheDueTimeOfASpreadSchedule(t *testing.T) {
 	t.Parallel()
 	spread := "10m"
 	s := made(t, "*/15 * * * *", noon, func(s *Schedule) { s.Spec.Spread = &spread })
@@ -155,7 +155,7 @@ func TestPause_GoesByTheDueTimeOfASpreadSchedule(t *testing.T) {
 	}
 }
 
-func TestDrops_ByTheWordOfALiftedPause(t *testing.T) {
+func TestSchedule_DropsByThePolicyOfALiftedPause(t *testing.T) {
 	t.Parallel()
 	s := made(t, "@every 1s", noon, func(s *Schedule) { s.CatchUp.Cap = 3 })
 	lifted := noon.Add(17*time.Second + 100*time.Millisecond)
@@ -173,15 +173,16 @@ func TestDrops_ByTheWordOfALiftedPause(t *testing.T) {
 	}
 }
 
-func TestPause_OfTheScheduleAndOfItsTaskTogetherGoByTheStricterWord(t *testing.T) {
+func TestPause_UsesTheStricterOfTwoPolicies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		task, own string
 		want      []int // of the seconds 11 to 17 that both hold
 	}{
-		{MissedLast, MissedDrop, nil}, {MissedDrop, MissedLast, nil}, {MissedAll, MissedLast, []int{17}}, {MissedAll, MissedAll, []int{15, 16, 17}},
+		{MissedLast, MissedDrop, nil}, {MissedDrop, MissedLast, nil}, {MissedAll, MissedLast, []int{17}},
+		{MissedAll, MissedAll, []int{15, 16, 17}},
 	} {
-		t.Run(c.task+" and "+c.own, func(t *testing.T) {
+		t.Run("task pause "+c.task+", own pause "+c.own, func(t *testing.T) {
 			t.Parallel()
 			s := made(t, "@every 1s", noon, func(s *Schedule) { s.CatchUp.Cap = 3 })
 			paused := noon.Add(10*time.Second + 500*time.Millisecond)

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// maxLooks bounds the nominal times that one decision is about.
+	// maxLooks bounds the nominal times of one decision.
 	maxLooks = 2000
 	// maxEntries bounds the ledger entries of one decision: they share a transaction.
 	maxEntries = 90
 )
 
-// Plan is one step of promotion: what to make jobs of, what to record, and where that leaves
-// the schedule. Jobs come first, then Advance.
+// Plan is one step of promotion: what to make jobs of, what to record, and the schedule's next
+// time. The jobs are put first, then Advance is written.
 type Plan struct {
 	Make   []calendar.Occurrence // oldest first; put, or adopted from an older epoch
 	Ledger []Entry               // recorded in the transaction that advances
-	Passed []time.Time           // what Ledger speaks of, oldest first, but for what the calendar leaves out
-	Next   time.Time             // zero: the calendar has come to its end
+	Passed []time.Time           // the times of Ledger, oldest first, without those that the calendar skips
+	Next   time.Time             // zero: the calendar has ended
 	Seen   time.Time
-	More   bool // the step saw less than there is: plan again after Advance
+	More   bool // there is more to do: plan once more after Advance
 }
 
-// mayLeaveOut says whether the calendar can leave out times of its own.
+// mayLeaveOut reports whether the calendar can skip times by itself.
 func mayLeaveOut(s calendar.Spec) bool {
 	return len(s.Exclude) > 0 || s.MissingHour != nil && *s.MissingHour == "skip"
 }
 
-// PlanNext plans the next step of promotion at now. cal is s.Calendar(). The schedule is
-// active: neither paused nor deleted nor held. has, if not nil, says of which times there are
-// jobs already: those are not recorded. It is worth asking only where a plan has Passed some.
+// PlanNext plans the next step of promotion at now. cal is s.Calendar(). The schedule is active:
+// neither paused nor deleted nor held. has says which times have jobs already: those are not
+// recorded. It may be nil, and matters only where a plan has Passed some.
 func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Time]bool) Plan {
 	r := recorder{of: s, cal: cal, now: now}
 	p := Plan{Next: s.Next, Seen: s.Seen}
@@ -46,8 +46,8 @@ func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Ti
 	return p
 }
 
-// start is where the nominal times begin that are not promoted. Where the zone's rules have
-// changed since the next time was derived, it is derived anew.
+// start returns where the nominal times begin that are not promoted. When the zone's rules have
+// changed since Next was derived, it is derived once more.
 func (s Schedule) start() time.Time {
 	at := s.Next.Add(-time.Millisecond)
 	if s.Rules != "" && s.Rules != calendar.ZoneRules && !s.Seen.IsZero() && s.Seen.Before(at) {
@@ -56,8 +56,8 @@ func (s Schedule) start() time.Time {
 	return at
 }
 
-// upcoming lists the nominal times before the bound, as many as may be looked at; next is the
-// one that follows them, zero for none. whole says that they are all.
+// upcoming returns the nominal times before the bound, at most maxLooks; next is the time after
+// them, zero for none. whole says that these are all.
 func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calendar.Occurrence, next time.Time,
 	whole bool) {
 	if s.Next.IsZero() {
@@ -74,24 +74,24 @@ func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calenda
 		}
 		list, at = append(list, o), o.NominalAt
 		if len(list) > maxLooks && !s.missed(o, now) {
-			break // only what was missed is decided by what follows it
+			break // only missed times depend on what follows them
 		}
 	}
 	return list, time.Time{}, false
 }
 
-// missed says that the time did not run when it was due: nobody came in time to make a job of it,
-// or it fell due under a pause, however short that was.
+// missed reports whether a time did not run when it was due: no promotion made it a job in time, or
+// it fell due under a pause, however short.
 func (s Schedule) missed(o calendar.Occurrence, now time.Time) bool {
 	return o.DueAt.Before(now.Add(-contract.PastAllowed)) || s.Held.holds(o.DueAt) && !o.DueAt.After(now)
 }
 
-// judge decides about each of the times, as many as one step may, and returns those it did
-// not come to as the next time.
+// judge decides about the times, as many as one step may, and returns the first that is left as the
+// next time.
 func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next time.Time, whole bool,
 	has map[time.Time]bool, now time.Time) (decided []calendar.Occurrence, then time.Time, all bool) {
 	runs := s.kept(list, now)
-	before := false // whether the time before was recorded
+	before := false // whether the previous time was recorded
 	for n, o := range list {
 		if n == maxLooks || len(r.entries) >= maxEntries {
 			return list[:n], o.NominalAt, false
@@ -112,10 +112,11 @@ func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next t
 	return list, next, whole
 }
 
-// word is what decides about a missed time: the pause it fell due under, or the catch-up.
-func (s Schedule) word(o calendar.Occurrence) (c CatchUp, paused bool) {
+// policyFor returns the policy for a missed time: that of the pause it fell due under, or the
+// catch-up policy.
+func (s Schedule) policyFor(o calendar.Occurrence) (c CatchUp, paused bool) {
 	c = s.CatchUp
-	missed, held := s.Held.word(o.DueAt)
+	missed, held := s.Held.policyAt(o.DueAt)
 	if !held {
 		return c, false
 	}
@@ -130,11 +131,11 @@ func (s Schedule) word(o calendar.Occurrence) (c CatchUp, paused bool) {
 	return c, true
 }
 
-// forever is a window that everything is inside of.
+// forever is a window that includes every time.
 const forever = 1 << 62
 
-// kept says which of the times run. Those missed are looked at from the newest: where the list
-// was cut there are enough of them behind what one step decides.
+// kept returns which of the times run. Missed ones are counted from the newest: where the list was
+// cut, more than one step decides follow.
 func (s Schedule) kept(list []calendar.Occurrence, now time.Time) []bool {
 	runs := make([]bool, len(list))
 	later := map[bool]int{} // missed times that follow, by whether a pause held them
@@ -144,7 +145,7 @@ func (s Schedule) kept(list []calendar.Occurrence, now time.Time) []bool {
 			runs[n] = true
 			continue
 		}
-		c, paused := s.word(o)
+		c, paused := s.policyFor(o)
 		inside := now.Sub(o.DueAt) <= c.Window
 		switch c.Policy {
 		case CatchUpLast:
@@ -157,9 +158,9 @@ func (s Schedule) kept(list []calendar.Occurrence, now time.Time) []bool {
 	return runs
 }
 
-// given says why a missed time does not run.
+// given returns why a missed time does not run.
 func (s Schedule) given(o calendar.Occurrence, now time.Time) (outcome, reason, why string) {
-	c, paused := s.word(o)
+	c, paused := s.policyFor(o)
 	capped := c.Policy == CatchUpAll && now.Sub(o.DueAt) <= c.Window
 	switch {
 	case paused && capped:
@@ -173,8 +174,8 @@ func (s Schedule) given(o calendar.Occurrence, now time.Time) (outcome, reason, 
 	return Missed, ReasonOutage, lateBy(c.Policy, c)
 }
 
-// leftOut records what the calendar itself left out up to where this step has come, but not
-// ahead of now: an edit may still come.
+// leftOut records what the calendar itself skipped up to the end of this step, but not after now:
+// an edit may change it.
 func (s Schedule) leftOut(r *recorder, p *Plan, cal calendar.Calendar, decided []calendar.Occurrence, now time.Time) {
 	to := now
 	if p.More {
@@ -193,17 +194,17 @@ func (s Schedule) leftOut(r *recorder, p *Plan, cal calendar.Calendar, decided [
 		p.Seen = to
 		return
 	}
-	room := maxEntries - len(r.entries)
-	if room <= 0 {
+	free := maxEntries - len(r.entries)
+	if free <= 0 {
 		p.More = true
 		return
 	}
 	skips, through := cal.Skipped(s.Seen, to, maxLooks)
 	own := recorder{of: r.of, cal: cal, now: now}
 	own.skips(skips)
-	if len(own.entries) > room {
-		own.entries = own.entries[:room]
-		through = own.entries[room-1].To
+	if len(own.entries) > free {
+		own.entries = own.entries[:free]
+		through = own.entries[free-1].To
 	}
 	r.entries = append(r.entries, own.entries...)
 	p.Seen = through

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// made is a schedule created at that time.
+// made returns a schedule that was created at that time.
 func made(t *testing.T, cron string, at time.Time, change ...func(*Schedule)) Schedule {
 	t.Helper()
 	s := Schedule{
@@ -58,7 +58,8 @@ func walk(t *testing.T, s Schedule, now time.Time) (after Schedule, ran []time.T
 	}
 }
 
-// account checks that each of the calendar's times after from and up to to is there exactly once.
+// account verifies that each of the calendar's times after from, up to and including to, appears
+// exactly once.
 func account(t *testing.T, s Schedule, from, to time.Time, ran []time.Time, entries []Entry) {
 	t.Helper()
 	cal, err := s.Calendar()
@@ -99,7 +100,7 @@ func account(t *testing.T, s Schedule, from, to time.Time, ran []time.Time, entr
 	}
 }
 
-func TestPromotionMakesWhatLiesInsideTheHorizon(t *testing.T) {
+func TestPlan_MakesTheTimesInsideTheHorizon(t *testing.T) {
 	t.Parallel()
 	s := made(t, "* * * * *", noon)
 	after, ran, entries := walk(t, s, noon)
@@ -107,37 +108,45 @@ func TestPromotionMakesWhatLiesInsideTheHorizon(t *testing.T) {
 		!after.WakeAt.Equal(after.Next) {
 		t.Errorf("made %d, recorded %v, next %s, wake %s", len(ran), entries, after.Next, after.WakeAt)
 	}
-	// The next pass, a minute later, makes exactly the minute that entered.
+	// The next pass, a minute later, makes exactly the jobs of the minute that entered.
 	_, ran, _ = walk(t, after, noon.Add(time.Minute))
 	if len(ran) != 1 || !ran[0].Equal(noon.Add(31*time.Minute)) {
 		t.Errorf("a minute later: %v", ran)
 	}
-	// What is far away is looked at once a day all the same.
+	// A distant time is looked at once a day all the same.
 	if s := made(t, "0 0 1 1 *", noon); !s.WakeAt.Equal(noon.Add(LookAgain)) {
 		t.Errorf("a yearly schedule wakes at %s", s.WakeAt)
 	}
 }
 
-func TestMissedTimesGoByTheCatchUp(t *testing.T) {
+func TestPlan_CatchesUpByPolicy(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
 		cron   string
 		c      CatchUp
 		outage time.Duration
-		late   int // runs that were missed and are made up for
+		late   int // missed runs that are caught up
 		reason []string
 	}{
-		{"none", "* * * * *", CatchUp{CatchUpNone, time.Hour, 100}, 3 * time.Hour, 0, []string{ReasonOutage}},
-		{"last", "* * * * *", DefaultCatchUp, 3 * time.Hour, 1, []string{ReasonOutage}},
-		{"last, outside the window", "0 0 * * *", DefaultCatchUp, 36 * time.Hour, 0, []string{ReasonOutage}},
-		{"last, of every second, three days", "* * * * * *", DefaultCatchUp, 72 * time.Hour, 1, []string{ReasonOutage}},
-		{"all, by window", "* * * * *", CatchUp{CatchUpAll, 10 * time.Minute, 100}, 3 * time.Hour, 9,
+		{"policy none records every missed time as an outage", "* * * * *", CatchUp{CatchUpNone, time.Hour, 100},
+			3 * time.Hour, 0, []string{ReasonOutage}},
+		{"policy last runs the last missed time", "* * * * *", DefaultCatchUp, 3 * time.Hour, 1,
 			[]string{ReasonOutage}},
-		{"all, by cap", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 3 * time.Hour, 100, []string{ReasonCap}},
-		{"all, fourteen days", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 14 * 24 * time.Hour, 100,
+		{"policy last runs nothing outside its window", "0 0 * * *", DefaultCatchUp, 36 * time.Hour, 0,
+			[]string{ReasonOutage}},
+		{"policy last after three days of every second", "* * * * * *", DefaultCatchUp, 72 * time.Hour, 1,
+			[]string{ReasonOutage}},
+		{"policy all runs what is inside its window", "* * * * *", CatchUp{CatchUpAll, 10 * time.Minute, 100},
+			3 * time.Hour, 9,
+			[]string{ReasonOutage}},
+		{"policy all runs no more than its cap", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 3 * time.Hour,
+			100, []string{ReasonCap}},
+		{"policy all after fourteen days", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 14 * 24 * time.Hour,
+			100,
 			[]string{ReasonOutage, ReasonCap}},
-		{"all of every second, cap over one step", "* * * * * *", CatchUp{CatchUpAll, time.Hour, 1000}, 3 * time.Hour,
+		{"policy all of every second with a cap over one step", "* * * * * *", CatchUp{CatchUpAll, time.Hour, 1000},
+			3 * time.Hour,
 			1000, []string{ReasonOutage, ReasonCap}},
 	}
 	for _, c := range cases {
@@ -147,9 +156,9 @@ func TestMissedTimesGoByTheCatchUp(t *testing.T) {
 			s, ran, before := walk(t, s, noon)
 			next := s.Next
 			now := next.Add(c.outage)
-			after, again, entries := walk(t, s, now)
+			after, later, entries := walk(t, s, now)
 			late := 0
-			for _, at := range again {
+			for _, at := range later {
 				if at.Before(now.Add(-contract.PastAllowed)) {
 					late++
 				}
@@ -162,8 +171,8 @@ func TestMissedTimesGoByTheCatchUp(t *testing.T) {
 					t.Errorf("recorded %+v", e)
 				}
 			}
-			if c.name != "last, of every second, three days" { // 259,200 times are checked below by count
-				account(t, s, noon, Bound(now).Add(-time.Millisecond), append(ran, again...),
+			if c.name != "policy last after three days of every second" { // 259,200 times are verified below by count
+				account(t, s, noon, Bound(now).Add(-time.Millisecond), append(ran, later...),
 					append(before, entries...))
 			}
 			if !after.Next.After(now) {
@@ -173,7 +182,7 @@ func TestMissedTimesGoByTheCatchUp(t *testing.T) {
 	}
 }
 
-func TestATimeThatHasAJobIsNotRecorded(t *testing.T) {
+func TestPlan_RecordsNoTimeWithAJob(t *testing.T) {
 	t.Parallel()
 	s, _, _ := walk(t, made(t, "* * * * *", noon), noon)
 	cal, _ := s.Calendar()
@@ -185,10 +194,10 @@ func TestATimeThatHasAJobIsNotRecorded(t *testing.T) {
 	}
 }
 
-func TestAPauseDecidesAboutWhatPassedUnderIt(t *testing.T) {
+func TestPause_DecidesAboutTheTimesThatPassed(t *testing.T) {
 	t.Parallel()
 	for missed, late := range map[string]int{MissedDrop: 0, MissedLast: 1, MissedAll: 100, "": 1} {
-		t.Run(missed, func(t *testing.T) {
+		t.Run("a pause with missed "+missed, func(t *testing.T) {
 			t.Parallel()
 			s, first, _ := walk(t, made(t, "* * * * *", noon), noon)
 			at := noon.Add(10*time.Minute + 20*time.Second)
@@ -202,9 +211,9 @@ func TestAPauseDecidesAboutWhatPassedUnderIt(t *testing.T) {
 			if s.Epoch != 3 || s.Paused != nil || !s.WakeAt.Equal(end) {
 				t.Fatalf("resumed: %+v", s)
 			}
-			_, again, entries := walk(t, s, end)
+			_, later, entries := walk(t, s, end)
 			made := 0
-			for _, at := range again {
+			for _, at := range later {
 				if !at.After(end) {
 					made++
 				}
@@ -217,18 +226,18 @@ func TestAPauseDecidesAboutWhatPassedUnderIt(t *testing.T) {
 					t.Errorf("recorded %+v", e)
 				}
 			}
-			var before []time.Time // what ran before the pause, without what is decided again
+			var before []time.Time // what ran before the pause, without what is decided once more
 			for _, at := range first {
 				if at.Before(noon.Add(10 * time.Minute)) {
 					before = append(before, at)
 				}
 			}
-			account(t, s, noon, Bound(end).Add(-time.Millisecond), append(before, again...), entries)
+			account(t, s, noon, Bound(end).Add(-time.Millisecond), append(before, later...), entries)
 		})
 	}
 }
 
-func TestAnEditLeavesNothingBehind(t *testing.T) {
+func TestEdit_AccountsForEachTime(t *testing.T) {
 	t.Parallel()
 	s, _, _ := walk(t, made(t, "0 10 * * *", noon), noon)
 	now := time.Date(2027, 3, 2, 9, 45, 0, 0, time.UTC)
@@ -267,7 +276,7 @@ func TestAnEditLeavesNothingBehind(t *testing.T) {
 	if got := s.Stands(old); got != Current {
 		t.Errorf("one that waits for its retry is %s", got)
 	}
-	// After an outage, what was not promoted yet goes to the ledger with the edit.
+	// After an outage, an edit records what was not promoted.
 	late := time.Date(2027, 3, 5, 17, 0, 0, 0, time.UTC)
 	edited := s
 	cron := "0 18 * * *"
@@ -282,7 +291,7 @@ func TestAnEditLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestWhatHasAJobIsNotRecordedAsLeftBehind(t *testing.T) {
+func TestEdit_RecordsNoTimeWithAJob(t *testing.T) {
 	t.Parallel()
 	after := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
 	s := made(t, "* * * * *", noon)
@@ -311,7 +320,7 @@ func TestWhatHasAJobIsNotRecordedAsLeftBehind(t *testing.T) {
 			t.Errorf("%s: recorded %v", how, got)
 		}
 	}
-	// More than one decision is about, all of the first with jobs: what follows has its word.
+	// More than one decision covers, all of the first with jobs: the times after them are recorded.
 	now = after(maxLooks + 5)
 	has = map[time.Time]bool{}
 	for _, at := range s.Leaves(now) {
@@ -328,7 +337,7 @@ func TestWhatHasAJobIsNotRecordedAsLeftBehind(t *testing.T) {
 	}
 }
 
-func TestAnEditKeepsTheJobThatWaitsForItsShare(t *testing.T) {
+func TestEdit_KeepsTheJobThatWaitsForItsSpread(t *testing.T) {
 	t.Parallel()
 	spread := "5m"
 	s := made(t, "0 * * * *", noon, func(s *Schedule) { s.Spec.Spread = &spread })
@@ -346,7 +355,7 @@ func TestAnEditKeepsTheJobThatWaitsForItsShare(t *testing.T) {
 	if len(ran) != 1 || !ran[0].Equal(o.NominalAt) || !s.Fresh.IsZero() {
 		t.Errorf("ran %v, fresh %s", ran, s.Fresh)
 	}
-	// A calendar without that time lets go of it.
+	// A calendar without that time drops it.
 	cron := "30 * * * *"
 	edited.Spec.Cron = &cron
 	if s, _, _ = Edit(s, edited, nil, now); !s.Next.Equal(noon.Add(90 * time.Minute)) {
@@ -354,7 +363,7 @@ func TestAnEditKeepsTheJobThatWaitsForItsShare(t *testing.T) {
 	}
 }
 
-func TestWhatTheCalendarLeavesOutIsRecordedAsItPasses(t *testing.T) {
+func TestPlan_RecordsWhatTheCalendarSkips(t *testing.T) {
 	t.Parallel()
 	weekly := []string{"sat", "sun"}
 	s := made(t, "*/30 * * * *", noon, func(s *Schedule) {
@@ -390,7 +399,7 @@ func TestWhatTheCalendarLeavesOutIsRecordedAsItPasses(t *testing.T) {
 	account(t, s, noon, now.Add(-time.Minute), ran, nil)
 }
 
-func TestNewZoneRulesDeriveTheNextTimeAnew(t *testing.T) {
+func TestPlan_DerivesTheNextTimeUnderNewZoneRules(t *testing.T) {
 	t.Parallel()
 	s, _, _ := walk(t, made(t, "0 0 * * *", noon), noon)
 	s.Rules, s.Next = "1999a", s.Next.Add(7*time.Hour) // as other rules had it
@@ -400,7 +409,7 @@ func TestNewZoneRulesDeriveTheNextTimeAnew(t *testing.T) {
 	}
 }
 
-func TestAnEndedCalendarHasNoWakeUp(t *testing.T) {
+func TestPlan_LeavesNoWakeUpAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	end := noon.Add(2 * time.Minute).Format(time.RFC3339)
 	s := made(t, "* * * * *", noon, func(s *Schedule) { s.Spec.EndAt = &end })
@@ -410,7 +419,7 @@ func TestAnEndedCalendarHasNoWakeUp(t *testing.T) {
 	}
 }
 
-func TestJobsOfANominalTimeAreTheSameUnderEveryEpoch(t *testing.T) {
+func TestKey_GivesANominalTimeTheSameJobUnderEveryEpoch(t *testing.T) {
 	t.Parallel()
 	s := made(t, "* * * * *", noon)
 	o := calendar.Occurrence{NominalAt: noon.Add(time.Hour), DueAt: noon.Add(time.Hour)}
@@ -434,7 +443,7 @@ func TestJobsOfANominalTimeAreTheSameUnderEveryEpoch(t *testing.T) {
 	}
 }
 
-func TestOutcomesOfJobs(t *testing.T) {
+func TestOfJob_ReturnsTheOutcome(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status job.Status

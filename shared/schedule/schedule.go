@@ -18,18 +18,18 @@ type Key struct {
 	Name   string
 }
 
-// Ref is where the schedule's item is.
+// Ref returns the key of the schedule's item.
 func (k Key) Ref() item.Ref {
 	return item.Ref{Table: contract.Schedules, PK: string(k.Tenant), SK: k.Name}
 }
 
-// ID is the schedule's name in indexes and in what is derived from identity: "tenant#name".
+// ID returns the schedule's name in indexes and for derived values: "tenant#name".
 func (k Key) ID() string { return job.GroupKey(k.Tenant, k.Name) }
 
-// Overlap says what becomes of a run that is due while an earlier one is not over. One that
-// waits for a retry is not over. Those that wait go by their times, but one that falls due while
-// the slot is free, between the end of a run and the start of the next in line, may go before
-// them: whoever takes the slot does not look into the line, which is an index and lags.
+// Overlap is the policy for a run that is due while an earlier one is not over. One that waits for
+// a retry is not over. Waiting runs start in the order of their times, with one exception: a run
+// that falls due after the end of one run and before the start of the next may go first. Whoever
+// takes the slot does not look into the line, which is an index and lags.
 type Overlap string
 
 // The overlap policies.
@@ -38,13 +38,13 @@ const (
 	OverlapSkip          Overlap = "skip"           // the later one is skipped
 	OverlapBufferOne     Overlap = "buffer_one"     // one waits, further ones are skipped
 	OverlapBufferAll     Overlap = "buffer_all"     // all wait
-	OverlapCancelRunning Overlap = "cancel_running" // the earlier one is cancelled, the newest waits for that
+	OverlapCancelRunning Overlap = "cancel_running" // the earlier one is cancelled, and the newest waits for its end
 )
 
-// Overlaps lists them all.
+// Overlaps lists all overlap policies.
 var Overlaps = []Overlap{OverlapAllow, OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelRunning}
 
-// Policy says which of the missed times still run.
+// Policy says which missed times still run.
 type Policy string
 
 // The catch-up policies.
@@ -54,17 +54,17 @@ const (
 	CatchUpAll  Policy = "all"
 )
 
-// Policies lists them all.
+// Policies lists all catch-up policies.
 var Policies = []Policy{CatchUpNone, CatchUpLast, CatchUpAll}
 
-// CatchUp says what becomes of times that nobody was there to make a job of.
+// CatchUp is the policy for times that were not promoted in time.
 type CatchUp struct {
 	Policy Policy        `json:"policy"`
 	Window time.Duration `json:"window"` // older ones never run
-	Cap    int           `json:"cap"`    // of these the newest are kept
+	Cap    int           `json:"cap"`    // the newest are kept
 }
 
-// DefaultCatchUp runs the last missed time, if it is not older than an hour.
+// DefaultCatchUp runs the last missed time if it is at most an hour old.
 var DefaultCatchUp = CatchUp{Policy: CatchUpLast, Window: time.Hour, Cap: 100}
 
 // Limits of CatchUp and of PauseAfter.
@@ -74,48 +74,48 @@ const (
 	MaxPauseAfter    = 1000
 )
 
-// What a pause may say about the times that pass under it; "" leaves it to the catch-up.
+// The policies of a pause for the times under it; "" means the catch-up policy.
 const (
 	MissedDrop = "drop"
 	MissedLast = "last"
 	MissedAll  = "all"
 )
 
-// Pause is why a schedule stands still.
+// Pause is why a schedule does not run.
 type Pause struct {
 	Reason      string    `json:"reason,omitempty"`
 	By          string    `json:"by,omitempty"`
 	Since       time.Time `json:"since"`
 	EffectiveAt time.Time `json:"effective_at"`     // nothing starts later
 	Until       time.Time `json:"until,omitzero"`   // zero: until it is resumed
-	Missed      string    `json:"missed,omitempty"` // drop, last or all; wins over the catch-up
+	Missed      string    `json:"missed,omitempty"` // drop, last or all; replaces the catch-up policy
 }
 
-// ByPunctual is who pauses a schedule after failures in a row.
+// ByPunctual pauses a schedule after failures in a row.
 const ByPunctual = "punctual"
 
-// Stretch is a time during which a pause kept jobs from starting: what is due in it is decided by
-// the pause.
+// Stretch is the range of due times that a pause decides about.
 type Stretch struct {
 	From   time.Time `json:"from"`
-	To     time.Time `json:"to,omitzero"` // zero: it lasts
+	To     time.Time `json:"to,omitzero"` // zero: the pause is in force
 	Missed string    `json:"missed,omitempty"`
-	// Before is the stretch of an earlier pause of which times wait for a decision still; nil: none.
-	// Two pauses may hold the same times: one of the schedule, and one of its task or of everything.
+	// Before is the range of an earlier pause with times that wait for a decision; nil: none. Two
+	// pauses may hold the same times: one of the schedule, and one of its task or of everything.
 	Before *Stretch `json:"before,omitempty"`
 }
 
 // maxStretches bounds how many pauses in a row can wait for one decision.
 const maxStretches = 8
 
-// holds says whether the pause, or an earlier one, holds what is due then.
+// holds reports whether the pause, or an earlier one, holds a due time.
 func (s *Stretch) holds(at time.Time) bool {
-	_, ok := s.word(at)
+	_, ok := s.policyAt(at)
 	return ok
 }
 
-// word is what the pauses that hold that time say of it: of several the strictest. false: none does.
-func (s *Stretch) word(at time.Time) (missed string, ok bool) {
+// policyAt returns the policy of the pauses that hold a due time, the strictest of several; false
+// if none does.
+func (s *Stretch) policyAt(at time.Time) (missed string, ok bool) {
 	strictness := map[string]int{"": 0, MissedAll: 1, MissedLast: 2, MissedDrop: 3}
 	for ; s != nil; s = s.Before {
 		if at.Before(s.From) || !s.To.IsZero() && at.After(s.To) {
@@ -129,8 +129,8 @@ func (s *Stretch) word(at time.Time) (missed string, ok bool) {
 	return missed, ok
 }
 
-// follow puts a new stretch before those whose times wait for a decision still: what is due from
-// next on. One that lasts ends now.
+// follow puts a new stretch before earlier ones whose times wait for a decision: those due from
+// next on. An earlier one that is in force ends now.
 func (s *Stretch) follow(earlier *Stretch, next, now time.Time) *Stretch {
 	var kept []Stretch
 	for e := earlier; e != nil && len(kept) < maxStretches-1; e = e.Before {
@@ -150,8 +150,8 @@ func (s *Stretch) follow(earlier *Stretch, next, now time.Time) *Stretch {
 	return s
 }
 
-// Template is the job that each nominal time makes. It holds what the task said when the
-// schedule was written.
+// Template is the job of each nominal time. It holds the task's values from when the schedule was
+// written.
 type Template struct {
 	Task        string          `json:"task"`
 	Executor    string          `json:"executor"`
@@ -161,23 +161,23 @@ type Template struct {
 	StartWithin time.Duration   `json:"start_within,omitempty"`
 	ExpireAfter time.Duration   `json:"expire_after,omitempty"`
 	Retry       job.RetryPolicy `json:"retry"`
-	Tags        string          `json:"tags,omitempty"` // JSON, as the jobs' tags item holds it
+	Tags        string          `json:"tags,omitempty"` // JSON, as in the jobs' tags item
 
 	Payload     string `json:"payload,omitempty"`      // when PayloadIn is job.InRow
-	PayloadIn   string `json:"payload_in,omitempty"`   // job.InItem or job.InBlob: beside the schedule
-	PayloadHash string `json:"payload_hash,omitempty"` // names what lies beside it
+	PayloadIn   string `json:"payload_in,omitempty"`   // job.InItem or job.InBlob: outside of the schedule's item
+	PayloadHash string `json:"payload_hash,omitempty"` // names the item or blob
 	PayloadSize int64  `json:"payload_size,omitempty"`
 
 	Literals *Literals `json:"literals,omitempty"` // nil: none
 }
 
-// Literals is what somebody declared to be no secret, though it looks like one.
+// Literals are texts that somebody declared to be no secrets, although they look like some.
 type Literals struct {
 	Pointers []string `json:"pointers"` // JSON pointers below the job
 	By       string   `json:"by"`
 }
 
-// same says that the two declare the same, whoever did.
+// same reports whether both declare the same, whoever did.
 func (l *Literals) same(as *Literals) bool {
 	return l == as || l != nil && as != nil && slices.Equal(l.Pointers, as.Pointers)
 }
@@ -194,30 +194,30 @@ type Schedule struct {
 	Template   Template
 	Overlap    Overlap
 	CatchUp    CatchUp
-	PauseAfter int // failures in a row that pause it; 0: none do
+	PauseAfter int // failures in a row that pause it; 0: never
 
-	Next   time.Time // the first nominal time that is not promoted yet; zero: none is left
-	Seen   time.Time // calendar-level skips up to here are in the ledger
-	Fresh  time.Time // times up to here are adopted where a job stands, never made anew nor recorded
-	Edited time.Time // the last edit: of times up to here the calendar before it has told; zero: none was
+	Next   time.Time // the first nominal time that is not promoted; zero: none is left
+	Seen   time.Time // times that the calendar skips up to here are in the ledger
+	Fresh  time.Time // times up to here are adopted where a job exists, never made nor recorded
+	Edited time.Time // the last edit: times up to here belong to the calendar before it; zero: none
 	Rules  string    // the zone rules that Next was derived with
 
 	Shard  int       // of the due index; fixed when created
 	WakeAt time.Time // zero: nobody needs to look
-	Parked bool      // a pause of its task or of everything holds it: the wake-up lies in a parking place
+	Parked bool      // a pause of its task or of everything holds it: the wake-up is in a parking place
 
-	Paused    *Pause   // nil: it is not
+	Paused    *Pause   // nil: it is not paused
 	Held      *Stretch // the last stretch under a pause, since the last edit
-	EndedBy   string   // ReasonMaxRuns when it has run as often as it may
+	EndedBy   string   // ReasonMaxRuns when max_runs is reached
 	DeletedAt time.Time
 	Failures  int64  // jobs in a row that died
 	LastDead  job.ID // the last that was counted
 }
 
-// Deleted says that the name is only kept for its epoch.
+// Deleted reports whether the name is only kept for its epoch.
 func (s Schedule) Deleted() bool { return !s.DeletedAt.IsZero() }
 
-// Calendar is the schedule's calendar, bound to its identity. The error is a *calendar.Error.
+// Calendar returns the schedule's calendar, bound to its identity. The error is a *calendar.Error.
 func (s Schedule) Calendar() (calendar.Calendar, error) {
 	c, err := calendar.Parse(s.Spec, s.Exclusions)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s Schedule) Calendar() (calendar.Calendar, error) {
 	return c.For(s.ID(), s.CreatedAt), nil
 }
 
-// Slice is the schedule's key in the due index, "" without a wake-up.
+// Slice returns the schedule's key in the due index, "" without a wake-up.
 func (s Schedule) Slice() string {
 	switch {
 	case s.WakeAt.IsZero():
@@ -237,19 +237,19 @@ func (s Schedule) Slice() string {
 	return horizon.SliceOf(s.WakeAt, s.Shard).String()
 }
 
-// Bound is where promotion ends: all nominal times before it are made jobs now. It is the end
-// of the last minute inside the horizon, because slices are whole minutes.
+// Bound returns where promotion ends: all nominal times before it become jobs now. It is the end of
+// the last minute inside the horizon, because slices are whole minutes.
 func Bound(now time.Time) time.Time {
 	return now.Add(contract.Horizon).Truncate(time.Minute).Add(time.Minute)
 }
 
-// LookAgain is the longest time that nobody looks at an active schedule: the zone's rules may
-// change, and skips wait to be recorded.
+// LookAgain is the longest time between two looks at an active schedule: the zone's rules may
+// change, and skips must be recorded.
 const LookAgain = 24 * time.Hour
 
-// place gives the schedule its wake-up. What lies inside the horizon is to be promoted by
-// whoever writes this; should they not get to it, the sweeper finds it behind now.
-func (s *Schedule) place(now time.Time) {
+// setWakeUp sets the schedule's wake-up. Whoever writes it promotes the times inside the horizon;
+// if they fail to, the sweeper finds the wake-up in the past.
+func (s *Schedule) setWakeUp(now time.Time) {
 	s.Parked = false
 	switch {
 	case s.Deleted():
@@ -271,13 +271,13 @@ func (s *Schedule) place(now time.Time) {
 	}
 }
 
-// JobID is the id of the job of a nominal time: the same under every epoch.
+// JobID returns the id of the job of a nominal time: the same for every epoch.
 func (k Key) JobID(nominal time.Time) job.ID {
 	return job.DerivedID(nominal, "schedule", string(k.Tenant), k.Name, nominal.UTC().Format(time.RFC3339Nano))
 }
 
-// Job is the row of an occurrence, as it is first put at now. What lies beside it (payload,
-// tags) must be put before it. send says that the writer sends the firing itself.
+// Job returns the row of an occurrence, as first put at now. Its payload and tags items must be put
+// before it. send reports whether the writer sends the firing itself.
 func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.Row, send bool) {
 	t := s.Template
 	r = job.Row{

@@ -8,16 +8,16 @@ import (
 	"punctual/shared/job"
 )
 
-// Slot is who of a schedule's jobs runs, where only one may, and who waits to be the next. A
-// holder that is final holds nothing, and one that waits has stopped waiting once it holds.
+// Slot says which of a schedule's jobs runs, where only one may, and which is next. A holder that
+// is final holds nothing, and a job that holds does not wait any more.
 type Slot struct {
 	Holder, Waiting job.ID // "" for none
 }
 
-// Limited says that runs of the schedule may not overlap.
+// Limited reports whether runs of the schedule may not overlap.
 func (s Schedule) Limited() bool { return s.Overlap != "" && s.Overlap != OverlapAllow }
 
-// SlotRef is where the slot is: workers write only claims.
+// SlotRef returns the key of the slot, in the claims table: workers write only claims.
 func (k Key) SlotRef() item.Ref {
 	return item.Ref{Table: contract.Claims, PK: "slot#" + k.ID()}
 }
@@ -27,7 +27,7 @@ func ParseSlot(i item.Item) Slot {
 	return Slot{Holder: job.ID(i.Str("holder")), Waiting: job.ID(i.Str("waiting"))}
 }
 
-// TakeSlot takes the slot if it is empty or one's own. Refused shows who holds it.
+// TakeSlot takes the slot if it is empty or held by me. Refused returns the holder.
 func (k Key) TakeSlot(me job.ID) item.Write {
 	return item.Write{Ref: k.SlotRef(), Name: "slot.take", Set: map[string]any{"holder": string(me)}, When: []item.All{
 		{{Attr: "holder", Op: item.Missing}},
@@ -35,7 +35,7 @@ func (k Key) TakeSlot(me job.ID) item.Write {
 	}}
 }
 
-// TakeSlotFrom takes the slot from a holder that was seen to be final, or gone.
+// TakeSlotFrom takes the slot from a holder that is final or deleted.
 func (k Key) TakeSlotFrom(me, holder job.ID) item.Write {
 	return item.Write{Ref: k.SlotRef(), Name: "slot.take_from", Set: map[string]any{"holder": string(me)},
 		When: []item.All{
@@ -43,8 +43,8 @@ func (k Key) TakeSlotFrom(me, holder job.ID) item.Write {
 		}}
 }
 
-// Wait takes the one place behind the holder, in the state in which the slot was read. Refused
-// means that the slot has changed: decide again.
+// Wait makes me the one job that waits behind the holder, if the slot is still as seen. Refused
+// means that it has changed: decide once more.
 func (k Key) Wait(me job.ID, seen Slot) item.Write {
 	is := func(attr string, id job.ID) item.Cond {
 		if id == "" {
@@ -58,7 +58,7 @@ func (k Key) Wait(me job.ID, seen Slot) item.Write {
 	}
 }
 
-// Turn is what becomes of a job that is due while another of its schedule is not over.
+// Turn is what happens to a job that is due while another of its schedule is not over.
 type Turn string
 
 // The turns.
@@ -68,8 +68,8 @@ const (
 	TurnCancel Turn = "wait_and_end" // the same, and the holder is asked to stop
 )
 
-// TurnOf decides it by policy. waiting is the job that waits already, nil for none; it must be
-// open and not the holder. displaced says that me takes its place: it is to be skipped.
+// TurnOf applies the overlap policy. waiting is the job that waits already, nil for none; it is
+// open and not the holder. displaced reports that me replaces it: it is skipped.
 func (s Schedule) TurnOf(me job.Row, waiting *job.Row) (turn Turn, displaced bool) {
 	if waiting != nil && waiting.ID == me.ID {
 		waiting = nil
@@ -91,22 +91,22 @@ func (s Schedule) TurnOf(me job.Row, waiting *job.Row) (turn Turn, displaced boo
 	return TurnSkip, false
 }
 
-// runsKey tells the schedules apart that bore one name, one after the other.
+// runsKey distinguishes the schedules that have had one name, one after the other.
 func (s Schedule) runsKey() string {
 	return s.ID() + "#" + strconv.FormatInt(s.CreatedAt.UnixMilli(), 10)
 }
 
-// RunsRef is where it is counted how often the schedule has run.
+// RunsRef returns the key of the count of the schedule's runs.
 func (s Schedule) RunsRef() item.Ref {
 	return item.Ref{Table: contract.Claims, PK: "runs#" + s.runsKey()}
 }
 
-// RunRef is where it is noted that a job was counted.
+// RunRef returns the key that marks a job as counted.
 func (s Schedule) RunRef(id job.ID) item.Ref {
 	return item.Ref{Table: contract.Claims, PK: "run#" + s.runsKey() + "#" + string(id)}
 }
 
-// MaxRuns is how often the schedule may run in all; 0: as often as it likes.
+// MaxRuns returns how often the schedule may run in total; 0 means no limit.
 func (s Schedule) MaxRuns() int64 {
 	if s.Spec.MaxRuns == nil {
 		return 0
@@ -114,9 +114,8 @@ func (s Schedule) MaxRuns() int64 {
 	return int64(*s.Spec.MaxRuns)
 }
 
-// CountRun counts a job that is about to start, once, in one transaction. Refused by the first
-// write: it was counted already and may start; by the second only: the schedule has run as
-// often as it may.
+// CountRun counts a job that is about to start, once, in one transaction. If the first write is
+// refused, it was counted already and may start; if only the second is, max_runs is reached.
 func (s Schedule) CountRun(r job.Row) []item.Write {
 	ref := s.RunRef(r.ID)
 	return []item.Write{

@@ -13,8 +13,8 @@ import (
 	"punctual/shared/job"
 )
 
-// TemplateOf is the template that a judged job describes: the row as it would be accepted,
-// without key and times. tags is the JSON of the tags' item, "" for none.
+// TemplateOf returns the template of a valid job: the row as it would be accepted, without key and
+// times. tags is the JSON of the tags item, "" for none.
 func TemplateOf(r job.Row, tags string) Template {
 	return Template{
 		Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority, Timeout: r.Timeout,
@@ -22,16 +22,16 @@ func TemplateOf(r job.Row, tags string) Template {
 	}
 }
 
-// SetPayload decides where the template's payload is kept, by the row that it makes; nil is
-// none. store.PutSchedulePayload then keeps it. One that lies beside the schedule is named by
-// what it says and by the epoch that the write of it is to replace: that write alone can have
-// put it there, so whoever replaces it may let it go without harm to another.
+// SetPayload decides where the template's payload is kept, by the row that it makes; nil is none.
+// store.PutSchedulePayload then keeps it. A payload outside of the schedule's item is named by its
+// content and by the epoch that is to be replaced. Only the write that replaces this epoch can have
+// put it, so whoever replaces it later may delete it safely.
 func (s *Schedule) SetPayload(payload []byte) {
 	s.Template.Payload, s.Template.PayloadIn, s.Template.PayloadHash, s.Template.PayloadSize = "", job.InRow, "", 0
 	if payload == nil {
 		return
 	}
-	// The longest that a row of this schedule can be before it has run.
+	// The longest row of this schedule before its first run.
 	at := time.Date(2399, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	wide := *s
 	wide.Epoch = 1 << 40
@@ -44,9 +44,8 @@ func (s *Schedule) SetPayload(payload []byte) {
 	}
 }
 
-// Keep says that the template has the payload of old, a template of the same schedule, where it
-// is kept in the same way. Then it stays where it is; and so do the literals and who declared
-// them, where they are the same.
+// Keep makes the template refer to the payload of old, a template of the same schedule, where both
+// are kept in the same way. It does the same with equal literals and who declared them.
 func (t *Template) Keep(old Template, payloadToo bool) {
 	if payloadToo && t.PayloadIn == old.PayloadIn {
 		t.PayloadHash = old.PayloadHash
@@ -56,17 +55,17 @@ func (t *Template) Keep(old Template, payloadToo bool) {
 	}
 }
 
-// ReplacedKept is how long a payload still lies beside its schedule when that has another: a
-// promotion that has read the schedule before may be under way.
+// ReplacedKept is how long a replaced payload is kept: a promotion may still have read the schedule
+// before.
 const ReplacedKept = 24 * time.Hour
 
-// Replaced says that a payload lay beside old which after does not have.
+// Replaced reports whether old has a payload outside of its item that after does not have.
 func Replaced(old, after Schedule) bool {
 	return old.Template.PayloadHash != "" && (after.Deleted() || old.Template.PayloadHash != after.Template.PayloadHash)
 }
 
-// letGo has a payload forgotten that was replaced. One in a blob is not in the tables:
-// store.ForgetReplaced deletes it, after the write.
+// letGo deletes a replaced payload. One in a blob is not in the tables: store.ForgetReplaced
+// deletes it after the write.
 func letGo(old, after Schedule, now time.Time) []item.Write {
 	if !Replaced(old, after) || old.Template.PayloadIn != job.InItem {
 		return nil
@@ -77,9 +76,9 @@ func letGo(old, after Schedule, now time.Time) []item.Write {
 	}}
 }
 
-// RunNow is the job of a run that somebody asked for: the template, due now, beside the
-// calendar. It belongs to no nominal time, takes no slot and does not count among the runs; it
-// is only listed with them.
+// RunNow returns the job of a run that somebody asked for: the template, due now, outside of the
+// calendar. It has no nominal time, takes no slot and does not count for max_runs; it is only
+// listed with the other runs.
 func (s Schedule) RunNow(id job.ID, shards int, now time.Time) (r job.Row, send bool) {
 	r, _ = s.Job(calendar.Occurrence{NominalAt: now, DueAt: now}, shards, now)
 	r.ID, r.NominalAt, r.ScheduleID, r.Epoch, r.ManualOf = id, time.Time{}, "", 0, s.Name

@@ -9,11 +9,10 @@ import (
 	"punctual/shared/job"
 )
 
-// Every write that raises the epoch comes with what the ledger has to say about the times it
-// leaves behind; all of it is one transaction. Refused means that the epoch has moved: read
-// the schedule again and decide again.
+// Every write that raises the epoch is one transaction with the ledger's entries for the times that
+// it leaves. Refused means that the epoch has changed: read the schedule and decide once more.
 
-// write makes before into after where the epoch still is before's.
+// write turns before into after if the epoch is still that of before.
 func write(name string, before, after Schedule, more ...item.Cond) item.Write {
 	is := after.Item()
 	set := map[string]any{}
@@ -26,23 +25,23 @@ func write(name string, before, after Schedule, more ...item.Cond) item.Write {
 
 var notDeleted = item.Cond{Attr: "deleted_at", Op: item.Missing}
 
-// raise is what every write does that raises the epoch.
+// raise returns s with the next epoch.
 func raise(s Schedule, now time.Time) Schedule {
 	s.Epoch++
 	s.UpdatedAt, s.Failures, s.LastDead = now, 0, ""
 	return s
 }
 
-// first points the schedule at its first nominal time after at.
+// first sets Next to the first nominal time after at.
 func (s *Schedule) first(cal calendar.Calendar, at time.Time) {
 	o, _ := cal.Next(at)
-	s.Next = o.NominalAt // zero when the calendar has come to its end
+	s.Next = o.NominalAt // zero when the calendar has ended
 	s.Rules = calendar.ZoneRules
 }
 
-// Create makes a new schedule, or one under the name of a deleted one (old), whose epoch it
-// goes on from; nil is none. Of s the caller sets Key, Spec, Exclusions, Template, Overlap,
-// CatchUp, PauseAfter and Shard. The error is a *calendar.Error.
+// Create makes a new schedule, or one with the name of a deleted one (old), whose epoch it
+// continues; nil is none. The caller sets Key, Spec, Exclusions, Template, Overlap, CatchUp,
+// PauseAfter and Shard of s. The error is a *calendar.Error.
 func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, error) {
 	s.Epoch, s.CreatedAt, s.UpdatedAt = 1, now, now
 	cal, err := s.Calendar()
@@ -52,21 +51,21 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 	s.Seen = now
 	s.first(cal, now)
 	if old == nil {
-		s.place(now)
+		s.setWakeUp(now)
 		return s, item.Write{Ref: s.Ref(), Name: "schedule.create", Put: s.Item(),
 			When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}}, nil
 	}
 	s.Epoch = old.Epoch + 1
-	s.place(now)
+	s.setWakeUp(now)
 	deleted := item.Cond{Attr: "deleted_at", Op: item.Exists}
 	return s, write("schedule.create", *old, s, deleted), nil
 }
 
-// Edit replaces what a user says of a schedule: of edited the same fields count as for Create.
-// The next time is the first after now, or, of those that are due still, the first that both
-// calendars have, so that a job which waits for its share of the spread keeps its place. An
-// edit leaves a pause standing. has says which of old.Leaves have jobs: those are not recorded.
-// The error is a *calendar.Error.
+// Edit replaces what a user sets in a schedule: the same fields of edited count as for Create. Next
+// becomes the first time after now, or an earlier one that both calendars have and that is still
+// due, so that a job which waits for its share of the spread keeps its time. A pause stays in
+// force. has says which of old.Leaves have jobs: those are not recorded. The error is a
+// *calendar.Error.
 func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write, error) {
 	s := raise(old, now)
 	s.Spec, s.Exclusions, s.Template = edited.Spec, edited.Exclusions, edited.Template
@@ -76,7 +75,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 		return s, nil, err
 	}
 	var left []Entry
-	if oldCal, err := old.Calendar(); err == nil { // one that was set aside has no times to account for
+	if oldCal, err := old.Calendar(); err == nil { // a schedule that was set aside has no times to record
 		s.Fresh = time.Time{}
 		left = leave(old, oldCal, has, now, job.CodeEdited)
 		s.first(cal, now)
@@ -90,12 +89,12 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 	if s.Paused != nil {
 		s.Held = &Stretch{From: now, Missed: s.Paused.Missed}
 	}
-	s.place(now)
+	s.setWakeUp(now)
 	return s, append(with(write("schedule.edit", old, s, notDeleted), left), letGo(old, s, now)...), nil
 }
 
-// stillDue is the first time not after now that both calendars have and that is due after now
-// under both: its job may still be waiting.
+// stillDue returns the first time up to now that both calendars have and that is due after now in
+// both: its job may still be waiting.
 func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence, bool) {
 	at := now.Add(-calendar.MaxSpread)
 	for range maxLooks {
@@ -115,9 +114,9 @@ func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence
 	return calendar.Occurrence{}, false
 }
 
-// PauseSchedule stops a schedule. Its next time goes back to the first that may not have run
-// yet: what the pause holds is decided again when it is resumed. p's Since and EffectiveAt are
-// set here. Pausing a paused schedule replaces its pause, and keeps since when it stands.
+// PauseSchedule stops a schedule. Next goes back to the first time that may not have run yet:
+// resuming decides about the times under the pause. p.Since and p.EffectiveAt are set here. Pausing
+// a paused schedule replaces its pause but keeps Since.
 func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) {
 	s := raise(old, now)
 	p.Since, p.EffectiveAt = now, now.Add(contract.EffectiveAfter)
@@ -130,7 +129,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 			held.Missed = p.Missed
 			s.Held = &held
 		}
-		s.place(now)
+		s.setWakeUp(now)
 		return s, write("schedule.pause", old, s, notDeleted)
 	}
 	s.Paused = &p
@@ -141,7 +140,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if at.Before(s.CreatedAt) {
 		at = s.CreatedAt
 	}
-	if at.Before(s.Edited) { // the edit left those behind, but for jobs that still wait
+	if at.Before(s.Edited) { // the edit left those behind, except for jobs that still wait
 		s.Fresh = s.Edited
 	}
 	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.Fresh) {
@@ -156,7 +155,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	}
 	held := &Stretch{From: from, Missed: p.Missed}
 	s.Held = held.follow(old.Held, old.Next, now)
-	// A schedule that has run as often as it may has no more times.
+	// A schedule that has reached max_runs has no more times.
 	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {
 		for range maxLooks + int(calendar.MaxSpread/time.Second) {
 			o, ok := cal.Next(at)
@@ -170,12 +169,13 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 			}
 		}
 	}
-	s.place(now)
+	s.setWakeUp(now)
 	return s, write("schedule.pause", old, s, notDeleted)
 }
 
-// decidedUnderPause is up to where promotion has decided about the times of the last pause, which
-// is over; zero if there was none. Those that did not run then do not run under the next one.
+// decidedUnderPause returns up to where promotion has decided about the times of the last pause,
+// which is over; zero if there was none. Times that did not run then do not run under the next
+// pause.
 func (s Schedule) decidedUnderPause() time.Time {
 	if s.Held == nil || s.Held.To.IsZero() {
 		return time.Time{}
@@ -186,9 +186,9 @@ func (s Schedule) decidedUnderPause() time.Time {
 	return s.Held.To
 }
 
-// Resume lets a paused schedule go on. Its next time stays where the pause left it: promotion
-// decides about what has passed since, by the pause's word or else by the catch-up policy.
-// missed, if not "", replaces the pause's word.
+// Resume ends a pause. Next stays where the pause left it: promotion decides about the times since,
+// by the pause's policy or else by the catch-up policy. missed, if not "", replaces the pause's
+// policy.
 func Resume(old Schedule, missed string, now time.Time) (Schedule, item.Write) {
 	s := raise(old, now)
 	s.Paused = nil
@@ -200,7 +200,7 @@ func Resume(old Schedule, missed string, now time.Time) (Schedule, item.Write) {
 		}
 		s.Held = &held
 	}
-	s.place(now)
+	s.setWakeUp(now)
 	return s, write("schedule.resume", old, s, notDeleted, item.Cond{Attr: "paused", Op: item.Exists})
 }
 
@@ -213,7 +213,7 @@ func Delete(old Schedule, has map[time.Time]bool, now time.Time) (Schedule, []it
 		left = leave(old, cal, has, now, job.CodeDeleted)
 	}
 	s.DeletedAt, s.Next, s.Paused, s.Held, s.Fresh = now, time.Time{}, nil, nil, time.Time{}
-	s.place(now)
+	s.setWakeUp(now)
 	return s, append(with(write("schedule.delete", old, s, notDeleted), left), letGo(old, s, now)...)
 }
 
@@ -226,7 +226,7 @@ func with(w item.Write, entries []Entry) []item.Write {
 	return writes
 }
 
-// Unchanged says whether an edit would change nothing: then nothing is written, and the epoch
+// Unchanged reports whether an edit would change nothing: then nothing is written, and the epoch
 // stays.
 func Unchanged(old, edited Schedule) bool {
 	same := old
@@ -235,19 +235,19 @@ func Unchanged(old, edited Schedule) bool {
 	return old.Item().Str("body") == same.Item().Str("body")
 }
 
-// Advance moves the schedule on as a plan says, together with what the plan records: protocol,
-// `next=:n AND epoch=:e`. Refused means that somebody else has, or that the epoch has moved.
+// Advance applies a plan to the schedule and records what the plan says: protocol, `next=:n AND
+// epoch=:e`. Refused means that somebody else has, or that the epoch has changed.
 func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 	after := s
 	after.Next, after.Seen, after.Rules = p.Next, p.Seen, calendar.ZoneRules
 	if p.Next.IsZero() || p.Next.After(after.Fresh) {
 		after.Fresh = time.Time{}
 	}
-	after.place(now)
+	after.setWakeUp(now)
 	return after, with(progress("schedule.advance", s, after), p.Ledger)
 }
 
-// progress writes what promotion changes, where next and epoch are as they were read.
+// progress writes what promotion changes, if next and epoch are as they were read.
 func progress(name string, before, after Schedule) item.Write {
 	is := after.Item()
 	set := map[string]any{}
@@ -265,9 +265,8 @@ func progress(name string, before, after Schedule) item.Write {
 	}
 }
 
-// Hold notes that a pause of the schedule's task, or of everything, keeps it from being
-// promoted; the wake-up goes where lifting that pause finds it. Promotion goes on from the
-// same next time.
+// Hold notes that a pause of the schedule's task, or of everything, stops its promotion; the
+// wake-up moves to where lifting that pause finds it. Next stays.
 func Hold(s Schedule, p job.Pause, now time.Time) (Schedule, item.Write) {
 	after := s
 	if after.Held == nil || !after.Held.To.IsZero() {
@@ -277,7 +276,7 @@ func Hold(s Schedule, p job.Pause, now time.Time) (Schedule, item.Write) {
 	return after, progress("schedule.hold", s, after)
 }
 
-// Release notes that such a pause holds it no more.
+// Release notes that such a pause does not hold it any more.
 func Release(s Schedule, now time.Time) (Schedule, item.Write) {
 	after := s
 	if after.Held != nil && after.Held.To.IsZero() {
@@ -285,19 +284,19 @@ func Release(s Schedule, now time.Time) (Schedule, item.Write) {
 		held.To = now
 		after.Held = &held
 	}
-	after.place(now)
+	after.setWakeUp(now)
 	return after, progress("schedule.release", s, after)
 }
 
-// End takes away the next time of a schedule that has run as often as it may.
+// End removes the next time of a schedule that has reached max_runs.
 func End(s Schedule, reason string, now time.Time) (Schedule, item.Write) {
 	after := s
 	after.Next, after.EndedBy, after.Held = time.Time{}, reason, nil
-	after.place(now)
+	after.setWakeUp(now)
 	return after, progress("schedule.end", s, after)
 }
 
-// Is is the part of a skip's transaction that asks for the schedule as it was read.
+// Is returns the check, in a skip's transaction, that the schedule is as it was read.
 func Is(s Schedule) item.Write {
 	return item.Write{
 		Ref: s.Ref(), Name: "schedule.is", Check: true,
@@ -305,8 +304,8 @@ func Is(s Schedule) item.Write {
 	}
 }
 
-// CountDead counts a job that died, once. Refused means that it was counted already, or that
-// the epoch has moved: then it does not count.
+// CountDead counts a job that died, once. Refused means that it was counted already, or that the
+// epoch has changed: then it does not count.
 func CountDead(s Schedule, id job.ID) item.Write {
 	return item.Write{
 		Ref: s.Ref(), Name: "schedule.count_dead", Set: map[string]any{"last_dead": string(id)},
@@ -316,7 +315,7 @@ func CountDead(s Schedule, id job.ID) item.Write {
 	}
 }
 
-// ForgetDead ends a row of failures: a job has succeeded.
+// ForgetDead resets the count of failures in a row: a job has succeeded.
 func ForgetDead(s Schedule) item.Write {
 	return item.Write{
 		Ref: s.Ref(), Name: "schedule.forget_dead", Set: map[string]any{"last_dead": nil, "failures": nil},

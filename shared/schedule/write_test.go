@@ -13,8 +13,8 @@ import (
 	"punctual/shared/job"
 )
 
-// Each clause of the protocol's "Schedules": what must refuse the write.
-func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
+// Each case breaks one clause of the protocol's "Schedules", so that the write is refused.
+func TestWrites_RefuseWhatTheProtocolSays(t *testing.T) {
 	t.Parallel()
 	now := noon.Add(time.Hour)
 	s := made(t, "0 * * * *", noon)
@@ -36,9 +36,9 @@ func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
 	}
 	of := func(_ Schedule, w item.Write) item.Write { return w }
 	ofMany := func(_ Schedule, w []item.Write) item.Write { return w[0] }
-	again, w, err := Create(&deleted, s, now)
-	if err != nil || again.Epoch != deleted.Epoch+1 || again.Deleted() {
-		t.Fatalf("created anew: %+v, %v", again, err)
+	created, w, err := Create(&deleted, s, now)
+	if err != nil || created.Epoch != deleted.Epoch+1 || created.Deleted() {
+		t.Fatalf("created %+v, %v", created, err)
 	}
 	for name, c := range map[string]struct {
 		on      Schedule
@@ -88,7 +88,7 @@ func TestEveryWriteRefusesWhatTheProtocolSays(t *testing.T) {
 	}
 }
 
-func TestAWriteMakesWhatItSays(t *testing.T) {
+func TestWrites_SetWhatTheySay(t *testing.T) {
 	t.Parallel()
 	s := made(t, "0 * * * *", noon)
 	now := noon.Add(20 * time.Minute)
@@ -131,11 +131,11 @@ func TestAWriteMakesWhatItSays(t *testing.T) {
 	}
 	apply("edit", s, after, writes[0])
 	if !Unchanged(s, s) || Unchanged(s, edited) {
-		t.Error("what changes nothing is told wrongly")
+		t.Error("Unchanged is wrong")
 	}
 }
 
-func TestSchedulesSurviveBeingWrittenAndRead(t *testing.T) {
+func TestSchedule_SurvivesItemAndParse(t *testing.T) {
 	t.Parallel()
 	zone, spread := "Europe/Berlin", "1m"
 	full := made(t, "0 9 * * *", noon, func(s *Schedule) {
@@ -164,7 +164,7 @@ func TestSchedulesSurviveBeingWrittenAndRead(t *testing.T) {
 			t.Errorf("read an item that cannot be right: %v", err)
 		}
 	}
-	// A calendar that nobody can read does not spoil the item: S06, S07, S11.
+	// An unreadable calendar does not spoil the item: S06, S07, S11.
 	for _, cron := range []string{"TZ=UTC", "0 0 31 4 *", "@every 0s"} {
 		bad := full
 		bad.Spec = calendar.Spec{Cron: &cron}
@@ -178,7 +178,7 @@ func TestSchedulesSurviveBeingWrittenAndRead(t *testing.T) {
 	}
 }
 
-func TestTheSlotLetsOneRunAndOneWait(t *testing.T) {
+func TestSlot_LetsOneRunAndOneWait(t *testing.T) {
 	t.Parallel()
 	k := Key{"acme", "s"}
 	held := item.Item{"pk": "slot#acme#s", "holder": "A", "waiting": "B"}
@@ -220,7 +220,7 @@ func TestTheSlotLetsOneRunAndOneWait(t *testing.T) {
 	}
 }
 
-func TestRunsAreCountedOnceAndNotOverTheLimit(t *testing.T) {
+func TestCountRun_CountsOnceUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	two := 2
 	s := made(t, "* * * * *", noon, func(s *Schedule) { s.Spec.MaxRuns = &two })
@@ -239,7 +239,7 @@ func TestRunsAreCountedOnceAndNotOverTheLimit(t *testing.T) {
 	}
 }
 
-func TestStandings(t *testing.T) {
+func TestSchedule_StandsByEpochAndPause(t *testing.T) {
 	t.Parallel()
 	s := made(t, "0 * * * *", noon)
 	s.Epoch = 3
