@@ -15,13 +15,13 @@ type Lane string
 
 // The lanes, nearest first.
 const (
-	Now    Lane = "now"    // whoever wrote the row sends the firing
+	Now    Lane = "now"    // whoever writes the row sends the firing
 	Direct Lane = "direct" // the stream consumer sends it with a delay
 	Timer  Lane = "timer"  // an EventBridge timer, then dispatch
-	Store  Lane = "store"  // only the table remembers, until the promoter comes by
+	Store  Lane = "store"  // only the table holds it, until the promoter comes
 )
 
-// LaneOf says which lane carries a wake-up that is due then.
+// LaneOf returns the lane of a wake-up by its due time.
 func LaneOf(now, due time.Time) Lane {
 	switch ahead := due.Sub(now); {
 	case ahead <= contract.NowLane:
@@ -35,14 +35,14 @@ func LaneOf(now, due time.Time) Lane {
 	}
 }
 
-// Near says whether a row due then must pass by the stream consumer. It reaches a little
-// beyond the horizon, because the promoter's pass over that slice may be behind us already.
+// Near reports whether a row with that due time must pass the stream consumer. It reaches a little
+// beyond the horizon, because the promoter may have passed that slice already.
 func Near(now, due time.Time) bool {
 	return due.Sub(now) <= contract.Horizon+contract.NearMargin
 }
 
-// Delay is how long the queue keeps a firing: whole seconds, never negative, never over the
-// queue's limit, and a little less than what is left, so that the worker does the last part.
+// Delay returns how long the queue keeps a firing: whole seconds, never negative, never over the
+// queue's limit, and a little less than what is left, so that the worker waits for the rest.
 func Delay(now, due time.Time) time.Duration {
 	d := due.Sub(now).Truncate(time.Second) - contract.DelayLead
 	return min(max(d, 0), contract.MaxDelay)
@@ -61,12 +61,12 @@ func SliceOf(wakeAt time.Time, shard int) Slice {
 	return Slice{Minute: wakeAt.UTC().Truncate(time.Minute), Shard: shard}
 }
 
-// String is the slice's key in the index: "2027-03-28T00:05#17".
+// String returns the slice's key in the index: "2027-03-28T00:05#17".
 func (s Slice) String() string {
 	return s.Minute.UTC().Format(minuteLayout) + "#" + strconv.Itoa(s.Shard)
 }
 
-// ParseSlice reads what String wrote.
+// ParseSlice parses a key of String.
 func ParseSlice(key string) (Slice, error) {
 	minute, shard, ok := strings.Cut(key, "#")
 	at, err := time.Parse(minuteLayout, minute)
@@ -77,8 +77,8 @@ func ParseSlice(key string) (Slice, error) {
 	return Slice{Minute: at, Shard: n}, nil
 }
 
-// Slices lists the slices of one shard from the minute of from up to and including the
-// minute of to; none if to is earlier.
+// Slices returns the slices of one shard from the minute of from up to and including the minute of
+// to; none if to is earlier.
 func Slices(from, to time.Time, shard int) []Slice {
 	var slices []Slice
 	for m := from.UTC().Truncate(time.Minute); !m.After(to); m = m.Add(time.Minute) {
@@ -87,21 +87,21 @@ func Slices(from, to time.Time, shard int) []Slice {
 	return slices
 }
 
-// ShardOf spreads ids evenly over n shards; the same id always gets the same one.
+// ShardOf distributes ids evenly over n shards; the same id always gets the same one.
 func ShardOf(id string, n int) int {
 	h := fnv.New32a()
 	h.Write([]byte(id)) // never fails
 	return int(h.Sum32() % uint32(n))
 }
 
-// Parking is the place in the due index of what a pause holds back: one partition of a
-// tenant's parked jobs. It is no minute, so promoter and sweeper pass it by, and lifting the
-// pause finds everything there at once.
+// Parking returns the key in the due index of what a pause holds: one partition of a tenant's
+// parked jobs. It is no minute, so promoter and sweeper skip it, and lifting the pause finds
+// everything there.
 func Parking(tenant string, shard int) string {
 	return "parked#" + tenant + "#" + strconv.Itoa(shard%contract.ParkShards)
 }
 
-// ParseParking returns the tenant whose parking place the key is, false if it is none.
+// ParseParking returns the tenant of a parking place; false if key is none.
 func ParseParking(key string) (tenant string, ok bool) {
 	rest, isParking := strings.CutPrefix(key, "parked#")
 	tenant, shard, ok := strings.Cut(rest, "#")
@@ -109,7 +109,7 @@ func ParseParking(key string) (tenant string, ok bool) {
 	return tenant, isParking && ok && tenant != "" && err == nil
 }
 
-// Parkings lists all parking places of a tenant.
+// Parkings returns all parking places of a tenant.
 func Parkings(tenant string) []string {
 	places := make([]string, contract.ParkShards)
 	for i := range places {
@@ -118,25 +118,23 @@ func Parkings(tenant string) []string {
 	return places
 }
 
-// Line is the place in the due index of a schedule's jobs that wait behind a run which is not
-// over yet, oldest first.
+// Line returns the key in the due index of a schedule's jobs that wait behind a run, oldest first.
 func Line(tenant, schedule string) string { return "line#" + tenant + "#" + schedule }
 
-// ParseLine returns the tenant and schedule whose line the key is, false if it is none.
+// ParseLine returns the tenant and schedule of a line; false if key is none.
 func ParseLine(key string) (tenant, schedule string, ok bool) {
 	rest, isLine := strings.CutPrefix(key, "line#")
 	tenant, schedule, ok = strings.Cut(rest, "#")
 	return tenant, schedule, isLine && ok && tenant != "" && schedule != ""
 }
 
-// Forgetting is no place in an index: a dispatch message with it asks that what lay beside a row
-// goes as well, now that the table has let the row go. blob is the version of its payload in the
-// bucket, 0 for none there.
+// Forgetting is no key of an index: a dispatch message with it asks to delete what belongs to a row
+// that the table has deleted. blob is the version of its payload in the bucket, 0 for none there.
 func Forgetting(tenant, id string, blob int64) string {
 	return "forget#" + tenant + "#" + id + "#" + strconv.FormatInt(blob, 10)
 }
 
-// ParseForgetting returns what the key asks to forget, false if it asks for nothing of the kind.
+// ParseForgetting returns what the key asks to delete; false if it is no such key.
 func ParseForgetting(key string) (tenant, id string, blob int64, ok bool) {
 	rest, isForgetting := strings.CutPrefix(key, "forget#")
 	parts := strings.Split(rest, "#")
@@ -147,11 +145,11 @@ func ParseForgetting(key string) (tenant, id string, blob int64, ok bool) {
 	return parts[0], parts[1], blob, err == nil && blob >= 0
 }
 
-// Promotion is no place in an index: a dispatch message with it asks for the promotion of one
+// Promotion is no key of an index: a dispatch message with it asks for the promotion of one
 // schedule.
 func Promotion(tenant, schedule string) string { return "promote#" + tenant + "#" + schedule }
 
-// ParsePromotion returns the tenant and schedule that the key asks to promote, false if it is none.
+// ParsePromotion returns the tenant and schedule to promote; false if key is no such key.
 func ParsePromotion(key string) (tenant, schedule string, ok bool) {
 	rest, isPromotion := strings.CutPrefix(key, "promote#")
 	tenant, schedule, ok = strings.Cut(rest, "#")

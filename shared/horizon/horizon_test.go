@@ -9,7 +9,7 @@ import (
 
 var noon = time.Date(2027, 3, 28, 12, 0, 0, 0, time.UTC)
 
-func TestLaneOf(t *testing.T) {
+func TestLaneOf_GoesByDistance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		ahead time.Duration
@@ -26,7 +26,7 @@ func TestLaneOf(t *testing.T) {
 }
 
 // The worker never holds a message longer than about 3 s, and a delayed one never comes late.
-func TestDelay(t *testing.T) {
+func TestDelay_NeverComesLate(t *testing.T) {
 	t.Parallel()
 	for ahead := -time.Minute; ahead < contract.DirectLane; ahead += 137 * time.Millisecond {
 		d := Delay(noon, noon.Add(ahead))
@@ -42,8 +42,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// Between the stream consumer's reach and the promoter's there must be no gap.
-func TestNearReachesBeyondTheHorizon(t *testing.T) {
+// The stream consumer's reach and the promoter's must overlap.
+func TestNear_ReachesBeyondTheHorizon(t *testing.T) {
 	t.Parallel()
 	if !Near(noon, noon.Add(contract.Horizon+time.Minute)) ||
 		Near(noon, noon.Add(contract.Horizon+contract.NearMargin+1)) {
@@ -51,7 +51,7 @@ func TestNearReachesBeyondTheHorizon(t *testing.T) {
 	}
 }
 
-func TestSlices(t *testing.T) {
+func TestSlices_CoverEachMinuteOnce(t *testing.T) {
 	t.Parallel()
 	s := SliceOf(noon.Add(59*time.Second+999*time.Millisecond), 17)
 	if s.String() != "2027-03-28T12:00#17" {
@@ -74,7 +74,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-func TestShardsAreEven(t *testing.T) {
+func TestShardOf_DistributesEvenly(t *testing.T) {
 	t.Parallel()
 	var counts [64]int
 	for n := range 64_000 {
@@ -87,7 +87,7 @@ func TestShardsAreEven(t *testing.T) {
 	}
 }
 
-func TestParking(t *testing.T) {
+func TestParkings_CoverEveryShard(t *testing.T) {
 	t.Parallel()
 	places := map[string]bool{}
 	for _, p := range Parkings("acme") {
@@ -95,7 +95,7 @@ func TestParking(t *testing.T) {
 	}
 	for shard := range 200 {
 		if !places[Parking("acme", shard)] {
-			t.Errorf("shard %d parks where nobody looks", shard)
+			t.Errorf("the parking place of shard %d is not listed", shard)
 		}
 	}
 }

@@ -2,11 +2,11 @@ package horizon
 
 import "testing"
 
-func TestAParkingPlaceNamesItsTenantAndASliceNone(t *testing.T) {
+func TestParking_NamesItsTenant(t *testing.T) {
 	t.Parallel()
-	for _, place := range Parkings("acme.eu-1") {
-		if tenant, ok := ParseParking(place); !ok || tenant != "acme.eu-1" {
-			t.Errorf("%q is read as %q, %v", place, tenant, ok)
+	for _, key := range Parkings("acme.eu-1") {
+		if tenant, ok := ParseParking(key); !ok || tenant != "acme.eu-1" {
+			t.Errorf("%q is read as %q, %v", key, tenant, ok)
 		}
 	}
 	for _, key := range []string{"2027-03-28T00:05#17", "parked#", "parked#acme", "parked##3", "parked#acme#x", ""} {

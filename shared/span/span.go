@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Allowed says what Parse takes, for an error's "allowed".
+// Allowed says what Parse accepts, for the "allowed" of an error.
 const Allowed = "whole numbers with a unit of ms, s, m, h or d, such as 90s, 1h30m or 2d"
 
-// MaxText bounds what is looked at; the longest useful length is far shorter.
+// MaxText bounds the length of a text; the longest useful one is far shorter.
 const MaxText = 64
 
 type unit struct {
@@ -24,9 +24,9 @@ var units = []unit{
 	{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond},
 }
 
-// Parse reads a length of time written as contract.DurationPattern allows. Units may come in
-// any order and more than once; they are added. The error says what is allowed and never
-// repeats s, which came from a stranger.
+// Parse reads a length of time written as contract.DurationPattern allows. Units may come in any
+// order and more than once; they are added. The error says what is allowed and never repeats s,
+// which may come from a stranger.
 func Parse(s string) (time.Duration, error) {
 	if s == "" || len(s) > MaxText {
 		return 0, fmt.Errorf("a length of time is %s", Allowed)
@@ -50,7 +50,7 @@ func Parse(s string) (time.Duration, error) {
 	return sum, nil
 }
 
-// unitNamed returns the length of one unit; 0 for a name that is none.
+// unitNamed returns the length of one unit; 0 for an unknown name.
 func unitNamed(name string) time.Duration {
 	for _, u := range units {
 		if u.name == name {
@@ -60,8 +60,8 @@ func unitNamed(name string) time.Duration {
 	return 0
 }
 
-// Format writes d the shortest way: 90 s is "1m30s", nothing is "0s". What is less than a
-// millisecond is dropped, and a negative length is written as "0s": neither can be said here.
+// Format returns the shortest text for d: "1m30s" for 90 s, "0s" for nothing. It drops what is less
+// than a millisecond, and writes a negative length as "0s": neither can be expressed.
 func Format(d time.Duration) string {
 	var b strings.Builder
 	for _, u := range units {

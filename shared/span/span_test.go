@@ -13,7 +13,7 @@ import (
 	"punctual/shared/span"
 )
 
-func TestParse(t *testing.T) {
+func TestParse_AcceptsAndRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"0s":                    0,
@@ -36,13 +36,14 @@ func TestParse(t *testing.T) {
 		})
 	}
 	for _, text := range []string{
-		"", "s", "5", "5x", "-5s", "+5s", "1.5s", "5 s", " 5s", "5s ", "5S", "5s5", "5sm", "1h-5m", "٥s", "1e3s", "NaN",
+		"", "s", "5", "5x", "-5s", "+5s", "1.5s", "5 s", " 5s", "5s ", "5S", "5s5", "5sm",
+		"1h-5m", "٥s", "1e3s", "NaN",
 		"5µs", "5us", "5w", "5smh", "5mss",
 		"106751d23h47m16s855ms",    // one millisecond too many
 		"99999999999999999999999s", // does not fit an integer
 		"9223372036854775807d",     // fits an integer, not a length
 		"2562047h2562047h",         // each fits, the sum does not
-		"1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s", // too long to be meant
+		"1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s", // too long
 	} {
 		t.Run("refuses "+text, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +56,7 @@ func TestParse(t *testing.T) {
 
 const int64ms = int64(time.Millisecond)
 
-func TestFormat(t *testing.T) {
+func TestFormat_WritesTheShortestText(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{
 		"0s": 0, "1m30s": 90 * time.Second, "1d": 24 * time.Hour, "1d1ms": 24*time.Hour + time.Millisecond,
@@ -70,7 +71,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-func TestParseReadsWhatFormatWrote(t *testing.T) {
+func TestParse_ReadsWhatFormatWrote(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := time.Duration(rapid.Int64Range(0, math.MaxInt64/int64ms).Draw(t, "ms")) * time.Millisecond
@@ -81,9 +82,9 @@ func TestParseReadsWhatFormatWrote(t *testing.T) {
 	})
 }
 
-// The published pattern and the parser must say the same about every short text; what
-// overflows fits the pattern and is refused for its size.
-func TestParseAgreesWithThePattern(t *testing.T) {
+// The published pattern and the parser accept the same short texts; a text that overflows fits the
+// pattern and is refused for its size.
+func TestParse_AgreesWithThePattern(t *testing.T) {
 	t.Parallel()
 	pattern := regexp.MustCompile(contract.DurationPattern)
 	rapid.Check(t, func(t *rapid.T) {
