@@ -9,7 +9,8 @@ import (
 	"punctual/shared/dag"
 )
 
-// large is a definition at its limits: 500 nodes in levels of 50, 2,000 edges, 2,000 expressions.
+// large returns a definition at its limits: 500 nodes in levels of 50, 2,000 edges, 2,000
+// expressions.
 func large() dag.Definition {
 	d := dag.Definition{Nodes: map[string]dag.Node{}, Params: map[string]json.RawMessage{"n": json.RawMessage("1")}}
 	name := func(i int) string { return fmt.Sprintf("node_%03d", i) }
@@ -31,7 +32,7 @@ func large() dag.Definition {
 	return d
 }
 
-// BenchmarkCompile_LargestDefinition is what a PUT of the largest definition costs.
+// BenchmarkCompile_LargestDefinition measures a PUT of the largest definition.
 func BenchmarkCompile_LargestDefinition(b *testing.B) {
 	d := large()
 	for b.Loop() {
@@ -41,7 +42,7 @@ func BenchmarkCompile_LargestDefinition(b *testing.B) {
 	}
 }
 
-// BenchmarkPayload is what the release of one node with four expressions costs.
+// BenchmarkPayload measures the release of one node with four expressions.
 func BenchmarkPayload(b *testing.B) {
 	g, err := dag.Compile(large())
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"punctual/shared/text"
 )
 
-// Policy says what the failure of a node means for the nodes after it.
+// Policy says what a failed node means for the nodes after it.
 type Policy string
 
 // The policies; CancelDownstream is the default.
 const (
-	CancelDownstream Policy = "cancel_downstream" // what the trigger rules say; other branches go on
-	CancelRun        Policy = "cancel_run"        // the first failure ends all that has not started
+	CancelDownstream Policy = "cancel_downstream" // the trigger rules decide; other branches go on
+	CancelRun        Policy = "cancel_run"        // the first failure ends every node that has not started
 	Continue         Policy = "continue"          // for default rules a failed parent counts as succeeded
-	Hold             Policy = "hold"              // what the rules would cancel waits for an operator
+	Hold             Policy = "hold"              // nodes that the rules would cancel wait for an operator
 )
 
 // Policies lists all policies, the default first.
@@ -30,17 +30,17 @@ var Policies = []string{string(CancelDownstream), string(CancelRun), string(Cont
 // Definition is a graph of jobs as a user writes it. Absent fields are zero.
 type Definition struct {
 	Nodes          map[string]Node
-	Params         map[string]json.RawMessage // defaults; a run may give others
+	Params         map[string]json.RawMessage // defaults; a run may override them
 	ParamsSchema   json.RawMessage            // JSON Schema of the merged parameters; nil: none
 	OnFailure      Policy                     // "": CancelDownstream
-	MaxConcurrency int                        // nodes of one run at a time; 0: no limit
+	MaxConcurrency int                        // nodes of one run that run at the same time; 0: no limit
 	ExpireAfter    time.Duration              // from the run's due time; 0: never
-	Priority       job.Priority               // of nodes that say none; "": their tasks'
+	Priority       job.Priority               // of nodes without one; "": their tasks'
 	Tags           map[string]string
 }
 
-// Node is one vertex. What belongs to its job is what a job request takes; absent fields are zero
-// and mean what they mean there.
+// Node is one vertex. The fields of its job mean what they mean in a job request; absent fields are
+// zero.
 type Node struct {
 	Task        string
 	Payload     json.RawMessage // a template: strings may hold ${…}; nil: none
@@ -58,8 +58,8 @@ type Node struct {
 	MaxParallel int    // items at a time; 0: no limit
 }
 
-// WithDefaults returns the definition with the defaults of the graph written out, so that two
-// definitions that mean the same are equal.
+// WithDefaults returns the definition with the graph's defaults filled in, so that two definitions
+// with the same meaning are equal.
 func (d Definition) WithDefaults() Definition {
 	if d.OnFailure == "" {
 		d.OnFailure = CancelDownstream
@@ -75,8 +75,8 @@ func (d Definition) WithDefaults() Definition {
 	return d
 }
 
-// Hash identifies what the definition means: after defaults, whatever the order of its keys and of
-// each node's dependencies.
+// Hash identifies the meaning of a definition: with defaults, and independent of the order of keys
+// and of each node's dependencies.
 func (d Definition) Hash() string {
 	d = d.WithDefaults()
 	for name, n := range d.Nodes {
@@ -88,12 +88,12 @@ func (d Definition) Hash() string {
 	for name, v := range d.Params {
 		d.Params[name] = canonical(v)
 	}
-	sum := sha256.Sum256(text.MustJSON(d)) // map keys are written in order
+	sum := sha256.Sum256(text.MustJSON(d)) // map keys are encoded in order
 	return hex.EncodeToString(sum[:16])
 }
 
-// canonical writes a JSON value with sorted keys and its numbers as they are. What is no JSON
-// becomes a string, so that it differs from everything that is.
+// canonical returns a JSON value with sorted keys and unchanged numbers. What is no JSON becomes a
+// string, so that it differs from all JSON.
 func canonical(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func canonical(raw json.RawMessage) json.RawMessage {
 	return text.MustJSON(v)
 }
 
-// decode reads one JSON value and keeps its numbers as they are written.
+// decode decodes one JSON value and keeps its numbers as written.
 func decode(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -1,12 +1,12 @@
-// Package dag says what a graph of jobs is and what becomes of each of its nodes.
+// Package dag says what a graph of jobs is and decides what happens to each of its nodes.
 //
-// A Definition is what a user writes. Compile checks all of it, expressions included, and gives a
-// Graph, which answers every question about one run of it: which nodes come after which, whether a
-// node runs once its parents have ended, what its payload is, and what the run has come to.
+// A Definition is what a user writes. Compile checks all of it, expressions included, and returns a
+// Graph, which answers every question about one run: which nodes come after which, whether a node
+// runs once its parents have ended, what its payload is, and which status the run has.
 //
 //	Definition ─ Compile ─▶ Graph ─┬─ Judge(node, parents)      run | cancel | skip | hold | wait
 //	                               ├─ When, Items, Payload      the node's expressions
-//	                               └─ StatusOf, CriticalPath    of a run
+//	                               └─ Outcome, CriticalPath     of a run
 //
 // What always holds: the same facts give the same answer; there is no clock and no I/O. A graph
 // that Compile accepts has no cycle, names only nodes, parameters and fields that exist, and its

@@ -16,8 +16,8 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 )
 
-// What one evaluation may cost, in CEL's units (about one a step, and one for ten characters that
-// are copied), and what an expression may look like.
+// Limits of one evaluation, in CEL's cost units (about one for a step, and one for ten copied
+// characters), and of an expression.
 const (
 	maxCost         = 200_000
 	maxExprNodes    = 1_000
@@ -25,9 +25,9 @@ const (
 	maxRegexProgram = 1_000
 )
 
-// NodeFacts is what an expression sees of a node that came before.
+// NodeFacts is what an expression sees of an earlier node.
 type NodeFacts struct {
-	Result  any // as DecodeResult gives it; nil unless it succeeded
+	Result  any // from DecodeResult; nil unless it succeeded
 	Status  string
 	Attempt int64
 	Forced  bool // an operator skipped or completed it
@@ -42,9 +42,9 @@ type RunFacts struct {
 	CreatedAt string
 }
 
-// Facts is all that an expression sees.
+// Facts is everything that an expression sees.
 type Facts struct {
-	Params map[string]any // merged, as DecodeResult gives them
+	Params map[string]any // merged, from DecodeResult
 	Nodes  map[string]NodeFacts
 	Run    RunFacts
 	Item   any // of a mapped node
@@ -56,7 +56,7 @@ const (
 	runType  = "punctual.Run"
 )
 
-// fieldTypes are the fields that expressions can name, by type.
+// fieldTypes holds the fields that expressions can name, by type.
 var fieldTypes = map[string]map[string]*types.FieldType{
 	nodeType: {
 		"result":  field(types.DynType, func(n NodeFacts) any { return n.Result }),
@@ -89,7 +89,7 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// provider knows the two types besides the standard ones.
+// provider adds our two types to the standard ones.
 type provider struct{ *types.Registry }
 
 func (p provider) FindStructType(name string) (*types.Type, bool) {
@@ -114,10 +114,11 @@ func (p provider) FindStructFieldType(name, field string) (*types.FieldType, boo
 	return p.Registry.FindStructFieldType(name, field)
 }
 
-// nodeVariable is the name under which the checker knows a node.
+// nodeVariable returns the name of a node's variable for the checker.
 func nodeVariable(node string) string { return "nodes." + node }
 
-// environment makes what expressions of a graph are checked against; mapped adds item and index.
+// environment returns what the expressions of a graph are checked against; mapped adds item and
+// index.
 func environment(nodes []string, mapped bool) (*cel.Env, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -125,7 +126,7 @@ func environment(nodes []string, mapped bool) (*cel.Env, error) {
 	}
 	options := []cel.EnvOption{
 		cel.CustomTypeProvider(provider{registry}), cel.CustomTypeAdapter(registry),
-		cel.CrossTypeNumericComparisons(true), // nodes.a.result.rows > 0, whatever kind of number it is
+		cel.CrossTypeNumericComparisons(true), // nodes.a.result.rows > 0, for any kind of number
 		cel.DefaultUTCTimeZone(true),
 		cel.ParserExpressionSizeLimit(MaxExpression), cel.ParserRecursionLimit(maxExprDepth),
 		cel.Variable("params", cel.MapType(cel.StringType, cel.DynType)),
@@ -140,7 +141,7 @@ func environment(nodes []string, mapped bool) (*cel.Env, error) {
 	return cel.NewEnv(options...)
 }
 
-// scope is where an expression stands: what it may name.
+// scope says what an expression may name.
 type scope struct {
 	env       *cel.Env
 	ancestors map[string]bool
@@ -151,36 +152,36 @@ type scope struct {
 // expression is one checked expression. It is safe for concurrent use.
 type expression struct {
 	text    string
-	at      place // of its first character in the string that holds it
+	at      position // of its first character, in the string that contains it
 	ast     *cel.Ast
-	nodes   []string // that it names, in order
+	nodes   []string // nodes that it names, in order
 	program func() (cel.Program, error)
 }
 
-// place is a line and a column, both from 1, in characters.
-type place struct{ line, column int }
+// position is a line and a column, both from 1, in characters.
+type position struct{ line, column int }
 
-// moved is the place of something at a location inside a text that begins at p.
-func (p place) moved(l common.Location) place {
+// moved returns the position of a location inside a text that begins at p.
+func (p position) moved(l common.Location) position {
 	line, column := max(l.Line(), 1), max(l.Column(), 0)
 	if line == 1 {
-		return place{p.line, p.column + column}
+		return position{p.line, p.column + column}
 	}
-	return place{p.line + line - 1, column + 1}
+	return position{p.line + line - 1, column + 1}
 }
 
-func (p place) String() string { return fmt.Sprintf("line %d, column %d", p.line, p.column) }
+func (p position) String() string { return fmt.Sprintf("line %d, column %d", p.line, p.column) }
 
-// mistake is what is wrong with an expression, and where.
+// mistake is an error in an expression, and its position.
 type mistake struct {
-	at     place
+	at     position
 	detail string
 }
 
 func (m *mistake) Error() string { return m.at.String() + ": " + m.detail }
 
-// compile checks an expression that begins at that place.
-func (s scope) compile(text string, at place) (*expression, *mistake) {
+// compile checks an expression that begins at that position.
+func (s scope) compile(text string, at position) (*expression, *mistake) {
 	if len(text) > MaxExpression {
 		return nil, &mistake{at, fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text),
 			MaxExpression)}
@@ -204,8 +205,8 @@ func (s scope) compile(text string, at place) (*expression, *mistake) {
 	return e, nil
 }
 
-// issueOf makes the first of CEL's findings one of ours.
-func issueOf(issues *cel.Issues, at place) *mistake {
+// issueOf converts the first of CEL's issues.
+func issueOf(issues *cel.Issues, at position) *mistake {
 	found := issues.Errors()
 	if len(found) == 0 {
 		return &mistake{at, shortenText(issues.Err().Error())}
@@ -214,14 +215,14 @@ func issueOf(issues *cel.Issues, at place) *mistake {
 	return &mistake{at.moved(found[0].Location), shortenText(detail)}
 }
 
-// resolve finds the nodes and parameters that an expression names, refuses those that it cannot
-// see, and puts each nodes.X in the form that the checker knows.
+// resolve finds the nodes and parameters that an expression names, refuses those outside its scope,
+// and rewrites each nodes.X to the variable that the checker knows.
 func (s scope) resolve(parsed *cel.Ast, e *expression) *mistake {
 	native := parsed.NativeRep()
 	if n := ast.NodeCount(native); n > maxExprNodes {
 		return &mistake{e.at, fmt.Sprintf("the expression has %d parts; at most %d are allowed", n, maxExprNodes)}
 	}
-	where := func(x ast.Expr) place { return e.at.moved(native.SourceInfo().GetStartLocation(x.ID())) }
+	where := func(x ast.Expr) position { return e.at.moved(native.SourceInfo().GetStartLocation(x.ID())) }
 	var wrong *mistake
 	refuse := func(x ast.Expr, detail string, args ...any) {
 		if wrong == nil {
@@ -258,9 +259,9 @@ func (s scope) resolve(parsed *cel.Ast, e *expression) *mistake {
 	return wrong
 }
 
-// badPattern says why a regular expression is refused, "" if it is not. It must be written out, so
-// that what it costs is known before anything runs. (CEL's own limit cannot be used: v0.32.0
-// measures a pattern before it is simplified, and panics on counted repetitions.)
+// badPattern returns why a regular expression is refused, "" if it is not. It must be a literal, so
+// that its cost is known before anything runs. (CEL's own limit cannot be used: v0.32.0 measures a
+// pattern before it is simplified, and panics on counted repetitions.)
 func badPattern(x ast.Expr) string {
 	if x.Kind() != ast.LiteralKind {
 		return "the pattern of matches is written out as a string"
@@ -284,8 +285,8 @@ func badPattern(x ast.Expr) string {
 	return ""
 }
 
-// member is the constant name that is selected from x, by x.name or x["name"], and the expression
-// that selects it; false for any other use of x.
+// member returns the constant name that x.name or x["name"] selects from x, and the selecting
+// expression; false for any other use of x.
 func member(x ast.NavigableExpr) (name string, by ast.NavigableExpr, ok bool) {
 	parent, ok := x.Parent()
 	if !ok {
@@ -340,10 +341,10 @@ func (s scope) resolveParam(x ast.NavigableExpr, refuse func(ast.Expr, string, .
 	refuse(by, "there is no parameter %q%s", shorten(name), didYouMean(name, sortedKeys(s.params)))
 }
 
-// ExpressionError says which expression failed when it was evaluated. Its text shows no value.
+// ExpressionError says which expression failed at run time. Its text shows no value.
 type ExpressionError struct {
 	Node    string
-	Pointer string // of the string that holds it, such as /nodes/report/when
+	Pointer string // of the string that contains it, such as /nodes/report/when
 	Text    string // of the expression
 	At      string // the line and column in that string
 	Detail  string
@@ -353,7 +354,7 @@ func (e *ExpressionError) Error() string {
 	return fmt.Sprintf("%s, %s, in %q: %s", e.Pointer, e.At, shorten(e.Text), e.Detail)
 }
 
-// eval evaluates the expression; what fails is a *mistake.
+// eval evaluates the expression; the error is a *mistake.
 func (e *expression) eval(ctx context.Context, facts map[string]any) (ref.Val, error) {
 	program, err := e.program()
 	if err != nil {
@@ -373,7 +374,7 @@ func (e *expression) eval(ctx context.Context, facts map[string]any) (ref.Val, e
 	return nil, &mistake{at, plainFailure(err.Error())}
 }
 
-// plainFailure says what failed without the values that CEL's own messages may quote.
+// plainFailure returns a failure without the values that CEL's messages may quote.
 func plainFailure(message string) string {
 	for _, known := range []struct{ part, plain string }{
 		{"no such key", "there is no such field"},
@@ -394,7 +395,7 @@ func plainFailure(message string) string {
 	return "the expression cannot be evaluated with these values"
 }
 
-// shortenText bounds a sentence that may quote the expression.
+// shortenText shortens a sentence that may quote the expression.
 func shortenText(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if len(s) <= 200 {
@@ -403,7 +404,7 @@ func shortenText(s string) string {
 	return strings.ToValidUTF8(s[:199], "") + "…"
 }
 
-// variables are the facts under the names that expressions use.
+// variables returns the facts by the names that expressions use.
 func (f Facts) variables() map[string]any {
 	v := map[string]any{"params": f.Params, "run": f.Run, "item": f.Item, "index": int64(f.Index)}
 	if f.Params == nil {

@@ -11,7 +11,7 @@ import (
 	"punctual/shared/dag"
 )
 
-// etl is a graph whose last node holds what is to be tried.
+// etl returns a graph with last as its last node.
 func etl(last dag.Node) dag.Definition {
 	last.Task, last.DependsOn = "echo", append(last.DependsOn, "split", "a-b")
 	return dag.Definition{
@@ -38,7 +38,8 @@ func value(t *testing.T, text string) any {
 func facts(t *testing.T) dag.Facts {
 	return dag.Facts{
 		Params: value(t,
-			`{"n":3,"url":"https://example.com","ratio":0.5,"big":9007199254740993,"list":[1,2,3],"secret":"hunter2"}`).(map[string]any),
+			`{"n":3,"url":"https://example.com","ratio":0.5,"big":9007199254740993,`+
+				`"list":[1,2,3],"secret":"hunter2"}`).(map[string]any),
 		Nodes: map[string]dag.NodeFacts{
 			"extract": {Result: value(t, `{"rows":7,"name":"Ünal","deep":{"x":[1,2.5,null,true]}}`),
 				Status: "SUCCEEDED", Attempt: 2},
@@ -52,15 +53,16 @@ func facts(t *testing.T) dag.Facts {
 func TestPayload_EvaluatesExpressionsInStrings(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]string{
-		`{"u":"${params.url}"}`:                              `{"u":"https://example.com"}`,
-		`{"n":"${params.n}"}`:                                `{"n":3}`,
-		`{"n":"${params.n + 1}"}`:                            `{"n":4}`,
-		`{"n":"n is ${params.n}!"}`:                          `{"n":"n is 3!"}`,
-		`{"n":" ${params.n}"}`:                               `{"n":" 3"}`,
-		`{"n":"${params.n}${params.n}"}`:                     `{"n":"33"}`,
-		`{"n":"$${params.n}"}`:                               `{"n":"${params.n}"}`,
-		`{"n":"costs $5 and $${x} ${params.n}"}`:             `{"n":"costs $5 and ${x} 3"}`,
-		`"${nodes.extract.result}"`:                          `{"deep":{"x":[1,2.5,null,true]},"name":"Ünal","rows":7}`,
+		`{"u":"${params.url}"}`:                  `{"u":"https://example.com"}`,
+		`{"n":"${params.n}"}`:                    `{"n":3}`,
+		`{"n":"${params.n + 1}"}`:                `{"n":4}`,
+		`{"n":"n is ${params.n}!"}`:              `{"n":"n is 3!"}`,
+		`{"n":" ${params.n}"}`:                   `{"n":" 3"}`,
+		`{"n":"${params.n}${params.n}"}`:         `{"n":"33"}`,
+		`{"n":"$${params.n}"}`:                   `{"n":"${params.n}"}`,
+		`{"n":"costs $5 and $${x} ${params.n}"}`: `{"n":"costs $5 and ${x} 3"}`,
+		`"${nodes.extract.result}"`: `{"deep":{"x":[1,2.5,null,true]},` +
+			`"name":"Ünal","rows":7}`,
 		`["${nodes.extract.result.deep.x}"]`:                 `[[1,2.5,null,true]]`,
 		`"x${nodes.extract.result.deep.x}"`:                  `"x[1,2.5,null,true]"`,
 		`"${nodes.extract.status} ${nodes.extract.attempt}"`: `"SUCCEEDED 2"`,
@@ -93,7 +95,7 @@ func TestPayload_EvaluatesExpressionsInStrings(t *testing.T) {
 	}
 }
 
-func TestCompile_RefusesExpressionsWithTheirPlace(t *testing.T) {
+func TestCompile_RefusesExpressionsByPosition(t *testing.T) {
 	t.Parallel()
 	payload := func(s string) dag.Node {
 		raw, _ := json.Marshal(map[string]any{"x": []any{map[string]any{"y/z": s}}})
@@ -154,7 +156,7 @@ func TestCompile_RefusesExpressionsWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestWhen_IsTrueFalseOrAFailureWithItsPlace(t *testing.T) {
+func TestWhen_IsTrueFalseOrAFailure(t *testing.T) {
 	t.Parallel()
 	for when, want := range map[string]string{
 		"":                                   "true",

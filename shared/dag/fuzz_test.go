@@ -12,8 +12,8 @@ import (
 	"punctual/shared/fault"
 )
 
-// FuzzExpression checks that no expression panics, hangs, grows without bound, or shows a value in
-// its error; what compiles gives JSON or an ExpressionError.
+// FuzzExpression verifies that no expression panics, hangs, grows without bound, or shows a value
+// in its error; a compiled one gives JSON or an ExpressionError.
 func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
 		"${params.n + 1}", "a ${nodes.extract.result.rows} b", "$${x}", "${'it\\'s }'}", "${r'\\'}",
@@ -55,8 +55,8 @@ func FuzzExpression(f *testing.F) {
 	})
 }
 
-// FuzzDefinition checks that a graph of any edges is compiled or refused, and that one which is
-// compiled has every node on a level after its parents.
+// FuzzDefinition verifies that a graph of any edges is compiled or refused, and that a compiled one
+// has every node on a level after its parents.
 func FuzzDefinition(f *testing.F) {
 	f.Add([]byte{0, 1, 1, 2}, byte(3))
 	f.Add([]byte{0, 1, 1, 0}, byte(2))

@@ -18,7 +18,7 @@ const (
 	MaxExpression = 1 << 10 // bytes
 )
 
-// Codes of mistakes that only graphs have.
+// Codes of mistakes in graphs.
 const (
 	CodeCycle             = "cycle"
 	CodeUnknownNode       = "unknown_node"
@@ -30,7 +30,7 @@ const (
 	codeMissingField      = "missing_field"
 )
 
-// Graph is a definition that was checked. It is immutable and safe for concurrent use.
+// Graph is a checked definition. It is immutable and safe for concurrent use.
 type Graph struct {
 	Definition
 	names    []string            // of the nodes, in order
@@ -39,20 +39,20 @@ type Graph struct {
 	exprs    map[string]*nodeExprs
 }
 
-// Names lists the nodes in alphabetical order.
+// Names returns the nodes in alphabetical order.
 func (g *Graph) Names() []string { return g.names }
 
-// Parents lists the nodes that must have ended before that one, in the order written.
+// Parents returns the nodes that must have ended before node, in the order written.
 func (g *Graph) Parents(node string) []string { return g.Nodes[node].DependsOn }
 
-// Children lists the nodes that wait for that one, in alphabetical order.
+// Children returns the nodes that wait for node, in alphabetical order.
 func (g *Graph) Children(node string) []string { return g.children[node] }
 
-// Levels lists the nodes by how many must have ended, one after the other, before each: the roots
-// come first. A level is in alphabetical order.
+// Levels returns the nodes by the length of the longest chain before each: the roots come first. A
+// level is in alphabetical order.
 func (g *Graph) Levels() [][]string { return g.levels }
 
-// Edges counts the dependencies.
+// Edges returns the number of dependencies.
 func (g *Graph) Edges() int {
 	n := 0
 	for _, node := range g.Nodes {
@@ -61,7 +61,7 @@ func (g *Graph) Edges() int {
 	return n
 }
 
-// Below lists that node and all that come after it, directly or not, in alphabetical order.
+// Below returns node and all nodes after it, directly or not, in alphabetical order.
 func (g *Graph) Below(node string) []string {
 	seen := map[string]bool{node: true}
 	for todo := []string{node}; len(todo) > 0; todo = todo[1:] {
@@ -75,8 +75,8 @@ func (g *Graph) Below(node string) []string {
 	return sortedKeys(seen)
 }
 
-// Compile checks a definition and returns its graph, or every mistake in it by JSON pointer.
-// Fields that a job has too (task, pool, timeout …) are the caller's to check.
+// Compile checks a definition and returns its graph, or every mistake by JSON pointer. The caller
+// checks the fields that a job has, too (task, pool, timeout …).
 func Compile(d Definition) (*Graph, error) {
 	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}}
 	m := &mistakes{}
@@ -100,10 +100,10 @@ func Compile(d Definition) (*Graph, error) {
 	return g, nil
 }
 
-// mistakes gathers what is wrong with a definition, up to a bound.
+// mistakes collects the mistakes of a definition, up to a bound.
 type mistakes struct{ list fault.Mistakes }
 
-// maxMistakes bounds what one answer lists.
+// maxMistakes bounds the mistakes of one answer.
 const maxMistakes = 50
 
 func (m *mistakes) full() bool { return len(m.list) >= maxMistakes }
@@ -115,7 +115,7 @@ func (m *mistakes) add(pointer, code, allowed, detail string, args ...any) {
 	}
 }
 
-// checkShape looks at everything but cycles and expressions.
+// checkShape checks everything but cycles and expressions.
 func (g *Graph) checkShape(d Definition, m *mistakes) {
 	switch {
 	case len(d.Nodes) == 0:
@@ -169,10 +169,10 @@ func (g *Graph) checkShape(d Definition, m *mistakes) {
 	}
 }
 
-// checkCycles names each cycle once, along the flow: a → b means that b waits for a.
+// checkCycles reports each cycle once, in the order of execution: a → b means that b waits for a.
 func (g *Graph) checkCycles(d Definition, m *mistakes) {
 	const (
-		fresh = iota
+		unseen = iota
 		open
 		closed
 	)
@@ -184,9 +184,9 @@ func (g *Graph) checkCycles(d Definition, m *mistakes) {
 		path = append(path, name)
 		for i, p := range d.Nodes[name].DependsOn {
 			switch state[p] {
-			case fresh:
+			case unseen:
 				visit(p)
-			case open: // path from p to name leads against the flow
+			case open: // path from p to name leads against the order of execution
 				cycle := slices.Clone(path[slices.Index(path, p):])
 				slices.Reverse(cycle)
 				first := slices.Index(cycle, slices.Min(cycle))
@@ -199,7 +199,7 @@ func (g *Graph) checkCycles(d Definition, m *mistakes) {
 		state[name] = closed
 	}
 	for _, name := range g.names {
-		if state[name] == fresh {
+		if state[name] == unseen {
 			visit(name)
 		}
 	}
@@ -231,7 +231,7 @@ func (g *Graph) level() [][]string {
 	return levels
 }
 
-// pointer joins the parts of a JSON pointer (RFC 6901).
+// pointer returns a JSON pointer (RFC 6901).
 func pointer(parts ...string) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -243,7 +243,7 @@ func pointer(parts ...string) string {
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1").Replace
 
-// shorten bounds a name that may be as long as the request.
+// shorten shortens a name that may be as long as the request.
 func shorten(s string) string {
 	if len(s) <= 64 {
 		return s
@@ -251,7 +251,7 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:61], "") + "…"
 }
 
-// didYouMean suggests the name that is nearest to what was written, if any is near.
+// didYouMean suggests the nearest name, if one is near.
 func didYouMean(name string, names []string) string {
 	best, least := "", 3
 	if len(name) > 64 {
@@ -268,7 +268,7 @@ func didYouMean(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance counts the characters to change, add or remove to make a into b.
+// distance returns how many characters to change, add or remove to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/job"
 )
 
-// graph makes a definition of "child: parent parent" lines.
+// graph returns a definition from "child: parent parent" lines.
 func graph(lines ...string) dag.Definition {
 	d := dag.Definition{Nodes: map[string]dag.Node{}}
 	for _, l := range lines {
@@ -33,7 +33,7 @@ func mustCompile(t *testing.T, d dag.Definition) *dag.Graph {
 	return g
 }
 
-// mistakesOf are what Compile says of a definition that it must refuse.
+// mistakesOf returns the mistakes of a definition that Compile must refuse.
 func mistakesOf(t *testing.T, d dag.Definition) fault.Mistakes {
 	t.Helper()
 	_, err := dag.Compile(d)
@@ -123,7 +123,7 @@ func TestCompile_NamesEveryNodeOfACycleOnce(t *testing.T) {
 	}
 }
 
-// cycleFrom turns a cycle so that it begins with its first name in alphabetical order.
+// cycleFrom rotates a cycle so that it begins with its alphabetically first name.
 func cycleFrom(s string) string {
 	names := strings.Split(s, " → ")
 	names = names[:len(names)-1]
@@ -184,7 +184,7 @@ func TestHash_IsTheSameForDefinitionsThatMeanTheSame(t *testing.T) {
 
 func state(s job.Status) dag.NodeState { return dag.NodeState{Status: s} }
 
-func TestOutcome_OfARun(t *testing.T) {
+func TestOutcome_ReturnsTheStatusOfARun(t *testing.T) {
 	t.Parallel()
 	three := []string{"a", "b: a", "c: b"}
 	for name, c := range map[string]struct {

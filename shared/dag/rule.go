@@ -22,7 +22,7 @@ var Rules = []string{
 	string(NoneFailed), string(NoneFailedOneSucceeded),
 }
 
-// End is how a parent ended, as far as its children care.
+// End is how a parent ended, as its children see it.
 type End string
 
 // The ends. A parent that is forgotten counts as the end it had.
@@ -33,7 +33,7 @@ const (
 	Skipped   End = "skipped"
 )
 
-// EndOf is the end that a job's final status means; NotEnded for any other status.
+// EndOf returns the end of a job with a final status; NotEnded for any other status.
 func EndOf(s job.Status) End {
 	switch s {
 	case job.Succeeded:
@@ -46,7 +46,7 @@ func EndOf(s job.Status) End {
 	return NotEnded
 }
 
-// Verdict is what becomes of a node.
+// Verdict is the decision about a node.
 type Verdict string
 
 // The verdicts.
@@ -73,9 +73,9 @@ const (
 	ReasonCompletedByHand  = "completed_by_operator"
 )
 
-// Judge says what becomes of a node with that rule once its parents have ended so, under the run's
-// policy; reason is set with Cancel, Skip and Held. A node without parents runs. Under CancelRun
-// the run ends the others at the first failure; Judge speaks of the rule alone.
+// Judge returns what a node's rule and the run's policy decide about it once its parents have ended
+// so; reason is set with Cancel, Skip and Held. A node without parents runs. Under CancelRun the
+// run ends the other nodes at the first failure; Judge applies the rule alone.
 func Judge(rule Rule, policy Policy, parents []End) (v Verdict, reason string) {
 	var succeeded, failed, skipped int
 	for _, p := range parents {
@@ -104,9 +104,9 @@ func Judge(rule Rule, policy Policy, parents []End) (v Verdict, reason string) {
 	return v, reason
 }
 
-// judge applies the table of rules to how many parents ended how; there is at least one.
+// judge applies a rule to how many parents ended in each way; there is at least one.
 func judge(rule Rule, succeeded, failed, skipped int) (Verdict, string) {
-	// What a rule that needs successes says when it is not met.
+	// The verdict of a rule that needs successes and does not get them.
 	unmet := func() (Verdict, string) {
 		if failed > 0 {
 			return Cancel, ReasonParentFailed

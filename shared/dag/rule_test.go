@@ -7,7 +7,7 @@ import (
 	"punctual/shared/dag"
 )
 
-// naive says what the contract's table says, one sentence after the other.
+// naive implements the contract's table sentence by sentence.
 func naive(rule dag.Rule, policy dag.Policy, parents []dag.End) (dag.Verdict, string) {
 	if len(parents) == 0 {
 		return dag.Run, ""

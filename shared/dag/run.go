@@ -7,7 +7,7 @@ import (
 	"punctual/shared/job"
 )
 
-// RunStatus is what has become of a run.
+// RunStatus is the status of a run.
 type RunStatus string
 
 // The statuses of a run; the last three are final.
@@ -27,22 +27,22 @@ var RunStatuses = []string{
 	string(CancelledRun),
 }
 
-// Final says whether a run with that status is over.
+// Final reports whether a run with that status is over.
 func (s RunStatus) Final() bool {
 	return s == SucceededRun || s == FailedRun || s == CancelledRun
 }
 
-// NodeState is what is known of one node of a run.
+// NodeState is the state of one node of a run.
 type NodeState struct {
 	Status     job.Status
 	StartedAt  time.Time // zero: it never started
 	FinishedAt time.Time // zero: it has not ended
-	// ChildrenRun says that an operator skipped the node, and that its children run as if it had
+	// ChildrenRun reports that an operator skipped the node and that its children run as if it had
 	// succeeded.
 	ChildrenRun bool
 }
 
-// End is how the node ended, for its children.
+// End returns how the node ended, as its children see it.
 func (n NodeState) End() End {
 	if n.Status == job.Skipped && n.ChildrenRun {
 		return Succeeded
@@ -50,7 +50,7 @@ func (n NodeState) End() End {
 	return EndOf(n.Status)
 }
 
-// Stop is why a run ends before its nodes have decided how.
+// Stop is why a run ends before its nodes have decided its status.
 type Stop string
 
 // The reasons; NoStop means that the nodes decide.
@@ -61,7 +61,7 @@ const (
 	StopFail   Stop = "fail"   // a node failed, and on_failure is cancel_run
 )
 
-// Reason is the status_reason of the nodes that a stop ends.
+// Reason returns the status_reason of the nodes that a stop ends.
 func (s Stop) Reason() string {
 	switch s {
 	case StopCancel:
@@ -74,8 +74,8 @@ func (s Stop) Reason() string {
 	return ""
 }
 
-// Outcome says what a run has come to: a final status once every node has ended, HELD when nothing
-// can go on without an operator, RUNNING otherwise. Nodes that states does not name are BLOCKED.
+// Outcome returns the status of a run: a final one once every node has ended, HELD when nothing can
+// go on without an operator, otherwise RUNNING. Nodes that are not in states are BLOCKED.
 func (g *Graph) Outcome(states map[string]NodeState, stop Stop) RunStatus {
 	open, moving := 0, 0
 	for _, name := range g.names {
@@ -93,7 +93,7 @@ func (g *Graph) Outcome(states map[string]NodeState, stop Stop) RunStatus {
 		}
 	}
 	switch {
-	case open > 0 && moving == 0 && stop == NoStop: // all wait, in the end, for a node that is held
+	case open > 0 && moving == 0 && stop == NoStop: // all of them wait for a held node
 		return HeldRun
 	case open > 0:
 		return Running
@@ -113,7 +113,7 @@ func (g *Graph) Outcome(states map[string]NodeState, stop Stop) RunStatus {
 	return SucceededRun
 }
 
-// JudgeNode is Judge for a node of a run.
+// JudgeNode applies Judge to a node of a run.
 func (g *Graph) JudgeNode(name string, states map[string]NodeState) (Verdict, string) {
 	n := g.Nodes[name]
 	ends := make([]End, len(n.DependsOn))
@@ -123,8 +123,9 @@ func (g *Graph) JudgeNode(name string, states map[string]NodeState) (Verdict, st
 	return Judge(n.RunIf, g.OnFailure, ends)
 }
 
-// CriticalPath is the chain of started nodes, each after the one before, whose running times add
-// up to most so far; of equals the first in alphabetical order. What runs counts until now.
+// CriticalPath returns the chain of started nodes, each after the one before, with the longest
+// total running time so far; of equal chains the alphabetically first. Running nodes count until
+// now.
 func (g *Graph) CriticalPath(states map[string]NodeState, now time.Time) []string {
 	type best struct {
 		took time.Duration
@@ -163,10 +164,10 @@ func (g *Graph) CriticalPath(states map[string]NodeState, now time.Time) []strin
 	return path
 }
 
-// Fallen lists the nodes that a retry of the whole run runs again: those that failed, and those
-// that were cancelled or skipped because of it. Nodes that an operator skipped or completed, and
-// nodes that their own when or an empty list skipped, are not among them unless something above
-// them runs again.
+// Fallen returns the nodes that a retry of the whole run runs once more: those that failed, and
+// those that were cancelled or skipped because of a failure. Nodes that an operator skipped or
+// completed, or that their own when or an empty list skipped, are included only if a node above
+// them runs once more.
 func (g *Graph) Fallen(states map[string]NodeState, reasons map[string]string) []string {
 	fallen := map[string]bool{}
 	for _, level := range g.levels {
@@ -184,7 +185,7 @@ func (g *Graph) Fallen(states map[string]NodeState, reasons map[string]string) [
 	return sortedKeys(fallen)
 }
 
-// becauseOf says whether a skipped node was skipped because of a parent that runs again.
+// becauseOf reports whether a skipped node was skipped because of a parent that runs once more.
 func (g *Graph) becauseOf(name string, fallen map[string]bool, reason string) bool {
 	if reason == ReasonSkippedByHand {
 		return false

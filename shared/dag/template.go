@@ -25,14 +25,14 @@ import (
 // MaxExpressions bounds the expressions of one definition.
 const MaxExpressions = 2_000
 
-// nodeExprs is what a node evaluates; nil parts are absent.
+// nodeExprs holds the expressions of a node; nil parts are absent.
 type nodeExprs struct {
 	when    *expression
 	forEach *expression
-	payload map[string]*pattern // by pointer inside the payload: strings that hold expressions
+	payload map[string]*pattern // strings with expressions, by pointer inside the payload
 }
 
-// pattern is a string cut into literal parts and expressions.
+// pattern is a string split into literal parts and expressions.
 type pattern struct {
 	parts []part
 	whole bool // it is one expression, whose value keeps its type
@@ -43,7 +43,7 @@ type part struct {
 	expr    *expression // nil for a literal
 }
 
-// ancestorsOf lists, for each node, all nodes that have ended before it.
+// ancestorsOf returns, for each node, all nodes that have ended before it.
 func (g *Graph) ancestorsOf() map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, level := range g.levels { // parents are on earlier levels
@@ -61,7 +61,7 @@ func (g *Graph) ancestorsOf() map[string]map[string]bool {
 	return all
 }
 
-// compileExpressions checks every expression of the graph, whose shape is right.
+// compileExpressions checks every expression of the graph, whose shape is valid.
 func (g *Graph) compileExpressions(m *mistakes) {
 	plain, err := environment(g.names, false)
 	if err == nil {
@@ -71,7 +71,7 @@ func (g *Graph) compileExpressions(m *mistakes) {
 			return
 		}
 	}
-	panic(fmt.Sprintf("making the environment of expressions: %v", err)) // nothing of it comes from a user
+	panic(fmt.Sprintf("making the environment of expressions: %v", err)) // no part of it comes from a user
 }
 
 func (g *Graph) compileNodes(plain, mapped *cel.Env, m *mistakes) {
@@ -96,7 +96,7 @@ func (g *Graph) compileNodes(plain, mapped *cel.Env, m *mistakes) {
 	}
 }
 
-// paramNames are the parameters that the definition declares, by a default or in the schema.
+// paramNames returns the parameters that the definition declares, by a default or in the schema.
 func (g *Graph) paramNames() map[string]bool {
 	names := map[string]bool{}
 	for name := range g.Params {
@@ -113,7 +113,7 @@ func (g *Graph) paramNames() map[string]bool {
 	return names
 }
 
-// KnowsParam says whether a run may give that parameter.
+// KnowsParam reports whether a run may set the parameter.
 func (g *Graph) KnowsParam(name string) bool { return g.paramNames()[name] }
 
 func addMistake(m *mistakes, pointer string, wrong *mistake) {
@@ -125,12 +125,12 @@ func (g *Graph) compileWhen(when string, s scope, at string, m *mistakes) *expre
 		return nil
 	}
 	if strings.Contains(when, "${") {
-		addMistake(m, at, &mistake{place{1, 1}, "when is a bare expression, without ${…}"})
+		addMistake(m, at, &mistake{position{1, 1}, "when is a bare expression, without ${…}"})
 		return nil
 	}
-	e, wrong := s.compile(when, place{1, 1})
+	e, wrong := s.compile(when, position{1, 1})
 	if wrong == nil && !isKind(e.ast.OutputType(), types.BoolKind) {
-		wrong = &mistake{place{1, 1}, fmt.Sprintf("when is true or false, and this gives %s", e.ast.OutputType())}
+		wrong = &mistake{position{1, 1}, fmt.Sprintf("when is true or false, and this gives %s", e.ast.OutputType())}
 	}
 	if wrong != nil {
 		addMistake(m, at, wrong)
@@ -147,9 +147,9 @@ func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) 
 	if wrong == nil {
 		switch {
 		case t == nil || !t.whole:
-			wrong = &mistake{place{1, 1}, "for_each is one ${…} that gives a list"}
+			wrong = &mistake{position{1, 1}, "for_each is one ${…} that gives a list"}
 		case !isKind(t.parts[0].expr.ast.OutputType(), types.ListKind):
-			wrong = &mistake{place{1, 1}, fmt.Sprintf("for_each needs a list, and this gives %s",
+			wrong = &mistake{position{1, 1}, fmt.Sprintf("for_each needs a list, and this gives %s",
 				t.parts[0].expr.ast.OutputType())}
 		}
 	}
@@ -160,7 +160,7 @@ func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) 
 	return t.parts[0].expr
 }
 
-// isKind says whether a value of that type can be of that kind.
+// isKind reports whether a value of type t can be of kind k.
 func isKind(t *cel.Type, k types.Kind) bool { return t.Kind() == k || t.Kind() == types.DynKind }
 
 // compilePayload checks the expressions in all strings of a payload.
@@ -197,8 +197,8 @@ func (g *Graph) compilePayload(payload json.RawMessage, s scope, at string, x *n
 	})
 }
 
-// walkStrings calls visit for every string value in v, with its JSON pointer, in a fixed order;
-// it ends when visit says false.
+// walkStrings calls visit for every string value in v, with its JSON pointer, in a fixed order,
+// until visit returns false.
 func walkStrings(v any, at string, visit func(pointer, s string) bool) bool {
 	switch v := v.(type) {
 	case string:
@@ -219,7 +219,8 @@ func walkStrings(v any, at string, visit func(pointer, s string) bool) bool {
 	return true
 }
 
-// compileText cuts a string at its expressions; nil when there is nothing to evaluate or unescape.
+// compileText splits a string at its expressions; nil when there is nothing to evaluate or
+// unescape.
 func (s scope) compileText(in string) (*pattern, *mistake) {
 	if !strings.Contains(in, "${") {
 		return nil, nil
@@ -239,7 +240,7 @@ func (s scope) compileText(in string) (*pattern, *mistake) {
 			literal.WriteString("${")
 			rest = rest[3:]
 		case strings.HasPrefix(rest, "${"):
-			start := placeOf(in, len(in)-len(rest))
+			start := positionOf(in, len(in)-len(rest))
 			end := closingBrace(rest[2:])
 			if end < 0 {
 				return nil, &mistake{start, "this ${ has no closing }"}
@@ -263,18 +264,18 @@ func (s scope) compileText(in string) (*pattern, *mistake) {
 	return t, nil
 }
 
-// placeOf is the line and column of the character at that byte.
-func placeOf(s string, at int) place {
+// positionOf returns the line and column of the character at a byte.
+func positionOf(s string, at int) position {
 	before := s[:at]
 	line := strings.Count(before, "\n")
 	if line > 0 {
 		before = before[strings.LastIndexByte(before, '\n')+1:]
 	}
-	return place{line + 1, utf8.RuneCountInString(before) + 1}
+	return position{line + 1, utf8.RuneCountInString(before) + 1}
 }
 
-// closingBrace finds the } that ends an expression: braces nest, and those in string literals and
-// comments do not count. It is -1 when there is none.
+// closingBrace returns the index of the } that ends an expression: braces nest, and those in string
+// literals and comments do not count. It returns -1 when there is none.
 func closingBrace(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -323,7 +324,7 @@ func closingQuote(s, quote string, raw bool) int {
 	return -1
 }
 
-// Needs lists the nodes whose facts that node's expressions name, in order.
+// Needs returns the nodes whose facts node's expressions name, in order.
 func (g *Graph) Needs(node string) []string {
 	var names []string
 	x := g.exprs[node]
@@ -343,7 +344,7 @@ func (g *Graph) Needs(node string) []string {
 	return slices.Compact(names)
 }
 
-// When evaluates the node's when; a node without one is true. What fails is an *ExpressionError.
+// When evaluates the node's when; without one it is true. The error is an *ExpressionError.
 func (g *Graph) When(ctx context.Context, node string, f Facts) (bool, error) {
 	e := g.exprs[node].when
 	if e == nil {
@@ -359,8 +360,8 @@ func (g *Graph) When(ctx context.Context, node string, f Facts) (bool, error) {
 	return false, explain(err, node, pointer("nodes", node, "when"), e)
 }
 
-// Items evaluates the node's for_each: what each item is, as JSON. What fails, or gives no list or
-// more than MaxItems, is an *ExpressionError.
+// Items evaluates the node's for_each and returns each item as JSON. An expression that fails, or
+// gives no list or more than MaxItems, is an *ExpressionError.
 func (g *Graph) Items(ctx context.Context, node string, f Facts) ([]json.RawMessage, error) {
 	e := g.exprs[node].forEach
 	items, err := e.items(ctx, f)
@@ -392,8 +393,8 @@ func (e *expression) items(ctx context.Context, f Facts) ([]json.RawMessage, err
 	return items, nil
 }
 
-// Payload makes the payload of the node's job; nil when the node has none. What fails, or grows
-// over the limit of a payload, is an *ExpressionError.
+// Payload returns the payload of the node's job; nil when the node has none. An expression that
+// fails, or a payload over its limit, is an *ExpressionError.
 func (g *Graph) Payload(ctx context.Context, node string, f Facts) (json.RawMessage, error) {
 	x, payload := g.exprs[node], g.Nodes[node].Payload
 	if len(x.payload) == 0 {
@@ -401,7 +402,7 @@ func (g *Graph) Payload(ctx context.Context, node string, f Facts) (json.RawMess
 	}
 	v, err := decode(payload)
 	if err != nil {
-		return nil, err // Compile has read it
+		return nil, err // cannot fail after Compile
 	}
 	r := &renderer{ctx: ctx, writer: writer{left: contract.MaxPayload}, texts: x.payload, vars: f.variables()}
 	if err := r.render(v, ""); err != nil {
@@ -410,7 +411,7 @@ func (g *Graph) Payload(ctx context.Context, node string, f Facts) (json.RawMess
 	return r.out, nil
 }
 
-// explain makes what failed in an expression an error that names it.
+// explain returns the ExpressionError of a failed expression.
 func explain(err error, node, pointer string, e *expression) error {
 	wrong := new(mistake)
 	if !errors.As(err, &wrong) {
@@ -429,7 +430,7 @@ type renderer struct {
 	ctx    context.Context // of one call
 	texts  map[string]*pattern
 	vars   map[string]any
-	where  string // of what failed
+	where  string // of the current expression
 	failed *expression
 }
 
@@ -450,7 +451,7 @@ func (r *renderer) render(v any, at string) error {
 	}
 	if err := r.json(v); err != nil {
 		r.where = at
-		return &mistake{place{1, 1}, err.Error()}
+		return &mistake{position{1, 1}, err.Error()}
 	}
 	return nil
 }
@@ -487,7 +488,7 @@ func (r *renderer) pattern(t *pattern) error {
 		}
 	}
 	if err := r.json(whole.String()); err != nil {
-		return &mistake{place{1, 1}, err.Error()}
+		return &mistake{position{1, 1}, err.Error()}
 	}
 	return nil
 }
@@ -546,7 +547,7 @@ func (w *writer) array(n int, value func(i int) error) error {
 	return w.raw("]")
 }
 
-// value writes what an expression gave.
+// value writes the value of an expression.
 func (w *writer) value(v ref.Val) error {
 	switch v := v.(type) {
 	case types.Null:
@@ -592,7 +593,7 @@ func (w *writer) mapping(m traits.Mapper) error {
 	return w.object(sortedKeys(values), func(k string) error { return w.value(values[k]) })
 }
 
-// DecodeResult reads JSON as expressions see it: integers as ints, other numbers as doubles.
+// DecodeResult decodes JSON as expressions see it: integers as ints, other numbers as doubles.
 func DecodeResult(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -604,7 +605,7 @@ func DecodeResult(raw json.RawMessage) (any, error) {
 	return numbers(v), nil
 }
 
-// numbers makes every json.Number an int64, a uint64 or a float64, whichever holds it first.
+// numbers converts every json.Number to an int64, a uint64 or a float64, whichever holds it first.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
