@@ -1,13 +1,13 @@
 package item
 
-// Counts is what calls have cost so far, in the units in which AWS bills. A twin counts it by
-// the published rules; an adapter adds up what the answers say was consumed.
+// Counts is what calls have cost so far, in AWS's billing units. A twin counts by the published
+// rules; an adapter adds up the consumption that answers report.
 type Counts struct {
 	Tables map[string]Units // by logical table
 
 	TableCalls  int64 // requests to tables
 	QueueCalls  int64 // requests to queues, a batch of ten being one
-	QueueUnits  int64 // billed requests to queues: one for each 64 KB begun, of each call
+	QueueUnits  int64 // billed requests to queues: one for each 64 KB begun in a call
 	TimerCalls  int64 // timers armed and disarmed
 	TimersFired int64 // billed invocations
 	BlobCalls   int64
@@ -16,12 +16,12 @@ type Counts struct {
 
 // Units are the capacity units of one table.
 type Units struct {
-	Write      float64 // of the table itself: 1 KB begun of the larger of before and after; a refused write costs too
+	Write      float64 // of the table: 1 for each KB begun of the larger of before and after, also when refused
 	IndexWrite float64 // of its indexes
-	Read       float64 // 4 KB begun is 1 strongly consistent, or half of one eventually
+	Read       float64 // 1 for each 4 KB begun of a strongly consistent read, half of it otherwise
 }
 
-// Total adds up the units of all tables.
+// Total returns the sum over all tables.
 func (c Counts) Total() Units {
 	var sum Units
 	for _, u := range c.Tables {

@@ -30,8 +30,8 @@ func (i Item) Clone() Item {
 	return maps.Clone(i)
 }
 
-// Size is the number of bytes that DynamoDB counts for the item: names and values in UTF-8,
-// numbers at about two digits a byte and one more.
+// Size returns the number of bytes that DynamoDB counts for the item: names and values in UTF-8,
+// numbers at about two digits a byte plus one.
 func (i Item) Size() int {
 	n := 0
 	for k, v := range i {
@@ -46,7 +46,7 @@ func (i Item) Size() int {
 	return n
 }
 
-// NumberSize is the number of bytes that DynamoDB counts for a number.
+// NumberSize returns the number of bytes that DynamoDB counts for a number.
 func NumberSize(v int64) int {
 	digits := 1
 	if v < 0 {
@@ -58,7 +58,8 @@ func NumberSize(v int64) int {
 	return (digits+1)/2 + 1
 }
 
-// Ref names one item: a logical table of contract and its key. SK is "" in tables without one.
+// Ref is the key of one item in a logical table of package contract. SK is "" in tables without
+// one.
 type Ref struct{ Table, PK, SK string }
 
 func (r Ref) String() string { return r.Table + "/" + r.PK + "/" + r.SK }
@@ -79,7 +80,7 @@ const (
 	In      Op = "in" // Value is []string
 )
 
-// Cond is one thing that must hold of the item before a write.
+// Cond is one condition on the item before a write.
 type Cond struct {
 	Attr  string
 	Op    Op
@@ -89,7 +90,7 @@ type Cond struct {
 // All holds when each of its conditions holds.
 type All []Cond
 
-// Holds says whether the condition holds of i; nil is the absent item.
+// Holds reports whether the condition holds for i; nil is the absent item.
 func (c Cond) Holds(i Item) bool {
 	v, ok := i[c.Attr]
 	switch c.Op {
@@ -141,7 +142,7 @@ func compare(op Op, less, equal bool) bool {
 	return false
 }
 
-// Any says whether one of the alternatives holds of i; an empty list always does.
+// Any reports whether one of the alternatives holds for i; an empty list always does.
 func Any(when []All, i Item) bool {
 	if len(when) == 0 {
 		return true
@@ -161,8 +162,8 @@ func Any(when []All, i Item) bool {
 	return false
 }
 
-// Write is one conditional change of one item. Exactly one of Put, Delete, Check or an update
-// by Set and Add is meant, looked at in this order.
+// Write is one conditional change of one item: the first that is set of Put, Delete, Check, or an
+// update by Set and Add.
 type Write struct {
 	Ref
 	Name   string // the transition's name, for logs, metrics and errors
@@ -175,8 +176,8 @@ type Write struct {
 	Add    map[string]int64 // absent counts as 0
 }
 
-// Applied returns what the write makes of old, nil when nothing is left. It does not look at
-// When. It is what a table does, said once.
+// Applied returns the item that the write makes of old, nil when nothing is left. It ignores When.
+// Every table applies writes in this way.
 func (w Write) Applied(old Item, pk, sk string) Item {
 	switch {
 	case w.Put != nil:
@@ -206,7 +207,8 @@ func (w Write) Applied(old Item, pk, sk string) Item {
 	return next
 }
 
-// Refused says which writes' conditions did not hold, and what stood there. Nothing was written.
+// Refused says which writes' conditions did not hold, and which items they met. Nothing was
+// written.
 type Refused struct {
 	Name string
 	Olds map[int]Item // index of the write in the Commit (0 for a single one) → the item, nil if absent
@@ -229,7 +231,7 @@ type Query struct {
 	From, To     any // string or int64, as the sort key is; nil for none
 	Descending   bool
 	Limit        int    // items of one page; 0 for the adapter's default
-	Cursor       string // Page.Cursor of the page before; "" for the first
+	Cursor       string // Page.Cursor of the previous page; "" for the first
 	Consistent   bool   // tables only: an index always lags
 }
 

@@ -2,7 +2,7 @@ package item
 
 import "testing"
 
-func TestConditions(t *testing.T) {
+func TestCond_HoldsAsInDynamoDB(t *testing.T) {
 	t.Parallel()
 	i := Item{"s": "b", "n": int64(5)}
 	cases := []struct {
@@ -44,7 +44,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestWritesNeverTouchTheOldItem(t *testing.T) {
+func TestWrite_NeverChangesTheOldItem(t *testing.T) {
 	t.Parallel()
 	old := Item{"pk": "a", "n": int64(1), "s": "x"}
 	next := Write{Ref: Ref{PK: "a"}, Set: map[string]any{"s": nil, "t": "y"}, Add: map[string]int64{"n": 2,

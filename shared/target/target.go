@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// special lists what IANA's special-purpose registries of IPv4 and IPv6 hold, and multicast.
+// special holds IANA's special-purpose registries of IPv4 and IPv6, and multicast.
 var special = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private
@@ -31,13 +31,13 @@ var special = prefixes(
 
 	"2001::/23",         // IETF protocol assignments: Teredo, ORCHID, benchmarking …
 	"2001:db8::/32",     // documentation
-	"2002::/16",         // 6to4: an IPv4 address rides inside
+	"2002::/16",         // 6to4: contains an IPv4 address
 	"2620:4f:8000::/48", // AS112
 	"3fff::/20",         // documentation
 )
 
-// neverOpened is what no deployment opens: whoever reaches link-local or AWS's metadata over
-// IPv6 reaches the credentials of the machine that the job runs on.
+// neverOpened lists what no deployment can open: link-local addresses and AWS's metadata over IPv6
+// give access to the credentials of the machine.
 var neverOpened = prefixes(
 	"0.0.0.0/8",      // connects to the machine itself
 	"169.254.0.0/16", // link-local: metadata of instances, tasks and pods, time, DNS
@@ -45,9 +45,9 @@ var neverOpened = prefixes(
 	"fd00:ec2::/32",  // metadata, time and DNS of AWS over IPv6
 )
 
-// globalUnicast is all of IPv6 that is handed out to be reached from everywhere. Outside of it
-// lie loopback, IPv4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard, segment
-// routing, unique local (fd00:ec2:: is AWS's metadata), link- and site-local and multicast.
+// globalUnicast is the part of IPv6 that is reachable from everywhere. Outside of it are loopback,
+// IPv4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard, segment routing, unique local
+// (fd00:ec2:: is AWS's metadata), link- and site-local and multicast.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 func prefixes(list ...string) []netip.Prefix {
@@ -58,7 +58,7 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// Ranges reads CIDRs, such as a deployment's http_allow.
+// Ranges parses CIDRs, such as a deployment's http_allow.
 func Ranges(cidrs []string) ([]netip.Prefix, error) {
 	out := make([]netip.Prefix, len(cidrs))
 	for i, s := range cidrs {
@@ -71,9 +71,9 @@ func Ranges(cidrs []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// Refused says whether a job may not reach the address. An IPv4 address mapped into IPv6 is
-// judged as what it is; a zone is ignored; the invalid address is refused. What one of allow
-// contains is not refused, unless it is, or carries, an address that is never opened.
+// Refused reports whether a job may not reach the address. An IPv4 address mapped into IPv6 counts
+// as IPv4; a zone is ignored; the invalid address is refused. An address in one of allow is not
+// refused, unless it is, or contains, an address that is never opened.
 func Refused(a netip.Addr, allow []netip.Prefix) bool {
 	a = a.WithZone("").Unmap()
 	if !a.IsValid() {
@@ -89,7 +89,7 @@ func Refused(a netip.Addr, allow []netip.Prefix) bool {
 	return a.Is6() && !globalUnicast.Contains(a) || slices.ContainsFunc(special, contains)
 }
 
-// Prefixes of IPv6 that carry an IPv4 address.
+// Prefixes of IPv6 that contain an IPv4 address.
 var (
 	sixToFour  = netip.MustParsePrefix("2002::/16")
 	teredo     = netip.MustParsePrefix("2001::/32")
@@ -103,9 +103,9 @@ func isNeverOpened(a netip.Addr) bool {
 	return slices.ContainsFunc(neverOpened, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// carried are the IPv4 addresses that an IPv6 address may be translated or tunnelled to:
-// NAT64 in its prefixes of 32 to 96 bits, 6to4, Teredo, ISATAP, and what is written as ::a.b.c.d
-// or ::ffff:0:a.b.c.d. Where a prefix does not say which, each reading counts.
+// carried returns the IPv4 addresses that an IPv6 address may be translated or tunnelled to: NAT64
+// in its prefixes of 32 to 96 bits, 6to4, Teredo, ISATAP, and ::a.b.c.d or ::ffff:0:a.b.c.d. Where
+// a prefix is ambiguous, every reading counts.
 func carried(a netip.Addr) []netip.Addr {
 	if !a.Is6() {
 		return nil
@@ -116,7 +116,7 @@ func carried(a netip.Addr) []netip.Addr {
 	switch {
 	case sixToFour.Contains(a):
 		return []netip.Addr{four(2, 3, 4, 5)}
-	case teredo.Contains(a): // the server's, and the client's with its bits turned
+	case teredo.Contains(a): // the server's address, and the client's with inverted bits
 		return []netip.Addr{four(4, 5, 6, 7), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})}
 	case localNAT64.Contains(a): // RFC 6052: byte 8 is skipped
 		return []netip.Addr{last, four(6, 7, 9, 10), four(7, 9, 10, 11), four(9, 10, 11, 12)}
@@ -128,8 +128,8 @@ func carried(a netip.Addr) []netip.Addr {
 	return nil
 }
 
-// OpenLoopback says whether a URL's host is this machine by its address or as localhost, and a
-// deployment has opened that: what is sent there does not leave the machine.
+// OpenLoopback reports whether a URL's host is this machine, by its address or as localhost, and
+// the deployment allows that: such a request does not leave the machine.
 func OpenLoopback(host string, allow []netip.Prefix) bool {
 	if a, ok := ParseLiteral(host); ok {
 		return a.WithZone("").Unmap().IsLoopback() && !Refused(a, allow)
@@ -141,15 +141,15 @@ func OpenLoopback(host string, allow []netip.Prefix) bool {
 	return slices.ContainsFunc(loopbacks, func(a netip.Addr) bool { return !Refused(a, allow) })
 }
 
-// loopbacks are what localhost means wherever it means anything.
+// loopbacks are the addresses of localhost.
 var loopbacks = []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}
 
-// ParseLiteral reads a URL's host that is an address and not a name, in any spelling that a
-// resolver somewhere accepts: dotted, inet_aton's short, decimal, octal and hexadecimal forms,
-// IPv6 with or without brackets and zone, trailing dots. False means that it is a name.
+// ParseLiteral parses a URL's host that is an address, in any spelling that some resolver accepts:
+// dotted, inet_aton's short, decimal, octal and hexadecimal forms, IPv6 with or without brackets
+// and zone, trailing dots. False means that it is a name.
 //
-// A host that looks like a number but is none that inet_aton takes ("256.1.1.1", "0x1.08") is
-// a literal with the invalid address, which [Refused] refuses: resolvers disagree about those.
+// A host that looks like a number but is no address for inet_aton ("256.1.1.1", "0x1.08") gives the
+// invalid address, which [Refused] refuses: resolvers disagree about those.
 func ParseLiteral(host string) (netip.Addr, bool) {
 	host = strings.TrimRight(host, ".")
 	if strings.Contains(host, ":") {
@@ -164,7 +164,7 @@ func ParseLiteral(host string) (netip.Addr, bool) {
 	return aton(parts), true
 }
 
-// numeric says whether a last label makes the host an address: no top-level domain is a number.
+// numeric reports whether a last label makes the host an address: no top-level domain is a number.
 func numeric(label string) bool {
 	if hex, ok := cutHex(label); ok {
 		return strings.Trim(hex, "0123456789abcdefABCDEF") == ""
@@ -179,7 +179,7 @@ func cutHex(s string) (digits string, ok bool) {
 	return s, false
 }
 
-// aton is inet_aton: one to four numbers, of which the last fills all the bytes that are left.
+// aton implements inet_aton: one to four numbers, of which the last fills the remaining bytes.
 func aton(parts []string) netip.Addr {
 	if len(parts) > 4 {
 		return netip.Addr{}

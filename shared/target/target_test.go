@@ -7,7 +7,7 @@ import (
 	"punctual/shared/target"
 )
 
-func TestSpecialAddressesAreRefusedHoweverTheyAreSpelled(t *testing.T) {
+func TestRefused_RefusesSpecialAddressesInAnySpelling(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{
 		"169.254.169.254", "169.254.170.2", "169.254.170.23", "[fd00:ec2::254]", "fd00:ec2::23",
@@ -39,7 +39,7 @@ func TestSpecialAddressesAreRefusedHoweverTheyAreSpelled(t *testing.T) {
 	}
 }
 
-func TestPublicAddressesAreNotRefused(t *testing.T) {
+func TestRefused_AllowsPublicAddresses(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{
 		"8.8.8.8": "8.8.8.8", "1.1": "1.0.0.1", "134744072": "8.8.8.8", "0x08080808": "8.8.8.8",
@@ -58,7 +58,7 @@ func TestPublicAddressesAreNotRefused(t *testing.T) {
 	}
 }
 
-func TestNamesAreNoLiterals(t *testing.T) {
+func TestParseLiteral_LeavesNamesAlone(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"example.com", "localhost", "1.example", "127.0.0.1.nip.io", "0xg", "1e3", "a", "",
 		".", "1.2.3.4.com.", "x.0x1z"} {
@@ -68,7 +68,7 @@ func TestNamesAreNoLiterals(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatAnAllowedPrefixContainsIsOpened(t *testing.T) {
+func TestRefused_AllowsOnlyWhatAPrefixContains(t *testing.T) {
 	t.Parallel()
 	allow := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	for addr, refused := range map[string]bool{
@@ -86,7 +86,7 @@ func TestOnlyWhatAnAllowedPrefixContainsIsOpened(t *testing.T) {
 	}
 }
 
-func TestRangesAreReadOrNamed(t *testing.T) {
+func TestRanges_ParsesOrNamesTheMistake(t *testing.T) {
 	t.Parallel()
 	got, err := target.Ranges([]string{"127.0.0.0/8", " ::1/128"})
 	if err != nil || len(got) != 2 || got[1] != netip.MustParsePrefix("::1/128") {
@@ -97,7 +97,7 @@ func TestRangesAreReadOrNamed(t *testing.T) {
 	}
 }
 
-func TestLinkLocalAndMetadataAreNeverOpened(t *testing.T) {
+func TestRefused_NeverAllowsLinkLocalAndMetadata(t *testing.T) {
 	t.Parallel()
 	everything := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"),
 		netip.MustParsePrefix("169.254.169.254/32"), netip.MustParsePrefix("fd00:ec2::254/128")}

@@ -7,7 +7,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-func TestParse_TakesWhatIsSafeInEveryKey(t *testing.T) {
+func TestParse_AcceptsWhatIsSafeInEveryKey(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"acme", "ACME-1", "a.b_c", ".hidden", "a..b", "-", "7", strings.Repeat("a", 64)} {
 		if id, err := tenant.Parse(s); err != nil || string(id) != s {

@@ -17,8 +17,8 @@ func JSON(v any) ([]byte, error) {
 	return Sendable(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// MustJSON is JSON of values that cannot fail: strings, numbers, times and structs of these. It
-// panics where it does.
+// MustJSON is JSON for values that cannot fail: strings, numbers, times and structs of these. It
+// panics on others.
 func MustJSON(v any) []byte {
 	b, err := JSON(v)
 	if err != nil {
@@ -28,16 +28,16 @@ func MustJSON(v any) []byte {
 }
 
 // Sendable returns the valid JSON b with the same values, but without the characters that SQS
-// refuses: U+FFFE and U+FFFF are written as escapes. A byte that is not UTF-8 becomes U+FFFD,
-// as every JSON reader would read it. Control characters cannot stand in valid JSON, and
-// surrogates only as escapes, which are sendable as they are.
+// refuses: U+FFFE and U+FFFF are escaped. A byte that is not UTF-8 becomes U+FFFD, as every JSON
+// reader would read it. Valid JSON has no raw control characters, and surrogates only as escapes,
+// which can be sent.
 func Sendable(b []byte) []byte {
 	at := unsendable(b)
 	if at < 0 {
 		return b
 	}
 	out := append(make([]byte, 0, len(b)+16), b[:at]...)
-	for _, r := range string(b[at:]) { // an invalid byte comes as U+FFFD
+	for _, r := range string(b[at:]) { // an invalid byte is U+FFFD
 		switch r {
 		case '\uFFFE':
 			out = append(out, `\ufffe`...)
@@ -50,7 +50,8 @@ func Sendable(b []byte) []byte {
 	return out
 }
 
-// unsendable is where the first byte stands that must change; -1 for none. Most texts have none.
+// unsendable returns the index of the first byte that must change; -1 if there is none, as in most
+// texts.
 func unsendable(b []byte) int {
 	for i := 0; i < len(b); {
 		if b[i] < utf8.RuneSelf {
@@ -66,8 +67,8 @@ func unsendable(b []byte) int {
 	return -1
 }
 
-// Allowed says whether SQS takes the body: it is not empty, it is UTF-8, and every character is
-// U+0009, U+000A, U+000D, U+0020 to U+D7FF, U+E000 to U+FFFD or U+10000 to U+10FFFF.
+// Allowed reports whether SQS accepts the body: it is not empty, it is UTF-8, and every character
+// is U+0009, U+000A, U+000D, U+0020 to U+D7FF, U+E000 to U+FFFD or U+10000 to U+10FFFF.
 func Allowed(body string) bool {
 	if body == "" || !utf8.ValidString(body) { // surrogates are not valid
 		return false

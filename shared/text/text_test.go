@@ -9,8 +9,8 @@ import (
 	"punctual/shared/text"
 )
 
-// Every character of Unicode in a string, as a key and in raw JSON that was encoded elsewhere.
-func TestJSON_IsSendableWhateverCharactersItHolds(t *testing.T) {
+// Every character of Unicode, in a string, as a key and in raw JSON that was encoded elsewhere.
+func TestJSON_CanBeSentWithAnyCharacter(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
 	for r := rune(0); r <= 0x10FFFF; r++ {
@@ -43,12 +43,12 @@ func TestJSON_IsSendableWhateverCharactersItHolds(t *testing.T) {
 	}
 }
 
-func TestSendable_ReplacesBytesThatAreNoUTF8AndKeepsTheRest(t *testing.T) {
+func TestSendable_ReplacesOnlyInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		`"plain <&> ü€😀"`:        `"plain <&> ü€😀"`,
 		"\"a\xffb\"":             "\"a\ufffdb\"",
-		"\"\xed\xa0\x80\"":       "\"\ufffd\ufffd\ufffd\"", // a surrogate encoded as if it were a character
+		"\"\xed\xa0\x80\"":       "\"\ufffd\ufffd\ufffd\"", // an encoded surrogate
 		"\"x\uffffy\"":           `"x\uffffy"`,
 		"\"\ufffd stays\"":       "\"\ufffd stays\"",
 		"\"\ufffe\xff\ufffftail": `"\ufffe` + "\ufffd" + `\ufffftail`,
@@ -59,7 +59,7 @@ func TestSendable_ReplacesBytesThatAreNoUTF8AndKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestJSON_LeavesMarkupAsShortAsItIs(t *testing.T) {
+func TestJSON_DoesNotEscapeMarkup(t *testing.T) {
 	t.Parallel()
 	markup := strings.Repeat("<&>", 1000)
 	for name, v := range map[string]any{"a string": markup, "raw JSON": json.RawMessage(`"` + markup + `"`)} {
