@@ -1,4 +1,3 @@
-// Package clock hands in the time, so that a skewed or a virtual clock can stand
-// where the system's would. Only the instant is abstracted: waiting is done with
-// package time, which testing/synctest virtualises by itself.
+// Package clock provides the time, so that a skewed or a virtual clock can replace the system's.
+// Only the instant is abstracted: waiting uses package time, which testing/synctest virtualises.
 package clock

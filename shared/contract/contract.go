@@ -2,23 +2,25 @@ package contract
 
 import "time"
 
-// How near is near. DESIGN: each lane's bound follows from what its carrier can do.
+// Limits of the lanes. DESIGN: each bound follows from what carries the lane.
 const (
-	NowLane      = 2 * time.Second  // due this soon: the row's writer sends the firing itself
-	DirectLane   = 14 * time.Minute // an SQS message can be delayed 15 min; one is kept for the way
-	Horizon      = 30 * time.Minute // due later than this stays in the table only
-	NearMargin   = 2 * time.Minute  // near is marked this much beyond the horizon, for promoter passes in between
-	TimerLead    = 2 * time.Minute  // a timer fires anywhere within its minute, so it is set this early
-	TimerGuard   = 70 * time.Second // a timer nearer than this would risk a past at(); go direct instead
-	DelayLead    = 2 * time.Second  // a delayed firing arrives this early; the worker holds the rest
-	MaxDelay     = 15 * time.Minute // SQS DelaySeconds limit
-	Grace        = 3 * time.Minute  // a slice this far behind is swept
-	MaxPostpone  = 48 * time.Minute // the sweeper's doubling stops here
-	AgainIn      = 15 * time.Minute // what could not be brought on, or not even read, is tried again this much later
-	CrowdedSlice = 150              // items in one slice beyond which one timer stands for the whole slice: 64 slices of so many a minute stay under the timers' 200 calls/s
+	NowLane     = 2 * time.Second  // due this soon, the row's writer sends the firing itself
+	DirectLane  = 14 * time.Minute // an SQS message can be delayed 15 min; one minute is for the way
+	Horizon     = 30 * time.Minute // what is due later stays in the table only
+	NearMargin  = 2 * time.Minute  // rows this much beyond the horizon count as near, for promoter passes in between
+	TimerLead   = 2 * time.Minute  // a timer fires anywhere within its minute, so it is set this early
+	TimerGuard  = 70 * time.Second // nearer than this a timer could be past when made; the direct lane takes it
+	DelayLead   = 2 * time.Second  // a delayed firing arrives this early; the worker holds it
+	MaxDelay    = 15 * time.Minute // SQS DelaySeconds limit
+	Grace       = 3 * time.Minute  // a slice this far behind is swept
+	MaxPostpone = 48 * time.Minute // the sweeper's doubling stops here
+	AgainIn     = 15 * time.Minute // what could not be handled, or not even read, is retried after this
+	// CrowdedSlice is how many timers of its own a slice may have; beyond, one timer is for the whole
+	// slice. 64 slices of so many a minute stay under the 200 timer calls per second.
+	CrowdedSlice = 150
 )
 
-// Re-reading passed slices: watermarks are hints, an index entry may appear late.
+// Passed slices are read once more: watermarks are hints, and an index entry may appear late.
 const (
 	RereadEachPass = 10 * time.Minute
 	RereadHourly   = 24 * time.Hour
@@ -26,14 +28,14 @@ const (
 
 // Claims.
 const (
-	Lease          = 30 * time.Second       // how long a worker owns an attempt without a sign of life
-	HeartbeatEvery = 10 * time.Second       // a job shorter than this costs no heartbeat
+	Lease          = 30 * time.Second       // how long a worker owns an attempt without a heartbeat
+	HeartbeatEvery = 10 * time.Second       // a job shorter than this needs no heartbeat
 	SkewMargin     = 5 * time.Second        // clocks may differ by this much
-	RowFresh       = 2 * time.Second        // a row read longer ago than this is read again before the start
+	RowFresh       = 2 * time.Second        // a row read longer ago than this is read once more before the start
 	HoldUntil      = 500 * time.Millisecond // held in memory until this long before due, then claimed
-	MaxTakeovers   = 5                      // more owners than this for one attempt: poison
-	UnknownTaskFor = time.Hour              // how long another fleet may come to know a task
-	ClaimKept      = 30 * 24 * time.Hour    // a claim outlives its job's due time and lease by this
+	MaxTakeovers   = 5                      // more owners than this of one attempt: poison
+	UnknownTaskFor = time.Hour              // how long other workers may take to know a task
+	ClaimKept      = 30 * 24 * time.Hour    // a claim is kept this long after its job's due time and lease
 	EffectiveAfter = 2 * time.Second        // a pause or delete is effective this long after its answer
 )
 
@@ -49,7 +51,7 @@ const (
 	LetterMaxReceives   = 3
 	LetterCameBackAfter = 15 * time.Second // SentTimestamp − sent_at beyond this: somebody redrove it
 	DeadLetterKept      = 14 * 24 * time.Hour
-	FiringMaxReceives   = 50 // far above what give-backs and drains cause
+	FiringMaxReceives   = 50 // far above what returned messages and drains cause
 )
 
 // HealthPort is where a worker in the cluster answers GET /live and /ready.
@@ -63,12 +65,12 @@ const (
 	TombstoneKept   = 24 * time.Hour
 )
 
-// Limits of requests, answered with 400 or 413 and the limit in the text.
+// Limits of requests; a request beyond one gets 400 or 413 with the limit in the text.
 const (
 	MaxPayload        = 1 << 20 // bytes of JSON
 	MaxBatchBody      = 1 << 20
 	MaxBatchJobs      = 100
-	MaxBody           = MaxPayload + 64<<10 // a job around its payload
+	MaxBody           = MaxPayload + 64<<10 // a job including its payload
 	MaxTags           = 10
 	MaxTagKey         = 64
 	MaxTagValue       = 256
@@ -84,12 +86,12 @@ const (
 	MaxTimeoutLong    = 24 * time.Hour
 	MinWindow         = time.Second              // start_within, expire_after
 	MaxWindow         = 30 * 24 * time.Hour      // start_within, expire_after
-	MaxAhead          = 2 * 366 * 24 * time.Hour // see API: "up to 2 years"; AddDate decides, this bounds
+	MaxAhead          = 2 * 366 * 24 * time.Hour // the API says "up to 2 years"; AddDate decides, this bounds
 	PastAllowed       = 60 * time.Second
 	MaxWait           = 25 * time.Second
 	MaxHeaders        = 64 << 10         // bytes of a request's headers
-	TaskStretch       = 15 * time.Minute // of ids: what is noted once for each task that has jobs in it; the same for ever
-	MaxListRead       = time.Second      // how long a page of a list goes on reading for what its filters let through
+	TaskStretch       = 15 * time.Minute // of ids: what is noted once for each task with jobs in it; never changes
+	MaxListRead       = time.Second      // how long a page of a list searches for what its filters select
 	ListDefault       = 50
 	ListMax           = 200
 	RedriveDefault    = 100
@@ -98,11 +100,11 @@ const (
 	MinSnooze         = time.Second // a handler that snoozes for less would run in a loop
 	MaxResult         = 10 << 10    // bytes of a result kept
 	MaxErrorMessage   = 1 << 10     // bytes of an error kept
-	MaxErrorCode      = 64          // bytes of its code, which a handler may name
+	MaxErrorCode      = 64          // bytes of its code, which a handler may set
 	MaxReason         = 256         // characters of a pause's reason
 	MaxExclusions     = 200         // of one tenant
-	ScheduleQuota     = 1000        // runs a minute of all schedules of one tenant, each at its busiest and at least once
-	PreviewDefault    = 5           // times of a preview that names no count; the most is the calendar's
+	ScheduleQuota     = 1000        // runs a minute of a tenant's schedules, each at its busiest and at least one
+	PreviewDefault    = 5           // times of a preview without a count; the calendar bounds the count
 	NamePattern       = `^[a-zA-Z0-9_-]{1,64}$`
 	DurationPattern   = `^([0-9]+(ms|s|m|h|d))+$`
 )
@@ -119,8 +121,8 @@ const (
 
 // Sharding.
 const (
-	Partitions    = 32 // of a tenant's jobs; part of every job's key, so never changed
-	DefaultShards = 64 // slices of one minute; only ever grown
+	Partitions    = 32 // of a tenant's jobs; part of every job's key, so it never changes
+	DefaultShards = 64 // slices of one minute; it only ever grows
 	DeadShards    = 4
 	ParkShards    = 8
 )
@@ -131,7 +133,7 @@ var (
 	Priorities = []string{"critical", "high", "normal", "low"}
 )
 
-// Defaults of a job that says nothing.
+// Defaults of a job.
 const (
 	DefaultPool    = "short"
 	DefaultTimeout = 30 * time.Second
@@ -160,20 +162,20 @@ func FiringQueues() []string {
 	return names
 }
 
-// What the names of objects in the bucket begin with: those of jobs go by themselves in time.
+// Prefixes of the names of objects in the bucket: those of jobs expire by themselves.
 const (
 	JobBlobs      = "jobs/"
 	ScheduleBlobs = "schedules/"
 )
 
-// StageVisibility is how long a message is hidden that a stage was given: six times what its
-// function may take, as Lambda wants it.
+// StageVisibility is how long a message that a stage has received is hidden: six times the limit of
+// its function, as Lambda requires.
 const StageVisibility = 3 * time.Minute
 
-// Queue is what a queue is made with.
+// Queue holds the settings of a queue.
 type Queue struct {
 	Name        string
-	Visibility  time.Duration // default, until the receiver sets another
+	Visibility  time.Duration // default, unless the receiver sets another
 	Retention   time.Duration
 	DeadLetter  string // logical name of its DLQ; "" for none
 	MaxReceives int    // before a message moves there
@@ -185,12 +187,14 @@ func Queues() []Queue {
 	queues := []Queue{
 		{Name: DeadLetters, Visibility: LetterVisibility, Retention: DeadLetterKept},
 		{Name: FiringDead, Visibility: LetterVisibility, Retention: DeadLetterKept},
-		{Name: RedriveQueue, Visibility: LetterVisibility, Retention: 4 * day, DeadLetter: DeadLetters, MaxReceives: LetterMaxReceives},
+		{Name: RedriveQueue, Visibility: LetterVisibility, Retention: 4 * day, DeadLetter: DeadLetters,
+			MaxReceives: LetterMaxReceives},
 		{Name: DispatchQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
 		{Name: ReportQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
 	}
 	for _, name := range FiringQueues() {
-		queues = append(queues, Queue{Name: name, Visibility: Lease, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: FiringMaxReceives})
+		queues = append(queues, Queue{Name: name, Visibility: Lease, Retention: 4 * day, DeadLetter: FiringDead,
+			MaxReceives: FiringMaxReceives})
 	}
 	return queues
 }

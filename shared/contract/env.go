@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Env is what a deployed process is told by its environment. Names of tables and queues follow
-// from the prefix, so that a function's environment stays small.
+// Env holds the environment of a deployed process. Names of tables and queues follow from the
+// prefix, so that a function's environment stays small.
 type Env struct {
-	Prefix       string   // PUNCTUAL_PREFIX: of every table and queue, and in the metrics' namespace; default "punctual"
+	Prefix       string   // PUNCTUAL_PREFIX: of tables, queues and the metrics' namespace; default "punctual"
 	Bucket       string   // PUNCTUAL_BUCKET: payloads over 256 KB
 	TimerGroup   string   // PUNCTUAL_TIMER_GROUP: the EventBridge Scheduler group; default the prefix
 	TimerRole    string   // PUNCTUAL_TIMER_ROLE: ARN of the role that timers send with
@@ -32,13 +32,14 @@ type Env struct {
 	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
 }
 
-// TableName is the real name of a table.
+// TableName returns the real name of a table.
 func (e Env) TableName(logical string) string { return e.Prefix + "-" + logical }
 
-// QueueName is the real name of a queue.
+// QueueName returns the real name of a queue.
 func (e Env) QueueName(logical string) string { return e.Prefix + "-" + logical }
 
-// Namespace is that of the metrics: one of each deployment, so that two in an account keep apart.
+// Namespace returns the namespace of the metrics: one for each deployment, so that two in an
+// account stay separate.
 func (e Env) Namespace() string { return "Punctual/" + e.Prefix }
 
 // LoadEnv reads the environment through lookup (os.LookupEnv). Each name in needs must be set.
@@ -56,8 +57,9 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 	}
 	e := Env{
 		Prefix: get("PUNCTUAL_PREFIX", "punctual"), Bucket: get("PUNCTUAL_BUCKET", ""),
-		TimerRole: get("PUNCTUAL_TIMER_ROLE", ""), TimerTarget: get("PUNCTUAL_TIMER_TARGET", ""), TimerDLQ: get("PUNCTUAL_TIMER_DLQ", ""),
-		Issuer: get("PUNCTUAL_ISSUER", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
+		TimerRole: get("PUNCTUAL_TIMER_ROLE", ""), TimerTarget: get("PUNCTUAL_TIMER_TARGET", ""),
+		TimerDLQ: get("PUNCTUAL_TIMER_DLQ", ""),
+		Issuer:   get("PUNCTUAL_ISSUER", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
 		TenantClaim: get("PUNCTUAL_TENANT_CLAIM", "tenant"), ScopeClaim: get("PUNCTUAL_SCOPE_CLAIM", "scope"),
 		AudienceClaim: get("PUNCTUAL_AUDIENCE_CLAIM", "aud"), TenantScope: get("PUNCTUAL_TENANT_SCOPE", ""),
 		ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
@@ -82,14 +84,15 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 	} {
 		v, err := strconv.Atoi(get(n.name, strconv.Itoa(n.fallback)))
 		if err != nil || v < 1 {
-			return Env{}, fmt.Errorf("environment variable %s is %q: want a whole number over 0", n.name, get(n.name, ""))
+			return Env{}, fmt.Errorf("environment variable %s is %q: want a whole number over 0", n.name,
+				get(n.name, ""))
 		}
 		*n.to = v
 	}
 	return e, nil
 }
 
-// MustEnv is LoadEnv for a door: what is missing ends the process with its name.
+// MustEnv is LoadEnv for a door: a missing name ends the process with a message.
 func MustEnv(lookup func(string) (string, bool), needs ...string) Env {
 	e, err := LoadEnv(lookup, needs...)
 	if err != nil {

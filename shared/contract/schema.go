@@ -59,7 +59,8 @@ type Schema struct {
 // Schemas lists every table. The jobs table alone has a stream: AWS caps the write rate of
 // tables that have one.
 func Schemas() []Schema {
-	due := Index{Name: DueIndex, PK: AttrWakeSlice, SK: AttrWakeAt, SKIsNumber: true, Project: []string{"version", "attempt", "pool", "priority", "due_at"}}
+	due := Index{Name: DueIndex, PK: AttrWakeSlice, SK: AttrWakeAt, SKIsNumber: true,
+		Project: []string{"version", "attempt", "pool", "priority", "due_at"}}
 	return []Schema{
 		{Name: Jobs, PK: AttrPK, SK: AttrJobID, TTL: true, Stream: true, Indexes: []Index{
 			due,

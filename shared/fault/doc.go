@@ -1,8 +1,8 @@
-// Package fault names what went wrong, once, so that callers decide by kind and
-// never by matching strings.
+// Package fault names what went wrong, once, so that callers decide by kind and never by matching
+// strings.
 //
-// Adapters wrap what their service said in an [Error]; everything above asks
-// [KindOf] or [Retryable]. What a user did wrong is [Mistakes]: one [Field]
-// for every mistake, with a stable code and what is allowed. A Field never
-// carries the offending value where that could be a secret or a payload.
+// Adapters wrap their service's error in an [Error]; everything above calls [KindOf] or
+// [Retryable]. [Mistakes] is what a user did wrong: one [Field] for every mistake, with a stable
+// code and what is allowed. A Field never holds the offending value where that could be a secret or
+// a payload.
 package fault

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Kind says what sort of fault it was, in words that hold for every adapter.
+// Kind is a sort of fault, with one meaning for every adapter.
 type Kind string
 
 // The kinds. The zero Kind is an unknown fault: not retryable.
 const (
-	NotFound    Kind = "not_found"   // the thing is not there
-	Refused     Kind = "refused"     // a condition did not hold; decide again from facts
-	Conflict    Kind = "conflict"    // somebody else holds it for a moment; again helps
-	Throttled   Kind = "throttled"   // asked too fast; again helps, later
-	Unavailable Kind = "unavailable" // the service or the way to it failed; again helps
+	NotFound    Kind = "not_found"   // it does not exist
+	Refused     Kind = "refused"     // a condition did not hold; decide once more from facts
+	Conflict    Kind = "conflict"    // somebody else holds it for a moment; a retry helps
+	Throttled   Kind = "throttled"   // too many requests; a later retry helps
+	Unavailable Kind = "unavailable" // the service or the way to it failed; a retry helps
 	Invalid     Kind = "invalid"     // the request can never work
 	TooLarge    Kind = "too_large"   // over a limit of the service
 	Forbidden   Kind = "forbidden"   // a grant is missing
@@ -26,8 +26,8 @@ const (
 // Error is a fault of a known kind.
 type Error struct {
 	Kind Kind
-	Op   string // what was being done, to what: `arming timer "j-…"`
-	Err  error  // what the service said; may be nil
+	Op   string // what was being done, and to what: `arming timer "j-…"`
+	Err  error  // the service's error; may be nil
 }
 
 // New returns an Error; op is formatted with args.
@@ -44,13 +44,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable says whether the same call may succeed later.
+// Retryable reports whether the same call may succeed later.
 func (e *Error) Retryable() bool {
 	return e.Kind == Conflict || e.Kind == Throttled || e.Kind == Unavailable
 }
 
-// KindOf returns the kind of the first Error in err's chain, or "" when there is none.
-// A context's end counts as Unavailable: the call's effect is unknown.
+// KindOf returns the kind of the first Error in err's chain, "" when there is none. The end of a
+// context is Unavailable: the call's effect is unknown.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -62,7 +62,7 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// Retryable says whether doing the same again may help. Unknown errors are not retryable.
+// Retryable reports whether a retry may help. Unknown errors are not retryable.
 func Retryable(err error) bool {
 	switch KindOf(err) {
 	case Conflict, Throttled, Unavailable:
@@ -75,11 +75,11 @@ func Retryable(err error) bool {
 type Field struct {
 	Pointer string `json:"pointer"`           // JSON pointer into the body, or the parameter's name
 	Code    string `json:"code"`              // stable, from the catalogue in contract
-	Detail  string `json:"detail"`            // a sentence naming the value where that is safe
-	Allowed string `json:"allowed,omitempty"` // what would have been accepted
+	Detail  string `json:"detail"`            // a sentence, with the value where that is safe
+	Allowed string `json:"allowed,omitempty"` // what is accepted
 }
 
-// Mistakes is what a user did wrong; it is never retryable.
+// Mistakes lists what a user did wrong; it is never retryable.
 type Mistakes []Field
 
 func (m Mistakes) Error() string {

@@ -28,7 +28,7 @@ const (
 	Duplicates      Name = "duplicate_firings_total" // refused at the claim
 	SetAside        Name = "messages_set_aside_total"
 	Swept           Name = "swept_total"    // by step
-	Promoted        Name = "promoted_total" // a schedule's nominal times by what came of them
+	Promoted        Name = "promoted_total" // nominal times of schedules, by outcome
 	WatermarkLag    Name = "watermark_lag_ms"
 	DeadLetters     Name = "dead_letters_total"
 	Redriven        Name = "redriven_total"
@@ -39,14 +39,15 @@ const (
 	SlotsBusy       Name = "slots_busy"     // by pool
 	SlotsWanted     Name = "slots_wanted"   // by pool: at once, in the next half hour
 	DueAhead        Name = "due_ahead"      // by pool: jobs due in the next half hour
-	ForecastError   Name = "forecast_error" // by pool: jobs that came more than were expected
-	RunAverage      Name = "run_average_ms" // by pool, as the look ahead has learnt it
+	ForecastError   Name = "forecast_error" // by pool: jobs that came minus jobs that were expected
+	RunAverage      Name = "run_average_ms" // by pool, as the forecast has learnt it
 )
 
-// Dim is one dimension of a metric: a key and a value out of a small fixed set.
+// Dim is one dimension of a metric: a key and a value from a small fixed set.
 type Dim struct{ Key, Value string }
 
-// maxSeries bounds what a mistake with a dimension can cost; more are counted into one called "other".
+// maxSeries bounds what a mistake with a dimension can cost; further series are counted as one
+// named "other".
 const maxSeries = 300
 
 // buckets are the upper bounds of a duration's histogram, in milliseconds.
@@ -63,9 +64,10 @@ type series struct {
 	max    float64
 }
 
-// Meter gathers metrics in memory. The zero Meter and the nil Meter are ready: nil drops everything.
+// Meter collects metrics in memory. The zero Meter is ready to use; a nil Meter drops everything.
 type Meter struct {
-	// Namespace is that of embedded-metric lines, contract.Env's; "" is for those who write none.
+	// Namespace is the namespace of embedded-metric lines, from contract.Env; "" where none are
+	// written.
 	Namespace string
 
 	mu     sync.Mutex
@@ -140,8 +142,8 @@ func (m *Meter) Observe(name Name, d time.Duration, dims ...Dim) {
 	s.max = max(s.max, ms)
 }
 
-// Total returns a count's or gauge's value, summed over its dimensions; for a histogram how
-// often it was observed. For tests and the bench.
+// Total returns a count's or gauge's value, summed over its dimensions; for a histogram the number
+// of observations. It is for tests and the bench.
 func (m *Meter) Total(name Name) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,8 +218,9 @@ func labels(dims []Dim) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// Flush writes one embedded-metric line per series to w and starts counting anew; gauges stay.
-// A duration's line holds its bucket bounds and their counts, so CloudWatch can give percentiles.
+// Flush writes one embedded-metric line per series to w and resets counts; gauges stay. A
+// duration's line holds the bounds and counts of its buckets, so that CloudWatch can compute
+// percentiles.
 func (m *Meter) Flush(w io.Writer, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -26,7 +26,7 @@ func flushed(t *testing.T, m *Meter) []map[string]any {
 	return all
 }
 
-func TestADimensionThatExplodesCostsNoMoreThanTheBound(t *testing.T) {
+func TestMeter_BoundsTheSeriesOfADimension(t *testing.T) {
 	t.Parallel()
 	m := new(Meter)
 	for n := range 5000 {
@@ -43,7 +43,7 @@ func TestADimensionThatExplodesCostsNoMoreThanTheBound(t *testing.T) {
 	}
 }
 
-func TestAFlushSaysWhatHappenedSinceTheLastOne(t *testing.T) {
+func TestMeter_FlushesWhatHappenedSinceTheLastFlush(t *testing.T) {
 	t.Parallel()
 	m := &Meter{Namespace: "Punctual/dev"}
 	m.Count(JobsSettled, 3, Dim{"outcome", "dead"})
@@ -54,7 +54,8 @@ func TestAFlushSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("%d lines: %v", len(lines), lines)
 	}
-	const want = `{"Timestamp":1800000000123,"CloudWatchMetrics":[{"Dimensions":[["outcome"]],"Metrics":[{"Name":"jobs_settled_total","Unit":"Count"}],"Namespace":"Punctual/dev"}]}`
+	const want = `{"Timestamp":1800000000123,"CloudWatchMetrics":[{"Dimensions":[["outcome"]],` +
+		`"Metrics":[{"Name":"jobs_settled_total","Unit":"Count"}],"Namespace":"Punctual/dev"}]}`
 	var head any
 	if err := json.Unmarshal([]byte(want), &head); err != nil {
 		t.Fatal(err)
@@ -68,12 +69,12 @@ func TestAFlushSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 		late["Sum"] != 30004.0 || late["Count"] != 2.0 {
 		t.Errorf("durations are written as %v; no value may lie beyond the longest", late)
 	}
-	if again := flushed(t, m); len(again) != 1 || again[0]["slots_busy"] != 7.0 {
-		t.Errorf("then, with only the gauge standing: %v", again)
+	if second := flushed(t, m); len(second) != 1 || second[0]["slots_busy"] != 7.0 {
+		t.Errorf("the second flush, with only the gauge: %v", second)
 	}
 }
 
-func TestAMeterThatIsNotThereCostsNothing(t *testing.T) {
+func TestMeter_NilDropsEverything(t *testing.T) {
 	t.Parallel()
 	var m *Meter
 	m.Count(Faults, 1)
