@@ -48,7 +48,7 @@ func TestTimetable_GivesEachTimeOneOutcome(t *testing.T) {
 // playAll plays each seed in its own world.
 func playAll(t *testing.T, what string, play func(*World)) {
 	for _, seed := range seeds(t) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+		t.Run("seed "+strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { playSeed(t, seed, what, play) })
 		})

@@ -14,38 +14,41 @@ import (
 	"punctual/workers/worker"
 )
 
-func TestSystem_DefinesATaskForEachHandlerAndRunsATaskThatEchoes(t *testing.T) {
+func TestSystem_DefinesATaskForEachHandler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		registry := worker.NewRegistry()
-		worker.Register(registry, "greet", func(context.Context, worker.Job[any]) (string, error) { return "hello", nil })
+		worker.Register(registry, "greet", func(context.Context, worker.Job[any]) (string, error) {
+			return "hello", nil
+		})
 		b := setup(t, func(o *system.Options) { o.Registry = registry })
 		defer b.stop()
-		for range 2 { // as a second start would
+		for range 2 { // the second call finds them defined
 			if err := b.sys.DefineHandlers(t.Context(), tenant.Local, registry); err != nil {
 				t.Fatal(err)
 			}
 		}
 		b.Want(201, "PUT", "/tasks/rehearsal", object{"executor": "echo"})
-		greeted, rehearsed := b.Post(object{"task": "greet"}), b.Post(object{"task": "rehearsal", "payload": "again"})
+		greeted, rehearsed := b.Post(object{"task": "greet"}), b.Post(object{"task": "rehearsal",
+			"payload": "once more"})
 		time.Sleep(5 * time.Second)
 		if got := b.WantStatus(greeted, "SUCCEEDED")["result"]; got != "hello" {
 			t.Errorf("greet answers %v", got)
 		}
-		if got := b.WantStatus(rehearsed, "SUCCEEDED")["result"]; got != "again" {
+		if got := b.WantStatus(rehearsed, "SUCCEEDED")["result"]; got != "once more" {
 			t.Errorf("rehearsal answers %v", got)
 		}
 	})
 }
 
-// Jobs that wait for hours because few may run at once are not lost: the sweeper must not send
-// their firings again and again, and none may end where dead messages go.
-func TestSystem_HoldsOneFiringForEachJobThatWaitsItsTurn(t *testing.T) {
+// Jobs that wait for hours because few may run at the same time are not lost: the sweeper must not
+// repeat their firings endlessly, and none may end in a dead-letter queue.
+func TestSystem_HoldsOneFiringForEachWaitingJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		options []worker.Option
 		slots   int
-		copies  int // of each firing, at most, on average
+		copies  int // average messages per job, at most
 	}{
 		"behind a handler that runs once at a time": {[]worker.Option{worker.Concurrency(1)}, 25, 2},
 		"behind a worker with one slot":             {nil, 1, 6},
@@ -57,7 +60,8 @@ func TestSystem_HoldsOneFiringForEachJobThatWaitsItsTurn(t *testing.T) {
 				runs := 0
 				b := setup(t, func(o *system.Options) {
 					o.Worker.Poll, o.Worker.Slots = 20*time.Second, c.slots
-					worker.Register(o.Registry, "slow", func(ctx context.Context, _ worker.Job[json.RawMessage]) (struct{}, error) {
+					worker.Register(o.Registry, "slow", func(ctx context.Context,
+						_ worker.Job[json.RawMessage]) (struct{}, error) {
 						runs++
 						select {
 						case <-time.After(each):
@@ -75,7 +79,8 @@ func TestSystem_HoldsOneFiringForEachJobThatWaitsItsTurn(t *testing.T) {
 					time.Sleep(30 * time.Minute)
 					synctest.Wait()
 					if n, most := held(t, b.world), c.copies*jobs; n > most {
-						t.Fatalf("%d jobs wait after %s, and queues hold %d firings of them, want at most %d", jobs-runs, time.Since(begun), n, most)
+						t.Fatalf("%d jobs wait after %s, and queues hold %d firings of them, want at most %d",
+							jobs-runs, time.Since(begun), n, most)
 					}
 					if time.Since(begun) > 12*time.Hour {
 						t.Fatalf("%d of %d ran in %s; queues hold %d", runs, jobs, time.Since(begun), held(t, b.world))

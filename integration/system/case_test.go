@@ -29,7 +29,7 @@ import (
 	"punctual/workers/worker"
 )
 
-// counted registers a task "probe" that notes when it ran for which job.
+// counted registers a task "probe" that records when it ran for which job.
 type counted struct {
 	sync.Mutex
 	at map[string][]time.Time
@@ -37,7 +37,7 @@ type counted struct {
 
 func count(o *system.Options) *counted {
 	c := &counted{at: map[string][]time.Time{}}
-	o.Worker.Poll = 20 * time.Second // hours of waiting cost less
+	o.Worker.Poll = 20 * time.Second // waiting for hours needs fewer polls
 	worker.Register(o.Registry, "probe", func(_ context.Context, j worker.Job[json.RawMessage]) (struct{}, error) {
 		c.Lock()
 		defer c.Unlock()
@@ -53,7 +53,7 @@ func (c *counted) runs(id string) []time.Time {
 	return slices.Clone(c.at[id])
 }
 
-// held counts what all queues on a job's way to its worker hold, in whatever state.
+// held returns how many messages all queues between a job and its worker hold, visible or not.
 func held(t *testing.T, w *memory.World) (n int) {
 	t.Helper()
 	for _, q := range append(contract.FiringQueues(), contract.DispatchQueue) {
@@ -66,11 +66,11 @@ func held(t *testing.T, w *memory.World) (n int) {
 	return n
 }
 
-// S26: a queue is no place to wait for hours, and one second more than it can delay is no hole.
-func TestALongDelayIsNoMessageUntilItIsNearlyDue(t *testing.T) {
+// S26: a long delay is not spent in a queue, and one just above a queue's limit works, too.
+func TestSystem_SendsNoMessageForALongDelay(t *testing.T) {
 	t.Parallel()
 	for _, delay := range []time.Duration{901 * time.Second, 6 * time.Hour} {
-		t.Run(delay.String(), func(t *testing.T) {
+		t.Run("delayed by "+delay.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var c *counted
@@ -87,7 +87,8 @@ func TestALongDelayIsNoMessageUntilItIsNearlyDue(t *testing.T) {
 				}
 				time.Sleep(time.Until(due) + 20*time.Minute)
 				b.WantStatus(id, "SUCCEEDED")
-				if runs := c.runs(id); len(runs) != 1 || runs[0].Before(due) || runs[0].Sub(due) > 100*time.Millisecond {
+				if runs := c.runs(id); len(runs) != 1 || runs[0].Before(due) ||
+					runs[0].Sub(due) > 100*time.Millisecond {
 					t.Errorf("due at %s it ran at %v", due, runs)
 				}
 			})
@@ -95,11 +96,11 @@ func TestALongDelayIsNoMessageUntilItIsNearlyDue(t *testing.T) {
 	}
 }
 
-// S32: what the stages write must not call them again.
-func TestAJobThatWaitsCausesNoFurtherWritesAndCalls(t *testing.T) {
+// S32: a stage's writes must not call the stage once more.
+func TestSystem_WritesNothingForAWaitingJob(t *testing.T) {
 	t.Parallel()
-	for _, delay := range []string{"20m", "26h"} { // one that is armed, one that is only stored
-		t.Run(delay, func(t *testing.T) {
+	for _, delay := range []string{"20m", "26h"} { // one with a timer, one that is only stored
+		t.Run("delayed by "+delay, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := setup(t)
@@ -114,11 +115,13 @@ func TestAJobThatWaitsCausesNoFurtherWritesAndCalls(t *testing.T) {
 				time.Sleep(4 * time.Minute)
 				after := b.world.Counts()
 				for _, table := range []string{contract.Jobs, contract.Claims} {
-					if was, is := before.Tables[table], after.Tables[table]; is.Write != was.Write || is.IndexWrite != was.IndexWrite {
+					if was, is := before.Tables[table], after.Tables[table]; is.Write != was.Write ||
+						is.IndexWrite != was.IndexWrite {
 						t.Errorf("%s was written: %+v became %+v", table, was, is)
 					}
 				}
-				// The stream consumer arms it, and the promoter, which cannot know, finds that it is.
+				// The stream consumer arms its timer, and the promoter, which cannot know, finds it
+				// armed.
 				if after.TimerCalls != before.TimerCalls || after.TimerCalls > 2 {
 					t.Errorf("%d calls to the scheduler, then %d", before.TimerCalls, after.TimerCalls)
 				}
@@ -127,8 +130,8 @@ func TestAJobThatWaitsCausesNoFurtherWritesAndCalls(t *testing.T) {
 	}
 }
 
-// S17: the period is longer than any process lives, and most of the time there is none.
-func TestAWeeklyScheduleRunsThoughNoProcessLivesForADay(t *testing.T) {
+// S17: the period is longer than any process lives, and most of the time no process runs.
+func TestSystem_RunsAWeeklyScheduleOverShortProcesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		world := memory.New(memory.Options{})
@@ -139,8 +142,11 @@ func TestAWeeklyScheduleRunsThoughNoProcessLivesForADay(t *testing.T) {
 		for n := range 8 {
 			time.Sleep(time.Until(day.AddDate(0, 0, n)))
 			sys := system.Compose(system.Ports{
-				Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(), Timers: world.Timers(), Secrets: world.Secrets(),
-				Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() }, Meter: new(telemetry.Meter),
+				Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
+				Timers: world.Timers(), Secrets: world.Secrets(),
+				Clock: clock.System{}, Log: func(string) *slog.Logger {
+					return telemetry.Silent()
+				}, Meter: new(telemetry.Meter),
 			}, o)
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan error, 1)
@@ -148,7 +154,8 @@ func TestAWeeklyScheduleRunsThoughNoProcessLivesForADay(t *testing.T) {
 			if n == 0 {
 				a := story.Over(t, sys.API)
 				a.Want(201, "PUT", "/tasks/probe", object{"executor": "go"})
-				a.Want(201, "PUT", "/schedules/weekly", object{"calendar": object{"cron": "0 6 * * 1"}, "job": object{"task": "probe"}})
+				a.Want(201, "PUT", "/schedules/weekly", object{"calendar": object{"cron": "0 6 * * 1"},
+					"job": object{"task": "probe"}})
 			}
 			time.Sleep(70 * time.Minute)
 			cancel()
@@ -167,8 +174,8 @@ func TestAWeeklyScheduleRunsThoughNoProcessLivesForADay(t *testing.T) {
 	})
 }
 
-// S22: of ten firings two are not taken, one by SQS's fault and one by ours.
-func TestAFiringThatAQueueDidNotTakeIsNotLost(t *testing.T) {
+// S22: of ten firings two are not sent, one by SQS's fault and one by ours.
+func TestSystem_RepeatsAFiringThatAQueueRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c *counted
@@ -203,8 +210,8 @@ func TestAFiringThatAQueueDidNotTakeIsNotLost(t *testing.T) {
 	})
 }
 
-// S48: a job that has its timer is moved three times, the last time in its last second.
-func TestOnlyTheLastOfSeveralEditsRuns(t *testing.T) {
+// S48: a job with a timer is moved three times, the last time in its last second.
+func TestSystem_RunsOnlyTheLastOfSeveralEdits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c *counted
@@ -216,7 +223,7 @@ func TestOnlyTheLastOfSeveralEditsRuns(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.Want(200, "PATCH", "/jobs/"+id, object{"run_at": first.Add(3 * time.Hour).Format(time.RFC3339Nano)})
 		time.Sleep(time.Minute)
-		b.Want(200, "PATCH", "/jobs/"+id, object{"run_at": first.Format(time.RFC3339Nano)}) // back to where it was
+		b.Want(200, "PATCH", "/jobs/"+id, object{"run_at": first.Format(time.RFC3339Nano)}) // back to its first time
 		time.Sleep(time.Until(first) - time.Second)
 		last := first.Add(2 * time.Hour)
 		b.Want(200, "PATCH", "/jobs/"+id, object{"run_at": last.Format(time.RFC3339Nano)})
@@ -231,19 +238,21 @@ func TestOnlyTheLastOfSeveralEditsRuns(t *testing.T) {
 	})
 }
 
-// S44: what a series is must not depend on how many jobs and tenants there are.
-func TestMetricsHaveAsManySeriesForManyJobsAsForFew(t *testing.T) {
+// S44: the number of series must not depend on how many jobs and tenants there are.
+func TestMetrics_KeepTheirNumberOfSeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		defer b.stop()
 		seen := map[string]bool{}
-		for round, jobs := range []int{2, 20} { // of each of 50 tenants
+		for round, jobs := range []int{2, 20} { // for each of 50 tenants
 			for n := range 50 {
 				b.as(tenant.ID(fmt.Sprintf("tenant-%d-%d", round, n)))
 				var batch []object
 				for i := range jobs {
-					batch = append(batch, object{"task": "echo", "payload": object{"fail": i % 3}, "retry": object{"max_attempts": 2}, "pool": contract.Pools[i%2], "priority": contract.Priorities[i%4]})
+					batch = append(batch, object{"task": "echo", "payload": object{"fail": i % 3},
+						"retry": object{"max_attempts": 2}, "pool": contract.Pools[i%2],
+						"priority": contract.Priorities[i%4]})
 				}
 				b.Want(200, "POST", "/jobs/batch", object{"jobs": batch})
 			}
@@ -271,7 +280,7 @@ func TestMetricsHaveAsManySeriesForManyJobsAsForFew(t *testing.T) {
 	})
 }
 
-// seriesOf reads embedded-metric lines and names each namespace, metric and dimension values.
+// seriesOf parses embedded-metric lines into namespaces, metrics and dimension values.
 func seriesOf(t *testing.T, lines string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -302,7 +311,7 @@ func seriesOf(t *testing.T, lines string) map[string]bool {
 	return all
 }
 
-// as makes the bench ask as another tenant.
+// as lets the bench act for another tenant.
 func (b *bench) as(id tenant.ID) {
 	who := tenant.Identity{Tenant: id, Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 	b.Send = func(r *http.Request) (*http.Response, error) {
@@ -312,11 +321,12 @@ func (b *bench) as(id tenant.ID) {
 	}
 }
 
-// S41: a target repeats the credential that it was sent, until the job is dead.
-func TestASecretThatATargetRepeatsIsNowhere(t *testing.T) {
+// S41: a target repeats the credential that it received until the job is dead.
+func TestSystem_StoresNoSecretThatATargetRepeats(t *testing.T) {
 	t.Parallel()
-	// Real sockets do not go with virtual time; this takes about a second.
-	const secret, arn = "s3cr3t-t0ken-of-a-tenant", "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/local/hook"
+	// Real sockets need real time; this takes about a second.
+	const secret = "s3cr3t-t0ken-of-a-tenant"
+	const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/local/hook"
 	var got atomicString
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got.set(r.Header.Get("Authorization"))
@@ -326,7 +336,8 @@ func TestASecretThatATargetRepeatsIsNowhere(t *testing.T) {
 	t.Cleanup(target.Close)
 	b := setup(t)
 	b.world.Secrets().Put(arn, secret)
-	id := b.Post(object{"task": "http", "payload": object{"url": target.URL, "auth": object{"bearer": arn}}, "retry": object{"max_attempts": 2, "initial_delay": "0s"}})
+	id := b.Post(object{"task": "http", "payload": object{"url": target.URL, "auth": object{"bearer": arn}},
+		"retry": object{"max_attempts": 2, "initial_delay": "0s"}})
 	if v := b.Want(200, "GET", "/jobs/"+id+"?wait=20s", nil); v["status"] != "DEAD" {
 		t.Fatalf("it is %v", v)
 	}
@@ -360,7 +371,7 @@ func TestASecretThatATargetRepeatsIsNowhere(t *testing.T) {
 			t.Errorf("%s says %s", where, s)
 		}
 		if s == "" {
-			t.Errorf("%s is empty: the test looks at the wrong place", where)
+			t.Errorf("%s is empty: the test reads the wrong data", where)
 		}
 	}
 }

@@ -32,12 +32,12 @@ type Timers interface {
 
 // Stream is the jobs table's stream, as one reader sees it.
 type Stream interface {
-	// Stream reads up to max changes after that place ("" for the oldest kept), waiting until
-	// there is one or the wait is over.
+	// Stream returns up to max changes after a record ("" for the oldest) and waits up to wait for
+	// one.
 	Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error)
 }
 
-// Ports is the world that the system runs on.
+// Ports is everything that the system needs from outside.
 type Ports struct {
 	Table     store.Table
 	Blobs     store.Blobs
@@ -49,8 +49,8 @@ type Ports struct {
 	Clock     clock.Clock
 	Log       func(stage string) *slog.Logger
 	Meter     *telemetry.Meter
-	// Of gives each stage, and "source" for what feeds them, ports of its own, as in AWS, where
-	// each is a process. Nil: all share these.
+	// Of returns the ports of each stage, and of "source", which feeds the stages; in AWS each of
+	// them is a process. Nil: all share these ports.
 	Of func(stage string) Ports
 }
 
@@ -61,15 +61,15 @@ func (p Ports) of(stage string) Ports {
 	return p.Of(stage)
 }
 
-// Options is how the system is set up; the zero Options are the defaults of the parts.
+// Options configure the system; the zero Options are the defaults of the parts.
 type Options struct {
 	Shards    int // of the due index; 0: contract.DefaultShards
-	Pumps     int // event-source pollers of the report queue; 0: 2
+	Pumps     int // pollers of the report queue; 0: 2
 	HTTPAllow []netip.Prefix
 	OwnPorts  []uint16
-	NoSignIn  bool // the API asks nobody for a token
+	NoSignIn  bool // the API needs no token
 	Registry  *worker.Registry
 	Worker    worker.Options
-	NoWorker  bool // the worker is a process of its own
-	NoAPI     bool // the API is a process of its own
+	NoWorker  bool // the worker is another process
+	NoAPI     bool // the API is another process
 }

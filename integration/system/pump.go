@@ -14,7 +14,8 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// pump is Lambda's event sources: it receives, hands over, and deletes what did not fail.
+// pump does the work of Lambda's event sources: it receives, calls a stage, and deletes what did
+// not fail.
 type pump struct {
 	queues Queues
 	stream Stream
@@ -27,7 +28,7 @@ const (
 	sqsWait     = 20 * time.Second
 	streamBatch = 100
 	streamWait  = 20 * time.Second
-	retryAfter  = 200 * time.Millisecond // after a call that failed; twice as long each time, up to retryMost
+	retryAfter  = 200 * time.Millisecond // after a failed call; doubles up to retryMost
 	retryMost   = 10 * time.Second
 )
 
@@ -43,7 +44,8 @@ func pause(ctx context.Context, failures int) {
 }
 
 // messages feeds a queue's messages to a stage.
-func (p pump) messages(queue string, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)) func(context.Context) {
+func (p pump) messages(queue string, handle func(context.Context,
+	events.SQSEvent) (events.SQSEventResponse, error)) func(context.Context) {
 	return func(ctx context.Context) {
 		for failures := 0; ctx.Err() == nil; {
 			got, err := p.queues.Receive(ctx, queue, sqsBatch, sqsWait, 0)
@@ -59,17 +61,18 @@ func (p pump) messages(queue string, handle func(context.Context, events.SQSEven
 			if len(got) == 0 {
 				continue
 			}
-			// What was received is finished, even when everything stops.
+			// Received messages are finished, even during a shutdown.
 			p.batch(context.WithoutCancel(ctx), queue, got, handle)
 		}
 	}
 }
 
-func (p pump) batch(ctx context.Context, queue string, got []message.Delivery, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)) {
+func (p pump) batch(ctx context.Context, queue string, got []message.Delivery,
+	handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)) {
 	resp, err := handle(ctx, batch.SQSEventOf(got...))
 	if err != nil {
 		p.log.Error("a batch failed", "queue", queue, telemetry.Err, err)
-		return // all of it comes again
+		return // all of them become visible once more
 	}
 	failed := map[string]bool{}
 	for _, f := range resp.BatchItemFailures {
@@ -89,10 +92,10 @@ func (p pump) batch(ctx context.Context, queue string, got []message.Delivery, h
 	}
 }
 
-// changes feeds the table's stream to its consumer, filtered as the event source filters it.
-// A record that failed stops the stream there until it succeeds; the stage itself sets aside
-// what can never succeed.
-func (p pump) changes(handle func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) func(context.Context) {
+// changes feeds the table's stream to its consumer, with the filter of the event source. A failed
+// record stops the stream until it succeeds; the stage itself sets aside what can never succeed.
+func (p pump) changes(handle func(context.Context,
+	events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) func(context.Context) {
 	return func(ctx context.Context) {
 		after := ""
 		for failures := 0; ctx.Err() == nil; {
@@ -119,10 +122,11 @@ func (p pump) changes(handle func(context.Context, events.DynamoDBEvent) (events
 	}
 }
 
-// records hands a batch over and returns the place up to which it is done.
-func (p pump) records(ctx context.Context, changes []item.Change, handle func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) (done string, ok bool) {
+// records calls the stage with a batch and returns the number of the last record that is done.
+func (p pump) records(ctx context.Context, changes []item.Change,
+	handle func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) (done string, ok bool) {
 	ev := batch.StreamEventOf(changes...)
-	before := map[string]string{} // the place just before a record
+	before := map[string]string{} // by record: the number of the record before it
 	for _, c := range changes {
 		before[c.Seq] = done
 		done = c.Seq
@@ -135,7 +139,7 @@ func (p pump) records(ctx context.Context, changes []item.Change, handle func(co
 		p.log.Error("a batch of stream records failed", telemetry.Err, err)
 		return "", false
 	}
-	// As Lambda does: everything from the first failed record on comes again.
+	// As in Lambda, everything from the first failed record on is repeated.
 	for _, r := range ev.Records {
 		for _, f := range resp.BatchItemFailures {
 			if f.ItemIdentifier == r.Change.SequenceNumber {
@@ -146,8 +150,8 @@ func (p pump) records(ctx context.Context, changes []item.Change, handle func(co
 	return done, true
 }
 
-// minutes runs a pass at once and then at the start of every minute. A pass that takes longer
-// is not joined by a second one here; in AWS it may be, and the stages stand it.
+// minutes runs a pass at once and then at the start of every minute. Here a slow pass delays the
+// next one; in AWS two may overlap, which the stages tolerate.
 func (p pump) minutes(name string, pass func(context.Context) error) func(context.Context) {
 	return func(ctx context.Context) {
 		for ctx.Err() == nil {

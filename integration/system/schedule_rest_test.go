@@ -9,7 +9,7 @@ import (
 	"punctual/integration/story"
 )
 
-// occurrences reads all of a schedule's occurrences that began in that range, in pages.
+// occurrences returns all of a schedule's occurrences that began in that range, page by page.
 func (b *bench) occurrences(name, query string) []object {
 	b.T.Helper()
 	var all []object
@@ -30,7 +30,7 @@ func (b *bench) occurrences(name, query string) []object {
 	}
 }
 
-func TestAScheduleOverRESTFromItsFirstRunToItsEnd(t *testing.T) {
+func TestSchedule_RunsOverRESTFromStartToEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
@@ -40,7 +40,7 @@ func TestAScheduleOverRESTFromItsFirstRunToItsEnd(t *testing.T) {
 			"catch_up": object{"policy": "last", "window": "1h"},
 		}
 		b.Want(http.StatusCreated, "PUT", "/schedules/often", body)
-		b.Want(http.StatusOK, "PUT", "/schedules/often", body) // a redeploy changes nothing
+		b.Want(http.StatusOK, "PUT", "/schedules/often", body) // the same body changes nothing
 		time.Sleep(10*time.Minute + 2*time.Second)
 		ran := b.occurrences("often", "&outcome=ran")
 		if len(ran) < 119 || len(ran) > 121 {
@@ -51,7 +51,8 @@ func TestAScheduleOverRESTFromItsFirstRunToItsEnd(t *testing.T) {
 				t.Errorf("late: %v", o)
 			}
 		}
-		paused := b.Want(http.StatusOK, "POST", "/schedules/often/pause", object{"reason": "a look at it", "missed": "drop"})
+		paused := b.Want(http.StatusOK, "POST", "/schedules/often/pause",
+			object{"reason": "a look at it", "missed": "drop"})
 		effective := story.At(t, paused["paused"].(object)["effective_at"])
 		time.Sleep(10 * time.Minute)
 		for _, o := range b.occurrences("often", "&outcome=ran") {
@@ -84,7 +85,8 @@ func TestAScheduleOverRESTFromItsFirstRunToItsEnd(t *testing.T) {
 		job := b.Want(http.StatusAccepted, "POST", "/schedules/often/run-now", nil)
 		time.Sleep(time.Second)
 		b.WantStatus(job["job_id"].(string), "SUCCEEDED")
-		if newest := b.occurrences("often", "&outcome=ran")[0]; newest["job_id"] != job["job_id"] || newest["manual"] != true {
+		if newest := b.occurrences("often", "&outcome=ran")[0]; newest["job_id"] != job["job_id"] ||
+			newest["manual"] != true {
 			t.Errorf("the run that was asked for is not the newest of its schedule: %v", newest)
 		}
 		b.Want(http.StatusNoContent, "DELETE", "/schedules/often", nil)

@@ -29,7 +29,7 @@ import (
 	"punctual/workers/worker"
 )
 
-// rules is the product over memory, of which stages can be taken away and given back.
+// rules is the product over memory, with stages that can be stopped and started.
 type rules struct {
 	*bench
 	t     *testing.T
@@ -38,7 +38,7 @@ type rules struct {
 	down  map[string]*atomic.Bool
 }
 
-// outOfReach is a table that a stage cannot reach while it is down.
+// outOfReach is a table that a stopped stage cannot reach.
 type outOfReach struct {
 	store.Table
 	down *atomic.Bool
@@ -75,13 +75,15 @@ func (o outOfReach) Query(ctx context.Context, q item.Query) (item.Page, error) 
 func setupRules(t *testing.T) *rules {
 	t.Helper()
 	world := memory.New(memory.Options{IndexLag: memory.LagUpTo(500 * time.Millisecond)})
-	r := &rules{t: t, store: store.New(world.Table(), world.Blobs()), down: map[string]*atomic.Bool{"promoter": {}, "sweeper": {}}}
+	r := &rules{t: t, store: store.New(world.Table(), world.Blobs()),
+		down: map[string]*atomic.Bool{"promoter": {}, "sweeper": {}}}
 	r.bench = &bench{world: world, meter: new(telemetry.Meter), log: new(lines)}
 	ports := system.Ports{
-		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(), Timers: world.Timers(), Secrets: world.Secrets(),
+		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
+		Timers: world.Timers(), Secrets: world.Secrets(),
 		Clock: clock.System{}, Meter: r.meter,
 		Log: func(stage string) *slog.Logger {
-			if stage == "pump" { // it tells of each pass of a stage that is down
+			if stage == "pump" { // it reports each failed pass of a stopped stage
 				return telemetry.Silent()
 			}
 			return telemetry.Logger(testLog{t, r.log}, stage)
@@ -95,9 +97,11 @@ func setupRules(t *testing.T) *rules {
 		}
 		return p
 	}
-	r.sys = system.Compose(ports, system.Options{Shards: 4, Registry: worker.NewRegistry(), Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short"}, Poll: 20 * time.Second}})
+	r.sys = system.Compose(ports, system.Options{Shards: 4, Registry: worker.NewRegistry(),
+		Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short"}, Poll: 20 * time.Second}})
 	r.API = story.Over(t, r.sys.API)
-	r.recur = recur.New(recur.Deps{Store: r.store, Queue: world.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4})
+	r.recur = recur.New(recur.Deps{Store: r.store, Queue: world.Queues(), Clock: clock.System{},
+		Log: telemetry.Silent(), Shards: 4})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.sys.Run(ctx) }()
@@ -126,10 +130,11 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 func (r *rules) create(name, cron string, payload object, change ...func(*schedule.Schedule)) schedule.Key {
 	r.t.Helper()
 	k := schedule.Key{Tenant: tenant.Local, Name: name}
-	s := schedule.Schedule{Key: k, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp, Shard: horizon.ShardOf(k.ID(), 4), Template: schedule.Template{
-		Task: "echo", Executor: job.ExecutorEcho, Pool: "short", Priority: job.Normal, Timeout: 10 * time.Minute,
-		Retry: job.RetryPolicy{MaxAttempts: 1, InitialDelay: time.Second, Factor: 1, MaxDelay: time.Second},
-	}}
+	s := schedule.Schedule{Key: k, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
+		Shard: horizon.ShardOf(k.ID(), 4), Template: schedule.Template{
+			Task: "echo", Executor: job.ExecutorEcho, Pool: "short", Priority: job.Normal, Timeout: 10 * time.Minute,
+			Retry: job.RetryPolicy{MaxAttempts: 1, InitialDelay: time.Second, Factor: 1, MaxDelay: time.Second},
+		}}
 	for _, f := range change {
 		f(&s)
 	}
@@ -164,8 +169,9 @@ func (r *rules) read(k schedule.Key) schedule.Schedule {
 	return s
 }
 
-// change does one of the writes that raise the epoch, as the API would.
-func (r *rules) change(k schedule.Key, f func(s schedule.Schedule) (schedule.Schedule, []item.Write)) schedule.Schedule {
+// change makes one of the writes that raise the epoch, as the API would.
+func (r *rules) change(k schedule.Key,
+	f func(s schedule.Schedule) (schedule.Schedule, []item.Write)) schedule.Schedule {
 	r.t.Helper()
 	for range 20 {
 		after, writes := f(r.read(k))
@@ -179,11 +185,11 @@ func (r *rules) change(k schedule.Key, f func(s schedule.Schedule) (schedule.Sch
 		r.promote(k)
 		return after
 	}
-	r.t.Fatal("the schedule never stands still")
+	r.t.Fatal("the schedule changes all the time")
 	return schedule.Schedule{}
 }
 
-// haveJobs says of which times that an edit or a delete would leave behind there are jobs.
+// haveJobs returns which of the times that an edit or a delete would leave have jobs.
 func (r *rules) haveJobs(s schedule.Schedule) map[time.Time]bool {
 	r.t.Helper()
 	has, err := r.store.HaveJobs(context.Background(), s.Key, s.Leaves(now()))
@@ -226,7 +232,7 @@ func (r *rules) edit(k schedule.Key, f func(*schedule.Schedule)) schedule.Schedu
 	})
 }
 
-// times are the calendar's times after from and not after to.
+// times returns the calendar's times after from, up to and including to.
 func times(t testing.TB, s schedule.Schedule, from, to time.Time) []time.Time {
 	t.Helper()
 	cal, err := s.Calendar()
@@ -244,7 +250,7 @@ func times(t testing.TB, s schedule.Schedule, from, to time.Time) []time.Time {
 	}
 }
 
-// fates is what became of nominal times.
+// fates holds what became of nominal times.
 type fates struct {
 	rows    map[time.Time]job.Row
 	entries []schedule.Entry
@@ -288,7 +294,7 @@ func fatesOf(t testing.TB, s *store.Store, k schedule.Key) fates {
 	}
 }
 
-// account says of each of the times what became of it, and insists that something did, once.
+// account returns how many times have each outcome, and fails unless each has exactly one.
 func (f fates) account(t testing.TB, want []time.Time) map[string]int {
 	t.Helper()
 	outcomes := map[string]int{}
@@ -314,7 +320,7 @@ func (f fates) account(t testing.TB, want []time.Time) map[string]int {
 	return outcomes
 }
 
-// ran lists the nominal times whose jobs succeeded, in order.
+// ran returns the nominal times whose jobs succeeded, in order.
 func (f fates) ran() []time.Time {
 	var list []time.Time
 	for at, row := range f.rows {
@@ -328,7 +334,7 @@ func (f fates) ran() []time.Time {
 
 func (r *rules) fates(k schedule.Key) fates { return fatesOf(r.t, r.store, k) }
 
-func TestEveryFiveSecondsIsTwelveTimesAMinute(t *testing.T) {
+func TestSchedule_RunsEveryFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)
@@ -346,17 +352,19 @@ func TestEveryFiveSecondsIsTwelveTimesAMinute(t *testing.T) {
 			t.Errorf("outcomes %v of %d", got, len(want))
 		}
 		for at, row := range f.rows {
-			if row.LatenessMS > 100 || row.Status == job.Succeeded && row.StartedAt.Before(row.DueAt) || row.Status == job.Succeeded && row.Attempt != 1 {
+			if row.LatenessMS > 100 || row.Status == job.Succeeded && row.StartedAt.Before(row.DueAt) ||
+				row.Status == job.Succeeded && row.Attempt != 1 {
 				t.Errorf("%s ran at %s, %d ms late, attempt %d", at, row.StartedAt, row.LatenessMS, row.Attempt)
 			}
 		}
 	})
 }
 
-func TestAPauseStopsExactlyAndSaysWhatBecomesOfTheTimesUnderIt(t *testing.T) {
+func TestPause_StopsExactlyAndDecidesByPolicy(t *testing.T) {
 	t.Parallel()
-	for missed, made := range map[string]int{schedule.MissedDrop: 0, schedule.MissedLast: 1, schedule.MissedAll: 20, "": 1} {
-		t.Run(missed, func(t *testing.T) {
+	for missed, made := range map[string]int{schedule.MissedDrop: 0, schedule.MissedLast: 1, schedule.MissedAll: 20,
+		"": 1} {
+		t.Run("paused with missed "+missed, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := setupRules(t)
@@ -401,7 +409,7 @@ func TestAPauseStopsExactlyAndSaysWhatBecomesOfTheTimesUnderIt(t *testing.T) {
 	}
 }
 
-func TestAPauseWithAnEndResumesByItself(t *testing.T) {
+func TestPause_WithAnEndResumesByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)
@@ -409,7 +417,7 @@ func TestAPauseWithAnEndResumesByItself(t *testing.T) {
 		k := r.create("often", "*/10 * * * * *", nil)
 		time.Sleep(time.Minute)
 		r.pause(k, schedule.Pause{Until: now().Add(10 * time.Minute), Missed: schedule.MissedDrop})
-		time.Sleep(20 * time.Minute) // nobody sends the message that would do it to the second
+		time.Sleep(20 * time.Minute) // nobody sends the message that would resume it exactly on time
 		s := r.read(k)
 		if s.Paused != nil {
 			t.Fatalf("still paused: %+v", s.Paused)
@@ -421,7 +429,7 @@ func TestAPauseWithAnEndResumesByItself(t *testing.T) {
 }
 
 // S48: the old time still fires after an update.
-func TestAnEditedScheduleRunsAtItsNewTimeOnly(t *testing.T) {
+func TestSchedule_RunsOnlyAtItsNewTimeAfterAnEdit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		at := func(clock string) time.Time {
@@ -452,8 +460,8 @@ func TestAnEditedScheduleRunsAtItsNewTimeOnly(t *testing.T) {
 	})
 }
 
-// S14 and S15, by what is down and for how long.
-func TestOutagesEndInRunsAndRecords(t *testing.T) {
+// S14 and S15: which stage is down, and for how long.
+func TestSchedule_AccountsForTimesOfAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -463,11 +471,18 @@ func TestOutagesEndInRunsAndRecords(t *testing.T) {
 		missed func(n int) bool
 		late   int
 	}{
-		{"promoter, three hours", []string{"promoter"}, 3 * time.Hour, func(*schedule.Schedule) {}, func(n int) bool { return n == 0 }, -1},
-		{"promoter and sweeper, three hours", []string{"promoter", "sweeper"}, 3 * time.Hour, func(*schedule.Schedule) {}, func(n int) bool { return n > 140 }, 1},
-		{"promoter and sweeper, three days", []string{"promoter", "sweeper"}, 72 * time.Hour, func(s *schedule.Schedule) {
-			s.CatchUp = schedule.CatchUp{Policy: schedule.CatchUpAll, Window: 24 * time.Hour, Cap: 50}
-		}, func(n int) bool { return n > 4000 }, 50},
+		{"promoter down for three hours", []string{"promoter"}, 3 * time.Hour, func(*schedule.Schedule) {},
+			func(n int) bool {
+				return n == 0
+			}, -1},
+		{"promoter and sweeper down for three hours", []string{"promoter", "sweeper"}, 3 * time.Hour,
+			func(*schedule.Schedule) {}, func(n int) bool {
+				return n > 140
+			}, 1},
+		{"promoter and sweeper down for three days", []string{"promoter", "sweeper"}, 72 * time.Hour,
+			func(s *schedule.Schedule) {
+				s.CatchUp = schedule.CatchUp{Policy: schedule.CatchUpAll, Window: 24 * time.Hour, Cap: 50}
+			}, func(n int) bool { return n > 4000 }, 50},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -500,7 +515,7 @@ func TestOutagesEndInRunsAndRecords(t *testing.T) {
 						t.Errorf("long after, %s was %d ms late", at, row.LatenessMS)
 					}
 				}
-				// What was due in the minutes until the passes came by is late as well.
+				// Jobs that were due in the minutes before the next passes are late, too.
 				if c.late >= 0 && (late < c.late || late > c.late+5) {
 					t.Errorf("%d missed times were made up for, want about %d", late, c.late)
 				}
@@ -509,7 +524,7 @@ func TestOutagesEndInRunsAndRecords(t *testing.T) {
 	}
 }
 
-func TestOverlapPolicies(t *testing.T) {
+func TestSchedule_FollowsItsOverlapPolicy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		policy                       schedule.Overlap
@@ -522,13 +537,15 @@ func TestOverlapPolicies(t *testing.T) {
 		{schedule.OverlapBufferAll, 22, 0, 1, 25},
 		{schedule.OverlapCancelRunning, 0, 0, 1, 2},
 	} {
-		t.Run(string(c.policy), func(t *testing.T) {
+		t.Run("overlap "+string(c.policy), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := setupRules(t)
 				defer r.stop()
 				time.Sleep(time.Until(now().Truncate(time.Minute).Add(90 * time.Second)))
-				k := r.create("slow", "* * * * *", object{"sleep": "150s"}, func(s *schedule.Schedule) { s.Overlap = c.policy })
+				k := r.create("slow", "* * * * *", object{"sleep": "150s"}, func(s *schedule.Schedule) {
+					s.Overlap = c.policy
+				})
 				time.Sleep(time.Hour)
 				f := r.fates(k)
 				var ran, skipped int
@@ -562,8 +579,10 @@ func TestOverlapPolicies(t *testing.T) {
 					together += e.by
 					most = max(most, together)
 				}
-				if ran < c.ran || ran > c.most || skipped < c.skipped || c.skipped == 0 && skipped > 0 || most != c.together {
-					t.Errorf("%d ran, %d were skipped, up to %d at once; want %d to %d, %d or more, %d", ran, skipped, most, c.ran, c.most, c.skipped, c.together)
+				if ran < c.ran || ran > c.most || skipped < c.skipped || c.skipped == 0 && skipped > 0 ||
+					most != c.together {
+					t.Errorf("%d ran, %d were skipped, up to %d at once; want %d to %d, %d or more, %d", ran, skipped,
+						most, c.ran, c.most, c.skipped, c.together)
 				}
 				if c.policy == schedule.OverlapCancelRunning {
 					cancelled := 0
@@ -582,7 +601,7 @@ func TestOverlapPolicies(t *testing.T) {
 	}
 }
 
-func TestMaxRunsEndsTheSchedule(t *testing.T) {
+func TestSchedule_EndsAfterMaxRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)
@@ -605,7 +624,7 @@ func TestMaxRunsEndsTheSchedule(t *testing.T) {
 	})
 }
 
-func TestFailuresInARowPauseTheSchedule(t *testing.T) {
+func TestSchedule_PausesAfterFailuresInARow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)
@@ -628,7 +647,7 @@ func TestFailuresInARowPauseTheSchedule(t *testing.T) {
 	})
 }
 
-func TestADeletedScheduleStopsAndItsNameStartsAnew(t *testing.T) {
+func TestSchedule_StopsWhenDeletedAndCanBeCreatedAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)
@@ -642,7 +661,8 @@ func TestADeletedScheduleStopsAndItsNameStartsAnew(t *testing.T) {
 		f := r.fates(k)
 		for at, row := range f.rows {
 			before := at.Before(deleted.DeletedAt)
-			if before != (row.Status == job.Succeeded) || !before && (row.Status != job.Skipped || row.Reason.Code != job.CodeDeleted) {
+			if before != (row.Status == job.Succeeded) || !before &&
+				(row.Status != job.Skipped || row.Reason.Code != job.CodeDeleted) {
 				t.Errorf("%s is %s: %v", at, row.Status, row.Reason)
 			}
 		}
@@ -651,9 +671,10 @@ func TestADeletedScheduleStopsAndItsNameStartsAnew(t *testing.T) {
 		}
 		old := r.read(k)
 		cron := "* * * * *"
-		again, w, err := schedule.Create(&old, schedule.Schedule{Key: k, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp, Template: old.Template}, now())
-		if err != nil || again.Epoch != 3 {
-			t.Fatalf("epoch %d, %v", again.Epoch, err)
+		created, w, err := schedule.Create(&old, schedule.Schedule{Key: k, Spec: calendar.Spec{Cron: &cron},
+			CatchUp: schedule.DefaultCatchUp, Template: old.Template}, now())
+		if err != nil || created.Epoch != 3 {
+			t.Fatalf("epoch %d, %v", created.Epoch, err)
 		}
 		if err := r.store.Put(context.Background(), w); err != nil {
 			t.Fatal(err)
@@ -666,7 +687,7 @@ func TestADeletedScheduleStopsAndItsNameStartsAnew(t *testing.T) {
 	})
 }
 
-func TestAPauseOfEverythingHoldsSchedulesAndLiftingItLetsThemGoOn(t *testing.T) {
+func TestPause_OfEverythingHoldsSchedulesUntilLifted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)
@@ -686,7 +707,8 @@ func TestAPauseOfEverythingHoldsSchedulesAndLiftingItLetsThemGoOn(t *testing.T) 
 		time.Sleep(time.Hour)
 		f := r.fates(k)
 		got := f.account(t, times(t, r.read(k), from, now().Add(-10*time.Second)))
-		if got[schedule.Pending] != 0 || got[schedule.Missed] != 0 || got[schedule.Skipped] < 178 || got[schedule.Skipped] > 182 {
+		if got[schedule.Pending] != 0 || got[schedule.Missed] != 0 || got[schedule.Skipped] < 178 ||
+			got[schedule.Skipped] > 182 {
 			t.Errorf("outcomes %v", got)
 		}
 		for at, row := range f.rows {
@@ -698,7 +720,7 @@ func TestAPauseOfEverythingHoldsSchedulesAndLiftingItLetsThemGoOn(t *testing.T) 
 }
 
 // S11: one bad zone must not stop the others.
-func TestASpoiledScheduleIsSetAsideAndStopsNobody(t *testing.T) {
+func TestSchedule_IsSetAsideWhenUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)
@@ -711,7 +733,8 @@ func TestASpoiledScheduleIsSetAsideAndStopsNobody(t *testing.T) {
 			s := r.read(r.create(name, "*/10 * * * *", nil))
 			i := s.Item()
 			f(i)
-			if err := r.store.Put(context.Background(), item.Write{Ref: s.Ref(), Name: "test.put", Put: i}); err != nil {
+			if err := r.store.Put(context.Background(), item.Write{Ref: s.Ref(), Name: "test.put",
+				Put: i}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -751,7 +774,7 @@ func TestASpoiledScheduleIsSetAsideAndStopsNobody(t *testing.T) {
 				schedules++
 			}
 		}
-		if schedules != 5 || len(aside.Items) != 5 { // and not the jobs that were made before
+		if schedules != 5 || len(aside.Items) != 5 { // without the jobs that were made before
 			t.Errorf("%d schedules are set aside: %v", schedules, aside.Items)
 		}
 	})

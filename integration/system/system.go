@@ -22,14 +22,14 @@ import (
 
 // System is the product, composed.
 type System struct {
-	API   http.Handler // nil when it is a process of its own
+	API   http.Handler // nil when it is another process
 	Store *store.Store
 
-	worker *worker.Worker // nil when it is a process of its own
+	worker *worker.Worker // nil when it is another process
 	pumps  []func(context.Context)
 }
 
-// Compose puts the parts together in the order in which a job flows through them.
+// Compose connects the parts in the order in which a job flows through them.
 func Compose(p Ports, o Options) *System {
 	if o.Shards == 0 {
 		o.Shards = contract.DefaultShards
@@ -39,7 +39,7 @@ func Compose(p Ports, o Options) *System {
 	}
 	storeOf := func(p Ports) *store.Store { return store.New(p.Table, p.Blobs) }
 
-	// REST: a job is accepted into the table.
+	// REST: writes jobs to the table.
 	var rest http.Handler
 	if !o.NoAPI {
 		p := p.of("api")
@@ -48,19 +48,23 @@ func Compose(p Ports, o Options) *System {
 			Shards: o.Shards, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn,
 		})
 	}
-	// The table's stream: what is near is armed, or sent.
+	// The table's stream: arms or sends what is near.
 	at := p.of("stream")
-	onChange := stream.New(stream.Deps{Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("stream"), Meter: at.Meter})
+	onChange := stream.New(stream.Deps{Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("stream"),
+		Meter: at.Meter})
 	// Each minute: slices that enter the horizon, slices left behind.
 	at = p.of("promoter")
 	promote := promoter.New(promoter.Deps{
-		Store: storeOf(at), Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("promoter"), Meter: at.Meter, Shards: o.Shards,
+		Store: storeOf(at), Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("promoter"),
+		Meter: at.Meter, Shards: o.Shards,
 	})
 	at = p.of("sweeper")
-	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"), Meter: at.Meter, Shards: o.Shards})
+	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"),
+		Meter: at.Meter, Shards: o.Shards})
 	// Timers and crowded slices become firings.
 	at = p.of("dispatch")
-	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("dispatch"), Meter: at.Meter, Shards: o.Shards})
+	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock,
+		Log: at.Log("dispatch"), Meter: at.Meter, Shards: o.Shards})
 	// Workers run what is due, and report.
 	var runner *worker.Worker
 	if !o.NoWorker {
@@ -72,12 +76,14 @@ func Compose(p Ports, o Options) *System {
 			Meter: at.Meter, Executors: executor.Standard(reach),
 		}, o.Worker)
 	}
-	// Reports are settled: done, again, or dead.
+	// Reports are settled: the job is done, retried, or dead.
 	at = p.of("status")
-	onReport := status.New(status.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("status"), Meter: at.Meter})
-	// Dead letters are buried, and brought back.
+	onReport := status.New(status.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("status"),
+		Meter: at.Meter})
+	// Dead letters are buried, and redriven.
 	at = p.of("redrive")
-	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("redrive"), Meter: at.Meter})
+	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("redrive"),
+		Meter: at.Meter})
 
 	pumpOf := func(p Ports) pump {
 		return pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}
@@ -97,7 +103,7 @@ func Compose(p Ports, o Options) *System {
 	return s
 }
 
-// DefineHandlers makes a task of a tenant out of every handler, but for those whose task is there.
+// DefineHandlers puts a task of the tenant for every handler without one.
 func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Registry) error {
 	for _, name := range r.Names() {
 		_, err := s.Store.UpdateTask(ctx, t, name, func(old *job.Task) (job.Task, error) {
@@ -116,8 +122,8 @@ func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Regi
 	return nil
 }
 
-// Run runs everything until ctx ends. Then the worker drains first, while the other stages
-// still settle what it reports; Run returns when all have come to rest.
+// Run runs everything until ctx ends. Then the worker drains while the other stages settle its
+// reports; Run returns when all have stopped.
 func (s *System) Run(ctx context.Context) error {
 	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -43,8 +43,11 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 		c(&o)
 	}
 	b.sys = system.Compose(system.Ports{
-		Table: b.world.Table(), Blobs: b.world.Blobs(), Stream: b.world.Table(), Queues: b.world.Queues(), Timers: b.world.Timers(), Secrets: b.world.Secrets(),
-		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t, b.log}, stage) }, Meter: b.meter,
+		Table: b.world.Table(), Blobs: b.world.Blobs(), Stream: b.world.Table(), Queues: b.world.Queues(),
+		Timers: b.world.Timers(), Secrets: b.world.Secrets(),
+		Clock: clock.System{}, Log: func(stage string) *slog.Logger {
+			return telemetry.Logger(testLog{t, b.log}, stage)
+		}, Meter: b.meter,
 	}, o)
 	b.API = story.Over(t, b.sys.API)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -66,7 +69,7 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 	return b
 }
 
-// lines gathers what several loggers write.
+// lines collects what several loggers write.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -78,7 +81,7 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-// testLog sends faults to the test's log, and everything to the bench's.
+// testLog writes faults to the test's log, and everything to the bench's.
 type testLog struct {
 	t   *testing.T
 	all *lines
@@ -96,10 +99,11 @@ func (l testLog) Write(p []byte) (int, error) {
 
 type object = story.Object
 
-func TestAJobRunsOnTimeInEveryLane(t *testing.T) {
+func TestJob_RunsOnTimeInEveryLane(t *testing.T) {
 	t.Parallel()
-	for _, delay := range []string{"1ms", "1500ms", "3s", "59s", "10m", "14m1s", "20m", "30m", "31m", "33m", "2h", "26h"} {
-		t.Run(delay, func(t *testing.T) {
+	for _, delay := range []string{"1ms", "1500ms", "3s", "59s", "10m", "14m1s", "20m", "30m", "31m", "33m", "2h",
+		"26h"} {
+		t.Run("due in "+delay, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := setup(t)
@@ -123,7 +127,7 @@ func TestAJobRunsOnTimeInEveryLane(t *testing.T) {
 	}
 }
 
-func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
+func TestJob_IsRetriedBuriedAndRedriven(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
@@ -150,12 +154,12 @@ func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
 		if len(letters) != 1 || letters[0].(object)["job_id"] != dead {
 			t.Fatalf("dead letters: %v", letters)
 		}
-		// The letter reaches the DLQ by SQS's own redrive policy.
+		// The dead letter reaches the DLQ by SQS's redrive policy.
 		time.Sleep(5 * time.Minute)
 		if d, _ := b.world.Queues().Depth(context.Background(), "dead-letters"); d.Visible != 1 {
 			t.Errorf("the DLQ holds %+v", d)
 		}
-		// Console redrive: back to its source, and from there exactly one new job.
+		// The console's redrive moves it back to its source, where it becomes exactly one new job.
 		for range 2 {
 			if _, err := b.world.Queues().StartMoveTask(context.Background(), "dead-letters", ""); err != nil {
 				t.Fatal(err)
@@ -163,11 +167,11 @@ func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		old := b.Job(dead)
-		again, _ := old["redriven_by"].(string)
-		if again == "" {
+		redriven, _ := old["redriven_by"].(string)
+		if redriven == "" {
 			t.Fatalf("not redriven: %v", old)
 		}
-		if v := b.Job(again); v["redrive_of"] != dead {
+		if v := b.Job(redriven); v["redrive_of"] != dead {
 			t.Errorf("the new job says redrive_of %v", v["redrive_of"])
 		}
 		jobs, _ := b.Want(200, "GET", "/jobs", nil)["items"].([]any)
@@ -180,13 +184,14 @@ func TestAFailedJobIsRetriedBuriedAndBroughtBack(t *testing.T) {
 		if children != 1 { // the new one fails as well, and has a redrive of its own by now
 			t.Errorf("%d jobs are redrives of one letter that came back twice", children)
 		}
-		if code, v := b.Call("POST", "/jobs/"+dead+"/redrive", nil); code != 409 || v["code"] != "wrong_state" || v["redriven_by"] != again {
+		if code, v := b.Call("POST", "/jobs/"+dead+"/redrive", nil); code != 409 || v["code"] != "wrong_state" ||
+			v["redriven_by"] != redriven {
 			t.Errorf("a second redrive answered %d %v", code, v)
 		}
 	})
 }
 
-func TestCancelAndPatch(t *testing.T) {
+func TestJob_CanBeCancelledAndMoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
@@ -196,7 +201,7 @@ func TestCancelAndPatch(t *testing.T) {
 		if v := b.Want(200, "POST", "/jobs/"+id+"/cancel", nil); v["status"] != "CANCELLED" {
 			t.Errorf("cancelled into %v", v["status"])
 		}
-		// While running: the flag is seen within a heartbeat.
+		// While running: the worker sees the flag within a heartbeat.
 		long := b.Post(object{"task": "echo", "payload": object{"sleep": "2m"}, "timeout": "5m"})
 		time.Sleep(15 * time.Second)
 		b.WantStatus(long, "RUNNING")
@@ -216,7 +221,8 @@ func TestCancelAndPatch(t *testing.T) {
 			}
 			time.Sleep(4 * time.Hour)
 			v = b.WantStatus(id, "SUCCEEDED")
-			if late := story.At(t, v["started_at"]).Sub(due); late < 0 || late > 100*time.Millisecond || len(b.Attempts(id)) != 1 {
+			if late := story.At(t, v["started_at"]).Sub(due); late < 0 || late > 100*time.Millisecond ||
+				len(b.Attempts(id)) != 1 {
 				t.Errorf("%v: started %s late, attempts %v", move, late, b.Attempts(id))
 			}
 		}
@@ -227,7 +233,7 @@ func TestCancelAndPatch(t *testing.T) {
 	})
 }
 
-func TestAPauseHoldsAndItsLiftingWakesWithinFiveSeconds(t *testing.T) {
+func TestPause_HoldsJobsAndWakesThemWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
@@ -249,7 +255,7 @@ func TestAPauseHoldsAndItsLiftingWakesWithinFiveSeconds(t *testing.T) {
 		for _, id := range ids {
 			b.WantStatus(id, "SUCCEEDED")
 		}
-		// A pause that ends by itself.
+		// A pause with an end.
 		until := time.Now().Add(50 * time.Minute).UTC()
 		b.Want(201, "PUT", "/pauses/all", object{"reason": "lunch", "until": until.Format(time.RFC3339)})
 		time.Sleep(3 * time.Second)
@@ -263,7 +269,7 @@ func TestAPauseHoldsAndItsLiftingWakesWithinFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestTheSameKeyIsTheSameJob(t *testing.T) {
+func TestJob_IsCreatedOnceForAKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
@@ -271,17 +277,18 @@ func TestTheSameKeyIsTheSameJob(t *testing.T) {
 		body := object{"task": "echo", "run_at": time.Now().Add(time.Minute).UTC().Format(time.RFC3339)}
 		first := b.Want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
 		time.Sleep(time.Hour) // it has run, and its run_at is in the past
-		again := b.Want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
-		if first["job_id"] != again["job_id"] {
-			t.Errorf("two jobs: %v and %v", first["job_id"], again["job_id"])
+		second := b.Want(202, "POST", "/jobs", body, "Idempotency-Key", "k1")
+		if first["job_id"] != second["job_id"] {
+			t.Errorf("two jobs: %v and %v", first["job_id"], second["job_id"])
 		}
-		if v := b.Want(422, "POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k1"); v["code"] != "idempotency_key_reused" {
+		if v := b.Want(422, "POST", "/jobs", object{"task": "echo"}, "Idempotency-Key",
+			"k1"); v["code"] != "idempotency_key_reused" {
 			t.Errorf("another body answered %v", v)
 		}
 	})
 }
 
-func TestAWindowThatPassedExpires(t *testing.T) {
+func TestJob_ExpiresAfterItsWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(o *system.Options) { o.NoWorker = true })
@@ -298,9 +305,9 @@ func TestAWindowThatPassedExpires(t *testing.T) {
 	})
 }
 
-func TestHTTPJobs(t *testing.T) {
+func TestJob_CallsAnHTTPTarget(t *testing.T) {
 	t.Parallel()
-	// Real sockets do not go with virtual time; this takes about 4 s.
+	// Real sockets need real time; this takes about 4 s.
 	var calls []http.Header
 	var codes = map[string][]int{"/flaky": {500, 503, 200}, "/gone": {400}}
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

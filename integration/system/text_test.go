@@ -14,8 +14,8 @@ import (
 	"punctual/workers/worker"
 )
 
-// Payloads, results and errors may hold any character; SQS takes fewer.
-func TestSystem_SettlesJobsWhoseTextsHoldCharactersThatQueuesRefuse(t *testing.T) {
+// Payloads, results and errors may contain any character; SQS accepts fewer.
+func TestSystem_SettlesJobsWithTextThatQueuesRefuse(t *testing.T) {
 	t.Parallel()
 	const odd = "x\uffffy\ufffe\x00 <&>"
 	synctest.Test(t, func(t *testing.T) {

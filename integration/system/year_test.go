@@ -25,7 +25,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// schedulesOfTheYear says how many schedules the year is tried with: PUNCTUAL_YEAR, or few.
+// schedulesOfTheYear returns the number of schedules: PUNCTUAL_YEAR, or a few.
 func schedulesOfTheYear(t *testing.T) int {
 	text := os.Getenv("PUNCTUAL_YEAR")
 	if text == "" {
@@ -38,18 +38,17 @@ func schedulesOfTheYear(t *testing.T) int {
 	return n
 }
 
-// A year of mixed schedules, each with outages, edits, pauses and failing calls of its own:
-// every nominal time ends in one job or one entry of the ledger, and no time runs that is not
-// the calendar's. Time jumps from event to event; what a worker and the sweeper would do with a
-// job is done by the parts that they are made of.
-func TestAYearOfMixedSchedulesIsAccountedFor(t *testing.T) {
+// A year of mixed schedules, each with its own outages, edits, pauses and failing calls: every
+// nominal time ends in one job or one entry of the ledger, and only times of the calendar run. Time
+// jumps from event to event, and the parts of the worker and the sweeper are called directly.
+func TestSchedule_AccountsForEachTimeOfAYear(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	total := map[string]int{}
 	n := schedulesOfTheYear(t)
-	t.Run("all", func(t *testing.T) {
+	t.Run("all schedules", func(t *testing.T) {
 		for seed := range n {
-			t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			t.Run("schedule "+strconv.Itoa(seed), func(t *testing.T) {
 				t.Parallel()
 				got := year(t, uint64(seed))
 				mu.Lock()
@@ -68,26 +67,28 @@ func TestAYearOfMixedSchedulesIsAccountedFor(t *testing.T) {
 	}
 }
 
-// indexLagOfTheYear is longer than it takes until a promotion that failed is tried again.
+// indexLagOfTheYear is longer than the wait before a failed promotion is repeated.
 const indexLagOfTheYear = 2 * time.Minute
 
 var zonesOfTheYear = []string{
-	"UTC", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Asia/Kolkata", "Australia/Lord_Howe", "Australia/Sydney", "Africa/Cairo", "America/Santiago",
-	"America/Sao_Paulo", "Europe/London", "Asia/Kathmandu", "Pacific/Auckland", "Pacific/Chatham", "America/St_Johns", "Asia/Tehran", "Africa/Casablanca", "Atlantic/Azores", "Pacific/Apia",
+	"UTC", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Asia/Kolkata",
+	"Australia/Lord_Howe", "Australia/Sydney", "Africa/Cairo", "America/Santiago",
+	"America/Sao_Paulo", "Europe/London", "Asia/Kathmandu", "Pacific/Auckland", "Pacific/Chatham", "America/St_Johns",
+	"Asia/Tehran", "Africa/Casablanca", "Atlantic/Azores", "Pacific/Apia",
 }
 
-// setClock is a clock that stands where it is put.
+// setClock is a clock that is set by hand.
 type setClock struct{ at time.Time }
 
 func (c *setClock) Now() time.Time { return c.at }
 
-// noQueue takes every message to nowhere: here the due index brings the jobs on.
+// noQueue drops every message: here the due index brings the jobs on.
 type noQueue struct{}
 
 func (noQueue) Send(context.Context, string, ...message.Outgoing) error { return nil }
 func (noQueue) Depth(context.Context, string) (message.Depth, error)    { return message.Depth{}, nil }
 
-// shakyTable fails now and then, before or after the effect, and tells which jobs were made.
+// shakyTable fails at random, before or after the effect, and records which jobs were made.
 type shakyTable struct {
 	store.Table
 	rand  *rand.Rand
@@ -147,9 +148,9 @@ func (s *shakyTable) Commit(ctx context.Context, writes ...item.Write) error {
 	return err
 }
 
-// segment is a stretch of the year under one calendar.
+// segment is a part of the year with one calendar.
 type segment struct {
-	from, to time.Time // nominal times after from and not after to
+	from, to time.Time // nominal times after from, up to and including to
 	rule     schedule.Schedule
 }
 
@@ -164,8 +165,8 @@ type life struct {
 	waker    *decide.Waker
 	k        schedule.Key
 	segments []segment
-	due      map[item.Ref]time.Time // of jobs that are not over: when to look at them
-	again    time.Time              // promotion failed: again then
+	due      map[item.Ref]time.Time // of unfinished jobs: when to look at them
+	retryAt  time.Time              // when to repeat a failed promotion
 }
 
 func year(t *testing.T, seed uint64) map[string]int {
@@ -174,12 +175,14 @@ func year(t *testing.T, seed uint64) map[string]int {
 	for n := range schemas {
 		schemas[n].Stream = false
 	}
-	l := &life{T: t, rand: random, clock: &setClock{at: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}, due: map[item.Ref]time.Time{}}
+	l := &life{T: t, rand: random, clock: &setClock{at: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)},
+		due: map[item.Ref]time.Time{}}
 	world := memory.New(memory.Options{Clock: l.clock, Schemas: schemas, IndexLag: memory.LagUpTo(indexLagOfTheYear)})
 	defer world.Close()
 	l.table = &shakyTable{Table: world.Table(), rand: rand.New(rand.NewPCG(seed, 8)), shaky: true}
 	l.store = store.New(l.table, world.Blobs())
-	l.recur = recur.New(recur.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent(), Shards: 4})
+	l.recur = recur.New(recur.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent(),
+		Shards: 4})
 	l.waker = decide.New(decide.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent()})
 	l.k = schedule.Key{Tenant: "acme", Name: fmt.Sprintf("s%d", seed)}
 	first := l.rule(seed)
@@ -195,7 +198,7 @@ func year(t *testing.T, seed uint64) map[string]int {
 	l.promote()
 	end := l.clock.at.AddDate(1, 0, 0)
 	l.run(end)
-	// Peace: everything that is left comes to its end.
+	// No more faults: everything that is left comes to its end.
 	l.table.shaky = false
 	for range 3 {
 		l.to(l.clock.at.Add(5 * time.Minute))
@@ -209,16 +212,18 @@ func year(t *testing.T, seed uint64) map[string]int {
 	return l.check(end)
 }
 
-// rule makes up a schedule.
+// rule returns a random schedule.
 func (l *life) rule(seed uint64) schedule.Schedule {
 	zone := zonesOfTheYear[l.rand.IntN(len(zonesOfTheYear))]
-	crons := []string{"30 2 * * *", "0 0 * * 1-5", "15 */6 * * *", "0 * * * *", "59 23 L * ?", "0 9 ? * FRI#2", "*/30 1-3 * * *", "5 4 1 * *"}
+	crons := []string{"30 2 * * *", "0 0 * * 1-5", "15 */6 * * *", "0 * * * *", "59 23 L * ?", "0 9 ? * FRI#2",
+		"*/30 1-3 * * *", "5 4 1 * *"}
 	if seed%16 == 3 {
 		crons = []string{"*/15 * * * *"}
 	}
 	cron := crons[l.rand.IntN(len(crons))]
 	s := schedule.Schedule{Key: l.k, Spec: calendar.Spec{Cron: &cron, Timezone: &zone}, Template: schedule.Template{
-		Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute, Retry: job.DefaultRetry,
+		Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute,
+		Retry: job.DefaultRetry,
 	}}
 	s.CatchUp = schedule.CatchUp{
 		Policy: []schedule.Policy{schedule.CatchUpNone, schedule.CatchUpLast, schedule.CatchUpAll}[l.rand.IntN(3)],
@@ -254,7 +259,8 @@ func (l *life) read() schedule.Schedule {
 	return s
 }
 
-// write does a user's write until its answer comes; a lost answer is not repeated but read.
+// write makes a user's write until its answer comes; after a lost answer it reads instead of
+// writing.
 func (l *life) write(f func() []item.Write) {
 	for range 100 {
 		err := l.table.Table.Commit(context.Background(), f()...)
@@ -265,18 +271,18 @@ func (l *life) write(f func() []item.Write) {
 			l.Fatal(err)
 		}
 	}
-	l.Fatal("the schedule never stands still")
+	l.Fatal("the schedule changes all the time")
 }
 
-// promote promotes as a pass would, and tries again a minute later if that failed.
+// promote promotes as a pass would, and once more a minute later if that failed.
 func (l *life) promote() {
 	_, err := l.recur.Promote(context.Background(), l.k)
-	l.again = time.Time{}
+	l.retryAt = time.Time{}
 	if err != nil {
 		if !fault.Retryable(err) {
 			l.Fatal(err)
 		}
-		l.again = l.clock.at.Add(time.Minute)
+		l.retryAt = l.clock.at.Add(time.Minute)
 	}
 	for _, ref := range l.table.made {
 		l.due[ref] = time.Time{}
@@ -300,7 +306,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// look does with the jobs that are due what their worker, or the sweeper, would do.
+// look does with due jobs what their worker, or the sweeper, would do.
 func (l *life) look(all bool) {
 	for ref, at := range l.due {
 		if at.After(l.clock.at) && !all {
@@ -341,13 +347,13 @@ func (l *life) look(all bool) {
 		if err != nil && !fault.Retryable(err) {
 			l.Fatal(err)
 		}
-		l.due[ref] = l.clock.at.Add(time.Hour) // parked, left, or failed: it is looked at again
+		l.due[ref] = l.clock.at.Add(time.Hour) // parked, left, or failed: a later look follows
 	}
 }
 
 func (l *life) to(at time.Time) { l.clock.at = at.UTC().Truncate(time.Millisecond) }
 
-// run lives until end: outages, edits and pauses come by chance, everything else in its time.
+// run lives until end: outages, edits and pauses come at random, everything else at its time.
 func (l *life) run(end time.Time) {
 	days := func(most int) time.Duration {
 		return time.Duration(l.rand.Int64N(int64(most)*24*3600*1000)) * time.Millisecond
@@ -358,10 +364,11 @@ func (l *life) run(end time.Time) {
 		s := l.read()
 		pass := time.Time{}
 		if !s.WakeAt.IsZero() {
-			pass = later(s.WakeAt.Add(-contract.Horizon).Truncate(time.Minute), l.clock.at.Truncate(time.Minute).Add(time.Minute))
+			pass = later(s.WakeAt.Add(-contract.Horizon).Truncate(time.Minute),
+				l.clock.at.Truncate(time.Minute).Add(time.Minute))
 		}
-		if !l.again.IsZero() {
-			pass = l.again
+		if !l.retryAt.IsZero() {
+			pass = l.retryAt
 		}
 		if !back.IsZero() && (pass.IsZero() || pass.Before(back)) {
 			pass = back
@@ -438,10 +445,10 @@ func (l *life) resume() {
 	l.promote()
 }
 
-// check holds what there is against what the calendars say.
+// check compares what there is with what the calendars say.
 func (l *life) check(end time.Time) map[string]int {
 	f := fatesOf(l, l.store, l.k)
-	var want, out []time.Time // what runs, and what the calendars leave out
+	var want, out []time.Time // what runs, and what the calendars skip
 	l.segments[len(l.segments)-1].to = end
 	for _, seg := range l.segments {
 		want = append(want, times(l, seg.rule, seg.from, seg.to)...)
@@ -486,9 +493,10 @@ func (l *life) check(end time.Time) map[string]int {
 			if what == schedule.Pending {
 				l.Errorf("the job of %s is still %s", at.Format(time.RFC3339), row.Status)
 			}
-			// Not even a step that made the job and died before it moved the schedule.
+			// Not even by a step that made the job and died before it advanced the schedule.
 			if covered[at] != 0 {
-				l.Errorf("%s has a job that is %s, and is recorded %d times as %s too", at.Format(time.RFC3339), row.Status, covered[at], outcome[at])
+				l.Errorf("%s has a job that is %s, and is recorded %d times as %s too", at.Format(time.RFC3339),
+					row.Status, covered[at], outcome[at])
 			}
 			if what == schedule.Ran && row.StartedAt.Before(row.DueAt) {
 				l.Errorf("%s ran early", at.Format(time.RFC3339))
