@@ -26,31 +26,37 @@ import (
 
 var update = flag.Bool("update", false, "write the list anew")
 
-// list is where the result is.
+// list is the golden file.
 const list = "../../infra/testdata/access.txt"
 
-// world is the product over memory, each part with ports of its own.
+// world is the product over memory, with separate ports for each part.
 type world struct {
 	*memory.World
 	did ledger
 	api *story.API
 }
 
-// live runs the product in a bubble, lets do drive it, and adds what was done to the ledger.
+// live runs the product in virtual time while do drives it, and adds its calls to the ledger.
 func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{World: memory.New(memory.Options{})}
 		defer w.Close()
 		registry := worker.NewRegistry()
-		worker.Register(registry, "slow", func(context.Context, worker.Job[json.RawMessage]) (struct{}, error) { return struct{}{}, nil })
-		sys := system.Compose(system.Ports{Of: func(stage string) system.Ports { return w.did.ports(w.World, stage) }, Table: w.Table(), Blobs: w.Blobs()},
-			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools}, Registry: registry})
+		worker.Register(registry, "slow", func(context.Context, worker.Job[json.RawMessage]) (struct{}, error) {
+			return struct{}{}, nil
+		})
+		sys := system.Compose(system.Ports{Of: func(stage string) system.Ports {
+			return w.did.ports(w.World, stage)
+		}, Table: w.Table(), Blobs: w.Blobs()},
+			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools},
+				Registry: registry})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
 		ahead := w.did.ports(w.World, "prewarm")
-		look := forecast.New(forecast.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1})
+		look := forecast.New(forecast.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{},
+			Log: telemetry.Silent(), Shards: 1})
 		go func() {
 			for ctx.Err() == nil {
 				_, _ = look.Handle(ctx, nil)
@@ -61,8 +67,8 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
 			}
 		}()
 		w.api = story.Over(t, w.split())
-		// What a story does falls between the ticks of promoter and sweeper, or it would be chance
-		// which part comes first.
+		// A story acts between the ticks of promoter and sweeper, so that chance does not choose
+		// which part acts first.
 		time.Sleep(17300 * time.Millisecond)
 		do(t, w)
 		stop()
@@ -92,7 +98,7 @@ func (w *world) split() http.Handler {
 	})
 }
 
-// drop makes calls fail for which when is true, until it is called again with nil.
+// drop makes calls fail for which when returns true; nil ends that.
 func (w *world) drop(when func(memory.Call) bool) {
 	w.SetFaults(func(c memory.Call) memory.Fault {
 		if when != nil && when(c) {
@@ -102,10 +108,10 @@ func (w *world) drop(when func(memory.Call) bool) {
 	})
 }
 
-func TestTheListSaysWhatThePartsDo(t *testing.T) {
+func TestAccess_MatchesTheGoldenList(t *testing.T) {
 	var all ledger
 	for _, s := range stories {
-		t.Run(s.name, func(t *testing.T) { live(t, &all, s.tell) })
+		t.Run(s.name, func(t *testing.T) { live(t, &all, s.run) })
 	}
 	if t.Failed() {
 		return
@@ -121,11 +127,12 @@ func TestTheListSaysWhatThePartsDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(have) != lines {
-		t.Errorf("%s is not what the parts do; go test ./integration/access -update\n%s", list, change(string(have), lines))
+		t.Errorf("%s is not what the parts do; go test ./integration/access -update\n%s", list,
+			change(string(have), lines))
 	}
 }
 
-// change lists the lines that only one of two has.
+// change returns the lines that only one of the two texts has.
 func change(old, now string) string {
 	in := func(line, text string) bool { return strings.Contains("\n"+text, "\n"+line+"\n") }
 	var b strings.Builder

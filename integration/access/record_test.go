@@ -16,7 +16,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// ledger is what all parts did: "part action resource", each once.
+// ledger records the calls of all parts: "part action resource", each once.
 type ledger struct {
 	mu    sync.Mutex
 	lines map[string]bool
@@ -42,11 +42,12 @@ func (l *ledger) sorted() []string {
 	return lines
 }
 
-// ports are a part's ways into the world, written down.
+// ports returns a part's ports, with every call recorded.
 func (l *ledger) ports(w *memory.World, part string) system.Ports {
 	r := recorder{l, part, w}
 	return system.Ports{
-		Table: table{r, w.Table()}, Blobs: blobs{r, w.Blobs()}, Stream: w.Table(), Queues: queues{r, w.Queues()}, Timers: timers{r, w.Timers()},
+		Table: table{r, w.Table()}, Blobs: blobs{r, w.Blobs()}, Stream: w.Table(), Queues: queues{r, w.Queues()},
+		Timers:  timers{r, w.Timers()},
 		Secrets: w.Secrets(), Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
 	}
 }
@@ -76,8 +77,8 @@ func (t table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error
 	return t.t.GetMany(ctx, refs)
 }
 
-// wrote names a write as IAM does; alone tells that it is not part of a transaction, where a
-// mere check is a read.
+// wrote returns IAM's name for a write; alone says that it is not part of a transaction, where a
+// check counts as a read.
 func (t table) wrote(w item.Write, alone bool) {
 	action := "dynamodb:UpdateItem"
 	switch {
@@ -146,7 +147,8 @@ func (q queues) Send(ctx context.Context, queue string, out ...message.Outgoing)
 	return q.q.Send(ctx, queue, out...)
 }
 
-func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error) {
+func (q queues) Receive(ctx context.Context, queue string, max int, wait,
+	visibility time.Duration) ([]message.Delivery, error) {
 	q.did("sqs:ReceiveMessage", queue)
 	return q.q.Receive(ctx, queue, max, wait, visibility)
 }

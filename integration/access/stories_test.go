@@ -18,22 +18,23 @@ import (
 
 type object = story.Object
 
-// payload has about so many bytes.
+// payload returns a payload of about so many bytes.
 func payload(bytes int) object { return object{"text": strings.Repeat("x ", bytes/2)} }
 
 var sizes = []int{10, 2_000, 300_000} // in the row, in an item, in the bucket
 
-// stories make every part do everything it may. Each begins in an empty world.
+// stories make every part do everything that it may do. Each begins in an empty world.
 var stories = []struct {
 	name string
-	tell func(t *testing.T, w *world)
+	run  func(t *testing.T, w *world)
 }{
 	{"jobs of all lanes, sizes, pools and priorities, and every way to look at them", func(t *testing.T, w *world) {
 		a := w.api
 		var ids []string
 		for _, delay := range []string{"0s", "30s", "20m", "50m"} {
 			for _, size := range sizes {
-				ids = append(ids, a.Post(object{"task": "echo", "delay": delay, "payload": payload(size), "tags": object{"team": "a"}}))
+				ids = append(ids, a.Post(object{"task": "echo", "delay": delay, "payload": payload(size),
+					"tags": object{"team": "a"}}))
 			}
 		}
 		for _, pool := range contract.Pools {
@@ -45,14 +46,18 @@ var stories = []struct {
 		}
 		a.Call("POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k")
 		a.Call("POST", "/jobs", object{"task": "echo"}, "Idempotency-Key", "k")
-		a.Call("POST", "/jobs", object{"task": "echo", "payload": object{"token": "ghp_0123456789abcdefghijklmnopqrstuvwxyz"}, "allow_literals": []string{"/payload/token"}})
+		a.Call("POST", "/jobs",
+			object{"task": "echo", "payload": object{"token": "ghp_0123456789abcdefghijklmnopqrstuvwxyz"},
+				"allow_literals": []string{"/payload/token"}})
 		time.Sleep(time.Hour)
 		for _, id := range ids {
 			a.WantStatus(id, "SUCCEEDED")
 			a.Call("GET", "/jobs/"+id+"?wait=1s", nil)
 			a.Attempts(id)
 		}
-		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?status=DEAD", "/jobs?task=echo", "/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health", "/whoami", "/openapi.json"} {
+		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?status=DEAD", "/jobs?task=echo",
+			"/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health",
+			"/whoami", "/openapi.json"} {
 			a.Call("GET", path, nil)
 		}
 		for _, id := range ids {
@@ -101,12 +106,14 @@ var stories = []struct {
 		a.Call("POST", "/jobs/"+id+"/cancel", nil)
 		time.Sleep(10 * time.Minute)
 	}},
-	{"failures, dead letters, and all ways back", func(t *testing.T, w *world) {
+	{"failures, dead letters, and every redrive", func(t *testing.T, w *world) {
 		a := w.api
 		a.Post(object{"task": "echo", "payload": object{"fail": 2}})
 		dead := func() string {
 			size := len(sizes)
-			id := a.Post(object{"task": "echo", "payload": object{"fail": 99, "text": strings.Repeat("x", sizes[size-1])}, "tags": object{"a": "b"}, "retry": object{"max_attempts": 8, "initial_delay": "1s"}})
+			id := a.Post(object{"task": "echo", "payload": object{"fail": 99,
+				"text": strings.Repeat("x", sizes[size-1])}, "tags": object{"a": "b"},
+				"retry": object{"max_attempts": 8, "initial_delay": "1s"}})
 			return id
 		}
 		ids := []string{dead(), dead(), dead(), dead()}
@@ -139,7 +146,8 @@ var stories = []struct {
 			a.Call("DELETE", "/pauses/"+pause, nil)
 			time.Sleep(time.Minute)
 			for _, until := range []time.Duration{2 * time.Minute, 40 * time.Minute} {
-				a.Call("PUT", "/pauses/"+pause, object{"reason": "a while", "until": time.Now().Add(until).UTC().Format("2006-01-02T15:04:05.000Z")})
+				a.Call("PUT", "/pauses/"+pause, object{"reason": "a while",
+					"until": time.Now().Add(until).UTC().Format("2006-01-02T15:04:05.000Z")})
 				a.Post(object{"task": "slow"})
 				time.Sleep(until + 10*time.Minute)
 			}
@@ -153,8 +161,10 @@ var stories = []struct {
 		a.Call("GET", "/exclusions/never", nil)
 		for i, overlap := range []string{"allow", "skip", "buffer_one", "buffer_all", "cancel_running"} {
 			name := "s-" + overlap[:4] + string(rune('a'+i))
-			spec := object{"calendar": object{"every": "5m", "exclude": []string{"never"}, "max_runs": 20}, "overlap": overlap, "pause_after_failures": 3,
-				"job": object{"task": "echo", "payload": object{"sleep": "7m", "text": strings.Repeat("x", sizes[i%len(sizes)])}, "tags": object{"a": "b"}}}
+			spec := object{"calendar": object{"every": "5m", "exclude": []string{"never"}, "max_runs": 20},
+				"overlap": overlap, "pause_after_failures": 3,
+				"job": object{"task": "echo", "payload": object{"sleep": "7m",
+					"text": strings.Repeat("x", sizes[i%len(sizes)])}, "tags": object{"a": "b"}}}
 			a.Call("PUT", "/schedules/"+name, spec)
 			time.Sleep(20 * time.Minute)
 			a.Call("PATCH", "/schedules/"+name+"?dry_run=true", object{"calendar": object{"every": "6m"}})
@@ -164,7 +174,8 @@ var stories = []struct {
 			a.Call("POST", "/schedules/"+name+"/pause", object{"reason": "to see"})
 			time.Sleep(20 * time.Minute)
 			a.Call("POST", "/schedules/"+name+"/resume", nil)
-			a.Call("POST", "/schedules/"+name+"/pause", object{"reason": "a while", "until": time.Now().Add(30 * time.Minute).UTC().Format("2006-01-02T15:04:05.000Z")})
+			a.Call("POST", "/schedules/"+name+"/pause", object{"reason": "a while",
+				"until": time.Now().Add(30 * time.Minute).UTC().Format("2006-01-02T15:04:05.000Z")})
 			for _, path := range []string{"", "/occurrences", "/occurrences?outcome=ran", "/preview"} {
 				a.Call("GET", "/schedules/"+name+path, nil)
 			}
@@ -172,19 +183,24 @@ var stories = []struct {
 			a.Call("GET", "/jobs?schedule="+name, nil)
 			a.Call("DELETE", "/schedules/"+name, nil)
 		}
-		a.Call("PUT", "/schedules/failing", object{"calendar": object{"every": "1m"}, "pause_after_failures": 3, "job": object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}}})
-		a.Call("PUT", "/schedules/few", object{"calendar": object{"every": "1m", "max_runs": 3}, "job": object{"task": "echo"}})
+		a.Call("PUT", "/schedules/failing", object{"calendar": object{"every": "1m"}, "pause_after_failures": 3,
+			"job": object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}}})
+		a.Call("PUT", "/schedules/few", object{"calendar": object{"every": "1m", "max_runs": 3},
+			"job": object{"task": "echo"}})
 		a.Call("GET", "/schedules", nil)
-		a.Call("POST", "/schedules/preview", object{"calendar": object{"every": "1m", "exclude": []string{"never"}}, "count": 2})
+		a.Call("POST", "/schedules/preview", object{"calendar": object{"every": "1m", "exclude": []string{"never"}},
+			"count": 2})
 		time.Sleep(time.Hour)
 		a.Call("DELETE", "/exclusions/never", nil)
 	}},
-	{"schedules that stand still, and go on", func(t *testing.T, w *world) {
+	{"schedules that pause and resume", func(t *testing.T, w *world) {
 		a := w.api
 		const instant = "2006-01-02T15:04:05.000Z"
 		put := func(name string, size int, exclude ...string) {
-			a.Call("PUT", "/schedules/"+name, object{"calendar": object{"every": "5m", "exclude": exclude, "max_runs": 500},
-				"job": object{"task": "echo", "payload": object{"text": strings.Repeat("x", size)}, "tags": object{"a": "b"}}})
+			a.Call("PUT", "/schedules/"+name, object{"calendar": object{"every": "5m", "exclude": exclude,
+				"max_runs": 500},
+				"job": object{"task": "echo", "payload": object{"text": strings.Repeat("x", size)},
+					"tags": object{"a": "b"}}})
 		}
 		a.Call("PUT", "/exclusions/never", object{"dates": []string{"2000-06-06"}})
 		for i, size := range sizes {
@@ -198,38 +214,39 @@ var stories = []struct {
 			a.Call("DELETE", "/pauses/all", nil)
 			time.Sleep(time.Hour)
 		}
-		// The message that wakes what a pause held is lost: the sweeper does it.
+		// The message that wakes parked jobs is lost: the sweeper wakes them.
 		a.Call("PUT", "/pauses/all", object{"reason": "to see", "missed": "drop"})
 		time.Sleep(time.Hour)
 		w.drop(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.DispatchQueue })
 		a.Call("DELETE", "/pauses/all", nil)
 		time.Sleep(10 * time.Minute)
-		// Neither promoter nor sweeper comes by: times are missed.
+		// Neither promoter nor sweeper runs: times are missed.
 		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
 		time.Sleep(3 * time.Hour)
 		w.drop(nil)
 		time.Sleep(2 * time.Hour)
-		// They miss little more than what is promoted ahead, and the promoter is the first to come by.
+		// Few times are missed, and the promoter is the first to run.
 		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
 		time.Sleep(contract.Horizon + 3*time.Minute)
 		w.drop(func(c memory.Call) bool { return strings.HasSuffix(c.Ref.PK, "#"+string(store.Swept)) })
 		time.Sleep(5 * time.Minute)
 		w.drop(nil)
-		// What the calendar leaves out is recorded as it passes.
+		// What the calendar skips is recorded as it passes.
 		soon := time.Now().UTC().Add(time.Hour)
-		a.Call("PUT", "/exclusions/soon", object{"ranges": []object{{"from": soon.Format(instant), "to": soon.Add(3 * time.Hour).Format(instant)}}})
+		a.Call("PUT", "/exclusions/soon", object{"ranges": []object{{"from": soon.Format(instant),
+			"to": soon.Add(3 * time.Hour).Format(instant)}}})
 		for i, size := range sizes {
 			put("u"+string(rune('a'+i)), size, "soon")
 		}
 		time.Sleep(8 * time.Hour)
 	}},
-	{"what was lost comes back", func(t *testing.T, w *world) {
+	{"lost messages are sent once more", func(t *testing.T, w *world) {
 		a := w.api
 		lost := func(op, queue string) func(memory.Call) bool {
 			return func(c memory.Call) bool { return c.Op == op && strings.HasPrefix(c.Name, queue) }
 		}
 		const outage = 15 * time.Minute
-		a.Post(object{"task": "echo", "delay": "25m"}) // its timer fires in the outage
+		a.Post(object{"task": "echo", "delay": "25m"}) // its timer fires during the outage
 		time.Sleep(15 * time.Minute)
 		w.drop(lost(memory.QueueSend, "firing-"))
 		for _, pool := range contract.Pools {
@@ -277,7 +294,8 @@ var stories = []struct {
 	{"the first of a line is cancelled while it waits for a retry", func(t *testing.T, w *world) {
 		a := w.api
 		a.Call("PUT", "/schedules/line", object{"calendar": object{"every": "1m"}, "overlap": "buffer_all",
-			"job": object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 9, "initial_delay": "1h"}}})
+			"job": object{"task": "echo", "payload": object{"fail": 9},
+				"retry": object{"max_attempts": 9, "initial_delay": "1h"}}})
 		time.Sleep(10 * time.Minute)
 		for _, i := range a.Want(200, "GET", "/jobs?schedule=line&limit=200", nil)["items"].([]any) {
 			if j := i.(object); j["waiting_for"] == "retry" {
@@ -286,7 +304,7 @@ var stories = []struct {
 		}
 		time.Sleep(time.Minute)
 	}},
-	{"rows whose time is over take with them what lies beside them", func(t *testing.T, w *world) {
+	{"expired rows are deleted with their items and blobs", func(t *testing.T, w *world) {
 		a := w.api
 		var ids []string
 		for _, size := range sizes {
@@ -295,7 +313,8 @@ var stories = []struct {
 		time.Sleep(5 * time.Minute)
 		for _, id := range ids {
 			ref := job.Key{Tenant: tenant.Local, ID: job.ID(id)}.Ref()
-			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.expire", Set: map[string]any{contract.AttrExpiresAt: time.Now().Unix()}}); err != nil {
+			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.expire",
+				Set: map[string]any{contract.AttrExpiresAt: time.Now().Unix()}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -308,25 +327,29 @@ var stories = []struct {
 			}
 		}
 	}},
-	{"rows that nobody can read", func(t *testing.T, w *world) {
+	{"unreadable rows are set aside", func(t *testing.T, w *world) {
 		bad := func(n int, wake time.Time) {
 			ref := job.Key{Tenant: "acme", ID: job.DerivedID(wake, "bad", string(rune('a'+n)))}.Ref()
 			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
-				contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(99), "status": "SCHEDULED", contract.AttrNear: "1",
-				"version": int64(1), "attempt": int64(1), "pool": "short", "priority": "normal", "due_at": wake.UnixMilli(),
+				contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(99), "status": "SCHEDULED",
+				contract.AttrNear: "1",
+				"version":         int64(1), "attempt": int64(1), "pool": "short", "priority": "normal",
+				"due_at":               wake.UnixMilli(),
 				contract.AttrWakeSlice: horizon.SliceOf(wake, 0).String(), contract.AttrWakeAt: wake.UnixMilli(),
 			}}); err != nil {
 				t.Error(err)
 			}
 		}
-		w.api.Call("PUT", "/schedules/slot", object{"calendar": object{"every": "1m"}, "overlap": "skip", "job": object{"task": "echo"}})
+		w.api.Call("PUT", "/schedules/slot", object{"calendar": object{"every": "1m"}, "overlap": "skip",
+			"job": object{"task": "echo"}})
 		time.Sleep(5 * time.Minute)
 		slot, err := store.New(w.Table(), w.Blobs()).Slot(t.Context(), schedule.Key{Tenant: tenant.Local, Name: "slot"})
 		if err != nil || slot.Holder == "" {
 			t.Fatal(slot, err)
 		}
 		holder := job.Key{Tenant: tenant.Local, ID: slot.Holder}.Ref()
-		if _, err := w.Table().Write(t.Context(), item.Write{Ref: holder, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}}); err != nil {
+		if _, err := w.Table().Write(t.Context(), item.Write{Ref: holder, Name: "test.spoil",
+			Set: map[string]any{"schema_v": int64(99)}}); err != nil {
 			t.Error(err)
 		}
 		for n, in := range []time.Duration{-time.Minute, time.Minute, 20 * time.Minute, 50 * time.Minute} {

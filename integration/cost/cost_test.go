@@ -2,6 +2,7 @@ package cost
 
 import (
 	"context"
+	_ "embed"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -28,10 +29,10 @@ import (
 
 var update = flag.Bool("update", false, "write the page anew")
 
-// page is where the result is.
+// page is the golden file.
 const page = "../../infra/cost.md"
 
-// lane is a way to a worker, and delays that lead there: jobs are spread evenly between the two.
+// lane is a lane with the range of delays that use it; jobs are distributed evenly over the range.
 type lane struct {
 	name        string
 	first, last time.Duration
@@ -45,25 +46,25 @@ var lanes = []lane{
 	{"due much later, by the promoter and a timer", 40 * time.Minute, 50 * time.Minute, true},
 }
 
-// used is what one job takes, in billed units.
+// used is what one job uses, in billed units.
 type used struct {
 	write, read, queue, timer float64
 }
 
 const jobs = 1000
 
-// alarms of a deployment; the templates' tests hold the page to it.
+// alarms is how many a deployment has; the templates' tests compare the page with it.
 const alarms = 78
 
-// count runs jobs of a lane and says what one took; what an idle system takes meanwhile is
-// taken off.
+// count runs jobs of a lane and returns what one used, without what an idle system uses meanwhile.
 func count(t *testing.T, l lane, n int) (u used) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		world := memory.New(memory.Options{})
 		defer world.Close()
 		sys := system.Compose(system.Ports{
-			Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(), Timers: world.Timers(), Secrets: world.Secrets(),
+			Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
+			Timers: world.Timers(), Secrets: world.Secrets(),
 			Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
 		}, system.Options{Shards: 4, Worker: worker.Options{Name: "w", Slots: 100}, Registry: worker.NewRegistry()})
 		ctx, stop := context.WithCancel(t.Context())
@@ -72,14 +73,15 @@ func count(t *testing.T, l lane, n int) (u used) {
 		defer func() { stop(); <-done }()
 		a := story.Over(t, sys.API)
 
-		time.Sleep(3 * time.Minute) // a system that has just begun passes every slice once
+		time.Sleep(3 * time.Minute) // a new system passes every slice once
 		before := world.Counts()
 		last := ""
 		for sent := 0; sent < n; {
 			batch := make([]story.Object, 0, contract.MaxBatchJobs)
 			for ; sent < n && len(batch) < contract.MaxBatchJobs; sent++ {
 				delay := l.first + (l.last-l.first)*time.Duration(sent)/time.Duration(n)
-				batch = append(batch, story.Object{"task": "echo", "delay": span.Format(delay), "payload": story.Object{"n": sent}})
+				batch = append(batch, story.Object{"task": "echo", "delay": span.Format(delay),
+					"payload": story.Object{"n": sent}})
 			}
 			items := a.Want(http.StatusOK, "POST", "/jobs/batch", story.Object{"jobs": batch})["items"].([]any)
 			last = items[len(items)-1].(story.Object)["job"].(story.Object)["job_id"].(string)
@@ -93,8 +95,8 @@ func count(t *testing.T, l lane, n int) (u used) {
 	return u
 }
 
-// spent leaves out the table of the passes' own notes: it is written each minute whatever the
-// load is.
+// spent excludes the table with the passes' watermarks: it is written each minute whatever the
+// load.
 func spent(after, before item.Counts) used {
 	total := func(c item.Counts) item.Units {
 		var sum item.Units
@@ -118,7 +120,7 @@ func (u used) less(idle used, n float64) used {
 	return used{per(u.write, idle.write), per(u.read, idle.read), per(u.queue, idle.queue), per(u.timer, idle.timer)}
 }
 
-// functions is what Lambda takes for one job, by assumption.
+// functions returns what Lambda costs for one job, by assumption.
 func functions(perRequest float64) float64 {
 	sum := (invocation + 0.040*0.5*gigabyteSec) / perRequest // the API, with 512 MB for 40 ms
 	for _, f := range invoked {
@@ -128,14 +130,16 @@ func functions(perRequest float64) float64 {
 }
 
 func (u used) dollars(jobsPerRequest float64) float64 {
-	return 1e6 * (u.write*writeUnit + u.read*readUnit + u.queue*queueRequest + u.timer*timerFired + apiRequest/jobsPerRequest + functions(jobsPerRequest))
+	return 1e6 * (u.write*writeUnit + u.read*readUnit + u.queue*queueRequest + u.timer*timerFired +
+		apiRequest/jobsPerRequest + functions(jobsPerRequest))
 }
 
-func TestThePageSaysWhatJobsCost(t *testing.T) {
+func TestCost_MatchesThePage(t *testing.T) {
 	var rows strings.Builder
 	for _, l := range lanes {
 		u := count(t, l, jobs).less(count(t, l, 0), jobs)
-		fmt.Fprintf(&rows, "| %s | %.1f | %.1f | %.1f | %.1f | %.0f | %.0f |\n", l.name, u.write, u.read, u.queue, u.timer, u.dollars(100), u.dollars(1))
+		fmt.Fprintf(&rows, "| %s | %.1f | %.1f | %.1f | %.1f | %.0f | %.0f |\n", l.name, u.write, u.read, u.queue,
+			u.timer, u.dollars(100), u.dollars(1))
 		if u.write > 6.005 {
 			t.Errorf("a job %s takes %.2f write units; at most 6 are promised", l.name, u.write)
 		}
@@ -166,8 +170,8 @@ func TestThePageSaysWhatJobsCost(t *testing.T) {
 	}
 }
 
-// alike reports whether two pages say the same, but for numbers that differ by less than a
-// sixth or a half: how calls fall together into batches is never quite the same.
+// alike reports whether two pages say the same, except for numbers that differ by less than a sixth
+// or a half: batches are never quite the same.
 func alike(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	return slices.EqualFunc(x, y, func(x, y string) bool {
@@ -180,10 +184,11 @@ func alike(a, b string) bool {
 	})
 }
 
-func TestPagesAreAlikeUnlessANumberHasMoved(t *testing.T) {
+func TestAlike_AllowsSmallChangesOfNumbers(t *testing.T) {
 	t.Parallel()
 	for other, want := range map[string]bool{
-		"| due now | 6.2 | 3.0 |": true, "| due now | 7.5 | 3.0 |": false, "| due soon | 6.0 | 3.0 |": false, "| due now | 6.0 |": false,
+		"| due now | 6.2 | 3.0 |": true, "| due now | 7.5 | 3.0 |": false, "| due soon | 6.0 | 3.0 |": false,
+		"| due now | 6.0 |": false,
 	} {
 		if alike("| due now | 6.0 | 3.1 |", other) != want {
 			t.Errorf("%q is taken for the same: %v", other, !want)
@@ -191,53 +196,13 @@ func TestPagesAreAlikeUnlessANumberHasMoved(t *testing.T) {
 	}
 }
 
-// floor is what stands there costs in a month, with so many NAT gateways and cores.
+// floor returns the monthly cost of an idle deployment with so many NAT gateways and cores.
 func floor(nats, cores float64) float64 {
-	return controlPlane*hoursAMonth + nats*gateway*hoursAMonth + cores*vCPUHour*autoMode*hoursAMonth + alarms*alarmMonth + 60*metricMonth + 2*boardMonth + 2*keyMonth
+	return controlPlane*hoursAMonth + nats*gateway*hoursAMonth + cores*vCPUHour*autoMode*hoursAMonth +
+		alarms*alarmMonth + 60*metricMonth + 2*boardMonth + 2*keyMonth
 }
 
-const text = `# What it costs
-
-List prices of us-east-1, without free tiers; other regions differ by up to a third. Made by ` + "`go test ./integration/cost -update`" + ` from counted calls; a test holds it to the code.
-
-## A million jobs
-
-What one job takes, counted over 1,000 jobs that run once, succeed, and have a small payload:
-
-| a job that is | write units | read units | queue requests | timers | $ per million, 100 a request | $ per million, one a request |
-| --- | --- | --- | --- | --- | --- | --- |
-%s
-- A write unit is a kilobyte written ($0.625 per million), a read unit 4 KB read consistently ($0.125), a queue request a batch of up to ten ($0.40, and $0.10 for fair queues), a timer $1.00 per million fired, a request to the API $3.50 per million. Lambda is assumed at 40 ms an invocation, in batches, by the million $0.20 and $0.0000133334 a GB-second.
-- Writes are most of it. Provisioned capacity (` + "`Tables.Provisioned`" + ` in infra/target) costs about a third of on-demand at steady load.
-- A retry costs about what a run costs. A job over 256 B of payload costs a write and a read unit more for each kilobyte begun; over 256 KB it goes to S3 ($5 per million put).
-- Left out: the workers' own compute (below), data through NAT ($0.045 a GB; tables and S3 are reached without it), logs ($0.50 a GB).
-
-## What stands there, a month
-
-| part | dev | prod |
-| --- | --- | --- |
-| EKS control plane | $%.0[2]f | $%.0[2]f |
-| NAT gateways, 1 and 3 | $%.0[3]f | $%.0[4]f |
-| nodes at the least pods, 2 and 10 cores | $%.0[5]f | $%.0[6]f |
-| alarms (%[13]d) | $%.2[7]f | $%.2[7]f |
-| metrics (about 60) | $%.0[8]f | $%.0[8]f |
-| dashboards (2) | $%.0[9]f | $%.0[9]f |
-| keys (2) | $%.0[10]f | $%.0[10]f |
-| **together** | **$%.0[11]f** | **$%.0[12]f** |
-
-- Tables, queues, timers and functions cost nothing while nothing happens, but for the passes of each minute: about 130,000 invocations a month, and their reads of the due index (64 shards × some 53 slices a minute at half a read unit: about $9 a month; fewer shards cost less).
-- Stored: $0.25 a GB and month; a finished job is kept 30 days with all that lies beside it, so a million jobs a day hold about 30 GB.
-
-## Against others
-
-| | $ per million one-off jobs |
-| --- | --- |
-| Punctual, due later, 100 a request | see above |
-| a bare EventBridge timer into SQS, unbatched | 2.20 |
-| Google Cloud Tasks | 0.80 |
-| Hatchet Cloud | 10 |
-| Step Functions Standard | 50–100 |
-| Temporal Cloud | 100–200 |
-
-The cheaper two keep no history, no results, no retries with a memory, no graphs, and no dead letters that say why.
-`
+// text is the page, with verbs of package fmt where numbers go.
+//
+//go:embed page.md
+var text string

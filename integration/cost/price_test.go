@@ -12,7 +12,7 @@ const (
 	logGigabyte  = 0.50
 	hoursAMonth  = 730.0
 	controlPlane = 0.10   // EKS, an hour
-	gateway      = 0.045  // NAT, an hour, without what flows through it
+	gateway      = 0.045  // NAT, an hour, without traffic
 	autoMode     = 1.12   // EKS Auto Mode on top of EC2
 	vCPUHour     = 0.0425 // an on-demand ARM core with 2 GiB (c7g)
 	alarmMonth   = 0.10
@@ -21,8 +21,8 @@ const (
 	keyMonth     = 1.00
 )
 
-// invoked is an assumption of the page: how many records one invocation takes when it is busy,
-// and what it uses. Nothing counts them on a laptop.
+// invoked holds assumptions: how many records one busy invocation takes, and what it uses. A laptop
+// cannot count them.
 var invoked = []struct {
 	what    string
 	records float64

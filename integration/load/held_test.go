@@ -17,14 +17,14 @@ import (
 	"punctual/workers/worker"
 )
 
-// What a worker costs while it holds 100,000 messages for their due time. It runs before the
-// others, in a process that has done nothing else; the messages as the queue twin keeps them
-// are in the figure too.
+// BenchmarkHeldMessages measures a worker that holds 100,000 messages until they are due. It runs
+// first, in a process that has done nothing else; the figure includes the queue twin's copies.
 func BenchmarkHeldMessages(b *testing.B) {
 	for b.Loop() {
 		const n = 100_000
 		world := memory.New(memory.Options{})
-		w := worker.New(worker.Deps{Queues: world.Queues(), Store: store.New(world.Table(), world.Blobs()), Clock: clock.System{}},
+		w := worker.New(worker.Deps{Queues: world.Queues(), Store: store.New(world.Table(), world.Blobs()),
+			Clock: clock.System{}},
 			worker.Options{Name: "bench", Slots: 1, Hold: n + 1000, Poll: time.Second})
 		queue := contract.FiringQueue("short", "normal")
 		due := time.Now().Add(9500 * time.Millisecond)
@@ -32,7 +32,8 @@ func BenchmarkHeldMessages(b *testing.B) {
 			out := make([]message.Outgoing, 1000)
 			for i := range out {
 				id := job.DerivedID(due, fmt.Sprint(from+i))
-				out[i] = job.Firing{Key: job.Key{Tenant: tenant.Local, ID: id}, Version: 1, Attempt: 1, Pool: "short", Priority: job.Normal, DueAt: due}.Outgoing(due)
+				out[i] = job.Firing{Key: job.Key{Tenant: tenant.Local, ID: id}, Version: 1, Attempt: 1, Pool: "short",
+					Priority: job.Normal, DueAt: due}.Outgoing(due)
 			}
 			if err := world.Queues().Send(context.Background(), queue, out...); err != nil {
 				b.Fatal(err)
@@ -50,7 +51,8 @@ func BenchmarkHeldMessages(b *testing.B) {
 		}
 		peak := resident()
 		debug.FreeOSMemory()
-		note("resident memory, worker holding 100,000 messages", "%d MB, at rest %d MB (queue twin with them, no worker: %d MB)", peak>>20, resident()>>20, before>>20)
+		note("resident memory, worker holding 100,000 messages",
+			"%d MB, at rest %d MB (queue twin with them, no worker: %d MB)", peak>>20, resident()>>20, before>>20)
 		stop()
 		<-done
 		world.Close()

@@ -13,9 +13,9 @@ import (
 	"punctual/workers/worker"
 )
 
-// A timer fires anywhere in its minute; what a job is started late by must not depend on it.
-// Virtual time shows the protocol's share of lateness alone: whatever the machine adds is not in it.
-func TestLatenessThroughTimers(t *testing.T) {
+// A timer fires anywhere in its minute, and a job's lateness must not depend on it. In virtual time
+// only the protocol adds lateness, not the machine.
+func TestLateness_OfTimersStaysInBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300
 		h := compose(t, system.Options{Shards: 4, Worker: worker.Options{Name: "bench", Slots: 100}})
@@ -23,7 +23,8 @@ func TestLatenessThroughTimers(t *testing.T) {
 		dice := rand.New(rand.NewPCG(1, 2))
 		var ids []string
 		for range n {
-			ids = append(ids, api.Post(story.Object{"task": "echo", "delay": fmt.Sprintf("%dms", int64(15*time.Minute/time.Millisecond)+dice.Int64N(15*60*1000))}))
+			ids = append(ids, api.Post(story.Object{"task": "echo",
+				"delay": fmt.Sprintf("%dms", int64(15*time.Minute/time.Millisecond)+dice.Int64N(15*60*1000))}))
 		}
 		time.Sleep(31 * time.Minute)
 		var late []time.Duration

@@ -41,15 +41,17 @@ func note(what, format string, args ...any) {
 	figures.lines = append(figures.lines, fmt.Sprintf("  %-58s %s", what, fmt.Sprintf(format, args...)))
 }
 
-// The memory twins hold everything on the heap, which in AWS is somebody else's disk: at the
-// default setting the collector would spend a third of the time marking it.
+// The memory twins hold everything on the heap, where AWS uses disks: with the default setting the
+// collector would use a third of the time.
 const collectorPercent = 400
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(collectorPercent)
 	code := m.Run()
 	if len(figures.lines) > 0 {
-		fmt.Printf("\nPunctual over memory on %s, %d cores, %s (GOGC=%d), %s\n\n%s\n\n", machine(), runtime.NumCPU(), runtime.Version(), collectorPercent, time.Now().UTC().Format(time.DateOnly), strings.Join(figures.lines, "\n"))
+		fmt.Printf("\nPunctual over memory on %s, %d cores, %s (GOGC=%d), %s\n\n%s\n\n", machine(), runtime.NumCPU(),
+			runtime.Version(), collectorPercent, time.Now().UTC().Format(time.DateOnly),
+			strings.Join(figures.lines, "\n"))
 	}
 	os.Exit(code)
 }
@@ -64,7 +66,7 @@ func machine() string {
 	return runtime.GOOS + "/" + runtime.GOARCH
 }
 
-// house is the product with a task "probe" whose handler notes when it started.
+// house is the product with a task "probe" whose handler records when it started.
 type house struct {
 	*composed
 	b      testing.TB
@@ -72,7 +74,7 @@ type house struct {
 	client *http.Client
 }
 
-// starts gathers when handlers started, against their due times.
+// starts collects when handlers started and when they were due.
 type starts struct {
 	sync.Mutex
 	late []time.Duration
@@ -125,11 +127,12 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 func spread(sorted []time.Duration) string {
-	return fmt.Sprintf("p50 %s  p99 %s  p99.9 %s  max %s  earliest %s", quantile(sorted, .5), quantile(sorted, .99), quantile(sorted, .999),
+	return fmt.Sprintf("p50 %s  p99 %s  p99.9 %s  max %s  earliest %s", quantile(sorted, .5), quantile(sorted, .99),
+		quantile(sorted, .999),
 		sorted[len(sorted)-1].Round(10*time.Microsecond), sorted[0].Round(10*time.Microsecond))
 }
 
-// composed is the product over memory, running until the test ends or stop is called.
+// composed is the product over memory; it runs until the test ends or stop is called.
 type composed struct {
 	world  *memory.World
 	meter  *telemetry.Meter
@@ -139,11 +142,13 @@ type composed struct {
 }
 
 func compose(t testing.TB, o system.Options) *composed {
-	c := &composed{world: memory.New(memory.Options{}), meter: new(telemetry.Meter), starts: &starts{ch: make(chan struct{}, 1)}}
+	c := &composed{world: memory.New(memory.Options{}), meter: new(telemetry.Meter),
+		starts: &starts{ch: make(chan struct{}, 1)}}
 	o.Registry = worker.NewRegistry()
 	worker.Register(o.Registry, "probe", c.starts.handler)
 	c.sys = system.Compose(system.Ports{
-		Table: c.world.Table(), Blobs: c.world.Blobs(), Stream: c.world.Table(), Queues: c.world.Queues(), Timers: c.world.Timers(), Secrets: c.world.Secrets(),
+		Table: c.world.Table(), Blobs: c.world.Blobs(), Stream: c.world.Table(), Queues: c.world.Queues(),
+		Timers: c.world.Timers(), Secrets: c.world.Secrets(),
 		Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() }, Meter: c.meter,
 	}, o)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -201,7 +206,7 @@ func (h *house) call(method, path string, body any) []byte {
 
 type object = map[string]any
 
-// batches submits n jobs in hundreds over eight connections; each makes the body of job i.
+// batches posts n jobs in hundreds over eight connections; each returns the body of job i.
 func (h *house) batches(n int, each func(i int) object) {
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -213,7 +218,8 @@ func (h *house) batches(n int, each func(i int) object) {
 					jobs = append(jobs, each(i))
 				}
 				var answer struct{ Accepted, Refused int }
-				if err := json.Unmarshal(h.call("POST", "/jobs/batch", object{"jobs": jobs}), &answer); err != nil || answer.Refused > 0 {
+				if err := json.Unmarshal(h.call("POST", "/jobs/batch", object{"jobs": jobs}), &answer); err != nil ||
+					answer.Refused > 0 {
 					h.b.Errorf("a batch was answered %+v, %v", answer, err)
 				}
 			}
@@ -283,13 +289,14 @@ func BenchmarkEndToEnd(b *testing.B) {
 			runtime.GC()
 		}
 		slices.Sort(rates)
-		note("end to end: batch submit to settled, median of 3", "%.0f jobs/s (%.0f–%.0f)", rates[1], rates[0], rates[2])
+		note("end to end: batch submit to settled, median of 3", "%.0f jobs/s (%.0f–%.0f)", rates[1], rates[0],
+			rates[2])
 	}
 }
 
-// cost prints what one job took of each service, as the adapters count it.
+// cost prints what one job used of each service, as the adapters count it.
 func cost(after, before item.Counts, n float64) {
-	// Watermarks are written each minute whatever the load is: they are no job's cost.
+	// Watermarks are written each minute whatever the load: they are not a cost of jobs.
 	jobs := func(c item.Counts) (table, indexes, read float64) {
 		for name, u := range c.Tables {
 			if name != contract.Tasks {
@@ -300,7 +307,8 @@ func cost(after, before item.Counts, n float64) {
 	}
 	table, indexes, read := jobs(after)
 	table0, indexes0, read0 := jobs(before)
-	note("write units a job (table + indexes)", "%.2f (%.2f + %.2f)", (table+indexes-table0-indexes0)/n, (table-table0)/n, (indexes-indexes0)/n)
+	note("write units a job (table + indexes)", "%.2f (%.2f + %.2f)", (table+indexes-table0-indexes0)/n,
+		(table-table0)/n, (indexes-indexes0)/n)
 	note("read units a job", "%.2f", (read-read0)/n)
 	note("requests a job: tables", "%.2f", float64(after.TableCalls-before.TableCalls)/n)
 	note("requests a job: queues", "%.2f", float64(after.QueueCalls-before.QueueCalls)/n)
@@ -333,7 +341,8 @@ func BenchmarkLateness(b *testing.B) {
 		const n = 2000
 		base := time.Now().Add(5 * time.Second)
 		h.batches(n, func(i int) object {
-			return object{"task": "probe", "run_at": base.Add(time.Duration(i) * 2 * time.Millisecond).UTC().Format("2006-01-02T15:04:05.000Z")}
+			return object{"task": "probe",
+				"run_at": base.Add(time.Duration(i) * 2 * time.Millisecond).UTC().Format("2006-01-02T15:04:05.000Z")}
 		})
 		h.starts.wait(b, n, 30*time.Second)
 		note("start lateness, 2,000 due at spread times 5–9 s ahead", "%s", spread(h.starts.sorted()))
@@ -372,13 +381,14 @@ func BenchmarkPickup(b *testing.B) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			h.starts.wait(b, n, 30*time.Second)
-			note(fmt.Sprintf("pickup of a critical job due now, %d low ones waiting", waiting), "%s", spread(h.starts.sorted()))
+			note(fmt.Sprintf("pickup of a critical job due now, %d low ones waiting", waiting), "%s",
+				spread(h.starts.sorted()))
 			h.stop()
 		}
 	}
 }
 
-// resident is the process's resident memory in bytes, 0 where it cannot be read.
+// resident returns the process's resident memory in bytes, 0 where it cannot be read.
 func resident() uint64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {

@@ -16,14 +16,14 @@ import (
 // Object is a JSON object.
 type Object = map[string]any
 
-// API is a way to the REST API.
+// API sends requests to the REST API.
 type API struct {
 	T    testing.TB
 	Send func(*http.Request) (*http.Response, error)
-	Base string // where /v1 is
+	Base string // URL that /v1 is below
 }
 
-// Over asks a handler in this process, as the tenant of a laptop with every scope.
+// Over sends requests to a handler in this process, as the tenant of a laptop with every scope.
 func Over(t testing.TB, h http.Handler) *API {
 	who := tenant.Identity{Tenant: tenant.Local, Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 	return &API{T: t, Base: "http://localhost:8080", Send: func(r *http.Request) (*http.Response, error) {
@@ -72,7 +72,7 @@ func (a *API) Call(method, path string, body any, header ...string) (int, Object
 	return resp.StatusCode, v
 }
 
-// Want is Call that insists on a status.
+// Want is Call; another status fails the test.
 func (a *API) Want(status int, method, path string, body any, header ...string) Object {
 	a.T.Helper()
 	got, v := a.Call(method, path, body, header...)
@@ -92,20 +92,20 @@ func (a *API) Post(body Object) string {
 	return id
 }
 
-// Job reads a job.
+// Job returns a job.
 func (a *API) Job(id string) Object {
 	a.T.Helper()
 	return a.Want(http.StatusOK, "GET", "/jobs/"+id, nil)
 }
 
-// Attempts reads a job's attempts, oldest first.
+// Attempts returns a job's attempts, oldest first.
 func (a *API) Attempts(id string) []any {
 	a.T.Helper()
 	items, _ := a.Want(http.StatusOK, "GET", "/jobs/"+id+"/attempts", nil)["items"].([]any)
 	return items
 }
 
-// WantStatus reads a job and insists on its status.
+// WantStatus returns a job and fails unless it has the status.
 func (a *API) WantStatus(id, status string) Object {
 	a.T.Helper()
 	v := a.Job(id)
@@ -115,7 +115,7 @@ func (a *API) WantStatus(id, status string) Object {
 	return v
 }
 
-// Await asks again until the job has the status, for a while at most.
+// Await polls until the job has the status, and fails after most.
 func (a *API) Await(id, status string, most time.Duration) Object {
 	a.T.Helper()
 	for over := time.Now().Add(most); ; {
@@ -130,7 +130,7 @@ func (a *API) Await(id, status string, most time.Duration) Object {
 	}
 }
 
-// At reads an instant out of an answer.
+// At parses an instant of an answer.
 func At(t testing.TB, v any) time.Time {
 	t.Helper()
 	s, _ := v.(string)

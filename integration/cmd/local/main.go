@@ -61,7 +61,8 @@ func run(addr string, drain time.Duration, verbose bool) error {
 
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	sys := system.Compose(system.Ports{
-		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(), Timers: world.Timers(), Secrets: world.Secrets(),
+		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
+		Timers: world.Timers(), Secrets: world.Secrets(),
 		Clock: clock.System{}, Log: log, Meter: meter,
 	}, system.Options{
 		HTTPAllow: loopback, OwnPorts: []uint16{uint16(port)}, NoSignIn: true, Registry: registry,
@@ -72,10 +73,11 @@ func run(addr string, drain time.Duration, verbose bool) error {
 		return fmt.Errorf("defining a task for each handler: %w", err)
 	}
 
-	// A first Ctrl-C drains, a second one ends at once.
+	// The first Ctrl-C drains, the second ends at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	server := &http.Server{Handler: routes(sys.API, meter, listener.Addr().String()), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders}
+	server := &http.Server{Handler: routes(sys.API, meter, listener.Addr().String()),
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders}
 	failed := make(chan error, 1)
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -83,7 +85,7 @@ func run(addr string, drain time.Duration, verbose bool) error {
 			stop()
 		}
 	}()
-	// What is over goes, as DynamoDB has it go.
+	// Expired items are removed, as in DynamoDB.
 	expire := time.NewTicker(time.Hour)
 	defer expire.Stop()
 	go func() {
@@ -100,7 +102,7 @@ func run(addr string, drain time.Duration, verbose bool) error {
 	err = sys.Run(ctx)
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_ = server.Shutdown(closing) // what is still open then is cut; nothing is lost that was answered
+	_ = server.Shutdown(closing) // cuts open connections; everything answered is stored
 	select {
 	case err = <-failed:
 	default:
@@ -109,7 +111,7 @@ func run(addr string, drain time.Duration, verbose bool) error {
 	return err
 }
 
-// listen refuses any address that other machines could reach: there is no sign-in here.
+// listen refuses any address that other machines could reach: there is no authentication here.
 func listen(addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -119,7 +121,8 @@ func listen(addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("-addr %q: want a port from 0 to 65535", addr)
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("-addr %q: only loopback addresses (localhost, 127.0.0.1, [::1]) are served, because nobody signs in here", addr)
+		return nil, fmt.Errorf("-addr %q: only loopback addresses (localhost, 127.0.0.1, [::1]) are served, "+
+			"because nobody signs in here", addr)
 	}
 	listener, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -128,14 +131,15 @@ func listen(addr string) (net.Listener, error) {
 	return listener, err
 }
 
-// routes puts the one tenant of a laptop in front of the API, and metrics beside it.
+// routes serves the API for the one tenant of a laptop, and metrics.
 func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler {
-	local := tenant.Identity{Tenant: tenant.Local, Subject: "laptop", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
-	// No mux: it would redirect paths that the API answers for itself.
+	local := tenant.Identity{Tenant: tenant.Local, Subject: "laptop",
+		Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
+	// No mux: it would redirect paths that the API answers.
 	return api.LoopbackOnly(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-			_ = meter.WriteText(w) // the reader went away
+			_ = meter.WriteText(w) // the client may be gone
 			return
 		}
 		rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), local)))

@@ -12,11 +12,12 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestTheLaptopAnswersMetricsAndLeavesAllElseToTheAPI(t *testing.T) {
+func TestRoutes_ServesMetricsAndTheAPI(t *testing.T) {
 	t.Parallel()
 	world := memory.New(memory.Options{})
 	t.Cleanup(world.Close)
-	rest := api.New(api.Deps{Store: store.New(world.Table(), world.Blobs()), Queues: world.Queues(), Timers: world.Timers()})
+	rest := api.New(api.Deps{Store: store.New(world.Table(), world.Blobs()), Queues: world.Queues(),
+		Timers: world.Timers()})
 	h := routes(rest, new(telemetry.Meter), "localhost:8080")
 	for _, c := range []struct {
 		method, target, host string
