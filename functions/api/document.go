@@ -75,7 +75,7 @@ func readDocument(text []byte) (*document, error) {
 		end += len(text[end:]) - len(bytes.TrimLeft(text[end:], " \t\r\n"))
 		return nil, &syntaxError{codeInvalidJSON, end, "something follows the end of the JSON value"}
 	}
-	if _, err := s.in.ReadToken(); err != io.EOF {
+	if _, err := s.in.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, faultOf(err, len(text))
 	}
 	return s.doc, nil
@@ -205,7 +205,7 @@ func (d *document) raw(n int) []byte { return d.text[d.nodes[n].start:d.nodes[n]
 // compact is the text of a value without white space between its parts.
 func (d *document) compact(n int) []byte {
 	raw := d.raw(n)
-	if bytes.IndexAny(raw, " \t\n\r") < 0 {
+	if !bytes.ContainsAny(raw, " \t\n\r") {
 		return raw
 	}
 	short := jsontext.Value(bytes.Clone(raw))

@@ -71,7 +71,7 @@ func TestQueueConformsOverLocalStack(t *testing.T) {
 	k := knobs(t)
 	k.Gaps = map[string]string{
 		"a message is received with its body, its group and the time when it was sent": "this LocalStack keeps no group on a standard queue",
-		"messages that are too large for one request are sent in several":                            "this LocalStack has SQS's old limit of 256 KB",
+		"messages that are too large for one request are sent in several":              "this LocalStack has SQS's old limit of 256 KB",
 	}
 	conformance.Queue(t, queuesOf(environment.LocalStack(t).Config()), k)
 }

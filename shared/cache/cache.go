@@ -88,11 +88,13 @@ func (c *Cache[K, V]) Within(
 		e, f := c.entries[key], c.flights[key]
 		switch {
 		case e != nil && e.read && younger(e.at, now, age):
-			defer c.mu.Unlock()
-			return e.value, e.at, nil
+			v, at := e.value, e.at
+			c.mu.Unlock()
+			return v, at, nil
 		case e != nil && e.err != nil && now.Before(e.until):
-			defer c.mu.Unlock()
-			return *new(V), time.Time{}, e.err
+			err := e.err
+			c.mu.Unlock()
+			return *new(V), time.Time{}, err
 		case f == nil:
 			f = &flight[V]{at: now, done: make(chan struct{})}
 			c.flights[key] = f
