@@ -42,9 +42,6 @@ type accepted struct {
 	fire     *job.Firing // for the caller to send: the job is due now
 }
 
-// literalsContent names the sibling item that records what a job declared to be no secret.
-const literalsContent = "allow_literals"
-
 // accept writes a job that has been judged: what lies beside the row first, the row second.
 // With a key, row and key are one transaction; whoever loses the race for the key is answered
 // as if they had come later.
@@ -56,28 +53,17 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 	r := d.row
 	r.ID = job.NewID(now, random)
 	r.Shard = horizon.ShardOf(string(r.ID), s.Shards)
-	r.Tagged = len(d.tags) > 0
 	send := job.Place(&r, now)
-	if d.payload != nil {
-		r.SetPayload(job.PlacePayload(r, d.payload))
-		if err := s.Store.PutPayload(ctx, r, d.payload); err != nil {
-			return accepted{}, fmt.Errorf("keeping the payload of job %s: %w", r.ID, err)
-		}
+	contents := d.contents(who)
+	r.Hold(contents)
+	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
+		return accepted{}, err
 	}
-	if r.Tagged {
-		if err := s.Store.Put(ctx, r.PutContent(job.TagsContent, encodeTags(d.tags))); err != nil {
-			return accepted{}, fmt.Errorf("keeping the tags of job %s: %w", r.ID, err)
-		}
-	}
-	if len(d.literals) > 0 {
-		if err := s.recordLiterals(ctx, who, r, d.literals); err != nil {
-			return accepted{}, err
-		}
-	}
+	s.logLiterals(ctx, r, contents)
 	a := accepted{view: view(r, job.Claim{}, s.held(ctx, r, now), now)}
 	a.view.JobDetail = detailOf(r)
-	kept := a.view // what the key remembers: a repetition brings payload and tags itself
-	a.view.asked(d.payload, d.tags)
+	kept := a.view // what the key remembers: a repetition brings the contents itself
+	a.view.asked(contents)
 	if send {
 		f := r.Firing()
 		a.fire = &f
@@ -97,7 +83,7 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 	}, now))
 	if store.Refused(err) != nil {
 		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
-		earlier.view.asked(d.payload, d.tags)
+		earlier.view.asked(contents)
 		switch {
 		case ok && earlier.view.JobID == r.ID: // our own transaction, repeated below us when its answer was lost
 			return a, nil
@@ -109,19 +95,25 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 	return a, err
 }
 
-func (s *stage) recordLiterals(ctx context.Context, who tenant.Identity, r job.Row, pointers []string) error {
-	body, err := text.JSON(struct {
-		Pointers []string `json:"pointers"`
-		By       string   `json:"by"`
-	}{pointers, who.Subject})
-	if err == nil {
-		err = s.Store.Put(ctx, r.PutContent(literalsContent, string(body)))
+// contents are what the job holds, as that client wants it.
+func (d *draft) contents(who tenant.Identity) job.Contents {
+	return job.Contents{Payload: d.payload, Labels: d.labels, Literals: literalsBy(who, d.literals)}
+}
+
+// literalsBy is that declaration, nil for none.
+func literalsBy(who tenant.Identity, pointers []string) *job.Literals {
+	if len(pointers) == 0 {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("recording the literals of job %s: %w", r.ID, err)
+	return &job.Literals{Pointers: pointers, By: who.Subject}
+}
+
+func (s *stage) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
+	if c.Literals == nil {
+		return
 	}
-	s.Log.InfoContext(ctx, "a job declared literals to be no secrets", telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(pointers))
-	return nil
+	s.Log.InfoContext(ctx, "a job declared literals to be no secrets",
+		telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(c.Literals.Pointers))
 }
 
 // replay answers from an idempotency key: false if it stands for nothing.

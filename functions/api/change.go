@@ -143,6 +143,7 @@ func (s *stage) updateJob(ctx context.Context, k job.Key, decide func(job.Row) (
 func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job.Row, time.Time) (change, error)) (*jobAnswer, error) {
 	var row job.Row
 	var c change
+	var contents job.Contents
 	var send bool
 	after, err := s.updateJob(ctx, k, func(found job.Row) ([]item.Write, error) {
 		row = found
@@ -167,26 +168,21 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 		var write item.Write
 		after, write, send = job.Reschedule(row, c.Edit, now)
 		writes := []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
-		if c.Payload != nil {
-			switch c.Payload.In {
-			case job.InItem:
-				writes = append(writes, after.PutContent(job.PayloadContent(after.PayloadVer), string(c.payload)))
-			case job.InBlob: // keyed by the version: if the transaction is refused nobody ever reads it
-				if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
-					return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)
-				}
+		if c.Payload != nil && c.Payload.In == job.InBlob { // keyed by the version: if the transaction is refused nobody ever reads it
+			if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
+				return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)
 			}
 		}
-		if len(c.literals) > 0 {
-			if err := s.recordLiterals(ctx, c.who, after, c.literals); err != nil {
-				return nil, err
-			}
+		if c.Labels != nil {
+			writes = append(writes, after.PutLabels(*c.Labels))
 		}
-		return writes, nil
+		contents = job.Contents{Payload: c.payload, Literals: literalsBy(c.who, c.literals)}
+		return append(writes, after.PutContents(contents)...), nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.logLiterals(ctx, after, contents)
 	if c.Payload != nil {
 		if err := s.Store.ForgetPayload(ctx, row); err != nil { // no attempt can read it any more; what is left goes with its time
 			s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)

@@ -14,23 +14,22 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
-	"punctual/shared/text"
 )
 
 // JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
 type JobRequest struct {
-	Task          string            `json:"task" example:"echo"`
-	Payload       anything          `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task"`
-	RunAt         string            `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
-	Delay         duration          `json:"delay,omitempty" doc:"Instead of run_at: from now"`
-	Priority      string            `json:"priority,omitempty" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`
-	Pool          string            `json:"pool,omitempty" doc:"Default: the task's"`
-	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
-	StartWithin   duration          `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after due_at; default: no limit"`
-	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
-	Retry         retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
-	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters, none of them control characters"`
-	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
+	Task        string       `json:"task" example:"echo"`
+	Payload     anything     `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task"`
+	RunAt       string       `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
+	Delay       duration     `json:"delay,omitempty" doc:"Instead of run_at: from now"`
+	Priority    string       `json:"priority,omitempty" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`
+	Pool        string       `json:"pool,omitempty" doc:"Default: the task's"`
+	Timeout     duration     `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
+	StartWithin duration     `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after due_at; default: no limit"`
+	ExpireAfter duration     `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
+	Retry       retryRequest `json:"retry,omitempty" doc:"What is left out is the task's"`
+	LabelsRequest
+	AllowLiterals []string `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
 }
 
 // BatchJobRequest is a JobRequest within a batch.
@@ -50,7 +49,7 @@ type retryRequest struct {
 
 var (
 	jobFields   = namesOf[JobRequest]()
-	batchFields = append(namesOf[JobRequest](), "idempotency_key")
+	batchFields = namesOf[BatchJobRequest]()
 	retryFields = namesOf[retryRequest]()
 )
 
@@ -58,7 +57,7 @@ var (
 type draft struct {
 	row      job.Row
 	payload  []byte // compact JSON; nil for none
-	tags     map[string]string
+	labels   job.Labels
 	literals []string
 }
 
@@ -153,15 +152,11 @@ func (s *stage) readJob(ctx context.Context, r *reader, f fields, pointer string
 		d.row.ExpireAfter, _ = r.duration(v, contract.MinWindow, contract.MaxWindow)
 		d.row.ExpiryAt = d.row.DueAt.Add(d.row.ExpireAfter)
 	}
-	if v, ok := f["tags"]; ok {
-		d.tags = r.tags(v)
-	}
+	d.labels = r.labels(f)
 	if v, ok := f["allow_literals"]; ok {
 		d.literals = r.literals(v)
 	}
-	if v, ok := f["tags"]; ok {
-		r.noSecrets(v, under(pointer, d.literals))
-	}
+	r.noSecretLabels(f, under(pointer, d.literals))
 	v, given := f["payload"]
 	if !known {
 		return d, nil // what the payload must be depends on the task
@@ -313,9 +308,4 @@ func (r *reader) literals(v value) []string {
 		pointers = append(pointers, s)
 	}
 	return pointers
-}
-
-// encodeTags is the tags' sibling item.
-func encodeTags(tags map[string]string) string {
-	return string(text.MustJSON(tags))
 }

@@ -140,17 +140,6 @@ func (s *stage) submit(ctx context.Context, who tenant.Identity, r *reader, v va
 	return s.accept(ctx, who, d, key, hash, now)
 }
 
-// restated reads payload and tags of a request that was accepted before as it stands.
-func (r *reader) restated(f fields) (payload []byte, tags map[string]string) {
-	if v, ok := f["payload"]; ok && r.doc.nodes[v.node].kind != kindNull {
-		payload = r.doc.compact(v.node)
-	}
-	if v, ok := f["tags"]; ok {
-		tags = r.tags(v)
-	}
-	return payload, tags
-}
-
 // batchKey reads a batch item's key, "" if there is none.
 func (r *reader) batchKey(f fields) string {
 	v, ok := f["idempotency_key"]

@@ -232,8 +232,8 @@ var (
 	runBounds = fieldBounds{
 		"task": taskForm, "payload": payloads, "priority": oneOf(contract.Priorities), "pool": oneOf(contract.Pools),
 		"timeout":      timeoutForm,
-		"start_within": windowForm, "expire_after": windowForm, "tags": tagsForm, "allow_literals": literalsForm,
-	}
+		"start_within": windowForm, "expire_after": windowForm, "allow_literals": literalsForm,
+	}.and(labelBounds)
 	jobBounds   = runBounds.and(fieldBounds{"run_at": instantForm, "delay": delayForm})
 	shownBounds = fieldBounds{"pool": oneOf(contract.Pools), "priority": oneOf(contract.Priorities)}
 )

@@ -250,11 +250,12 @@ func (r *reader) missing(pointer, name string) {
 }
 
 // namesOf are the JSON names of a struct's fields: what documents a body also says what it may hold.
-func namesOf[T any]() []string {
-	var names []string
-	t := reflect.TypeFor[T]()
+func namesOf[T any]() []string { return namesIn(reflect.TypeFor[T]()) }
+
+func namesIn(t reflect.Type) (names []string) {
 	for i := range t.NumField() {
 		if t.Field(i).Anonymous {
+			names = append(names, namesIn(t.Field(i).Type)...)
 			continue
 		}
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")

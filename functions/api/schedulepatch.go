@@ -75,7 +75,7 @@ func checkPatch(patch *document) error {
 			continue
 		}
 		inner := r.object(v.node, v.pointer, known)
-		for _, deep := range []string{"retry", "tags", "payload"} {
+		for _, deep := range slices.Concat([]string{"retry"}, labelFields, []string{"payload"}) {
 			if v, ok := inner[deep]; ok {
 				r.allDuplicates(v.node)
 			}

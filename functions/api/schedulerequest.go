@@ -9,6 +9,7 @@ import (
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
@@ -39,16 +40,16 @@ type catchUpRequest struct {
 
 // jobTemplateRequest is a JobRequest that says nothing of its time.
 type jobTemplateRequest struct {
-	Task          string            `json:"task" example:"echo"`
-	Payload       anything          `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
-	Priority      string            `json:"priority,omitempty" doc:"Default: the task's, as it is when the schedule is put"`
-	Pool          string            `json:"pool,omitempty" doc:"Default: the task's"`
-	Timeout       duration          `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
-	StartWithin   duration          `json:"start_within,omitempty" doc:"The run is missed if no attempt started this long after its due_at; default: no limit"`
-	ExpireAfter   duration          `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
-	Retry         retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
-	Tags          map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters"`
-	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none"`
+	Task        string       `json:"task" example:"echo"`
+	Payload     anything     `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
+	Priority    string       `json:"priority,omitempty" doc:"Default: the task's, as it is when the schedule is put"`
+	Pool        string       `json:"pool,omitempty" doc:"Default: the task's"`
+	Timeout     duration     `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
+	StartWithin duration     `json:"start_within,omitempty" doc:"The run is missed if no attempt started this long after its due_at; default: no limit"`
+	ExpireAfter duration     `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
+	Retry       retryRequest `json:"retry,omitempty" doc:"What is left out is the task's"`
+	LabelsRequest
+	AllowLiterals []string `json:"allow_literals,omitempty" doc:"JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none"`
 }
 
 var (
@@ -73,18 +74,14 @@ func (c scheduleChange) apply(to *schedule.Schedule, kept []byte, by string) {
 		to.Spec, to.Exclusions = c.calendar.spec, c.calendar.exclusions
 	}
 	if c.job != nil {
-		tags := ""
-		if len(c.job.tags) > 0 {
-			tags = encodeTags(c.job.tags)
-		}
 		if sameJSON(c.job.payload, kept) {
 			c.job.payload = kept
 		}
 		old := to.Template
-		to.Template = schedule.TemplateOf(c.job.row, tags)
+		to.Template = schedule.TemplateOf(c.job.row, c.job.labels)
 		to.SetPayload(c.job.payload)
 		if len(c.job.literals) > 0 {
-			to.Template.Literals = &schedule.Literals{Pointers: c.job.literals, By: by}
+			to.Template.Literals = &job.Literals{Pointers: c.job.literals, By: by}
 		}
 		to.Template.Keep(old, kept != nil && bytes.Equal(c.job.payload, kept))
 	}

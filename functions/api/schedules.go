@@ -488,24 +488,24 @@ func (s *stage) unreadable(ctx context.Context, f store.FoundSchedule) {
 // rereads is how often a schedule is read, at most, to find the payload that belongs to it.
 const rereads = 8
 
-// withPayload reads a schedule and its payload, which an edit may have replaced in between.
-func (s *stage) withPayload(ctx context.Context, k schedule.Key) (schedule.Schedule, []byte, error) {
+// withContents reads a schedule and what its jobs hold, which an edit may have replaced in between.
+func (s *stage) withContents(ctx context.Context, k schedule.Key) (schedule.Schedule, job.Contents, error) {
 	for range rereads {
 		found, err := s.schedule(ctx, k, 0)
 		if err != nil {
-			return found, nil, err
+			return found, job.Contents{}, err
 		}
-		payload, err := s.Store.SchedulePayload(ctx, found)
+		contents, err := s.Store.ScheduleContents(ctx, found)
 		if fault.KindOf(err) != fault.NotFound {
-			return found, payload, err
+			return found, contents, err
 		}
 	}
-	return schedule.Schedule{}, nil, fault.New(fault.Conflict, nil, "reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
+	return schedule.Schedule{}, job.Contents{}, fault.New(fault.Conflict, nil, "reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
 }
 
 // runScheduleNow accepts a job as the template has it, due now.
 func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*jobAnswer, error) {
-	found, payload, err := s.withPayload(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+	found, contents, err := s.withContents(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -515,13 +515,8 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 	}
 	now := s.now()
 	r, send := found.RunNow(job.NewID(now, random), s.Shards, now)
-	if err := s.Store.PutPayload(ctx, r, payload); err != nil {
-		return nil, fmt.Errorf("keeping the payload of job %s: %w", r.ID, err)
-	}
-	if r.Tagged {
-		if err := s.Store.Put(ctx, r.PutContent(job.TagsContent, found.Template.Tags)); err != nil {
-			return nil, fmt.Errorf("keeping the tags of job %s: %w", r.ID, err)
-		}
+	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
+		return nil, err
 	}
 	if err := s.Store.Accept(ctx, r); err != nil && store.Refused(err) == nil { // nobody else has this id: a refusal is our own first try
 		return nil, err

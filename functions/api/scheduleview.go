@@ -43,17 +43,17 @@ type ScheduleView struct {
 type calendarView calendar.Spec
 
 type jobTemplateView struct {
-	Task        string            `json:"task"`
-	Pool        string            `json:"pool"`
-	Priority    job.Priority      `json:"priority"`
-	Timeout     string            `json:"timeout"`
-	StartWithin string            `json:"start_within,omitempty"`
-	ExpireAfter string            `json:"expire_after,omitempty"`
-	Retry       *retryView        `json:"retry"`
-	Tags        map[string]string `json:"tags,omitempty"`
-	Literals    []string          `json:"allow_literals,omitempty" doc:"The strings of the payload that were declared to be no secrets"`
-	PayloadSize int64             `json:"payload_size,omitempty" doc:"Bytes"`
-	Payload     json.RawMessage   `json:"payload,omitempty" doc:"Left out in lists, and when larger than 256 KB"`
+	Task        string       `json:"task"`
+	Pool        string       `json:"pool"`
+	Priority    job.Priority `json:"priority"`
+	Timeout     string       `json:"timeout"`
+	StartWithin string       `json:"start_within,omitempty"`
+	ExpireAfter string       `json:"expire_after,omitempty"`
+	Retry       *retryView   `json:"retry"`
+	LabelsView
+	Literals    []string        `json:"allow_literals,omitempty" doc:"The strings of the payload that were declared to be no secrets"`
+	PayloadSize int64           `json:"payload_size,omitempty" doc:"Bytes"`
+	Payload     json.RawMessage `json:"payload,omitempty" doc:"Left out in lists, and when larger than 256 KB"`
 }
 
 type catchUpView struct {
@@ -72,7 +72,7 @@ type schedulePauseView struct {
 }
 
 func viewTemplate(t schedule.Template) jobTemplateView {
-	v := jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout), Retry: viewRetry(t.Retry), PayloadSize: t.PayloadSize}
+	v := jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout), Retry: viewRetry(t.Retry), LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
 	if t.StartWithin > 0 {
 		v.StartWithin = span.Format(t.StartWithin)
 	}
@@ -81,9 +81,6 @@ func viewTemplate(t schedule.Template) jobTemplateView {
 	}
 	if t.Literals != nil {
 		v.Literals = t.Literals.Pointers
-	}
-	if t.Tags != "" {
-		_ = json.Unmarshal([]byte(t.Tags), &v.Tags) // we wrote it; unreadable tags are not worth an error
 	}
 	return v
 }

@@ -50,12 +50,12 @@ type JobView struct {
 
 // JobDetail is what only the view of a single job shows.
 type JobDetail struct {
-	Timeout     string            `json:"timeout,omitempty"`
-	StartWithin string            `json:"start_within,omitempty"`
-	ExpireAfter string            `json:"expire_after,omitempty"`
-	Retry       *retryView        `json:"retry,omitempty"`
-	Tags        map[string]string `json:"tags,omitempty"`
-	Payload     json.RawMessage   `json:"payload,omitempty" doc:"Left out when larger than 256 KB"`
+	Timeout     string     `json:"timeout,omitempty"`
+	StartWithin string     `json:"start_within,omitempty"`
+	ExpireAfter string     `json:"expire_after,omitempty"`
+	Retry       *retryView `json:"retry,omitempty"`
+	LabelsView
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than 256 KB"`
 }
 
 type progressView struct {
@@ -186,19 +186,6 @@ func detailOf(r job.Row) *JobDetail {
 	return d
 }
 
-// asked adds what a request holds that is kept beside the row, as detail reads it.
-func (v *JobView) asked(payload []byte, tags map[string]string) {
-	if v.JobDetail == nil {
-		v.JobDetail = &JobDetail{}
-	}
-	if len(tags) > 0 {
-		v.Tags = tags
-	}
-	if len(payload) <= contract.MaxItem {
-		v.Payload = payload
-	}
-}
-
 // detail completes the view of a single job with what lies beside its row.
 func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 	v.JobDetail = detailOf(r)
@@ -209,13 +196,11 @@ func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 		}
 		v.Result = body
 	}
-	if r.Tagged {
-		body, err := s.beside(ctx, r, job.TagsContent)
-		if err != nil {
-			return err
-		}
-		_ = json.Unmarshal(body, &v.Tags) // we wrote it; unreadable tags are not worth an error
+	labels, err := s.Store.Labels(ctx, r)
+	if err != nil && fault.KindOf(err) != fault.NotFound { // it may just be being forgotten
+		return err
 	}
+	v.LabelsView = viewLabels(labels)
 	if r.PayloadIn != job.InBlob {
 		body, err := s.Store.Payload(ctx, r)
 		if err != nil && fault.KindOf(err) != fault.NotFound {

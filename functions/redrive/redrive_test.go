@@ -64,7 +64,7 @@ func (b *bundle) write(w item.Write) {
 // send sends the letter of r, as the status consumer does.
 func (b *bundle) send(r job.Row) {
 	b.Helper()
-	out := message.Outgoing{Body: message.Encode(job.LetterOf(r, time.Now()))}
+	out := message.Outgoing{Body: message.Encode(job.LetterOf(r, job.Labels{}, time.Now()))}
 	if err := b.w.Queues().Send(b.Context(), contract.RedriveQueue, out); err != nil {
 		b.Fatal(err)
 	}

@@ -376,7 +376,7 @@ func TestADeath(t *testing.T) {
 		}
 		l, err := message.Decode[message.Letter](letters[0].Body)
 		after := b.row(r.Key)
-		if err != nil || l != job.LetterOf(after, time.Now()) || l.Code != job.CodeHandler || l.Message != "no" {
+		if err != nil || l != job.LetterOf(after, job.Labels{}, time.Now()) || l.Code != job.CodeHandler || l.Message != "no" {
 			b.Errorf("the letter says %+v, %v", l, err)
 		}
 		if after.Owes != job.OwesLetter || after.WakeAt.IsZero() {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,6 +11,86 @@ import (
 	"punctual/shared/message"
 	"punctual/shared/text"
 )
+
+// Contents is what a job holds that lists do not read. The row keeps a small payload itself; everything
+// else lies beside it, in sibling items or in an object. Whatever is kept, copied, read or forgotten of it
+// goes through this type and through content.go of package store.
+type Contents struct {
+	Payload []byte // compact JSON; nil for none
+	Labels
+	Literals *Literals // nil for none
+}
+
+// Labels is what a client writes on a job to find and explain it. It is kept and shown, and nothing is
+// decided by it.
+type Labels struct {
+	Tags string `json:"tags,omitempty"` // a JSON object of strings; "" for none
+}
+
+// Labelled says what the labels' item of a job holds.
+type Labelled struct {
+	Tagged bool // there is such an item
+}
+
+// Labelled is what a row with these labels says of them.
+func (l Labels) Labelled() Labelled { return Labelled{Tagged: l != Labels{}} }
+
+func (l Labelled) encode() string {
+	if l.Tagged {
+		return "1"
+	}
+	return ""
+}
+
+func parseLabelled(s string) Labelled { return Labelled{Tagged: s != ""} }
+
+// PutLabels writes the labels' item of the job, or deletes it when there are no labels.
+func (r Row) PutLabels(l Labels) item.Write {
+	w := r.PutContent(TagsContent, l.Tags)
+	if l == (Labels{}) {
+		w.Put, w.Delete = nil, true
+	}
+	return w
+}
+
+// ParseLabels decodes what PutLabels wrote.
+func ParseLabels(i item.Item) Labels { return Labels{Tags: i.Str("body")} }
+
+// Literals is what somebody declared to be no secret, though it looks like one. It is recorded for people
+// to read, and is not copied with a job: it speaks of one request.
+type Literals struct {
+	Pointers []string `json:"pointers"` // JSON pointers below the job
+	By       string   `json:"by"`
+}
+
+// Same says that the two declare the same, whoever did.
+func (l *Literals) Same(as *Literals) bool {
+	return l == as || l != nil && as != nil && slices.Equal(l.Pointers, as.Pointers)
+}
+
+// Hold makes a row that is about to be accepted one of a job with these contents. It decides where the
+// payload is kept, by what else the row holds.
+func (r *Row) Hold(c Contents) {
+	r.Labelled = c.Labels.Labelled()
+	if c.Payload != nil {
+		r.SetPayload(PlacePayload(*r, c.Payload))
+	}
+}
+
+// PutContents writes what of the contents lies in sibling items. The row says where its payload lies.
+func (r Row) PutContents(c Contents) []item.Write {
+	var writes []item.Write
+	if r.PayloadIn == InItem && c.Payload != nil {
+		writes = append(writes, r.PutContent(PayloadContent(r.PayloadVer), string(c.Payload)))
+	}
+	if c.Labels != (Labels{}) {
+		writes = append(writes, r.PutLabels(c.Labels))
+	}
+	if c.Literals != nil {
+		writes = append(writes, r.PutContent(LiteralsContent, string(text.MustJSON(c.Literals))))
+	}
+	return writes
+}
 
 // contentKept outlives every row it belongs to. What lies beside a row goes with the row, when the
 // table lets that go; this is for what is left over where the row was never written.

@@ -154,7 +154,7 @@ func TestAChangedRowIsArmedOnlyWhenItsFiringChanged(t *testing.T) {
 
 func TestALetterCameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
 	t.Parallel()
-	l := LetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), noon)
+	l := LetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), Labels{}, noon)
 	if d, err := message.Decode[message.Letter](message.Encode(l)); err != nil || d != l {
 		t.Fatalf("the letter reads back as %+v, %v", d, err)
 	}

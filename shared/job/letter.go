@@ -7,8 +7,8 @@ import (
 	"punctual/shared/message"
 )
 
-// LetterOf is the dead letter of a DEAD row, stamped for this very send.
-func LetterOf(r Row, sentAt time.Time) message.Letter {
+// LetterOf is the dead letter of a DEAD row with these labels, stamped for this very send.
+func LetterOf(r Row, _ Labels, sentAt time.Time) message.Letter {
 	return message.Letter{
 		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Task: r.Task, DeadAt: r.DeadAt, SentAt: sentAt.UTC(),
 		Code: r.Reason.Code, Message: r.Reason.Message, Attempts: r.Attempt, RedriveOf: string(r.RedriveOf),

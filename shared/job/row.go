@@ -86,7 +86,7 @@ type Row struct {
 	PayloadSize int64 // bytes
 	Result      string
 	ResultIn    string
-	Tagged      bool // tags are in a sibling item
+	Labelled
 
 	Attempts   []Attempt // the newest contract.RowAttempts, oldest first
 	Waiting    string    // "retry" or "snooze" while it waits for one
@@ -143,8 +143,9 @@ func (r Row) HasChildren() bool { return r.RunID != "" }
 
 // Content names of sibling items.
 const (
-	ResultContent = "result"
-	TagsContent   = "tags"
+	ResultContent   = "result"
+	TagsContent     = "tags" // holds all labels
+	LiteralsContent = "allow_literals"
 )
 
 // PayloadContent names the sibling item or blob of a payload put at that version.
@@ -285,7 +286,7 @@ func (r *Row) encode(to []attr) []attr {
 	e.num("payload_size", r.PayloadSize)
 	e.str("result", r.Result)
 	e.str("result_in", r.ResultIn)
-	e.flag("tagged", r.Tagged)
+	e.str("tagged", r.Labelled.encode())
 	e.str("attempts", encodeAttempts(r.Attempts))
 	e.str("waiting", r.Waiting)
 	e.str("reason", r.Reason.Code)
@@ -397,7 +398,7 @@ func ParseRow(i item.Item) (Row, error) {
 		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", Behind: i.Str("behind") != "",
 		Near: i.Str(contract.AttrNear) != "", Postponed: i.Int("postponed"),
 		Payload: i.Str("payload"), PayloadIn: i.Str("payload_in"), PayloadVer: i.Int("payload_ver"), PayloadSize: i.Int("payload_size"),
-		Result: i.Str("result"), ResultIn: i.Str("result_in"), Tagged: i.Str("tagged") != "",
+		Result: i.Str("result"), ResultIn: i.Str("result_in"), Labelled: parseLabelled(i.Str("tagged")),
 		Waiting: i.Str("waiting"), Reason: Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
 		StartedAt: i.Time("started_at"), FinishedAt: i.Time("finished_at"), LatenessMS: i.Int("lateness"),
 		CancelRequestedAt: i.Time("cancel_at"), DeadAt: i.Time(contract.AttrDeadAt), BuriedAt: i.Time("buried_at"),

@@ -220,6 +220,7 @@ type Edit struct {
 	DueAt    *time.Time
 	Priority *Priority
 	Payload  *Payload
+	Labels   *Labels
 }
 
 // Payload is where a payload goes: decided by PlacePayload.
@@ -230,7 +231,7 @@ type Payload struct {
 }
 
 // Reschedule edits a job that no attempt is running. The write goes in one transaction with a
-// Fence of the attempt and the new payload's item; the version grows, so older firings are stale.
+// Fence of the attempt and the items of the new payload and labels; the version grows, so older firings are stale.
 // send tells whether the writer must send the firing itself.
 func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send bool) {
 	after = r
@@ -250,6 +251,9 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 		if e.Payload.In != InRow {
 			after.PayloadVer = after.Version
 		}
+	}
+	if e.Labels != nil {
+		after.Labelled = e.Labels.Labelled()
 	}
 	send = Place(&after, now)
 	return after, change("row.reschedule", r, after, from("row.reschedule", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
@@ -336,7 +340,7 @@ func RedriveOf(r Row, now time.Time) Row {
 		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority,
 		Timeout: r.Timeout, StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry,
 		RootID: r.HandlerKey(), RedriveOf: r.ID, Shard: r.Shard,
-		Payload: r.Payload, PayloadIn: r.PayloadIn, PayloadSize: r.PayloadSize, Tagged: r.Tagged,
+		Payload: r.Payload, PayloadIn: r.PayloadIn, PayloadSize: r.PayloadSize, Labelled: r.Labelled,
 	}
 	if r.PayloadIn != InRow {
 		n.PayloadVer = 1

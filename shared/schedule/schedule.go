@@ -161,25 +161,14 @@ type Template struct {
 	StartWithin time.Duration   `json:"start_within,omitempty"`
 	ExpireAfter time.Duration   `json:"expire_after,omitempty"`
 	Retry       job.RetryPolicy `json:"retry"`
-	Tags        string          `json:"tags,omitempty"` // JSON, as in the jobs' tags item
+	job.Labels
 
 	Payload     string `json:"payload,omitempty"`      // when PayloadIn is job.InRow
 	PayloadIn   string `json:"payload_in,omitempty"`   // job.InItem or job.InBlob: outside of the schedule's item
 	PayloadHash string `json:"payload_hash,omitempty"` // names the item or blob
 	PayloadSize int64  `json:"payload_size,omitempty"`
 
-	Literals *Literals `json:"literals,omitempty"` // nil: none
-}
-
-// Literals are texts that somebody declared to be no secrets, although they look like some.
-type Literals struct {
-	Pointers []string `json:"pointers"` // JSON pointers below the job
-	By       string   `json:"by"`
-}
-
-// same reports whether both declare the same, whoever did.
-func (l *Literals) same(as *Literals) bool {
-	return l == as || l != nil && as != nil && slices.Equal(l.Pointers, as.Pointers)
+	Literals *job.Literals `json:"literals,omitempty"` // nil: none
 }
 
 // Schedule is a tenant's rule. Instants are UTC with milliseconds; zero means absent.
@@ -285,7 +274,7 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool,
 		Priority: t.Priority,
 		Timeout:  t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry,
-		ScheduleID: s.Name, Epoch: s.Epoch, Tagged: t.Tags != "",
+		ScheduleID: s.Name, Epoch: s.Epoch, Labelled: t.Labels.Labelled(),
 		Payload: t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
 	}
 	r.Shard = horizon.ShardOf(string(r.ID), shards)

@@ -14,11 +14,11 @@ import (
 )
 
 // TemplateOf returns the template of a valid job: the row as it would be accepted, without key and
-// times. tags is the JSON of the tags item, "" for none.
-func TemplateOf(r job.Row, tags string) Template {
+// times, with its labels.
+func TemplateOf(r job.Row, labels job.Labels) Template {
 	return Template{
 		Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority, Timeout: r.Timeout,
-		StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Tags: tags,
+		StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Labels: labels,
 	}
 }
 
@@ -50,7 +50,7 @@ func (t *Template) Keep(old Template, payloadToo bool) {
 	if payloadToo && t.PayloadIn == old.PayloadIn {
 		t.PayloadHash = old.PayloadHash
 	}
-	if t.Literals.same(old.Literals) {
+	if t.Literals.Same(old.Literals) {
 		t.Literals = old.Literals
 	}
 }

@@ -181,53 +181,6 @@ func (s *Store) HaveJobs(ctx context.Context, k schedule.Key, times []time.Time)
 	return has, nil
 }
 
-// SchedulePayload reads the payload of a schedule's template, wherever it is; nil is none.
-func (s *Store) SchedulePayload(ctx context.Context, c schedule.Schedule) ([]byte, error) {
-	switch t := c.Template; t.PayloadIn {
-	case job.InItem:
-		i, err := s.table.Get(ctx, c.PayloadHashRef(t.PayloadHash))
-		if err != nil {
-			return nil, err
-		}
-		if i == nil {
-			return nil, fault.New(fault.NotFound, nil, "reading the payload of schedule %q", c.Name)
-		}
-		return []byte(i.Str("body")), nil
-	case job.InBlob:
-		return s.blobs.Get(ctx, c.PayloadBlob(t.PayloadHash))
-	default:
-		if t.Payload == "" {
-			return nil, nil
-		}
-		return []byte(t.Payload), nil
-	}
-}
-
-// PutSchedulePayload keeps the payload of a template that SetPayload has placed, where it is
-// not in the template. It comes before the schedule's own write and is safe to repeat.
-func (s *Store) PutSchedulePayload(ctx context.Context, c schedule.Schedule, payload []byte) error {
-	switch t := c.Template; t.PayloadIn {
-	case job.InItem:
-		ref := c.PayloadHashRef(t.PayloadHash)
-		return s.Put(ctx, item.Write{Ref: ref, Name: "schedule.payload", Put: item.Item{
-			contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(payload),
-		}})
-	case job.InBlob:
-		return s.blobs.Put(ctx, c.PayloadBlob(t.PayloadHash), payload)
-	}
-	return nil
-}
-
-// ForgetReplaced deletes the blob of a payload that a write of the schedule has replaced; one in
-// an item went with the write. It comes after the write and is safe to repeat. What is never got
-// to stays: the bucket lets no payload of a schedule go by itself.
-func (s *Store) ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error {
-	if !schedule.Replaced(old, after) || old.Template.PayloadIn != job.InBlob {
-		return nil
-	}
-	return s.blobs.Delete(ctx, old.PayloadBlob(old.Template.PayloadHash))
-}
-
 // Slot reads who of a schedule's jobs runs and who waits.
 func (s *Store) Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error) {
 	i, err := s.table.Get(ctx, k.SlotRef())

@@ -200,46 +200,6 @@ func (s *Store) Due(ctx context.Context, slice string) iter.Seq2[Entry, error] {
 	}
 }
 
-// Payload reads a job's payload, wherever it is; nil is none.
-func (s *Store) Payload(ctx context.Context, r job.Row) ([]byte, error) {
-	name := job.PayloadContent(r.PayloadVer)
-	switch r.PayloadIn {
-	case job.InItem:
-		body, err := s.Content(ctx, r.Key, name)
-		return []byte(body), err
-	case job.InBlob:
-		return s.blobs.Get(ctx, r.BlobKey(name))
-	}
-	if r.Payload == "" {
-		return nil, nil
-	}
-	return []byte(r.Payload), nil
-}
-
-// PutPayload keeps a payload that is not inline where the row says it is. Safe to repeat.
-func (s *Store) PutPayload(ctx context.Context, r job.Row, payload []byte) error {
-	name := job.PayloadContent(r.PayloadVer)
-	switch r.PayloadIn {
-	case job.InItem:
-		return s.Put(ctx, r.PutContent(name, string(payload)))
-	case job.InBlob:
-		return s.blobs.Put(ctx, r.BlobKey(name), payload)
-	}
-	return nil
-}
-
-// Content reads a sibling item of a job. An absent one is a fault.NotFound.
-func (s *Store) Content(ctx context.Context, k job.Key, name string) (string, error) {
-	i, err := s.table.Get(ctx, k.ContentRef(name))
-	if err != nil {
-		return "", err
-	}
-	if i == nil {
-		return "", fault.New(fault.NotFound, nil, "reading %s of job %s", name, k.ID)
-	}
-	return i.Str("body"), nil
-}
-
 // Pauses reads all pauses that stand for a tenant, those for everyone included.
 func (s *Store) Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 	everyone, err := s.PausesOf(ctx, job.Everyone)

@@ -155,7 +155,13 @@ const letterSend = contract.LetterCameBackAfter - contract.SkewMargin
 func (w *Waker) SendLetter(ctx context.Context, row job.Row) error {
 	ctx, cancel := context.WithTimeout(ctx, letterSend)
 	defer cancel()
-	letter := message.Outgoing{Body: message.Encode(job.LetterOf(row, w.Clock.Now())), Group: string(row.Tenant)}
+	labels, err := w.Store.Labels(ctx, row)
+	if err != nil && fault.KindOf(err) != fault.NotFound { // the row may just be being forgotten
+		return fmt.Errorf("reading the labels for the dead letter of job %s: %w", row.ID, err)
+	}
+	letter := message.Outgoing{
+		Body: message.Encode(job.LetterOf(row, labels, w.Clock.Now())), Group: string(row.Tenant),
+	}
 	if err := w.Queue.Send(ctx, contract.RedriveQueue, letter); err != nil {
 		return fmt.Errorf("sending the dead letter of job %s: %w", row.ID, err)
 	}

@@ -30,7 +30,7 @@ func (w *Waker) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool
 		now := w.Clock.Now()
 		next := job.RedriveOf(row, now)
 		send := job.Place(&next, now)
-		if err := w.copyContents(ctx, row, next); err != nil {
+		if err := w.Store.CopyContents(ctx, row, next); err != nil {
 			return "", false, fmt.Errorf("redriving job %s: copying what it holds: %w", k.ID, err)
 		}
 		_, link := job.Redriven(row, next.ID, now)
@@ -51,25 +51,4 @@ func (w *Waker) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool
 		return next.ID, false, nil
 	}
 	return "", false, fault.New(fault.Conflict, nil, "redriving job %s: it changed %d times meanwhile", k.ID, tries)
-}
-
-// copyContents puts under the new job's key what the old row only refers to. Safe to repeat.
-func (w *Waker) copyContents(ctx context.Context, row, next job.Row) error {
-	if row.PayloadIn != job.InRow {
-		payload, err := w.Store.Payload(ctx, row)
-		if err != nil {
-			return err
-		}
-		if err := w.Store.PutPayload(ctx, next, payload); err != nil {
-			return err
-		}
-	}
-	if !row.Tagged {
-		return nil
-	}
-	tags, err := w.Store.Content(ctx, row.Key, job.TagsContent)
-	if err != nil {
-		return err
-	}
-	return w.Store.Put(ctx, next.PutContent(job.TagsContent, tags))
 }

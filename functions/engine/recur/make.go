@@ -31,8 +31,8 @@ var claimAgain = []time.Duration{200 * time.Millisecond, time.Second}
 // maker makes the jobs of one step.
 type maker struct {
 	*Recurrer
-	s       schedule.Schedule
-	payload func() ([]byte, error) // of the template, read once
+	s        schedule.Schedule
+	contents func() (job.Contents, error) // of each job, read once
 
 	mu    sync.Mutex
 	fire  []job.Firing
@@ -46,7 +46,7 @@ func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []cale
 	if len(list) == 0 {
 		return nil
 	}
-	m := &maker{Recurrer: r, s: s, did: did, payload: sync.OnceValues(func() ([]byte, error) { return r.Store.SchedulePayload(ctx, s) })}
+	m := &maker{Recurrer: r, s: s, did: did, contents: sync.OnceValues(func() (job.Contents, error) { return r.Store.ScheduleContents(ctx, s) })}
 	var g errgroup.Group
 	g.SetLimit(jobsAtOnce)
 	for _, o := range list {
@@ -159,21 +159,11 @@ func (m *maker) put(ctx context.Context, row job.Row, send, only bool) (*job.Row
 
 // beside keeps what lies beside a row that is about to be written.
 func (m *maker) beside(ctx context.Context, row job.Row) error {
-	if row.PayloadIn != job.InRow {
-		payload, err := m.payload()
-		if err == nil {
-			err = m.Store.PutPayload(ctx, row, payload)
-		}
-		if err != nil {
-			return fmt.Errorf("keeping the payload: %w", err)
-		}
+	contents, err := m.contents()
+	if err != nil {
+		return fmt.Errorf("reading what the jobs hold: %w", err)
 	}
-	if row.Tagged {
-		if err := m.Store.Put(ctx, row.PutContent(job.TagsContent, m.s.Template.Tags)); err != nil {
-			return fmt.Errorf("keeping the tags: %w", err)
-		}
-	}
-	return nil
+	return m.Store.KeepContents(ctx, row, contents)
 }
 
 // adopt makes a job of an older epoch one of this epoch. What has started, ended, or is of
