@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,7 +83,7 @@ func (s *stage) readPatch(ctx context.Context, who tenant.Identity, r *reader, f
 	}
 	if v, ok := f["allow_literals"]; ok {
 		c.literals = r.literals(v)
-		if _, ok := f["payload"]; !ok {
+		if !slices.ContainsFunc(literalFields, func(name string) bool { _, ok := f[name]; return ok }) {
 			r.missing("", "payload") // they speak of its literals
 		}
 	}

@@ -13,10 +13,16 @@ type LabelsRequest struct {
 	Tags map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters, none of them control characters"`
 }
 
-// LabelsView is labels as they are shown.
-type LabelsView struct {
+// TagsView is tags as they are shown.
+type TagsView struct {
 	Tags map[string]string `json:"tags,omitempty"`
 }
+
+// LabelsView is all labels as they are shown.
+type LabelsView struct{ TagsView }
+
+// literalFields are the fields of a PATCH of a job whose strings allow_literals speaks of.
+var literalFields = []string{"payload"}
 
 // labelBounds are those of LabelsRequest's fields.
 var labelBounds = fieldBounds{"tags": tagsForm}
@@ -58,12 +64,17 @@ func viewLabels(l job.Labels) (v LabelsView) {
 	return v
 }
 
+// label adds the labels of its job to a view that has a detail.
+func (v *JobView) label(l job.Labels) {
+	v.TagsView = viewLabels(l).TagsView
+}
+
 // asked adds the contents of a request to the view of its job, as detail reads them.
 func (v *JobView) asked(c job.Contents) {
 	if v.JobDetail == nil {
 		v.JobDetail = &JobDetail{}
 	}
-	v.LabelsView = viewLabels(c.Labels)
+	v.label(c.Labels)
 	if len(c.Payload) <= contract.MaxItem {
 		v.Payload = c.Payload
 	}

@@ -338,6 +338,14 @@ func codes() []string {
 // hasAll says that these fields are there.
 func hasAll(names ...string) *huma.Schema { return &huma.Schema{Required: names} }
 
+func hasAny(names []string) *huma.Schema {
+	of := make([]*huma.Schema, len(names))
+	for n, name := range names {
+		of[n] = hasAll(name)
+	}
+	return isEither(of...)
+}
+
 func isNot(s *huma.Schema) *huma.Schema { return &huma.Schema{Not: s} }
 
 func isEither(of ...*huma.Schema) *huma.Schema { return &huma.Schema{AnyOf: of} }
@@ -353,7 +361,7 @@ var refusals = map[string]*huma.Schema{
 	"BatchJobRequest": hasAll("run_at", "delay"),
 	"JobPatchRequest": isEither(
 		hasAll("run_at", "delay"),
-		&huma.Schema{AllOf: []*huma.Schema{hasAll("allow_literals"), isNot(hasAll("payload"))}},
+		&huma.Schema{AllOf: []*huma.Schema{hasAll("allow_literals"), isNot(hasAny(literalFields))}},
 	),
 	"DeadLettersRequest": isEither(
 		hasAll("job_ids", "filter"), hasAll("job_ids", "limit"), hasAll("job_ids", "cursor"),

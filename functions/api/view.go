@@ -54,7 +54,7 @@ type JobDetail struct {
 	StartWithin string     `json:"start_within,omitempty"`
 	ExpireAfter string     `json:"expire_after,omitempty"`
 	Retry       *retryView `json:"retry,omitempty"`
-	LabelsView
+	TagsView
 	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than 256 KB"`
 }
 
@@ -196,11 +196,11 @@ func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 		}
 		v.Result = body
 	}
-	labels, err := s.Store.Labels(ctx, r)
-	if err != nil && fault.KindOf(err) != fault.NotFound { // it may just be being forgotten
+	labels, err := s.Store.LabelsOf(ctx, r)
+	if err != nil {
 		return err
 	}
-	v.LabelsView = viewLabels(labels)
+	v.label(labels[0])
 	if r.PayloadIn != job.InBlob {
 		body, err := s.Store.Payload(ctx, r)
 		if err != nil && fault.KindOf(err) != fault.NotFound {

@@ -28,7 +28,8 @@ func (s *Store) KeepContents(ctx context.Context, r job.Row, c job.Contents) err
 	return nil
 }
 
-// CopyContents keeps for a new row what lies beside the row that it is made of. It is safe to repeat.
+// CopyContents keeps for a new row what lies beside the row that it is made of. It is safe to repeat. What
+// should lie there and does not is a fault.NotFound.
 func (s *Store) CopyContents(ctx context.Context, from, to job.Row) (err error) {
 	var c job.Contents
 	if from.PayloadIn != job.InRow {
@@ -36,8 +37,12 @@ func (s *Store) CopyContents(ctx context.Context, from, to job.Row) (err error) 
 			return err
 		}
 	}
-	if c.Labels, err = s.Labels(ctx, from); err != nil {
+	labels, err := s.LabelsOf(ctx, from)
+	if err != nil {
 		return err
+	}
+	if c.Labels = labels[0]; c.Labels.Labelled() != from.Labelled {
+		return fault.New(fault.NotFound, nil, "reading the labels of job %s", from.ID)
 	}
 	return s.KeepContents(ctx, to, c)
 }
@@ -48,20 +53,36 @@ func (s *Store) ScheduleContents(ctx context.Context, c schedule.Schedule) (job.
 	return job.Contents{Payload: payload, Labels: c.Template.Labels}, err
 }
 
-// Labels reads a job's labels. Those of a row that says it has none cost nothing; where they should be and
-// are not, the error is a fault.NotFound.
-func (s *Store) Labels(ctx context.Context, r job.Row) (job.Labels, error) {
-	if !r.Tagged {
-		return job.Labels{}, nil
+// LabelsOf reads the labels of jobs, in the order of the rows. A row that says it has none costs nothing;
+// labels that should be there and are not, because the job is just being forgotten, count as none.
+func (s *Store) LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error) {
+	labels := make([]job.Labels, len(rows))
+	var refs []item.Ref
+	var at []int
+	for n, r := range rows {
+		if r.Tagged {
+			refs, at = append(refs, r.ContentRef(job.TagsContent)), append(at, n)
+		}
 	}
-	i, err := s.table.Get(ctx, r.ContentRef(job.TagsContent))
-	if err != nil {
-		return job.Labels{}, err
+	for from := 0; from < len(refs); from += ReadAtOnce {
+		found, err := s.getAll(ctx, refs[from:min(from+ReadAtOnce, len(refs))])
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range found {
+			labels[at[from+n]] = job.ParseLabels(i)
+		}
 	}
-	if i == nil {
-		return job.Labels{}, fault.New(fault.NotFound, nil, "reading the labels of job %s", r.ID)
+	return labels, nil
+}
+
+// getAll reads up to ReadAtOnce items, one alone by the call that is made for that.
+func (s *Store) getAll(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
+	if len(refs) > 1 {
+		return s.table.GetMany(ctx, refs)
 	}
-	return job.ParseLabels(i), nil
+	i, err := s.table.Get(ctx, refs[0])
+	return []item.Item{i}, err
 }
 
 // Payload reads a job's payload, wherever it is; nil is none.

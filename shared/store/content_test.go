@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/store"
 )
 
 func TestStore_KeepsAndCopiesAllThatAJobHolds(t *testing.T) {
@@ -52,7 +54,7 @@ func TestStore_KeepsAndCopiesAllThatAJobHolds(t *testing.T) {
 			if err != nil || string(payload) != c.payload {
 				t.Errorf("payload of %d bytes, %v", len(payload), err)
 			}
-			if got, err := s.Labels(ctx, to); err != nil || got != c.labels {
+			if got, err := s.LabelsOf(ctx, to, from); err != nil || got[0] != c.labels || got[1] != (job.Labels{}) {
 				t.Errorf("labels %v, %v", got, err)
 			}
 			if _, err := s.Content(ctx, to.Key, job.LiteralsContent); fault.KindOf(err) != fault.NotFound {
@@ -70,7 +72,7 @@ func TestStore_KeepsAndCopiesAllThatAJobHolds(t *testing.T) {
 	}
 }
 
-func TestStore_LabelsThatAreTakenAwayAreGone(t *testing.T) {
+func TestStore_DoesNotCopyAJobWhoseLabelsAreGone(t *testing.T) {
 	t.Parallel()
 	_, s := world(t, memory.Options{})
 	ctx := context.Background()
@@ -80,11 +82,41 @@ func TestStore_LabelsThatAreTakenAwayAreGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Labels(ctx, r); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("labels that the row announces: %v", err)
+	if err := s.CopyContents(ctx, r, job.RedriveOf(r, at)); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("copying: %v", err)
 	}
-	r.Labelled = job.Labels{}.Labelled()
-	if l, err := s.Labels(ctx, r); err != nil || l != (job.Labels{}) {
-		t.Errorf("labels of a row without: %v, %v", l, err)
+	if l, err := s.LabelsOf(ctx, r); err != nil || l[0] != (job.Labels{}) {
+		t.Errorf("labels %v, %v", l, err)
+	}
+}
+
+func TestStore_ReadsTheLabelsOfAsManyRowsAsThereAre(t *testing.T) {
+	t.Parallel()
+	_, s := world(t, memory.Options{})
+	ctx := context.Background()
+	var rows []job.Row
+	for n := range 2*store.ReadAtOnce + 2 {
+		r := accepted(t, s, "acme", n)
+		if n%2 == 0 {
+			held := job.Contents{Labels: job.Labels{Tags: fmt.Sprintf(`{"n":"%d"}`, n)}}
+			r.Hold(held)
+			if err := s.KeepContents(ctx, r, held); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows = append(rows, r)
+	}
+	labels, err := s.LabelsOf(ctx, rows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, l := range labels {
+		want := ""
+		if n%2 == 0 {
+			want = fmt.Sprintf(`{"n":"%d"}`, n)
+		}
+		if l.Tags != want {
+			t.Errorf("row %d has tags %q, want %q", n, l.Tags, want)
+		}
 	}
 }

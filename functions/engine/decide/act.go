@@ -155,12 +155,12 @@ const letterSend = contract.LetterCameBackAfter - contract.SkewMargin
 func (w *Waker) SendLetter(ctx context.Context, row job.Row) error {
 	ctx, cancel := context.WithTimeout(ctx, letterSend)
 	defer cancel()
-	labels, err := w.Store.Labels(ctx, row)
-	if err != nil && fault.KindOf(err) != fault.NotFound { // the row may just be being forgotten
+	labels, err := w.Store.LabelsOf(ctx, row)
+	if err != nil {
 		return fmt.Errorf("reading the labels for the dead letter of job %s: %w", row.ID, err)
 	}
 	letter := message.Outgoing{
-		Body: message.Encode(job.LetterOf(row, labels, w.Clock.Now())), Group: string(row.Tenant),
+		Body: message.Encode(job.LetterOf(row, labels[0], w.Clock.Now())), Group: string(row.Tenant),
 	}
 	if err := w.Queue.Send(ctx, contract.RedriveQueue, letter); err != nil {
 		return fmt.Errorf("sending the dead letter of job %s: %w", row.ID, err)
