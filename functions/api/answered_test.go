@@ -36,7 +36,9 @@ func TestWhatIsAnsweredAboutSchedulesFitsTheDocument(t *testing.T) {
 		method, path, document, body string
 		status                       int
 	}{
-		{"PUT", "/v1/schedules/full", "/v1/schedules/{name}", `{"calendar":{"cron":"0 0 13 * 5","timezone":"Europe/Berlin","exclude":["x"],"spread":"5m"},"job":{"task":"echo","payload":{"a":[1]},"tags":{"a":"b"},"start_within":"1m"},"overlap":"skip"}`, 200},
+		{"PUT", "/v1/schedules/full", "/v1/schedules/{name}", `{"calendar":{"cron":"0 0 13 * 5","timezone":"Europe/Berlin","exclude":["x"],"spread":"5m"},"job":{"task":"echo","payload":{"a":[1]},"tags":{"a":"b"},"metadata":{"a":[1]},"start_within":"1m"},"overlap":"skip"}`, 200},
+		{"POST", "/v1/jobs", "/v1/jobs", `{"task":"echo","tags":{"a":"b"},"metadata":{"a":[1]}}`, 202},
+		{"GET", "/v1/jobs", "/v1/jobs", "", 200},
 		{"PUT", "/v1/schedules/s", "/v1/schedules/{name}", daily, 200},
 		{"GET", "/v1/schedules/s", "/v1/schedules/{name}", "", 200},
 		{"GET", "/v1/schedules", "/v1/schedules", "", 200},

@@ -23,7 +23,8 @@ type jobPatchRequest struct {
 	RunAt         string   `json:"run_at,omitempty" format:"date-time"`
 	Delay         duration `json:"delay,omitempty" doc:"From now"`
 	Priority      string   `json:"priority,omitempty"`
-	AllowLiterals []string `json:"allow_literals,omitempty" doc:"As in POST /v1/jobs, for the new payload"`
+	Metadata      anything `json:"metadata,omitempty" doc:"The whole new metadata, {} for none"`
+	AllowLiterals []string `json:"allow_literals,omitempty" doc:"As in POST /v1/jobs, for the new payload and metadata"`
 }
 
 type patchInput struct {
@@ -45,12 +46,12 @@ func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInpu
 		return nil, err
 	}
 	if doc == nil {
-		return nil, oneMistake("", codeMissingField, "payload, run_at, delay or priority", "something to change is needed in the body")
+		return nil, oneMistake("", codeMissingField, "payload, metadata, run_at, delay or priority", "something to change is needed in the body")
 	}
 	r := newReader(doc)
 	f := r.object(0, "", namesOf[jobPatchRequest]())
 	if f != nil && len(f) == 0 && len(r.wrong) == 0 {
-		r.mistake("", codeMissingField, "payload, run_at, delay or priority", "the body changes nothing")
+		r.mistake("", codeMissingField, "payload, metadata, run_at, delay or priority", "the body changes nothing")
 	}
 	if len(r.wrong) > 0 {
 		return nil, r.wrong
@@ -86,6 +87,16 @@ func (s *stage) readPatch(ctx context.Context, who tenant.Identity, r *reader, f
 		if !slices.ContainsFunc(literalFields, func(name string) bool { _, ok := f[name]; return ok }) {
 			r.missing("", "payload") // they speak of its literals
 		}
+	}
+	if v, ok := f["metadata"]; ok {
+		kept, err := s.Store.LabelsOf(ctx, row)
+		if err != nil {
+			return c, err
+		}
+		labels := kept[0]
+		labels.Metadata = r.metadata(v)
+		c.Labels = &labels
+		r.noSecrets(v, c.literals)
 	}
 	if v, ok := f["payload"]; ok {
 		task, err := s.Store.Task(ctx, row.Tenant, row.Task)

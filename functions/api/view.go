@@ -44,6 +44,7 @@ type JobView struct {
 	RunID             string          `json:"run_id,omitempty"`
 	Node              string          `json:"node,omitempty"`
 	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
+	MetadataView
 
 	*JobDetail
 }
@@ -124,15 +125,35 @@ func startsSoon(r job.Row, now time.Time) bool {
 
 // show reads what a row alone does not say and returns the view.
 func (s *stage) show(ctx context.Context, r job.Row) (JobView, error) {
-	views, err := s.showAll(ctx, r.Tenant, []job.Row{r})
+	views, err := s.views(ctx, r.Tenant, []job.Row{r})
 	if err != nil {
 		return JobView{}, err
 	}
 	return views[0], nil
 }
 
-// showAll is show for the rows of a page: at most two reads, whatever their number.
+// showAll is show for the rows of a page, with what of their labels a list shows.
 func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
+	views, err := s.views(ctx, t, rows)
+	if err != nil {
+		return nil, err
+	}
+	var described []job.Row
+	var at []int
+	for n, r := range rows {
+		if r.Described {
+			described, at = append(described, r), append(at, n)
+		}
+	}
+	labels, err := s.Store.LabelsOf(ctx, described...)
+	for n, l := range labels {
+		views[at[n]].MetadataView = viewLabels(l).MetadataView
+	}
+	return views, err
+}
+
+// views is show for many rows: at most two reads, whatever their number.
+func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
 	now := s.now()
 	var keys []job.Key
 	var at []int

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -361,7 +362,9 @@ func TestASnoozeCostsNoTry(t *testing.T) {
 func TestADeath(t *testing.T) {
 	t.Parallel()
 	bubble(t, "is written before its letter is sent, and the letter is stamped with its send", func(b *bundle) {
-		r := b.running(1)
+		labels := job.Labels{Metadata: `{"ticket":7}`}
+		r := b.running(1, func(r *job.Row) { r.Labelled = labels.Labelled() })
+		b.write(r.PutLabels(labels))
 		var before job.Status
 		b.w.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.Name == contract.RedriveQueue {
@@ -376,7 +379,7 @@ func TestADeath(t *testing.T) {
 		}
 		l, err := message.Decode[message.Letter](letters[0].Body)
 		after := b.row(r.Key)
-		if err != nil || l != job.LetterOf(after, job.Labels{}, time.Now()) || l.Code != job.CodeHandler || l.Message != "no" {
+		if err != nil || !reflect.DeepEqual(l, job.LetterOf(after, labels, time.Now())) || l.Code != job.CodeHandler || l.Message != "no" {
 			b.Errorf("the letter says %+v, %v", l, err)
 		}
 		if after.Owes != job.OwesLetter || after.WakeAt.IsZero() {

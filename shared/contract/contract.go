@@ -74,6 +74,7 @@ const (
 	MaxTags           = 10
 	MaxTagKey         = 64
 	MaxTagValue       = 256
+	MaxMetadata       = 2 << 10 // bytes of compact JSON
 	MaxName           = 64
 	MaxDepth          = 100
 	MaxIdempotencyKey = 256

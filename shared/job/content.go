@@ -24,25 +24,31 @@ type Contents struct {
 // Labels is what a client writes on a job to find and explain it. It is kept and shown, and nothing is
 // decided by it.
 type Labels struct {
-	Tags string `json:"tags,omitempty"` // a JSON object of strings; "" for none
+	Tags     string `json:"tags,omitempty"`     // a JSON object of strings; "" for none
+	Metadata string `json:"metadata,omitempty"` // any JSON object; "" for none
 }
 
 // Labelled says what the labels' item of a job holds.
 type Labelled struct {
-	Tagged bool // there is such an item
+	Tagged    bool // there is such an item
+	Described bool // and it holds metadata
 }
 
 // Labelled is what a row with these labels says of them.
-func (l Labels) Labelled() Labelled { return Labelled{Tagged: l != Labels{}} }
+func (l Labels) Labelled() Labelled { return Labelled{l != Labels{}, l.Metadata != ""} }
 
+// encode writes "1" for labels without metadata, as rows had them before there was any.
 func (l Labelled) encode() string {
-	if l.Tagged {
+	switch {
+	case l.Described:
+		return "2"
+	case l.Tagged:
 		return "1"
 	}
 	return ""
 }
 
-func parseLabelled(s string) Labelled { return Labelled{Tagged: s != ""} }
+func parseLabelled(s string) Labelled { return Labelled{s != "", s == "2"} }
 
 // PutLabels writes the labels' item of the job, or deletes it when there are no labels.
 func (r Row) PutLabels(l Labels) item.Write {
@@ -50,11 +56,14 @@ func (r Row) PutLabels(l Labels) item.Write {
 	if l == (Labels{}) {
 		w.Put, w.Delete = nil, true
 	}
+	if l.Metadata != "" {
+		w.Put["metadata"] = l.Metadata
+	}
 	return w
 }
 
 // ParseLabels decodes what PutLabels wrote.
-func ParseLabels(i item.Item) Labels { return Labels{Tags: i.Str("body")} }
+func ParseLabels(i item.Item) Labels { return Labels{i.Str("body"), i.Str("metadata")} }
 
 // Literals is what somebody declared to be no secret, though it looks like one. It is recorded for people
 // to read, and is not copied with a job: it speaks of one request.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"reflect"
 	"regexp"
 	"testing"
 	"time"
@@ -154,8 +155,10 @@ func TestAChangedRowIsArmedOnlyWhenItsFiringChanged(t *testing.T) {
 
 func TestALetterCameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
 	t.Parallel()
-	l := LetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), Labels{}, noon)
-	if d, err := message.Decode[message.Letter](message.Encode(l)); err != nil || d != l {
+	labels := Labels{Tags: `{"a":"b"}`, Metadata: `{"n":1.50}`}
+	l := LetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), labels, noon)
+	d, err := message.Decode[message.Letter](message.Encode(l))
+	if err != nil || !reflect.DeepEqual(d, l) || string(d.Metadata) != labels.Metadata {
 		t.Fatalf("the letter reads back as %+v, %v", d, err)
 	}
 	for _, c := range []struct {

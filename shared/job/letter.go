@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"time"
 
 	"punctual/shared/contract"
@@ -8,10 +9,11 @@ import (
 )
 
 // LetterOf is the dead letter of a DEAD row with these labels, stamped for this very send.
-func LetterOf(r Row, _ Labels, sentAt time.Time) message.Letter {
+func LetterOf(r Row, l Labels, sentAt time.Time) message.Letter {
 	return message.Letter{
 		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Task: r.Task, DeadAt: r.DeadAt, SentAt: sentAt.UTC(),
 		Code: r.Reason.Code, Message: r.Reason.Message, Attempts: r.Attempt, RedriveOf: string(r.RedriveOf),
+		Metadata: json.RawMessage(l.Metadata),
 	}
 }
 

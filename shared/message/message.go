@@ -76,6 +76,9 @@ type Letter struct {
 	Message   string    `json:"message,omitempty"`
 	Attempts  int64     `json:"attempts"`
 	RedriveOf string    `json:"redrive_of,omitempty"`
+	// Metadata is the job's, a JSON object. It came later: a reader that does not know it passes it over,
+	// so the version is the same.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
 // Outgoing is one message to send.

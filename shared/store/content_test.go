@@ -16,13 +16,15 @@ import (
 func TestStore_KeepsAndCopiesAllThatAJobHolds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	labels := job.Labels{Tags: `{"team":"billing"}`}
+	labels := job.Labels{Tags: `{"team":"billing"}`, Metadata: `{"ticket":7}`}
 	for name, c := range map[string]struct {
 		payload, in string
 		labels      job.Labels
 	}{
 		"nothing":                  {"", job.InRow, job.Labels{}},
 		"a payload in the row":     {`"a"`, job.InRow, labels},
+		"tags":                     {"", job.InRow, job.Labels{Tags: `{"a":"b"}`}},
+		"metadata":                 {"", job.InRow, job.Labels{Metadata: `{"a":1}`}},
 		"a payload in an item":     {`"` + strings.Repeat("a", contract.MaxInlinePayload) + `"`, job.InItem, labels},
 		"a payload in an object":   {`"` + strings.Repeat("a", contract.MaxItem) + `"`, job.InBlob, labels},
 		"a payload without labels": {`"` + strings.Repeat("a", contract.MaxInlinePayload) + `"`, job.InItem, job.Labels{}},

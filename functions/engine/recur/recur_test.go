@@ -160,14 +160,15 @@ func TestPromoting(t *testing.T) {
 			b.Errorf("made %v, %d rows", made, len(b.rows(s)))
 		}
 	})
-	bubble(t, "keeps the payload and the tags of each job", func(b *bundle) {
+	bubble(t, "keeps the payload and the labels of each job", func(b *bundle) {
+		labels := job.Labels{Tags: `{"team":"billing"}`, Metadata: `{"a":1}`}
 		body := make([]byte, 2000)
 		for i := range body {
 			body[i] = '1'
 		}
 		s := b.put(func(s *schedule.Schedule) {
 			s.SetPayload(body)
-			s.Template.Tags = `{"team":"billing"}`
+			s.Template.Labels = labels
 			if err := b.store.PutSchedulePayload(b.Context(), *s, body); err != nil {
 				b.Fatal(err)
 			}
@@ -185,9 +186,9 @@ func TestPromoting(t *testing.T) {
 		}
 		for _, r := range b.rows(s) {
 			got, err := b.store.Payload(b.Context(), r)
-			tags, err2 := b.store.Content(b.Context(), r.Key, job.TagsContent)
-			if err != nil || err2 != nil || string(got) != string(body) || tags != `{"team":"billing"}` || r.Version != 2 || r.Epoch != 2 || r.Priority != job.High || r.PayloadVer != 2 {
-				b.Fatalf("%d bytes, tags %q, %v, %v: %+v", len(got), tags, err, err2, r)
+			kept, err2 := b.store.LabelsOf(b.Context(), r)
+			if err != nil || err2 != nil || string(got) != string(body) || kept[0] != labels || r.Version != 2 || r.Epoch != 2 || r.Priority != job.High || r.PayloadVer != 2 {
+				b.Fatalf("%d bytes, labels %q, %v, %v: %+v", len(got), kept, err, err2, r)
 			}
 			if r.Size() > contract.MaxRow {
 				b.Errorf("%d bytes", r.Size())
