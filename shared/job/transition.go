@@ -122,9 +122,9 @@ func changed(name string, ref item.Ref, before, after []attr, when []item.All) i
 			set[name] = nil
 		}
 	}
-	for i := range after {
-		if slices.Contains(names, after[i].name) {
-			set[after[i].name] = after[i].value()
+	for _, a := range after {
+		if !a.absent() && slices.Contains(names, a.name) {
+			set[a.name] = a.value()
 		}
 	}
 	return item.Write{Ref: ref, Name: name, When: when, Set: set}
