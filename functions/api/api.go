@@ -12,9 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"punctual/functions/engine"
 	"punctual/functions/engine/arm"
-	"punctual/functions/engine/decide"
-	"punctual/functions/engine/recur"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/message"
@@ -58,15 +57,14 @@ type Deps struct {
 // stage is the handler with all that its calls share.
 type stage struct {
 	Deps
-	mux      *http.ServeMux
-	literal  map[string][]string // methods of the paths without a parameter
-	huma     huma.API
-	schemas  *schemaCache
-	entropy  *entropy
-	armer    arm.Armer
-	waker    *decide.Waker
-	recurrer *recur.Recurrer
-	pauses   pausesSeen
+	mux     *http.ServeMux
+	literal map[string][]string // methods of the paths without a parameter
+	huma    huma.API
+	schemas *schemaCache
+	entropy *entropy
+	armer   arm.Armer
+	engine  engine.Engine
+	pauses  pausesSeen
 }
 
 // New returns the REST API as an http.Handler.
@@ -88,8 +86,7 @@ func New(d Deps) http.Handler {
 	}
 	s := &stage{Deps: d, mux: http.NewServeMux(), schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
 	s.armer = arm.Armer{Queue: d.Queues, Log: d.Log, Meter: d.Meter}
-	s.waker = decide.New(decide.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
-	s.recurrer = recur.New(recur.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
+	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	s.huma = humago.New(s.mux, humaConfig())
 	if d.NoSignIn {
 		s.huma.OpenAPI().Components.SecuritySchemes = nil

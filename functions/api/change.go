@@ -235,77 +235,23 @@ func (s *stage) runNow(ctx context.Context, who tenant.Identity, in *jobInput) (
 	})
 }
 
-// cancelJob: the intent on the row first, then the claim. Nobody owns the attempt → fence it,
-// then CANCELLED, and no attempt can start any more. Somebody does → ask them to stop.
+// cancelJob answers 200 when no attempt can start any more, 202 when the worker that runs the job has
+// been asked to stop.
 func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
 	k, err := keyOf(who, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	var after job.Row
-	var status int
-	_, err = s.updateJob(ctx, k, func(row job.Row) (_ []item.Write, err error) {
-		after, status, err = s.cancelOnce(ctx, row)
-		return nil, err // it has written step by step
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s.answerJob(ctx, after, status, true)
-}
-
-// cancelOnce does what the row as read calls for. A refused write means: read and decide again.
-func (s *stage) cancelOnce(ctx context.Context, row job.Row) (job.Row, int, error) {
-	now := s.now()
+	row, err := s.engine.Decide.Cancel(ctx, k, func(row job.Row, now time.Time) error { return s.changeable(ctx, row, now) })
 	switch {
+	case err != nil:
+		return nil, asNoJob(err)
 	case row.Status == job.Cancelled:
-		return row, http.StatusOK, nil
+		return s.answerJob(ctx, row, http.StatusOK, true)
 	case row.Status.Final():
-		return row, 0, newProblem(codeAlreadyFinished, "the job is %s", row.Status)
-	case row.Status == job.Blocked:
-		after, write := job.CancelBlocked(row, now)
-		return s.end(ctx, after, write)
+		return nil, newProblem(codeAlreadyFinished, "the job is %s", row.Status)
 	}
-	if err := s.changeable(ctx, row, now); err != nil {
-		return row, 0, err
-	}
-	if row.Stop != job.StopCancel {
-		_, write := job.RequestStop(row, job.StopCancel, job.Reason{Code: job.CodeCancelled}, now)
-		var err error
-		if row, err = s.Store.WriteRow(ctx, write); err != nil {
-			return row, 0, err
-		}
-	}
-	claim, err := s.Store.Claim(ctx, row.Key)
-	if err != nil {
-		return row, 0, err
-	}
-	if claim.Live(row.Attempt, now) {
-		if claim.Outcome == nil && !claim.Cancel {
-			if err := s.Store.Put(ctx, job.FlagCancel(row.Key, claim.Attempt, claim.Token)); err != nil {
-				return row, 0, err
-			}
-		}
-		return row, http.StatusAccepted, nil // with an outcome on the claim its settlement decides
-	}
-	if err := s.Store.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
-		return row, 0, err
-	}
-	after, write := job.FinishStop(row, now)
-	return s.end(ctx, after, write)
-}
-
-// end does the write that makes a job final, and announces it. What the announcement does not
-// get to, the sweeper does for whoever waits behind the job, so that is no reason to refuse.
-func (s *stage) end(ctx context.Context, after job.Row, write item.Write) (job.Row, int, error) {
-	if err := s.Store.PutRow(ctx, after, write); err != nil {
-		return after, 0, err
-	}
-	if err := s.waker.Announce(ctx, after); err != nil {
-		s.Log.WarnContext(ctx, "the end of a job was not announced to its schedule",
-			telemetry.Tenant, after.Tenant, telemetry.JobID, after.ID, telemetry.Err, err)
-	}
-	return after, http.StatusOK, nil
+	return s.answerJob(ctx, row, http.StatusAccepted, true)
 }
 
 func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
@@ -331,7 +277,7 @@ func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInpu
 // redrive brings a dead job back as a new one and returns the new one's id. One that was
 // brought back before is a problem with redriven_by, and the id comes with it.
 func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
-	by, already, err := s.waker.Redrive(ctx, k)
+	by, already, err := s.engine.Accept.Redrive(ctx, k)
 	switch {
 	case already:
 		p := newProblem(codeWrongState, "the job was brought back before, as %s", by)

@@ -266,7 +266,7 @@ const promoteTimeout = 15 * time.Second
 func (s *stage) promote(ctx context.Context, k schedule.Key) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
 	defer cancel()
-	_, err := s.recurrer.Promote(within, k)
+	_, err := s.engine.Recur.Promote(within, k)
 	if err == nil {
 		return
 	}

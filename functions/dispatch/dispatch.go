@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
+	"punctual/functions/engine"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
@@ -23,10 +24,16 @@ import (
 	"punctual/shared/tenant"
 )
 
+// Queue is what the stage needs of the queues.
+type Queue interface {
+	decide.Queue
+	batch.Hider
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue decide.Inbox
+	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -38,18 +45,17 @@ type Deps struct {
 type Stage struct {
 	Deps
 	armer   arm.Armer
-	waker   *decide.Waker
+	decider *decide.Decider
 	recur   *recur.Recurrer
 	records batch.Runner
 }
 
 // New returns the stage.
 func New(d Deps) *Stage {
+	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return &Stage{
-		Deps:    d,
+		Deps: d, decider: e.Decide, recur: e.Recur,
 		armer:   arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
-		waker:   decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
-		recur:   recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
 		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.DispatchQueue, Queues: d.Queue},
 	}
 }

@@ -105,7 +105,7 @@ func (s *Stage) promote(ctx context.Context, k schedule.Key) error {
 // unpark brings on all that a parking place holds and that no pause holds any more: jobs, and
 // schedules that stood still.
 func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID) error {
-	s.waker.Reread(owner)
+	s.decider.Reread(owner)
 	s.recur.Reread(owner)
 	if d.Cursor == "" {
 		var came scan.Counter
@@ -123,7 +123,7 @@ func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 		g.SetLimit(rowsAtOnce)
 		for _, f := range found {
 			g.Go(func() error {
-				err := fault.Guard(func() error { _, err := s.waker.Parked(ctx, f.Key); return err })
+				err := fault.Guard(func() error { _, err := s.decider.Parked(ctx, f.Key); return err })
 				return s.passOver(ctx, f.Key, err)
 			})
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/accept"
+	"punctual/functions/engine/arm"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -19,10 +20,16 @@ import (
 	"punctual/shared/tenant"
 )
 
+// Queue is what the stage needs of the queues.
+type Queue interface {
+	arm.Sender
+	batch.Hider
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store *store.Store
-	Queue decide.Inbox
+	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -31,7 +38,7 @@ type Deps struct {
 // Stage is the consumer of the redrive queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	waker   *decide.Waker
+	accept  *accept.Acceptor
 	records batch.Runner
 }
 
@@ -39,7 +46,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
-		waker:   decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		accept:  accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		records: batch.Runner{Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -75,7 +82,7 @@ func (s *Stage) letter(ctx context.Context, d message.Delivery) error {
 
 // bringBack makes a new job of the dead one, once.
 func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
-	by, already, err := s.waker.Redrive(ctx, k)
+	by, already, err := s.accept.Redrive(ctx, k)
 	log := s.Log.With(telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID)
 	switch kind := fault.KindOf(err); {
 	case kind == fault.NotFound || kind == fault.Refused:

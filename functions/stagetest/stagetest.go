@@ -3,7 +3,7 @@ package stagetest
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +11,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
+	"punctual/functions/engine"
 	"punctual/shared/calendar"
+	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -29,6 +31,9 @@ const Shards = 4
 
 // FiringQueue is where firings of jobtest's jobs go.
 const FiringQueue = "firing-short-normal"
+
+// Late is how long after its wake-up a sweeper meets a job.
+const Late = contract.Grace + 20*time.Second
 
 // Setup is one world with its store and a meter. It is a *testing.T as well.
 type Setup struct {
@@ -52,6 +57,14 @@ func New(t *testing.T, o memory.Options) *Setup {
 	w := memory.New(o)
 	t.Cleanup(w.Close)
 	return &Setup{T: t, World: w, Store: store.New(w.Table(), w.Blobs()), Meter: new(telemetry.Meter)}
+}
+
+// Engine returns the verbs as a process of their own: it shares nothing with another but the world.
+func (s *Setup) Engine() engine.Engine {
+	return engine.New(engine.Deps{
+		Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+		Shards: Shards,
+	})
 }
 
 // Now is the time of the bubble as rows hold it: in UTC and whole milliseconds.
@@ -146,8 +159,8 @@ func (s *Setup) Lift(scope string) {
 	s.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.lift", Delete: true})
 }
 
-// Rule is a schedule of jobtest's tenant that nobody has created yet.
-func Rule(name, cron string, change ...func(*schedule.Schedule)) schedule.Schedule {
+// Schedule is one of jobtest's tenant that nobody has created yet.
+func Schedule(name, cron string, change ...func(*schedule.Schedule)) schedule.Schedule {
 	s := schedule.Schedule{
 		Key: schedule.Key{Tenant: jobtest.Tenant, Name: name}, Spec: calendar.Spec{Cron: &cron},
 		CatchUp: schedule.DefaultCatchUp,
@@ -160,6 +173,41 @@ func Rule(name, cron string, change ...func(*schedule.Schedule)) schedule.Schedu
 		f(&s)
 	}
 	return s
+}
+
+// Rule puts an hourly schedule that was made an hour ago and has no time before the next hour.
+func (s *Setup) Rule(change ...func(*schedule.Schedule)) schedule.Schedule {
+	s.Helper()
+	cron := "0 * * * *"
+	r := schedule.Schedule{Key: schedule.Key{Tenant: jobtest.Tenant, Name: "rule"}, Spec: calendar.Spec{Cron: &cron}}
+	for _, f := range change {
+		f(&r)
+	}
+	r, w, err := schedule.Create(nil, r, Now().Add(-time.Hour))
+	s.check(err)
+	r.Next = Now().Add(time.Hour)
+	w.Put = r.Item()
+	s.Write(w)
+	return r
+}
+
+// Of makes a row one of a schedule's jobs: of the time at which it is due.
+func Of(s schedule.Schedule) func(*job.Row) {
+	return func(r *job.Row) { r.ScheduleID, r.Epoch, r.NominalAt = s.Name, s.Epoch, r.DueAt }
+}
+
+// Dead makes a row one of a job that failed for good and whose dead letter is yet to be sent.
+func Dead(r *job.Row) {
+	r.Status, r.Owes, r.Reason = job.Dead, job.OwesLetter, job.Reason{Code: job.CodeHandler, Message: "no"}
+	r.WakeAt, r.DeadAt, r.FinishedAt = r.DueAt, r.DueAt, r.DueAt
+}
+
+// Entry is how the due index lists a row.
+func Entry(r job.Row) store.Entry {
+	return store.Entry{
+		Key: r.Key, Version: r.Version, Attempt: r.Attempt, Pool: r.Pool, Priority: string(r.Priority),
+		DueAt: r.DueAt, WakeAt: r.WakeAt,
+	}
 }
 
 // Create creates a schedule and promotes nothing.
@@ -206,6 +254,12 @@ func (s *Setup) Firings() []message.Firing {
 		all = append(all, f)
 	}
 	return all
+}
+
+// HasFired takes everything visible off the firing queue and says whether a firing of r was among it.
+func (s *Setup) HasFired(r job.Row) bool {
+	s.Helper()
+	return s.Fired()[string(r.ID)] > 0
 }
 
 // Fired takes everything visible off the firing queue and counts it by job.
@@ -282,6 +336,43 @@ func (s *Setup) DieAt(n int, lost bool) (asked *int) {
 	return asked
 }
 
+// Crashes prepares job 0, 1, 2 … and acts on it, crashing one call later each time, until the act
+// gets through; after each crash, recovered looks what becomes of the job. What the act uses may
+// remember nothing of the crash: recovered begins with a new process.
+func (s *Setup) Crashes(lost bool, prepare func(n int), act func() error, recovered func(n int)) {
+	s.Helper()
+	for n := range 50 {
+		prepare(n)
+		asked := s.DieAt(n, lost)
+		err := act()
+		s.World.SetFaults(nil)
+		if *asked <= n {
+			if n < 2 || err != nil {
+				s.Errorf("%d points of crash, then %v", n, err)
+			}
+			return
+		}
+		recovered(n)
+	}
+	s.Error("it never gets through")
+}
+
+// Twice makes the next write of that name happen twice, as an SDK does that never saw the first
+// answer; what the second is told is the first one's own effect.
+func (s *Setup) Twice(write string) {
+	done := false
+	s.World.SetFaults(func(c memory.Call) memory.Fault {
+		first := !done && c.Op == memory.TableWrite && c.Name == write
+		done = done || first
+		return memory.Fault{Twice: first}
+	})
+	s.Cleanup(func() {
+		if !done {
+			s.Errorf("nothing was written by the name of %s", write)
+		}
+	})
+}
+
 // Fail makes every call of that kind and name fail for now; an empty name is any.
 func (s *Setup) Fail(op, name string) {
 	s.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -294,10 +385,10 @@ func (s *Setup) Fail(op, name string) {
 
 // Before does something once, before the next call that is; its caller knows nothing of it yet.
 func (s *Setup) Before(is func(memory.Call) bool, do func()) {
-	var once sync.Once
+	var done atomic.Bool // do may well make such a call itself
 	s.World.SetFaults(func(c memory.Call) memory.Fault {
-		if is(c) {
-			once.Do(do)
+		if is(c) && done.CompareAndSwap(false, true) {
+			do()
 		}
 		return memory.Fault{}
 	})

@@ -72,8 +72,7 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *s
 		return s.Store.ForgetLine(ctx, k, now)
 	}
 	for _, f := range found {
-		err := s.one(ctx, f, line, came, func(ctx context.Context, e store.Entry) (job.Step, error) { return s.waker.Parked(ctx, e.Key) })
-		if err != nil {
+		if err := s.one(ctx, f, line, came, s.parkedEntry); err != nil {
 			return err
 		}
 	}
@@ -115,10 +114,7 @@ func (s *Stage) parkedOf(
 		if err := s.recur.Slice(ctx, place, time.Time{}, came); err != nil {
 			return err
 		}
-		err := s.each(ctx, store.DueQuery{Slice: place}, came, func(ctx context.Context, e store.Entry) (job.Step, error) {
-			return s.waker.Parked(ctx, e.Key)
-		})
-		if err != nil {
+		if err := s.each(ctx, store.DueQuery{Slice: place}, came, s.parkedEntry); err != nil {
 			return err
 		}
 	}

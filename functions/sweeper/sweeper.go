@@ -6,8 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/scan"
@@ -33,18 +32,19 @@ type Deps struct {
 // Stage is the sweeper. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	waker *decide.Waker
-	recur *recur.Recurrer
-	pass  scan.Pass
+	decider *decide.Decider
+	recur   *recur.Recurrer
+	pass    scan.Pass
+	keeper  scan.Keeper
 }
 
 // New returns the stage.
 func New(d Deps) *Stage {
+	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return &Stage{
-		Deps:  d,
-		waker: decide.New(decide.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
-		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:  scan.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
+		Deps: d, decider: e.Decide, recur: e.Recur,
+		pass:   scan.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
+		keeper: scan.Keeper{Index: d.Store, Clock: d.Clock, Meter: d.Meter, What: "job"},
 	}
 }
 
@@ -55,9 +55,6 @@ type Summary struct {
 	Parked scan.Walked    `json:"parked"`         // parking places
 	Came   map[string]int `json:"came,omitempty"` // jobs by what came of them
 }
-
-// rowsAtOnce bounds the jobs of one slice that are brought on together.
-const rowsAtOnce = 8
 
 // The parts of what time is left that each kind of work may take when its turn comes. Of an
 // invocation's time the slices have half, parking places and lines each a sixth or more, and the
@@ -141,42 +138,34 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 	return scan.Rotate(slices, time.Unix(cutoff.Unix()/60, 0))
 }
 
-// sweep brings on every job whose wake-up lies in that slice before the cutoff.
+// sweep decides about every job whose wake-up lies in that slice before the cutoff.
 func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *scan.Counter) error {
-	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.waker.Entry)
+	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.decider.Entry)
 }
 
-// each brings on what the pages of q hold. A job that failed in a
-// way that again may help fails the slice; the others are brought on all the same.
-func (s *Stage) each(ctx context.Context, q store.DueQuery, came *scan.Counter, bring func(context.Context, store.Entry) (job.Step, error)) error {
-	var g errgroup.Group
-	g.SetLimit(rowsAtOnce)
-	for {
-		found, next, err := s.Store.DuePage(ctx, q)
-		if err != nil {
-			return errors.Join(err, g.Wait())
-		}
-		for _, f := range found {
-			if !scan.TimeLeft(ctx, scan.Closing) {
-				cut := fault.New(fault.Unavailable, nil, "bringing on the jobs of %s: there is more than time", q.Slice)
-				return errors.Join(g.Wait(), cut)
-			}
-			g.Go(func() error { return s.one(ctx, f, q.Slice, came, bring) })
-		}
-		if next == "" {
-			return g.Wait()
-		}
-		q.Cursor = next
-	}
+// each handles what the pages of q hold. A job that failed in a way that may go better next time
+// fails the slice; the others are handled all the same.
+func (s *Stage) each(ctx context.Context, q store.DueQuery, came *scan.Counter, decide handler) error {
+	return scan.Each(ctx, q.Slice, func(cursor string) ([]store.Found, string, error) {
+		q.Cursor = cursor
+		return s.Store.DuePage(ctx, q)
+	}, func(f store.Found) error { return s.one(ctx, f, q.Slice, came, decide) })
 }
 
-// one brings on one job. What cannot be read is set aside for a while, and what cannot be brought
-// on is put off: whatever the index holds stays in sight.
-func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, bring func(context.Context, store.Entry) (job.Step, error)) error {
-	step := job.StepNothing
-	err := f.Err
+// handler decides about the job of an index entry.
+type handler func(context.Context, store.Entry) (job.Step, error)
+
+// parkedEntry decides about a job that lies in a parking place or a line.
+func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error) {
+	return s.decider.Parked(ctx, e.Key)
+}
+
+// one decides about one job. What cannot be read is set aside for a while, and what cannot be handled
+// is put off: whatever the index holds stays in sight.
+func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, decide handler) error {
+	step, err := job.StepNothing, f.Err
 	if err == nil {
-		err = fault.Guard(func() (err error) { step, err = bring(ctx, f.Entry); return err })
+		err = fault.Guard(func() (err error) { step, err = decide(ctx, f.Entry); return err })
 	}
 	if err == nil {
 		if step != job.StepNothing {
@@ -185,27 +174,10 @@ func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan
 		}
 		return nil
 	}
-	log := s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID, "ref", f.Ref.String(), telemetry.Err, err.Error())
-	panicked := new(fault.Panicked)
-	switch {
-	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
-		reason := job.Cut(err.Error(), contract.MaxReason)
-		if err := s.Store.SetAside(ctx, f.Ref, slice, f.WakeAt, reason, s.Clock.Now()); err != nil {
-			return err
-		}
-		log.ErrorContext(ctx, "job set aside")
-		s.Meter.Count(telemetry.SetAside, 1)
-		came.Add("set_aside")
-		return nil
-	case fault.Retryable(err):
-		came.Add("failed")
-		return err
+	log := s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID)
+	is, err := s.keeper.Keep(ctx, scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, err, log)
+	if is != "" {
+		came.Add(is)
 	}
-	// Visiting the slice again would meet the same, and after a day nobody visits it any more.
-	if err := s.Store.PutOff(ctx, f.Ref, slice, f.WakeAt, s.Clock.Now()); err != nil {
-		return err
-	}
-	log.ErrorContext(ctx, "job could not be brought on")
-	came.Add("passed_over")
-	return nil
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/shared/calendar"
@@ -162,7 +163,7 @@ type life struct {
 	table    *shakyTable
 	store    *store.Store
 	recur    *recur.Recurrer
-	waker    *decide.Waker
+	decider  *decide.Decider
 	k        schedule.Key
 	segments []segment
 	due      map[item.Ref]time.Time // of unfinished jobs: when to look at them
@@ -181,9 +182,8 @@ func year(t *testing.T, seed uint64) map[string]int {
 	defer world.Close()
 	l.table = &shakyTable{Table: world.Table(), rand: rand.New(rand.NewPCG(seed, 8)), shaky: true}
 	l.store = store.New(l.table, world.Blobs())
-	l.recur = recur.New(recur.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent(),
-		Shards: 4})
-	l.waker = decide.New(decide.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent()})
+	e := engine.New(engine.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent(), Shards: 4})
+	l.recur, l.decider = e.Recur, e.Decide
 	l.k = schedule.Key{Tenant: "acme", Name: fmt.Sprintf("s%d", seed)}
 	first := l.rule(seed)
 	l.write(func() []item.Write {
@@ -340,9 +340,9 @@ func (l *life) look(all bool) {
 			continue
 		}
 		if row.Parked {
-			_, err = l.waker.Parked(context.Background(), row.Key)
+			_, err = l.decider.Parked(context.Background(), row.Key)
 		} else {
-			_, err = l.waker.Look(context.Background(), row.Key, row.Version, row.Attempt)
+			_, err = l.decider.Reevaluate(context.Background(), row.Key, row.Version, row.Attempt)
 		}
 		if err != nil && !fault.Retryable(err) {
 			l.Fatal(err)

@@ -4,28 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
-	"punctual/shared/memory"
 	"punctual/shared/schedule"
 )
-
-// repeated makes the next write of that name happen twice, as an SDK does that never saw the
-// first answer; what the second is told is the first one's own effect.
-func (b *bundle) repeated(write string) {
-	done := false
-	b.w.SetFaults(func(c memory.Call) memory.Fault {
-		first := !done && c.Op == memory.TableWrite && c.Name == write
-		done = done || first
-		return memory.Fault{Twice: first}
-	})
-	b.Cleanup(func() {
-		if !done {
-			b.Errorf("nothing was written by the name of %s", write)
-		}
-	})
-}
 
 func TestAnActWhoseWriteMeetsItsOwnLostFirstTryGoesOnAtOnce(t *testing.T) {
 	t.Parallel()
@@ -39,59 +23,48 @@ func TestAnActWhoseWriteMeetsItsOwnLostFirstTryGoesOnAtOnce(t *testing.T) {
 		sent   int
 		status job.Status
 	}{
-		"firing again":     {"row.rewake", nil, job.StepFire, firingQueue, 1, job.Scheduled},
-		"unparking":        {"row.unpark", parked, job.StepFire, firingQueue, 1, job.Scheduled},
-		"paying a letter":  {"row.rewake_owing", dead, job.StepPayOwed, contract.RedriveQueue, 1, job.Dead},
-		"expiring":         {"row.stop", expiring, job.StepExpire, firingQueue, 0, job.Expired},
-		"expiring, at end": {"row.finish_stop", expiring, job.StepExpire, firingQueue, 0, job.Expired},
-		"stopping":         {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop, firingQueue, 0, job.Cancelled},
+		"firing again":     {"row.rewake", nil, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
+		"unparking":        {"row.unpark", parked, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
+		"paying a letter":  {"row.rewake_owing", stagetest.Dead, job.StepPayOwed, contract.RedriveQueue, 1, job.Dead},
+		"expiring":         {"row.stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
+		"expiring, at end": {"row.finish_stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
+		"stopping":         {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop, stagetest.FiringQueue, 0, job.Cancelled},
 	} {
 		bubble(t, name, func(b *bundle) {
 			// Another run of its schedule stands behind it: whoever ends the job wakes that.
-			s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferOne })
-			r := b.overdue(0, found, func(r *job.Row) {
-				of(s)(r)
+			s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferOne })
+			r := b.Overdue(0, stagetest.Late, func(r *job.Row) {
+				stagetest.Of(s)(r)
 				if c.change != nil {
 					c.change(r)
 				}
 			})
-			next := b.put(jobtest.Row(1, time.Now(), time.Now(), of(s), func(r *job.Row) { r.Parked, r.Behind, r.WakeAt = true, true, r.DueAt }))
-			b.write(s.TakeSlot(r.ID))
-			b.write(s.Wait(next.ID, schedule.Slot{Holder: r.ID}))
+			next := b.Put(jobtest.Row(1, time.Now(), time.Now(), stagetest.Of(s), func(r *job.Row) { r.Parked, r.Behind, r.WakeAt = true, true, r.DueAt }))
+			b.Write(s.TakeSlot(r.ID))
+			b.Write(s.Wait(next.ID, schedule.Slot{Holder: r.ID}))
 
-			b.repeated(c.write)
+			b.Twice(c.write)
 			b.requireStep(b.sweep(r), c.step)
-			if now := b.row(r.Key); now.Status != c.status {
+			if now := b.Row(r.Key); now.Status != c.status {
 				b.Errorf("it is %s", now.Status)
 			}
 			sent := c.sent
 			if c.status == job.Expired || c.status == job.Cancelled {
 				sent++ // the one behind it
 			}
-			if got := b.drain(c.queue); len(got) != sent {
+			if got := b.Received(c.queue); len(got) != sent {
 				b.Errorf("%d messages were sent, want %d", len(got), sent)
 			}
 		})
 	}
 	bubble(t, "repeating a report", func(b *bundle) {
-		r := b.overdue(0, found)
-		claim := b.own(r, time.Second)
-		b.write(job.RecordOutcome(r.Key, r.Attempt, claim.Token, job.Outcome{Kind: job.OutcomeSucceeded}))
-		b.repeated("row.rewake")
+		r := b.Overdue(0, stagetest.Late)
+		claim := b.Own(r, time.Second)
+		b.Write(job.RecordOutcome(r.Key, r.Attempt, claim.Token, job.Outcome{Kind: job.OutcomeSucceeded}))
+		b.Twice("row.rewake")
 		b.requireStep(b.sweep(r), job.StepRepeatReport)
-		if got := b.drain(contract.ReportQueue); len(got) != 1 {
+		if got := b.Received(contract.ReportQueue); len(got) != 1 {
 			b.Errorf("%d reports were sent", len(got))
-		}
-	})
-	bubble(t, "counting a death pauses the schedule", func(b *bundle) {
-		s := b.rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
-		r := jobtest.Row(0, time.Now(), time.Now(), of(s), dead)
-		b.repeated("schedule.count_dead")
-		if err := b.waker.Ended(b.Context(), r); err != nil {
-			b.Fatal(err)
-		}
-		if now, err := b.store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Failures != 1 {
-			b.Errorf("after %d failures: %+v, %v", now.Failures, now.Paused, err)
 		}
 	})
 }

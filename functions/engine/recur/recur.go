@@ -23,7 +23,7 @@ import (
 
 // Deps is what a Recurrer needs. A nil Meter drops metrics.
 type Deps struct {
-	Store  *store.Store
+	Store  Store
 	Queue  arm.Sender
 	Clock  clock.Clock
 	Log    *slog.Logger
@@ -34,8 +34,9 @@ type Deps struct {
 // Recurrer promotes schedules. It is safe for concurrent use.
 type Recurrer struct {
 	Deps
-	armer  arm.Armer
-	pauses *decide.Pauses
+	armer     arm.Armer
+	pauses    *decide.Pauses
+	schedules decide.Recent[schedule.Key, schedule.Schedule]
 }
 
 // New returns a Recurrer.
@@ -43,7 +44,7 @@ func New(d Deps) *Recurrer {
 	if d.Shards == 0 {
 		d.Shards = contract.DefaultShards
 	}
-	return &Recurrer{Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, pauses: &decide.Pauses{Store: d.Store}}
+	return &Recurrer{Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, pauses: &decide.Pauses{Read: d.Store.PausesOf}}
 }
 
 // Promoted says what a promotion did.

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"punctual/functions/engine"
+	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/scan"
-	"punctual/shared/calendar"
-	"punctual/shared/clock"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -20,71 +20,57 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 type bundle struct {
-	*testing.T
-	w     *memory.World
-	store *store.Store
-	recur *recur.Recurrer
+	*stagetest.Setup
+	engine  engine.Engine
+	recur   *recur.Recurrer
+	decider *decide.Decider
 }
 
-func bubble(t *testing.T, name string, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(memory.Options{})
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs())}
-			b.recur = b.another()
-			do(b)
-		})
+// restart goes on in a new process, which remembers nothing.
+func (b *bundle) restart() {
+	b.engine = b.Engine()
+	b.recur, b.decider = b.engine.Recur, b.engine.Decide
+}
+
+func bubble(t *testing.T, name string, do func(b *bundle)) { bubbleOf(t, name, memory.Options{}, do) }
+
+func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
+	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
+		b := &bundle{Setup: s}
+		b.restart()
+		do(b)
 	})
 }
-
-// another is a second process: it shares nothing with the first but the world.
-func (b *bundle) another() *recur.Recurrer {
-	return recur.New(recur.Deps{Store: b.store, Queue: b.w.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4})
-}
-
-func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // put puts a minutely schedule, changed as each says.
 func (b *bundle) put(change ...func(*schedule.Schedule)) schedule.Schedule {
 	b.Helper()
-	cron := "* * * * *"
-	s := schedule.Schedule{
-		Key: schedule.Key{Tenant: "acme", Name: "s"}, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
-		Template: schedule.Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute, Retry: job.DefaultRetry},
-	}
-	for _, f := range change {
-		f(&s)
-	}
-	s, w, err := schedule.Create(nil, s, now())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.write(w)
-	return s
-}
-
-func (b *bundle) write(writes ...item.Write) {
-	b.Helper()
-	if err := b.store.Commit(b.Context(), writes...); err != nil {
-		b.Fatal(err)
-	}
+	return b.Create(stagetest.Schedule("s", "* * * * *", change...))
 }
 
 // once does something before the next call of that kind.
 func (b *bundle) once(op string, do func()) {
-	var first sync.Once
-	b.w.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == op {
-			first.Do(do)
-		}
-		return memory.Fault{}
-	})
+	b.Before(func(c memory.Call) bool { return c.Op == op }, do)
+}
+
+// sweep decides about the row as the sweeper does, and says what it came to.
+func (b *bundle) sweep(r job.Row) job.Step {
+	b.Helper()
+	step, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return step
+}
+
+func (b *bundle) requireStep(got, want job.Step) {
+	b.Helper()
+	if got != want {
+		b.Fatalf("the step was %q, want %q", got, want)
+	}
 }
 
 func (b *bundle) promote(s schedule.Schedule) recur.Promoted {
@@ -96,24 +82,15 @@ func (b *bundle) promote(s schedule.Schedule) recur.Promoted {
 	return did
 }
 
-func (b *bundle) read(s schedule.Schedule) schedule.Schedule {
-	b.Helper()
-	s, err := b.store.Schedule(b.Context(), s.Key)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return s
-}
-
 func (b *bundle) rows(s schedule.Schedule) []job.Row {
 	b.Helper()
-	jobs, _, err := b.store.JobsOf(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
+	jobs, _, err := b.Store.JobsOf(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
 	if err != nil {
 		b.Fatal(err)
 	}
 	var rows []job.Row
 	for _, j := range jobs {
-		r, err := b.store.Row(b.Context(), j.Key)
+		r, err := b.Store.Row(b.Context(), j.Key)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -133,8 +110,8 @@ func TestPromoting(t *testing.T) {
 			b.Errorf("again it did %+v", did)
 		}
 		rows := b.rows(s)
-		if len(rows) != 30 || b.read(s).WakeAt.Before(time.Now().Add(contract.Horizon)) {
-			b.Errorf("%d rows, wake-up %s", len(rows), b.read(s).WakeAt)
+		if len(rows) != 30 || b.Schedule(s.Key).WakeAt.Before(time.Now().Add(contract.Horizon)) {
+			b.Errorf("%d rows, wake-up %s", len(rows), b.Schedule(s.Key).WakeAt)
 		}
 		for n, r := range rows {
 			if !r.Near || r.Epoch != 1 || !r.DueAt.Equal(rows[0].DueAt.Add(time.Duration(n)*time.Minute)) {
@@ -148,7 +125,7 @@ func TestPromoting(t *testing.T) {
 		made := make([]int, 2)
 		for n := range 2 {
 			both.Go(func() {
-				did, err := b.another().Promote(b.Context(), s.Key)
+				did, err := b.Engine().Recur.Promote(b.Context(), s.Key)
 				if err != nil {
 					b.Error(err)
 				}
@@ -169,24 +146,24 @@ func TestPromoting(t *testing.T) {
 		s := b.put(func(s *schedule.Schedule) {
 			s.SetPayload(body)
 			s.Template.Labels = labels
-			if err := b.store.PutSchedulePayload(b.Context(), *s, body); err != nil {
+			if err := b.Store.PutSchedulePayload(b.Context(), *s, body); err != nil {
 				b.Fatal(err)
 			}
 		})
 		b.promote(s)
-		edited := b.read(s)
+		edited := b.Schedule(s.Key)
 		edited.Template.Priority = job.High
-		_, w, err := schedule.Edit(b.read(s), edited, nil, now())
+		_, w, err := schedule.Edit(b.Schedule(s.Key), edited, nil, stagetest.Now())
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.write(w...)
+		b.Write(w...)
 		if did := b.promote(s); did.Adopted != 30 {
 			b.Errorf("adopted %+v", did)
 		}
 		for _, r := range b.rows(s) {
-			got, err := b.store.Payload(b.Context(), r)
-			kept, err2 := b.store.LabelsOf(b.Context(), r)
+			got, err := b.Store.Payload(b.Context(), r)
+			kept, err2 := b.Store.LabelsOf(b.Context(), r)
 			if err != nil || err2 != nil || string(got) != string(body) || kept[0] != labels || r.Version != 2 || r.Epoch != 2 || r.Priority != job.High || r.PayloadVer != 2 {
 				b.Fatalf("%d bytes, labels %q, %v, %v: %+v", len(got), kept, err, err2, r)
 			}
@@ -199,7 +176,7 @@ func TestPromoting(t *testing.T) {
 		body := func(letter string) []byte { return []byte(`"` + strings.Repeat(letter, 300<<10) + `"`) }
 		set := func(s *schedule.Schedule, payload []byte) {
 			s.SetPayload(payload)
-			if err := b.store.PutSchedulePayload(b.Context(), *s, payload); err != nil {
+			if err := b.Store.PutSchedulePayload(b.Context(), *s, payload); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -209,31 +186,31 @@ func TestPromoting(t *testing.T) {
 		b.once(memory.BlobGet, func() {
 			edited := s
 			set(&edited, body("b"))
-			after, w, err := schedule.Edit(s, edited, nil, now())
+			after, w, err := schedule.Edit(s, edited, nil, stagetest.Now())
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.write(w...)
-			if err := b.store.ForgetReplaced(b.Context(), s, after); err != nil {
+			b.Write(w...)
+			if err := b.Store.ForgetReplaced(b.Context(), s, after); err != nil {
 				b.Fatal(err)
 			}
 		})
 		if did := b.promote(s); did.Made != 1 {
 			b.Errorf("it did %+v", did)
 		}
-		if got, err := b.store.Payload(b.Context(), b.rows(s)[0]); err != nil || string(got) != string(body("b")) {
+		if got, err := b.Store.Payload(b.Context(), b.rows(s)[0]); err != nil || string(got) != string(body("b")) {
 			b.Errorf("the job has %.5s, %v", got, err)
 		}
 	})
 	bubble(t, "leaves a paused, a deleted and an absent one alone", func(b *bundle) {
 		s := b.put()
-		paused, w := schedule.PauseSchedule(s, schedule.Pause{}, now())
-		b.write(w)
+		paused, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
+		b.Write(w)
 		if did := b.promote(s); did.Made != 0 {
 			b.Errorf("paused: %+v", did)
 		}
-		_, ws := schedule.Delete(paused, nil, now())
-		b.write(ws...)
+		_, ws := schedule.Delete(paused, nil, stagetest.Now())
+		b.Write(ws...)
 		if did := b.promote(s); did.Made != 0 {
 			b.Errorf("deleted: %+v", did)
 		}
@@ -244,35 +221,35 @@ func TestPromoting(t *testing.T) {
 	})
 	bubble(t, "resumes when the until of the pause is over, and has the parked looked at", func(b *bundle) {
 		s := b.put()
-		_, w := schedule.PauseSchedule(s, schedule.Pause{Until: now().Add(time.Hour)}, now())
-		b.write(w)
+		_, w := schedule.PauseSchedule(s, schedule.Pause{Until: stagetest.Now().Add(time.Hour)}, stagetest.Now())
+		b.Write(w)
 		time.Sleep(time.Hour - time.Millisecond)
-		if did := b.promote(s); did.Made != 0 || b.read(s).Paused == nil {
+		if did := b.promote(s); did.Made != 0 || b.Schedule(s.Key).Paused == nil {
 			b.Error("resumed early")
 		}
 		time.Sleep(time.Millisecond)
 		b.promote(s)
-		if now := b.read(s); now.Paused != nil || now.Epoch != 3 || len(b.rows(s)) == 0 {
+		if now := b.Schedule(s.Key); now.Paused != nil || now.Epoch != 3 || len(b.rows(s)) == 0 {
 			b.Errorf("epoch %d, %d rows", now.Epoch, len(b.rows(s)))
 		}
-		if d, err := b.w.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Visible != contract.ParkShards {
+		if d, err := b.World.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Visible != contract.ParkShards {
 			b.Errorf("%+v, %v", d, err)
 		}
 	})
 	bubble(t, "stands still under a pause of everything, findable for whoever lifts it", func(b *bundle) {
 		s := b.put()
 		ref := job.PauseRef("acme", job.PauseAll)
-		b.write(item.Write{Ref: ref, Name: "test.pause", Put: job.Pause{Scope: job.PauseAll, Since: now(), Missed: "last"}.Item("acme")})
+		b.Write(item.Write{Ref: ref, Name: "test.pause", Put: job.Pause{Scope: job.PauseAll, Since: stagetest.Now(), Missed: "last"}.Item("acme")})
 		if did := b.promote(s); !did.Held || did.Made != 0 {
 			b.Errorf("%+v", did)
 		}
-		held := b.read(s)
-		tenants, err := b.store.ParkedTenants(b.Context())
+		held := b.Schedule(s.Key)
+		tenants, err := b.Store.ParkedTenants(b.Context())
 		if !held.Parked || err != nil || len(tenants) != 1 || !held.Next.Equal(s.Next) {
 			b.Errorf("held %+v, %v, %v", held, tenants, err)
 		}
 		time.Sleep(3 * time.Hour)
-		b.write(item.Write{Ref: ref, Name: "test.lift", Delete: true})
+		b.Write(item.Write{Ref: ref, Name: "test.lift", Delete: true})
 		b.recur.Reread("acme")
 		var came scan.Counter
 		if err := b.recur.Slice(b.Context(), held.Slice(), time.Time{}, &came); err != nil {
@@ -280,27 +257,27 @@ func TestPromoting(t *testing.T) {
 		}
 		late := 0
 		for _, r := range b.rows(s) {
-			if !r.DueAt.After(now()) {
+			if !r.DueAt.After(stagetest.Now()) {
 				late++
 			}
 		}
-		if late != 1 || b.read(s).Parked {
-			b.Errorf("%d missed times run, parked %v", late, b.read(s).Parked)
+		if late != 1 || b.Schedule(s.Key).Parked {
+			b.Errorf("%d missed times run, parked %v", late, b.Schedule(s.Key).Parked)
 		}
 	})
 	bubble(t, "ends a schedule that has run as often as it may", func(b *bundle) {
 		one := 1
 		s := b.put(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
-		b.write(s.CountRun(job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, DueAt: now()})...)
-		if did := b.promote(s); did.Made != 0 || b.read(s).EndedBy != job.CodeMaxRuns {
-			b.Errorf("%+v, ended by %q", did, b.read(s).EndedBy)
+		b.Write(s.CountRun(job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, DueAt: stagetest.Now()})...)
+		if did := b.promote(s); did.Made != 0 || b.Schedule(s.Key).EndedBy != job.CodeMaxRuns {
+			b.Errorf("%+v, ended by %q", did, b.Schedule(s.Key).EndedBy)
 		}
 	})
 	bubble(t, "sends what is due now, and again if nobody is sure to have", func(b *bundle) {
-		time.Sleep(time.Until(now().Truncate(time.Minute).Add(59 * time.Second)))
+		time.Sleep(time.Until(stagetest.Now().Truncate(time.Minute).Add(59 * time.Second)))
 		s := b.put()
 		b.promote(s)
-		if d, err := b.w.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
+		if d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
 			b.Errorf("%+v, %v", d, err)
 		}
 	})
@@ -309,8 +286,8 @@ func TestPromoting(t *testing.T) {
 func TestAdopting(t *testing.T) {
 	t.Parallel()
 	claim := func(b *bundle, r job.Row) job.Claim {
-		b.write(job.ClaimNew(r.Key, 1, job.Owner{Worker: "w", Nonce: "n", LeaseUntil: now().Add(contract.Lease), DueAt: r.DueAt}))
-		c, err := b.store.Claim(b.Context(), r.Key)
+		b.Write(job.ClaimNew(r.Key, 1, job.Owner{Worker: "w", Nonce: "n", LeaseUntil: stagetest.Now().Add(contract.Lease), DueAt: r.DueAt}))
+		c, err := b.Store.Claim(b.Context(), r.Key)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -322,7 +299,7 @@ func TestAdopting(t *testing.T) {
 		s = edit(b, s)
 		first := b.rows(s)[0]
 		c := claim(b, first)
-		time.AfterFunc(100*time.Millisecond, func() { b.write(job.LetGo(first.Key, 1, c.Token)) })
+		time.AfterFunc(100*time.Millisecond, func() { b.Write(job.LetGo(first.Key, 1, c.Token)) })
 		if did := b.promote(s); did.Adopted != 30 {
 			b.Errorf("%+v", did)
 		}
@@ -339,10 +316,10 @@ func TestAdopting(t *testing.T) {
 		if _, err := b.recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.Conflict {
 			b.Errorf("it says %v", err)
 		}
-		if got := b.read(s); !got.Next.Equal(s.Next) || len(b.rows(s)) != 30 || b.rows(s)[1].Epoch != 2 {
+		if got := b.Schedule(s.Key); !got.Next.Equal(s.Next) || len(b.rows(s)) != 30 || b.rows(s)[1].Epoch != 2 {
 			b.Errorf("next %s; the others: %+v", got.Next, b.rows(s)[1])
 		}
-		b.write(job.MarkRunning(first.Key, 1, 1, now(), 0)) // its first heartbeat has been seen
+		b.Write(job.MarkRunning(first.Key, 1, 1, stagetest.Now(), 0)) // its first heartbeat has been seen
 		b.promote(s)
 		if now := b.rows(s)[0]; now.Epoch != 1 || now.Status != job.Running {
 			b.Errorf("%+v", now)
@@ -373,11 +350,11 @@ func TestAdopting(t *testing.T) {
 			default:
 				i["status"] = string(job.Gone)
 			}
-			b.write(item.Write{Ref: first.Ref(), Name: "test.put", Put: i})
+			b.Write(item.Write{Ref: first.Ref(), Name: "test.put", Put: i})
 			if did := b.promote(s); did.Adopted != 29 {
 				b.Errorf("%+v", did)
 			}
-			got, err := b.w.Table().Get(b.Context(), first.Ref())
+			got, err := b.World.Table().Get(b.Context(), first.Ref())
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(i) {
 				b.Errorf("it was changed: %v, %v", got, err)
 			}
@@ -393,11 +370,11 @@ func TestAPromotionThatCrashedAnywhereIsMadeGoodByTheNext(t *testing.T) {
 				cron := "*/10 * * * *"
 				s := b.put(func(s *schedule.Schedule) { s.Name, s.Spec.Cron = fmt.Sprintf("s%d", n), &cron })
 				b.promote(s)
-				from := b.read(s).Next
+				from := b.Schedule(s.Key).Next
 				time.Sleep(90 * time.Minute) // then some were missed
 				asked := 0
 				var mu sync.Mutex
-				b.w.SetFaults(func(memory.Call) memory.Fault {
+				b.World.SetFaults(func(memory.Call) memory.Fault {
 					mu.Lock()
 					defer mu.Unlock()
 					asked++
@@ -409,15 +386,15 @@ func TestAPromotionThatCrashedAnywhereIsMadeGoodByTheNext(t *testing.T) {
 					}
 					return memory.Fault{Fail: fault.Unavailable}
 				})
-				_, err := b.another().Promote(b.Context(), s.Key)
-				b.w.SetFaults(nil)
+				_, err := b.Engine().Recur.Promote(b.Context(), s.Key)
+				b.World.SetFaults(nil)
 				if asked <= n {
 					if err != nil || n < 5 {
 						b.Errorf("%d points of crash, then %v", n, err)
 					}
 					return
 				}
-				if w := b.read(s); w.Slice() == "" {
+				if w := b.Schedule(s.Key); w.Slice() == "" {
 					b.Fatalf("crashed at call %d: nothing brings it back", n)
 				}
 				time.Sleep(2 * time.Minute)
@@ -438,46 +415,46 @@ func TestWhatACrashedPromotionMadeIsNotRecordedToo(t *testing.T) {
 			time.Sleep(5 * time.Minute) // some that were made then would now be given up
 			b.promote(s)
 		},
-		"edited": func(b *bundle, s schedule.Schedule) { edit(b, b.read(s)); b.promote(s) },
+		"edited": func(b *bundle, s schedule.Schedule) { edit(b, b.Schedule(s.Key)); b.promote(s) },
 		"paused and edited": func(b *bundle, s schedule.Schedule) {
-			paused, w := schedule.PauseSchedule(b.read(s), schedule.Pause{}, now())
-			b.write(w)
+			paused, w := schedule.PauseSchedule(b.Schedule(s.Key), schedule.Pause{}, stagetest.Now())
+			b.Write(w)
 			edit(b, paused)
-			_, w = schedule.Resume(b.read(s), "", now())
-			b.write(w)
+			_, w = schedule.Resume(b.Schedule(s.Key), "", stagetest.Now())
+			b.Write(w)
 			b.promote(s)
 		},
 		"deleted": func(b *bundle, s schedule.Schedule) {
-			old := b.read(s)
-			_, writes := schedule.Delete(old, haveJobs(b, old), now())
-			b.write(writes...)
+			old := b.Schedule(s.Key)
+			_, writes := schedule.Delete(old, haveJobs(b, old), stagetest.Now())
+			b.Write(writes...)
 		},
 	} {
 		bubble(t, how, func(b *bundle) {
-			b.w = memory.New(memory.Options{IndexLag: memory.LagUpTo(lag)})
-			b.Cleanup(b.w.Close)
-			b.store = store.New(b.w.Table(), b.w.Blobs())
-			b.recur = b.another()
+			b.World = memory.New(memory.Options{IndexLag: memory.LagUpTo(lag)})
+			b.Cleanup(b.World.Close)
+			b.Store = store.New(b.World.Table(), b.World.Blobs())
+			b.recur = b.Engine().Recur
 			s := b.put(func(s *schedule.Schedule) {
 				s.CatchUp = schedule.CatchUp{Policy: schedule.CatchUpAll, Window: 20 * time.Minute, Cap: 100}
 			})
 			b.promote(s)
-			from := b.read(s).Next
+			from := b.Schedule(s.Key).Next
 			time.Sleep(90 * time.Minute)
-			b.w.SetFaults(func(c memory.Call) memory.Fault {
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
 				if c.Name == "schedule.advance" {
 					return memory.Fault{Fail: fault.Unavailable}
 				}
 				return memory.Fault{}
 			})
-			if _, err := b.another().Promote(b.Context(), s.Key); err == nil {
+			if _, err := b.Engine().Recur.Promote(b.Context(), s.Key); err == nil {
 				b.Fatal("it did not crash")
 			}
-			b.w.SetFaults(nil)
+			b.World.SetFaults(nil)
 			time.Sleep(200 * time.Millisecond)
 			then(b, s)
 			until := schedule.Bound(time.Now())
-			if b.read(s).Deleted() {
+			if b.Schedule(s.Key).Deleted() {
 				until = time.Now()
 			}
 			time.Sleep(lag)
@@ -492,12 +469,12 @@ func TestAManualRunIsNoJobOfANominalTime(t *testing.T) {
 	bubble(t, "promoted long after", func(b *bundle) {
 		s := b.put()
 		b.promote(s)
-		from := b.read(s).Next
+		from := b.Schedule(s.Key).Next
 		r, _ := s.RunNow(job.NewID(from, [10]byte{}), 4, from)
-		b.write(job.Accept(r))
+		b.Write(job.Accept(r))
 		time.Sleep(5 * time.Hour)
 		b.promote(s)
-		entries, _, err := b.store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 0, "")
+		entries, _, err := b.Store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 0, "")
 		if err != nil || len(entries) != 1 || !entries[0].From.Equal(from) {
 			b.Errorf("recorded %+v, %v", entries, err)
 		}
@@ -507,19 +484,19 @@ func TestAManualRunIsNoJobOfANominalTime(t *testing.T) {
 // edit gives the schedule a new epoch in which the same times stand.
 func edit(b *bundle, s schedule.Schedule) schedule.Schedule {
 	b.Helper()
-	s = b.read(s)
-	after, w, err := schedule.Edit(s, s, haveJobs(b, s), now())
+	s = b.Schedule(s.Key)
+	after, w, err := schedule.Edit(s, s, haveJobs(b, s), stagetest.Now())
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.write(w...)
+	b.Write(w...)
 	return after
 }
 
 // haveJobs says of which times that an edit would leave behind there are jobs.
 func haveJobs(b *bundle, s schedule.Schedule) map[time.Time]bool {
 	b.Helper()
-	has, err := b.store.HaveJobs(b.Context(), s.Key, s.Leaves(now()))
+	has, err := b.Store.HaveJobs(b.Context(), s.Key, s.Leaves(stagetest.Now()))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -542,7 +519,7 @@ func accountUntil(b *bundle, s schedule.Schedule, from, until time.Time) {
 	for _, r := range b.rows(s) {
 		jobs[r.NominalAt]++
 	}
-	entries, _, err := b.store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
+	entries, _, err := b.Store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -568,8 +545,8 @@ func TestASliceOfSchedules(t *testing.T) {
 		}
 		bad := all[3].Item()
 		bad["body"] = "{"
-		b.write(item.Write{Ref: all[3].Ref(), Name: "test.put", Put: bad})
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.Write(item.Write{Ref: all[3].Ref(), Name: "test.put", Put: bad})
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableGet && c.Ref == all[5].Ref() {
 				return memory.Fault{Fail: fault.Throttled}
 			}
@@ -579,14 +556,14 @@ func TestASliceOfSchedules(t *testing.T) {
 		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); !fault.Retryable(err) {
 			b.Errorf("the slice says %v", err)
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		if got := came.Counts(); got["promoted"] != 8 || got["schedule_set_aside"] != 1 || got["schedule_failed"] != 1 {
 			b.Errorf("came to %v", got)
 		}
 		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); err != nil {
 			b.Error(err)
 		}
-		due, _, err := b.store.DueSchedules(context.Background(), store.DueQuery{Slice: all[0].Slice()})
+		due, _, err := b.Store.DueSchedules(context.Background(), store.DueQuery{Slice: all[0].Slice()})
 		if err != nil || len(due) != 0 {
 			b.Errorf("left in the slice: %v, %v", due, err)
 		}

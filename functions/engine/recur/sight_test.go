@@ -16,10 +16,10 @@ func TestRecurrer_LosesNoScheduleFromSight(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(b *bundle, ref item.Ref){
 		"that cannot be read": func(b *bundle, ref item.Ref) {
-			b.write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
+			b.Write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
 		},
 		"that cannot be promoted": func(b *bundle, ref item.Ref) {
-			b.w.SetFaults(func(c memory.Call) memory.Fault {
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
 				if c.Op == memory.TableGet && c.Ref == ref {
 					return memory.Fault{Fail: fault.Forbidden}
 				}
@@ -38,13 +38,13 @@ func TestRecurrer_LosesNoScheduleFromSight(t *testing.T) {
 			if err := b.recur.Slice(b.Context(), slice, time.Time{}, &came); err != nil || came.Counts()["promoted"] != 0 {
 				b.Fatalf("came to %v, %v", came.Counts(), err)
 			}
-			b.w.SetFaults(nil)
-			b.write(item.Write{Ref: s.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
-			after, err := b.store.Schedule(b.Context(), s.Key)
+			b.World.SetFaults(nil)
+			b.Write(item.Write{Ref: s.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
+			after, err := b.Store.Schedule(b.Context(), s.Key)
 			if err != nil || !after.WakeAt.Equal(at.Add(contract.AgainIn)) {
 				b.Fatalf("it wakes at %s, %v", after.WakeAt, err)
 			}
-			due, _, err := b.store.DueSchedules(b.Context(), store.DueQuery{Slice: after.Slice()})
+			due, _, err := b.Store.DueSchedules(b.Context(), store.DueQuery{Slice: after.Slice()})
 			if err != nil || len(due) != 1 {
 				b.Fatalf("in its new slice: %v, %v", due, err)
 			}

@@ -1,0 +1,182 @@
+package accept_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/functions/engine/accept"
+	"punctual/functions/stagetest"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+)
+
+type bundle struct {
+	*stagetest.Setup
+	accept *accept.Acceptor
+}
+
+func bubble(t *testing.T, name string, do func(b *bundle)) {
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Accept}) })
+}
+
+func TestARedrive(t *testing.T) {
+	t.Parallel()
+	redrive := func(b *bundle, r job.Row) (job.ID, bool) {
+		b.Helper()
+		by, already, err := b.accept.Redrive(b.Context(), r.Key)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return by, already
+	}
+	bubble(t, "makes a new job of the same work, linked both ways, due now and fired", func(b *bundle) {
+		r := b.Overdue(1, time.Hour, stagetest.Dead, func(r *job.Row) { r.Attempt, r.Failures, r.Payload = 6, 6, `{"n":1}` })
+		by, already := redrive(b, r)
+		old, next := b.Row(r.Key), b.Row(job.Key{Tenant: jobtest.Tenant, ID: by})
+		if already || old.RedrivenBy != by || old.Owes != job.OwesNothing || !old.WakeAt.IsZero() || old.Status != job.Dead {
+			b.Errorf("already %v, old %+v", already, old)
+		}
+		if next.RedriveOf != r.ID || next.HandlerKey() != r.ID || next.Attempt != 1 || next.Failures != 0 || next.Payload != r.Payload || next.WakeAt.IsZero() {
+			b.Errorf("new %+v", next)
+		}
+		b.RequireFired(next)
+	})
+	bubble(t, "a second time answers with the job of the first", func(b *bundle) {
+		r := b.Overdue(1, time.Hour, stagetest.Dead)
+		first, _ := redrive(b, r)
+		time.Sleep(time.Minute)
+		second, already := redrive(b, r)
+		if first != second || !already || len(b.Firings()) != 1 {
+			b.Errorf("%s, then %s; already: %v", first, second, already)
+		}
+	})
+	bubble(t, "that meets another one makes one job", func(b *bundle) {
+		r := b.Overdue(1, time.Hour, stagetest.Dead)
+		var theirs job.ID
+		inside := false
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableCommit && !inside {
+				inside = true
+				theirs, _, _ = b.Engine().Accept.Redrive(b.Context(), r.Key)
+			}
+			return memory.Fault{}
+		})
+		ours, already := redrive(b, r)
+		if theirs == "" || theirs != ours || !already || len(b.Firings()) != 1 {
+			b.Errorf("they made %q and we %q, already: %v", theirs, ours, already)
+		}
+	})
+	bubble(t, "that meets the letter's burial goes through", func(b *bundle) {
+		r := b.Overdue(1, time.Hour, stagetest.Dead)
+		done := false
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableCommit && !done {
+				done = true
+				_, w := job.Bury(r, time.Now())
+				b.Write(w)
+			}
+			return memory.Fault{}
+		})
+		if by, already := redrive(b, r); already || b.Row(r.Key).RedrivenBy != by {
+			b.Errorf("already %v", already)
+		}
+	})
+	for place, size := range map[string]int{job.InItem: 2_000, job.InBlob: 300_000} {
+		bubble(t, "takes along a payload kept in a "+place+", and tags, before the new row stands", func(b *bundle) {
+			payload := `"` + strings.Repeat("x", size) + `"`
+			r := jobtest.Row(1, time.Now(), time.Now(), stagetest.Dead, func(r *job.Row) {
+				r.Version, r.Tagged = 3, true
+				r.SetPayload(job.Payload{In: place, Size: int64(len(payload))})
+			})
+			if err := b.Store.PutPayload(b.Context(), r, []byte(payload)); err != nil {
+				b.Fatal(err)
+			}
+			b.Write(r.PutContent(job.TagsContent, `{"team":"billing"}`))
+			b.Put(r)
+			var early error
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.TableCommit {
+					next := job.RedriveOf(r, time.Now())
+					_, errPayload := b.Store.Payload(b.Context(), next)
+					_, errTags := b.Store.Content(b.Context(), next.Key, job.TagsContent)
+					early = errors.Join(errPayload, errTags)
+				}
+				return memory.Fault{}
+			})
+			by, _ := redrive(b, r)
+			next := b.Row(job.Key{Tenant: jobtest.Tenant, ID: by})
+			got, err := b.Store.Payload(b.Context(), next)
+			if err != nil || string(got) != payload || early != nil || !next.Tagged {
+				b.Errorf("%d bytes came along, %v; before the row: %v", len(got), err, early)
+			}
+		})
+	}
+	bubble(t, "whose firing cannot be sent has its new job wait for the sweeper", func(b *bundle) {
+		r := b.Overdue(1, time.Hour, stagetest.Dead)
+		b.Fail(memory.QueueSend, stagetest.FiringQueue)
+		by, _ := redrive(b, r)
+		if next := b.Row(job.Key{Tenant: jobtest.Tenant, ID: by}); !next.WakeAt.Equal(time.Now()) || next.Near {
+			b.Errorf("it wakes at %s", next.WakeAt)
+		}
+	})
+	bubble(t, "of a job that is not dead is refused, of one that is gone not found", func(b *bundle) {
+		r := b.Overdue(1, time.Hour)
+		if _, _, err := b.accept.Redrive(b.Context(), r.Key); fault.KindOf(err) != fault.Refused {
+			b.Errorf("waiting: %v", err)
+		}
+		if _, _, err := b.accept.Redrive(b.Context(), jobtest.Key(2)); fault.KindOf(err) != fault.NotFound {
+			b.Errorf("gone: %v", err)
+		}
+	})
+	bubble(t, "that cannot copy the payload changes nothing", func(b *bundle) {
+		r := b.Overdue(1, time.Hour, stagetest.Dead, func(r *job.Row) { r.SetPayload(job.Payload{In: job.InBlob, Size: 9}) })
+		if _, _, err := b.accept.Redrive(b.Context(), r.Key); err == nil {
+			b.Fatal("it went through")
+		}
+		if b.Row(r.Key).RedrivenBy != "" {
+			b.Error("the old job is linked to one without its payload")
+		}
+		b.RequireSilence()
+	})
+}
+
+func TestARedriveThatCrashedAnywhereMakesOneJobInTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {
+			var r job.Row
+			b.Crashes(lost, func(n int) {
+				r = jobtest.Row(n, time.Now(), time.Now(), stagetest.Dead, func(r *job.Row) {
+					r.Tagged = true
+					r.SetPayload(job.Payload{In: job.InItem, Size: 7})
+				})
+				b.Put(r)
+				if err := b.Store.PutPayload(b.Context(), r, []byte(`"hello"`)); err != nil {
+					b.Fatal(err)
+				}
+				b.Write(r.PutContent(job.TagsContent, `{}`))
+			}, func() error {
+				_, _, err := b.accept.Redrive(b.Context(), r.Key)
+				return err
+			}, func(n int) {
+				b.accept = b.Engine().Accept // the process died, and with it what it remembered
+				by, _, err := b.accept.Redrive(b.Context(), r.Key)
+				if err != nil {
+					b.Fatal(err)
+				}
+				next := b.Row(job.Key{Tenant: r.Tenant, ID: by})
+				if got, err := b.Store.Payload(b.Context(), next); err != nil || string(got) != `"hello"` {
+					b.Errorf("crashed at call %d: its payload is %s, %v", n, got, err)
+				}
+				if next.WakeAt.IsZero() || b.Row(r.Key).RedrivenBy != by {
+					b.Errorf("crashed at call %d: nothing brings it back", n)
+				}
+			})
+		})
+	}
+}

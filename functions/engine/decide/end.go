@@ -1,0 +1,155 @@
+package decide
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// Cancel asks a job to end as cancelled, and returns its row as it then stands: CANCELLED, and no
+// attempt can start any more; open, and the worker that runs it has been asked to stop; or final
+// already, and nothing was changed. may judges the open row first. A job that is
+// absent is a fault.NotFound.
+func (d *Decider) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error) {
+	for range tries {
+		row, err := d.Jobs.Row(ctx, k)
+		if err != nil {
+			return row, err
+		}
+		row, err = d.cancelOnce(ctx, row, may)
+		if store.Refused(err) == nil {
+			return row, err
+		}
+	}
+	return job.Row{}, fault.New(fault.Conflict, nil, "cancelling job %s: it changed %d times meanwhile", k.ID, tries)
+}
+
+func (d *Decider) cancelOnce(ctx context.Context, row job.Row, may func(job.Row, time.Time) error) (job.Row, error) {
+	now := d.Clock.Now()
+	switch {
+	case row.Status.Final():
+		return row, nil
+	case row.Status == job.Blocked:
+		after, write := job.CancelBlocked(row, now)
+		return d.end(ctx, after, write)
+	}
+	if err := may(row, now); err != nil {
+		return row, err
+	}
+	if row.Stop != job.StopCancel {
+		_, write := job.RequestStop(row, job.StopCancel, job.Reason{Code: job.CodeCancelled}, now)
+		var err error
+		if row, err = d.Jobs.WriteRow(ctx, write); err != nil {
+			return row, err
+		}
+	}
+	asked, err := d.askOwner(ctx, row, now)
+	if asked || err != nil {
+		return row, err // with an outcome on the claim its settlement decides
+	}
+	after, write, err := d.fenceStop(ctx, row, now)
+	if err != nil {
+		return row, err
+	}
+	return d.end(ctx, after, write)
+}
+
+// end does the write that makes a job final, and announces it. What the announcement does not get
+// to, the sweeper does for whoever waits behind the job, so a failure is no reason to refuse.
+func (d *Decider) end(ctx context.Context, after job.Row, write item.Write) (job.Row, error) {
+	if err := d.Jobs.PutRow(ctx, after, write); err != nil {
+		return after, err
+	}
+	if err := d.announce(ctx, after); err != nil {
+		d.Log.WarnContext(ctx, "the end of a job was not announced to its schedule",
+			telemetry.Tenant, after.Tenant, telemetry.JobID, after.ID, telemetry.Err, err)
+	}
+	return after, nil
+}
+
+// Stop asks a job to end as cancelled for a reason of its owner's. A stop that stands already stays
+// as it is.
+func (d *Decider) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
+	if row.Stop == job.NoStop {
+		after, write := job.RequestStop(row, job.StopCancel, why, now)
+		if err := d.Jobs.Put(ctx, write); err != nil {
+			return err
+		}
+		row = after
+	}
+	asked, err := d.askOwner(ctx, row, now)
+	switch {
+	case store.Refused(err) != nil: // it ended just now, and its report finds the stop
+		return nil
+	case asked || err != nil:
+		return err
+	}
+	return d.finishStop(ctx, row, now)
+}
+
+// askOwner asks the worker that owns the attempt of a row with a stop to stop it. false: nobody owns it.
+func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (asked bool, err error) {
+	c, err := d.Jobs.Claim(ctx, row.Key)
+	if err != nil || !c.Live(row.Attempt, now) {
+		return false, err
+	}
+	if c.Cancel || c.Outcome != nil {
+		return true, nil
+	}
+	return true, d.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
+}
+
+// fenceStop fences the attempt, so that no worker can start it any more, and returns what makes the
+// stop final then.
+func (d *Decider) fenceStop(ctx context.Context, row job.Row, now time.Time) (job.Row, item.Write, error) {
+	if err := d.Jobs.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
+		return row, item.Write{}, err
+	}
+	after, write := job.FinishStop(row, now)
+	return after, write, nil
+}
+
+// finishStop fences the attempt and only then makes the stop final.
+func (d *Decider) finishStop(ctx context.Context, row job.Row, now time.Time) error {
+	after, write, err := d.fenceStop(ctx, row, now)
+	if err != nil {
+		return err
+	}
+	if err := d.Jobs.PutRow(ctx, after, write); err != nil {
+		return err
+	}
+	return d.announce(ctx, after)
+}
+
+// expire writes the intent before anything else, because a worker may be starting just now:
+// if it is, its claim is live, and what comes of the attempt decides.
+func (d *Decider) expire(ctx context.Context, row job.Row, window string, now time.Time) error {
+	limit := row.ExpireAfter
+	if window == job.CodeStartWithin {
+		limit = row.StartWithin
+	}
+	reason := job.Reason{Code: window, Message: fmt.Sprintf("%s of %s has passed", window, limit)}
+	row, write := job.RequestStop(row, job.StopExpire, reason, now)
+	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
+		return err
+	}
+	return d.finishStop(ctx, row, now)
+}
+
+// Skip fences the attempt and ends the job, while what its owner decided it on still holds. All in
+// one: nothing on the row would tell a worker who claims in between that it is to end.
+func (d *Decider) Skip(ctx context.Context, row job.Row, why job.Reason, holds item.Write, now time.Time) error {
+	after, write := job.Skip(row, why, now)
+	if err := d.Jobs.Commit(ctx, write, holds, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
+		return err
+	}
+	d.Log.InfoContext(ctx, "a schedule's job was skipped",
+		telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, "schedule", row.ScheduleID, "reason", why.Code)
+	return d.announce(ctx, after)
+}

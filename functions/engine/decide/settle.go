@@ -1,0 +1,133 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// Began makes RUNNING a fact, unless the job or its claim has moved on since. began is what is known
+// of the attempt so far.
+func (d *Decider) Began(ctx context.Context, k job.Key, version, attempt, token int64, began job.Outcome) error {
+	c, err := d.Jobs.Claim(ctx, k)
+	if err != nil {
+		return fmt.Errorf("reading the claim of job %s: %w", k.ID, err)
+	}
+	if c.Attempt != attempt || c.Token != token {
+		return nil // somebody else owns it by now
+	}
+	err = d.Jobs.Put(ctx, job.MarkRunning(k, version, attempt, began.StartedAt, began.LatenessMS))
+	if err != nil && store.Refused(err) == nil {
+		return fmt.Errorf("marking job %s running: %w", k.ID, err)
+	}
+	return nil
+}
+
+// Settle settles an attempt by what its claim says: contents, then the row, then the firing or the
+// dead letter, then OnFinal. A report only says that there is something to settle; nothing comes of
+// it that its worker has not recorded. One that the claim knows nothing of is a fault.Undecodable.
+// repeated says that this very report came before, and may have got as far as the row.
+func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, repeated bool) error {
+	c, err := d.Jobs.Claim(ctx, k)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the claim of job %s: %w", k.ID, err)
+	case c.Attempt > attempt:
+		return nil // there is a newer one only because this one was settled
+	case c.Attempt < attempt || c.Token != token || c.Outcome == nil:
+		return fault.New(fault.Undecodable, nil,
+			"reading a report of attempt %d, token %d of job %s: its claim is of attempt %d, token %d, ended %t",
+			attempt, token, k.ID, c.Attempt, c.Token, c.Outcome != nil)
+	}
+	return d.settle(ctx, k, attempt, *c.Outcome, repeated)
+}
+
+// settle decides what an ended attempt means and writes it.
+func (d *Decider) settle(ctx context.Context, k job.Key, attempt int64, o job.Outcome, repeated bool) error {
+	row, err := d.Jobs.Row(ctx, k)
+	for range tries {
+		if fault.KindOf(err) == fault.NotFound {
+			d.Log.InfoContext(ctx, "report of a forgotten job was dropped",
+				telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Attempt, attempt)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
+		}
+		is, decided := job.Settle(row, attempt, o, d.Clock.Now())
+		if errors.Is(decided, job.ErrTransition) {
+			return d.settledBefore(ctx, row, attempt, o, repeated)
+		}
+		if decided != nil {
+			return decided
+		}
+		refused, failed := d.write(ctx, is)
+		if refused != nil {
+			row, err = store.OldRow(refused, 0, k)
+			continue
+		}
+		if failed != nil {
+			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, failed)
+		}
+		return d.follow(ctx, is)
+	}
+	return fault.New(fault.Conflict, nil, "settling attempt %d of job %s: it changed %d times meanwhile", attempt, k.ID, tries)
+}
+
+// write puts the contents and then the row that refers to them.
+func (d *Decider) write(ctx context.Context, is job.Decision) (*item.Refused, error) {
+	for _, c := range is.Contents {
+		if err := d.Jobs.Put(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	err := d.Jobs.PutRow(ctx, is.After, is.Write)
+	return store.Refused(err), err
+}
+
+// follow sends what the written decision calls for. If it fails, the report comes again and meets
+// settledBefore.
+func (d *Decider) follow(ctx context.Context, is job.Decision) error {
+	row := is.After
+	switch {
+	case row.Status == job.Dead:
+		d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
+			telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
+		return errors.Join(d.sendDeadLetter(ctx, row), d.announce(ctx, row))
+	case row.Status.Final():
+		return d.announce(ctx, row)
+	}
+	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: row.Waiting})
+	if is.Send {
+		return d.fire(ctx, row, "now")
+	}
+	return nil
+}
+
+// settledBefore deals with a report whose attempt is over already. It changes nothing; it only sends
+// what the writer of the row may not have got to send.
+func (d *Decider) settledBefore(ctx context.Context, row job.Row, attempt int64, o job.Outcome, repeated bool) error {
+	now := d.Clock.Now()
+	switch {
+	case row.Status == job.Scheduled && row.Attempt > attempt && row.Stop == job.NoStop &&
+		!row.Near && !row.Parked && horizon.LaneOf(now, row.DueAt) == horizon.Now:
+		return d.fire(ctx, row, "now") // a second firing is refused at its claim
+	case row.Status == job.Dead && row.Attempt == attempt && row.Owes.Letter() && repeated:
+		if err := d.sendDeadLetter(ctx, row); err != nil {
+			return err
+		}
+		return d.ended(ctx, row)
+	case row.Status.Final() && row.Attempt == attempt && repeated:
+		return d.ended(ctx, row)
+	}
+	d.Log.InfoContext(ctx, "report changed nothing", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
+		telemetry.Attempt, attempt, "outcome", string(o.Kind), "status", string(row.Status), "row_attempt", row.Attempt)
+	return nil
+}

@@ -1,0 +1,139 @@
+package decide
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/store"
+)
+
+// Postponed is what a wake-up came to when the job's firing is not lost as far as can be seen: a
+// worker has given it back, or its queue is too deep for another one.
+const Postponed job.Step = "postpone"
+
+// tries bounds how often one call decides anew because somebody changed the job meanwhile.
+const tries = 8
+
+// reportedEarly is how long before its due time a worker may ask for a job to be re-evaluated: it
+// claims this early, and clocks differ.
+const reportedEarly = contract.HoldUntil + contract.SkewMargin
+
+// about says whether a call is still about this row, and how it sees it. Writes are conditioned on
+// the row as it was read.
+type about func(r job.Row, now time.Time) (job.Row, bool)
+
+// Entry decides about the job of an index entry whose time has come. An entry that the row has moved
+// on from is stale: the newer one decides. A deep queue postpones.
+func (d *Decider) Entry(ctx context.Context, e store.Entry) (job.Step, error) {
+	return d.decide(ctx, e.Key, true, func(r job.Row, _ time.Time) (job.Row, bool) {
+		return r, r.Parked || !r.WakeAt.After(e.WakeAt)
+	})
+}
+
+// Parked decides about a job that lies in a parking place, if it still does.
+func (d *Decider) Parked(ctx context.Context, k job.Key) (job.Step, error) {
+	return d.decide(ctx, k, false, func(r job.Row, _ time.Time) (job.Row, bool) { return r, r.Parked })
+}
+
+// Reevaluate decides at once about a job whose firing a worker would not start and gave up: its
+// wake-up may lie later, as safety for a firing that is no more.
+func (d *Decider) Reevaluate(ctx context.Context, k job.Key, version, attempt int64) (job.Step, error) {
+	return d.decide(ctx, k, false, func(r job.Row, now time.Time) (job.Row, bool) {
+		if r.Version != version || r.Attempt != attempt || r.DueAt.After(now.Add(reportedEarly)) {
+			return r, false
+		}
+		if r.WakeAt.After(now) {
+			r.WakeAt = now
+		}
+		return r, true
+	})
+}
+
+// decide reads the facts about a job, decides and acts. When a write finds that the facts have
+// changed, it starts anew.
+func (d *Decider) decide(ctx context.Context, k job.Key, gently bool, about about) (job.Step, error) {
+	for range tries {
+		row, err := d.Jobs.Row(ctx, k)
+		if fault.KindOf(err) == fault.NotFound {
+			return job.StepNothing, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("waking job %s: %w", k.ID, err)
+		}
+		seen, ok := about(row, d.Clock.Now())
+		if !ok {
+			return job.StepNothing, nil
+		}
+		step, err := d.step(ctx, row, seen, gently)
+		if store.Refused(err) != nil {
+			continue
+		}
+		if err != nil {
+			return step, fmt.Errorf("waking job %s (%s): %w", k.ID, step, err)
+		}
+		return step, nil
+	}
+	return "", fault.New(fault.Conflict, nil, "waking job %s: it changed %d times meanwhile", k.ID, tries)
+}
+
+// step decides about the row as seen and acts on the row as read.
+func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job.Step, error) {
+	claim, err := d.Jobs.Claim(ctx, row.Key)
+	if err != nil {
+		return "", err
+	}
+	now := d.Clock.Now()
+	step, window := job.Wake(seen, claim, false, now)
+	if step == job.StepFire || step == job.StepExpire { // only now it matters whether a pause holds it
+		held, err := d.held(ctx, row, now)
+		if err != nil {
+			return step, err
+		}
+		if held { // a pause of everything or of its task comes before its schedule
+			step = job.StepPark
+		} else {
+			var done bool
+			if step, done, err = d.Judge(ctx, d, row, step, now); done || err != nil {
+				return step, err
+			}
+		}
+	}
+	switch step {
+	case job.StepPayOwed:
+		return step, d.settleEffects(ctx, row, now)
+	case job.StepRepeatReport:
+		return step, d.repeatReport(ctx, row, claim, now)
+	case job.StepWaitForLease:
+		return step, d.waitForLease(ctx, row, claim, now)
+	case job.StepFinishStop:
+		return step, d.finishStop(ctx, row, now)
+	case job.StepPark:
+		return d.Park(ctx, row, now, func() (bool, error) {
+			d.Reread(row.Tenant)
+			return d.held(ctx, row, now)
+		})
+	case job.StepExpire:
+		return step, d.expire(ctx, row, window, now)
+	case job.StepFire:
+		back := claim.Waits.Until.Add(contract.Grace)
+		if gently && claim.WaitsFor(row.Attempt) != "" && back.After(now) {
+			return Postponed, d.postpone(ctx, row, back, now)
+		}
+		return d.fireAgain(ctx, row, gently, now)
+	}
+	return job.StepNothing, nil
+}
+
+// held says whether a pause of everything or of its task holds the job.
+func (d *Decider) held(ctx context.Context, row job.Row, now time.Time) (bool, error) {
+	pauses, err := d.pauses.Of(ctx, row.Tenant, now)
+	if err != nil {
+		return false, err
+	}
+	_, held := pauses.Hold(row.Task, now)
+	return held, nil
+}

@@ -1,0 +1,129 @@
+package recur
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"punctual/functions/engine/decide"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// lineFront is how many at the front of a line are looked at for one that can be read.
+const lineFront = 4
+
+// lineLag is how long an index may keep what stands in a line from being seen.
+const lineLag = 2 * time.Second
+
+// Ended does for its schedule what is due once a job is final; it is a decide.OnFinal. Failures in a
+// row are counted, and the next in line is decided about. Where that fails, or nobody gets so far,
+// the sweeper looks after those that wait behind the job.
+func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) error {
+	if row.ScheduleID == "" || !row.Status.Final() {
+		return nil
+	}
+	now := r.Clock.Now()
+	s, err := r.known(ctx, keyOf(row), now)
+	if err == nil && (s.PauseAfter > 0 || s.Epoch < row.Epoch) {
+		// Failures are counted by whoever settles them, so what was read a moment ago may not know
+		// of the last: a success would then end a row of failures that it does not see.
+		r.schedules.Drop(s.Key)
+		s, err = r.known(ctx, s.Key, now)
+	}
+	if fault.KindOf(err) == fault.NotFound {
+		return nil
+	}
+	if err == nil {
+		err = r.countDead(ctx, s, row, now)
+	}
+	if err == nil {
+		err = r.nextInLine(ctx, d, s, row, now)
+	}
+	if fault.KindOf(err) == fault.Undecodable { // that is not the job's fault, and trying again does not help
+		r.Log.ErrorContext(ctx, "the end of a job could not be brought to its schedule",
+			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("bringing schedule %q on after job %s: %w", row.ScheduleID, row.ID, err)
+	}
+	return nil
+}
+
+// countDead counts failures in a row, and pauses the schedule at as many as it stands.
+func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) error {
+	if s.PauseAfter == 0 || s.Deleted() || row.Epoch != s.Epoch {
+		return nil
+	}
+	var write item.Write
+	switch {
+	case row.Status == job.Dead:
+		write = schedule.CountDead(s, row.ID)
+	case row.Status == job.Succeeded && s.Failures > 0:
+		write = schedule.ForgetDead(s)
+	default:
+		return nil
+	}
+	after, err := r.Store.WriteSchedule(ctx, write)
+	if refused := store.Refused(err); refused != nil { // counted before, maybe by a try that got no further; or changed meanwhile
+		if after, err = store.OldSchedule(refused, 0); err != nil || after.Epoch != s.Epoch || after.LastDead != row.ID {
+			return nil
+		}
+	}
+	r.schedules.Drop(s.Key)
+	if err != nil || row.Status != job.Dead || after.Paused != nil || after.Failures < int64(after.PauseAfter) {
+		return err
+	}
+	why := fmt.Sprintf("%d jobs in a row failed for good, the last with %s", after.Failures, row.Reason.Code)
+	_, write = schedule.PauseSchedule(after, schedule.Pause{By: schedule.ByPunctual, Reason: why}, now.UTC().Truncate(time.Millisecond))
+	if err := unlessRefused(r.Store.Put(ctx, write)); err != nil {
+		return err
+	}
+	r.Log.WarnContext(ctx, "a schedule was paused after failures in a row",
+		telemetry.Tenant, s.Tenant, "schedule", s.Name, "failures", after.Failures)
+	return nil
+}
+
+// nextInLine decides about whoever waits behind a job that is over.
+func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row, now time.Time) error {
+	switch s.Overlap {
+	case schedule.OverlapBufferOne, schedule.OverlapCancelRunning:
+		slot, err := r.Store.Slot(ctx, s.Key)
+		if err != nil || slot.Holder != row.ID || slot.Waiting == "" || slot.Waiting == row.ID {
+			return err
+		}
+		_, err = d.Parked(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
+		return err
+	case schedule.OverlapBufferAll:
+		if slot, err := r.Store.Slot(ctx, s.Key); err != nil || slot.Holder != row.ID {
+			return err
+		}
+		line := horizon.Line(string(s.Tenant), s.Name)
+		found, err := r.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront})
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if f.Err == nil {
+				_, f.Err = d.Parked(ctx, f.Key)
+			}
+			if fault.KindOf(f.Err) != fault.Undecodable { // one that cannot be read does not keep those behind it
+				return f.Err
+			}
+		}
+		// Nobody that can be read waits, or does not show yet.
+		later := message.Dispatch{V: message.V, Slice: line, At: now.Add(lineLag)}
+		return r.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{
+			Body: message.Encode(later), Delay: lineLag, Group: string(s.Tenant),
+		})
+	}
+	return nil
+}

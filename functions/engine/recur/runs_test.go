@@ -1,0 +1,498 @@
+package recur_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"punctual/functions/engine"
+	"punctual/functions/engine/recur"
+	"punctual/functions/stagetest"
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/schedule"
+)
+
+// emptyPages: an empty page is not the end, wherever something is listed.
+var emptyPages = memory.Options{EmptyPages: true}
+
+func attemptTwo(r *job.Row) { r.Attempt = 2 }
+
+func TestAWakeUpAsksTheSchedule(t *testing.T) {
+	t.Parallel()
+	pause := func(s schedule.Schedule) []item.Write {
+		_, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
+		return []item.Write{w}
+	}
+	remove := func(s schedule.Schedule) []item.Write {
+		_, w := schedule.Delete(s, nil, stagetest.Now())
+		return w[:1]
+	}
+	edit := func(s schedule.Schedule) []item.Write {
+		_, w, err := schedule.Edit(s, s, nil, stagetest.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w[:1]
+	}
+	resumed := func(s schedule.Schedule) []item.Write { // promotion has not come to it yet
+		s.Epoch, s.Next = 2, stagetest.Now().Add(-time.Hour)
+		return []item.Write{{Ref: s.Ref(), Name: "test.put", Put: s.Item()}}
+	}
+	for name, c := range map[string]struct {
+		write  func(schedule.Schedule) []item.Write
+		change func(*job.Row)
+		step   job.Step
+		status job.Status
+		reason string
+	}{
+		"current":                 {nil, nil, job.StepFire, job.Scheduled, ""},
+		"paused":                  {pause, nil, job.StepPark, job.Scheduled, ""},
+		"paused, while retrying":  {pause, attemptTwo, job.StepPark, job.Scheduled, ""},
+		"deleted":                 {remove, nil, recur.Skipped, job.Skipped, job.CodeDeleted},
+		"deleted, while retrying": {remove, attemptTwo, job.StepFinishStop, job.Cancelled, job.CodeDeleted},
+		"edited":                  {edit, nil, recur.Skipped, job.Skipped, job.CodeEdited},
+		"edited, while retrying":  {edit, attemptTwo, job.StepFire, job.Scheduled, ""},
+		"edited, window passed":   {edit, func(r *job.Row) { r.StartWithin = time.Second }, recur.Skipped, job.Skipped, job.CodeEdited},
+		"to be adopted":           {resumed, nil, recur.Left, job.Scheduled, ""},
+	} {
+		bubbleOf(t, name, emptyPages, func(b *bundle) {
+			s := b.Rule()
+			r := b.Overdue(0, stagetest.Late, stagetest.Of(s), func(r *job.Row) {
+				if c.change != nil {
+					c.change(r)
+				}
+			})
+			if c.write != nil {
+				if err := b.Store.Commit(b.Context(), c.write(s)...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.requireStep(b.sweep(r), c.step)
+			now := b.Row(r.Key)
+			if now.Status != c.status || now.Reason.Code != c.reason {
+				b.Errorf("it is %s: %v", now.Status, now.Reason)
+			}
+			if now.Parked != (c.step == job.StepPark) || now.Status.Final() == !now.WakeAt.IsZero() {
+				b.Errorf("parked %v, wake-up %s", now.Parked, now.WakeAt)
+			}
+			if c.step != job.StepFire {
+				b.RequireSilence()
+			}
+			if now.Status == job.Skipped && b.Claim(r.Key).Token == 0 {
+				b.Error("it was not fenced first")
+			}
+		})
+	}
+	bubbleOf(t, "a worker that starts it while it is to be skipped goes on", emptyPages, func(b *bundle) {
+		s := b.Rule()
+		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+		if err := b.Store.Commit(b.Context(), remove(s)...); err != nil {
+			b.Fatal(err)
+		}
+		b.Before(stagetest.Named("row.skip"), func() { b.Own(r, contract.Lease) })
+		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		if now := b.Row(r.Key); now.Status != job.Scheduled {
+			b.Errorf("it is %s", now.Status)
+		}
+	})
+	bubbleOf(t, "nobody takes an attempt over between its fence and the skip", emptyPages, func(b *bundle) {
+		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })
+		holder := b.Overdue(1, stagetest.Late, stagetest.Of(s))
+		b.Write(s.TakeSlot(holder.ID))
+		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+		b.Before(stagetest.Named("row.skip"), func() { // the holder ends, and a second firing of the job comes
+			d, err := job.Settle(holder, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Write(d.Write)
+			o := job.Owner{Worker: "w1", Nonce: "n1", LeaseUntil: time.Now().Add(contract.Lease), DueAt: r.DueAt}
+			if err := b.Store.Put(b.Context(), job.ClaimNew(r.Key, 1, o)); err != nil { // it was fenced
+				b.Write(job.TakeOver(r.Key, b.Claim(r.Key), o, time.Now()))
+			}
+		})
+		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		if now, c := b.Row(r.Key), b.Claim(r.Key); now.Status != job.Scheduled || !c.Live(1, time.Now()) {
+			b.Errorf("it is %s, with the claim %+v", now.Status, c)
+		}
+	})
+	bubbleOf(t, "an edit that comes between leaves it to the new epoch", emptyPages, func(b *bundle) {
+		s := b.Rule()
+		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+		if err := b.Store.Commit(b.Context(), edit(s)...); err != nil {
+			b.Fatal(err)
+		}
+		b.Before(stagetest.Named("row.skip"), func() {
+			now := s
+			now.Epoch, now.Next = 3, r.NominalAt
+			b.Write(item.Write{Ref: s.Ref(), Name: "test.put", Put: now.Item()})
+		})
+		b.requireStep(b.sweep(r), recur.Left)
+	})
+}
+
+func TestRunsThatMayNotOverlap(t *testing.T) {
+	t.Parallel()
+	policy := func(o schedule.Overlap) func(*schedule.Schedule) {
+		return func(s *schedule.Schedule) { s.Overlap = o }
+	}
+	hold := func(b *bundle, s schedule.Schedule) job.Row {
+		h := b.Overdue(9, stagetest.Late+time.Hour, stagetest.Of(s), func(r *job.Row) { r.Status = job.Running })
+		b.Write(s.TakeSlot(h.ID))
+		b.Own(h, 24*time.Hour)
+		return h
+	}
+	end := func(b *bundle, h job.Row) {
+		d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Write(d.Write)
+		if err := b.recur.Ended(b.Context(), b.decider, d.After); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bubbleOf(t, "skip", emptyPages, func(b *bundle) {
+		s := b.Rule(policy(schedule.OverlapSkip))
+		hold(b, s)
+		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+		b.requireStep(b.sweep(r), recur.Skipped)
+		if now := b.Row(r.Key); now.Status != job.Skipped || now.Reason.Code != job.CodeOverlap {
+			b.Errorf("it is %s: %v", now.Status, now.Reason)
+		}
+	})
+	bubbleOf(t, "buffer_one: one waits, the next is skipped, and the end of the first wakes the one", emptyPages, func(b *bundle) {
+		s := b.Rule(policy(schedule.OverlapBufferOne))
+		h := hold(b, s)
+		one, two := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+		b.requireStep(b.sweep(one), job.StepPark)
+		b.requireStep(b.sweep(one), job.StepPark) // again, of a lagging entry
+		b.requireStep(b.sweep(two), recur.Skipped)
+		b.RequireSilence()
+		end(b, h)
+		b.RequireFired(b.Row(one.Key))
+		if b.Row(one.Key).Parked {
+			b.Error("it is still parked")
+		}
+	})
+	bubbleOf(t, "buffer_all: all wait, and each end wakes the oldest", emptyPages, func(b *bundle) {
+		s := b.Rule(policy(schedule.OverlapBufferAll))
+		h := hold(b, s)
+		one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+		b.requireStep(b.sweep(two), job.StepPark)
+		b.requireStep(b.sweep(one), job.StepPark)
+		if keys, err := b.Store.Lines(b.Context()); err != nil || len(keys) != 1 || keys[0] != s.Key {
+			b.Errorf("lines: %v, %v", keys, err)
+		}
+		end(b, h)
+		b.RequireFired(b.Row(one.Key))
+		b.Write(s.TakeSlotFrom(one.ID, h.ID))
+		end(b, one)
+		b.RequireFired(b.Row(two.Key))
+		b.Write(s.TakeSlotFrom(two.ID, one.ID))
+		end(b, two)
+		if got := b.Received(contract.DispatchQueue); len(got) != 0 { // it comes later: the index lags
+			b.Errorf("an empty line is looked at at once: %v", got)
+		}
+	})
+	bubbleOf(t, "cancel_running: the newest waits for the end of the first", emptyPages, func(b *bundle) {
+		s := b.Rule(policy(schedule.OverlapCancelRunning))
+		h := hold(b, s)
+		one, two, late := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s)), b.Overdue(2, stagetest.Late+time.Hour, stagetest.Of(s))
+		b.requireStep(b.sweep(one), job.StepPark)
+		if now := b.Row(h.Key); now.Stop != job.StopCancel || !b.Claim(h.Key).Cancel {
+			b.Errorf("the first is not asked to stop: %+v", now)
+		}
+		b.requireStep(b.sweep(two), job.StepPark)
+		if now := b.Row(one.Key); now.Status != job.Skipped || now.Reason.Code != job.CodeOverlap {
+			b.Errorf("the one that waited is %s: %v", now.Status, now.Reason)
+		}
+		b.requireStep(b.sweep(late), recur.Skipped)
+		d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeFailed}, time.Now())
+		if err != nil || d.After.Status != job.Cancelled {
+			b.Fatalf("%s, %v", d.After.Status, err)
+		}
+		b.Write(d.Write)
+		if err := b.recur.Ended(b.Context(), b.decider, d.After); err != nil {
+			b.Fatal(err)
+		}
+		b.RequireFired(b.Row(two.Key))
+	})
+	bubbleOf(t, "one that leaves the line without having run does not make the others go, one after the other", emptyPages, func(b *bundle) {
+		s := b.Rule(policy(schedule.OverlapBufferAll))
+		h := hold(b, s)
+		one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+		b.requireStep(b.sweep(one), job.StepPark)
+		b.requireStep(b.sweep(two), job.StepPark)
+		_, w := schedule.Delete(s, nil, stagetest.Now())
+		b.Write(w[0])
+		time.Sleep(2 * time.Second)
+		if step, err := b.decider.Parked(b.Context(), one.Key); err != nil || step != recur.Skipped {
+			b.Fatalf("%q, %v", step, err)
+		}
+		if now := b.Row(two.Key); !now.Behind || b.Row(h.Key).Status != job.Running {
+			b.Errorf("the other is %s, behind %v", now.Status, now.Behind)
+		}
+	})
+	bubbleOf(t, "a first that ends while the next lines up wakes it", emptyPages, func(b *bundle) {
+		s := b.Rule(policy(schedule.OverlapBufferAll))
+		h := hold(b, s)
+		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+		b.Before(stagetest.Named("row.park"), func() {
+			d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+			if err != nil {
+				b.Error(err)
+			}
+			b.Write(d.Write)
+		})
+		b.sweep(r)
+		b.RequireFired(b.Row(r.Key))
+	})
+	for _, lost := range []bool{false, true} {
+		bubbleOf(t, fmt.Sprintf("a crash anywhere while it lines up is made good, the last answer lost: %v", lost), emptyPages, func(b *bundle) {
+			s := b.Rule(policy(schedule.OverlapBufferOne))
+			var h, r job.Row
+			b.Crashes(lost, func(n int) {
+				h = b.Overdue(100+n, stagetest.Late+time.Hour, stagetest.Of(s))
+				slot, _ := b.Store.Slot(b.Context(), s.Key)
+				b.Write(item.Write{Ref: s.SlotRef(), Name: "test.slot", Set: map[string]any{"holder": string(h.ID), "waiting": nil}})
+				_ = slot
+				r = b.Overdue(n, stagetest.Late, stagetest.Of(s))
+			}, func() error {
+				_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+				return err
+			}, func(n int) {
+				b.restart()
+				time.Sleep(contract.Grace + time.Minute)
+				now := b.Row(r.Key)
+				if now.WakeAt.IsZero() {
+					b.Fatalf("crashed at call %d: nothing brings it back", n)
+				}
+				if keys, err := b.Store.Lines(b.Context()); now.Parked && (err != nil || len(keys) == 0) {
+					b.Fatalf("crashed at call %d: it is in the line, and nobody knows, %v", n, err)
+				}
+				d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Write(d.Write)
+				if now.Parked {
+					_, err = b.decider.Parked(b.Context(), r.Key)
+				} else {
+					_, err = b.decider.Entry(b.Context(), stagetest.Entry(now))
+				}
+				if err != nil || !b.HasFired(r) {
+					b.Errorf("crashed at call %d: it is not fired, %v", n, err)
+				}
+			})
+		})
+	}
+}
+
+func TestASchedulesLastRun(t *testing.T) {
+	t.Parallel()
+	bubbleOf(t, "one too many is skipped and ends the schedule", emptyPages, func(b *bundle) {
+		one := 1
+		s := b.Rule(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
+		first, second := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+		b.requireStep(b.sweep(first), job.StepFire)
+		if err := b.Store.Commit(b.Context(), s.CountRun(first)...); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(contract.Grace + time.Minute)
+		b.requireStep(b.sweep(b.Row(first.Key)), job.StepFire) // it was counted: it may still run
+		b.requireStep(b.sweep(second), recur.Skipped)
+		now, err := b.Store.Schedule(b.Context(), s.Key)
+		if err != nil || !now.Next.IsZero() || now.EndedBy != job.CodeMaxRuns {
+			b.Errorf("next %s, ended by %q, %v", now.Next, now.EndedBy, err)
+		}
+	})
+}
+
+func TestFailuresInARow(t *testing.T) {
+	t.Parallel()
+	bubbleOf(t, "are counted once each, end with a success, and pause at the limit", emptyPages, func(b *bundle) {
+		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 2 })
+		ended := func(n int, status job.Status, change ...func(*job.Row)) schedule.Schedule {
+			b.Helper()
+			r := jobtest.Row(n, time.Now(), time.Now(), append([]func(*job.Row){stagetest.Of(s)}, change...)...)
+			r.Status = status
+			for range 2 {
+				if err := b.recur.Ended(b.Context(), b.decider, r); err != nil {
+					b.Fatal(err)
+				}
+			}
+			now, err := b.Store.Schedule(b.Context(), s.Key)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return now
+		}
+		if now := ended(1, job.Dead); now.Failures != 1 || now.Paused != nil {
+			b.Errorf("after one: %d, %v", now.Failures, now.Paused)
+		}
+		if now := ended(2, job.Succeeded); now.Failures != 0 {
+			b.Errorf("after a success: %d", now.Failures)
+		}
+		ended(3, job.Dead)
+		if now := ended(4, job.Cancelled); now.Failures != 1 {
+			b.Errorf("a cancelled one counts: %d", now.Failures)
+		}
+		if now := ended(5, job.Dead, func(r *job.Row) { r.Epoch = 0 }); now.Failures != 1 {
+			b.Errorf("one of an older epoch counts: %d", now.Failures)
+		}
+		now := ended(6, job.Dead)
+		if now.Paused == nil || now.Paused.By != schedule.ByPunctual || now.Epoch != s.Epoch+1 {
+			b.Errorf("after two in a row: %+v", now.Paused)
+		}
+	})
+}
+
+func TestRecurrer_UnreadableNeighbours(t *testing.T) {
+	t.Parallel()
+	bubbleOf(t, "a job whose schedule cannot be read waits, and runs once it can be", emptyPages, func(b *bundle) {
+		s := b.Rule()
+		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+		b.Spoil(s.Ref())
+		b.requireStep(b.sweep(r), recur.Left)
+		after := b.Row(r.Key)
+		if !after.WakeAt.Equal(time.Now().Add(contract.Grace)) || after.Postponed != 1 {
+			b.Errorf("it wakes at %s", after.WakeAt)
+		}
+		b.Write(item.Write{Ref: s.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
+		time.Sleep(contract.Grace)
+		b.requireStep(b.sweep(after), job.StepFire)
+	})
+	bubbleOf(t, "the end of a job whose schedule cannot be read is no fault of the job", emptyPages, func(b *bundle) {
+		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
+		b.Spoil(s.Ref())
+		if err := b.recur.Ended(b.Context(), b.decider, jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)); err != nil {
+			b.Error(err)
+		}
+	})
+	for _, c := range []struct {
+		lease time.Duration // of the one that holds the slot; 0: nobody is at it
+		step  job.Step
+	}{{0, job.StepFire}, {time.Hour, job.StepPark}} {
+		name := fmt.Sprintf("a slot whose holder cannot be read is free unless a worker is at it: %v left of its lease", c.lease)
+		bubbleOf(t, name, emptyPages, func(b *bundle) {
+			s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
+			holder, r := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+			if c.lease > 0 {
+				b.Own(holder, c.lease)
+			}
+			b.Write(s.TakeSlot(holder.ID))
+			b.Spoil(holder.Ref())
+			b.requireStep(b.sweep(r), c.step)
+		})
+	}
+	bubbleOf(t, "one in a line that cannot be read does not keep those behind it", emptyPages, func(b *bundle) {
+		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
+		holder := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s))
+		b.Write(s.TakeSlot(holder.ID))
+		first, second := b.Overdue(1, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(2, stagetest.Late, stagetest.Of(s))
+		b.requireStep(b.sweep(first), job.StepPark)
+		b.requireStep(b.sweep(second), job.StepPark)
+		b.Spoil(first.Ref())
+		_, w := job.FinishStop(func() job.Row { r := holder; r.Stop = job.StopCancel; return r }(), time.Now())
+		w.When = nil
+		b.Write(w)
+		if err := b.recur.Ended(b.Context(), b.decider, b.Row(holder.Key)); err != nil {
+			b.Fatal(err)
+		}
+		b.RequireFired(b.Row(second.Key))
+	})
+}
+
+func TestRecurrer_CountsFailuresInARow(t *testing.T) {
+	t.Parallel()
+	ended := func(b *bundle, w engine.Engine, s schedule.Schedule, n int, status job.Status) {
+		b.Helper()
+		if err := w.Recur.Ended(b.Context(), w.Decide, jobtest.Row(n, time.Now(), time.Now(), stagetest.Of(s), func(r *job.Row) { r.Status = status })); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bubbleOf(t, "a success ends a row of failures that another process has just begun", emptyPages, func(b *bundle) {
+		s, other := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 2 }), b.Engine()
+		ended(b, other, s, 0, job.Succeeded)
+		ended(b, b.engine, s, 1, job.Dead)
+		ended(b, other, s, 2, job.Succeeded)
+		ended(b, b.engine, s, 3, job.Dead)
+		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Failures != 1 || now.Paused != nil {
+			b.Errorf("%d failures, paused %+v, %v", now.Failures, now.Paused, err)
+		}
+	})
+	bubbleOf(t, "a death under an edit of this second counts", emptyPages, func(b *bundle) {
+		s := b.Rule()
+		ended(b, b.engine, s, 0, job.Succeeded)
+		edited := s
+		edited.PauseAfter = 1
+		after, writes, err := schedule.Edit(s, edited, nil, stagetest.Now())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Write(writes[0])
+		ended(b, b.engine, after, 1, job.Dead)
+		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
+			b.Errorf("%d failures, not paused, %v", now.Failures, err)
+		}
+	})
+}
+
+func TestWhatALiftedPauseHadParked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		missed string
+		last   bool // no later time of the schedule was due under the pause
+		step   job.Step
+	}{
+		{schedule.MissedDrop, true, recur.Skipped}, {schedule.MissedLast, false, recur.Skipped}, {schedule.MissedLast, true, job.StepFire}, {schedule.MissedAll, false, job.StepFire},
+	} {
+		bubbleOf(t, fmt.Sprintf("%s, the last: %v", c.missed, c.last), emptyPages, func(b *bundle) {
+			s := b.Rule()
+			ago := 10 * time.Minute
+			if !c.last {
+				ago = 3 * time.Hour
+			}
+			now := stagetest.Now()
+			if err := b.Store.PutPause(b.Context(), s.Tenant, job.Pause{Scope: job.PauseAll, Since: now.Add(-4 * time.Hour), Missed: c.missed}); err != nil {
+				b.Fatal(err)
+			}
+			r := b.Overdue(0, ago, stagetest.Of(s), func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
+			if c.last {
+				r.NominalAt = now.Truncate(time.Hour) // the next is an hour later
+				b.Put(r)
+			}
+			if err := b.Store.DeletePause(b.Context(), s.Tenant, job.PauseAll, time.Now()); err != nil {
+				b.Fatal(err)
+			}
+			step, err := b.decider.Parked(b.Context(), r.Key)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.requireStep(step, c.step)
+			if now := b.Row(r.Key); c.step == recur.Skipped && now.Reason.Code != job.CodePaused {
+				b.Errorf("it is %s: %v", now.Status, now.Reason)
+			}
+		})
+	}
+}
+
+func TestRecurrer_KnowsItsOwnLostFirstTry(t *testing.T) {
+	t.Parallel()
+	bubbleOf(t, "counting a death pauses the schedule", emptyPages, func(b *bundle) {
+		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
+		r := jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)
+		b.Twice("schedule.count_dead")
+		if err := b.recur.Ended(b.Context(), b.decider, r); err != nil {
+			b.Fatal(err)
+		}
+		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Failures != 1 {
+			b.Errorf("after %d failures: %+v, %v", now.Failures, now.Paused, err)
+		}
+	})
+}
