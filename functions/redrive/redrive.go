@@ -13,6 +13,7 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -95,33 +96,21 @@ func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
 	return nil
 }
 
-// tries bounds how often one letter is decided again because its row changed meanwhile.
-const tries = 8
-
-// bury notes that the letter has reached the queue from which SQS moves it. done says that
+// bury notes that the dead letter has reached the queue from which SQS moves it. done says that
 // there is nothing to bury: the letter can go.
 func (s *Stage) bury(ctx context.Context, k job.Key) (done bool, err error) {
-	for range tries {
-		row, err := s.Store.Row(ctx, k)
-		switch {
-		case fault.KindOf(err) == fault.NotFound:
-			return true, nil
-		case err != nil:
-			return false, fmt.Errorf("burying job %s: %w", k.ID, err)
-		case row.Status != job.Dead || row.RedrivenBy != "":
-			return true, nil
-		case !row.Owes.Letter(): // buried by this letter's receive before, or by another's: on it goes
-			return false, nil
+	_, err = s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
+		if done = row.Status != job.Dead || row.RedrivenBy != ""; done || !row.Owes.Letter() {
+			return nil, nil // what is buried already goes on
 		}
 		_, write := job.Bury(row, s.Clock.Now())
-		err = s.Store.Put(ctx, write)
-		if store.Refused(err) != nil {
-			continue
-		}
-		if err != nil {
-			return false, fmt.Errorf("burying job %s: %w", k.ID, err)
-		}
-		return false, nil
+		return []item.Write{write}, nil
+	})
+	if fault.KindOf(err) == fault.NotFound {
+		return true, nil
 	}
-	return false, fault.New(fault.Conflict, nil, "burying job %s: it changed %d times meanwhile", k.ID, tries)
+	if err != nil {
+		return false, fmt.Errorf("burying job %s: %w", k.ID, err)
+	}
+	return done, nil
 }

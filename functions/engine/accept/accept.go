@@ -13,8 +13,9 @@ import (
 
 // Jobs is what an Acceptor reads and writes of jobs.
 type Jobs interface {
-	// Row reads a job's row. An absent or forgotten job is a fault.NotFound.
-	Row(ctx context.Context, k job.Key) (job.Row, error)
+	// Update reads a job's row and lets decide write; where a write of decide's own was refused, it
+	// decides anew. An absent or forgotten job is a fault.NotFound.
+	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
 	// CopyContents keeps what an old job holds beside its row under a new one's key. It is safe to repeat.
 	CopyContents(ctx context.Context, from, to job.Row) error
 	// Accept puts a new row in one transaction with other writes. A refusal is an *item.Refused in

@@ -93,7 +93,7 @@ func (d *Decider) fireAgain(ctx context.Context, row job.Row, gently bool, now t
 		// However it ends, the next wake-up is twice as far away: a firing that nobody took, though it
 		// was sent again, waits for a slot, and copies of it must not grow with the time it waits.
 		next = now.Add(job.Postpone(row.Postponed))
-		visible, err := d.visible(ctx, row.Firing().Queue(), now)
+		visible, err := d.visible(ctx, row.Firing().Queue())
 		if err != nil {
 			return job.StepFire, err
 		}

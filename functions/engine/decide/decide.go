@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/arm"
+	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -19,8 +20,9 @@ import (
 // Jobs is what a Decider reads and writes of jobs. A write whose condition does not hold is an
 // *item.Refused with the item as it was.
 type Jobs interface {
-	// Row reads a job's row. An absent or forgotten job is a fault.NotFound.
-	Row(ctx context.Context, k job.Key) (job.Row, error)
+	// Update reads a job's row, lets decide say what to write, and writes it. Where the row has changed, or
+	// a write of decide's own was refused, it decides anew, a few times; then it is a fault.Conflict. An absent or forgotten job is a fault.NotFound.
+	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
 	// Claim reads a job's claim; the zero Claim is the absent one.
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// LabelsOf reads the labels of rows, in their order.
@@ -69,7 +71,7 @@ type Decider struct {
 	Deps
 	armer  arm.Armer
 	pauses *Pauses
-	depths Recent[string, int]
+	depths *cache.Cache[string, int]
 }
 
 // New returns a Decider.
@@ -79,8 +81,11 @@ func New(d Deps) *Decider {
 			return step, false, nil
 		}
 	}
-	armer := arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}
-	return &Decider{Deps: d, armer: armer, pauses: &Pauses{Read: d.Jobs.PausesOf}}
+	return &Decider{
+		Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
+		pauses: NewPauses(d.Jobs.PausesOf, d.Clock),
+		depths: cache.New[string](cache.Options[int]{Age: depthAge, Most: maxDepths, Now: d.Clock.Now}),
+	}
 }
 
 // Reread makes the next decision about a tenant's jobs read its pauses anew; the caller knows

@@ -10,7 +10,10 @@ import (
 const DeepQueue = 1000
 
 // depthAge: SQS's own numbers are no younger.
-const depthAge = 30 * time.Second
+const (
+	depthAge  = 30 * time.Second
+	maxDepths = 1000
+)
 
 const (
 	// sentOften is after how many wake-ups a firing that nobody has taken was sent so often that it is
@@ -31,8 +34,8 @@ func deepFor(postponed int64) int {
 }
 
 // visible says about how many visible firings a queue holds.
-func (d *Decider) visible(ctx context.Context, queue string, now time.Time) (int, error) {
-	return d.depths.Get(queue, now, depthAge, func() (int, error) {
+func (d *Decider) visible(ctx context.Context, queue string) (int, error) {
+	return d.depths.Get(ctx, queue, func(ctx context.Context) (int, error) {
 		depth, err := d.Queue.Depth(ctx, queue)
 		return depth.Visible, err
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/store"
@@ -17,17 +16,12 @@ import (
 // already, and nothing was changed. may judges the open row first. A job that is
 // absent is a fault.NotFound.
 func (d *Decider) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error) {
-	for range tries {
-		row, err := d.Jobs.Row(ctx, k)
-		if err != nil {
-			return row, err
-		}
-		row, err = d.cancelOnce(ctx, row, may)
-		if store.Refused(err) == nil {
-			return row, err
-		}
-	}
-	return job.Row{}, fault.New(fault.Conflict, nil, "cancelling job %s: it changed %d times meanwhile", k.ID, tries)
+	var after job.Row
+	_, err := d.Jobs.Update(ctx, k, func(row job.Row) (_ []item.Write, err error) {
+		after, err = d.cancelOnce(ctx, row, may)
+		return nil, err // it has written step by step
+	})
+	return after, err
 }
 
 func (d *Decider) cancelOnce(ctx context.Context, row job.Row, may func(job.Row, time.Time) error) (job.Row, error) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"punctual/shared/cache"
+	"punctual/shared/clock"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
 )
@@ -13,17 +15,25 @@ import (
 // much lets a firing go that its worker then refuses.
 const FactAge = time.Second
 
+// MaxFacts bounds how many pauses, or schedules, are kept.
+const MaxFacts = 10_000
+
 // Pauses reads the pauses that hold a tenant's jobs, each at most once a second. They are kept by
 // owner: those for everyone are one partition, which all tenants' jobs ask.
 type Pauses struct {
-	Read func(ctx context.Context, owner tenant.ID) (job.Pauses, error)
-	kept Recent[tenant.ID, job.Pauses]
+	read func(ctx context.Context, owner tenant.ID) (job.Pauses, error)
+	kept *cache.Cache[tenant.ID, job.Pauses]
+}
+
+// NewPauses returns Pauses that are read by read.
+func NewPauses(read func(ctx context.Context, owner tenant.ID) (job.Pauses, error), c clock.Clock) *Pauses {
+	return &Pauses{read, cache.New[tenant.ID](cache.Options[job.Pauses]{Age: FactAge, Most: MaxFacts, Now: c.Now})}
 }
 
 // Of returns the pauses that stand for a tenant.
-func (p *Pauses) Of(ctx context.Context, t tenant.ID, now time.Time) (job.Pauses, error) {
+func (p *Pauses) Of(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 	of := func(owner tenant.ID) (job.Pauses, error) {
-		return p.kept.Get(owner, now, FactAge, func() (job.Pauses, error) { return p.Read(ctx, owner) })
+		return p.kept.Get(ctx, owner, func(ctx context.Context) (job.Pauses, error) { return p.read(ctx, owner) })
 	}
 	everyone, err := of(job.Everyone)
 	if err != nil {

@@ -49,47 +49,38 @@ func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, r
 	return d.settle(ctx, k, attempt, *c.Outcome, repeated)
 }
 
-// settle decides what an ended attempt means and writes it.
+// settle decides what an ended attempt means and writes it: contents first, then the row that refers
+// to them.
 func (d *Decider) settle(ctx context.Context, k job.Key, attempt int64, o job.Outcome, repeated bool) error {
-	row, err := d.Jobs.Row(ctx, k)
-	for range tries {
-		if fault.KindOf(err) == fault.NotFound {
-			d.Log.InfoContext(ctx, "report of a forgotten job was dropped",
-				telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Attempt, attempt)
-			return nil
+	var is *job.Decision // nil: the attempt is over already
+	row, err := d.Jobs.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
+		is = nil
+		settled, err := job.Settle(row, attempt, o, d.Clock.Now())
+		if errors.Is(err, job.ErrTransition) {
+			return nil, nil
 		}
 		if err != nil {
-			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
-		}
-		is, decided := job.Settle(row, attempt, o, d.Clock.Now())
-		if errors.Is(decided, job.ErrTransition) {
-			return d.settledBefore(ctx, row, attempt, o, repeated)
-		}
-		if decided != nil {
-			return decided
-		}
-		refused, failed := d.write(ctx, is)
-		if refused != nil {
-			row, err = store.OldRow(refused, 0, k)
-			continue
-		}
-		if failed != nil {
-			return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, failed)
-		}
-		return d.follow(ctx, is)
-	}
-	return fault.New(fault.Conflict, nil, "settling attempt %d of job %s: it changed %d times meanwhile", attempt, k.ID, tries)
-}
-
-// write puts the contents and then the row that refers to them.
-func (d *Decider) write(ctx context.Context, is job.Decision) (*item.Refused, error) {
-	for _, c := range is.Contents {
-		if err := d.Jobs.Put(ctx, c); err != nil {
 			return nil, err
 		}
+		for _, c := range settled.Contents {
+			if err := d.Jobs.Put(ctx, c); err != nil {
+				return nil, err
+			}
+		}
+		is = &settled
+		return []item.Write{settled.Write}, nil
+	})
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		d.Log.InfoContext(ctx, "report of a forgotten job was dropped",
+			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Attempt, attempt)
+		return nil
+	case err != nil:
+		return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
+	case is == nil:
+		return d.settledBefore(ctx, row, attempt, o, repeated)
 	}
-	err := d.Jobs.PutRow(ctx, is.After, is.Write)
-	return store.Refused(err), err
+	return d.follow(ctx, *is)
 }
 
 // follow sends what the written decision calls for. If it fails, the report comes again and meets

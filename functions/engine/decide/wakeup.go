@@ -7,6 +7,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/store"
 )
@@ -14,9 +15,6 @@ import (
 // Postponed is what a wake-up came to when the job's firing is not lost as far as can be seen: a
 // worker has given it back, or its queue is too deep for another one.
 const Postponed job.Step = "postpone"
-
-// tries bounds how often one call decides anew because somebody changed the job meanwhile.
-const tries = 8
 
 // reportedEarly is how long before its due time a worker may ask for a job to be re-evaluated: it
 // claims this early, and clocks differ.
@@ -55,29 +53,22 @@ func (d *Decider) Reevaluate(ctx context.Context, k job.Key, version, attempt in
 
 // decide reads the facts about a job, decides and acts. When a write finds that the facts have
 // changed, it starts anew.
-func (d *Decider) decide(ctx context.Context, k job.Key, gently bool, about about) (job.Step, error) {
-	for range tries {
-		row, err := d.Jobs.Row(ctx, k)
-		if fault.KindOf(err) == fault.NotFound {
-			return job.StepNothing, nil
+func (d *Decider) decide(ctx context.Context, k job.Key, gently bool, about about) (step job.Step, err error) {
+	var failed error // of the step
+	_, err = d.Jobs.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
+		step, failed = job.StepNothing, nil
+		if seen, ok := about(row, d.Clock.Now()); ok {
+			step, failed = d.step(ctx, row, seen, gently)
 		}
-		if err != nil {
-			return "", fmt.Errorf("waking job %s: %w", k.ID, err)
-		}
-		seen, ok := about(row, d.Clock.Now())
-		if !ok {
-			return job.StepNothing, nil
-		}
-		step, err := d.step(ctx, row, seen, gently)
-		if store.Refused(err) != nil {
-			continue
-		}
-		if err != nil {
-			return step, fmt.Errorf("waking job %s (%s): %w", k.ID, step, err)
-		}
-		return step, nil
+		return nil, failed // it has written step by step
+	})
+	switch gone := fault.KindOf(err) == fault.NotFound; {
+	case gone && (failed == nil || store.Refused(failed) != nil):
+		return job.StepNothing, nil
+	case err != nil:
+		return step, fmt.Errorf("waking job %s (%s): %w", k.ID, step, err)
 	}
-	return "", fault.New(fault.Conflict, nil, "waking job %s: it changed %d times meanwhile", k.ID, tries)
+	return step, nil
 }
 
 // step decides about the row as seen and acts on the row as read.
@@ -130,7 +121,7 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 
 // held says whether a pause of everything or of its task holds the job.
 func (d *Decider) held(ctx context.Context, row job.Row, now time.Time) (bool, error) {
-	pauses, err := d.pauses.Of(ctx, row.Tenant, now)
+	pauses, err := d.pauses.Of(ctx, row.Tenant)
 	if err != nil {
 		return false, err
 	}

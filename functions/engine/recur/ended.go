@@ -31,12 +31,12 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 		return nil
 	}
 	now := r.Clock.Now()
-	s, err := r.known(ctx, keyOf(row), now)
+	s, err := r.known(ctx, keyOf(row))
 	if err == nil && (s.PauseAfter > 0 || s.Epoch < row.Epoch) {
 		// Failures are counted by whoever settles them, so what was read a moment ago may not know
 		// of the last: a success would then end a row of failures that it does not see.
 		r.schedules.Drop(s.Key)
-		s, err = r.known(ctx, s.Key, now)
+		s, err = r.known(ctx, s.Key)
 	}
 	if fault.KindOf(err) == fault.NotFound {
 		return nil

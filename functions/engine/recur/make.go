@@ -11,18 +11,15 @@ import (
 	"punctual/shared/calendar"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
-const (
-	// jobsAtOnce bounds the jobs of one schedule that are made together.
-	jobsAtOnce = 8
-	// tries bounds how often one job is decided again because it changed meanwhile.
-	tries = 8
-)
+// jobsAtOnce bounds the jobs of one schedule that are made together.
+const jobsAtOnce = 8
 
 // claimAgain is when a job whose claim is live is tried again: its worker may be about to let
 // it go, because its epoch is over.
@@ -95,27 +92,40 @@ func (m *maker) done(row job.Row, send, adopted bool) {
 // one puts the job of an occurrence, or adopts what stands there.
 func (m *maker) one(ctx context.Context, o calendar.Occurrence, now time.Time) error {
 	row, send := m.s.Job(o, m.Shards, now)
-	old, err := m.put(ctx, row, send, !o.NominalAt.After(m.s.Fresh))
-	for n := 0; n < tries; n++ {
-		switch {
-		case fault.KindOf(err) == fault.Undecodable: // the row is set aside where it is met; the schedule goes on
-			m.Log.ErrorContext(ctx, "a job in the way cannot be read", telemetry.Tenant, m.s.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
-			return nil
-		case err != nil:
+	if o.NominalAt.After(m.s.Fresh) { // of an older time only an older epoch can have made a job
+		put, err := m.put(ctx, row, send)
+		if put || err != nil {
 			return err
-		case old == nil:
-			return nil
-		}
-		var again bool
-		if old, again, err = m.adopt(ctx, *old, row, now); again && n < len(claimAgain) {
-			if err := wait(ctx, claimAgain[n]); err != nil {
-				return err
-			}
-		} else if again {
-			return fault.New(fault.Conflict, nil, "adopting job %s, which a worker holds", row.ID)
 		}
 	}
-	return fault.New(fault.Conflict, nil, "adopting job %s: it changed %d times meanwhile", row.ID, tries)
+	waits := claimAgain
+	var failed error // of the adoption
+	_, err := m.Store.Update(ctx, row.Key, func(old job.Row) ([]item.Write, error) {
+		var held bool
+		if held, failed = m.adopt(ctx, old, row, now); !held {
+			return nil, failed // it has written already
+		}
+		if len(waits) == 0 {
+			failed = fault.New(fault.Conflict, nil, "adopting job %s, which a worker holds", row.ID)
+		} else if err := wait(ctx, waits[0]); err != nil {
+			failed = err
+		} else {
+			waits = waits[1:]
+		}
+		return nil, failed
+	})
+	if failed != nil && store.Refused(failed) == nil {
+		return failed
+	}
+	switch fault.KindOf(err) {
+	case fault.NotFound: // nobody made one, or it is forgotten: it ran
+		return nil
+	case fault.Undecodable: // the row is set aside where it is met; the schedule goes on
+		m.Log.ErrorContext(ctx, "a job in the way cannot be read",
+			telemetry.Tenant, m.s.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+		return nil
+	}
+	return err
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -129,32 +139,19 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// put puts a new row and returns the one that stands in its way, nil for none. A time that
-// only an older epoch can have made a job of is not made anew.
-func (m *maker) put(ctx context.Context, row job.Row, send, only bool) (*job.Row, error) {
-	if only {
-		old, err := m.Store.Row(ctx, row.Key)
-		if fault.KindOf(err) == fault.NotFound {
-			return nil, nil
-		}
-		return &old, err
-	}
+// put puts a new row; false: another one stands in its way.
+func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
 	if err := m.beside(ctx, row); err != nil {
-		return nil, err
+		return false, err
 	}
 	err := m.Store.Accept(ctx, row)
-	refused := store.Refused(err)
-	if refused == nil {
-		if err == nil {
-			m.done(row, send, false)
-		}
-		return nil, err
+	if store.Refused(err) != nil {
+		return false, nil
 	}
-	old, err := store.OldRow(refused, 0, row.Key)
-	if fault.KindOf(err) == fault.NotFound { // forgotten: it ran
-		return nil, nil
+	if err == nil {
+		m.done(row, send, false)
 	}
-	return &old, err
+	return err == nil, err
 }
 
 // beside keeps what lies beside a row that is about to be written.
@@ -167,11 +164,10 @@ func (m *maker) beside(ctx context.Context, row job.Row) error {
 }
 
 // adopt makes a job of an older epoch one of this epoch. What has started, ended, or is of
-// this epoch already stays as it is. It returns the row to decide about again, nil for none;
-// again says that a worker holds it.
-func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (changed *job.Row, again bool, err error) {
+// this epoch already stays as it is. held says that a worker holds it: its claim refused the fence.
+func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (held bool, err error) {
 	if old.Status != job.Scheduled || old.Attempt != 1 || old.Stop != job.NoStop {
-		return nil, false, nil
+		return false, nil
 	}
 	if old.Epoch >= m.s.Epoch {
 		if !old.Near && !old.Parked && old.Epoch == m.s.Epoch && horizon.LaneOf(now, old.DueAt) == horizon.Now {
@@ -179,26 +175,20 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (cha
 			m.fire = append(m.fire, old.Firing()) // whoever wrote it may not have got to send it; a second firing is refused at its claim
 			m.mu.Unlock()
 		}
-		return nil, false, nil
+		return false, nil
 	}
 	after, w, send := job.Adopt(old, row, now)
 	if err := m.beside(ctx, after); err != nil {
-		return nil, false, err
+		return false, err
 	}
 	err = m.Store.Commit(ctx, w, job.Fence(old.Key, 1, after.DueAt, now))
+	if err == nil {
+		m.done(after, send, true)
+	}
 	refused := store.Refused(err)
 	if refused == nil {
-		if err == nil {
-			m.done(after, send, true)
-		}
-		return nil, false, err
+		return false, err
 	}
-	if _, isRow := refused.Olds[0]; isRow {
-		row, err := store.OldRow(refused, 0, old.Key)
-		if fault.KindOf(err) == fault.NotFound {
-			return nil, false, nil
-		}
-		return &row, false, err
-	}
-	return &old, true, nil
+	_, rowToo := refused.Olds[0]
+	return !rowToo, err
 }

@@ -16,7 +16,8 @@ import (
 type Store interface {
 	// Schedule reads a schedule; an absent one is a fault.NotFound, a deleted one is there.
 	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
-	SchedulePayload(ctx context.Context, s schedule.Schedule) ([]byte, error)
+	// ScheduleContents reads what each job of a schedule holds.
+	ScheduleContents(ctx context.Context, s schedule.Schedule) (job.Contents, error)
 	// WriteSchedule returns the schedule as it then is.
 	WriteSchedule(ctx context.Context, w item.Write) (schedule.Schedule, error)
 	// DueSchedules reads a page of those whose wake-up lies in a slice; next is "" at the end.
@@ -34,9 +35,12 @@ type Store interface {
 	DueFront(ctx context.Context, q store.DueQuery) ([]store.Found, error)
 
 	Row(ctx context.Context, k job.Key) (job.Row, error)
+	// Update lets decide write a row; where a write of decide's own was refused, it decides anew.
+	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	Accept(ctx context.Context, r job.Row, beside ...item.Write) error
-	PutPayload(ctx context.Context, r job.Row, payload []byte) error
+	// KeepContents keeps what a job holds beside its row, before the row is written.
+	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
 	Put(ctx context.Context, w item.Write) error
 	Commit(ctx context.Context, writes ...item.Write) error
 	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)

@@ -9,6 +9,7 @@ import (
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/scan"
+	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -36,7 +37,7 @@ type Recurrer struct {
 	Deps
 	armer     arm.Armer
 	pauses    *decide.Pauses
-	schedules decide.Recent[schedule.Key, schedule.Schedule]
+	schedules *cache.Cache[schedule.Key, schedule.Schedule]
 }
 
 // New returns a Recurrer.
@@ -44,7 +45,13 @@ func New(d Deps) *Recurrer {
 	if d.Shards == 0 {
 		d.Shards = contract.DefaultShards
 	}
-	return &Recurrer{Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, pauses: &decide.Pauses{Read: d.Store.PausesOf}}
+	return &Recurrer{
+		Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
+		pauses: decide.NewPauses(d.Store.PausesOf, d.Clock),
+		schedules: cache.New[schedule.Key](cache.Options[schedule.Schedule]{
+			Age: decide.FactAge, Most: decide.MaxFacts, Now: d.Clock.Now,
+		}),
+	}
 }
 
 // Promoted says what a promotion did.
@@ -105,7 +112,7 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 	case s.Paused != nil:
 		return false, nil
 	}
-	pauses, err := r.pauses.Of(ctx, s.Tenant, now)
+	pauses, err := r.pauses.Of(ctx, s.Tenant)
 	if err != nil {
 		return false, err
 	}
@@ -185,7 +192,7 @@ func (r *Recurrer) hold(ctx context.Context, s schedule.Schedule, p job.Pause, n
 		return false, err
 	}
 	r.Reread(s.Tenant)
-	pauses, err := r.pauses.Of(ctx, s.Tenant, now)
+	pauses, err := r.pauses.Of(ctx, s.Tenant)
 	if err != nil {
 		return false, err
 	}

@@ -24,8 +24,8 @@ const (
 func keyOf(r job.Row) schedule.Key { return schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID} }
 
 // known returns a schedule as it was at most a second ago.
-func (r *Recurrer) known(ctx context.Context, k schedule.Key, now time.Time) (schedule.Schedule, error) {
-	return r.schedules.Get(k, now, decide.FactAge, func() (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
+func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
+	return r.schedules.Get(ctx, k, func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
 }
 
 // Judge asks the schedule of a job that would be fired or expire; it is a decide.Judge. The job may
@@ -46,7 +46,7 @@ func (r *Recurrer) Judge(
 func (r *Recurrer) judge(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
-	s, err := r.known(ctx, keyOf(row), now)
+	s, err := r.known(ctx, keyOf(row))
 	if fault.KindOf(err) == fault.NotFound { // nobody deletes one: the job was accepted, and runs
 		return step, false, nil
 	}
@@ -63,7 +63,7 @@ func (r *Recurrer) judge(
 	case schedule.IsPaused:
 		step, err = d.Park(ctx, row, now, func() (bool, error) {
 			r.schedules.Drop(s.Key)
-			s, err := r.known(ctx, s.Key, now)
+			s, err := r.known(ctx, s.Key)
 			return err == nil && s.Stands(row) == schedule.IsPaused, err
 		})
 		return step, true, err
