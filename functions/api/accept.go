@@ -10,9 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -69,18 +71,15 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 		a.fire = &f
 	}
 	if key == "" {
-		if err = s.Store.Accept(ctx, r); store.Refused(err) != nil {
-			err = nil // nobody else has this id: the first try took effect and its answer was lost
-		}
-		return a, err
+		return a, s.engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true})
 	}
 	answer, err := text.JSON(kept)
 	if err != nil {
 		return accepted{}, fmt.Errorf("keeping the answer of job %s: %w", r.ID, err)
 	}
-	err = s.Store.Accept(ctx, r, store.Remember(who.Tenant, key, store.Remembered{
+	err = s.engine.Accept.Put(ctx, accept.Job{Row: r, With: []item.Write{store.Remember(who.Tenant, key, store.Remembered{
 		IdempotencyKey: job.IdempotencyKey{JobID: r.ID, BodyHash: bodyHash, ExpiresAt: now.Add(contract.IdempotencyKept)}, Answer: string(answer),
-	}, now))
+	}, now)}})
 	if store.Refused(err) != nil {
 		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
 		earlier.view.asked(contents)
@@ -159,10 +158,7 @@ func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
-	errs := slices.DeleteFunc(s.armer.FireAll(ctx, string(horizon.Now), firings, s.now()), func(err error) bool { return err == nil })
-	if len(errs) > 0 {
-		s.Log.WarnContext(ctx, "firings were not sent; the sweeper will send them", "unsent", len(errs), telemetry.Err, errs[0])
-	}
+	s.engine.Accept.Fire(ctx, string(horizon.Now), firings...)
 }
 
 // readKey reads the Idempotency-Key header, "" if there is none.

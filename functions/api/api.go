@@ -13,7 +13,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"punctual/functions/engine"
-	"punctual/functions/engine/arm"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/message"
@@ -62,7 +61,6 @@ type stage struct {
 	huma    huma.API
 	schemas *schemaCache
 	entropy *entropy
-	armer   arm.Armer
 	engine  engine.Engine
 	pauses  pausesSeen
 }
@@ -85,7 +83,6 @@ func New(d Deps) http.Handler {
 		d.Entropy = rand.Reader
 	}
 	s := &stage{Deps: d, mux: http.NewServeMux(), schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
-	s.armer = arm.Armer{Queue: d.Queues, Log: d.Log, Meter: d.Meter}
 	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	s.huma = humago.New(s.mux, humaConfig())
 	if d.NoSignIn {

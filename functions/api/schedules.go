@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/functions/engine/recur"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -518,7 +519,7 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
 		return nil, err
 	}
-	if err := s.Store.Accept(ctx, r); err != nil && store.Refused(err) == nil { // nobody else has this id: a refusal is our own first try
+	if err := s.engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
 		return nil, err
 	}
 	if send {

@@ -3,11 +3,13 @@ package accept
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"punctual/functions/engine/arm"
 	"punctual/shared/clock"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
@@ -41,4 +43,42 @@ type Acceptor struct {
 // New returns an Acceptor.
 func New(d Deps) *Acceptor {
 	return &Acceptor{Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}}
+}
+
+// Job is a job to accept.
+type Job struct {
+	Row job.Row // placed by job.Place
+	// Keep keeps what the job holds beside its row, before the row refers to it. Nil: nothing.
+	Keep func(ctx context.Context, r job.Row) error
+	// With is what stands or falls with the row: an idempotency key, a link to the job it comes from.
+	With []item.Write
+	// Unique says that nobody else can have this id: a row in the way is our own first try, whose
+	// answer was lost, and the job is accepted.
+	Unique bool
+}
+
+// Put writes a job so that it cannot be lost. A row, or something of With, in its way is an
+// *item.Refused in which the row is write 0.
+func (a *Acceptor) Put(ctx context.Context, j Job) error {
+	if j.Keep != nil {
+		if err := j.Keep(ctx, j.Row); err != nil {
+			return err
+		}
+	}
+	err := a.Jobs.Accept(ctx, j.Row, j.With...)
+	if j.Unique && store.Refused(err) != nil {
+		return nil
+	}
+	return err
+}
+
+// Fire sends the firings of accepted jobs that are due now; lane is for the metric. What could not be
+// sent is logged and left to the due index: the jobs are accepted.
+func (a *Acceptor) Fire(ctx context.Context, lane string, firings ...job.Firing) {
+	errs := a.armer.FireAll(ctx, lane, firings, a.Clock.Now())
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) > 0 {
+		a.Log.WarnContext(ctx, "firings were not sent; the sweeper will send them",
+			telemetry.Tenant, firings[0].Tenant, "unsent", len(errs), telemetry.Err, errs[0].Error())
+	}
 }

@@ -29,12 +29,11 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 		now := a.Clock.Now()
 		next = job.RedriveOf(row, now)
 		send = job.Place(&next, now)
-		if err := a.Jobs.CopyContents(ctx, row, next); err != nil {
-			return nil, fmt.Errorf("copying what it holds: %w", err)
-		}
-		_, link := job.Redriven(row, next.ID, now)
 		by = next.ID
-		return nil, a.Jobs.Accept(ctx, next, link)
+		_, link := job.Redriven(row, by, now)
+		return nil, a.Put(ctx, Job{Row: next, With: []item.Write{link}, Keep: func(ctx context.Context, next job.Row) error {
+			return a.Jobs.CopyContents(ctx, row, next)
+		}})
 	})
 	if err != nil {
 		return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
@@ -44,10 +43,7 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 	}
 	a.Meter.Count(telemetry.Redriven, 1)
 	if send {
-		if err := a.armer.Fire(ctx, "now", next.Firing(), a.Clock.Now()); err != nil {
-			a.Log.WarnContext(ctx, "redriven job waits for the sweeper: its firing was not sent",
-				telemetry.Tenant, k.Tenant, telemetry.JobID, next.ID, telemetry.Err, err.Error())
-		}
+		a.Fire(ctx, "now", next.Firing())
 	}
 	return by, false, nil
 }

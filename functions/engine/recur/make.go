@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"punctual/functions/engine/accept"
 	"punctual/shared/calendar"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -55,11 +56,7 @@ func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []cale
 		})
 	}
 	_ = g.Wait() // the errors are in m
-	for _, err := range r.armer.FireAll(ctx, "schedule", m.fire, r.Clock.Now()) {
-		if err != nil { // the jobs are written: the due index brings them back
-			r.Log.WarnContext(ctx, "a firing was not sent; the sweeper will send it", telemetry.Tenant, s.Tenant, "schedule", s.Name, telemetry.Err, err.Error())
-		}
-	}
+	r.accept.Fire(ctx, "schedule", m.fire...)
 	return m.first
 }
 
@@ -141,10 +138,7 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // put puts a new row; false: another one stands in its way.
 func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
-	if err := m.beside(ctx, row); err != nil {
-		return false, err
-	}
-	err := m.Store.Accept(ctx, row)
+	err := m.accept.Put(ctx, accept.Job{Row: row, Keep: m.keep})
 	if store.Refused(err) != nil {
 		return false, nil
 	}
@@ -154,8 +148,8 @@ func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
 	return err == nil, err
 }
 
-// beside keeps what lies beside a row that is about to be written.
-func (m *maker) beside(ctx context.Context, row job.Row) error {
+// keep keeps what a job holds beside its row, before the row is written.
+func (m *maker) keep(ctx context.Context, row job.Row) error {
 	contents, err := m.contents()
 	if err != nil {
 		return fmt.Errorf("reading what the jobs hold: %w", err)
@@ -178,7 +172,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 		return false, nil
 	}
 	after, w, send := job.Adopt(old, row, now)
-	if err := m.beside(ctx, after); err != nil {
+	if err := m.keep(ctx, after); err != nil {
 		return false, err
 	}
 	err = m.Store.Commit(ctx, w, job.Fence(old.Key, 1, after.DueAt, now))

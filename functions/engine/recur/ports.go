@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -14,6 +15,7 @@ import (
 // Store is what a Recurrer reads and writes: schedules, their slots and counts, and their jobs. A
 // write whose condition does not hold is an *item.Refused with the items as they were.
 type Store interface {
+	accept.Jobs
 	// Schedule reads a schedule; an absent one is a fault.NotFound, a deleted one is there.
 	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
 	// ScheduleContents reads what each job of a schedule holds.
@@ -35,10 +37,7 @@ type Store interface {
 	DueFront(ctx context.Context, q store.DueQuery) ([]store.Found, error)
 
 	Row(ctx context.Context, k job.Key) (job.Row, error)
-	// Update lets decide write a row; where a write of decide's own was refused, it decides anew.
-	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
-	Accept(ctx context.Context, r job.Row, beside ...item.Write) error
 	// KeepContents keeps what a job holds beside its row, before the row is written.
 	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
 	Put(ctx context.Context, w item.Write) error

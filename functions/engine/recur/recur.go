@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/scan"
@@ -35,7 +36,7 @@ type Deps struct {
 // Recurrer promotes schedules. It is safe for concurrent use.
 type Recurrer struct {
 	Deps
-	armer     arm.Armer
+	accept    *accept.Acceptor
 	pauses    *decide.Pauses
 	schedules *cache.Cache[schedule.Key, schedule.Schedule]
 }
@@ -46,7 +47,7 @@ func New(d Deps) *Recurrer {
 		d.Shards = contract.DefaultShards
 	}
 	return &Recurrer{
-		Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
+		Deps: d, accept: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		pauses: decide.NewPauses(d.Store.PausesOf, d.Clock),
 		schedules: cache.New[schedule.Key](cache.Options[schedule.Schedule]{
 			Age: decide.FactAge, Most: decide.MaxFacts, Now: d.Clock.Now,
