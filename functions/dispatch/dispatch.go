@@ -30,9 +30,18 @@ type Queue interface {
 	batch.Hider
 }
 
+// Store is what the stage reads and writes: what the engine does, and the due index.
+type Store interface {
+	engine.Store
+	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
+	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
+	// ForgetContents deletes what lay beside a row that is gone.
+	ForgetContents(ctx context.Context, r job.Row) error
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store *store.Store
+	Store Store
 	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
+	"punctual/shared/job"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -22,9 +24,22 @@ const MostEntries = 500_000
 // slicesAtOnce bounds the slices that are read together.
 const slicesAtOnce = 16
 
+// Store is what the stage reads, and where it keeps what it has learnt.
+type Store interface {
+	// Due iterates over a slice, earliest wake-up first; an entry that cannot be read is an error of
+	// kind fault.Undecodable, and the next one follows.
+	Due(ctx context.Context, slice string) iter.Seq2[store.Entry, error]
+	Row(ctx context.Context, k job.Key) (job.Row, error)
+	// Shards says how many shards the due index has, by what was ever recorded.
+	Shards(ctx context.Context, n int) (int, error)
+	// Forecast reads what SetForecast kept; "" for nothing.
+	Forecast(ctx context.Context) (string, error)
+	SetForecast(ctx context.Context, text string) error
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store  *store.Store
+	Store  Store
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter

@@ -17,9 +17,19 @@ import (
 	"punctual/shared/telemetry"
 )
 
+// Store is what the stage reads and writes: schedules, and the due index.
+type Store interface {
+	recur.Store
+	scan.Marks
+	// Shards says how many shards the due index has, by what was ever recorded.
+	Shards(ctx context.Context, n int) (int, error)
+	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
+	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store  *store.Store
+	Store  Store
 	Queue  arm.Sender
 	Timer  arm.Timers
 	Clock  clock.Clock
@@ -43,7 +53,7 @@ func New(d Deps) *Stage {
 		Deps:  d,
 		armer: arm.Armer{Queue: d.Queue, Timers: d.Timer, Log: d.Log, Meter: d.Meter},
 		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:  scan.Pass{Store: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
+		pass:  scan.Pass{Marks: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
 }
 

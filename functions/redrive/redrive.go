@@ -16,7 +16,6 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -29,7 +28,7 @@ type Queue interface {
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store *store.Store
+	Store accept.Jobs
 	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger

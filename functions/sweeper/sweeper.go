@@ -15,13 +15,35 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 )
+
+// Store is what the stage reads and writes: what the engine does, and the due index with the notes of
+// who has something parked.
+type Store interface {
+	engine.Store
+	scan.Marks
+	scan.Index
+	// Shards says how many shards the due index has, by what was ever recorded.
+	Shards(ctx context.Context, n int) (int, error)
+	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
+	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
+	// ParkedTenants lists the tenants that may have parked jobs, Lines the schedules whose jobs may
+	// wait behind another; what is forgotten is listed no more, unless it was noted since.
+	ParkedTenants(ctx context.Context) ([]store.Parked, error)
+	ForgetParked(ctx context.Context, t tenant.ID, now time.Time) error
+	Lines(ctx context.Context) ([]schedule.Key, error)
+	ForgetLine(ctx context.Context, k schedule.Key, now time.Time) error
+	// Pauses reads all that stand for a tenant, those for everyone too.
+	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
+}
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store  *store.Store
+	Store  Store
 	Queue  decide.Queue
 	Clock  clock.Clock
 	Log    *slog.Logger
@@ -43,7 +65,7 @@ func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return &Stage{
 		Deps: d, decider: e.Decide, recur: e.Recur,
-		pass:   scan.Pass{Store: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
+		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 		keeper: scan.Keeper{Index: d.Store, Clock: d.Clock, Meter: d.Meter, What: "job"},
 	}
 }

@@ -23,6 +23,14 @@ const shardsAtOnce = 16
 // Closing is what is kept of an invocation's time to finish what runs and write watermarks.
 const Closing = 10 * time.Second
 
+// Marks keeps how far each shard has come.
+type Marks interface {
+	// Watermark reads a shard's mark, zero in a shard that was never passed.
+	Watermark(ctx context.Context, w store.Watermark, shard int) (store.Mark, error)
+	// Pass moves a shard's mark to at, unless that is zero, and notes minutes as done or failed.
+	Pass(ctx context.Context, w store.Watermark, shard int, at time.Time, done, failed []time.Time) error
+}
+
 // Pass walks the slices of all shards, minute by minute, so that what is due first comes first
 // in whichever shard it lies, and moves the watermarks behind it.
 //
@@ -30,7 +38,7 @@ const Closing = 10 * time.Second
 // each pass until it is; nothing waits for it, neither its shard nor the others. When the
 // invocation's time runs short the walk ends and the next one goes on from there.
 type Pass struct {
-	Store *store.Store
+	Marks Marks
 	Mark  store.Watermark
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -242,7 +250,7 @@ func (p Pass) marks(ctx context.Context, shards int) ([]*shard, error) {
 	g.SetLimit(shardsAtOnce)
 	for n := range shards {
 		g.Go(func() error {
-			mark, err := p.Store.Watermark(ctx, p.Mark, n)
+			mark, err := p.Marks.Watermark(ctx, p.Mark, n)
 			marks[n] = &shard{Mark: mark, unknown: err != nil}
 			if err != nil {
 				errs[n] = fmt.Errorf("reading how far shard %d is %s: %w", n, p.Mark, err)
@@ -265,7 +273,7 @@ func (w *walk) write(ctx context.Context) error {
 			continue
 		}
 		g.Go(func() error {
-			if err := w.Store.Pass(ctx, w.Mark, n, at, done, failed); err != nil {
+			if err := w.Marks.Pass(ctx, w.Mark, n, at, done, failed); err != nil {
 				errs[n] = fmt.Errorf("noting how far shard %d is %s: %w", n, w.Mark, err)
 			}
 			return nil

@@ -39,7 +39,7 @@ func (w *walker) visit(_ context.Context, s horizon.Slice) error {
 func TestPass_Run(t *testing.T) {
 	t.Parallel()
 	pass := func(b *stagetest.Setup) scan.Pass {
-		return scan.Pass{Store: b.Store, Mark: store.Swept, Log: telemetry.Silent(), Meter: b.Meter}
+		return scan.Pass{Marks: b.Store, Mark: store.Swept, Log: telemetry.Silent(), Meter: b.Meter}
 	}
 	fromMark := func(mark time.Time) time.Time { return mark.Add(time.Minute) }
 	mark := func(b *stagetest.Setup, shard int) time.Time {
