@@ -2,13 +2,12 @@ package dispatch_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"punctual/functions/batch"
 	"punctual/functions/dispatch"
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -18,45 +17,26 @@ import (
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/message"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
 type bundle struct {
-	*testing.T
-	w     *memory.World
-	store *store.Store
+	*stagetest.Setup
 	stage *dispatch.Stage
 }
 
 func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(o)
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs())}
-			b.stage = dispatch.New(dispatch.Deps{Store: b.store, Queue: w.Queues(), Clock: clock.System{}, Log: telemetry.Silent()})
-			do(b)
-		})
+	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
+		do(&bundle{s, dispatch.New(dispatch.Deps{
+			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(),
+		})})
 	})
 }
 
 // handle hands the stage those bodies and returns the indexes of those that must come again.
 func (b *bundle) handle(ctx context.Context, bodies ...string) (again string) {
 	b.Helper()
-	var deliveries []message.Delivery
-	for i, body := range bodies {
-		deliveries = append(deliveries, message.Delivery{ID: fmt.Sprint(i), Body: body, Receives: 1, SentAt: time.Now()})
-	}
-	resp, err := b.stage.Handle(ctx, batch.SQSEventOf(deliveries...))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, f := range resp.BatchItemFailures {
-		again += f.ItemIdentifier
-	}
-	return again
+	return b.Handle(ctx, b.stage.Handle, 1, bodies...)
 }
 
 func (b *bundle) dispatch(d message.Dispatch) {
@@ -71,7 +51,7 @@ func (b *bundle) dispatch(d message.Dispatch) {
 func (b *bundle) pump(ctx context.Context, after time.Duration) (n int) {
 	b.Helper()
 	time.Sleep(after)
-	for _, d := range b.received(contract.DispatchQueue) {
+	for _, d := range b.Received(contract.DispatchQueue) {
 		n++
 		if again := b.handle(ctx, d.Body); again != "" {
 			b.Fatalf("%s is to come again", d.Body)
@@ -79,36 +59,6 @@ func (b *bundle) pump(ctx context.Context, after time.Duration) (n int) {
 	}
 	return n
 }
-
-func (b *bundle) received(queue string) []message.Delivery {
-	b.Helper()
-	var all []message.Delivery
-	for {
-		got, err := b.w.Queues().Receive(b.Context(), queue, 10, 0, time.Hour)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(got) == 0 {
-			return all
-		}
-		for _, d := range got {
-			if err := b.w.Queues().Delete(b.Context(), queue, d.Receipt); err != nil {
-				b.Fatal(err)
-			}
-		}
-		all = append(all, got...)
-	}
-}
-
-func (b *bundle) put(r job.Row) job.Row {
-	b.Helper()
-	if err := b.store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
-		b.Fatal(err)
-	}
-	return r
-}
-
-const firingQueue = "firing-short-normal"
 
 func firing(in time.Duration) message.Dispatch {
 	f := jobtest.Row(1, time.Now().Add(in), time.Now()).Firing().Message()
@@ -121,11 +71,11 @@ func TestATimersFiring(t *testing.T) {
 		d := firing(97*time.Second + 300*time.Millisecond)
 		b.dispatch(d)
 		time.Sleep(95*time.Second - time.Millisecond)
-		if got := b.received(firingQueue); len(got) != 0 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 0 {
 			b.Fatal("it came early")
 		}
 		time.Sleep(time.Millisecond)
-		got := b.received(firingQueue)
+		got := b.Received(stagetest.FiringQueue)
 		if len(got) != 1 || got[0].Group != jobtest.Tenant {
 			b.Fatalf("received %+v", got)
 		}
@@ -135,7 +85,7 @@ func TestATimersFiring(t *testing.T) {
 	})
 	bubble(t, "that is late goes at once", memory.Options{}, func(b *bundle) {
 		b.dispatch(firing(-time.Minute))
-		if got := b.received(firingQueue); len(got) != 1 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("received %d", len(got))
 		}
 	})
@@ -147,11 +97,11 @@ func TestATimersFiring(t *testing.T) {
 			}
 		}
 		time.Sleep(10*time.Minute - contract.DelayLead - time.Second)
-		if got := b.received(firingQueue); len(got) != 0 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 0 {
 			b.Fatal("it came early")
 		}
 		time.Sleep(time.Second)
-		if got := b.received(firingQueue); len(got) != 1 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("received %d", len(got))
 		}
 	})
@@ -161,23 +111,23 @@ func TestATimersFiring(t *testing.T) {
 func TestATimersFiringThatCouldNotBeSentIsSentSecondsLater(t *testing.T) {
 	t.Parallel()
 	bubble(t, "", memory.Options{}, func(b *bundle) {
-		if err := b.w.Queues().Send(b.Context(), contract.DispatchQueue, message.Outgoing{Body: message.Encode(firing(0))}); err != nil {
+		if err := b.World.Queues().Send(b.Context(), contract.DispatchQueue, message.Outgoing{Body: message.Encode(firing(0))}); err != nil {
 			b.Fatal(err)
 		}
 		failures := 2
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.Name == firingQueue && failures > 0 {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.Name == stagetest.FiringQueue && failures > 0 {
 				failures--
 				return memory.Fault{Fail: fault.Unavailable}
 			}
 			return memory.Fault{}
 		})
 		began := time.Now()
-		for len(b.received(firingQueue)) == 0 {
+		for len(b.Received(stagetest.FiringQueue)) == 0 {
 			if time.Since(began) > time.Minute {
 				b.Fatal("it is not sent after a minute")
 			}
-			got, err := b.w.Queues().Receive(b.Context(), contract.DispatchQueue, 10, time.Second, 0)
+			got, err := b.World.Queues().Receive(b.Context(), contract.DispatchQueue, 10, time.Second, 0)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -216,7 +166,7 @@ func TestABadMessageAmongTenReplaysNoOther(t *testing.T) {
 			if again := b.handle(b.Context(), bodies...); again != "7" {
 				b.Errorf("%q came again", again)
 			}
-			if got := b.received(firingQueue); len(got) != 9 {
+			if got := b.Received(stagetest.FiringQueue); len(got) != 9 {
 				b.Errorf("%d firings", len(got))
 			}
 		})
@@ -230,7 +180,7 @@ func TestACrowdedSlice(t *testing.T) {
 		minute := time.Now().Truncate(time.Minute).Add(2 * time.Minute)
 		for i := range n {
 			due := minute.Add(time.Duration(i) * time.Minute / time.Duration(n))
-			b.put(jobtest.Row(i, due, time.Now().Add(-time.Hour), func(r *job.Row) { r.Shard = 0 }))
+			b.Put(jobtest.Row(i, due, time.Now().Add(-time.Hour), func(r *job.Row) { r.Shard = 0 }))
 		}
 		return horizon.SliceOf(minute, 0).String()
 	}
@@ -239,7 +189,7 @@ func TestACrowdedSlice(t *testing.T) {
 		got := 0
 		for range 60 * 4 {
 			time.Sleep(time.Second)
-			for _, d := range b.received(firingQueue) {
+			for _, d := range b.Received(stagetest.FiringQueue) {
 				got++
 				f, _ := message.Decode[message.Firing](d.Body)
 				if left := time.Until(f.DueAt); left < 0 || left > contract.DelayLead+2*time.Second {
@@ -250,7 +200,7 @@ func TestACrowdedSlice(t *testing.T) {
 		if got != 350 {
 			b.Errorf("%d of 350 were sent", got)
 		}
-		if calls := b.w.Counts().QueueCalls; calls > 35+240*2+350 {
+		if calls := b.World.Counts().QueueCalls; calls > 35+240*2+350 {
 			b.Errorf("%d calls: it did not send in tens", calls)
 		}
 	})
@@ -269,7 +219,7 @@ func TestACrowdedSlice(t *testing.T) {
 			n = b.pump(short(), 0)
 		}
 		time.Sleep(5 * time.Minute)
-		if got := b.received(firingQueue); len(got) != 350 || messages != 3 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 350 || messages != 3 {
 			b.Errorf("%d of 350 were sent by %d more messages", len(got), messages)
 		}
 	})
@@ -280,10 +230,10 @@ func TestACrowdedSlice(t *testing.T) {
 			b.Fatal(err)
 		}
 		ago := time.Now().Add(-time.Hour)
-		b.put(jobtest.Row(9, ago, ago, func(r *job.Row) { r.Shard, r.WakeAt = 0, minute.Minute }))
+		b.Put(jobtest.Row(9, ago, ago, func(r *job.Row) { r.Shard, r.WakeAt = 0, minute.Minute }))
 		b.dispatch(message.Dispatch{Slice: slice})
 		time.Sleep(contract.MaxDelay)
-		if got := b.received(firingQueue); len(got) != 3 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 3 {
 			b.Errorf("%d firings of 3", len(got))
 		}
 	})
@@ -293,13 +243,13 @@ func TestACrowdedSlice(t *testing.T) {
 		if n := b.pump(b.Context(), contract.MaxDelay); n != 1 {
 			b.Fatalf("%d messages", n)
 		}
-		if got := b.received(firingQueue); len(got) != 0 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 0 {
 			b.Fatal("it was sent early")
 		}
 		if n := b.pump(b.Context(), 5*time.Minute); n != 1 {
 			b.Fatalf("%d messages", n)
 		}
-		if got := b.received(firingQueue); len(got) != 3 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 3 {
 			b.Errorf("%d were sent", len(got))
 		}
 	})
@@ -311,19 +261,19 @@ func TestACrowdedSlice(t *testing.T) {
 		unknown[contract.AttrWakeSlice] = slice
 		for _, i := range []item.Item{bad, unknown} {
 			ref := item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}
-			if err := b.store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: i}); err != nil {
+			if err := b.Store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: i}); err != nil {
 				b.Fatal(err)
 			}
 		}
 		b.dispatch(message.Dispatch{Slice: slice})
 		time.Sleep(5 * time.Minute)
-		if got := b.received(firingQueue); len(got) != 5 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 5 {
 			b.Errorf("%d were sent", len(got))
 		}
 	})
 	bubble(t, "comes again whole when the queue was throttled", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 5)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.N == 1 {
 				return memory.Fault{Entries: map[int]fault.Kind{2: fault.Throttled}}
 			}
@@ -342,27 +292,27 @@ func TestAParkingPlace(t *testing.T) {
 	pause := func(b *bundle, scope string) {
 		b.Helper()
 		p := job.Pause{Scope: scope, Since: time.Now()}
-		if err := b.store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)}); err != nil {
+		if err := b.Store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	late := time.Hour
 	bubble(t, "whose pause was lifted wakes all that it holds within 5 s", memory.Options{}, func(b *bundle) {
 		for n := range 250 {
-			b.put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
 		}
 		b.dispatch(message.Dispatch{Slice: place})
-		if got := b.received(firingQueue); len(got) != 250 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 250 {
 			b.Errorf("%d of 250 were woken", len(got))
 		}
-		if r, err := b.store.Row(b.Context(), jobtest.Key(8)); err != nil || r.Parked || r.Slice() != horizon.SliceOf(time.Now(), 0).String() {
+		if r, err := b.Store.Row(b.Context(), jobtest.Key(8)); err != nil || r.Parked || r.Slice() != horizon.SliceOf(time.Now(), 0).String() {
 			b.Errorf("it lies in %s, %v", r.Slice(), err)
 		}
 	})
 	bubble(t, "is looked at again after 2, 10 and 60 s, because the index lags", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 8 * time.Second },
 	}, func(b *bundle) {
-		b.put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
+		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
 		b.dispatch(message.Dispatch{Slice: place})
 		for i, wait := range []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second} {
 			if n := b.pump(b.Context(), wait-time.Millisecond); n != 0 {
@@ -375,13 +325,13 @@ func TestAParkingPlace(t *testing.T) {
 		if n := b.pump(b.Context(), time.Hour); n != 0 {
 			b.Error("it goes on for ever")
 		}
-		if got := b.received(firingQueue); len(got) != 1 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("%d firings, want 1", len(got))
 		}
 	})
 	bubble(t, "goes on in another message when time runs short, and its next round starts from the front", memory.Options{}, func(b *bundle) {
 		for n := range 250 {
-			b.put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
 		}
 		short := func() context.Context {
 			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
@@ -394,7 +344,7 @@ func TestAParkingPlace(t *testing.T) {
 		rounds := 0
 		for range 10 {
 			time.Sleep(2 * time.Second)
-			for _, d := range b.received(contract.DispatchQueue) {
+			for _, d := range b.Received(contract.DispatchQueue) {
 				m, err := message.Decode[message.Dispatch](d.Body)
 				if err != nil {
 					b.Fatal(err)
@@ -407,43 +357,43 @@ func TestAParkingPlace(t *testing.T) {
 				}
 			}
 		}
-		if got := b.received(firingQueue); len(got) != 250 || rounds == 0 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 250 || rounds == 0 {
 			b.Errorf("%d of 250 were woken, round %d", len(got), rounds)
 		}
 	})
 	bubble(t, "that another pause still holds keeps what that one holds", memory.Options{}, func(b *bundle) {
-		b.put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
-		mail := b.put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))
+		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
+		mail := b.Put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))
 		pause(b, "task:echo")
 		b.dispatch(message.Dispatch{Slice: place})
-		got := b.received(firingQueue)
+		got := b.Received(stagetest.FiringQueue)
 		if len(got) != 1 || got[0].Body != message.Encode(mail.Firing().Message()) {
 			b.Errorf("fired %+v", got)
 		}
 	})
 	bubble(t, "is judged by pauses read after the message came", memory.Options{}, func(b *bundle) {
-		b.put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
+		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
 		pause(b, job.PauseAll)
 		b.dispatch(message.Dispatch{Slice: place})
-		if err := b.store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, job.PauseAll), Name: "test.lift", Delete: true}); err != nil {
+		if err := b.Store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, job.PauseAll), Name: "test.lift", Delete: true}); err != nil {
 			b.Fatal(err)
 		}
 		b.dispatch(message.Dispatch{Slice: place})
-		if got := b.received(firingQueue); len(got) != 1 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("%d firings", len(got))
 		}
 	})
 	bubble(t, "with a row that nobody can read wakes the others", memory.Options{}, func(b *bundle) {
 		for n := range 3 {
-			b.put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
 		}
 		bad := jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked).Item()
 		bad["status"] = "LOST"
-		if err := b.store.Put(b.Context(), item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {
+		if err := b.Store.Put(b.Context(), item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {
 			b.Fatal(err)
 		}
 		b.dispatch(message.Dispatch{Slice: place})
-		if got := b.received(firingQueue); len(got) != 2 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 2 {
 			b.Errorf("%d were woken", len(got))
 		}
 	})
@@ -458,14 +408,14 @@ func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
 			r.Status, r.WakeAt, r.Tagged, r.PayloadIn, r.PayloadVer = job.Succeeded, time.Time{}, true, job.InBlob, 2
 			r.ExpiresAt = time.Now().Add(time.Hour)
 		})
-		b.put(r)
-		if err := b.store.PutPayload(b.Context(), r, []byte("{}")); err != nil {
+		b.Put(r)
+		if err := b.Store.PutPayload(b.Context(), r, []byte("{}")); err != nil {
 			b.Fatal(err)
 		}
 		open := r // they were put before the job was over
 		open.ExpiresAt = time.Time{}
 		for _, w := range []item.Write{open.PutContent(job.TagsContent, "{}"), open.PutAttempt(job.Attempt{Attempt: 1, Outcome: "failed"})} {
-			if err := b.store.Put(b.Context(), w); err != nil {
+			if err := b.Store.Put(b.Context(), w); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -473,11 +423,11 @@ func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
 	}
 	left := func(b *bundle, r job.Row) int {
 		b.Helper()
-		page, err := b.w.Table().Query(b.Context(), item.Query{Table: contract.Jobs, PK: r.ContentRef("").PK})
+		page, err := b.World.Table().Query(b.Context(), item.Query{Table: contract.Jobs, PK: r.ContentRef("").PK})
 		if err != nil {
 			b.Fatal(err)
 		}
-		return len(page.Items) + len(b.w.Blobs().Keys(contract.JobBlobs))
+		return len(page.Items) + len(b.World.Blobs().Keys(contract.JobBlobs))
 	}
 	for name, c := range map[string]struct {
 		gone bool

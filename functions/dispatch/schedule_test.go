@@ -27,7 +27,7 @@ func TestSchedulesInDispatch(t *testing.T) {
 		}
 		s, w, err := schedule.Create(nil, s, time.Now().UTC())
 		if err == nil {
-			err = b.store.Put(b.Context(), w)
+			err = b.Store.Put(b.Context(), w)
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -35,7 +35,7 @@ func TestSchedulesInDispatch(t *testing.T) {
 		return s
 	}
 	read := func(b *bundle, s schedule.Schedule) schedule.Schedule {
-		s, err := b.store.Schedule(b.Context(), s.Key)
+		s, err := b.Store.Schedule(b.Context(), s.Key)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -44,14 +44,14 @@ func TestSchedulesInDispatch(t *testing.T) {
 	bubble(t, "a message for the end of a pause resumes it, and not before", memory.Options{}, func(b *bundle) {
 		s := put(b)
 		paused, w := schedule.PauseSchedule(s, schedule.Pause{Until: time.Now().Add(10 * time.Minute).UTC()}, time.Now().UTC())
-		if err := b.store.Put(b.Context(), w); err != nil {
+		if err := b.Store.Put(b.Context(), w); err != nil {
 			b.Fatal(err)
 		}
 		body := message.Encode(recur.Ask(paused.Key, paused.Paused.Until))
 		if again := b.handle(b.Context(), body); again != "" || read(b, s).Paused == nil {
 			b.Errorf("before: %q, %+v", again, read(b, s).Paused)
 		}
-		if d, err := b.w.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Delayed != 1 {
+		if d, err := b.World.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Delayed != 1 {
 			b.Errorf("it was not sent to come later: %+v, %v", d, err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -62,7 +62,7 @@ func TestSchedulesInDispatch(t *testing.T) {
 	bubble(t, "lifting a pause promotes the schedules that it held", memory.Options{}, func(b *bundle) {
 		s := put(b)
 		held, w := schedule.Hold(s, job.Pause{Since: time.Now().UTC()}, time.Now().UTC())
-		if err := b.store.Put(b.Context(), w); err != nil {
+		if err := b.Store.Put(b.Context(), w); err != nil {
 			b.Fatal(err)
 		}
 		b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: held.Slice()}))
@@ -76,13 +76,13 @@ func TestSchedulesInDispatch(t *testing.T) {
 		r := jobtest.Row(0, due, due, func(r *job.Row) {
 			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.Behind, r.WakeAt = s.Name, 1, due, true, true, due
 		})
-		if err := b.store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
+		if err := b.Store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
 			b.Fatal(err)
 		}
 		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: horizon.Line(jobtest.Tenant, "s")})); again != "" {
 			b.Error("it failed")
 		}
-		if now, err := b.store.Row(b.Context(), r.Key); err != nil || now.Parked || now.Behind {
+		if now, err := b.Store.Row(b.Context(), r.Key); err != nil || now.Parked || now.Behind {
 			b.Errorf("%+v, %v", now, err)
 		}
 	})
@@ -90,7 +90,7 @@ func TestSchedulesInDispatch(t *testing.T) {
 		s := put(b)
 		i := s.Item()
 		i["body"] = "{"
-		if err := b.store.Put(b.Context(), item.Write{Ref: s.Ref(), Name: "test.put", Put: i}); err != nil {
+		if err := b.Store.Put(b.Context(), item.Write{Ref: s.Ref(), Name: "test.put", Put: i}); err != nil {
 			b.Fatal(err)
 		}
 		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: horizon.Promotion(jobtest.Tenant, "s")})); again != "" {

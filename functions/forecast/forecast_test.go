@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"punctual/functions/forecast"
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
@@ -15,41 +15,25 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
 type bundle struct {
-	*testing.T
-	w     *memory.World
-	store *store.Store
-	meter *telemetry.Meter
+	*stagetest.Setup
 	stage *forecast.Stage
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(memory.Options{})
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs()), meter: new(telemetry.Meter)}
-			b.stage = forecast.New(forecast.Deps{Store: b.store, Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter, Shards: 4})
-			do(b)
-		})
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
+		do(&bundle{s, forecast.New(forecast.Deps{
+			Store: s.Store, Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter, Shards: stagetest.Shards,
+		})})
 	})
-}
-
-func (b *bundle) put(r job.Row) {
-	b.Helper()
-	if err := b.store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
-		b.Fatal(err)
-	}
 }
 
 func (b *bundle) due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	r := jobtest.Row(n, time.Now().Add(in), time.Now().Add(-24*time.Hour), change...)
-	b.put(r)
+	b.Put(r)
 	return r
 }
 
@@ -69,7 +53,7 @@ func (b *bundle) ran(r job.Row, took time.Duration) {
 	r.Status, r.WakeAt = job.Succeeded, time.Time{}
 	r.FinishedAt = r.DueAt.Add(took)
 	r.Attempts = []job.Attempt{{Attempt: 1, StartedAt: r.DueAt, FinishedAt: r.FinishedAt, Outcome: "succeeded"}}
-	b.put(r)
+	b.Put(r)
 }
 
 func TestAPass(t *testing.T) {
@@ -86,7 +70,7 @@ func TestAPass(t *testing.T) {
 			b.Errorf("found %+v", sum)
 		}
 		var lines bytes.Buffer
-		if err := b.meter.Flush(&lines, time.Now()); err != nil {
+		if err := b.Meter.Flush(&lines, time.Now()); err != nil {
 			b.Fatal(err)
 		}
 		if s := lines.String(); !strings.Contains(s, `"slots_wanted":12`) || !strings.Contains(s, `"due_ahead":10`) {
@@ -131,12 +115,12 @@ func TestAPass(t *testing.T) {
 	bubble(t, "goes on over entries that nobody can read and a memo that is broken", func(b *bundle) {
 		at := time.Now().Add(10 * time.Minute)
 		ref := item.Ref{Table: contract.Jobs, PK: "acme#1", SK: "not-an-id"}
-		if err := b.store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
+		if err := b.Store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, contract.AttrWakeSlice: horizon.SliceOf(at, 0).String(), contract.AttrWakeAt: at.UnixMilli(),
 		}}); err != nil {
 			b.Fatal(err)
 		}
-		if err := b.store.SetForecast(b.Context(), "{broken"); err != nil {
+		if err := b.Store.SetForecast(b.Context(), "{broken"); err != nil {
 			b.Fatal(err)
 		}
 		b.due(1, 10*time.Minute)
@@ -145,7 +129,7 @@ func TestAPass(t *testing.T) {
 		}
 	})
 	bubble(t, "fails when the index does not answer", func(b *bundle) {
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery {
 				return memory.Fault{Fail: "unavailable"}
 			}

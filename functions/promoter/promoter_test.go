@@ -3,10 +3,10 @@ package promoter_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"punctual/functions/promoter"
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -20,31 +20,23 @@ import (
 	"punctual/shared/telemetry"
 )
 
-const shards = 4
-
 type bundle struct {
-	*testing.T
-	w     *memory.World
-	store *store.Store
+	*stagetest.Setup
 	stage *promoter.Stage
 }
 
 func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(o)
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs())}
-			b.stage = b.another()
-			do(b)
-		})
+	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
+		b := &bundle{Setup: s}
+		b.stage = b.another()
+		do(b)
 	})
 }
 
 func (b *bundle) another() *promoter.Stage {
 	return promoter.New(promoter.Deps{
-		Store: b.store, Queue: b.w.Queues(), Timer: b.w.Timers(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: shards,
+		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{}, Log: telemetry.Silent(),
+		Shards: stagetest.Shards,
 	})
 }
 
@@ -52,16 +44,8 @@ func (b *bundle) another() *promoter.Stage {
 func (b *bundle) far(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	r := jobtest.Row(n, time.Now().Add(in), time.Now().Add(-24*time.Hour), change...)
-	b.put(r.Item())
+	b.PutItem(r.Item())
 	return r
-}
-
-func (b *bundle) put(i item.Item) {
-	b.Helper()
-	ref := item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}
-	if err := b.store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: i}); err != nil {
-		b.Fatal(err)
-	}
 }
 
 func (b *bundle) promote() promoter.Summary {
@@ -73,32 +57,10 @@ func (b *bundle) promote() promoter.Summary {
 	return sum
 }
 
-// firings takes what was sent or dispatched to the firing queue, by job.
-func (b *bundle) firings() map[string]int {
-	b.Helper()
-	got := map[string]int{}
-	for {
-		ds, err := b.w.Queues().Receive(b.Context(), "firing-short-normal", 10, 0, time.Hour)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(ds) == 0 {
-			return got
-		}
-		for _, d := range ds {
-			f, err := message.Decode[message.Firing](d.Body)
-			if err != nil {
-				b.Fatal(err)
-			}
-			got[f.JobID]++
-		}
-	}
-}
-
 func (b *bundle) requireArmed(rows ...job.Row) {
 	b.Helper()
 	armed := map[string]bool{}
-	for _, t := range b.w.Timers().Armed() {
+	for _, t := range b.World.Timers().Armed() {
 		armed[t.Name] = true
 	}
 	for _, r := range rows {
@@ -132,12 +94,12 @@ func TestThePromoter(t *testing.T) {
 			rows = append(rows, b.far(n, 25*time.Minute+time.Duration(n)*time.Second))
 		}
 		b.promote()
-		calls := b.w.Counts().TimerCalls
+		calls := b.World.Counts().TimerCalls
 		for range 5 {
 			b.promote()
 			time.Sleep(10 * time.Second)
 		}
-		if again := b.w.Counts().TimerCalls; again != calls {
+		if again := b.World.Counts().TimerCalls; again != calls {
 			b.Errorf("%d more calls to the scheduler for what is armed", again-calls)
 		}
 		b.stage = b.another()
@@ -153,7 +115,7 @@ func TestThePromoter(t *testing.T) {
 				b.far(m*each+n, time.Until(at))
 			}
 		}
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery && c.N == 1 {
 				return memory.Fault{Wait: 75 * time.Second}
 			}
@@ -163,7 +125,7 @@ func TestThePromoter(t *testing.T) {
 			time.Sleep(time.Minute)
 			b.promote()
 		}
-		if n := len(b.w.Timers().Armed()); n != 3*each {
+		if n := len(b.World.Timers().Armed()); n != 3*each {
 			b.Errorf("%d of %d are armed", n, 3*each)
 		}
 	})
@@ -174,12 +136,12 @@ func TestThePromoter(t *testing.T) {
 		time.Sleep(50 * time.Minute)
 		b.promote()
 		b.requireArmed(ahead)
-		got := b.firings()
+		got := b.Fired()
 		if got[string(old.ID)] != 0 || got[string(overdue.ID)] != 1 || got[string(near.ID)] != 0 {
 			b.Errorf("sent at once: %v", got)
 		}
 		time.Sleep(5 * time.Minute)
-		if got := b.firings(); len(got) != 1 || got[string(near.ID)] != 1 {
+		if got := b.Fired(); len(got) != 1 || got[string(near.ID)] != 1 {
 			b.Errorf("sent with a delay: %v", got)
 		}
 	})
@@ -189,7 +151,7 @@ func TestThePromoter(t *testing.T) {
 			b.promote()
 			time.Sleep(time.Minute)
 		}
-		if got := b.firings(); got[string(r.ID)] != 1 {
+		if got := b.Fired(); got[string(r.ID)] != 1 {
 			b.Errorf("sent %v", got)
 		}
 	})
@@ -199,7 +161,7 @@ func TestThePromoter(t *testing.T) {
 		b.requireArmed(r)
 		time.Sleep(14 * time.Minute)
 		b.promote()
-		if d, err := b.w.Queues().Depth(b.Context(), "firing-short-normal"); err != nil || d.Delayed+d.Visible != 0 {
+		if d, err := b.World.Queues().Depth(b.Context(), stagetest.FiringQueue); err != nil || d.Delayed+d.Visible != 0 {
 			b.Errorf("the queue holds %+v, %v", d, err)
 		}
 	})
@@ -223,8 +185,8 @@ func TestThePromoter(t *testing.T) {
 		b.promote()
 		b.requireArmed(rows...)
 	})
-	bubble(t, "covers the shards that were recorded, though the deployment says fewer", memory.Options{}, func(b *bundle) {
-		if _, err := b.store.Shards(b.Context(), 9); err != nil {
+	bubble(t, "covers the stagetest.Shards that were recorded, though the deployment says fewer", memory.Options{}, func(b *bundle) {
+		if _, err := b.Store.Shards(b.Context(), 9); err != nil {
 			b.Fatal(err)
 		}
 		r := b.far(1, 20*time.Minute, func(r *job.Row) { r.Shard = 8 })
@@ -239,7 +201,7 @@ func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
 		b.promote()
 		r := b.far(1, -time.Minute)
 		_, w := job.Rewake(r, time.Now().Add(contract.MaxPostpone), time.Now(), 4)
-		if err := b.store.Put(b.Context(), w); err != nil {
+		if err := b.Store.Put(b.Context(), w); err != nil {
 			b.Fatal(err)
 		}
 		var came int
@@ -247,7 +209,7 @@ func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
 			time.Sleep(time.Minute)
 			came += b.promote().Came["put_off"]
 		}
-		if got := b.firings(); len(got) != 0 || len(b.w.Timers().Armed()) != 0 || came == 0 {
+		if got := b.Fired(); len(got) != 0 || len(b.World.Timers().Armed()) != 0 || came == 0 {
 			b.Errorf("it was met %d times and fired %v", came, got)
 		}
 	})
@@ -275,7 +237,7 @@ func TestACrowdedSliceGetsOneTimer(t *testing.T) {
 		slice := crowd(b, 25*time.Minute, contract.CrowdedSlice+1)
 		b.promote()
 		b.another().Handle(b.Context(), nil)
-		armed := b.w.Timers().Armed()
+		armed := b.World.Timers().Armed()
 		if len(armed) != 1 || !armed[0].At.Equal(slice.Minute.Add(-contract.TimerLead)) {
 			b.Fatalf("%d timers, the first at %s", len(armed), armed[0].At)
 		}
@@ -286,7 +248,7 @@ func TestACrowdedSliceGetsOneTimer(t *testing.T) {
 	bubble(t, "or one message when it is near", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 5*time.Minute, contract.CrowdedSlice+1)
 		b.promote()
-		got, err := b.w.Queues().Receive(b.Context(), contract.DispatchQueue, 10, 0, 0)
+		got, err := b.World.Queues().Receive(b.Context(), contract.DispatchQueue, 10, 0, 0)
 		if err != nil || len(got) != 1 {
 			b.Fatal(got, err)
 		}
@@ -297,7 +259,7 @@ func TestACrowdedSliceGetsOneTimer(t *testing.T) {
 	bubble(t, "and a slice that is just full does not", memory.Options{}, func(b *bundle) {
 		crowd(b, 25*time.Minute, contract.CrowdedSlice)
 		b.promote()
-		if n := len(b.w.Timers().Armed()); n != contract.CrowdedSlice {
+		if n := len(b.World.Timers().Armed()); n != contract.CrowdedSlice {
 			b.Errorf("%d timers", n)
 		}
 	})
@@ -310,7 +272,7 @@ func TestAThrottledSchedulerLosesNothing(t *testing.T) {
 		for n := range 300 {
 			rows = append(rows, b.far(n, 20*time.Minute+time.Duration(n%180)*time.Second))
 		}
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TimerArm && c.N%3 == 0 {
 				return memory.Fault{Fail: fault.Throttled}
 			}
@@ -321,7 +283,7 @@ func TestAThrottledSchedulerLosesNothing(t *testing.T) {
 			failed += b.promote().Failed
 			time.Sleep(30 * time.Second)
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.promote()
 		b.requireArmed(rows...)
 		if failed == 0 {
@@ -330,7 +292,7 @@ func TestAThrottledSchedulerLosesNothing(t *testing.T) {
 	})
 	bubble(t, "and the watermark waits before the slice", memory.Options{}, func(b *bundle) {
 		r := b.far(0, 20*time.Minute)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TimerArm {
 				return memory.Fault{Fail: fault.Throttled}
 			}
@@ -339,7 +301,7 @@ func TestAThrottledSchedulerLosesNothing(t *testing.T) {
 		if sum := b.promote(); sum.Failed != 1 || sum.Came["failed"] != 1 {
 			b.Errorf("the pass says %+v", sum)
 		}
-		mark, err := b.store.Watermark(b.Context(), store.Promoted, 0)
+		mark, err := b.Store.Watermark(b.Context(), store.Promoted, 0)
 		if want := r.DueAt.Truncate(time.Minute).Add(-time.Minute); err != nil || !mark.Whole().Equal(want) {
 			b.Errorf("it stands at %s, want %s, %v", mark, want, err)
 		}
@@ -358,11 +320,11 @@ func TestABadEntryStopsNoSlice(t *testing.T) {
 		bubble(t, name, memory.Options{}, func(b *bundle) {
 			first, last := b.far(0, 20*time.Minute), b.far(8, 20*time.Minute, func(r *job.Row) { r.Shard = 0 })
 			bad := b.far(4, 20*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
-			if err := b.store.Put(b.Context(), item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
+			if err := b.Store.Put(b.Context(), item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
 				b.Fatal(err)
 			}
 			poison(bad)
-			b.put(bad)
+			b.PutItem(bad)
 			sum := b.promote()
 			b.requireArmed(first, last)
 			if sum.Came["passed_over"] != 1 || sum.Failed != 0 {
@@ -376,7 +338,7 @@ func TestAPassWithoutTimeLeavesTheRestToTheNext(t *testing.T) {
 	t.Parallel()
 	bubble(t, "and says so", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 29*time.Minute)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery {
 				return memory.Fault{Wait: time.Second}
 			}
@@ -389,7 +351,7 @@ func TestAPassWithoutTimeLeavesTheRestToTheNext(t *testing.T) {
 			b.Fatalf("%+v, %v", sum, err)
 		}
 		b.requireArmed()
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.promote()
 		b.requireArmed(r)
 	})

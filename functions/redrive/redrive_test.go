@@ -3,11 +3,11 @@ package redrive_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"punctual/functions/batch"
 	"punctual/functions/redrive"
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -16,28 +16,19 @@ import (
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/message"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
 type bundle struct {
-	*testing.T
-	w     *memory.World
-	store *store.Store
+	*stagetest.Setup
 	stage *redrive.Stage
-	meter *telemetry.Meter
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(memory.Options{})
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs()), meter: new(telemetry.Meter)}
-			b.stage = redrive.New(redrive.Deps{Store: b.store, Queue: w.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter})
-			do(b)
-		})
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
+		do(&bundle{s, redrive.New(redrive.Deps{
+			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+		})})
 	})
 }
 
@@ -50,22 +41,14 @@ func (b *bundle) dead(n int, change ...func(*job.Row)) job.Row {
 	for _, f := range change {
 		f(&r)
 	}
-	b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()})
-	return r
-}
-
-func (b *bundle) write(w item.Write) {
-	b.Helper()
-	if err := b.store.Put(b.Context(), w); err != nil {
-		b.Fatal(err)
-	}
+	return b.Put(r)
 }
 
 // send sends the letter of r, as the status consumer does.
 func (b *bundle) send(r job.Row) {
 	b.Helper()
 	out := message.Outgoing{Body: message.Encode(job.LetterOf(r, job.Labels{}, time.Now()))}
-	if err := b.w.Queues().Send(b.Context(), contract.RedriveQueue, out); err != nil {
+	if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue, out); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -73,7 +56,7 @@ func (b *bundle) send(r job.Row) {
 // pump plays Lambda once: it receives, hands over, and deletes what was not named.
 func (b *bundle) pump() (received int) {
 	b.Helper()
-	got, err := b.w.Queues().Receive(b.Context(), contract.RedriveQueue, 10, 0, 0)
+	got, err := b.World.Queues().Receive(b.Context(), contract.RedriveQueue, 10, 0, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -87,7 +70,7 @@ func (b *bundle) pump() (received int) {
 	}
 	for _, d := range got {
 		if !again[d.ID] {
-			if err := b.w.Queues().Delete(b.Context(), contract.RedriveQueue, d.Receipt); err != nil {
+			if err := b.World.Queues().Delete(b.Context(), contract.RedriveQueue, d.Receipt); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -102,35 +85,17 @@ func (b *bundle) drain() {
 	}
 }
 
-func (b *bundle) depth(queue string) int {
-	b.Helper()
-	d, err := b.w.Queues().Depth(b.Context(), queue)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return d.Visible + d.InFlight + d.Delayed
-}
-
 // redriveToSource is what the console does by default: no destination is named.
 func (b *bundle) redriveToSource() {
 	b.Helper()
-	if _, err := b.w.Queues().StartMoveTask(b.Context(), contract.DeadLetters, ""); err != nil {
+	if _, err := b.World.Queues().StartMoveTask(b.Context(), contract.DeadLetters, ""); err != nil {
 		b.Fatal(err)
 	}
-}
-
-func (b *bundle) row(k job.Key) job.Row {
-	b.Helper()
-	r, err := b.store.Row(b.Context(), k)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
 }
 
 func (b *bundle) requireDepths(redriveQueue, deadLetters, firings int) {
 	b.Helper()
-	if q, d, f := b.depth(contract.RedriveQueue), b.depth(contract.DeadLetters), b.depth("firing-short-normal"); q != redriveQueue || d != deadLetters || f != firings {
+	if q, d, f := b.Depth(contract.RedriveQueue), b.Depth(contract.DeadLetters), b.Depth(stagetest.FiringQueue); q != redriveQueue || d != deadLetters || f != firings {
 		b.Fatalf("redrive queue %d, dead letters %d, firings %d; want %d, %d, %d", q, d, f, redriveQueue, deadLetters, firings)
 	}
 }
@@ -143,14 +108,14 @@ func TestAFreshLetter(t *testing.T) {
 		b.send(r)
 		b.drain()
 		b.requireDepths(0, 1, 0)
-		after := b.row(r.Key)
+		after := b.Row(r.Key)
 		if after.Owes != job.OwesNothing || !after.WakeAt.IsZero() || !after.BuriedAt.Equal(start) || after.Status != job.Dead {
 			b.Errorf("it owes %q, wakes at %s, buried at %s", after.Owes, after.WakeAt, after.BuriedAt)
 		}
 		if took := time.Since(start); took != 0 {
 			b.Errorf("it took %s", took)
 		}
-		got, err := b.w.Queues().Receive(b.Context(), contract.DeadLetters, 1, 0, 0)
+		got, err := b.World.Queues().Receive(b.Context(), contract.DeadLetters, 1, 0, 0)
 		if err != nil || len(got) != 1 || got[0].Source == "" {
 			b.Errorf("in the DLQ lies %+v, %v", got, err)
 		}
@@ -166,17 +131,17 @@ func TestAFreshLetter(t *testing.T) {
 	bubble(t, "goes on into the DLQ when its burial was written and the rest crashed", func(b *bundle) {
 		r := b.dead(1)
 		b.send(r)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueVisibility {
 				return memory.Fault{Fail: fault.Unavailable}
 			}
 			return memory.Fault{}
 		})
 		b.pump()
-		if b.row(r.Key).BuriedAt.IsZero() {
+		if b.Row(r.Key).BuriedAt.IsZero() {
 			b.Fatal("it was not buried: the test is about nothing")
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		time.Sleep(contract.LetterVisibility)
 		b.drain()
 		b.requireDepths(0, 1, 0)
@@ -201,7 +166,7 @@ func TestAFreshLetter(t *testing.T) {
 		r := b.dead(1, func(r *job.Row) { r.RunID, r.Node, r.Owes = "run", "a", job.OwesBoth })
 		b.send(r)
 		b.drain()
-		if after := b.row(r.Key); after.Owes != job.OwesChildren || after.WakeAt.IsZero() {
+		if after := b.Row(r.Key); after.Owes != job.OwesChildren || after.WakeAt.IsZero() {
 			b.Errorf("it owes %q and wakes at %s", after.Owes, after.WakeAt)
 		}
 	})
@@ -223,12 +188,12 @@ func TestALetterThatCameBack(t *testing.T) {
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 1)
-		old := b.row(r.Key)
-		next := b.row(job.Key{Tenant: r.Tenant, ID: old.RedrivenBy})
+		old := b.Row(r.Key)
+		next := b.Row(job.Key{Tenant: r.Tenant, ID: old.RedrivenBy})
 		if next.RedriveOf != r.ID || next.Status != job.Scheduled || next.Attempt != 1 {
 			b.Errorf("the new job is %+v", next)
 		}
-		if n := b.meter.Total(telemetry.Redriven); n != 1 {
+		if n := b.Meter.Total(telemetry.Redriven); n != 1 {
 			b.Errorf("counted %v", n)
 		}
 	})
@@ -244,25 +209,25 @@ func TestALetterThatCameBack(t *testing.T) {
 	})
 	bubble(t, "is deleted when its job was redriven from its row meanwhile", func(b *bundle) {
 		r := buried(b, 1)
-		after := b.row(r.Key)
+		after := b.Row(r.Key)
 		after.RedrivenBy = jobtest.Key(7).ID
-		b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
+		b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
 	bubble(t, "is deleted when its job is not dead", func(b *bundle) {
 		r := buried(b, 1)
-		after := b.row(r.Key)
+		after := b.Row(r.Key)
 		after.Status = job.Cancelled
-		b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
+		b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
 	bubble(t, "is deleted when its job is gone", func(b *bundle) {
 		r := buried(b, 1)
-		b.write(job.Forget(b.row(r.Key), time.Now()))
+		b.Write(job.Forget(b.Row(r.Key), time.Now()))
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 0)
@@ -270,7 +235,7 @@ func TestALetterThatCameBack(t *testing.T) {
 	bubble(t, "is never lost when the redrive fails: it goes back to the DLQ, and works the next time", func(b *bundle) {
 		buried(b, 1)
 		b.redriveToSource()
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableCommit {
 				return memory.Fault{Fail: fault.Unavailable}
 			}
@@ -281,7 +246,7 @@ func TestALetterThatCameBack(t *testing.T) {
 			time.Sleep(contract.LetterVisibility)
 		}
 		b.requireDepths(0, 1, 0)
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 1)
@@ -289,14 +254,14 @@ func TestALetterThatCameBack(t *testing.T) {
 	bubble(t, "makes one new job when the answer of the transaction was lost", func(b *bundle) {
 		buried(b, 1)
 		b.redriveToSource()
-		b.w.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TableCommit && c.N == 1} })
+		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TableCommit && c.N == 1} })
 		b.pump()
 		time.Sleep(contract.LetterVisibility)
 		b.drain()
-		if q := b.depth(contract.RedriveQueue); q != 0 {
+		if q := b.Depth(contract.RedriveQueue); q != 0 {
 			b.Errorf("%d letters are left", q)
 		}
-		if b.row(jobtest.Key(1)).RedrivenBy == "" {
+		if b.Row(jobtest.Key(1)).RedrivenBy == "" {
 			b.Error("it was not brought back")
 		}
 	})
@@ -313,7 +278,7 @@ func TestABadLetterAmongTenHarmsNoOther(t *testing.T) {
 			for n := range 9 {
 				b.send(b.dead(n))
 			}
-			if err := b.w.Queues().Send(b.Context(), contract.RedriveQueue, message.Outgoing{Body: poison}); err != nil {
+			if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue, message.Outgoing{Body: poison}); err != nil {
 				b.Fatal(err)
 			}
 			for range contract.LetterMaxReceives + 1 {
@@ -323,7 +288,7 @@ func TestABadLetterAmongTenHarmsNoOther(t *testing.T) {
 			b.requireDepths(0, 10, 0)
 			intact := 0
 			for range 10 {
-				got, err := b.w.Queues().Receive(b.Context(), contract.DeadLetters, 1, 0, time.Hour)
+				got, err := b.World.Queues().Receive(b.Context(), contract.DeadLetters, 1, 0, time.Hour)
 				if err != nil || len(got) != 1 {
 					b.Fatal(got, err)
 				}
@@ -334,10 +299,10 @@ func TestABadLetterAmongTenHarmsNoOther(t *testing.T) {
 			if intact != 1 {
 				b.Error("its body did not arrive as it came")
 			}
-			if n := b.meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
 				b.Errorf("%v set aside", n)
 			}
-			if n := fmt.Sprint(b.meter.Total(telemetry.Faults)); n != "1" {
+			if n := fmt.Sprint(b.Meter.Total(telemetry.Faults)); n != "1" {
 				b.Errorf("burying counted as %s faults", n)
 			}
 		})

@@ -6,28 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 )
-
-// dieAt lets the first n calls be and fails everything after; the first that fails may have
-// taken effect all the same. asked counts the calls.
-func (b *bundle) dieAt(n int, lost bool) (asked *int) {
-	asked = new(int)
-	b.w.SetFaults(func(memory.Call) memory.Fault {
-		*asked++
-		switch {
-		case *asked <= n:
-			return memory.Fault{}
-		case *asked == n+1 && lost:
-			return memory.Fault{Lost: true}
-		}
-		return memory.Fault{Fail: fault.Unavailable}
-	})
-	return asked
-}
 
 func TestAfterACrashAtAnyPointTheReportsNextComingEndsAsIfThereHadBeenNone(t *testing.T) {
 	t.Parallel()
@@ -42,10 +24,10 @@ func TestAfterACrashAtAnyPointTheReportsNextComingEndsAsIfThereHadBeenNone(t *te
 		queue   string // which is looked at …
 		sends   bool   // … and must have been sent something
 	}{
-		"a success with a large result": {large, nil, job.Succeeded, 1, firingQueue, false},
-		"a retry with a long error":     {long, nil, job.Scheduled, 2, firingQueue, true},
+		"a success with a large result": {large, nil, job.Succeeded, 1, stagetest.FiringQueue, false},
+		"a retry with a long error":     {long, nil, job.Scheduled, 2, stagetest.FiringQueue, true},
 		"a death":                       {failure(permanent), nil, job.Dead, 1, contract.RedriveQueue, true},
-		"a failure of what is to stop":  {failure(), func(r *job.Row) { r.Stop = job.StopCancel }, job.Cancelled, 1, firingQueue, false},
+		"a failure of what is to stop":  {failure(), func(r *job.Row) { r.Stop = job.StopCancel }, job.Cancelled, 1, stagetest.FiringQueue, false},
 	} {
 		for _, lost := range []bool{false, true} {
 			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bundle) {
@@ -54,31 +36,31 @@ func TestAfterACrashAtAnyPointTheReportsNextComingEndsAsIfThereHadBeenNone(t *te
 					r := b.running(n)
 					if c.change != nil {
 						c.change(&r)
-						b.put(r)
+						b.Put(r)
 					}
 					body := b.ended(r, 1, c.outcome)
-					asked := b.dieAt(n, lost)
+					asked := b.DieAt(n, lost)
 					again := b.handle(1, body)
-					b.w.SetFaults(nil)
+					b.World.SetFaults(nil)
 					if *asked <= n { // it was over before
 						break
 					}
 					points++
-					if after := b.row(r.Key); !after.Status.Final() && after.WakeAt.IsZero() {
+					if after := b.Row(r.Key); !after.Status.Final() && after.WakeAt.IsZero() {
 						b.Fatalf("crashed at call %d: nothing brings the job back", n)
 					}
 					if again == "" {
 						b.Fatalf("crashed at call %d: the report is gone", n)
 					}
-					sent := len(b.received(c.queue))
+					sent := len(b.Received(c.queue))
 					if again = b.handle(2, body); again != "" {
 						b.Fatalf("crashed at call %d: it goes on failing", n)
 					}
-					after := b.row(r.Key)
+					after := b.Row(r.Key)
 					if after.Status != c.want || after.Attempt != c.attempt || len(after.Attempts) != 1 {
 						b.Errorf("crashed at call %d: it is %s at attempt %d, with %d attempts noted", n, after.Status, after.Attempt, len(after.Attempts))
 					}
-					if sent += len(b.received(c.queue)); (sent > 0) != c.sends {
+					if sent += len(b.Received(c.queue)); (sent > 0) != c.sends {
 						b.Errorf("crashed at call %d: %d messages were sent to %s", n, sent, c.queue)
 					}
 				}

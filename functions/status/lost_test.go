@@ -3,6 +3,7 @@ package status_test
 import (
 	"testing"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -18,20 +19,20 @@ func TestASettleThatMeetsItsOwnLostFirstTrySendsWhatItOwesAtOnce(t *testing.T) {
 		queue   string
 		sent    int
 	}{
-		"a success":            {"row.succeed", success(), nil, firingQueue, 0},
-		"a retry":              {"row.retry", failure(), nil, firingQueue, 1},
-		"a snooze":             {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, firingQueue, 1},
+		"a success":            {"row.succeed", success(), nil, stagetest.FiringQueue, 0},
+		"a retry":              {"row.retry", failure(), nil, stagetest.FiringQueue, 1},
+		"a snooze":             {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, stagetest.FiringQueue, 1},
 		"a death":              {"row.die", failure(permanent), nil, contract.RedriveQueue, 1},
-		"what was to stop, so": {"row.finish_stop", failure(), func(r *job.Row) { r.Stop = job.StopCancel }, firingQueue, 0},
+		"what was to stop, so": {"row.finish_stop", failure(), func(r *job.Row) { r.Stop = job.StopCancel }, stagetest.FiringQueue, 0},
 	} {
 		bubble(t, name, func(b *bundle) {
 			r := b.running(0)
 			if c.change != nil {
 				c.change(&r)
-				b.put(r)
+				b.Put(r)
 			}
 			done := false
-			b.w.SetFaults(func(call memory.Call) memory.Fault {
+			b.World.SetFaults(func(call memory.Call) memory.Fault {
 				first := !done && call.Name == c.write
 				done = done || first
 				return memory.Fault{Twice: first}
@@ -40,10 +41,10 @@ func TestASettleThatMeetsItsOwnLostFirstTrySendsWhatItOwesAtOnce(t *testing.T) {
 			if !done {
 				b.Fatal("it was written by another name")
 			}
-			if got := b.received(c.queue); len(got) != c.sent {
+			if got := b.Received(c.queue); len(got) != c.sent {
 				b.Errorf("%d messages were sent, want %d", len(got), c.sent)
 			}
-			if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+			if n := b.Meter.Total(telemetry.JobsSettled); n != 1 {
 				b.Errorf("it was counted %v times as settled", n)
 			}
 		})

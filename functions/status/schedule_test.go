@@ -24,7 +24,7 @@ func TestTheEndOfASchedulesJob(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := b.store.Put(b.Context(), w); err != nil {
+		if err := b.Store.Put(b.Context(), w); err != nil {
 			b.Fatal(err)
 		}
 		return s
@@ -34,7 +34,7 @@ func TestTheEndOfASchedulesJob(t *testing.T) {
 			r.ScheduleID, r.Epoch, r.NominalAt = s.Name, 1, r.DueAt
 			change(r)
 		})
-		if err := b.store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
+		if err := b.Store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
 			b.Fatal(err)
 		}
 		return r
@@ -44,23 +44,23 @@ func TestTheEndOfASchedulesJob(t *testing.T) {
 		first := put(b, s, 0, func(*job.Row) {})
 		next := put(b, s, 1, func(r *job.Row) { r.Parked, r.Behind, r.WakeAt = true, true, r.DueAt })
 		for _, w := range []item.Write{s.TakeSlot(first.ID), s.Wait(next.ID, schedule.Slot{Holder: first.ID})} {
-			if err := b.store.Put(b.Context(), w); err != nil {
+			if err := b.Store.Put(b.Context(), w); err != nil {
 				b.Fatal(err)
 			}
 		}
 		b.report(b.ended(first, 1, success()))
-		if d, err := b.w.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
+		if d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
 			b.Errorf("the next was not fired: %+v, %v", d, err)
 		}
 		b.report(b.ended(next, 1, failure(permanent)))
-		if now, err := b.store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Paused.By != schedule.ByPunctual {
+		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Paused.By != schedule.ByPunctual {
 			b.Errorf("%+v, %v", now.Paused, err)
 		}
 	})
 	bubble(t, "is made good by the report's next coming", func(b *bundle) {
 		s := rule(b)
 		r := put(b, s, 0, func(*job.Row) {})
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "schedule.count_dead" {
 				return memory.Fault{Fail: fault.Unavailable}
 			}
@@ -70,11 +70,11 @@ func TestTheEndOfASchedulesJob(t *testing.T) {
 		if again := b.handle(1, body); again != "0" {
 			b.Fatal("the report was done although its schedule does not know")
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		if again := b.handle(2, body); again != "" {
 			b.Fatal("it is to come again")
 		}
-		if now, err := b.store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
+		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
 			b.Errorf("%+v, %v", now.Paused, err)
 		}
 	})

@@ -7,14 +7,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"punctual/functions/batch"
+	"punctual/functions/stagetest"
 	"punctual/functions/status"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
@@ -26,23 +24,15 @@ import (
 )
 
 type bundle struct {
-	*testing.T
-	w     *memory.World
-	store *store.Store
+	*stagetest.Setup
 	stage *status.Stage
-	meter *telemetry.Meter
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(memory.Options{})
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs()), meter: new(telemetry.Meter)}
-			b.stage = status.New(status.Deps{Store: b.store, Queue: w.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter})
-			do(b)
-		})
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
+		do(&bundle{s, status.New(status.Deps{
+			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+		})})
 	})
 }
 
@@ -50,18 +40,7 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 // those that must come again.
 func (b *bundle) handle(receives int, bodies ...string) (again string) {
 	b.Helper()
-	var deliveries []message.Delivery
-	for i, body := range bodies {
-		deliveries = append(deliveries, message.Delivery{ID: fmt.Sprint(i), Body: body, Receives: receives, SentAt: time.Now()})
-	}
-	resp, err := b.stage.Handle(b.Context(), batch.SQSEventOf(deliveries...))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, f := range resp.BatchItemFailures {
-		again += f.ItemIdentifier
-	}
-	return again
+	return b.Handle(b.Context(), b.stage.Handle, receives, bodies...)
 }
 
 // ended records on the claim that an attempt of r ended so, and returns its worker's report. What
@@ -77,7 +56,7 @@ func (b *bundle) claimed(r job.Row, attempt int64, more map[string]any) {
 	b.Helper()
 	set := map[string]any{"attempt": attempt, "token": int64(1), "lease_until": time.Now().UnixMilli(), "worker": "w1"}
 	maps.Copy(set, more)
-	err := b.store.Put(b.Context(), item.Write{Ref: r.ClaimRef(), Name: "test.claim", Set: set, When: []item.All{
+	err := b.Store.Put(b.Context(), item.Write{Ref: r.ClaimRef(), Name: "test.claim", Set: set, When: []item.All{
 		{{Attr: contract.AttrPK, Op: item.Missing}}, {{Attr: "attempt", Op: item.Lt, Value: attempt}},
 	}})
 	if err != nil && store.Refused(err) == nil {
@@ -115,67 +94,19 @@ func (b *bundle) report(body string) {
 	}
 }
 
-func (b *bundle) put(r job.Row) job.Row {
-	b.Helper()
-	b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()})
-	return r
-}
-
-func (b *bundle) write(w item.Write) {
-	b.Helper()
-	if err := b.store.Put(b.Context(), w); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // running puts a job whose attempt a worker has just ended.
 func (b *bundle) running(n int, change ...func(*job.Row)) job.Row {
 	b.Helper()
-	return b.put(jobtest.Row(n, time.Now().Add(-time.Second), time.Now().Add(-2*time.Second), change...))
+	return b.Put(jobtest.Row(n, time.Now().Add(-time.Second), time.Now().Add(-2*time.Second), change...))
 }
-
-func (b *bundle) row(k job.Key) job.Row {
-	b.Helper()
-	r, err := b.store.Row(b.Context(), k)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
-}
-
-func (b *bundle) received(queue string) []message.Delivery {
-	b.Helper()
-	var all []message.Delivery
-	for {
-		got, err := b.w.Queues().Receive(b.Context(), queue, 10, 0, time.Hour)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(got) == 0 {
-			return all
-		}
-		all = append(all, got...)
-	}
-}
-
-const firingQueue = "firing-short-normal"
 
 func (b *bundle) requireNothingSent() {
 	b.Helper()
-	for _, q := range []string{firingQueue, contract.RedriveQueue} {
-		if d, err := b.w.Queues().Depth(b.Context(), q); err != nil || d != (message.Depth{}) {
+	for _, q := range []string{stagetest.FiringQueue, contract.RedriveQueue} {
+		if d, err := b.World.Queues().Depth(b.Context(), q); err != nil || d != (message.Depth{}) {
 			b.Fatalf("%s holds %+v, %v", q, d, err)
 		}
 	}
-}
-
-func (b *bundle) fail(op, name string) {
-	b.w.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == op && (name == "" || c.Name == name) {
-			return memory.Fault{Fail: fault.Unavailable}
-		}
-		return memory.Fault{}
-	})
 }
 
 func TestASuccess(t *testing.T) {
@@ -183,7 +114,7 @@ func TestASuccess(t *testing.T) {
 	bubble(t, "ends the job and takes it out of the index", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Near = true })
 		b.report(b.ended(r, 1, success()))
-		after := b.row(r.Key)
+		after := b.Row(r.Key)
 		if after.Status != job.Succeeded || !after.WakeAt.IsZero() || after.Near || len(after.Attempts) != 1 || after.ExpiresAt.IsZero() {
 			b.Errorf("it stands at %+v", after)
 		}
@@ -192,7 +123,7 @@ func TestASuccess(t *testing.T) {
 	bubble(t, "wins over a cancel that was only asked for", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop = job.StopCancel })
 		b.report(b.ended(r, 1, success()))
-		if after := b.row(r.Key); after.Status != job.Succeeded {
+		if after := b.Row(r.Key); after.Status != job.Succeeded {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
@@ -200,25 +131,25 @@ func TestASuccess(t *testing.T) {
 		r := b.running(1, func(r *job.Row) { r.Version = 7 })
 		r.Version = 6
 		b.report(b.ended(r, 1, success()))
-		if after := b.row(r.Key); after.Status != job.Succeeded {
+		if after := b.Row(r.Key); after.Status != job.Succeeded {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
 	bubble(t, "puts a large result before the row that refers to it", func(b *bundle) {
 		r := b.running(1)
 		body := `"` + strings.Repeat("x", 5000) + `"`
-		b.fail(memory.TableWrite, "row.succeed")
+		b.Fail(memory.TableWrite, "row.succeed")
 		o := success()
 		o.Result = json.RawMessage(body)
 		if again := b.handle(1, b.ended(r, 1, o)); again != "0" {
 			b.Fatal("the report is lost")
 		}
-		if got, err := b.store.Content(b.Context(), r.Key, job.ResultContent); err != nil || got != body {
+		if got, err := b.Store.Content(b.Context(), r.Key, job.ResultContent); err != nil || got != body {
 			b.Errorf("the result was not there first: %v", err)
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.report(b.ended(r, 1, o))
-		if after := b.row(r.Key); after.ResultIn != job.InItem || after.Status != job.Succeeded {
+		if after := b.Row(r.Key); after.ResultIn != job.InItem || after.Status != job.Succeeded {
 			b.Errorf("it is %s with its result in %q", after.Status, after.ResultIn)
 		}
 	})
@@ -226,14 +157,14 @@ func TestASuccess(t *testing.T) {
 		r := b.running(1)
 		body := b.ended(r, 1, success())
 		b.report(body)
-		first := b.row(r.Key)
-		units := b.w.Counts().Total()
+		first := b.Row(r.Key)
+		units := b.World.Counts().Total()
 		time.Sleep(time.Second)
 		b.report(body)
-		if after := b.row(r.Key); after.FinishedAt != first.FinishedAt || len(after.Attempts) != 1 || b.w.Counts().Total().Write != units.Write {
+		if after := b.Row(r.Key); after.FinishedAt != first.FinishedAt || len(after.Attempts) != 1 || b.World.Counts().Total().Write != units.Write {
 			b.Error("the second report changed something")
 		}
-		if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+		if n := b.Meter.Total(telemetry.JobsSettled); n != 1 {
 			b.Errorf("counted %v settled", n)
 		}
 	})
@@ -244,11 +175,11 @@ func TestAFailure(t *testing.T) {
 	bubble(t, "with tries left is due again, and its writer sends the firing when that is now", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
-		after := b.row(r.Key)
+		after := b.Row(r.Key)
 		if after.Status != job.Scheduled || after.Attempt != 2 || after.Failures != 1 || after.Waiting != "retry" || after.Near || after.WakeAt != after.DueAt {
 			b.Errorf("it stands at %+v", after)
 		}
-		got := b.received(firingQueue)
+		got := b.Received(stagetest.FiringQueue)
 		if len(got) != 1 || got[0].Body != message.Encode(after.Firing().Message()) {
 			b.Errorf("fired %+v", got)
 		}
@@ -256,7 +187,7 @@ func TestAFailure(t *testing.T) {
 	bubble(t, "that is tried again later leaves the firing to the stream", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
-		if after := b.row(r.Key); !after.Near || time.Until(after.DueAt) != time.Minute {
+		if after := b.Row(r.Key); !after.Near || time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it is due in %s, near: %v", time.Until(after.DueAt), after.Near)
 		}
 		b.requireNothingSent()
@@ -265,24 +196,24 @@ func TestAFailure(t *testing.T) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
 		b.report(b.ended(r, 1, failure()))
-		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 1 {
+		if after := b.Row(r.Key); after.Attempt != 2 || after.Failures != 1 {
 			b.Errorf("it stands at attempt %d after %d failures", after.Attempt, after.Failures)
 		}
-		if got := b.received(firingQueue); len(got) != 2 || got[0].Body != got[1].Body {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 2 || got[0].Body != got[1].Body {
 			b.Errorf("fired %+v", got)
 		}
 	})
 	bubble(t, "whose firing could not be sent comes again until it could", func(b *bundle) {
 		r := b.running(1)
-		b.fail(memory.QueueSend, firingQueue)
+		b.Fail(memory.QueueSend, stagetest.FiringQueue)
 		if again := b.handle(1, b.ended(r, 1, failure())); again != "0" {
 			b.Fatal("nobody sends the firing")
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		if again := b.handle(2, b.ended(r, 1, failure())); again != "" {
 			b.Fatal("it is to come again")
 		}
-		if got := b.received(firingQueue); len(got) != 1 {
+		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("%d firings", len(got))
 		}
 	})
@@ -297,7 +228,7 @@ func TestAFailure(t *testing.T) {
 		bubble(t, "reported late does not fire an attempt that "+name, func(b *bundle) {
 			r := b.running(1, func(r *job.Row) { r.Attempt = 3 })
 			change(&r)
-			b.put(r)
+			b.Put(r)
 			b.report(b.ended(r, 2, failure()))
 			b.requireNothingSent()
 		})
@@ -305,7 +236,7 @@ func TestAFailure(t *testing.T) {
 	bubble(t, "of a job that is to stop ends it, with no retry and no letter", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
 		b.report(b.ended(r, 1, failure()))
-		if after := b.row(r.Key); after.Status != job.Cancelled || after.Attempt != 1 || !after.WakeAt.IsZero() {
+		if after := b.Row(r.Key); after.Status != job.Cancelled || after.Attempt != 1 || !after.WakeAt.IsZero() {
 			b.Errorf("it stands at %+v", after)
 		}
 		b.requireNothingSent()
@@ -313,32 +244,32 @@ func TestAFailure(t *testing.T) {
 	bubble(t, "that meets a cancel just then ends the job cancelled", func(b *bundle) {
 		r := b.running(1)
 		done := false
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "row.retry" && !done {
 				done = true
 				_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
-				b.write(w)
+				b.Write(w)
 			}
 			return memory.Fault{}
 		})
 		b.report(b.ended(r, 1, failure()))
-		if after := b.row(r.Key); after.Status != job.Cancelled {
+		if after := b.Row(r.Key); after.Status != job.Cancelled {
 			b.Errorf("it is %s", after.Status)
 		}
 		b.requireNothingSent()
 	})
 	bubble(t, "whose row changes all the time comes again", func(b *bundle) {
 		r := b.running(1)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "row.retry" {
-				flip := b.row(r.Key)
+				flip := b.Row(r.Key)
 				if flip.Stop == job.NoStop {
 					flip.Stop = job.StopCancel
 				}
-				b.put(flip)
+				b.Put(flip)
 			}
 			if c.Name == "row.finish_stop" {
-				b.put(r)
+				b.Put(r)
 			}
 			return memory.Fault{}
 		})
@@ -353,7 +284,7 @@ func TestASnoozeCostsNoTry(t *testing.T) {
 	bubble(t, "but a new attempt", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
-		if after := b.row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" || time.Until(after.DueAt) != time.Minute {
+		if after := b.Row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" || time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it stands at %+v", after)
 		}
 	})
@@ -366,40 +297,40 @@ func TestADeath(t *testing.T) {
 		r := b.running(1, func(r *job.Row) { r.Labelled = labels.Labelled() })
 		b.write(r.PutLabels(labels))
 		var before job.Status
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.Name == contract.RedriveQueue {
-				before = b.row(r.Key).Status
+				before = b.Row(r.Key).Status
 			}
 			return memory.Fault{}
 		})
 		b.report(b.ended(r, 1, failure(permanent)))
-		letters := b.received(contract.RedriveQueue)
+		letters := b.Received(contract.RedriveQueue)
 		if before != job.Dead || len(letters) != 1 {
 			b.Fatalf("%d letters, the first sent while the job was %s", len(letters), before)
 		}
 		l, err := message.Decode[message.Letter](letters[0].Body)
-		after := b.row(r.Key)
+		after := b.Row(r.Key)
 		if err != nil || !reflect.DeepEqual(l, job.LetterOf(after, labels, time.Now())) || l.Code != job.CodeHandler || l.Message != "no" {
 			b.Errorf("the letter says %+v, %v", l, err)
 		}
 		if after.Owes != job.OwesLetter || after.WakeAt.IsZero() {
 			b.Errorf("it owes %q and wakes at %s", after.Owes, after.WakeAt)
 		}
-		if n := b.meter.Total(telemetry.DeadLetters); n != 1 {
+		if n := b.Meter.Total(telemetry.DeadLetters); n != 1 {
 			b.Errorf("counted %v letters", n)
 		}
 	})
 	bubble(t, "whose letter could not be sent comes again until it could", func(b *bundle) {
 		r := b.running(1)
-		b.fail(memory.QueueSend, contract.RedriveQueue)
+		b.Fail(memory.QueueSend, contract.RedriveQueue)
 		if again := b.handle(1, b.ended(r, 1, failure(permanent))); again != "0" {
 			b.Fatal("the letter is left to the sweeper")
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		if again := b.handle(2, b.ended(r, 1, failure(permanent))); again != "" {
 			b.Fatal("it is to come again")
 		}
-		if got := b.received(contract.RedriveQueue); len(got) != 1 {
+		if got := b.Received(contract.RedriveQueue); len(got) != 1 {
 			b.Errorf("%d letters", len(got))
 		}
 	})
@@ -407,13 +338,13 @@ func TestADeath(t *testing.T) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(permanent)))
 		b.report(b.ended(r, 1, failure(permanent)))
-		if got := b.received(contract.RedriveQueue); len(got) != 1 {
+		if got := b.Received(contract.RedriveQueue); len(got) != 1 {
 			b.Errorf("%d letters", len(got))
 		}
 	})
 	bubble(t, "whose letter hangs gives up before it could be taken for a redriven one", func(b *bundle) {
 		r := b.running(1)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			return memory.Fault{Hang: c.Op == memory.QueueSend && c.Name == contract.RedriveQueue}
 		})
 		start := time.Now()
@@ -433,7 +364,7 @@ func TestALateReport(t *testing.T) {
 			bubble(t, fmt.Sprintf("of a %s changes nothing about a job that is %s", name, s), func(b *bundle) {
 				r := b.running(1, func(r *job.Row) { r.Status, r.FinishedAt = s, time.Now() })
 				b.report(b.ended(r, 1, o))
-				if after := b.row(r.Key); after.Status != s || len(after.Attempts) != 0 {
+				if after := b.Row(r.Key); after.Status != s || len(after.Attempts) != 0 {
 					b.Errorf("it is %s", after.Status)
 				}
 				b.requireNothingSent()
@@ -445,9 +376,9 @@ func TestALateReport(t *testing.T) {
 	})
 	bubble(t, "about a job that was forgotten leaves its tombstone", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Status = job.Cancelled })
-		b.write(job.Forget(r, time.Now()))
+		b.Write(job.Forget(r, time.Now()))
 		b.report(b.ended(r, 1, success()))
-		i, err := b.w.Table().Get(b.Context(), r.Ref())
+		i, err := b.World.Table().Get(b.Context(), r.Ref())
 		if err != nil || !job.IsGone(i) {
 			b.Errorf("it is %v again, %v", i, err)
 		}
@@ -467,7 +398,7 @@ func TestARunningReport(t *testing.T) {
 		b.claimed(r, 1, nil)
 		at := time.Now().Add(-3 * time.Second).UTC()
 		b.report(report(r, job.EncodeOutcome(job.Outcome{StartedAt: at, LatenessMS: 12})))
-		after := b.row(r.Key)
+		after := b.Row(r.Key)
 		if after.Status != job.Running || !after.StartedAt.Equal(at) || after.LatenessMS != 12 || after.Waiting != "" || after.WakeAt.IsZero() {
 			b.Errorf("it stands at %+v", after)
 		}
@@ -476,7 +407,7 @@ func TestARunningReport(t *testing.T) {
 		r := b.running(1)
 		b.claimed(r, 1, nil)
 		b.report(report(r, ""))
-		if after := b.row(r.Key); !after.StartedAt.Equal(time.Now()) {
+		if after := b.Row(r.Key); !after.StartedAt.Equal(time.Now()) {
 			b.Errorf("it started at %s", after.StartedAt)
 		}
 	})
@@ -490,9 +421,9 @@ func TestARunningReport(t *testing.T) {
 			b.claimed(r, 1, nil)
 			moved := r
 			change(&moved)
-			b.put(moved)
+			b.Put(moved)
 			b.report(report(r, ""))
-			if after := b.row(r.Key); after.Status != moved.Status || !after.StartedAt.IsZero() {
+			if after := b.Row(r.Key); after.Status != moved.Status || !after.StartedAt.IsZero() {
 				b.Errorf("it is %s", after.Status)
 			}
 		})
@@ -503,10 +434,10 @@ func TestALookReportIsActedOnAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, "so that lifting the pause finds the job parked", func(b *bundle) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
-		b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
-		r := b.put(jobtest.Row(1, time.Now().Add(300*time.Millisecond), time.Now()))
+		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
+		r := b.Put(jobtest.Row(1, time.Now().Add(300*time.Millisecond), time.Now()))
 		b.report(message.Encode(message.Report{V: message.V, Kind: message.Look, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1}))
-		if !b.row(r.Key).Parked {
+		if !b.Row(r.Key).Parked {
 			b.Error("it is not parked")
 		}
 	})
@@ -533,11 +464,11 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 				b.Errorf("%q came again", again)
 			}
 			for i := range bodies {
-				if got := b.row(jobtest.Key(i)).Status; (got == job.Succeeded) != (i != 7) {
+				if got := b.Row(jobtest.Key(i)).Status; (got == job.Succeeded) != (i != 7) {
 					b.Errorf("job %d is %s", i, got)
 				}
 			}
-			if n := b.meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
 				b.Errorf("%v set aside", n)
 			}
 		})
@@ -545,12 +476,12 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 	bubble(t, "a row that cannot be read any more when it is written", func(b *bundle) {
 		r := b.running(1)
 		done := false
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "row.succeed" && !done {
 				done = true
 				bad := r.Item()
 				bad["status"] = "LOST"
-				b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
+				b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
 			}
 			return memory.Fault{}
 		})
@@ -561,7 +492,7 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 	bubble(t, "a row that cannot be read", func(b *bundle) {
 		bad := b.running(1).Item()
 		bad["schema_v"] = int64(99)
-		b.write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
+		b.Write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
 		good := b.running(2)
 		if again := b.handle(1, b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()), b.ended(good, 1, success())); again != "0" {
 			b.Errorf("%q came again", again)
@@ -574,9 +505,9 @@ func TestASuccessAtOnceCostsOneWriteOfTheRowAndOneOfTheIndex(t *testing.T) {
 	bubble(t, "whatever it settles", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Payload = `{"message":"hello"}` })
 		body := b.ended(r, 1, success())
-		before := b.w.Counts().Total()
+		before := b.World.Counts().Total()
 		b.report(body)
-		after := b.w.Counts().Total()
+		after := b.World.Counts().Total()
 		if row, index := after.Write-before.Write, after.IndexWrite-before.IndexWrite; row != 1 || index != 1 {
 			b.Errorf("settling cost %v units of the table and %v of its indexes", row, index)
 		}
@@ -602,10 +533,10 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 			if again := b.handle(1, ended(r, 1, success())); again != "0" {
 				b.Error("the report is not kept for people to look at")
 			}
-			if after := b.row(r.Key); after.Status != job.Scheduled || len(after.Attempts) != 0 {
+			if after := b.Row(r.Key); after.Status != job.Scheduled || len(after.Attempts) != 0 {
 				b.Errorf("it is %s", after.Status)
 			}
-			if n := b.meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
 				b.Errorf("%v set aside", n)
 			}
 			b.requireNothingSent()
@@ -615,7 +546,7 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 		r := b.running(1, func(r *job.Row) { r.Attempt = 2 })
 		b.claimed(r, 2, nil)
 		b.report(ended(r, 1, success()))
-		if after := b.row(r.Key); after.Status != job.Scheduled || after.Attempt != 2 {
+		if after := b.Row(r.Key); after.Status != job.Scheduled || after.Attempt != 2 {
 			b.Errorf("it is %s at attempt %d", after.Status, after.Attempt)
 		}
 	})
@@ -623,7 +554,7 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 		r := b.running(1)
 		b.claimed(r, 1, map[string]any{"outcome": job.EncodeOutcome(failure(permanent))})
 		b.report(ended(r, 1, success()))
-		if after := b.row(r.Key); after.Status != job.Dead {
+		if after := b.Row(r.Key); after.Status != job.Dead {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
@@ -633,7 +564,7 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 		b.report(message.Encode(message.Report{
 			V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1, Token: 1,
 		}))
-		if after := b.row(r.Key); after.Status != job.Succeeded || after.Result == "" {
+		if after := b.Row(r.Key); after.Status != job.Succeeded || after.Result == "" {
 			b.Errorf("it is %s with the result %q", after.Status, after.Result)
 		}
 	})
@@ -646,7 +577,7 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 			b.report(message.Encode(message.Report{
 				V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: 1, Token: 1,
 			}))
-			if after := b.row(r.Key); after.Status != job.Scheduled {
+			if after := b.Row(r.Key); after.Status != job.Scheduled {
 				b.Errorf("it is %s", after.Status)
 			}
 		})
@@ -655,7 +586,7 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 		bubble(t, fmt.Sprintf("the tenant %.20q", owner), func(b *bundle) {
 			r := b.running(1)
 			r.Tenant = tenant.ID(owner)
-			if again := b.handle(1, ended(r, 1, success())); again != "0" || b.meter.Total(telemetry.SetAside) != 1 {
+			if again := b.handle(1, ended(r, 1, success())); again != "0" || b.Meter.Total(telemetry.SetAside) != 1 {
 				b.Error("a report of no tenant is not set aside")
 			}
 		})
@@ -666,9 +597,9 @@ func TestSettlingReadsTheClaimAndTheRowOnceEach(t *testing.T) {
 	t.Parallel()
 	bubble(t, "whatever it settles", func(b *bundle) {
 		body := b.ended(b.running(1), 1, success())
-		before := b.w.Counts().Total()
+		before := b.World.Counts().Total()
 		b.report(body)
-		if read := b.w.Counts().Total().Read - before.Read; read != 2 {
+		if read := b.World.Counts().Total().Read - before.Read; read != 2 {
 			b.Errorf("settling cost %v read units", read)
 		}
 	})

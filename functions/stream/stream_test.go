@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
+	"punctual/functions/stagetest"
 	"punctual/functions/stream"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -23,23 +23,16 @@ import (
 )
 
 type bundle struct {
-	*testing.T
-	w     *memory.World
+	*stagetest.Setup
 	stage *stream.Stage
-	meter *telemetry.Meter
 	seen  string // of the table's stream
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(memory.Options{})
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, meter: new(telemetry.Meter)}
-			b.stage = stream.New(stream.Deps{Queue: w.Queues(), Timer: w.Timers(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter})
-			do(b)
-		})
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
+		do(&bundle{Setup: s, stage: stream.New(stream.Deps{
+			Queue: s.World.Queues(), Timer: s.World.Timers(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+		})})
 	})
 }
 
@@ -47,11 +40,11 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 func (b *bundle) write(writes ...item.Write) events.DynamoDBEventResponse {
 	b.Helper()
 	for _, w := range writes {
-		if _, err := b.w.Table().Write(b.Context(), w); err != nil {
+		if _, err := b.World.Table().Write(b.Context(), w); err != nil {
 			b.Fatal(err)
 		}
 	}
-	changes, err := b.w.Table().Stream(b.Context(), b.seen, 1000, 0)
+	changes, err := b.World.Table().Stream(b.Context(), b.seen, 1000, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -79,20 +72,8 @@ func (b *bundle) requireAllDone(resp events.DynamoDBEventResponse) {
 func (b *bundle) received(queue string, after time.Duration) []message.Delivery {
 	b.Helper()
 	time.Sleep(after)
-	var all []message.Delivery
-	for {
-		got, err := b.w.Queues().Receive(b.Context(), queue, 10, 0, time.Hour)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(got) == 0 {
-			return all
-		}
-		all = append(all, got...)
-	}
+	return b.Received(queue)
 }
-
-const firingQueue = "firing-short-normal"
 
 func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	return jobtest.Row(n, time.Now().Add(in), time.Now(), change...)
@@ -103,10 +84,10 @@ func TestTheStreamConsumer(t *testing.T) {
 	bubble(t, "sends what is due soon with the delay that is left", func(b *bundle) {
 		r := due(1, 10*time.Second)
 		b.requireAllDone(b.write(job.Accept(r)))
-		if got := b.received(firingQueue, 7*time.Second); len(got) != 0 {
+		if got := b.received(stagetest.FiringQueue, 7*time.Second); len(got) != 0 {
 			b.Fatal("it came early")
 		}
-		got := b.received(firingQueue, time.Second)
+		got := b.received(stagetest.FiringQueue, time.Second)
 		if len(got) != 1 || got[0].Group != jobtest.Tenant {
 			b.Fatalf("received %+v", got)
 		}
@@ -117,7 +98,7 @@ func TestTheStreamConsumer(t *testing.T) {
 	bubble(t, "arms a timer for what is due later, also a little beyond the horizon", func(b *bundle) {
 		rows := []job.Row{due(1, 15*time.Minute), due(2, contract.Horizon+contract.NearMargin)}
 		b.requireAllDone(b.write(job.Accept(rows[0]), job.Accept(rows[1])))
-		armed := b.w.Timers().Armed()
+		armed := b.World.Timers().Armed()
 		if len(armed) != 2 {
 			b.Fatalf("%d timers", len(armed))
 		}
@@ -131,7 +112,7 @@ func TestTheStreamConsumer(t *testing.T) {
 	})
 	bubble(t, "leaves alone what its writer fires and what lies far ahead", func(b *bundle) {
 		b.requireAllDone(b.write(job.Accept(due(1, time.Second)), job.Accept(due(2, time.Hour))))
-		if got := b.received(firingQueue, time.Minute); len(got)+len(b.w.Timers().Armed()) != 0 {
+		if got := b.received(stagetest.FiringQueue, time.Minute); len(got)+len(b.World.Timers().Armed()) != 0 {
 			b.Error("it armed them")
 		}
 	})
@@ -140,7 +121,7 @@ func TestTheStreamConsumer(t *testing.T) {
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		time.Sleep(time.Minute)
 		b.requireAllDone(b.handle(ev))
-		if got := b.received(firingQueue, 0); len(got) != 1 {
+		if got := b.received(stagetest.FiringQueue, 0); len(got) != 1 {
 			b.Errorf("received %d", len(got))
 		}
 	})
@@ -148,7 +129,7 @@ func TestTheStreamConsumer(t *testing.T) {
 		r := due(1, 15*time.Minute)
 		b.write(job.Accept(r))
 		b.requireAllDone(b.write(item.Write{Ref: r.Ref(), Name: "test", Set: map[string]any{"failures": int64(1)}}))
-		if calls := b.w.Counts().TimerCalls; calls != 1 {
+		if calls := b.World.Counts().TimerCalls; calls != 1 {
 			b.Errorf("%d calls to the scheduler for one job", calls)
 		}
 	})
@@ -158,7 +139,7 @@ func TestTheStreamConsumer(t *testing.T) {
 		at := r.DueAt.Add(5 * time.Minute)
 		after, w, _ := job.Reschedule(r, job.Edit{DueAt: &at}, time.Now())
 		b.requireAllDone(b.write(w))
-		armed := b.w.Timers().Armed()
+		armed := b.World.Timers().Armed()
 		if len(armed) != 1 || armed[0].Name != after.Firing().TimerName() {
 			b.Errorf("armed %+v", armed)
 		}
@@ -168,7 +149,7 @@ func TestTheStreamConsumer(t *testing.T) {
 		b.write(job.Accept(r))
 		_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
 		b.requireAllDone(b.write(w))
-		if armed := b.w.Timers().Armed(); len(armed) != 0 {
+		if armed := b.World.Timers().Armed(); len(armed) != 0 {
 			b.Errorf("armed %+v", armed)
 		}
 	})
@@ -181,24 +162,24 @@ func TestTheStreamConsumer(t *testing.T) {
 	})
 	bubble(t, "never writes the table, so that it cannot feed itself", func(b *bundle) {
 		b.write(job.Accept(due(1, time.Minute)), job.Accept(due(2, 20*time.Minute)))
-		changes, err := b.w.Table().Stream(b.Context(), b.seen, 1000, time.Hour)
+		changes, err := b.World.Table().Stream(b.Context(), b.seen, 1000, time.Hour)
 		if err != nil || len(changes) != 0 {
 			b.Errorf("%d records followed, %v", len(changes), err)
 		}
 	})
 	bubble(t, "handed the same batch again arms the same timers", func(b *bundle) {
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, 20*time.Minute).Item()})
-		b.w.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TimerArm && c.N == 1} })
+		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TimerArm && c.N == 1} })
 		if resp := b.handle(ev); len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "1" {
 			b.Fatalf("a lost answer gave %+v", resp)
 		}
 		b.requireAllDone(b.handle(ev))
-		if n := len(b.w.Timers().Armed()); n != 1 {
+		if n := len(b.World.Timers().Armed()); n != 1 {
 			b.Errorf("%d timers", n)
 		}
 	})
 	bubble(t, "names the records that were throttled and only them", func(b *bundle) {
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.N == 1 {
 				return memory.Fault{Entries: map[int]fault.Kind{1: fault.Throttled}}
 			}
@@ -223,14 +204,14 @@ func TestARecordThatTheFilterShouldHaveKeptAwayIsPassedBy(t *testing.T) {
 		}
 		ev.Records[1].Change.NewImage["schema_v"] = events.NewNumberAttribute("99")
 		b.requireAllDone(b.handle(ev))
-		if got := len(b.received("firing-short-normal", time.Minute)) + len(b.received(contract.FiringDead, 0)); got != 0 {
+		if got := len(b.received(stagetest.FiringQueue, time.Minute)) + len(b.received(contract.FiringDead, 0)); got != 0 {
 			b.Errorf("%d messages were sent", got)
 		}
 	})
 }
 
 func (b *bundle) fail(op string, kind fault.Kind) {
-	b.w.SetFaults(func(c memory.Call) memory.Fault {
+	b.World.SetFaults(func(c memory.Call) memory.Fault {
 		if c.Op == op {
 			return memory.Fault{Fail: kind}
 		}
@@ -264,7 +245,7 @@ func TestAPoisonRecordAmongAHundredBlocksNothing(t *testing.T) {
 			ev := batch.StreamEventOf(changes...)
 			poison(ev.Records[50].Change)
 			b.requireAllDone(b.handle(ev))
-			if n := len(b.w.Timers().Armed()); n != 99 {
+			if n := len(b.World.Timers().Armed()); n != 99 {
 				b.Errorf("%d were armed", n)
 			}
 			aside := b.received(contract.FiringDead, 0)
@@ -281,7 +262,7 @@ func TestAPoisonRecordAmongAHundredBlocksNothing(t *testing.T) {
 			if strings.Contains(aside[0].Body, "secret") {
 				b.Error("the payload went with it")
 			}
-			if n := b.meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
 				b.Errorf("counted %v", n)
 			}
 		})
@@ -323,7 +304,7 @@ func TestStream_AsksToForgetWhatLayBesideARowThatIsGone(t *testing.T) {
 		plain, tagged := due(1, 0, over), due(2, 0, over, func(r *job.Row) { r.Tagged = true })
 		b.requireAllDone(b.write(job.Accept(plain), job.Accept(tagged), tagged.PutContent(job.TagsContent, "{}")))
 		time.Sleep(2 * time.Minute)
-		if n := b.w.Table().Expire(); n != 3 {
+		if n := b.World.Table().Expire(); n != 3 {
 			b.Fatalf("%d items expired", n)
 		}
 		after := due(3, time.Hour)
@@ -337,7 +318,7 @@ func TestStream_AsksToForgetWhatLayBesideARowThatIsGone(t *testing.T) {
 	bubble(t, "and again where the asking failed", func(b *bundle) {
 		r := due(2, 0, over, func(r *job.Row) { r.Tagged = true })
 		b.requireAllDone(b.write(job.Accept(r)))
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend {
 				return memory.Fault{Fail: fault.Throttled}
 			}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/functions/sweeper"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -17,65 +17,36 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
-	"punctual/shared/message"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
-const shards = 4
-
 type bundle struct {
-	*testing.T
-	w     *memory.World
-	store *store.Store
+	*stagetest.Setup
 	stage *sweeper.Stage
-	meter *telemetry.Meter
 }
 
 func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := memory.New(o)
-			t.Cleanup(w.Close)
-			b := &bundle{T: t, w: w, store: store.New(w.Table(), w.Blobs()), meter: new(telemetry.Meter)}
-			b.stage = b.another()
-			do(b)
-		})
+	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
+		b := &bundle{Setup: s}
+		b.stage = b.another()
+		do(b)
 	})
 }
 
 func (b *bundle) another() *sweeper.Stage {
 	return sweeper.New(sweeper.Deps{
-		Store: b.store, Queue: b.w.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meter, Shards: shards,
+		Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.Meter,
+		Shards: stagetest.Shards,
 	})
 }
 
-// put stores job n, due then, as it stands when its firing was lost.
-func (b *bundle) put(n int, in time.Duration, change ...func(*job.Row)) job.Row {
+// lost stores job n, due then, as it stands when its firing was lost.
+func (b *bundle) lost(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	b.Helper()
-	due := time.Now().Add(in)
-	r := jobtest.Row(n, due, due.Add(-time.Second), change...)
-	b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()})
-	return r
-}
-
-func (b *bundle) write(w item.Write) {
-	b.Helper()
-	if err := b.store.Put(b.Context(), w); err != nil {
-		b.Fatal(err)
-	}
-}
-
-func (b *bundle) row(k job.Key) job.Row {
-	b.Helper()
-	r, err := b.store.Row(b.Context(), k)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
+	return b.Overdue(n, -in, change...)
 }
 
 func (b *bundle) sweep() sweeper.Summary {
@@ -96,42 +67,9 @@ func (b *bundle) sweepFor(d time.Duration) {
 	}
 }
 
-// firings takes what was fired, by job.
-func (b *bundle) firings() map[string]int {
-	b.Helper()
-	got := map[string]int{}
-	for {
-		ds, err := b.w.Queues().Receive(b.Context(), "firing-short-normal", 10, 0, time.Hour)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(ds) == 0 {
-			return got
-		}
-		for _, d := range ds {
-			f, err := message.Decode[message.Firing](d.Body)
-			if err != nil {
-				b.Fatal(err)
-			}
-			got[f.JobID]++
-		}
-	}
-}
-
-func (b *bundle) pause(scope string) {
-	b.Helper()
-	p := job.Pause{Scope: scope, Since: time.Now()}
-	b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
-}
-
-func (b *bundle) lift(scope string) {
-	b.Helper()
-	b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.lift", Delete: true})
-}
-
 func (b *bundle) mark(shard int) time.Time {
 	b.Helper()
-	at, err := b.store.Watermark(b.Context(), store.Swept, shard)
+	at, err := b.Store.Watermark(b.Context(), store.Swept, shard)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -146,14 +84,14 @@ func TestTheSweeper(t *testing.T) {
 		b.sweep()
 		var rows []job.Row
 		for n := range 8 {
-			rows = append(rows, b.put(n, time.Duration(n)*7*time.Second))
+			rows = append(rows, b.lost(n, time.Duration(n)*7*time.Second))
 		}
 		start := time.Now()
 		fired := map[string]time.Duration{}
 		for range 6 {
 			time.Sleep(time.Minute)
 			b.sweep()
-			for id := range b.firings() {
+			for id := range b.Fired() {
 				if fired[id] == 0 {
 					fired[id] = time.Since(start)
 				}
@@ -167,18 +105,18 @@ func TestTheSweeper(t *testing.T) {
 		}
 	})
 	bubble(t, "fires once for each grace, though it reads passed slices again", memory.Options{}, func(b *bundle) {
-		r := b.put(1, lost)
+		r := b.lost(1, lost)
 		b.sweepFor(3 * time.Minute)
-		if got := b.firings(); got[string(r.ID)] != 1 {
+		if got := b.Fired(); got[string(r.ID)] != 1 {
 			b.Errorf("fired %v", got)
 		}
 	})
 	bubble(t, "goes on from where it stood after an outage of hours, oldest first", memory.Options{}, func(b *bundle) {
 		b.sweep()
-		old, young := b.put(1, time.Minute), b.put(2, 3*time.Hour)
+		old, young := b.lost(1, time.Minute), b.lost(2, 3*time.Hour)
 		time.Sleep(4 * time.Hour)
 		var order []string
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "row.rewake" {
 				order = append(order, c.Ref.SK)
 			}
@@ -198,9 +136,9 @@ func TestTheSweeper(t *testing.T) {
 		},
 	}, func(b *bundle) {
 		b.sweep()
-		r := b.put(1, time.Second)
+		r := b.lost(1, time.Second)
 		b.sweepFor(12 * time.Minute)
-		if got := b.firings(); got[string(r.ID)] != 1 {
+		if got := b.Fired(); got[string(r.ID)] != 1 {
 			b.Errorf("fired %v", got)
 		}
 	})
@@ -208,19 +146,19 @@ func TestTheSweeper(t *testing.T) {
 		b.sweep()
 		time.Sleep(20 * time.Hour)
 		b.sweep()
-		r := b.put(1, -15*time.Hour)
+		r := b.lost(1, -15*time.Hour)
 		b.sweepFor(time.Hour)
-		if got := b.firings(); got[string(r.ID)] == 0 {
+		if got := b.Fired(); got[string(r.ID)] == 0 {
 			b.Error("it is lost")
 		}
 	})
 	bubble(t, "passes by an index entry that its row has moved on from", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return time.Hour },
 	}, func(b *bundle) {
-		r := b.put(1, lost)
+		r := b.lost(1, lost)
 		time.Sleep(time.Hour - contract.Grace)
 		_, w := job.Rewake(r, time.Now().Add(time.Second), time.Now(), 0)
-		b.write(w)
+		b.Write(w)
 		time.Sleep(contract.Grace + time.Second)
 		if sum := b.sweep(); len(sum.Came) != 0 {
 			b.Errorf("brought on %v", sum.Came)
@@ -228,10 +166,10 @@ func TestTheSweeper(t *testing.T) {
 	})
 	bubble(t, "twice at once fires once", memory.Options{}, func(b *bundle) {
 		for n := range 50 {
-			b.put(n, lost)
+			b.lost(n, lost)
 		}
 		start := time.Now()
-		b.w.SetFaults(func(c memory.Call) memory.Fault { // each read ends in a millisecond of its own: of one decision made twice in the same, both are sent
+		b.World.SetFaults(func(c memory.Call) memory.Fault { // each read ends in a millisecond of its own: of one decision made twice in the same, both are sent
 			if c.Op != memory.TableGet {
 				return memory.Fault{}
 			}
@@ -247,7 +185,7 @@ func TestTheSweeper(t *testing.T) {
 			})
 		}
 		both.Wait()
-		got := b.firings()
+		got := b.Fired()
 		for id, n := range got {
 			if n != 1 {
 				b.Errorf("%s was fired %d times", id, n)
@@ -258,29 +196,29 @@ func TestTheSweeper(t *testing.T) {
 		}
 	})
 	bubble(t, "counts what it did by step", memory.Options{}, func(b *bundle) {
-		b.put(1, lost)
-		b.put(2, lost, func(r *job.Row) { r.Stop = job.StopCancel })
+		b.lost(1, lost)
+		b.lost(2, lost, func(r *job.Row) { r.Stop = job.StopCancel })
 		sum := b.sweep()
-		if sum.Came[string(job.StepFire)] != 1 || sum.Came[string(job.StepFinishStop)] != 1 || b.meter.Total(telemetry.Swept) != 2 {
-			b.Errorf("%+v, %v", sum, b.meter.Total(telemetry.Swept))
+		if sum.Came[string(job.StepFire)] != 1 || sum.Came[string(job.StepFinishStop)] != 1 || b.Meter.Total(telemetry.Swept) != 2 {
+			b.Errorf("%+v, %v", sum, b.Meter.Total(telemetry.Swept))
 		}
 	})
 	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
 		for n := range 300 {
-			b.put(n, lost, func(r *job.Row) { r.Shard = 0 })
+			b.lost(n, lost, func(r *job.Row) { r.Shard = 0 })
 		}
 		b.sweep()
-		if got := b.firings(); len(got) != 300 {
+		if got := b.Fired(); len(got) != 300 {
 			b.Errorf("%d of 300 were fired", len(got))
 		}
 	})
 	bubble(t, "does no more each minute than read while nothing is left behind", memory.Options{}, func(b *bundle) {
 		b.sweep()
-		before := b.w.Counts()
+		before := b.World.Counts()
 		time.Sleep(time.Minute)
 		b.sweep()
-		after := b.w.Counts()
-		if writes := after.Total().Write - before.Total().Write; writes > shards+1 || after.QueueCalls != before.QueueCalls {
+		after := b.World.Counts()
+		if writes := after.Total().Write - before.Total().Write; writes > stagetest.Shards+1 || after.QueueCalls != before.QueueCalls {
 			b.Errorf("%v write units and %d calls to queues", writes, after.QueueCalls-before.QueueCalls)
 		}
 	})
@@ -296,44 +234,44 @@ func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
 		"a final row that owes nothing": func(_ *bundle, i item.Item) { i["status"] = "CANCELLED" },
 		"a claim that cannot be read": func(b *bundle, _ item.Item) {
 			ref := jobtest.Key(4).ClaimRef()
-			b.write(item.Write{Ref: ref, Name: "test.claim", Set: map[string]any{"attempt": int64(1), "outcome": "{"}})
+			b.Write(item.Write{Ref: ref, Name: "test.claim", Set: map[string]any{"attempt": int64(1), "outcome": "{"}})
 		},
 	} {
 		bubble(t, name, memory.Options{}, func(b *bundle) {
-			first := b.put(0, lost, func(r *job.Row) { r.Shard = 0 })
-			bad := b.put(4, lost, func(r *job.Row) { r.Shard, r.Payload = 0, `{"secret":1}` }).Item()
-			last := b.put(8, lost, func(r *job.Row) { r.Shard = 0 })
+			first := b.lost(0, lost, func(r *job.Row) { r.Shard = 0 })
+			bad := b.lost(4, lost, func(r *job.Row) { r.Shard, r.Payload = 0, `{"secret":1}` }).Item()
+			last := b.lost(8, lost, func(r *job.Row) { r.Shard = 0 })
 			poison(b, bad)
 			ref := jobtest.Key(4).Ref()
-			b.write(item.Write{Ref: ref, Name: "test.put", Put: bad})
+			b.Write(item.Write{Ref: ref, Name: "test.put", Put: bad})
 			sum := b.sweep()
-			if got := b.firings(); got[string(first.ID)] != 1 || got[string(last.ID)] != 1 || len(got) != 2 {
+			if got := b.Fired(); got[string(first.ID)] != 1 || got[string(last.ID)] != 1 || len(got) != 2 {
 				b.Errorf("fired %v", got)
 			}
-			if sum.Came["set_aside"] != 1 || sum.Failed != 0 || b.meter.Total(telemetry.SetAside) != 1 {
+			if sum.Came["set_aside"] != 1 || sum.Failed != 0 || b.Meter.Total(telemetry.SetAside) != 1 {
 				b.Errorf("the pass says %+v", sum)
 			}
-			i, err := b.w.Table().Get(b.Context(), ref)
+			i, err := b.World.Table().Get(b.Context(), ref)
 			again := time.Now().Add(contract.AgainIn)
 			if err != nil || i.Str(contract.AttrWakeSlice) != horizon.SliceOf(again, 0).String() || !i.Time(contract.AttrWakeAt).Equal(again) || i.Str("payload") == "" {
 				b.Errorf("the row is left as %v, %v", i, err)
 			}
-			if b.sweep(); b.meter.Total(telemetry.SetAside) != 1 {
+			if b.sweep(); b.Meter.Total(telemetry.SetAside) != 1 {
 				b.Error("it is met hot again")
 			}
-			page, err := b.w.Table().Query(b.Context(), item.Query{Table: contract.Tasks, PK: "system#set_aside"})
+			page, err := b.World.Table().Query(b.Context(), item.Query{Table: contract.Tasks, PK: "system#set_aside"})
 			if err != nil || len(page.Items) != 1 || page.Items[0].Str("reason") == "" {
 				b.Errorf("listed as %v, %v", page.Items, err)
 			}
 		})
 	}
 	bubble(t, "a key that is none", memory.Options{}, func(b *bundle) {
-		good := b.put(0, lost)
-		i := b.put(4, lost, func(r *job.Row) { r.Shard = 0 }).Item()
+		good := b.lost(0, lost)
+		i := b.lost(4, lost, func(r *job.Row) { r.Shard = 0 }).Item()
 		i[contract.AttrPK] = "nobody"
-		b.write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true})
-		b.write(item.Write{Ref: item.Ref{Table: contract.Jobs, PK: "nobody", SK: i.Str(contract.AttrJobID)}, Name: "test.put", Put: i})
-		if sum := b.sweep(); sum.Came["set_aside"] != 1 || b.firings()[string(good.ID)] != 1 {
+		b.Write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true})
+		b.Write(item.Write{Ref: item.Ref{Table: contract.Jobs, PK: "nobody", SK: i.Str(contract.AttrJobID)}, Name: "test.put", Put: i})
+		if sum := b.sweep(); sum.Came["set_aside"] != 1 || b.Fired()[string(good.ID)] != 1 {
 			b.Errorf("the pass says %+v", sum)
 		}
 		if sum := b.sweep(); sum.Came["set_aside"] != 0 {
@@ -341,11 +279,11 @@ func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
 		}
 	})
 	bubble(t, "that another sweeper sets aside just then", memory.Options{}, func(b *bundle) {
-		bad := b.put(4, lost).Item()
+		bad := b.lost(4, lost).Item()
 		bad["schema_v"] = int64(99)
-		b.write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
+		b.Write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
 		done := false
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "due.put_off" && !done {
 				done = true
 				if _, err := b.another().Handle(b.Context(), nil); err != nil {
@@ -359,15 +297,15 @@ func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
 		}
 	})
 	bubble(t, "a panic over one row", memory.Options{}, func(b *bundle) {
-		good := b.put(0, lost)
-		b.put(4, lost, func(r *job.Row) { r.Shard = 0 })
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		good := b.lost(0, lost)
+		b.lost(4, lost, func(r *job.Row) { r.Shard = 0 })
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableGet && c.Ref == jobtest.Key(4).Ref() {
 				panic("nil map")
 			}
 			return memory.Fault{}
 		})
-		if sum := b.sweep(); sum.Came["set_aside"] != 1 || b.firings()[string(good.ID)] != 1 {
+		if sum := b.sweep(); sum.Came["set_aside"] != 1 || b.Fired()[string(good.ID)] != 1 {
 			b.Errorf("the pass says %+v", sum)
 		}
 	})
@@ -379,8 +317,8 @@ func TestTheWatermark(t *testing.T) {
 		b.sweep()
 		before := b.mark(1)
 		time.Sleep(10 * time.Minute)
-		bad, good := b.put(1, -8*time.Minute), b.put(5, -5*time.Minute, func(r *job.Row) { r.Shard = 1 })
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		bad, good := b.lost(1, -8*time.Minute), b.lost(5, -5*time.Minute, func(r *job.Row) { r.Shard = 1 })
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableGet && c.Ref == bad.Ref() {
 				return memory.Fault{Fail: fault.Throttled}
 			}
@@ -392,27 +330,27 @@ func TestTheWatermark(t *testing.T) {
 		if at := b.mark(1); !at.Equal(bad.DueAt.Truncate(time.Minute).Add(-time.Minute)) || !at.After(before) {
 			b.Errorf("it stands at %s, the bad row at %s", at, bad.DueAt)
 		}
-		if got := b.firings(); got[string(good.ID)] != 1 {
+		if got := b.Fired(); got[string(good.ID)] != 1 {
 			b.Error("the rows behind it had to wait")
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.sweep()
-		if got := b.firings(); got[string(bad.ID)] != 1 || len(got) != 1 {
+		if got := b.Fired(); got[string(bad.ID)] != 1 || len(got) != 1 {
 			b.Errorf("then fired %v", got)
 		}
 	})
 	bubble(t, "stays where time ran short, and the next pass goes on from there", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		time.Sleep(3 * time.Hour)
-		b.put(1, lost)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.lost(1, lost)
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery {
 				return memory.Fault{Wait: time.Second}
 			}
 			return memory.Fault{}
 		})
 		passes := 0
-		for ; len(b.firings()) == 0 && passes < 12; passes++ {
+		for ; len(b.Fired()) == 0 && passes < 12; passes++ {
 			ctx, cancel := context.WithTimeout(b.Context(), 55*time.Second)
 			sum, err := b.stage.Handle(ctx, nil)
 			if err != nil {
@@ -434,38 +372,38 @@ func TestParkedJobs(t *testing.T) {
 	// park pauses, lets the sweeper park n jobs, and lifts without telling anybody.
 	park := func(b *bundle, scope string, n int) {
 		b.Helper()
-		b.pause(scope)
+		b.Pause(scope, time.Time{})
 		for i := range n {
-			b.put(i, lost)
+			b.lost(i, lost)
 		}
 		b.sweep()
-		if !b.row(jobtest.Key(0)).Parked {
+		if !b.Row(jobtest.Key(0)).Parked {
 			b.Fatal("nothing was parked")
 		}
 	}
 	bubble(t, "whose waking was lost are woken by the next pass", memory.Options{}, func(b *bundle) {
 		park(b, job.PauseAll, 20)
-		b.lift(job.PauseAll)
+		b.Lift(job.PauseAll)
 		time.Sleep(2 * time.Second)
 		b.sweep()
-		if got := b.firings(); len(got) != 20 {
+		if got := b.Fired(); len(got) != 20 {
 			b.Errorf("%d of 20 were woken", len(got))
 		}
 	})
 	bubble(t, "whose pause ended by itself are woken, too", memory.Options{}, func(b *bundle) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now(), Until: time.Now().Add(5 * time.Minute)}
-		b.write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
-		b.put(0, lost)
+		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
+		b.lost(0, lost)
 		b.sweep()
-		if !b.row(jobtest.Key(0)).Parked {
+		if !b.Row(jobtest.Key(0)).Parked {
 			b.Fatal("nothing was parked")
 		}
 		b.sweepFor(5 * time.Minute)
-		if got := b.firings(); len(got) != 0 {
+		if got := b.Fired(); len(got) != 0 {
 			b.Fatal("it was woken early")
 		}
 		b.sweep()
-		if got := b.firings(); len(got) != 1 {
+		if got := b.Fired(); len(got) != 1 {
 			b.Error("it was not woken")
 		}
 	})
@@ -478,8 +416,8 @@ func TestParkedJobs(t *testing.T) {
 	})
 	bubble(t, "beside others that a pause of their task holds have their turn within eight minutes", memory.Options{}, func(b *bundle) {
 		park(b, "task:echo", 4)
-		b.pause("task:mail")
-		b.lift("task:echo")
+		b.Pause("task:mail", time.Time{})
+		b.Lift("task:echo")
 		time.Sleep(2 * time.Second)
 		if sum := b.sweep(); sum.Parked.Slices != 1 {
 			b.Errorf("%d parking places were read", sum.Parked.Slices)
@@ -487,7 +425,7 @@ func TestParkedJobs(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.sweepFor(7 * time.Minute)
 		for n := range 4 {
-			if b.row(jobtest.Key(n)).Parked {
+			if b.Row(jobtest.Key(n)).Parked {
 				b.Errorf("job %d is parked still", n)
 			}
 		}
@@ -495,16 +433,16 @@ func TestParkedJobs(t *testing.T) {
 	bubble(t, "are never forgotten while a pause of their task holds them", memory.Options{}, func(b *bundle) {
 		park(b, "task:echo", 3)
 		b.sweepFor(2 * time.Hour)
-		if tenants, err := b.store.ParkedTenants(b.Context()); err != nil || len(tenants) != 1 {
+		if tenants, err := b.Store.ParkedTenants(b.Context()); err != nil || len(tenants) != 1 {
 			b.Errorf("noted are %v, %v", tenants, err)
 		}
 	})
 	bubble(t, "of a tenant are forgotten an hour after the last one, no sooner", memory.Options{}, func(b *bundle) {
 		park(b, job.PauseAll, 1)
-		b.lift(job.PauseAll)
+		b.Lift(job.PauseAll)
 		time.Sleep(2 * time.Second)
 		noted := func() []store.Parked {
-			tenants, err := b.store.ParkedTenants(b.Context())
+			tenants, err := b.Store.ParkedTenants(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -533,8 +471,8 @@ func TestAPassOverSlicesOfADayReadsEachOnceAnHour(t *testing.T) {
 			sum += b.sweep().Again.Slices
 			time.Sleep(time.Minute)
 		}
-		if sum != 24*60*shards {
-			b.Errorf("%d slices were read, a day has %d", sum, 24*60*shards)
+		if sum != 24*60*stagetest.Shards {
+			b.Errorf("%d slices were read, a day has %d", sum, 24*60*stagetest.Shards)
 		}
 	})
 }
@@ -542,8 +480,8 @@ func TestAPassOverSlicesOfADayReadsEachOnceAnHour(t *testing.T) {
 func TestSweeper_LosesNothingFromSight(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a job that cannot be brought on for more than a day goes on by itself once it can", memory.Options{}, func(b *bundle) {
-		r := b.put(1, lost)
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		r := b.lost(1, lost)
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableGet && c.Ref == r.ClaimRef() {
 				return memory.Fault{Fail: fault.Forbidden}
 			}
@@ -555,9 +493,9 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 			}
 			time.Sleep(30 * time.Minute)
 		}
-		b.w.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.sweepFor(20 * time.Minute)
-		if got := b.firings(); got[string(r.ID)] == 0 {
+		if got := b.Fired(); got[string(r.ID)] == 0 {
 			b.Error("it is lost")
 		}
 	})
@@ -567,21 +505,21 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 		"in a schedule's line": func(r *job.Row) { r.Parked, r.Behind, r.ScheduleID = true, true, "s" },
 	} {
 		bubble(t, "a row "+name+" that nobody can read goes on by itself once it is mended", memory.Options{}, func(b *bundle) {
-			r := b.put(7, lost, place)
+			r := b.lost(7, lost, place)
 			bad := r.Item()
 			bad["schema_v"] = int64(99)
-			b.write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
+			b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
 			line := schedule.Key{Tenant: r.Tenant, Name: "s"}
-			if err := errors.Join(b.store.NoteParked(b.Context(), r.Tenant, time.Now()), b.store.NoteLine(b.Context(), line, time.Now())); err != nil {
+			if err := errors.Join(b.Store.NoteParked(b.Context(), r.Tenant, time.Now()), b.Store.NoteLine(b.Context(), line, time.Now())); err != nil {
 				b.Fatal(err)
 			}
 			for range 26 * 2 {
 				b.sweep()
 				time.Sleep(30 * time.Minute)
 			}
-			b.write(item.Write{Ref: r.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
+			b.Write(item.Write{Ref: r.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
 			b.sweepFor(20 * time.Minute)
-			if got := b.firings(); got[string(r.ID)] == 0 {
+			if got := b.Fired(); got[string(r.ID)] == 0 {
 				b.Error("it is lost")
 			}
 		})
@@ -596,19 +534,19 @@ func TestSweeper_PauseThatNobodyCanRead(t *testing.T) {
 			i := p.Item(owner)
 			i["body"] = `{"scope":"all","since":"yesterday"}`
 			ref := job.PauseRef(owner, job.PauseAll)
-			b.write(item.Write{Ref: ref, Name: "test.put", Put: i})
-			r := b.put(1, lost)
-			if sum := b.sweep(); sum.Came["set_aside"] != 0 || !b.row(r.Key).Parked {
+			b.Write(item.Write{Ref: ref, Name: "test.put", Put: i})
+			r := b.lost(1, lost)
+			if sum := b.sweep(); sum.Came["set_aside"] != 0 || !b.Row(r.Key).Parked {
 				b.Errorf("the pass says %+v", sum)
 			}
 			time.Sleep(time.Minute)
-			if b.sweep(); b.meter.Total(telemetry.SetAside) == 0 {
+			if b.sweep(); b.Meter.Total(telemetry.SetAside) == 0 {
 				b.Error("nobody is told of the pause")
 			}
 			p.Until = time.Now()
-			b.write(item.Write{Ref: ref, Name: "test.mend", Put: p.Item(owner)})
+			b.Write(item.Write{Ref: ref, Name: "test.mend", Put: p.Item(owner)})
 			b.sweepFor(10 * time.Minute)
-			if got := b.firings(); got[string(r.ID)] == 0 {
+			if got := b.Fired(); got[string(r.ID)] == 0 {
 				b.Error("what it held is lost")
 			}
 		})
@@ -620,11 +558,11 @@ func TestSweeper_SharesItsTime(t *testing.T) {
 	bubble(t, "a backlog of slices does not keep parked jobs, lines and the slices of the day waiting", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		time.Sleep(3 * time.Hour)
-		r := b.put(1, lost, func(r *job.Row) { r.Parked = true })
-		if err := b.store.NoteParked(b.Context(), r.Tenant, time.Now()); err != nil {
+		r := b.lost(1, lost, func(r *job.Row) { r.Parked = true })
+		if err := b.Store.NoteParked(b.Context(), r.Tenant, time.Now()); err != nil {
 			b.Fatal(err)
 		}
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery && c.Ref.Table != contract.Tasks {
 				return memory.Fault{Wait: time.Second}
 			}
@@ -636,19 +574,19 @@ func TestSweeper_SharesItsTime(t *testing.T) {
 		if err != nil || !sum.Cut || sum.Parked.Slices == 0 || sum.Again.Slices == 0 {
 			b.Errorf("the pass says %+v, %v", sum, err)
 		}
-		if b.row(r.Key).Parked {
+		if b.Row(r.Key).Parked {
 			b.Error("the job is parked still")
 		}
 	})
 	bubble(t, "a tenant with more parked than a pass can look after does not keep the others waiting", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		for _, owner := range []tenant.ID{"a", "b", "c"} {
-			if err := b.store.NoteParked(b.Context(), owner, time.Now()); err != nil {
+			if err := b.Store.NoteParked(b.Context(), owner, time.Now()); err != nil {
 				b.Fatal(err)
 			}
 		}
 		seen := map[tenant.ID]bool{}
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if owner, ok := horizon.ParseParking(c.Ref.PK); ok && c.Op == memory.TableQuery {
 				seen[tenant.ID(owner)] = true
 				return memory.Fault{Wait: 4 * time.Second}
@@ -664,9 +602,9 @@ func TestSweeper_SharesItsTime(t *testing.T) {
 	bubble(t, "a slice with more than a pass can bring on is gone on with by the next", memory.Options{}, func(b *bundle) {
 		const many = 1200
 		for n := range many {
-			b.put(n, lost, func(r *job.Row) { r.Shard = 0 })
+			b.lost(n, lost, func(r *job.Row) { r.Shard = 0 })
 		}
-		b.w.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableGet && c.Ref.Table == contract.Claims {
 				return memory.Fault{Wait: 500 * time.Millisecond}
 			}
@@ -679,7 +617,7 @@ func TestSweeper_SharesItsTime(t *testing.T) {
 			}
 			cancel()
 		}
-		if got := b.firings(); len(got) != many {
+		if got := b.Fired(); len(got) != many {
 			b.Errorf("%d of %d are fired", len(got), many)
 		}
 	})
