@@ -63,8 +63,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return &Stage{
-		Deps: d, decider: e.Decide, recur: e.Recur,
-		armer:   arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
+		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur,
 		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.DispatchQueue, Queues: d.Queue},
 	}
 }

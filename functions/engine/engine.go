@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/release"
@@ -30,6 +31,7 @@ type Deps struct {
 
 // Engine is the verbs, each of which knows those below it.
 type Engine struct {
+	Arm    arm.Armer
 	Accept *accept.Acceptor
 	Decide *decide.Decider
 	Recur  *recur.Recurrer
@@ -39,6 +41,7 @@ type Engine struct {
 func New(d Deps) Engine {
 	r := recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return Engine{
+		Arm:    arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
 		Accept: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 		Decide: decide.New(decide.Deps{
 			Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
