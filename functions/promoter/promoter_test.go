@@ -185,7 +185,7 @@ func TestThePromoter(t *testing.T) {
 		b.promote()
 		b.requireArmed(rows...)
 	})
-	bubble(t, "covers the stagetest.Shards that were recorded, though the deployment says fewer", memory.Options{}, func(b *bundle) {
+	bubble(t, "covers the shards that were recorded, though the deployment says fewer", memory.Options{}, func(b *bundle) {
 		if _, err := b.Store.Shards(b.Context(), 9); err != nil {
 			b.Fatal(err)
 		}

@@ -295,7 +295,7 @@ func TestADeath(t *testing.T) {
 	bubble(t, "is written before its letter is sent, and the letter is stamped with its send", func(b *bundle) {
 		labels := job.Labels{Metadata: `{"ticket":7}`}
 		r := b.running(1, func(r *job.Row) { r.Labelled = labels.Labelled() })
-		b.write(r.PutLabels(labels))
+		b.Write(r.PutLabels(labels))
 		var before job.Status
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.Name == contract.RedriveQueue {
