@@ -107,7 +107,8 @@ func (c Claim) LostStart(due time.Time) (Attempt, bool) {
 		started = due
 	}
 	return Attempt{
-		Attempt: c.Attempt, Worker: c.Worker, StartedAt: started, FinishedAt: c.LeaseUntil, LatenessMS: max(started.Sub(due), 0).Milliseconds(), Outcome: OutcomeLost,
+		Attempt: c.Attempt, Worker: c.Worker, StartedAt: started, FinishedAt: c.LeaseUntil,
+		LatenessMS: max(started.Sub(due), 0).Milliseconds(), Outcome: OutcomeLost,
 		Error: &Reason{Code: CodeWorkerLost, Message: "the worker gave no sign of life until its lease ended"},
 	}, true
 }
@@ -152,7 +153,8 @@ func ParseClaim(i item.Item) (Claim, error) {
 		if err := json.Unmarshal([]byte(s), &c.Lost); err != nil {
 			return Claim{}, fault.New(fault.Undecodable, err, "reading the lost starts of claim %q", i.Str(contract.AttrPK))
 		}
-		c.Lost = slices.DeleteFunc(c.Lost, func(a Attempt) bool { return a.Attempt != c.Attempt }) // a fence may have left older ones
+		// a fence may have left older ones
+		c.Lost = slices.DeleteFunc(c.Lost, func(a Attempt) bool { return a.Attempt != c.Attempt })
 	}
 	return c, nil
 }
@@ -174,8 +176,10 @@ type Owner struct {
 
 func owned(o Owner) map[string]any {
 	return map[string]any{
-		"lease_until": o.LeaseUntil.UnixMilli(), "claimed_at": o.LeaseUntil.Add(-contract.Lease).UnixMilli(), "worker": o.Worker, "nonce": o.Nonce,
-		"cancel": nil, "waits": nil, "waits_attempt": nil, "waits_until": nil, contract.AttrExpiresAt: claimTTL(o.DueAt, o.LeaseUntil),
+		"lease_until": o.LeaseUntil.UnixMilli(), "claimed_at": o.LeaseUntil.Add(-contract.Lease).UnixMilli(),
+		"worker": o.Worker, "nonce": o.Nonce,
+		"cancel": nil, "waits": nil, "waits_attempt": nil, "waits_until": nil,
+		contract.AttrExpiresAt: claimTTL(o.DueAt, o.LeaseUntil),
 	}
 }
 
@@ -198,7 +202,8 @@ func NoteWaits(k Key, w Waits, due, now time.Time) item.Write {
 	return item.Write{
 		Ref: k.ClaimRef(), Name: "claim.note_waits",
 		Set: map[string]any{
-			"waits": w.For, "waits_attempt": w.Attempt, "waits_until": w.Until.UnixMilli(), contract.AttrExpiresAt: claimTTL(due, w.Until),
+			"waits": w.For, "waits_attempt": w.Attempt, "waits_until": w.Until.UnixMilli(),
+			contract.AttrExpiresAt: claimTTL(due, w.Until),
 		},
 		Add: map[string]int64{"attempt": 0}, // a new item needs one: claims compare it
 		When: []item.All{
@@ -220,7 +225,8 @@ func TakeOver(k Key, old Claim, o Owner, now time.Time) item.Write {
 		item.Cond{Attr: "token", Op: item.Eq, Value: old.Token},
 		item.Cond{Attr: "lease_until", Op: item.Eq, Value: old.LeaseUntil.UnixMilli()})
 	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.take_over", Set: set, Add: map[string]int64{"token": 1, "takeovers": 1}, When: []item.All{when},
+		Ref: k.ClaimRef(), Name: "claim.take_over", Set: set, Add: map[string]int64{"token": 1, "takeovers": 1},
+		When: []item.All{when},
 	}
 }
 
@@ -254,7 +260,8 @@ func Heartbeat(k Key, attempt, token int64, leaseUntil, due time.Time, p *Progre
 
 // RecordOutcome ends the attempt. Refused means that somebody fenced us: then nothing may be reported.
 func RecordOutcome(k Key, attempt, token int64, o Outcome) item.Write {
-	return item.Write{Ref: k.ClaimRef(), Name: "claim.outcome", When: holder(attempt, token), Set: map[string]any{"outcome": EncodeOutcome(o)}}
+	return item.Write{Ref: k.ClaimRef(), Name: "claim.outcome", When: holder(attempt, token),
+		Set: map[string]any{"outcome": EncodeOutcome(o)}}
 }
 
 // EncodeOutcome is the outcome as claims and reports carry it.
@@ -317,5 +324,6 @@ func Fence(k Key, attempt int64, due, now time.Time) item.Write {
 
 // FlagCancel asks the live owner to stop; it sees the flag at its next heartbeat, or before it starts.
 func FlagCancel(k Key, attempt, token int64) item.Write {
-	return item.Write{Ref: k.ClaimRef(), Name: "claim.cancel", When: holder(attempt, token), Set: map[string]any{"cancel": "1"}}
+	return item.Write{Ref: k.ClaimRef(), Name: "claim.cancel", When: holder(attempt, token),
+		Set: map[string]any{"cancel": "1"}}
 }

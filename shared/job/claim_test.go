@@ -34,7 +34,7 @@ func owner(name string, until time.Time) Owner {
 	return Owner{Worker: name, Nonce: name + "-1", LeaseUntil: until, DueAt: noon}
 }
 
-func TestClaims(t *testing.T) {
+func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 	t.Parallel()
 	k := scheduled().Key
 	lease := noon.Add(contract.Lease)
@@ -96,32 +96,35 @@ func TestClaims(t *testing.T) {
 			t.Error("an attempt with an outcome was taken over")
 		}
 	})
-	t.Run("note of what a firing waits for: never over a holder or an outcome, and it hinders no claim", func(t *testing.T) {
-		t.Parallel()
-		waits := Waits{Attempt: 1, For: WaitsForHandler, Until: lease.Add(time.Minute)}
-		b := held(t)
-		if b.do(NoteWaits(k, waits, noon, noon)) {
-			t.Error("noted although somebody holds the attempt")
-		}
-		b.do(LetGo(k, 1, 1))
-		if !b.do(NoteWaits(k, waits, noon, noon)) || b.claim().WaitsFor(1) != WaitsForHandler || b.claim().WaitsFor(2) != "" {
-			t.Errorf("nothing is noted: %+v", b.claim())
-		}
-		if !b.do(TakeOver(k, b.claim(), owner("b", lease), noon)) || b.claim().WaitsFor(1) != "" {
-			t.Errorf("the note outlives a claim: %+v", b.claim())
-		}
-		b.do(RecordOutcome(k, 1, 2, succeeded("1")))
-		if b.do(NoteWaits(k, waits, noon, lease.Add(time.Hour))) {
-			t.Error("noted although the attempt has ended")
-		}
-	})
+	t.Run("note of what a firing waits for: never over a holder or an outcome, and it hinders no claim",
+		func(t *testing.T) {
+			t.Parallel()
+			waits := Waits{Attempt: 1, For: WaitsForHandler, Until: lease.Add(time.Minute)}
+			b := held(t)
+			if b.do(NoteWaits(k, waits, noon, noon)) {
+				t.Error("noted although somebody holds the attempt")
+			}
+			b.do(LetGo(k, 1, 1))
+			if !b.do(NoteWaits(k, waits, noon, noon)) || b.claim().WaitsFor(1) != WaitsForHandler ||
+				b.claim().WaitsFor(2) != "" {
+				t.Errorf("nothing is noted: %+v", b.claim())
+			}
+			if !b.do(TakeOver(k, b.claim(), owner("b", lease), noon)) || b.claim().WaitsFor(1) != "" {
+				t.Errorf("the note outlives a claim: %+v", b.claim())
+			}
+			b.do(RecordOutcome(k, 1, 2, succeeded("1")))
+			if b.do(NoteWaits(k, waits, noon, lease.Add(time.Hour))) {
+				t.Error("noted although the attempt has ended")
+			}
+		})
 	t.Run("heartbeat, outcome and let go: only by the holder, and never after an outcome", func(t *testing.T) {
 		t.Parallel()
 		later := lease.Add(time.Minute)
 		writes := func(attempt, token int64) map[string]item.Write {
 			return map[string]item.Write{
-				"heartbeat": Heartbeat(k, attempt, token, later, noon, nil), "outcome": RecordOutcome(k, attempt, token, succeeded("1")),
-				"let go": LetGo(k, attempt, token), "cancel flag": FlagCancel(k, attempt, token),
+				"heartbeat": Heartbeat(k, attempt, token, later, noon, nil),
+				"outcome":   RecordOutcome(k, attempt, token, succeeded("1")),
+				"let go":    LetGo(k, attempt, token), "cancel flag": FlagCancel(k, attempt, token),
 			}
 		}
 		for name := range writes(1, 1) {
@@ -203,7 +206,8 @@ func TestClaims(t *testing.T) {
 		t.Parallel()
 		far := noon.AddDate(1, 0, 0)
 		for name, w := range map[string]item.Write{
-			"claim": ClaimNew(k, 1, Owner{LeaseUntil: lease, DueAt: far}), "take over": TakeOver(k, Claim{Attempt: 1}, Owner{LeaseUntil: lease, DueAt: far}, noon),
+			"claim":     ClaimNew(k, 1, Owner{LeaseUntil: lease, DueAt: far}),
+			"take over": TakeOver(k, Claim{Attempt: 1}, Owner{LeaseUntil: lease, DueAt: far}, noon),
 			"heartbeat": Heartbeat(k, 1, 1, lease, far, nil), "fence": Fence(k, 1, far, noon),
 		} {
 			if got := w.Set[contract.AttrExpiresAt]; got != far.Add(contract.ClaimKept).Unix() {

@@ -32,7 +32,8 @@ func (f Firing) Queue() string { return contract.FiringQueue(f.Pool, string(f.Pr
 
 // Message is the body of the firing.
 func (f Firing) Message() message.Firing {
-	return message.Firing{V: message.V, Tenant: string(f.Tenant), JobID: string(f.ID), Version: f.Version, Attempt: f.Attempt, DueAt: f.DueAt}
+	return message.Firing{V: message.V, Tenant: string(f.Tenant), JobID: string(f.ID), Version: f.Version,
+		Attempt: f.Attempt, DueAt: f.DueAt}
 }
 
 // Outgoing is the firing as a sender hands it to its queue now: delayed until just before it
@@ -44,7 +45,8 @@ func (f Firing) Outgoing(now time.Time) message.Outgoing {
 // TimerName is the name of the firing's timer: the same for the same attempt of the same
 // version, so that arming twice is arming once.
 func (f Firing) TimerName() string {
-	return timerName("j-", string(f.Tenant), string(f.ID), strconv.FormatInt(f.Version, 10), strconv.FormatInt(f.Attempt, 10))
+	return timerName("j-", string(f.Tenant), string(f.ID), strconv.FormatInt(f.Version, 10),
+		strconv.FormatInt(f.Attempt, 10))
 }
 
 func timerName(prefix string, parts ...string) string {
@@ -81,7 +83,8 @@ func Arm(f Firing, now time.Time) Plan {
 		return Plan{Queue: f.Queue(), Send: &out}
 	}
 	m := f.Message()
-	return Plan{Arm: timer(f.TimerName(), f.DueAt, message.Dispatch{V: message.V, Firing: &m, Pool: f.Pool, Priority: string(f.Priority)})}
+	return Plan{Arm: timer(f.TimerName(), f.DueAt,
+		message.Dispatch{V: message.V, Firing: &m, Pool: f.Pool, Priority: string(f.Priority)})}
 }
 
 // ArmSlice plans the way of a whole crowded slice: one message or timer for all that it holds.
@@ -97,7 +100,8 @@ func ArmSlice(s horizon.Slice, now time.Time) Plan {
 // for what is due beyond the direct lane, so its instant is never near enough to be past
 // when it arrives. Scheduler knows whole seconds.
 func timer(name string, due time.Time, d message.Dispatch) *message.Timer {
-	return &message.Timer{Name: name, At: due.Add(-contract.TimerLead).Truncate(time.Second), Body: message.Encode(d), MaxAge: timerMaxAge}
+	return &message.Timer{Name: name, At: due.Add(-contract.TimerLead).Truncate(time.Second), Body: message.Encode(d),
+		MaxAge: timerMaxAge}
 }
 
 // Rearm says what a change of a row means for its way to a worker: arm the current attempt

@@ -15,7 +15,7 @@ func firingDue(in time.Duration) Firing {
 	return scheduled(func(r *Row) { r.DueAt, r.Pool, r.Priority = noon.Add(in), "short", Normal }).Firing()
 }
 
-func TestWhatIsDueWithinTheDirectLaneIsSentWithItsDelay(t *testing.T) {
+func TestPlans_SendWhatIsDueWithinTheDirectLaneWithItsDelay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ due, delay time.Duration }{
 		{-time.Hour, 0}, // overdue: at once, never a negative delay
@@ -34,9 +34,10 @@ func TestWhatIsDueWithinTheDirectLaneIsSentWithItsDelay(t *testing.T) {
 	}
 }
 
-func TestWhatIsDueLaterGetsATimerALeadBeforeItWhateverItsLane(t *testing.T) {
+func TestPlans_ArmATimerALeadBeforeWhatIsDueLater(t *testing.T) {
 	t.Parallel()
-	for _, due := range []time.Duration{contract.DirectLane + time.Millisecond, contract.Horizon, contract.Horizon + contract.NearMargin} {
+	for _, due := range []time.Duration{contract.DirectLane + time.Millisecond, contract.Horizon,
+		contract.Horizon + contract.NearMargin} {
 		f := firingDue(due)
 		p := Arm(f, noon)
 		if p.Arm == nil || p.Send != nil {
@@ -54,14 +55,14 @@ func TestWhatIsDueLaterGetsATimerALeadBeforeItWhateverItsLane(t *testing.T) {
 }
 
 // What Scheduler may do to a timer is late by a minute, and what the call takes; both fit.
-func TestATimerIsNeverSoNearThatItCouldBePast(t *testing.T) {
+func TestTimer_IsNeverSoNearThatItCouldBePast(t *testing.T) {
 	t.Parallel()
 	if contract.DirectLane-contract.TimerLead <= contract.TimerGuard {
 		t.Errorf("a timer of the direct lane's end would stand %s ahead", contract.DirectLane-contract.TimerLead)
 	}
 }
 
-func TestATimersNameTellsVersionsAndAttemptsApartAndNothingElse(t *testing.T) {
+func TestTimer_NameTellsVersionsAndAttemptsApartAndNothingElse(t *testing.T) {
 	t.Parallel()
 	f := firingDue(20 * time.Minute)
 	names := map[string]bool{f.TimerName(): true}
@@ -90,7 +91,7 @@ func TestATimersNameTellsVersionsAndAttemptsApartAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestACrowdedSliceGoesByOneTimerOrMessage(t *testing.T) {
+func TestPlans_SendACrowdedSliceByOneTimerOrMessage(t *testing.T) {
 	t.Parallel()
 	far := horizon.Slice{Minute: noon.Add(30 * time.Minute), Shard: 3}
 	p := ArmSlice(far, noon)
@@ -103,12 +104,13 @@ func TestACrowdedSliceGoesByOneTimerOrMessage(t *testing.T) {
 	if again := ArmSlice(far, noon.Add(time.Minute)); *again.Arm != *p.Arm {
 		t.Error("arming the slice a minute later is another timer")
 	}
-	if p := ArmSlice(horizon.Slice{Minute: noon.Add(10 * time.Minute), Shard: 3}, noon); p.Send == nil || p.Queue != contract.DispatchQueue {
+	if p := ArmSlice(horizon.Slice{Minute: noon.Add(10 * time.Minute), Shard: 3},
+		noon); p.Send == nil || p.Queue != contract.DispatchQueue {
 		t.Errorf("near: %+v", p)
 	}
 }
 
-func TestAChangedRowIsArmedOnlyWhenItsFiringChanged(t *testing.T) {
+func TestRow_IsArmedAgainOnlyWhenItsFiringChanged(t *testing.T) {
 	t.Parallel()
 	near := func(change ...func(*Row)) Row {
 		r := scheduled(func(r *Row) { r.Near, r.DueAt = true, noon.Add(20*time.Minute) })
@@ -153,7 +155,7 @@ func TestAChangedRowIsArmedOnlyWhenItsFiringChanged(t *testing.T) {
 	}
 }
 
-func TestALetterCameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
+func TestLetter_CameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
 	t.Parallel()
 	labels := Labels{Tags: `{"a":"b"}`, Metadata: `{"n":1.50}`}
 	l := LetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), labels, noon)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestIDs(t *testing.T) {
+func TestID_IsAULIDOfItsTime(t *testing.T) {
 	t.Parallel()
 	t.Run("sort as their instants do, and give them back", func(t *testing.T) {
 		t.Parallel()
@@ -14,14 +14,16 @@ func TestIDs(t *testing.T) {
 		if a >= b || !a.At().Equal(noon) || !b.At().Equal(noon.Add(time.Millisecond)) {
 			t.Errorf("%s (%s) and %s (%s)", a, a.At(), b, b.At())
 		}
-		if got := NewID(time.UnixMilli(1469918176385), [10]byte{}); got[:10] != "01ARYZ6S41" { // the vector of the ULID specification
+		// the vector of the ULID specification
+		if got := NewID(time.UnixMilli(1469918176385), [10]byte{}); got[:10] != "01ARYZ6S41" {
 			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("derived ones keep their parts apart (S42)", func(t *testing.T) {
 		t.Parallel()
 		seen := map[ID]bool{}
-		for _, parts := range [][]string{{"a", "bc"}, {"ab", "c"}, {"abc"}, {"a", "b", "c"}, {"job-1", "2026"}, {"job-12", "026"}, {"1:a", "b"}, {"1", ":ab"}} {
+		for _, parts := range [][]string{{"a", "bc"}, {"ab", "c"}, {"abc"}, {"a", "b", "c"}, {"job-1", "2026"},
+			{"job-12", "026"}, {"1:a", "b"}, {"1", ":ab"}} {
 			id := DerivedID(noon, parts...)
 			if seen[id] || id != DerivedID(noon, parts...) {
 				t.Errorf("%v collides or differs from itself", parts)
@@ -31,7 +33,9 @@ func TestIDs(t *testing.T) {
 	})
 	t.Run("are refused when they are not spelled as one", func(t *testing.T) {
 		t.Parallel()
-		for _, s := range []string{"", "01ARZ3NDEKTSV4RRFFQ69G5FA", "01ARZ3NDEKTSV4RRFFQ69G5FAVX", "81ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "01arz3ndektsv4rrffq69g5fav", "01ARZ3NDEKTSV4RRFFQ69G5F#V"} {
+		for _, s := range []string{"", "01ARZ3NDEKTSV4RRFFQ69G5FA", "01ARZ3NDEKTSV4RRFFQ69G5FAVX",
+			"81ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAU",
+			"01arz3ndektsv4rrffq69g5fav", "01ARZ3NDEKTSV4RRFFQ69G5F#V"} {
 			if _, err := ParseID(s); err == nil {
 				t.Errorf("%q was read", s)
 			}
@@ -42,7 +46,7 @@ func TestIDs(t *testing.T) {
 	})
 }
 
-func TestCut(t *testing.T) {
+func TestCut_EndsOnARuneAndMarksTheCut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		in   string

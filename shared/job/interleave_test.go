@@ -27,11 +27,12 @@ func reads() map[string]Row {
 		r.Attempt, r.Failures, r.Waiting, r.Reason = 2, 1, "retry", Reason{CodeHandler, "boom"}
 	}
 	return map[string]Row{
-		"waiting":         scheduled(),
-		"waiting again":   scheduled(retried),
-		"running":         scheduled(func(r *Row) { r.Status = Running }),
-		"parked":          scheduled(func(r *Row) { r.Parked, r.WakeAt = true, noon }),
-		"woken next when": scheduled(retried, func(r *Row) { r.WakeAt, r.Near = noon.Add(time.Minute), true }), // where a snooze of a minute wakes it, too
+		"waiting":       scheduled(),
+		"waiting again": scheduled(retried),
+		"running":       scheduled(func(r *Row) { r.Status = Running }),
+		"parked":        scheduled(func(r *Row) { r.Parked, r.WakeAt = true, noon }),
+		// where a snooze of a minute wakes it, too
+		"woken next when": scheduled(retried, func(r *Row) { r.WakeAt, r.Near = noon.Add(time.Minute), true }),
 	}
 }
 
@@ -60,17 +61,21 @@ func TestSettle_WritesAllThatItDecidesWhateverWasWrittenSinceItsRead(t *testing.
 					continue // it decides again, from what stands there
 				}
 				want := d.After
-				if got.Status != want.Status || got.Waiting != want.Waiting || got.Attempt != want.Attempt || got.Owes != want.Owes {
-					t.Errorf("%s of a row read %s, after %s: it is %s, waiting for %q at attempt %d", what, read, who, got.Status, got.Waiting, got.Attempt)
+				if got.Status != want.Status || got.Waiting != want.Waiting || got.Attempt != want.Attempt ||
+					got.Owes != want.Owes {
+					t.Errorf("%s of a row read %s, after %s: it is %s, waiting for %q at attempt %d", what, read, who, got.Status,
+						got.Waiting, got.Attempt)
 				}
-				if got.WakeAt != want.WakeAt || got.Slice() != want.Slice() || got.Near != want.Near || got.Postponed != want.Postponed || got.Parked || got.Behind {
+				if got.WakeAt != want.WakeAt || got.Slice() != want.Slice() || got.Near != want.Near ||
+					got.Postponed != want.Postponed || got.Parked || got.Behind {
 					t.Errorf("%s of a row read %s, after %s: its wake-up is at %s in %q", what, read, who, got.WakeAt, got.Slice())
 				}
 				if got.Reason != want.Reason && what != "a snooze" {
 					t.Errorf("%s of a row read %s, after %s: its reason is %+v", what, read, who, got.Reason)
 				}
 				if !o.StartedAt.IsZero() && (!got.StartedAt.Equal(o.StartedAt) || got.LatenessMS != o.LatenessMS) {
-					t.Errorf("%s of a row read %s, after %s: it started at %s, %d ms late", what, read, who, got.StartedAt, got.LatenessMS)
+					t.Errorf("%s of a row read %s, after %s: it started at %s, %d ms late", what, read, who, got.StartedAt,
+						got.LatenessMS)
 				}
 			}
 		}
@@ -115,7 +120,8 @@ func TestEveryTransition_EndsWhereTheTableSaysWhateverWasWrittenSinceItsRead(t *
 				}
 				stored := w.Applied(between.Item(), contract.AttrPK, contract.AttrJobID)
 				if got.Slice() != stored.Str(contract.AttrWakeSlice) {
-					t.Errorf("%s of a row read %s, after %s: it lies in %q and says %q", w.Name, read, who, stored.Str(contract.AttrWakeSlice), got.Slice())
+					t.Errorf("%s of a row read %s, after %s: it lies in %q and says %q", w.Name, read, who,
+						stored.Str(contract.AttrWakeSlice), got.Slice())
 				}
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"punctual/shared/contract"
 )
 
-func TestAFinishedRowIsKeptAMonthAndADeadOneThree(t *testing.T) {
+func TestRow_IsKeptAMonthWhenFinishedAndThreeWhenDead(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for want, o := range map[time.Duration]Outcome{30 * day: succeeded("1"), 90 * day: failed(true)} {
@@ -26,7 +26,7 @@ func TestAFinishedRowIsKeptAMonthAndADeadOneThree(t *testing.T) {
 }
 
 // S24: a message keeps the time of its first send when it moves, and a redrive needs more than it.
-func TestADeadLetterAndItsContextOutliveWhatBroughtThem(t *testing.T) {
+func TestLetter_AndItsContextOutliveTheQueueThatBroughtIt(t *testing.T) {
 	t.Parallel()
 	kept := map[string]time.Duration{}
 	for _, q := range contract.Queues() { // DLQs come first

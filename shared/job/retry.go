@@ -39,7 +39,8 @@ func (p RetryPolicy) OnWorkerLost() string {
 }
 
 // DefaultRetry is 6 attempts, after 1, 2, 4, 8, 16 s, each up to 30 % later.
-var DefaultRetry = RetryPolicy{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: 5 * time.Minute, Jitter: 0.3}
+var DefaultRetry = RetryPolicy{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: 5 * time.Minute,
+	Jitter: 0.3}
 
 // Delay is how long to wait after that many failures (from 1) before the next attempt. The
 // jitter is derived from the job and the attempt that failed, so that deciding again decides
@@ -69,7 +70,8 @@ func (p RetryPolicy) encode() string {
 		lost = lostSuffix
 	}
 	return fmt.Sprintf("%d,%d,%s,%d,%s%s", p.MaxAttempts, p.InitialDelay.Milliseconds(),
-		strconv.FormatFloat(p.Factor, 'g', -1, 64), p.MaxDelay.Milliseconds(), strconv.FormatFloat(p.Jitter, 'g', -1, 64), lost)
+		strconv.FormatFloat(p.Factor, 'g', -1, 64), p.MaxDelay.Milliseconds(),
+		strconv.FormatFloat(p.Jitter, 'g', -1, 64), lost)
 }
 
 const lostSuffix = "," + LostFail

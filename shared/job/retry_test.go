@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestDelay(t *testing.T) {
+func TestRetryPolicy_DelayGrowsToItsCap(t *testing.T) {
 	t.Parallel()
 	t.Run("stays over 0 and within the cap, whatever is asked (S30)", func(t *testing.T) {
 		t.Parallel()

@@ -27,7 +27,8 @@ type Decision struct {
 // It returns ErrTransition when r is not open at that attempt, so a replayed report changes nothing.
 func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 	if !r.Status.Open() || r.Attempt != attempt {
-		return Decision{}, fmt.Errorf("settling attempt %d of job %s, which is %s at attempt %d: %w", attempt, r.ID, r.Status, r.Attempt, ErrTransition)
+		return Decision{}, fmt.Errorf("settling attempt %d of job %s, which is %s at attempt %d: %w", attempt, r.ID,
+			r.Status, r.Attempt, ErrTransition)
 	}
 	d := Decision{After: r}
 	after := &d.After

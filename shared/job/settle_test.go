@@ -28,11 +28,13 @@ func scheduled(change ...func(*Row)) Row {
 }
 
 func failed(permanent bool) Outcome {
-	return Outcome{Kind: OutcomeFailed, Permanent: permanent, Error: &Reason{Code: CodeHandler, Message: "no"}, Worker: "w1", StartedAt: noon, FinishedAt: noon.Add(time.Second)}
+	return Outcome{Kind: OutcomeFailed, Permanent: permanent, Error: &Reason{Code: CodeHandler, Message: "no"},
+		Worker: "w1", StartedAt: noon, FinishedAt: noon.Add(time.Second)}
 }
 
 func succeeded(result string) Outcome {
-	return Outcome{Kind: OutcomeSucceeded, Result: []byte(result), Worker: "w1", StartedAt: noon, FinishedAt: noon.Add(time.Second), LatenessMS: 3}
+	return Outcome{Kind: OutcomeSucceeded, Result: []byte(result), Worker: "w1", StartedAt: noon,
+		FinishedAt: noon.Add(time.Second), LatenessMS: 3}
 }
 
 // apply carries a write out as a table would.
@@ -49,7 +51,7 @@ func apply(t *testing.T, r Row, w item.Write) (Row, bool) {
 	return next, true
 }
 
-func TestSettle(t *testing.T) {
+func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 	t.Parallel()
 	now := noon.Add(time.Second)
 	cases := []struct {
@@ -64,18 +66,30 @@ func TestSettle(t *testing.T) {
 		reason   string
 	}{
 		{"a success leaves the index", scheduled(), succeeded(`{}`), Succeeded, 1, 0, OwesNothing, false, ""},
-		{"a success wins over a cancel: what is done is done", scheduled(func(r *Row) { r.Stop = StopCancel }), succeeded(`{}`), Succeeded, 1, 0, OwesNothing, false, ""},
-		{"a success of a node owes its children", scheduled(func(r *Row) { r.RunID = "R" }), succeeded(`{}`), Succeeded, 1, 0, OwesChildren, true, ""},
-		{"a failure with tries left is due again", scheduled(), failed(false), Scheduled, 2, 1, OwesNothing, true, CodeHandler},
-		{"a failure of a running job is due again", scheduled(func(r *Row) { r.Status = Running }), failed(false), Scheduled, 2, 1, OwesNothing, true, CodeHandler},
-		{"the last failure is death, and a letter is owed", scheduled(func(r *Row) { r.Failures = 5; r.Attempt = 6 }), failed(false), Dead, 6, 6, OwesLetter, true, CodeHandler},
-		{"a permanent failure is death at the first attempt", scheduled(), failed(true), Dead, 1, 1, OwesLetter, true, CodeHandler},
-		{"a dead node owes both", scheduled(func(r *Row) { r.RunID = "R" }), failed(true), Dead, 1, 1, OwesBoth, true, CodeHandler},
-		{"a snooze grows the attempt and costs no failure", scheduled(), Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Scheduled, 2, 0, OwesNothing, true, ""},
-		{"a failure of a job that is to be cancelled cancels it", scheduled(func(r *Row) { r.Stop = StopCancel }), failed(false), Cancelled, 1, 0, OwesNothing, false, CodeCancelled},
-		{"a snooze of a job that is to expire expires it", scheduled(func(r *Row) { r.Stop = StopExpire }), Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 1}, Expired, 1, 0, OwesNothing, false, ""},
-		{"a retry beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(500 * time.Millisecond) }), failed(false), Dead, 1, 1, OwesLetter, true, CodeExpiredRetrying},
-		{"a snooze beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(time.Second) }), Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Dead, 1, 0, OwesLetter, true, CodeExpiredRetrying},
+		{"a success wins over a cancel: what is done is done", scheduled(func(r *Row) { r.Stop = StopCancel }),
+			succeeded(`{}`), Succeeded, 1, 0, OwesNothing, false, ""},
+		{"a success of a node owes its children", scheduled(func(r *Row) { r.RunID = "R" }), succeeded(`{}`), Succeeded, 1,
+			0, OwesChildren, true, ""},
+		{"a failure with tries left is due again", scheduled(), failed(false), Scheduled, 2, 1, OwesNothing, true,
+			CodeHandler},
+		{"a failure of a running job is due again", scheduled(func(r *Row) { r.Status = Running }), failed(false),
+			Scheduled, 2, 1, OwesNothing, true, CodeHandler},
+		{"the last failure is death, and a letter is owed", scheduled(func(r *Row) { r.Failures = 5; r.Attempt = 6 }),
+			failed(false), Dead, 6, 6, OwesLetter, true, CodeHandler},
+		{"a permanent failure is death at the first attempt", scheduled(), failed(true), Dead, 1, 1, OwesLetter, true,
+			CodeHandler},
+		{"a dead node owes both", scheduled(func(r *Row) { r.RunID = "R" }), failed(true), Dead, 1, 1, OwesBoth, true,
+			CodeHandler},
+		{"a snooze grows the attempt and costs no failure", scheduled(),
+			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Scheduled, 2, 0, OwesNothing, true, ""},
+		{"a failure of a job that is to be cancelled cancels it", scheduled(func(r *Row) { r.Stop = StopCancel }),
+			failed(false), Cancelled, 1, 0, OwesNothing, false, CodeCancelled},
+		{"a snooze of a job that is to expire expires it", scheduled(func(r *Row) { r.Stop = StopExpire }),
+			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 1}, Expired, 1, 0, OwesNothing, false, ""},
+		{"a retry beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(500 * time.Millisecond) }),
+			failed(false), Dead, 1, 1, OwesLetter, true, CodeExpiredRetrying},
+		{"a snooze beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(time.Second) }),
+			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Dead, 1, 0, OwesLetter, true, CodeExpiredRetrying},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,8 +102,10 @@ func TestSettle(t *testing.T) {
 			if !ok {
 				t.Fatal("the write's own condition refused the row it was decided on")
 			}
-			if got.Status != c.status || got.Attempt != c.attempt || got.Failures != c.failures || got.Owes != c.owes || got.Reason.Code != c.reason {
-				t.Errorf("got %s attempt %d failures %d owes %q reason %q", got.Status, got.Attempt, got.Failures, got.Owes, got.Reason.Code)
+			if got.Status != c.status || got.Attempt != c.attempt || got.Failures != c.failures || got.Owes != c.owes ||
+				got.Reason.Code != c.reason {
+				t.Errorf("got %s attempt %d failures %d owes %q reason %q", got.Status, got.Attempt, got.Failures, got.Owes,
+					got.Reason.Code)
 			}
 			if has := !got.WakeAt.IsZero(); has != c.wake {
 				t.Errorf("has a wake-up: %v, want %v", has, c.wake)
@@ -107,7 +123,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestSettleRefusesWhatHasMovedOn(t *testing.T) {
+func TestSettle_RefusesARowThatHasMovedOn(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]Row{
 		"final":         scheduled(func(r *Row) { r.Status = Cancelled }),
@@ -122,10 +138,11 @@ func TestSettleRefusesWhatHasMovedOn(t *testing.T) {
 
 // A stop that arrives between reading and writing must not be overwritten by a retry: the
 // write's condition has to notice it.
-func TestSettleRetryIsRefusedWhenAStopArrived(t *testing.T) {
+func TestSettle_RefusesARetryWhenAStopArrived(t *testing.T) {
 	t.Parallel()
 	r := scheduled()
-	for name, o := range map[string]Outcome{"retry": failed(false), "death": failed(true), "snooze": {Kind: OutcomeSnoozed}} {
+	for name, o := range map[string]Outcome{"retry": failed(false), "death": failed(true),
+		"snooze": {Kind: OutcomeSnoozed}} {
 		d, err := Settle(r, 1, o, noon)
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +157,7 @@ func TestSettleRetryIsRefusedWhenAStopArrived(t *testing.T) {
 	}
 }
 
-func TestSettleIsDeterministic(t *testing.T) {
+func TestSettle_IsDeterministic(t *testing.T) {
 	t.Parallel()
 	a, _ := Settle(scheduled(), 1, failed(false), noon)
 	b, _ := Settle(scheduled(), 1, failed(false), noon)
@@ -151,9 +168,10 @@ func TestSettleIsDeterministic(t *testing.T) {
 
 // Whoever is to send a firing must be exactly one: the writer in the now lane, the stream
 // consumer when the row is near, nobody (the promoter) beyond.
-func TestARetryHasExactlyOneSender(t *testing.T) {
+func TestSettle_GivesARetryExactlyOneSender(t *testing.T) {
 	t.Parallel()
-	for _, wait := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 13 * time.Minute, 20 * time.Minute, 31 * time.Minute, 33 * time.Minute, 24 * time.Hour} {
+	for _, wait := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 13 * time.Minute,
+		20 * time.Minute, 31 * time.Minute, 33 * time.Minute, 24 * time.Hour} {
 		d, err := Settle(scheduled(), 1, Outcome{Kind: OutcomeSnoozed, RetryAfterMS: wait.Milliseconds()}, noon)
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +189,7 @@ func TestARetryHasExactlyOneSender(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsHonouredAndCapped(t *testing.T) {
+func TestSettle_HonoursRetryAfterUpToTheCap(t *testing.T) {
 	t.Parallel()
 	o := failed(false)
 	o.RetryAfterMS = (10 * time.Hour).Milliseconds()
@@ -186,12 +204,13 @@ func TestRetryAfterIsHonouredAndCapped(t *testing.T) {
 	}
 }
 
-func TestTheRowNeverGrowsPastOneWriteUnit(t *testing.T) {
+func TestSettle_KeepsTheRowWithinOneWriteUnit(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 64)
 	r := scheduled(func(r *Row) {
 		r.Tenant, r.Task = "t234567890123456789012345678901234567890123456789012345678901234", long
-		r.Retry = RetryPolicy{MaxAttempts: 50, InitialDelay: 3_599_999 * time.Millisecond, Factor: 9.87654321, MaxDelay: 86_399_999 * time.Millisecond, Jitter: 0.123456789, FailOnLost: true}
+		r.Retry = RetryPolicy{MaxAttempts: 50, InitialDelay: 3_599_999 * time.Millisecond, Factor: 9.87654321,
+			MaxDelay: 86_399_999 * time.Millisecond, Jitter: 0.123456789, FailOnLost: true}
 		r.StartWithin, r.ExpireAfter, r.ExpiryAt = 30*24*time.Hour, 30*24*time.Hour, noon.Add(30*24*time.Hour)
 		r.RootID, r.RedriveOf, r.Tagged, r.Near = r.ID, r.ID, true, true
 		r.CancelRequestedAt = noon
@@ -243,7 +262,8 @@ func TestSettle_KeepsEachLostStartBesideTheRow(t *testing.T) {
 	r := scheduled()
 	o := succeeded(`1`)
 	for n := range int64(3) {
-		o.Lost = append(o.Lost, Attempt{Attempt: 1, Start: n + 1, Worker: "gone", StartedAt: noon, FinishedAt: noon, Outcome: OutcomeLost})
+		o.Lost = append(o.Lost, Attempt{Attempt: 1, Start: n + 1, Worker: "gone", StartedAt: noon, FinishedAt: noon,
+			Outcome: OutcomeLost})
 	}
 	d, err := Settle(r, 1, o, noon)
 	if err != nil {
@@ -253,14 +273,16 @@ func TestSettle_KeepsEachLostStartBesideTheRow(t *testing.T) {
 	for _, w := range d.Contents {
 		names = append(names, strings.TrimPrefix(w.SK, string(r.ID)+"#"))
 	}
-	if want := []string{"attempt#000001#1", "attempt#000001#2", "attempt#000001#3"}; !slices.Equal(names, want) || len(d.After.Attempts) != 1 {
+	if want := []string{"attempt#000001#1", "attempt#000001#2", "attempt#000001#3"}; !slices.Equal(names,
+		want) || len(d.After.Attempts) != 1 {
 		t.Errorf("put %v beside the row, want %v; on it are %+v", names, want, d.After.Attempts)
 	}
 }
 
 func TestSettle_GivesAnAttemptThatNeverStartedNoTimes(t *testing.T) {
 	t.Parallel()
-	d, err := Settle(scheduled(), 1, Outcome{Kind: OutcomeFailed, Permanent: true, FinishedAt: noon, Error: &Reason{Code: CodeUnknownTask}}, noon)
+	d, err := Settle(scheduled(), 1,
+		Outcome{Kind: OutcomeFailed, Permanent: true, FinishedAt: noon, Error: &Reason{Code: CodeUnknownTask}}, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +293,7 @@ func TestSettle_GivesAnAttemptThatNeverStartedNoTimes(t *testing.T) {
 
 // No attempt and no result may be lost when the row is full: what leaves the row must be put
 // beside it.
-func TestNothingLeavesTheRowWithoutASibling(t *testing.T) {
+func TestSettle_MovesNothingOutOfTheRowWithoutASibling(t *testing.T) {
 	t.Parallel()
 	r := scheduled()
 	kept := map[string]bool{}

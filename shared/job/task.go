@@ -67,7 +67,8 @@ func TaskRef(t tenant.ID, name string) item.Ref {
 
 // Item encodes the task.
 func (t Task) Item(owner tenant.ID) item.Item {
-	b, _ := text.JSON(taskWire{t.Executor, t.Pool, t.Priority, t.Timeout.Milliseconds(), t.Retry.encode(), t.PayloadSchema})
+	b, _ := text.JSON(taskWire{t.Executor, t.Pool, t.Priority, t.Timeout.Milliseconds(), t.Retry.encode(),
+		t.PayloadSchema})
 	return item.Item{contract.AttrPK: TasksKey(owner), contract.AttrSK: t.Name, "body": string(b), "version": t.Version}
 }
 
@@ -144,7 +145,8 @@ func (p Pause) EndedAt() time.Time {
 func ParsePause(i item.Item) (Pause, error) {
 	var p Pause
 	if err := json.Unmarshal([]byte(i.Str("body")), &p); err != nil {
-		p = Pause{Scope: i.Str(contract.AttrSK), Reason: "this pause cannot be read: put it anew, or lift it", Missed: "all", Unreadable: true}
+		p = Pause{Scope: i.Str(contract.AttrSK), Reason: "this pause cannot be read: put it anew, or lift it",
+			Missed: "all", Unreadable: true}
 		return p, fault.New(fault.Undecodable, err, "reading pause %q", p.Scope)
 	}
 	return p, nil

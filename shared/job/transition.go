@@ -42,11 +42,13 @@ var Transitions = []Transition{
 	{"row.snooze", open, []Status{Scheduled}, slices.Concat(status, wakeUp)},
 	{"row.die", open, []Status{Dead}, ending},
 	{"row.stop", open, []Status{Scheduled, Running}, slices.Concat([]string{"stop"}, why)},
-	{"row.finish_stop", open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, debt)}, // the stop gave the reason
+	// the stop gave the reason
+	{"row.finish_stop", open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, debt)},
 	{"row.cancel_blocked", []Status{Blocked}, []Status{Cancelled}, ending},
 	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
 	{"row.rewake", open, []Status{Scheduled, Running}, wakeUp},
-	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, wakeUp},
+	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
+		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired}, wakeUp},
 	{"row.adopt", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
 	{"row.skip", open, []Status{Skipped}, ending},
 	{"row.park", open, []Status{Scheduled, Running}, wakeUp},
@@ -132,7 +134,8 @@ func changed(name string, ref item.Ref, before, after []attr, when []item.All) i
 
 // Accept puts a new row. It must not exist.
 func Accept(r Row) item.Write {
-	return item.Write{Ref: r.Ref(), Name: "row.accept", Put: r.Item(), When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
+	return item.Write{Ref: r.Ref(), Name: "row.accept", Put: r.Item(),
+		When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
 }
 
 // Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes:
@@ -150,8 +153,10 @@ func Place(r *Row, now time.Time) (send bool) {
 
 // MarkRunning makes RUNNING a fact, at a long job's first heartbeat. It needs no row read before.
 func MarkRunning(k Key, version, attempt int64, startedAt time.Time, latenessMS int64) item.Write {
-	set := map[string]any{"status": string(Running), "waiting": nil, "started_at": startedAt.UnixMilli(), "lateness": latenessMS}
-	return item.Write{Ref: k.Ref(), Name: "row.running", When: from("row.running", atVersion(version), atAttempt(attempt)), Set: set}
+	set := map[string]any{"status": string(Running), "waiting": nil, "started_at": startedAt.UnixMilli(),
+		"lateness": latenessMS}
+	return item.Write{Ref: k.Ref(), Name: "row.running",
+		When: from("row.running", atVersion(version), atAttempt(attempt)), Set: set}
 }
 
 // RequestStop writes the intent to end an open job; what follows is Fence and FinishStop, or,
@@ -256,7 +261,8 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 		after.Labelled = e.Labels.Labelled()
 	}
 	send = Place(&after, now)
-	return after, change("row.reschedule", r, after, from("row.reschedule", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
+	return after, change("row.reschedule", r, after,
+		from("row.reschedule", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
 }
 
 // Rewake gives a row that stays unfinished its next wake-up, on the row as it was read.
@@ -292,14 +298,16 @@ func Park(r Row, now time.Time) (Row, item.Write) {
 	if after.WakeAt.IsZero() {
 		after.WakeAt = now
 	}
-	return after, change("row.park", r, after, from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
+	return after, change("row.park", r, after,
+		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
 // ParkBehind moves the wake-up of a schedule's job to the line behind a run that is not over.
 func ParkBehind(r Row, now time.Time) (Row, item.Write) {
 	after, _ := Park(r, now)
 	after.Behind = true
-	return after, change("row.park", r, after, from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
+	return after, change("row.park", r, after,
+		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
 // Unpark brings a parked job back, due at once; the writer sends the firing.
@@ -337,8 +345,9 @@ func RedriveID(r Row) ID {
 func RedriveOf(r Row, now time.Time) Row {
 	n := Row{
 		Key: Key{Tenant: r.Tenant, ID: RedriveID(r)}, Status: Scheduled, Version: 1, Attempt: 1,
-		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority,
-		Timeout: r.Timeout, StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry,
+		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Task: r.Task, Executor: r.Executor, Pool: r.Pool,
+		Priority: r.Priority,
+		Timeout:  r.Timeout, StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry,
 		RootID: r.HandlerKey(), RedriveOf: r.ID, Shard: r.Shard,
 		Payload: r.Payload, PayloadIn: r.PayloadIn, PayloadSize: r.PayloadSize, Labelled: r.Labelled,
 	}

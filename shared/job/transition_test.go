@@ -53,7 +53,7 @@ func every(r Row, now time.Time) map[string]item.Write {
 	return writes
 }
 
-func TestEveryTransitionStartsOnlyWhereTheTableSays(t *testing.T) {
+func TestTransitions_StartOnlyWhereTheTableSays(t *testing.T) {
 	t.Parallel()
 	ofSchedule := func(r *Row) { r.ScheduleID, r.Epoch, r.NominalAt = "s", 3, noon }
 	writes := every(scheduled(ofSchedule), noon)
@@ -84,7 +84,7 @@ func TestEveryTransitionStartsOnlyWhereTheTableSays(t *testing.T) {
 }
 
 // Each clause of the protocol's row table: what must refuse the change.
-func TestEveryTransitionRefusesWhatTheProtocolSays(t *testing.T) {
+func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 	t.Parallel()
 	attempt := func(r *Row) { r.Attempt++ }
 	version := func(r *Row) { r.Version++ }
@@ -103,19 +103,25 @@ func TestEveryTransitionRefusesWhatTheProtocolSays(t *testing.T) {
 		ignores map[string]func(*Row)
 	}{
 		{"row.running", nil, map[string]func(*Row){"version": version, "attempt": attempt}, nil},
-		{"row.succeed", nil, map[string]func(*Row){"attempt": attempt}, map[string]func(*Row){"version": version, "stop": stop}},
-		{"row.retry", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, map[string]func(*Row){"version": version}},
+		{"row.succeed", nil, map[string]func(*Row){"attempt": attempt},
+			map[string]func(*Row){"version": version, "stop": stop}},
+		{"row.retry", nil, map[string]func(*Row){"attempt": attempt, "stop": stop},
+			map[string]func(*Row){"version": version}},
 		{"row.snooze", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
 		{"row.die", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
 		{"row.stop", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, map[string]func(*Row){"version": version}},
-		{"row.finish_stop", stop, map[string]func(*Row){"attempt": attempt, "no stop": unstop}, map[string]func(*Row){"version": version}},
+		{"row.finish_stop", stop, map[string]func(*Row){"attempt": attempt, "no stop": unstop},
+			map[string]func(*Row){"version": version}},
 		{"row.reschedule", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.rewake", nil, map[string]func(*Row){"attempt": attempt, "wake": wake}, nil},
 		{"row.rewake_owing", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes, "wake": wake}, nil},
 		{"row.park", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
-		{"row.unpark", func(r *Row) { r.Parked = true }, map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},
-		{"row.adopt", ofEpoch3, map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop}, nil},
-		{"row.skip", ofEpoch3, map[string]func(*Row){"epoch": newer, "attempt": attempt, "stop": stop}, map[string]func(*Row){"version": version}},
+		{"row.unpark", func(r *Row) { r.Parked = true },
+			map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},
+		{"row.adopt", ofEpoch3, map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop},
+			nil},
+		{"row.skip", ofEpoch3, map[string]func(*Row){"epoch": newer, "attempt": attempt, "stop": stop},
+			map[string]func(*Row){"version": version}},
 		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes}, nil},
 		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes}, nil},
 	}
@@ -145,7 +151,7 @@ func TestEveryTransitionRefusesWhatTheProtocolSays(t *testing.T) {
 	}
 }
 
-func TestAChangeWritesOnlyWhatItChanged(t *testing.T) {
+func TestTransitions_WriteOnlyWhatTheyChange(t *testing.T) {
 	t.Parallel()
 	r := scheduled()
 	d, err := Settle(r, 1, succeeded(`1`), noon)
@@ -164,7 +170,7 @@ func TestAChangeWritesOnlyWhatItChanged(t *testing.T) {
 	}
 }
 
-func TestAWakeUpIsWrittenWholeWhateverSomebodyElseMadeOfItMeanwhile(t *testing.T) {
+func TestTransitions_WriteAWakeUpWhole(t *testing.T) {
 	t.Parallel()
 	read := scheduled()
 	parked, _ := Park(read, noon)
@@ -183,7 +189,8 @@ func TestAWakeUpIsWrittenWholeWhateverSomebodyElseMadeOfItMeanwhile(t *testing.T
 		if !ok {
 			t.Fatalf("%s was refused", w.Name)
 		}
-		if got.Parked || got.Slice() != w.Applied(parked.Item(), contract.AttrPK, contract.AttrJobID).Str(contract.AttrWakeSlice) {
+		if got.Parked || got.Slice() != w.Applied(parked.Item(), contract.AttrPK,
+			contract.AttrJobID).Str(contract.AttrWakeSlice) {
 			t.Errorf("after %s the row says parked %v and lies elsewhere", w.Name, got.Parked)
 		}
 	}
@@ -192,9 +199,10 @@ func TestAWakeUpIsWrittenWholeWhateverSomebodyElseMadeOfItMeanwhile(t *testing.T
 	}
 }
 
-func TestRescheduleMakesOlderFiringsStale(t *testing.T) {
+func TestReschedule_MakesOlderFiringsStale(t *testing.T) {
 	t.Parallel()
-	for _, at := range []time.Time{noon.Add(-time.Hour), noon.Add(time.Second), noon.Add(time.Minute), noon.Add(time.Hour)} {
+	for _, at := range []time.Time{noon.Add(-time.Hour), noon.Add(time.Second), noon.Add(time.Minute),
+		noon.Add(time.Hour)} {
 		after, w, send := Reschedule(scheduled(), Edit{DueAt: &at}, noon)
 		got, ok := apply(t, scheduled(), w)
 		if !ok || got.Version != 2 || !got.DueAt.Equal(at) || after.Version != 2 {
@@ -212,7 +220,7 @@ func TestRescheduleMakesOlderFiringsStale(t *testing.T) {
 	}
 }
 
-func TestARedriveIsAlwaysTheSameNewJob(t *testing.T) {
+func TestRedriveOf_IsAlwaysTheSameNewJob(t *testing.T) {
 	t.Parallel()
 	dead := scheduled(func(r *Row) { r.Status, r.DeadAt, r.Attempt, r.Failures = Dead, noon, 6, 6 })
 	a, b := RedriveOf(dead, noon.Add(time.Hour)), RedriveOf(dead, noon.Add(2*time.Hour))
@@ -229,14 +237,16 @@ func TestARedriveIsAlwaysTheSameNewJob(t *testing.T) {
 	}
 }
 
-func TestRowsSurviveBeingWrittenAndRead(t *testing.T) {
+func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 	t.Parallel()
 	full := scheduled(func(r *Row) {
 		r.Stop, r.NominalAt, r.StartWithin, r.ExpireAfter, r.ExpiryAt = StopCancel, noon, time.Minute, time.Hour, noon
 		r.Owes, r.ScheduleID, r.Epoch, r.RunID, r.Node, r.Parents = OwesBoth, "s", 3, "R", "n", "{}"
 		r.RootID, r.RedriveOf, r.RedrivenBy, r.Parked, r.Behind, r.Postponed = "A", "B", "C", true, true, 2
-		r.Payload, r.PayloadIn, r.PayloadVer, r.PayloadSize, r.Result, r.ResultIn, r.Tagged = "{}", InItem, 2, 2, "1", InItem, true
-		r.Attempts = []Attempt{{Attempt: 1, Worker: "w", StartedAt: noon, FinishedAt: noon, LatenessMS: 4, Outcome: "failed", Error: &Reason{"c", "m"}}, {Attempt: 2, Outcome: "failed"}}
+		r.Payload, r.PayloadIn, r.PayloadVer, r.PayloadSize = "{}", InItem, 2, 2
+		r.Result, r.ResultIn, r.Labelled = "1", InItem, Labelled{true, true}
+		r.Attempts = []Attempt{{Attempt: 1, Worker: "w", StartedAt: noon, FinishedAt: noon, LatenessMS: 4,
+			Outcome: "failed", Error: &Reason{"c", "m"}}, {Attempt: 2, Outcome: "failed"}}
 		r.Waiting, r.Reason, r.StartedAt, r.FinishedAt, r.LatenessMS = "retry", Reason{"c", "m"}, noon, noon, 5
 		r.CancelRequestedAt, r.DeadAt, r.BuriedAt, r.ExpiresAt = noon, noon, noon, noon
 		r.Retry = RetryPolicy{MaxAttempts: 2, InitialDelay: time.Second, Factor: 3, MaxDelay: time.Minute}
@@ -257,8 +267,10 @@ func TestRowsSurviveBeingWrittenAndRead(t *testing.T) {
 		}
 	}
 	for _, spoil := range []func(item.Item){
-		func(i item.Item) { i["schema_v"] = int64(9) }, func(i item.Item) { i["status"] = "LOST" }, func(i item.Item) { i["due_at"] = "noon" },
-		func(i item.Item) { delete(i, "version") }, func(i item.Item) { i["retry"] = "often" }, func(i item.Item) { i["attempts"] = "[" },
+		func(i item.Item) { i["schema_v"] = int64(9) }, func(i item.Item) { i["status"] = "LOST" },
+		func(i item.Item) { i["due_at"] = "noon" },
+		func(i item.Item) { delete(i, "version") }, func(i item.Item) { i["retry"] = "often" },
+		func(i item.Item) { i["attempts"] = "[" },
 		func(i item.Item) { i[contract.AttrJobID] = "1" }, func(i item.Item) { i[contract.AttrPK] = "acme" },
 	} {
 		i := scheduled().Item()
@@ -269,25 +281,29 @@ func TestRowsSurviveBeingWrittenAndRead(t *testing.T) {
 	}
 }
 
-func TestARowsSizeIsItsItemsSize(t *testing.T) {
+func TestRow_SizeIsThatOfItsItem(t *testing.T) {
 	t.Parallel()
-	for _, r := range []Row{scheduled(), scheduled(func(r *Row) { r.Status, r.DeadAt, r.ExpiresAt, r.LatenessMS = Dead, noon, noon, -5 })} {
+	for _, r := range []Row{scheduled(),
+		scheduled(func(r *Row) { r.Status, r.DeadAt, r.ExpiresAt, r.LatenessMS = Dead, noon, noon, -5 })} {
 		if r.Size() != r.Item().Size() {
 			t.Errorf("%d and %d bytes", r.Size(), r.Item().Size())
 		}
 	}
 }
 
-func TestAttemptsSurviveWhateverTheirErrorsSay(t *testing.T) {
+func TestRow_KeepsAttemptsWhateverTheirErrorsSay(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "plain", `a "quoted" \ back`, "two\nlines\tand\x00nul", "日本語 é", "<&>", "\xff broken"} {
+	for _, text := range []string{"", "plain", `a "quoted" \ back`, "two\nlines\tand\x00nul", "日本語 é", "<&>",
+		"\xff broken"} {
 		want := []Attempt{
-			{Attempt: 1, Worker: "w1", StartedAt: noon, FinishedAt: noon, LatenessMS: 5, Outcome: "failed", Error: &Reason{Code: CodeHandler, Message: text}},
+			{Attempt: 1, Worker: "w1", StartedAt: noon, FinishedAt: noon, LatenessMS: 5, Outcome: "failed",
+				Error: &Reason{Code: CodeHandler, Message: text}},
 			{Attempt: 2, Worker: text, Outcome: "snoozed"},
 		}
 		got, err := decodeAttempts(encodeAttempts(want))
 		text = strings.ToValidUTF8(text, "\ufffd")
-		if err != nil || len(got) != 2 || got[0].Error.Message != text || got[1].Worker != text || !got[0].StartedAt.Equal(noon) || got[0].LatenessMS != 5 || got[1].Outcome != "snoozed" {
+		if err != nil || len(got) != 2 || got[0].Error.Message != text || got[1].Worker != text ||
+			!got[0].StartedAt.Equal(noon) || got[0].LatenessMS != 5 || got[1].Outcome != "snoozed" {
 			t.Errorf("%q came back as %+v, %v", text, got, err)
 		}
 	}

@@ -59,8 +59,10 @@ func SeemsUnfired(r Row, c Claim, now time.Time) bool {
 	if from.Before(r.CreatedAt) {
 		from = r.CreatedAt
 	}
-	return r.Status == Scheduled && r.Version == 1 && r.Attempt == 1 && r.Stop == NoStop && !r.Near && !r.Parked && c.Attempt != r.Attempt &&
-		horizon.LaneOf(r.CreatedAt, r.DueAt) == horizon.Now && !now.Before(from.Add(unclaimedFor)) && !now.After(from.Add(contract.Grace))
+	return r.Status == Scheduled && r.Version == 1 && r.Attempt == 1 && r.Stop == NoStop && !r.Near && !r.Parked &&
+		c.Attempt != r.Attempt &&
+		horizon.LaneOf(r.CreatedAt, r.DueAt) == horizon.Now && !now.Before(from.Add(unclaimedFor)) &&
+		!now.After(from.Add(contract.Grace))
 }
 
 // Step is what a wake-up calls for.

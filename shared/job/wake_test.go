@@ -7,7 +7,7 @@ import (
 	"punctual/shared/contract"
 )
 
-func TestWakeAsksInTheProtocolsOrder(t *testing.T) {
+func TestWake_AsksInTheOrderOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	now := noon.Add(5 * time.Minute)
 	live := Claim{Attempt: 1, LeaseUntil: now.Add(time.Second)}
@@ -21,18 +21,24 @@ func TestWakeAsksInTheProtocolsOrder(t *testing.T) {
 		paused bool
 		want   Step
 	}{
-		{"a later wake-up makes the index entry stale", scheduled(func(r *Row) { r.WakeAt = now.Add(time.Second) }), Claim{}, false, StepNothing},
+		{"a later wake-up makes the index entry stale", scheduled(func(r *Row) { r.WakeAt = now.Add(time.Second) }),
+			Claim{}, false, StepNothing},
 		{"no wake-up, nothing to do", scheduled(func(r *Row) { r.WakeAt = time.Time{} }), Claim{}, false, StepNothing},
-		{"blocked rows have no wake-up of their own", scheduled(func(r *Row) { r.Status = Blocked }), Claim{}, false, StepNothing},
-		{"what is owed comes first", scheduled(func(r *Row) { r.Status, r.Owes, r.Stop = Dead, OwesLetter, StopCancel }), ended, true, StepPayOwed},
-		{"an unsettled outcome is reported again, even when cancelled or paused", scheduled(stop), ended, true, StepRepeatReport},
+		{"blocked rows have no wake-up of their own", scheduled(func(r *Row) { r.Status = Blocked }), Claim{}, false,
+			StepNothing},
+		{"what is owed comes first", scheduled(func(r *Row) { r.Status, r.Owes, r.Stop = Dead, OwesLetter, StopCancel }),
+			ended, true, StepPayOwed},
+		{"an unsettled outcome is reported again, even when cancelled or paused", scheduled(stop), ended, true,
+			StepRepeatReport},
 		{"an outcome of an older attempt says nothing", scheduled(func(r *Row) { r.Attempt = 2 }), ended, false, StepFire},
 		{"a live claim is waited for, even when cancelled", scheduled(stop), live, true, StepWaitForLease},
 		{"a stop that nobody holds up is finished", scheduled(stop), Claim{}, true, StepFinishStop},
 		{"a pause parks", scheduled(window), Claim{}, true, StepPark},
 		{"a window that passed expires", scheduled(window), Claim{}, false, StepExpire},
-		{"start_within says nothing once an attempt has started", scheduled(func(r *Row) { window(r); r.StartedAt = noon }), Claim{}, false, StepFire},
-		{"expire_after holds for later attempts too", scheduled(func(r *Row) { r.Attempt, r.ExpiryAt = 2, noon }), Claim{}, false, StepExpire},
+		{"start_within says nothing once an attempt has started", scheduled(func(r *Row) { window(r); r.StartedAt = noon }),
+			Claim{}, false, StepFire},
+		{"expire_after holds for later attempts too", scheduled(func(r *Row) { r.Attempt, r.ExpiryAt = 2, noon }), Claim{},
+			false, StepExpire},
 		{"else it fires again", scheduled(), Claim{Attempt: 1, LeaseUntil: noon}, false, StepFire},
 	}
 	for _, c := range cases {
@@ -42,7 +48,7 @@ func TestWakeAsksInTheProtocolsOrder(t *testing.T) {
 	}
 }
 
-func TestMayStart(t *testing.T) {
+func TestMayStart_RefusesWhatMustNotStart(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
@@ -67,7 +73,7 @@ func TestMayStart(t *testing.T) {
 	}
 }
 
-func TestSeemsUnfired(t *testing.T) {
+func TestSeemsUnfired_TellsAJobWhoseFiringWasNotSent(t *testing.T) {
 	t.Parallel()
 	now := noon.Add(10 * time.Second) // a new row is due at noon, and was accepted then
 	cases := []struct {
@@ -80,11 +86,13 @@ func TestSeemsUnfired(t *testing.T) {
 		{"due and unclaimed", scheduled(fresh), Claim{}, now, true},
 		{"as soon as two seconds have passed", scheduled(fresh), Claim{}, noon.Add(2 * time.Second), true},
 		{"its firing may be on its way", scheduled(fresh), Claim{}, noon.Add(2*time.Second - time.Millisecond), false},
-		{"counted from when it was accepted, if it was due before", scheduled(fresh, func(r *Row) { r.CreatedAt = now.Add(-time.Second) }), Claim{}, now, false},
+		{"counted from when it was accepted, if it was due before",
+			scheduled(fresh, func(r *Row) { r.CreatedAt = now.Add(-time.Second) }), Claim{}, now, false},
 		{"up to the grace", scheduled(fresh), Claim{}, noon.Add(contract.Grace), true},
 		{"then it is the sweeper's", scheduled(fresh), Claim{}, noon.Add(contract.Grace + time.Millisecond), false},
 		{"a worker has it", scheduled(fresh), Claim{Attempt: 1}, now, false},
-		{"it was due later when it came: others send it", scheduled(fresh, func(r *Row) { r.CreatedAt = noon.Add(-time.Hour) }), Claim{}, now, false},
+		{"it was due later when it came: others send it",
+			scheduled(fresh, func(r *Row) { r.CreatedAt = noon.Add(-time.Hour) }), Claim{}, now, false},
 		{"it was changed", scheduled(fresh, func(r *Row) { r.Version = 2 }), Claim{}, now, false},
 		{"it is at another attempt", scheduled(fresh, func(r *Row) { r.Attempt = 2 }), Claim{}, now, false},
 		{"it is to stop", scheduled(fresh, func(r *Row) { r.Stop = StopCancel }), Claim{}, now, false},
@@ -104,7 +112,7 @@ func fresh(r *Row) {
 	r.Version, r.Attempt, r.DueAt, r.CreatedAt, r.Near = 1, 1, noon, noon, false
 }
 
-func TestReadStatus(t *testing.T) {
+func TestReadStatus_ReadsQueuedAndRunningFromTheClaim(t *testing.T) {
 	t.Parallel()
 	live := Claim{Attempt: 1, LeaseUntil: noon.Add(time.Minute)}
 	cases := []struct {
@@ -121,10 +129,12 @@ func TestReadStatus(t *testing.T) {
 		{"due, held by a pause", scheduled(), Claim{}, noon, true, Queued, "pause"},
 		{"parked", scheduled(func(r *Row) { r.Parked = true }), Claim{}, noon, true, Scheduled, "pause"},
 		{"in a line", scheduled(func(r *Row) { r.Parked, r.Behind = true, true }), Claim{}, noon, false, Scheduled, "worker"},
-		{"in a line, and held by a pause", scheduled(func(r *Row) { r.Parked, r.Behind = true, true }), Claim{}, noon, true, Scheduled, "pause"},
+		{"in a line, and held by a pause", scheduled(func(r *Row) { r.Parked, r.Behind = true, true }), Claim{}, noon, true,
+			Scheduled, "pause"},
 		{"claimed", scheduled(), live, noon, false, Running, ""},
 		{"running by the row", scheduled(func(r *Row) { r.Status = Running }), Claim{}, noon, false, Running, ""},
-		{"waiting for a retry", scheduled(func(r *Row) { r.Attempt, r.Waiting = 2, "retry" }), live, noon.Add(-time.Second), false, Scheduled, "retry"},
+		{"waiting for a retry", scheduled(func(r *Row) { r.Attempt, r.Waiting = 2, "retry" }), live, noon.Add(-time.Second),
+			false, Scheduled, "retry"},
 		{"over", scheduled(func(r *Row) { r.Status = Succeeded }), live, noon, false, Succeeded, ""},
 		{"blocked", scheduled(func(r *Row) { r.Status = Blocked }), Claim{}, noon, false, Blocked, "parents"},
 	}
@@ -138,9 +148,10 @@ func TestReadStatus(t *testing.T) {
 	}
 }
 
-func TestPostponeDoublesUpToItsBound(t *testing.T) {
+func TestPostpone_DoublesUpToItsBound(t *testing.T) {
 	t.Parallel()
-	for n, want := range []time.Duration{3 * time.Minute, 6 * time.Minute, 12 * time.Minute, 24 * time.Minute, contract.MaxPostpone, contract.MaxPostpone} {
+	for n, want := range []time.Duration{3 * time.Minute, 6 * time.Minute, 12 * time.Minute, 24 * time.Minute,
+		contract.MaxPostpone, contract.MaxPostpone} {
 		if got := Postpone(int64(n)); got != want {
 			t.Errorf("after %d: %s, want %s", n, got, want)
 		}
@@ -150,7 +161,7 @@ func TestPostponeDoublesUpToItsBound(t *testing.T) {
 	}
 }
 
-func TestPausesHold(t *testing.T) {
+func TestPauses_HoldByTenantAndTask(t *testing.T) {
 	t.Parallel()
 	ps := Pauses{{Scope: "task:email"}, {Scope: PauseAll, Until: noon}}
 	for _, c := range []struct {

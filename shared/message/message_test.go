@@ -56,7 +56,7 @@ func decode(name, body string) (any, error) {
 	}
 }
 
-func TestGoldenBodies(t *testing.T) {
+func TestMessages_KeepTheirBytes(t *testing.T) {
 	for name, body := range golden() {
 		file := filepath.Join("testdata", name+".json")
 		if *update {
@@ -80,7 +80,7 @@ func TestGoldenBodies(t *testing.T) {
 	}
 }
 
-func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
+func TestDecode_NamesABadBodyAndNeverQuotesIt(t *testing.T) {
 	t.Parallel()
 	whole := Encode(firing())
 	bodies := map[string]string{
@@ -118,7 +118,7 @@ func TestUndecodableBodiesAreNamedAndNeverQuoted(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotSentSaysWhyEachCauseOnce(t *testing.T) {
+func TestUnsent_NamesEachCauseOnce(t *testing.T) {
 	t.Parallel()
 	throttled := fault.New(fault.Throttled, errors.New("slow down"), "sending to report")
 	u := &Unsent{Failed: map[int]error{7: throttled, 2: fault.New(fault.TooLarge, nil, "sending to report"),
@@ -137,7 +137,7 @@ func TestWhatWasNotSentSaysWhyEachCauseOnce(t *testing.T) {
 }
 
 // One message that can never be sent must not keep the others from being sent again.
-func TestWhatWasNotSentIsWorthAnotherTryIfAnyOfItIs(t *testing.T) {
+func TestUnsent_IsRetryableIfAnyOfItIs(t *testing.T) {
 	t.Parallel()
 	for range 20 { // a map's order would show
 		u := &Unsent{Failed: map[int]error{}}

@@ -18,7 +18,9 @@ const startsMost = 1 << 8
 // place (job.Attempt.Place; 0: all); limit is at least 1. The newest are on the row, older ones,
 // lost starts and those with a long error beside it; where both have one, the longer error
 // counts. more says that the page is not the last. One that cannot be read is left out.
-func (s *Store) Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error) {
+func (s *Store) Attempts(
+	ctx context.Context, r job.Row, after int64, limit int,
+) (attempts []job.Attempt, more bool, err error) {
 	ref := r.ContentRef(job.AttemptContent(after / startsMost))
 	prefix, _, _ := strings.Cut(job.AttemptContent(0), "#")
 	q := item.Query{

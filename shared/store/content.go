@@ -187,7 +187,8 @@ func (s *Store) ForgetPayload(ctx context.Context, r job.Row) error {
 func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
 	errs := []error{s.ForgetPayload(ctx, r)}
 	first := r.ContentRef("")
-	q := item.Query{Table: contract.Jobs, PK: first.PK, From: first.SK, To: string(r.ID) + "$", Consistent: true} // '$' follows '#'
+	// '$' follows '#'
+	q := item.Query{Table: contract.Jobs, PK: first.PK, From: first.SK, To: string(r.ID) + "$", Consistent: true}
 	for {
 		page, err := s.table.Query(ctx, q)
 		if err != nil {
@@ -196,7 +197,8 @@ func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
 		}
 		for _, i := range page.Items {
 			errs = append(errs, s.Put(ctx, item.Write{
-				Ref: item.Ref{Table: contract.Jobs, PK: first.PK, SK: i.Str(contract.AttrJobID)}, Name: "content.forget", Delete: true,
+				Ref: item.Ref{Table: contract.Jobs, PK: first.PK, SK: i.Str(contract.AttrJobID)}, Name: "content.forget",
+				Delete: true,
 			}))
 		}
 		if page.Cursor == "" {

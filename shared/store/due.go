@@ -65,7 +65,8 @@ func (s *Store) DueFront(ctx context.Context, q DueQuery) ([]Found, error) {
 
 // Firing is the attempt that the entry speaks of.
 func (e Entry) Firing() job.Firing {
-	return job.Firing{Key: e.Key, Version: e.Version, Attempt: e.Attempt, Pool: e.Pool, Priority: job.Priority(e.Priority), DueAt: e.DueAt}
+	return job.Firing{Key: e.Key, Version: e.Version, Attempt: e.Attempt, Pool: e.Pool,
+		Priority: job.Priority(e.Priority), DueAt: e.DueAt}
 }
 
 // PutOff gives what lies in the due index and could not be brought on its next wake-up, a quarter

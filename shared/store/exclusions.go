@@ -84,7 +84,9 @@ func (e Exclusion) Is(t tenant.ID) item.Write {
 
 // Exclusions reads one page of a tenant's exclusions by name, beginning after that name; limit
 // is at least 1. more says that the page is not the last. One that cannot be read is left out.
-func (s *Store) Exclusions(ctx context.Context, t tenant.ID, after string, limit int) (list []Exclusion, more bool, err error) {
+func (s *Store) Exclusions(
+	ctx context.Context, t tenant.ID, after string, limit int,
+) (list []Exclusion, more bool, err error) {
 	q := item.Query{Table: contract.Tasks, PK: exclusionsKey(t), Limit: limit + 1, Consistent: true}
 	if after != "" {
 		q.From = after + "\x00" // the first name that can follow

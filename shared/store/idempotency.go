@@ -32,7 +32,8 @@ func Remember(t tenant.ID, key string, r Remembered, now time.Time) item.Write {
 	return item.Write{
 		Ref: ref, Name: "key.remember",
 		Put: item.Item{
-			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "job": string(r.JobID), "body_hash": r.BodyHash, "answer": r.Answer,
+			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "job": string(r.JobID), "body_hash": r.BodyHash,
+			"answer":               r.Answer,
 			contract.AttrExpiresAt: r.ExpiresAt.Unix(),
 		},
 		When: []item.All{
@@ -50,7 +51,8 @@ func (s *Store) Remembered(ctx context.Context, t tenant.ID, key string, now tim
 	}
 	return Remembered{
 		IdempotencyKey: job.IdempotencyKey{
-			JobID: job.ID(i.Str("job")), BodyHash: i.Str("body_hash"), ExpiresAt: time.Unix(i.Int(contract.AttrExpiresAt), 0).UTC(),
+			JobID: job.ID(i.Str("job")), BodyHash: i.Str("body_hash"),
+			ExpiresAt: time.Unix(i.Int(contract.AttrExpiresAt), 0).UTC(),
 		},
 		Answer: i.Str("answer"),
 	}, true, nil

@@ -28,8 +28,11 @@ func (s *Store) Newest(ctx context.Context, t tenant.ID, from, before job.ID, ex
 }
 
 // NewestOfTask is Newest for the jobs of one task that lie in these partitions.
-func (s *Store) NewestOfTask(ctx context.Context, t tenant.ID, task string, parts []int, from, before job.ID) iter.Seq2[job.Row, error] {
-	return s.newest(ctx, t, parts, func(i item.Item) bool { return i.Str("task") == task }, from, before, maxPage*contract.Partitions)
+func (s *Store) NewestOfTask(
+	ctx context.Context, t tenant.ID, task string, parts []int, from, before job.ID,
+) iter.Seq2[job.Row, error] {
+	return s.newest(ctx, t, parts, func(i item.Item) bool { return i.Str("task") == task }, from, before,
+		maxPage*contract.Partitions)
 }
 
 var allPartitions = func() (all []int) {
@@ -49,7 +52,8 @@ func (s *Store) newest(
 		defer cancel()
 		runs := make([]*run, len(parts))
 		for n, p := range parts {
-			q := item.Query{Table: contract.Jobs, PK: job.PartitionKey(t, p), Descending: true, Limit: min(max(2*expect/contract.Partitions, 2), maxPage)}
+			q := item.Query{Table: contract.Jobs, PK: job.PartitionKey(t, p), Descending: true,
+				Limit: min(max(2*expect/contract.Partitions, 2), maxPage)}
 			if from != "" {
 				q.From = string(from)
 			}
@@ -92,7 +96,9 @@ type DeadLetter struct {
 // DeadLetters iterates over a tenant's dead jobs from the newest down: those that died at
 // from ≤ dead_at < before; a zero time leaves that side open. Jobs of one millisecond come in
 // falling order of their ids. Errors are as in Newest.
-func (s *Store) DeadLetters(ctx context.Context, t tenant.ID, from, before time.Time, expect int) iter.Seq2[DeadLetter, error] {
+func (s *Store) DeadLetters(
+	ctx context.Context, t tenant.ID, from, before time.Time, expect int,
+) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -138,12 +144,15 @@ func (s *Store) DeadKeys(ctx context.Context, t tenant.ID, most int) (keys []job
 // WakingKeys reads the keys of a tenant's jobs that are due by now and wake up in one of these
 // slices, in no order: all of them, or false once there are more than most. The slices hold the
 // jobs of all tenants, and are read whole.
-func (s *Store) WakingKeys(ctx context.Context, t tenant.ID, slices []string, now time.Time, most int) (keys []job.Key, all bool, err error) {
+func (s *Store) WakingKeys(
+	ctx context.Context, t tenant.ID, slices []string, now time.Time, most int,
+) (keys []job.Key, all bool, err error) {
 	var queries []item.Query
 	for _, slice := range slices {
 		queries = append(queries, item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice})
 	}
-	return s.keys(ctx, queries, most, func(i item.Item, k job.Key) bool { return k.Tenant == t && !i.Time("due_at").After(now) })
+	return s.keys(ctx, queries, most,
+		func(i item.Item, k job.Key) bool { return k.Tenant == t && !i.Time("due_at").After(now) })
 }
 
 // queriesAtOnce bounds the queries of one read of keys.
@@ -151,7 +160,9 @@ const queriesAtOnce = 32
 
 // keys runs queries and returns the keys that take lets through. What has no readable key is
 // nobody's. Once there are more than most it is false, and the rest is not read.
-func (s *Store) keys(ctx context.Context, queries []item.Query, most int, take func(item.Item, job.Key) bool) (keys []job.Key, all bool, err error) {
+func (s *Store) keys(
+	ctx context.Context, queries []item.Query, most int, take func(item.Item, job.Key) bool,
+) (keys []job.Key, all bool, err error) {
 	var mu sync.Mutex
 	one := func(q item.Query) { // to its end, unless there is enough, or one has failed
 		for {

@@ -30,8 +30,10 @@ func world(t *testing.T, o memory.Options) (*memory.World, *store.Store) {
 func accepted(t *testing.T, s *store.Store, owner tenant.ID, n int, change ...func(*job.Row)) job.Row {
 	t.Helper()
 	r := job.Row{
-		Key: job.Key{Tenant: owner, ID: job.NewID(at.Add(time.Duration(n)*time.Millisecond), [10]byte{byte(n * 7), byte(n)})}, Status: job.Scheduled, Version: 1, Attempt: 1,
-		DueAt: at, CreatedAt: at, Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Second, Retry: job.DefaultRetry,
+		Key: job.Key{Tenant: owner, ID: job.NewID(at.Add(time.Duration(n)*time.Millisecond),
+			[10]byte{byte(n * 7), byte(n)})}, Status: job.Scheduled, Version: 1, Attempt: 1,
+		DueAt: at, CreatedAt: at, Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Second,
+		Retry: job.DefaultRetry,
 	}
 	for _, c := range change {
 		c(&r)
@@ -42,7 +44,7 @@ func accepted(t *testing.T, s *store.Store, owner tenant.ID, n int, change ...fu
 	return r
 }
 
-func TestNewestMergesAllPartitionsInFallingOrder(t *testing.T) {
+func TestStore_NewestMergesAllPartitionsNewestFirst(t *testing.T) {
 	t.Parallel()
 	for _, empty := range []bool{false, true} {
 		_, s := world(t, memory.Options{EmptyPages: empty})
@@ -77,7 +79,7 @@ func TestNewestMergesAllPartitionsInFallingOrder(t *testing.T) {
 	}
 }
 
-func TestAPageOfTheNewestCostsLittle(t *testing.T) {
+func TestStore_APageOfTheNewestCostsLittle(t *testing.T) {
 	t.Parallel()
 	w, s := world(t, memory.Options{})
 	for n := range 2000 {
@@ -98,11 +100,12 @@ func TestAPageOfTheNewestCostsLittle(t *testing.T) {
 	}
 }
 
-func TestARowThatCannotBeReadIsNamedAndTheOthersFollow(t *testing.T) {
+func TestStore_NamesARowThatCannotBeReadAndGoesOn(t *testing.T) {
 	t.Parallel()
 	w, s := world(t, memory.Options{})
 	bad, good := accepted(t, s, "acme", 2), accepted(t, s, "acme", 1)
-	if _, err := w.Table().Write(context.Background(), item.Write{Ref: bad.Ref(), Name: "spoil", Set: map[string]any{"schema_v": int64(9)}}); err != nil {
+	if _, err := w.Table().Write(context.Background(),
+		item.Write{Ref: bad.Ref(), Name: "spoil", Set: map[string]any{"schema_v": int64(9)}}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -114,7 +117,7 @@ func TestARowThatCannotBeReadIsNamedAndTheOthersFollow(t *testing.T) {
 	}
 }
 
-func TestAFaultEndsAList(t *testing.T) {
+func TestStore_EndsAListAtAFault(t *testing.T) {
 	t.Parallel()
 	w, s := world(t, memory.Options{})
 	accepted(t, s, "acme", 1)
@@ -130,7 +133,7 @@ func TestAFaultEndsAList(t *testing.T) {
 	}
 }
 
-func TestDeadLettersOfOneInstantComeInFallingOrderOfIDs(t *testing.T) {
+func TestStore_ListsDeadLettersOfOneInstantByFallingID(t *testing.T) {
 	t.Parallel()
 	_, s := world(t, memory.Options{EmptyPages: true})
 	type letter struct {
@@ -165,7 +168,7 @@ func TestDeadLettersOfOneInstantComeInFallingOrderOfIDs(t *testing.T) {
 	}
 }
 
-func TestRowsTellsTheAbsentAndTheForgottenFromTheOthers(t *testing.T) {
+func TestStore_RowsTellsTheAbsentAndTheForgottenApart(t *testing.T) {
 	t.Parallel()
 	_, s := world(t, memory.Options{})
 	ctx := context.Background()
@@ -183,12 +186,14 @@ func TestRowsTellsTheAbsentAndTheForgottenFromTheOthers(t *testing.T) {
 	}
 }
 
-func TestAnIdempotencyKeyStandsForItsTimeAndItsTenant(t *testing.T) {
+func TestStore_KeepsAnIdempotencyKeyForItsTimeAndTenant(t *testing.T) {
 	t.Parallel()
 	_, s := world(t, memory.Options{})
 	ctx := context.Background()
 	remember := func(owner tenant.ID, id job.ID, now time.Time) error {
-		return s.Commit(ctx, store.Remember(owner, "k", store.Remembered{IdempotencyKey: job.IdempotencyKey{JobID: id, BodyHash: "h", ExpiresAt: now.Add(time.Hour)}, Answer: "a"}, now))
+		return s.Commit(ctx, store.Remember(owner, "k",
+			store.Remembered{IdempotencyKey: job.IdempotencyKey{JobID: id, BodyHash: "h", ExpiresAt: now.Add(time.Hour)},
+				Answer: "a"}, now))
 	}
 	if err := remember("acme", "one", at); err != nil {
 		t.Fatal(err)
@@ -199,7 +204,8 @@ func TestAnIdempotencyKeyStandsForItsTimeAndItsTenant(t *testing.T) {
 	if err := remember("globex", "three", at); err != nil {
 		t.Errorf("another tenant's: %v", err)
 	}
-	if r, ok, err := s.Remembered(ctx, "acme", "k", at.Add(time.Hour-time.Second)); !ok || err != nil || r.JobID != "one" || r.BodyHash != "h" || r.Answer != "a" {
+	if r, ok, err := s.Remembered(ctx, "acme", "k",
+		at.Add(time.Hour-time.Second)); !ok || err != nil || r.JobID != "one" || r.BodyHash != "h" || r.Answer != "a" {
 		t.Errorf("%+v, %v, %v", r, ok, err)
 	}
 	if _, ok, err := s.Remembered(ctx, "acme", "k", at.Add(time.Hour)); ok || err != nil {
@@ -231,7 +237,7 @@ func TestStore_ReadsOwnTasksAndTheBuiltInOnes(t *testing.T) {
 	}
 }
 
-func TestTheSlowestShardSaysHowFarAPassIs(t *testing.T) {
+func TestStore_TakesHowFarAPassIsFromTheSlowestShard(t *testing.T) {
 	t.Parallel()
 	_, s := world(t, memory.Options{})
 	ctx := context.Background()
@@ -239,7 +245,8 @@ func TestTheSlowestShardSaysHowFarAPassIs(t *testing.T) {
 		t.Errorf("before the first pass: %v, %d, %v", when, n, err)
 	}
 	for shard, when := range []time.Time{at, at.Add(-time.Hour), at.Add(time.Hour)} {
-		if err := errors.Join(s.SetWatermark(ctx, store.Swept, shard, when), s.SetWatermark(ctx, store.Promoted, shard, at)); err != nil {
+		if err := errors.Join(s.SetWatermark(ctx, store.Swept, shard, when),
+			s.SetWatermark(ctx, store.Promoted, shard, at)); err != nil {
 			t.Fatal(err)
 		}
 	}

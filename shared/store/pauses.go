@@ -41,7 +41,8 @@ func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string, now 
 		i := p.Item(t)
 		delete(i, contract.AttrExpiresAt)
 		i[contract.AttrPK] = liftedKey(t)
-		if err := s.Put(ctx, item.Write{Ref: item.Ref{Table: contract.Tasks, PK: liftedKey(t), SK: scope}, Name: "pause.lifted", Put: i}); err != nil {
+		if err := s.Put(ctx, item.Write{Ref: item.Ref{Table: contract.Tasks, PK: liftedKey(t), SK: scope},
+			Name: "pause.lifted", Put: i}); err != nil {
 			return err
 		}
 	}

@@ -114,37 +114,40 @@ func TestStore_HidesWhatHasExpired(t *testing.T) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
-	later(t, "the name of a schedule that was deleted long ago is free", func(t *testing.T, s *store.Store, ctx context.Context) {
-		cron := "0 0 * * *"
-		anew := schedule.Schedule{Key: schedule.Key{Tenant: "acme", Name: "a"}, Spec: calendar.Spec{Cron: &cron}}
-		create := func() schedule.Schedule {
-			t.Helper()
-			one, write, err := schedule.Create(nil, anew, time.Now())
-			if err == nil {
-				err = s.Put(ctx, write)
+	later(t, "the name of a schedule that was deleted long ago is free",
+		func(t *testing.T, s *store.Store, ctx context.Context) {
+			cron := "0 0 * * *"
+			anew := schedule.Schedule{Key: schedule.Key{Tenant: "acme", Name: "a"}, Spec: calendar.Spec{Cron: &cron}}
+			create := func() schedule.Schedule {
+				t.Helper()
+				one, write, err := schedule.Create(nil, anew, time.Now())
+				if err == nil {
+					err = s.Put(ctx, write)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return one
 			}
-			if err != nil {
+			_, writes := schedule.Delete(create(), nil, time.Now())
+			if err := s.Commit(ctx, writes...); err != nil {
 				t.Fatal(err)
 			}
-			return one
-		}
-		_, writes := schedule.Delete(create(), nil, time.Now())
-		if err := s.Commit(ctx, writes...); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(schedule.TombstoneKept)
-		_, err := s.Schedule(ctx, anew.Key)
-		isGone(t, "the tombstone", err)
-		create()
-	})
-	later(t, "a claim is judged by what it says, however old it is", func(t *testing.T, s *store.Store, ctx context.Context) {
-		k := job.Key{Tenant: "acme", ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
-		if err := s.Put(ctx, job.ClaimNew(k, 1, job.Owner{Worker: "w", LeaseUntil: time.Now(), DueAt: time.Now()})); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(contract.ClaimKept + time.Hour)
-		if c, err := s.Claim(ctx, k); err != nil || c.Attempt != 1 {
-			t.Errorf("%+v, %v", c, err)
-		}
-	})
+			time.Sleep(schedule.TombstoneKept)
+			_, err := s.Schedule(ctx, anew.Key)
+			isGone(t, "the tombstone", err)
+			create()
+		})
+	later(t, "a claim is judged by what it says, however old it is",
+		func(t *testing.T, s *store.Store, ctx context.Context) {
+			k := job.Key{Tenant: "acme", ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
+			if err := s.Put(ctx, job.ClaimNew(k, 1,
+				job.Owner{Worker: "w", LeaseUntil: time.Now(), DueAt: time.Now()})); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(contract.ClaimKept + time.Hour)
+			if c, err := s.Claim(ctx, k); err != nil || c.Attempt != 1 {
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
 }

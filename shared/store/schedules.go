@@ -44,7 +44,9 @@ type FoundSchedule struct {
 
 // Schedules reads one page of a tenant's schedules by name, those deleted left out, beginning
 // after that name; limit is at least 1. more says that the page is not the last.
-func (s *Store) Schedules(ctx context.Context, t tenant.ID, after string, limit int) (found []FoundSchedule, more bool, err error) {
+func (s *Store) Schedules(
+	ctx context.Context, t tenant.ID, after string, limit int,
+) (found []FoundSchedule, more bool, err error) {
 	q := item.Query{Table: contract.Schedules, PK: string(t), Limit: limit + 1, Consistent: true}
 	if after != "" {
 		q.From = after + "\x00" // the first name that can follow
@@ -104,8 +106,11 @@ func (s *Store) DueSchedules(ctx context.Context, q DueQuery) (due []DueSchedule
 // Recorded reads one page of a schedule's ledger: the entries that begin at from ≤ time <
 // before; a zero time leaves that side open. An entry may reach over its beginning; it never
 // begins before the times it speaks of. One that cannot be read is left out.
-func (s *Store) Recorded(ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string) (entries []schedule.Entry, next string, err error) {
-	q := item.Query{Table: contract.Schedules, PK: k.LedgerKey(), Descending: descending, Limit: limit, Cursor: cursor, Consistent: true}
+func (s *Store) Recorded(
+	ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
+) (entries []schedule.Entry, next string, err error) {
+	q := item.Query{Table: contract.Schedules, PK: k.LedgerKey(), Descending: descending, Limit: limit, Cursor: cursor,
+		Consistent: true}
 	if !from.IsZero() {
 		q.From = job.GroupSort(from)
 	}
@@ -136,8 +141,11 @@ type GroupJob struct {
 // JobsOf reads one page of a schedule's jobs by nominal time: from ≤ nominal < before; a zero
 // time leaves that side open. Manual runs are among them. The index lags; Rows reads the rows. An
 // entry that cannot be read is left out.
-func (s *Store) JobsOf(ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string) (jobs []GroupJob, next string, err error) {
-	q := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: k.ID(), Descending: descending, Limit: limit, Cursor: cursor}
+func (s *Store) JobsOf(
+	ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
+) (jobs []GroupJob, next string, err error) {
+	q := item.Query{Table: contract.Jobs, Index: contract.GroupIndex, PK: k.ID(), Descending: descending, Limit: limit,
+		Cursor: cursor}
 	if !from.IsZero() {
 		q.From = job.GroupSort(from)
 	}

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/store"
 )
 
-func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) {
+func TestStore_FindsSchedulesByNameByTimeAndByOutcome(t *testing.T) {
 	t.Parallel()
 	w := memory.New(memory.Options{})
 	t.Cleanup(w.Close)
@@ -24,7 +24,8 @@ func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) 
 	var all []schedule.Schedule
 	for _, name := range []string{"a", "b", "c", "d"} {
 		cron := "0 0 * * *"
-		one, write, err := schedule.Create(nil, schedule.Schedule{Key: schedule.Key{Tenant: "acme", Name: name}, Spec: calendar.Spec{Cron: &cron}}, now)
+		one, write, err := schedule.Create(nil,
+			schedule.Schedule{Key: schedule.Key{Tenant: "acme", Name: name}, Spec: calendar.Spec{Cron: &cron}}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,14 +56,17 @@ func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) 
 		t.Errorf("due: %v, %v", due, err)
 	}
 
-	e := schedule.Entry{Key: all[0].Key, Epoch: 1, From: now, To: now.Add(time.Hour), Count: 2, Outcome: schedule.Missed, Reason: schedule.ReasonOutage, Why: "w", At: now}
+	e := schedule.Entry{Key: all[0].Key, Epoch: 1, From: now, To: now.Add(time.Hour), Count: 2, Outcome: schedule.Missed,
+		Reason: schedule.ReasonOutage, Why: "w", At: now}
 	if err := s.Put(ctx, e.Put()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := s.Recorded(ctx, e.Key, now, now.Add(time.Millisecond), false, 10, ""); err != nil || len(got) != 1 || got[0] != e {
+	if got, _, err := s.Recorded(ctx, e.Key, now, now.Add(time.Millisecond), false, 10,
+		""); err != nil || len(got) != 1 || got[0] != e {
 		t.Errorf("recorded %+v, %v", got, err)
 	}
-	if got, _, err := s.Recorded(ctx, e.Key, now.Add(time.Millisecond), time.Time{}, false, 10, ""); err != nil || len(got) != 0 {
+	if got, _, err := s.Recorded(ctx, e.Key, now.Add(time.Millisecond), time.Time{}, false, 10,
+		""); err != nil || len(got) != 0 {
 		t.Errorf("recorded later: %+v, %v", got, err)
 	}
 	o := calendar.Occurrence{NominalAt: now.Add(12 * time.Hour), DueAt: now.Add(12 * time.Hour)}
@@ -70,7 +74,8 @@ func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) 
 	if err := s.Put(ctx, job.Accept(r)); err != nil {
 		t.Fatal(err)
 	}
-	if jobs, _, err := s.JobsOf(ctx, e.Key, o.NominalAt, o.NominalAt.Add(time.Millisecond), true, 10, ""); err != nil || len(jobs) != 1 || jobs[0].ID != r.ID || !jobs[0].NominalAt.Equal(o.NominalAt) {
+	if jobs, _, err := s.JobsOf(ctx, e.Key, o.NominalAt, o.NominalAt.Add(time.Millisecond), true, 10,
+		""); err != nil || len(jobs) != 1 || jobs[0].ID != r.ID || !jobs[0].NominalAt.Equal(o.NominalAt) {
 		t.Errorf("jobs %v, %v", jobs, err)
 	}
 
@@ -130,7 +135,8 @@ func TestSchedulesAreFoundByNameByTimeAndByWhatBecameOfTheirTimes(t *testing.T) 
 	if err := s.Put(ctx, item.Write{Ref: c.Ref(), Name: "test.put", Put: bad}); err != nil {
 		t.Fatal(err)
 	}
-	if page, _, err := s.Schedules(ctx, "acme", "", 1); err != nil || len(page) != 1 || fault.KindOf(page[0].Err) != fault.Undecodable || page[0].Name != "a" {
+	if page, _, err := s.Schedules(ctx, "acme", "",
+		1); err != nil || len(page) != 1 || fault.KindOf(page[0].Err) != fault.Undecodable || page[0].Name != "a" {
 		t.Errorf("a spoiled one is %+v, %v", page, err)
 	}
 }

@@ -31,7 +31,9 @@ var builtIn = job.BuiltInTasks()
 
 // Tasks reads one page of a tenant's own tasks by name, beginning after that name; limit is at
 // least 1. more says that the page is not the last. One that cannot be read is left out.
-func (s *Store) Tasks(ctx context.Context, t tenant.ID, after string, limit int) (tasks []job.Task, more bool, err error) {
+func (s *Store) Tasks(
+	ctx context.Context, t tenant.ID, after string, limit int,
+) (tasks []job.Task, more bool, err error) {
 	q := item.Query{Table: contract.Tasks, PK: job.TasksKey(t), Limit: limit, Consistent: true}
 	if after != "" {
 		q.From = after + "\x00" // the first name that can follow

@@ -82,7 +82,8 @@ func TestStore_PauseThatCannotBeReadHoldsWhatItsKeyNames(t *testing.T) {
 	if err := s.PutPause(ctx, "acme", job.Pause{Scope: "task:mail"}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, s, item.Write{Ref: job.PauseRef("acme", "task:bad"), Name: "test.put", Set: map[string]any{"body": `{"until":"31.12.2027"}`}})
+	write(t, s, item.Write{Ref: job.PauseRef("acme", "task:bad"), Name: "test.put",
+		Set: map[string]any{"body": `{"until":"31.12.2027"}`}})
 	pauses, err := s.Pauses(ctx, "acme")
 	if err != nil || len(pauses) != 2 {
 		t.Fatalf("%+v, %v", pauses, err)
@@ -114,7 +115,8 @@ func TestStore_MendsWhatItCannotReadOfItsOwn(t *testing.T) {
 			t.Errorf("%+v, %v", m, err)
 		}
 	}
-	write(t, s, item.Write{Ref: item.Ref{Table: contract.Tasks, PK: "system#setting", SK: "shards"}, Name: "test.spoil", Set: map[string]any{"n": "many"}})
+	write(t, s, item.Write{Ref: item.Ref{Table: contract.Tasks, PK: "system#setting", SK: "shards"}, Name: "test.spoil",
+		Set: map[string]any{"n": "many"}})
 	for range 2 {
 		if n, err := s.Shards(ctx, 8); err != nil || n != 8 {
 			t.Errorf("%d shards, %v", n, err)
@@ -140,7 +142,8 @@ func TestStore_MarksKeepWhatFailed(t *testing.T) {
 	}
 	pass(1, nil, nil)
 	pass(5, nil, []time.Time{minute(4), minute(2)})
-	if m := pass(3, nil, []time.Time{minute(2)}); !m.At.Equal(minute(5)) || len(m.Behind) != 2 || !m.Whole().Equal(minute(1)) {
+	if m := pass(3, nil, []time.Time{minute(2)}); !m.At.Equal(minute(5)) || len(m.Behind) != 2 ||
+		!m.Whole().Equal(minute(1)) {
 		t.Errorf("after two passes that overlap: %+v", m)
 	}
 	if m := pass(6, nil, nil); !m.At.Equal(minute(6)) || len(m.Behind) != 2 {
@@ -197,7 +200,8 @@ func TestStore_NotesAreSpreadAndWrittenOnceInAWhile(t *testing.T) {
 	if writes != 6*tenants {
 		t.Errorf("another process leaves it at %d writes in all", writes)
 	}
-	if parked, err := s.ParkedTenants(ctx); err != nil || len(parked) != tenants || !parked[0].NotedAt.Equal(at.Add(time.Hour)) {
+	if parked, err := s.ParkedTenants(ctx); err != nil || len(parked) != tenants ||
+		!parked[0].NotedAt.Equal(at.Add(time.Hour)) {
 		t.Errorf("%d tenants, %v", len(parked), err)
 	}
 	if lines, err := s.Lines(ctx); err != nil || len(lines) != tenants {
