@@ -12,9 +12,8 @@ import (
 	"punctual/shared/text"
 )
 
-// Contents is what a job holds that lists do not read. The row keeps a small payload itself; everything
-// else lies beside it, in sibling items or in an object. Whatever is kept, copied, read or forgotten of it
-// goes through this type and through content.go of package store.
+// Contents is what a job holds that lists do not read. The row keeps a small payload itself; everything else
+// is in sibling items or in an object. File content.go of package store keeps, copies, reads and forgets it.
 type Contents struct {
 	Payload []byte // compact JSON; nil for none
 	Labels
@@ -101,8 +100,8 @@ func (r Row) PutContents(c Contents) []item.Write {
 	return writes
 }
 
-// contentKept outlives every row it belongs to. What lies beside a row goes with the row, when the
-// table lets that go; this is for what is left over where the row was never written.
+// contentKept outlives every row it belongs to. Contents go with the row when the table
+// lets that go; this is for those whose row was never written.
 const contentKept = contract.MaxAhead + contract.DeadKept
 
 // PutContent writes a sibling item of the job: anything that is not for lists to read. That of a
@@ -119,9 +118,8 @@ func (r Row) PutContent(name, body string) item.Write {
 	}}
 }
 
-// Forgotten is what remains to be done once the table has let the row go: a message that asks for
-// what lay beside it to go as well, false where nothing can. What a first attempt left when it
-// ended the job expires by itself.
+// Forgotten is what remains to be done once the table has let the row go: a message that asks to forget its
+// contents, false when there can be none. What a first attempt left when it ended the job expires by itself.
 func Forgotten(r Row) (message.Dispatch, bool) {
 	if r.PayloadIn == InRow && r.ResultIn == InRow && !r.Tagged && r.Attempt <= 1 {
 		return message.Dispatch{}, false
@@ -143,7 +141,7 @@ func (r Row) PutAttempt(a Attempt) item.Write {
 }
 
 // PlacePayload decides where a payload of that JSON is kept; base is the row without it.
-// It leaves the row room for a result and for what settling adds.
+// It leaves space in the row for a result and for what settling adds.
 func PlacePayload(base Row, payload []byte) Payload {
 	p := Payload{Size: int64(len(payload))}
 	base.Payload = string(payload)

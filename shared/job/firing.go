@@ -69,7 +69,7 @@ type Plan struct {
 }
 
 // PutOff says that a wake-up which lies after the due time is not for the firing: the sweeper
-// put it there, to look again then at a job that it has fired, that runs, or that waits in a deep
+// put it there, to decide then about a job that it has fired, that runs, or that waits in a deep
 // queue. Whoever goes by the due index before leaves it to the sweeper.
 func PutOff(dueAt, wakeAt time.Time) bool { return wakeAt.After(dueAt) }
 

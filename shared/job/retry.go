@@ -45,7 +45,7 @@ var DefaultRetry = RetryPolicy{MaxAttempts: 6, InitialDelay: time.Second, Factor
 // Delay is how long to wait after that many failures (from 1) before the next attempt. The
 // jitter is derived from the job and the attempt that failed, so that deciding again decides
 // the same. The delay is always over 0 and at most MaxDelay, and still spread when capped:
-// the cap is lowered to leave room for the jitter.
+// the cap is lowered by what the jitter may add.
 func (p RetryPolicy) Delay(id ID, attempt, failures int64) time.Duration {
 	// In floats an overflow is +Inf, which the cap then takes care of; shifts would wrap.
 	d := float64(p.InitialDelay) * math.Pow(p.Factor, float64(max(failures, 1)-1))

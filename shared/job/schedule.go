@@ -25,8 +25,8 @@ const groupLayout = "2006-01-02T15:04:05.000Z"
 func GroupSort(nominal time.Time) string { return nominal.UTC().Format(groupLayout) }
 
 // Adopt makes a schedule's job of an older epoch into one of the current epoch: made is the
-// row as it would be put anew. It goes in one transaction with a Fence of attempt 1. What made
-// has lying beside it must be put under the returned row's PayloadVer before.
+// row as it would be put anew. It goes in one transaction with a Fence of attempt 1. The
+// contents of made must be kept before, under the returned row's PayloadVer.
 func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 	after = made
 	after.Key, after.Shard = old.Key, old.Shard

@@ -57,7 +57,7 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 		finish(after, r.Stop.Final(), now)
 	case o.Kind == OutcomeSnoozed:
 		name = "row.snooze"
-		d.Send = again(after, "snooze", max(time.Duration(o.RetryAfterMS)*time.Millisecond, contract.MinSnooze), now)
+		d.Send = reattempt(after, "snooze", max(time.Duration(o.RetryAfterMS)*time.Millisecond, contract.MinSnooze), now)
 	default:
 		after.Failures++
 		after.Reason = reasonOf(o)
@@ -68,7 +68,7 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 		}
 		name = "row.retry"
 		wait := retryAfter(r.Retry.Delay(r.ID, attempt, after.Failures), time.Duration(o.RetryAfterMS)*time.Millisecond)
-		d.Send = again(after, "retry", wait, now)
+		d.Send = reattempt(after, "retry", wait, now)
 	}
 	if after.Status == Scheduled && !r.ExpiryAt.IsZero() && after.DueAt.After(r.ExpiryAt) {
 		// The next attempt would be past expire_after.
@@ -77,8 +77,8 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 		name, d.Send = "row.die", false
 		finish(after, Dead, now)
 	}
-	at := rooms.Get().(*room)
-	defer rooms.Put(at)
+	at := scratches.Get().(*scratch)
+	defer scratches.Put(at)
 	encoded := after.encode(at.after[:0])
 	if sizeOf(encoded) > contract.MaxRow {
 		d.Contents = append(d.Contents, fit(after)...)
@@ -99,8 +99,8 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 	return d, nil
 }
 
-// again makes the row due once more, with the next attempt.
-func again(r *Row, waiting string, wait time.Duration, now time.Time) (send bool) {
+// reattempt makes the row due for its next attempt.
+func reattempt(r *Row, waiting string, wait time.Duration, now time.Time) (send bool) {
 	r.Status, r.Waiting = Scheduled, waiting
 	r.Attempt++
 	// Stored instants have milliseconds; rounding up keeps the promised minimum.
@@ -108,7 +108,7 @@ func again(r *Row, waiting string, wait time.Duration, now time.Time) (send bool
 	return Place(r, now)
 }
 
-// withAttemptOf undoes again on a row that will not be tried after all.
+// withAttemptOf undoes reattempt on a row that will not be tried after all.
 func withAttemptOf(r, after Row) Row {
 	after.Attempt, after.DueAt, after.Near, after.WakeAt = r.Attempt, r.DueAt, false, r.WakeAt
 	return after

@@ -15,17 +15,17 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Accept puts a new job, in one transaction with what is written beside it. It is the only way in:
-// before the row it notes in which stretch of time its task has jobs, so that Stretches finds them.
+// Accept puts a new job, in one transaction with other writes. Every new job goes through it: before the row
+// it notes in which stretch of time its task has jobs, so that Stretches finds them.
 // A refusal is an *item.Refused in which the row is write 0.
-func (s *Store) Accept(ctx context.Context, r job.Row, beside ...item.Write) error {
+func (s *Store) Accept(ctx context.Context, r job.Row, more ...item.Write) error {
 	if err := s.noteTask(ctx, r); err != nil {
 		return err
 	}
-	if len(beside) == 0 {
+	if len(more) == 0 {
 		return s.Put(ctx, job.Accept(r))
 	}
-	return s.Commit(ctx, append([]item.Write{job.Accept(r)}, beside...)...)
+	return s.Commit(ctx, append([]item.Write{job.Accept(r)}, more...)...)
 }
 
 // stretchLayout is the first part of a note's sort key, the beginning of its stretch; the second is
@@ -133,7 +133,7 @@ func (s *Store) tasked(ctx context.Context, t tenant.ID, task string, before tim
 	}
 }
 
-// refs remembers what was written, so that it is not written again; it forgets all once it is full.
+// refs remembers what was written, so that it is written once; it forgets all once it is full.
 type refs struct {
 	mu   sync.Mutex
 	seen map[item.Ref]bool

@@ -10,14 +10,14 @@ import (
 	"punctual/shared/job"
 )
 
-// startsMost is more than one attempt can have entries: what lies beside a row in one attempt's
-// range, and sorts otherwise than by place.
+// startsMost is more entries than one attempt can have. Within an attempt, sibling items do not sort by
+// place.
 const startsMost = 1 << 8
 
-// Attempts reads one page of a job's ended attempts, oldest first, from those after that
-// place (job.Attempt.Place; 0: all); limit is at least 1. The newest are on the row, older ones,
-// lost starts and those with a long error beside it; where both have one, the longer error
-// counts. more says that the page is not the last. One that cannot be read is left out.
+// Attempts reads one page of a job's ended attempts, oldest first, from those after that place
+// (job.Attempt.Place; 0: all); limit is at least 1. The newest are on the row. Older ones, lost starts and
+// those with a long error are in sibling items, which count where both have one. more says that the page
+// is not the last. One that cannot be read is left out.
 func (s *Store) Attempts(
 	ctx context.Context, r job.Row, after int64, limit int,
 ) (attempts []job.Attempt, more bool, err error) {
@@ -27,7 +27,7 @@ func (s *Store) Attempts(
 		Table: contract.Jobs, PK: ref.PK, Limit: limit + startsMost, Consistent: true,
 		From: ref.SK, To: r.ContentRef(prefix + "$").SK, // '$' follows '#'
 	}
-	beside := map[int64]bool{}
+	sibling := map[int64]bool{}
 	for {
 		page, err := s.table.Query(ctx, q)
 		if err != nil {
@@ -41,16 +41,16 @@ func (s *Store) Attempts(
 			if a.Place() > after {
 				attempts = insert(attempts, a)
 			}
-			beside[a.Attempt] = beside[a.Attempt] || a.Start == 0
+			sibling[a.Attempt] = sibling[a.Attempt] || a.Start == 0
 		}
 		if page.Cursor == "" || len(attempts) >= limit+startsMost {
 			break
 		}
 		q.Cursor = page.Cursor
 	}
-	if len(attempts) <= limit+startsMost { // the row's are the newest: they come after all that lie beside it
+	if len(attempts) <= limit+startsMost { // the row's are the newest: they come last
 		for _, a := range r.Attempts {
-			if a.Place() > after && !beside[a.Attempt] {
+			if a.Place() > after && !sibling[a.Attempt] {
 				attempts = insert(attempts, a)
 			}
 		}

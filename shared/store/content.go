@@ -12,8 +12,8 @@ import (
 	"punctual/shared/schedule"
 )
 
-// KeepContents keeps what of a job's contents is not in its row: where the row says, before the row is
-// written. It is safe to repeat.
+// KeepContents writes those contents of a job that are not in its row, to where the row says. It comes before
+// the row is written, and is safe to repeat.
 func (s *Store) KeepContents(ctx context.Context, r job.Row, c job.Contents) error {
 	if r.PayloadIn == job.InBlob {
 		if err := s.PutPayload(ctx, r, c.Payload); err != nil {
@@ -22,14 +22,14 @@ func (s *Store) KeepContents(ctx context.Context, r job.Row, c job.Contents) err
 	}
 	for _, w := range r.PutContents(c) {
 		if err := s.Put(ctx, w); err != nil {
-			return fmt.Errorf("keeping what lies beside job %s (%s): %w", r.ID, w.Name, err)
+			return fmt.Errorf("keeping contents of job %s (%s): %w", r.ID, w.Name, err)
 		}
 	}
 	return nil
 }
 
-// CopyContents keeps for a new row what lies beside the row that it is made of. It is safe to repeat. What
-// should lie there and does not is a fault.NotFound.
+// CopyContents copies the contents that are not in a row to the row that is made of it. It is safe to
+// repeat. Contents that the row names and that are gone are a fault.NotFound.
 func (s *Store) CopyContents(ctx context.Context, from, to job.Row) (err error) {
 	var c job.Contents
 	if from.PayloadIn != job.InRow {
@@ -181,13 +181,12 @@ func (s *Store) ForgetPayload(ctx context.Context, r job.Row) error {
 	return s.blobs.Delete(ctx, r.BlobKey(job.PayloadContent(r.PayloadVer)))
 }
 
-// ForgetContents deletes what lies beside the row of a job that has just been forgotten:
-// payload, result, labels, attempts. It is safe to repeat; what a failure leaves goes with its
-// own time to live.
+// ForgetContents deletes the sibling items and objects of a job that has just been forgotten: payload,
+// result, labels, attempts. It is safe to repeat. What a failure leaves goes with its own time to live.
 func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
 	errs := []error{s.ForgetPayload(ctx, r)}
 	first := r.ContentRef("")
-	// '$' follows '#'
+	// The end of the range: '$' follows '#'.
 	q := item.Query{Table: contract.Jobs, PK: first.PK, From: first.SK, To: string(r.ID) + "$", Consistent: true}
 	for {
 		page, err := s.table.Query(ctx, q)
@@ -207,7 +206,7 @@ func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
 		q.Cursor = page.Cursor
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("deleting what lay beside job %s: %w", r.ID, err)
+		return fmt.Errorf("deleting contents of job %s: %w", r.ID, err)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 }
 
 // SetAside is PutOff for an item that cannot be read: it is listed, with the reason, for a person
-// to look at. The list forgets what is not met again.
+// to look at. The list forgets what nobody meets any more.
 func (s *Store) SetAside(
 	ctx context.Context, ref item.Ref, place string, wakeAt time.Time, reason string, now time.Time,
 ) error {

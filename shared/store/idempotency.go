@@ -12,8 +12,8 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Remembered is what a client's idempotency key stands for: the job, and the answer that was
-// given when it was accepted, which is given again even if the job is long over or forgotten.
+// Remembered is what a client's idempotency key stands for: the job, and the answer that was given when it
+// was accepted. A repetition gets that answer even when the job is long over or forgotten.
 type Remembered struct {
 	job.IdempotencyKey
 	Answer string

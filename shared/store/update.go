@@ -187,7 +187,7 @@ func update[T any](
 				return old, stop
 			}
 			var done bool
-			if stands, done, err = again(ctx, table, refused, stands, writes, own); err == nil && !done {
+			if stands, done, err = reread(ctx, table, refused, stands, writes, own); err == nil && !done {
 				continue
 			}
 			after = stands
@@ -231,10 +231,9 @@ func applied(w item.Write, old item.Item) item.Item {
 	return w.Applied(old, contract.AttrPK, sk)
 }
 
-// again returns the item that a refused update has to decide about next. done says that there is
-// nothing to decide: everything stands as it was to become, so it was our own first try that stood in
-// the way.
-func again(
+// reread returns the item that a refused update decides about next. done says that there is nothing to
+// decide: everything is as it was to become, so our own first try refused the second.
+func reread(
 	ctx context.Context, table Table, r *item.Refused, stood item.Item, writes []item.Write, own int,
 ) (stands item.Item, done bool, err error) {
 	stands, blamed := r.Olds[own]
