@@ -64,6 +64,8 @@ FIELDS = {
     "cursor": None,
     # A tester's schema is rarely one that compiles.
     "payload_schema": always({"type": "object"}),
+    # It has a limit in bytes, and no control characters at any depth.
+    "metadata": always({"ticket": 7, "by": ["a", None, {}]}),
 }
 
 QUERY = {
