@@ -15,9 +15,9 @@ import (
 // days; until then nobody may see them, or an answer would depend on when that happens.
 //
 // It knows every kind of item that has an expires_at: rows and tombstones, contents, idempotency keys,
-// pauses, schedules' tombstones, ledgers and replaced payloads. Left out are the claims: their time to live only clears away what no attempt can ask about any more,
-// and a claim is judged by its attempt, lease and outcome alone. Entries of an index carry no
-// expires_at; the row that an entry leads to is absent.
+// pauses, schedules' tombstones, ledgers and replaced payloads. Claims are left out: their time to live only
+// clears away what no attempt can ask about any more, and a claim is judged by its attempt, lease and outcome
+// alone. Entries of an index carry no expires_at; the row that an entry leads to is absent.
 type present struct{ Table }
 
 // over says that the item's time has passed.
