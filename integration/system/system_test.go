@@ -19,6 +19,7 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
+	"punctual/workers/executor"
 	"punctual/workers/worker"
 )
 
@@ -48,6 +49,7 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 		Clock: clock.System{}, Log: func(stage string) *slog.Logger {
 			return telemetry.Logger(testLog{t, b.log}, stage)
 		}, Meter: b.meter,
+		Executors: executor.Options{Queues: b.world.TenantQueues()},
 	}, o)
 	b.API = story.Over(t, b.sys.API)
 	ctx, cancel := context.WithCancel(context.Background())

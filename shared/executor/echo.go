@@ -5,6 +5,9 @@ import (
 	"punctual/shared/span"
 )
 
+// Echo is the name of the executor, as tasks give it.
+const Echo = "echo"
+
 // EchoPayload is what the echo executor looks at in a payload that is an object.
 type EchoPayload struct {
 	Sleep string `json:"sleep,omitempty"`

@@ -14,6 +14,9 @@ import (
 	"punctual/shared/tenant"
 )
 
+// HTTP is the name of the executor, as tasks give it.
+const HTTP = "http"
+
 // HTTPPayload is what a job of the http executor sends, and where. An Authorization header gives
 // way to Auth; a header whose value is a secret's ARN is sent with the secret; a body that is null
 // is none.

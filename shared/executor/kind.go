@@ -9,15 +9,6 @@ import (
 	"punctual/shared/tenant"
 )
 
-// The names of executors, as tasks give them.
-const (
-	Go     = "go"
-	HTTP   = "http"
-	Lambda = "lambda"
-	Echo   = "echo"
-	SQS    = "sqs"
-)
-
 // Kind is one executor: what the API, the OpenAPI document and the workers know of it.
 type Kind struct {
 	// Name is what tasks call it.
@@ -55,6 +46,9 @@ var kinds = []Kind{goKind, httpKind, lambdaKind, echoKind, sqsKind}
 
 // Kinds lists every executor.
 func Kinds() []Kind { return slices.Clone(kinds) }
+
+// Go is the name of the executor that runs the user's own handlers.
+const Go = "go"
 
 // goKind runs the user's own handlers, which judge their payloads themselves.
 var goKind = Kind{Name: Go, About: "the handler that your workers registered under the task's name"}

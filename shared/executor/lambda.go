@@ -5,6 +5,9 @@ import (
 	"regexp"
 )
 
+// Lambda is the name of the executor, as tasks give it.
+const Lambda = "lambda"
+
 // LambdaPayload is what a job of the lambda executor calls. Without an input it is {}.
 type LambdaPayload struct {
 	Function string          `json:"function" doc:"Name, name:alias, or ARN; the function's tag punctual:tenant must allow the tenant"`

@@ -9,6 +9,9 @@ import (
 	"punctual/shared/text"
 )
 
+// SQS is the name of the executor, as tasks give it.
+const SQS = "sqs"
+
 // SQSPayload is what a job of the sqs executor sends, and to which queue of the tenant.
 type SQSPayload struct {
 	Queue   string          `json:"queue" doc:"Name of a queue in the deployment's account and region; its tag punctual:tenant must allow the tenant"`

@@ -51,7 +51,7 @@ type Row struct {
 	NominalAt time.Time // of a schedule's job; zero for a one-off
 	CreatedAt time.Time // accepted then
 	Task      string
-	Executor  string // go, http, lambda, echo: the kind that runs the task
+	Executor  string // one of executor.Names: what runs the task
 	Pool      string
 	Priority  Priority
 	Timeout   time.Duration

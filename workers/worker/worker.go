@@ -35,7 +35,7 @@ type Queues interface {
 type Deps struct {
 	Queues    Queues
 	Store     *store.Store
-	Executors map[string]executor.Executor // by kind: http, lambda, echo
+	Executors map[string]executor.Executor // by kind; that of kind go is Registry
 	Registry  *Registry                    // handlers of kind go; nil for none
 	Clock     clock.Clock                  // nil: the system's
 	Log       *slog.Logger                 // nil: silent
