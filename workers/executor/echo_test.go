@@ -11,7 +11,7 @@ import (
 	"punctual/workers/executor"
 )
 
-func TestEchoAnswersWithItsPayload(t *testing.T) {
+func TestEcho_AnswersWithItsPayload(t *testing.T) {
 	t.Parallel()
 	echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
 	for _, payload := range []string{"", "null", "5", `"text"`, `["sleep"]`, `{"a":{"sleep":"9d"}}`, `{"SLEEP":"9d","Fail":99}`, ` {"fail":0}`} {
@@ -22,7 +22,7 @@ func TestEchoAnswersWithItsPayload(t *testing.T) {
 	}
 }
 
-func TestEchoFailsAsManyAttemptsAsAsked(t *testing.T) {
+func TestEcho_FailsAsManyAttemptsAsAsked(t *testing.T) {
 	t.Parallel()
 	echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
 	for attempt := int64(1); attempt <= 4; attempt++ {
@@ -39,7 +39,7 @@ func TestEchoFailsAsManyAttemptsAsAsked(t *testing.T) {
 	}
 }
 
-func TestEchoSleepsAsLongAsAsked(t *testing.T) {
+func TestEcho_SleepsAsLongAsAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
@@ -50,7 +50,7 @@ func TestEchoSleepsAsLongAsAsked(t *testing.T) {
 	})
 }
 
-func TestEchoWakesWhenItsContextEnds(t *testing.T) {
+func TestEcho_WakesWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
@@ -64,7 +64,7 @@ func TestEchoWakesWhenItsContextEnds(t *testing.T) {
 	})
 }
 
-func TestEchoRefusesWishesItCannotRead(t *testing.T) {
+func TestEcho_RefusesWishesItCannotRead(t *testing.T) {
 	t.Parallel()
 	echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
 	for _, payload := range []string{`{"sleep":2}`, `{"sleep":"2"}`, `{"sleep":"-2s"}`, `{"sleep":null}`, `{"sleep":""}`, `{"fail":-1}`, `{"fail":1.5}`, `{"fail":"2"}`, `{"fail":1e99}`, `{"fail":`} {

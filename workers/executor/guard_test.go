@@ -81,7 +81,7 @@ func (tr *trap) port() string {
 // everywhere is a trap on every address of the machine: whatever spelling of loopback is dialled falls into it.
 func everywhere(t *testing.T) *trap { return newTrap(t, "tcp", ":0") }
 
-func TestHTTPConnectsToNothingSpecialHoweverItIsSpelled(t *testing.T) {
+func TestHTTP_ConnectsToNothingSpecialHoweverItIsSpelled(t *testing.T) {
 	t.Parallel()
 	tr := everywhere(t)
 	for _, host := range []string{
@@ -100,7 +100,7 @@ func TestHTTPConnectsToNothingSpecialHoweverItIsSpelled(t *testing.T) {
 	}
 }
 
-func TestHTTPJudgesWhatANameResolvesTo(t *testing.T) {
+func TestHTTP_JudgesWhatANameResolvesTo(t *testing.T) {
 	t.Parallel()
 	tr := everywhere(t)
 	for _, address := range []string{
@@ -114,7 +114,7 @@ func TestHTTPJudgesWhatANameResolvesTo(t *testing.T) {
 	}
 }
 
-func TestHTTPIsNotFooledByANameThatChangesItsMind(t *testing.T) {
+func TestHTTP_IsNotFooledByANameThatChangesItsMind(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // so that the next request has to look again
@@ -130,7 +130,7 @@ func TestHTTPIsNotFooledByANameThatChangesItsMind(t *testing.T) {
 	requireFailure(t, err, job.CodeTargetRefused, true)
 }
 
-func TestHTTPTakesOfANamesAddressesOnlyTheAllowedOnes(t *testing.T) {
+func TestHTTP_TakesOfANamesAddressesOnlyTheAllowedOnes(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	newTrap(t, "tcp", "127.0.0.2:"+tg.port())
@@ -150,7 +150,7 @@ func TestHTTPTakesOfANamesAddressesOnlyTheAllowedOnes(t *testing.T) {
 	requireFailure(t, err, executor.CodeNetwork, false)
 }
 
-func TestHTTPReachesAnAllowedLiteralInAnySpelling(t *testing.T) {
+func TestHTTP_ReachesAnAllowedLiteralInAnySpelling(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	for _, host := range []string{"127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]"} {
@@ -159,7 +159,7 @@ func TestHTTPReachesAnAllowedLiteralInAnySpelling(t *testing.T) {
 	}
 }
 
-func TestHTTPNeverCallsOurOwnPort(t *testing.T) {
+func TestHTTP_NeverCallsOurOwnPort(t *testing.T) {
 	t.Parallel()
 	tr := everywhere(t)
 	port, _ := strconv.ParseUint(tr.port(), 10, 16)

@@ -111,7 +111,7 @@ func requireResult(t *testing.T, raw json.RawMessage, err error) result {
 	return r
 }
 
-func TestHTTPSendsWhatThePayloadSays(t *testing.T) {
+func TestHTTP_SendsWhatThePayloadSays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ payload, method, body, contentType string }{
 		{`{"url":%q}`, "POST", "", ""},
@@ -134,7 +134,7 @@ func TestHTTPSendsWhatThePayloadSays(t *testing.T) {
 	}
 }
 
-func TestHTTPTellsTheTargetWhichWorkItIs(t *testing.T) {
+func TestHTTP_TellsTheTargetWhichWorkItIs(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	w := work(fmt.Sprintf(`{"url":%q,"headers":{"x-mine":"1","Connection":"close","Upgrade":"h2c"}}`, tg.URL))
@@ -152,7 +152,7 @@ func TestHTTPTellsTheTargetWhichWorkItIs(t *testing.T) {
 	}
 }
 
-func TestHTTPSignsSoThatStandardWebhooksVerifies(t *testing.T) {
+func TestHTTP_SignsSoThatStandardWebhooksVerifies(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -172,7 +172,7 @@ func TestHTTPSignsSoThatStandardWebhooksVerifies(t *testing.T) {
 	}
 }
 
-func TestHTTPKeepsOfAnAnswerWhatFits(t *testing.T) {
+func TestHTTP_KeepsOfAnAnswerWhatFits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer    string
@@ -264,7 +264,7 @@ func TestHTTP_TellsTheTargetTheTimes(t *testing.T) {
 	}
 }
 
-func TestHTTPStopsReadingAnAnswerWithoutAnEnd(t *testing.T) {
+func TestHTTP_StopsReadingAnAnswerWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	hungUp := make(chan struct{})
 	tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -282,7 +282,7 @@ func TestHTTPStopsReadingAnAnswerWithoutAnEnd(t *testing.T) {
 	<-hungUp
 }
 
-func TestHTTPReadsACompressedAnswerToTheSameLimit(t *testing.T) {
+func TestHTTP_ReadsACompressedAnswerToTheSameLimit(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -296,7 +296,7 @@ func TestHTTPReadsACompressedAnswerToTheSameLimit(t *testing.T) {
 	}
 }
 
-func TestHTTPJudgesAnswersByTheirStatus(t *testing.T) {
+func TestHTTP_JudgesAnswersByTheirStatus(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
 		200: "success", 201: "success", 202: "success", 204: "success", 226: "success",
@@ -327,7 +327,7 @@ func TestHTTPJudgesAnswersByTheirStatus(t *testing.T) {
 	}
 }
 
-func TestHTTPHonoursRetryAfter(t *testing.T) {
+func TestHTTP_HonoursRetryAfter(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{
 		"": 0, "0": 0, "120": 2 * time.Minute, "7": 7 * time.Second, "-5": 0, "soon": 0, "1.5": 0,
@@ -353,7 +353,7 @@ func TestHTTPHonoursRetryAfter(t *testing.T) {
 	}
 }
 
-func TestHTTPRefusesPayloadsItCannotRead(t *testing.T) {
+func TestHTTP_RefusesPayloadsItCannotRead(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	for payload, code := range map[string]string{
@@ -396,7 +396,7 @@ func TestHTTPRefusesPayloadsItCannotRead(t *testing.T) {
 	}
 }
 
-func TestHTTPCallsABrokenExchangeRetryableAndQuotesNothing(t *testing.T) {
+func TestHTTP_CallsABrokenExchangeRetryableAndQuotesNothing(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
 		"no answer":                    "",
@@ -435,7 +435,7 @@ func TestHTTPCallsABrokenExchangeRetryableAndQuotesNothing(t *testing.T) {
 	}
 }
 
-func TestHTTPCallsAnUnreachableHostRetryable(t *testing.T) {
+func TestHTTP_CallsAnUnreachableHostRetryable(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
@@ -458,7 +458,7 @@ func TestHTTPCallsAnUnreachableHostRetryable(t *testing.T) {
 	}
 }
 
-func TestHTTPGivesTheReasonWhyItsContextEnded(t *testing.T) {
+func TestHTTP_GivesTheReasonWhyItsContextEnded(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before the head", "in the body"} {
 		t.Run(when, func(t *testing.T) {

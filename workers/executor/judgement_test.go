@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSameHost(t *testing.T) {
+func TestSameHost_ComparesNamePortAndScheme(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		from, to string
@@ -38,7 +38,7 @@ func TestSameHost(t *testing.T) {
 	}
 }
 
-func TestFittingIsTheLongestBeginningThatFits(t *testing.T) {
+func TestFitting_IsTheLongestBeginningThatFits(t *testing.T) {
 	t.Parallel()
 	quoted := func(s string) int {
 		var b strings.Builder
@@ -64,7 +64,7 @@ func TestFittingIsTheLongestBeginningThatFits(t *testing.T) {
 }
 
 // Read once per process by net/http, so that no test could set the environment in time.
-func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
+func TestGuard_UsesNoProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	if (guard{}).transport().Proxy != nil {
 		t.Error("a proxy would be connected to instead of the target")

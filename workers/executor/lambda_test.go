@@ -39,7 +39,7 @@ func answering(output, functionError string, err error) function {
 	return function{tenant: "acme", answer: func(string) (string, string, error) { return output, functionError, err }}
 }
 
-func TestLambdaAnswersWhatTheFunctionAnswers(t *testing.T) {
+func TestLambda_AnswersWhatTheFunctionAnswers(t *testing.T) {
 	t.Parallel()
 	mirror := function{tenant: "acme", answer: func(in string) (string, string, error) { return in, "", nil }}
 	lambda := executor.Standard(executor.Options{Functions: functions{
@@ -64,7 +64,7 @@ func TestLambdaAnswersWhatTheFunctionAnswers(t *testing.T) {
 	}
 }
 
-func TestLambdaSaysWhatBecomesOfAFailure(t *testing.T) {
+func TestLambda_SaysWhatBecomesOfAFailure(t *testing.T) {
 	t.Parallel()
 	throttled := fault.New(fault.Throttled, nil, "invoking")
 	forbidden := answering("", "", nil)
@@ -105,7 +105,7 @@ func TestLambdaSaysWhatBecomesOfAFailure(t *testing.T) {
 	}
 }
 
-func TestLambdaCannotTellAForeignFunctionFromAnAbsentOne(t *testing.T) {
+func TestLambda_CannotTellAForeignFunctionFromAnAbsentOne(t *testing.T) {
 	t.Parallel()
 	lambda := executor.Standard(executor.Options{Functions: functions{"foreign": {tenant: "other"}}})[job.ExecutorLambda]
 	_, foreign := lambda.Run(t.Context(), work(`{"function":"foreign"}`))
@@ -115,13 +115,13 @@ func TestLambdaCannotTellAForeignFunctionFromAnAbsentOne(t *testing.T) {
 	}
 }
 
-func TestLambdaWithoutAWayToInvokeFailsForGood(t *testing.T) {
+func TestLambda_FailsForGoodWhereThereAreNoFunctions(t *testing.T) {
 	t.Parallel()
 	_, err := executor.Standard(executor.Options{})[job.ExecutorLambda].Run(t.Context(), work(`{"function":"f"}`))
 	requireFailure(t, err, executor.CodeNotAvailable, true)
 }
 
-func TestLambdaGivesTheReasonWhyItsContextEnded(t *testing.T) {
+func TestLambda_GivesTheReasonWhyItsContextEnded(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("lease lost")
 	ctx, cancel := context.WithCancelCause(t.Context())

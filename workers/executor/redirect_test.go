@@ -66,7 +66,7 @@ func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
 	}
 }
 
-func TestHTTPFollowsRedirectsByTheirRules(t *testing.T) {
+func TestHTTP_FollowsRedirectsByTheirRules(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]struct{ method, body string }{
 		301: {"GET", ""}, 302: {"GET", ""}, 303: {"GET", ""}, 307: {"POST", `{"a":1}`}, 308: {"POST", `{"a":1}`},
@@ -96,7 +96,7 @@ func TestHTTPFollowsRedirectsByTheirRules(t *testing.T) {
 	}
 }
 
-func TestHTTPLeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
+func TestHTTP_LeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]string{
 		"another host": "http://b.localhost:%s/end", "a host below": "http://sub.a.localhost:%s/end", "the address itself": "http://127.0.0.1:%s/end",
@@ -128,7 +128,7 @@ func TestHTTPLeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 	}
 }
 
-func TestHTTPLeavesCredentialsBehindWhenARedirectChangesThePort(t *testing.T) {
+func TestHTTP_LeavesCredentialsBehindWhenARedirectChangesThePort(t *testing.T) {
 	t.Parallel()
 	second := newTarget(t, ok)
 	first := newTarget(t, redirecting(308, func(string) string { return "http://a.localhost:" + second.port() + "/" }))
@@ -139,7 +139,7 @@ func TestHTTPLeavesCredentialsBehindWhenARedirectChangesThePort(t *testing.T) {
 	}
 }
 
-func TestHTTPJudgesEveryRedirectAsItJudgedTheFirstTarget(t *testing.T) {
+func TestHTTP_JudgesEveryRedirectAsItJudgedTheFirstTarget(t *testing.T) {
 	t.Parallel()
 	tr := newTrap(t, "tcp", "127.0.0.2:0")
 	names := resolver{"ok.test": {{"127.0.0.1"}}, "inside.test": {{"127.0.0.2"}}}
@@ -167,7 +167,7 @@ func TestHTTPJudgesEveryRedirectAsItJudgedTheFirstTarget(t *testing.T) {
 	}
 }
 
-func TestHTTPFollowsFiveRedirectsAndNotSix(t *testing.T) {
+func TestHTTP_FollowsFiveRedirectsAndNotSix(t *testing.T) {
 	t.Parallel()
 	for hops, wantErr := range map[int]bool{5: false, 6: true} {
 		tg := newTarget(t, redirecting(302, func(path string) string {

@@ -17,7 +17,7 @@ import (
 )
 
 // S41: a target that hands back what it was sent must not put the secret into a result or an error.
-func TestHTTPKeepsSecretsOutOfResultsAndErrors(t *testing.T) {
+func TestHTTP_KeepsSecretsOutOfResultsAndErrors(t *testing.T) {
 	t.Parallel()
 	const token, apiKey = `t0p "secret" \ & <value>`, "another-s3cret"
 	forms := map[string]func(string) string{
@@ -61,7 +61,7 @@ func TestHTTPKeepsSecretsOutOfResultsAndErrors(t *testing.T) {
 }
 
 // A secret across the edge of what is kept or read would otherwise leave a part of itself.
-func TestHTTPKeepsPartsOfSecretsOutOfResultsToo(t *testing.T) {
+func TestHTTP_KeepsPartsOfSecretsOutOfResultsToo(t *testing.T) {
 	t.Parallel()
 	const token = "abcdefghijklmnopqrstuvwxyz0123456789"
 	for _, fill := range []int{10<<10 - 60, 10<<10 - 42 - 18, 10<<10 - 42 - 4} {
@@ -79,7 +79,7 @@ func TestHTTPKeepsPartsOfSecretsOutOfResultsToo(t *testing.T) {
 	requireWithout(t, "the body", requireResult(t, raw, err).Body, "kk")
 }
 
-func TestHTTPResolvesOnlyTheTenantsOwnSecrets(t *testing.T) {
+func TestHTTP_ResolvesOnlyTheTenantsOwnSecrets(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	everything := anyVault{}
@@ -121,7 +121,7 @@ func (v brokenVault) Hosts(context.Context, string) ([]string, bool, error) {
 
 func (v brokenVault) Resolve(context.Context, string) (string, error) { return "", v.error }
 
-func TestHTTPSaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
+func TestHTTP_SaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		secrets   executor.Secrets
@@ -147,7 +147,7 @@ func TestHTTPSaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
 	}
 }
 
-func TestHTTPSendsASecretOverTLSOrToItsOwnMachineOnly(t *testing.T) {
+func TestHTTP_SendsASecretOverTLSOrToItsOwnMachineOnly(t *testing.T) {
 	t.Parallel()
 	secrets := vault{arnOf("acme", "t"): "t0p-secret", arnOf("acme", "hook"): signingKey}
 	names := resolver{"plain.test": {{"127.0.0.1"}}, "a.localhost": {{"127.0.0.1"}}}
@@ -172,7 +172,7 @@ func TestHTTPSendsASecretOverTLSOrToItsOwnMachineOnly(t *testing.T) {
 	}
 }
 
-func TestHTTPSendsABoundSecretToItsHostsOnly(t *testing.T) {
+func TestHTTP_SendsABoundSecretToItsHostsOnly(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	names := resolver{}

@@ -7,7 +7,7 @@ import (
 	"punctual/workers/worker/workertest"
 )
 
-func TestGreet(t *testing.T) {
+func TestGreet_Greets(t *testing.T) {
 	t.Parallel()
 	t.Run("greets by name, under the same key on a retry", func(t *testing.T) {
 		t.Parallel()
@@ -25,7 +25,7 @@ func TestGreet(t *testing.T) {
 	})
 }
 
-func TestAllRegistersEveryHandler(t *testing.T) {
+func TestAll_RegistersEveryHandler(t *testing.T) {
 	t.Parallel()
 	r := worker.NewRegistry()
 	All(r)

@@ -48,7 +48,7 @@ func (b *bench) foreign(r job.Row, lease time.Duration) job.Claim {
 	return c
 }
 
-func TestAClaimWhoseAnswerWasLostIsRecognisedByItsNonce(t *testing.T) {
+func TestClaim_RecognisesItsNonceAfterALostAnswer(t *testing.T) {
 	within(t, func(b *bench) {
 		b.once(writes("claim.new"), lost)
 		r := b.put(0)
@@ -65,7 +65,7 @@ func TestAClaimWhoseAnswerWasLostIsRecognisedByItsNonce(t *testing.T) {
 	})
 }
 
-func TestAClaimRecognisedByItsNonceCountsItsLeaseFromTheFirstAsking(t *testing.T) {
+func TestClaim_CountsItsLeaseFromTheFirstRequest(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Second)
 		var claimed, beat time.Time
@@ -95,7 +95,7 @@ func TestAClaimRecognisedByItsNonceCountsItsLeaseFromTheFirstAsking(t *testing.T
 	})
 }
 
-func TestAClaimRefusedBecauseItsOwnerLivesIsTriedTwiceAndThenLeftUntilLeaseEnd(t *testing.T) {
+func TestClaim_WaitsForALiveOwnersLeaseToEnd(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.foreign(r, contract.Lease)
@@ -130,7 +130,7 @@ func TestAClaimRefusedBecauseItsOwnerLivesIsTriedTwiceAndThenLeftUntilLeaseEnd(t
 	})
 }
 
-func TestAClaimRefusedForItsOutcomeRepeatsTheReport(t *testing.T) {
+func TestClaim_RepeatsTheReportOfARecordedOutcome(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		c := b.foreign(r, contract.Lease)
@@ -148,7 +148,7 @@ func TestAClaimRefusedForItsOutcomeRepeatsTheReport(t *testing.T) {
 	})
 }
 
-func TestAClaimRefusedForANewerAttemptDeletesTheMessage(t *testing.T) {
+func TestClaim_DeletesTheMessageOfAnOlderAttempt(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		newer := r
@@ -166,7 +166,7 @@ func TestAClaimRefusedForANewerAttemptDeletesTheMessage(t *testing.T) {
 	})
 }
 
-func TestAnOutcomeWhoseAnswerWasLostIsReportedOnce(t *testing.T) {
+func TestSettle_ReportsOnceAfterALostAnswer(t *testing.T) {
 	within(t, func(b *bench) {
 		b.once(writes("claim.outcome"), lost)
 		r := b.put(0)
@@ -179,7 +179,7 @@ func TestAnOutcomeWhoseAnswerWasLostIsReportedOnce(t *testing.T) {
 	})
 }
 
-func TestAnOutcomeRefusedReportsNothing(t *testing.T) {
+func TestSettle_ReportsNothingWhenRefused(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.fire(r, 0)
@@ -202,7 +202,7 @@ func TestAnOutcomeRefusedReportsNothing(t *testing.T) {
 	})
 }
 
-func TestAnOutcomeIsRetriedUntilItIsThere(t *testing.T) {
+func TestSettle_RetriesUntilTheOutcomeIsRecorded(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.fire(r, 0)
@@ -226,7 +226,7 @@ func TestAnOutcomeIsRetriedUntilItIsThere(t *testing.T) {
 }
 
 // S27: the same message on the queue twice within 10 ms, 200 times, with ten workers.
-func TestTheSameMessageToTenWorkersHasOneEffect(t *testing.T) {
+func TestWorker_RunsAMessageOnceThoughTenWorkersGetIt(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(300 * time.Millisecond)
 		var rows []job.Row
@@ -258,7 +258,7 @@ func TestTheSameMessageToTenWorkersHasOneEffect(t *testing.T) {
 }
 
 // S27, second half: the first worker dies before it finishes.
-func TestTheSecondCopyRunsWhenTheFirstWorkerDied(t *testing.T) {
+func TestWorker_RunsTheSecondCopyWhenTheFirstWorkerDied(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(5 * time.Second)
 		r := b.put(0)
@@ -290,7 +290,7 @@ func TestTheSecondCopyRunsWhenTheFirstWorkerDied(t *testing.T) {
 	})
 }
 
-func TestAWorkerDeadAfterItsOutcomeHasItsReportRepeated(t *testing.T) {
+func TestWorker_RepeatsTheReportOfAWorkerThatDied(t *testing.T) {
 	within(t, func(b *bench) {
 		_, kill := b.killable("a")
 		b.once(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.ReportQueue },

@@ -55,7 +55,7 @@ func (u unbroken) Receive(ctx context.Context, queue string, n int, wait, visibi
 	return got, err
 }
 
-func TestDraining(t *testing.T) {
+func TestWorker_Drains(t *testing.T) {
 	t.Run("no receive after SIGTERM, and what is held is back within five seconds", func(t *testing.T) {
 		within(t, func(b *bench) {
 			w, _ := drainBench(b, 80*time.Second)
@@ -263,7 +263,7 @@ func TestDraining(t *testing.T) {
 	})
 }
 
-func TestDrainsAndGiveBacksNeverMakePoisonOfAJob(t *testing.T) {
+func TestWorker_NeverCountsDrainsAndGiveBacksAsDeaths(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(time.Minute)
 		r := b.put(0, func(r *job.Row) { r.Timeout = time.Hour })
@@ -282,7 +282,7 @@ func TestDrainsAndGiveBacksNeverMakePoisonOfAJob(t *testing.T) {
 	})
 }
 
-func TestAnUnknownPoolIsRefused(t *testing.T) {
+func TestWorker_RefusesAnUnknownPool(t *testing.T) {
 	t.Parallel()
 	if err := New(Deps{}, Options{Pools: []string{"shrot"}}).Run(t.Context()); err == nil {
 		t.Error("a worker of a pool that does not exist waits for ever")

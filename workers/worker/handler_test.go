@@ -59,7 +59,7 @@ func TestHandler_KeepsEveryDigitOfANumberInAny(t *testing.T) {
 	}
 }
 
-func TestAHandlerGetsItsPayloadAndWhatItNeedsToBeRepeatable(t *testing.T) {
+func TestRegistry_HandsAHandlerItsPayloadAndIdentity(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()
 		var saw []Job[invoice]
@@ -98,7 +98,7 @@ func runHandler[P, R any](payload string, fn func(context.Context, Job[P]) (R, e
 	return r.Run(context.Background(), w)
 }
 
-func TestPayloadsOfHandlers(t *testing.T) {
+func TestRegistry_DecodesPayloads(t *testing.T) {
 	t.Parallel()
 	t.Run("none leaves the zero value", func(t *testing.T) {
 		t.Parallel()
@@ -124,7 +124,7 @@ func TestPayloadsOfHandlers(t *testing.T) {
 	})
 }
 
-func TestResultsOfHandlers(t *testing.T) {
+func TestRegistry_EncodesResults(t *testing.T) {
 	t.Parallel()
 	t.Run("nothing is no result", func(t *testing.T) {
 		t.Parallel()
@@ -142,7 +142,7 @@ func TestResultsOfHandlers(t *testing.T) {
 	})
 }
 
-func TestWrappedVerdictsCount(t *testing.T) {
+func TestRegistry_FindsWrappedVerdicts(t *testing.T) {
 	t.Parallel()
 	o := outcomeOf(ended{err: fmt.Errorf("charging: %w", Permanent(errors.New("card stolen")))})
 	if !o.Permanent || o.Error.Code != job.CodePermanent || o.Error.Message != "charging: card stolen" {
@@ -153,7 +153,7 @@ func TestWrappedVerdictsCount(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRegisteredPanicsAtOnce(t *testing.T) {
+func TestRegister_PanicsOnWhatCannotBeRegistered(t *testing.T) {
 	t.Parallel()
 	none := func(context.Context, Job[any]) (any, error) { return nil, nil }
 	for name, register := range map[string]func(*Registry){

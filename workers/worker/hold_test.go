@@ -15,7 +15,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestAMessageIsHeldBeforeItIsClaimed(t *testing.T) {
+func TestWorker_HoldsAMessageBeforeItClaims(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a")
 		r := b.put(5 * time.Second)
@@ -37,7 +37,7 @@ func TestAMessageIsHeldBeforeItIsClaimed(t *testing.T) {
 	})
 }
 
-func TestAMessageFarTooEarlyGoesBackUntilShortlyBeforeItIsDue(t *testing.T) {
+func TestWorker_GivesBackAMessageThatIsFarTooEarly(t *testing.T) {
 	within(t, func(b *bench) {
 		w := b.start("a")
 		r := b.put(10 * time.Minute)
@@ -58,7 +58,7 @@ func TestAMessageFarTooEarlyGoesBackUntilShortlyBeforeItIsDue(t *testing.T) {
 }
 
 // S13: a firing delivered a moment early.
-func TestAnEarlyFiringRunsOnceAndNotBeforeItsTime(t *testing.T) {
+func TestWorker_RunsAnEarlyFiringOnceAndNotBeforeItsTime(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a")
 		r := b.put(50 * time.Millisecond)
@@ -70,7 +70,7 @@ func TestAnEarlyFiringRunsOnceAndNotBeforeItsTime(t *testing.T) {
 	})
 }
 
-func TestNoAttemptStartsBeforeItIsDueByTheWorkersClock(t *testing.T) {
+func TestWorker_StartsNoAttemptBeforeItIsDueByItsClock(t *testing.T) {
 	for name, offset := range map[string]time.Duration{"a clock behind": -3 * time.Second, "a clock ahead": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {
@@ -87,7 +87,7 @@ func TestNoAttemptStartsBeforeItIsDueByTheWorkersClock(t *testing.T) {
 	}
 }
 
-func TestATaskUnknownHereIsGivenBackUnclaimed(t *testing.T) {
+func TestWorker_GivesBackAnUnknownTaskUnclaimed(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
 		b.fire(r, 0)
@@ -110,7 +110,7 @@ func TestATaskUnknownHereIsGivenBackUnclaimed(t *testing.T) {
 	})
 }
 
-func TestATaskUnknownForAnHourIsGivenUp(t *testing.T) {
+func TestWorker_GivesUpATaskUnknownForAnHour(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
 		b.fire(r, 0)
@@ -130,7 +130,7 @@ func TestATaskUnknownForAnHourIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestAMessageThatCannotBeReadIsSetAsideByTheQueueAndHarmsNoOther(t *testing.T) {
+func TestWorker_LeavesAnUnreadableMessageToTheRedrivePolicy(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		for _, body := range []string{"{", `{"v":99}`, `{"v":1,"tenant":"shop","job_id":"no-id","version":1,"attempt":1,"due_at":"2000-01-01T00:00:00Z"}`} {
@@ -153,7 +153,7 @@ func TestAMessageThatCannotBeReadIsSetAsideByTheQueueAndHarmsNoOther(t *testing.
 	})
 }
 
-func TestWithoutReachToTheTableMessagesGoBackAndNothingSpins(t *testing.T) {
+func TestWorker_GivesMessagesBackDuringAnOutageOfTheTable(t *testing.T) {
 	for name, down := range map[string][]string{
 		"nothing answers":          {memory.TableGet, memory.TableWrite, memory.TableQuery},
 		"only reads are answered":  {memory.TableWrite},
@@ -195,7 +195,7 @@ func TestWithoutReachToTheTableMessagesGoBackAndNothingSpins(t *testing.T) {
 	}
 }
 
-func TestAClaimLostInAnOutageIsTakenUpAfterItsLease(t *testing.T) {
+func TestWorker_TakesOverAClaimLostInAnOutageAfterItsLease(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.fire(r, 0)
@@ -214,7 +214,7 @@ func TestAClaimLostInAnOutageIsTakenUpAfterItsLease(t *testing.T) {
 	})
 }
 
-func TestAReportQueueThatIsDownKeepsTheMessage(t *testing.T) {
+func TestReports_KeepTheMessageWhileTheirQueueIsDown(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.fire(r, 0)
@@ -251,7 +251,7 @@ func (d *deaf) Send(ctx context.Context, queue string, out ...message.Outgoing) 
 	return d.Queues.Send(ctx, queue, out...)
 }
 
-func TestASendThatFailsAsAWholeIsTriedAgain(t *testing.T) {
+func TestReports_RetryASendThatFailsAsAWhole(t *testing.T) {
 	within(t, func(b *bench) {
 		b.fire(b.put(0), 0)
 		b.start("a", func(d *Deps, _ *Options) { d.Queues = &deaf{d.Queues, 3} })
@@ -262,7 +262,7 @@ func TestASendThatFailsAsAWholeIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestOnlyTheReportsThatWereNotTakenAreSentAgain(t *testing.T) {
+func TestReports_ResendOnlyWhatWasNotTaken(t *testing.T) {
 	within(t, func(b *bench) {
 		for range 3 {
 			b.fire(b.put(time.Second), 0)

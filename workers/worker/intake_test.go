@@ -20,7 +20,7 @@ import (
 
 func priority(p job.Priority) func(*job.Row) { return func(r *job.Row) { r.Priority = p } }
 
-func TestACriticalJobIsPickedUpAtOnceThoughThousandsOfLowOnesWait(t *testing.T) {
+func TestIntake_PicksUpACriticalJobThoughThousandsOfLowOnesWait(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Second)
 		for range 10_000 {
@@ -80,7 +80,7 @@ func TestWorker_GivesEachPoolSlotsOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestPrioritiesAreStrict(t *testing.T) {
+func TestIntake_OrdersPrioritiesStrictly(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(100 * time.Millisecond)
 		for _, p := range []job.Priority{job.Low, job.Normal, job.High, job.Critical} {
@@ -110,7 +110,7 @@ func TestPrioritiesAreStrict(t *testing.T) {
 	})
 }
 
-func TestAQueueThatHasRunEmptyKeepsNoSlotsFromLowerOnes(t *testing.T) {
+func TestIntake_ReservesNoSlotsForAnEmptyQueue(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(100 * time.Millisecond)
 		for range 5 {
@@ -127,7 +127,7 @@ func TestAQueueThatHasRunEmptyKeepsNoSlotsFromLowerOnes(t *testing.T) {
 	})
 }
 
-func TestAQueueWithoutRoomForMoreKeepsNoSlotsFromLowerOnes(t *testing.T) {
+func TestIntake_ReservesNoSlotsForAQueueWithoutRoom(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(100 * time.Millisecond)
 		b.start("a", options(func(o *Options) { o.Slots, o.Reserve, o.Hold = 10, -1, 20 }))
@@ -150,7 +150,7 @@ func TestAQueueWithoutRoomForMoreKeepsNoSlotsFromLowerOnes(t *testing.T) {
 	})
 }
 
-func TestABusyWorkerLeavesMessagesToOthers(t *testing.T) {
+func TestIntake_LeavesMessagesToOthersWhileBusy(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(10 * time.Minute)
 		for range 1000 {
@@ -169,7 +169,7 @@ func TestABusyWorkerLeavesMessagesToOthers(t *testing.T) {
 	})
 }
 
-func TestWhatIsDueAndGetsNoSlotGoesBack(t *testing.T) {
+func TestIntake_GivesBackWhatIsDueAndGetsNoSlot(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(10 * time.Minute)
 		for range 100 {
@@ -192,7 +192,7 @@ func TestWhatIsDueAndGetsNoSlotGoesBack(t *testing.T) {
 	})
 }
 
-func TestHeldMessagesAreBounded(t *testing.T) {
+func TestIntake_BoundsHeldMessages(t *testing.T) {
 	within(t, func(b *bench) {
 		for range 1000 {
 			b.fire(b.put(9*time.Second), 0)
@@ -211,7 +211,7 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 	})
 }
 
-func TestAWorkerOfOneSlotServesEveryPriority(t *testing.T) {
+func TestIntake_ServesEveryPriorityWithOneSlot(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a", options(func(o *Options) { o.Slots = 1 }))
 		for _, p := range contract.Priorities {
@@ -226,7 +226,7 @@ func TestAWorkerOfOneSlotServesEveryPriority(t *testing.T) {
 	})
 }
 
-func TestEveryPoolOfAWorkerIsServed(t *testing.T) {
+func TestIntake_ServesEveryPool(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a", options(func(o *Options) { o.Pools = contract.Pools }))
 		for _, pool := range contract.Pools {
@@ -239,7 +239,7 @@ func TestEveryPoolOfAWorkerIsServed(t *testing.T) {
 	})
 }
 
-func TestShortJobsFillTheirSlotsAtFullSpeed(t *testing.T) {
+func TestIntake_FillsSlotsWithShortJobsAtFullSpeed(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(50 * time.Millisecond)
 		b.start("a")
@@ -268,7 +268,7 @@ func TestShortJobsFillTheirSlotsAtFullSpeed(t *testing.T) {
 	})
 }
 
-func TestAHundredThousandHeldMessagesCostLittle(t *testing.T) {
+func TestIntake_HoldsAHundredThousandMessagesCheaply(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
 	receipt := strings.Repeat("AQEB", 100) // SQS's receipts are some 400 characters
@@ -295,7 +295,7 @@ func TestAHundredThousandHeldMessagesCostLittle(t *testing.T) {
 	}
 }
 
-func TestATaskRunsNoMoreAtOnceThanItsHandlerAllows(t *testing.T) {
+func TestConcurrency_LimitsRunningAttemptsOfATask(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()
 		now, most := 0, 0
@@ -326,7 +326,7 @@ func TestATaskRunsNoMoreAtOnceThanItsHandlerAllows(t *testing.T) {
 	})
 }
 
-func TestAMessageWhoseTaskIsAtItsLimitGoesBackInTheEnd(t *testing.T) {
+func TestConcurrency_GivesBackAMessageWhoseTaskStaysAtItsLimit(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()
 		Register(r, "charge", func(context.Context, Job[any]) (any, error) {
@@ -359,7 +359,7 @@ func TestAMessageWhoseTaskIsAtItsLimitGoesBackInTheEnd(t *testing.T) {
 	})
 }
 
-func TestBusySlotsAreAMetric(t *testing.T) {
+func TestWorker_MeasuresBusySlots(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(10 * time.Second)
 		b.start("a")
@@ -378,7 +378,7 @@ func TestBusySlotsAreAMetric(t *testing.T) {
 }
 
 // What AWS does at its worst, and nothing is lost or doubled.
-func TestThroughFaultsEveryJobEndsOnce(t *testing.T) {
+func TestWorker_EndsEveryJobOnceDespiteFaults(t *testing.T) {
 	within(t, func(b *bench) {
 		effects := map[job.ID]int{}
 		var rows []job.Row

@@ -13,7 +13,7 @@ import (
 	"punctual/workers/executor"
 )
 
-func TestALongResultIsCut(t *testing.T) {
+func TestOutcome_CutsALongResult(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		result string
@@ -52,14 +52,14 @@ func TestALongResultIsCut(t *testing.T) {
 	}
 }
 
-func TestAResultThatIsNotJSONIsKeptAsAString(t *testing.T) {
+func TestOutcome_KeepsAResultThatIsNotJSONAsAString(t *testing.T) {
 	t.Parallel()
 	if got := cutResult(json.RawMessage("plain text")); string(got) != `"plain text"` {
 		t.Errorf("kept %s", got)
 	}
 }
 
-func TestALongErrorIsCut(t *testing.T) {
+func TestOutcome_CutsALongError(t *testing.T) {
 	t.Parallel()
 	o := outcomeOf(ended{err: errors.New(strings.Repeat("é", 5000)), at: time.Unix(0, 0)})
 	if n := len(o.Error.Message); n > contract.MaxErrorMessage || n < contract.MaxErrorMessage-8 {
@@ -67,7 +67,7 @@ func TestALongErrorIsCut(t *testing.T) {
 	}
 }
 
-func TestAPanicsStackStaysInTheLog(t *testing.T) {
+func TestOutcome_LeavesAPanicsStackInTheLog(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = panics
 		b.start("a")

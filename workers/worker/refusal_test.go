@@ -7,7 +7,7 @@ import (
 	"punctual/shared/job"
 )
 
-func TestARefusedClaimIsJudgedByWhatStandsThere(t *testing.T) {
+func TestJudge_TellsWhatARefusedClaimMeans(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	live, over := now.Add(time.Second), now.Add(-time.Millisecond)

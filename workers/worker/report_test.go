@@ -8,7 +8,7 @@ import (
 	"punctual/shared/memory"
 )
 
-func TestReportsTravelTogetherAndWaitNoLongerThanForThat(t *testing.T) {
+func TestReports_TravelInBatchesWithoutNeedlessWait(t *testing.T) {
 	within(t, func(b *bench) {
 		sends, first := 0, time.Time{}
 		b.world.SetFaults(func(c memory.Call) memory.Fault {

@@ -18,7 +18,7 @@ import (
 )
 
 // S25: visibility 30 s, a job of 95 s, three workers polling.
-func TestAJobLongerThanItsVisibilityRunsOnce(t *testing.T) {
+func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(95 * time.Second)
 		beats := 0
@@ -51,7 +51,7 @@ func TestAJobLongerThanItsVisibilityRunsOnce(t *testing.T) {
 	})
 }
 
-func TestAJobShorterThanTenSecondsCostsNoHeartbeat(t *testing.T) {
+func TestRun_SendsNoHeartbeatForAShortJob(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(9 * time.Second)
 		b.once(writes("claim.heartbeat"), func() memory.Fault {
@@ -64,7 +64,7 @@ func TestAJobShorterThanTenSecondsCostsNoHeartbeat(t *testing.T) {
 	})
 }
 
-func TestTheFirstHeartbeatReportsRunningAndCarriesProgress(t *testing.T) {
+func TestRun_ReportsRunningAndProgressAtTheFirstHeartbeat(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) {
 			w.Progress(1, 4, "one")
@@ -94,7 +94,7 @@ func TestTheFirstHeartbeatReportsRunningAndCarriesProgress(t *testing.T) {
 	})
 }
 
-func TestACancelledAttemptSeesItAtItsHeartbeat(t *testing.T) {
+func TestRun_SeesACancelAtItsHeartbeat(t *testing.T) {
 	within(t, func(b *bench) {
 		var cause error
 		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
@@ -118,7 +118,7 @@ func TestACancelledAttemptSeesItAtItsHeartbeat(t *testing.T) {
 	})
 }
 
-func TestASuccessAfterACancelIsASuccess(t *testing.T) {
+func TestRun_SucceedsDespiteACancel(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
 			<-ctx.Done()
@@ -136,7 +136,7 @@ func TestASuccessAfterACancelIsASuccess(t *testing.T) {
 	})
 }
 
-func TestReachingTheTimeoutIsARetryableOutcome(t *testing.T) {
+func TestRun_EndsRetryableAtItsTimeout(t *testing.T) {
 	within(t, func(b *bench) {
 		var cause error
 		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
@@ -161,7 +161,7 @@ func TestReachingTheTimeoutIsARetryableOutcome(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatIgnoresItsTimeoutKeepsItsSlot(t *testing.T) {
+func TestRun_KeepsTheSlotOfAHandlerThatIgnoresItsTimeout(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
 			time.Sleep(time.Minute)
@@ -187,7 +187,7 @@ func TestAHandlerThatIgnoresItsTimeoutKeepsItsSlot(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatIgnoresACancelStillReachesItsTimeout(t *testing.T) {
+func TestRun_TimesOutAHandlerThatIgnoresACancel(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
 			time.Sleep(10 * time.Minute)
@@ -207,7 +207,7 @@ func TestAHandlerThatIgnoresACancelStillReachesItsTimeout(t *testing.T) {
 	})
 }
 
-func TestALostLeaseCancelsTheHandlerAndSaysNothing(t *testing.T) {
+func TestRun_CancelsTheHandlerAndReportsNothingWhenTheLeaseIsLost(t *testing.T) {
 	within(t, func(b *bench) {
 		var cause error
 		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
@@ -239,7 +239,7 @@ func TestALostLeaseCancelsTheHandlerAndSaysNothing(t *testing.T) {
 	})
 }
 
-func TestALeaseThatNoHeartbeatExtendsCancelsTheHandlerBeforeItEnds(t *testing.T) {
+func TestRun_CancelsTheHandlerBeforeItsLeaseEnds(t *testing.T) {
 	within(t, func(b *bench) {
 		var ended time.Time
 		b.does = func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
@@ -271,7 +271,7 @@ func TestALeaseThatNoHeartbeatExtendsCancelsTheHandlerBeforeItEnds(t *testing.T)
 	})
 }
 
-func TestAHeartbeatThatFailsIsTriedAgainInTime(t *testing.T) {
+func TestRun_RetriesAFailedHeartbeatInTime(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(50 * time.Second)
 		begun := time.Now()
@@ -294,7 +294,7 @@ func TestAHeartbeatThatFailsIsTriedAgainInTime(t *testing.T) {
 	})
 }
 
-func TestAnAttemptOfManyHoursOutlivesItsMessage(t *testing.T) {
+func TestRun_OutlivesItsMessage(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Hour)
 		long := options(func(o *Options) { o.Poll = 20 * time.Second })
@@ -317,7 +317,7 @@ func TestAnAttemptOfManyHoursOutlivesItsMessage(t *testing.T) {
 }
 
 // S47 and others: what the handler returns, and what is recorded.
-func TestWhatAHandlerReturnsIsWhatIsRecorded(t *testing.T) {
+func TestRun_RecordsWhatAHandlerReturns(t *testing.T) {
 	type result struct {
 		kind      job.OutcomeKind
 		permanent bool

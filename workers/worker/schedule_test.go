@@ -36,7 +36,7 @@ func of(s schedule.Schedule) func(*job.Row) {
 	return func(r *job.Row) { r.ScheduleID, r.Epoch, r.NominalAt = s.Name, s.Epoch, r.DueAt }
 }
 
-func TestAJobOfAScheduleStartsOnlyWhereTheScheduleStandsToIt(t *testing.T) {
+func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 	pause := func(s schedule.Schedule) item.Write {
 		_, w := schedule.PauseSchedule(s, schedule.Pause{}, time.Now().UTC().Truncate(time.Millisecond))
 		return w
@@ -90,7 +90,7 @@ func TestAJobOfAScheduleStartsOnlyWhereTheScheduleStandsToIt(t *testing.T) {
 	}
 }
 
-func TestWhereRunsMayNotOverlapOneStarts(t *testing.T) {
+func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 	limited := func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }
 	const unread = "one that nobody can read"
 	for name, c := range map[string]struct {
@@ -151,7 +151,7 @@ func TestWhereRunsMayNotOverlapOneStarts(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatIsAdmittedSlowlyIsJudgedAgain(t *testing.T) {
+func TestSchedule_JudgesASlowlyAdmittedAttemptAgain(t *testing.T) {
 	two := 2
 	for name, c := range map[string]struct {
 		rule func(*schedule.Schedule)
@@ -185,7 +185,7 @@ func TestAnAttemptThatIsAdmittedSlowlyIsJudgedAgain(t *testing.T) {
 	}
 }
 
-func TestAJobIsCountedOnceAmongItsSchedulesRuns(t *testing.T) {
+func TestSchedule_CountsARunOnce(t *testing.T) {
 	for name, before := range map[string]int{"below the limit": 1, "at the limit": 2} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {

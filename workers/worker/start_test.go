@@ -18,7 +18,7 @@ import (
 
 // An attempt is judged after its claim, by a row read after it: what changes the row between the
 // worker's first look and its claim is the interesting moment.
-func TestAClaimedAttemptStartsOnlyIfTheRowSaysSo(t *testing.T) {
+func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 	stop := func(s job.Stop) func(job.Row) item.Write {
 		return func(r job.Row) item.Write {
 			_, w := job.RequestStop(r, s, job.Reason{Code: "test"}, time.Now())
@@ -117,7 +117,7 @@ func TestAClaimedAttemptStartsOnlyIfTheRowSaysSo(t *testing.T) {
 	}
 }
 
-func TestAFiringThatTheRowHasLeftBehindIsDroppedWithoutAClaim(t *testing.T) {
+func TestWorker_DropsAStaleFiringWithoutAClaim(t *testing.T) {
 	for name, change := range map[string]func(*job.Row){
 		"a version that was replaced by a PATCH": func(r *job.Row) { r.Version = 2 },
 		"an attempt that has ended":              func(r *job.Row) { r.Attempt = 2 },
@@ -138,7 +138,7 @@ func TestAFiringThatTheRowHasLeftBehindIsDroppedWithoutAClaim(t *testing.T) {
 	}
 }
 
-func TestPausesAreReadOnceASecondForATenantHoweverManyJobs(t *testing.T) {
+func TestPauses_AreReadOnceASecondForATenant(t *testing.T) {
 	within(t, func(b *bench) {
 		reads := 0
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
@@ -163,7 +163,7 @@ func TestPausesAreReadOnceASecondForATenantHoweverManyJobs(t *testing.T) {
 	})
 }
 
-func TestPoisonIsAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
+func TestWorker_GivesUpAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 	for name, c := range map[string]struct {
 		owners int
 		poison bool
@@ -194,7 +194,7 @@ func TestPoisonIsAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 	}
 }
 
-func TestPoisonIsNeverJudgedByReceives(t *testing.T) {
+func TestWorker_NeverGivesUpAnAttemptForItsReceives(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.fire(r, 0)
@@ -263,7 +263,7 @@ func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) 
 	})
 }
 
-func TestPoisonIsJudgedAfterTheRow(t *testing.T) {
+func TestWorker_GivesUpAnAttemptOnlyAfterReadingTheRow(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.write(item.Write{Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause", Put: job.Pause{Scope: job.PauseAll}.Item(shop)})
@@ -280,7 +280,7 @@ func TestPoisonIsJudgedAfterTheRow(t *testing.T) {
 	})
 }
 
-func TestTheRowIsReadAgainWhenTwoSecondsOldAtTheStart(t *testing.T) {
+func TestWorker_RereadsARowThatIsTwoSecondsOldAtTheStart(t *testing.T) {
 	within(t, func(b *bench) {
 		payload := strings.Repeat("x", contract.MaxInlinePayload)
 		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
@@ -301,7 +301,7 @@ func TestTheRowIsReadAgainWhenTwoSecondsOldAtTheStart(t *testing.T) {
 	})
 }
 
-func TestWhatAStartIsJudgedByAgesFromBeforeItWasRead(t *testing.T) {
+func TestWorker_CountsTheAgeOfFactsFromBeforeTheirRead(t *testing.T) {
 	within(t, func(b *bench) {
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery { // the pauses: two reads, 2.2 s together
@@ -324,7 +324,7 @@ func TestWhatAStartIsJudgedByAgesFromBeforeItWasRead(t *testing.T) {
 	})
 }
 
-func TestAnAttemptDoesNotStartWithoutLeaseLeft(t *testing.T) {
+func TestWorker_StartsNoAttemptWithoutLeaseLeft(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		slow := true
@@ -364,7 +364,7 @@ func (b *bench) claimed(c memory.Call) bool {
 	return b.ids > 2 // put counted one, the first look is another
 }
 
-func TestACancelFlagInTheClaimsAnswerKeepsTheAttemptFromStarting(t *testing.T) {
+func TestWorker_StartsNoAttemptWhoseClaimSaysCancel(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		// The claim is made, its answer lost; before it is asked for again, somebody asks to stop.
@@ -381,7 +381,7 @@ func TestACancelFlagInTheClaimsAnswerKeepsTheAttemptFromStarting(t *testing.T) {
 	})
 }
 
-func TestAPayloadThatIsGoneIsAPermanentFailure(t *testing.T) {
+func TestWorker_FailsForGoodWhenThePayloadIsGone(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
 		b.fire(r, 0)
@@ -394,7 +394,7 @@ func TestAPayloadThatIsGoneIsAPermanentFailure(t *testing.T) {
 	})
 }
 
-func TestAPayloadOutOfReachForAMomentIsReadAgain(t *testing.T) {
+func TestWorker_RereadsAPayloadThatIsOutOfReach(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
 		b.write(r.PutContent(job.PayloadContent(1), "1"))
@@ -411,7 +411,7 @@ func TestAPayloadOutOfReachForAMomentIsReadAgain(t *testing.T) {
 	})
 }
 
-func TestLatenessCountsFromDueOrFromAcceptanceIfThatIsLater(t *testing.T) {
+func TestWorker_CountsLatenessFromDueOrLaterAcceptance(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*job.Row)
 		delay  time.Duration

@@ -9,7 +9,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestAJobRunsOnceWhenItIsDue(t *testing.T) {
+func TestWorker_RunsAJobOnceWhenItIsDue(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a")
 		r := b.put(3700*time.Millisecond, func(r *job.Row) { r.Payload = `{"n":1}` })

@@ -29,7 +29,7 @@ func setup(answer func(awstest.Call) awstest.Answer) (*blob.Blobs, *awstest.Serv
 	return blob.New(cfg, "bucket"), service
 }
 
-func TestABlobGoesUnderItsKey(t *testing.T) {
+func TestBlobs_PutUnderTheKey(t *testing.T) {
 	t.Parallel()
 	kept := map[string]string{}
 	blobs, _ := setup(func(c awstest.Call) awstest.Answer {
@@ -66,7 +66,7 @@ func TestABlobGoesUnderItsKey(t *testing.T) {
 	}
 }
 
-func TestKindsOfBlobFaults(t *testing.T) {
+func TestBlobs_NameTheKindOfAFault(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer
@@ -94,7 +94,7 @@ func TestKindsOfBlobFaults(t *testing.T) {
 	}
 }
 
-func TestABlobThatIsTooLargeIsNeitherSentNorReadIntoMemory(t *testing.T) {
+func TestBlobs_NeitherSendNorReadWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	big := bytes.Repeat([]byte("x"), blob.MaxBlob+1)
 	blobs, service := setup(func(awstest.Call) awstest.Answer { return awstest.Answer{Body: string(big)} })

@@ -12,7 +12,7 @@ import (
 	"punctual/shared/fault"
 )
 
-func TestAnInvocationSaysHowItEnded(t *testing.T) {
+func TestFunctions_TellHowAnInvocationEnded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer
@@ -68,7 +68,7 @@ func (a *account) answer(c awstest.Call) awstest.Answer {
 	return awstest.Fault(http.StatusBadRequest, "InvalidParameterValueException", "")
 }
 
-func TestAFunctionBelongsToWhomItsTagNames(t *testing.T) {
+func TestFunctions_BelongToWhomTheirTagNames(t *testing.T) {
 	t.Parallel()
 	//nolint:gocritic // the space is what is tried
 	for owner, want := range map[string]bool{"acme": true, "*": true, "Acme": false, "acme ": false, "acm": false, "zeta": false, "": false} {
@@ -87,7 +87,7 @@ func TestAFunctionBelongsToWhomItsTagNames(t *testing.T) {
 	}
 }
 
-func TestAnOwnerIsRememberedForAMinute(t *testing.T) {
+func TestFunctions_KeepAnOwnerForAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{owner: "acme"}

@@ -81,7 +81,7 @@ func setup(verdict func(batch int, e entry) map[string]any, answer func(op strin
 	return b
 }
 
-func TestAQueuesURLIsAskedForOnce(t *testing.T) {
+func TestQueues_AskForAURLOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, nil)
 	for range 3 {
@@ -104,7 +104,7 @@ func TestAQueuesURLIsAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestAQueueThatIsNotThereIsNotFoundAndSoughtAgain(t *testing.T) {
+func TestQueues_LookAgainForAQueueThatWasAbsent(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, func(op string) (awstest.Answer, bool) {
 		return awstest.Fault(http.StatusBadRequest, "QueueDoesNotExist", ""), op == "GetQueueUrl"
@@ -119,7 +119,7 @@ func TestAQueueThatIsNotThereIsNotFoundAndSoughtAgain(t *testing.T) {
 	}
 }
 
-func TestAReceiveSaysAllThatSQSSays(t *testing.T) {
+func TestReceive_ReturnsAllThatSQSSays(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, func(op string) (awstest.Answer, bool) {
 		return awstest.OK(`{"Messages":[
@@ -139,7 +139,7 @@ func TestAReceiveSaysAllThatSQSSays(t *testing.T) {
 	}
 }
 
-func TestAReceiveAsksForWhatItWasAskedFor(t *testing.T) {
+func TestReceive_PassesItsLimitsOn(t *testing.T) {
 	t.Parallel()
 	const attributes = `"MessageSystemAttributeNames":["ApproximateReceiveCount","SentTimestamp","MessageGroupId","DeadLetterQueueSourceArn"],"QueueUrl":"https://sqs/1/test-report"`
 	for want, ask := range map[string]func(*bench) error{
@@ -159,7 +159,7 @@ func TestAReceiveAsksForWhatItWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestAReceiveOutsideOfSQSsLimitsIsNotSent(t *testing.T) {
+func TestReceive_RefusesWhatIsOutsideSQSsLimits(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, nil)
 	for name, receive := range map[string]func() error{
@@ -178,7 +178,7 @@ func TestAReceiveOutsideOfSQSsLimitsIsNotSent(t *testing.T) {
 	}
 }
 
-func TestADepthIsWhatSQSReckons(t *testing.T) {
+func TestDepth_IsWhatSQSCounts(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, func(op string) (awstest.Answer, bool) {
 		return awstest.OK(`{"Attributes":{"ApproximateNumberOfMessages":"7","ApproximateNumberOfMessagesNotVisible":"2","ApproximateNumberOfMessagesDelayed":"5"}}`), op == "GetQueueAttributes"
@@ -188,7 +188,7 @@ func TestADepthIsWhatSQSReckons(t *testing.T) {
 	}
 }
 
-func TestKindsOfQueueFaults(t *testing.T) {
+func TestQueues_NameTheKindOfAFault(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]fault.Kind{
 		"AccessDeniedException": fault.Forbidden, "ReceiptHandleIsInvalid": fault.Invalid, "MessageNotInflight": fault.Invalid,
@@ -203,7 +203,7 @@ func TestKindsOfQueueFaults(t *testing.T) {
 	}
 }
 
-func TestQueuesAreMadeAsTheContractSays(t *testing.T) {
+func TestCreateAll_MakesTheQueuesOfTheContract(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, func(op string) (awstest.Answer, bool) {
 		return awstest.OK(`{"Attributes":{"QueueArn":"arn:dlq"}}`), op == "GetQueueAttributes"

@@ -50,7 +50,7 @@ func numbered(n int) []message.Outgoing {
 	return out
 }
 
-func TestMessagesTravelInTensAndUnderAMegabyte(t *testing.T) {
+func TestSend_BatchesTenMessagesOrAMegabyte(t *testing.T) {
 	t.Parallel()
 	sizes := func(b *bench) (n []int) {
 		for _, batch := range b.batches {
@@ -83,7 +83,7 @@ func TestMessagesTravelInTensAndUnderAMegabyte(t *testing.T) {
 	}
 }
 
-func TestAMessageCarriesItsDelayAndItsTenant(t *testing.T) {
+func TestSend_CarriesDelayAndTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, nil)
 	if err := b.Send(t.Context(), contract.ReportQueue,
@@ -98,7 +98,7 @@ func TestAMessageCarriesItsDelayAndItsTenant(t *testing.T) {
 }
 
 // S22: the request succeeded, two of ten entries did not; one was SQS's fault, one ours.
-func TestOfABatchThatHalfSucceedsTheRestIsSentOrNamed(t *testing.T) {
+func TestSend_ResendsOrNamesTheRestOfAHalfTakenBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		taken := map[string]int{}
@@ -125,7 +125,7 @@ func TestOfABatchThatHalfSucceedsTheRestIsSentOrNamed(t *testing.T) {
 	})
 }
 
-func TestAnEntryThatSQSKeepsFailingIsNamedAsRetryable(t *testing.T) {
+func TestSend_NamesAnEntryThatKeepsFailingAsRetryable(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]fault.Kind{"InternalError": fault.Unavailable, "ThrottlingException": fault.Throttled} {
 		synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestAnEntryThatSQSKeepsFailingIsNamedAsRetryable(t *testing.T) {
 	}
 }
 
-func TestAnEntryThatTheAnswerDoesNotMentionIsSentAgain(t *testing.T) {
+func TestSend_ResendsAnEntryThatTheAnswerDoesNotMention(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(func(batch int, e entry) map[string]any {
@@ -161,7 +161,7 @@ func TestAnEntryThatTheAnswerDoesNotMentionIsSentAgain(t *testing.T) {
 	})
 }
 
-func TestALostAnswerIsSentAgainWhole(t *testing.T) {
+func TestSend_ResendsTheBatchAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lost := false
@@ -178,7 +178,7 @@ func TestALostAnswerIsSentAgainWhole(t *testing.T) {
 	})
 }
 
-func TestWhenAQueueIsOutOfReachTheRestIsNotTried(t *testing.T) {
+func TestSend_StopsWhenTheQueueIsOutOfReach(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer
@@ -225,7 +225,7 @@ func TestSend_FindsTheOneForWhichABatchIsRefusedAndSendsTheOthers(t *testing.T) 
 	}
 }
 
-func TestWhatSQSWouldRefuseIsNamedAndTheRestSent(t *testing.T) {
+func TestSend_NamesWhatSQSRefusesAndSendsTheRest(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, nil)
 	bad := []message.Outgoing{
@@ -249,7 +249,7 @@ func TestWhatSQSWouldRefuseIsNamedAndTheRestSent(t *testing.T) {
 	}
 }
 
-func TestDeletesTravelInTensAndTheirFailuresAgain(t *testing.T) {
+func TestDelete_BatchesTenAndRetriesFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		receipts := make([]string, 12)
@@ -281,7 +281,7 @@ func TestDeletesTravelInTensAndTheirFailuresAgain(t *testing.T) {
 	})
 }
 
-func TestADeleteThatKeepsFailingSaysSo(t *testing.T) {
+func TestDelete_ReportsWhatKeepsFailing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(func(int, entry) map[string]any { return failure("InternalError", false) }, nil)

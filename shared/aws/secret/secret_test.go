@@ -14,7 +14,7 @@ import (
 
 const arn = "arn:aws:secretsmanager:us-east-1:1:secret:punctual/acme/key-AbCdEf"
 
-func TestASecretIsAskedForOnceInFiveMinutes(t *testing.T) {
+func TestSecrets_AskOnceInFiveMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		value := "first"
@@ -41,7 +41,7 @@ func TestASecretIsAskedForOnceInFiveMinutes(t *testing.T) {
 	})
 }
 
-func TestASecretThatCannotBeReadSaysWhyAndIsAskedForAgain(t *testing.T) {
+func TestSecrets_SayWhyOneCannotBeReadAndAskAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer
@@ -63,7 +63,7 @@ func TestASecretThatCannotBeReadSaysWhyAndIsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestASecretsHostsAreReadFromItsTag(t *testing.T) {
+func TestSecrets_ReadHostsFromTheTag(t *testing.T) {
 	t.Parallel()
 	for tags, want := range map[string]struct {
 		hosts string

@@ -26,7 +26,7 @@ func read(t *testing.T, a awstest.Answer, again func(error) bool) (tries int, er
 	return service.Calls(), session.Fault(err, "reading %s", "limits")
 }
 
-func TestAnErrorOfAServiceHasOneKind(t *testing.T) {
+func TestKind_NamesEachErrorOfAService(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status int
@@ -70,7 +70,7 @@ func TestAnErrorOfAServiceHasOneKind(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatNoServiceSpokeIsUnavailable(t *testing.T) {
+func TestKind_CallsAnAnswerOfNoServiceUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for name, a := range map[string]awstest.Answer{
@@ -89,7 +89,7 @@ func TestAnAnswerThatNoServiceSpokeIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestACallEndsWithItsContextAndCountsAsUnavailable(t *testing.T) {
+func TestKind_CallsTheEndOfAContextUnavailable(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	service := awstest.New(func(awstest.Call) awstest.Answer {
@@ -103,7 +103,7 @@ func TestACallEndsWithItsContextAndCountsAsUnavailable(t *testing.T) {
 	}
 }
 
-func TestWhatTheSDKRefusesToSendIsInvalid(t *testing.T) {
+func TestKind_CallsWhatTheSDKRefusesInvalid(t *testing.T) {
 	t.Parallel()
 	service := awstest.New(func(awstest.Call) awstest.Answer { return awstest.OK("") })
 	_, err := dynamodb.NewFromConfig(service.Config()).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("t")})
@@ -112,7 +112,7 @@ func TestWhatTheSDKRefusesToSendIsInvalid(t *testing.T) {
 	}
 }
 
-func TestMoreIsRetriedWhereTheAdapterSaysSo(t *testing.T) {
+func TestWithin_RetriesWhatTheAdapterNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		conflict := func(err error) bool {
@@ -125,7 +125,7 @@ func TestMoreIsRetriedWhereTheAdapterSaysSo(t *testing.T) {
 	})
 }
 
-func TestNoErrorIsNoFault(t *testing.T) {
+func TestFault_OfNoErrorIsNil(t *testing.T) {
 	t.Parallel()
 	if err := session.Fault(nil, "reading"); err != nil {
 		t.Errorf("got %v", err)

@@ -17,7 +17,7 @@ func alone(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
 }
 
-func TestTheRegionIsTheEnvironmentsOrAnEmulatorsOrAnError(t *testing.T) {
+func TestLoad_TakesTheRegionOfTheEnvironmentOrAnEmulator(t *testing.T) {
 	alone(t)
 	if _, err := session.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("without a region: %v; want an error that names AWS_REGION", err)
@@ -33,7 +33,7 @@ func TestTheRegionIsTheEnvironmentsOrAnEmulatorsOrAnError(t *testing.T) {
 	}
 }
 
-func TestADoorEndsWhereTheRegionIsMissing(t *testing.T) {
+func TestMustLoad_PanicsWithoutARegion(t *testing.T) {
 	alone(t)
 	defer func() {
 		if recover() == nil {

@@ -13,7 +13,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestThrottlesThatARetryMakesGoodAreCounted(t *testing.T) {
+func TestMetered_CountsThrottlesThatARetryMakesGood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		service := awstest.New(func(c awstest.Call) awstest.Answer {

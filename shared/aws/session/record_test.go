@@ -18,7 +18,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-func TestCallsAreRecordedOnceEachWithWhatTheyAreAbout(t *testing.T) {
+func TestRecord_WritesEachCallOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "calls")
 	t.Setenv(recordTo, name)
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "punctual-status")
@@ -69,7 +69,7 @@ func TestCallsAreRecordedOnceEachWithWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
-func TestADeniedCallIsMarked(t *testing.T) {
+func TestRecord_MarksADeniedCall(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "calls")
 	denies := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -92,7 +92,7 @@ func TestADeniedCallIsMarked(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeWrittenEndsTheStart(t *testing.T) {
+func TestRecord_FailsTheStartWhenItsFileCannotBeWritten(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-west-1")
 	t.Setenv(recordTo, filepath.Join(t.TempDir(), "no", "calls"))
 	if _, err := Load(t.Context()); err == nil || !strings.Contains(err.Error(), recordTo) {
@@ -100,7 +100,7 @@ func TestAFileThatCannotBeWrittenEndsTheStart(t *testing.T) {
 	}
 }
 
-func TestNothingIsRecordedUnasked(t *testing.T) {
+func TestRecord_IsOffByDefault(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-west-1")
 	t.Setenv(recordTo, "")
 	cfg, err := Load(t.Context())

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/aws/session"
 )
 
-func TestASilentConnectionCostsOneTryAndNotTheCall(t *testing.T) {
+func TestWithin_SpendsOneTryOnASilentConnection(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	over := make(chan struct{})
@@ -41,7 +41,7 @@ func TestASilentConnectionCostsOneTryAndNotTheCall(t *testing.T) {
 	}
 }
 
-func TestPausesGrowAndStayBounded(t *testing.T) {
+func TestPause_GrowsAndStaysBounded(t *testing.T) {
 	t.Parallel()
 	for n, bound := range map[int]time.Duration{
 		0: 40 * time.Millisecond, 1: 40 * time.Millisecond, 2: 80 * time.Millisecond, 4: 320 * time.Millisecond,
@@ -61,7 +61,7 @@ func TestPausesGrowAndStayBounded(t *testing.T) {
 	}
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
+func TestWait_EndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)

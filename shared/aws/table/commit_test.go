@@ -14,7 +14,7 @@ import (
 	"punctual/shared/item"
 )
 
-func TestACommitIsOneTransaction(t *testing.T) {
+func TestCommit_IsOneTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(awstest.OK(`{"ConsumedCapacity":[{"TableName":"test-jobs","CapacityUnits":6,"GlobalSecondaryIndexes":{"due":{"CapacityUnits":2}}},{"TableName":"test-claims","CapacityUnits":2}]}`))
 	there := []item.All{{{Attr: "a", Op: item.Exists}}}
@@ -65,7 +65,7 @@ func two() []item.Write {
 	return []item.Write{{Ref: row("j"), Name: "first", Set: map[string]any{"a": "1"}}, {Ref: claim("c"), Name: "second", Set: map[string]any{"a": "1"}}}
 }
 
-func TestARefusedCommitShowsEachThatStoodInTheWay(t *testing.T) {
+func TestCommit_ReturnsEachOldItemWhenRefused(t *testing.T) {
 	t.Parallel()
 	there := map[string]any{"pk": map[string]string{"S": "c"}}
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestARefusedCommitShowsEachThatStoodInTheWay(t *testing.T) {
 	}
 }
 
-func TestACommitTriesAgainUnderTheSameTokenWhatMayPass(t *testing.T) {
+func TestCommit_RetriesUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer
@@ -118,7 +118,7 @@ func TestACommitTriesAgainUnderTheSameTokenWhatMayPass(t *testing.T) {
 	}
 }
 
-func TestACommitThatCanNeverWorkIsTriedOnce(t *testing.T) {
+func TestCommit_TriesOnceWhatCanNeverWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer
@@ -137,7 +137,7 @@ func TestACommitThatCanNeverWorkIsTriedOnce(t *testing.T) {
 	}
 }
 
-func TestACommitTakesAHundredWrites(t *testing.T) {
+func TestCommit_TakesAHundredWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(awstest.OK(""))
 	if err := b.Commit(t.Context(), make([]item.Write, 101)...); fault.KindOf(err) != fault.Invalid {

@@ -13,7 +13,7 @@ import (
 	"punctual/shared/item"
 )
 
-func TestManyAreReadUntilNothingIsLeft(t *testing.T) {
+func TestGetMany_ReadsUntilNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(
@@ -33,7 +33,7 @@ func TestManyAreReadUntilNothingIsLeft(t *testing.T) {
 	})
 }
 
-func TestReadingManyGivesUpWhenNothingComes(t *testing.T) {
+func TestGetMany_GivesUpWhenNothingComes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(awstest.OK(`{"UnprocessedKeys":{"test-claims":{"ConsistentRead":true,"Keys":[{"pk":{"S":"a"}}]}}}`))
@@ -47,7 +47,7 @@ func TestReadingManyGivesUpWhenNothingComes(t *testing.T) {
 	}
 }
 
-func TestAQueryBecomesOneRequest(t *testing.T) {
+func TestQuery_IsOneRequest(t *testing.T) {
 	t.Parallel()
 	const names, values = `"ExpressionAttributeNames": `, `"ExpressionAttributeValues": `
 	for _, c := range []struct {
@@ -79,7 +79,7 @@ func TestAQueryBecomesOneRequest(t *testing.T) {
 	}
 }
 
-func TestARangeEndsBeforeItsTo(t *testing.T) {
+func TestQuery_EndsARangeBeforeItsTo(t *testing.T) {
 	t.Parallel()
 	const items = `{"Items":[{"sk":{"S":"b"}},{"sk":{"S":"c"}}],"LastEvaluatedKey":{"pk":{"S":"p"},"sk":{"S":"c"}}}`
 	b := setup(awstest.OK(items))
@@ -104,7 +104,7 @@ func TestARangeEndsBeforeItsTo(t *testing.T) {
 	}
 }
 
-func TestACursorGoesOnWhereThePageEnded(t *testing.T) {
+func TestQuery_ContinuesAtItsCursor(t *testing.T) {
 	t.Parallel()
 	last := `{"pk":{"S":"acme#1"},"job_id":{"S":"j"},"wake_slice":{"S":"s"},"wake_at":{"N":"9007199254740993"}}`
 	b := setup(awstest.OK(`{"Items":[],"LastEvaluatedKey":`+last+`}`), awstest.OK(`{"Items":[]}`))
@@ -122,7 +122,7 @@ func TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 		"ExclusiveStartKey": `+last+`}`)
 }
 
-func TestAQueryThatMakesNoSenseIsNotSent(t *testing.T) {
+func TestQuery_RefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	cursor := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	for name, c := range map[string]struct {

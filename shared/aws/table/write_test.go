@@ -14,7 +14,7 @@ import (
 	"punctual/shared/item"
 )
 
-func TestAWriteBecomesOneRequest(t *testing.T) {
+func TestWrite_IsOneRequest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
@@ -85,7 +85,7 @@ func TestAWriteBecomesOneRequest(t *testing.T) {
 	}
 }
 
-func TestAWriteReturnsTheItemAsItThenIs(t *testing.T) {
+func TestWrite_ReturnsTheNewItem(t *testing.T) {
 	t.Parallel()
 	b := setup(awstest.OK(`{"Attributes":{"pk":{"S":"c"},"token":{"N":"9007199254740993"}}}`))
 	got, err := b.Write(t.Context(), item.Write{Ref: claim("c"), Add: map[string]int64{"token": 1}})
@@ -101,7 +101,7 @@ func TestAWriteReturnsTheItemAsItThenIs(t *testing.T) {
 	}
 }
 
-func TestWhatWeNeverWriteIsLeftOutOfAnItem(t *testing.T) {
+func TestGet_LeavesOutWhatIsNeverWritten(t *testing.T) {
 	t.Parallel()
 	b := setup(awstest.OK(`{"Item":{"pk":{"S":"c"},"n":{"N":"12"},"fraction":{"N":"1.5"},"huge":{"N":"1E+30"},
 		"flag":{"BOOL":true},"null":{"NULL":true},"map":{"M":{"a":{"S":"b"}}},"set":{"SS":["a"]},"bytes":{"B":"AA=="}}}`))
@@ -112,7 +112,7 @@ func TestWhatWeNeverWriteIsLeftOutOfAnItem(t *testing.T) {
 	b.wantCall(t, 0, "GetItem", `{"TableName":"test-claims","Key":{"pk":{"S":"c"}},"ConsistentRead":true,"ReturnConsumedCapacity":"INDEXES"}`)
 }
 
-func TestARefusalShowsWhatStoodInTheWay(t *testing.T) {
+func TestWrite_ReturnsTheOldItemWhenRefused(t *testing.T) {
 	t.Parallel()
 	for said, old := range map[string]item.Item{
 		`"Item":{"pk":{"S":"c"},"token":{"N":"3"}}`: {"pk": "c", "token": int64(3)},
@@ -130,7 +130,7 @@ func TestARefusalShowsWhatStoodInTheWay(t *testing.T) {
 	}
 }
 
-func TestACheckAloneIsAStrongRead(t *testing.T) {
+func TestWrite_ReadsStronglyForACheckAlone(t *testing.T) {
 	t.Parallel()
 	check := item.Write{Ref: claim("c"), Name: "test.check", Check: true, When: []item.All{{{Attr: "n", Op: item.Eq, Value: int64(1)}}}}
 	b := setup(awstest.OK(`{"Item":{"pk":{"S":"c"},"n":{"N":"1"}}}`), awstest.OK(""))
@@ -145,7 +145,7 @@ func TestACheckAloneIsAStrongRead(t *testing.T) {
 	b.wantCall(t, 1, "GetItem", `{"TableName":"test-claims","Key":{"pk":{"S":"c"}},"ConsistentRead":true,"ReturnConsumedCapacity":"INDEXES"}`)
 }
 
-func TestAWriteWaitsOutThrottlesAndConflicts(t *testing.T) {
+func TestWrite_WaitsOutThrottlesAndConflicts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		code string
@@ -173,7 +173,7 @@ func TestAWriteWaitsOutThrottlesAndConflicts(t *testing.T) {
 
 // A claim whose answer was lost is sent again by the SDK, and refused by its own first try. The
 // item in the refusal carries the caller's nonce, which is how the caller knows its own.
-func TestAWriteThatMeetsItselfShowsTheCallersNonce(t *testing.T) {
+func TestWrite_ShowsItsOwnNonceAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(awstest.Lost(), awstest.Fault(http.StatusBadRequest, "ConditionalCheckFailedException",
@@ -189,7 +189,7 @@ func TestAWriteThatMeetsItselfShowsTheCallersNonce(t *testing.T) {
 	})
 }
 
-func TestAWriteThatDynamoDBWouldMisunderstandIsNotSent(t *testing.T) {
+func TestWrite_RefusesWhatDynamoDBWouldMisunderstand(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 400<<10)
 	for name, c := range map[string]struct {
@@ -219,7 +219,7 @@ func TestAWriteThatDynamoDBWouldMisunderstandIsNotSent(t *testing.T) {
 	}
 }
 
-func TestUnitsAreCountedByTable(t *testing.T) {
+func TestTables_CountUnitsByTable(t *testing.T) {
 	t.Parallel()
 	b := setup(
 		awstest.OK(`{"ConsumedCapacity":{"TableName":"test-jobs","CapacityUnits":3,"Table":{"CapacityUnits":1},"GlobalSecondaryIndexes":{"due":{"CapacityUnits":2}}}}`),

@@ -89,7 +89,7 @@ func in(d time.Duration) message.Timer {
 
 var conflict = awstest.Fault(http.StatusConflict, "ConflictException", `"Message":"being changed"`)
 
-func TestATimerIsAnEntryThatFiresOnceAndGoes(t *testing.T) {
+func TestArm_MakesAnEntryThatFiresOnceAndGoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // a bubble's clock starts at 2000-01-01T00:00:00Z
 		timers, g := setup(settings, nil)
@@ -113,7 +113,7 @@ func TestATimerIsAnEntryThatFiresOnceAndGoes(t *testing.T) {
 }
 
 // S18: the first CreateSchedule takes effect, the client sees a timeout, the retry a conflict.
-func TestArmingMeetsItsOwnSuccessAndIsDone(t *testing.T) {
+func TestArm_AcceptsItsOwnEarlierSuccess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timers, g := setup(settings, once("create", 1, awstest.Lost()))
@@ -127,7 +127,7 @@ func TestArmingMeetsItsOwnSuccessAndIsDone(t *testing.T) {
 }
 
 // S18, its variant: the entry that stands there says something else.
-func TestArmingReplacesWhatSaysSomethingElse(t *testing.T) {
+func TestArm_ReplacesADifferentEntry(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*message.Timer, *timer.Settings){
 		"another time":        func(m *message.Timer, _ *timer.Settings) { m.At = m.At.Add(time.Minute) },
@@ -164,7 +164,7 @@ func TestArmingReplacesWhatSaysSomethingElse(t *testing.T) {
 	}
 }
 
-func TestAnEntryThatSomebodyDisabledIsReplaced(t *testing.T) {
+func TestArm_ReplacesADisabledEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timers, g := setup(settings, nil)
@@ -178,7 +178,7 @@ func TestAnEntryThatSomebodyDisabledIsReplaced(t *testing.T) {
 	})
 }
 
-func TestAConflictThatPassesIsWaitedOut(t *testing.T) {
+func TestArm_WaitsOutAConflict(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		trouble func(string, int) (awstest.Answer, bool)
@@ -208,7 +208,7 @@ func TestAConflictThatPassesIsWaitedOut(t *testing.T) {
 	}
 }
 
-func TestAConflictThatStaysIsOneInTheEnd(t *testing.T) {
+func TestArm_ReportsAConflictThatStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timers, g := setup(settings, once("create", 1000, conflict))
@@ -219,7 +219,7 @@ func TestAConflictThatStaysIsOneInTheEnd(t *testing.T) {
 }
 
 // S20: throttles and quotas, 30 % of the calls; every timer stands in the end.
-func TestThrottledArmingLosesNothing(t *testing.T) {
+func TestArm_LosesNothingWhenThrottled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
@@ -244,7 +244,7 @@ func TestThrottledArmingLosesNothing(t *testing.T) {
 	})
 }
 
-func TestAQuotaThatStaysExceededIsAThrottle(t *testing.T) {
+func TestArm_CallsAnExceededQuotaAThrottle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timers, _ := setup(settings, once("create", 1000, awstest.Fault(http.StatusPaymentRequired, "ServiceQuotaExceededException", "")))
@@ -254,7 +254,7 @@ func TestAQuotaThatStaysExceededIsAThrottle(t *testing.T) {
 	})
 }
 
-func TestOneProcessKeepsBelowItsRate(t *testing.T) {
+func TestArm_KeepsBelowItsRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := settings
@@ -277,7 +277,7 @@ func TestOneProcessKeepsBelowItsRate(t *testing.T) {
 	})
 }
 
-func TestATimeThatPassesWhileWaitingForATurnIsNotSent(t *testing.T) {
+func TestArm_SendsNoTimeThatPassesWhileItWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := settings
@@ -296,7 +296,7 @@ func TestATimeThatPassesWhileWaitingForATurnIsNotSent(t *testing.T) {
 	})
 }
 
-func TestATimerThatAWSMightMisunderstandIsNotSent(t *testing.T) {
+func TestArm_RefusesWhatAWSMightMisunderstand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for name, change := range map[string]func(*message.Timer){
@@ -322,7 +322,7 @@ func TestATimerThatAWSMightMisunderstandIsNotSent(t *testing.T) {
 	})
 }
 
-func TestDisarmingIsDoneWhenNothingStands(t *testing.T) {
+func TestDisarm_SucceedsWhenThereIsNoEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timers, g := setup(settings, once("delete", 1, awstest.Lost()))
@@ -350,7 +350,7 @@ func TestDisarmingIsDoneWhenNothingStands(t *testing.T) {
 	})
 }
 
-func TestAGroupIsMadeOnce(t *testing.T) {
+func TestCreateGroup_MakesItOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer

@@ -20,7 +20,7 @@ type receipt struct {
 	Cents int    `json:"cents"`
 }
 
-func TestRunShowsAHandlerWhatAWorkerWould(t *testing.T) {
+func TestRun_ShowsAHandlerWhatAWorkerWould(t *testing.T) {
 	t.Parallel()
 	due := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	var saw worker.Job[invoice]
@@ -40,7 +40,7 @@ func TestRunShowsAHandlerWhatAWorkerWould(t *testing.T) {
 	}
 }
 
-func TestRunSaysWhatTheSystemMakesOfAReturn(t *testing.T) {
+func TestRun_TellsTheOutcomeOfAReturn(t *testing.T) {
 	t.Parallel()
 	wait := func(ctx context.Context, _ worker.Job[invoice]) (receipt, error) {
 		<-ctx.Done()
@@ -79,7 +79,7 @@ func TestRunSaysWhatTheSystemMakesOfAReturn(t *testing.T) {
 	}
 }
 
-func TestAPayloadThatDoesNotFitIsDead(t *testing.T) {
+func TestRun_FailsForGoodOnAPayloadThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	got := RunJSON(t, func(context.Context, worker.Job[invoice]) (receipt, error) { return receipt{}, nil }, `{"cents":"many"}`)
 	if got.Ended != Dead || got.Code != job.CodeUnreadablePayload {
