@@ -22,7 +22,10 @@ func TestTenants_ConformOverMiniStack(t *testing.T) {
 	conformance.TenantQueue(t, func(*testing.T) conformance.TenantQueueBench {
 		return conformance.TenantQueueBench{
 			TenantQueues: queue.NewTenants(cfg),
-			Create:       func(ctx context.Context, name, owner string) error { return createTagged(ctx, api, name, owner) },
+			Create: func(ctx context.Context, name, owner string) error {
+				return createTagged(ctx, api, name,
+					owner)
+			},
 			Receive: func(ctx context.Context, name string) ([]executor.Message, error) {
 				return receiveAll(ctx, api, name)
 			},

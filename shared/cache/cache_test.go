@@ -311,7 +311,8 @@ func TestCache_GivesNoAnswerThatIsTooOldOrBeyondItsBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-		most, age := rapid.IntRange(1, 12).Draw(t, "most"), time.Duration(rapid.IntRange(1, 8).Draw(t, "age"))*time.Second
+		most, age := rapid.IntRange(1, 12).Draw(t, "most"), time.Duration(rapid.IntRange(1, 8).Draw(t,
+			"age"))*time.Second
 		c := cache.New[int](cache.Options[int]{
 			Age: age, Most: most, Weigh: func(v int) int { return v%4 + 1 }, Now: func() time.Time { return now },
 		})
@@ -371,7 +372,8 @@ func TestCache_GivesNoAnswerThatIsTooOldOrBeyondItsBound(t *testing.T) {
 // its asker knows of.
 func TestCache_IsSafeForManyAtOnce(t *testing.T) {
 	t.Parallel()
-	c := cache.New[string](cache.Options[int64]{Age: time.Microsecond, Most: 5, RetryAfter: func(int) time.Duration { return 1 }})
+	c := cache.New[string](cache.Options[int64]{Age: time.Microsecond, Most: 5,
+		RetryAfter: func(int) time.Duration { return 1 }})
 	var version atomic.Int64
 	var wg sync.WaitGroup
 	for n := range 8 {
@@ -391,7 +393,10 @@ func TestCache_IsSafeForManyAtOnce(t *testing.T) {
 				})
 				if m%10 == 0 && err == nil {
 					c.Drop(key)
-					v, err := c.Get(t.Context(), key, func(context.Context) (int64, error) { return version.Load(), nil })
+					v, err := c.Get(t.Context(), key, func(context.Context) (int64, error) {
+						return version.Load(),
+							nil
+					})
 					if err == nil && v < least {
 						t.Errorf("an answer of version %d came after a drop at %d", v, least)
 					}

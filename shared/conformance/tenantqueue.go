@@ -53,7 +53,8 @@ func tenantQueues() []exercise[TenantQueueBench] {
 	}
 	return []exercise[TenantQueueBench]{
 		{name: "a tenant's queue is open to whom its tag names", run: func(t T, b TenantQueueBench) {
-			for owner, want := range map[string][2]bool{"acme": {true, false}, "*": {true, true}, "": {false, false}, "Acme": {false, false}} {
+			for owner, want := range map[string][2]bool{"acme": {true, false}, "*": {true, true}, "": {false, false},
+				"Acme": {false, false}} {
 				queue := create(t, b, "", owner)
 				for i, who := range []tenant.ID{"acme", "zeta"} {
 					if got, err := b.Allowed(t.Context(), queue, who); got != want[i] || err != nil {
@@ -71,30 +72,35 @@ func tenantQueues() []exercise[TenantQueueBench] {
 		}},
 		{name: "a message to a tenant's queue arrives with its attributes", run: func(t T, b TenantQueueBench) {
 			queue := create(t, b, "", "acme")
-			sent := executor.Message{Body: `{"n":1,"s":"ü <b>"}`, Attributes: map[string]string{"Punctual-Attempt": "1", "Idempotency-Key": "k"}}
+			sent := executor.Message{Body: `{"n":1,"s":"ü <b>"}`,
+				Attributes: map[string]string{"Punctual-Attempt": "1", "Idempotency-Key": "k"}}
 			id, err := b.Send(t.Context(), queue, sent)
 			must(t, err)
 			got, err := b.Receive(t.Context(), queue)
 			must(t, err)
-			if id == "" || len(got) != 1 || got[0].Body != sent.Body || !maps.Equal(got[0].Attributes, sent.Attributes) {
+			if id == "" || len(got) != 1 || got[0].Body != sent.Body ||
+				!maps.Equal(got[0].Attributes, sent.Attributes) {
 				t.Errorf("message %q arrived as %+v", id, got)
 			}
 		}},
-		{name: "a tenant's FIFO queue keeps the order of a group and drops what it has seen", run: func(t T, b TenantQueueBench) {
-			queue := create(t, b, ".fifo", "acme")
-			var ids []string
-			for _, m := range []struct{ body, attempt string }{{"a", "j1-1"}, {"b", "j2-1"}, {"a again", "j1-1"}, {"c", "j1-2"}} {
-				id, err := b.Send(t.Context(), queue, executor.Message{Body: m.body, Group: "g", Deduplication: m.attempt})
-				must(t, err)
-				ids = append(ids, id)
-			}
-			if got := bodies(t, b, queue); !slices.Equal(got, []string{"a", "b", "c"}) {
-				t.Errorf("it holds %q", got)
-			}
-			if ids[0] == ids[1] || ids[0] == "" {
-				t.Errorf("the messages are called %q", ids)
-			}
-		}},
+		{name: "a tenant's FIFO queue keeps the order of a group and drops what it has seen",
+			run: func(t T, b TenantQueueBench) {
+				queue := create(t, b, ".fifo", "acme")
+				var ids []string
+				for _, m := range []struct{ body, attempt string }{{"a", "j1-1"}, {"b", "j2-1"}, {"a again", "j1-1"},
+					{"c", "j1-2"}} {
+					id, err := b.Send(t.Context(), queue, executor.Message{Body: m.body, Group: "g",
+						Deduplication: m.attempt})
+					must(t, err)
+					ids = append(ids, id)
+				}
+				if got := bodies(t, b, queue); !slices.Equal(got, []string{"a", "b", "c"}) {
+					t.Errorf("it holds %q", got)
+				}
+				if ids[0] == ids[1] || ids[0] == "" {
+					t.Errorf("the messages are called %q", ids)
+				}
+			}},
 		{name: "a tenant's FIFO queue refuses a message without a group", run: func(t T, b TenantQueueBench) {
 			queue := create(t, b, ".fifo", "acme")
 			_, err := b.Send(t.Context(), queue, executor.Message{Body: "a", Deduplication: "j1-1"})
@@ -103,19 +109,22 @@ func tenantQueues() []exercise[TenantQueueBench] {
 				t.Errorf("it holds %q", got)
 			}
 		}},
-		{name: "a message that is too long for a tenant's queue is refused for good", run: func(t T, b TenantQueueBench) {
-			queue := create(t, b, "", "acme")
-			_, err := b.Send(t.Context(), queue, executor.Message{Body: strings.Repeat("x", 1<<20+1)})
-			wantKind(t, err, fault.Invalid)
-		}},
-		{name: "the longest message that a job can send arrives in a tenant's queue", run: func(t T, b TenantQueueBench) {
-			queue := create(t, b, "", "acme")
-			body := strings.Repeat("x", executor.MaxMessage)
-			_, err := b.Send(t.Context(), queue, executor.Message{Body: body, Attributes: map[string]string{"a": strings.Repeat("v", 1000)}})
-			must(t, err)
-			if got := bodies(t, b, queue); len(got) != 1 || got[0] != body {
-				t.Errorf("it holds %d messages", len(got))
-			}
-		}},
+		{name: "a message that is too long for a tenant's queue is refused for good",
+			run: func(t T, b TenantQueueBench) {
+				queue := create(t, b, "", "acme")
+				_, err := b.Send(t.Context(), queue, executor.Message{Body: strings.Repeat("x", 1<<20+1)})
+				wantKind(t, err, fault.Invalid)
+			}},
+		{name: "the longest message that a job can send arrives in a tenant's queue",
+			run: func(t T, b TenantQueueBench) {
+				queue := create(t, b, "", "acme")
+				body := strings.Repeat("x", executor.MaxMessage)
+				_, err := b.Send(t.Context(), queue, executor.Message{Body: body,
+					Attributes: map[string]string{"a": strings.Repeat("v", 1000)}})
+				must(t, err)
+				if got := bodies(t, b, queue); len(got) != 1 || got[0] != body {
+					t.Errorf("it holds %d messages", len(got))
+				}
+			}},
 	}
 }

@@ -26,12 +26,12 @@ type HTTPPayload struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Body     json.RawMessage   `json:"body,omitempty" doc:"A string is sent as it is, anything else as JSON"`
 	Auth     HTTPAuth          `json:"auth,omitempty"`
-	SignWith string            `json:"sign_with,omitempty" doc:"ARN of the secret that signs the request (Standard Webhooks)"`
+	SignWith string            `json:"sign_with,omitempty"`
 }
 
 // HTTPAuth is how a request of the http executor signs in.
 type HTTPAuth struct {
-	Bearer string `json:"bearer" doc:"ARN of the secret that is sent as the bearer token, over https only. A secret with the tag punctual:hosts goes to those hosts only"`
+	Bearer string `json:"bearer"`
 }
 
 // HTTPMethods are those that are sent. CONNECT and TRACE are no calls.
@@ -52,15 +52,18 @@ var httpKind = Kind{
 		"HTTPPayload": {
 			"method": {"enum": HTTPMethods},
 			"url": {
-				"format": "uri", "pattern": `^[Hh][Tt][Tt][Pp][Ss]?://[!-\[\]-~]+$`, "minLength": 1, "maxLength": maxURL,
+				"format": "uri", "pattern": `^[Hh][Tt][Tt][Pp][Ss]?://[!-\[\]-~]+$`, "minLength": 1,
+				"maxLength": maxURL,
 			},
 			"headers": {
 				"maxProperties": maxHeaders, "propertyNames": Keywords{"pattern": headerNamePattern},
-				"additionalProperties": Keywords{"maxLength": maxHeaderBytes, "pattern": `^[^\x00-\x08\x0a-\x1f\x7f]*$`},
+				"additionalProperties": Keywords{"maxLength": maxHeaderBytes,
+					"pattern": `^[^\x00-\x08\x0a-\x1f\x7f]*$`},
 			},
-			"sign_with": secretKeywords,
+			"sign_with": secretKeywords("ARN of the secret that signs the request (Standard Webhooks)"),
 		},
-		"HTTPAuth": {"bearer": secretKeywords},
+		"HTTPAuth": {"bearer": secretKeywords("ARN of the secret that is sent as the bearer token, over https only. " +
+			"A secret with the tag punctual:hosts goes to those hosts only")},
 	},
 }
 
@@ -69,7 +72,9 @@ var (
 	authFields = fieldsOf[HTTPAuth]()
 )
 
-var secretKeywords = Keywords{"format": "secret-arn", "pattern": SecretPattern, "minLength": 1}
+func secretKeywords(description string) Keywords {
+	return Keywords{"format": "secret-arn", "pattern": SecretPattern, "minLength": 1, "description": description}
+}
 
 func checkHTTP(r Reader, v Value, s Site) {
 	f := r.Object(v, httpFields)

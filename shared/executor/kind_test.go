@@ -89,7 +89,8 @@ func TestSQSPayload_BodyIsATextAsItIsAndAnythingElseAsJSON(t *testing.T) {
 			t.Errorf("%.50s is sent as %.50q, %v; want %.50q", message, got, ok, want)
 		}
 	}
-	for _, message := range []string{``, `""`, `"a\u0000"`, "\"\uffff\"", `"` + long + `x"`, `["` + long + `"]`, `"broken`} {
+	for _, message := range []string{``, `""`, `"a\u0000"`, "\"\uffff\"", `"` + long + `x"`, `["` + long + `"]`,
+		`"broken`} {
 		if got, ok := (executor.SQSPayload{Message: json.RawMessage(message)}).Body(); ok {
 			t.Errorf("%.50s would be sent as %.50q", message, got)
 		}

@@ -10,7 +10,7 @@ const Lambda = "lambda"
 
 // LambdaPayload is what a job of the lambda executor calls. Without an input it is {}.
 type LambdaPayload struct {
-	Function string          `json:"function" doc:"Name, name:alias, or ARN; the function's tag punctual:tenant must allow the tenant"`
+	Function string          `json:"function"`
 	Input    json.RawMessage `json:"input,omitempty"`
 }
 
@@ -24,7 +24,10 @@ var function = regexp.MustCompile(functionPattern)
 var lambdaKind = Kind{
 	Name: Lambda, BuiltIn: true, Payload: LambdaPayload{}, Check: checkLambda, About: "invokes a Lambda function",
 	Bounds: map[string]Fields{"LambdaPayload": {
-		"function": {"format": "lambda-function", "pattern": functionPattern, "minLength": 1},
+		"function": {
+			"format": "lambda-function", "pattern": functionPattern, "minLength": 1,
+			"description": "Name, name:alias, or ARN; the function's tag punctual:tenant must allow the tenant",
+		},
 	}},
 }
 
@@ -36,6 +39,7 @@ func checkLambda(r Reader, v Value, _ Site) {
 	if fn, ok := f["function"]; !ok {
 		r.Missing(v, "function")
 	} else if s, ok := r.Text(fn); ok && !function.MatchString(s) {
-		r.Mistake(fn, CodeInvalidValue, "the name of a function, name:alias, or its ARN", "this is not a Lambda function")
+		r.Mistake(fn, CodeInvalidValue, "the name of a function, name:alias, or its ARN",
+			"this is not a Lambda function")
 	}
 }

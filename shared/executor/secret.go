@@ -47,6 +47,7 @@ func secret(r Reader, v Value, t tenant.ID) {
 	case m == nil:
 		r.Mistake(v, CodeInvalidValue, allowed, "this is not the ARN of such a secret")
 	case m[1] != string(t):
-		r.Mistake(v, CodeInvalidValue, "a secret under punctual/"+string(t)+"/", "the secret is not one of this tenant's")
+		r.Mistake(v, CodeInvalidValue, "a secret under punctual/"+string(t)+"/",
+			"the secret is not one of this tenant's")
 	}
 }

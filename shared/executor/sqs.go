@@ -14,9 +14,9 @@ const SQS = "sqs"
 
 // SQSPayload is what a job of the sqs executor sends, and to which queue of the tenant.
 type SQSPayload struct {
-	Queue   string          `json:"queue" doc:"Name of a queue in the deployment's account and region; its tag punctual:tenant must allow the tenant"`
+	Queue   string          `json:"queue"`
 	Message json.RawMessage `json:"message" doc:"A string is sent as it is, anything else as JSON"`
-	Group   string          `json:"group,omitempty" doc:"Message group; default: the task's name in a FIFO queue, none in any other"`
+	Group   string          `json:"group,omitempty"`
 }
 
 // MaxMessage is how many bytes a message may have: what SQS takes (1 MiB), less the room for the
@@ -39,8 +39,15 @@ var sqsFields = fieldsOf[SQSPayload]()
 var sqsKind = Kind{
 	Name: SQS, Payload: SQSPayload{}, Check: checkSQS, About: "sends a message to a queue of the tenant",
 	Bounds: map[string]Fields{"SQSPayload": {
-		"queue": {"format": "sqs-queue", "pattern": QueuePattern, "minLength": 1},
-		"group": {"pattern": groupPattern, "minLength": 1},
+		"queue": {
+			"format": "sqs-queue", "pattern": QueuePattern, "minLength": 1,
+			"description": "Name of a queue in the deployment's account and region; " +
+				"its tag punctual:tenant must allow the tenant",
+		},
+		"group": {
+			"pattern": groupPattern, "minLength": 1,
+			"description": "Message group; default: the task's name in a FIFO queue, none in any other",
+		},
 	}},
 }
 
@@ -52,7 +59,8 @@ func checkSQS(r Reader, v Value, _ Site) {
 	if q, ok := f["queue"]; !ok {
 		r.Missing(v, "queue")
 	} else if s, ok := r.Text(q); ok && !queueName.MatchString(s) {
-		r.Mistake(q, CodeInvalidValue, "the name of a queue, without its URL or ARN", "this is not the name of an SQS queue")
+		r.Mistake(q, CodeInvalidValue, "the name of a queue, without its URL or ARN",
+			"this is not the name of an SQS queue")
 	}
 	if g, ok := f["group"]; ok {
 		if s, ok := r.Text(g); ok && !groupName.MatchString(s) {

@@ -120,16 +120,19 @@ func checkMessage(name string, m executor.Message) error {
 	fifo := strings.HasSuffix(name, ".fifo")
 	switch {
 	case !text.Allowed(m.Body):
-		return fault.New(fault.Invalid, nil, "sending to queue %q: the body is empty or holds characters that SQS refuses", name)
+		return fault.New(fault.Invalid, nil,
+			"sending to queue %q: the body is empty or holds characters that SQS refuses", name)
 	case size > maxBody:
-		return fault.New(fault.Invalid, nil, "sending to queue %q: the message has %d bytes, %d are allowed", name, size, maxBody)
+		return fault.New(fault.Invalid, nil, "sending to queue %q: the message has %d bytes, %d are allowed", name,
+			size, maxBody)
 	case len(m.Attributes) > maxAttributes:
 		return fault.New(fault.Invalid, nil, "sending to queue %q: there are %d attributes, %d are allowed", name,
 			len(m.Attributes), maxAttributes)
 	case len(m.Group) > maxGroup || strings.ContainsFunc(m.Group, notInGroup):
 		return fault.New(fault.Invalid, nil, "sending to queue %q: SQS does not take the group", name)
 	case fifo && (m.Group == "" || m.Deduplication == ""):
-		return fault.New(fault.Invalid, nil, "sending to queue %q: a FIFO queue wants a group and a deduplication id", name)
+		return fault.New(fault.Invalid, nil, "sending to queue %q: a FIFO queue wants a group and a deduplication id",
+			name)
 	case !fifo && m.Deduplication != "":
 		return fault.New(fault.Invalid, nil, "sending to queue %q: only a FIFO queue takes a deduplication id", name)
 	}

@@ -38,7 +38,8 @@ func judge(answer *http.Response, now time.Time) *Failure {
 		Message: strings.TrimSpace(fmt.Sprintf("the target answered %d %s", status, http.StatusText(status))),
 	}
 	switch {
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests,
+		status >= 500:
 		f.RetryAfter = retryAfter(answer.Header.Get("Retry-After"), now)
 	default:
 		f.Permanent = true
@@ -84,7 +85,8 @@ func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error)
 		result.Body = fitting(body, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
 		result.Truncated = cut || len(result.Body) < len(body)
 	} else {
-		const room = (contract.MaxResult - len(`{"status":999,"body":"","truncated":false,"encoding":"base64"}`)) / 4 * 3
+		const around = len(`{"status":999,"body":"","truncated":false,"encoding":"base64"}`)
+		const room = (contract.MaxResult - around) / 4 * 3
 		result.Body, result.Encoding = base64.StdEncoding.EncodeToString([]byte(body[:min(len(body), room)])), inBase64
 		result.Truncated = cut || len(body) > room
 	}

@@ -14,7 +14,8 @@ import (
 func TestEcho_AnswersWithItsPayload(t *testing.T) {
 	t.Parallel()
 	echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
-	for _, payload := range []string{"", "null", "5", `"text"`, `["sleep"]`, `{"a":{"sleep":"9d"}}`, `{"SLEEP":"9d","Fail":99}`, ` {"fail":0}`} {
+	for _, payload := range []string{"", "null", "5", `"text"`, `["sleep"]`, `{"a":{"sleep":"9d"}}`,
+		`{"SLEEP":"9d","Fail":99}`, ` {"fail":0}`} {
 		got, err := echo.Run(t.Context(), work(payload))
 		if err != nil || string(got) != payload {
 			t.Errorf("%s came back as %s, %v", payload, got, err)
@@ -44,7 +45,8 @@ func TestEcho_SleepsAsLongAsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
 		start := time.Now()
-		if _, err := echo.Run(t.Context(), work(`{"sleep":"1h30m"}`)); err != nil || time.Since(start) != 90*time.Minute {
+		if _, err := echo.Run(t.Context(), work(`{"sleep":"1h30m"}`)); err != nil ||
+			time.Since(start) != 90*time.Minute {
 			t.Fatalf("slept %v, %v", time.Since(start), err)
 		}
 	})
@@ -58,7 +60,8 @@ func TestEcho_WakesWhenItsContextEnds(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		start := time.Now()
 		time.AfterFunc(2*time.Second, func() { cancel(cause) })
-		if _, err := echo.Run(ctx, work(`{"sleep":"9d"}`)); !errors.Is(err, cause) || time.Since(start) != 2*time.Second {
+		if _, err := echo.Run(ctx, work(`{"sleep":"9d"}`)); !errors.Is(err, cause) ||
+			time.Since(start) != 2*time.Second {
 			t.Fatalf("woke after %v with %v", time.Since(start), err)
 		}
 	})
@@ -67,7 +70,8 @@ func TestEcho_WakesWhenItsContextEnds(t *testing.T) {
 func TestEcho_RefusesWishesItCannotRead(t *testing.T) {
 	t.Parallel()
 	echo := executor.Standard(executor.Options{})[job.ExecutorEcho]
-	for _, payload := range []string{`{"sleep":2}`, `{"sleep":"2"}`, `{"sleep":"-2s"}`, `{"sleep":null}`, `{"sleep":""}`, `{"fail":-1}`, `{"fail":1.5}`, `{"fail":"2"}`, `{"fail":1e99}`, `{"fail":`} {
+	for _, payload := range []string{`{"sleep":2}`, `{"sleep":"2"}`, `{"sleep":"-2s"}`, `{"sleep":null}`,
+		`{"sleep":""}`, `{"fail":-1}`, `{"fail":1.5}`, `{"fail":"2"}`, `{"fail":1e99}`, `{"fail":`} {
 		_, err := echo.Run(t.Context(), work(payload))
 		requireFailure(t, err, job.CodeUnreadablePayload, true)
 	}

@@ -85,15 +85,19 @@ func TestHTTP_ConnectsToNothingSpecialHoweverItIsSpelled(t *testing.T) {
 	t.Parallel()
 	tr := everywhere(t)
 	for _, host := range []string{
-		"169.254.169.254", "169.254.170.2", "169.254.170.23", "[fd00:ec2::254]", "[fd00:ec2::23]", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]",
-		"127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "2130706433", "0x7f000001", "0X7f.1", "0177.0.0.1", "017700000001", "0x7f.0.0.0x1", "0", "0.0.0.0", "[::]", "[::1]",
-		"[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[::1%25lo]", "[fe80::1%25lo]",
+		"169.254.169.254", "169.254.170.2", "169.254.170.23", "[fd00:ec2::254]", "[fd00:ec2::23]",
+		"[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]",
+		"127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "2130706433", "0x7f000001", "0X7f.1", "0177.0.0.1",
+		"017700000001", "0x7f.0.0.0x1", "0", "0.0.0.0", "[::]", "[::1]",
+		"[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[::1%25lo]",
+		"[fe80::1%25lo]",
 		"10.0.0.5", "172.16.0.1", "192.168.1.1", "100.64.0.1", "256.1.1.1", "１２７.0.0.1", "127。0。0。1",
 		"localhost",
 	} {
 		for _, scheme := range []string{"http", "https"} {
 			// The system's resolver on purpose: "localhost" has to be caught after DNS.
-			_, err := httpOf(executor.Options{}).Run(t.Context(), work(fmt.Sprintf(`{"url":"%s://%s:%s/latest/meta-data/"}`, scheme, host, tr.port())))
+			_, err := httpOf(executor.Options{}).Run(t.Context(),
+				work(fmt.Sprintf(`{"url":"%s://%s:%s/latest/meta-data/"}`, scheme, host, tr.port())))
 			f := requireFailure(t, err, job.CodeTargetRefused, true)
 			requireWithout(t, "the message", f.Message, "127.0.0.1")
 		}
@@ -104,11 +108,14 @@ func TestHTTP_JudgesWhatANameResolvesTo(t *testing.T) {
 	t.Parallel()
 	tr := everywhere(t)
 	for _, address := range []string{
-		"127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "2002:7f00:1::", "2001::1",
-		"169.254.169.254", "fd00:ec2::254", "10.0.0.5", "172.31.0.2", "192.168.0.1", "100.64.0.1", "fe80::1%lo", "fc00::1", "224.0.0.1", "255.255.255.255",
+		"127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1",
+		"64:ff9b:1::7f00:1", "2002:7f00:1::", "2001::1",
+		"169.254.169.254", "fd00:ec2::254", "10.0.0.5", "172.31.0.2", "192.168.0.1", "100.64.0.1", "fe80::1%lo",
+		"fc00::1", "224.0.0.1", "255.255.255.255",
 	} {
 		names := resolver{"inside.test": {{address}}}
-		_, err := httpOf(executor.Options{Resolver: names}).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://inside.test:%s/"}`, tr.port())))
+		_, err := httpOf(executor.Options{Resolver: names}).Run(t.Context(),
+			work(fmt.Sprintf(`{"url":"http://inside.test:%s/"}`, tr.port())))
 		f := requireFailure(t, err, job.CodeTargetRefused, true)
 		requireWithout(t, "the message", f.Message, address)
 	}
@@ -153,8 +160,10 @@ func TestHTTP_TakesOfANamesAddressesOnlyTheAllowedOnes(t *testing.T) {
 func TestHTTP_ReachesAnAllowedLiteralInAnySpelling(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
-	for _, host := range []string{"127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]"} {
-		raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://%s:%s/"}`, host, tg.port())))
+	for _, host := range []string{"127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0x7f000001",
+		"[::ffff:127.0.0.1]"} {
+		raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+			work(fmt.Sprintf(`{"url":"http://%s:%s/"}`, host, tg.port())))
 		requireResult(t, raw, err)
 	}
 }
@@ -168,7 +177,8 @@ func TestHTTP_NeverCallsOurOwnPort(t *testing.T) {
 		OwnPorts:  []uint16{uint16(port)},
 		Resolver:  resolver{"me.test": {{"127.0.0.1", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"}}},
 	}
-	for _, host := range []string{"127.0.0.1", "127.0.0.9", "[::1]", "0.0.0.0", "[::]", "[::ffff:127.0.0.1]", "2130706433", "me.test"} {
+	for _, host := range []string{"127.0.0.1", "127.0.0.9", "[::1]", "0.0.0.0", "[::]", "[::ffff:127.0.0.1]",
+		"2130706433", "me.test"} {
 		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://%s:%s/v1/jobs"}`, host, tr.port())))
 		requireFailure(t, err, job.CodeTargetRefused, true)
 	}

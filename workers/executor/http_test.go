@@ -118,17 +118,20 @@ func TestHTTP_SendsWhatThePayloadSays(t *testing.T) {
 		{`{"url":%q,"body":null}`, "POST", "", ""},
 		{`{"url":%q,"body":{"a":[1, 2]}}`, "POST", `{"a":[1, 2]}`, "application/json"},
 		{`{"url":%q,"body":"a=1"}`, "POST", "a=1", "text/plain; charset=utf-8"},
-		{`{"url":%q,"body":"a=1","headers":{"content-type":"application/x-www-form-urlencoded"}}`, "POST", "a=1", "application/x-www-form-urlencoded"},
+		{`{"url":%q,"body":"a=1","headers":{"content-type":"application/x-www-form-urlencoded"}}`, "POST", "a=1",
+			"application/x-www-form-urlencoded"},
 		{`{"method":"get","url":%q}`, "GET", "", ""},
 		{`{"method":"DELETE","url":%q,"body":7}`, "DELETE", "7", "application/json"},
 	} {
 		tg := newTarget(t, ok)
-		raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(c.payload, tg.URL+"/in?x=1")))
+		raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+			work(fmt.Sprintf(c.payload, tg.URL+"/in?x=1")))
 		if r := requireResult(t, raw, err); r != (result{200, "fine", false}) {
 			t.Errorf("%s: result %+v", c.payload, r)
 		}
 		got := tg.last(t)
-		if got.Method != c.method || got.Body != c.body || got.Header.Get("Content-Type") != c.contentType || got.Path != "/in?x=1" {
+		if got.Method != c.method || got.Body != c.body || got.Header.Get("Content-Type") != c.contentType ||
+			got.Path != "/in?x=1" {
 			t.Errorf("%s: the target saw %+v", c.payload, got)
 		}
 	}
@@ -143,8 +146,10 @@ func TestHTTP_TellsTheTargetWhichWorkItIs(t *testing.T) {
 	requireResult(t, raw, err)
 	h := tg.last(t).Header
 	for name, want := range map[string]string{
-		"Idempotency-Key": string(w.HandlerKey), "Webhook-Id": string(w.HandlerKey), "Webhook-Timestamp": fmt.Sprint(noon.Unix()), "Webhook-Signature": "",
-		"Punctual-Job-Id": string(w.Key.ID), "Punctual-Attempt": "3", "Punctual-Token": "7", "User-Agent": "punctual", "X-Mine": "1", "Connection": "", "Upgrade": "",
+		"Idempotency-Key": string(w.HandlerKey), "Webhook-Id": string(w.HandlerKey),
+		"Webhook-Timestamp": fmt.Sprint(noon.Unix()), "Webhook-Signature": "",
+		"Punctual-Job-Id": string(w.Key.ID), "Punctual-Attempt": "3", "Punctual-Token": "7", "User-Agent": "punctual",
+		"X-Mine": "1", "Connection": "", "Upgrade": "",
 	} {
 		if h.Get(name) != want {
 			t.Errorf("%s is %q; want %q", name, h.Get(name), want)
@@ -157,7 +162,8 @@ func TestHTTP_SignsSoThatStandardWebhooksVerifies(t *testing.T) {
 	tg := newTarget(t, ok)
 	const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	o := executor.Options{HTTPAllow: loopback, Clock: clock.System{}, Secrets: vault{arnOf("acme", "hook"): key + "\n"}}
-	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"body":{"a":1},"sign_with":%q}`, tg.URL, arnOf("acme", "hook"))))
+	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"body":{"a":1},"sign_with":%q}`, tg.URL,
+		arnOf("acme", "hook"))))
 	requireResult(t, raw, err)
 	verifier, err := webhook.NewWebhook(key)
 	if err != nil {
@@ -191,9 +197,11 @@ func TestHTTP_KeepsOfAnAnswerWhatFits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.answer) })
-			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
+			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+				work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
 			r := requireResult(t, raw, err)
-			if r.Truncated != c.truncated || !strings.HasPrefix(r.Body, c.starts) || !c.truncated && r.Body != c.starts {
+			if r.Truncated != c.truncated || !strings.HasPrefix(r.Body, c.starts) || !c.truncated &&
+				r.Body != c.starts {
 				t.Errorf("truncated %v, body starts %.40q", r.Truncated, r.Body)
 			}
 			if c.truncated && len(raw) < contract.MaxResult-200 {
@@ -217,7 +225,8 @@ func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.answer) })
-			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
+			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+				work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +245,8 @@ func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
 				}
 				got = string(bytes)
 			}
-			if (r.Encoding == "base64") != c.base64 || r.Truncated == c.all || !strings.HasPrefix(c.answer, got) || c.all && got != c.answer {
+			if (r.Encoding == "base64") != c.base64 || r.Truncated == c.all || !strings.HasPrefix(c.answer, got) ||
+				c.all && got != c.answer {
 				t.Errorf("encoding %q, truncated %v, %d bytes of %d", r.Encoding, r.Truncated, len(got), len(c.answer))
 			}
 			if len(raw) > contract.MaxResult || !c.all && len(raw) < contract.MaxResult-200 {
@@ -253,7 +263,8 @@ func TestHTTP_TellsTheTargetTheTimes(t *testing.T) {
 	w.DueAt, w.NominalAt = noon.Add(1500*time.Millisecond), noon
 	raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), w)
 	requireResult(t, raw, err)
-	if h := tg.last(t).Header; h.Get("Punctual-Due-At") != "2027-03-28T12:00:01.500Z" || h.Get("Punctual-Nominal-At") != "2027-03-28T12:00:00.000Z" {
+	if h := tg.last(t).Header; h.Get("Punctual-Due-At") != "2027-03-28T12:00:01.500Z" ||
+		h.Get("Punctual-Nominal-At") != "2027-03-28T12:00:00.000Z" {
 		t.Errorf("the target saw %v", h)
 	}
 	w.NominalAt = time.Time{}
@@ -300,9 +311,11 @@ func TestHTTP_JudgesAnswersByTheirStatus(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
 		200: "success", 201: "success", 202: "success", 204: "success", 226: "success",
-		408: "retry", 425: "retry", 429: "retry", 500: "retry", 501: "retry", 502: "retry", 503: "retry", 504: "retry", 599: "retry",
+		408: "retry", 425: "retry", 429: "retry", 500: "retry", 501: "retry", 502: "retry", 503: "retry", 504: "retry",
+		599: "retry",
 		300: "final", 301: "final", 302: "final", 304: "final", 307: "final", 308: "final",
-		400: "final", 401: "final", 403: "final", 404: "final", 409: "final", 410: "final", 422: "final", 451: "final", 499: "final",
+		400: "final", 401: "final", 403: "final", 404: "final", 409: "final", 410: "final", 422: "final", 451: "final",
+		499: "final",
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
@@ -312,7 +325,8 @@ func TestHTTP_JudgesAnswersByTheirStatus(t *testing.T) {
 					_, _ = io.WriteString(w, "what the body says")
 				}
 			})
-			_, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
+			_, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+				work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
 			if want == "success" {
 				if err != nil {
 					t.Errorf("failed: %v", err)
@@ -344,7 +358,8 @@ func TestHTTP_HonoursRetryAfter(t *testing.T) {
 					w.Header().Set("Retry-After", header)
 					w.WriteHeader(status)
 				})
-				_, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
+				_, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+					work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
 				if f := requireFailure(t, err, executor.CodeHTTPStatus, false); f.RetryAfter != want {
 					t.Errorf("%q reads as %v; want %v", header, f.RetryAfter, want)
 				}
@@ -357,7 +372,8 @@ func TestHTTP_RefusesPayloadsItCannotRead(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
 	for payload, code := range map[string]string{
-		``: job.CodeUnreadablePayload, `null`: job.CodeTargetRefused, `[]`: job.CodeUnreadablePayload, `{}`: job.CodeTargetRefused, `{"url":7}`: job.CodeUnreadablePayload,
+		``: job.CodeUnreadablePayload, `null`: job.CodeTargetRefused, `[]`: job.CodeUnreadablePayload,
+		`{}`: job.CodeTargetRefused, `{"url":7}`: job.CodeUnreadablePayload,
 		`{"url":"URL","verb":"GET"}`:                           job.CodeUnreadablePayload,
 		`{"url":"URL"} {"url":"URL"}`:                          job.CodeUnreadablePayload,
 		`{"url":"URL","method":"CONNECT"}`:                     job.CodeUnreadablePayload,
@@ -387,7 +403,8 @@ func TestHTTP_RefusesPayloadsItCannotRead(t *testing.T) {
 		`{"url":"http://[::1/"}`:                               job.CodeTargetRefused,
 		`{"url":"http://%31%32%37.0.0.1:99999/"}`:              job.CodeTargetRefused,
 	} {
-		_, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(strings.ReplaceAll(payload, "URL", tg.URL)))
+		_, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+			work(strings.ReplaceAll(payload, "URL", tg.URL)))
 		f := requireFailure(t, err, code, true)
 		requireWithout(t, "the message of "+payload, f.Message, "internal", "etc", "pw")
 	}
@@ -406,7 +423,8 @@ func TestHTTP_CallsABrokenExchangeRetryableAndQuotesNothing(t *testing.T) {
 		"something else than HTTP":     "secret-looking 220 smtp ready\r\n",
 		"a header that is none":        "HTTP/1.1 200 OK\r\nsecret-looking\r\n\r\n",
 		"more header than is accepted": "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("secret-looking", 10000) + "\r\n\r\n",
-		"a redirect that is no URL":    "HTTP/1.1 302 Found\r\nLocation: http://secret-looking:%zz/\r\nContent-Length: 0\r\n\r\n",
+		"a redirect that is no URL": "HTTP/1.1 302 Found\r\nLocation: " +
+			"http://secret-looking:%zz/\r\nContent-Length: 0\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -428,7 +446,8 @@ func TestHTTP_CallsABrokenExchangeRetryableAndQuotesNothing(t *testing.T) {
 					}()
 				}
 			}()
-			_, err = httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://%s/?key=secret-looking","body":"secret-looking"}`, l.Addr())))
+			_, err = httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+				work(fmt.Sprintf(`{"url":"http://%s/?key=secret-looking","body":"secret-looking"}`, l.Addr())))
 			f := requireFailure(t, err, executor.CodeNetwork, false)
 			requireWithout(t, "the message", f.Message, "secret")
 		})
@@ -450,7 +469,8 @@ func TestHTTP_CallsAnUnreachableHostRetryable(t *testing.T) {
 		untrusted.URL:       "the certificate is not to be trusted",
 		"https://" + plain.Listener.Addr().String(): "TLS could not be agreed on",
 	} {
-		_, err := httpOf(executor.Options{HTTPAllow: loopback, Resolver: resolver{}}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, url)))
+		_, err := httpOf(executor.Options{HTTPAllow: loopback, Resolver: resolver{}}).Run(t.Context(),
+			work(fmt.Sprintf(`{"url":%q}`, url)))
 		f := requireFailure(t, err, executor.CodeNetwork, false)
 		if !strings.HasSuffix(f.Message, want) {
 			t.Errorf("%s: message %q; want %q", url, f.Message, want)
@@ -473,7 +493,8 @@ func TestHTTP_GivesTheReasonWhyItsContextEnded(t *testing.T) {
 				cancel(cause)
 				<-r.Context().Done()
 			})
-			if _, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(ctx, work(fmt.Sprintf(`{"url":%q}`, tg.URL))); !errors.Is(err, cause) {
+			if _, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(ctx,
+				work(fmt.Sprintf(`{"url":%q}`, tg.URL))); !errors.Is(err, cause) {
 				t.Errorf("got %v", err)
 			}
 		})

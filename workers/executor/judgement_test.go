@@ -48,7 +48,8 @@ func TestFitting_IsTheLongestBeginningThatFits(t *testing.T) {
 		return b.Len() - len("\"\"\n")
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.ToValidUTF8(rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune("\x00\b\f\n\"\\<>&\u2028\x7fü😀")))).Draw(t, "text"), "")
+		text := strings.ToValidUTF8(rapid.StringOf(rapid.OneOf(rapid.Rune(),
+			rapid.RuneFrom([]rune("\x00\b\f\n\"\\<>&\u2028\x7fü😀")))).Draw(t, "text"), "")
 		room := rapid.IntRange(0, 40).Draw(t, "room")
 		got := fitting(text, room)
 		if !strings.HasPrefix(text, got) || quoted(got) > room {

@@ -69,7 +69,8 @@ func notInvoked(ctx context.Context, err error) error {
 		return fmt.Errorf("calling the function: %w", context.Cause(ctx))
 	}
 	return &Failure{
-		Code: CodeFunctionRefused, Message: refusal("the function could not be called", err), Permanent: final(err), Err: err,
+		Code: CodeFunctionRefused, Message: refusal("the function could not be called",
+			err), Permanent: final(err), Err: err,
 	}
 }
 

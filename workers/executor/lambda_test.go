@@ -45,17 +45,19 @@ func TestLambda_AnswersWhatTheFunctionAnswers(t *testing.T) {
 	lambda := executor.Standard(executor.Options{Functions: functions{
 		"mirror": mirror, "arn:aws:lambda:eu-central-1:123456789012:function:mirror:live": mirror,
 		"silent": answering("", "", nil), "odd": answering("done", "", nil),
-		"binary": answering("\xff\xfe", "", nil), "binary-json": answering("\"\xff\"", "", nil), "big": answering("9007199254740993", "", nil),
+		"binary": answering("\xff\xfe", "", nil), "binary-json": answering("\"\xff\"", "",
+			nil), "big": answering("9007199254740993", "", nil),
 	}})[job.ExecutorLambda]
 	for payload, want := range map[string]string{
 		`{"function":"mirror","input":{"a":[1,"<"]}}`: `{"a":[1,"<"]}`,
 		`{"function":"mirror","input":null}`:          `null`,
 		`{"function":"mirror"}`:                       `{}`,
 		`{"function":"arn:aws:lambda:eu-central-1:123456789012:function:mirror:live","input":1}`: `1`,
-		`{"function":"silent"}`: ``,
-		`{"function":"odd"}`:    `"done"`,
-		`{"function":"big"}`:    `9007199254740993`,
-		`{"function":"binary"}`: `{"body":"//4=","encoding":"base64"}`, `{"function":"binary-json"}`: `{"body":"Iv8i","encoding":"base64"}`,
+		`{"function":"silent"}`:      ``,
+		`{"function":"odd"}`:         `"done"`,
+		`{"function":"big"}`:         `9007199254740993`,
+		`{"function":"binary"}`:      `{"body":"//4=","encoding":"base64"}`,
+		`{"function":"binary-json"}`: `{"body":"Iv8i","encoding":"base64"}`,
 	} {
 		got, err := lambda.Run(t.Context(), work(payload))
 		if err != nil || string(got) != want {
@@ -70,11 +72,15 @@ func TestLambda_SaysWhatBecomesOfAFailure(t *testing.T) {
 	forbidden := answering("", "", nil)
 	forbidden.allowedBy = fault.New(fault.Throttled, nil, "reading tags")
 	all := functions{
-		"foreign":   {tenant: "other", answer: func(string) (string, string, error) { panic("invoked a function of another tenant") }},
+		"foreign": {tenant: "other", answer: func(string) (string, string,
+			error) {
+			panic("invoked a function of another tenant")
+		}},
 		"failing":   answering(`{"errorMessage":"card 4242 declined","errorType":"CardDeclined"}`, "Unhandled", nil),
 		"babbling":  answering(`{"errorType":"card 4242 declined"}`, "Handled", nil),
 		"throttled": answering("", "", throttled), "broken": answering("", "", errors.New("weird")),
-		"toolarge": answering("", "", fault.New(fault.TooLarge, nil, "invoking")), "gone": answering("", "", errNotThere), "tagless": forbidden,
+		"toolarge": answering("", "", fault.New(fault.TooLarge, nil, "invoking")), "gone": answering("", "",
+			errNotThere), "tagless": forbidden,
 	}
 	for _, c := range []struct {
 		payload, code, message string
@@ -97,7 +103,8 @@ func TestLambda_SaysWhatBecomesOfAFailure(t *testing.T) {
 		{`[]`, job.CodeUnreadablePayload, "", true},
 		{``, job.CodeUnreadablePayload, "", true},
 	} {
-		_, err := executor.Standard(executor.Options{Functions: all})[job.ExecutorLambda].Run(t.Context(), work(c.payload))
+		_, err := executor.Standard(executor.Options{Functions: all})[job.ExecutorLambda].Run(t.Context(),
+			work(c.payload))
 		f := requireFailure(t, err, c.code, c.permanent)
 		if c.message != "" && f.Message != c.message {
 			t.Errorf("%s: message %q; want %q", c.payload, f.Message, c.message)
@@ -107,7 +114,8 @@ func TestLambda_SaysWhatBecomesOfAFailure(t *testing.T) {
 
 func TestLambda_CannotTellAForeignFunctionFromAnAbsentOne(t *testing.T) {
 	t.Parallel()
-	lambda := executor.Standard(executor.Options{Functions: functions{"foreign": {tenant: "other"}}})[job.ExecutorLambda]
+	all := functions{"foreign": {tenant: "other"}}
+	lambda := executor.Standard(executor.Options{Functions: all})[job.ExecutorLambda]
 	_, foreign := lambda.Run(t.Context(), work(`{"function":"foreign"}`))
 	_, absent := lambda.Run(t.Context(), work(`{"function":"absent"}`))
 	if foreign.Error() != absent.Error() {
@@ -129,7 +137,8 @@ func TestLambda_GivesTheReasonWhyItsContextEnded(t *testing.T) {
 		cancel(cause)
 		return "", "", ctx.Err()
 	}}}
-	_, err := executor.Standard(executor.Options{Functions: all})[job.ExecutorLambda].Run(ctx, work(`{"function":"slow"}`))
+	_, err := executor.Standard(executor.Options{Functions: all})[job.ExecutorLambda].Run(ctx,
+		work(`{"function":"slow"}`))
 	if !errors.Is(err, cause) {
 		t.Errorf("got %v", err)
 	}

@@ -71,7 +71,8 @@ func redirected(err error) error {
 // wrote may be a credential: "X-Api-Key" is one, and there is no end of such names.
 var harmless = map[string]bool{
 	"Accept": true, "Accept-Language": true, "Content-Type": true, "Content-Language": true, "Content-Encoding": true,
-	"User-Agent": true, "Idempotency-Key": true, "Punctual-Job-Id": true, "Punctual-Attempt": true, "Punctual-Token": true,
+	"User-Agent": true, "Idempotency-Key": true, "Punctual-Job-Id": true, "Punctual-Attempt": true,
+	"Punctual-Token":  true,
 	"Punctual-Due-At": true, "Punctual-Nominal-At": true,
 }
 

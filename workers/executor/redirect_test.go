@@ -31,7 +31,8 @@ const signingKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 var hostSecrets = vault{arnOf("acme", "token"): "t0p-secret", arnOf("acme", "hook"): signingKey}
 
 func full(url string) executor.Work {
-	return work(fmt.Sprintf(`{"url":%q,"body":{"a":1},"headers":{"X-Api-Key":"mine","Cookie":"c=1","Accept":"text/html"},"auth":{"bearer":%q},"sign_with":%q}`,
+	return work(fmt.Sprintf(`{"url":%q,"body":{"a":1},"headers":{"X-Api-Key":"mine","Cookie":"c=1",`+
+		`"Accept":"text/html"},"auth":{"bearer":%q},"sign_with":%q}`,
 		url, arnOf("acme", "token"), arnOf("acme", "hook")))
 }
 
@@ -54,7 +55,8 @@ func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
 			if !c.redirect {
 				url = "http://inside.test/"
 			}
-			_, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, url)))
+			_, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback}).Run(t.Context(),
+				work(fmt.Sprintf(`{"url":%q}`, url)))
 			var f *executor.Failure
 			if !errors.As(err, &f) || f.Code != job.CodeTargetRefused || !f.Permanent {
 				t.Fatalf("it failed with %v", err)
@@ -74,7 +76,8 @@ func TestHTTP_FollowsRedirectsByTheirRules(t *testing.T) {
 		tg := newTarget(t, redirecting(status, func(path string) string {
 			return map[string]string{"/": "/next"}[path]
 		}))
-		raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
+		raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback,
+			Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
 		requireResult(t, raw, err)
 		got := tg.last(t)
 		if got.Method != want.method || got.Body != want.body || got.Path != "/next" {
@@ -99,27 +102,32 @@ func TestHTTP_FollowsRedirectsByTheirRules(t *testing.T) {
 func TestHTTP_LeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]string{
-		"another host": "http://b.localhost:%s/end", "a host below": "http://sub.a.localhost:%s/end", "the address itself": "http://127.0.0.1:%s/end",
+		"another host": "http://b.localhost:%s/end", "a host below": "http://sub.a.localhost:%s/end", "the address " +
+			"itself": "http://127.0.0.1:%s/end",
 		"there and back": "http://b.localhost:%s/back",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var tg *target
 			tg = newTarget(t, redirecting(307, func(path string) string {
-				return map[string]string{"/": fmt.Sprintf(to, tg.port()), "/back": fmt.Sprintf("http://a.localhost:%s/end", tg.port())}[path]
+				return map[string]string{"/": fmt.Sprintf(to, tg.port()),
+					"/back": fmt.Sprintf("http://a.localhost:%s/end", tg.port())}[path]
 			}))
-			raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
+			raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback,
+				Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
 			requireResult(t, raw, err)
 			got := tg.last(t)
 			if got.Path != "/end" || got.Method != http.MethodPost || got.Body != `{"a":1}` {
 				t.Fatalf("the target saw %+v", got)
 			}
-			for _, gone := range []string{"Authorization", "Cookie", "X-Api-Key", "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature", "Referer"} {
+			for _, gone := range []string{"Authorization", "Cookie", "X-Api-Key", "Webhook-Id", "Webhook-Timestamp",
+				"Webhook-Signature", "Referer"} {
 				if got.Header.Get(gone) != "" {
 					t.Errorf("%s went along: %q", gone, got.Header.Get(gone))
 				}
 			}
-			for _, kept := range []string{"Accept", "Content-Type", "Idempotency-Key", "Punctual-Job-Id", "Punctual-Attempt", "Punctual-Token", "Punctual-Due-At", "User-Agent"} {
+			for _, kept := range []string{"Accept", "Content-Type", "Idempotency-Key", "Punctual-Job-Id",
+				"Punctual-Attempt", "Punctual-Token", "Punctual-Due-At", "User-Agent"} {
 				if got.Header.Get(kept) == "" {
 					t.Errorf("%s was lost", kept)
 				}
@@ -132,7 +140,8 @@ func TestHTTP_LeavesCredentialsBehindWhenARedirectChangesThePort(t *testing.T) {
 	t.Parallel()
 	second := newTarget(t, ok)
 	first := newTarget(t, redirecting(308, func(string) string { return "http://a.localhost:" + second.port() + "/" }))
-	raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+first.port()+"/"))
+	raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets}).Run(t.Context(),
+		full("http://a.localhost:"+first.port()+"/"))
 	requireResult(t, raw, err)
 	if h := second.last(t).Header; h.Get("Authorization")+h.Get("Webhook-Signature")+h.Get("X-Api-Key") != "" {
 		t.Errorf("another port of the host got credentials: %v", h)
@@ -144,8 +153,10 @@ func TestHTTP_JudgesEveryRedirectAsItJudgedTheFirstTarget(t *testing.T) {
 	tr := newTrap(t, "tcp", "127.0.0.2:0")
 	names := resolver{"ok.test": {{"127.0.0.1"}}, "inside.test": {{"127.0.0.2"}}}
 	for _, to := range []string{
-		"http://127.0.0.2:%s/", "http://2130706434:%s/", "http://[::ffff:127.0.0.2]:%s/", "http://inside.test:%s/", "//inside.test:%s/", "https://inside.test:%s/",
-		"http://169.254.169.254/latest/meta-data/", "file:///etc/passwd", "gopher://127.0.0.2:%s/", "http://user:pw@ok.test:%s/", "http://:%s/", "data:text/plain,x",
+		"http://127.0.0.2:%s/", "http://2130706434:%s/", "http://[::ffff:127.0.0.2]:%s/", "http://inside.test:%s/",
+		"//inside.test:%s/", "https://inside.test:%s/",
+		"http://169.254.169.254/latest/meta-data/", "file:///etc/passwd", "gopher://127.0.0.2:%s/",
+		"http://user:pw@ok.test:%s/", "http://:%s/", "data:text/plain,x",
 	} {
 		if strings.Contains(to, "%s") {
 			to = fmt.Sprintf(to, tr.port())
@@ -176,7 +187,8 @@ func TestHTTP_FollowsFiveRedirectsAndNotSix(t *testing.T) {
 			}
 			return path + "x"
 		}))
-		raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
+		raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+			work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
 		if wantErr {
 			requireFailure(t, err, executor.CodeRedirects, true)
 			if n := len(tg.requests()); n != 6 {

@@ -21,7 +21,8 @@ import (
 func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*http.Request, error) {
 	var p kind.HTTPPayload
 	if !decode(w.Payload, &p) {
-		return nil, never(job.CodeUnreadablePayload, `the payload wants {"method","url","headers","body","auth":{"bearer"},"sign_with"}`)
+		return nil, never(job.CodeUnreadablePayload,
+			`the payload wants {"method","url","headers","body","auth":{"bearer"},"sign_with"}`)
 	}
 	method := strings.ToUpper(p.Method)
 	if method == "" {
@@ -83,7 +84,8 @@ func setHeaders(ctx context.Context, req *http.Request, headers map[string]strin
 		case !token(name):
 			return never(job.CodeUnreadablePayload, "a name in headers is no header's")
 		case reserved(http.CanonicalHeaderKey(name)):
-			return never(job.CodeUnreadablePayload, "the header "+http.CanonicalHeaderKey(name)+" is set by the executor")
+			return never(job.CodeUnreadablePayload,
+				"the header "+http.CanonicalHeaderKey(name)+" is set by the executor")
 		case connections[http.CanonicalHeaderKey(name)]:
 			continue
 		}
@@ -95,7 +97,8 @@ func setHeaders(ctx context.Context, req *http.Request, headers map[string]strin
 			value = strings.TrimSpace(value)
 		}
 		if !headerValue(value) {
-			return never(job.CodeUnreadablePayload, "the value of the header "+http.CanonicalHeaderKey(name)+" holds a control character")
+			return never(job.CodeUnreadablePayload,
+				"the value of the header "+http.CanonicalHeaderKey(name)+" holds a control character")
 		}
 		req.Header.Set(name, value)
 	}
@@ -162,7 +165,8 @@ var connections = map[string]bool{
 
 // token says whether a header may have that name (RFC 9110).
 func token(name string) bool {
-	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == ""
+	return name != "" &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == ""
 }
 
 // headerValue says whether a value can be sent: no line ends, no other control characters.

@@ -69,7 +69,8 @@ func among(hosts []string, host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	return slices.ContainsFunc(hosts, func(allowed string) bool {
 		allowed = strings.TrimSuffix(strings.ToLower(allowed), ".")
-		return host == allowed || strings.HasPrefix(allowed, ".") && len(allowed) > 1 && strings.HasSuffix(host, allowed)
+		return host == allowed || strings.HasPrefix(allowed, ".") && len(allowed) > 1 &&
+			strings.HasSuffix(host, allowed)
 	})
 }
 
@@ -116,8 +117,9 @@ func (w *wallet) needles() []string {
 	for _, value := range w.known {
 		for _, v := range []string{value, strings.TrimSpace(value), strings.TrimPrefix(value, "whsec_")} {
 			quoted, _ := json.Marshal(v) // a string cannot fail
-			all = append(all, v, strings.Trim(string(quoted), `"`), url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v),
-				base64.StdEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v)), hex.EncodeToString([]byte(v)))
+			all = append(all, v, strings.Trim(string(quoted), `"`), url.QueryEscape(v), url.PathEscape(v),
+				html.EscapeString(v), base64.StdEncoding.EncodeToString([]byte(v)),
+				base64.RawURLEncoding.EncodeToString([]byte(v)), hex.EncodeToString([]byte(v)))
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })

@@ -37,14 +37,18 @@ func TestHTTP_KeepsSecretsOutOfResultsAndErrors(t *testing.T) {
 						t.Errorf("the target got %q and %q", bearer, r.Header.Get("X-Api-Key"))
 					}
 					w.WriteHeader(status)
-					_, _ = io.WriteString(w, "you sent "+form(bearer)+" and "+form(r.Header.Get("X-Api-Key"))+", signed with "+form(signingKey)+", also known as "+form(signingKey[6:]))
+					_, _ = io.WriteString(w, "you sent "+form(bearer)+" and "+form(r.Header.Get("X-Api-Key"))+
+						", signed with "+form(signingKey)+", also known as "+form(signingKey[6:]))
 				})
-				o := executor.Options{HTTPAllow: loopback, Secrets: vault{arnOf("acme", "t"): token, arnOf("acme", "k"): apiKey, arnOf("acme", "hook"): signingKey}}
-				raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"auth":{"bearer":%q},"headers":{"X-Api-Key":%q},"sign_with":%q}`,
-					tg.URL, arnOf("acme", "t"), arnOf("acme", "k"), arnOf("acme", "hook"))))
+				o := executor.Options{HTTPAllow: loopback, Secrets: vault{arnOf("acme", "t"): token,
+					arnOf("acme", "k"): apiKey, arnOf("acme", "hook"): signingKey}}
+				raw, err := httpOf(o).Run(t.Context(),
+					work(fmt.Sprintf(`{"url":%q,"auth":{"bearer":%q},"headers":{"X-Api-Key":%q},"sign_with":%q}`,
+						tg.URL, arnOf("acme", "t"), arnOf("acme", "k"), arnOf("acme", "hook"))))
 				if status == 200 {
 					r := requireResult(t, raw, err)
-					if want := "you sent [secret] and [secret], signed with [secret], also known as [secret]"; strings.ReplaceAll(r.Body, `"`, "") != want {
+					want := "you sent [secret] and [secret], signed with [secret], also known as [secret]"
+					if strings.ReplaceAll(r.Body, `"`, "") != want {
 						t.Errorf("body is %q", r.Body)
 					}
 					return
@@ -69,13 +73,18 @@ func TestHTTP_KeepsPartsOfSecretsOutOfResultsToo(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Repeat(".", fill)+token)
 		})
 		o := executor.Options{HTTPAllow: loopback, Secrets: vault{arnOf("acme", "t"): token}}
-		raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"auth":{"bearer":%q}}`, tg.URL, arnOf("acme", "t"))))
+		raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"auth":{"bearer":%q}}`, tg.URL,
+			arnOf("acme", "t"))))
 		requireWithout(t, "the body", requireResult(t, raw, err).Body, "abc")
 	}
 	long := strings.Repeat("k", 200<<10) // few of them fill what is read, and shrink to nothing
-	tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(long+".", 8)) })
+	tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, strings.Repeat(long+".", 8))
+	})
 	o := executor.Options{HTTPAllow: loopback, Secrets: vault{arnOf("acme", "hook"): "whsec_" + long}}
-	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"sign_with":%q}`, tg.URL, arnOf("acme", "hook"))))
+	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"sign_with":%q}`, tg.URL,
+		arnOf("acme", "hook"))))
 	requireWithout(t, "the body", requireResult(t, raw, err).Body, "kk")
 }
 
@@ -93,12 +102,14 @@ func TestHTTP_ResolvesOnlyTheTenantsOwnSecrets(t *testing.T) {
 		arnOf("acme", "t\n"), " " + arnOf("acme", "t"), "punctual/acme/t", "hunter2-plain-password",
 	} {
 		for _, payload := range []string{`{"url":%q,"auth":{"bearer":%q}}`, `{"url":%q,"sign_with":%q}`} {
-			_, err := httpOf(executor.Options{HTTPAllow: loopback, Secrets: everything}).Run(t.Context(), work(fmt.Sprintf(payload, tg.URL, arn)))
+			_, err := httpOf(executor.Options{HTTPAllow: loopback, Secrets: everything}).Run(t.Context(),
+				work(fmt.Sprintf(payload, tg.URL, arn)))
 			f := requireFailure(t, err, executor.CodeSecret, true)
 			requireWithout(t, "the message", f.Message, "hunter2", "database")
 		}
 	}
-	_, err := httpOf(executor.Options{HTTPAllow: loopback, Secrets: everything}).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"headers":{"X-Api-Key":%q}}`, tg.URL, arnOf("other", "t"))))
+	_, err := httpOf(executor.Options{HTTPAllow: loopback, Secrets: everything}).Run(t.Context(),
+		work(fmt.Sprintf(`{"url":%q,"headers":{"X-Api-Key":%q}}`, tg.URL, arnOf("other", "t"))))
 	requireFailure(t, err, executor.CodeSecret, true)
 	if n := len(tg.requests()); n != 0 {
 		t.Errorf("%d requests went out", n)
@@ -135,13 +146,15 @@ func TestHTTP_SaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
 		"empty":          {vault{arnOf("acme", "t"): ""}, true},
 		"not for header": {vault{arnOf("acme", "t"): "a\r\nHost: b"}, true},
 	} {
-		_, err := httpOf(executor.Options{Secrets: c.secrets}).Run(t.Context(), work(fmt.Sprintf(`{"url":"https://a.test","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
+		_, err := httpOf(executor.Options{Secrets: c.secrets}).Run(t.Context(),
+			work(fmt.Sprintf(`{"url":"https://a.test","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
 		f := requireFailure(t, err, executor.CodeSecret, c.permanent)
 		requireWithout(t, name, f.Message, "Host")
 	}
 	for _, key := range []string{"whsec_", "whsec_no base64", "hunter2!"} {
 		o := executor.Options{Secrets: vault{arnOf("acme", "t"): key}}
-		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://a.test","sign_with":%q}`, arnOf("acme", "t"))))
+		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://a.test","sign_with":%q}`,
+			arnOf("acme", "t"))))
 		f := requireFailure(t, err, executor.CodeSecret, true)
 		requireWithout(t, "the message", f.Message, "hunter2", "no base64")
 	}
@@ -154,19 +167,23 @@ func TestHTTP_SendsASecretOverTLSOrToItsOwnMachineOnly(t *testing.T) {
 	tg := newTarget(t, ok)
 	o := executor.Options{HTTPAllow: loopback, Resolver: names, Secrets: secrets}
 	for _, payload := range []string{`{"url":%q,"auth":{"bearer":%q}}`, `{"url":%q,"headers":{"X-Api-Key":%q}}`} {
-		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://plain.test:"+tg.port()+"/", arnOf("acme", "t"))))
+		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://plain.test:"+tg.port()+"/",
+			arnOf("acme", "t"))))
 		requireFailure(t, err, executor.CodeSecret, true)
 		for _, host := range []string{"127.0.0.1", "a.localhost"} {
-			raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://"+host+":"+tg.port()+"/", arnOf("acme", "t"))))
+			raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://"+host+":"+tg.port()+"/",
+				arnOf("acme", "t"))))
 			requireResult(t, raw, err)
 		}
 	}
 	if n := len(tg.requests()); n != 4 {
 		t.Errorf("%d requests went out, want the 4 to this machine", n)
 	}
-	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"sign_with":%q}`, "http://plain.test:"+tg.port()+"/", arnOf("acme", "hook"))))
+	raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":%q,"sign_with":%q}`,
+		"http://plain.test:"+tg.port()+"/", arnOf("acme", "hook"))))
 	requireResult(t, raw, err) // a signature shows nothing of its key
-	_, err = httpOf(executor.Options{Secrets: secrets}).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://127.0.0.1:1/","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
+	_, err = httpOf(executor.Options{Secrets: secrets}).Run(t.Context(),
+		work(fmt.Sprintf(`{"url":"http://127.0.0.1:1/","auth":{"bearer":%q}}`, arnOf("acme", "t"))))
 	if err == nil {
 		t.Error("loopback was called where it is not opened")
 	}
@@ -180,19 +197,24 @@ func TestHTTP_SendsABoundSecretToItsHostsOnly(t *testing.T) {
 		names[name] = [][]string{{"127.0.0.1"}}
 	}
 	for field, payload := range map[string]string{
-		"auth.bearer": `{"url":%q,"auth":{"bearer":%q}}`, "headers.X-Api-Key": `{"url":%q,"headers":{"X-Api-Key":%q}}`, "sign_with": `{"url":%q,"sign_with":%q}`,
+		"auth.bearer": `{"url":%q,"auth":{"bearer":%q}}`, "headers.X-Api-Key": `{"url":%q,` +
+			`"headers":{"X-Api-Key":%q}}`, "sign_with": `{"url":%q,"sign_with":%q}`,
 	} {
 		for _, c := range []struct {
 			tag, host string
 			sent      bool
 		}{
-			{"a.localhost", "a.localhost", true}, {"c.localhost A.localhost.", "a.LOCALHOST", true}, {"a.localhost", "a.localhost.", true},
+			{"a.localhost", "a.localhost", true}, {"c.localhost A.localhost.", "a.LOCALHOST", true}, {"a.localhost",
+				"a.localhost.", true},
 			{".b.localhost", "sub.b.localhost", true}, {"127.0.0.1", "127.0.0.1", true},
-			{"a.localhost", "b.localhost", false}, {".b.localhost", "b.localhost", false}, {".b.localhost", "xb.localhost", false}, {"b.localhost", "sub.b.localhost", false},
-			{"b.localhost", "xb.localhost", false}, {".", "a.localhost", false}, {"", "a.localhost", false}, {"a.localhost", "127.0.0.1", false},
+			{"a.localhost", "b.localhost", false}, {".b.localhost", "b.localhost", false}, {".b.localhost",
+				"xb.localhost", false}, {"b.localhost", "sub.b.localhost", false},
+			{"b.localhost", "xb.localhost", false}, {".", "a.localhost", false}, {"", "a.localhost",
+				false}, {"a.localhost", "127.0.0.1", false},
 		} {
 			arn := arnOf("acme", "t")
-			o := executor.Options{HTTPAllow: loopback, Resolver: names, Secrets: vault{arn: signingKey, "hosts of " + arn: c.tag}}
+			o := executor.Options{HTTPAllow: loopback, Resolver: names,
+				Secrets: vault{arn: signingKey, "hosts of " + arn: c.tag}}
 			before := len(tg.requests())
 			raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://"+c.host+":"+tg.port()+"/", arn)))
 			if c.sent {
@@ -200,7 +222,8 @@ func TestHTTP_SendsABoundSecretToItsHostsOnly(t *testing.T) {
 				continue
 			}
 			f := requireFailure(t, err, executor.CodeSecret, true)
-			if !strings.Contains(f.Message, field) || !strings.Contains(f.Message, "punctual:hosts") || len(tg.requests()) != before {
+			if !strings.Contains(f.Message, field) || !strings.Contains(f.Message, "punctual:hosts") ||
+				len(tg.requests()) != before {
 				t.Errorf("%s bound to %q, sent to %s: %q", field, c.tag, c.host, f.Message)
 			}
 		}

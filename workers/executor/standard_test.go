@@ -31,7 +31,8 @@ func requireFailure(t *testing.T, err error, code string, permanent bool) *execu
 		t.Fatalf("got %v; want a failure %q", err, code)
 	}
 	if f.Code != code || f.Permanent != permanent {
-		t.Fatalf("got failure %q (permanent %v): %s; want %q (permanent %v)", f.Code, f.Permanent, f.Message, code, permanent)
+		t.Fatalf("got failure %q (permanent %v): %s; want %q (permanent %v)", f.Code, f.Permanent, f.Message, code,
+			permanent)
 	}
 	if f.Message == "" {
 		t.Fatalf("failure %q has no sentence for people", code)

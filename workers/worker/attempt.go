@@ -105,7 +105,8 @@ func (w *Worker) attend(f *firing) {
 		return
 	case !w.knows(&seen.row):
 		log.Warn("gave up a job whose task no worker came to know", "task", seen.row.Task)
-		w.settle(f, l, refusal(job.CodeUnknownTask, job.Cut(w.registry.unknown(seen.row.Task), contract.MaxErrorMessage), now), log)
+		w.settle(f, l, refusal(job.CodeUnknownTask, job.Cut(w.registry.unknown(seen.row.Task),
+			contract.MaxErrorMessage), now), log)
 		return
 	}
 	payload, err := w.payload(&seen.row)
@@ -129,7 +130,8 @@ func (w *Worker) attend(f *firing) {
 	if seen.clock.Before(seen.row.DueAt) && !w.lastLook(f, l, seen, log) {
 		return
 	}
-	if !w.fresh(f, l, seen, log) || !w.admitted(f, l, seen, log) || !w.fresh(f, l, seen, log) { // being admitted may have taken long
+	// being admitted may have taken long
+	if !w.fresh(f, l, seen, log) || !w.admitted(f, l, seen, log) || !w.fresh(f, l, seen, log) {
 		return
 	}
 	w.execute(f, l, &seen.row, payload, log)
@@ -303,7 +305,8 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		answer := judge(old, f.attempt, f.nonce, now)
 		if answer == mine {
-			return lease{token: old.Token, takeovers: old.Takeovers, cancel: old.Cancel, lost: old.Lost, from: f.asked}, true
+			return lease{token: old.Token, takeovers: old.Takeovers, cancel: old.Cancel, lost: old.Lost,
+				from: f.asked}, true
 		}
 		f.asked = time.Time{}
 		switch answer {
@@ -438,7 +441,8 @@ func (w *Worker) look(f *firing) (*facts, error) {
 	if err != nil || seen.row.ScheduleID == "" {
 		return seen, err
 	}
-	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}, pausesAge)
+	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID},
+		pausesAge)
 	if at.Before(seen.at) {
 		seen.at = at
 	}
@@ -536,8 +540,9 @@ func lostFor(l *lease) job.Outcome {
 	last := l.lost[len(l.lost)-1]
 	l.lost = l.lost[:len(l.lost)-1]
 	return job.Outcome{
-		Kind: job.OutcomeFailed, Worker: last.Worker, StartedAt: last.StartedAt, FinishedAt: last.FinishedAt, LatenessMS: last.LatenessMS,
-		Error: last.Error,
+		Kind: job.OutcomeFailed, Worker: last.Worker, StartedAt: last.StartedAt, FinishedAt: last.FinishedAt,
+		LatenessMS: last.LatenessMS,
+		Error:      last.Error,
 	}
 }
 

@@ -125,9 +125,11 @@ func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
 	b.ids++
 	now := time.Now().Truncate(time.Millisecond)
 	r := job.Row{
-		Key: job.Key{Tenant: shop, ID: job.DerivedID(now, strconv.Itoa(b.ids))}, Status: job.Scheduled, Version: 1, Attempt: 1,
-		DueAt: now.Add(due), CreatedAt: now, Task: "echo", Executor: job.ExecutorEcho, Pool: "short", Priority: job.Normal,
-		Timeout: time.Minute, Retry: job.DefaultRetry,
+		Key: job.Key{Tenant: shop,
+			ID: job.DerivedID(now, strconv.Itoa(b.ids))}, Status: job.Scheduled, Version: 1, Attempt: 1,
+		DueAt: now.Add(due), CreatedAt: now, Task: "echo", Executor: job.ExecutorEcho, Pool: "short",
+		Priority: job.Normal,
+		Timeout:  time.Minute, Retry: job.DefaultRetry,
 	}
 	for _, change := range changes {
 		change(&r)
@@ -143,7 +145,8 @@ func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
 func (b *bench) fire(r job.Row, delay time.Duration) {
 	b.t.Helper()
 	b.send(r, message.Encode(message.Firing{
-		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt, DueAt: r.DueAt,
+		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt,
+		DueAt: r.DueAt,
 	}), delay)
 }
 
@@ -295,7 +298,8 @@ func (k *kills) Send(ctx context.Context, queue string, out ...message.Outgoing)
 	return k.Queues.Send(ctx, queue, out...)
 }
 
-func (k *kills) Receive(ctx context.Context, queue string, n int, wait, visibility time.Duration) ([]message.Delivery, error) {
+func (k *kills) Receive(ctx context.Context, queue string, n int, wait, visibility time.Duration) ([]message.Delivery,
+	error) {
 	if err := k.gone(); err != nil {
 		return nil, err
 	}

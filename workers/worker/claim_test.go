@@ -134,7 +134,8 @@ func TestClaim_RepeatsTheReportOfARecordedOutcome(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		c := b.foreign(r, contract.Lease)
-		b.write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded, Worker: "other", Result: json.RawMessage("7")}))
+		b.write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded, Worker: "other",
+			Result: json.RawMessage("7")}))
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(5 * time.Second)
@@ -185,7 +186,8 @@ func TestSettle_ReportsNothingWhenRefused(t *testing.T) {
 		b.fire(r, 0)
 		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
 			// While it runs, somebody takes over: as if this process had been frozen for a lease.
-			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(2 * time.Hour)}, time.Now().Add(time.Hour)))
+			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+				LeaseUntil: time.Now().Add(2 * time.Hour)}, time.Now().Add(time.Hour)))
 			return nil, nil
 		}
 		b.start("a")
@@ -275,7 +277,8 @@ func TestWorker_RunsTheSecondCopyWhenTheFirstWorkerDied(t *testing.T) {
 		}
 		first, second := b.runs[0], b.runs[1]
 		if second.Token != first.Token+1 || second.Attempt != first.Attempt || second.HandlerKey != first.HandlerKey {
-			t.Errorf("the fencing pair went from (%d, %d) to (%d, %d)", first.Attempt, first.Token, second.Attempt, second.Token)
+			t.Errorf("the fencing pair went from (%d, %d) to (%d, %d)", first.Attempt, first.Token, second.Attempt,
+				second.Token)
 		}
 		c := b.claim(r)
 		if c.Takeovers != 2 || c.Worker != "b" || c.Outcome == nil || c.Outcome.Worker != "b" {

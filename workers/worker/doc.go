@@ -1,12 +1,14 @@
 // Package worker is what runs jobs: it polls the firing queues, owns an attempt by a claim, runs
 // it, records what came of it, and says so.
 //
-//	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ row ─▶ claim ─▶ row, pauses ─▶ payload ─▶ due ─▶ run ─▶ outcome ─▶ report ─▶ delete
-//	   │              │                      │       │        │                                │
-//	   └ unreadable:  └ draining:            │       │        └ may not start: let go,         └ heartbeats: lease, visibility,
-//	     stays for      given back           │       │          and have it looked at            progress; they see the cancel flag
-//	     the DLQ                             │       └ refused: judged by what stands there
-//	                                         └ a task unknown here: given back; left behind: dropped
+//	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ row ─▶ claim ─▶ row, pauses ─▶ payload ─▶ due ─▶ …
+//	   │              │                      │       │        │
+//	   └ unreadable:  └ draining:            │       │        └ may not start: let go, re-evaluated
+//	     stays for      given back           │       └ refused: judged by the claim that is there
+//	     the DLQ                             └ unknown task: given back; stale firing: dropped
+//
+//	… ─▶ run ─▶ outcome ─▶ report ─▶ delete
+//	      └ heartbeats: lease, visibility, progress; they see the cancel flag
 //
 // The first look at the row decides nothing that a claim could change: a task that this fleet does
 // not know must be given back before it is claimed, and only the row names the task.

@@ -47,7 +47,8 @@ type unbroken struct {
 	t *testing.T
 }
 
-func (u unbroken) Receive(ctx context.Context, queue string, n int, wait, visibility time.Duration) ([]message.Delivery, error) {
+func (u unbroken) Receive(ctx context.Context, queue string, n int, wait, visibility time.Duration) ([]message.Delivery,
+	error) {
 	got, err := u.Queues.Receive(ctx, queue, n, wait, visibility)
 	if ctx.Err() != nil {
 		u.t.Error("a receive was broken off")
@@ -190,7 +191,8 @@ func TestWorker_Drains(t *testing.T) {
 			b.sleep(time.Second)
 			w.stop()
 			w.wait()
-			if o := outcomes(t, b.reports()); !errors.Is(cause, ErrDraining) || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+			if o := outcomes(t, b.reports()); !errors.Is(cause, ErrDraining) || len(o) != 1 ||
+				o[0].Kind != job.OutcomeSucceeded {
 				t.Errorf("the cause was %v and it ended as %+v", cause, o)
 			}
 			if d := b.depth(); d != (message.Depth{}) {

@@ -71,7 +71,8 @@ func TestRegistry_HandsAHandlerItsPayloadAndIdentity(t *testing.T) {
 		b.start("a", func(d *Deps, _ *Options) { d.Registry = r })
 		first := job.DerivedID(time.Unix(0, 0), "first")
 		row := b.put(0, func(r *job.Row) {
-			r.Executor, r.Task, r.Payload, r.Attempt, r.RootID = job.ExecutorGo, "charge", `{"number":"R-1","cents":5}`, 3, first
+			r.Executor, r.Task, r.Payload, r.Attempt, r.RootID = job.ExecutorGo, "charge", `{"number":"R-1",`+
+				`"cents":5}`, 3, first
 		})
 		b.fire(row, 0)
 		b.sleep(time.Second)
@@ -79,7 +80,8 @@ func TestRegistry_HandsAHandlerItsPayloadAndIdentity(t *testing.T) {
 			t.Fatalf("it ran %d times", len(saw))
 		}
 		j := saw[0]
-		if j.Payload != (invoice{Number: "R-1", Cents: 5}) || j.Key != string(first) || j.JobID != string(row.ID) || j.Attempt != 3 || j.Token != 1 || !j.DueAt.Equal(row.DueAt) {
+		if j.Payload != (invoice{Number: "R-1", Cents: 5}) || j.Key != string(first) || j.JobID != string(row.ID) ||
+			j.Attempt != 3 || j.Token != 1 || !j.DueAt.Equal(row.DueAt) {
 			t.Errorf("it saw %+v", j)
 		}
 		if o := outcomes(t, b.reports()); len(o) != 1 || string(o[0].Result) != `"receipt of R-1"` {
@@ -117,7 +119,8 @@ func TestRegistry_DecodesPayloads(t *testing.T) {
 		for _, payload := range []string{`{"number":"R","cents":4711.25}`, `{"due":"secret-4711.25"}`, `["4711.25"]`} {
 			_, err := runHandler(payload, func(context.Context, Job[invoice]) (any, error) { return nil, nil })
 			var f *executor.Failure
-			if !errors.As(err, &f) || !f.Permanent || f.Code != job.CodeUnreadablePayload || strings.Contains(err.Error(), "4711") {
+			if !errors.As(err, &f) || !f.Permanent || f.Code != job.CodeUnreadablePayload ||
+				strings.Contains(err.Error(), "4711") {
 				t.Errorf("%s gave %v", payload, err)
 			}
 		}
@@ -128,7 +131,8 @@ func TestRegistry_EncodesResults(t *testing.T) {
 	t.Parallel()
 	t.Run("nothing is no result", func(t *testing.T) {
 		t.Parallel()
-		if got, err := runHandler("", func(context.Context, Job[any]) (any, error) { return nil, nil }); got != nil || err != nil {
+		if got, err := runHandler("", func(context.Context, Job[any]) (any, error) { return nil, nil }); got != nil ||
+			err != nil {
 			t.Errorf("got %s, %v", got, err)
 		}
 	})

@@ -71,7 +71,8 @@ func TestWorker_RunsAnEarlyFiringOnceAndNotBeforeItsTime(t *testing.T) {
 }
 
 func TestWorker_StartsNoAttemptBeforeItIsDueByItsClock(t *testing.T) {
-	for name, offset := range map[string]time.Duration{"a clock behind": -3 * time.Second, "a clock ahead": 3 * time.Second} {
+	for name, offset := range map[string]time.Duration{"a clock behind": -3 * time.Second,
+		"a clock ahead": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				skewed := clock.Skewed{Offset: offset}
@@ -100,7 +101,10 @@ func TestWorker_GivesBackAnUnknownTaskUnclaimed(t *testing.T) {
 		old.wait()
 		b.start("new", func(d *Deps, _ *Options) {
 			d.Registry = NewRegistry()
-			Register(d.Registry, "charge", func(_ context.Context, _ Job[any]) (string, error) { return "charged", nil })
+			Register(d.Registry, "charge", func(_ context.Context, _ Job[any]) (string, error) {
+				return "charged",
+					nil
+			})
 		})
 		b.sleep(time.Minute)
 		got := outcomes(t, b.reports())
@@ -121,7 +125,8 @@ func TestWorker_GivesUpATaskUnknownForAnHour(t *testing.T) {
 		}
 		b.sleep(10 * time.Minute)
 		got := outcomes(t, b.reports())
-		if len(got) != 1 || got[0].Kind != job.OutcomeFailed || !got[0].Permanent || got[0].Error.Code != job.CodeUnknownTask || !got[0].StartedAt.IsZero() {
+		if len(got) != 1 || got[0].Kind != job.OutcomeFailed || !got[0].Permanent ||
+			got[0].Error.Code != job.CodeUnknownTask || !got[0].StartedAt.IsZero() {
 			t.Errorf("reported %+v", got)
 		}
 		if d := b.depth(); d != (message.Depth{}) {
@@ -133,7 +138,8 @@ func TestWorker_GivesUpATaskUnknownForAnHour(t *testing.T) {
 func TestWorker_LeavesAnUnreadableMessageToTheRedrivePolicy(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
-		for _, body := range []string{"{", `{"v":99}`, `{"v":1,"tenant":"shop","job_id":"no-id","version":1,"attempt":1,"due_at":"2000-01-01T00:00:00Z"}`} {
+		for _, body := range []string{"{", `{"v":99}`,
+			`{"v":1,"tenant":"shop","job_id":"no-id","version":1,"attempt":1,"due_at":"2000-01-01T00:00:00Z"}`} {
 			b.send(r, body, 0)
 		}
 		b.fire(r, 0)

@@ -104,7 +104,8 @@ func TestIntake_OrdersPrioritiesStrictly(t *testing.T) {
 		for i, lower := range []string{"high", "normal", "low"} {
 			higher := []string{"critical", "high", "normal"}[i]
 			if first[lower].Before(last[higher]) {
-				t.Errorf("the first %s job started %s before the last %s one", lower, last[higher].Sub(first[lower]), higher)
+				t.Errorf("the first %s job started %s before the last %s one", lower, last[higher].Sub(first[lower]),
+					higher)
 			}
 		}
 	})
@@ -344,7 +345,8 @@ func TestConcurrency_GivesBackAMessageWhoseTaskStaysAtItsLimit(t *testing.T) {
 		})
 		b.start("a", func(d *Deps, _ *Options) { d.Registry = r })
 		for range 2 {
-			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task, r.Timeout = job.ExecutorGo, "charge", time.Hour }), 0)
+			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task, r.Timeout = job.ExecutorGo, "charge", time.Hour }),
+				0)
 		}
 		b.sleep(9 * time.Minute)
 		b.mu.Lock()

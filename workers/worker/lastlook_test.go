@@ -41,7 +41,8 @@ func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 		"a pause of the tenant":   hold(job.PauseAll),
 		"a pause of the schedule": pauseSchedule,
 	} {
-		for _, early := range []time.Duration{contract.HoldUntil - time.Millisecond, 100 * time.Millisecond, time.Millisecond} {
+		for _, early := range []time.Duration{contract.HoldUntil - time.Millisecond, 100 * time.Millisecond,
+			time.Millisecond} {
 			t.Run(name+" "+early.String()+" before due", func(t *testing.T) {
 				within(t, func(b *bench) {
 					b.start("a")
@@ -121,7 +122,8 @@ func TestWorker_LooksAgainOnlyAtJobsClaimedBeforeTheyWereDue(t *testing.T) {
 					t.Fatalf("%d of 20 ran", len(b.runs))
 				}
 				if claims != c.claims || pauses > c.pauses {
-					t.Errorf("20 jobs cost %d reads of claims and %d of pauses, want %d and at most %d", claims, pauses, c.claims, c.pauses)
+					t.Errorf("20 jobs cost %d reads of claims and %d of pauses, want %d and at most %d", claims, pauses,
+						c.claims, c.pauses)
 				}
 			})
 		})

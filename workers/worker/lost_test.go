@@ -41,12 +41,14 @@ func TestWorker_StartsAnAttemptWhoseWorkerDiedAgainUnlessItIsToFail(t *testing.T
 					}
 					o := got[0]
 					if c.kind == job.OutcomeFailed {
-						if o.Error.Code != job.CodeWorkerLost || o.Permanent || o.Worker != "doomed" || !o.StartedAt.Equal(first) || len(o.Lost) != 0 {
+						if o.Error.Code != job.CodeWorkerLost || o.Permanent || o.Worker != "doomed" ||
+							!o.StartedAt.Equal(first) || len(o.Lost) != 0 {
 							t.Errorf("the outcome is %+v", o)
 						}
 						return
 					}
-					if len(o.Lost) != 1 || o.Lost[0].Worker != "doomed" || !o.Lost[0].StartedAt.Equal(first) || o.Lost[0].Outcome != job.OutcomeLost || o.Lost[0].Start != 1 {
+					if len(o.Lost) != 1 || o.Lost[0].Worker != "doomed" || !o.Lost[0].StartedAt.Equal(first) ||
+						o.Lost[0].Outcome != job.OutcomeLost || o.Lost[0].Start != 1 {
 						t.Errorf("the lost start is noted as %+v", o.Lost)
 					}
 				})
@@ -77,7 +79,8 @@ func TestWorker_NotesEveryStartOfAnAttemptThatKillsItsWorkers(t *testing.T) {
 			t.Fatalf("%d starts, of which %d are noted", b.started(), len(got[0].Lost))
 		}
 		for n, lost := range got[0].Lost {
-			if late := b.at[n].Sub(lost.StartedAt); lost.Start != int64(n+1) || late < 0 || late > time.Millisecond || lost.Worker != fmt.Sprint("doomed-", n) {
+			if late := b.at[n].Sub(lost.StartedAt); lost.Start != int64(n+1) || late < 0 || late > time.Millisecond ||
+				lost.Worker != fmt.Sprint("doomed-", n) {
 				t.Errorf("start %d at %s is noted as %+v", n, b.at[n], lost)
 			}
 		}

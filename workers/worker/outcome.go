@@ -30,7 +30,8 @@ func outcomeOf(end ended) job.Outcome {
 			return o
 		}
 		o.Permanent = failure.Permanent
-		o.Error = &job.Reason{Code: job.Cut(failure.Code, contract.MaxErrorCode), Message: job.Cut(end.err.Error(), contract.MaxErrorMessage)}
+		o.Error = &job.Reason{Code: job.Cut(failure.Code, contract.MaxErrorCode),
+			Message: job.Cut(end.err.Error(), contract.MaxErrorMessage)}
 		if o.Error.Code == "" {
 			o.Error.Code = job.CodeHandler
 		}

@@ -29,9 +29,10 @@ const (
 // doubled each time, to all who ask for the same key: they would only wait in their slots for the
 // same error, and take these from others.
 func newCache[K comparable, V any]() *cache.Cache[K, V] {
-	return cache.New[K](cache.Options[V]{Age: pausesAge, Most: pausesKnown, RetryAfter: func(failures int) time.Duration {
-		return doubled(troubleFirst, failures-1, troubleLast)
-	}})
+	return cache.New[K](cache.Options[V]{Age: pausesAge, Most: pausesKnown,
+		RetryAfter: func(failures int) time.Duration {
+			return doubled(troubleFirst, failures-1, troubleLast)
+		}})
 }
 
 // pauses reads a tenant's pauses, and those for everyone, each at most once a second, however many

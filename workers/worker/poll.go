@@ -147,7 +147,8 @@ func (w *Worker) setAside(f *firing, what string, err error) {
 	if f.receives <= 1 {
 		w.meter.Count(telemetry.SetAside, 1, telemetry.Dim{Key: "queue", Value: f.source.queue})
 	}
-	w.log.Error(what, "queue", f.source.queue, telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, "receives", f.receives, telemetry.Err, err)
+	w.log.Error(what, "queue", f.source.queue, telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, "receives",
+		f.receives, telemetry.Err, err)
 	w.hide(f, backoff(f.receives, time.Second, time.Minute))
 }
 
@@ -170,7 +171,8 @@ const renewFrom = contract.FiringMaxReceives - 10
 func (w *Worker) giveBack(f *firing, d time.Duration) {
 	if f.receives >= renewFrom && f.key.ID != "" && !f.due.After(w.clock.Now()) {
 		if w.reports.tryThen(message.Report{
-			Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version, Attempt: f.attempt,
+			Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version,
+			Attempt: f.attempt,
 		}, f) {
 			return
 		}

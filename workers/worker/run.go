@@ -70,7 +70,8 @@ type progress struct {
 func (p *progress) note(done, total int64, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last = &job.Progress{Done: done, Total: total, Note: job.Cut(note, contract.MaxReason), At: p.clock().UTC().Truncate(time.Millisecond)}
+	p.last = &job.Progress{Done: done, Total: total, Note: job.Cut(note, contract.MaxReason),
+		At: p.clock().UTC().Truncate(time.Millisecond)}
 }
 
 // take returns the latest note that was not taken yet; nil for none.
@@ -102,7 +103,8 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 	ctx, cancel := context.WithCancelCause(timed)
 	defer cancel(nil)
 
-	r := &run{w: w, f: f, l: l, row: row, log: log, timed: timed, ctx: ctx, cancel: cancel, done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
+	r := &run{w: w, f: f, l: l, row: row, log: log, timed: timed, ctx: ctx, cancel: cancel, done: make(chan ended, 1),
+		progress: &progress{clock: w.clock.Now}}
 	r.started = w.clock.Now()
 	// A one-off is late from when it was accepted, if that was after its time. A schedule's job is late
 	// from its due time; but what the deployment is measured by does not count how late it was made.
@@ -126,7 +128,8 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 func (r *run) pool() telemetry.Dim { return telemetry.Dim{Key: "pool", Value: r.f.source.pool} }
 
 // handle calls the executor, whatever it does, and says how it ended.
-func handle(ctx context.Context, e executor.Executor, work executor.Work, now func() time.Time, log *slog.Logger, done chan<- ended) {
+func handle(ctx context.Context, e executor.Executor, work executor.Work, now func() time.Time, log *slog.Logger,
+	done chan<- ended) {
 	end := ended{err: &executor.Failure{Code: job.CodePanic, Message: "the handler ended its goroutine"}}
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,7 +185,8 @@ func (r *run) watch() {
 // without goes on without the handler, which has not returned although its context ended.
 func (r *run) without() {
 	cause := context.Cause(r.ctx)
-	r.log.Warn("went on without a handler that ignored the end of its context; it keeps its slot", "task", r.row.Task, "cause", cause)
+	r.log.Warn("went on without a handler that ignored the end of its context; it keeps its slot", "task", r.row.Task,
+		"cause", cause)
 	r.conclude(ended{err: cause, cause: cause, at: r.w.clock.Now()})
 	select {
 	case <-r.done:
@@ -200,7 +204,8 @@ func (r *run) beat() time.Duration {
 	from, note := time.Now(), r.progress.take()
 	ctx, cancel := context.WithTimeout(w.ctx, beatTime)
 	defer cancel()
-	c, err := w.store.WriteClaim(ctx, job.Heartbeat(f.key, f.attempt, r.l.token, w.clock.Now().Add(contract.Lease), r.row.DueAt, note))
+	c, err := w.store.WriteClaim(ctx, job.Heartbeat(f.key, f.attempt, r.l.token, w.clock.Now().Add(contract.Lease),
+		r.row.DueAt, note))
 	switch {
 	case store.Refused(err) != nil:
 		r.lost = true
@@ -225,8 +230,10 @@ func (r *run) beat() time.Duration {
 	r.extend(ctx)
 	if !r.told {
 		r.told = w.reports.try(message.Report{
-			Kind: message.Running, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version, Attempt: f.attempt, Token: r.l.token,
-			Outcome: json.RawMessage(job.EncodeOutcome(job.Outcome{Worker: w.opts.Name, StartedAt: r.startedAt(), LatenessMS: r.lateness.Milliseconds()})),
+			Kind: message.Running, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version,
+			Attempt: f.attempt, Token: r.l.token,
+			Outcome: json.RawMessage(job.EncodeOutcome(job.Outcome{Worker: w.opts.Name, StartedAt: r.startedAt(),
+				LatenessMS: r.lateness.Milliseconds()})),
 		})
 	}
 	return contract.HeartbeatEvery
@@ -284,7 +291,8 @@ func (r *run) conclude(end ended) {
 // broken is the entry of a start that ended with the drain of its worker.
 func (r *run) broken(end ended) job.Attempt {
 	return job.Attempt{
-		Attempt: r.f.attempt, Worker: r.w.opts.Name, StartedAt: r.startedAt(), FinishedAt: end.at.UTC().Truncate(time.Millisecond),
+		Attempt: r.f.attempt, Worker: r.w.opts.Name, StartedAt: r.startedAt(),
+		FinishedAt: end.at.UTC().Truncate(time.Millisecond),
 		LatenessMS: r.lateness.Milliseconds(), Outcome: job.OutcomeLost,
 		Error: &job.Reason{Code: job.CodeWorkerLost, Message: "the worker shut down before the attempt ended"},
 	}
@@ -302,7 +310,8 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 		}
 		if refused := store.Refused(err); refused != nil {
 			old, err := store.OldClaim(refused, 0)
-			if err == nil && old.Attempt == f.attempt && old.Token == l.token && old.Nonce == f.nonce && old.Outcome != nil {
+			if err == nil && old.Attempt == f.attempt && old.Token == l.token && old.Nonce == f.nonce &&
+				old.Outcome != nil {
 				o = *old.Outcome // it was recorded; only the answer was lost
 				break
 			}

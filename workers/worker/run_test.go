@@ -77,14 +77,16 @@ func TestRun_ReportsRunningAndProgressAtTheFirstHeartbeat(t *testing.T) {
 		b.fire(r, 0)
 		b.sleep(12 * time.Second)
 		reports := b.reports()
-		if len(reports) != 1 || reports[0].Kind != message.Running || reports[0].Version != 1 || reports[0].Attempt != 1 {
+		if len(reports) != 1 || reports[0].Kind != message.Running || reports[0].Version != 1 ||
+			reports[0].Attempt != 1 {
 			t.Fatalf("reported %+v", reports)
 		}
 		var o job.Outcome
 		if err := json.Unmarshal(reports[0].Outcome, &o); err != nil || !o.StartedAt.Equal(r.DueAt) {
 			t.Errorf("it says of its start %s, %v", reports[0].Outcome, err)
 		}
-		if p := b.claim(r).Progress; p == nil || p.Done != 2 || p.Total != 4 || p.Note != "two" || !p.At.Equal(r.DueAt) {
+		if p := b.claim(r).Progress; p == nil || p.Done != 2 || p.Total != 4 || p.Note != "two" ||
+			!p.At.Equal(r.DueAt) {
 			t.Errorf("progress on the claim is %+v", p)
 		}
 		b.sleep(20 * time.Second)
@@ -219,7 +221,8 @@ func TestRun_CancelsTheHandlerAndReportsNothingWhenTheLeaseIsLost(t *testing.T) 
 		r := b.put(0)
 		b.fire(r, 0)
 		b.sleep(5 * time.Second)
-		b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(time.Hour)}, time.Now().Add(time.Minute)))
+		b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+			LeaseUntil: time.Now().Add(time.Hour)}, time.Now().Add(time.Minute)))
 		b.sleep(10 * time.Second)
 		if !errors.Is(cause, ErrLeaseLost) {
 			t.Errorf("the handler's cause is %v", cause)

@@ -82,7 +82,8 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 				if started := b.started() == 1; started != c.starts {
 					t.Errorf("started: %v", started)
 				}
-				if !c.starts && (len(reports) != 1 || reports[0].Kind != message.Look || b.claim(r).Live(c.attempt, time.Now())) {
+				if !c.starts && (len(reports) != 1 || reports[0].Kind != message.Look ||
+					b.claim(r).Live(c.attempt, time.Now())) {
 					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
 				}
 			})
@@ -98,9 +99,10 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 		gone   bool
 		starts bool
 	}{
-		"nobody else":                      {nil, false, true},
-		"one that is not over":             {func(*job.Row) {}, false, false},
-		"one that waits for its retry":     {func(r *job.Row) { r.Attempt = 2; r.DueAt = r.DueAt.Add(time.Hour) }, false, false},
+		"nobody else":          {nil, false, true},
+		"one that is not over": {func(*job.Row) {}, false, false},
+		"one that waits for its retry": {func(r *job.Row) { r.Attempt = 2; r.DueAt = r.DueAt.Add(time.Hour) },
+			false, false},
 		"one that is over":                 {func(r *job.Row) { r.Status = job.Succeeded }, false, true},
 		"one that nobody remembers":        {func(*job.Row) {}, true, true},
 		"one that ends before we are due":  {func(*job.Row) {}, false, true},
@@ -115,9 +117,11 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 					h := b.put(-time.Minute, of(s), c.holder)
 					b.write(s.TakeSlot(h.ID))
 					if strings.HasPrefix(name, unread) {
-						b.write(item.Write{Ref: h.Ref(), Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
+						b.write(item.Write{Ref: h.Ref(), Name: "test.spoil",
+							Set: map[string]any{"schema_v": int64(99)}})
 						if name != unread {
-							b.write(job.ClaimNew(h.Key, 1, job.Owner{Worker: "b", LeaseUntil: time.Now().Add(time.Minute), DueAt: h.DueAt}))
+							b.write(job.ClaimNew(h.Key, 1, job.Owner{Worker: "b",
+								LeaseUntil: time.Now().Add(time.Minute), DueAt: h.DueAt}))
 						}
 					}
 					if c.gone {
@@ -158,9 +162,12 @@ func TestSchedule_JudgesASlowlyAdmittedAttemptAgain(t *testing.T) {
 		slow func(memory.Call) bool
 		wait time.Duration
 	}{
-		"its turn":                {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }, writes("slot.take"), 4 * time.Second},
-		"its count":               {func(s *schedule.Schedule) { s.Spec.MaxRuns = &two }, func(c memory.Call) bool { return c.Op == memory.TableCommit }, 4 * time.Second},
-		"its turn, nearly failed": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }, writes("slot.take"), 9 * time.Second},
+		"its turn": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip },
+			writes("slot.take"), 4 * time.Second},
+		"its count": {func(s *schedule.Schedule) { s.Spec.MaxRuns = &two },
+			func(c memory.Call) bool { return c.Op == memory.TableCommit }, 4 * time.Second},
+		"its turn, nearly failed": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip },
+			writes("slot.take"), 9 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {
@@ -177,7 +184,8 @@ func TestSchedule_JudgesASlowlyAdmittedAttemptAgain(t *testing.T) {
 				if n := b.started(); n != 0 {
 					t.Errorf("it started %d times, after its schedule was paused", n)
 				}
-				if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Look || b.claim(r).Live(1, time.Now()) {
+				if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Look ||
+					b.claim(r).Live(1, time.Now()) {
 					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
 				}
 			})
@@ -203,7 +211,8 @@ func TestSchedule_CountsARunOnce(t *testing.T) {
 				b.start("a")
 				b.sleep(2 * time.Minute)
 				counted, left, err := b.store.RunsLeft(t.Context(), s, r.ID)
-				if want := before == 1; b.started() != map[bool]int{true: 1}[want] || counted != want || left || err != nil {
+				if want := before == 1; b.started() != map[bool]int{true: 1}[want] || counted != want || left ||
+					err != nil {
 					t.Errorf("started %d, counted %v, left %v, %v", b.started(), counted, left, err)
 				}
 			})

@@ -68,8 +68,9 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 		"no stop: a cancel":                                    {change: stop(job.StopCancel), looks: true},
 		"no stop: an expiry":                                   {change: stop(job.StopExpire), looks: true},
 		"not paused: everything of the tenant":                 {change: hold("tenant", job.PauseAll), looks: true},
-		"not paused: the task":                                 {change: hold("tenant", job.PauseTaskPrefix+"echo"), looks: true},
-		"not paused: everybody":                                {change: hold("everyone", job.PauseAll), looks: true},
+		"not paused: the task": {change: hold("tenant", job.PauseTaskPrefix+"echo"),
+			looks: true},
+		"not paused: everybody": {change: hold("everyone", job.PauseAll), looks: true},
 		"start_within not passed": {row: func(r *job.Row) {
 			r.DueAt = r.DueAt.Add(-2 * time.Second)
 			r.StartWithin = time.Second
@@ -99,7 +100,8 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 				if b.started() != 0 {
 					t.Error("it was started")
 				}
-				if claim := b.claim(r); claim.Token != 1 || claim.Takeovers != 0 || claim.Live(1, time.Now()) || claim.Outcome != nil {
+				if claim := b.claim(r); claim.Token != 1 || claim.Takeovers != 0 || claim.Live(1, time.Now()) ||
+					claim.Outcome != nil {
 					t.Errorf("its claim was not let go: %+v", claim)
 				}
 				if d := b.depth(); d != (message.Depth{}) {
@@ -109,7 +111,8 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 				switch {
 				case !c.looks && len(reports) > 0:
 					t.Errorf("reported %+v", reports)
-				case c.looks && (len(reports) != 1 || reports[0].Kind != message.Look || reports[0].Version != 1 || reports[0].Attempt != 1):
+				case c.looks && (len(reports) != 1 || reports[0].Kind != message.Look || reports[0].Version != 1 ||
+					reports[0].Attempt != 1):
 					t.Errorf("reported %+v, want one that asks for a look", reports)
 				}
 			})
@@ -176,7 +179,8 @@ func TestWorker_GivesUpAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 				r := b.put(0)
 				b.foreign(r, -time.Second)
 				for n := 1; n < c.owners; n++ {
-					b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
+					b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+						LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
 				}
 				b.fire(r, 0)
 				b.start("a")
@@ -185,7 +189,8 @@ func TestWorker_GivesUpAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 				if len(o) != 1 {
 					t.Fatalf("%d outcomes", len(o))
 				}
-				poisoned := o[0].Error != nil && o[0].Error.Code == job.CodePoison && o[0].Permanent && o[0].StartedAt.IsZero()
+				poisoned := o[0].Error != nil && o[0].Error.Code == job.CodePoison && o[0].Permanent &&
+					o[0].StartedAt.IsZero()
 				if poisoned != c.poison || b.started() == 1 == c.poison {
 					t.Errorf("after %d owners it ran %d times and ended as %+v", c.owners, b.started(), o[0])
 				}
@@ -232,7 +237,8 @@ func TestWorker_HasAFreshFiringSentForOneThatWasGivenBackVeryOften(t *testing.T)
 		}
 		b.start("a")
 		b.sleep(5 * time.Second)
-		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look || got[0].JobID != string(r.ID) || b.depth() != (message.Depth{}) {
+		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look || got[0].JobID != string(r.ID) ||
+			b.depth() != (message.Depth{}) {
 			t.Errorf("reported %+v, queue %+v", got, b.depth())
 		}
 		if d, err := b.world.Queues().Depth(t.Context(), contract.FiringDead); err != nil || d.Visible != 0 {
@@ -252,7 +258,8 @@ func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) 
 		b.start("a")
 		b.sleep(2 * time.Second)
 		for _, r := range rows {
-			if c := b.claim(r); c.WaitsFor(1) != job.WaitsForHandler || job.WaitingFor(r, c, false, time.Now()) != "handler" || c.Attempt != 0 {
+			if c := b.claim(r); c.WaitsFor(1) != job.WaitsForHandler ||
+				job.WaitingFor(r, c, false, time.Now()) != "handler" || c.Attempt != 0 {
 				t.Errorf("its claim is %+v", c)
 			}
 		}
@@ -266,10 +273,12 @@ func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) 
 func TestWorker_GivesUpAnAttemptOnlyAfterReadingTheRow(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
-		b.write(item.Write{Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause", Put: job.Pause{Scope: job.PauseAll}.Item(shop)})
+		b.write(item.Write{Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause",
+			Put: job.Pause{Scope: job.PauseAll}.Item(shop)})
 		b.foreign(r, -time.Second)
 		for range 9 {
-			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
+			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+				LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
 		}
 		b.fire(r, 0)
 		b.start("a")
@@ -417,9 +426,13 @@ func TestWorker_CountsLatenessFromDueOrLaterAcceptance(t *testing.T) {
 		delay  time.Duration
 		want   int64
 	}{
-		"a job due in time":                         {func(*job.Row) {}, 2 * time.Second, 2000},
-		"a job accepted with its due time gone by":  {func(r *job.Row) { r.DueAt = r.CreatedAt.Add(-30 * time.Second) }, 2 * time.Second, 2000},
-		"a later attempt: only its due time counts": {func(r *job.Row) { r.Attempt, r.DueAt = 2, r.CreatedAt.Add(-30*time.Second) }, 2 * time.Second, 32000},
+		"a job due in time": {func(*job.Row) {}, 2 * time.Second, 2000},
+		"a job accepted with its due time gone by": {func(r *job.Row) { r.DueAt = r.CreatedAt.Add(-30 * time.Second) },
+			2 * time.Second, 2000},
+		"a later attempt: only its due time counts": {func(r *job.Row) {
+			r.Attempt, r.DueAt = 2,
+				r.CreatedAt.Add(-30*time.Second)
+		}, 2 * time.Second, 32000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {

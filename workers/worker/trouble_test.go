@@ -43,7 +43,8 @@ func TestWorker_SendsReportsOfResultsWithCharactersThatQueuesRefuse(t *testing.T
 		}
 		for _, o := range got {
 			var result map[string]any
-			if o.Kind == job.OutcomeSucceeded && (json.Unmarshal(o.Result, &result) != nil || result["a"] != "x\uffff\ufffe\ufffdy" || result["\uffff"] != 1.0) {
+			if o.Kind == job.OutcomeSucceeded && (json.Unmarshal(o.Result, &result) != nil ||
+				result["a"] != "x\uffff\ufffe\ufffdy" || result["\uffff"] != 1.0) {
 				t.Errorf("the result came out as %s", o.Result)
 			}
 		}
@@ -112,7 +113,8 @@ func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) 
 }
 
 func TestWorker_TakesWorkAgainAfterAnOutageThoughALongAttemptRuns(t *testing.T) {
-	for name, deaf := range map[string]bool{"its heartbeats get through": false, "it ignores that its lease is lost": true} {
+	for name, deaf := range map[string]bool{"its heartbeats get through": false,
+		"it ignores that its lease is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				end := make(chan struct{})
@@ -162,7 +164,8 @@ func TestWorker_TakesWorkAgainAfterAnOutageThoughALongAttemptRuns(t *testing.T) 
 
 func TestWorker_KeepsTakingWorkWhileOneKeyIsInTrouble(t *testing.T) {
 	for name, kind := range map[string]fault.Kind{
-		"a transaction holds it": fault.Conflict, "its partition is hot": fault.Throttled, "what lies there is broken": fault.Undecodable,
+		"a transaction holds it": fault.Conflict, "its partition is hot": fault.Throttled, "what lies there is " +
+			"broken": fault.Undecodable,
 	} {
 		for _, op := range []string{memory.TableGet, memory.TableWrite} {
 			t.Run(name+", at a "+op, func(t *testing.T) {
@@ -258,7 +261,8 @@ func TestWorker_CountsTheLeaseFromTheClaimThatStandsAndNotFromAskingAgain(t *tes
 
 func TestWorker_DropsAFiringThatNoRowAsksFor(t *testing.T) {
 	for name, change := range map[string]func(*job.Row){
-		"of a later attempt": func(r *job.Row) { r.Attempt = 9 }, "of a later version": func(r *job.Row) { r.Version = 9 },
+		"of a later attempt": func(r *job.Row) { r.Attempt = 9 },
+		"of a later version": func(r *job.Row) { r.Version = 9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {

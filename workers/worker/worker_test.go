@@ -23,15 +23,18 @@ func TestWorker_RunsAJobOnceWhenItIsDue(t *testing.T) {
 			t.Errorf("it started %s after it was due", late)
 		}
 		w := b.runs[0]
-		if w.Key != r.Key || w.HandlerKey != r.ID || w.Attempt != 1 || w.Token != 1 || string(w.Payload) != `{"n":1}` || !w.DueAt.Equal(r.DueAt) {
+		if w.Key != r.Key || w.HandlerKey != r.ID || w.Attempt != 1 || w.Token != 1 || string(w.Payload) != `{"n":1}` ||
+			!w.DueAt.Equal(r.DueAt) {
 			t.Errorf("its executor saw %+v", w)
 		}
 		reports := b.reports()
-		if len(reports) != 1 || reports[0].Kind != message.Ended || reports[0].Attempt != 1 || reports[0].Version != 1 || reports[0].Token != 1 {
+		if len(reports) != 1 || reports[0].Kind != message.Ended || reports[0].Attempt != 1 ||
+			reports[0].Version != 1 || reports[0].Token != 1 {
 			t.Fatalf("reported %+v", reports)
 		}
 		o := outcomes(t, reports)[0]
-		if o.Kind != job.OutcomeSucceeded || string(o.Result) != `{"n":1}` || o.Worker != "a" || !o.StartedAt.Equal(r.DueAt) {
+		if o.Kind != job.OutcomeSucceeded || string(o.Result) != `{"n":1}` || o.Worker != "a" ||
+			!o.StartedAt.Equal(r.DueAt) {
 			t.Errorf("its outcome is %+v", o)
 		}
 		if c := b.claim(r); c.Outcome == nil || c.Outcome.Kind != job.OutcomeSucceeded {

@@ -65,7 +65,8 @@ func New(answer func(Call) Answer) *Service { return &Service{answer: answer} }
 
 // Config is a configuration that reaches nothing but s.
 func (s *Service) Config() aws.Config {
-	return aws.Config{Region: "us-east-1", HTTPClient: s, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	return aws.Config{Region: "us-east-1", HTTPClient: s, Credentials: credentials.NewStaticCredentialsProvider("test",
+		"test", "")}
 }
 
 // Do answers a request.
@@ -106,7 +107,8 @@ func (s *Service) Do(req *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		StatusCode: a.Status, Status: http.StatusText(a.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(bytes.NewReader([]byte(a.Body))), ContentLength: int64(len(a.Body)), Request: req,
+		Header: header, Body: io.NopCloser(bytes.NewReader([]byte(a.Body))), ContentLength: int64(len(a.Body)),
+		Request: req,
 	}, nil
 }
 

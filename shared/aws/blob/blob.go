@@ -36,7 +36,8 @@ type Blobs struct {
 // New returns the blobs of a bucket. Where an endpoint is given, the bucket goes into the
 // path: an emulator has no name for every bucket.
 func New(cfg aws.Config, bucket string) *Blobs {
-	client := s3.NewFromConfig(session.Within(cfg, answerIn, nil), func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	client := s3.NewFromConfig(session.Within(cfg, answerIn, nil),
+		func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
 	return &Blobs{s3: client, bucket: aws.String(bucket)}
 }
 
@@ -44,14 +45,17 @@ func New(cfg aws.Config, bucket string) *Blobs {
 func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
 	switch {
 	case key == "" || len(key) > maxKey:
-		return fault.New(fault.Invalid, nil, "putting a blob: its key has %d bytes, 1 to %d are allowed", len(key), maxKey)
+		return fault.New(fault.Invalid, nil, "putting a blob: its key has %d bytes, 1 to %d are allowed", len(key),
+			maxKey)
 	case len(body) > MaxBlob:
-		return fault.New(fault.TooLarge, nil, "putting blob %q: it has %d bytes, %d are allowed", key, len(body), MaxBlob)
+		return fault.New(fault.TooLarge, nil, "putting blob %q: it has %d bytes, %d are allowed", key, len(body),
+			MaxBlob)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callIn)
 	defer cancel()
 	b.calls.Add(1)
-	_, err := b.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: b.bucket, Key: aws.String(key), Body: bytes.NewReader(body)})
+	_, err := b.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: b.bucket, Key: aws.String(key),
+		Body: bytes.NewReader(body)})
 	return session.Fault(err, "putting blob %q", key)
 }
 

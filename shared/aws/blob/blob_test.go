@@ -87,7 +87,8 @@ func TestBlobs_NameTheKindOfAFault(t *testing.T) {
 			} {
 				blobs, service := setup(func(awstest.Call) awstest.Answer { return c.answer })
 				if err := call(blobs); fault.KindOf(err) != c.kind || service.Calls() != c.tries {
-					t.Errorf("%s, %s: %v after %d tries; want %s after %d", name, op, err, service.Calls(), c.kind, c.tries)
+					t.Errorf("%s, %s: %v after %d tries; want %s after %d", name, op, err, service.Calls(), c.kind,
+						c.tries)
 				}
 			}
 		})

@@ -36,7 +36,8 @@ type Functions struct {
 func New(cfg aws.Config) *Functions {
 	return &Functions{
 		lambda: lambda.NewFromConfig(session.Within(cfg, answerIn, nil)),
-		invoke: lambda.NewFromConfig(session.Within(cfg, 0, nil), func(o *lambda.Options) { o.Retryer = aws.NopRetryer{} }),
+		invoke: lambda.NewFromConfig(session.Within(cfg, 0, nil),
+			func(o *lambda.Options) { o.Retryer = aws.NopRetryer{} }),
 		owners: cache.New[string](cache.Options[string]{Age: OwnerAge, Most: most}),
 	}
 }
@@ -44,7 +45,8 @@ func New(cfg aws.Config) *Functions {
 // Invoke runs a function once and waits for its answer, at most as long as the context lives.
 // functionError is "" if it succeeded; else it says how it failed ("Unhandled" among others)
 // and output holds what it said. err tells that Lambda could not run it or did not answer.
-func (f *Functions) Invoke(ctx context.Context, name string, input []byte) (output []byte, functionError string, err error) {
+func (f *Functions) Invoke(ctx context.Context, name string, input []byte) (output []byte, functionError string,
+	err error) {
 	out, err := f.invoke.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(name), Payload: input})
 	if err != nil {
 		return nil, "", session.Fault(err, "invoking function %s", name)
@@ -67,11 +69,13 @@ func (f *Functions) Allowed(ctx context.Context, name string, t tenant.ID) (bool
 func (f *Functions) owner(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callIn)
 	defer cancel()
-	conf, err := f.lambda.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(name)})
+	conf, err := f.lambda.GetFunctionConfiguration(ctx,
+		&lambda.GetFunctionConfigurationInput{FunctionName: aws.String(name)})
 	if err != nil {
 		return "", session.Fault(err, "reading function %s", name)
 	}
-	out, err := f.lambda.ListTags(ctx, &lambda.ListTagsInput{Resource: aws.String(unqualified(aws.ToString(conf.FunctionArn)))})
+	out, err := f.lambda.ListTags(ctx,
+		&lambda.ListTagsInput{Resource: aws.String(unqualified(aws.ToString(conf.FunctionArn)))})
 	if err != nil {
 		return "", session.Fault(err, "reading the tags of function %s", name)
 	}

@@ -21,14 +21,20 @@ func TestFunctions_TellHowAnInvocationEnded(t *testing.T) {
 		kind   fault.Kind
 	}{
 		"it succeeded": {awstest.OK(`{"ok":true}`), `{"ok":true}`, "", ""},
-		"it failed": {awstest.Answer{Body: `{"errorMessage":"no"}`, Header: http.Header{"X-Amz-Function-Error": {"Unhandled"}}},
+		"it failed": {awstest.Answer{Body: `{"errorMessage":"no"}`,
+			Header: http.Header{"X-Amz-Function-Error": {"Unhandled"}}},
 			`{"errorMessage":"no"}`, "Unhandled", ""},
-		"it is absent":           {awstest.Fault(http.StatusNotFound, "ResourceNotFoundException", ""), "", "", fault.NotFound},
-		"too many run":           {awstest.Fault(http.StatusTooManyRequests, "TooManyRequestsException", ""), "", "", fault.Throttled},
-		"its input is too large": {awstest.Fault(http.StatusRequestEntityTooLarge, "RequestTooLargeException", ""), "", "", fault.TooLarge},
-		"it is not ours":         {awstest.Fault(http.StatusForbidden, "AccessDeniedException", ""), "", "", fault.Forbidden},
-		"Lambda is down":         {awstest.Fault(http.StatusInternalServerError, "ServiceException", ""), "", "", fault.Unavailable},
-		"nobody answered":        {awstest.Lost(), "", "", fault.Unavailable},
+		"it is absent": {awstest.Fault(http.StatusNotFound, "ResourceNotFoundException", ""), "", "",
+			fault.NotFound},
+		"too many run": {awstest.Fault(http.StatusTooManyRequests, "TooManyRequestsException", ""), "", "",
+			fault.Throttled},
+		"its input is too large": {awstest.Fault(http.StatusRequestEntityTooLarge, "RequestTooLargeException", ""), "",
+			"", fault.TooLarge},
+		"it is not ours": {awstest.Fault(http.StatusForbidden, "AccessDeniedException", ""), "", "",
+			fault.Forbidden},
+		"Lambda is down": {awstest.Fault(http.StatusInternalServerError, "ServiceException", ""), "", "",
+			fault.Unavailable},
+		"nobody answered": {awstest.Lost(), "", "", fault.Unavailable},
 	} {
 		service := awstest.New(func(call awstest.Call) awstest.Answer {
 			if call.Op != "POST /2015-03-31/functions/charge/invocations" || call.Body != `{"n":1}` {
@@ -71,7 +77,8 @@ func (a *account) answer(c awstest.Call) awstest.Answer {
 func TestFunctions_BelongToWhomTheirTagNames(t *testing.T) {
 	t.Parallel()
 	//nolint:gocritic // the space is what is tried
-	for owner, want := range map[string]bool{"acme": true, "*": true, "Acme": false, "acme ": false, "acm": false, "zeta": false, "": false} {
+	for owner, want := range map[string]bool{"acme": true, "*": true, "Acme": false, "acme ": false, "acm": false,
+		"zeta": false, "": false} {
 		a := &account{owner: owner}
 		got, err := function.New(awstest.New(a.answer).Config()).Allowed(t.Context(), "charge:live", "acme")
 		if got != want || err != nil {
@@ -82,7 +89,8 @@ func TestFunctions_BelongToWhomTheirTagNames(t *testing.T) {
 	if got, err := function.New(awstest.New(a.answer).Config()).Allowed(t.Context(), "charge", ""); got || err != nil {
 		t.Errorf("no tenant may invoke what has no tag: %v, %v", got, err)
 	}
-	if _, err := function.New(awstest.New(a.answer).Config()).Allowed(t.Context(), "absent", "acme"); fault.KindOf(err) != fault.NotFound {
+	if _, err := function.New(awstest.New(a.answer).Config()).Allowed(t.Context(), "absent",
+		"acme"); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("an absent function: %v; want not found", err)
 	}
 }

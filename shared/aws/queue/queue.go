@@ -70,9 +70,11 @@ func (q *Queues) url(ctx context.Context, queue string) (*string, error) {
 
 // Receive takes up to max (1–10) messages, waiting up to wait (≤ 20 s) for the first; none is
 // no error. They stay invisible to others for the visibility, 0 being the queue's default.
-func (q *Queues) Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error) {
+func (q *Queues) Receive(ctx context.Context, queue string, max int, wait,
+	visibility time.Duration) ([]message.Delivery, error) {
 	if max < 1 || max > maxBatch || wait < 0 || wait > maxWait || visibility < 0 || visibility > maxVisibility {
-		return nil, fault.New(fault.Invalid, nil, "receiving %d from %s, waiting %s, for %s: outside SQS's limits", max, queue, wait, visibility)
+		return nil, fault.New(fault.Invalid, nil, "receiving %d from %s, waiting %s, for %s: outside SQS's limits", max,
+			queue, wait, visibility)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+callIn)
 	defer cancel()
@@ -139,7 +141,8 @@ func (q *Queues) Depth(ctx context.Context, queue string) (message.Depth, error)
 	out, err := q.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: url,
 		AttributeNames: []types.QueueAttributeName{
-			types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
+			types.QueueAttributeNameApproximateNumberOfMessages,
+			types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
 			types.QueueAttributeNameApproximateNumberOfMessagesDelayed,
 		},
 	})

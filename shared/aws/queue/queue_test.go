@@ -65,7 +65,8 @@ func setup(verdict func(batch int, e entry) map[string]any, answer func(op strin
 			}
 			switch {
 			case v == nil:
-				ok = append(ok, map[string]any{"Id": e.ID, "MessageId": "m-" + e.ID, "MD5OfMessageBody": md5Hex(e.Body)})
+				ok = append(ok, map[string]any{"Id": e.ID, "MessageId": "m-" + e.ID,
+					"MD5OfMessageBody": md5Hex(e.Body)})
 			case len(v) > 0:
 				v["Id"] = e.ID
 				failed = append(failed, v)
@@ -89,17 +90,20 @@ func TestQueues_AskForAURLOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"GetQueueUrl", "ChangeMessageVisibility", "ChangeMessageVisibility", "ChangeMessageVisibility"}; !slices.Equal(b.ops, want) {
+	if want := []string{"GetQueueUrl", "ChangeMessageVisibility", "ChangeMessageVisibility",
+		"ChangeMessageVisibility"}; !slices.Equal(b.ops, want) {
 		t.Errorf("calls were %v; want %v", b.ops, want)
 	}
-	if want := `{"QueueUrl":"https://sqs/1/test-report","ReceiptHandle":"r","VisibilityTimeout":60}`; !sameJSON(b.bodies[0], want) {
+	want := `{"QueueUrl":"https://sqs/1/test-report","ReceiptHandle":"r","VisibilityTimeout":60}`
+	if !sameJSON(b.bodies[0], want) {
 		t.Errorf("the request is %s; want %s", b.bodies[0], want)
 	}
 	if got := b.Counts(); got.QueueCalls != 4 || got.QueueUnits != 4 {
 		t.Errorf("counted %+v; want 4 calls, 4 units", got)
 	}
 	// At once must be said: a timeout left out is refused.
-	if err := b.SetVisibility(t.Context(), contract.ReportQueue, "r", 0); err != nil || !sameJSON(b.bodies[3], `{"QueueUrl":"https://sqs/1/test-report","ReceiptHandle":"r","VisibilityTimeout":0}`) {
+	if err := b.SetVisibility(t.Context(), contract.ReportQueue, "r", 0); err != nil ||
+		!sameJSON(b.bodies[3], `{"QueueUrl":"https://sqs/1/test-report","ReceiptHandle":"r","VisibilityTimeout":0}`) {
 		t.Errorf("giving back at once sends %s, %v", b.bodies[3], err)
 	}
 }
@@ -124,14 +128,17 @@ func TestReceive_ReturnsAllThatSQSSays(t *testing.T) {
 	b := setup(nil, func(op string) (awstest.Answer, bool) {
 		return awstest.OK(`{"Messages":[
 			{"MessageId":"m-1","ReceiptHandle":"r-1","Body":"one","MD5OfBody":"` + md5Hex("one") + `","Attributes":{
-				"ApproximateReceiveCount":"3","SentTimestamp":"1795000000123","MessageGroupId":"acme","DeadLetterQueueSourceArn":"arn:aws:sqs:us-east-1:1:test-redrive"}},
+				"ApproximateReceiveCount":"3","SentTimestamp":"1795000000123","MessageGroupId":"acme",
+					"DeadLetterQueueSourceArn":"arn:aws:sqs:us-east-1:1:test-redrive"}},
 			{"MessageId":"m-2","ReceiptHandle":"r-2","Body":"two","MD5OfBody":"` + md5Hex("two") + `","Attributes":{
-				"ApproximateReceiveCount":"1","SentTimestamp":"1795000000123","DeadLetterQueueSourceArn":"arn:aws:sqs:us-east-1:1:somebody-elses"}}]}`), op == "ReceiveMessage"
+				"ApproximateReceiveCount":"1","SentTimestamp":"1795000000123",
+					"DeadLetterQueueSourceArn":"arn:aws:sqs:us-east-1:1:somebody-elses"}}]}`), op == "ReceiveMessage"
 	})
 	got, err := b.Receive(t.Context(), contract.DeadLetters, 10, 20*time.Second, 90*time.Second)
 	sent := time.UnixMilli(1795000000123).UTC()
 	want := []message.Delivery{
-		{ID: "m-1", Receipt: "r-1", Body: "one", Group: "acme", Receives: 3, SentAt: sent, Source: contract.RedriveQueue},
+		{ID: "m-1", Receipt: "r-1", Body: "one", Group: "acme", Receives: 3, SentAt: sent,
+			Source: contract.RedriveQueue},
 		{ID: "m-2", Receipt: "r-2", Body: "two", Receives: 1, SentAt: sent, Source: "somebody-elses"},
 	}
 	if err != nil || !slices.Equal(got, want) {
@@ -141,9 +148,11 @@ func TestReceive_ReturnsAllThatSQSSays(t *testing.T) {
 
 func TestReceive_PassesItsLimitsOn(t *testing.T) {
 	t.Parallel()
-	const attributes = `"MessageSystemAttributeNames":["ApproximateReceiveCount","SentTimestamp","MessageGroupId","DeadLetterQueueSourceArn"],"QueueUrl":"https://sqs/1/test-report"`
+	const attributes = `"MessageSystemAttributeNames":["ApproximateReceiveCount","SentTimestamp","MessageGroupId",` +
+		`"DeadLetterQueueSourceArn"],"QueueUrl":"https://sqs/1/test-report"`
 	for want, ask := range map[string]func(*bench) error{
-		`{"MaxNumberOfMessages":10,"WaitTimeSeconds":20,"VisibilityTimeout":31,` + attributes + `}`: func(b *bench) error {
+		`{"MaxNumberOfMessages":10,"WaitTimeSeconds":20,"VisibilityTimeout":31,` + attributes +
+			`}`: func(b *bench) error {
 			_, err := b.Receive(t.Context(), contract.ReportQueue, 10, 20*time.Second, 30*time.Second+time.Millisecond)
 			return err
 		},
@@ -181,9 +190,12 @@ func TestReceive_RefusesWhatIsOutsideSQSsLimits(t *testing.T) {
 func TestDepth_IsWhatSQSCounts(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, func(op string) (awstest.Answer, bool) {
-		return awstest.OK(`{"Attributes":{"ApproximateNumberOfMessages":"7","ApproximateNumberOfMessagesNotVisible":"2","ApproximateNumberOfMessagesDelayed":"5"}}`), op == "GetQueueAttributes"
+		return awstest.OK(`{"Attributes":{"ApproximateNumberOfMessages":"7",` +
+			`"ApproximateNumberOfMessagesNotVisible":"2","ApproximateNumberOfMessagesDelayed":"5"}}`,
+		), op == "GetQueueAttributes"
 	})
-	if got, err := b.Depth(t.Context(), contract.ReportQueue); err != nil || got != (message.Depth{Visible: 7, InFlight: 2, Delayed: 5}) {
+	if got, err := b.Depth(t.Context(), contract.ReportQueue); err != nil ||
+		got != (message.Depth{Visible: 7, InFlight: 2, Delayed: 5}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -191,7 +203,8 @@ func TestDepth_IsWhatSQSCounts(t *testing.T) {
 func TestQueues_NameTheKindOfAFault(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]fault.Kind{
-		"AccessDeniedException": fault.Forbidden, "ReceiptHandleIsInvalid": fault.Invalid, "MessageNotInflight": fault.Invalid,
+		"AccessDeniedException": fault.Forbidden, "ReceiptHandleIsInvalid": fault.Invalid,
+		"MessageNotInflight":                      fault.Invalid,
 		"AWS.SimpleQueueService.NonExistentQueue": fault.NotFound,
 	} {
 		b := setup(nil, func(op string) (awstest.Answer, bool) {
@@ -220,7 +233,8 @@ func TestCreateAll_MakesTheQueuesOfTheContract(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &in); err != nil {
 			t.Fatal(err)
 		}
-		made[in.QueueName] = fmt.Sprint(in.Attributes["VisibilityTimeout"], " ", in.Attributes["MessageRetentionPeriod"], " ", in.Attributes["RedrivePolicy"])
+		made[in.QueueName] = fmt.Sprint(in.Attributes["VisibilityTimeout"], " ",
+			in.Attributes["MessageRetentionPeriod"], " ", in.Attributes["RedrivePolicy"])
 	}
 	if len(made) != len(contract.Queues()) {
 		t.Errorf("%d queues were made; want %d", len(made), len(contract.Queues()))

@@ -71,7 +71,8 @@ func batch(out []message.Outgoing, send []int) int {
 
 // sendBatch sends the messages of these indexes in one request, and again those that SQS
 // failed to take. What stays behind is noted in failed; the error is one of the request itself.
-func (q *Queues) sendBatch(ctx context.Context, queue string, out []message.Outgoing, send []int, failed map[int]error) error {
+func (q *Queues) sendBatch(ctx context.Context, queue string, out []message.Outgoing, send []int,
+	failed map[int]error) error {
 	give := func(indexes []int, err error) error {
 		for _, i := range indexes {
 			failed[i] = err
@@ -163,13 +164,17 @@ func entry(i int, o message.Outgoing) types.SendMessageBatchRequestEntry {
 func checkOutgoing(queue string, o message.Outgoing) error {
 	switch {
 	case len(o.Body) > maxBody:
-		return fault.New(fault.TooLarge, nil, "sending to %s: the body has %d bytes, %d are allowed", queue, len(o.Body), maxBody)
+		return fault.New(fault.TooLarge, nil, "sending to %s: the body has %d bytes, %d are allowed", queue,
+			len(o.Body), maxBody)
 	case !text.Allowed(o.Body):
-		return fault.New(fault.Invalid, nil, "sending to %s: the body is empty or holds characters that SQS refuses", queue)
+		return fault.New(fault.Invalid, nil, "sending to %s: the body is empty or holds characters that SQS refuses",
+			queue)
 	case o.Delay < 0 || o.Delay > contract.MaxDelay:
-		return fault.New(fault.Invalid, nil, "sending to %s: delay %s is outside 0 to %s", queue, o.Delay, contract.MaxDelay)
+		return fault.New(fault.Invalid, nil, "sending to %s: delay %s is outside 0 to %s", queue, o.Delay,
+			contract.MaxDelay)
 	case len(o.Group) > maxGroup || strings.ContainsFunc(o.Group, notInGroup):
-		return fault.New(fault.Invalid, nil, "sending to %s: a group has at most %d letters, digits and punctuation marks of ASCII", queue, maxGroup)
+		return fault.New(fault.Invalid, nil,
+			"sending to %s: a group has at most %d letters, digits and punctuation marks of ASCII", queue, maxGroup)
 	}
 	return nil
 }

@@ -68,7 +68,8 @@ func TestSend_BatchesTenMessagesOrAMegabyte(t *testing.T) {
 	b = setup(nil, nil)
 	half := message.Outgoing{Body: strings.Repeat("x", 512<<10)}
 	whole := message.Outgoing{Body: strings.Repeat("x", 1<<20)}
-	if err := b.Send(t.Context(), contract.ReportQueue, half, half, half, whole, message.Outgoing{Body: "y"}); err != nil {
+	if err := b.Send(t.Context(), contract.ReportQueue, half, half, half, whole,
+		message.Outgoing{Body: "y"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := sizes(b); !slices.Equal(got, []int{2, 1, 1, 1}) {
@@ -87,7 +88,8 @@ func TestSend_CarriesDelayAndTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, nil)
 	if err := b.Send(t.Context(), contract.ReportQueue,
-		message.Outgoing{Body: "a", Delay: 2900 * time.Millisecond, Group: "acme"}, message.Outgoing{Body: "b"}); err != nil {
+		message.Outgoing{Body: "a", Delay: 2900 * time.Millisecond,
+			Group: "acme"}, message.Outgoing{Body: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"QueueUrl":"https://sqs/1/test-report","Entries":[
@@ -127,7 +129,8 @@ func TestSend_ResendsOrNamesTheRestOfAHalfTakenBatch(t *testing.T) {
 
 func TestSend_NamesAnEntryThatKeepsFailingAsRetryable(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[string]fault.Kind{"InternalError": fault.Unavailable, "ThrottlingException": fault.Throttled} {
+	for code, want := range map[string]fault.Kind{"InternalError": fault.Unavailable,
+		"ThrottlingException": fault.Throttled} {
 		synctest.Test(t, func(t *testing.T) {
 			b := setup(func(_ int, e entry) map[string]any {
 				if e.Body == "body 1" {
@@ -137,7 +140,8 @@ func TestSend_NamesAnEntryThatKeepsFailingAsRetryable(t *testing.T) {
 			}, nil)
 			failed := unsent(t, b.Send(t.Context(), contract.ReportQueue, numbered(3)...))
 			if len(failed) != 1 || fault.KindOf(failed[1]) != want || len(b.batches) != session.Tries {
-				t.Errorf("%s: not sent %v after %d tries; want number 1, %s, after %d", code, failed, len(b.batches), want, session.Tries)
+				t.Errorf("%s: not sent %v after %d tries; want number 1, %s, after %d", code, failed, len(b.batches),
+					want, session.Tries)
 			}
 		})
 	}
@@ -185,7 +189,8 @@ func TestSend_StopsWhenTheQueueIsOutOfReach(t *testing.T) {
 		kind   fault.Kind
 		tries  int
 	}{
-		"down":        {awstest.Fault(http.StatusServiceUnavailable, "ServiceUnavailable", ""), fault.Unavailable, session.Tries},
+		"down": {awstest.Fault(http.StatusServiceUnavailable, "ServiceUnavailable", ""), fault.Unavailable,
+			session.Tries},
 		"not allowed": {awstest.Fault(http.StatusForbidden, "AccessDeniedException", ""), fault.Forbidden, 1},
 		"gone":        {awstest.Fault(http.StatusBadRequest, "QueueDoesNotExist", ""), fault.NotFound, 1},
 	} {
@@ -193,7 +198,8 @@ func TestSend_StopsWhenTheQueueIsOutOfReach(t *testing.T) {
 			b := setup(nil, func(op string) (awstest.Answer, bool) { return c.answer, op == "SendMessageBatch" })
 			err := b.Send(t.Context(), contract.ReportQueue, numbered(25)...)
 			failed := unsent(t, err)
-			if len(failed) != 25 || fault.KindOf(failed[24]) != c.kind || fault.Retryable(err) != (c.kind == fault.Unavailable) {
+			if len(failed) != 25 || fault.KindOf(failed[24]) != c.kind ||
+				fault.Retryable(err) != (c.kind == fault.Unavailable) {
 				t.Errorf("%s: %d not sent, the last %v; want all 25, %s", name, len(failed), failed[24], c.kind)
 			}
 			if len(b.ops) != 1+c.tries {
@@ -285,11 +291,13 @@ func TestDelete_ReportsWhatKeepsFailing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(func(int, entry) map[string]any { return failure("InternalError", false) }, nil)
-		if err := b.Delete(t.Context(), contract.ReportQueue, "r"); !fault.Retryable(err) || len(b.batches) != session.Tries {
+		if err := b.Delete(t.Context(), contract.ReportQueue, "r"); !fault.Retryable(err) ||
+			len(b.batches) != session.Tries {
 			t.Errorf("%v after %d tries; want a retryable error after %d", err, len(b.batches), session.Tries)
 		}
 		b = setup(func(int, entry) map[string]any { return failure("InvalidId", true) }, nil)
-		if err := b.Delete(t.Context(), contract.ReportQueue, "r"); fault.KindOf(err) != fault.Invalid || len(b.batches) != 1 {
+		if err := b.Delete(t.Context(), contract.ReportQueue, "r"); fault.KindOf(err) != fault.Invalid ||
+			len(b.batches) != 1 {
 			t.Errorf("%v after %d tries; want invalid at once", err, len(b.batches))
 		}
 	})

@@ -35,8 +35,9 @@ type owned struct{ url, owner string }
 // NewTenants returns the queues of the account's tenants.
 func NewTenants(cfg aws.Config) *Tenants {
 	return &Tenants{
-		sqs:   sqs.NewFromConfig(session.Within(cfg, answerIn, again)),
-		send:  sqs.NewFromConfig(session.Within(cfg, answerIn, nil), func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }),
+		sqs: sqs.NewFromConfig(session.Within(cfg, answerIn, again)),
+		send: sqs.NewFromConfig(session.Within(cfg, answerIn, nil),
+			func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }),
 		known: cache.New[string](cache.Options[owned]{Age: OwnerAge, Most: mostOwned}),
 	}
 }
@@ -63,7 +64,8 @@ func (q *Tenants) Send(ctx context.Context, queue string, m executor.Message) (i
 		MessageAttributes: map[string]types.MessageAttributeValue{},
 	}
 	for name, text := range m.Attributes {
-		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(text)}
+		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"),
+			StringValue: aws.String(text)}
 	}
 	if m.Group != "" {
 		in.MessageGroupId = aws.String(m.Group)

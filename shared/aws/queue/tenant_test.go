@@ -49,7 +49,8 @@ func (a *account) open() *queue.Tenants { return queue.NewTenants(awstest.New(a.
 func TestTenants_OpenAQueueToWhomItsTagNames(t *testing.T) {
 	t.Parallel()
 	//nolint:gocritic // the space is what is tried
-	for owner, want := range map[string]bool{"acme": true, "*": true, "Acme": false, "acme ": false, "acm": false, "zeta": false, "": false} {
+	for owner, want := range map[string]bool{"acme": true, "*": true, "Acme": false, "acme ": false, "acm": false,
+		"zeta": false, "": false} {
 		a := &account{owner: owner}
 		if got, err := a.open().Allowed(t.Context(), "orders", "acme"); got != want || err != nil {
 			t.Errorf("tagged %q acme may send: %v, %v; want %v", owner, got, err, want)
@@ -127,8 +128,9 @@ func TestTenants_SendOnceAndSayWhyNot(t *testing.T) {
 		"its key is not granted": {awstest.Fault(http.StatusBadRequest, "KmsAccessDenied", ""), fault.Forbidden},
 		"it is too long":         {awstest.Fault(http.StatusBadRequest, "InvalidParameterValue", ""), fault.Invalid},
 		"too many are sent":      {awstest.Fault(http.StatusBadRequest, "RequestThrottled", ""), fault.Throttled},
-		"SQS is down":            {awstest.Fault(http.StatusServiceUnavailable, "ServiceUnavailable", ""), fault.Unavailable},
-		"nobody answered":        {awstest.Lost(), fault.Unavailable},
+		"SQS is down": {awstest.Fault(http.StatusServiceUnavailable, "ServiceUnavailable", ""),
+			fault.Unavailable},
+		"nobody answered": {awstest.Lost(), fault.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +156,8 @@ func TestTenants_LookForAQueueAgainThatWasGone(t *testing.T) {
 	}}
 	tenants := a.open()
 	_, _ = tenants.Send(t.Context(), "orders", executor.Message{Body: "x"})
-	if id, err := tenants.Send(t.Context(), "orders", executor.Message{Body: "x"}); id != "m-2" || err != nil || a.asked != 2 {
+	if id, err := tenants.Send(t.Context(), "orders", executor.Message{Body: "x"}); id != "m-2" || err != nil ||
+		a.asked != 2 {
 		t.Errorf("got %q, %v after %d looks", id, err, a.asked)
 	}
 }

@@ -71,7 +71,9 @@ func TestSecrets_ReadHostsFromTheTag(t *testing.T) {
 	}{
 		`[]`:                                {"", false},
 		`[{"Key":"team","Value":"x.test"}]`: {"", false},
-		`[{"Key":"team","Value":"x.test"},{"Key":"punctual:hosts","Value":" api.example.com  .example.org "}]`: {"api.example.com|.example.org", true},
+		`[{"Key":"team","Value":"x.test"},{"Key":"punctual:hosts","Value":" api.example.com  .example.org "}]`: {
+			"api.example.com|.example.org", true,
+		},
 		`[{"Key":"punctual:hosts","Value":""}]`: {"", true},
 	} {
 		service := awstest.New(func(c awstest.Call) awstest.Answer {

@@ -74,8 +74,9 @@ func TestKind_CallsAnAnswerOfNoServiceUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for name, a := range map[string]awstest.Answer{
-			"lost":             awstest.Lost(),
-			"a proxy's page":   {Status: http.StatusBadGateway, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}},
+			"lost": awstest.Lost(),
+			"a proxy's page": {Status: http.StatusBadGateway, Body: "<html>",
+				Header: http.Header{"Content-Type": {"text/html"}}},
 			"an answer halved": {Status: http.StatusOK, Body: `{"AccountMax`},
 		} {
 			tries, err := read(t, a, nil)
@@ -106,7 +107,8 @@ func TestKind_CallsTheEndOfAContextUnavailable(t *testing.T) {
 func TestKind_CallsWhatTheSDKRefusesInvalid(t *testing.T) {
 	t.Parallel()
 	service := awstest.New(func(awstest.Call) awstest.Answer { return awstest.OK("") })
-	_, err := dynamodb.NewFromConfig(service.Config()).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("t")})
+	_, err := dynamodb.NewFromConfig(service.Config()).GetItem(t.Context(),
+		&dynamodb.GetItemInput{TableName: aws.String("t")})
 	if session.Kind(err) != fault.Invalid || service.Calls() != 0 {
 		t.Errorf("a request without a key: %q after %d calls: %v", session.Kind(err), service.Calls(), err)
 	}
@@ -119,7 +121,8 @@ func TestWithin_RetriesWhatTheAdapterNames(t *testing.T) {
 			var api smithy.APIError
 			return errors.As(err, &api) && api.ErrorCode() == "TransactionConflictException"
 		}
-		if tries, _ := read(t, awstest.Fault(400, "TransactionConflictException", ""), conflict); tries != session.Tries {
+		if tries, _ := read(t, awstest.Fault(400, "TransactionConflictException", ""),
+			conflict); tries != session.Tries {
 			t.Errorf("%d tries of what is worth another; want %d", tries, session.Tries)
 		}
 	})

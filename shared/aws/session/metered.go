@@ -23,7 +23,8 @@ func Metered(cfg aws.Config, m *telemetry.Meter) aws.Config {
 		) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			out, metadata, err := next.HandleFinalize(ctx, in)
 			if err != nil && Kind(err) == fault.Throttled {
-				m.Count(telemetry.Throttles, 1, telemetry.Dim{Key: "service", Value: strings.ToLower(awsmiddleware.GetServiceID(ctx))})
+				m.Count(telemetry.Throttles, 1, telemetry.Dim{Key: "service",
+					Value: strings.ToLower(awsmiddleware.GetServiceID(ctx))})
 			}
 			return out, metadata, err
 		}), "Retry", middleware.After)

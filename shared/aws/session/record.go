@@ -24,7 +24,8 @@ import (
 const recordTo = "PUNCTUAL_RECORD_CALLS"
 
 // recorder appends lines of a process's name, "service:Operation" and what the call is about,
-// parted by tabs, and once more with "denied" behind it where AWS said so. It notes names of resources only, never what is in them.
+// parted by tabs, and once more with "denied" behind it where AWS said so. It notes names of resources only, never what
+// is in them.
 type recorder struct {
 	by   string
 	mu   sync.Mutex
@@ -38,7 +39,8 @@ func recorded(cfg aws.Config, name string) (aws.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("recording calls, as %s asks: %w", recordTo, err)
 	}
-	r := &recorder{by: cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])), seen: map[string]bool{}, to: to}
+	r := &recorder{by: cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])),
+		seen: map[string]bool{}, to: to}
 	cfg = cfg.Copy()
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("RecordCalls", func(
@@ -70,7 +72,8 @@ func (r *recorder) note(call string, input any, outcome string) {
 }
 
 // about are the fields by which the services' inputs name what they are about.
-var about = []string{"TableName", "QueueUrl", "QueueName", "Bucket", "GroupName", "FunctionName", "Resource", "SecretId"}
+var about = []string{"TableName", "QueueUrl", "QueueName", "Bucket", "GroupName", "FunctionName", "Resource",
+	"SecretId"}
 
 // parts lists what a call is made of, as "service:Operation<tab>about": a transaction is made of
 // its items, each with its kind, as policies see it.

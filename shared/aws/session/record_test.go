@@ -38,15 +38,19 @@ func TestRecord_WritesEachCallOnce(t *testing.T) {
 	for range 2 {
 		_, _ = db.GetItem(ended, &dynamodb.GetItemInput{TableName: aws.String("jobs"), Key: key})
 		_, _ = db.Query(ended, &dynamodb.QueryInput{TableName: aws.String("jobs"), IndexName: aws.String("due")})
-		_, _ = db.BatchGetItem(ended, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{"tasks": keys, "jobs": keys}})
+		_, _ = db.BatchGetItem(ended,
+			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{"tasks": keys, "jobs": keys}})
 		_, _ = db.TransactWriteItems(ended, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 			{Put: &types.Put{TableName: aws.String("jobs"), Item: key}},
-			{ConditionCheck: &types.ConditionCheck{TableName: aws.String("claims"), Key: key, ConditionExpression: aws.String("a")}},
+			{ConditionCheck: &types.ConditionCheck{TableName: aws.String("claims"), Key: key,
+				ConditionExpression: aws.String("a")}},
 		}})
-		_, _ = queues.SendMessageBatch(ended, &sqs.SendMessageBatchInput{QueueUrl: aws.String("http://q/1/report"), Entries: []sqstypes.SendMessageBatchRequestEntry{
-			{Id: aws.String("1"), MessageBody: aws.String("secret")},
-		}})
-		_, _ = secretsmanager.NewFromConfig(cfg).GetSecretValue(ended, &secretsmanager.GetSecretValueInput{SecretId: aws.String("punctual/x")})
+		_, _ = queues.SendMessageBatch(ended, &sqs.SendMessageBatchInput{QueueUrl: aws.String("http://q/1/report"),
+			Entries: []sqstypes.SendMessageBatchRequestEntry{
+				{Id: aws.String("1"), MessageBody: aws.String("secret")},
+			}})
+		_, _ = secretsmanager.NewFromConfig(cfg).GetSecretValue(ended,
+			&secretsmanager.GetSecretValueInput{SecretId: aws.String("punctual/x")})
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -57,7 +61,8 @@ func TestRecord_WritesEachCallOnce(t *testing.T) {
 	}
 	got := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	want := []string{
-		"dynamodb:GetItem\tjobs", "dynamodb:Query\tjobs/index/due", "dynamodb:BatchGetItem\tjobs", "dynamodb:BatchGetItem\ttasks",
+		"dynamodb:GetItem\tjobs", "dynamodb:Query\tjobs/index/due", "dynamodb:BatchGetItem\tjobs",
+		"dynamodb:BatchGetItem\ttasks",
 		"dynamodb:TransactWriteItems.Put\tjobs", "dynamodb:TransactWriteItems.ConditionCheck\tclaims",
 		"sqs:SendMessageBatch\thttp://q/1/report", "secretsmanager:GetSecretValue\tpunctual/x",
 	}

@@ -31,7 +31,8 @@ func TestWithin_SpendsOneTryOnASilentConnection(t *testing.T) {
 		close(over)
 		server.Close()
 	})
-	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("k", "s", "")}
+	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: aws.String(server.URL),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", "")}
 	db := dynamodb.NewFromConfig(session.Within(cfg, 50*time.Millisecond, nil))
 	if _, err := db.DescribeLimits(t.Context(), &dynamodb.DescribeLimitsInput{}); err != nil {
 		t.Errorf("the second try was answered: %v", err)

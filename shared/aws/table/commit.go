@@ -77,7 +77,8 @@ func (r request) action(w item.Write) types.TransactWriteItem {
 		}}
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: r.table, Key: r.key, UpdateExpression: r.update, ConditionExpression: r.condition, ExpressionAttributeNames: r.names,
+		TableName: r.table, Key: r.key, UpdateExpression: r.update, ConditionExpression: r.condition,
+		ExpressionAttributeNames:  r.names,
 		ExpressionAttributeValues: r.values, ReturnValuesOnConditionCheckFailure: allOld,
 	}}
 }

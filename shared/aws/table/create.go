@@ -29,7 +29,8 @@ func (t *Table) CreateAll(ctx context.Context) error {
 
 func (t *Table) create(ctx context.Context, s contract.Schema) error {
 	in := &dynamodb.CreateTableInput{
-		TableName: aws.String(t.name(s.Name)), BillingMode: types.BillingModePayPerRequest, KeySchema: schemaOf(s.PK, s.SK),
+		TableName: aws.String(t.name(s.Name)), BillingMode: types.BillingModePayPerRequest, KeySchema: schemaOf(s.PK,
+			s.SK),
 	}
 	attributes := map[string]bool{}
 	attribute := func(name string, number bool) {
@@ -41,7 +42,8 @@ func (t *Table) create(ctx context.Context, s contract.Schema) error {
 		if number {
 			typ = types.ScalarAttributeTypeN
 		}
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: typ})
+		in.AttributeDefinitions = append(in.AttributeDefinitions,
+			types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: typ})
 	}
 	attribute(s.PK, false)
 	attribute(s.SK, false)
@@ -57,22 +59,25 @@ func (t *Table) create(ctx context.Context, s contract.Schema) error {
 		})
 	}
 	if s.Stream {
-		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}
+		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true),
+			StreamViewType: types.StreamViewTypeNewAndOldImages}
 	}
 	_, err := t.db.CreateTable(ctx, in)
 	var exists *types.ResourceInUseException
 	if err != nil && !errors.As(err, &exists) {
 		return err
 	}
-	if err := dynamodb.NewTableExistsWaiter(t.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: in.TableName}, activeIn); err != nil {
+	if err := dynamodb.NewTableExistsWaiter(t.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: in.TableName},
+		activeIn); err != nil {
 		return err
 	}
 	if !s.TTL || exists != nil { // setting the same once more is refused
 		return nil
 	}
 	_, err = t.db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName:               in.TableName,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String(contract.AttrExpiresAt)},
+		TableName: in.TableName,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true),
+			AttributeName: aws.String(contract.AttrExpiresAt)},
 	})
 	return err
 }

@@ -124,11 +124,14 @@ func query(q item.Query, k keys) (*dynamodb.QueryInput, error) {
 	}
 	after, err := decodeCursor(q.Cursor)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, nil, "querying %s %s of %q: the cursor is not one of ours", q.Table, q.Index, q.PK)
+		return nil, fault.New(fault.Invalid, nil, "querying %s %s of %q: the cursor is not one of ours", q.Table,
+			q.Index, q.PK)
 	}
 	in := &dynamodb.QueryInput{
-		KeyConditionExpression: aws.String(condition), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-		ScanIndexForward: aws.Bool(!q.Descending), ExclusiveStartKey: after, ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes,
+		KeyConditionExpression: aws.String(condition), ExpressionAttributeNames: e.names,
+		ExpressionAttributeValues: e.values,
+		ScanIndexForward:          aws.Bool(!q.Descending), ExclusiveStartKey: after,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes,
 	}
 	if q.Index != "" {
 		in.IndexName = aws.String(q.Index)

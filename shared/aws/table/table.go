@@ -30,7 +30,8 @@ type Table struct {
 
 // New returns the tables of a deployment; name gives the real name of each (contract.Env.TableName).
 func New(cfg aws.Config, name func(logical string) string) *Table {
-	t := &Table{db: dynamodb.NewFromConfig(session.Within(cfg, answerIn, again)), name: name, schemas: map[string]contract.Schema{}}
+	t := &Table{db: dynamodb.NewFromConfig(session.Within(cfg, answerIn, again)), name: name,
+		schemas: map[string]contract.Schema{}}
 	for _, s := range contract.Schemas() {
 		t.schemas[s.Name] = s
 	}
@@ -156,7 +157,8 @@ func (t *Table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, erro
 			idle = 0
 		}
 		if idle == session.Tries {
-			return nil, fault.New(fault.Throttled, nil, "reading %d items: some were left unread %d times", len(refs), idle)
+			return nil, fault.New(fault.Throttled, nil, "reading %d items: some were left unread %d times", len(refs),
+				idle)
 		}
 		if err := session.Wait(ctx, idle+1); err != nil {
 			return nil, session.Fault(err, "reading %d items", len(refs))

@@ -59,7 +59,8 @@ func fits(w item.Write, s contract.Schema) error {
 		return fault.New(fault.Invalid, nil, "%s of %s: the item's key is another", w.Name, w.Ref)
 	}
 	if size := w.Put.Size(); size > maxItem {
-		return fault.New(fault.TooLarge, nil, "%s of %s: the item has %d bytes, %d are allowed", w.Name, w.Ref, size, maxItem)
+		return fault.New(fault.TooLarge, nil, "%s of %s: the item has %d bytes, %d are allowed", w.Name, w.Ref, size,
+			maxItem)
 	}
 	return nil
 }
@@ -98,7 +99,8 @@ func (t *Table) send(ctx context.Context, w item.Write, r request) (item.Item, *
 	case w.Put != nil:
 		out, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: r.table, Item: r.put, ConditionExpression: r.condition, ExpressionAttributeNames: r.names,
-			ExpressionAttributeValues: r.values, ReturnValuesOnConditionCheckFailure: allOld, ReturnConsumedCapacity: units,
+			ExpressionAttributeValues: r.values, ReturnValuesOnConditionCheckFailure: allOld,
+			ReturnConsumedCapacity: units,
 		})
 		if err != nil {
 			return nil, nil, err
@@ -107,7 +109,8 @@ func (t *Table) send(ctx context.Context, w item.Write, r request) (item.Item, *
 	case w.Delete:
 		out, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: r.table, Key: r.key, ConditionExpression: r.condition, ExpressionAttributeNames: r.names,
-			ExpressionAttributeValues: r.values, ReturnValuesOnConditionCheckFailure: allOld, ReturnConsumedCapacity: units,
+			ExpressionAttributeValues: r.values, ReturnValuesOnConditionCheckFailure: allOld,
+			ReturnConsumedCapacity: units,
 		})
 		if err != nil {
 			return nil, nil, err
@@ -115,7 +118,8 @@ func (t *Table) send(ctx context.Context, w item.Write, r request) (item.Item, *
 		return nil, out.ConsumedCapacity, nil
 	}
 	out, err := t.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: r.table, Key: r.key, UpdateExpression: r.update, ConditionExpression: r.condition, ExpressionAttributeNames: r.names,
+		TableName: r.table, Key: r.key, UpdateExpression: r.update, ConditionExpression: r.condition,
+		ExpressionAttributeNames:  r.names,
 		ExpressionAttributeValues: r.values, ReturnValuesOnConditionCheckFailure: allOld, ReturnConsumedCapacity: units,
 		ReturnValues: types.ReturnValueAllNew,
 	})

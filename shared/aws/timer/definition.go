@@ -21,7 +21,8 @@ func (t *Timers) target(m message.Timer) *types.Target {
 	target := &types.Target{
 		Arn: aws.String(t.Target), RoleArn: aws.String(t.Role), Input: aws.String(m.Body),
 		RetryPolicy: &types.RetryPolicy{
-			MaximumEventAgeInSeconds: aws.Int32(int32(m.MaxAge / time.Second)), MaximumRetryAttempts: aws.Int32(maxRetries),
+			MaximumEventAgeInSeconds: aws.Int32(int32(m.MaxAge / time.Second)),
+			MaximumRetryAttempts:     aws.Int32(maxRetries),
 		},
 	}
 	if t.DeadLetter != "" {
@@ -39,8 +40,9 @@ func window() *types.FlexibleTimeWindow {
 func (t *Timers) creation(m message.Timer) *scheduler.CreateScheduleInput {
 	return &scheduler.CreateScheduleInput{
 		GroupName: aws.String(t.Group), Name: aws.String(m.Name), State: types.ScheduleStateEnabled,
-		ScheduleExpression: aws.String(expression(m.At)), ScheduleExpressionTimezone: aws.String(utc), FlexibleTimeWindow: window(),
-		Target: t.target(m), ActionAfterCompletion: types.ActionAfterCompletionDelete,
+		ScheduleExpression: aws.String(expression(m.At)), ScheduleExpressionTimezone: aws.String(utc),
+		FlexibleTimeWindow: window(),
+		Target:             t.target(m), ActionAfterCompletion: types.ActionAfterCompletionDelete,
 	}
 }
 
@@ -49,21 +51,24 @@ func (t *Timers) replacement(m message.Timer) *scheduler.UpdateScheduleInput {
 	c := t.creation(m)
 	return &scheduler.UpdateScheduleInput{
 		GroupName: c.GroupName, Name: c.Name, State: c.State,
-		ScheduleExpression: c.ScheduleExpression, ScheduleExpressionTimezone: c.ScheduleExpressionTimezone, FlexibleTimeWindow: c.FlexibleTimeWindow,
-		Target: c.Target, ActionAfterCompletion: c.ActionAfterCompletion,
+		ScheduleExpression: c.ScheduleExpression, ScheduleExpressionTimezone: c.ScheduleExpressionTimezone,
+		FlexibleTimeWindow: c.FlexibleTimeWindow,
+		Target:             c.Target, ActionAfterCompletion: c.ActionAfterCompletion,
 	}
 }
 
 // same says whether an entry does what the timer wants: when, what, where, and for how long.
 func (t *Timers) same(have *scheduler.GetScheduleOutput, m message.Timer) bool {
-	if have.Target == nil || have.State == types.ScheduleStateDisabled || aws.ToString(have.ScheduleExpression) != expression(m.At) {
+	if have.Target == nil || have.State == types.ScheduleStateDisabled ||
+		aws.ToString(have.ScheduleExpression) != expression(m.At) {
 		return false
 	}
 	want := t.target(m)
 	return aws.ToString(have.Target.Input) == m.Body &&
 		aws.ToString(have.Target.Arn) == *want.Arn && aws.ToString(have.Target.RoleArn) == *want.RoleArn &&
 		deadLetter(have.Target) == deadLetter(want) &&
-		have.Target.RetryPolicy != nil && aws.ToInt32(have.Target.RetryPolicy.MaximumEventAgeInSeconds) == *want.RetryPolicy.MaximumEventAgeInSeconds
+		have.Target.RetryPolicy != nil &&
+		aws.ToInt32(have.Target.RetryPolicy.MaximumEventAgeInSeconds) == *want.RetryPolicy.MaximumEventAgeInSeconds
 }
 
 func deadLetter(t *types.Target) string {

@@ -92,9 +92,11 @@ func check(m message.Timer) error {
 	case !nameIs.MatchString(m.Name):
 		return fault.New(fault.Invalid, nil, "arming timer %q: the name does not fit %s", m.Name, nameIs)
 	case m.Body == "" || len(m.Body) > maxBody:
-		return fault.New(fault.Invalid, nil, "arming timer %q: the body has %d bytes, 1 to %d are allowed", m.Name, len(m.Body), maxBody)
+		return fault.New(fault.Invalid, nil, "arming timer %q: the body has %d bytes, 1 to %d are allowed", m.Name,
+			len(m.Body), maxBody)
 	case m.MaxAge < minAge || m.MaxAge > maxAge:
-		return fault.New(fault.Invalid, nil, "arming timer %q: a maximum age of %s, %s to %s are allowed", m.Name, m.MaxAge, minAge, maxAge)
+		return fault.New(fault.Invalid, nil, "arming timer %q: a maximum age of %s, %s to %s are allowed", m.Name,
+			m.MaxAge, minAge, maxAge)
 	}
 	return inFuture(m)
 }
@@ -124,7 +126,8 @@ func (t *Timers) arm(ctx context.Context, m message.Timer) (bool, error) {
 	if err := t.next(ctx, m.Name); err != nil {
 		return false, err
 	}
-	have, err := t.scheduler.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String(t.Group), Name: aws.String(m.Name)})
+	have, err := t.scheduler.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String(t.Group),
+		Name: aws.String(m.Name)})
 	switch {
 	case isAbsent(err): // it fired or was disarmed in between
 		return false, nil
@@ -151,7 +154,8 @@ func (t *Timers) Disarm(ctx context.Context, name string) error {
 		if err := t.next(ctx, name); err != nil {
 			return err
 		}
-		_, err := t.scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{GroupName: aws.String(t.Group), Name: aws.String(name)})
+		_, err := t.scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{GroupName: aws.String(t.Group),
+			Name: aws.String(name)})
 		switch {
 		case isAbsent(err):
 			return nil

@@ -102,7 +102,8 @@ func TestArm_MakesAnEntryThatFiresOnceAndGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = `{"ActionAfterCompletion":"DELETE","FlexibleTimeWindow":{"Mode":"OFF"},"GroupName":"punctual","Name":"j-1",` +
+		const want = `{"ActionAfterCompletion":"DELETE","FlexibleTimeWindow":{"Mode":"OFF"},"GroupName":"punctual",` +
+			`"Name":"j-1",` +
 			`"ScheduleExpression":"at(2000-01-01T01:30:01)","ScheduleExpressionTimezone":"UTC","State":"ENABLED",` +
 			`"Target":{"Arn":"arn:dispatch","DeadLetterConfig":{"Arn":"arn:dead"},"Input":"{\"v\":1}",` +
 			`"RetryPolicy":{"MaximumEventAgeInSeconds":600,"MaximumRetryAttempts":185},"RoleArn":"arn:role"}}`
@@ -184,10 +185,13 @@ func TestArm_WaitsOutAConflict(t *testing.T) {
 		trouble func(string, int) (awstest.Answer, bool)
 		ops     string
 	}{
-		"while it is being made, and gone when looked at": {once("create", 2, conflict), "create get create get create"},
-		"while it is being replaced":                      {once("update", 1, conflict), "create get update create get update"},
+		"while it is being made, and gone when looked at": {once("create", 2, conflict),
+			"create get create get create"},
+		"while it is being replaced": {once("update", 1, conflict),
+			"create get update create get update"},
 		"and it fires before it can be replaced": {
-			once("update", 1, awstest.Fault(http.StatusNotFound, "ResourceNotFoundException", "")), "create get update create get update"},
+			once("update", 1, awstest.Fault(http.StatusNotFound, "ResourceNotFoundException",
+				"")), "create get update create get update"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			timers, g := setup(settings, c.trouble)
@@ -212,7 +216,8 @@ func TestArm_ReportsAConflictThatStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timers, g := setup(settings, once("create", 1000, conflict))
-		if err := timers.Arm(t.Context(), in(time.Hour)); fault.KindOf(err) != fault.Conflict || g.counts["create"] != session.Tries {
+		if err := timers.Arm(t.Context(), in(time.Hour)); fault.KindOf(err) != fault.Conflict ||
+			g.counts["create"] != session.Tries {
 			t.Errorf("%v after %d tries; want a conflict after %d", err, g.counts["create"], session.Tries)
 		}
 	})
@@ -247,7 +252,8 @@ func TestArm_LosesNothingWhenThrottled(t *testing.T) {
 func TestArm_CallsAnExceededQuotaAThrottle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		timers, _ := setup(settings, once("create", 1000, awstest.Fault(http.StatusPaymentRequired, "ServiceQuotaExceededException", "")))
+		timers, _ := setup(settings, once("create", 1000, awstest.Fault(http.StatusPaymentRequired,
+			"ServiceQuotaExceededException", "")))
 		if err := timers.Arm(t.Context(), in(time.Hour)); fault.KindOf(err) != fault.Throttled {
 			t.Errorf("%v; want throttled", err)
 		}
@@ -268,7 +274,8 @@ func TestArm_KeepsBelowItsRate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if took := time.Since(began); took < 3*time.Second-time.Millisecond || took > 4*time.Second || len(g.entries) != 40 {
+		if took := time.Since(began); took < 3*time.Second-time.Millisecond || took > 4*time.Second ||
+			len(g.entries) != 40 {
 			t.Errorf("40 calls at 10 a second, with 10 at once, took %s; want 3 s", took)
 		}
 		if got := timers.Counts().TimerCalls; got != 40 {
@@ -290,7 +297,8 @@ func TestArm_SendsNoTimeThatPassesWhileItWaits(t *testing.T) {
 			}
 		}
 		// The next turn comes in a second, and so does this time.
-		if err := timers.Arm(t.Context(), in(time.Second)); fault.KindOf(err) != fault.Invalid || g.counts["create"] != 2 {
+		if err := timers.Arm(t.Context(), in(time.Second)); fault.KindOf(err) != fault.Invalid ||
+			g.counts["create"] != 2 {
 			t.Errorf("%v after %d creations; want invalid, unsent", err, g.counts["create"])
 		}
 	})
@@ -300,17 +308,19 @@ func TestArm_RefusesWhatAWSMightMisunderstand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for name, change := range map[string]func(*message.Timer){
-			"no name":                            func(m *message.Timer) { m.Name = "" },
-			"a name of 65":                       func(m *message.Timer) { m.Name = strings.Repeat("x", 65) },
-			"a name with a slash":                func(m *message.Timer) { m.Name = "a/b" },
-			"a name with a line":                 func(m *message.Timer) { m.Name = "a\n" },
-			"no body":                            func(m *message.Timer) { m.Body = "" },
-			"a body of over 256 KB":              func(m *message.Timer) { m.Body = strings.Repeat("x", 256<<10+1) },
-			"a maximum age under a minute":       func(m *message.Timer) { m.MaxAge = 59 * time.Second },
-			"a maximum age of over a day":        func(m *message.Timer) { m.MaxAge = 24*time.Hour + 1 },
-			"a time that has passed":             func(m *message.Timer) { m.At = time.Now().Add(-time.Second) },
-			"now":                                func(m *message.Timer) { m.At = time.Now() },
-			"the part of a second that AWS cuts": func(m *message.Timer) { m.At = time.Now().Add(999 * time.Millisecond) },
+			"no name":                      func(m *message.Timer) { m.Name = "" },
+			"a name of 65":                 func(m *message.Timer) { m.Name = strings.Repeat("x", 65) },
+			"a name with a slash":          func(m *message.Timer) { m.Name = "a/b" },
+			"a name with a line":           func(m *message.Timer) { m.Name = "a\n" },
+			"no body":                      func(m *message.Timer) { m.Body = "" },
+			"a body of over 256 KB":        func(m *message.Timer) { m.Body = strings.Repeat("x", 256<<10+1) },
+			"a maximum age under a minute": func(m *message.Timer) { m.MaxAge = 59 * time.Second },
+			"a maximum age of over a day":  func(m *message.Timer) { m.MaxAge = 24*time.Hour + 1 },
+			"a time that has passed":       func(m *message.Timer) { m.At = time.Now().Add(-time.Second) },
+			"now":                          func(m *message.Timer) { m.At = time.Now() },
+			"the part of a second that AWS cuts": func(m *message.Timer) {
+				m.At = time.Now().Add(999 * time.Millisecond)
+			},
 		} {
 			timers, g := setup(settings, nil)
 			m := in(time.Hour)

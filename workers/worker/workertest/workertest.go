@@ -102,7 +102,10 @@ func RunJSON[P, R any](t testing.TB, handler Handler[P, R], payload string, opti
 		Task: task, Attempt: 1, Token: 1, DueAt: time.Now().UTC().Truncate(time.Millisecond),
 	}}
 	s.work.HandlerKey = s.work.Key.ID
-	s.work.Progress = func(done, total int64, note string) { got.Progress = append(got.Progress, Note{done, total, note}) }
+	s.work.Progress = func(done, total int64, note string) {
+		got.Progress = append(got.Progress,
+			Note{done, total, note})
+	}
 	if payload != "" {
 		s.work.Payload = json.RawMessage(payload)
 	}
@@ -134,7 +137,8 @@ func RunJSON[P, R any](t testing.TB, handler Handler[P, R], payload string, opti
 			d := json.NewDecoder(bytes.NewReader(o.Result))
 			d.UseNumber()
 			if err := d.Decode(&got.Result); err != nil {
-				t.Fatalf("the result does not survive JSON, or is longer than the %d bytes that are kept: %v", contract.MaxResult, err)
+				t.Fatalf("the result does not survive JSON, or is longer than the %d bytes that are kept: %v",
+					contract.MaxResult, err)
 			}
 		}
 	case errors.Is(cause, worker.ErrDraining), errors.Is(cause, worker.ErrLeaseLost):

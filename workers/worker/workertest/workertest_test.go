@@ -57,13 +57,16 @@ func TestRun_TellsTheOutcomeOfAReturn(t *testing.T) {
 		code    string
 		after   time.Duration
 	}{
-		"an error":             {returns(failed), nil, Retried, job.CodeHandler, 0},
-		"a permanent error":    {returns(worker.Permanent(failed)), nil, Dead, job.CodePermanent, 0},
-		"an error that waits":  {returns(worker.RetryAfter(time.Minute, failed)), nil, Retried, job.CodeHandler, time.Minute},
-		"a snooze":             {returns(worker.Snooze(time.Hour)), nil, Snoozed, "", time.Hour},
-		"a panic":              {func(context.Context, worker.Job[invoice]) (receipt, error) { panic("oh") }, nil, Retried, job.CodePanic, 0},
-		"a timeout":            {wait, []Option{Timeout(time.Minute)}, Retried, job.CodeTimeout, 0},
-		"a cancel":             {wait, []Option{End(time.Second, worker.ErrCancelled)}, Cancelled, job.CodeCancelled, 0},
+		"an error":          {returns(failed), nil, Retried, job.CodeHandler, 0},
+		"a permanent error": {returns(worker.Permanent(failed)), nil, Dead, job.CodePermanent, 0},
+		"an error that waits": {returns(worker.RetryAfter(time.Minute, failed)), nil, Retried, job.CodeHandler,
+			time.Minute},
+		"a snooze": {returns(worker.Snooze(time.Hour)), nil, Snoozed, "", time.Hour},
+		"a panic": {func(context.Context, worker.Job[invoice]) (receipt, error) { panic("oh") }, nil,
+			Retried, job.CodePanic, 0},
+		"a timeout": {wait, []Option{Timeout(time.Minute)}, Retried, job.CodeTimeout, 0},
+		"a cancel": {wait, []Option{End(time.Second, worker.ErrCancelled)}, Cancelled, job.CodeCancelled,
+			0},
 		"a worker that drains": {wait, []Option{End(time.Second, worker.ErrDraining)}, GivenBack, "", 0},
 		"a lost lease":         {wait, []Option{End(time.Second, worker.ErrLeaseLost)}, GivenBack, "", 0},
 	} {
@@ -71,7 +74,8 @@ func TestRun_TellsTheOutcomeOfAReturn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				got := Run(t, c.handler, invoice{}, c.options...)
-				if got.Ended != c.ended || got.Code != c.code || got.After != c.after || c.ended != Snoozed && got.Err == nil {
+				if got.Ended != c.ended || got.Code != c.code || got.After != c.after || c.ended != Snoozed &&
+					got.Err == nil {
 					t.Errorf("got %+v", got)
 				}
 			})
@@ -81,7 +85,8 @@ func TestRun_TellsTheOutcomeOfAReturn(t *testing.T) {
 
 func TestRun_FailsForGoodOnAPayloadThatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	got := RunJSON(t, func(context.Context, worker.Job[invoice]) (receipt, error) { return receipt{}, nil }, `{"cents":"many"}`)
+	got := RunJSON(t, func(context.Context, worker.Job[invoice]) (receipt, error) { return receipt{}, nil },
+		`{"cents":"many"}`)
 	if got.Ended != Dead || got.Code != job.CodeUnreadablePayload {
 		t.Errorf("got %+v", got)
 	}
