@@ -23,8 +23,7 @@ func TestTenants_ConformOverMiniStack(t *testing.T) {
 		return conformance.TenantQueueBench{
 			TenantQueues: queue.NewTenants(cfg),
 			Create: func(ctx context.Context, name, owner string) error {
-				return createTagged(ctx, api, name,
-					owner)
+				return createTagged(ctx, api, name, owner)
 			},
 			Receive: func(ctx context.Context, name string) ([]executor.Message, error) {
 				return receiveAll(ctx, api, name)

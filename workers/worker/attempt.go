@@ -21,22 +21,22 @@ const (
 	// callTime bounds one call; a claim that took longer would leave little of its lease.
 	callTime = 10 * time.Second
 	// busyAgain is when a task whose handler has no place left is looked at again.
-	busyAgain = 200 * time.Millisecond
+	busyRetry = 200 * time.Millisecond
 	// noteFrom is how long a firing must stay away to be noted: the sweeper looks at no job sooner
 	// than contract.Grace after it was due, and shorter stays are over by then.
-	noteFrom = 30 * time.Second
+	noteIfLonger = 30 * time.Second
 	// laterTimes is how often a message is taken up again here before it goes back.
-	laterTimes = 5
+	laterMost = 5
 	// unansweredAgain is how often a claim without an answer is asked for again.
-	unansweredAgain = 5
+	unansweredRetries = 5
 	// letGoTimes is how often letting go of an attempt is tried, for the same reason.
-	letGoTimes = 5
+	letGoTries = 5
 	// askTimes bounds how often one claim is decided anew.
-	askTimes = 4
+	claimTries = 4
 )
 
 // aliveAgain is when a claim is tried again that another worker holds: it may be about to end.
-var aliveAgain = []time.Duration{200 * time.Millisecond, time.Second}
+var aliveRetries = []time.Duration{200 * time.Millisecond, time.Second}
 
 // lease is the hold that this worker has on an attempt.
 type lease struct {
@@ -75,13 +75,13 @@ func (w *Worker) attend(f *firing) {
 	default:
 	}
 
-	place, ok := w.before(f, log)
+	limitedTask, ok := w.preflight(f, log)
 	if !ok {
 		return
 	}
-	leave, ok := w.registry.enter(place)
+	leave, ok := w.registry.enter(limitedTask)
 	if !ok {
-		w.later(f, busyAgain)
+		w.later(f, busyRetry)
 		return
 	}
 	defer leave()
@@ -127,18 +127,18 @@ func (w *Worker) attend(f *firing) {
 		w.giveBack(f, 0)
 		return
 	}
-	if seen.clock.Before(seen.row.DueAt) && !w.lastLook(f, l, seen, log) {
+	if seen.clock.Before(seen.row.DueAt) && !w.lastCheck(f, l, seen, log) {
 		return
 	}
 	// being admitted may have taken long
-	if !w.fresh(f, l, seen, log) || !w.admitted(f, l, seen, log) || !w.fresh(f, l, seen, log) {
+	if !w.upToDate(f, l, seen, log) || !w.admitted(f, l, seen, log) || !w.upToDate(f, l, seen, log) {
 		return
 	}
 	w.execute(f, l, &seen.row, payload, log)
 }
 
 // place names whose places a row's attempts take.
-func place(r *job.Row) string {
+func limitedTask(r *job.Row) string {
 	if r.Executor == job.ExecutorGo {
 		return r.Task
 	}
@@ -166,8 +166,8 @@ func (w *Worker) unanswered(f *firing, doing string, err error) {
 	if !ofOneKey(fault.KindOf(err)) {
 		w.intake.unreached()
 	}
-	if !f.asked.IsZero() && f.asks < unansweredAgain && fault.Retryable(err) {
-		d := doubled(aliveAgain[0], f.asks, time.Second)
+	if !f.asked.IsZero() && f.asks < unansweredRetries && fault.Retryable(err) {
+		d := doubled(aliveRetries[0], f.asks, time.Second)
 		f.asks++
 		if w.intake.add(f, w.clock.Now().Add(d)) {
 			return
@@ -189,7 +189,7 @@ func ofOneKey(kind fault.Kind) bool {
 
 // later takes the message up again in a moment; one that has waited here for long enough goes back.
 func (w *Worker) later(f *firing, d time.Duration) {
-	if f.laters < laterTimes {
+	if f.laters < laterMost {
 		f.laters++
 		if w.intake.add(f, w.clock.Now().Add(d)) {
 			return
@@ -200,7 +200,7 @@ func (w *Worker) later(f *firing, d time.Duration) {
 		w.giveBack(f, 0)
 	default:
 		d := backoff(f.receives, time.Second, 5*time.Minute)
-		if d >= noteFrom {
+		if d >= noteIfLonger {
 			w.note(f, job.WaitsForPlace, d)
 		}
 		w.giveBack(f, d)
@@ -222,7 +222,7 @@ func (w *Worker) note(f *firing, what string, d time.Duration) {
 // finding can turn back: versions and attempts only grow, and what is final stays so. All else
 // is judged after the claim. It says whose place the attempt takes; false: the message is dealt
 // with.
-func (w *Worker) before(f *firing, log *slog.Logger) (string, bool) {
+func (w *Worker) preflight(f *firing, log *slog.Logger) (string, bool) {
 	ctx, cancel := w.call()
 	defer cancel()
 	row, err := w.store.Row(ctx, f.key)
@@ -249,7 +249,7 @@ func (w *Worker) before(f *firing, log *slog.Logger) (string, bool) {
 	case !w.knows(&row) && now.Before(row.DueAt.Add(contract.UnknownTaskFor)):
 		w.unknown(f, &row, log)
 	default:
-		return place(&row), true
+		return limitedTask(&row), true
 	}
 	w.intake.reached()
 	return "", false
@@ -272,7 +272,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		f.nonce = newNonce()
 	}
 	var over *job.Claim // to be taken over
-	for range askTimes {
+	for range claimTries {
 		from, now := time.Now(), w.clock.Now()
 		if f.asked.IsZero() {
 			f.asked = from
@@ -337,8 +337,8 @@ func (w *Worker) waitForOwner(f *firing, old job.Claim, now time.Time) {
 	if f.waits == 0 {
 		w.meter.Count(telemetry.Duplicates, 1)
 	}
-	if f.waits < len(aliveAgain) {
-		d := aliveAgain[f.waits]
+	if f.waits < len(aliveRetries) {
+		d := aliveRetries[f.waits]
 		f.waits++
 		if w.intake.add(f, now.Add(d)) {
 			return
@@ -351,7 +351,7 @@ func (w *Worker) waitForOwner(f *firing, old job.Claim, now time.Time) {
 
 // mayStart reads the row and the pauses and judges the claimed attempt; false: it was let go.
 func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
-	seen, err := w.look(f)
+	seen, err := w.readFacts(f)
 	switch kind := fault.KindOf(err); {
 	case err == nil:
 	case kind == fault.NotFound:
@@ -391,7 +391,7 @@ func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool 
 		w.letGo(f, l, log)
 		w.deletes.add(f)
 	case job.Defer:
-		w.toBeLookedAt(f, l, why, log)
+		w.askToReevaluate(f, l, why, log)
 	}
 	return false
 }
@@ -399,7 +399,7 @@ func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool 
 // lastLook asks, once the attempt is due, for what may have been answered since the row was read:
 // a cancel or an expiry sets a flag on the claim, a pause is an item of its own, and an edit of a
 // claimed job is refused. So the row need not be read again. false: the attempt was let go.
-func (w *Worker) lastLook(f *firing, l lease, seen *facts, log *slog.Logger) bool {
+func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	ctx, cancel := w.call()
 	defer cancel()
 	var (
@@ -408,10 +408,10 @@ func (w *Worker) lastLook(f *firing, l lease, seen *facts, log *slog.Logger) boo
 		failed, failed2, failed3 error
 	)
 	reads.Go(func() { claim, failed = w.store.Claim(ctx, f.key) })
-	reads.Go(func() { seen.pauses, _, failed2 = w.pauses.of(ctx, f.key.Tenant, lastLookAge) })
+	reads.Go(func() { seen.pauses, _, failed2 = w.pauses.of(ctx, f.key.Tenant, lastCheckAge) })
 	if seen.schedule != nil {
 		k := schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}
-		reads.Go(func() { seen.schedule, _, failed3 = w.rules.of(ctx, k, lastLookAge) })
+		reads.Go(func() { seen.schedule, _, failed3 = w.rules.of(ctx, k, lastCheckAge) })
 	}
 	reads.Wait()
 	if err := errors.Join(failed, failed2, failed3); err != nil {
@@ -429,7 +429,7 @@ func (w *Worker) lastLook(f *firing, l lease, seen *facts, log *slog.Logger) boo
 }
 
 // look reads what a start is judged by.
-func (w *Worker) look(f *firing) (*facts, error) {
+func (w *Worker) readFacts(f *firing) (*facts, error) {
 	ctx, cancel := w.call()
 	defer cancel()
 	pauses, at, err := w.pauses.of(ctx, f.key.Tenant, pausesAge)
@@ -451,8 +451,8 @@ func (w *Worker) look(f *firing) (*facts, error) {
 
 // fresh is the last check before the start: own lease and age of the facts, which are read again
 // if need be. false: the attempt was let go.
-func (w *Worker) fresh(f *firing, l lease, seen *facts, log *slog.Logger) bool {
-	for range askTimes {
+func (w *Worker) upToDate(f *firing, l lease, seen *facts, log *slog.Logger) bool {
+	for range claimTries {
 		if l.left() <= 0 {
 			log.Warn("let go of an attempt whose lease was nearly over before it could start")
 			w.letGo(f, l, log)
@@ -515,7 +515,7 @@ func (w *Worker) letGo(f *firing, l lease, log *slog.Logger) {
 
 // letGoBy is letGo by that write.
 func (w *Worker) letGoBy(f *firing, write item.Write, log *slog.Logger) {
-	for n := range letGoTimes {
+	for n := range letGoTries {
 		err := w.put(write)
 		if err == nil || store.Refused(err) != nil {
 			f.asked = time.Time{} // no claim of ours stands

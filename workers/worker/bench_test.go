@@ -298,8 +298,9 @@ func (k *kills) Send(ctx context.Context, queue string, out ...message.Outgoing)
 	return k.Queues.Send(ctx, queue, out...)
 }
 
-func (k *kills) Receive(ctx context.Context, queue string, n int, wait, visibility time.Duration) ([]message.Delivery,
-	error) {
+func (k *kills) Receive(
+	ctx context.Context, queue string, n int, wait, visibility time.Duration,
+) ([]message.Delivery, error) {
 	if err := k.gone(); err != nil {
 		return nil, err
 	}

@@ -47,8 +47,9 @@ type unbroken struct {
 	t *testing.T
 }
 
-func (u unbroken) Receive(ctx context.Context, queue string, n int, wait, visibility time.Duration) ([]message.Delivery,
-	error) {
+func (u unbroken) Receive(
+	ctx context.Context, queue string, n int, wait, visibility time.Duration,
+) ([]message.Delivery, error) {
 	got, err := u.Queues.Receive(ctx, queue, n, wait, visibility)
 	if ctx.Err() != nil {
 		u.t.Error("a receive was broken off")

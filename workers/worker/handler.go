@@ -141,8 +141,9 @@ func (j Job[P]) Progress(done, total int64, note string) {
 }
 
 // call decodes the payload, runs the handler and encodes its result.
-func call[P, R any](ctx context.Context, w executor.Work, fn func(context.Context, Job[P]) (R, error)) (json.RawMessage,
-	error) {
+func call[P, R any](
+	ctx context.Context, w executor.Work, fn func(context.Context, Job[P]) (R, error),
+) (json.RawMessage, error) {
 	j := Job[P]{Key: string(w.HandlerKey), JobID: string(w.Key.ID), Attempt: w.Attempt, Token: w.Token, DueAt: w.DueAt,
 		NominalAt: w.NominalAt, progress: w.Progress}
 	if len(w.Payload) > 0 {

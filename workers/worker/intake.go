@@ -59,7 +59,7 @@ type intake struct {
 	sources []*source // in strict order
 
 	mu        sync.Mutex
-	room      *sync.Cond    // pollers wait for it
+	space     *sync.Cond    // pollers wait for it
 	kick      chan struct{} // admit looks again
 	held      byTime
 	ready     byPriority
@@ -77,7 +77,7 @@ func newIntake(pool string, o Options, c clock.Clock) *intake {
 		clock: c, slots: o.Slots, reserve: o.Reserve, hold: o.Hold,
 		kick: make(chan struct{}, 1), readyAt: make([]int, len(contract.Priorities)),
 	}
-	in.room = sync.NewCond(&in.mu)
+	in.space = sync.NewCond(&in.mu)
 	for rank, priority := range contract.Priorities {
 		in.sources = append(in.sources, &source{queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank,
 			intake: in, busy: true})
@@ -90,17 +90,17 @@ func (in *intake) ask(s *source) int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for !in.closed {
-		if n := in.roomFor(s); n > 0 {
+		if n := in.spaceFor(s); n > 0 {
 			s.asked = n
 			return n
 		}
-		in.room.Wait()
+		in.space.Wait()
 	}
 	return 0
 }
 
 // roomFor says for how many messages s may ask now. The lock is held.
-func (in *intake) roomFor(s *source) int {
+func (in *intake) spaceFor(s *source) int {
 	if in.shut() {
 		return 0
 	}
@@ -145,11 +145,11 @@ func (in *intake) slotsFor(rank int) int {
 
 // holdFor is how many more messages of s may be here. The lock is held.
 func (in *intake) holdFor(s *source) int {
-	room := in.hold - len(in.held) - len(in.ready)
+	space := in.hold - len(in.held) - len(in.ready)
 	if s.rank == 0 {
-		room += receiveMost // whatever is held, critical jobs come in
+		space += receiveMost // whatever is held, critical jobs come in
 	}
-	return room
+	return space
 }
 
 // shut says whether polling pauses. The lock is held.
@@ -160,8 +160,8 @@ func (in *intake) answered(s *source, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	s.asked, s.busy = 0, n > 0
-	in.room.Broadcast()
-	in.look() // slots that were kept for s may be others' now
+	in.space.Broadcast()
+	in.wakeAdmit() // slots that were kept for s may be others' now
 }
 
 // add takes a message in until its time at. false: the worker drains, and it must be given back.
@@ -177,7 +177,7 @@ func (in *intake) add(f *firing, at time.Time) bool {
 	} else {
 		in.makeReady(f, now) // at once, or pollers would count its slot as free
 	}
-	in.look()
+	in.wakeAdmit()
 	return true
 }
 
@@ -193,7 +193,7 @@ func (in *intake) makeReady(f *firing, now time.Time) {
 }
 
 // look makes admit look again.
-func (in *intake) look() {
+func (in *intake) wakeAdmit() {
 	select {
 	case in.kick <- struct{}{}:
 	default:
@@ -240,7 +240,7 @@ func (in *intake) next() (start, late []*firing, again time.Time) {
 		}
 	}
 	if len(start)+len(late) > 0 {
-		in.room.Broadcast()
+		in.space.Broadcast()
 	}
 	return start, late, again
 }
@@ -253,8 +253,8 @@ func (in *intake) release(f *firing) {
 	if f.source.rank > 0 {
 		in.busyLower--
 	}
-	in.room.Broadcast()
-	in.look()
+	in.space.Broadcast()
+	in.wakeAdmit()
 }
 
 // running notes that an attempt has started, with 1, or ended, with −1.
@@ -263,7 +263,7 @@ func (in *intake) running(n int) {
 	defer in.mu.Unlock()
 	in.runs += n
 	if in.failures > 0 {
-		in.room.Broadcast() // nobody else may be here to try the table
+		in.space.Broadcast() // nobody else may be here to try the table
 	}
 }
 
@@ -282,7 +282,7 @@ func (in *intake) close() []*firing {
 	all := append([]*firing(in.held), in.ready...)
 	in.held, in.ready = nil, nil
 	clear(in.readyAt)
-	in.room.Broadcast()
+	in.space.Broadcast()
 	return all
 }
 
@@ -306,7 +306,7 @@ func (in *intake) unreached() {
 	time.AfterFunc(d, func() {
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		in.room.Broadcast()
+		in.space.Broadcast()
 	})
 }
 
@@ -316,7 +316,7 @@ func (in *intake) reached() {
 	defer in.mu.Unlock()
 	if in.failures > 0 {
 		in.failures, in.shutUntil = 0, time.Time{}
-		in.room.Broadcast()
+		in.space.Broadcast()
 	}
 }
 

@@ -56,12 +56,12 @@ func cutResult(result json.RawMessage) json.RawMessage {
 		return result
 	}
 	whole := string(result)
-	for room := contract.MaxResult; ; room = room * 3 / 4 {
+	for space := contract.MaxResult; ; space = space * 3 / 4 {
 		// Escaping lengthens the text; how much, only doing it tells.
 		cut := text.MustJSON(struct {
 			Truncated bool   `json:"truncated"`
 			Preview   string `json:"preview"`
-		}{true, job.Cut(whole, room)})
+		}{true, job.Cut(whole, space)})
 		if len(cut) <= contract.MaxResult {
 			return cut
 		}

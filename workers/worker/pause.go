@@ -17,7 +17,7 @@ const (
 	pausesAge = time.Second
 	// lastLookAge is how old it may be when an attempt is due that was judged before. It lets
 	// the attempts that are due at one moment share a read.
-	lastLookAge = 20 * time.Millisecond
+	lastCheckAge = 20 * time.Millisecond
 	// pausesKnown bounds how many tenants' pauses are kept, and how many schedules.
 	pausesKnown = 1000
 

@@ -44,7 +44,7 @@ func newReports(w *Worker) *reports {
 // is not sent, the message not deleted, and its redelivery repeats the report.
 func (r *reports) add(report message.Report, then *firing) {
 	select {
-	case r.in <- note{r.letter(report), then}:
+	case r.in <- note{r.outgoing(report), then}:
 	case <-r.w.ctx.Done():
 	}
 }
@@ -55,14 +55,14 @@ func (r *reports) try(report message.Report) bool { return r.tryThen(report, nil
 // tryThen is try for a report after which a message may be deleted.
 func (r *reports) tryThen(report message.Report, then *firing) bool {
 	select {
-	case r.in <- note{r.letter(report), then}:
+	case r.in <- note{r.outgoing(report), then}:
 		return true
 	default:
 		return false
 	}
 }
 
-func (r *reports) letter(report message.Report) message.Outgoing {
+func (r *reports) outgoing(report message.Report) message.Outgoing {
 	report.V, report.Worker = message.V, r.w.opts.Name
 	return message.Outgoing{Body: message.Encode(report), Group: report.Tenant}
 }
@@ -192,19 +192,19 @@ func (r *reports) drop(n note, why error) {
 // A delete that fails is tried again by the message itself: it comes back, and finds the
 // outcome on record.
 type deletes struct {
-	w       *Worker
-	mu      sync.Mutex
-	waiting map[string][]string // receipts by queue
-	timed   bool
-	calls   sync.WaitGroup
-	places  chan struct{} // bounds the calls under way
+	w         *Worker
+	mu        sync.Mutex
+	waiting   map[string][]string // receipts by queue
+	timed     bool
+	calls     sync.WaitGroup
+	callSlots chan struct{} // bounds the calls under way
 }
 
 // deletesAtOnce is how many delete calls are under way at most.
 const deletesAtOnce = 8
 
 func newDeletes(w *Worker) *deletes {
-	return &deletes{w: w, waiting: map[string][]string{}, places: make(chan struct{}, deletesAtOnce)}
+	return &deletes{w: w, waiting: map[string][]string{}, callSlots: make(chan struct{}, deletesAtOnce)}
 }
 
 func (d *deletes) add(f *firing) {
@@ -242,9 +242,9 @@ func (d *deletes) all() {
 }
 
 func (d *deletes) delete(queue string, receipts []string) {
-	d.places <- struct{}{}
+	d.callSlots <- struct{}{}
 	d.calls.Go(func() {
-		defer func() { <-d.places }()
+		defer func() { <-d.callSlots }()
 		ctx, cancel := context.WithTimeout(d.w.ctx, flushLast)
 		defer cancel()
 		if err := d.w.queues.Delete(ctx, queue, receipts...); err != nil {

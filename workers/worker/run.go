@@ -23,7 +23,7 @@ import (
 
 const (
 	// beatAgain is when a heartbeat is tried again that got no answer.
-	beatAgain = time.Second
+	beatRetry = time.Second
 	// beatTime bounds one heartbeat.
 	beatTime = 3 * time.Second
 	// lateReturn is how long a handler may take to return after its timeout before the outcome is
@@ -47,7 +47,7 @@ type run struct {
 	started  time.Time
 	lateness time.Duration
 	leaseEnd *time.Timer
-	told     bool // RUNNING was reported
+	reported bool // RUNNING was reported
 	lost     bool // somebody fenced us
 	gone     bool // the message was deleted, its visibility being used up
 }
@@ -128,8 +128,10 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 func (r *run) pool() telemetry.Dim { return telemetry.Dim{Key: "pool", Value: r.f.source.pool} }
 
 // handle calls the executor, whatever it does, and says how it ended.
-func handle(ctx context.Context, e executor.Executor, work executor.Work, now func() time.Time, log *slog.Logger,
-	done chan<- ended) {
+func handle(
+	ctx context.Context, e executor.Executor, work executor.Work, now func() time.Time, log *slog.Logger,
+	done chan<- ended,
+) {
 	end := ended{err: &executor.Failure{Code: job.CodePanic, Message: "the handler ended its goroutine"}}
 	defer func() {
 		if p := recover(); p != nil {
@@ -176,14 +178,14 @@ func (r *run) watch() {
 			r.cancel(ErrDraining)
 			giveUp = time.After(drainGrace)
 		case <-giveUp:
-			r.without()
+			r.abandon()
 			return
 		}
 	}
 }
 
 // without goes on without the handler, which has not returned although its context ended.
-func (r *run) without() {
+func (r *run) abandon() {
 	cause := context.Cause(r.ctx)
 	r.log.Warn("went on without a handler that ignored the end of its context; it keeps its slot", "task", r.row.Task,
 		"cause", cause)
@@ -216,7 +218,7 @@ func (r *run) beat() time.Duration {
 	case err != nil:
 		w.fault("sending a heartbeat", err)
 		r.progress.putBack(note)
-		return beatAgain
+		return beatRetry
 	}
 	r.l.from = from
 	w.intake.reached()
@@ -228,8 +230,8 @@ func (r *run) beat() time.Duration {
 		r.cancel(ErrCancelled)
 	}
 	r.extend(ctx)
-	if !r.told {
-		r.told = w.reports.try(message.Report{
+	if !r.reported {
+		r.reported = w.reports.try(message.Report{
 			Kind: message.Running, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version,
 			Attempt: f.attempt, Token: r.l.token,
 			Outcome: json.RawMessage(job.EncodeOutcome(job.Outcome{Worker: w.opts.Name, StartedAt: r.startedAt(),

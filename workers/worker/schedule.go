@@ -37,7 +37,7 @@ func (s *schedules) of(ctx context.Context, k schedule.Key, age time.Duration) (
 
 // hasTurn says whether the attempt may start as far as other runs of its schedule go: it takes
 // the schedule's slot, where runs may not overlap. err is for what could not be asked.
-func (w *Worker) hasTurn(seen *facts) (ok bool, err error) {
+func (w *Worker) takesSlot(seen *facts) (ok bool, err error) {
 	s, r := seen.schedule, &seen.row
 	if s == nil || r.Attempt > 1 || !s.Limited() {
 		return true, nil
@@ -45,7 +45,7 @@ func (w *Worker) hasTurn(seen *facts) (ok bool, err error) {
 	ctx, cancel := w.call()
 	defer cancel()
 	err = w.store.Put(ctx, s.TakeSlot(r.ID))
-	for range askTimes {
+	for range claimTries {
 		refused := store.Refused(err)
 		if refused == nil {
 			return err == nil, err
@@ -82,7 +82,7 @@ func (w *Worker) isOver(ctx context.Context, k job.Key) (bool, error) {
 }
 
 // counts says whether the attempt may start as far as the schedule's max_runs go, and counts it.
-func (w *Worker) counts(seen *facts) (ok bool, err error) {
+func (w *Worker) countsRun(seen *facts) (ok bool, err error) {
 	s, r := seen.schedule, &seen.row
 	if s == nil || r.Attempt > 1 || s.MaxRuns() == 0 {
 		return true, nil
@@ -101,10 +101,10 @@ func (w *Worker) counts(seen *facts) (ok bool, err error) {
 // false: the attempt was let go.
 func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	why := "another run of its schedule is not over"
-	ok, err := w.hasTurn(seen)
+	ok, err := w.takesSlot(seen)
 	if ok && err == nil {
 		why = "its schedule has run as often as it may"
-		ok, err = w.counts(seen)
+		ok, err = w.countsRun(seen)
 	}
 	switch {
 	case fault.KindOf(err) == fault.Undecodable:
@@ -116,14 +116,14 @@ func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) boo
 		w.unanswered(f, "asking a schedule for its turn", err)
 		return false
 	case !ok:
-		w.toBeLookedAt(f, l, why, log)
+		w.askToReevaluate(f, l, why, log)
 		return false
 	}
 	return true
 }
 
 // toBeLookedAt lets go of an attempt that may not start, and has its job looked at.
-func (w *Worker) toBeLookedAt(f *firing, l lease, why string, log *slog.Logger) {
+func (w *Worker) askToReevaluate(f *firing, l lease, why string, log *slog.Logger) {
 	log.Info("let go of an attempt that may not start", "why", why)
 	w.letGo(f, l, log)
 	w.reports.add(message.Report{

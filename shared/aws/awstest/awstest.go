@@ -65,8 +65,10 @@ func New(answer func(Call) Answer) *Service { return &Service{answer: answer} }
 
 // Config is a configuration that reaches nothing but s.
 func (s *Service) Config() aws.Config {
-	return aws.Config{Region: "us-east-1", HTTPClient: s, Credentials: credentials.NewStaticCredentialsProvider("test",
-		"test", "")}
+	return aws.Config{
+		Region: "us-east-1", HTTPClient: s,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}
 }
 
 // Do answers a request.

@@ -45,8 +45,9 @@ func New(cfg aws.Config) *Functions {
 // Invoke runs a function once and waits for its answer, at most as long as the context lives.
 // functionError is "" if it succeeded; else it says how it failed ("Unhandled" among others)
 // and output holds what it said. err tells that Lambda could not run it or did not answer.
-func (f *Functions) Invoke(ctx context.Context, name string, input []byte) (output []byte, functionError string,
-	err error) {
+func (f *Functions) Invoke(
+	ctx context.Context, name string, input []byte,
+) (output []byte, functionError string, err error) {
 	out, err := f.invoke.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(name), Payload: input})
 	if err != nil {
 		return nil, "", session.Fault(err, "invoking function %s", name)

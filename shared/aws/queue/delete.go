@@ -47,23 +47,23 @@ func (q *Queues) deleteBatch(ctx context.Context, queue string, receipts []strin
 			return session.Fault(err, "deleting %d messages from %s", len(entries), queue)
 		}
 		var last error
-		again := map[string]bool{}
+		retry := map[string]bool{}
 		for _, f := range out.Failed {
 			switch err := entryFault(f, "deleting from "+queue); {
 			case fault.Retryable(err):
-				again[aws.ToString(f.Id)], last = true, err
+				retry[aws.ToString(f.Id)], last = true, err
 			case strings.HasSuffix(aws.ToString(f.Code), spent):
 			case bad == nil:
 				bad = err
 			}
 		}
-		if len(again) == 0 {
+		if len(retry) == 0 {
 			return bad
 		}
 		if try == session.Tries {
 			return last
 		}
-		entries = slices.DeleteFunc(entries, func(e types.DeleteMessageBatchRequestEntry) bool { return !again[*e.Id] })
+		entries = slices.DeleteFunc(entries, func(e types.DeleteMessageBatchRequestEntry) bool { return !retry[*e.Id] })
 		if err := session.Wait(ctx, try); err != nil {
 			return session.Fault(err, "deleting %d messages from %s", len(entries), queue)
 		}

@@ -45,14 +45,14 @@ type Queues struct {
 // New returns the queues of a deployment; name gives the real name of each (contract.Env.QueueName).
 func New(cfg aws.Config, name func(logical string) string) *Queues {
 	return &Queues{
-		sqs:  sqs.NewFromConfig(session.Within(cfg, answerIn, again)),
-		poll: sqs.NewFromConfig(session.Within(cfg, pollIn, again)),
+		sqs:  sqs.NewFromConfig(session.Within(cfg, answerIn, throttled)),
+		poll: sqs.NewFromConfig(session.Within(cfg, pollIn, throttled)),
 		name: name,
 	}
 }
 
 // again retries what SQS calls by names that the SDK does not know as throttles.
-func again(err error) bool { return session.Kind(err) == fault.Throttled }
+func throttled(err error) bool { return session.Kind(err) == fault.Throttled }
 
 // url returns a queue's URL, which never changes while the queue lives.
 func (q *Queues) url(ctx context.Context, queue string) (*string, error) {
@@ -70,8 +70,9 @@ func (q *Queues) url(ctx context.Context, queue string) (*string, error) {
 
 // Receive takes up to max (1–10) messages, waiting up to wait (≤ 20 s) for the first; none is
 // no error. They stay invisible to others for the visibility, 0 being the queue's default.
-func (q *Queues) Receive(ctx context.Context, queue string, max int, wait,
-	visibility time.Duration) ([]message.Delivery, error) {
+func (q *Queues) Receive(
+	ctx context.Context, queue string, max int, wait, visibility time.Duration,
+) ([]message.Delivery, error) {
 	if max < 1 || max > maxBatch || wait < 0 || wait > maxWait || visibility < 0 || visibility > maxVisibility {
 		return nil, fault.New(fault.Invalid, nil, "receiving %d from %s, waiting %s, for %s: outside SQS's limits", max,
 			queue, wait, visibility)

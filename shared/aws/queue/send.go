@@ -71,8 +71,9 @@ func batch(out []message.Outgoing, send []int) int {
 
 // sendBatch sends the messages of these indexes in one request, and again those that SQS
 // failed to take. What stays behind is noted in failed; the error is one of the request itself.
-func (q *Queues) sendBatch(ctx context.Context, queue string, out []message.Outgoing, send []int,
-	failed map[int]error) error {
+func (q *Queues) sendBatch(
+	ctx context.Context, queue string, out []message.Outgoing, send []int, failed map[int]error,
+) error {
 	give := func(indexes []int, err error) error {
 		for _, i := range indexes {
 			failed[i] = err

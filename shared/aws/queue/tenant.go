@@ -35,7 +35,7 @@ type owned struct{ url, owner string }
 // NewTenants returns the queues of the account's tenants.
 func NewTenants(cfg aws.Config) *Tenants {
 	return &Tenants{
-		sqs: sqs.NewFromConfig(session.Within(cfg, answerIn, again)),
+		sqs: sqs.NewFromConfig(session.Within(cfg, answerIn, throttled)),
 		send: sqs.NewFromConfig(session.Within(cfg, answerIn, nil),
 			func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }),
 		known: cache.New[string](cache.Options[owned]{Age: OwnerAge, Most: mostOwned}),
