@@ -106,7 +106,7 @@ func wholeRunes(text string) string {
 	return text
 }
 
-// fitting is the longest beginning of text that as a JSON string takes no more than room bytes.
+// fitting is the longest beginning of text that fits into that many bytes as a JSON string.
 func fitting(text string, room int) string {
 	for i, r := range text {
 		switch {

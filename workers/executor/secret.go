@@ -42,8 +42,8 @@ type wallet struct {
 	known   []string
 }
 
-// send returns a secret that is going to be sent itself, so only over a connection that nobody
-// listens to: TLS, or this machine's loopback where that is opened.
+// send returns a secret that is itself sent to the target. The connection must be private: TLS, or
+// this machine's loopback where that is opened.
 func (w *wallet) send(ctx context.Context, field, arn string) (string, error) {
 	if w.to.Scheme != "https" && !target.OpenLoopback(w.to.Hostname(), w.allow) {
 		return "", never(CodeSecret, "the secret of "+field+" is sent over https only")
@@ -51,8 +51,8 @@ func (w *wallet) send(ctx context.Context, field, arn string) (string, error) {
 	return w.resolve(ctx, field, arn)
 }
 
-// bound says by an error that a secret may not be used with the host that is called: whoever
-// may write jobs could else have it sent to a host of their own, or have their own words signed.
+// bound returns an error if a secret may not be used with the host that is called. Without it, whoever
+// may write jobs could send the secret to a host of their own, or have their own text signed.
 func (w *wallet) bound(ctx context.Context, field, arn string) error {
 	hosts, bound, err := w.secrets.Hosts(ctx, arn)
 	if err != nil {
@@ -86,8 +86,7 @@ func (w *wallet) unread(ctx context.Context, field string, err error) error {
 	}
 }
 
-// resolve returns the secret's value. What stands where an ARN belongs may be a secret itself,
-// so no error repeats it.
+// resolve returns the secret's value. No error repeats arn: it may be a secret itself.
 func (w *wallet) resolve(ctx context.Context, field, arn string) (string, error) {
 	if !ownSecret(w.tenant, arn) {
 		return "", never(CodeSecret, field+" wants the ARN of a secret under punctual/"+string(w.tenant)+"/")

@@ -11,7 +11,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Codes of failures that these executors give beside job.Code…; a user sees them.
+// Codes of failures that these executors add to job.Code…; a user sees them.
 const (
 	CodeEcho              = "echo_failed"
 	CodeHTTPStatus        = "http_status"          // the target answered with something else than 2xx
@@ -98,12 +98,12 @@ func Standard(o Options) map[string]Executor {
 	return all
 }
 
-// never is a failure that another try cannot mend.
+// never is a failure for good: no other try can help.
 func never(code, message string) *Failure {
 	return &Failure{Code: code, Message: message, Permanent: true}
 }
 
-// final says that a service of AWS would refuse the same again.
+// final says whether a service of AWS would refuse the same request each time.
 func final(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.Invalid, fault.TooLarge, fault.Forbidden, fault.NotFound:

@@ -20,22 +20,22 @@ import (
 const (
 	// callTime bounds one call; a claim that took longer would leave little of its lease.
 	callTime = 10 * time.Second
-	// busyAgain is when a task whose handler has no place left is looked at again.
+	// busyRetry is when an attempt is tried again whose task runs as often as its handler allows.
 	busyRetry = 200 * time.Millisecond
-	// noteFrom is how long a firing must stay away to be noted: the sweeper looks at no job sooner
-	// than contract.Grace after it was due, and shorter stays are over by then.
+	// noteIfLonger is how long a firing must stay away to be noted. The sweeper decides about no job
+	// sooner than contract.Grace after it was due, and shorter stays are over by then.
 	noteIfLonger = 30 * time.Second
-	// laterTimes is how often a message is taken up again here before it goes back.
+	// laterMost is how often a message is tried again here before it goes back to the queue.
 	laterMost = 5
-	// unansweredAgain is how often a claim without an answer is asked for again.
+	// unansweredRetries is how often a claim that got no answer is tried again.
 	unansweredRetries = 5
-	// letGoTimes is how often letting go of an attempt is tried, for the same reason.
+	// letGoTries is how often a worker tries to let go of an attempt.
 	letGoTries = 5
-	// askTimes bounds how often one claim is decided anew.
+	// claimTries bounds how often one claim is decided about.
 	claimTries = 4
 )
 
-// aliveAgain is when a claim is tried again that another worker holds: it may be about to end.
+// aliveRetries are the waits before a claim is tried again that another worker holds. It may end soon.
 var aliveRetries = []time.Duration{200 * time.Millisecond, time.Second}
 
 // lease is the hold that this worker has on an attempt.
@@ -53,8 +53,8 @@ func (l lease) left() time.Duration {
 }
 
 // facts is what an attempt's start is judged by, and since when that is known (monotonic). They
-// are handed on by pointer: a row is large, and a stack that holds many of them grows, by being
-// copied, in every attempt anew.
+// are passed by pointer. A row is large: by value it makes the stack of every attempt grow, and
+// growing copies the stack.
 type facts struct {
 	row      job.Row
 	pauses   job.Pauses
@@ -137,7 +137,7 @@ func (w *Worker) attend(f *firing) {
 	w.execute(f, l, &seen.row, payload, log)
 }
 
-// place names whose places a row's attempts take.
+// limitedTask names the task whose handler may limit how many attempts run at once; "" for none.
 func limitedTask(r *job.Row) string {
 	if r.Executor == job.ExecutorGo {
 		return r.Task
@@ -157,10 +157,10 @@ func (w *Worker) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.ctx, callTime)
 }
 
-// unanswered gives a message back because the table did not do what was asked for. Where that is
-// about more than this job, the worker polls more seldom. If a claim of ours may stand, it is first
-// asked for again, a few times, under the same nonce, which tells: a claim left to run out delays
-// the job and counts as one more owner who died over it.
+// unanswered gives a message back because the table did not answer. If more than this job is
+// concerned, the worker polls less often. A claim of ours may be there: then it is first tried again
+// a few times under the same nonce, which shows whether it is. A claim that is left to run out delays
+// the job and counts as one more owner who died.
 func (w *Worker) unanswered(f *firing, doing string, err error) {
 	w.fault(doing, err)
 	if !ofOneKey(fault.KindOf(err)) {
@@ -176,9 +176,9 @@ func (w *Worker) unanswered(f *firing, doing string, err error) {
 	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
 }
 
-// ofOneKey says whether a fault is about the key that was asked for, so that others may fare
-// better: a transaction holds it, its partition is hot, or what lies there is not right. Anything
-// else, an outage or a missing grant, is about the table.
+// ofOneKey says whether a fault concerns only the key that was asked for: a transaction holds it,
+// its partition is hot, or its item is broken. Anything else, such as an outage or a missing grant,
+// concerns the table.
 func ofOneKey(kind fault.Kind) bool {
 	switch kind {
 	case fault.Conflict, fault.Throttled, fault.Undecodable, fault.Invalid, fault.TooLarge:
@@ -187,7 +187,7 @@ func ofOneKey(kind fault.Kind) bool {
 	return false
 }
 
-// later takes the message up again in a moment; one that has waited here for long enough goes back.
+// later tries the message again after d. One that was tried often enough goes back to the queue.
 func (w *Worker) later(f *firing, d time.Duration) {
 	if f.laters < laterMost {
 		f.laters++
@@ -207,8 +207,8 @@ func (w *Worker) later(f *firing, d time.Duration) {
 	}
 }
 
-// note tells the sweeper and readers that the firing is not lost while it stays away for d. Without
-// the note it is sent once more after a while, so a note that fails is not tried again.
+// note tells the sweeper and readers that the firing is not lost while it stays away for d. A note
+// that fails is not retried: without it the firing is sent once more after a while.
 func (w *Worker) note(f *firing, what string, d time.Duration) {
 	now := w.clock.Now()
 	err := w.put(job.NoteWaits(f.key, job.Waits{Attempt: f.attempt, For: what, Until: now.Add(d)}, f.due, now))
@@ -217,11 +217,10 @@ func (w *Worker) note(f *firing, what string, d time.Duration) {
 	}
 }
 
-// before looks at the row before the claim: a task that this worker does not know is given back
-// unclaimed, and a firing that the row has left behind needs no claim to be dropped. Neither
-// finding can turn back: versions and attempts only grow, and what is final stays so. All else
-// is judged after the claim. It says whose place the attempt takes; false: the message is dealt
-// with.
+// preflight reads the row before the claim. It gives back a task that this worker does not know, and
+// drops a stale firing. Neither can change later: versions and attempts only grow, and a final status
+// stays. Everything else is judged after the claim. It returns the task whose limit counts; false:
+// the message needs nothing more.
 func (w *Worker) preflight(f *firing, log *slog.Logger) (string, bool) {
 	ctx, cancel := w.call()
 	defer cancel()
@@ -255,8 +254,8 @@ func (w *Worker) preflight(f *firing, log *slog.Logger) (string, bool) {
 	return "", false
 }
 
-// unknown gives back the firing of a task that this worker does not know, and says so where
-// readers of the job see it. The log says it once for each task.
+// unknown gives back the firing of a task that this worker does not know, and notes it where
+// readers of the job see it. The log has it once for each task.
 func (w *Worker) unknown(f *firing, row *job.Row, log *slog.Logger) {
 	if _, said := w.unknowns.LoadOrStore(row.Task, true); !said {
 		log.Warn("met a task that this worker has no handler for", "task", row.Task, "executor", row.Executor)
@@ -266,7 +265,7 @@ func (w *Worker) unknown(f *firing, row *job.Row, log *slog.Logger) {
 	w.giveBack(f, d)
 }
 
-// claim makes this worker the attempt's owner; false: it is not, and the message is dealt with.
+// claim makes this worker the attempt's owner; false: it is not, and the message needs nothing more.
 func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 	if f.nonce == "" {
 		f.nonce = newNonce()
@@ -285,7 +284,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		c, err := w.write(write)
 		if err == nil {
 			w.intake.reached()
-			f.asked = from // whatever was asked before it came to nothing, or this would have been refused
+			f.asked = from // an earlier request had no effect, or this one would have been refused
 			if c.Takeovers > 1 {
 				w.meter.Count(telemetry.ClaimsTakenOver, 1)
 				log.Info("took over an attempt", "token", c.Token, "takeovers", c.Takeovers)
@@ -327,12 +326,12 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		return lease{}, false
 	}
-	// The claim changes hands faster than we can ask: others are at it.
+	// The claim changes owners faster than we can ask: other workers run the attempt.
 	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
 	return lease{}, false
 }
 
-// waitForOwner: another worker runs the attempt. It may be about to end, or dead.
+// waitForOwner waits for the worker that runs the attempt: it may soon end, or be dead.
 func (w *Worker) waitForOwner(f *firing, old job.Claim, now time.Time) {
 	if f.waits == 0 {
 		w.meter.Count(telemetry.Duplicates, 1)
@@ -344,8 +343,8 @@ func (w *Worker) waitForOwner(f *firing, old job.Claim, now time.Time) {
 			return
 		}
 	}
-	// One second more, since visibility has whole ones. A copy that keeps meeting a live owner
-	// stays away ever longer, or it would use up the queue's receives.
+	// One second more, since visibility has whole seconds. A copy that meets a live owner each time
+	// stays away longer and longer, or it would use up the queue's receives.
 	w.giveBack(f, max(old.LeaseUntil.Sub(now)+time.Second, backoff(f.receives-5, time.Second, 15*time.Minute)))
 }
 
@@ -396,9 +395,9 @@ func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool 
 	return false
 }
 
-// lastLook asks, once the attempt is due, for what may have been answered since the row was read:
-// a cancel or an expiry sets a flag on the claim, a pause is an item of its own, and an edit of a
-// claimed job is refused. So the row need not be read again. false: the attempt was let go.
+// lastCheck reads, once the attempt is due, what may have changed since the row was read: a cancel or
+// an expiry sets a flag on the claim, a pause is an item of its own, and an edit of a claimed job is
+// refused. So the row need not be read again. false: the attempt was let go.
 func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	ctx, cancel := w.call()
 	defer cancel()
@@ -428,7 +427,7 @@ func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bo
 	return w.judged(f, l, seen, log)
 }
 
-// look reads what a start is judged by.
+// readFacts reads what a start is judged by.
 func (w *Worker) readFacts(f *firing) (*facts, error) {
 	ctx, cancel := w.call()
 	defer cancel()
@@ -449,8 +448,8 @@ func (w *Worker) readFacts(f *firing) (*facts, error) {
 	return seen, err
 }
 
-// fresh is the last check before the start: own lease and age of the facts, which are read again
-// if need be. false: the attempt was let go.
+// upToDate checks the lease and the age of the facts right before the start, and reads old facts
+// again. false: the attempt was let go.
 func (w *Worker) upToDate(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	for range claimTries {
 		if l.left() <= 0 {
@@ -468,7 +467,7 @@ func (w *Worker) upToDate(f *firing, l lease, seen *facts, log *slog.Logger) boo
 		}
 		*seen = *now
 	}
-	// Reads that are old when they arrive: the table is too slow to start anything by.
+	// The answers are too old when they arrive: the table is too slow to start anything.
 	w.letGo(f, l, log)
 	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
 	return false
@@ -501,7 +500,7 @@ func (w *Worker) write(claim item.Write) (job.Claim, error) {
 	return w.store.WriteClaim(ctx, claim)
 }
 
-// put does one write of a claim that says nothing new.
+// put does one write of a claim whose result is not needed.
 func (w *Worker) put(claim item.Write) error {
 	ctx, cancel := w.call()
 	defer cancel()
@@ -518,7 +517,7 @@ func (w *Worker) letGoBy(f *firing, write item.Write, log *slog.Logger) {
 	for n := range letGoTries {
 		err := w.put(write)
 		if err == nil || store.Refused(err) != nil {
-			f.asked = time.Time{} // no claim of ours stands
+			f.asked = time.Time{} // there is no claim of ours
 			return
 		}
 		w.fault("letting go of an attempt", err)
@@ -534,8 +533,8 @@ func (w *Worker) letGoBy(f *firing, write item.Write, log *slog.Logger) {
 	log.Warn("could not let go of an attempt; its lease runs out")
 }
 
-// lostFor is the outcome of an attempt whose worker ended and that is not to start twice: that of
-// its last start, which is taken from the lease.
+// lostFor is the outcome of an attempt whose worker ended and that may not start twice. It is the
+// outcome of its last start, which is removed from the lease.
 func lostFor(l *lease) job.Outcome {
 	last := l.lost[len(l.lost)-1]
 	l.lost = l.lost[:len(l.lost)-1]
@@ -546,7 +545,7 @@ func lostFor(l *lease) job.Outcome {
 	}
 }
 
-// refusal is the outcome of an attempt that never started and that no other try can mend.
+// refusal is the outcome of an attempt that never started and that fails for good.
 func refusal(code, text string, now time.Time) job.Outcome {
 	return job.Outcome{
 		Kind: job.OutcomeFailed, Permanent: true, FinishedAt: now.UTC().Truncate(time.Millisecond),

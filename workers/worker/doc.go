@@ -1,5 +1,5 @@
-// Package worker is what runs jobs: it polls the firing queues, owns an attempt by a claim, runs
-// it, records what came of it, and says so.
+// Package worker runs jobs: it polls the firing queues, claims an attempt, runs it, records its
+// outcome and reports it.
 //
 //	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ row ─▶ claim ─▶ row, pauses ─▶ payload ─▶ due ─▶ …
 //	   │              │                      │       │        │
@@ -10,7 +10,7 @@
 //	… ─▶ run ─▶ outcome ─▶ report ─▶ delete
 //	      └ heartbeats: lease, visibility, progress; they see the cancel flag
 //
-// The first look at the row decides nothing that a claim could change: a task that this fleet does
+// The first read of the row decides nothing that a claim could change. A task that this fleet does
 // not know must be given back before it is claimed, and only the row names the task.
 //
 // What always holds:
@@ -18,24 +18,24 @@
 //     from reports.
 //   - No attempt starts before it is due, without a claim of its own whose lease has time left
 //     by the monotonic clock, or on a row or pauses read more than two seconds ago.
-//   - A message is deleted only once what it asked for is on record: its report was sent, or a
-//     row read from the table says that it is stale.
+//   - A message is deleted only after its report was sent, or after a row read from the table
+//     showed that it is stale.
 //   - Everything is bounded: messages held, claims under way, reports waiting to be sent.
 //   - Shutting down loses nothing and costs no job an attempt.
 //
 // How it fails: a worker that dies leaves its lease to run out and its messages to become
 // visible again, and another takes over with a higher token. A worker that cannot reach the
-// table gives its messages back and polls ever more seldom until a claim, an outcome or a heartbeat
+// table gives its messages back and polls less and less often until a claim, an outcome or a heartbeat
 // gets through. Trouble of a single key (a conflict, a hot partition, an item that cannot be read)
 // keeps only its own message away. A message that it cannot read stays in the queue, whose redrive
-// policy sets it aside. A report that can never be sent is given up: its message comes again, and
+// policy sets it aside. A report that can never be sent is given up: its message is received again, and
 // the sweeper finds the outcome on the claim.
 //
 // # Priorities
 //
 // Each queue, of every pool and priority that the worker serves, has a goroutine of its own with
-// a receive always waiting, as long as there is room: a job that is due now is picked up when it
-// is sent, not when somebody comes round. Room is given in strict order of priority, and only for
+// a receive always waiting, while slots are free: a job that is due now is picked up as soon as it
+// is sent. Slots are given in strict order of priority, and messages are received only for
 // slots that are free: a message is not taken away from other workers to wait here. The receive
 // of a queue that was last found empty asks for one message and reserves nothing, so at most one
 // message for each idle queue can come too many. A queue whose last receive brought something is

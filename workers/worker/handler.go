@@ -94,7 +94,7 @@ func (r *Registry) Run(ctx context.Context, w executor.Work) (json.RawMessage, e
 	return r.handlers[w.Task].run(ctx, w)
 }
 
-// enter takes one of the task's places; leave gives it back. false: all are taken.
+// enter counts one more running attempt of the task; leave ends that. false: its limit is reached.
 func (r *Registry) enter(task string) (leave func(), ok bool) {
 	if !r.Knows(task) || r.handlers[task].limit == nil {
 		return func() {}, true

@@ -29,13 +29,13 @@ type firing struct {
 	attempt int64
 	due     time.Time
 
-	at       time.Time // when the intake takes it up again
+	at       time.Time // when the intake tries it next
 	deadline time.Time // when it is given back if there is no slot
 	nonce    string    // names this receive; made at the first claim
 	asked    time.Time // monotonic: before the first claim under the nonce that may still stand; zero: none does
 	waits    int       // times that it met a live claim
-	laters   int       // times that its task had no place for it
-	asks     int       // times that it was taken up again because a claim got no answer
+	laters   int       // times that its task was at its limit
+	asks     int       // times that it was tried again because a claim got no answer
 }
 
 // source is one firing queue.
@@ -49,8 +49,8 @@ type source struct {
 	busy  bool // its last receive brought something, or there was none yet
 }
 
-// intake is what the worker has taken in for one pool and what it has room for: messages by time
-// until they are nearly due, then by priority until they get a slot.
+// intake holds the messages of one pool, by time until they are nearly due, then by priority until
+// they get a slot. It knows how many more may come.
 type intake struct {
 	clock   clock.Clock
 	slots   int
@@ -60,7 +60,7 @@ type intake struct {
 
 	mu        sync.Mutex
 	space     *sync.Cond    // pollers wait for it
-	kick      chan struct{} // admit looks again
+	kick      chan struct{} // wakes admit
 	held      byTime
 	ready     byPriority
 	readyAt   []int // how many are ready, by rank
@@ -85,7 +85,7 @@ func newIntake(pool string, o Options, c clock.Clock) *intake {
 	return in
 }
 
-// ask waits until there is room for messages of s and says for how many; 0 when the worker drains.
+// ask waits until messages of s may be received and returns how many; 0 when the worker drains.
 func (in *intake) ask(s *source) int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -99,7 +99,7 @@ func (in *intake) ask(s *source) int {
 	return 0
 }
 
-// roomFor says for how many messages s may ask now. The lock is held.
+// spaceFor is how many messages s may receive now. The lock is held.
 func (in *intake) spaceFor(s *source) int {
 	if in.shut() {
 		return 0
@@ -192,7 +192,7 @@ func (in *intake) makeReady(f *firing, now time.Time) {
 	in.readyAt[f.source.rank]++
 }
 
-// look makes admit look again.
+// wakeAdmit makes admit check what can start.
 func (in *intake) wakeAdmit() {
 	select {
 	case in.kick <- struct{}{}:
@@ -200,8 +200,8 @@ func (in *intake) wakeAdmit() {
 	}
 }
 
-// next returns the messages that got a slot, those that waited for one too long, and when to look
-// again at the latest; the zero time if nothing is held.
+// next returns the messages that got a slot, those that waited for one too long, and when to call
+// it next at the latest; the zero time if nothing is held.
 func (in *intake) next() (start, late []*firing, again time.Time) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -15,8 +15,8 @@ const (
 	// pausesAge is how old a read of the pauses may be when an attempt is judged; with the time
 	// to its start it stays under contract.RowFresh.
 	pausesAge = time.Second
-	// lastLookAge is how old it may be when an attempt is due that was judged before. It lets
-	// the attempts that are due at one moment share a read.
+	// lastCheckAge is how old it may be right before an attempt starts that was claimed earlier. It
+	// lets the attempts that are due at one moment share a read.
 	lastCheckAge = 20 * time.Millisecond
 	// pausesKnown bounds how many tenants' pauses are kept, and how many schedules.
 	pausesKnown = 1000

@@ -19,7 +19,7 @@ const (
 	backLead = 2 * time.Second
 )
 
-// poll takes in the messages of one queue while there is room for them.
+// poll receives the messages of one queue while the intake has space for them.
 func (w *Worker) poll(s *source) {
 	failures := 0
 	for {
@@ -131,7 +131,7 @@ func (w *Worker) gauge() {
 	}
 }
 
-// fault reports a failed call once, at the place that goes on without it.
+// fault logs and counts a failed call. It is called once, where the work goes on without the answer.
 func (w *Worker) fault(doing string, err error) {
 	kind := fault.KindOf(err)
 	if kind == "" {
@@ -161,13 +161,13 @@ func backoff(receives int, first, last time.Duration) time.Duration {
 	return doubled(first, max(receives-1, 0), last)
 }
 
-// renewFrom is how often a message may be received before a fresh one takes its place. Giving back
+// renewFrom is how often a message may be received before a new one replaces it. Giving back
 // raises the count, and beyond contract.FiringMaxReceives the queue would take it for a dead one.
 const renewFrom = contract.FiringMaxReceives - 10
 
 // giveBack makes a message visible to all workers again, after d. If that fails its visibility
-// ends by itself. One that was given back very often goes, and a report has the job looked at:
-// what still waits is fired afresh.
+// ends by itself. One that was given back very often is deleted, and a report has the
+// job re-evaluated: a job that still waits gets a new firing.
 func (w *Worker) giveBack(f *firing, d time.Duration) {
 	if f.receives >= renewFrom && f.key.ID != "" && !f.due.After(w.clock.Now()) {
 		if w.reports.tryThen(message.Report{

@@ -12,13 +12,13 @@ type answer string
 const (
 	mine     answer = "mine"      // this receive made the claim; only the answer was lost
 	repeat   answer = "repeat"    // the attempt has ended: its report is repeated
-	outdated answer = "outdated"  // a newer attempt stands
+	outdated answer = "outdated"  // a newer attempt is claimed
 	takeOver answer = "take_over" // its owner's lease has ended
 	alive    answer = "alive"     // its owner lives
-	retry    answer = "retry"     // what stood in the way is gone
+	retry    answer = "retry"     // the other claim is gone
 )
 
-// judge says what a refused claim means by the claim that stood in its way.
+// judge says what a refused claim means, by the claim that was there.
 func judge(old job.Claim, attempt int64, nonce string, now time.Time) answer {
 	switch {
 	case old.Attempt > attempt:

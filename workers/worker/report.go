@@ -174,10 +174,10 @@ func (r *reports) send(ctx context.Context, waiting []note) (rest []note) {
 	return rest
 }
 
-// drop gives up a report that can never be sent. Its message goes back and comes again ever
-// later; besides, the sweeper finds the job, and the outcome on its claim.
+// drop gives up a report that can never be sent. Its message goes back to the queue, for longer each
+// time. The sweeper finds the job too, and the outcome on its claim.
 func (r *reports) drop(n note, why error) {
-	if n.delete == nil { // of a start: the next heartbeat's news is the end
+	if n.delete == nil { // of a start: the end is reported anyway
 		r.w.log.Error("gave up a report that cannot be sent", telemetry.Err, why)
 		return
 	}
@@ -189,8 +189,8 @@ func (r *reports) drop(n note, why error) {
 }
 
 // deletes deletes messages in batches: ten of one queue, or what there is after a moment.
-// A delete that fails is tried again by the message itself: it comes back, and finds the
-// outcome on record.
+// A delete that fails is not retried: the message is received again, and the recorded outcome is
+// found.
 type deletes struct {
 	w         *Worker
 	mu        sync.Mutex

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// beatAgain is when a heartbeat is tried again that got no answer.
+	// beatRetry is when a heartbeat that got no answer is tried again.
 	beatRetry = time.Second
 	// beatTime bounds one heartbeat.
 	beatTime = 3 * time.Second
 	// lateReturn is how long a handler may take to return after its timeout before the outcome is
-	// recorded without it, so that the next attempt seldom meets it.
+	// recorded without it. The next attempt then rarely starts while it still runs.
 	lateReturn = time.Second
 )
 
@@ -184,7 +184,7 @@ func (r *run) watch() {
 	}
 }
 
-// without goes on without the handler, which has not returned although its context ended.
+// abandon goes on without the handler, which has not returned although its context ended.
 func (r *run) abandon() {
 	cause := context.Cause(r.ctx)
 	r.log.Warn("went on without a handler that ignored the end of its context; it keeps its slot", "task", r.row.Task,

@@ -35,8 +35,8 @@ func (s *schedules) of(ctx context.Context, k schedule.Key, age time.Duration) (
 	})
 }
 
-// hasTurn says whether the attempt may start as far as other runs of its schedule go: it takes
-// the schedule's slot, where runs may not overlap. err is for what could not be asked.
+// takesSlot takes the schedule's slot, if runs of the schedule may not overlap. false: another run
+// holds it.
 func (w *Worker) takesSlot(seen *facts) (ok bool, err error) {
 	s, r := seen.schedule, &seen.row
 	if s == nil || r.Attempt > 1 || !s.Limited() {
@@ -61,7 +61,7 @@ func (w *Worker) takesSlot(seen *facts) (ok bool, err error) {
 		}
 		err = w.store.Put(ctx, s.TakeSlotFrom(r.ID, holder))
 	}
-	return false, nil // the slot changes hands all the time: somebody runs
+	return false, nil // the slot keeps changing its holder: some run is going on
 }
 
 // isOver says whether the job that holds a slot holds nothing any more. Of one whose row cannot
@@ -81,7 +81,7 @@ func (w *Worker) isOver(ctx context.Context, k job.Key) (bool, error) {
 	return err == nil && r.Status.Final(), err
 }
 
-// counts says whether the attempt may start as far as the schedule's max_runs go, and counts it.
+// countsRun counts the attempt among the schedule's max_runs. false: they are used up.
 func (w *Worker) countsRun(seen *facts) (ok bool, err error) {
 	s, r := seen.schedule, &seen.row
 	if s == nil || r.Attempt > 1 || s.MaxRuns() == 0 {
@@ -97,8 +97,8 @@ func (w *Worker) countsRun(seen *facts) (ok bool, err error) {
 	return err == nil, err
 }
 
-// admitted asks the schedule of an attempt that is due for its last word: its turn, its count.
-// false: the attempt was let go.
+// admitted takes the schedule's slot for an attempt that is due, and counts the run. false: the
+// attempt was let go.
 func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	why := "another run of its schedule is not over"
 	ok, err := w.takesSlot(seen)
@@ -109,11 +109,11 @@ func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) boo
 	switch {
 	case fault.KindOf(err) == fault.Undecodable:
 		w.letGo(f, l, log)
-		w.setAside(f, "read what holds a schedule's turn and cannot be decoded", err)
+		w.setAside(f, "read a schedule's slot that this worker cannot decode", err)
 		return false
 	case err != nil:
 		w.letGo(f, l, log)
-		w.unanswered(f, "asking a schedule for its turn", err)
+		w.unanswered(f, "taking the slot of a schedule", err)
 		return false
 	case !ok:
 		w.askToReevaluate(f, l, why, log)
@@ -122,7 +122,7 @@ func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) boo
 	return true
 }
 
-// toBeLookedAt lets go of an attempt that may not start, and has its job looked at.
+// askToReevaluate lets go of an attempt that may not start, and has its job re-evaluated.
 func (w *Worker) askToReevaluate(f *firing, l lease, why string, log *slog.Logger) {
 	log.Info("let go of an attempt that may not start", "why", why)
 	w.letGo(f, l, log)

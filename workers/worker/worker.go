@@ -55,7 +55,7 @@ type Options struct {
 	// Reserve is how many of a pool's slots only critical jobs may take. Default: a tenth, at least one
 	// from four slots on. Negative: none.
 	Reserve int
-	// Hold is how many messages of each pool may be held for their due time, or for a slot, besides
+	// Hold is how many messages of each pool may be held for their due time, or for a slot, beyond
 	// those in slots. Firings come two to three seconds early, so a worker needs about three seconds' worth.
 	// Up to 10 for each queue may come too many. About 1 KB each. Default: 20 for each slot.
 	Hold int

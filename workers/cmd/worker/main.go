@@ -1,5 +1,5 @@
-// The worker's process: it serves one pool of a deployment until it is told to end (SIGTERM),
-// then drains. See package worker for what it does, contract.Env for what it is told.
+// The worker's process serves one pool of a deployment until SIGTERM, then drains. Package worker
+// says what it does, contract.Env what it is configured with.
 package main
 
 import (
