@@ -76,8 +76,9 @@ func TestHTTP_FollowsRedirectsByTheirRules(t *testing.T) {
 		tg := newTarget(t, redirecting(status, func(path string) string {
 			return map[string]string{"/": "/next"}[path]
 		}))
-		raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback,
-			Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
+		raw, err := httpOf(executor.Options{
+			Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets,
+		}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
 		requireResult(t, raw, err)
 		got := tg.last(t)
 		if got.Method != want.method || got.Body != want.body || got.Path != "/next" {
@@ -113,8 +114,9 @@ func TestHTTP_LeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 				return map[string]string{"/": fmt.Sprintf(to, tg.port()),
 					"/back": fmt.Sprintf("http://a.localhost:%s/end", tg.port())}[path]
 			}))
-			raw, err := httpOf(executor.Options{Resolver: hosts, HTTPAllow: loopback,
-				Secrets: hostSecrets}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
+			raw, err := httpOf(executor.Options{
+				Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets,
+			}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
 			requireResult(t, raw, err)
 			got := tg.last(t)
 			if got.Path != "/end" || got.Method != http.MethodPost || got.Body != `{"a":1}` {

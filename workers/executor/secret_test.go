@@ -213,8 +213,9 @@ func TestHTTP_SendsABoundSecretToItsHostsOnly(t *testing.T) {
 				false}, {"a.localhost", "127.0.0.1", false},
 		} {
 			arn := arnOf("acme", "t")
-			o := executor.Options{HTTPAllow: loopback, Resolver: names,
-				Secrets: vault{arn: signingKey, "hosts of " + arn: c.tag}}
+			o := executor.Options{
+				HTTPAllow: loopback, Resolver: names, Secrets: vault{arn: signingKey, "hosts of " + arn: c.tag},
+			}
 			before := len(tg.requests())
 			raw, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(payload, "http://"+c.host+":"+tg.port()+"/", arn)))
 			if c.sent {

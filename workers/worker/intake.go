@@ -79,8 +79,9 @@ func newIntake(pool string, o Options, c clock.Clock) *intake {
 	}
 	in.space = sync.NewCond(&in.mu)
 	for rank, priority := range contract.Priorities {
-		in.sources = append(in.sources, &source{queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank,
-			intake: in, busy: true})
+		in.sources = append(in.sources, &source{
+			queue: contract.FiringQueue(pool, priority), pool: pool, rank: rank, intake: in, busy: true,
+		})
 	}
 	return in
 }

@@ -117,8 +117,9 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 					h := b.put(-time.Minute, of(s), c.holder)
 					b.write(s.TakeSlot(h.ID))
 					if strings.HasPrefix(name, unread) {
-						b.write(item.Write{Ref: h.Ref(), Name: "test.spoil",
-							Set: map[string]any{"schema_v": int64(99)}})
+						b.write(item.Write{
+							Ref: h.Ref(), Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)},
+						})
 						if name != unread {
 							b.write(job.ClaimNew(h.Key, 1, job.Owner{Worker: "b",
 								LeaseUntil: time.Now().Add(time.Minute), DueAt: h.DueAt}))

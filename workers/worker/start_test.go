@@ -273,8 +273,9 @@ func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) 
 func TestWorker_GivesUpAnAttemptOnlyAfterReadingTheRow(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
-		b.write(item.Write{Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause",
-			Put: job.Pause{Scope: job.PauseAll}.Item(shop)})
+		b.write(item.Write{
+			Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause", Put: job.Pause{Scope: job.PauseAll}.Item(shop),
+		})
 		b.foreign(r, -time.Second)
 		for range 9 {
 			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",

@@ -33,17 +33,17 @@ func (c Call) Field(name string) string {
 type Answer struct {
 	Status int         // 0 is 200
 	Body   string      // "" is {}
-	Header http.Header // besides the content type
+	Header http.Header // beyond the content type
 	Lost   bool        // the client sees a timeout instead
 }
 
 // OK answers with a body.
 func OK(body string) Answer { return Answer{Body: body} }
 
-// Lost takes effect, but nobody hears of it.
+// Lost takes effect, but its answer does not arrive.
 func Lost() Answer { return Answer{Lost: true} }
 
-// Fault answers with an error of the service, and what it says besides, as the inside of a
+// Fault answers with an error of the service, and more of what it says, as the inside of a
 // JSON object ("" for nothing).
 func Fault(status int, code, more string) Answer {
 	body := `{"__type":"aws#` + code + `","message":"said by the test"`

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/item"
 )
 
-// MaxBlob is the largest blob in bytes: twice the largest payload, which leaves room for
+// MaxBlob is the largest blob in bytes: twice the largest payload, which leaves space for
 // whatever wraps one.
 const MaxBlob = 2 * contract.MaxPayload
 
@@ -41,7 +41,7 @@ func New(cfg aws.Config, bucket string) *Blobs {
 	return &Blobs{s3: client, bucket: aws.String(bucket)}
 }
 
-// Put keeps body under key, in place of what was there.
+// Put stores body under key and replaces what was there.
 func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
 	switch {
 	case key == "" || len(key) > maxKey:
@@ -54,8 +54,9 @@ func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, callIn)
 	defer cancel()
 	b.calls.Add(1)
-	_, err := b.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: b.bucket, Key: aws.String(key),
-		Body: bytes.NewReader(body)})
+	_, err := b.s3.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: b.bucket, Key: aws.String(key), Body: bytes.NewReader(body),
+	})
 	return session.Fault(err, "putting blob %q", key)
 }
 

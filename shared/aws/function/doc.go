@@ -2,7 +2,7 @@
 // may invoke them.
 //
 // What always holds: one call of Invoke is one invocation. The SDK's own retries are off, since
-// a function that ran and whose answer was lost must not run again unseen: that it failed is an
+// a function whose answer was lost may have run, and must not run twice unseen. The failure is an
 // attempt's outcome, and the job's retry policy decides. A function belongs to the tenant that
 // its tag contract.TenantTag names, or to all if it says contract.AnyTenant; one without the tag to nobody.
 //

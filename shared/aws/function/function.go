@@ -65,7 +65,7 @@ func (f *Functions) Allowed(ctx context.Context, name string, t tenant.ID) (bool
 	return owner == contract.AnyTenant || owner != "" && owner == string(t), nil
 }
 
-// owner reads the tag; "" if there is none. Tags hang on the function itself, so a version or
+// owner reads the tag; "" if there is none. Only the function itself has tags, so a version or
 // an alias in the name is cut off: its ARN is what Lambda says it is.
 func (f *Functions) owner(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callIn)

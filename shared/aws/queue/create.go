@@ -31,8 +31,9 @@ func (q *Queues) CreateAll(ctx context.Context) error {
 			}
 			attributes[string(types.QueueAttributeNameRedrivePolicy)] = string(policy)
 		}
-		out, err := q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(q.name(c.Name)),
-			Attributes: attributes})
+		out, err := q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{
+			QueueName: aws.String(q.name(c.Name)), Attributes: attributes,
+		})
 		if err != nil {
 			return session.Fault(err, "creating queue %q", q.name(c.Name))
 		}

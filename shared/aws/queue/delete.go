@@ -17,8 +17,8 @@ import (
 // spent is what a queue may say of the receipt of a message that is already deleted.
 const spent = "ReceiptHandleIsInvalid"
 
-// Delete removes messages for good, any number. One that is gone, or was received by somebody
-// else since, is no error. After an error some may be deleted; deleting all again is harmless.
+// Delete removes messages for good, any number. One that is gone, or that another
+// receiver has now, is no error. After an error some may be deleted; deleting all again is harmless.
 func (q *Queues) Delete(ctx context.Context, queue string, receipts ...string) error {
 	for part := range slices.Chunk(receipts, maxBatch) {
 		if err := q.deleteBatch(ctx, queue, part); err != nil {

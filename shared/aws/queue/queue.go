@@ -51,7 +51,7 @@ func New(cfg aws.Config, name func(logical string) string) *Queues {
 	}
 }
 
-// again retries what SQS calls by names that the SDK does not know as throttles.
+// throttled tells the throttles of SQS whose names the SDK does not know.
 func throttled(err error) bool { return session.Kind(err) == fault.Throttled }
 
 // url returns a queue's URL, which never changes while the queue lives.
@@ -153,7 +153,7 @@ func (q *Queues) Depth(ctx context.Context, queue string) (message.Depth, error)
 	return depth(out.Attributes), nil
 }
 
-// Counts returns what this Queues' calls have cost so far. Tries inside one call are not told apart.
+// Counts returns what this Queues' calls have cost so far. All tries inside one call count as one.
 func (q *Queues) Counts() item.Counts {
 	return item.Counts{QueueCalls: q.calls.Load(), QueueUnits: q.units.Load()}
 }

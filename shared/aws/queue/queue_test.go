@@ -65,8 +65,9 @@ func setup(verdict func(batch int, e entry) map[string]any, answer func(op strin
 			}
 			switch {
 			case v == nil:
-				ok = append(ok, map[string]any{"Id": e.ID, "MessageId": "m-" + e.ID,
-					"MD5OfMessageBody": md5Hex(e.Body)})
+				ok = append(ok, map[string]any{
+					"Id": e.ID, "MessageId": "m-" + e.ID, "MD5OfMessageBody": md5Hex(e.Body),
+				})
 			case len(v) > 0:
 				v["Id"] = e.ID
 				failed = append(failed, v)

@@ -36,7 +36,7 @@ func (q *Queues) Send(ctx context.Context, queue string, out ...message.Outgoing
 		n := batch(out, send)
 		err := q.sendBatch(ctx, queue, out, send[:n], failed)
 		if kind := fault.KindOf(err); n > 1 && (kind == fault.Invalid || kind == fault.TooLarge) {
-			// Refused as a whole for one of them, in a way that nobody foresaw: the first goes alone.
+			// The batch was refused for one message that no check found: the first goes alone.
 			for _, i := range send[:n] {
 				delete(failed, i)
 			}
@@ -69,7 +69,7 @@ func batch(out []message.Outgoing, send []int) int {
 	return len(send)
 }
 
-// sendBatch sends the messages of these indexes in one request, and again those that SQS
+// sendBatch sends the messages of these indexes in one request, and retries those that SQS
 // failed to take. What stays behind is noted in failed; the error is one of the request itself.
 func (q *Queues) sendBatch(
 	ctx context.Context, queue string, out []message.Outgoing, send []int, failed map[int]error,
@@ -97,7 +97,7 @@ func (q *Queues) sendBatch(
 		if err != nil {
 			return give(send, session.Fault(err, "sending %d messages to %s", len(send), queue))
 		}
-		// Only what SQS names as sent is sent; an entry that it does not mention goes again.
+		// Only what SQS names as sent is sent; an entry that it does not mention is retried.
 		left := map[int]error{}
 		for _, i := range send {
 			left[i] = fault.New(fault.Unavailable, nil, "sending to %s: the answer did not mention the message", queue)

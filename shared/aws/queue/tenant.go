@@ -64,8 +64,9 @@ func (q *Tenants) Send(ctx context.Context, queue string, m executor.Message) (i
 		MessageAttributes: map[string]types.MessageAttributeValue{},
 	}
 	for name, text := range m.Attributes {
-		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"),
-			StringValue: aws.String(text)}
+		in.MessageAttributes[name] = types.MessageAttributeValue{
+			DataType: aws.String("String"), StringValue: aws.String(text),
+		}
 	}
 	if m.Group != "" {
 		in.MessageGroupId = aws.String(m.Group)

@@ -6,11 +6,11 @@
 //
 // What always holds: every request has a time limit of its own ([Within]), so that a connection
 // that went silent costs one try and not the whole call; tries are bounded ([Tries]) and lie a
-// jittered, doubling pause apart; a budget of retries shared by one client keeps an outage
-// from being multiplied by everybody trying again. Endpoints are the SDK's business:
-// AWS_ENDPOINT_URL and its per-service forms (AWS_ENDPOINT_URL_SQS) are honoured as they stand.
+// jittered, doubling pause apart; a budget of retries for each client keeps retries
+// from making an outage worse. Endpoints are the SDK's business: AWS_ENDPOINT_URL and its
+// per-service forms (AWS_ENDPOINT_URL_SQS) work as in any program.
 //
 // How it fails: [Fault] turns what the SDK returned into an error of package fault, once. An
 // answer that never came is fault.Unavailable: the call may have taken effect, so every call
-// of ours is safe to repeat, and the packages say where a repeated call can meet its own effect.
+// of ours is safe to repeat. The packages say where a repeated call can see its own effect.
 package session

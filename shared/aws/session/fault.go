@@ -60,7 +60,7 @@ var kinds = map[string]fault.Kind{
 	"KmsAccessDenied":       fault.Forbidden,
 	"KMSAccessDenied":       fault.Forbidden,
 
-	// The next call signs anew, with fresh credentials and a corrected clock.
+	// The next call is signed with new credentials and a corrected clock.
 	"ExpiredToken":         fault.Unavailable,
 	"RequestExpired":       fault.Unavailable,
 	"RequestTimeTooSkewed": fault.Unavailable,

@@ -18,10 +18,10 @@ import (
 )
 
 // read makes one call of a service that always gives the same answer.
-func read(t *testing.T, a awstest.Answer, again func(error) bool) (tries int, err error) {
+func read(t *testing.T, a awstest.Answer, retryable func(error) bool) (tries int, err error) {
 	t.Helper()
 	service := awstest.New(func(awstest.Call) awstest.Answer { return a })
-	db := dynamodb.NewFromConfig(session.Within(service.Config(), 0, again))
+	db := dynamodb.NewFromConfig(session.Within(service.Config(), 0, retryable))
 	_, err = db.DescribeLimits(t.Context(), &dynamodb.DescribeLimitsInput{})
 	return service.Calls(), session.Fault(err, "reading %s", "limits")
 }

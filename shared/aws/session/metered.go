@@ -12,9 +12,9 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Metered returns cfg for clients whose throttled requests are counted by service, those that
-// a retry makes good included: they are the first sign that a quota is near, and nobody above
-// the adapters sees them. A nil meter counts nothing.
+// Metered returns cfg for clients whose throttled requests are counted by service, even where a retry
+// succeeds. These are the first sign that a quota is near, and only the adapters see them. A nil meter
+// counts nothing.
 func Metered(cfg aws.Config, m *telemetry.Meter) aws.Config {
 	cfg = cfg.Copy()
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
@@ -23,8 +23,9 @@ func Metered(cfg aws.Config, m *telemetry.Meter) aws.Config {
 		) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			out, metadata, err := next.HandleFinalize(ctx, in)
 			if err != nil && Kind(err) == fault.Throttled {
-				m.Count(telemetry.Throttles, 1, telemetry.Dim{Key: "service",
-					Value: strings.ToLower(awsmiddleware.GetServiceID(ctx))})
+				m.Count(telemetry.Throttles, 1, telemetry.Dim{
+					Key: "service", Value: strings.ToLower(awsmiddleware.GetServiceID(ctx)),
+				})
 			}
 			return out, metadata, err
 		}), "Retry", middleware.After)

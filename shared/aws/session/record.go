@@ -39,8 +39,9 @@ func recorded(cfg aws.Config, name string) (aws.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("recording calls, as %s asks: %w", recordTo, err)
 	}
-	r := &recorder{by: cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])),
-		seen: map[string]bool{}, to: to}
+	r := &recorder{
+		by: cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])), seen: map[string]bool{}, to: to,
+	}
 	cfg = cfg.Copy()
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("RecordCalls", func(
@@ -72,8 +73,9 @@ func (r *recorder) note(call string, input any, outcome string) {
 }
 
 // about are the fields by which the services' inputs name what they are about.
-var about = []string{"TableName", "QueueUrl", "QueueName", "Bucket", "GroupName", "FunctionName", "Resource",
-	"SecretId"}
+var about = []string{
+	"TableName", "QueueUrl", "QueueName", "Bucket", "GroupName", "FunctionName", "Resource", "SecretId",
+}
 
 // parts lists what a call is made of, as "service:Operation<tab>about": a transaction is made of
 // its items, each with its kind, as policies see it.

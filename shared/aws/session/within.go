@@ -19,14 +19,14 @@ const Tries = 8
 const (
 	firstPause  = 40 * time.Millisecond // most that lies before the second try; doubles from there
 	longestWait = 2 * time.Second
-	connectIn   = 3 * time.Second // inside one region a connection stands in milliseconds
+	connectIn   = 3 * time.Second // within a region a connection takes milliseconds
 	idlePerHost = 64              // connections kept for the next burst; the SDK keeps 10
 )
 
 // Within returns cfg for a client whose every single request must be answered within limit
-// (0: no limit but the context's). What the SDK would retry is retried, and so is what again
+// (0: no limit but the context's). What the SDK would retry is retried, and so is what retryable
 // says (nil: nothing more). A configuration that brings an HTTP client of its own keeps it.
-func Within(cfg aws.Config, limit time.Duration, again func(error) bool) aws.Config {
+func Within(cfg aws.Config, limit time.Duration, retryable func(error) bool) aws.Config {
 	cfg = cfg.Copy()
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = awshttp.NewBuildableClient()
@@ -42,7 +42,7 @@ func Within(cfg aws.Config, limit time.Duration, again func(error) bool) aws.Con
 			o.MaxAttempts = Tries
 			o.Backoff = retry.BackoffDelayerFunc(func(n int, _ error) (time.Duration, error) { return Pause(n), nil })
 			o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
-				if again != nil && again(err) {
+				if retryable != nil && retryable(err) {
 					return aws.TrueTernary
 				}
 				return aws.UnknownTernary
@@ -53,7 +53,7 @@ func Within(cfg aws.Config, limit time.Duration, again func(error) bool) aws.Con
 }
 
 // Pause is how long to wait after the n-th try, counted from 1: anything up to a bound that
-// doubles, so that those who collided do not meet again.
+// doubles, so that callers that collided spread out.
 func Pause(n int) time.Duration {
 	bound := min(firstPause<<min(max(n-1, 0), 16), longestWait)
 	return time.Duration(rand.Int64N(int64(bound)) + 1)

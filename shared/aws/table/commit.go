@@ -86,7 +86,7 @@ func (r request) action(w item.Write) types.TransactWriteItem {
 const conditionFailed = "ConditionalCheckFailed"
 
 // cancelled turns the reasons of a transaction that was not done into an error. A condition
-// that did not hold outweighs every other reason: trying again cannot help then.
+// that did not hold outweighs every other reason: a retry cannot help then.
 func (t *Table) cancelled(c *types.TransactionCanceledException, writes []item.Write) error {
 	refused := &item.Refused{Olds: map[int]item.Item{}}
 	for n, why := range c.CancellationReasons {

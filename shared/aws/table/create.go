@@ -59,8 +59,9 @@ func (t *Table) create(ctx context.Context, s contract.Schema) error {
 		})
 	}
 	if s.Stream {
-		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true),
-			StreamViewType: types.StreamViewTypeNewAndOldImages}
+		in.StreamSpecification = &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages,
+		}
 	}
 	_, err := t.db.CreateTable(ctx, in)
 	var exists *types.ResourceInUseException
@@ -76,8 +77,9 @@ func (t *Table) create(ctx context.Context, s contract.Schema) error {
 	}
 	_, err = t.db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName: in.TableName,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true),
-			AttributeName: aws.String(contract.AttrExpiresAt)},
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{
+			Enabled: aws.Bool(true), AttributeName: aws.String(contract.AttrExpiresAt),
+		},
 	})
 	return err
 }

@@ -103,7 +103,7 @@ func keysOf(q item.Query, s contract.Schema) (keys, error) {
 //
 // A key condition knows no half-open range: two bounds make a BETWEEN, which includes both. A
 // number's To is one less then; a string has no predecessor, so the page is read with To and
-// what stands there is dropped afterwards.
+// an item at the end is dropped afterwards.
 func query(q item.Query, k keys) (*dynamodb.QueryInput, error) {
 	var e expression
 	condition := e.name(k.pk) + " = " + e.value(q.PK)

@@ -30,7 +30,7 @@ type Table struct {
 
 // New returns the tables of a deployment; name gives the real name of each (contract.Env.TableName).
 func New(cfg aws.Config, name func(logical string) string) *Table {
-	t := &Table{db: dynamodb.NewFromConfig(session.Within(cfg, answerIn, again)), name: name,
+	t := &Table{db: dynamodb.NewFromConfig(session.Within(cfg, answerIn, retryable)), name: name,
 		schemas: map[string]contract.Schema{}}
 	for _, s := range contract.Schemas() {
 		t.schemas[s.Name] = s
@@ -38,9 +38,9 @@ func New(cfg aws.Config, name func(logical string) string) *Table {
 	return t
 }
 
-// again says what is worth another try beyond what the SDK retries: somebody else's transaction
+// retryable says what is retried beyond what the SDK retries: somebody else's transaction
 // holds an item for a moment, or a partition is asked too fast. The try carries the same token.
-func again(err error) bool {
+func retryable(err error) bool {
 	var conflict *types.TransactionConflictException
 	if errors.As(err, &conflict) {
 		return true

@@ -19,7 +19,7 @@ type usage struct {
 
 // Counts returns what this Table's calls have cost so far. Of a refused write DynamoDB says
 // nothing; it is counted by the published rule, as a write of the item that stood in its way.
-// Tries inside one call are not told apart.
+// All tries inside one call count as one.
 func (t *Table) Counts() item.Counts {
 	t.used.mu.Lock()
 	defer t.used.mu.Unlock()

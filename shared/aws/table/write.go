@@ -129,7 +129,7 @@ func (t *Table) send(ctx context.Context, w item.Write, r request) (item.Item, *
 	return decode(out.Attributes), out.ConsumedCapacity, nil
 }
 
-// check is a write that only looks: a strong read says the same as a condition, at a fifth of the cost.
+// check is a write that only checks: a strong read shows the same as a condition, at a fifth of the cost.
 func (t *Table) check(ctx context.Context, w item.Write) (item.Item, error) {
 	old, err := t.Get(ctx, w.Ref)
 	if err != nil {

@@ -44,7 +44,8 @@ func TestWrite_IsOneRequest(t *testing.T) {
 				Add: map[string]int64{"token": 1, "takeovers": -1},
 			}, "UpdateItem", `{
 				"TableName": "test-claims", "Key": {"pk": {"S": "acme#j"}},
-				"ConditionExpression": "(attribute_not_exists(#a0)) OR (#a1 = :v0 AND attribute_not_exists(#a2) AND #a3 < :v1)",
+				"ConditionExpression":
+					"(attribute_not_exists(#a0)) OR (#a1 = :v0 AND attribute_not_exists(#a2) AND #a3 < :v1)",
 				"UpdateExpression": "SET #a1 = :v2, #a5 = :v3 REMOVE #a4, #a2 ADD #a6 :v4, #a7 :v5",
 				"ExpressionAttributeNames": {"#a0": "pk", "#a1": "attempt", "#a2": "outcome", "#a3": "lease_until",
 					"#a4": "cancel", "#a5": "worker", "#a6": "takeovers", "#a7": "token"},
@@ -148,8 +149,9 @@ func TestWrite_ReturnsTheOldItemWhenRefused(t *testing.T) {
 
 func TestWrite_ReadsStronglyForACheckAlone(t *testing.T) {
 	t.Parallel()
-	check := item.Write{Ref: claim("c"), Name: "test.check", Check: true,
-		When: []item.All{{{Attr: "n", Op: item.Eq, Value: int64(1)}}}}
+	check := item.Write{
+		Ref: claim("c"), Name: "test.check", Check: true, When: []item.All{{{Attr: "n", Op: item.Eq, Value: int64(1)}}},
+	}
 	b := setup(awstest.OK(`{"Item":{"pk":{"S":"c"},"n":{"N":"1"}}}`), awstest.OK(""))
 	if i, err := b.Write(t.Context(), check); err != nil || i.Int("n") != 1 {
 		t.Errorf("got %v, %v; want the item", i, err)
@@ -264,8 +266,9 @@ func TestTables_CountUnitsByTable(t *testing.T) {
 	)
 	_, _ = b.Write(t.Context(), item.Write{Ref: row("j"), Put: item.Item{"pk": "acme#1", "job_id": "j"}})
 	_, _ = b.Get(t.Context(), claim("c"))
-	_, _ = b.Write(t.Context(), item.Write{Ref: claim("c"), Delete: true,
-		When: []item.All{{{Attr: "a", Op: item.Missing}}}})
+	_, _ = b.Write(t.Context(), item.Write{
+		Ref: claim("c"), Delete: true, When: []item.All{{{Attr: "a", Op: item.Missing}}},
+	})
 	got := b.Counts()
 	want := item.Counts{TableCalls: 3, Tables: map[string]item.Units{"jobs": {Write: 1, IndexWrite: 2},
 		"claims": {Read: 0.5, Write: 2}}}

@@ -24,9 +24,9 @@ const (
 	maxAge  = 24 * time.Hour
 
 	answerIn = 5 * time.Second  // one request
-	callIn   = 30 * time.Second // one arming with all its tries and its turn
+	callIn   = 30 * time.Second // one arming with all its tries and the wait for the rate
 
-	// defaultRate leaves room for four processes under the smallest default quota of the large
+	// defaultRate allows for four processes under the smallest default quota of the large
 	// regions: 1,000 creations per second and account.
 	defaultRate = 200
 )
@@ -46,8 +46,8 @@ type Settings struct {
 type Timers struct {
 	scheduler *scheduler.Client
 	Settings
-	turn  *rate.Limiter
-	calls atomic.Int64
+	limiter *rate.Limiter
+	calls   atomic.Int64
 }
 
 // New returns the timers of a deployment.
@@ -58,7 +58,7 @@ func New(cfg aws.Config, s Settings) *Timers {
 	throttled := func(err error) bool { return session.Kind(err) == fault.Throttled } // a quota, too
 	return &Timers{
 		scheduler: scheduler.NewFromConfig(session.Within(cfg, answerIn, throttled)), Settings: s,
-		turn: rate.NewLimiter(rate.Limit(s.Rate), s.Rate),
+		limiter: rate.NewLimiter(rate.Limit(s.Rate), s.Rate),
 	}
 }
 
@@ -86,7 +86,7 @@ func (t *Timers) Arm(ctx context.Context, m message.Timer) error {
 	return last
 }
 
-// check holds what AWS refuses, and what it might not.
+// check refuses what AWS refuses, and what AWS might take for something else.
 func check(m message.Timer) error {
 	switch {
 	case !nameIs.MatchString(m.Name):
@@ -108,12 +108,12 @@ func inFuture(m message.Timer) error {
 	return nil
 }
 
-// arm tries once: true when the timer stands as wanted, false when somebody holds it for a moment.
+// arm tries once: true when the timer is as wanted, false while it is being changed.
 func (t *Timers) arm(ctx context.Context, m message.Timer) (bool, error) {
 	if err := t.next(ctx, m.Name); err != nil {
 		return false, err
 	}
-	if err := inFuture(m); err != nil { // the turn may have come late
+	if err := inFuture(m); err != nil { // the wait may have been long
 		return false, err
 	}
 	_, err := t.scheduler.CreateSchedule(ctx, t.creation(m))
@@ -126,8 +126,9 @@ func (t *Timers) arm(ctx context.Context, m message.Timer) (bool, error) {
 	if err := t.next(ctx, m.Name); err != nil {
 		return false, err
 	}
-	have, err := t.scheduler.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String(t.Group),
-		Name: aws.String(m.Name)})
+	have, err := t.scheduler.GetSchedule(ctx, &scheduler.GetScheduleInput{
+		GroupName: aws.String(t.Group), Name: aws.String(m.Name),
+	})
 	switch {
 	case isAbsent(err): // it fired or was disarmed in between
 		return false, nil
@@ -154,8 +155,9 @@ func (t *Timers) Disarm(ctx context.Context, name string) error {
 		if err := t.next(ctx, name); err != nil {
 			return err
 		}
-		_, err := t.scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{GroupName: aws.String(t.Group),
-			Name: aws.String(name)})
+		_, err := t.scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{
+			GroupName: aws.String(t.Group), Name: aws.String(name),
+		})
 		switch {
 		case isAbsent(err):
 			return nil
@@ -168,10 +170,10 @@ func (t *Timers) Disarm(ctx context.Context, name string) error {
 	}
 }
 
-// next waits for this call's turn under the rate, and counts it.
+// next waits until the rate allows this call, and counts it.
 func (t *Timers) next(ctx context.Context, name string) error {
-	if err := t.turn.Wait(ctx); err != nil {
-		return fault.New(fault.Throttled, err, "waiting for a turn to reach timer %q", name)
+	if err := t.limiter.Wait(ctx); err != nil {
+		return fault.New(fault.Throttled, err, "waiting for the rate to reach timer %q", name)
 	}
 	t.calls.Add(1)
 	return nil
@@ -197,5 +199,5 @@ func (t *Timers) CreateGroup(ctx context.Context) error {
 	return session.Fault(err, "creating timer group %q", t.Group)
 }
 
-// Counts returns what these Timers' calls have cost so far; the SDK's own tries are not told apart.
+// Counts returns what these Timers' calls have cost so far; the SDK's own tries count as one.
 func (t *Timers) Counts() item.Counts { return item.Counts{TimerCalls: t.calls.Load()} }
