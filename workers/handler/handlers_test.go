@@ -17,7 +17,7 @@ func TestGreet_Greets(t *testing.T) {
 			t.Errorf("greeted with %+v, then %+v", first, again)
 		}
 	})
-	t.Run("does not try again to greet nobody", func(t *testing.T) {
+	t.Run("refuses for good to greet nobody", func(t *testing.T) {
 		t.Parallel()
 		if got := workertest.Run(t, greet, Greeting{}); got.Ended != workertest.Dead {
 			t.Errorf("it ended %s: %v", got.Ended, got.Err)

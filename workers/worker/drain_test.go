@@ -154,7 +154,7 @@ func TestWorker_Drains(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a handler that ignores the end is left behind, its attempt let go", func(t *testing.T) {
+	t.Run("a handler that ignores the drain is abandoned and its attempt let go", func(t *testing.T) {
 		within(t, func(b *bench) {
 			b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
 				time.Sleep(time.Hour)
@@ -248,7 +248,7 @@ func TestWorker_Drains(t *testing.T) {
 			}
 		})
 	})
-	t.Run("it ends even when nothing answers", func(t *testing.T) {
+	t.Run("a drain ends even when nothing answers", func(t *testing.T) {
 		within(t, func(b *bench) {
 			b.sleeps(time.Minute)
 			w := b.start("a", options(func(o *Options) { o.Drain = 5 * time.Second }))

@@ -102,7 +102,7 @@ func runHandler[P, R any](payload string, fn func(context.Context, Job[P]) (R, e
 
 func TestRegistry_DecodesPayloads(t *testing.T) {
 	t.Parallel()
-	t.Run("none leaves the zero value", func(t *testing.T) {
+	t.Run("a missing payload leaves the zero value", func(t *testing.T) {
 		t.Parallel()
 		_, err := runHandler("", func(_ context.Context, j Job[*invoice]) (any, error) {
 			if j.Payload != nil {
@@ -114,7 +114,7 @@ func TestRegistry_DecodesPayloads(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("one that does not fit is a permanent failure that does not quote it", func(t *testing.T) {
+	t.Run("a payload that does not fit fails for good and is not quoted", func(t *testing.T) {
 		t.Parallel()
 		for _, payload := range []string{`{"number":"R","cents":4711.25}`, `{"due":"secret-4711.25"}`, `["4711.25"]`} {
 			_, err := runHandler(payload, func(context.Context, Job[invoice]) (any, error) { return nil, nil })
@@ -129,14 +129,14 @@ func TestRegistry_DecodesPayloads(t *testing.T) {
 
 func TestRegistry_EncodesResults(t *testing.T) {
 	t.Parallel()
-	t.Run("nothing is no result", func(t *testing.T) {
+	t.Run("a handler that returns nothing has no result", func(t *testing.T) {
 		t.Parallel()
 		if got, err := runHandler("", func(context.Context, Job[any]) (any, error) { return nil, nil }); got != nil ||
 			err != nil {
 			t.Errorf("got %s, %v", got, err)
 		}
 	})
-	t.Run("one that JSON cannot hold is not worth doing the work again", func(t *testing.T) {
+	t.Run("a result that JSON cannot hold fails for good", func(t *testing.T) {
 		t.Parallel()
 		_, err := runHandler("", func(context.Context, Job[any]) (any, error) { return func() {}, nil })
 		var f *executor.Failure
