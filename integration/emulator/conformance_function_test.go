@@ -15,7 +15,7 @@ import (
 	"punctual/shared/fault"
 )
 
-// echo is a function that answers with its input, or fails if asked to.
+// echo is a function that returns its input, or fails if asked to.
 const echo = `
 def handler(event, context):
     if event.get("fail"):
@@ -23,7 +23,7 @@ def handler(event, context):
     return event
 `
 
-// deployEcho makes a function with these tags and returns its name.
+// deployEcho creates a function with these tags and returns its name.
 func deployEcho(t *testing.T, api *lambda.Client, tags map[string]string) string {
 	t.Helper()
 	var code bytes.Buffer
@@ -40,7 +40,8 @@ func deployEcho(t *testing.T, api *lambda.Client, tags map[string]string) string
 	}
 	name := deployment().Prefix
 	_, err = api.CreateFunction(t.Context(), &lambda.CreateFunctionInput{
-		FunctionName: aws.String(name), Runtime: types.RuntimePython312, Handler: aws.String("echo.handler"), Tags: tags,
+		FunctionName: aws.String(name), Runtime: types.RuntimePython312, Handler: aws.String("echo.handler"),
+		Tags: tags,
 		Role: aws.String("arn:aws:iam::000000000000:role/echo"), Code: &types.FunctionCode{ZipFile: code.Bytes()},
 	})
 	if err != nil {
@@ -53,7 +54,7 @@ func deployEcho(t *testing.T, api *lambda.Client, tags map[string]string) string
 	return name
 }
 
-func TestAFunctionRunsOnceAndSaysHowItEndedOverMiniStack(t *testing.T) {
+func TestFunction_RunsOnceOverMiniStack(t *testing.T) {
 	t.Parallel()
 	cfg := environment.MiniStack(t).Config()
 	name := deployEcho(t, lambda.NewFromConfig(cfg), nil)
@@ -72,7 +73,7 @@ func TestAFunctionRunsOnceAndSaysHowItEndedOverMiniStack(t *testing.T) {
 	}
 }
 
-func TestAFunctionBelongsToTheTenantOfItsTagOverMiniStack(t *testing.T) {
+func TestFunction_BelongsToTheTenantOfItsTag(t *testing.T) {
 	t.Parallel()
 	cfg := environment.MiniStack(t).Config()
 	api, functions := lambda.NewFromConfig(cfg), function.New(cfg)
@@ -88,7 +89,8 @@ func TestAFunctionBelongsToTheTenantOfItsTagOverMiniStack(t *testing.T) {
 		acme, err := functions.Allowed(t.Context(), name, "acme")
 		zeta, err2 := functions.Allowed(t.Context(), name, "zeta")
 		if err != nil || err2 != nil || acme != c.acme || zeta != c.zeta {
-			t.Errorf("tagged %q: acme %v (%v), zeta %v (%v); want %v and %v", c.owner, acme, err, zeta, err2, c.acme, c.zeta)
+			t.Errorf("tagged %q: acme %v (%v), zeta %v (%v); want %v and %v", c.owner, acme, err, zeta, err2, c.acme,
+				c.zeta)
 		}
 	}
 	if _, err := functions.Allowed(t.Context(), "nowhere", "acme"); fault.KindOf(err) != fault.NotFound {

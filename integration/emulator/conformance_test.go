@@ -31,7 +31,7 @@ import (
 // patience is the environment variable that lets slow exercises run: "4m" is enough for all.
 const patience = "PUNCTUAL_TEST_PATIENCE"
 
-// knobs says what MiniStack does otherwise than AWS, as far as the adapters can tell: nothing.
+// knobs describes MiniStack: it has no gaps that the adapters can notice.
 func knobs(t *testing.T) conformance.Knobs {
 	t.Helper()
 	wait := os.Getenv(patience)
@@ -45,12 +45,12 @@ func knobs(t *testing.T) conformance.Knobs {
 	return conformance.Knobs{Patience: d}
 }
 
-// deployment is a prefix of its own, so that exercises never meet.
+// deployment returns an environment with a unique prefix, so that exercises never share a name.
 func deployment() contract.Env {
 	return contract.Env{Prefix: "c" + strings.ToLower(rand.Text()[:10])}
 }
 
-func TestTableConformsOverMiniStack(t *testing.T) {
+func TestTable_ConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	tables := table.New(environment.MiniStack(t).Config(), deployment().TableName)
 	if err := tables.CreateAll(t.Context()); err != nil {
@@ -59,24 +59,24 @@ func TestTableConformsOverMiniStack(t *testing.T) {
 	conformance.Table(t, func(*testing.T) store.Table { return tables }, knobs(t))
 }
 
-func TestQueueConformsOverMiniStack(t *testing.T) {
+func TestQueue_ConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	conformance.Queue(t, queuesOf(environment.MiniStack(t).Config()), knobs(t))
 }
 
-// LocalStack is there for redriving dead letters; what it does otherwise than AWS matters to
-// nobody else.
-func TestQueueConformsOverLocalStack(t *testing.T) {
+// LocalStack is only used for redriving dead letters, so its other differences from AWS do not
+// matter.
+func TestQueue_ConformsOverLocalStack(t *testing.T) {
 	t.Parallel()
 	k := knobs(t)
 	k.Gaps = map[string]string{
-		"a message is received with its body, its group and the time when it was sent": "this LocalStack keeps no group on a standard queue",
-		"messages that are too large for one request are sent in several":              "this LocalStack has SQS's old limit of 256 KB",
+		"a message is received with its body, group and send time": "a standard queue of LocalStack has no groups",
+		"large messages are sent in several requests":              "LocalStack has SQS's old limit of 256 KB",
 	}
 	conformance.Queue(t, queuesOf(environment.LocalStack(t).Config()), k)
 }
 
-// queuesOf opens empty queues of an emulator.
+// queuesOf returns a function that opens empty queues of an emulator.
 func queuesOf(cfg aws.Config) func(*testing.T) conformance.Queues {
 	return func(t *testing.T) conformance.Queues {
 		queues := queue.New(cfg, deployment().QueueName)
@@ -87,7 +87,7 @@ func queuesOf(cfg aws.Config) func(*testing.T) conformance.Queues {
 	}
 }
 
-func TestTimerConformsOverMiniStack(t *testing.T) {
+func TestTimer_ConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	cfg := environment.MiniStack(t).Config()
 	conformance.Timer(t, func(t *testing.T) conformance.TimerBench {
@@ -114,11 +114,12 @@ func TestTimerConformsOverMiniStack(t *testing.T) {
 	}, knobs(t))
 }
 
-// armed reads a timer back as AWS holds it, not as the adapter wrote it.
+// armed returns how to read a timer as AWS stores it, not as the adapter wrote it.
 func armed(cfg aws.Config, group string) func(context.Context, string) (message.Timer, bool, error) {
 	entries := scheduler.NewFromConfig(cfg)
 	return func(ctx context.Context, name string) (message.Timer, bool, error) {
-		out, err := entries.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String(group), Name: aws.String(name)})
+		out, err := entries.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String(group),
+			Name: aws.String(name)})
 		var absent *types.ResourceNotFoundException
 		if errors.As(err, &absent) {
 			return message.Timer{}, false, nil
@@ -130,8 +131,10 @@ func armed(cfg aws.Config, group string) func(context.Context, string) (message.
 		if err != nil {
 			return message.Timer{}, false, err
 		}
-		if out.ActionAfterCompletion != types.ActionAfterCompletionDelete || out.FlexibleTimeWindow.Mode != types.FlexibleTimeWindowModeOff {
-			return message.Timer{}, false, errors.New("the entry would stay after it fired, or fire anywhere in a window")
+		if out.ActionAfterCompletion != types.ActionAfterCompletionDelete ||
+			out.FlexibleTimeWindow.Mode != types.FlexibleTimeWindowModeOff {
+			return message.Timer{}, false, errors.New("the entry would stay after it fired, " +
+				"or fire anywhere in a window")
 		}
 		return message.Timer{
 			Name: aws.ToString(out.Name), At: at, Body: aws.ToString(out.Target.Input),
@@ -140,7 +143,7 @@ func armed(cfg aws.Config, group string) func(context.Context, string) (message.
 	}
 }
 
-func TestBlobConformsOverMiniStack(t *testing.T) {
+func TestBlob_ConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	blobs := blob.New(environment.MiniStack(t).Config(), deployment().Prefix)
 	if err := blobs.Create(t.Context()); err != nil {
@@ -149,7 +152,7 @@ func TestBlobConformsOverMiniStack(t *testing.T) {
 	conformance.Blob(t, func(*testing.T) store.Blobs { return blobs }, knobs(t))
 }
 
-func TestSecretConformsOverMiniStack(t *testing.T) {
+func TestSecret_ConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	cfg := environment.MiniStack(t).Config()
 	create := func(tags ...secrettypes.Tag) (*secretsmanager.CreateSecretOutput, error) {
@@ -171,6 +174,7 @@ func TestSecretConformsOverMiniStack(t *testing.T) {
 			t.Fatal(err)
 		}
 		arn := aws.ToString(out.ARN)
-		return conformance.SecretBench{Secrets: secret.New(cfg), ARN: arn, Value: "s3cret", Free: aws.ToString(other.ARN), Absent: arn[:len(arn)-7] + "x-AbCdEf"}
+		return conformance.SecretBench{Secrets: secret.New(cfg), ARN: arn, Value: "s3cret",
+			Free: aws.ToString(other.ARN), Absent: arn[:len(arn)-7] + "x-AbCdEf"}
 	}, knobs(t))
 }

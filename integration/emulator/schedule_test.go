@@ -9,7 +9,7 @@ import (
 	"punctual/integration/story"
 )
 
-// ran returns when each run of a schedule started, by its nominal time.
+// ran returns when each run of a schedule started, by nominal time.
 func ran(t *testing.T, h *house, schedule string) map[time.Time]time.Time {
 	t.Helper()
 	started := map[time.Time]time.Time{}
@@ -30,11 +30,12 @@ func ran(t *testing.T, h *house, schedule string) map[time.Time]time.Time {
 	}
 }
 
-// A schedule of every five seconds runs twelve times a minute, and pausing stops it exactly.
-func TestAScheduleOfEveryFiveSecondsOverMiniStack(t *testing.T) {
+// A schedule of every five seconds runs twelve times a minute, and a pause stops it exactly.
+func TestSchedule_RunsEveryFiveSecondsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config())
-	h.Want(201, "PUT", "/schedules/tick", story.Object{"calendar": story.Object{"cron": "*/5 * * * * *"}, "job": story.Object{"task": "echo"}})
+	h.Want(201, "PUT", "/schedules/tick", story.Object{"calendar": story.Object{"cron": "*/5 * * * * *"},
+		"job": story.Object{"task": "echo"}})
 	from := time.Now().Truncate(time.Minute).Add(time.Minute)
 	time.Sleep(time.Until(from.Add(time.Minute)))
 	for over := time.Now().Add(patient); ; time.Sleep(500 * time.Millisecond) {

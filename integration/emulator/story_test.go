@@ -34,14 +34,14 @@ import (
 	"punctual/workers/worker"
 )
 
-// house is the product over an emulator: real SDK calls, the stages pumped in this process.
+// house is the product over an emulator: real SDK calls, with the stages in this process.
 type house struct {
 	*story.API
 	env    contract.Env
 	queues *queue.Queues
 }
 
-// testLog writes errors to the test's log and leaves facts out.
+// testLog writes errors to the test's log and drops other lines.
 type testLog struct{ t *testing.T }
 
 func (l testLog) Write(p []byte) (int, error) {
@@ -51,8 +51,8 @@ func (l testLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// build deploys tables, queues, a bucket and a timer group of its own onto MiniStack, with the
-// queues wherever queuesAt says, and runs the stages over them.
+// build creates tables, queues, a bucket and a timer group with a unique prefix on MiniStack, with
+// the queues at queuesAt, and runs the stages over them.
 func build(t *testing.T, queuesAt aws.Config, change ...func(*system.Options)) *house {
 	t.Helper()
 	return buildOver(t, queuesAt, func(*system.Ports) {}, change...)
@@ -79,21 +79,25 @@ func buildOver(t *testing.T, queuesAt aws.Config, tune func(*system.Ports), chan
 	must(err)
 	dead, err := queues.ARN(ctx, contract.FiringDead)
 	must(err)
-	timers := timer.New(cfg, timer.Settings{Group: env.TimerGroup, Target: target, DeadLetter: dead, Role: "arn:aws:iam::000000000000:role/timers"})
+	timers := timer.New(cfg, timer.Settings{Group: env.TimerGroup, Target: target, DeadLetter: dead,
+		Role: "arn:aws:iam::000000000000:role/timers"})
 	must(timers.CreateGroup(ctx))
 	stream, err := streamOf(ctx, cfg, env.TableName(contract.Jobs))
 	must(err)
 
 	o := system.Options{
 		Shards: 2, Registry: worker.NewRegistry(), HTTPAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Worker: worker.Options{Name: "in-process", Pools: []string{"short", "long"}, Poll: time.Second, Drain: 5 * time.Second},
+		Worker: worker.Options{Name: "in-process", Pools: []string{"short", "long"}, Poll: time.Second,
+			Drain: 5 * time.Second},
 	}
 	for _, c := range change {
 		c(&o)
 	}
 	ports := system.Ports{
 		Table: tables, Blobs: blobs, Stream: stream, Queues: queues, Timers: timers, Secrets: secret.New(cfg),
-		Clock: clock.System{}, Log: func(stage string) *slog.Logger { return telemetry.Logger(testLog{t}, stage) }, Meter: new(telemetry.Meter),
+		Clock: clock.System{}, Log: func(stage string) *slog.Logger {
+			return telemetry.Logger(testLog{t}, stage)
+		}, Meter: new(telemetry.Meter),
 	}
 	tune(&ports)
 	sys := system.Compose(ports, o)
@@ -108,7 +112,7 @@ func buildOver(t *testing.T, queuesAt aws.Config, tune func(*system.Ports), chan
 	return &house{API: story.Over(t, sys.API), env: env, queues: queues}
 }
 
-func TestAJobsStoryOverMiniStack(t *testing.T) {
+func TestJob_RunsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config())
 	object := func(pairs ...any) story.Object {
@@ -126,13 +130,15 @@ func TestAJobsStoryOverMiniStack(t *testing.T) {
 	moved := h.Post(object("task", "echo", "delay", "1h"))
 	cancelled := h.Post(object("task", "echo", "delay", "8s"))
 	h.Want(200, "POST", "/jobs/"+cancelled+"/cancel", nil)
-	over := time.Now().Add(10 * time.Second) // by then it would have run
+	over := time.Now().Add(10 * time.Second) // it would have run by then
 	h.Want(200, "PATCH", "/jobs/"+moved, object("delay", "4s"))
 
 	if v := h.Await(soon, "SUCCEEDED", patient); fmt.Sprint(v["result"]) != "map[hello:world]" {
 		t.Errorf("the result is %v", v["result"])
 	}
-	if v := h.Await(later, "SUCCEEDED", patient); v["start_lateness_ms"].(float64) > float64(promised().Milliseconds()) || v["start_lateness_ms"].(float64) < 0 {
+	if v := h.Await(later, "SUCCEEDED",
+		patient); v["start_lateness_ms"].(float64) > float64(promised().Milliseconds()) ||
+		v["start_lateness_ms"].(float64) < 0 {
 		t.Errorf("started %v ms late", v["start_lateness_ms"])
 	}
 	h.Await(big, "SUCCEEDED", patient)
@@ -151,14 +157,15 @@ func TestAJobsStoryOverMiniStack(t *testing.T) {
 	}
 }
 
-// The dead letter's way as SQS itself goes it: into the DLQ by the redrive policy, stamped with
-// its source, and back by a move task without a destination; exactly one new job, also when the
-// letter was sent twice, and again when it is redriven twice.
-func TestConsoleRedriveOverLocalStack(t *testing.T) {
+// A dead letter on its way through SQS: into the DLQ by the redrive policy, marked with its source,
+// and back by a move task without a destination. It becomes exactly one new job, also when it was
+// sent twice and when it is redriven twice.
+func TestRedrive_FromTheConsoleOverLocalStack(t *testing.T) {
 	t.Parallel()
 	at := environment.LocalStack(t).Config()
 	h := build(t, at)
-	dead := h.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1}, "retry": story.Object{"max_attempts": 1}})
+	dead := h.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1},
+		"retry": story.Object{"max_attempts": 1}})
 	h.Await(dead, "DEAD", patient)
 
 	client := sqs.NewFromConfig(at)
@@ -186,14 +193,15 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 	if err != nil || len(letters) != 1 || letters[0].Source == "" {
 		t.Fatalf("the DLQ gave %+v, %v: want one letter stamped with its source", letters, err)
 	}
-	again := letters[0].Body // to be sent once more, as a crash of the status consumer would have it
+	copied := letters[0].Body // to be sent once more, as after a crash of the status consumer
 	redrive := func() {
 		t.Helper()
-		if _, err := client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn)}); err != nil {
+		if _, err := client.StartMessageMoveTask(t.Context(),
+			&sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	buried(1) // visible again, or the task would find nothing to move
+	buried(1) // it must be visible, or the task finds nothing to move
 	redrive()
 	var by string
 	for over := time.Now().Add(patient); by == ""; time.Sleep(200 * time.Millisecond) {
@@ -202,15 +210,17 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 			t.Fatal("the letter came back and nothing was redriven")
 		}
 	}
-	h.Await(by, "DEAD", patient) // it fails as the first did, and is a letter of its own
-	url, err := client.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String(h.env.QueueName(contract.RedriveQueue))})
+	h.Await(by, "DEAD", patient) // it fails as the first did, and sends a dead letter of its own
+	url, err := client.GetQueueUrl(t.Context(),
+		&sqs.GetQueueUrlInput{QueueName: aws.String(h.env.QueueName(contract.RedriveQueue))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url.QueueUrl, MessageBody: aws.String(again)}); err != nil {
+	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url.QueueUrl,
+		MessageBody: aws.String(copied)}); err != nil {
 		t.Fatal(err)
 	}
-	for over := time.Now().Add(patient); ; time.Sleep(200 * time.Millisecond) { // until it has been dealt with
+	for over := time.Now().Add(patient); ; time.Sleep(200 * time.Millisecond) { // until it is handled
 		d, err := h.queues.Depth(t.Context(), contract.RedriveQueue)
 		if err != nil {
 			t.Fatal(err)
@@ -234,14 +244,15 @@ func TestConsoleRedriveOverLocalStack(t *testing.T) {
 	}
 }
 
-// workerProcess starts the real worker binary against the emulator.
+// workerProcess starts the real worker binary with the emulator.
 func workerProcess(t *testing.T, h *house, name string) *exec.Cmd {
 	t.Helper()
 	cmd, end, err := environment.Tied(workerBinary(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(environment.MiniStack(t).Environ(), "PUNCTUAL_PREFIX="+h.env.Prefix, "PUNCTUAL_BUCKET="+h.env.Bucket, "PUNCTUAL_SLOTS=10", "PUNCTUAL_DRAIN_SECONDS=20", "HOSTNAME="+name)
+	cmd.Env = append(environment.MiniStack(t).Environ(), "PUNCTUAL_PREFIX="+h.env.Prefix,
+		"PUNCTUAL_BUCKET="+h.env.Bucket, "PUNCTUAL_SLOTS=10", "PUNCTUAL_DRAIN_SECONDS=20", "HOSTNAME="+name)
 	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +264,7 @@ func workerProcess(t *testing.T, h *house, name string) *exec.Cmd {
 	}
 	t.Cleanup(func() {
 		end()
-		_ = cmd.Wait() // it may have ended before
+		_ = cmd.Wait() // it may have ended already
 		log.Close()
 		if t.Failed() {
 			if b, err := os.ReadFile(log.Name()); err == nil {
@@ -295,9 +306,9 @@ func workerBinary(t *testing.T) string {
 	return binary
 }
 
-// A killed worker says nothing. The job finishes elsewhere within lease and grace, as the same
+// A killed worker reports nothing. Another one finishes the job within lease and grace, as the same
 // attempt, with a higher token.
-func TestAKilledWorkersJobFinishesElsewhere(t *testing.T) {
+func TestWorker_LosesItsJobToAnotherWhenKilled(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config(), func(o *system.Options) { o.NoWorker = true })
 	first := workerProcess(t, h, "first")
@@ -307,7 +318,7 @@ func TestAKilledWorkersJobFinishesElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	h.WantStatus(id, "RUNNING") // or there would be nothing to take over
+	h.WantStatus(id, "RUNNING") // otherwise there is nothing to take over
 	workerProcess(t, h, "second")
 	v := h.Await(id, "SUCCEEDED", contract.Lease+contract.Grace+patient)
 	t.Logf("finished %s after the kill", time.Since(killed).Round(time.Second))
@@ -316,8 +327,8 @@ func TestAKilledWorkersJobFinishesElsewhere(t *testing.T) {
 	}
 }
 
-// SIGTERM under load: what runs finishes or is handed back, nothing is lost or done twice.
-func TestATerminatedWorkerLosesNothing(t *testing.T) {
+// SIGTERM under load: running jobs finish or are given back; none is lost or done twice.
+func TestWorker_LosesNothingWhenTerminated(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config(), func(o *system.Options) { o.NoWorker = true })
 	first := workerProcess(t, h, "first")
@@ -332,7 +343,9 @@ func TestATerminatedWorkerLosesNothing(t *testing.T) {
 		s, _ := h.Job(id)["status"].(string)
 		return s
 	}
-	for over := time.Now().Add(patient); !slices.ContainsFunc(items, func(i any) bool { return status(i) == "SUCCEEDED" }); time.Sleep(50 * time.Millisecond) {
+	for over := time.Now().Add(patient); !slices.ContainsFunc(items, func(i any) bool {
+		return status(i) == "SUCCEEDED"
+	}); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(over) {
 			t.Fatalf("after %s the worker has finished none of %d jobs", patient, len(items))
 		}

@@ -13,24 +13,26 @@ import (
 	"punctual/shared/item"
 )
 
-// tableStream reads a table's stream as Lambda's event source does: every shard from its
-// oldest record on. It has one reader and keeps its own place.
+// tableStream reads a table's stream as Lambda's event source does: every shard from its oldest
+// record on. It has one reader and keeps that reader's position.
 type tableStream struct {
 	streams *dynamodbstreams.Client
 	arn     string
 	next    map[string]*string // shard → iterator; nil when the shard has ended
-	back    []item.Change      // read and not yet confirmed by being asked for what comes after
+	back    []item.Change      // read, but not confirmed by a read of what follows
 }
 
 func streamOf(ctx context.Context, cfg aws.Config, table string) (*tableStream, error) {
-	out, err := dynamodb.NewFromConfig(cfg).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(table)})
+	out, err := dynamodb.NewFromConfig(cfg).DescribeTable(ctx,
+		&dynamodb.DescribeTableInput{TableName: aws.String(table)})
 	if err != nil {
 		return nil, err
 	}
-	return &tableStream{streams: dynamodbstreams.NewFromConfig(cfg), arn: aws.ToString(out.Table.LatestStreamArn), next: map[string]*string{}}, nil
+	return &tableStream{streams: dynamodbstreams.NewFromConfig(cfg), arn: aws.ToString(out.Table.LatestStreamArn),
+		next: map[string]*string{}}, nil
 }
 
-// Stream implements system.Stream. Records up to after count as handled; those behind it come again.
+// Stream implements system.Stream. Records up to after are confirmed; later ones are repeated.
 func (s *tableStream) Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error) {
 	for n, c := range s.back {
 		if c.Seq == after {
@@ -59,7 +61,8 @@ func (s *tableStream) read(ctx context.Context) error {
 		it, known := s.next[id]
 		if !known {
 			out, err := s.streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
-				StreamArn: aws.String(s.arn), ShardId: shard.ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+				StreamArn: aws.String(s.arn), ShardId: shard.ShardId,
+				ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 			})
 			if err != nil {
 				return err
@@ -75,7 +78,8 @@ func (s *tableStream) read(ctx context.Context) error {
 		}
 		for _, r := range out.Records {
 			s.back = append(s.back, item.Change{
-				Seq: aws.ToString(r.Dynamodb.SequenceNumber), Old: plain(r.Dynamodb.OldImage), New: plain(r.Dynamodb.NewImage),
+				Seq: aws.ToString(r.Dynamodb.SequenceNumber), Old: plain(r.Dynamodb.OldImage),
+				New: plain(r.Dynamodb.NewImage),
 			})
 		}
 		s.next[id] = out.NextShardIterator

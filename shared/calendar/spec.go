@@ -250,7 +250,8 @@ func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {
 		clock.missing, clock.repeated = missingIgnored, repeatedBoth
 	}
 	if s.MissingHour != nil {
-		missing, ok := map[string]missingHour{MissingHours[0]: missingRunAfter, MissingHours[1]: missingSkip}[*s.MissingHour]
+		missing, ok := map[string]missingHour{MissingHours[0]: missingRunAfter,
+			MissingHours[1]: missingSkip}[*s.MissingHour]
 		if !ok {
 			return refuse("missing_hour", CodeInvalidValue, "run_after, skip", "%s is no policy",
 				quoted(*s.MissingHour))

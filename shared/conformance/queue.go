@@ -107,7 +107,7 @@ func queues() []exercise[Queues] {
 
 func sending() []exercise[Queues] {
 	return []exercise[Queues]{
-		{name: "a message is received with its body, its group and the time when it was sent",
+		{name: "a message is received with its body, group and send time",
 			run: func(t T, qs Queues) {
 				body := `{"text":"ü€😀 <&> \n\t"}`
 				before := time.Now()
@@ -137,7 +137,7 @@ func sending() []exercise[Queues] {
 		{name: "sending nothing is no error", run: func(t T, qs Queues) {
 			send(t, qs, work)
 		}},
-		{name: "messages that are too large for one request are sent in several", run: func(t T, qs Queues) {
+		{name: "large messages are sent in several requests", run: func(t T, qs Queues) {
 			big := strings.Repeat("x", 600<<10)
 			send(t, qs, work, message.Outgoing{Body: "1" + big}, message.Outgoing{Body: "2" + big},
 				message.Outgoing{Body: "3"})

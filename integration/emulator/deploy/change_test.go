@@ -12,11 +12,11 @@ import (
 	"punctual/integration/story"
 )
 
-// otherVersion is a folder of bootstraps in which one function is another build of the same
-// source: it stands for the next version.
+// otherVersion returns a folder of bootstraps in which one function is another build of the same
+// source, in place of a next version.
 func (d *deployment) otherVersion(t *testing.T, changed string) string {
 	t.Helper()
-	into := filepath.Join(d.room, "functions-next")
+	into := filepath.Join(d.folder, "functions-next")
 	entries, err := os.ReadDir(d.functions())
 	if err != nil {
 		t.Fatal(err)
@@ -39,39 +39,42 @@ func (d *deployment) otherVersion(t *testing.T, changed string) string {
 	return into
 }
 
-// code is what a function's program is known by.
+// code returns the hash of a function's program.
 func (d *deployment) code(t *testing.T, function string) string {
 	t.Helper()
-	f, err := lambda.NewFromConfig(d.aws.Config()).GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(prefix + "-" + function)})
+	f, err := lambda.NewFromConfig(d.aws.Config()).GetFunctionConfiguration(t.Context(),
+		&lambda.GetFunctionConfigurationInput{FunctionName: aws.String(prefix + "-" + function)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return aws.ToString(f.CodeSha256)
 }
 
-// submit puts jobs that are due over the next seconds, and returns their ids.
+// submit posts jobs that are due over the next seconds, and returns their ids.
 func submit(a *story.API, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
-		ids[i] = a.Post(story.Object{"task": "echo", "payload": story.Object{"n": i}, "delay": (time.Duration(2+i) * time.Second).String()})
+		ids[i] = a.Post(story.Object{"task": "echo", "payload": story.Object{"n": i},
+			"delay": (time.Duration(2+i) * time.Second).String()})
 	}
 	return ids
 }
 
-func TestADeployOfTheSameChangesNothing(t *testing.T) {
+func TestDeploy_OfTheSameChangesNothing(t *testing.T) {
 	d := setup(t)
 	command, err := filepath.Abs(filepath.Join(root, cdkCommand))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The templates of the deploy are compared as they are; that the app gives the same ones
-	// again is held by its own tests.
-	if out, err := d.run(t.Context(), command, "diff", "--all", "--fail", "--app", filepath.Join(d.room, "cdk.out")); err != nil {
+	// This compares the templates of the deploy as they are; other tests verify that the app
+	// repeats them.
+	if out, err := d.run(t.Context(), command, "diff", "--all", "--fail", "--app",
+		filepath.Join(d.folder, "cdk.out")); err != nil {
 		t.Errorf("after the deploy there is still something to do: %v\n%s", err, out)
 	}
 }
 
-func TestAFunctionIsReplacedAndPutBackWhileJobsAreDue(t *testing.T) {
+func TestDeploy_ReplacesAFunctionWhileJobsAreDue(t *testing.T) {
 	d := setup(t)
 	d.explain(t, "api-write", "stream", "status", "sweeper")
 	d.work(t, "short")
@@ -84,14 +87,15 @@ func TestAFunctionIsReplacedAndPutBackWhileJobsAreDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.code(t, "status") == first {
-		t.Error("the other version is not what stands there now")
+		t.Error("the other version is not deployed")
 	}
 	during := submit(a, 10)
-	if err := d.deployFrom(t.Context(), d.functions(), prefix+"-flow", "--exclusively"); err != nil { // back to the version before
+	if err := d.deployFrom(t.Context(), d.functions(), prefix+"-flow",
+		"--exclusively"); err != nil { // back to the version before
 		t.Fatal(err)
 	}
 	if d.code(t, "status") != first {
-		t.Error("the version before does not stand there again")
+		t.Error("the version before is not deployed")
 	}
 	after := submit(a, 5)
 	for _, id := range append(append(before, during...), after...) {

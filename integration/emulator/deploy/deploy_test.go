@@ -11,29 +11,30 @@ import (
 
 var everything = []string{"punctual:read", "punctual:write", "punctual:admin"}
 
-func TestTheDeployedAPI(t *testing.T) {
+func TestAPI_AnswersOnTheDeployment(t *testing.T) {
 	d := setup(t)
 	t.Log("the deployment took ", d.took)
-	t.Run("answers everybody who asks whether it is there", func(t *testing.T) {
+	t.Run("the deployed API answers its health check without a token", func(t *testing.T) {
 		d.api(t, "").Want(http.StatusOK, "GET", "/health", nil)
 		if doc := d.api(t, "").Want(http.StatusOK, "GET", "/openapi.json", nil); doc["openapi"] != "3.1.0" {
 			t.Errorf("the document is %v", doc["openapi"])
 		}
 	})
-	t.Run("knows a caller by the token, and nobody without one", func(t *testing.T) {
+	t.Run("the deployed API identifies a caller by the token, and refuses others", func(t *testing.T) {
 		if me := d.api(t, "acme", everything...).Want(http.StatusOK, "GET", "/whoami", nil); me["tenant"] != "acme" {
 			t.Errorf("whoami says %v", me)
 		}
 		if code, _ := d.api(t, "").Call("GET", "/jobs", nil); code != http.StatusUnauthorized {
 			t.Errorf("without a token it answers %d", code)
 		}
-		if code, _ := d.api(t, "acme", "punctual:read").Call("POST", "/jobs", story.Object{"task": "echo"}); code != http.StatusForbidden {
+		if code, _ := d.api(t, "acme", "punctual:read").Call("POST", "/jobs",
+			story.Object{"task": "echo"}); code != http.StatusForbidden {
 			t.Errorf("a token that may only read gets %d for a write", code)
 		}
 	})
 }
 
-func TestJobsOnTheDeployment(t *testing.T) {
+func TestJobs_RunOnTheDeployment(t *testing.T) {
 	d := setup(t)
 	d.explain(t, "api-write", "api-read", "stream", "status", "dispatch", "sweeper", "promoter", "redrive")
 	d.work(t, "short")
@@ -46,10 +47,10 @@ func TestJobsOnTheDeployment(t *testing.T) {
 			t.Errorf("the result is %v", v["result"])
 		}
 	})
-	t.Run("a job due in some seconds goes by the stream and starts on time", func(t *testing.T) {
+	t.Run("a job due in some seconds uses the stream and starts on time", func(t *testing.T) {
 		a := in(t, a)
 		v := a.Await(a.Post(story.Object{"task": "echo", "delay": "8s"}), "SUCCEEDED", most)
-		most := 60_000.0 // still shows that nobody had to sweep
+		most := 60_000.0 // no sweep can meet this bound
 		if os.Getenv("PUNCTUAL_STRICT") != "" {
 			most = 1000
 		}
@@ -57,19 +58,21 @@ func TestJobsOnTheDeployment(t *testing.T) {
 			t.Errorf("it started %v ms late", v["start_lateness_ms"])
 		}
 	})
-	t.Run("a job beyond the reach of a queue's delay goes by a timer", func(t *testing.T) {
+	t.Run("a job beyond a queue's delay uses a timer", func(t *testing.T) {
 		d.timerLane(t, in(t, a))
 	})
-	t.Run("a job that fails once is tried again", func(t *testing.T) {
+	t.Run("a job that fails once is retried", func(t *testing.T) {
 		a := in(t, a)
-		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1}, "retry": story.Object{"initial_delay": "1s", "max_attempts": 3}})
+		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1},
+			"retry": story.Object{"initial_delay": "1s", "max_attempts": 3}})
 		if v := a.Await(id, "SUCCEEDED", most); v["attempt"] != 2.0 {
 			t.Errorf("it took %v attempts", v["attempt"])
 		}
 	})
-	t.Run("a job that always fails is a dead letter, and comes back as a new one", func(t *testing.T) {
+	t.Run("a job that always fails becomes a dead letter and is redriven", func(t *testing.T) {
 		a := in(t, a)
-		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 2}, "retry": story.Object{"max_attempts": 1}})
+		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 2},
+			"retry": story.Object{"max_attempts": 1}})
 		a.Await(id, "DEAD", most)
 		next, _ := a.Want(http.StatusAccepted, "POST", "/jobs/"+id+"/redrive", nil)["job_id"].(string)
 		if v := a.Await(id, "DEAD", most); v["redriven_by"] != next {
@@ -77,13 +80,13 @@ func TestJobsOnTheDeployment(t *testing.T) {
 		}
 		a.Await(next, "DEAD", most) // its first attempt fails as well
 	})
-	t.Run("a job that is cancelled does not run", func(t *testing.T) {
+	t.Run("a cancelled job does not run", func(t *testing.T) {
 		a := in(t, a)
 		id := a.Post(story.Object{"task": "echo", "delay": "20m"})
 		a.Want(http.StatusOK, "POST", "/jobs/"+id+"/cancel", nil)
 		a.WantStatus(id, "CANCELLED")
 	})
-	t.Run("a batch is taken in one request", func(t *testing.T) {
+	t.Run("a batch is accepted in one request", func(t *testing.T) {
 		a := in(t, a)
 		jobs := make([]story.Object, 20)
 		for i := range jobs {
@@ -99,7 +102,7 @@ func TestJobsOnTheDeployment(t *testing.T) {
 			a.Await(id, "SUCCEEDED", most)
 		}
 	})
-	t.Run("another tenant sees none of it", func(t *testing.T) {
+	t.Run("another tenant sees none of the jobs", func(t *testing.T) {
 		other := d.api(t, "globex", everything...)
 		id := a.Post(story.Object{"task": "echo"})
 		other.Want(http.StatusNotFound, "GET", "/jobs/"+id, nil)

@@ -20,19 +20,19 @@ import (
 	"punctual/integration/story"
 )
 
-// prefix of everything that is deployed here; an account of its own needs no unique one.
+// prefix is that of everything deployed here; in an account of its own it need not be unique.
 const prefix = "punctual"
 
-// deployment is Punctual as it stands on the emulator.
+// deployment is Punctual as deployed to the emulator.
 type deployment struct {
 	aws     *environment.Emulator
 	issuer  *issuer
-	room    string            // bootstraps, binaries and the CDK's output
+	folder  string            // holds bootstraps, binaries and the CDK's output
 	outputs map[string]string // of all stacks
-	took    []string          // how long each step took, for the log
+	took    []string          // the time of each step, for the log
 }
 
-// root is the repository's.
+// root is the root of the repository.
 const root = "../../.."
 
 var shared = sync.OnceValues(deployed)
@@ -45,7 +45,7 @@ func setup(t *testing.T) *deployment {
 			environment.SkipOrFail(t, tool+" is not here; CDK runs on Node.js")
 		}
 	}
-	emulator = judged(t) // skips where there is none
+	emulator = judged(t) // skips the test where there is none
 	d, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func setup(t *testing.T) *deployment {
 	return d
 }
 
-// emulator is what the deployment goes to; it is the same for all tests of a process.
+// emulator is where the tests of this process deploy to.
 var emulator *environment.Emulator
 
 // folder is removed when the process ends.
@@ -80,7 +80,7 @@ func deployed() (*deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deployment{aws: emulator, issuer: iss, room: folder, outputs: map[string]string{}}
+	d := &deployment{aws: emulator, issuer: iss, folder: folder, outputs: map[string]string{}}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -97,7 +97,7 @@ func deployed() (*deployment, error) {
 	return d, nil
 }
 
-// run runs a command in the repository's root; what it said is in the error.
+// run runs a command in the root of the repository; its output is in the error.
 func (d *deployment) run(ctx context.Context, name string, args ...string) (string, error) {
 	return d.runIn(ctx, root, name, args...)
 }
@@ -110,20 +110,22 @@ func execute(ctx context.Context, dir string, env []string, name string, args ..
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Env = append(cmd.Env, "CDK_DISABLE_LEGACY_EXPORT_WARNING=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1", "NO_COLOR=1")
+	cmd.Env = append(cmd.Env, "CDK_DISABLE_LEGACY_EXPORT_WARNING=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1",
+		"NO_COLOR=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, out.String())
+		return out.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err,
+			out.String())
 	}
 	return out.String(), nil
 }
 
-// build makes a bootstrap of each function, the worker and the CDK app for this machine. The
-// flags that make deployed builds reproducible are left out: with them, nothing that other
-// tests have compiled could be used again.
+// build builds a bootstrap of each function, the worker and the CDK app for this machine. It omits
+// the flags that make deployed builds reproducible: with them, nothing that other tests have
+// compiled could be reused.
 func (d *deployment) build(ctx context.Context) error {
 	doors, err := filepath.Glob(filepath.Join(root, "functions/*/lambda"))
 	if err != nil || len(doors) == 0 {
@@ -135,17 +137,19 @@ func (d *deployment) build(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := d.run(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(d.room, "worker"), "./workers/cmd/worker"); err != nil {
+	if _, err := d.run(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(d.folder, "worker"),
+		"./workers/cmd/worker"); err != nil {
 		return err
 	}
-	_, err = d.run(ctx, "go", "build", "-o", filepath.Join(d.room, "infra"), "./infra")
+	_, err = d.run(ctx, "go", "build", "-o", filepath.Join(d.folder, "infra"), "./infra")
 	return err
 }
 
-func (d *deployment) functions() string { return filepath.Join(d.room, "functions") }
+func (d *deployment) functions() string { return filepath.Join(d.folder, "functions") }
 
 func (d *deployment) buildFunction(ctx context.Context, name, into string, flags ...string) error {
-	args := append([]string{"build", "-tags", "lambda.norpc", "-ldflags=-s -w", "-o", filepath.Join(into, name, "bootstrap")}, flags...)
+	args := append([]string{"build", "-tags", "lambda.norpc", "-ldflags=-s -w", "-o",
+		filepath.Join(into, name, "bootstrap")}, flags...)
 	_, err := d.run(ctx, "go", append(args, "./functions/"+name+"/lambda")...)
 	return err
 }
@@ -157,7 +161,7 @@ func (d *deployment) install(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(root, cdkCommand)); err == nil {
 		return nil
 	}
-	// Without the emulator's environment: it trusts the emulator's certificates and no others.
+	// Without the emulator's environment, which trusts no certificates but the emulator's.
 	_, err := execute(ctx, root, nil, "npm", "ci", "--prefix", "infra")
 	return err
 }
@@ -169,18 +173,19 @@ func (d *deployment) cdk(ctx context.Context, functions string, args ...string) 
 		return "", err
 	}
 	return d.run(ctx, command, append(args,
-		"--app", filepath.Join(d.room, "infra"), "--output", filepath.Join(d.room, "cdk.out"), "--no-version-reporting", "--no-notices",
+		"--app", filepath.Join(d.folder, "infra"), "--output", filepath.Join(d.folder, "cdk.out"),
+		"--no-version-reporting", "--no-notices",
 		"-c", "target=emulator", "-c", "prefix="+prefix, "-c", "functions="+functions,
 		"-c", "issuer="+d.issuer.url, "-c", "audience="+audience)...)
 }
 
-// bootstrap prepares the account; an account and region named outright need no app.
+// bootstrap prepares the account; with an explicit account and region it needs no app.
 func (d *deployment) bootstrap(ctx context.Context) error {
 	command, err := filepath.Abs(filepath.Join(root, cdkCommand))
 	if err != nil {
 		return err
 	}
-	_, err = d.runIn(ctx, d.room, command, "bootstrap", "aws://000000000000/"+environment.Region)
+	_, err = d.runIn(ctx, d.folder, command, "bootstrap", "aws://000000000000/"+environment.Region)
 	return err
 }
 
@@ -190,7 +195,7 @@ func (d *deployment) deploy(ctx context.Context) error {
 
 // deployFrom deploys stacks with the bootstraps of a folder.
 func (d *deployment) deployFrom(ctx context.Context, functions string, which ...string) error {
-	file := filepath.Join(d.room, "outputs.json")
+	file := filepath.Join(d.folder, "outputs.json")
 	args := append([]string{"deploy", "--require-approval", "never", "--outputs-file", file}, which...)
 	if _, err := d.cdk(ctx, functions, args...); err != nil {
 		return err
@@ -211,7 +216,7 @@ func (d *deployment) deployFrom(ctx context.Context, functions string, which ...
 	return nil
 }
 
-// api returns a way to the deployed API, with a token of a tenant; "" sends none.
+// api returns the deployed API, with a token of a tenant; "" sends none.
 func (d *deployment) api(t *testing.T, tenant string, scopes ...string) *story.API {
 	t.Helper()
 	// https://<id>.execute-api.<region>.amazonaws.com/v1/ is served at <id>.execute-api.localhost.
@@ -241,12 +246,13 @@ func (d *deployment) work(t *testing.T, pool string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, end, err := environment.Tied(filepath.Join(d.room, "worker"))
+	cmd, end, err := environment.Tied(filepath.Join(d.folder, "worker"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd.Env = append(os.Environ(), d.asWorker(t, pool)...)
-	cmd.Env = append(cmd.Env, "PUNCTUAL_PREFIX="+prefix, "PUNCTUAL_BUCKET="+d.outputs["PayloadBucket"], "PUNCTUAL_POOL="+pool, "PUNCTUAL_DRAIN_SECONDS=5")
+	cmd.Env = append(cmd.Env, "PUNCTUAL_PREFIX="+prefix, "PUNCTUAL_BUCKET="+d.outputs["PayloadBucket"],
+		"PUNCTUAL_POOL="+pool, "PUNCTUAL_DRAIN_SECONDS=5")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		end()
@@ -264,5 +270,5 @@ func (d *deployment) work(t *testing.T, pool string) {
 	})
 }
 
-// in is the same way to the API for a subtest.
+// in returns the same API for a subtest.
 func in(t *testing.T, a *story.API) *story.API { return &story.API{T: t, Base: a.Base, Send: a.Send} }

@@ -33,7 +33,8 @@ func newIssuer() (*issuer, error) {
 	}
 	keys, err := json.Marshal(map[string]any{"keys": []any{map[string]any{
 		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": keyID,
-		"n": base64.RawURLEncoding.EncodeToString(key.N.Bytes()), "e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes()),
+		"n": base64.RawURLEncoding.EncodeToString(key.N.Bytes()),
+		"e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes()),
 	}}})
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func newIssuer() (*issuer, error) {
 	return &issuer{key: key, url: httptest.NewServer(mux).URL}, nil // ends with the process
 }
 
-// token says that its bearer acts for a tenant.
+// token returns a token for a tenant.
 func (i *issuer) token(t testing.TB, tenant string, scopes ...string) string {
 	t.Helper()
 	part := func(v any) string {

@@ -17,15 +17,15 @@ import (
 	"punctual/integration/emulator/environment"
 )
 
-// recordCalls names the variable by which processes of ours are told to record the calls that
-// they make, each once, as package session does it.
+// recordCalls names the variable that makes our processes record their calls, each once, as package
+// session does.
 const recordCalls = "PUNCTUAL_RECORD_CALLS"
 
-// calls is the file that functions and workers record their calls in.
+// calls returns the file with the recorded calls.
 func calls() string { return filepath.Join(folder, "calls") }
 
-// startedJudged starts a MiniStack that lets everybody do what their policies allow, the functions
-// by their roles; a grant that is missing makes the stories fail.
+// startedJudged starts a MiniStack that enforces policies, for functions those of their roles; a
+// missing grant makes the stories fail.
 var startedJudged = sync.OnceValues(func() (*environment.Emulator, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
@@ -34,7 +34,8 @@ var startedJudged = sync.OnceValues(func() (*environment.Emulator, error) {
 	})
 })
 
-// judged returns that emulator, or the endpoint that AWS_ENDPOINT_URL names, which may judge or not.
+// judged returns that emulator, or the endpoint of AWS_ENDPOINT_URL, which may not enforce
+// policies.
 func judged(t *testing.T) *environment.Emulator {
 	t.Helper()
 	if testing.Short() || os.Getenv("AWS_ENDPOINT_URL") != "" {
@@ -52,18 +53,20 @@ func judged(t *testing.T) *environment.Emulator {
 	return e
 }
 
-// asWorker is the environment of a worker of a pool, which takes that pool's role by itself, and
-// again before it expires.
+// asWorker returns the environment of a worker of a pool, which assumes that pool's role by itself
+// and renews it.
 func (d *deployment) asWorker(t *testing.T, pool string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "aws-config")
 	role := "arn:aws:iam::000000000000:role/" + prefix + "-worker-" + pool
-	profiles := fmt.Sprintf("[profile worker]\nrole_arn = %s\nsource_profile = operator\n[profile operator]\naws_access_key_id = test\naws_secret_access_key = test\n", role)
+	profiles := fmt.Sprintf("[profile worker]\nrole_arn = %s\nsource_profile = operator\n"+
+		"[profile operator]\naws_access_key_id = test\naws_secret_access_key = test\n", role)
 	if err := os.WriteFile(file, []byte(profiles), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return append(d.aws.Environ(), "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_CONFIG_FILE="+file, "AWS_PROFILE=worker",
-		"AWS_ENDPOINT_URL_STS="+d.aws.URL, // the SDK asks for a role without heeding the one for all services
+	return append(d.aws.Environ(), "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_CONFIG_FILE="+file,
+		"AWS_PROFILE=worker",
+		"AWS_ENDPOINT_URL_STS="+d.aws.URL, // the SDK ignores the variable for all services when it asks for a role
 		recordCalls+"="+calls())
 }
 
@@ -75,5 +78,6 @@ func (d *deployment) sign(t testing.TB, r *http.Request, body, service string) e
 		return err
 	}
 	digest := sha256.Sum256([]byte(body))
-	return v4.NewSigner().SignHTTP(t.Context(), keys, r, hex.EncodeToString(digest[:]), service, environment.Region, time.Now())
+	return v4.NewSigner().SignHTTP(t.Context(), keys, r, hex.EncodeToString(digest[:]), service, environment.Region,
+		time.Now())
 }

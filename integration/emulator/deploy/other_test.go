@@ -10,12 +10,11 @@ import (
 	"punctual/integration/story"
 )
 
-// exercised says that the roles had occasion to do what they may.
+// exercised reports that the roles have had occasion to use their grants.
 var exercised bool
 
-// TestWhatElseRolesAreGrantedFor tells stories that are not of interest here but for the calls
-// that they make.
-func TestWhatElseRolesAreGrantedFor(t *testing.T) {
+// The stories matter here only for the calls that they make.
+func TestRoles_UseTheirRarerGrants(t *testing.T) {
 	d := setup(t)
 	if os.Getenv("AWS_ENDPOINT_URL") != "" {
 		t.Skip("functions of an emulator that was started elsewhere do not record their calls")
@@ -28,7 +27,8 @@ func TestWhatElseRolesAreGrantedFor(t *testing.T) {
 
 	a.Want(http.StatusCreated, "PUT", "/exclusions/never", story.Object{"dates": []string{"2000-06-06"}})
 	a.Want(http.StatusCreated, "PUT", "/schedules/each-minute", story.Object{
-		"calendar": story.Object{"every": "1m", "exclude": []string{"never"}}, "job": story.Object{"task": "echo", "payload": large},
+		"calendar": story.Object{"every": "1m", "exclude": []string{"never"}},
+		"job":      story.Object{"task": "echo", "payload": large},
 	})
 	a.Want(http.StatusCreated, "PUT", "/tasks/unused", story.Object{"executor": "go"})
 	a.Call("DELETE", "/tasks/unused", nil)
@@ -42,11 +42,12 @@ func TestWhatElseRolesAreGrantedFor(t *testing.T) {
 	a.Call("POST", "/jobs/"+later+"/run-now", nil)
 	a.Await(later, "SUCCEEDED", most)
 
-	dead := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 9}, "retry": story.Object{"max_attempts": 1}})
+	dead := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 9},
+		"retry": story.Object{"max_attempts": 1}})
 	a.Await(dead, "DEAD", most)
 	a.Call("POST", "/dead-letters/purge", story.Object{"job_ids": []string{dead}})
 
-	for over := time.Now().Add(6 * time.Minute); ; time.Sleep(time.Second) { // the minute's ticks
+	for over := time.Now().Add(6 * time.Minute); ; time.Sleep(time.Second) { // the ticks of the next minute
 		made, err := os.ReadFile(calls())
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// said returns the last lines that a function wrote to its log group.
+// said returns the last lines of a function's log group.
 func (d *deployment) said(t testing.TB, function string) string {
 	t.Helper()
 	query := `{"logGroupName":"/punctual/` + prefix + "-" + function + `"}`
@@ -46,7 +46,7 @@ func (d *deployment) said(t testing.TB, function string) string {
 	return lines.String()
 }
 
-// explain logs what functions said, if the test has failed.
+// explain logs the lines of functions if the test has failed.
 func (d *deployment) explain(t *testing.T, functions ...string) {
 	t.Helper()
 	t.Cleanup(func() {

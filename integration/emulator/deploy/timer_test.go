@@ -14,9 +14,9 @@ import (
 	"punctual/shared/contract"
 )
 
-// A job goes by a timer when it is due beyond what a queue can delay. Nobody waits that long: the
-// timer is looked at, and set to fire now; what dispatch makes of it then waits in the firing
-// queue like any other delayed firing, which the jobs of the other lanes have shown to start.
+// A job uses a timer when it is due beyond a queue's delay. So that nobody waits that long, the
+// test reads the timer and sets it to fire now. The firing that dispatch makes of it then waits in
+// its queue like any other, and the jobs of other lanes have shown that such firings start.
 func (d *deployment) timerLane(t *testing.T, a *story.API) {
 	t.Helper()
 	queues := queue.New(d.aws.Config(), contract.Env{Prefix: prefix}.QueueName)
@@ -24,12 +24,13 @@ func (d *deployment) timerLane(t *testing.T, a *story.API) {
 	before := d.delayed(t, queues, firings)
 
 	const ahead = contract.DirectLane + 50*time.Second
-	v := a.Want(http.StatusAccepted, "POST", "/jobs", story.Object{"task": "echo", "delay": ahead.String(), "priority": "low"})
+	v := a.Want(http.StatusAccepted, "POST", "/jobs", story.Object{"task": "echo", "delay": ahead.String(),
+		"priority": "low"})
 	id, due := v["job_id"].(string), story.At(t, v["due_at"])
 
 	timers := scheduler.NewFromConfig(d.aws.Config())
 	var timer *scheduler.GetScheduleOutput
-	await(t, "a timer stands for the job", func() bool {
+	await(t, "the job has a timer", func() bool {
 		timer = timerOf(t, timers, id)
 		return timer != nil
 	})
@@ -38,9 +39,11 @@ func (d *deployment) timerLane(t *testing.T, a *story.API) {
 		t.Errorf("the timer fires at %s, %v; the job is due at %s", aws.ToString(timer.ScheduleExpression), err, due)
 	}
 	if _, err := timers.UpdateSchedule(t.Context(), &scheduler.UpdateScheduleInput{
-		GroupName: timer.GroupName, Name: timer.Name, State: timer.State, FlexibleTimeWindow: timer.FlexibleTimeWindow, Target: timer.Target,
-		ActionAfterCompletion: timer.ActionAfterCompletion, ScheduleExpressionTimezone: timer.ScheduleExpressionTimezone,
-		ScheduleExpression: aws.String(time.Now().UTC().Format("at(2006-01-02T15:04:05)")),
+		GroupName: timer.GroupName, Name: timer.Name, State: timer.State, FlexibleTimeWindow: timer.FlexibleTimeWindow,
+		Target:                     timer.Target,
+		ActionAfterCompletion:      timer.ActionAfterCompletion,
+		ScheduleExpressionTimezone: timer.ScheduleExpressionTimezone,
+		ScheduleExpression:         aws.String(time.Now().UTC().Format("at(2006-01-02T15:04:05)")),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +52,7 @@ func (d *deployment) timerLane(t *testing.T, a *story.API) {
 	a.Want(http.StatusOK, "POST", "/jobs/"+id+"/cancel", nil)
 }
 
-// await asks again until something holds, for as long as a busy machine may take.
+// await polls until something holds, for as long as a busy machine may take.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	const most = 3 * time.Minute
@@ -69,7 +72,7 @@ func (d *deployment) delayed(t *testing.T, queues *queue.Queues, name string) in
 	return depth.Delayed
 }
 
-// timerOf returns the timer that names a job, nil if there is none.
+// timerOf returns the timer of a job, nil if there is none.
 func timerOf(t *testing.T, timers *scheduler.Client, job string) *scheduler.GetScheduleOutput {
 	t.Helper()
 	pages := scheduler.NewListSchedulesPaginator(timers, &scheduler.ListSchedulesInput{GroupName: aws.String(prefix)})
@@ -79,8 +82,10 @@ func timerOf(t *testing.T, timers *scheduler.Client, job string) *scheduler.GetS
 			t.Fatal(err)
 		}
 		for _, s := range page.Schedules {
-			one, err := timers.GetSchedule(t.Context(), &scheduler.GetScheduleInput{GroupName: s.GroupName, Name: s.Name})
-			if err == nil && one.Target != nil && strings.Contains(aws.ToString(one.Target.Input), job) { // others may go meanwhile
+			one, err := timers.GetSchedule(t.Context(), &scheduler.GetScheduleInput{GroupName: s.GroupName,
+				Name: s.Name})
+			if err == nil && one.Target != nil && strings.Contains(aws.ToString(one.Target.Input),
+				job) { // others may be deleted meanwhile
 				return one
 			}
 		}

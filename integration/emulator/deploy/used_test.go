@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// idle are grants that no call of the SDK uses, by role ("" is any) and a pattern of actions, each
-// with its reason.
+// idle lists grants that no call of the SDK uses, by role ("" is any) and a pattern of actions,
+// with the reason.
 var idle = []struct{ role, action, reason string }{
 	{"", "logs:*", "Lambda writes the log, not the function"},
 	{"", "kms:*", "the services use the key for the role, and MiniStack has them use none"},
@@ -26,14 +26,14 @@ var idle = []struct{ role, action, reason string }{
 	{"worker", "secretsmanager:*", "a secret of a tenant's, to sign requests with: none is deployed here"},
 }
 
-// sameCode are the parts that run the same code as a role's: who comes first takes a step.
+// sameCode lists parts that run the same code as a role's: whichever is first takes the step.
 var sameCode = map[string][]string{
 	"sweeper": {"status", "dispatch"}, "status": {"sweeper", "dispatch"}, "dispatch": {"sweeper", "status"},
 	"promoter": {"api-write", "sweeper"}, "api-write": {"promoter", "sweeper"}, "redrive": {"api-write"},
 }
 
-// seen is what parts do in hours and outages that pass in no time over the memory twins, as
-// "part action"; integration/access holds this list to the code.
+// seen returns what parts do only in hours and outages, which take no time over the memory twins,
+// as "part action"; integration/access compares this list with the code.
 func seen(t *testing.T) map[string]bool {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join(root, "infra/testdata/access.txt"))
@@ -49,17 +49,18 @@ func seen(t *testing.T) map[string]bool {
 	return does
 }
 
-// entailing is the call that another one is part of: how a timer that is there already is
-// replaced, and how a queue is found.
+// entailing maps a call to the call that it is part of: how an existing timer is replaced, and how
+// a queue is found.
 var entailing = map[string]string{
-	"scheduler:GetSchedule": "scheduler:CreateSchedule", "scheduler:UpdateSchedule": "scheduler:CreateSchedule", "sqs:GetQueueUrl": "sqs:SendMessage",
+	"scheduler:GetSchedule": "scheduler:CreateSchedule", "scheduler:UpdateSchedule": "scheduler:CreateSchedule",
+	"sqs:GetQueueUrl": "sqs:SendMessage",
 }
 
-// granted lists what the roles of the deployed templates may do, by the function or worker.
+// granted returns the grants of the deployed roles, by function or worker.
 func (d *deployment) granted(t *testing.T) map[string][]string {
 	t.Helper()
 	may := map[string][]string{}
-	files, err := filepath.Glob(filepath.Join(d.room, "cdk.out", "*.template.json"))
+	files, err := filepath.Glob(filepath.Join(d.folder, "cdk.out", "*.template.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d templates, %v", len(files), err)
 	}
@@ -119,7 +120,7 @@ func (d *deployment) granted(t *testing.T) map[string][]string {
 	return may
 }
 
-// actionOf is what a policy calls a call of the SDK.
+// actionOf returns a policy's name for a call of the SDK.
 func actionOf(call string) string {
 	if _, part, ok := strings.Cut(call, "Items."); ok { // of a transaction
 		return "dynamodb:" + part + "Item"
@@ -136,8 +137,8 @@ func actionOf(call string) string {
 	return call
 }
 
-// TestRolesDoWhatTheyMayAndAreDeniedNothing comes last: the tests before it have made the calls.
-func TestRolesDoWhatTheyMayAndAreDeniedNothing(t *testing.T) {
+// It runs last: the tests before it have made the calls.
+func TestRoles_UseAllGrantsAndAreDeniedNothing(t *testing.T) {
 	d := setup(t)
 	if os.Getenv("AWS_ENDPOINT_URL") != "" {
 		t.Skip("functions of an emulator that was started elsewhere do not record their calls")

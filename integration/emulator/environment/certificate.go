@@ -18,18 +18,19 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// certificate is what an emulator that judges its callers proves itself with. Policies that
-// refuse what does not come by TLS would otherwise refuse everybody.
+// certificate is the TLS certificate of an emulator that enforces policies. Policies that refuse
+// calls without TLS would otherwise refuse all.
 type certificate struct {
 	authority, cert, key string // PEM files
 	pool                 *x509.CertPool
 }
 
-// newCertificate makes an authority of its own, which nothing else trusts and whose key is
-// forgotten at once, and a certificate for this machine, in dir.
+// newCertificate creates an authority that nothing else trusts, whose key is dropped at once, and a
+// certificate for this machine, in dir.
 func newCertificate(dir string) (*certificate, error) {
 	c := &certificate{
-		authority: filepath.Join(dir, "authority.pem"), cert: filepath.Join(dir, "emulator.pem"), key: filepath.Join(dir, "emulator.key"),
+		authority: filepath.Join(dir, "authority.pem"), cert: filepath.Join(dir, "emulator.pem"),
+		key:  filepath.Join(dir, "emulator.key"),
 		pool: x509.NewCertPool(),
 	}
 	now := time.Now()
@@ -39,8 +40,10 @@ func newCertificate(dir string) (*certificate, error) {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "an emulator"}, NotBefore: root.NotBefore, NotAfter: root.NotAfter,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "an emulator"}, NotBefore: root.NotBefore,
+		NotAfter:              root.NotAfter,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, DNSNames: []string{"localhost", "*.localhost"},
 	}
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,13 +80,14 @@ func newCertificate(dir string) (*certificate, error) {
 	return c, nil
 }
 
-// emulator is what MiniStack needs to know to judge callers, and the functions that it runs to
-// reach it.
+// emulator returns the environment that makes MiniStack enforce policies and its functions reach
+// it.
 func (c *certificate) emulator(url string) []string {
-	return append(c.client(), "AUTH=true", "USE_SSL=1", "MINISTACK_SSL_CERT="+c.cert, "MINISTACK_SSL_KEY="+c.key, "AWS_ENDPOINT_URL="+url)
+	return append(c.client(), "AUTH=true", "USE_SSL=1", "MINISTACK_SSL_CERT="+c.cert, "MINISTACK_SSL_KEY="+c.key,
+		"AWS_ENDPOINT_URL="+url)
 }
 
-// client is what a program needs in its environment to trust it.
+// client returns the environment that makes a program trust the certificate.
 func (c *certificate) client() []string {
 	return []string{"AWS_CA_BUNDLE=" + c.authority, "NODE_EXTRA_CA_CERTS=" + c.authority}
 }
@@ -101,7 +105,7 @@ func (e *Emulator) Client(limit time.Duration) *http.Client {
 	return &http.Client{Timeout: limit, Transport: transport}
 }
 
-// sdkClient is Client in the form that an SDK configuration can still change.
+// sdkClient is Client in a form that an SDK configuration can change.
 func (c *certificate) sdkClient() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(c.trust)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-func TestAnEmulatorThatJudgesItsCallersKnowsThemByTheirKeys(t *testing.T) {
+func TestEmulator_IdentifiesCallersByTheirKeys(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	e, err := Start(t.Context(), miniStack, Options{Judged: true, Output: t.Output()})

@@ -13,45 +13,44 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Region is where everything lives on an emulator.
+// Region is the region of everything on an emulator.
 const Region = "us-east-1"
 
-// secret is both halves of the credentials: emulators accept anything, and a
-// real key must never reach them.
+// secret is both halves of the credentials: emulators accept anything, and must never get a real
+// key.
 const secret = "test"
 
-// installWithin bounds installing and starting at a test's first use. It is
-// under go test's own limit of 10 minutes, so that the reason is reported.
+// installWithin bounds installing and starting at a test's first use. It is less than go test's
+// limit of 10 minutes, so that the reason is reported.
 const installWithin = 8 * time.Minute
 
 // Emulator is a local AWS that answers at URL.
 type Emulator struct {
-	URL string // base URL without a trailing slash, as AWS_ENDPOINT_URL wants it
-	Log string // the file that holds its output; empty when the endpoint was given
+	URL string // base URL without a trailing slash, as in AWS_ENDPOINT_URL
+	Log string // the file with its output; empty for a given endpoint
 
-	process *process     // nil when the endpoint was given
-	cert    *certificate // nil where callers are not judged
+	process *process     // nil for a given endpoint
+	cert    *certificate // nil where policies are not enforced
 }
 
-// MiniStack returns the MiniStack of this test process, started at first use
-// and stopped when the process ends, or the endpoint named by AWS_ENDPOINT_URL.
-// It skips t where there can be none, and fails it where CI=true.
+// MiniStack returns the MiniStack of this test process, which is started at first use and stopped
+// when the process ends, or the endpoint of AWS_ENDPOINT_URL. Where there is none it skips t, and
+// fails it where CI=true.
 func MiniStack(t testing.TB) *Emulator {
 	t.Helper()
 	return share(t, miniStack)
 }
 
-// LocalStack returns the LocalStack of this test process, which serves SQS
-// only, started at first use and stopped when the process ends, or the endpoint
-// named by AWS_ENDPOINT_URL_SQS.
-// It skips t where there can be none, and fails it where CI=true.
+// LocalStack returns the LocalStack of this test process, which serves SQS only. It is started at
+// first use and stopped when the process ends, or is the endpoint of AWS_ENDPOINT_URL_SQS. Where
+// there is none it skips t, and fails it where CI=true.
 func LocalStack(t testing.TB) *Emulator {
 	t.Helper()
 	return share(t, localStack)
 }
 
-// Config is the SDK configuration of a client of e. It reads neither the
-// user's environment nor the user's profile.
+// Config returns the SDK configuration for e. It reads neither the user's environment nor the
+// user's profile.
 func (e *Emulator) Config() aws.Config {
 	cfg := aws.Config{
 		Region:       Region,
@@ -64,8 +63,8 @@ func (e *Emulator) Config() aws.Config {
 	return cfg
 }
 
-// Environ is what a process of ours needs in its environment to use e for
-// every service. Add it last: later entries win.
+// Environ returns the environment that makes a process of ours use e for every service. Add it
+// last: later entries win.
 func (e *Emulator) Environ() []string {
 	environ := []string{
 		"AWS_ENDPOINT_URL=" + e.URL,
@@ -82,7 +81,8 @@ func (e *Emulator) Environ() []string {
 	return environ
 }
 
-// Done is closed once e has ended, by Stop or by itself; a given endpoint never ends.
+// Done returns a channel that is closed once e has ended, by Stop or by itself; a given endpoint
+// never ends.
 func (e *Emulator) Done() <-chan struct{} {
 	if e.process == nil {
 		return nil
@@ -90,7 +90,7 @@ func (e *Emulator) Done() <-chan struct{} {
 	return e.process.ended
 }
 
-// Stop ends e and all it started, and waits for that; a given endpoint is left alone.
+// Stop ends e and all that it started, and waits for that; it leaves a given endpoint alone.
 func (e *Emulator) Stop() {
 	if e.process != nil {
 		e.process.stop()

@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-func TestMiniStackAnswersTheSDK(t *testing.T) {
+func TestMiniStack_AnswersTheSDK(t *testing.T) {
 	t.Parallel()
 	stack := MiniStack(t)
 	tables, err := dynamodb.NewFromConfig(stack.Config()).ListTables(t.Context(), &dynamodb.ListTablesInput{})
@@ -28,14 +28,14 @@ func TestMiniStackAnswersTheSDK(t *testing.T) {
 		t.Fatalf("listing tables at %s: %v", stack.URL, err)
 	}
 	if len(tables.TableNames) != 0 && os.Getenv(miniStack.given) == "" {
-		t.Errorf("a fresh emulator has tables %q", tables.TableNames)
+		t.Errorf("a new emulator has tables %q", tables.TableNames)
 	}
-	if again := MiniStack(t); again != stack {
-		t.Errorf("a second one was started at %s", again.URL)
+	if second := MiniStack(t); second != stack {
+		t.Errorf("a second one was started at %s", second.URL)
 	}
 }
 
-func TestLocalStackServesQueuesAndMovesTheirMessages(t *testing.T) {
+func TestLocalStack_ServesQueuesAndMoveTasks(t *testing.T) {
 	t.Parallel()
 	stack := LocalStack(t)
 	queues := sqs.NewFromConfig(stack.Config())
@@ -43,14 +43,16 @@ func TestLocalStackServesQueuesAndMovesTheirMessages(t *testing.T) {
 	if err != nil {
 		t.Fatalf("creating a queue at %s: %v", stack.URL, err)
 	}
-	if _, err := queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: made.QueueUrl, MessageBody: aws.String("here")}); err != nil {
+	if _, err := queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: made.QueueUrl,
+		MessageBody: aws.String("here")}); err != nil {
 		t.Fatalf("sending to %s: %v", *made.QueueUrl, err)
 	}
-	got, err := queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl, WaitTimeSeconds: 5})
+	got, err := queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl,
+		WaitTimeSeconds: 5})
 	if err != nil || len(got.Messages) != 1 || *got.Messages[0].Body != "here" {
 		t.Fatalf("received %+v, %v; want the message sent", got, err)
 	}
-	// MiniStack knows no such call; this is why there are two emulators.
+	// MiniStack lacks this call; this is why there are two emulators.
 	_, err = queues.ListMessageMoveTasks(t.Context(), &sqs.ListMessageMoveTasksInput{
 		SourceArn: aws.String("arn:aws:sqs:" + Region + ":000000000000:environment-test"),
 	})
@@ -59,7 +61,7 @@ func TestLocalStackServesQueuesAndMovesTheirMessages(t *testing.T) {
 	}
 }
 
-// installed makes sure that a MiniStack of the test's own can be started.
+// installed ensures that a test can start its own MiniStack.
 func installed(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -70,7 +72,7 @@ func installed(t *testing.T) {
 	}
 }
 
-// parentOnly makes the test binary start an emulator, say where, and wait to be killed.
+// parentOnly makes the test binary start an emulator, print its address, and wait to be killed.
 const parentOnly = "PUNCTUAL_TEST_EMULATOR_PARENT"
 
 func TestMain(m *testing.M) {
@@ -93,7 +95,7 @@ func TestMain(m *testing.M) {
 	<-e.Done()
 }
 
-func TestNothingOutlivesAKilledTestProcess(t *testing.T) {
+func TestEmulator_EndsWithAKilledTestProcess(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	tmp := t.TempDir()
@@ -138,12 +140,12 @@ func TestNothingOutlivesAKilledTestProcess(t *testing.T) {
 	}
 }
 
-// tiedOnly makes the test binary start a tied program, say its process, and wait to be killed.
+// tiedOnly makes the test binary start a tied program, print its process id, and wait to be killed.
 const tiedOnly = "PUNCTUAL_TEST_TIED_PARENT"
 
-func TestATiedProgramEndsWithItsParent(t *testing.T) {
+func TestTied_EndsWithItsParent(t *testing.T) {
 	t.Parallel()
-	alive, ours, err := os.Pipe() // the program holds its other end, whatever becomes of its parent
+	alive, ours, err := os.Pipe() // the program holds the other end, whatever happens to its parent
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,7 @@ func TestATiedProgramEndsWithItsParent(t *testing.T) {
 	}
 }
 
-func TestATiedProgramIsEndedWithAllItStarted(t *testing.T) {
+func TestTied_EndsAllThatItStarted(t *testing.T) {
 	t.Parallel()
 	cmd, end, err := Tied("/bin/sh", "-c", "sleep 600 & sleep 600")
 	if err != nil {
@@ -186,7 +188,7 @@ func TestATiedProgramIsEndedWithAllItStarted(t *testing.T) {
 	}
 }
 
-func TestAnEmulatorOfOnesOwnEndsWithStop(t *testing.T) {
+func TestEmulator_EndsWithStop(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	e, err := Start(t.Context(), miniStack, Options{Output: t.Output()})
@@ -197,12 +199,12 @@ func TestAnEmulatorOfOnesOwnEndsWithStop(t *testing.T) {
 	if answers(t.Context(), e.Client(answerWithin), e.URL+miniStack.ready) {
 		t.Error("it still answers after Stop")
 	}
-	if _, err := os.Stat(e.process.room); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its room %s is still there: %v", e.process.room, err)
+	if _, err := os.Stat(e.process.folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its folder %s is still there: %v", e.process.folder, err)
 	}
 }
 
-func TestAGivenEndpointIsUsedAndNothingStarted(t *testing.T) {
+func TestEmulator_UsesAGivenEndpoint(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "http://sqs.example:4566/")
 	e, err := givenOrStarted(localStack)
 	if err != nil {
@@ -214,7 +216,7 @@ func TestAGivenEndpointIsUsedAndNothingStarted(t *testing.T) {
 	e.Stop()
 }
 
-func TestAStartThatFailsSaysWhatTheEmulatorSaid(t *testing.T) {
+func TestStart_ReturnsTheOutputOfAFailedEmulator(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	broken := miniStack
@@ -225,7 +227,7 @@ func TestAStartThatFailsSaysWhatTheEmulatorSaid(t *testing.T) {
 	}
 }
 
-func TestATakenPortIsRefusedBeforeAnythingIsStarted(t *testing.T) {
+func TestStart_RefusesATakenPort(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -239,7 +241,7 @@ func TestATakenPortIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 	}
 }
 
-func TestOneStartAtATimeSoThatNoTwoFindTheSamePort(t *testing.T) {
+func TestStart_RunsOneAtATime(t *testing.T) {
 	t.Parallel()
 	unlock, err := lockStart(t.Context())
 	if err != nil {
@@ -248,12 +250,13 @@ func TestOneStartAtATimeSoThatNoTwoFindTheSamePort(t *testing.T) {
 	defer unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // it must not even begin
-	if _, err := start(ctx, "/nowhere/python", miniStack, Options{}); err == nil || !strings.Contains(err.Error(), "waiting to start") {
-		t.Errorf("beside another start it is %v; want it to wait", err)
+	if _, err := start(ctx, "/nowhere/python", miniStack, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "waiting to start") {
+		t.Errorf("during another start it returns %v; want it to wait", err)
 	}
 }
 
-func TestConfigNeverCarriesTheUsersSettings(t *testing.T) {
+func TestConfig_IgnoresTheUsersSettings(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "http://elsewhere.example")
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDREAL")
 	cfg := (&Emulator{URL: "http://127.0.0.1:1"}).Config()
@@ -266,7 +269,7 @@ func TestConfigNeverCarriesTheUsersSettings(t *testing.T) {
 	}
 }
 
-func TestTheLockAdmitsOneAtATime(t *testing.T) {
+func TestLock_AdmitsOneAtATime(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := lock(t.Context(), path)
@@ -282,14 +285,14 @@ func TestTheLockAdmitsOneAtATime(t *testing.T) {
 		t.Errorf("while it is held another gets %v; want EWOULDBLOCK", err)
 	}
 	unlock()
-	again, err := lock(t.Context(), path)
+	third, err := lock(t.Context(), path)
 	if err != nil {
 		t.Fatalf("it cannot be taken after it was freed: %v", err)
 	}
-	again()
+	third()
 }
 
-func TestAnotherPinOrPythonIsAnotherEnvironment(t *testing.T) {
+func TestPinned_KeysByPinsAndPython(t *testing.T) {
 	t.Parallel()
 	key := func(k Kind, version string) string {
 		files, key, err := pinned(k.name, version)
@@ -301,16 +304,16 @@ func TestAnotherPinOrPythonIsAnotherEnvironment(t *testing.T) {
 		}
 		return key
 	}
-	first, again := key(miniStack, "3.11"), key(miniStack, "3.11")
+	first, second := key(miniStack, "3.11"), key(miniStack, "3.11")
 	if first == key(localStack, "3.11") || first == key(miniStack, "3.12") {
 		t.Error("two different environments share a folder")
 	}
-	if first != again {
+	if first != second {
 		t.Error("the same environment is made twice")
 	}
 }
 
-// ending records how a test was ended.
+// ending records how a test ended.
 type ending struct {
 	testing.TB
 	how string
@@ -320,9 +323,10 @@ func (e *ending) Helper()               {}
 func (e *ending) Skip(...any)           { e.how = "skipped"; panic(e) }
 func (e *ending) Fatalf(string, ...any) { e.how = "failed"; panic(e) }
 
-func TestASkipIsAFailureOnlyWhereCIIsTrue(t *testing.T) {
+func TestSkipOrFail_FailsOnlyWhereCIIsTrue(t *testing.T) {
 	t.Parallel()
-	for ci, want := range map[string]string{"": "skipped", "false": "skipped", "0": "skipped", "perhaps": "skipped", "true": "failed", "1": "failed"} {
+	for ci, want := range map[string]string{"": "skipped", "false": "skipped", "0": "skipped", "perhaps": "skipped",
+		"true": "failed", "1": "failed"} {
 		e := &ending{TB: t}
 		func() {
 			defer func() { _ = recover() }()
@@ -334,7 +338,7 @@ func TestASkipIsAFailureOnlyWhereCIIsTrue(t *testing.T) {
 	}
 }
 
-func TestTailKeepsTheLastWholeLines(t *testing.T) {
+func TestTail_KeepsTheLastWholeLines(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "log")
 	long := strings.Repeat("an earlier line of the log\n", 1000) + "the last line\n"

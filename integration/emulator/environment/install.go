@@ -17,14 +17,14 @@ import (
 // installed like one.
 const OpenAPI = "openapi"
 
-// Install makes sure that k's virtual environment exists and returns its interpreter.
+// Install creates k's virtual environment if needed and returns its interpreter.
 func Install(ctx context.Context, k Kind) (python string, err error) {
 	return InstallPinned(ctx, k.name)
 }
 
-// InstallPinned makes sure that the virtual environment of the requirement files of that name
-// exists and returns its interpreter. It is keyed by the requirement files and the Python it was made
-// with, made under a lock, and never changed once made. Making it needs PyPI.
+// InstallPinned creates the virtual environment of the requirement files of that name if needed and
+// returns its interpreter. It is keyed by the requirement files and the Python version, created
+// under a lock, and never changed afterwards. Creating it needs PyPI.
 func InstallPinned(ctx context.Context, name string) (python string, err error) {
 	base, version, err := basePython(ctx)
 	if err != nil {
@@ -50,11 +50,11 @@ func InstallPinned(ctx context.Context, name string) (python string, err error) 
 	if _, err := os.Stat(complete); err == nil {
 		return python, nil
 	}
-	if err := os.RemoveAll(dir); err != nil { // what an interrupted installation left
+	if err := os.RemoveAll(dir); err != nil { // remove the rest of an interrupted installation
 		return "", err
 	}
-	// The base pip installs into it: that spares unpacking another one, and
-	// needs no ensurepip, which Debian packs apart.
+	// The base's pip installs into it: that saves unpacking another one, and needs no ensurepip,
+	// which Debian packages separately.
 	if err := run(ctx, dir+".log", base, "-m", "venv", "--without-pip", dir); err != nil {
 		return "", fmt.Errorf("making a virtual environment for %s: %w", name, err)
 	}
@@ -71,8 +71,8 @@ func InstallPinned(ctx context.Context, name string) (python string, err error) 
 	return python, os.WriteFile(complete, []byte(version+"\n"), 0o644)
 }
 
-// basePython finds the interpreter that environments are made from. The pins
-// were tried on 3.11, so that one is preferred to a newer default.
+// basePython finds the interpreter for new environments. The pins were tried on 3.11, so it is
+// preferred to a newer default.
 func basePython(ctx context.Context) (path, version string, err error) {
 	const ask = `import sys, venv; v = sys.version_info; print(sys.version, sys.base_prefix); sys.exit(v < (3, 10))`
 	for _, name := range []string{"python3.11", "python3"} {
@@ -88,8 +88,8 @@ func basePython(ctx context.Context) (path, version string, err error) {
 	return "", "", errors.New("no Python of 3.10 or later with venv found (tried python3.11 and python3)")
 }
 
-// pinned returns the requirement files of that name, and a short hash of them and
-// of the Python they are for.
+// pinned returns the requirement files of that name, and a short hash of them and of the Python
+// version.
 func pinned(name, version string) (files map[string][]byte, key string, err error) {
 	files = map[string][]byte{}
 	sum := sha256.New()
@@ -105,8 +105,8 @@ func pinned(name, version string) (files map[string][]byte, key string, err erro
 	return files, hex.EncodeToString(sum.Sum(nil))[:12], nil
 }
 
-// cache returns the folder of that name in the user's cache, made if need be.
-// Without a home, as in some containers, it is in the system's temporary folder.
+// cache returns a folder in the user's cache and creates it if needed. Without a home, as in some
+// containers, it is in the system's temporary folder.
 func cache(name string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -116,7 +116,7 @@ func cache(name string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// lock takes the file lock at path; the kernel frees it should the holder die.
+// lock takes the file lock at path; the kernel releases it if the holder dies.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -140,8 +140,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// run runs a command with its output appended to the file log, whose end is
-// part of the error.
+// run runs a command and appends its output to the file log, whose end is part of the error.
 func run(ctx context.Context, log, name string, args ...string) error {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

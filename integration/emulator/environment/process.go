@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	readyWithin  = 2 * time.Minute       // a cold disk on a busy machine; 1 to 3 s are usual
-	askEvery     = 50 * time.Millisecond // how often readiness is asked for
-	answerWithin = 10 * time.Second      // one such question
+	readyWithin  = 2 * time.Minute       // for a cold disk on a busy machine; 1 to 3 s are usual
+	askEvery     = 50 * time.Millisecond // between two checks of readiness
+	answerWithin = 10 * time.Second      // of one such check
 	stopWithin   = 5 * time.Second       // then the group is killed from outside
 	logsKept     = 10                    // of each kind
 	tailBytes    = 4 << 10               // of a log, in errors
@@ -31,13 +31,13 @@ const (
 //go:embed guard.py
 var guard string
 
-// Options change how an emulator of one's own is started.
+// Options change how a separate emulator is started.
 type Options struct {
 	Port   int       // to listen on; 0 means any free one
-	Output io.Writer // where its output goes; nil means a log file in the cache
+	Output io.Writer // for its output; nil means a log file in the cache
 
-	// Judged makes MiniStack judge its callers as AWS does: it checks signatures, and lets each
-	// do what its policies allow, a function what its role's do. It then speaks TLS alone.
+	// Judged makes MiniStack enforce policies as AWS does: it checks signatures, and allows a
+	// caller what its policies allow, a function what its role allows. It then uses TLS only.
 	Judged  bool
 	Environ []string // more for it, and for the functions that it runs
 }
@@ -47,12 +47,12 @@ type process struct {
 	cmd      *exec.Cmd
 	lifeline io.Closer     // closing it makes the guard end the group
 	ended    chan struct{} // closed once the process has been waited for
-	room     string
+	folder   string
 	err      error // why it ended; read after ended
 }
 
-// Start installs k if need be, starts it and waits until it answers. Stop ends
-// it; so does the end of this process, however it comes about.
+// Start installs k if needed, starts it and waits until it answers. Stop ends it, and so does the
+// end of this process, however it comes about.
 func Start(ctx context.Context, k Kind, o Options) (*Emulator, error) {
 	python, err := Install(ctx, k)
 	if err != nil {
@@ -76,14 +76,14 @@ func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, er
 	if err != nil {
 		return nil, err
 	}
-	room, err := os.MkdirTemp("", "punctual-"+k.name+"-")
+	folder, err := os.MkdirTemp("", "punctual-"+k.name+"-")
 	if err != nil {
 		return nil, err
 	}
 	e := &Emulator{URL: fmt.Sprint("http://127.0.0.1:", port)}
 	if o.Judged {
-		if e.cert, err = newCertificate(room); err != nil {
-			return nil, errors.Join(err, os.RemoveAll(room))
+		if e.cert, err = newCertificate(folder); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(folder))
 		}
 		e.URL = fmt.Sprint("https://127.0.0.1:", port)
 		o.Environ = append(e.cert.emulator(e.URL), o.Environ...)
@@ -92,14 +92,14 @@ func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, er
 	if output == nil {
 		log, err := newLog(k)
 		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(room))
+			return nil, errors.Join(err, os.RemoveAll(folder))
 		}
 		defer log.Close() // the child has its own handle
 		e.Log, output = log.Name(), log
 	}
-	e.process, err = launch(python, k, port, room, output, o.Environ)
+	e.process, err = launch(python, k, port, folder, output, o.Environ)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting %s: %w", k, err), os.RemoveAll(room))
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", k, err), os.RemoveAll(folder))
 	}
 	if err := e.await(ctx, k); err != nil {
 		e.Stop()
@@ -108,26 +108,25 @@ func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, er
 	return e, nil
 }
 
-// launch starts the process group. It sees a home of its own and nothing of
-// the user's settings but PATH.
-func launch(python string, k Kind, port int, room string, output io.Writer, more []string) (*process, error) {
+// launch starts the process group. It has its own home and nothing of the user's settings but PATH.
+func launch(python string, k Kind, port int, folder string, output io.Writer, more []string) (*process, error) {
 	for _, dir := range []string{"home", "tmp"} {
-		if err := os.Mkdir(filepath.Join(room, dir), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(folder, dir), 0o755); err != nil {
 			return nil, err
 		}
 	}
-	cmd := exec.Command(python, "-I", "-u", "-c", guard, k.module, room)
-	cmd.Dir = room
+	cmd := exec.Command(python, "-I", "-u", "-c", guard, k.module, folder)
+	cmd.Dir = folder
 	cmd.Env = append([]string{
 		"PATH=" + filepath.Dir(python) + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"HOME=" + filepath.Join(room, "home"),
-		"TMPDIR=" + filepath.Join(room, "tmp"),
+		"HOME=" + filepath.Join(folder, "home"),
+		"TMPDIR=" + filepath.Join(folder, "tmp"),
 		"LANG=C.UTF-8",
 		"AWS_ACCESS_KEY_ID=" + secret,
 		"AWS_SECRET_ACCESS_KEY=" + secret,
 		"AWS_DEFAULT_REGION=" + Region,
 		"AWS_EC2_METADATA_DISABLED=true",
-	}, k.environ(port, room)...)
+	}, k.environ(port, folder)...)
 	cmd.Env = append(cmd.Env, more...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -138,7 +137,7 @@ func launch(python string, k Kind, port int, room string, output io.Writer, more
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, lifeline: lifeline, ended: make(chan struct{}), room: room}
+	p := &process{cmd: cmd, lifeline: lifeline, ended: make(chan struct{}), folder: folder}
 	go func() {
 		p.err = cmd.Wait()
 		close(p.ended)
@@ -191,12 +190,12 @@ func (p *process) stop() {
 	// The group outlives its leader if that one ended by itself.
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.ended
-	_ = os.RemoveAll(p.room)
+	_ = os.RemoveAll(p.folder)
 }
 
-// lockStart lets one emulator of this user start at a time, from seeking a free port until it is
-// taken. Two that sought at once could find the same one, and the one that came too late would
-// be taken for ready because the other answers.
+// lockStart lets one emulator of this user start at a time, from the search for a free port until
+// it is taken. Two searches at the same time could find the same port, and the later emulator would
+// count as ready because the other one answers.
 func lockStart(ctx context.Context) (unlock func(), err error) {
 	home, err := cache("environments")
 	if err != nil {
@@ -215,7 +214,7 @@ func freePort(wanted int) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// newLog makes a log file for one run of k and forgets all but the last few.
+// newLog creates a log file for one run of k and deletes all but the last few.
 func newLog(k Kind) (*os.File, error) {
 	dir, err := cache("logs")
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// SkipOrFail ends t because something it needs is not here: it skips on a
-// developer's machine, and fails where the CI variable is true, so that no
-// skip can hide a gap there.
+// SkipOrFail ends t because something that it needs is missing: it skips on a developer's machine,
+// and fails where CI is true, so that no skip can hide a gap there.
 func SkipOrFail(t testing.TB, reason string) {
 	t.Helper()
 	skipOrFail(t, os.Getenv("CI"), reason)

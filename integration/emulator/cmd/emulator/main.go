@@ -19,7 +19,8 @@ import (
 
 func main() {
 	port := flag.Int("port", 4566, "port to listen on, on the loopback interface")
-	prepare := flag.Bool("prepare", false, "install the emulators and the tools that read the OpenAPI document, start none")
+	prepare := flag.Bool("prepare", false,
+		"install the emulators and the tools that read the OpenAPI document, start none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
