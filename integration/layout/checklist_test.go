@@ -278,13 +278,13 @@ func TestStatusMap_CoversEachStatus(t *testing.T) {
 		t.Fatal("the map of status names is missing")
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
-	ours, word := statuses(t), regexp.MustCompile("`([A-Z]+)`")
+	ours, name := statuses(t), regexp.MustCompile("`([A-Z]+)`")
 	if len(ours) < 5 {
 		t.Fatalf("only %d statuses found: this test reads the wrong file", len(ours))
 	}
 	reached := map[string]bool{}
-	for _, cells := range rows(text, word) {
-		for _, m := range word.FindAllStringSubmatch(cells[0], -1) {
+	for _, cells := range rows(text, name) {
+		for _, m := range name.FindAllStringSubmatch(cells[0], -1) {
 			if !slices.Contains(ours, m[1]) {
 				t.Errorf("%s is no status of a job", m[1])
 			}

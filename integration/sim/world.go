@@ -74,7 +74,7 @@ type World struct {
 	workers  []*process            // all that were started
 	knows    bool                  // workers that start now know the unknown task
 	asked    map[job.Key]time.Time // when a cancel was first accepted
-	rerun    bool                  // some attempt is run again on purpose
+	rerun    bool                  // some attempt is repeated on purpose
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in order of start
 	api      *process

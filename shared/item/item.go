@@ -167,7 +167,7 @@ func Any(when []All, i Item) bool {
 type Write struct {
 	Ref
 	Name   string // the transition's name, for logs, metrics and errors
-	Else   error  // what it means when of a Commit this condition alone does not hold; nil: decide again
+	Else   error  // the error of a Commit when only this condition does not hold; nil: decide once more
 	When   []All  // one of these must hold; none: unconditional
 	Put    Item   // replaces the whole item
 	Delete bool

@@ -148,9 +148,9 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	}
 	// What may not have started yet is held, too; what was due before an edit or a create is not the pause's.
 	from := now.Add(-contract.PastAllowed)
-	for _, told := range []time.Time{s.CreatedAt, s.Edited} {
-		if told.After(from) {
-			from = told
+	for _, known := range []time.Time{s.CreatedAt, s.Edited} {
+		if known.After(from) {
+			from = known
 		}
 	}
 	held := &Stretch{From: from, Missed: p.Missed}
