@@ -396,27 +396,29 @@ func receiving() []exercise[Queues] {
 
 func deadLettering() []exercise[Queues] {
 	return []exercise[Queues]{
-		{name: "a message at the redrive policy's limit moves to the dead-letter queue, with its source", run: func(t T, qs Queues) {
-			send(t, qs, contract.RedriveQueue, message.Outgoing{Body: "poison"})
-			pause(t, 2*time.Second)
-			var first message.Delivery
-			for n := range contract.LetterMaxReceives {
-				got := take(t, qs, contract.RedriveQueue, 1, time.Minute)[0]
-				if n == 0 {
-					first = got
+		{name: "a message at the redrive policy's limit moves to the dead-letter queue, with its source",
+			run: func(t T, qs Queues) {
+				send(t, qs, contract.RedriveQueue, message.Outgoing{Body: "poison"})
+				pause(t, 2*time.Second)
+				var first message.Delivery
+				for n := range contract.LetterMaxReceives {
+					got := take(t, qs, contract.RedriveQueue, 1, time.Minute)[0]
+					if n == 0 {
+						first = got
+					}
+					if got.Receives != n+1 || got.Source != "" {
+						t.Errorf("received %+v", got)
+					}
+					must(t, qs.SetVisibility(t.Context(), contract.RedriveQueue, got.Receipt, 0))
 				}
-				if got.Receives != n+1 || got.Source != "" {
-					t.Errorf("received %+v", got)
+				wantNone(t, qs, contract.RedriveQueue)
+				dead := take(t, qs, contract.DeadLetters, 1, time.Minute)[0]
+				if dead.Body != "poison" || dead.Source == "" ||
+					dead.SentAt.Sub(first.SentAt).Abs() > time.Millisecond {
+					t.Errorf("the dead letter is %+v, sent as %+v", dead, first)
 				}
-				must(t, qs.SetVisibility(t.Context(), contract.RedriveQueue, got.Receipt, 0))
-			}
-			wantNone(t, qs, contract.RedriveQueue)
-			dead := take(t, qs, contract.DeadLetters, 1, time.Minute)[0]
-			if dead.Body != "poison" || dead.Source == "" || dead.SentAt.Sub(first.SentAt).Abs() > time.Millisecond {
-				t.Errorf("the dead letter is %+v, sent as %+v", dead, first)
-			}
-			must(t, qs.Delete(t.Context(), contract.DeadLetters, dead.Receipt))
-		}},
+				must(t, qs.Delete(t.Context(), contract.DeadLetters, dead.Receipt))
+			}},
 		{name: "a message sent straight to a dead-letter queue has no source", run: func(t T, qs Queues) {
 			send(t, qs, contract.DeadLetters, message.Outgoing{Body: "x"})
 			if got := take(t, qs, contract.DeadLetters, 1, time.Minute)[0]; got.Source != "" {

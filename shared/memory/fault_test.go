@@ -116,7 +116,8 @@ func state(t *testing.T, w *memory.World) map[string]any {
 	if fault.KindOf(err) != fault.NotFound {
 		must(t, err)
 	}
-	return map[string]any{"items": items, "depth": depth(t, w, work), "armed": w.Timers().Armed(), "blob": body, "sent": w.TenantQueues().Sent("q")}
+	return map[string]any{"items": items, "depth": depth(t, w, work), "armed": w.Timers().Armed(), "blob": body,
+		"sent": w.TenantQueues().Sent("q")}
 }
 
 func TestFaults_HappenAsPlanned(t *testing.T) {
@@ -289,7 +290,9 @@ func TestFunctions_AnswerOrFail(t *testing.T) {
 	fs.Put("ours", "acme", func(_ context.Context, input []byte) ([]byte, error) {
 		return append([]byte("got "), input...), nil
 	})
-	fs.Put("broken", contract.AnyTenant, func(context.Context, []byte) ([]byte, error) { return nil, errors.New("no luck") })
+	fs.Put("broken", contract.AnyTenant, func(context.Context, []byte) ([]byte, error) {
+		return nil, errors.New("no luck")
+	})
 
 	t.Run("a function returns its output, or its failure without an error of the call", func(t *testing.T) {
 		t.Parallel()
