@@ -1,0 +1,33 @@
+package model
+
+// The conditions that can be left out.
+const (
+	Whole                      Broken = ""
+	StartIgnoresStop           Broken = "a worker does not ask whether the run is stopped"
+	StartIgnoresPause          Broken = "a worker does not ask whether the run is paused"
+	StartIgnoresAct            Broken = "a worker does not ask whether an act was begun"
+	StartIgnoresGeneration     Broken = "a worker does not ask for the generation"
+	StopLeavesBlocked          Broken = "a stop leaves blocked nodes without rows"
+	StopIgnoresFinal           Broken = "a stop does not ask whether the run is over"
+	FailIgnoresEpoch           Broken = "a failure stops the run whatever the epoch"
+	ReleaseBeforeParents       Broken = "a release does not wait for all parents"
+	ReleaseWhilePaused         Broken = "a release does not ask whether the run is paused"
+	ReleaseIgnoresAct          Broken = "a release does not ask whether an act was begun"
+	ReleaseBesideOlder         Broken = "a release does not wait for the older generation"
+	PutOverwrites              Broken = "a put does not ask whether the row is there"
+	JoinIsTruth                Broken = "a join opens by its counter"
+	JoinWantsAll               Broken = "a join waits for all parents to be counted, after a retry too"
+	SlotIsNotAsked             Broken = "a release does not ask who has the slot"
+	EndIgnoresEpoch            Broken = "a run ends whatever the epoch"
+	EndBeforeAll               Broken = "a run ends before all nodes have"
+	RestIgnoresEpoch           Broken = "the wake-up is put off whatever the epoch"
+	ResumeWakesNobody          Broken = "a resume wakes nobody"
+	ActWakesNobody             Broken = "a retry wakes nobody"
+	ActInOneWrite              Broken = "an act decides by what it reads while all goes on"
+	ActIgnoresEpoch            Broken = "an act is finished whatever the epoch"
+	BlockedKeepTheirGeneration Broken = "blocked nodes keep their generation in a retry"
+	RetryOfAll                 Broken = "a retry brings back what succeeded"
+	HandIgnoresEpoch           Broken = "a skip or complete does not ask for the epoch"
+	HandIgnoresRunning         Broken = "a skip or complete does not ask whether the node runs"
+	PayBeforeTelling           Broken = "what is owed is paid before the children are told"
+)

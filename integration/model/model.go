@@ -1,0 +1,255 @@
+package model
+
+import (
+	"fmt"
+	"math/bits"
+
+	"punctual/shared/dag"
+)
+
+// Config is one small world: a graph, and what may happen to its run.
+type Config struct {
+	Parents   [][]uint8 // of each node; parents have lower numbers
+	Rules     []dag.Rule
+	Policy    dag.Policy
+	Limited   bool    // max_concurrency is 1
+	Joins     bool    // ends are counted at joins of two and more, and at the end of a run with two last nodes
+	Orders    []Order // each may come at any time after the one before, or never
+	Releasers int     // at most 2
+	Crashes   int     // of whoever releases, or of the operator's request
+	Repeats   int     // tellings and wake-ups more than there need be
+	NoSweeps  bool    // the run's wake-up comes only when it was asked for
+	Broken    Broken
+}
+
+// Broken names a condition that is left out, to show that the search would find it.
+type Broken string
+
+// model is a Config with what follows from its graph. Sets of nodes are bits.
+type model struct {
+	Config
+	n        int
+	parents  [maxNodes]uint8
+	children [maxNodes]uint8
+	below    [maxNodes]uint8 // the node and all below it
+	sinks    uint8
+	verdicts [maxNodes][64]found
+	bad      string // what was violated
+}
+
+var ends = [4]dag.End{dag.NotEnded, dag.Succeeded, dag.Failed, dag.Skipped}
+
+func newModel(c Config) *model {
+	m := &model{Config: c, n: len(c.Parents)}
+	for x, parents := range c.Parents {
+		for _, p := range parents {
+			m.parents[x] |= 1 << p
+			m.children[p] |= 1 << x
+		}
+	}
+	for x := m.n - 1; x >= 0; x-- {
+		m.below[x] = 1 << x
+		for y := range m.n {
+			if m.children[x]&(1<<y) != 0 {
+				m.below[x] |= m.below[y]
+			}
+		}
+		if m.children[x] == 0 {
+			m.sinks |= 1 << x
+		}
+		for code := range 64 {
+			var parents []dag.End
+			for i, rest := 0, code; i < len(c.Parents[x]); i, rest = i+1, rest/4 {
+				parents = append(parents, ends[rest%4])
+			}
+			v, _ := dag.Judge(c.Rules[x], c.Policy, parents)
+			m.verdicts[x][code] = map[dag.Verdict]found{
+				dag.Wait: nothing, dag.Run: toRelease, dag.Cancel: toCancel, dag.Skip: toSkip, dag.Held: toHold,
+			}[v]
+		}
+	}
+	return m
+}
+
+func (m *model) start() state {
+	s := state{wake: true, crashes: uint8(m.Crashes), repeats: uint8(m.Repeats)}
+	return s
+}
+
+// judge is the verdict about node x by the rows of its parents in those generations.
+func (m *model) judge(s *state, gen *[maxNodes]uint8, x uint8) found {
+	code, scale := 0, 1
+	for _, p := range m.Config.Parents[x] {
+		switch s.rows[p][gen[p]].end() {
+		case dag.Succeeded:
+			code += scale
+		case dag.Failed:
+			code += 2 * scale
+		case dag.Skipped:
+			code += 3 * scale
+		}
+		scale *= 4
+	}
+	return m.verdicts[x][code]
+}
+
+// move is one atomic step.
+type move struct {
+	what      string
+	who       int8 // the releaser, -1: the worker, -2: the operator
+	node, gen int8
+	free      bool // it need not happen: an act, a crash, a repetition
+}
+
+func (v move) String() string {
+	who := [...]string{"operator", "worker", "releaser 0", "releaser 1"}[v.who+2]
+	if v.node < 0 {
+		return fmt.Sprintf("%s: %s", who, v.what)
+	}
+	return fmt.Sprintf("%s: %s node %d generation %d", who, v.what, v.node, v.gen+1)
+}
+
+// next hands out every state that may follow.
+func (m *model) next(s state, each func(move, *state)) {
+	busy := false
+	for i := range m.Releasers {
+		p := s.procs[i]
+		if p.pc == idle {
+			continue
+		}
+		busy = true
+		to := s
+		v := m.step(&to, i)
+		each(v, &to)
+		if s.crashes > 0 {
+			to = s
+			to.procs[i] = process{}
+			to.crashes--
+			each(move{what: "crashes", who: int8(i), node: -1, free: true}, &to)
+		}
+	}
+	if s.op.pc != idle {
+		busy = true
+		to := s
+		v := m.operate(&to)
+		each(v, &to)
+		if s.crashes > 0 {
+			to = s
+			to.op = operator{next: s.op.next + 1}
+			to.crashes--
+			each(move{what: "crashes", who: -2, node: -1, free: true}, &to)
+		}
+	}
+	busy = m.pick(&s, each) || busy
+	busy = m.work(&s, each) || busy
+	if s.op.pc == idle && int(s.op.next) < len(m.Orders) {
+		to := s
+		v := m.begin(&to)
+		each(v, &to)
+	}
+	if !busy && !m.NoSweeps && !s.status.final() {
+		to := s
+		to.procs[0] = process{pc: readRun}
+		each(move{what: "wakes up", who: 0, node: -1}, &to)
+	}
+}
+
+// pick lets an idle releaser take up something.
+func (m *model) pick(s *state, each func(move, *state)) (any bool) {
+	i := 0
+	for i < m.Releasers && s.procs[i].pc != idle {
+		i++
+	}
+	free := i < m.Releasers
+	other := s.procs[1-i%2]
+	for x := range m.n {
+		for g := range maxGens {
+			r := s.rows[x][g]
+			if !r.st.final() {
+				continue
+			}
+			known := other.pc != idle && other.tells && int(other.node) == x && int(other.gen) == g
+			if r.owes && !(m.Policy == dag.CancelRun && s.act.Act != NoAct) {
+				any = true
+				if free && !known {
+					to := *s
+					to.procs[i] = process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)}
+					each(move{what: "takes up the end of", who: int8(i), node: int8(x), gen: int8(g)}, &to)
+					continue
+				}
+			}
+			if free && s.repeats > 0 {
+				to := *s
+				to.repeats--
+				to.procs[i] = process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)}
+				each(move{what: "hears again of the end of", who: int8(i), node: int8(x), gen: int8(g), free: true}, &to)
+			}
+		}
+	}
+	if s.wake {
+		any = true
+		if free && !(other.pc != idle && !other.tells) {
+			to := *s
+			to.procs[i] = process{pc: readRun}
+			each(move{what: "derives the run", who: int8(i), node: -1}, &to)
+		} else if free && s.repeats > 0 {
+			to := *s
+			to.repeats--
+			to.procs[i] = process{pc: readRun}
+			each(move{what: "derives the run, too", who: int8(i), node: -1, free: true}, &to)
+		}
+	}
+	return any
+}
+
+// work lets workers start and end what is due, each job as the protocol of jobs has it.
+func (m *model) work(s *state, each func(move, *state)) (any bool) {
+	for x := range m.n {
+		for g := range maxGens {
+			r := s.rows[x][g]
+			v := move{who: -1, node: int8(x), gen: int8(g)}
+			set := func(what string, st status) {
+				to := *s
+				to.rows[x][g].st, to.rows[x][g].owes = st, st.final()
+				v.what = what
+				each(v, &to)
+				any = true
+			}
+			switch r.st {
+			case waiting:
+				if m.mayStart(s, x, g) {
+					m.checkStart(s, x, g)
+					to := *s
+					to.rows[x][g].st = running
+					to.ran |= 1 << (x*maxGens + g)
+					v.what = "starts"
+					each(v, &to)
+					any = true
+				} else if uint8(g) != s.gen[x] {
+					set("gives up a superseded", cancelled)
+				}
+			case running:
+				set("succeeds at", succeeded)
+				if r.stop {
+					set("stops at", cancelled)
+				} else {
+					set("fails at", dead)
+				}
+			}
+		}
+	}
+	return any
+}
+
+// mayStart is what a worker asks of the run once it has claimed the attempt.
+func (m *model) mayStart(s *state, x, g int) bool {
+	return !s.status.final() &&
+		(s.stop == NoAct || m.Broken == StartIgnoresStop) &&
+		(!s.paused || m.Broken == StartIgnoresPause) &&
+		(s.act.Act == NoAct || m.Broken == StartIgnoresAct) &&
+		(uint8(g) == s.gen[x] || m.Broken == StartIgnoresGeneration)
+}
+
+func has(set uint8, x uint8) bool { return set&(1<<x) != 0 }
+
+func count(set uint8) uint8 { return uint8(bits.OnesCount8(set)) }

@@ -1,0 +1,189 @@
+package model
+
+// begin takes up the next order.
+func (m *model) begin(s *state) move {
+	o := m.Orders[s.op.next]
+	v := move{what: "begins " + names[o.Act], who: -2, node: int8(o.Node), free: true}
+	if o.Act < RetryFrom {
+		v.node = -1
+	}
+	switch o.Act {
+	case Cancel, Expire:
+		m.answer(s, !s.status.final() && s.stop == NoAct)
+		if s.status.final() && m.Broken != StopIgnoresFinal || s.stop != NoAct {
+			return v
+		}
+		s.stop, s.act, s.wake = o.Act, Order{}, true
+		s.epoch++
+	case Pause:
+		ok := !s.status.final() && s.stop == NoAct && !s.paused
+		m.answer(s, ok)
+		if ok {
+			s.paused = true
+			s.epoch++
+		}
+	case Resume:
+		ok := !s.status.final() && s.paused
+		m.answer(s, ok)
+		if ok {
+			s.paused, s.wake = false, m.Broken != ResumeWakesNobody
+			s.epoch++
+		}
+	default:
+		s.op.seen, s.op.pc = s.run, readNode
+	}
+	return v
+}
+
+var names = [...]string{
+	"", "cancel", "expire", "pause", "resume", "retry", "retry from", "retry of", "skip of", "skip with children of",
+	"complete of",
+}
+
+// answer ends the request.
+func (m *model) answer(s *state, ok bool) {
+	done := s.op.done
+	if ok {
+		done = m.Orders[s.op.next]
+	}
+	s.op = operator{next: s.op.next + 1, done: done}
+}
+
+// operate is the next step of a request that takes several.
+func (m *model) operate(s *state) move {
+	o, op := m.Orders[s.op.next], &s.op
+	v := move{who: -2, node: -1}
+	switch op.pc {
+	case readNode:
+		v.what = "writes its first word"
+		m.firstWord(s, o)
+	case readAct:
+		op.seen = s.run
+		if s.act != o {
+			v.what = "finds its act done by somebody"
+			m.answer(s, false)
+			return v
+		}
+		ok := false
+		op.bump, ok = m.decide(s, &op.seen)
+		op.pc = writeAct
+		if !ok {
+			op.bump = 0
+		}
+		v.what = "reads for its act"
+	case writeAct:
+		some := op.bump != 0
+		switch {
+		case m.finishAct(s, &op.seen, op.bump, some):
+			v.what = "finishes its act"
+			m.answer(s, some)
+		default:
+			v.what = "is refused: finish its act"
+			op.pc, op.bump = readAct, 0
+		}
+	}
+	return v
+}
+
+// firstWord writes the act into the run, or ends the node at once where it has not failed.
+func (m *model) firstWord(s *state, o Order) {
+	seen := &s.op.seen
+	stopping := seen.stop != NoAct && !seen.status.final()
+	same := s.epoch == seen.epoch
+	if seen.act.Act != NoAct || stopping {
+		m.answer(s, false)
+		return
+	}
+	if o.Act.byHand() {
+		r := &s.rows[o.Node][seen.gen[o.Node]]
+		switch {
+		case r.st.failed():
+		case r.st != absent && r.st != waiting && m.Broken != HandIgnoresRunning,
+			r.st.final(), seen.status.final(), !same && m.Broken != HandIgnoresEpoch:
+			m.answer(s, false)
+			return
+		default: // one transaction: row, fence, run
+			*r = forcedRow(o.Act)
+			s.epoch++
+			s.wake = true
+			if s.status == held {
+				s.status = going
+			}
+			m.answer(s, true)
+			return
+		}
+	}
+	if !same {
+		m.answer(s, false)
+		return
+	}
+	if m.Broken == ActInOneWrite { // decides by what it reads while all goes on
+		seen.act, s.op.pc = o, writeAct
+		s.op.bump, _ = m.decide(s, seen)
+		return
+	}
+	s.act, s.wake = o, true
+	s.epoch++
+	s.op.pc, s.op.seen = readAct, run{}
+}
+
+// decide says which nodes begin a new generation by the act that the run holds; false withdraws it.
+func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
+	o := r.act
+	at := func(x uint8) row { return s.rows[x][r.gen[x]] }
+	fallsWith := func(x uint8) bool {
+		st := at(x)
+		blocked := st.st == absent && m.Broken != BlockedKeepTheirGeneration
+		return m.parents[x]&bump != 0 && (blocked || st.st == cancelled || st.st == skipped && !st.forced)
+	}
+	switch o.Act {
+	case Retry:
+		for x := range uint8(m.n) {
+			if at(x).st.failed() || fallsWith(x) || m.Broken == RetryOfAll && at(x).st.final() {
+				bump |= 1 << x
+			}
+		}
+	case RetryFrom:
+		bump = m.below[o.Node]
+	default:
+		if !at(o.Node).st.failed() {
+			return 0, false
+		}
+		bump = 1 << o.Node
+		for x := o.Node + 1; int(x) < m.n; x++ {
+			if fallsWith(x) {
+				bump |= 1 << x
+			}
+		}
+	}
+	return bump, bump != 0
+}
+
+// finishAct is the second write of an act: the new generations, or that it is withdrawn.
+func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
+	o := seen.act
+	if s.epoch != seen.epoch && m.Broken != ActIgnoresEpoch || s.act != o && m.Broken != ActInOneWrite {
+		return false
+	}
+	s.act = Order{}
+	s.epoch++
+	if !ok {
+		return true
+	}
+	for x := range uint8(m.n) {
+		if !has(bump, x) {
+			if r := &s.rows[x][s.gen[x]]; m.parents[x]&bump != 0 && r.st != absent {
+				r.kept = true
+			}
+			continue
+		}
+		s.gen[x]++
+		s.since[x], s.hand[x] = s.epoch, NoAct
+	}
+	if o.Act.byHand() {
+		s.hand[o.Node] = o.Act
+	}
+	s.stop, s.wake = NoAct, m.Broken != ActWakesNobody
+	s.status = going
+	return true
+}

@@ -1,0 +1,399 @@
+package model
+
+import "punctual/shared/dag"
+
+// targets are the nodes that a process judges.
+func (m *model) targets(p *process) uint8 {
+	switch {
+	case !p.tells || m.Limited:
+		return 1<<m.n - 1
+	case p.gen != p.seen.gen[p.node]: // an older one is over: the newer may have waited for it
+		return 1 << p.node
+	}
+	return m.children[p.node]
+}
+
+// advance goes on to the next node to be judged, from the given one on.
+func (m *model) advance(p *process, from uint8) {
+	p.found = nothing
+	all := m.targets(p)
+	for x := from; int(x) < m.n; x++ {
+		if !has(all, x) {
+			continue
+		}
+		p.at, p.pc = x, readNode
+		if m.counted(p, x) {
+			p.pc = countJoin
+		}
+		return
+	}
+	p.at, p.pc = 0, built
+	if p.tells {
+		p.pc = readBelow
+	}
+}
+
+func (m *model) counted(p *process, x uint8) bool {
+	return m.Joins && !m.Limited && p.tells && p.gen == p.seen.gen[p.node] && len(m.Config.Parents[x]) > 1
+}
+
+// step is the next step of a releaser that is not idle.
+func (m *model) step(s *state, i int) move {
+	p := &s.procs[i]
+	v := move{who: int8(i), node: -1}
+	v.what = m.act(s, p, &v)
+	if p.pc == idle {
+		*p = process{}
+	}
+	return v
+}
+
+func (m *model) act(s *state, p *process, v *move) string {
+	about := func(x, g uint8) { v.node, v.gen = int8(x), int8(g) }
+	switch p.pc {
+	case readRun:
+		m.readRun(s, p)
+		return "reads the run"
+	case failRun:
+		p.pc = readRun
+		if (s.epoch == p.seen.epoch || m.Broken == FailIgnoresEpoch) && !s.status.final() && s.stop == NoAct && s.act.Act == NoAct {
+			s.stop, s.wake = stopFail, true
+			s.epoch++
+			return "stops the run for a failure of"
+		}
+		return "is refused: stop the run"
+	case readAct:
+		ok := false
+		p.bump, ok = m.decide(s, &p.seen)
+		p.found = nothing
+		if ok {
+			p.found = toForce
+		}
+		p.pc = writeAct
+		return "reads for the act"
+	case writeAct:
+		done := m.finishAct(s, &p.seen, p.bump, p.found == toForce)
+		p.pc, p.bump, p.found = readRun, 0, nothing
+		if done {
+			return "finishes the act"
+		}
+		return "is refused: finish the act"
+	case stopNode:
+		x := p.at
+		about(x, p.seen.gen[x])
+		for g := range p.seen.gen[x] + 1 {
+			r := &s.rows[x][g]
+			switch {
+			case r.st == running:
+				r.stop = true
+			case r.st == waiting, r.st == absent && g == p.seen.gen[x] && m.Broken != StopLeavesBlocked:
+				r.st, r.owes = cancelled, true
+			}
+		}
+		if p.at++; int(p.at) == m.n {
+			p.at, p.pc = 0, readEnd
+		}
+		return "ends for the run's stop"
+	case oldNode:
+		x := p.at
+		about(x, p.seen.gen[x])
+		for g := range p.seen.gen[x] {
+			switch r := &s.rows[x][g]; r.st {
+			case running:
+				r.stop = true
+			case waiting:
+				r.st, r.owes = cancelled, true
+			}
+		}
+		if p.at++; int(p.at) == m.n {
+			m.advance(p, 0)
+		}
+		return "ends what is older of"
+	case countJoin:
+		x := p.at
+		about(x, p.seen.gen[x])
+		need := m.joinNeeds(&p.seen, x)
+		n := &s.joined[x][p.seen.gen[x]]
+		*n = min(*n+1, need)
+		p.pc = readNode
+		if *n < need {
+			m.advance(p, x+1)
+		}
+		return "counts at the join of"
+	case readNode:
+		x := p.at
+		about(x, p.seen.gen[x])
+		m.readNode(s, p)
+		return "judges"
+	case putNode:
+		x := p.at
+		about(x, p.seen.gen[x])
+		return m.putNode(s, p)
+	case built:
+		if s.status == building {
+			s.status = going
+		}
+		p.pc = readEnd
+		return "notes that the run is built"
+	case readBelow:
+		p.pc = pay
+		all := true
+		for x := range uint8(m.n) {
+			if has(m.children[p.node], x) && !s.rows[x][p.seen.gen[x]].st.final() {
+				all = false
+			}
+		}
+		switch {
+		case p.holds:
+			p.pc = readEnd
+		case all && m.Joins && count(m.sinks) > 1:
+			p.pc = countEnd
+		case all:
+			p.pc = readEnd
+		}
+		return "looks whether all below has ended:"
+	case countEnd:
+		era, need := m.endNeeds(&p.seen)
+		n := &s.closed[era]
+		*n = min(*n+1, need)
+		p.pc = readEnd
+		if *n < need {
+			p.pc = pay
+		}
+		return "counts at the end"
+	case readEnd:
+		p.found = m.judgeRun(s, &p.seen)
+		p.pc = writeEnd
+		if p.found == nothing {
+			p.pc = m.after(p)
+		}
+		return "judges the run"
+	case writeEnd:
+		f := p.found
+		p.found = nothing
+		if s.epoch != p.seen.epoch && m.Broken != EndIgnoresEpoch || s.status.final() || s.act.Act != NoAct {
+			p.pc = readRun
+			return "is refused: end the run"
+		}
+		p.pc = m.after(p)
+		if f == toHold {
+			s.status = held
+			return "notes that the run is held"
+		}
+		m.checkEnd(s, f)
+		s.status = map[found]runStatus{toSucceed: runSucceeded, toFail: runFailed, toEndCancelled: runCancelled}[f]
+		s.wake = false
+		return "ends the run"
+	case rest:
+		if s.epoch == p.seen.epoch || m.Broken == RestIgnoresEpoch {
+			s.wake = false
+		}
+		p.pc = idle
+		return "puts the wake-up off"
+	case pay:
+		about(p.node, p.gen)
+		s.rows[p.node][p.gen].owes = false
+		p.pc = idle
+		return "has told the children of"
+	}
+	panic("a process stands nowhere")
+}
+
+func (m *model) after(p *process) pc {
+	if p.tells {
+		return pay
+	}
+	return rest
+}
+
+func (m *model) readRun(s *state, p *process) {
+	p.seen = s.run
+	p.at, p.bump, p.holds, p.found = 0, 0, false, nothing
+	r := &p.seen
+	if !p.tells {
+		switch {
+		case r.act.Act != NoAct:
+			p.pc = readAct
+		case r.status.final():
+			p.pc = rest
+		case r.stop != NoAct:
+			p.pc = stopNode
+		case r.gen != [maxNodes]uint8{}:
+			p.pc = oldNode
+		default:
+			m.advance(p, 0)
+		}
+		return
+	}
+	failed := m.Policy == dag.CancelRun && p.gen == r.gen[p.node] && s.rows[p.node][p.gen].st.failed()
+	switch {
+	case r.status.final():
+		p.pc = pay
+	case failed && r.act.Act != NoAct:
+		p.pc = idle // what is owed stays: the act decides whether the failure still counts
+	case failed && r.stop == NoAct:
+		p.pc = failRun
+	case r.stop != NoAct:
+		p.pc = readBelow
+	default:
+		m.advance(p, 0)
+	}
+}
+
+// joinNeeds is how many parents must have been counted before a join is worth a look: those whose
+// generation began no earlier than the child's. The others had ended before, or are counted as well.
+func (m *model) joinNeeds(r *run, x uint8) uint8 {
+	n := uint8(0)
+	for _, p := range m.Config.Parents[x] {
+		if r.since[p] >= r.since[x] || m.Broken == JoinWantsAll {
+			n++
+		}
+	}
+	return n
+}
+
+// endNeeds is the same for the end of the run: the last nodes that the newest retry brought back.
+func (m *model) endNeeds(r *run) (era, n uint8) {
+	for x := range m.n {
+		era = max(era, r.since[x])
+	}
+	for x := range uint8(m.n) {
+		if has(m.sinks, x) && r.since[x] == era {
+			n++
+		}
+	}
+	return era, n
+}
+
+// readNode judges the node that the process is at.
+func (m *model) readNode(s *state, p *process) {
+	x := p.at
+	g := p.seen.gen[x]
+	f := nothing
+	switch {
+	case p.seen.act.Act != NoAct && m.Broken != ReleaseIgnoresAct:
+	case s.rows[x][g].st != absent && m.Broken != PutOverwrites:
+	case s.rows[x][g].st.final():
+	case p.seen.hand[x] != NoAct:
+		f = toForce
+	case g > 0 && s.rows[x][g-1].st.open() && m.Broken != ReleaseBesideOlder:
+	default:
+		f = m.judge(s, &p.seen.gen, x)
+		if m.Broken == ReleaseBeforeParents && f == nothing {
+			f = toRelease
+		}
+		if m.Broken == JoinIsTruth && m.counted(p, x) && f == nothing {
+			f = toRelease
+		}
+	}
+	switch f {
+	case toHold:
+		p.holds, f = true, nothing
+	case toRelease:
+		if p.seen.paused && m.Broken != ReleaseWhilePaused {
+			f = nothing
+		}
+		if m.Limited {
+			p.slot = s.slot
+			if n, g, ok := holder(s.slot); ok && !s.rows[n][g].st.final() && m.Broken != SlotIsNotAsked {
+				f = nothing
+			}
+		}
+	}
+	if f == nothing {
+		m.advance(p, x+1)
+		p.slot = 0
+		return
+	}
+	p.found, p.pc = f, putNode
+}
+
+// holder is the generation that has the slot.
+func holder(slot uint8) (x, g uint8, ok bool) {
+	if slot == 0 {
+		return 0, 0, false
+	}
+	return (slot - 1) / maxGens, (slot - 1) % maxGens, true
+}
+
+// putNode writes what was judged: the row of that generation, which must not exist.
+func (m *model) putNode(s *state, p *process) string {
+	x, f, slot := p.at, p.found, p.slot
+	g := p.seen.gen[x]
+	p.slot = 0
+	r := &s.rows[x][g]
+	if r.st != absent && m.Broken != PutOverwrites {
+		m.advance(p, x+1)
+		return "is refused: put"
+	}
+	if f == toRelease && m.Limited {
+		if s.slot != slot && m.Broken != SlotIsNotAsked {
+			p.found, p.pc = nothing, readNode
+			return "is refused the slot:"
+		}
+		s.slot = 1 + x*maxGens + g
+	}
+	m.checkPut(s, x, g, f)
+	switch f {
+	case toRelease:
+		*r = row{st: waiting}
+	case toCancel:
+		*r = row{st: cancelled, owes: true}
+	case toSkip:
+		*r = row{st: skipped, owes: true}
+	case toForce:
+		*r = forcedRow(p.seen.hand[x])
+	}
+	m.advance(p, x+1)
+	return [...]string{toRelease: "releases", toCancel: "cancels", toSkip: "skips", toForce: "forces"}[f]
+}
+
+func forcedRow(a Act) row {
+	switch a {
+	case SkipNode:
+		return row{st: skipped, owes: true, forced: true, lets: true}
+	case SkipBelow:
+		return row{st: skipped, owes: true, forced: true}
+	}
+	return row{st: succeeded, owes: true, forced: true}
+}
+
+// judgeRun says what the run has come to, by the rows of the generations that were seen.
+func (m *model) judgeRun(s *state, r *run) found {
+	if r.act.Act != NoAct || r.status.final() {
+		return nothing
+	}
+	isOpen, moving, failed := false, false, false
+	for x := range uint8(m.n) {
+		at := s.rows[x][r.gen[x]]
+		if at.st.final() {
+			if m.Policy != dag.Continue || m.children[x] == 0 {
+				failed = failed || at.st.failed()
+			}
+			continue
+		}
+		isOpen = true
+		if at.st != absent || r.hand[x] != NoAct {
+			moving = true
+			continue
+		}
+		if r.gen[x] > 0 && s.rows[x][r.gen[x]-1].st.open() {
+			moving = true
+			continue
+		}
+		if v := m.judge(s, &r.gen, x); v != toHold && v != nothing {
+			moving = true
+		}
+	}
+	switch {
+	case isOpen && !moving && r.stop == NoAct && r.status != held:
+		return toHold
+	case isOpen && m.Broken != EndBeforeAll:
+		return nothing
+	case r.stop == Cancel:
+		return toEndCancelled
+	case r.stop != NoAct, failed:
+		return toFail
+	}
+	return toSucceed
+}
