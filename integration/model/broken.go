@@ -17,6 +17,7 @@ const (
 	PutOverwrites              Broken = "a put does not ask whether the row is there"
 	JoinIsTruth                Broken = "a join opens by its counter"
 	JoinWantsAll               Broken = "a join waits for all parents to be counted, after a retry too"
+	HeldIsNotNoted             Broken = "nobody notes that a node is held"
 	SlotIsNotAsked             Broken = "a release does not ask who has the slot"
 	EndIgnoresEpoch            Broken = "a run ends whatever the epoch"
 	EndBeforeAll               Broken = "a run ends before all nodes have"

@@ -78,13 +78,13 @@ func (m *model) checkStart(s *state, x, g int) {
 		m.violated("node %d starts in generation %d, and %d counts", x, g+1, s.gen[x]+1)
 	case s.ran&(1<<(x*maxGens+g)) != 0:
 		m.violated("node %d starts twice in generation %d", x, g+1)
-	case older.st.open():
+	case older.st == running:
 		m.violated("node %d starts in generation %d beside the older one", x, g+1)
 	case older.st == succeeded && !m.ordered(RetryFrom):
 		m.violated("node %d starts again, and it had succeeded", x)
 	case s.hand[x] != NoAct:
 		m.violated("node %d starts, and an operator had ended it", x)
-	case !s.rows[x][g].kept && m.due(s, uint8(x)) != toRelease:
+	case !s.rows[x][g].has(kept) && m.due(s, uint8(x)) != toRelease:
 		m.violated("node %d starts before its rule", x)
 	}
 }
@@ -191,7 +191,7 @@ func (m *model) checkOver(s *state) {
 	stops := m.Policy == dag.CancelRun || m.ordered(Cancel) || m.ordered(Expire)
 	for x := range uint8(m.n) {
 		r := s.rows[x][s.gen[x]]
-		if r.kept || r.forced {
+		if r.has(kept) || r.has(forced) {
 			continue
 		}
 		due := m.due(s, x)
@@ -209,7 +209,7 @@ func (m *model) checkOver(s *state) {
 		m.violated("the run was cancelled and did not end so")
 	case o.Act == Expire && s.status != runFailed:
 		m.violated("the run expired and did not end so")
-	case o.Act.byHand() && !s.rows[o.Node][s.gen[o.Node]].forced:
+	case o.Act.byHand() && !s.rows[o.Node][s.gen[o.Node]].has(forced):
 		m.violated("node %d was ended by hand, and nobody sees it", o.Node)
 	}
 }

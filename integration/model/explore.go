@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"hash/maphash"
 	"strings"
 )
 
@@ -25,7 +26,8 @@ type visit struct {
 
 type search struct {
 	*model
-	at     map[state]int32
+	at     map[uint64]int32 // by hash: the newest state that has it
+	older  []int32          // of each state: the one before it with the same hash, -1 for none
 	states []state
 	came   []visit
 }
@@ -33,14 +35,14 @@ type search struct {
 // Search visits every state that may follow, up to a bound, nearest first, and then shows of each
 // that the run comes to rest from there with nobody's help.
 func Search(c Config, most int) Found {
-	s := &search{model: newModel(c), at: map[state]int32{}}
+	s := &search{model: newModel(c), at: map[uint64]int32{}}
 	s.add(s.start(), visit{from: -1})
 	for i := 0; i < len(s.states) && s.bad == ""; i++ {
 		if i >= most {
 			return Found{States: i, Cut: true}
 		}
 		from := s.states[i]
-		s.next(from, func(by move, to *state) {
+		s.next(&from, func(by move, to *state) {
 			if s.bad == "" {
 				s.checkMove(&from, to)
 			}
@@ -64,13 +66,33 @@ func (s *search) add(to state, by visit) int {
 	if s.procsSwapped(&to) {
 		to.procs[0], to.procs[1] = to.procs[1], to.procs[0]
 	}
-	if _, ok := s.at[to]; ok {
+	if _, ok := s.find(&to); ok {
 		return -1
 	}
-	s.at[to] = int32(len(s.states))
+	h := maphash.Comparable(seed, to)
+	older, ok := s.at[h]
+	if !ok {
+		older = -1
+	}
+	s.at[h] = int32(len(s.states))
+	s.older = append(s.older, older)
 	s.states = append(s.states, to)
 	s.came = append(s.came, by)
 	return len(s.states) - 1
+}
+
+var seed = maphash.MakeSeed()
+
+// find is where a state stands that was visited.
+func (s *search) find(to *state) (int32, bool) {
+	i, ok := s.at[maphash.Comparable(seed, *to)]
+	if !ok {
+		return 0, false
+	}
+	for i >= 0 && s.states[i] != *to {
+		i = s.older[i]
+	}
+	return i, i >= 0
 }
 
 // procsSwapped says whether the two releasers stand in the other order: which is which does not matter.
@@ -107,7 +129,7 @@ func (s *search) settleAll() (at int) {
 				return i
 			}
 			path = append(path, j)
-			to, ok := s.onward(s.states[j])
+			to, ok := s.onward(&s.states[j])
 			if !ok {
 				if s.checkRest(&s.states[j]); s.bad != "" {
 					return int(j)
@@ -125,7 +147,7 @@ func (s *search) settleAll() (at int) {
 
 // onward is the next state without an act, a crash or a repetition; false if all rests. A wake-up at
 // rest is followed to its end: where it changes nothing, nothing will.
-func (s *search) onward(from state) (int32, bool) {
+func (s *search) onward(from *state) (int32, bool) {
 	to, by, ok := s.first(from)
 	if !ok {
 		return 0, false
@@ -134,14 +156,14 @@ func (s *search) onward(from state) (int32, bool) {
 		return to, true
 	}
 	for s.states[to].procs[0].pc != idle || s.states[to].procs[1].pc != idle {
-		if to, _, ok = s.first(s.states[to]); !ok {
+		if to, _, ok = s.first(&s.states[to]); !ok {
 			panic("a releaser does not go on")
 		}
 	}
-	return to, s.states[to] != from
+	return to, s.states[to] != *from
 }
 
-func (s *search) first(from state) (to int32, by move, ok bool) {
+func (s *search) first(from *state) (to int32, by move, ok bool) {
 	s.next(from, func(v move, next *state) {
 		if ok || v.free {
 			return
@@ -149,7 +171,7 @@ func (s *search) first(from state) (to int32, by move, ok bool) {
 		if s.procsSwapped(next) {
 			next.procs[0], next.procs[1] = next.procs[1], next.procs[0]
 		}
-		to, ok = s.at[*next]
+		to, ok = s.find(next)
 		by = v
 		if !ok {
 			panic("a state was not visited")

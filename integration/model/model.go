@@ -12,12 +12,14 @@ type Config struct {
 	Parents   [][]uint8 // of each node; parents have lower numbers
 	Rules     []dag.Rule
 	Policy    dag.Policy
+	Steady    uint8   // set of nodes that never fail
 	Limited   bool    // max_concurrency is 1
 	Joins     bool    // ends are counted at joins of two and more, and at the end of a run with two last nodes
 	Orders    []Order // each may come at any time after the one before, or never
 	Releasers int     // at most 2
 	Crashes   int     // of whoever releases, or of the operator's request
 	Repeats   int     // tellings and wake-ups more than there need be
+	Fine      bool    // every read is a step of its own; otherwise what follows without a write belongs to it
 	NoSweeps  bool    // the run's wake-up comes only when it was asked for
 	Broken    Broken
 }
@@ -35,6 +37,7 @@ type model struct {
 	sinks    uint8
 	verdicts [maxNodes][64]found
 	bad      string // what was violated
+	to       state  // where the next state is made, one after the other
 }
 
 var ends = [4]dag.End{dag.NotEnded, dag.Succeeded, dag.Failed, dag.Skipped}
@@ -109,8 +112,14 @@ func (v move) String() string {
 	return fmt.Sprintf("%s: %s node %d generation %d", who, v.what, v.node, v.gen+1)
 }
 
+// copy makes the state that is to be changed. It is good until the next one is made.
+func (m *model) copy(s *state) *state {
+	m.to = *s
+	return &m.to
+}
+
 // next hands out every state that may follow.
-func (m *model) next(s state, each func(move, *state)) {
+func (m *model) next(s *state, each func(move, *state)) {
 	busy := false
 	for i := range m.Releasers {
 		p := s.procs[i]
@@ -118,39 +127,39 @@ func (m *model) next(s state, each func(move, *state)) {
 			continue
 		}
 		busy = true
-		to := s
-		v := m.step(&to, i)
-		each(v, &to)
+		to := m.copy(s)
+		v := m.step(to, i)
+		each(v, to)
 		if s.crashes > 0 {
-			to = s
+			to := m.copy(s)
 			to.procs[i] = process{}
 			to.crashes--
-			each(move{what: "crashes", who: int8(i), node: -1, free: true}, &to)
+			each(move{what: "crashes", who: int8(i), node: -1, free: true}, to)
 		}
 	}
 	if s.op.pc != idle {
 		busy = true
-		to := s
-		v := m.operate(&to)
-		each(v, &to)
+		to := m.copy(s)
+		v := m.operate(to)
+		each(v, to)
 		if s.crashes > 0 {
-			to = s
+			to := m.copy(s)
 			to.op = operator{next: s.op.next + 1}
 			to.crashes--
-			each(move{what: "crashes", who: -2, node: -1, free: true}, &to)
+			each(move{what: "crashes", who: -2, node: -1, free: true}, to)
 		}
 	}
-	busy = m.pick(&s, each) || busy
-	busy = m.work(&s, each) || busy
+	busy = m.pick(s, each) || busy
+	busy = m.work(s, each) || busy
 	if s.op.pc == idle && int(s.op.next) < len(m.Orders) {
-		to := s
-		v := m.begin(&to)
-		each(v, &to)
+		to := m.copy(s)
+		v := m.begin(to)
+		each(v, to)
 	}
 	if !busy && !m.NoSweeps && !s.status.final() {
-		to := s
-		to.procs[0] = process{pc: readRun}
-		each(move{what: "wakes up", who: 0, node: -1}, &to)
+		to := m.copy(s)
+		m.take(to, 0, process{pc: readRun})
+		each(move{what: "wakes up", who: 0, node: -1}, to)
 	}
 }
 
@@ -169,37 +178,45 @@ func (m *model) pick(s *state, each func(move, *state)) (any bool) {
 				continue
 			}
 			known := other.pc != idle && other.tells && int(other.node) == x && int(other.gen) == g
-			if r.owes && !(m.Policy == dag.CancelRun && s.act.Act != NoAct) {
+			if r.has(owes) && !(m.Policy == dag.CancelRun && s.act.Act != NoAct) {
 				any = true
 				if free && !known {
-					to := *s
-					to.procs[i] = process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)}
-					each(move{what: "takes up the end of", who: int8(i), node: int8(x), gen: int8(g)}, &to)
+					to := m.copy(s)
+					m.take(to, i, process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)})
+					each(move{what: "takes up the end of", who: int8(i), node: int8(x), gen: int8(g)}, to)
 					continue
 				}
 			}
 			if free && s.repeats > 0 {
-				to := *s
+				to := m.copy(s)
 				to.repeats--
-				to.procs[i] = process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)}
-				each(move{what: "hears again of the end of", who: int8(i), node: int8(x), gen: int8(g), free: true}, &to)
+				m.take(to, i, process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)})
+				each(move{what: "hears again of the end of", who: int8(i), node: int8(x), gen: int8(g), free: true}, to)
 			}
 		}
 	}
 	if s.wake {
 		any = true
 		if free && !(other.pc != idle && !other.tells) {
-			to := *s
-			to.procs[i] = process{pc: readRun}
-			each(move{what: "derives the run", who: int8(i), node: -1}, &to)
+			to := m.copy(s)
+			m.take(to, i, process{pc: readRun})
+			each(move{what: "derives the run", who: int8(i), node: -1}, to)
 		} else if free && s.repeats > 0 {
-			to := *s
+			to := m.copy(s)
 			to.repeats--
-			to.procs[i] = process{pc: readRun}
-			each(move{what: "derives the run, too", who: int8(i), node: -1, free: true}, &to)
+			m.take(to, i, process{pc: readRun})
+			each(move{what: "derives the run, too", who: int8(i), node: -1, free: true}, to)
 		}
 	}
 	return any
+}
+
+// take gives an idle releaser its task.
+func (m *model) take(s *state, i int, p process) {
+	s.procs[i] = p
+	if !m.Fine {
+		m.step(s, i)
+	}
 }
 
 // work lets workers start and end what is due, each job as the protocol of jobs has it.
@@ -209,30 +226,30 @@ func (m *model) work(s *state, each func(move, *state)) (any bool) {
 			r := s.rows[x][g]
 			v := move{who: -1, node: int8(x), gen: int8(g)}
 			set := func(what string, st status) {
-				to := *s
-				to.rows[x][g].st, to.rows[x][g].owes = st, st.final()
+				to := m.copy(s)
+				to.rows[x][g] = row{st, r.flags | owes}
 				v.what = what
-				each(v, &to)
+				each(v, to)
 				any = true
 			}
 			switch r.st {
 			case waiting:
 				if m.mayStart(s, x, g) {
 					m.checkStart(s, x, g)
-					to := *s
+					to := m.copy(s)
 					to.rows[x][g].st = running
 					to.ran |= 1 << (x*maxGens + g)
 					v.what = "starts"
-					each(v, &to)
+					each(v, to)
 					any = true
 				} else if uint8(g) != s.gen[x] {
 					set("gives up a superseded", cancelled)
 				}
 			case running:
 				set("succeeds at", succeeded)
-				if r.stop {
+				if r.has(stop) {
 					set("stops at", cancelled)
-				} else {
+				} else if !has(m.Steady, uint8(x)) {
 					set("fails at", dead)
 				}
 			}

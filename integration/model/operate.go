@@ -31,6 +31,9 @@ func (m *model) begin(s *state) move {
 		}
 	default:
 		s.op.seen, s.op.pc = s.run, readNode
+		if !m.Fine {
+			m.firstWord(s, o)
+		}
 	}
 	return v
 }
@@ -105,7 +108,7 @@ func (m *model) firstWord(s *state, o Order) {
 		default: // one transaction: row, fence, run
 			*r = forcedRow(o.Act)
 			s.epoch++
-			s.wake = true
+			s.wake, s.holds = true, false
 			if s.status == held {
 				s.status = going
 			}
@@ -134,7 +137,7 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 	fallsWith := func(x uint8) bool {
 		st := at(x)
 		blocked := st.st == absent && m.Broken != BlockedKeepTheirGeneration
-		return m.parents[x]&bump != 0 && (blocked || st.st == cancelled || st.st == skipped && !st.forced)
+		return m.parents[x]&bump != 0 && (blocked || st.st == cancelled || st.st == skipped && !st.has(forced))
 	}
 	switch o.Act {
 	case Retry:
@@ -173,7 +176,7 @@ func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
 	for x := range uint8(m.n) {
 		if !has(bump, x) {
 			if r := &s.rows[x][s.gen[x]]; m.parents[x]&bump != 0 && r.st != absent {
-				r.kept = true
+				r.flags |= kept
 			}
 			continue
 		}
@@ -184,6 +187,6 @@ func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
 		s.hand[o.Node] = o.Act
 	}
 	s.stop, s.wake = NoAct, m.Broken != ActWakesNobody
-	s.status = going
+	s.status, s.holds = going, false
 	return true
 }

@@ -27,9 +27,14 @@ func (m *model) advance(p *process, from uint8) {
 		}
 		return
 	}
-	p.at, p.pc = 0, built
-	if p.tells {
+	p.at = 0
+	switch {
+	case p.holds && !p.seen.holds:
+		p.pc = noteHeld
+	case p.tells:
 		p.pc = readBelow
+	default:
+		p.pc = built
 	}
 }
 
@@ -37,15 +42,38 @@ func (m *model) counted(p *process, x uint8) bool {
 	return m.Joins && !m.Limited && p.tells && p.gen == p.seen.gen[p.node] && len(m.Config.Parents[x]) > 1
 }
 
-// step is the next step of a releaser that is not idle.
+// step is the next step of a releaser that is not idle. Fine, it is one read or one write; otherwise
+// all reads up to the next write are one step.
 func (m *model) step(s *state, i int) move {
 	p := &s.procs[i]
 	v := move{who: int8(i), node: -1}
 	v.what = m.act(s, p, &v)
-	if p.pc == idle {
-		*p = process{}
+	for !m.Fine && p.pc.reads() {
+		m.act(s, p, &move{})
 	}
+	m.forget(p)
 	return v
+}
+
+// reads says whether the step there only reads.
+func (p pc) reads() bool {
+	switch p {
+	case readRun, readAct, readNode, readBelow, readEnd:
+		return true
+	}
+	return false
+}
+
+// forget drops what a process does not need any more, so that states which differ in nothing else are one.
+func (m *model) forget(p *process) {
+	switch p.pc {
+	case idle:
+		*p = process{}
+	case pay, readRun:
+		*p = process{pc: p.pc, tells: p.tells, node: p.node, gen: p.gen}
+	case rest, writeEnd:
+		*p = process{pc: p.pc, tells: p.tells, node: p.node, gen: p.gen, found: p.found, seen: run{epoch: p.seen.epoch}}
+	}
 }
 
 func (m *model) act(s *state, p *process, v *move) string {
@@ -85,9 +113,11 @@ func (m *model) act(s *state, p *process, v *move) string {
 			r := &s.rows[x][g]
 			switch {
 			case r.st == running:
-				r.stop = true
+				r.flags |= stop
+			case r.st == absent && g == p.seen.gen[x] && p.seen.hand[x] != NoAct: // its end was answered already
+				*r = forcedRow(p.seen.hand[x])
 			case r.st == waiting, r.st == absent && g == p.seen.gen[x] && m.Broken != StopLeavesBlocked:
-				r.st, r.owes = cancelled, true
+				*r = row{cancelled, r.flags | owes}
 			}
 		}
 		if p.at++; int(p.at) == m.n {
@@ -100,9 +130,9 @@ func (m *model) act(s *state, p *process, v *move) string {
 		for g := range p.seen.gen[x] {
 			switch r := &s.rows[x][g]; r.st {
 			case running:
-				r.stop = true
+				r.flags |= stop
 			case waiting:
-				r.st, r.owes = cancelled, true
+				*r = row{cancelled, r.flags | owes}
 			}
 		}
 		if p.at++; int(p.at) == m.n {
@@ -129,6 +159,17 @@ func (m *model) act(s *state, p *process, v *move) string {
 		x := p.at
 		about(x, p.seen.gen[x])
 		return m.putNode(s, p)
+	case noteHeld:
+		p.pc = readRun
+		if s.epoch == p.seen.epoch && s.act.Act == NoAct {
+			s.holds = m.Broken != HeldIsNotNoted
+			p.seen.holds, p.pc = true, readBelow
+			if !p.tells {
+				p.pc = built
+			}
+			return "notes that a node is held"
+		}
+		return "is refused: note that a node is held"
 	case built:
 		if s.status == building {
 			s.status = going
@@ -144,7 +185,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 			}
 		}
 		switch {
-		case p.holds:
+		case p.seen.holds:
 			p.pc = readEnd
 		case all && m.Joins && count(m.sinks) > 1:
 			p.pc = countEnd
@@ -192,7 +233,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "puts the wake-up off"
 	case pay:
 		about(p.node, p.gen)
-		s.rows[p.node][p.gen].owes = false
+		s.rows[p.node][p.gen].flags &^= owes
 		p.pc = idle
 		return "has told the children of"
 	}
@@ -338,9 +379,9 @@ func (m *model) putNode(s *state, p *process) string {
 	case toRelease:
 		*r = row{st: waiting}
 	case toCancel:
-		*r = row{st: cancelled, owes: true}
+		*r = row{cancelled, owes}
 	case toSkip:
-		*r = row{st: skipped, owes: true}
+		*r = row{skipped, owes}
 	case toForce:
 		*r = forcedRow(p.seen.hand[x])
 	}
@@ -351,11 +392,11 @@ func (m *model) putNode(s *state, p *process) string {
 func forcedRow(a Act) row {
 	switch a {
 	case SkipNode:
-		return row{st: skipped, owes: true, forced: true, lets: true}
+		return row{skipped, owes | forced | lets}
 	case SkipBelow:
-		return row{st: skipped, owes: true, forced: true}
+		return row{skipped, owes | forced}
 	}
-	return row{st: succeeded, owes: true, forced: true}
+	return row{succeeded, owes | forced}
 }
 
 // judgeRun says what the run has come to, by the rows of the generations that were seen.

@@ -28,13 +28,21 @@ func (s status) failed() bool { return s == dead || s == cancelled }
 
 // row is the row of one generation of a node. Once final, its status stays.
 type row struct {
-	st     status
-	owes   bool // its children are yet to be told
-	stop   bool // its worker is asked to stop
-	forced bool // an operator skipped or completed it
-	lets   bool // skipped, and children run as if it had succeeded
-	kept   bool // of the search only: it stood when a parent of it was to run again
+	st status
+	flags
 }
+
+type flags uint8
+
+const (
+	owes   flags = 1 << iota // its children are yet to be told
+	stop                     // its worker is asked to stop
+	forced                   // an operator skipped or completed it
+	lets                     // skipped, and children run as if it had succeeded
+	kept                     // of the search only: it stood when a parent of it was to run again
+)
+
+func (f flags) has(one flags) bool { return f&one != 0 }
 
 // end is how the row ended, for children.
 func (r row) end() dag.End {
@@ -44,7 +52,7 @@ func (r row) end() dag.End {
 	case dead, cancelled:
 		return dag.Failed
 	case skipped:
-		if r.lets {
+		if r.has(lets) {
 			return dag.Succeeded
 		}
 		return dag.Skipped
@@ -101,6 +109,7 @@ type run struct {
 	status runStatus
 	stop   Act // Cancel, Expire or stopFail
 	paused bool
+	holds  bool  // a node is held: every end may be the one after which nothing goes on
 	epoch  uint8 // grows with every act
 	act    Order // begun and not done: nothing starts and nothing is released meanwhile
 	gen    [maxNodes]uint8
@@ -160,6 +169,7 @@ const (
 	countJoin // count an end at a child's join
 	readNode  // judge one node
 	putNode   // write what was judged
+	noteHeld  // the run has a node that is held
 	built     // the run is no longer BUILDING
 	readBelow // have all children of the node ended?
 	countEnd
