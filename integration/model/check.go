@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"punctual/shared/dag"
 )
@@ -90,7 +91,7 @@ func (m *model) checkStart(s *state, x, g int) {
 }
 
 func (m *model) ordered(a Act) bool {
-	for _, o := range m.Orders {
+	for _, o := range slices.Concat(m.Orders, m.Rivals) {
 		if o.Act == a {
 			return true
 		}
@@ -105,6 +106,13 @@ func (m *model) checkPut(s *state, x, g uint8, f found) {
 	}
 	if due := m.due(s, x); f != toForce && f != due {
 		m.violated("node %d is written as %d, and its rule says %d", x, f, due)
+	}
+}
+
+// checkFailure looks at the failure that is about to stop the run.
+func (m *model) checkFailure(s *state, x, g uint8) {
+	if g != s.gen[x] || !s.rows[x][g].st.failed() {
+		m.violated("the run is stopped for a failure of node %d that counts no more", x)
 	}
 }
 
@@ -143,6 +151,9 @@ func (m *model) checkMove(from, to *state) {
 			a, b := from.rows[x][g].st, to.rows[x][g].st
 			if a.final() && a != b {
 				m.violated("node %d changes after its end in generation %d", x, g+1)
+			}
+			if a == running && to.rows[x][g].has(forced) {
+				m.violated("node %d is ended by hand while it runs", x)
 			}
 			if b.open() {
 				isOpen++
@@ -204,10 +215,20 @@ func (m *model) checkOver(s *state) {
 			m.violated("node %d ended as %d, and its rule says %d", x, r.st, due)
 		}
 	}
-	switch o := s.op.done; {
-	case o.Act == Cancel && s.status != runCancelled:
+	for _, op := range s.ops {
+		m.checkAnswer(s, op.done)
+	}
+}
+
+// checkAnswer looks whether what was answered 200, and nothing after it, holds at the end.
+func (m *model) checkAnswer(s *state, o Order) {
+	if len(m.Rivals) > 0 && o.Act.byHand() { // the other may have brought the node back
+		return
+	}
+	switch {
+	case o.Act == Cancel && s.status != runCancelled && len(m.Rivals) == 0:
 		m.violated("the run was cancelled and did not end so")
-	case o.Act == Expire && s.status != runFailed:
+	case o.Act == Expire && s.status != runFailed && len(m.Rivals) == 0:
 		m.violated("the run expired and did not end so")
 	case o.Act.byHand() && !s.rows[o.Node][s.gen[o.Node]].has(forced):
 		m.violated("node %d was ended by hand, and nobody sees it", o.Node)

@@ -16,6 +16,7 @@ type Config struct {
 	Limited   bool    // max_concurrency is 1
 	Joins     bool    // ends are counted at joins of two and more, and at the end of a run with two last nodes
 	Orders    []Order // each may come at any time after the one before, or never
+	Rivals    []Order // of a second operator
 	Releasers int     // at most 2
 	Crashes   int     // of whoever releases, or of the operator's request
 	Repeats   int     // tellings and wake-ups more than there need be
@@ -99,13 +100,13 @@ func (m *model) judge(s *state, gen *[maxNodes]uint8, x uint8) found {
 // move is one atomic step.
 type move struct {
 	what      string
-	who       int8 // the releaser, -1: the worker, -2: the operator
+	who       int8 // the releaser, -1: the worker, -2 and -3: the operators
 	node, gen int8
 	free      bool // it need not happen: an act, a crash, a repetition
 }
 
 func (v move) String() string {
-	who := [...]string{"operator", "worker", "releaser 0", "releaser 1"}[v.who+2]
+	who := [...]string{"rival", "operator", "worker", "releaser 0", "releaser 1"}[v.who+3]
 	if v.node < 0 {
 		return fmt.Sprintf("%s: %s", who, v.what)
 	}
@@ -137,30 +138,45 @@ func (m *model) next(s *state, each func(move, *state)) {
 			each(move{what: "crashes", who: int8(i), node: -1, free: true}, to)
 		}
 	}
-	if s.op.pc != idle {
+	for k := range s.ops {
+		if s.ops[k].pc == idle {
+			continue
+		}
 		busy = true
 		to := m.copy(s)
-		v := m.operate(to)
+		v := m.operate(to, k)
 		each(v, to)
 		if s.crashes > 0 {
 			to := m.copy(s)
-			to.op = operator{next: s.op.next + 1}
+			to.ops[k] = operator{next: s.ops[k].next + 1}
 			to.crashes--
-			each(move{what: "crashes", who: -2, node: -1, free: true}, to)
+			each(move{what: "crashes", who: operators[k], node: -1, free: true}, to)
 		}
 	}
 	busy = m.pick(s, each) || busy
 	busy = m.work(s, each) || busy
-	if s.op.pc == idle && int(s.op.next) < len(m.Orders) {
-		to := m.copy(s)
-		v := m.begin(to)
-		each(v, to)
+	for k := range s.ops {
+		if s.ops[k].pc == idle && int(s.ops[k].next) < len(m.orders(k)) {
+			to := m.copy(s)
+			v := m.begin(to, k)
+			each(v, to)
+		}
 	}
 	if !busy && !m.NoSweeps && !s.status.final() {
 		to := m.copy(s)
 		m.take(to, 0, process{pc: readRun})
 		each(move{what: "wakes up", who: 0, node: -1}, to)
 	}
+}
+
+// operators is who acts, by number.
+var operators = [...]int8{-2, -3}
+
+func (m *model) orders(k int) []Order {
+	if k == 1 {
+		return m.Rivals
+	}
+	return m.Orders
 }
 
 // pick lets an idle releaser take up something.

@@ -1,38 +1,39 @@
 package model
 
 // begin takes up the next order.
-func (m *model) begin(s *state) move {
-	o := m.Orders[s.op.next]
-	v := move{what: "begins " + names[o.Act], who: -2, node: int8(o.Node), free: true}
+func (m *model) begin(s *state, k int) move {
+	o := m.orders(k)[s.ops[k].next]
+	v := move{what: "begins " + names[o.Act], who: operators[k], node: int8(o.Node), free: true}
 	if o.Act < RetryFrom {
 		v.node = -1
 	}
 	switch o.Act {
 	case Cancel, Expire:
-		m.answer(s, !s.status.final() && s.stop == NoAct)
-		if s.status.final() && m.Broken != StopIgnoresFinal || s.stop != NoAct {
+		ok := (!s.status.final() || m.Broken == StopIgnoresFinal) && s.stop == NoAct
+		m.answer(s, k, ok)
+		if !ok {
 			return v
 		}
 		s.stop, s.act, s.wake = o.Act, Order{}, true
 		s.epoch++
 	case Pause:
 		ok := !s.status.final() && s.stop == NoAct && !s.paused
-		m.answer(s, ok)
+		m.answer(s, k, ok)
 		if ok {
 			s.paused = true
 			s.epoch++
 		}
 	case Resume:
 		ok := !s.status.final() && s.paused
-		m.answer(s, ok)
+		m.answer(s, k, ok)
 		if ok {
 			s.paused, s.wake = false, m.Broken != ResumeWakesNobody
 			s.epoch++
 		}
 	default:
-		s.op.seen, s.op.pc = s.run, readNode
-		if !m.Fine {
-			m.firstWord(s, o)
+		s.ops[k].seen, s.ops[k].pc = s.run, readNode
+		if !m.Fine && len(m.Rivals) == 0 {
+			m.firstWord(s, k, o)
 		}
 	}
 	return v
@@ -44,27 +45,29 @@ var names = [...]string{
 }
 
 // answer ends the request.
-func (m *model) answer(s *state, ok bool) {
-	done := s.op.done
+func (m *model) answer(s *state, k int, ok bool) {
+	op := &s.ops[k]
+	done := op.done
 	if ok {
-		done = m.Orders[s.op.next]
+		done = m.orders(k)[op.next]
 	}
-	s.op = operator{next: s.op.next + 1, done: done}
+	*op = operator{next: op.next + 1, done: done}
 }
 
 // operate is the next step of a request that takes several.
-func (m *model) operate(s *state) move {
-	o, op := m.Orders[s.op.next], &s.op
-	v := move{who: -2, node: -1}
+func (m *model) operate(s *state, k int) move {
+	op := &s.ops[k]
+	o := m.orders(k)[op.next]
+	v := move{who: operators[k], node: -1}
 	switch op.pc {
 	case readNode:
 		v.what = "writes its first word"
-		m.firstWord(s, o)
+		m.firstWord(s, k, o)
 	case readAct:
 		op.seen = s.run
 		if s.act != o {
 			v.what = "finds its act done by somebody"
-			m.answer(s, false)
+			m.answer(s, k, false)
 			return v
 		}
 		ok := false
@@ -79,7 +82,7 @@ func (m *model) operate(s *state) move {
 		switch {
 		case m.finishAct(s, &op.seen, op.bump, some):
 			v.what = "finishes its act"
-			m.answer(s, some)
+			m.answer(s, k, some)
 		default:
 			v.what = "is refused: finish its act"
 			op.pc, op.bump = readAct, 0
@@ -89,12 +92,12 @@ func (m *model) operate(s *state) move {
 }
 
 // firstWord writes the act into the run, or ends the node at once where it has not failed.
-func (m *model) firstWord(s *state, o Order) {
-	seen := &s.op.seen
+func (m *model) firstWord(s *state, k int, o Order) {
+	seen := &s.ops[k].seen
 	stopping := seen.stop != NoAct && !seen.status.final()
 	same := s.epoch == seen.epoch
 	if seen.act.Act != NoAct || stopping {
-		m.answer(s, false)
+		m.answer(s, k, false)
 		return
 	}
 	if o.Act.byHand() {
@@ -103,31 +106,34 @@ func (m *model) firstWord(s *state, o Order) {
 		case r.st.failed():
 		case r.st != absent && r.st != waiting && m.Broken != HandIgnoresRunning,
 			r.st.final(), seen.status.final(), !same && m.Broken != HandIgnoresEpoch:
-			m.answer(s, false)
+			m.answer(s, k, false)
 			return
 		default: // one transaction: row, fence, run
+			if seen.gen[o.Node] != s.gen[o.Node] {
+				m.violated("node %d is ended by hand in a generation that counts no more", o.Node)
+			}
 			*r = forcedRow(o.Act)
 			s.epoch++
 			s.wake, s.holds = true, false
 			if s.status == held {
 				s.status = going
 			}
-			m.answer(s, true)
+			m.answer(s, k, true)
 			return
 		}
 	}
 	if !same {
-		m.answer(s, false)
+		m.answer(s, k, false)
 		return
 	}
 	if m.Broken == ActInOneWrite { // decides by what it reads while all goes on
-		seen.act, s.op.pc = o, writeAct
-		s.op.bump, _ = m.decide(s, seen)
+		seen.act, s.ops[k].pc = o, writeAct
+		s.ops[k].bump, _ = m.decide(s, seen)
 		return
 	}
 	s.act, s.wake = o, true
 	s.epoch++
-	s.op.pc, s.op.seen = readAct, run{}
+	s.ops[k].pc, s.ops[k].seen = readAct, run{}
 }
 
 // decide says which nodes begin a new generation by the act that the run holds; false withdraws it.
@@ -165,7 +171,9 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 // finishAct is the second write of an act: the new generations, or that it is withdrawn.
 func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
 	o := seen.act
-	if s.epoch != seen.epoch && m.Broken != ActIgnoresEpoch || s.act != o && m.Broken != ActInOneWrite {
+	switch same := s.epoch == seen.epoch && s.act == o; {
+	case same, s.epoch == seen.epoch && m.Broken == ActInOneWrite, m.Broken == ActIsFinishedTwice:
+	default:
 		return false
 	}
 	s.act = Order{}

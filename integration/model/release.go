@@ -58,7 +58,7 @@ func (m *model) step(s *state, i int) move {
 // reads says whether the step there only reads.
 func (p pc) reads() bool {
 	switch p {
-	case readRun, readAct, readNode, readBelow, readEnd:
+	case readRun, readAct, readNode, readBelow, readAgain, readEnd:
 		return true
 	}
 	return false
@@ -71,8 +71,11 @@ func (m *model) forget(p *process) {
 		*p = process{}
 	case pay, readRun:
 		*p = process{pc: p.pc, tells: p.tells, node: p.node, gen: p.gen}
-	case rest, writeEnd:
-		*p = process{pc: p.pc, tells: p.tells, node: p.node, gen: p.gen, found: p.found, seen: run{epoch: p.seen.epoch}}
+	case rest, writeEnd, readAgain:
+		*p = process{
+			pc: p.pc, tells: p.tells, node: p.node, gen: p.gen, found: p.found,
+			seen: run{epoch: p.seen.epoch, act: p.seen.act, paused: p.seen.paused},
+		}
 	}
 }
 
@@ -85,6 +88,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 	case failRun:
 		p.pc = readRun
 		if (s.epoch == p.seen.epoch || m.Broken == FailIgnoresEpoch) && !s.status.final() && s.stop == NoAct && s.act.Act == NoAct {
+			m.checkFailure(s, p.node, p.gen)
 			s.stop, s.wake = stopFail, true
 			s.epoch++
 			return "stops the run for a failure of"
@@ -177,7 +181,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 		p.pc = readEnd
 		return "notes that the run is built"
 	case readBelow:
-		p.pc = pay
+		p.pc = m.after(p)
 		all := true
 		for x := range uint8(m.n) {
 			if has(m.children[p.node], x) && !s.rows[x][p.seen.gen[x]].st.final() {
@@ -199,9 +203,15 @@ func (m *model) act(s *state, p *process, v *move) string {
 		*n = min(*n+1, need)
 		p.pc = readEnd
 		if *n < need {
-			p.pc = pay
+			p.pc = m.after(p)
 		}
 		return "counts at the end"
+	case readAgain:
+		p.pc = pay
+		if s.epoch != p.seen.epoch && m.Broken != CountsBesideAnAct {
+			p.pc = readRun
+		}
+		return "reads the run again"
 	case readEnd:
 		p.found = m.judgeRun(s, &p.seen)
 		p.pc = writeEnd
@@ -241,10 +251,13 @@ func (m *model) act(s *state, p *process, v *move) string {
 }
 
 func (m *model) after(p *process) pc {
-	if p.tells {
-		return pay
+	switch {
+	case !p.tells:
+		return rest
+	case p.seen.act.Act != NoAct || p.seen.paused: // who counted after us may have left it to us
+		return readAgain
 	}
-	return rest
+	return pay
 }
 
 func (m *model) readRun(s *state, p *process) {
@@ -265,6 +278,9 @@ func (m *model) readRun(s *state, p *process) {
 			m.advance(p, 0)
 		}
 		return
+	}
+	if m.Broken == PayBeforeTelling {
+		s.rows[p.node][p.gen].flags &^= owes
 	}
 	failed := m.Policy == dag.CancelRun && p.gen == r.gen[p.node] && s.rows[p.node][p.gen].st.failed()
 	switch {
@@ -312,7 +328,7 @@ func (m *model) readNode(s *state, p *process) {
 	g := p.seen.gen[x]
 	f := nothing
 	switch {
-	case p.seen.act.Act != NoAct && m.Broken != ReleaseIgnoresAct:
+	case p.seen.act.Act != NoAct:
 	case s.rows[x][g].st != absent && m.Broken != PutOverwrites:
 	case s.rows[x][g].st.final():
 	case p.seen.hand[x] != NoAct:
@@ -331,7 +347,7 @@ func (m *model) readNode(s *state, p *process) {
 	case toHold:
 		p.holds, f = true, nothing
 	case toRelease:
-		if p.seen.paused && m.Broken != ReleaseWhilePaused {
+		if p.seen.paused {
 			f = nothing
 		}
 		if m.Limited {

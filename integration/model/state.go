@@ -140,7 +140,7 @@ type state struct {
 	closed  [maxEpochs]uint8         // the end's counter, by era
 	slot    uint8                    // who holds the only slot of a limited run
 	procs   [2]process
-	op      operator
+	ops     [2]operator
 	crashes uint8
 	repeats uint8
 	ran     uint16 // of the search only: which generations have started
@@ -172,6 +172,7 @@ const (
 	noteHeld  // the run has a node that is held
 	built     // the run is no longer BUILDING
 	readBelow // have all children of the node ended?
+	readAgain // the run was paused or an act was begun: does it go on by now?
 	countEnd
 	readEnd // judge the run
 	writeEnd

@@ -1,0 +1,71 @@
+package model
+
+import (
+	"testing"
+
+	"punctual/shared/dag"
+)
+
+// world is a Config that most of these tests begin with.
+func world(parents [][]uint8, orders ...Order) Config {
+	return Config{Parents: parents, Rules: rules(parents, dag.AllSucceeded), Policy: dag.CancelDownstream, Joins: true,
+		Releasers: 2, Orders: orders}
+}
+
+func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	with := func(c Config, change func(*Config)) Config { change(&c); return c }
+	for broken, c := range map[Broken]Config{
+		StartIgnoresStop:       world(chain2, Order{Cancel, 0}),
+		StartIgnoresPause:      world(chain2, Order{Pause, 0}),
+		StartIgnoresAct:        with(world(chain2, Order{Retry, 0}), func(c *Config) { c.Policy = dag.Continue }),
+		StartIgnoresGeneration: world(chain2, Order{RetryFrom, 0}),
+		StopLeavesBlocked:      world(chain2, Order{Cancel, 0}),
+		StopIgnoresFinal:       world(chain2, Order{Cancel, 0}),
+		FailIgnoresEpoch:       with(world(chain2, Order{RetryNode, 0}), func(c *Config) { c.Policy = dag.CancelRun }),
+		ReleaseBeforeParents:   world(chain2),
+		ReleaseBesideOlder:     world(chain2, Order{RetryFrom, 0}),
+		PutOverwrites:          with(world(chain2), func(c *Config) { c.Fine = true }),
+		JoinIsTruth:            with(world(join), func(c *Config) { c.Repeats = 1 }),
+		JoinWantsAll: with(world(join, Order{RetryNode, 0}), func(c *Config) {
+			c.NoSweeps, c.Steady = true, 0b110
+		}),
+		CountsBesideAnAct: with(world(join, Order{RetryNode, 0}), func(c *Config) {
+			c.NoSweeps, c.Steady = true, 0b110
+		}),
+		HeldIsNotNoted:   with(world(crossed), func(c *Config) { c.NoSweeps, c.Policy = true, dag.Hold }),
+		SlotIsNotAsked:   with(world(apart), func(c *Config) { c.Limited = true }),
+		EndIgnoresEpoch:  world(chain2, Order{Cancel, 0}),
+		EndBeforeAll:     world(chain2),
+		RestIgnoresEpoch: with(world(chain2, Order{Cancel, 0}), func(c *Config) { c.NoSweeps = true }),
+		ResumeWakesNobody: with(world(chain2, Order{Pause, 0}, Order{Resume, 0}), func(c *Config) {
+			c.NoSweeps = true
+		}),
+		ActWakesNobody: with(world(chain2, Order{Retry, 0}), func(c *Config) { c.NoSweeps = true }),
+		ActInOneWrite: with(world(chain2, Order{Retry, 0}), func(c *Config) {
+			c.Policy, c.Fine = dag.Continue, true
+		}),
+		ActIsFinishedTwice:         world(chain2, Order{Retry, 0}, Order{Cancel, 0}),
+		BlockedKeepTheirGeneration: world(chain2, Order{Retry, 0}),
+		RetryOfAll:                 world(chain2, Order{Retry, 0}),
+		HandIgnoresEpoch: with(world(chain2, Order{SkipNode, 1}), func(c *Config) {
+			c.Rivals = []Order{{RetryNode, 0}}
+		}),
+		HandIgnoresRunning: world(chain2, Order{Complete, 0}),
+		PayBeforeTelling:   with(world(chain2), func(c *Config) { c.NoSweeps, c.Crashes = true, 1 }),
+	} {
+		t.Run(string(broken), func(t *testing.T) {
+			t.Parallel()
+			c := c
+			if f := Search(c, bound); f.Violation != "" || f.Cut {
+				t.Fatalf("the whole protocol fails: cut %v, %v", f.Cut, f)
+			}
+			c.Broken = broken
+			f := Search(c, bound)
+			if f.Violation == "" {
+				t.Errorf("nothing was found in %d states", f.States)
+			}
+			t.Log(f.States, f)
+		})
+	}
+}
