@@ -43,13 +43,13 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 		}),
 		ActWakesNobody: with(world(chain2, Order{Retry, 0}), func(c *Config) { c.NoSweeps = true }),
 		ActInOneWrite: with(world(chain2, Order{Retry, 0}), func(c *Config) {
-			c.Policy, c.Fine = dag.Continue, true
+			c.Policy = dag.Continue
 		}),
 		ActIsFinishedTwice:         world(chain2, Order{Retry, 0}, Order{Cancel, 0}),
 		BlockedKeepTheirGeneration: world(chain2, Order{Retry, 0}),
 		RetryOfAll:                 world(chain2, Order{Retry, 0}),
 		HandIgnoresEpoch: with(world(chain2, Order{SkipNode, 1}), func(c *Config) {
-			c.Rivals = []Order{{RetryNode, 0}}
+			c.Rivals, c.Releasers, c.Steady = []Order{{RetryNode, 0}}, 1, 0b10
 		}),
 		HandIgnoresRunning: world(chain2, Order{Complete, 0}),
 		PayBeforeTelling:   with(world(chain2), func(c *Config) { c.NoSweeps, c.Crashes = true, 1 }),
@@ -65,7 +65,7 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 			if f.Violation == "" {
 				t.Errorf("nothing was found in %d states", f.States)
 			}
-			t.Log(f.States, f)
+			t.Logf("%d states: %s", f.States, f.Violation)
 		})
 	}
 }

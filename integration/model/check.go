@@ -215,20 +215,22 @@ func (m *model) checkOver(s *state) {
 			m.violated("node %d ended as %d, and its rule says %d", x, r.st, due)
 		}
 	}
-	for _, op := range s.ops {
-		m.checkAnswer(s, op.done)
+	for k, op := range s.ops {
+		if orders := m.orders(k); int(op.next) == len(orders) && len(orders) > 0 && op.done == orders[len(orders)-1] {
+			m.checkAnswer(s, op.done)
+		}
 	}
 }
 
-// checkAnswer looks whether what was answered 200, and nothing after it, holds at the end.
+// checkAnswer looks whether what was answered 200 holds at the end.
 func (m *model) checkAnswer(s *state, o Order) {
-	if len(m.Rivals) > 0 && o.Act.byHand() { // the other may have brought the node back
+	if len(m.Rivals) > 0 { // the other may have undone it
 		return
 	}
 	switch {
-	case o.Act == Cancel && s.status != runCancelled && len(m.Rivals) == 0:
+	case o.Act == Cancel && s.status != runCancelled:
 		m.violated("the run was cancelled and did not end so")
-	case o.Act == Expire && s.status != runFailed && len(m.Rivals) == 0:
+	case o.Act == Expire && s.status != runFailed:
 		m.violated("the run expired and did not end so")
 	case o.Act.byHand() && !s.rows[o.Node][s.gen[o.Node]].has(forced):
 		m.violated("node %d was ended by hand, and nobody sees it", o.Node)

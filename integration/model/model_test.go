@@ -2,14 +2,14 @@ package model
 
 import (
 	"os"
-	"sync/atomic"
+	"slices"
 	"testing"
 
 	"punctual/shared/dag"
 )
 
 // bound keeps one search from eating the machine: none of those below comes near it.
-const bound = 3_000_000
+var bound = map[bool]int{false: 3_000_000, true: 12_000_000}[full()]
 
 // full says that the long searches run, too: MODEL_FULL=1.
 func full() bool { return os.Getenv("MODEL_FULL") != "" }
@@ -56,74 +56,114 @@ func graphs(n int) (all [][][]uint8) {
 	return all
 }
 
+// searches counts what one test has searched. Without MODEL_FULL it takes one world of each lot.
 type searches struct {
-	t      *testing.T
-	worlds int
-	states int64
+	t             *testing.T
+	seen          int
+	worlds, state int
+}
+
+// lot says whether the next world is to be searched: one of n, every one of a full search.
+func (s *searches) lot(n int) bool {
+	s.seen++
+	return full() || s.seen%n == 0
 }
 
 func (s *searches) whole(c Config) {
 	s.t.Helper()
 	f := Search(c, bound)
 	s.worlds++
-	s.states += int64(f.States)
+	s.state += f.States
 	if f.Cut || f.Violation != "" {
-		s.t.Fatalf("graph %v, rules %v, policy %s, acts %v: cut %v, %v", c.Parents, c.Rules, c.Policy, c.Orders, f.Cut, f)
+		s.t.Fatalf("graph %v, rules %v, policy %s, acts %v %v: cut %v, %v", c.Parents, c.Rules, c.Policy, c.Orders, c.Rivals,
+			f.Cut, f)
 	}
 }
 
-var total atomic.Int64
+func (s *searches) report() { s.t.Logf("%d worlds of %d, %d states", s.worlds, s.seen, s.state) }
 
-func (s *searches) report() {
-	total.Add(s.states)
-	s.t.Logf("%d worlds, %d states", s.worlds, s.states)
-}
-
-func TestRun_EndsRightOnEveryGraphOfThreeNodesUnderEveryRuleAndPolicy(t *testing.T) {
-	t.Parallel()
-	s := &searches{t: t}
-	for _, g := range append(graphs(2), graphs(3)...) {
+// each hands out every graph of those under every rule and policy.
+func each(of [][][]uint8, do func(Config)) {
+	for _, g := range of {
 		for _, rule := range dag.Rules {
 			for _, policy := range policies {
-				s.whole(Config{Parents: g, Rules: rules(g, dag.Rule(rule)), Policy: policy, Releasers: 2, Joins: true, Crashes: 1})
+				do(Config{Parents: g, Rules: rules(g, dag.Rule(rule)), Policy: policy, Joins: true, Releasers: 2})
 			}
 		}
 	}
-	s.report()
 }
 
-func TestRun_EndsRightOnEveryGraphOfFourNodes(t *testing.T) {
+func TestRun_EndsRightOnEveryGraphUnderEveryRuleAndPolicy(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
-	for _, g := range graphs(4) {
-		for n, rule := range dag.Rules {
-			if !full() && n%3 != 0 {
-				continue
-			}
-			for _, policy := range policies {
-				s.whole(Config{Parents: g, Rules: rules(g, dag.Rule(rule)), Policy: policy, Releasers: 2, Joins: true})
-			}
+	each(slices.Concat(graphs(2), graphs(3)), s.whole)
+	each(graphs(4), func(c Config) {
+		if s.lot(9) {
+			s.whole(c)
 		}
-	}
+	})
 	s.report()
 }
 
-func TestRun_NeedsNoSweepUnlessSomebodyCrashes(t *testing.T) {
+func TestRun_EndsRightWhoeverCrashesAndWhateverIsHeardTwice(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
-	for _, g := range [][][]uint8{chain2, fork, join, triangle, diamond, crossed, wide} {
-		for _, rule := range dag.Rules {
-			for _, policy := range policies {
-				s.whole(Config{
-					Parents: g, Rules: rules(g, dag.Rule(rule)), Policy: policy, Releasers: 2, Joins: true, NoSweeps: true,
-				})
-			}
+	each(slices.Concat(graphs(2), graphs(3)), func(c Config) {
+		if c.Crashes = 1; s.lot(5) {
+			s.whole(c)
 		}
-	}
+	})
+	each(graphs(2), func(c Config) {
+		c.Crashes, c.Repeats = 1, 1
+		s.whole(c)
+	})
 	s.report()
 }
 
-// act is the orders that ask for it, of a node.
+func TestRun_EndsRightIfEveryReadIsAStepOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := &searches{t: t}
+	each([][][]uint8{chain2, apart, join, fork}, func(c Config) {
+		if c.Fine = true; s.lot(3) {
+			s.whole(c)
+		}
+	})
+	s.report()
+}
+
+func TestRun_NeedsNoSweep(t *testing.T) {
+	t.Parallel()
+	s := &searches{t: t}
+	each([][][]uint8{chain2, fork, join, triangle, diamond, crossed, wide}, func(c Config) {
+		if c.NoSweeps = true; s.lot(2) {
+			s.whole(c)
+		}
+	})
+	s.report()
+}
+
+func TestRun_EndsRightWhileOneNodeRunsAtATime(t *testing.T) {
+	t.Parallel()
+	s := &searches{t: t}
+	each([][][]uint8{apart, fork, join, {{}, {}, {}}}, func(c Config) {
+		if c.Limited, c.Crashes, c.Repeats = true, s.seen%2, s.seen/2%2; s.lot(3) {
+			s.whole(c)
+		}
+	})
+	each([][][]uint8{apart, chain2}, func(c Config) {
+		for _, a := range acts {
+			if c.Limited, c.NoSweeps, c.Orders = true, s.seen%2 == 0, orders(a, 0); s.lot(17) {
+				s.whole(c)
+			}
+		}
+	})
+	s.report()
+}
+
+// acts are all of them, but for Resume, which comes with Pause.
+var acts = []Act{Cancel, Expire, Pause, Retry, RetryFrom, RetryNode, SkipNode, SkipBelow, Complete}
+
+// orders asks for the act, of that node if it is about one.
 func orders(a Act, node uint8) []Order {
 	if a == Pause {
 		return []Order{{Act: Pause}, {Act: Resume}}
@@ -131,30 +171,74 @@ func orders(a Act, node uint8) []Order {
 	return []Order{{a, node}}
 }
 
-var acts = []Act{Cancel, Expire, Pause, Retry, RetryFrom, RetryNode, SkipNode, SkipBelow, Complete}
-
 func TestRun_ObeysEveryActAtAnyTime(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
-	for _, g := range [][][]uint8{chain2, chain3, join, triangle} {
-		for n, rule := range dag.Rules {
-			for _, policy := range policies {
-				for k, a := range acts {
-					if !full() && len(g) > 2 && (n+k)%7 != 0 {
-						continue
-					}
-					c := Config{Parents: g, Rules: rules(g, dag.Rule(rule)), Policy: policy, Releasers: 2, Joins: true, Orders: orders(a, 0)}
-					if len(g) == 2 {
-						c.Crashes = 1
-					}
-					before := s.states
+	each([][][]uint8{chain2}, func(c Config) {
+		for _, a := range acts {
+			for node := range uint8(2) {
+				if c.Orders = orders(a, node); s.lot(11) {
 					s.whole(c)
-					if s.states-before > 100_000 {
-						t.Log(g, rule, policy, names[a], s.states-before)
-					}
 				}
 			}
 		}
-	}
+	})
+	s.report()
+}
+
+func TestRun_ObeysEveryActWhoeverCrashes(t *testing.T) {
+	t.Parallel()
+	s := &searches{t: t}
+	each([][][]uint8{chain2}, func(c Config) {
+		for _, a := range acts {
+			if c.Orders, c.Crashes, c.NoSweeps = orders(a, 0), 1, s.seen%2 == 0; s.lot(31) {
+				s.whole(c)
+			}
+		}
+	})
+	s.report()
+}
+
+func TestRun_ObeysEveryActOnThreeAndFourNodes(t *testing.T) {
+	t.Parallel()
+	s := &searches{t: t}
+	each([][][]uint8{chain3, join, triangle, fork}, func(c Config) {
+		for _, a := range acts {
+			for node := range uint8(3) {
+				if c.Orders, c.Releasers, c.NoSweeps = orders(a, node), 1, s.seen%2 == 0; s.lot(61) {
+					s.whole(c)
+				}
+				if c.Releasers = 2; full() {
+					s.whole(c)
+				}
+			}
+		}
+	})
+	each([][][]uint8{diamond, crossed, wide}, func(c Config) {
+		for _, a := range acts {
+			if c.Orders, c.Releasers, c.Steady = orders(a, 1), 1, 0b1101; s.lot(101) {
+				s.whole(c)
+			}
+		}
+	})
+	s.report()
+}
+
+func TestRun_ObeysTwoActsOfOneOrTwoOperators(t *testing.T) {
+	t.Parallel()
+	s := &searches{t: t}
+	each([][][]uint8{chain2}, func(c Config) {
+		for _, a := range acts {
+			for _, b := range acts {
+				c.Releasers = 1
+				if c.Orders, c.Rivals = append(orders(a, 0), orders(b, 0)...), nil; s.lot(301) {
+					s.whole(c)
+				}
+				if c.Orders, c.Rivals = orders(a, 0), orders(b, 1); s.lot(301) {
+					s.whole(c)
+				}
+			}
+		}
+	})
 	s.report()
 }
