@@ -98,7 +98,7 @@ func TestRun_EndsRightOnEveryGraphUnderEveryRuleAndPolicy(t *testing.T) {
 	s := &searches{t: t}
 	each(slices.Concat(graphs(2), graphs(3)), s.whole)
 	each(graphs(4), func(c Config) {
-		if s.lot(9) {
+		if s.lot(29) {
 			s.whole(c)
 		}
 	})
@@ -109,7 +109,7 @@ func TestRun_EndsRightWhoeverCrashesAndWhateverIsHeardTwice(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each(slices.Concat(graphs(2), graphs(3)), func(c Config) {
-		if c.Crashes = 1; s.lot(5) {
+		if c.Crashes = 1; s.lot(11) {
 			s.whole(c)
 		}
 	})
@@ -146,7 +146,7 @@ func TestRun_EndsRightWhileOneNodeRunsAtATime(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{apart, fork, join, {{}, {}, {}}}, func(c Config) {
-		if c.Limited, c.Crashes, c.Repeats = true, s.seen%2, s.seen/2%2; s.lot(3) {
+		if c.Limited, c.Crashes, c.Repeats = true, s.seen%2, s.seen/2%2; s.lot(7) {
 			s.whole(c)
 		}
 	})
@@ -205,7 +205,7 @@ func TestRun_ObeysEveryActOnThreeAndFourNodes(t *testing.T) {
 	each([][][]uint8{chain3, join, triangle, fork}, func(c Config) {
 		for _, a := range acts {
 			for node := range uint8(3) {
-				if c.Orders, c.Releasers, c.NoSweeps = orders(a, node), 1, s.seen%2 == 0; s.lot(61) {
+				if c.Orders, c.Releasers, c.NoSweeps = orders(a, node), 1, s.seen%2 == 0; s.lot(97) {
 					s.whole(c)
 				}
 				if c.Releasers = 2; full() {
