@@ -68,6 +68,10 @@ type Row struct {
 	RunID      string // set together with Node
 	Node       string
 	Parents    string // JSON, written by package dag
+	Generation int64  // of the node, from 1; 0 without a run
+	ItemNo     int64  // of a mapped node's items, from 1; 0 for any other job
+	Items      int64  // how many items a mapped node's own row stands for; 0 for any other job
+	Forced     Forced // how an operator ended the node
 
 	RootID     ID // of the first job of a chain of redrives; "" when it is this one
 	RedriveOf  ID
@@ -263,6 +267,10 @@ func (r *Row) encode(to []attr) []attr {
 	e.str("run", r.RunID)
 	e.str("node", r.Node)
 	e.str("parents", r.Parents)
+	e.num("gen", r.Generation)
+	e.num("item_no", r.ItemNo)
+	e.num("items", r.Items)
+	e.str("forced", string(r.Forced))
 	e.str("root", string(r.RootID))
 	e.str("redrive_of", string(r.RedriveOf))
 	e.str("redriven_by", string(r.RedrivenBy))
@@ -380,6 +388,7 @@ func ParseRow(i item.Item) (Row, error) {
 		ExpiryAt: i.Time("expiry_at"),
 		Owes:     Owes(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"), ManualOf: i.Str("manual_of"),
 		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
+		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Items: i.Int("items"), Forced: Forced(i.Str("forced")),
 		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
 		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",
 		Behind: i.Str("behind") != "",

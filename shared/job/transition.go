@@ -36,6 +36,11 @@ var (
 // Transitions lists every change that a row can undergo.
 var Transitions = []Transition{
 	{"row.accept", nil, []Status{Scheduled}, nil},
+	{"row.accept_ended", nil, []Status{Succeeded, Dead, Cancelled, Skipped}, nil},
+	{"row.accept_mapped", nil, []Status{Blocked}, nil},
+	{"row.close_mapped", []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
+	{"row.force", []Status{Scheduled}, []Status{Succeeded, Skipped}, ending},
+	{"row.told", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, slices.Concat(debt, wakeUp)},
 	{"row.running", []Status{Scheduled}, []Status{Running}, status},
 	{"row.succeed", open, []Status{Succeeded}, ending},
 	{"row.retry", open, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
@@ -191,7 +196,7 @@ func finish(r *Row, s Status, now time.Time) {
 		r.Owes = OwesChildren
 	}
 	kept := contract.FinishedKept
-	if s == Dead {
+	if s == Dead && r.Items == 0 { // of a mapped node the items have letters
 		kept, r.DeadAt = contract.DeadKept, now
 		if r.Owes == OwesChildren {
 			r.Owes = OwesBoth
@@ -368,13 +373,18 @@ func Forget(r Row, now time.Time) item.Write {
 	if r.Status == Dead && !r.Owes.Children() {
 		more = owesIs(r.Owes)
 	}
-	return item.Write{
+	w := item.Write{
 		Ref: ref, Name: "row.forget", When: from("row.forget", more),
 		Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(1), "status": string(Gone),
 			contract.AttrExpiresAt: now.Add(contract.TombstoneKept).Unix(),
 		},
 	}
+	if r.RunID != "" { // its children are judged by how it ended
+		w.Put["ended"], w.Put["forced"] = string(r.Status), string(r.Forced)
+		w.Put[contract.AttrExpiresAt] = now.Add(contract.DeadKept).Unix()
+	}
+	return w
 }
 
 // IsGone says whether the item is a tombstone.

@@ -20,8 +20,20 @@ func every(r Row, now time.Time) map[string]item.Write {
 			add(d.Write)
 		}
 	}
+	fresh := r
+	fresh.Status = Scheduled
+	_, w := AcceptEnded(fresh, Skipped, Reason{}, now)
+	add(w)
+	_, w = AcceptMapped(fresh)
+	add(w)
+	_, w = CloseMapped(r, Succeeded, Reason{}, now)
+	add(w)
+	_, w = Force(r, ForcedSkip, Reason{}, now)
+	add(w)
+	_, w = Told(r, now)
+	add(w)
 	add(MarkRunning(r.Key, r.Version, r.Attempt, now, 1))
-	_, w := RequestStop(r, StopExpire, Reason{Code: CodeStartWithin}, now)
+	_, w = RequestStop(r, StopExpire, Reason{Code: CodeStartWithin}, now)
 	add(w)
 	stopped := r
 	stopped.Stop = StopCancel
