@@ -10,7 +10,7 @@ const (
 	Runs      = "runs"
 )
 
-// Indexes of the jobs table (due also on schedules).
+// Indexes of the jobs table (due also on schedules and runs).
 const (
 	DueIndex   = "due"
 	GroupIndex = "group"
@@ -71,7 +71,9 @@ func Schemas() []Schema {
 		{Name: Tasks, PK: AttrPK, SK: AttrSK, TTL: true},
 		{Name: Schedules, PK: AttrPK, SK: AttrSK, TTL: true, Indexes: []Index{due}},
 		{Name: Dags, PK: AttrPK, SK: AttrSK},
-		{Name: Runs, PK: AttrPK, SK: AttrSK, TTL: true},
+		{Name: Runs, PK: AttrPK, SK: AttrSK, TTL: true, Indexes: []Index{
+			{Name: DueIndex, PK: AttrWakeSlice, SK: AttrWakeAt, SKIsNumber: true},
+		}},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/text"
 )
@@ -112,4 +113,16 @@ func decode(raw json.RawMessage) (any, error) {
 	var v any
 	err := d.Decode(&v)
 	return v, err
+}
+
+// Encode writes a definition as it is kept.
+func (d Definition) Encode() string { return string(text.MustJSON(d)) }
+
+// ParseDefinition reads what Encode wrote.
+func ParseDefinition(s string) (Definition, error) {
+	var d Definition
+	if err := json.Unmarshal([]byte(s), &d); err != nil {
+		return d, fault.New(fault.Undecodable, err, "reading the definition of a dag")
+	}
+	return d, nil
 }

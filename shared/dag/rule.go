@@ -1,6 +1,9 @@
 package dag
 
-import "punctual/shared/job"
+import (
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
 
 // Rule says when a node runs, once all of its parents have ended.
 type Rule string
@@ -66,9 +69,9 @@ const (
 	ReasonWhenFalse        = "when_false"
 	ReasonEmpty            = "empty"
 	ReasonExpressionFailed = "expression_failed"
-	ReasonRunCancelled     = "run_cancelled"
-	ReasonRunFailed        = "run_failed"
-	ReasonRunExpired       = "run_expired"
+	ReasonRunCancelled     = run.ReasonCancelled
+	ReasonRunFailed        = run.ReasonFailed
+	ReasonRunExpired       = run.ReasonExpired
 	ReasonSkippedByHand    = "skipped_by_operator"
 	ReasonCompletedByHand  = "completed_by_operator"
 )

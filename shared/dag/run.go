@@ -5,31 +5,27 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/run"
 )
 
 // RunStatus is the status of a run.
-type RunStatus string
+type RunStatus = run.Status
 
 // The statuses of a run; the last three are final.
 const (
-	Building     RunStatus = "BUILDING"
-	Running      RunStatus = "RUNNING"
-	Paused       RunStatus = "PAUSED"
-	HeldRun      RunStatus = "HELD"
-	SucceededRun RunStatus = "SUCCEEDED"
-	FailedRun    RunStatus = "FAILED"
-	CancelledRun RunStatus = "CANCELLED"
+	Building     = run.Building
+	Running      = run.Running
+	Paused       = run.Paused
+	HeldRun      = run.Held
+	SucceededRun = run.Succeeded
+	FailedRun    = run.Failed
+	CancelledRun = run.Cancelled
 )
 
 // RunStatuses lists all statuses of a run.
 var RunStatuses = []string{
 	string(Building), string(Running), string(Paused), string(HeldRun), string(SucceededRun), string(FailedRun),
 	string(CancelledRun),
-}
-
-// Final reports whether a run with that status is over.
-func (s RunStatus) Final() bool {
-	return s == SucceededRun || s == FailedRun || s == CancelledRun
 }
 
 // NodeState is the state of one node of a run.
@@ -51,28 +47,15 @@ func (n NodeState) End() End {
 }
 
 // Stop is why a run ends before its nodes have decided its status.
-type Stop string
+type Stop = run.Stop
 
 // The reasons; NoStop means that the nodes decide.
 const (
-	NoStop     Stop = ""
-	StopCancel Stop = "cancel" // an operator cancelled the run
-	StopExpire Stop = "expire" // its expire_after has passed
-	StopFail   Stop = "fail"   // a node failed, and on_failure is cancel_run
+	NoStop     = run.NoStop
+	StopCancel = run.StopCancel
+	StopExpire = run.StopExpire
+	StopFail   = run.StopFail
 )
-
-// Reason returns the status_reason of the nodes that a stop ends.
-func (s Stop) Reason() string {
-	switch s {
-	case StopCancel:
-		return ReasonRunCancelled
-	case StopExpire:
-		return ReasonRunExpired
-	case StopFail:
-		return ReasonRunFailed
-	}
-	return ""
-}
 
 // Outcome returns the status of a run: a final one once every node has ended, HELD when nothing can
 // go on without an operator, otherwise RUNNING. Nodes that are not in states are BLOCKED.

@@ -1,0 +1,97 @@
+package dag
+
+import (
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+// StateOf is what a node's row says of it.
+func StateOf(r job.Row) NodeState {
+	return NodeState{
+		Status: r.Status, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, ChildrenRun: r.Forced == job.ForcedSkip,
+	}
+}
+
+// Again lists the nodes that begin a new generation by that act, in alphabetical order; none says that
+// there is nothing to do. rows are those of the generations that count; a node without one is BLOCKED.
+func (g *Graph) Again(a run.Act, rows map[string]job.Row) []string {
+	again := map[string]bool{}
+	// fallsWith says that a node falls with a parent that runs again, or was to be judged by it.
+	fallsWith := func(name string) bool {
+		below := false
+		for _, p := range g.Nodes[name].DependsOn {
+			below = below || again[p]
+		}
+		r, there := rows[name]
+		return below && (!there || r.Status == job.Cancelled || r.Status == job.Skipped && r.Forced == job.NotForced)
+	}
+	failed := func(name string) bool { return EndOf(rows[name].Status) == Failed }
+	switch a.Kind {
+	case run.ActRetryFrom:
+		return g.Below(a.Node)
+	case run.ActRetry:
+		for _, level := range g.levels {
+			for _, name := range level {
+				again[name] = failed(name) || fallsWith(name)
+			}
+		}
+	default:
+		if !failed(a.Node) {
+			return nil
+		}
+		for _, level := range g.levels {
+			for _, name := range level {
+				again[name] = name == a.Node || fallsWith(name)
+			}
+		}
+	}
+	for name, is := range again {
+		if !is {
+			delete(again, name)
+		}
+	}
+	return sortedKeys(again)
+}
+
+// CountFrom is how many parents a node must have before their ends are counted.
+const CountFrom = 5
+
+// JoinNeeds is how many ends must have been counted at a node before it is worth a look: those of the
+// parents whose generation began no earlier than its own. The others had ended before, or count as well.
+// 0 says that it is always looked at.
+func (g *Graph) JoinNeeds(r run.Run, node string) int {
+	parents := g.Nodes[node].DependsOn
+	if len(parents) < CountFrom {
+		return 0
+	}
+	n := 0
+	for _, p := range parents {
+		if r.Since(p) >= r.Since(node) {
+			n++
+		}
+	}
+	return n
+}
+
+// EndNeeds is the same for the end of the run, with the epoch under which its last nodes are counted:
+// that of the newest retry.
+func (g *Graph) EndNeeds(r run.Run) (era int64, n int) {
+	era = 1
+	for _, node := range r.Nodes {
+		era = max(era, node.Since)
+	}
+	last := 0
+	for _, name := range g.names {
+		if len(g.children[name]) > 0 {
+			continue
+		}
+		last++
+		if r.Since(name) == era {
+			n++
+		}
+	}
+	if last < CountFrom {
+		return era, 0
+	}
+	return era, n
+}

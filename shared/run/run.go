@@ -1,0 +1,530 @@
+package run
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// Status is what has become of a run.
+type Status string
+
+// The statuses of a run; the last three are final. PAUSED is shown and never stored.
+const (
+	Building  Status = "BUILDING"
+	Running   Status = "RUNNING"
+	Paused    Status = "PAUSED"
+	Held      Status = "HELD"
+	Succeeded Status = "SUCCEEDED"
+	Failed    Status = "FAILED"
+	Cancelled Status = "CANCELLED"
+)
+
+// Final says whether a run with that status is over.
+func (s Status) Final() bool {
+	return s == Succeeded || s == Failed || s == Cancelled
+}
+
+// Stop is why a run ends before its nodes have decided how.
+type Stop string
+
+// The reasons; NoStop means that the nodes decide.
+const (
+	NoStop     Stop = ""
+	StopCancel Stop = "cancel" // an operator cancelled the run
+	StopExpire Stop = "expire" // its expire_after has passed
+	StopFail   Stop = "fail"   // a node failed, and on_failure is cancel_run
+)
+
+// Codes of status_reason that a stop gives.
+const (
+	ReasonCancelled = "run_cancelled"
+	ReasonFailed    = "run_failed"
+	ReasonExpired   = "run_expired"
+)
+
+// Reason is the status_reason of the nodes that a stop ends.
+func (s Stop) Reason() string {
+	switch s {
+	case StopCancel:
+		return ReasonCancelled
+	case StopExpire:
+		return ReasonExpired
+	case StopFail:
+		return ReasonFailed
+	}
+	return ""
+}
+
+// Key names one run of one tenant.
+type Key struct {
+	Tenant tenant.ID
+	ID     job.ID
+}
+
+// Ref is where the run's item is.
+func (k Key) Ref() item.Ref { return k.ref("run") }
+
+func (k Key) ref(sk string) item.Ref {
+	return item.Ref{Table: contract.Runs, PK: string(k.Tenant) + "#" + string(k.ID), SK: sk}
+}
+
+// BesideRef is where something lies that the run's item has no room for: its params, a result.
+func (k Key) BesideRef(name string) item.Ref { return k.ref("beside#" + name) }
+
+// JoinRef is where the ends of a node's parents are counted.
+func (k Key) JoinRef(node string, generation int64) item.Ref {
+	return k.ref("join#" + node + "#" + strconv.FormatInt(generation, 10))
+}
+
+// EndRef is where the ends of the last nodes are counted, those that began in that epoch.
+func (k Key) EndRef(era int64) item.Ref { return k.ref("end#" + strconv.FormatInt(era, 10)) }
+
+// SlotRef is slot number n of those that bound how much of the run (node "") or of a mapped node runs
+// at a time.
+func (k Key) SlotRef(node string, n int) item.Ref {
+	return k.ref("slot#" + node + "#" + strconv.Itoa(n))
+}
+
+// EventsFrom and EventsTo bound the sort keys of the run's events.
+const (
+	EventsFrom = "event#"
+	EventsTo   = "event$"
+)
+
+// Job is the key of the job of a node in that generation, from 1; of its item number no, from 1, for
+// that of a mapped node, else 0.
+func (k Key) Job(node string, generation, no int64) job.Key {
+	parts := []string{"node", string(k.Tenant), string(k.ID), node, strconv.FormatInt(generation, 10)}
+	if no > 0 {
+		parts = append(parts, strconv.FormatInt(no, 10))
+	}
+	return job.Key{Tenant: k.Tenant, ID: job.DerivedID(k.ID.At(), parts...)}
+}
+
+// Of is the run that a node's row belongs to.
+func Of(r job.Row) Key { return Key{r.Tenant, job.ID(r.RunID)} }
+
+// Node is what the run holds of a node that ran again.
+type Node struct {
+	Generation int64      `json:"g"`
+	Since      int64      `json:"s"`           // the epoch in which the generation began
+	Whole      bool       `json:"w,omitempty"` // items that had succeeded run again, too
+	Hand       job.Forced `json:"h,omitempty"` // how an operator ended the generation
+	Reason     string     `json:"r,omitempty"` // the operator's
+}
+
+// ActKind is what an operator asks for that takes two writes.
+type ActKind string
+
+// The kinds.
+const (
+	ActRetry     ActKind = "retry"
+	ActRetryFrom ActKind = "retry_from"
+	ActRetryNode ActKind = "retry_node"
+	ActForce     ActKind = "force" // skip or complete of a node that failed
+)
+
+// Act is one that was begun and is not done.
+type Act struct {
+	ID     string     `json:"id"`
+	Kind   ActKind    `json:"kind"`
+	Node   string     `json:"node,omitempty"`
+	Forced job.Forced `json:"forced,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	By     string     `json:"by,omitempty"`
+}
+
+// Run is the item of one run. Instants are UTC with milliseconds; zero means absent.
+type Run struct {
+	Key
+	Dag        string // "" for an inline run
+	Version    int64  // of the dag; 0 for an inline run
+	Definition string // its hash
+	Status     Status
+	Reason     job.Reason
+	Stop       Stop
+	Paused     bool
+	Holds      bool  // a node is held: after any end it may be that nothing goes on
+	Epoch      int64 // from 1; grows with every act
+	Act        *Act  // begun and not done: nothing starts and nothing is released
+	Nodes      map[string]Node
+
+	CreatedAt  time.Time
+	DueAt      time.Time
+	NominalAt  time.Time
+	ExpiryAt   time.Time // zero: never
+	FinishedAt time.Time
+	Schedule   string
+	Priority   job.Priority
+	Params     string // merged, JSON; "" when they lie beside
+	Shard      int
+	WakeAt     time.Time // zero once it is over
+	ExpiresAt  time.Time // when the table may forget the item
+}
+
+// MaxInlineParams is how long params may be in the item, in bytes.
+const MaxInlineParams = 256
+
+// ParamsContent names the params that lie beside.
+const ParamsContent = "params"
+
+// Generation is the node's, from 1.
+func (r Run) Generation(node string) int64 { return max(r.Nodes[node].Generation, 1) }
+
+// Since is the epoch in which the node's generation began.
+func (r Run) Since(node string) int64 { return max(r.Nodes[node].Since, 1) }
+
+// Job is the key of the node's job in the generation that counts.
+func (r Run) Job(node string) job.Key { return r.Key.Job(node, r.Generation(node), 0) }
+
+// Shown is the status that a reader sees.
+func (r Run) Shown() Status {
+	if r.Paused && !r.Status.Final() && r.Stop == NoStop {
+		return Paused
+	}
+	return r.Status
+}
+
+// Why a job must not start.
+const (
+	startOver       = "the run is over"
+	startStopped    = "the run is stopped"
+	startPaused     = "the run is paused"
+	startActing     = "the run is being changed"
+	startSuperseded = "a newer generation of the node counts"
+)
+
+// MayStart says why a job of the run must not start, "" if it may. Whoever starts one reads the run
+// after it has claimed the attempt.
+func (r Run) MayStart(row job.Row) string {
+	switch {
+	case row.Generation != r.Generation(row.Node):
+		return startSuperseded
+	case r.Status.Final():
+		return startOver
+	case r.Stop != NoStop:
+		return startStopped
+	case r.Act != nil:
+		return startActing
+	case r.Paused:
+		return startPaused
+	}
+	return ""
+}
+
+// Superseded says that the row never will start: it belongs to an older generation, or to a run that is
+// stopped or over.
+func (r Run) Superseded(row job.Row) bool {
+	switch r.MayStart(row) {
+	case startSuperseded, startOver, startStopped:
+		return true
+	}
+	return false
+}
+
+// Slice is the run's key in the due index, "" without a wake-up.
+func (r Run) Slice() string {
+	if r.WakeAt.IsZero() {
+		return ""
+	}
+	return horizon.SliceOf(r.WakeAt, r.Shard).String()
+}
+
+// Item encodes the run. Absent values are absent attributes.
+func (r Run) Item() item.Item {
+	ref := r.Ref()
+	i := item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "schema_v": int64(1),
+		"status": string(r.Status), "epoch": r.Epoch, "created_at": r.CreatedAt.UnixMilli(), "due_at": r.DueAt.UnixMilli(),
+		"definition": r.Definition,
+	}
+	str := func(name, v string) {
+		if v != "" {
+			i[name] = v
+		}
+	}
+	num := func(name string, v int64) {
+		if v != 0 {
+			i[name] = v
+		}
+	}
+	at := func(name string, t time.Time) {
+		if !t.IsZero() {
+			i[name] = t.UnixMilli()
+		}
+	}
+	flag := func(name string, on bool) {
+		if on {
+			i[name] = "1"
+		}
+	}
+	str("dag", r.Dag)
+	num("dag_version", r.Version)
+	str("reason", r.Reason.Code)
+	str("reason_text", r.Reason.Message)
+	str("stop", string(r.Stop))
+	flag("paused", r.Paused)
+	flag("holds", r.Holds)
+	if r.Act != nil {
+		i["act"] = string(text.MustJSON(r.Act))
+		i["act_id"] = r.Act.ID
+	}
+	if len(r.Nodes) > 0 {
+		i["nodes"] = string(text.MustJSON(r.Nodes))
+	}
+	at("nominal_at", r.NominalAt)
+	at("expiry_at", r.ExpiryAt)
+	at("finished_at", r.FinishedAt)
+	str("schedule", r.Schedule)
+	str("priority", string(r.Priority))
+	str("params", r.Params)
+	num("shard", int64(r.Shard))
+	str(contract.AttrWakeSlice, r.Slice())
+	at(contract.AttrWakeAt, r.WakeAt)
+	if !r.ExpiresAt.IsZero() {
+		i[contract.AttrExpiresAt] = r.ExpiresAt.Unix()
+	}
+	return i
+}
+
+// KeyOf reads the key back from an item's or an index entry's attributes.
+func KeyOf(i item.Item) (Key, error) {
+	name, ulid, ok := strings.Cut(i.Str(contract.AttrPK), "#")
+	of, err := tenant.Parse(name)
+	id, err2 := job.ParseID(ulid)
+	if !ok || err != nil || err2 != nil {
+		return Key{}, fault.New(fault.Undecodable, nil, "reading the key of a run")
+	}
+	return Key{of, id}, nil
+}
+
+// Parse decodes what Item encoded. An item that this code cannot read is a fault.Undecodable.
+func Parse(i item.Item) (Run, error) {
+	k, err := KeyOf(i)
+	if err != nil {
+		return Run{}, err
+	}
+	bad := func(what string) (Run, error) {
+		return Run{Key: k}, fault.New(fault.Undecodable, nil, "reading run %s: %s", k.ID, what)
+	}
+	if i.Int("schema_v") != 1 {
+		return bad("schema_v is not 1")
+	}
+	for _, name := range []string{"epoch", "created_at", "due_at"} {
+		if n, ok := i[name].(int64); !ok || n < 1 {
+			return bad(name + " is not a number")
+		}
+	}
+	r := Run{
+		Key: k, Dag: i.Str("dag"), Version: i.Int("dag_version"), Definition: i.Str("definition"),
+		Status: Status(i.Str("status")), Reason: job.Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
+		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "", Epoch: i.Int("epoch"),
+		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
+		ExpiryAt: i.Time("expiry_at"), FinishedAt: i.Time("finished_at"), Schedule: i.Str("schedule"),
+		Priority: job.Priority(i.Str("priority")), Params: i.Str("params"), Shard: int(i.Int("shard")),
+		WakeAt: i.Time(contract.AttrWakeAt),
+	}
+	switch r.Status {
+	case Building, Running, Held, Succeeded, Failed, Cancelled:
+	default:
+		return bad("status is unknown")
+	}
+	if s, ok := i[contract.AttrExpiresAt].(int64); ok {
+		r.ExpiresAt = time.Unix(s, 0).UTC()
+	}
+	if act := i.Str("act"); act != "" {
+		r.Act = new(Act)
+		if err := json.Unmarshal([]byte(act), r.Act); err != nil {
+			return bad("act is not an act")
+		}
+	}
+	if nodes := i.Str("nodes"); nodes != "" {
+		if err := json.Unmarshal([]byte(nodes), &r.Nodes); err != nil {
+			return bad("nodes are not a map")
+		}
+	}
+	return r, nil
+}
+
+// DefinitionRef is where a tenant's definition of that hash is kept, for all runs that have it.
+func DefinitionRef(t tenant.ID, hash string) item.Ref {
+	return item.Ref{Table: contract.Dags, PK: "definition#" + string(t), SK: hash}
+}
+
+// Every write below is one of the protocol's, on the run as it was read: refused means that somebody has
+// acted since, and everything is read and decided again.
+
+var (
+	notOver = item.Cond{Attr: "status", Op: item.In, Value: []string{string(Building), string(Running), string(Held)}}
+	isOver  = item.Cond{Attr: "status", Op: item.In, Value: []string{
+		string(Succeeded), string(Failed), string(Cancelled),
+	}}
+	noStop = item.Cond{Attr: "stop", Op: item.Missing}
+	noAct  = item.Cond{Attr: "act_id", Op: item.Missing}
+)
+
+// change writes what differs between two states of the run, where its epoch still is the one read, and
+// nothing else: what somebody else changes in the same epoch stays.
+func (r Run) change(name string, after Run, more ...item.Cond) (Run, item.Write) {
+	set := map[string]any{}
+	before, is := r.Item(), after.Item()
+	for attr, v := range is {
+		if before[attr] != v {
+			set[attr] = v
+		}
+	}
+	for attr := range before {
+		if _, there := is[attr]; !there {
+			set[attr] = nil
+		}
+	}
+	when := append(item.All{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}}, more...)
+	return after, item.Write{Ref: r.Ref(), Name: name, When: []item.All{when}, Set: set}
+}
+
+// wake makes the wake-up due.
+func (r Run) wake(now time.Time) Run {
+	r.WakeAt, r.FinishedAt, r.ExpiresAt = now, time.Time{}, time.Time{}
+	return r
+}
+
+// Create puts a new run; it must not exist. Of r the caller sets the key, what the user asked for, when
+// it is due, and the shard.
+func Create(r Run, now time.Time) (Run, item.Write) {
+	r.Status, r.Epoch, r.CreatedAt, r.WakeAt = Building, 1, now, now
+	return r, item.Write{Ref: r.Ref(), Name: "run.create", Put: r.Item(), When: []item.All{
+		{{Attr: contract.AttrPK, Op: item.Missing}},
+	}}
+}
+
+// Built notes that the roots are on their way.
+func (r Run) Built() (Run, item.Write) {
+	after := r
+	after.Status = Running
+	return r.change("run.built", after, item.Cond{Attr: "status", Op: item.Eq, Value: string(Building)})
+}
+
+// Halt stops the run: nothing starts any more, and what has not started ends with the stop's reason.
+func (r Run) Halt(s Stop, why job.Reason, now time.Time) (Run, item.Write) {
+	after := r.wake(now)
+	after.Stop, after.Reason, after.Act = s, why, nil
+	after.Epoch++
+	more := []item.Cond{notOver, noStop}
+	if s == StopFail {
+		more = append(more, noAct)
+	}
+	return r.change("run.stop", after, more...)
+}
+
+// Pause keeps everything from starting; Resume brings it on again.
+func (r Run) Pause() (Run, item.Write) {
+	after := r
+	after.Paused = true
+	after.Epoch++
+	return r.change("run.pause", after, notOver, noStop)
+}
+
+// Resume lifts a pause.
+func (r Run) Resume(now time.Time) (Run, item.Write) {
+	after := r.wake(now)
+	after.Paused = false
+	after.Epoch++
+	return r.change("run.resume", after, notOver, noStop)
+}
+
+// Touch is the run's part of an operator's skip or complete of a node that has not failed.
+func (r Run) Touch(now time.Time) (Run, item.Write) {
+	after := r.wake(now)
+	after.Holds = false
+	if r.Status == Held {
+		after.Status = Running
+	}
+	after.Epoch++
+	return r.change("run.touch", after, notOver, noStop, noAct)
+}
+
+// Begin is an act's first write: from here on nothing starts until Finish or Withdraw.
+func (r Run) Begin(a Act, now time.Time) (Run, item.Write) {
+	after := r
+	after.WakeAt, after.Act = now, &a
+	after.Epoch++
+	over := notOver
+	more := []item.Cond{noAct}
+	if r.Status.Final() {
+		over = isOver
+	} else {
+		more = append(more, noStop)
+	}
+	return r.change("run.begin", after, append(more, over)...)
+}
+
+func (r Run) acting() item.Cond {
+	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Act.ID}
+}
+
+// Finish is an act's second write: those nodes begin a new generation, and the run goes on.
+func (r Run) Finish(again []string, now time.Time) (Run, item.Write) {
+	after := r.wake(now)
+	after.Act, after.Stop, after.Holds, after.Status, after.Reason = nil, NoStop, false, Running, job.Reason{}
+	after.Epoch++
+	after.Nodes = maps.Clone(r.Nodes)
+	if after.Nodes == nil {
+		after.Nodes = map[string]Node{}
+	}
+	for _, n := range again {
+		after.Nodes[n] = Node{Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == ActRetryFrom}
+	}
+	if r.Act.Kind == ActForce {
+		n := after.Nodes[r.Act.Node]
+		n.Hand, n.Reason = r.Act.Forced, r.Act.Reason
+		after.Nodes[r.Act.Node] = n
+	}
+	return r.change("run.finish", after, r.acting())
+}
+
+// Withdraw takes an act back that found nothing to do.
+func (r Run) Withdraw() (Run, item.Write) {
+	after := r
+	after.Act = nil
+	after.Epoch++
+	if r.Status.Final() {
+		after.WakeAt = time.Time{}
+	}
+	return r.change("run.withdraw", after, r.acting())
+}
+
+// NoteHolds notes that a node is held.
+func (r Run) NoteHolds() (Run, item.Write) {
+	after := r
+	after.Holds = true
+	return r.change("run.holds", after, noAct)
+}
+
+// End gives the run the status that it has come to: a final one, or HELD.
+func (r Run) End(s Status, now time.Time) (Run, item.Write) {
+	after := r
+	after.Status = s
+	if s.Final() {
+		after.FinishedAt, after.WakeAt, after.Holds = now, time.Time{}, false
+		after.ExpiresAt = now.Add(contract.DeadKept)
+	}
+	return r.change("run.end", after, notOver, noAct)
+}
+
+// Rest puts the wake-up off.
+func (r Run) Rest(at time.Time) (Run, item.Write) {
+	after := r
+	after.WakeAt = at
+	return r.change("run.rest", after)
+}
