@@ -167,7 +167,7 @@ type Run struct {
 	FinishedAt time.Time
 	Schedule   string
 	Priority   job.Priority
-	Params     string // merged, JSON; "" when they lie beside
+	Params     string // merged, JSON; "" for none, ParamsBeside when they lie beside
 	Shard      int
 	WakeAt     time.Time // zero once it is over
 	ExpiresAt  time.Time // when the table may forget the item
@@ -176,8 +176,60 @@ type Run struct {
 // MaxInlineParams is how long params may be in the item, in bytes.
 const MaxInlineParams = 256
 
-// ParamsContent names the params that lie beside.
-const ParamsContent = "params"
+// ParamsContent names the params that lie beside; then ParamsBeside stands in the item.
+const (
+	ParamsContent = "params"
+	ParamsBeside  = "@"
+)
+
+// besideKept outlives every run: its due time may be two years ahead, and it may be retried for as long
+// as it is kept.
+const besideKept = contract.MaxAhead + 2*contract.DeadKept
+
+// PutBeside writes something that the run's item has no room for.
+func (r Run) PutBeside(name, body string) item.Write {
+	ref := r.BesideRef(name)
+	return item.Write{Ref: ref, Name: "run.beside", Put: item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": body,
+		contract.AttrExpiresAt: r.ID.At().Add(besideKept).Unix(),
+	}}
+}
+
+// Event is something that was done to a run.
+type Event struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Action string    `json:"action"`
+	Node   string    `json:"node,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	From   string    `json:"from,omitempty"`
+	To     string    `json:"to,omitempty"`
+}
+
+// PutEvent records what a write did; it goes in one transaction with that. The epoch that the write made
+// tells events of one instant apart.
+func (r Run) PutEvent(e Event) item.Write {
+	sk := EventsFrom + e.At.UTC().Format("2006-01-02T15:04:05.000Z") + "#" + strconv.FormatInt(r.Epoch, 10)
+	ref := r.ref(sk)
+	return item.Write{Ref: ref, Name: "run.event", Put: item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(text.MustJSON(e)),
+		contract.AttrExpiresAt: e.At.Add(besideKept).Unix(),
+	}}
+}
+
+// ParseEvent decodes what PutEvent wrote.
+func ParseEvent(i item.Item) (Event, error) {
+	var e Event
+	err := json.Unmarshal([]byte(i.Str("body")), &e)
+	return e, err
+}
+
+// Forget deletes the item of a run that is over, as it was read.
+func (r Run) Forget() item.Write {
+	return item.Write{Ref: r.Ref(), Name: "run.forget", Delete: true, When: []item.All{
+		{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}, isOver, noAct},
+	}}
+}
 
 // Generation is the node's, from 1.
 func (r Run) Generation(node string) int64 { return max(r.Nodes[node].Generation, 1) }

@@ -1,0 +1,241 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	runs "punctual/shared/run" // run is a word of this package
+	"punctual/shared/tenant"
+)
+
+// Run reads a run. An absent one is a fault.NotFound.
+func (s *Store) Run(ctx context.Context, k runs.Key) (runs.Run, error) {
+	i, err := s.table.Get(ctx, k.Ref())
+	if err != nil {
+		return runs.Run{}, err
+	}
+	return runOf(i, k)
+}
+
+func runOf(i item.Item, k runs.Key) (runs.Run, error) {
+	if i == nil {
+		return runs.Run{}, fault.New(fault.NotFound, nil, "reading run %s", k.ID)
+	}
+	return runs.Parse(i)
+}
+
+// UpdateRun is Update for a run. Of what decide returns one write is the run's.
+func (s *Store) UpdateRun(
+	ctx context.Context, k runs.Key, decide func(runs.Run) ([]item.Write, error),
+) (runs.Run, error) {
+	parse := func(i item.Item) (runs.Run, error) { return runOf(i, k) }
+	return update(ctx, s.table, k.Ref(), "run "+string(k.ID), parse, decide)
+}
+
+// WriteRun does one write of a run that makes it what after is. Refused as in PutRow: not if it already
+// is that.
+func (s *Store) WriteRun(ctx context.Context, after runs.Run, w item.Write) error {
+	err := s.Put(ctx, w)
+	if refused := Refused(err); refused != nil {
+		if old, err := runOf(refused.Olds[0], after.Key); err == nil && sameItem(old.Item(), after.Item()) {
+			return nil
+		}
+	}
+	return err
+}
+
+func sameItem(a, b item.Item) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, v := range a {
+		if b[name] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Nodes reads the rows of nodes, strongly consistent, in the order asked. An absent one is the zero Row;
+// of a forgotten one the status is left.
+func (s *Store) Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error) {
+	rows := make([]job.Row, 0, len(keys))
+	for lot := range slices.Chunk(keys, ReadAtOnce) {
+		refs := make([]item.Ref, len(lot))
+		for n, k := range lot {
+			refs[n] = k.Ref()
+		}
+		items, err := s.table.GetMany(ctx, refs)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range items {
+			var r job.Row
+			if i != nil {
+				if r, err = job.ParseNode(lot[n], i); err != nil {
+					return nil, err
+				}
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+// Count adds one to a counter of a run and returns what it is then. What is counted twice counts twice.
+func (s *Store) Count(ctx context.Context, ref item.Ref) (int64, error) {
+	i, err := s.table.Write(ctx, item.Write{Ref: ref, Name: "run.count_end", Add: map[string]int64{"n": 1}})
+	return i.Int("n"), err
+}
+
+// Slots reads who has the first n slots of a run, or of a mapped node of it: the keys of rows by number.
+func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (map[int]job.Key, error) {
+	refs := make([]item.Ref, n)
+	for i := range refs {
+		refs[i] = k.SlotRef(node, i)
+	}
+	holders := map[int]job.Key{}
+	for lot := range slices.Chunk(refs, ReadAtOnce) {
+		items, err := s.table.GetMany(ctx, lot)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range items {
+			if i != nil {
+				holders[int(i.Int("no"))] = job.Key{Tenant: k.Tenant, ID: job.ID(i.Str("holder"))}
+			}
+		}
+	}
+	return holders, nil
+}
+
+// TakeSlot is the write that gives slot number n to a job, from the holder that was read; the zero ID is
+// nobody.
+func TakeSlot(k runs.Key, node string, n int, from, to job.ID) item.Write {
+	w := item.Write{
+		Ref: k.SlotRef(node, n), Name: "run.slot", Set: map[string]any{"holder": string(to), "no": int64(n)},
+		When: []item.All{{{Attr: "holder", Op: item.Eq, Value: string(from)}}},
+	}
+	if from == "" {
+		w.When = []item.All{{{Attr: "holder", Op: item.Missing}}}
+	}
+	return w
+}
+
+// PutDefinition keeps a definition for all runs of the tenant that have it. It comes before the run.
+func (s *Store) PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error {
+	ref := runs.DefinitionRef(t, hash)
+	return s.Put(ctx, item.Write{Ref: ref, Name: "dag.definition", Put: item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": body,
+	}})
+}
+
+// Definition reads what PutDefinition keeps. An absent one is a fault.NotFound.
+func (s *Store) Definition(ctx context.Context, t tenant.ID, hash string) (string, error) {
+	return s.body(ctx, runs.DefinitionRef(t, hash), "the definition of a dag")
+}
+
+func (s *Store) body(ctx context.Context, ref item.Ref, what string) (string, error) {
+	i, err := s.table.Get(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	if i == nil {
+		return "", fault.New(fault.NotFound, nil, "reading %s", what)
+	}
+	return i.Str("body"), nil
+}
+
+// PutBeside keeps something of a run that its item has no room for, until well after the run is over.
+func (s *Store) PutBeside(ctx context.Context, r runs.Run, name, body string) error {
+	return s.Put(ctx, r.PutBeside(name, body))
+}
+
+// Beside reads what PutBeside keeps. An absent one is a fault.NotFound.
+func (s *Store) Beside(ctx context.Context, k runs.Key, name string) (string, error) {
+	return s.body(ctx, k.BesideRef(name), name+" of run "+string(k.ID))
+}
+
+// Params reads the run's parameters, wherever they are; "" is none.
+func (s *Store) Params(ctx context.Context, r runs.Run) (string, error) {
+	if r.Params != runs.ParamsBeside {
+		return r.Params, nil
+	}
+	return s.Beside(ctx, r.Key, runs.ParamsContent)
+}
+
+// Events reads one page of what happened to a run, oldest first, as JSON of runs.Event.
+func (s *Store) Events(ctx context.Context, k runs.Key, cursor string, limit int) ([]runs.Event, string, error) {
+	page, err := s.table.Query(ctx, item.Query{
+		Table: contract.Runs, PK: k.Ref().PK, From: runs.EventsFrom, To: runs.EventsTo, Cursor: cursor, Limit: limit,
+		Consistent: true,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	var events []runs.Event
+	for _, i := range page.Items {
+		if e, err := runs.ParseEvent(i); err == nil {
+			events = append(events, e)
+		}
+	}
+	return events, page.Cursor, nil
+}
+
+// DueRun is one wake-up of a run in the due index. The index lags: the item decides.
+type DueRun struct {
+	runs.Key
+	WakeAt time.Time
+	Ref    item.Ref
+	Err    error // of kind fault.Undecodable: its key cannot be read
+}
+
+// DueRuns reads one page of a slice of the runs' due index, as DuePage reads the jobs'.
+func (s *Store) DueRuns(ctx context.Context, q DueQuery) (due []DueRun, next string, err error) {
+	query := item.Query{Table: contract.Runs, Index: contract.DueIndex, PK: q.Slice, Cursor: q.Cursor, Limit: q.Limit}
+	if !q.Before.IsZero() {
+		query.To = q.Before.UnixMilli()
+	}
+	page, err := s.table.Query(ctx, query)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, i := range page.Items {
+		k, err := runs.KeyOf(i)
+		due = append(due, DueRun{
+			Key: k, WakeAt: i.Time(contract.AttrWakeAt), Err: err,
+			Ref: item.Ref{Table: contract.Runs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrSK)},
+		})
+	}
+	return due, page.Cursor, nil
+}
+
+// ForgetRun deletes all that is kept of a run that is over, the item itself last. Its jobs are forgotten
+// before, each by its own.
+func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
+	own := r.Ref()
+	for {
+		page, err := s.table.Query(ctx, item.Query{Table: contract.Runs, PK: own.PK, Consistent: true})
+		if err != nil {
+			return err
+		}
+		rest := false
+		for _, i := range page.Items {
+			if sk := i.Str(contract.AttrSK); sk != own.SK {
+				ref := item.Ref{Table: contract.Runs, PK: own.PK, SK: sk}
+				if err := s.Put(ctx, item.Write{Ref: ref, Name: "run.forget", Delete: true}); err != nil {
+					return err
+				}
+				rest = true
+			}
+		}
+		if !rest && page.Cursor == "" {
+			return s.Put(ctx, r.Forget())
+		}
+	}
+}
