@@ -574,9 +574,40 @@ func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 	return r.change("run.end", after, notOver, noAct)
 }
 
-// Rest puts the wake-up off.
+// Rest puts the wake-up off; the zero time takes it from a run that is over.
 func (r Run) Rest(at time.Time) (Run, item.Write) {
 	after := r
 	after.WakeAt = at
-	return r.change("run.rest", after)
+	if at.IsZero() {
+		return r.change("run.rest", after, isOver, noAct)
+	}
+	return r.change("run.rest", after, notOver, noAct)
+}
+
+// Holder is who has a slot.
+type Holder struct{ Job job.ID }
+
+// TakeSlot gives slot number n of the run, or of a mapped node, to a job, from the holder that was read;
+// "" is nobody. It goes in one transaction with the job's row.
+func (k Key) TakeSlot(node string, n int, from, to job.ID) item.Write {
+	when := item.Cond{Attr: "holder", Op: item.Eq, Value: string(from)}
+	if from == "" {
+		when = item.Cond{Attr: "holder", Op: item.Missing}
+	}
+	return item.Write{
+		Ref: k.SlotRef(node, n), Name: "run.slot", Set: map[string]any{"holder": string(to), "no": int64(n)},
+		When: []item.All{{when}},
+	}
+}
+
+// CountItems counts the items of a mapped node among the run's, of which there may be most; it goes in
+// one transaction with the node's row.
+func (k Key) CountItems(n, most int64) item.Write {
+	w := item.Write{Ref: k.ref("items"), Name: "run.count_items", Add: map[string]int64{"n": n}, When: []item.All{
+		{{Attr: "n", Op: item.Missing}}, {{Attr: "n", Op: item.Le, Value: most}},
+	}}
+	if most < 0 { // more than there may be, even as the first
+		w.When = []item.All{{{Attr: "n", Op: item.Exists}, {Attr: "n", Op: item.Missing}}}
+	}
+	return w
 }

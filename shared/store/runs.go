@@ -93,13 +93,13 @@ func (s *Store) Count(ctx context.Context, ref item.Ref) (int64, error) {
 	return i.Int("n"), err
 }
 
-// Slots reads who has the first n slots of a run, or of a mapped node of it: the keys of rows by number.
-func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (map[int]job.Key, error) {
+// Slots reads who has the first n slots of a run, or of a mapped node of it, by number.
+func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (map[int]runs.Holder, error) {
 	refs := make([]item.Ref, n)
 	for i := range refs {
 		refs[i] = k.SlotRef(node, i)
 	}
-	holders := map[int]job.Key{}
+	holders := map[int]runs.Holder{}
 	for lot := range slices.Chunk(refs, ReadAtOnce) {
 		items, err := s.table.GetMany(ctx, lot)
 		if err != nil {
@@ -107,24 +107,11 @@ func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (map[
 		}
 		for _, i := range items {
 			if i != nil {
-				holders[int(i.Int("no"))] = job.Key{Tenant: k.Tenant, ID: job.ID(i.Str("holder"))}
+				holders[int(i.Int("no"))] = runs.Holder{Job: job.ID(i.Str("holder"))}
 			}
 		}
 	}
 	return holders, nil
-}
-
-// TakeSlot is the write that gives slot number n to a job, from the holder that was read; the zero ID is
-// nobody.
-func TakeSlot(k runs.Key, node string, n int, from, to job.ID) item.Write {
-	w := item.Write{
-		Ref: k.SlotRef(node, n), Name: "run.slot", Set: map[string]any{"holder": string(to), "no": int64(n)},
-		When: []item.All{{{Attr: "holder", Op: item.Eq, Value: string(from)}}},
-	}
-	if from == "" {
-		w.When = []item.All{{{Attr: "holder", Op: item.Missing}}}
-	}
-	return w
 }
 
 // PutDefinition keeps a definition for all runs of the tenant that have it. It comes before the run.

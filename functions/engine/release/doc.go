@@ -1,8 +1,12 @@
-// Package release makes the children of a finished job due, once jobs have children. Until then it
-// is only the door at which their end is announced.
+// Package release brings the runs of graphs on: it releases what may run once its parents have ended,
+// ends what may not, and ends the run. The protocol is shared/job/PROTOCOL.md, "Runs".
 //
-// What always holds: it is told of an end after the row says so, and may be told more than once.
+//	end of a job ─▶ Ended ── judges the children, tells on what it ends itself ─┐
+//	wake-up, acts ─▶ Derive ─ judges the whole run from its rows ───────────────┴▶ rows · the run's end
 //
-// How it fails: with an error that names the job. What is not released here the job's pending effects
-// bring back.
+// What always holds: a node's fact is one row for each of its generations; whoever finds that row
+// written leaves it as it is. Each call may be repeated, and two may be made at a time.
+//
+// How it fails: with an error that names the run. What a call has left undone is found again: by what
+// the ended job owes, or by the run's wake-up, which is there until the run is over.
 package release

@@ -1,0 +1,439 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/tenant"
+)
+
+// WrongState says that an act is not possible as the run, or the node, stands: 409 wrong_state.
+type WrongState struct {
+	Of      string   // "run" or "node"
+	Is      string   // its status
+	Allowed []string // statuses in which the act is possible
+	Detail  string   // what else stands in the way; "" for nothing
+}
+
+func (e *WrongState) Error() string {
+	if e.Detail != "" {
+		return e.Detail
+	}
+	return fmt.Sprintf("the %s is %s", e.Of, e.Is)
+}
+
+// By is who acts, and why.
+type By struct{ Who, Reason string }
+
+// Request is what a run is made of.
+type Request struct {
+	run.Key                                  // the ID is the caller's: derived from an idempotency key, or from a nominal time
+	Dag        string                        // "" for an inline run
+	Version    int64                         // of the dag; 0 for an inline run
+	Definition dag.Definition                // checked: dag.Compile accepts it
+	Params     json.RawMessage               // merged; nil for none
+	DueAt      time.Time                     // zero: now
+	NominalAt  time.Time                     // zero without a schedule
+	Schedule   string                        // "" for none
+	Priority   job.Priority                  // "": the definition's
+	ExpireAt   func(due time.Time) time.Time // nil: the definition's expire_after
+	By         By
+}
+
+// Create makes a run and brings it on its way. A run that is there already under that ID is returned as
+// it stands, and created is false. From the moment the run's item stands it goes on by itself, whatever
+// becomes of the call.
+func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created bool, err error) {
+	now := r.Clock.Now()
+	body := n.Definition.Encode()
+	is = run.Run{
+		Key: n.Key, Dag: n.Dag, Version: n.Version, Definition: n.Definition.Hash(), DueAt: n.DueAt,
+		NominalAt: n.NominalAt, Schedule: n.Schedule, Priority: n.Priority,
+		Shard: horizon.ShardOf(string(n.ID), r.Shards), Params: string(n.Params),
+	}
+	if is.DueAt.IsZero() {
+		is.DueAt = now
+	}
+	switch {
+	case n.ExpireAt != nil:
+		is.ExpiryAt = n.ExpireAt(is.DueAt)
+	case n.Definition.ExpireAfter > 0:
+		is.ExpiryAt = is.DueAt.Add(n.Definition.ExpireAfter)
+	}
+	if err := r.Store.PutDefinition(ctx, n.Tenant, is.Definition, body); err != nil {
+		return is, false, err
+	}
+	if len(is.Params) > run.MaxInlineParams {
+		if err := r.Store.PutBeside(ctx, is, run.ParamsContent, is.Params); err != nil {
+			return is, false, err
+		}
+		is.Params = run.ParamsBeside
+	}
+	is, write := run.Create(is, now)
+	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason, To: string(run.Building)})
+	if err := r.Store.Commit(ctx, write, event); err != nil {
+		if !refused(err) {
+			return is, false, err
+		}
+		is, err = r.Store.Run(ctx, n.Key)
+		return is, false, err
+	}
+	return is, true, r.Derive(ctx, n.Key)
+}
+
+// act changes a run by one write, records it, and brings the run on. decide returns what the run becomes,
+// with the zero Write where nothing changes.
+func (r *Releaser) act(
+	ctx context.Context, k run.Key, by By, action string, decide func(run.Run) (run.Run, item.Write, error),
+) (run.Run, error) {
+	is, err := r.Store.UpdateRun(ctx, k, func(old run.Run) ([]item.Write, error) {
+		after, write, err := decide(old)
+		if err != nil || write.Name == "" {
+			return nil, err
+		}
+		return []item.Write{write, r.event(old, after, by, action, "")}, nil
+	})
+	if err != nil {
+		return is, err
+	}
+	return r.after(ctx, k)
+}
+
+func (r *Releaser) event(old, after run.Run, by By, action, node string) item.Write {
+	return after.PutEvent(run.Event{
+		At: r.Clock.Now(), By: by.Who, Action: action, Node: node, Reason: by.Reason, From: string(old.Shown()),
+		To: string(after.Shown()),
+	})
+}
+
+// after brings a run on after an act and returns it as it then stands. What does not get done now, the
+// run's wake-up does.
+func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
+	if err := r.Derive(ctx, k); err != nil {
+		r.Log.WarnContext(ctx, "a run waits for its wake-up after an act", "tenant_id", k.Tenant, "run_id", k.ID, "error", err)
+	}
+	return r.Store.Run(ctx, k)
+}
+
+// goingOn are the statuses of a run that is not over.
+var goingOn = []string{string(run.Building), string(run.Running), string(run.Paused), string(run.Held)}
+
+func wrongRun(is run.Run, allowed []string) error {
+	return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: allowed}
+}
+
+// Cancel ends a run: what has not started is CANCELLED, and what runs is asked to stop. Cancelling again
+// changes nothing.
+func (r *Releaser) Cancel(ctx context.Context, k run.Key, by By) (run.Run, error) {
+	return r.act(ctx, k, by, "cancel", func(is run.Run) (run.Run, item.Write, error) {
+		switch {
+		case is.Status.Final():
+			return is, item.Write{}, wrongRun(is, goingOn)
+		case is.Stop != run.NoStop:
+			return is, item.Write{}, nil
+		}
+		after, write := is.Halt(run.StopCancel, job.Reason{Code: run.ReasonCancelled, Message: by.Reason}, r.Clock.Now())
+		return after, write, nil
+	})
+}
+
+// Pause keeps everything of a run from starting; what runs ends. Pausing again changes nothing.
+func (r *Releaser) Pause(ctx context.Context, k run.Key, by By) (run.Run, error) {
+	return r.act(ctx, k, by, "pause", func(is run.Run) (run.Run, item.Write, error) {
+		switch {
+		case is.Status.Final() || is.Stop != run.NoStop:
+			return is, item.Write{}, wrongRun(is, goingOn)
+		case is.Paused:
+			return is, item.Write{}, nil
+		}
+		after, write := is.Pause()
+		return after, write, nil
+	})
+}
+
+// Resume lets a paused run go on. One that is not paused stays as it is; one that is HELD is refused.
+func (r *Releaser) Resume(ctx context.Context, k run.Key, by By) (run.Run, error) {
+	allowed := []string{string(run.Building), string(run.Running), string(run.Paused)}
+	return r.act(ctx, k, by, "resume", func(is run.Run) (run.Run, item.Write, error) {
+		switch {
+		case is.Status.Final() || is.Stop != run.NoStop || is.Shown() == run.Held:
+			return is, item.Write{}, wrongRun(is, allowed)
+		case !is.Paused:
+			return is, item.Write{}, nil
+		}
+		after, write := is.Resume(r.Clock.Now())
+		return after, write, nil
+	})
+}
+
+// Retry runs again what failed and what fell with it; with from, that node and all below it. What succeeded
+// stays, but for from. An unknown from is a fault.Invalid.
+func (r *Releaser) Retry(ctx context.Context, k run.Key, from string, by By) (run.Run, error) {
+	a := run.Act{Kind: run.ActRetry, Node: from, Reason: by.Reason, By: by.Who}
+	if from != "" {
+		a.Kind = run.ActRetryFrom
+	}
+	return r.twice(ctx, k, a, nil, by)
+}
+
+// RetryNode is Retry for one failed node. A redrive of its dead job is this, too. An unknown node is a
+// fault.NotFound.
+func (r *Releaser) RetryNode(ctx context.Context, k run.Key, node string, by By) (run.Run, error) {
+	return r.twice(ctx, k, run.Act{Kind: run.ActRetryNode, Node: node, Reason: by.Reason, By: by.Who}, nil, by)
+}
+
+// Skip ends a node as SKIPPED. Its children run as if it had succeeded, or with below are skipped as well.
+func (r *Releaser) Skip(ctx context.Context, k run.Key, node string, below bool, by By) (run.Run, error) {
+	f := job.ForcedSkip
+	if below {
+		f = job.ForcedSkipBelow
+	}
+	return r.forceNode(ctx, k, node, f, nil, by)
+}
+
+// Complete ends a node as SUCCEEDED with that result; nil is none.
+func (r *Releaser) Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by By) (run.Run, error) {
+	return r.forceNode(ctx, k, node, job.ForcedComplete, result, by)
+}
+
+var failedNode = []string{string(job.Dead), string(job.Expired), string(job.Cancelled)}
+
+// forceNode ends a node by hand: at once where it is blocked or waits, by an act of two writes where it failed.
+func (r *Releaser) forceNode(
+	ctx context.Context, k run.Key, node string, forced job.Forced, result json.RawMessage, by By,
+) (run.Run, error) {
+	allowed := append([]string{string(job.Blocked), string(job.Scheduled), string(job.Queued)}, failedNode...)
+	failed := false
+	_, err := r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
+		g, err := r.Graph(ctx, is)
+		if err != nil {
+			return nil, err
+		}
+		if err := known(g, k, node); err != nil {
+			return nil, err
+		}
+		rows, err := r.Store.Nodes(ctx, []job.Key{is.Job(node)})
+		if err != nil {
+			return nil, err
+		}
+		row := rows[0]
+		if failed = dag.EndOf(row.Status) == dag.Failed; failed {
+			return nil, nil
+		}
+		shown := row.Status
+		if shown == "" {
+			shown = job.Blocked
+		}
+		wrong := &WrongState{Of: "node", Is: string(shown), Allowed: allowed}
+		switch {
+		case is.Status.Final(), is.Stop != run.NoStop:
+			return nil, wrongRun(is, goingOn)
+		case is.Act != nil:
+			return nil, acting(is)
+		case row.Status != "" && row.Status != job.Scheduled:
+			return nil, wrong
+		}
+		now := r.Clock.Now()
+		after, touch := is.Touch(now)
+		action := "skip"
+		if forced == job.ForcedComplete {
+			action = "complete"
+		}
+		writes := []item.Write{touch, r.event(is, after, by, action, node)}
+		why := forcedReason(forced, by.Reason)
+		if row.Status == "" {
+			f := &facts{run: is, graph: g}
+			row = r.blank(f, node, 0, now)
+			row.Forced = forced
+			if err := r.putAll(ctx, row.SetResult(result)); err != nil {
+				return nil, err
+			}
+			_, put := job.AcceptEnded(row, forced.Status(), why, now)
+			return append(writes, put), nil
+		}
+		c, err := r.Store.Claim(ctx, row.Key)
+		if err != nil {
+			return nil, err
+		}
+		if c.Live(row.Attempt, now) {
+			wrong.Is = string(job.Running)
+			return nil, wrong
+		}
+		if err := r.putAll(ctx, row.SetResult(result)); err != nil {
+			return nil, err
+		}
+		_, put := job.Force(row, forced, why, now)
+		put.Set["result"], put.Set["result_in"] = orNil(row.Result), orNil(row.ResultIn)
+		return append(writes, put, job.Fence(row.Key, row.Attempt, row.DueAt, now)), nil
+	})
+	if err != nil {
+		return run.Run{}, err
+	}
+	if failed {
+		return r.twice(ctx, k, run.Act{Kind: run.ActForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who}, result, by)
+	}
+	return r.afterForce(ctx, k, node)
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func (r *Releaser) putAll(ctx context.Context, writes []item.Write) error {
+	for _, w := range writes {
+		if err := r.Store.Put(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// afterForce tells the children of a node that was ended by hand, and brings the run on.
+func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.Run, error) {
+	is, err := r.Store.Run(ctx, k)
+	if err != nil {
+		return is, err
+	}
+	rows, err := r.Store.Nodes(ctx, []job.Key{is.Job(node)})
+	if err == nil && rows[0].Status.Final() {
+		err = r.tellAll(ctx, rows)
+	}
+	if err != nil {
+		r.Log.WarnContext(ctx, "the children of a node wait for its pending effects", "tenant_id", k.Tenant, "run_id", k.ID, "error", err)
+	}
+	return r.after(ctx, k)
+}
+
+// known says whether the run has that node: an unknown one is a fault.NotFound.
+func known(g *dag.Graph, k run.Key, node string) error {
+	if !slices.Contains(g.Names(), node) {
+		return fault.New(fault.NotFound, nil, "looking for node %q of run %s", node, k.ID)
+	}
+	return nil
+}
+
+func acting(is run.Run) error {
+	return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: goingOn, Detail: "somebody else is changing the run just now"}
+}
+
+// retryable are the statuses in which a run can be retried.
+var retryable = []string{
+	string(run.Building), string(run.Running), string(run.Paused), string(run.Held), string(run.Succeeded), string(run.Failed),
+	string(run.Cancelled),
+}
+
+// twice carries out an act of two writes. Between them nothing of the run starts. If the call breaks off,
+// whoever derives the run does the second.
+func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.RawMessage, by By) (run.Run, error) {
+	is, err := r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
+		g, err := r.Graph(ctx, is)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.mayBegin(ctx, g, is, a); err != nil {
+			return nil, err
+		}
+		a.ID = fmt.Sprintf("%s#%d", is.ID, is.Epoch+1)
+		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {
+			if err := r.Store.PutBeside(ctx, is, resultName(a.Node, is.Generation(a.Node)+1), string(result)); err != nil {
+				return nil, err
+			}
+		}
+		after, write := is.Begin(a, r.Clock.Now())
+		return []item.Write{write, r.event(is, after, by, string(a.Kind), a.Node)}, nil
+	})
+	if err != nil {
+		return is, err
+	}
+	for range tries {
+		f, err := r.read(ctx, k)
+		if err != nil {
+			return is, err
+		}
+		if f.run.Act == nil || f.run.Act.ID != a.ID { // somebody has finished it, or stopped the run
+			if f.run.Stop != run.NoStop {
+				return f.run, wrongRun(f.run, retryable)
+			}
+			break
+		}
+		again, err := r.finish(ctx, f)
+		if refused(err) {
+			continue
+		}
+		if err != nil {
+			return is, err
+		}
+		if !again {
+			return f.run, r.nothingToDo(f, a)
+		}
+		break
+	}
+	return r.after(ctx, k)
+}
+
+// mayBegin says why an act cannot begin; nil if it can.
+func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run.Act) error {
+	if a.Node != "" {
+		if err := known(g, is.Key, a.Node); err != nil {
+			if a.Kind == run.ActRetryFrom {
+				return fault.New(fault.Invalid, nil, "retrying from node %q, which the run does not have", a.Node)
+			}
+			return err
+		}
+	}
+	switch {
+	case is.Act != nil:
+		return acting(is)
+	case is.Stop != run.NoStop && !is.Status.Final():
+		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable, Detail: "the run is being stopped: retry it once it has ended"}
+	}
+	f := &facts{run: is, graph: g, ended: map[string]job.Row{}}
+	rows, err := r.rows(ctx, f, g.Names()...)
+	if err != nil {
+		return err
+	}
+	if len(g.Again(a, rows)) == 0 {
+		return r.nothing(is, a, rows)
+	}
+	return nil
+}
+
+func (r *Releaser) nothingToDo(f *facts, a run.Act) error { return r.nothing(f.run, a, f.ended) }
+
+func (r *Releaser) nothing(is run.Run, a run.Act, rows map[string]job.Row) error {
+	if a.Kind == run.ActRetry {
+		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable, Detail: "no node of the run has failed"}
+	}
+	status := rows[a.Node].Status
+	if status == "" {
+		status = job.Blocked
+	}
+	return &WrongState{Of: "node", Is: string(status), Allowed: failedNode}
+}
+
+// Nodes reads a run with the rows of its nodes in the generations that count. A BLOCKED node has none.
+func (r *Releaser) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error) {
+	f, err := r.read(ctx, k)
+	if err != nil {
+		return run.Run{}, nil, nil, err
+	}
+	rows, err := r.rows(ctx, f, f.graph.Names()...)
+	return f.run, f.graph, rows, err
+}
+
+// Due is told of a run's wake-up.
+func (r *Releaser) Due(ctx context.Context, t tenant.ID, id job.ID) error {
+	return r.Derive(ctx, run.Key{Tenant: t, ID: id})
+}

@@ -1,0 +1,253 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+// Derive brings a run on from the facts alone: it is what the run's wake-up asks for, and what follows
+// each act. A run that is forgotten needs nothing.
+func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
+	for range tries {
+		f, err := r.read(ctx, k)
+		if fault.KindOf(err) == fault.NotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ended, done, err := r.deriveOnce(ctx, f)
+		if len(ended) > 0 {
+			if err := r.tellAll(ctx, ended); err != nil {
+				return err
+			}
+		}
+		if err == nil && done {
+			return nil
+		}
+		if err != nil && !refused(err) {
+			return fmt.Errorf("bringing on run %s: %w", k.ID, err)
+		}
+	}
+	return changed(k)
+}
+
+// deriveOnce is one reading's worth of Derive. It returns the rows that it has ended, whose children are
+// to be told.
+func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, done bool, err error) {
+	now := r.Clock.Now()
+	switch is := f.run; {
+	case is.Act != nil:
+		_, err := r.finish(ctx, f)
+		return nil, false, err
+	case is.Status.Final():
+		return nil, true, r.rest(ctx, f, time.Time{})
+	case is.Stop == run.NoStop && !is.ExpiryAt.IsZero() && !now.Before(is.ExpiryAt):
+		why := job.Reason{Code: run.ReasonExpired, Message: "expire_after has passed"}
+		after, write := is.Halt(run.StopExpire, why, now)
+		return nil, false, r.Store.WriteRun(ctx, after, write)
+	case is.Stop != run.NoStop:
+		ended, err = r.stopAll(ctx, f)
+	default:
+		ended, err = r.judgeAll(ctx, f)
+	}
+	if err != nil {
+		return ended, false, err
+	}
+	if err := r.endRun(ctx, f); err != nil {
+		return ended, false, err
+	}
+	return ended, true, r.rest(ctx, f, r.nextLook(f.run, now))
+}
+
+// nextLook is when a run that goes on is looked at again: nothing waits for that unless something was
+// left behind.
+func (r *Releaser) nextLook(is run.Run, now time.Time) time.Time {
+	at := now
+	if is.DueAt.After(now) {
+		at = is.DueAt
+	}
+	at = at.Add(contract.AgainIn)
+	if is.Stop != run.NoStop {
+		at = now.Add(contract.Grace)
+	}
+	if is.Stop == run.NoStop && !is.ExpiryAt.IsZero() && is.ExpiryAt.Before(at) {
+		at = is.ExpiryAt
+	}
+	return at
+}
+
+// rest puts the run's wake-up off, unless somebody has acted since it was read. One that is over has none.
+func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
+	if f.run.Status.Final() {
+		if f.run.WakeAt.IsZero() {
+			return nil
+		}
+		at = time.Time{}
+	}
+	after, write := f.run.Rest(at)
+	return r.Store.WriteRun(ctx, after, write)
+}
+
+// judgeAll judges every node, parents before children.
+func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err error) {
+	if err := r.stopOlder(ctx, f); err != nil {
+		return nil, err
+	}
+	for _, level := range f.graph.Levels() {
+		if _, err := r.rows(ctx, f, level...); err != nil { // many at a time
+			return ended, err
+		}
+		for _, name := range level {
+			more, err := r.judge(ctx, f, name, job.Row{})
+			ended = append(ended, more...)
+			if err != nil {
+				return ended, err
+			}
+			for _, row := range more {
+				if row.ItemNo == 0 {
+					f.ended[row.Node] = row
+				}
+			}
+		}
+	}
+	if err := r.noteHolds(ctx, f); err != nil {
+		return ended, err
+	}
+	if f.run.Status == run.Building && !f.run.Paused {
+		after, write := f.run.Built()
+		if err := r.Store.WriteRun(ctx, after, write); err != nil {
+			return ended, err
+		}
+		f.run = after
+	}
+	return ended, nil
+}
+
+// stopOlder asks what is left of older generations to stop.
+func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
+	for _, name := range f.graph.Names() {
+		g := f.run.Generation(name)
+		if g == 1 {
+			continue
+		}
+		older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, g-1, 0)})
+		if err != nil {
+			return err
+		}
+		why := job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
+		if _, err := r.stopRow(ctx, f, older[0], why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopAll ends what has not started of a stopped run, and asks what runs to stop.
+func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err error) {
+	why := job.Reason{Code: f.run.Stop.Reason()}
+	if err := r.stopOlder(ctx, f); err != nil {
+		return nil, err
+	}
+	rows, err := r.rows(ctx, f, slices.Concat(f.graph.Levels()...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range f.graph.Names() {
+		row, there := rows[name]
+		var more []job.Row
+		switch {
+		case there:
+			more, err = r.stopRow(ctx, f, row, why)
+		case f.run.Nodes[name].Hand != job.NotForced: // its end was answered already
+			more, err = r.force(ctx, f, name)
+		default:
+			more, err = r.end(ctx, f, name, job.Cancelled, why)
+			if err == nil && len(more) == 0 { // it was released just now
+				delete(f.ended, name)
+				rows, err := r.rows(ctx, f, name)
+				if err != nil {
+					return ended, err
+				}
+				more, err = r.stopRow(ctx, f, rows[name], why)
+				if err != nil {
+					return ended, err
+				}
+			}
+		}
+		ended = append(ended, more...)
+		if err != nil {
+			return ended, err
+		}
+	}
+	for _, row := range ended {
+		if row.ItemNo == 0 {
+			f.ended[row.Node] = row
+		}
+	}
+	return ended, nil
+}
+
+// stopRow ends what a row stands for: a job, or a mapped node with all its items.
+func (r *Releaser) stopRow(ctx context.Context, f *facts, row job.Row, why job.Reason) (ended []job.Row, err error) {
+	switch {
+	case row.Status == "", row.Status.Final():
+		return nil, nil
+	case !row.IsMapped():
+		return nil, ignoreRefused(r.Jobs.Stop(ctx, row, why, r.Clock.Now()))
+	}
+	items, err := r.items(ctx, f, row)
+	if err != nil {
+		return nil, err
+	}
+	for i, it := range items {
+		switch {
+		case it.Status == "":
+			now := r.Clock.Now()
+			missing := r.blank(f, row.Node, int64(i)+1, now)
+			missing.Key, missing.Generation = f.run.Key.Job(row.Node, row.Generation, int64(i)+1), row.Generation
+			more, err := r.putEnded(ctx, missing, job.Cancelled, why, now)
+			if ended = append(ended, more...); err != nil {
+				return ended, err
+			}
+		case !it.Status.Final():
+			if err := ignoreRefused(r.Jobs.Stop(ctx, it, why, r.Clock.Now())); err != nil {
+				return ended, err
+			}
+		}
+	}
+	more, err := r.closeMapped(ctx, f, row)
+	return append(ended, more...), err
+}
+
+// ignoreRefused makes a refusal nothing: the job has ended or moved on, and its end, or the next look,
+// goes on from there.
+func ignoreRefused(err error) error {
+	if refused(err) {
+		return nil
+	}
+	return err
+}
+
+// finish does the second write of the act that the run holds. again says that nodes begin a new
+// generation; otherwise the act found nothing to do and was withdrawn.
+func (r *Releaser) finish(ctx context.Context, f *facts) (again bool, err error) {
+	rows, err := r.rows(ctx, f, f.graph.Names()...)
+	if err != nil {
+		return false, err
+	}
+	nodes := f.graph.Again(*f.run.Act, rows)
+	if len(nodes) == 0 {
+		after, write := f.run.Withdraw()
+		return false, r.Store.WriteRun(ctx, after, write)
+	}
+	after, write := f.run.Finish(nodes, r.Clock.Now())
+	return true, r.Store.WriteRun(ctx, after, write)
+}

@@ -1,0 +1,315 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/telemetry"
+)
+
+// judge writes what has become of a node, if it has been decided. by is the end that asks, the zero Row
+// when the whole run is derived. It returns the rows that it has ended.
+func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row) ([]job.Row, error) {
+	if by.ItemNo > 0 && by.Node == name && by.Generation == f.run.Generation(name) {
+		return r.itemEnded(ctx, f, name)
+	}
+	ofParent := by.Status != "" && by.ItemNo == 0 && slices.Contains(f.graph.Parents(name), by.Node) &&
+		by.Generation == f.run.Generation(by.Node)
+	if ofParent && f.graph.MaxConcurrency == 0 {
+		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
+			n, err := r.Store.Count(ctx, f.run.JoinRef(name, f.run.Generation(name)))
+			if err != nil || n < int64(need) {
+				return nil, err
+			}
+		}
+	}
+	if f.run.Act != nil {
+		return nil, nil
+	}
+	rows, err := r.rows(ctx, f, append([]string{name}, f.graph.Parents(name)...)...)
+	if err != nil {
+		return nil, err
+	}
+	own, there := rows[name]
+	switch {
+	case there && own.IsMapped() && own.Status == job.Blocked:
+		return r.mapped(ctx, f, own)
+	case there:
+		return nil, nil
+	}
+	if hand := f.run.Nodes[name]; hand.Hand != job.NotForced {
+		return r.force(ctx, f, name)
+	}
+	if g := f.run.Generation(name); g > 1 {
+		older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, g-1, 0)})
+		if err != nil || older[0].Status != "" && !older[0].Status.Final() {
+			return nil, err // its end asks again
+		}
+	}
+	switch v, why := f.graph.JudgeNode(name, states(rows)); v {
+	case dag.Held:
+		f.holds = true
+	case dag.Cancel:
+		return r.end(ctx, f, name, job.Cancelled, job.Reason{Code: why})
+	case dag.Skip:
+		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: why})
+	case dag.Run:
+		if !f.run.Paused {
+			return r.release(ctx, f, name)
+		}
+	}
+	return nil, nil
+}
+
+// blank is the row of a node that is about to be put.
+func (r *Releaser) blank(f *facts, name string, no int64, now time.Time) job.Row {
+	n := f.graph.Nodes[name]
+	k := f.run.Key.Job(name, f.run.Generation(name), no)
+	return job.Row{
+		Key: k, Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, NominalAt: f.run.NominalAt,
+		Task: n.Task, Pool: n.Pool, Priority: first(n.Priority, f.run.Priority, f.graph.Priority),
+		Timeout: n.Timeout, StartWithin: n.StartWithin,
+		RunID: string(f.run.ID), Node: name, Generation: f.run.Generation(name), ItemNo: no,
+		Shard: horizon.ShardOf(string(k.ID), r.Shards),
+	}
+}
+
+func first(of ...job.Priority) job.Priority {
+	for _, p := range of {
+		if p != "" {
+			return p
+		}
+	}
+	return ""
+}
+
+// putEnded puts the row of a node that ends without having run; nothing if somebody has put it before.
+func (r *Releaser) putEnded(ctx context.Context, row job.Row, s job.Status, why job.Reason, now time.Time) ([]job.Row, error) {
+	after, write := job.AcceptEnded(row, s, why, now)
+	err := r.Store.PutRow(ctx, after, write)
+	if refused(err) {
+		return nil, nil
+	}
+	return []job.Row{after}, err
+}
+
+func (r *Releaser) end(ctx context.Context, f *facts, name string, s job.Status, why job.Reason) ([]job.Row, error) {
+	now := r.Clock.Now()
+	return r.putEnded(ctx, r.blank(f, name, 0, now), s, why, now)
+}
+
+// failed ends a node whose expression failed.
+func (r *Releaser) failed(ctx context.Context, f *facts, name string, err error) ([]job.Row, error) {
+	wrong := new(dag.ExpressionError)
+	if !errors.As(err, &wrong) {
+		return nil, err
+	}
+	return r.end(ctx, f, name, job.Dead, job.Reason{
+		Code: dag.ReasonExpressionFailed, Message: job.Cut(wrong.Error(), contract.MaxErrorMessage),
+	})
+}
+
+// force puts the row of a node that an operator has ended.
+func (r *Releaser) force(ctx context.Context, f *facts, name string) ([]job.Row, error) {
+	n, now := f.run.Nodes[name], r.Clock.Now()
+	row := r.blank(f, name, 0, now)
+	row.Forced = n.Hand
+	if n.Hand == job.ForcedComplete {
+		result, err := r.Store.Beside(ctx, f.run.Key, resultName(name, n.Generation))
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return nil, err
+		}
+		for _, w := range row.SetResult(json.RawMessage(result)) {
+			if err := r.Store.Put(ctx, w); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r.putEnded(ctx, row, n.Hand.Status(), forcedReason(n.Hand, n.Reason), now)
+}
+
+func resultName(node string, generation int64) string {
+	return fmt.Sprintf("result#%s#%d", node, generation)
+}
+
+func forcedReason(f job.Forced, why string) job.Reason {
+	if f == job.ForcedComplete {
+		return job.Reason{Code: dag.ReasonCompletedByHand, Message: why}
+	}
+	return job.Reason{Code: dag.ReasonSkippedByHand, Message: why}
+}
+
+// release makes the job of a node whose rule is met, or ends it where its when says no.
+func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Row, error) {
+	now := r.Clock.Now()
+	see, err := r.sight(ctx, f, name)
+	if err != nil {
+		return nil, err
+	}
+	switch yes, err := f.graph.When(ctx, name, see); {
+	case err != nil:
+		return r.failed(ctx, f, name, err)
+	case !yes:
+		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: dag.ReasonWhenFalse})
+	}
+	if f.graph.Nodes[name].ForEach != "" {
+		return r.open(ctx, f, name, see)
+	}
+	payload, err := f.graph.Payload(ctx, name, see)
+	if err != nil {
+		return r.failed(ctx, f, name, err)
+	}
+	slot, free, err := r.slot(ctx, f, "", f.graph.MaxConcurrency)
+	if err != nil || !free {
+		return nil, err
+	}
+	return r.accept(ctx, f, r.blank(f, name, 0, now), payload, now, slot)
+}
+
+// accept puts the row of a job that is to run, with what it holds, and sends its firing if it is due. A
+// row that is there already is no error.
+func (r *Releaser) accept(
+	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, now time.Time, slots ...slot,
+) (ended []job.Row, err error) {
+	n := f.graph.Nodes[row.Node]
+	task, err := r.Store.Task(ctx, row.Tenant, n.Task)
+	if fault.KindOf(err) == fault.NotFound { // deleted since the run was made
+		return r.putEnded(ctx, row, job.Dead, job.Reason{Code: job.CodeUnknownTask}, now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	row.Executor, row.Retry = task.Executor, task.Retry
+	if row.Pool == "" {
+		row.Pool = task.Pool
+	}
+	row.Priority = first(row.Priority, task.Priority)
+	if row.Timeout == 0 {
+		row.Timeout = task.Timeout
+	}
+	if r.RetryOf != nil && n.Retry != nil {
+		if row.Retry, err = r.RetryOf(task.Retry, n.Retry); err != nil {
+			return nil, err
+		}
+	}
+	if f.run.DueAt.After(now) {
+		row.DueAt = f.run.DueAt
+	}
+	send := job.Place(&row, now)
+	if payload != nil {
+		row.SetPayload(job.PlacePayload(row, payload))
+		if err := r.Store.PutPayload(ctx, row, payload); err != nil {
+			return nil, err
+		}
+	}
+	var beside []item.Write
+	for _, s := range slots {
+		if s.bounded {
+			beside = append(beside, s.take(f.run.Key, row))
+		}
+	}
+	if err := r.Store.Accept(ctx, row, beside...); err != nil {
+		// A row that is there was put by somebody else, or by our own first try, whose answer was lost:
+		// then its firing is still to be sent. A slot that somebody took has everything read again.
+		var refused *item.Refused
+		if !errors.As(err, &refused) {
+			return nil, err
+		}
+		old, taken := refused.Olds[0]
+		if !taken {
+			return nil, err
+		}
+		if !maps.Equal(old, row.Item()) {
+			return nil, nil
+		}
+	}
+	if !send {
+		return nil, nil
+	}
+	if err := r.Jobs.Fire(ctx, row); err != nil {
+		r.Log.WarnContext(ctx, "the job of a node waits for the sweeper: its firing was not sent",
+			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.RunID, row.RunID, telemetry.Err, err)
+	}
+	return nil, nil
+}
+
+// sight is what the node's expressions see.
+func (r *Releaser) sight(ctx context.Context, f *facts, name string) (dag.Facts, error) {
+	see := dag.Facts{Nodes: map[string]dag.NodeFacts{}, Run: dag.RunFacts{
+		ID: string(f.run.ID), Dag: f.run.Dag, Version: f.run.Version, NominalAt: stamp(f.run.NominalAt),
+		CreatedAt: stamp(f.run.CreatedAt),
+	}}
+	params, err := r.Store.Params(ctx, f.run)
+	if err != nil {
+		return see, err
+	}
+	if params != "" {
+		v, err := dag.DecodeResult(json.RawMessage(params))
+		if err != nil {
+			return see, err
+		}
+		see.Params, _ = v.(map[string]any)
+	}
+	needs := f.graph.Needs(name)
+	rows, err := r.rows(ctx, f, needs...)
+	if err != nil {
+		return see, err
+	}
+	for _, n := range needs {
+		row := rows[n]
+		facts := dag.NodeFacts{Status: string(row.Status), Attempt: row.Attempt, Forced: row.Forced != job.NotForced}
+		if row.Status == job.Succeeded {
+			if facts.Result, err = r.result(ctx, f, row); err != nil {
+				return see, err
+			}
+		}
+		see.Nodes[n] = facts
+	}
+	return see, nil
+}
+
+// result reads what a node gave: of a mapped one the list of what its items gave.
+func (r *Releaser) result(ctx context.Context, f *facts, row job.Row) (any, error) {
+	if !row.IsMapped() {
+		raw := row.Result
+		if row.ResultIn == job.InItem {
+			var err error
+			if raw, err = r.Store.Content(ctx, row.Key, job.ResultContent); err != nil {
+				return nil, err
+			}
+		}
+		return dag.DecodeResult(json.RawMessage(raw))
+	}
+	items, err := r.items(ctx, f, row)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]any, len(items))
+	for i, it := range items {
+		if it.Status == job.Succeeded {
+			if list[i], err = r.result(ctx, f, it); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,278 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+// open puts the row of a mapped node, and then its items.
+func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Facts) ([]job.Row, error) {
+	list, err := f.graph.Items(ctx, name, see)
+	if err != nil {
+		return r.failed(ctx, f, name, err)
+	}
+	if len(list) == 0 {
+		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: dag.ReasonEmpty})
+	}
+	row := r.blank(f, name, 0, r.Clock.Now())
+	row.Items = int64(len(list))
+	row, write := job.AcceptMapped(row)
+	room := int64(dag.MaxJobs - len(f.graph.Names()) - len(list))
+	count := f.run.CountItems(row.Items, room)
+	err = r.Store.Commit(ctx, write, count)
+	if refused(err) {
+		var which *item.Refused
+		asRefused(err, &which)
+		if _, row := which.Olds[0]; !row { // only the count was refused
+			return r.end(ctx, f, name, job.Dead, job.Reason{
+				Code: dag.ReasonExpressionFailed, Message: fmt.Sprintf("the run would have more than %d jobs", dag.MaxJobs),
+			})
+		}
+		rows, err := r.rows(ctx, f, name)
+		if err != nil || rows[name].Status != job.Blocked {
+			return nil, err
+		}
+		row = rows[name]
+	} else if err != nil {
+		return nil, err
+	}
+	return r.fill(ctx, f, row, list, see)
+}
+
+// mapped brings on a mapped node whose row stands: it puts what is missing of its items, or ends it once
+// all have ended.
+func (r *Releaser) mapped(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
+	ended, err := r.refill(ctx, f, own)
+	if err != nil {
+		return ended, err
+	}
+	more, err := r.closeMapped(ctx, f, own)
+	return append(ended, more...), err
+}
+
+// itemEnded brings on a mapped node after the end of one of its items.
+func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended []job.Row, err error) {
+	rows, err := r.rows(ctx, f, name)
+	own := rows[name]
+	if err != nil || !own.IsMapped() || own.Status != job.Blocked {
+		return nil, err
+	}
+	if f.graph.Nodes[name].MaxParallel > 0 || f.graph.MaxConcurrency > 0 {
+		if ended, err = r.refill(ctx, f, own); err != nil {
+			return ended, err
+		}
+	}
+	if own.Items >= dag.CountFrom {
+		n, err := r.Store.Count(ctx, f.run.JoinRef("items#"+name, own.Generation))
+		if err != nil || n < own.Items {
+			return ended, err
+		}
+	}
+	more, err := r.closeMapped(ctx, f, own)
+	return append(ended, more...), err
+}
+
+// refill puts items that are missing, if anything may be released.
+func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
+	if f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
+		return nil, nil
+	}
+	see, err := r.sight(ctx, f, own.Node)
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.graph.Items(ctx, own.Node, see)
+	if err != nil {
+		return nil, err
+	}
+	return r.fill(ctx, f, own, list, see)
+}
+
+// items reads the rows of a mapped node's items, in order.
+func (r *Releaser) items(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
+	keys := make([]job.Key, own.Items)
+	for i := range keys {
+		keys[i] = f.run.Key.Job(own.Node, own.Generation, int64(i)+1)
+	}
+	return r.Store.Nodes(ctx, keys)
+}
+
+// closeMapped ends a mapped node once all of its items have ended.
+func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
+	items, err := r.items(ctx, f, own)
+	if err != nil {
+		return nil, err
+	}
+	s, why, failed := job.Succeeded, job.Reason{}, 0
+	for _, it := range items {
+		if !it.Status.Final() {
+			return nil, nil
+		}
+		if dag.EndOf(it.Status) == dag.Failed {
+			failed++
+			if s = job.Dead; it.Status == job.Cancelled && it.Reason.Code == f.run.Stop.Reason() && why.Code == "" {
+				why = it.Reason
+			}
+		}
+	}
+	switch {
+	case why.Code != "":
+		s = job.Cancelled
+	case failed > 0:
+		why = job.Reason{Code: "items_failed", Message: fmt.Sprintf("%d of %d items failed", failed, len(items))}
+	}
+	after, write := job.CloseMapped(own, s, why, r.Clock.Now())
+	err = r.Store.PutRow(ctx, after, write)
+	if refused(err) {
+		return nil, nil
+	}
+	return []job.Row{after}, err
+}
+
+// fill puts the items that are missing, as many as there is room for. Items that had succeeded in the
+// generation before, of the same list, are carried over.
+func (r *Releaser) fill(
+	ctx context.Context, f *facts, own job.Row, list []json.RawMessage, see dag.Facts,
+) (ended []job.Row, err error) {
+	if int64(len(list)) != own.Items {
+		return nil, fmt.Errorf("mapped node %q of run %s has %d items, and its list %d", own.Node, f.run.ID, own.Items, len(list))
+	}
+	items, err := r.items(ctx, f, own)
+	if err != nil {
+		return nil, err
+	}
+	before, err := r.itemsBefore(ctx, f, own)
+	if err != nil {
+		return nil, err
+	}
+	n := f.graph.Nodes[own.Node]
+	for i, it := range items {
+		if it.Status != "" {
+			continue
+		}
+		now := r.Clock.Now()
+		row := r.blank(f, own.Node, int64(i)+1, now)
+		if i < len(before) && before[i].Status == job.Succeeded {
+			more, err := r.carry(ctx, before[i], row)
+			if ended = append(ended, more...); err != nil {
+				return ended, err
+			}
+			continue
+		}
+		ofRun, free, err := r.slot(ctx, f, "", f.graph.MaxConcurrency)
+		if err != nil || !free {
+			return ended, err
+		}
+		ofNode, free, err := r.slot(ctx, f, own.Node, n.MaxParallel)
+		if err != nil || !free {
+			return ended, err
+		}
+		see.Item, see.Index = nil, i
+		if see.Item, err = dag.DecodeResult(list[i]); err != nil {
+			return ended, err
+		}
+		payload, err := f.graph.Payload(ctx, own.Node, see)
+		if err != nil {
+			more, err := r.failedItem(ctx, row, err)
+			if ended = append(ended, more...); err != nil {
+				return ended, err
+			}
+			continue
+		}
+		more, err := r.accept(ctx, f, row, payload, now, ofRun, ofNode)
+		if ended = append(ended, more...); err != nil {
+			return ended, err
+		}
+	}
+	return ended, nil
+}
+
+// itemsBefore are the items of the generation before, where what succeeded of them is not to run again.
+func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
+	is := f.run.Nodes[own.Node]
+	if own.Generation <= 1 || is.Whole {
+		return nil, nil
+	}
+	for _, p := range f.graph.Parents(own.Node) {
+		if f.run.Since(p) >= is.Since { // its list may be another
+			return nil, nil
+		}
+	}
+	older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(own.Node, own.Generation-1, 0)})
+	if err != nil || older[0].Items != own.Items {
+		return nil, err
+	}
+	return r.items(ctx, f, older[0])
+}
+
+func (r *Releaser) carry(ctx context.Context, from, to job.Row) ([]job.Row, error) {
+	result := from.Result
+	if from.ResultIn == job.InItem {
+		var err error
+		if result, err = r.Store.Content(ctx, from.Key, job.ResultContent); err != nil {
+			return nil, err
+		}
+	}
+	to.StartedAt = from.StartedAt
+	for _, w := range to.SetResult(json.RawMessage(result)) {
+		if err := r.Store.Put(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	return r.putEnded(ctx, to, job.Succeeded, job.Reason{}, r.Clock.Now())
+}
+
+func (r *Releaser) failedItem(ctx context.Context, row job.Row, err error) ([]job.Row, error) {
+	return r.putEnded(ctx, row, job.Dead, job.Reason{
+		Code: dag.ReasonExpressionFailed, Message: job.Cut(err.Error(), contract.MaxErrorMessage),
+	}, r.Clock.Now())
+}
+
+// slot is room for one more at a time: a number, and who had it before.
+type slot struct {
+	bounded bool
+	node    string
+	no      int
+	from    job.ID
+}
+
+func (s slot) take(k run.Key, row job.Row) item.Write {
+	return k.TakeSlot(s.node, s.no, s.from, row.ID)
+}
+
+// slot finds a free one of the run (node "") or of a mapped node; most 0 says that there is no bound.
+func (r *Releaser) slot(ctx context.Context, f *facts, node string, most int) (slot, bool, error) {
+	if most == 0 {
+		return slot{}, true, nil
+	}
+	holders, err := r.Store.Slots(ctx, f.run.Key, node, most)
+	if err != nil {
+		return slot{}, false, err
+	}
+	var keys []job.Key
+	var taken []int
+	for no := range most {
+		h, ok := holders[no]
+		if !ok {
+			return slot{bounded: true, node: node, no: no}, true, nil
+		}
+		keys, taken = append(keys, job.Key{Tenant: f.run.Tenant, ID: h.Job}), append(taken, no)
+	}
+	rows, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return slot{}, false, err
+	}
+	for n, row := range rows {
+		if row.Status.Final() {
+			return slot{bounded: true, node: node, no: taken[n], from: keys[n].ID}, true, nil
+		}
+	}
+	return slot{}, false, nil
+}

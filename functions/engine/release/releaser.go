@@ -1,0 +1,175 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"punctual/shared/cache"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/tenant"
+)
+
+// Store is what a Releaser reads and writes.
+type Store interface {
+	// Run reads a run; an absent one is a fault.NotFound.
+	Run(ctx context.Context, k run.Key) (run.Run, error)
+	// UpdateRun is the run's compare and set: decide is called again when somebody was faster.
+	UpdateRun(ctx context.Context, k run.Key, decide func(run.Run) ([]item.Write, error)) (run.Run, error)
+	// WriteRun makes a run what after is. It knows its own write again when the answer was lost.
+	WriteRun(ctx context.Context, after run.Run, w item.Write) error
+	// Count adds one to a counter and returns what it is then.
+	Count(ctx context.Context, ref item.Ref) (int64, error)
+	// Slots reads who has the first n slots of the run (node "") or of a mapped node.
+	Slots(ctx context.Context, k run.Key, node string, n int) (map[int]run.Holder, error)
+	// Definition and Params read what lies beside runs; absent is a fault.NotFound.
+	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
+	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
+	Params(ctx context.Context, r run.Run) (string, error)
+	Beside(ctx context.Context, k run.Key, name string) (string, error)
+	PutBeside(ctx context.Context, r run.Run, name, body string) error
+
+	// Nodes reads rows in the order asked; an absent one is the zero Row.
+	Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error)
+	Claim(ctx context.Context, k job.Key) (job.Claim, error)
+	// Task reads a tenant's task; an absent one is a fault.NotFound.
+	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
+	Content(ctx context.Context, k job.Key, name string) (string, error)
+	PutPayload(ctx context.Context, r job.Row, payload []byte) error
+	Put(ctx context.Context, w item.Write) error
+	// PutRow makes a row what after is. It knows its own write again when the answer was lost.
+	PutRow(ctx context.Context, after job.Row, w item.Write) error
+	Commit(ctx context.Context, writes ...item.Write) error
+	// Accept puts a new row in one transaction with other writes. A refusal is an *item.Refused in
+	// which the row is write 0.
+	Accept(ctx context.Context, r job.Row, beside ...item.Write) error
+}
+
+// Jobs acts on jobs that are on their way.
+type Jobs interface {
+	// Stop asks an open job to end as cancelled for that reason. It ends at once, or its worker is asked.
+	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
+	// Fire sends the firing of a row that is due now.
+	Fire(ctx context.Context, row job.Row) error
+}
+
+// Deps is what a Releaser needs.
+type Deps struct {
+	Store  Store
+	Jobs   Jobs
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Shards int // of the due index; 0: contract.DefaultShards
+	// RetryOf reads the retry policy of a node over that of its task. Nil: the task's counts.
+	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
+}
+
+// Releaser brings runs on. It is safe for concurrent use.
+type Releaser struct {
+	Deps
+	graphs *cache.Cache[item.Ref, *dag.Graph]
+}
+
+// graphsKept bounds the graphs that a process remembers. They never change.
+const graphsKept = 200
+
+// New returns a Releaser.
+func New(d Deps) *Releaser {
+	if d.Shards == 0 {
+		d.Shards = contract.DefaultShards
+	}
+	return &Releaser{Deps: d, graphs: cache.New[item.Ref, *dag.Graph](cache.Options[*dag.Graph]{Most: graphsKept})}
+}
+
+// tries bounds how often one call reads a run again because somebody acted on it meanwhile.
+const tries = 8
+
+// Graph is the graph of a run.
+func (r *Releaser) Graph(ctx context.Context, of run.Run) (*dag.Graph, error) {
+	return r.graphs.Get(ctx, run.DefinitionRef(of.Tenant, of.Definition), func(ctx context.Context) (*dag.Graph, error) {
+		body, err := r.Store.Definition(ctx, of.Tenant, of.Definition)
+		if err != nil {
+			return nil, err
+		}
+		d, err := dag.ParseDefinition(body)
+		if err != nil {
+			return nil, err
+		}
+		return dag.Compile(d)
+	})
+}
+
+// facts is a run as one call reads it: the item first, and then rows of the generations it names.
+type facts struct {
+	run   run.Run
+	graph *dag.Graph
+	ended map[string]job.Row // rows that were final when they were read: they stay so
+	holds bool               // a node is held
+}
+
+func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
+	is, err := r.Store.Run(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	g, err := r.Graph(ctx, is)
+	if err != nil {
+		return nil, fmt.Errorf("reading the graph of run %s: %w", k.ID, err)
+	}
+	return &facts{run: is, graph: g, ended: map[string]job.Row{}}, nil
+}
+
+// rows reads the rows of nodes in the generations that count; a BLOCKED node has none.
+func (r *Releaser) rows(ctx context.Context, f *facts, names ...string) (map[string]job.Row, error) {
+	rows := make(map[string]job.Row, len(names))
+	var keys []job.Key
+	var of []string
+	for _, name := range names {
+		if row, ok := f.ended[name]; ok {
+			rows[name] = row
+			continue
+		}
+		keys, of = append(keys, f.run.Job(name)), append(of, name)
+	}
+	read, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for n, row := range read {
+		if row.Status == "" {
+			continue
+		}
+		rows[of[n]] = row
+		if row.Status.Final() {
+			f.ended[of[n]] = row
+		}
+	}
+	return rows, nil
+}
+
+func states(rows map[string]job.Row) map[string]dag.NodeState {
+	is := make(map[string]dag.NodeState, len(rows))
+	for name, row := range rows {
+		is[name] = dag.StateOf(row)
+	}
+	return is
+}
+
+// refused says that somebody has acted since the run was read.
+func refused(err error) bool {
+	var r *item.Refused
+	return asRefused(err, &r)
+}
+
+// changed is what a call says that gives up because of it.
+func changed(k run.Key) error {
+	return fault.New(fault.Conflict, nil, "bringing on run %s: it changed %d times meanwhile", k.ID, tries)
+}

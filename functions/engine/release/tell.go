@@ -1,0 +1,203 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+func asRefused(err error, r **item.Refused) bool { return errors.As(err, r) }
+
+// Ended is told of each job that has become final, after its row says so: its children are judged, and
+// the children of those that end by it, and so on. A job that is no node has none.
+func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
+	if row.RunID == "" {
+		return nil
+	}
+	return r.tellAll(ctx, []job.Row{row})
+}
+
+func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
+	for len(rows) > 0 {
+		x := rows[0]
+		more, err := r.tell(ctx, x)
+		if err != nil {
+			return fmt.Errorf("telling the children of node %q of run %s: %w", x.Node, x.RunID, err)
+		}
+		rows = append(rows[1:], more...)
+	}
+	return nil
+}
+
+// tell judges what waits for x, notes that this is done, and returns the rows that it has ended itself.
+func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+	for range tries {
+		f, err := r.read(ctx, run.Of(x))
+		if fault.KindOf(err) == fault.NotFound { // forgotten
+			return ended, r.told(ctx, x)
+		}
+		if err != nil {
+			return nil, err
+		}
+		more, done, err := r.tellOnce(ctx, f, x)
+		ended = append(ended, more...)
+		if err == nil && done {
+			return ended, nil
+		}
+		if err != nil && !refused(err) {
+			return nil, err
+		}
+	}
+	return nil, changed(run.Of(x))
+}
+
+// tellOnce is one reading's worth of tell; done says that nothing has to be read again.
+func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, done bool, err error) {
+	counts := x.Generation == f.run.Generation(x.Node)
+	node := x.ItemNo == 0 && counts
+	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
+	switch {
+	case f.run.Status.Final():
+		return nil, true, r.told(ctx, x)
+	case failed && f.run.Act != nil:
+		return nil, true, nil // it stays owed: the act decides whether the failure still counts
+	case failed && f.run.Stop == run.NoStop:
+		why := job.Reason{Code: run.ReasonFailed, Message: fmt.Sprintf("node %q failed", x.Node)}
+		after, write := f.run.Halt(run.StopFail, why, r.Clock.Now())
+		if err := r.Store.WriteRun(ctx, after, write); err != nil {
+			return nil, false, err
+		}
+		if err := r.told(ctx, x); err != nil {
+			return nil, false, err
+		}
+		return nil, true, r.Derive(ctx, f.run.Key)
+	}
+
+	for _, c := range r.targets(f, x, counts) {
+		if f.run.Stop != run.NoStop && !(x.ItemNo > 0 && c == x.Node) {
+			continue
+		}
+		more, err := r.judge(ctx, f, c, x)
+		ended = append(ended, more...)
+		if err != nil {
+			return ended, false, err
+		}
+	}
+	if err := r.noteHolds(ctx, f); err != nil {
+		return ended, false, err
+	}
+	if node {
+		if err := r.endAfter(ctx, f, x); err != nil {
+			return ended, false, err
+		}
+	}
+	if f.run.Act != nil || f.run.Paused { // who counted after us may have left it to us
+		is, err := r.Store.Run(ctx, f.run.Key)
+		if err != nil || is.Epoch != f.run.Epoch {
+			return ended, false, err
+		}
+	}
+	return ended, true, r.told(ctx, x)
+}
+
+// targets are the nodes to be judged after the end of x.
+func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
+	switch {
+	case f.graph.MaxConcurrency > 0: // somebody may take over its slot
+		return slices.Concat(f.graph.Levels()...)
+	case !counts, x.ItemNo > 0: // a newer generation may have waited for it; a mapped node has
+		return []string{x.Node}
+	}
+	return f.graph.Children(x.Node)
+}
+
+// told notes that nobody has to be told of x any more.
+func (r *Releaser) told(ctx context.Context, x job.Row) error {
+	for range tries {
+		if !x.Owes.Children() {
+			return nil
+		}
+		after, write := job.Told(x, r.Clock.Now())
+		err := r.Store.PutRow(ctx, after, write)
+		if !refused(err) {
+			return err
+		}
+		rows, err := r.Store.Nodes(ctx, []job.Key{x.Key})
+		if err != nil {
+			return err
+		}
+		x = rows[0]
+	}
+	return changed(run.Of(x))
+}
+
+func (r *Releaser) noteHolds(ctx context.Context, f *facts) error {
+	if !f.holds || f.run.Holds {
+		return nil
+	}
+	after, write := f.run.NoteHolds()
+	if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		return err
+	}
+	f.run = after
+	return nil
+}
+
+// endAfter ends the run if x may have been the last: if all below it has ended, and enough of the last
+// nodes were counted.
+func (r *Releaser) endAfter(ctx context.Context, f *facts, x job.Row) error {
+	if f.run.Holds {
+		return r.endRun(ctx, f)
+	}
+	children := f.graph.Children(x.Node)
+	below, err := r.rows(ctx, f, children...)
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if !below[c].Status.Final() {
+			return nil
+		}
+	}
+	if era, need := f.graph.EndNeeds(f.run); need > 0 {
+		n, err := r.Store.Count(ctx, f.run.EndRef(era))
+		if err != nil || n < int64(need) {
+			return err
+		}
+	}
+	return r.endRun(ctx, f)
+}
+
+// endRun writes what the run has come to, by all of its rows.
+func (r *Releaser) endRun(ctx context.Context, f *facts) error {
+	if f.run.Act != nil || f.run.Status.Final() {
+		return nil
+	}
+	rows, err := r.rows(ctx, f, f.graph.Names()...)
+	if err != nil {
+		return err
+	}
+	is := states(rows)
+	for name, n := range f.run.Nodes { // ended by hand, and its row is yet to be put
+		if _, there := rows[name]; !there && n.Hand != job.NotForced {
+			is[name] = dag.NodeState{Status: job.Scheduled}
+		}
+	}
+	s := f.graph.Outcome(is, f.run.Stop)
+	if s == run.Running || s == f.run.Status {
+		return nil
+	}
+	after, write := f.run.End(s, r.Clock.Now())
+	if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		return err
+	}
+	f.run = after
+	return nil
+}
