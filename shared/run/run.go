@@ -254,12 +254,13 @@ const (
 	startStopped    = "the run is stopped"
 	startPaused     = "the run is paused"
 	startActing     = "the run is being changed"
+	startExpired    = "the run has expired"
 	startSuperseded = "a newer generation of the node counts"
 )
 
 // MayStart says why a job of the run must not start, "" if it may. Whoever starts one reads the run
 // after it has claimed the attempt.
-func (r Run) MayStart(row job.Row) string {
+func (r Run) MayStart(row job.Row, now time.Time) string {
 	switch {
 	case row.Generation != r.Generation(row.Node):
 		return startSuperseded
@@ -269,16 +270,23 @@ func (r Run) MayStart(row job.Row) string {
 		return startStopped
 	case r.Act != nil:
 		return startActing
+	case r.Expired(now):
+		return startExpired
 	case r.Paused:
 		return startPaused
 	}
 	return ""
 }
 
+// Expired says that expire_after has passed, and that nobody has written so yet.
+func (r Run) Expired(now time.Time) bool {
+	return !r.Status.Final() && r.Stop == NoStop && !r.ExpiryAt.IsZero() && !now.Before(r.ExpiryAt)
+}
+
 // Superseded says that the row never will start: it belongs to an older generation, or to a run that is
 // stopped or over.
 func (r Run) Superseded(row job.Row) bool {
-	switch r.MayStart(row) {
+	switch r.MayStart(row, time.Time{}) {
 	case startSuperseded, startOver, startStopped:
 		return true
 	}

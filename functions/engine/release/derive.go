@@ -49,10 +49,8 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 		return nil, false, err
 	case is.Status.Final():
 		return nil, true, r.rest(ctx, f, time.Time{})
-	case is.Stop == run.NoStop && !is.ExpiryAt.IsZero() && !now.Before(is.ExpiryAt):
-		why := job.Reason{Code: run.ReasonExpired, Message: "expire_after has passed"}
-		after, write := is.Halt(run.StopExpire, why, now)
-		return nil, false, r.Store.WriteRun(ctx, after, write)
+	case is.Expired(now):
+		return nil, false, r.expire(ctx, f)
 	case is.Stop != run.NoStop:
 		ended, err = r.stopAll(ctx, f)
 	default:
@@ -65,6 +63,12 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 		return ended, false, err
 	}
 	return ended, true, r.rest(ctx, f, r.nextLook(f.run, now))
+}
+
+func (r *Releaser) expire(ctx context.Context, f *facts) error {
+	why := job.Reason{Code: run.ReasonExpired, Message: "expire_after has passed"}
+	after, write := f.run.Halt(run.StopExpire, why, r.Clock.Now())
+	return r.Store.WriteRun(ctx, after, write)
 }
 
 // nextLook is when a run that goes on is looked at again: nothing waits for that unless something was

@@ -15,7 +15,6 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/run"
 	"punctual/shared/telemetry"
 )
 

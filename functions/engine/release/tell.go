@@ -66,6 +66,11 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 	switch {
 	case f.run.Status.Final():
 		return nil, true, r.told(ctx, x)
+	case f.run.Expired(r.Clock.Now()):
+		if err := r.expire(ctx, f); err != nil {
+			return nil, false, err
+		}
+		return nil, false, r.Derive(ctx, f.run.Key)
 	case failed && f.run.Act != nil:
 		return nil, true, nil // it stays owed: the act decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:

@@ -1,0 +1,315 @@
+package release_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/functions/engine/release"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// bench is a table, a releaser over it, and a worker that this test plays.
+type bench struct {
+	testing.TB
+	now     time.Time
+	world   *memory.World
+	store   *store.Store
+	rel     *release.Releaser
+	key     run.Key
+	started map[job.ID]int
+	fired   map[job.ID]int
+	// fails says how the attempt of a node ends: true, it fails for good.
+	fails func(row job.Row) bool
+	// gives is the result of one that succeeds; "" is none.
+	gives func(row job.Row) string
+}
+
+var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+
+func setup(t testing.TB) *bench {
+	b := &bench{TB: t, now: noon, started: map[job.ID]int{}, fired: map[job.ID]int{}}
+	b.world = memory.New(memory.Options{Clock: b})
+	t.Cleanup(b.world.Close)
+	b.store = store.New(b.world.Table(), b.world.Blobs())
+	b.rel = b.another()
+	b.key = run.Key{Tenant: "acme", ID: job.DerivedID(noon, "run")}
+	b.fails = func(job.Row) bool { return false }
+	b.gives = func(job.Row) string { return "" }
+	return b
+}
+
+// another is a second process: it shares nothing with the first but the table.
+func (b *bench) another() *release.Releaser {
+	return release.New(release.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4})
+}
+
+// Now is the test's time.
+func (b *bench) Now() time.Time { return b.now }
+
+// Fire notes a firing.
+func (b *bench) Fire(_ context.Context, row job.Row) error { b.fired[row.ID]++; return nil }
+
+// Stop does what the engine does: a stop on the row, and then the claim's owner is asked, or fenced.
+func (b *bench) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
+	if row.Stop == job.NoStop {
+		after, write := job.RequestStop(row, job.StopCancel, why, now)
+		if err := b.store.Put(ctx, write); err != nil {
+			return err
+		}
+		row = after
+	}
+	c, err := b.store.Claim(ctx, row.Key)
+	if err != nil || c.Live(row.Attempt, now) {
+		return err
+	}
+	if err := b.store.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
+		return err
+	}
+	after, write := job.FinishStop(row, now)
+	if err := b.store.PutRow(ctx, after, write); err != nil {
+		return err
+	}
+	return b.rel.Ended(ctx, after)
+}
+
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// def makes a definition of "child: parent parent" lines.
+func def(lines ...string) dag.Definition {
+	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	for _, l := range lines {
+		name, parents, _ := strings.Cut(l, ":")
+		d.Nodes[name] = dag.Node{Task: "echo", DependsOn: strings.Fields(parents)}
+	}
+	return d
+}
+
+func (b *bench) create(d dag.Definition, change ...func(*release.Request)) {
+	b.Helper()
+	if _, err := dag.Compile(d); err != nil {
+		b.Fatal(err)
+	}
+	n := release.Request{Key: b.key, Definition: d, By: release.By{Who: "test"}}
+	for _, c := range change {
+		c(&n)
+	}
+	_, _, err := b.rel.Create(context.Background(), n)
+	b.must(err)
+}
+
+func (b *bench) run() run.Run {
+	b.Helper()
+	is, err := b.store.Run(context.Background(), b.key)
+	b.must(err)
+	return is
+}
+
+// rows are all rows of the run: of every generation, and of items.
+func (b *bench) rows() []job.Row {
+	b.Helper()
+	is := b.run()
+	g, err := b.rel.Graph(context.Background(), is)
+	b.must(err)
+	var keys []job.Key
+	for _, name := range g.Names() {
+		for gen := range is.Generation(name) {
+			keys = append(keys, b.key.Job(name, gen+1, 0))
+		}
+	}
+	read, err := b.store.Nodes(context.Background(), keys)
+	b.must(err)
+	var rows []job.Row
+	for _, row := range read {
+		if row.Status == "" {
+			continue
+		}
+		rows = append(rows, row)
+		var items []job.Key
+		for i := range row.Items {
+			items = append(items, b.key.Job(row.Node, row.Generation, i+1))
+		}
+		of, err := b.store.Nodes(context.Background(), items)
+		b.must(err)
+		for _, it := range of {
+			if it.Status != "" {
+				rows = append(rows, it)
+			}
+		}
+	}
+	return rows
+}
+
+// current is the row of a node in the generation that counts; the zero Row says that it is BLOCKED.
+func (b *bench) current(node string) job.Row {
+	b.Helper()
+	rows, err := b.store.Nodes(context.Background(), []job.Key{b.run().Job(node)})
+	b.must(err)
+	return rows[0]
+}
+
+// start is a worker that claims a due job and asks the run; false: it may not start.
+func (b *bench) start(row job.Row) bool {
+	ctx := context.Background()
+	if !row.Status.Open() || row.IsMapped() || row.DueAt.After(b.now) || row.Stop != job.NoStop {
+		return false
+	}
+	c, err := b.store.Claim(ctx, row.Key)
+	if err != nil || c.Live(row.Attempt, b.now) {
+		return false
+	}
+	owner := job.Owner{Worker: "w", Nonce: string(row.ID), LeaseUntil: b.now.Add(contract.Lease), DueAt: row.DueAt}
+	claim := job.ClaimNew(row.Key, row.Attempt, owner)
+	if c.Attempt == row.Attempt { // somebody let it go
+		claim = job.TakeOver(row.Key, c, owner, b.now)
+	}
+	if _, err = b.store.WriteClaim(ctx, claim); err != nil {
+		return false
+	}
+	is, err := b.store.Run(ctx, b.key)
+	rows, err2 := b.store.Nodes(ctx, []job.Key{row.Key})
+	if err != nil || err2 != nil || !rows[0].Status.Open() || rows[0].Stop != job.NoStop || is.MayStart(rows[0], b.now) != "" {
+		c, err := b.store.Claim(ctx, row.Key)
+		if err == nil {
+			_ = b.store.Put(ctx, job.LetGo(row.Key, c.Attempt, c.Token))
+		}
+		return false
+	}
+	b.started[row.ID]++
+	return true
+}
+
+// finish settles an attempt that has started; told says whether its end is announced.
+func (b *bench) finish(row job.Row, told bool) {
+	ctx := context.Background()
+	rows, err := b.store.Nodes(ctx, []job.Key{row.Key})
+	if err != nil || !rows[0].Status.Open() {
+		return
+	}
+	o := job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: b.now, FinishedAt: b.now, Worker: "w"}
+	if result := b.gives(row); result != "" {
+		o.Result = json.RawMessage(result)
+	}
+	if b.fails(row) {
+		o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: b.now, FinishedAt: b.now, Error: &job.Reason{Code: "x"}}
+	}
+	d, err := job.Settle(rows[0], rows[0].Attempt, o, b.now)
+	if err != nil {
+		return
+	}
+	for _, w := range d.Contents {
+		if b.store.Put(ctx, w) != nil {
+			return
+		}
+	}
+	if b.store.PutRow(ctx, d.After, d.Write) != nil {
+		return
+	}
+	_ = b.store.Put(ctx, job.Fence(row.Key, row.Attempt+1, row.DueAt, b.now)) // the claim is over
+	if told {
+		_ = b.rel.Ended(ctx, d.After)
+	}
+}
+
+// sweep does what messages and the sweeper do for what was left behind; false: there was nothing.
+func (b *bench) sweep() (any bool) {
+	ctx := context.Background()
+	is := b.run()
+	for _, row := range b.rows() {
+		switch {
+		case row.Status.Final() && row.Owes.Children():
+			any = true
+			_ = b.rel.Ended(ctx, row)
+		case row.Status.Open() && (row.Stop != job.NoStop || is.Superseded(row)):
+			any = true
+			b.now = b.now.Add(contract.Lease + time.Second)
+			_ = b.Stop(ctx, row, job.Reason{Code: "superseded"}, b.now)
+		}
+	}
+	if is = b.run(); !is.WakeAt.IsZero() && !is.WakeAt.After(b.now) {
+		any = true
+		_ = b.rel.Derive(ctx, b.key)
+	}
+	return any
+}
+
+// work starts and ends everything that may.
+func (b *bench) work() (any bool) {
+	for _, row := range b.rows() {
+		if b.start(row) {
+			any = true
+			b.finish(row, true)
+		}
+	}
+	return any
+}
+
+// settle lets everything happen that can; the run's wake-ups come, too.
+func (b *bench) settle() {
+	b.Helper()
+	for range 10_000 {
+		if b.work() || b.sweep() {
+			continue
+		}
+		is := b.run()
+		if is.WakeAt.IsZero() {
+			return
+		}
+		before := fmt.Sprint(is.Item(), len(b.rows()))
+		b.now = is.WakeAt
+		b.sweep()
+		after := b.run()
+		after.WakeAt = is.WakeAt
+		if fmt.Sprint(after.Item(), len(b.rows())) == before && !b.work() {
+			return
+		}
+	}
+	b.Fatal("the run never comes to rest")
+}
+
+// calm does the same without any help: nobody crashes, and no wake-up comes but the first.
+func (b *bench) calm() {
+	for b.work() {
+	}
+}
+
+func (b *bench) is(node string, s job.Status, code string) {
+	b.Helper()
+	row := b.current(node)
+	if row.Status != s || row.Reason.Code != code {
+		b.Errorf("node %q is %s (%s), want %s (%s)", node, row.Status, row.Reason.Code, s, code)
+	}
+}
+
+func (b *bench) runIs(s run.Status) {
+	b.Helper()
+	if is := b.run(); is.Status != s {
+		b.Errorf("the run is %s, want %s", is.Status, s)
+	}
+}
+
+// breaks makes one call in n fail, half of them after their effect.
+func (b *bench) breaks(dice *rand.Rand, n int) {
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if dice.IntN(n) != 0 {
+			return memory.Fault{}
+		}
+		return memory.Fault{Fail: fault.Unavailable, Lost: dice.IntN(2) == 0}
+	})
+}

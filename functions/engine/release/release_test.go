@@ -1,0 +1,307 @@
+package release_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"punctual/functions/engine/release"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+var by = release.By{Who: "alice", Reason: "because"}
+
+func TestRun_RunsEachNodeAfterItsParents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(def("a", "b: a", "c: a", "d: b c"))
+	b.runIs(run.Running)
+	b.calm()
+	b.runIs(run.Succeeded)
+	for _, n := range []string{"a", "b", "c", "d"} {
+		if b.started[b.current(n).ID] != 1 {
+			t.Errorf("node %q started %d times", n, b.started[b.current(n).ID])
+		}
+	}
+	for _, row := range b.rows() {
+		if row.Owes != job.OwesNothing || b.fired[row.ID] != 1 {
+			t.Errorf("node %q owes %q and was fired %d times", row.Node, row.Owes, b.fired[row.ID])
+		}
+	}
+}
+
+func TestRun_EndsAfterAFailure(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[dag.Policy]string{
+		dag.CancelDownstream: "FAILED b CANCELLED parent_failed c SUCCEEDED  d CANCELLED parent_failed",
+		dag.Continue:         "SUCCEEDED b SUCCEEDED  c SUCCEEDED  d SUCCEEDED ",
+		dag.Hold:             "HELD b   c SUCCEEDED  d  ",
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := def("a", "x", "b: a", "c: x", "d: b c")
+			d.OnFailure = policy
+			b.fails = func(r job.Row) bool { return r.Node == "a" }
+			b.create(d)
+			b.calm()
+			got := string(b.run().Status)
+			for _, n := range []string{"b", "c", "d"} {
+				row := b.current(n)
+				got += fmt.Sprintf(" %s %s %s", n, row.Status, row.Reason.Code)
+			}
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestRun_IsFailedAsAWholeByCancelRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "x", "b: a", "c: x")
+	d.OnFailure = dag.CancelRun
+	b.fails = func(r job.Row) bool { return r.Node == "a" }
+	b.create(d)
+	b.settle()
+	b.runIs(run.Failed)
+	b.is("b", job.Cancelled, run.ReasonFailed)
+	b.is("c", job.Cancelled, run.ReasonFailed)
+}
+
+func TestRetry_RunsAgainWhatFailedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Node == "c" && r.Generation == 1 }
+	b.create(def("a", "b", "c", "d: b c"))
+	b.calm()
+	b.runIs(run.Failed)
+	is, err := b.rel.Retry(context.Background(), b.key, "", by)
+	b.must(err)
+	if is.Status != run.Running || is.Generation("c") != 2 || is.Generation("d") != 2 || is.Generation("a") != 1 {
+		t.Errorf("the run is %s with %v", is.Status, is.Nodes)
+	}
+	b.calm()
+	b.runIs(run.Succeeded)
+	counts := map[string]int{}
+	for _, row := range b.rows() {
+		counts[row.Node] += b.started[row.ID]
+	}
+	if fmt.Sprint(counts) != "map[a:1 b:1 c:2 d:1]" {
+		t.Errorf("starts %v", counts)
+	}
+	var wrong *release.WrongState
+	if _, err := b.rel.Retry(context.Background(), b.key, "", by); !errors.As(err, &wrong) {
+		t.Errorf("a retry of a run in which nothing failed: %v", err)
+	}
+}
+
+func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Node == "a" }
+	b.create(def("a", "b: a", "c: b"))
+	b.calm()
+	_, err := b.rel.Skip(context.Background(), b.key, "a", false, by)
+	b.must(err)
+	b.calm()
+	b.runIs(run.Succeeded)
+	b.is("a", job.Skipped, dag.ReasonSkippedByHand)
+	b.is("c", job.Succeeded, "")
+
+	b = setup(t)
+	b.create(def("a", "b: a", "c: b"))
+	_, err = b.rel.Skip(context.Background(), b.key, "b", true, by)
+	b.must(err)
+	b.calm()
+	b.runIs(run.Succeeded)
+	b.is("b", job.Skipped, dag.ReasonSkippedByHand)
+	b.is("c", job.Skipped, dag.ReasonParentSkipped)
+	if b.run().Generation("b") != 1 {
+		t.Error("a node that had not failed has a new generation")
+	}
+}
+
+func TestComplete_GivesChildrenItsResult(t *testing.T) {
+	t.Parallel()
+	d := def("a", "b: a")
+	n := d.Nodes["b"]
+	n.Payload = []byte(`{"x":"${nodes.a.result.n}","forced":"${nodes.a.forced}"}`)
+	d.Nodes["b"] = n
+	for _, failed := range []bool{false, true} {
+		b := setup(t)
+		b.fails = func(job.Row) bool { return failed }
+		b.create(d)
+		if failed {
+			b.calm()
+		}
+		b.fails = func(job.Row) bool { return false }
+		_, err := b.rel.Complete(context.Background(), b.key, "a", []byte(`{"n":7}`), by)
+		b.must(err)
+		b.calm()
+		b.runIs(run.Succeeded)
+		if got := b.current("b").Payload; got != `{"forced":true,"x":7}` {
+			t.Errorf("after a failure %v: the payload is %s", failed, got)
+		}
+	}
+}
+
+func TestCancel_EndsWhatHasNotStartedAndAsksWhatRuns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(def("a", "x", "b: a"))
+	row := b.current("a")
+	if !b.start(row) {
+		t.Fatal("a does not start")
+	}
+	_, err := b.rel.Cancel(context.Background(), b.key, by)
+	b.must(err)
+	b.is("x", job.Cancelled, run.ReasonCancelled)
+	b.is("b", job.Cancelled, run.ReasonCancelled)
+	b.runIs(run.Running)
+	b.finish(row, true)
+	b.runIs(run.Cancelled)
+	if b.current("a").Status != job.Succeeded {
+		t.Error("what is done is not done")
+	}
+	var wrong *release.WrongState
+	if _, err := b.rel.Cancel(context.Background(), b.key, by); !errors.As(err, &wrong) || wrong.Is != "CANCELLED" {
+		t.Errorf("cancelling what is over: %v", err)
+	}
+	_, err = b.rel.Retry(context.Background(), b.key, "", by)
+	b.must(err)
+	b.calm()
+	b.runIs(run.Succeeded)
+}
+
+func TestPause_KeepsEverythingFromStarting(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(def("a", "b: a"))
+	_, err := b.rel.Pause(context.Background(), b.key, by)
+	b.must(err)
+	b.settle()
+	if len(b.started) > 0 || b.run().Shown() != run.Paused {
+		t.Errorf("%d started, and the run is %s", len(b.started), b.run().Shown())
+	}
+	_, err = b.rel.Resume(context.Background(), b.key, by)
+	b.must(err)
+	b.settle()
+	b.runIs(run.Succeeded)
+}
+
+func TestHold_WaitsForAnOperator(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b: a")
+	d.OnFailure = dag.Hold
+	b.fails = func(r job.Row) bool { return r.Generation == 1 }
+	b.create(d)
+	b.settle()
+	b.runIs(run.Held)
+	_, err := b.rel.Resume(context.Background(), b.key, by)
+	var wrong *release.WrongState
+	if !errors.As(err, &wrong) {
+		t.Errorf("resuming a held run: %v", err)
+	}
+	b.fails = func(job.Row) bool { return false }
+	_, err = b.rel.RetryNode(context.Background(), b.key, "a", by)
+	b.must(err)
+	b.calm()
+	b.runIs(run.Succeeded)
+}
+
+func TestExpiry_EndsARunThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b: a")
+	d.ExpireAfter = 3600e9
+	b.create(d)
+	row := b.current("a")
+	b.start(row)
+	b.now = b.now.Add(2 * 3600e9)
+	b.settle()
+	b.runIs(run.Failed)
+	b.is("b", job.Cancelled, run.ReasonExpired)
+}
+
+func TestExpressions_DecideAndFail(t *testing.T) {
+	t.Parallel()
+	d := def("a", "no: a", "bad: a", "worse: a")
+	for name, change := range map[string]func(*dag.Node){
+		"no":    func(n *dag.Node) { n.When = "nodes.a.result.n > 5" },
+		"bad":   func(n *dag.Node) { n.When = "nodes.a.result.absent > 5" },
+		"worse": func(n *dag.Node) { n.Payload = []byte(`{"x":"${nodes.a.result.absent}"}`) },
+	} {
+		n := d.Nodes[name]
+		change(&n)
+		d.Nodes[name] = n
+	}
+	b := setup(t)
+	b.gives = func(job.Row) string { return `{"n":5}` }
+	b.create(d)
+	b.settle()
+	b.runIs(run.Failed)
+	b.is("no", job.Skipped, dag.ReasonWhenFalse)
+	b.is("bad", job.Dead, dag.ReasonExpressionFailed)
+	b.is("worse", job.Dead, dag.ReasonExpressionFailed)
+}
+
+func TestMapped_RunsOneJobForEachItem(t *testing.T) {
+	t.Parallel()
+	for _, parallel := range []int{0, 2} {
+		for _, n := range []int{0, 1, 3, 12} {
+			b := setup(t)
+			d := def("a", "m: a", "z: m")
+			m, z := d.Nodes["m"], d.Nodes["z"]
+			m.ForEach, m.Payload, m.MaxParallel = "${nodes.a.result}", []byte(`{"v":"${item}","at":"${index}"}`), parallel
+			z.Payload, z.RunIf = []byte(`{"all":"${nodes.m.result}"}`), dag.AllDone
+			d.Nodes["m"], d.Nodes["z"] = m, z
+			list := "["
+			for i := range n {
+				list += fmt.Sprint(i * 10)
+				if i < n-1 {
+					list += ","
+				}
+			}
+			b.gives = func(r job.Row) string {
+				if r.Node == "a" {
+					return list + "]"
+				}
+				return r.Payload
+			}
+			b.create(d)
+			b.work()
+			open := 0
+			for _, row := range b.rows() {
+				if row.Status.Open() {
+					open++
+				}
+			}
+			if parallel > 0 && open > parallel {
+				t.Errorf("%d of %d at a time", open, parallel)
+			}
+			b.calm()
+			b.runIs(run.Succeeded)
+			if n == 0 {
+				b.is("m", job.Skipped, dag.ReasonEmpty)
+				continue
+			}
+			b.is("m", job.Succeeded, "")
+			if want := fmt.Sprintf(`"at":%d,"v":%d`, n-1, (n-1)*10); n > 1 && !contains(b, want) {
+				t.Errorf("z does not see %s", want)
+			}
+		}
+	}
+}
+
+func contains(b *bench, want string) bool {
+	p, err := b.store.Payload(context.Background(), b.current("z"))
+	b.must(err)
+	return len(p) > len(want) && strings.Contains(string(p), want)
+}
