@@ -26,6 +26,7 @@ const (
 	ActIsFinishedTwice         Broken = "an act is finished whatever has come between"
 	ActInOneWrite              Broken = "an act decides by what it reads while all goes on"
 	BlockedKeepTheirGeneration Broken = "blocked nodes keep their generation in a retry"
+	HandIsForgotten            Broken = "a retry takes a node that was ended by hand for a blocked one"
 	RetryOfAll                 Broken = "a retry brings back what succeeded"
 	HandIgnoresEpoch           Broken = "a skip or complete does not ask for the epoch"
 	HandIgnoresRunning         Broken = "a skip or complete does not ask whether the node runs"

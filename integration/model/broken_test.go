@@ -47,7 +47,10 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 		}),
 		ActIsFinishedTwice:         world(chain2, Order{Retry, 0}, Order{Cancel, 0}),
 		BlockedKeepTheirGeneration: world(chain2, Order{Retry, 0}),
-		RetryOfAll:                 world(chain2, Order{Retry, 0}),
+		HandIsForgotten: with(world(chain2, Order{Retry, 0}), func(c *Config) {
+			c.Rivals, c.Releasers = []Order{{Complete, 1}}, 1
+		}),
+		RetryOfAll: world(chain2, Order{Retry, 0}),
 		HandIgnoresEpoch: with(world(chain2, Order{SkipNode, 1}), func(c *Config) {
 			c.Rivals, c.Releasers, c.Steady = []Order{{RetryNode, 0}}, 1, 0b10
 		}),

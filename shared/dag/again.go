@@ -13,8 +13,9 @@ func StateOf(r job.Row) NodeState {
 }
 
 // Again lists the nodes that begin a new generation by that act, in alphabetical order; none says that
-// there is nothing to do. rows are those of the generations that count; a node without one is BLOCKED.
-func (g *Graph) Again(a run.Act, rows map[string]job.Row) []string {
+// there is nothing to do. rows are those of the generations that count; a node without one is BLOCKED,
+// or was ended by hand just now.
+func (g *Graph) Again(r run.Run, a run.Act, rows map[string]job.Row) []string {
 	again := map[string]bool{}
 	// fallsWith says that a node falls with a parent that runs again, or was to be judged by it.
 	fallsWith := func(name string) bool {
@@ -22,8 +23,9 @@ func (g *Graph) Again(a run.Act, rows map[string]job.Row) []string {
 		for _, p := range g.Nodes[name].DependsOn {
 			below = below || again[p]
 		}
-		r, there := rows[name]
-		return below && (!there || r.Status == job.Cancelled || r.Status == job.Skipped && r.Forced == job.NotForced)
+		row, there := rows[name]
+		blocked := !there && r.Nodes[name].Hand == job.NotForced
+		return below && (blocked || row.Status == job.Cancelled || row.Status == job.Skipped && row.Forced == job.NotForced)
 	}
 	failed := func(name string) bool { return EndOf(rows[name].Status) == Failed }
 	switch a.Kind {

@@ -404,7 +404,7 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 	if err != nil {
 		return err
 	}
-	if len(g.Again(a, rows)) == 0 {
+	if len(g.Again(is, a, rows)) == 0 {
 		return r.nothing(is, a, rows)
 	}
 	return nil

@@ -247,7 +247,7 @@ func (r *Releaser) finish(ctx context.Context, f *facts) (again bool, err error)
 	if err != nil {
 		return false, err
 	}
-	nodes := f.graph.Again(*f.run.Act, rows)
+	nodes := f.graph.Again(f.run, *f.run.Act, rows)
 	if len(nodes) == 0 {
 		after, write := f.run.Withdraw()
 		return false, r.Store.WriteRun(ctx, after, write)
