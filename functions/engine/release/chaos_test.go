@@ -155,12 +155,12 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 		return memory.Fault{}
 	}
 	// Whoever reads a graph has others who want it wait, and here those would be ourselves.
-	if c.depth == 0 && call.Ref.Table != contract.Dags && c.dice.IntN(12) == 0 {
+	if c.depth == 0 && call.Ref.Table != contract.Dags && c.dice.IntN(5) == 0 {
 		c.depth++
 		c.something()
 		c.depth--
 	}
-	if c.dice.IntN(60) == 0 {
+	if c.dice.IntN(90) == 0 {
 		return memory.Fault{Fail: fault.Unavailable, Lost: c.dice.IntN(2) == 0}
 	}
 	return memory.Fault{}
@@ -189,7 +189,7 @@ func (c *chaos) something() {
 	if !stands { // it is being made just now
 		return
 	}
-	switch n := c.dice.IntN(20); {
+	switch n := c.dice.IntN(21); {
 	case n < 8 && len(rows) > 0:
 		c.begin(rows[c.dice.IntN(len(rows))])
 	case n < 14 && len(c.running) > 0:
@@ -206,7 +206,7 @@ func (c *chaos) something() {
 		_ = c.rel.Derive(ctx, c.key)
 	case n < 18:
 		c.rel = c.another()
-	case c.acts > 0 && c.dice.IntN(4) == 0:
+	case c.acts > 0:
 		c.acts--
 		c.acted = true
 		c.operate(is)
@@ -264,7 +264,7 @@ func (c *chaos) operate(is run.Run) {
 	ctx := context.Background()
 	names := c.graph.Names()
 	node := names[c.dice.IntN(len(names))]
-	switch c.dice.IntN(10) {
+	switch c.dice.IntN(20) {
 	case 0:
 		_, _ = c.rel.Cancel(ctx, c.key, by)
 	case 1, 2:
@@ -273,12 +273,12 @@ func (c *chaos) operate(is run.Run) {
 			return
 		}
 		_, _ = c.rel.Pause(ctx, c.key, by)
-	case 3, 4:
+	case 3, 4, 10, 11, 12, 13:
 		_, _ = c.rel.Retry(ctx, c.key, "", by)
-	case 5:
+	case 5, 14, 15:
 		c.from = true
 		_, _ = c.rel.Retry(ctx, c.key, node, by)
-	case 6:
+	case 6, 16, 17:
 		_, _ = c.rel.RetryNode(ctx, c.key, node, by)
 	case 7, 8:
 		_, _ = c.rel.Skip(ctx, c.key, node, c.dice.IntN(2) == 0, by)
@@ -397,7 +397,7 @@ func TestRun_EndsRightWhateverHappens(t *testing.T) {
 func chaosOf(t *testing.T, seed uint64, size int) {
 	t.Helper()
 	dice := rand.New(rand.NewPCG(seed, 1))
-	c := &chaos{bench: setup(t), dice: dice, acts: dice.IntN(3) * dice.IntN(3), quiet: true}
+	c := &chaos{bench: setup(t), dice: dice, acts: dice.IntN(3) * dice.IntN(5), quiet: true}
 	d := randomGraph(dice, 1+dice.IntN(size))
 	c.fails = func(row job.Row) bool {
 		return row.ItemNo <= 1 && (uint64(row.ID[20])+uint64(row.Generation))%4 == 0
