@@ -146,6 +146,7 @@ type chaos struct {
 	acts    int  // how many more there may be
 	from    bool // somebody has asked for a retry from a node
 	acted   bool
+	stopped bool // somebody has asked for a cancel
 	quiet   bool
 }
 
@@ -160,7 +161,8 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 		c.something()
 		c.depth--
 	}
-	if c.depth == 0 && call.Name == "row.accept" && c.acts > 0 && c.dice.IntN(8) == 0 { // an act just before a release
+	if c.depth == 0 && c.acts > 0 && c.dice.IntN(8) == 0 &&
+		(call.Name == "row.accept" || call.Name == "row.accept_ended") { // an act just before what was judged is written
 		c.depth++
 		var is run.Run
 		stands := false
@@ -280,6 +282,7 @@ func (c *chaos) operate(is run.Run) {
 	node := names[c.dice.IntN(len(names))]
 	switch c.dice.IntN(20) {
 	case 0:
+		c.stopped = true
 		_, _ = c.rel.Cancel(ctx, c.key, by)
 	case 1, 2:
 		if is.Paused {
@@ -354,6 +357,30 @@ func (c *chaos) check() {
 	for _, row := range c.rows() {
 		if row.Owes.Children() || is.Status.Final() && !row.Status.Final() {
 			c.Errorf("node %q generation %d is %s and owes %q", row.Node, row.Generation, row.Status, row.Owes)
+		}
+	}
+}
+
+// checkJudged looks whether what was judged of each node agrees with the ends of its parents, where none
+// of them has run again since.
+func (c *chaos) checkJudged() {
+	is := c.run()
+	if c.stopped || c.graph.OnFailure == dag.CancelRun {
+		return
+	}
+	for _, name := range c.graph.Names() {
+		row := c.current(name)
+		if row.Status == "" || row.Forced != job.NotForced || c.started[row.ID] > 0 || row.IsMapped() {
+			continue
+		}
+		var parents []dag.End
+		since := false
+		for _, p := range c.graph.Parents(name) {
+			parents = append(parents, dag.StateOf(c.current(p)).End())
+			since = since || is.Since(p) > is.Since(name)
+		}
+		if v := naive(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel && v != dag.Skip {
+			c.Errorf("node %q ended %s (%s) after %v: %s", name, row.Status, row.Reason.Code, parents, v)
 		}
 	}
 }
@@ -438,6 +465,7 @@ func chaosOf(t *testing.T, seed uint64, size int) {
 	}
 	c.rest()
 	c.check()
+	c.checkJudged()
 	if !c.acted && d.OnFailure != dag.CancelRun && !hasItems(d) {
 		c.asExpected(g, func(node string) bool { return c.fails(c.current(node)) })
 	}
