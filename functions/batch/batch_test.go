@@ -38,7 +38,7 @@ func failed(resp events.SQSEventResponse) string {
 	return ids
 }
 
-func TestOnlyTheBadMessagesOfABatchComeAgain(t *testing.T) {
+func TestSQS_ReturnsOnlyTheBadMessages(t *testing.T) {
 	t.Parallel()
 	meter, logged := new(telemetry.Meter), new(bytes.Buffer)
 	r := Runner{Log: telemetry.Logger(logged, "test"), Meter: meter}
@@ -80,7 +80,7 @@ func (h *hidden) SetVisibility(_ context.Context, queue, receipt string, d time.
 	return nil
 }
 
-func TestAMessageThatFailedComesAgainSoonAndThenEverLater(t *testing.T) {
+func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
 	t.Parallel()
 	batchOf := func(receives int, bodies ...string) events.SQSEvent {
 		var deliveries []message.Delivery
@@ -120,7 +120,7 @@ func TestAMessageThatFailedComesAgainSoonAndThenEverLater(t *testing.T) {
 	}
 }
 
-func TestABatchWithoutFailuresAnswersWithAListAndNotNull(t *testing.T) {
+func TestSQS_AnswersWithAListAndNotNull(t *testing.T) {
 	t.Parallel()
 	r := Runner{Log: telemetry.Silent()}
 	sqs, err := json.Marshal(r.SQS(t.Context(), messages("1"), func(context.Context, message.Delivery) error { return nil }))
@@ -138,7 +138,7 @@ func TestABatchWithoutFailuresAnswersWithAListAndNotNull(t *testing.T) {
 	}
 }
 
-func TestAMessageThatCannotBeReadIsReportedOnceAndFailsEachTime(t *testing.T) {
+func TestSQS_ReportsAnUnreadableMessageOnce(t *testing.T) {
 	t.Parallel()
 	meter := new(telemetry.Meter)
 	r := Runner{Log: telemetry.Silent(), Meter: meter}
@@ -155,7 +155,7 @@ func TestAMessageThatCannotBeReadIsReportedOnceAndFailsEachTime(t *testing.T) {
 	}
 }
 
-func TestWhatTheInvocationHasNoTimeForComesAgain(t *testing.T) {
+func TestSQS_ReturnsWhatThereIsNoTimeFor(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -165,7 +165,7 @@ func TestWhatTheInvocationHasNoTimeForComesAgain(t *testing.T) {
 	}
 }
 
-func TestADeliveryKeepsWhatTellsARedriveApart(t *testing.T) {
+func TestDelivery_KeepsWhatTellsARedriveApart(t *testing.T) {
 	t.Parallel()
 	d := DeliveryOf(events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: "b", Attributes: map[string]string{
 		"SentTimestamp": "1800000000123", "ApproximateReceiveCount": "2", "DeadLetterQueueSourceArn": "arn:q", "MessageGroupId": "acme",
@@ -183,7 +183,7 @@ func record(seq string, image map[string]events.DynamoDBAttributeValue) events.D
 	}}
 }
 
-func TestAPoisonRecordOfAStreamIsSetAsideAndAnUnluckyOneComesAgain(t *testing.T) {
+func TestStream_SetsAPoisonRecordAsideAndReturnsAnUnluckyOne(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	r := Runner{Log: slog.New(slog.NewTextHandler(&log, nil)), Meter: new(telemetry.Meter)}
@@ -203,7 +203,7 @@ func TestAPoisonRecordOfAStreamIsSetAsideAndAnUnluckyOneComesAgain(t *testing.T)
 	}
 }
 
-func TestARecordThatCannotBeSetAsideComesAgain(t *testing.T) {
+func TestStream_ReturnsARecordThatCannotBeSetAside(t *testing.T) {
 	t.Parallel()
 	r := Runner{Log: telemetry.Silent()}
 	resp := r.Stream(t.Context(), events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{record("1", nil)}},
@@ -216,7 +216,7 @@ func TestARecordThatCannotBeSetAsideComesAgain(t *testing.T) {
 	}
 }
 
-func TestAnImageBecomesStringsAndWholeNumbersAndNothingElse(t *testing.T) {
+func TestChange_HoldsStringsAndWholeNumbersOnly(t *testing.T) {
 	t.Parallel()
 	c := ChangeOf(record("7", map[string]events.DynamoDBAttributeValue{
 		"s": events.NewStringAttribute("x"), "n": events.NewNumberAttribute("42"), "f": events.NewNumberAttribute("1.5"),
@@ -227,7 +227,7 @@ func TestAnImageBecomesStringsAndWholeNumbersAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestNoMoreRecordsThanTheLimitRunAtOnce(t *testing.T) {
+func TestRunner_RunsNoMoreRecordsThanTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

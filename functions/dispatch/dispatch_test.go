@@ -65,7 +65,7 @@ func firing(in time.Duration) message.Dispatch {
 	return message.Dispatch{V: message.V, Firing: &f, Pool: "short", Priority: "normal"}
 }
 
-func TestATimersFiring(t *testing.T) {
+func TestDispatch_FiresForATimer(t *testing.T) {
 	t.Parallel()
 	bubble(t, "goes to its queue with the exact delay", memory.Options{}, func(b *bundle) {
 		d := firing(97*time.Second + 300*time.Millisecond)
@@ -108,7 +108,7 @@ func TestATimersFiring(t *testing.T) {
 }
 
 // What is due must not wait out the queue's visibility because something was busy for a moment.
-func TestATimersFiringThatCouldNotBeSentIsSentSecondsLater(t *testing.T) {
+func TestDispatch_FiresSecondsLaterWhatCouldNotBeSent(t *testing.T) {
 	t.Parallel()
 	bubble(t, "", memory.Options{}, func(b *bundle) {
 		if err := b.World.Queues().Send(b.Context(), contract.DispatchQueue, message.Outgoing{Body: message.Encode(firing(0))}); err != nil {
@@ -143,7 +143,7 @@ func TestATimersFiringThatCouldNotBeSentIsSentSecondsLater(t *testing.T) {
 	})
 }
 
-func TestABadMessageAmongTenReplaysNoOther(t *testing.T) {
+func TestDispatch_ReplaysOnlyTheBadMessageAmongTen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
 		"not JSON":                "{",
@@ -173,7 +173,7 @@ func TestABadMessageAmongTenReplaysNoOther(t *testing.T) {
 	}
 }
 
-func TestACrowdedSlice(t *testing.T) {
+func TestDispatch_FiresACrowdedSlice(t *testing.T) {
 	t.Parallel()
 	// crowd puts n jobs into one slice of shard 0 and returns its key.
 	crowd := func(b *bundle, n int) string {
@@ -285,7 +285,7 @@ func TestACrowdedSlice(t *testing.T) {
 	})
 }
 
-func TestAParkingPlace(t *testing.T) {
+func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 	t.Parallel()
 	parked := func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }
 	place := horizon.Parking(jobtest.Tenant, 0)

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-func TestSchedulesInDispatch(t *testing.T) {
+func TestDispatch_PromotesSchedules(t *testing.T) {
 	t.Parallel()
 	put := func(b *bundle, change ...func(*schedule.Schedule)) schedule.Schedule {
 		cron := "* * * * *"

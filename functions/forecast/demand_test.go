@@ -9,7 +9,7 @@ import (
 
 var noon = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func TestSlotsAreTheMostThatRunAtOnce(t *testing.T) {
+func TestDemand_CountsTheMostThatRunAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		due  []time.Duration // after now
@@ -34,7 +34,7 @@ func TestSlotsAreTheMostThatRunAtOnce(t *testing.T) {
 	}
 }
 
-func TestSlotsNeverFallShortOfAnyMoment(t *testing.T) {
+func TestDemand_NeverFallsShortOfAnyMoment(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		due := rapid.SliceOfN(rapid.IntRange(0, 1800), 0, 200).Draw(t, "due")
@@ -58,7 +58,7 @@ func TestSlotsNeverFallShortOfAnyMoment(t *testing.T) {
 	})
 }
 
-func TestTheAverageFollowsSlowlyAndBeginsAtTheFirst(t *testing.T) {
+func TestAverage_FollowsSlowlyAndBeginsAtTheFirst(t *testing.T) {
 	t.Parallel()
 	a := average(0, 4*time.Second)
 	if a != 4*time.Second {

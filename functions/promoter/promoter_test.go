@@ -73,7 +73,7 @@ func (b *bundle) requireArmed(rows ...job.Row) {
 	}
 }
 
-func TestThePromoter(t *testing.T) {
+func TestPromoter_ArmsWhatEntersTheHorizon(t *testing.T) {
 	t.Parallel()
 	bubble(t, "arms each job when its slice enters the horizon, and only then", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 45*time.Minute+30*time.Second)
@@ -224,7 +224,7 @@ func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
 	})
 }
 
-func TestACrowdedSliceGetsOneTimer(t *testing.T) {
+func TestPromoter_GivesACrowdedSliceOneTimer(t *testing.T) {
 	t.Parallel()
 	crowd := func(b *bundle, in time.Duration, n int) horizon.Slice {
 		minute := time.Now().Truncate(time.Minute).Add(in)
@@ -265,7 +265,7 @@ func TestACrowdedSliceGetsOneTimer(t *testing.T) {
 	})
 }
 
-func TestAThrottledSchedulerLosesNothing(t *testing.T) {
+func TestPromoter_LosesNothingToAThrottledScheduler(t *testing.T) {
 	t.Parallel()
 	bubble(t, "every third call for five minutes", memory.Options{}, func(b *bundle) {
 		var rows []job.Row
@@ -308,7 +308,7 @@ func TestAThrottledSchedulerLosesNothing(t *testing.T) {
 	})
 }
 
-func TestABadEntryStopsNoSlice(t *testing.T) {
+func TestPromoter_PassesOverABadEntry(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(item.Item){
 		"a key that is none": func(i item.Item) { i[contract.AttrPK] = "nobody" },
@@ -334,7 +334,7 @@ func TestABadEntryStopsNoSlice(t *testing.T) {
 	}
 }
 
-func TestAPassWithoutTimeLeavesTheRestToTheNext(t *testing.T) {
+func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
 	t.Parallel()
 	bubble(t, "and says so", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 29*time.Minute)

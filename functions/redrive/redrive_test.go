@@ -100,7 +100,7 @@ func (b *bundle) requireDepths(redriveQueue, deadLetters, firings int) {
 	}
 }
 
-func TestAFreshLetter(t *testing.T) {
+func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 	t.Parallel()
 	bubble(t, "is buried and hurried into the DLQ by the queue's own policy, stamped with its source", func(b *bundle) {
 		r := b.dead(1)
@@ -172,7 +172,7 @@ func TestAFreshLetter(t *testing.T) {
 	})
 }
 
-func TestALetterThatCameBack(t *testing.T) {
+func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 	t.Parallel()
 	// buried brings a letter into the DLQ, where somebody finds it an hour later.
 	buried := func(b *bundle, n int) job.Row {
@@ -267,7 +267,7 @@ func TestALetterThatCameBack(t *testing.T) {
 	})
 }
 
-func TestABadLetterAmongTenHarmsNoOther(t *testing.T) {
+func TestRedrive_HandlesNineBesideABadDeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
 		"not JSON":           "{",

@@ -11,7 +11,7 @@ import (
 	"punctual/shared/job"
 )
 
-func TestAfterACrashAtAnyPointTheReportsNextComingEndsAsIfThereHadBeenNone(t *testing.T) {
+func TestStatus_EndsAReportThatCrashedAnywhere(t *testing.T) {
 	t.Parallel()
 	large := success()
 	large.Result = json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestASettleThatMeetsItsOwnLostFirstTrySendsWhatItOwesAtOnce(t *testing.T) {
+func TestStatus_KnowsItsOwnLostFirstTry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		write   string

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-func TestTheEndOfASchedulesJob(t *testing.T) {
+func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 	t.Parallel()
 	rule := func(b *bundle) schedule.Schedule {
 		cron := "0 0 1 1 *"

@@ -109,7 +109,7 @@ func (b *bundle) requireNothingSent() {
 	}
 }
 
-func TestASuccess(t *testing.T) {
+func TestStatus_SettlesASuccess(t *testing.T) {
 	t.Parallel()
 	bubble(t, "ends the job and takes it out of the index", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Near = true })
@@ -170,7 +170,7 @@ func TestASuccess(t *testing.T) {
 	})
 }
 
-func TestAFailure(t *testing.T) {
+func TestStatus_SettlesAFailure(t *testing.T) {
 	t.Parallel()
 	bubble(t, "with tries left is due again, and its writer sends the firing when that is now", func(b *bundle) {
 		r := b.running(1)
@@ -279,7 +279,7 @@ func TestAFailure(t *testing.T) {
 	})
 }
 
-func TestASnoozeCostsNoTry(t *testing.T) {
+func TestStatus_SnoozesWithoutCostingATry(t *testing.T) {
 	t.Parallel()
 	bubble(t, "but a new attempt", func(b *bundle) {
 		r := b.running(1)
@@ -290,7 +290,7 @@ func TestASnoozeCostsNoTry(t *testing.T) {
 	})
 }
 
-func TestADeath(t *testing.T) {
+func TestStatus_SettlesADeath(t *testing.T) {
 	t.Parallel()
 	bubble(t, "is written before its letter is sent, and the letter is stamped with its send", func(b *bundle) {
 		labels := job.Labels{Metadata: `{"ticket":7}`}
@@ -357,7 +357,7 @@ func TestADeath(t *testing.T) {
 	})
 }
 
-func TestALateReport(t *testing.T) {
+func TestStatus_DropsALateReport(t *testing.T) {
 	t.Parallel()
 	for _, s := range []job.Status{job.Cancelled, job.Expired, job.Succeeded, job.Dead} {
 		for name, o := range map[string]job.Outcome{"success": success(), "failure": failure()} {
@@ -385,7 +385,7 @@ func TestALateReport(t *testing.T) {
 	})
 }
 
-func TestARunningReport(t *testing.T) {
+func TestStatus_MarksRunning(t *testing.T) {
 	t.Parallel()
 	report := func(r job.Row, outcome string) string {
 		return message.Encode(message.Report{
@@ -430,7 +430,7 @@ func TestARunningReport(t *testing.T) {
 	}
 }
 
-func TestALookReportIsActedOnAtOnce(t *testing.T) {
+func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, "so that lifting the pause finds the job parked", func(b *bundle) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
@@ -443,7 +443,7 @@ func TestALookReportIsActedOnAtOnce(t *testing.T) {
 	})
 }
 
-func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
+func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
 		"not JSON":                             "{",
@@ -500,7 +500,7 @@ func TestABadReportAmongTenReplaysNoOther(t *testing.T) {
 	})
 }
 
-func TestASuccessAtOnceCostsOneWriteOfTheRowAndOneOfTheIndex(t *testing.T) {
+func TestStatus_WritesARowOnceForASuccess(t *testing.T) {
 	t.Parallel()
 	bubble(t, "whatever it settles", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Payload = `{"message":"hello"}` })
@@ -515,7 +515,7 @@ func TestASuccessAtOnceCostsOneWriteOfTheRowAndOneOfTheIndex(t *testing.T) {
 }
 
 // Whoever may send to the report queue, but does not hold the claim, changes nothing.
-func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
+func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 	t.Parallel()
 	outcome := map[string]any{"outcome": job.EncodeOutcome(failure())}
 	for name, claim := range map[string]func(b *bundle, r job.Row){
@@ -593,7 +593,7 @@ func TestAReportThatItsClaimDoesNotBearOutSettlesNothing(t *testing.T) {
 	}
 }
 
-func TestSettlingReadsTheClaimAndTheRowOnceEach(t *testing.T) {
+func TestStatus_ReadsClaimAndRowOnceEach(t *testing.T) {
 	t.Parallel()
 	bubble(t, "whatever it settles", func(b *bundle) {
 		body := b.ended(b.running(1), 1, success())

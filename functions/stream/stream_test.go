@@ -79,7 +79,7 @@ func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	return jobtest.Row(n, time.Now().Add(in), time.Now(), change...)
 }
 
-func TestTheStreamConsumer(t *testing.T) {
+func TestStream_ArmsWhatChanged(t *testing.T) {
 	t.Parallel()
 	bubble(t, "sends what is due soon with the delay that is left", func(b *bundle) {
 		r := due(1, 10*time.Second)
@@ -195,7 +195,7 @@ func TestTheStreamConsumer(t *testing.T) {
 	})
 }
 
-func TestARecordThatTheFilterShouldHaveKeptAwayIsPassedBy(t *testing.T) {
+func TestStream_PassesByWhatTheFilterKeepsAway(t *testing.T) {
 	t.Parallel()
 	bubble(t, "readable or not", func(b *bundle) {
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, time.Minute).Item()}, item.Change{Seq: "2", New: due(2, time.Minute).Item()})
@@ -219,7 +219,7 @@ func (b *bundle) fail(op string, kind fault.Kind) {
 	})
 }
 
-func TestAPoisonRecordAmongAHundredBlocksNothing(t *testing.T) {
+func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(events.DynamoDBStreamRecord){
 		"an unknown version": func(r events.DynamoDBStreamRecord) {
@@ -269,7 +269,7 @@ func TestAPoisonRecordAmongAHundredBlocksNothing(t *testing.T) {
 	}
 }
 
-func TestATimerFiresBeforeItsJobIsDueThoughTheSchedulerIsOnlyMinutePrecise(t *testing.T) {
+func TestStream_ArmsTimersAheadOfAMinutePreciseScheduler(t *testing.T) {
 	t.Parallel()
 	bubble(t, "at any second of its minute, for due times at any second of theirs", func(b *bundle) {
 		for n := range 60 {

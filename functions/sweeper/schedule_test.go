@@ -17,7 +17,7 @@ func (b *bundle) rule(cron string, change ...func(*schedule.Schedule)) schedule.
 	return b.Create(stagetest.Schedule("rule", cron, change...))
 }
 
-func TestSchedulesLeftBehind(t *testing.T) {
+func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
 	t.Parallel()
 	bubble(t, "by whoever wrote one are promoted after the grace", memory.Options{}, func(b *bundle) {
 		b.sweep()

@@ -78,7 +78,7 @@ func (b *bundle) mark(shard int) time.Time {
 
 const lost = -(contract.Grace + 10*time.Second) // due so long ago, and nobody came
 
-func TestTheSweeper(t *testing.T) {
+func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, "recovers what was lost within the grace and a minute, and leaves alone what is younger", memory.Options{}, func(b *bundle) {
 		b.sweep()
@@ -224,7 +224,7 @@ func TestTheSweeper(t *testing.T) {
 	})
 }
 
-func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
+func TestSweeper_SetsABadRowAside(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(b *bundle, i item.Item){
 		"an unknown version":            func(_ *bundle, i item.Item) { i["schema_v"] = int64(99) },
@@ -311,7 +311,7 @@ func TestABadRowStopsNoSliceAndIsMetOnce(t *testing.T) {
 	})
 }
 
-func TestTheWatermark(t *testing.T) {
+func TestSweeper_MovesItsWatermark(t *testing.T) {
 	t.Parallel()
 	bubble(t, "passes only slices that were handled whole", memory.Options{}, func(b *bundle) {
 		b.sweep()
@@ -367,7 +367,7 @@ func TestTheWatermark(t *testing.T) {
 	})
 }
 
-func TestParkedJobs(t *testing.T) {
+func TestSweeper_LooksAfterParkedJobs(t *testing.T) {
 	t.Parallel()
 	// park pauses, lets the sweeper park n jobs, and lifts without telling anybody.
 	park := func(b *bundle, scope string, n int) {
@@ -459,7 +459,7 @@ func TestParkedJobs(t *testing.T) {
 	})
 }
 
-func TestAPassOverSlicesOfADayReadsEachOnceAnHour(t *testing.T) {
+func TestSweeper_ReadsEachSliceOfADayOnceAnHour(t *testing.T) {
 	t.Parallel()
 	bubble(t, "and no more", memory.Options{}, func(b *bundle) {
 		b.sweep()
@@ -526,7 +526,7 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 	}
 }
 
-func TestSweeper_PauseThatNobodyCanRead(t *testing.T) {
+func TestSweeper_KeepsAPauseThatNobodyCanRead(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []tenant.ID{job.Everyone, jobtest.Tenant} {
 		bubble(t, "of "+string(owner)+" sets nothing aside, and what it held goes on once it is mended", memory.Options{}, func(b *bundle) {

@@ -24,7 +24,7 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Accept}) })
 }
 
-func TestARedrive(t *testing.T) {
+func TestAcceptor_Redrives(t *testing.T) {
 	t.Parallel()
 	redrive := func(b *bundle, r job.Row) (job.ID, bool) {
 		b.Helper()
@@ -145,7 +145,7 @@ func TestARedrive(t *testing.T) {
 	})
 }
 
-func TestARedriveThatCrashedAnywhereMakesOneJobInTheEnd(t *testing.T) {
+func TestAcceptor_RedrivesOnceWhereverItCrashed(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {

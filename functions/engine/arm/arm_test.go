@@ -14,7 +14,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestArmer_Do(t *testing.T) {
+func TestArmer_ArmsAndSends(t *testing.T) {
 	t.Parallel()
 	// plans are n firings, due a minute apart from that on.
 	plans := func(n int, from time.Duration) (plans []job.Plan) {

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/job"
 )
 
-func TestAWakeUpThatCrashedAnywhereIsMadeGoodByTheNextOnes(t *testing.T) {
+func TestDecider_MakesGoodAWakeUpThatCrashedAnywhere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*job.Row)
@@ -74,7 +74,7 @@ func TestAWakeUpThatCrashedAnywhereIsMadeGoodByTheNextOnes(t *testing.T) {
 	}
 }
 
-func TestAParkingThatCrashedAnywhereIsFoundWhenThePauseIsLifted(t *testing.T) {
+func TestDecider_FindsAParkingThatCrashedAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {

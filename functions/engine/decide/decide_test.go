@@ -44,7 +44,7 @@ func (b *bundle) requireStep(got, want job.Step) {
 	}
 }
 
-func TestAWakeUp(t *testing.T) {
+func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, "that was lost is fired again, and again after the grace", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
@@ -181,7 +181,7 @@ func TestAWakeUp(t *testing.T) {
 	})
 }
 
-func TestTwoSweepersAtOnceFireOnce(t *testing.T) {
+func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 	t.Parallel()
 	bubble(t, "whichever is later finds the other's wake-up", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
@@ -196,7 +196,7 @@ func TestTwoSweepersAtOnceFireOnce(t *testing.T) {
 	})
 }
 
-func TestAFiringThatCouldNotBeSentLeavesItsWakeUp(t *testing.T) {
+func TestDecider_LeavesAWakeUpWhereTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
 	bubble(t, "which the next sweep meets", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
@@ -212,7 +212,7 @@ func TestAFiringThatCouldNotBeSentLeavesItsWakeUp(t *testing.T) {
 	})
 }
 
-func TestADeepQueuePostponesInsteadOfDoublingTheLoad(t *testing.T) {
+func TestDecider_PostponesWhereTheQueueIsDeep(t *testing.T) {
 	t.Parallel()
 	bubble(t, "3, 6, 12 … minutes, and fires once it is no longer deep", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
@@ -282,7 +282,7 @@ func TestDecider_SendsNoSecondFiringWhileAWorkerHasGivenTheFirstBack(t *testing.
 	})
 }
 
-func TestAPause(t *testing.T) {
+func TestDecider_ObeysPauses(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{job.PauseAll, "task:echo"} {
 		bubble(t, "of "+scope+" parks what it holds, noted for the sweeper", func(b *bundle) {
@@ -362,7 +362,7 @@ func TestAPause(t *testing.T) {
 	})
 }
 
-func TestAParkedJob(t *testing.T) {
+func TestDecider_UnparksJobs(t *testing.T) {
 	t.Parallel()
 	bubble(t, "that was woken is not woken a second time", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
@@ -392,7 +392,7 @@ func TestAParkedJob(t *testing.T) {
 	})
 }
 
-func TestALook(t *testing.T) {
+func TestDecider_Reevaluates(t *testing.T) {
 	t.Parallel()
 	look := func(b *bundle, r job.Row) job.Step {
 		b.Helper()
@@ -456,7 +456,7 @@ func TestALook(t *testing.T) {
 	}
 }
 
-func TestAJobThatChangesAllTheTimeIsAFaultToTryAgain(t *testing.T) {
+func TestDecider_GivesUpOnAJobThatChangesAllTheTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, "and no endless loop", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)

@@ -11,7 +11,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-func TestAnActWhoseWriteMeetsItsOwnLostFirstTryGoesOnAtOnce(t *testing.T) {
+func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 	t.Parallel()
 	expiring := func(r *job.Row) { r.StartWithin = time.Second }
 	parked := func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }

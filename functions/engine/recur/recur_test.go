@@ -99,7 +99,7 @@ func (b *bundle) rows(s schedule.Schedule) []job.Row {
 	return rows
 }
 
-func TestPromoting(t *testing.T) {
+func TestRecurrer_Promotes(t *testing.T) {
 	t.Parallel()
 	bubble(t, "makes what lies inside the horizon, once, however often", func(b *bundle) {
 		s := b.put()
@@ -283,7 +283,7 @@ func TestPromoting(t *testing.T) {
 	})
 }
 
-func TestAdopting(t *testing.T) {
+func TestRecurrer_Adopts(t *testing.T) {
 	t.Parallel()
 	claim := func(b *bundle, r job.Row) job.Claim {
 		b.Write(job.ClaimNew(r.Key, 1, job.Owner{Worker: "w", Nonce: "n", LeaseUntil: stagetest.Now().Add(contract.Lease), DueAt: r.DueAt}))
@@ -362,7 +362,7 @@ func TestAdopting(t *testing.T) {
 	}
 }
 
-func TestAPromotionThatCrashedAnywhereIsMadeGoodByTheNext(t *testing.T) {
+func TestRecurrer_MakesGoodAPromotionThatCrashedAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {
@@ -407,7 +407,7 @@ func TestAPromotionThatCrashedAnywhereIsMadeGoodByTheNext(t *testing.T) {
 }
 
 // A step that made its jobs and died leaves next where it was; the index does not show them yet.
-func TestWhatACrashedPromotionMadeIsNotRecordedToo(t *testing.T) {
+func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 	t.Parallel()
 	const lag = time.Hour
 	for how, then := range map[string]func(b *bundle, s schedule.Schedule){
@@ -464,7 +464,7 @@ func TestWhatACrashedPromotionMadeIsNotRecordedToo(t *testing.T) {
 }
 
 // A run that somebody asked for at that very millisecond stands in the same index.
-func TestAManualRunIsNoJobOfANominalTime(t *testing.T) {
+func TestRecurrer_CountsNoManualRunAsANominalTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, "promoted long after", func(b *bundle) {
 		s := b.put()
@@ -536,7 +536,7 @@ func accountUntil(b *bundle, s schedule.Schedule, from, until time.Time) {
 	}
 }
 
-func TestASliceOfSchedules(t *testing.T) {
+func TestRecurrer_PromotesASlice(t *testing.T) {
 	t.Parallel()
 	bubble(t, "sets aside what cannot be read, and fails only where again helps", func(b *bundle) {
 		var all []schedule.Schedule

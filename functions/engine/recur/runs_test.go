@@ -21,7 +21,7 @@ var emptyPages = memory.Options{EmptyPages: true}
 
 func attemptTwo(r *job.Row) { r.Attempt = 2 }
 
-func TestAWakeUpAsksTheSchedule(t *testing.T) {
+func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 	t.Parallel()
 	pause := func(s schedule.Schedule) []item.Write {
 		_, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
@@ -135,7 +135,7 @@ func TestAWakeUpAsksTheSchedule(t *testing.T) {
 	})
 }
 
-func TestRunsThatMayNotOverlap(t *testing.T) {
+func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 	t.Parallel()
 	policy := func(o schedule.Overlap) func(*schedule.Schedule) {
 		return func(s *schedule.Schedule) { s.Overlap = o }
@@ -293,7 +293,7 @@ func TestRunsThatMayNotOverlap(t *testing.T) {
 	}
 }
 
-func TestASchedulesLastRun(t *testing.T) {
+func TestRecurrer_EndsAScheduleAfterItsLastRun(t *testing.T) {
 	t.Parallel()
 	bubbleOf(t, "one too many is skipped and ends the schedule", emptyPages, func(b *bundle) {
 		one := 1
@@ -313,7 +313,7 @@ func TestASchedulesLastRun(t *testing.T) {
 	})
 }
 
-func TestFailuresInARow(t *testing.T) {
+func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 	t.Parallel()
 	bubbleOf(t, "are counted once each, end with a success, and pause at the limit", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 2 })
@@ -352,7 +352,7 @@ func TestFailuresInARow(t *testing.T) {
 	})
 }
 
-func TestRecurrer_UnreadableNeighbours(t *testing.T) {
+func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
 	t.Parallel()
 	bubbleOf(t, "a job whose schedule cannot be read waits, and runs once it can be", emptyPages, func(b *bundle) {
 		s := b.Rule()
@@ -443,7 +443,7 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 	})
 }
 
-func TestWhatALiftedPauseHadParked(t *testing.T) {
+func TestRecurrer_DropsWhatALiftedPauseSaid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		missed string

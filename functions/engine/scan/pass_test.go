@@ -36,7 +36,7 @@ func (w *walker) visit(_ context.Context, s horizon.Slice) error {
 	return nil
 }
 
-func TestPass_Run(t *testing.T) {
+func TestPass_WalksSlices(t *testing.T) {
 	t.Parallel()
 	pass := func(b *stagetest.Setup) scan.Pass {
 		return scan.Pass{Marks: b.Store, Mark: store.Swept, Log: telemetry.Silent(), Meter: b.Meter}
