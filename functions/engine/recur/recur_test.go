@@ -307,6 +307,25 @@ func TestRecurrer_Adopts(t *testing.T) {
 			b.Errorf("%+v", now)
 		}
 	})
+	bubble(t, "does not move on when what the jobs hold cannot be found", func(b *bundle) {
+		s := b.put()
+		b.promote(s)
+		after := s
+		body := []byte(`"` + strings.Repeat("x", 5000) + `"`) // too large for a row, and kept by nobody
+		after.SetPayload(body)
+		after, _, err := schedule.Edit(s, after, nil, stagetest.Now())
+		if err != nil {
+			b.Fatal(err)
+		}
+		after.Fresh = after.Next.Add(contract.Horizon) // all times are of the older epoch: adopted, not made
+		b.Write(item.Write{Ref: s.Ref(), Name: "test.edit", Put: after.Item()})
+		if _, err := b.recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.NotFound {
+			b.Errorf("it says %v", err)
+		}
+		if got := b.Schedule(s.Key); !got.Next.Equal(after.Next) {
+			b.Errorf("next is %s, and was %s", got.Next, after.Next)
+		}
+	})
 	bubble(t, "does not move on while a worker holds one, and passes it once it runs", func(b *bundle) {
 		s := b.put()
 		b.promote(s)
