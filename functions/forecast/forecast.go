@@ -97,7 +97,7 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 }
 
 // say reports what one pool wants.
-func (s *Stage) say(pool string, seen *sight, m *memo, now time.Time) Wanted {
+func (s *Stage) say(pool string, seen *sight, m *learnt, now time.Time) Wanted {
 	d := seen.pools[pool]
 	w := Wanted{Due: d.total, Average: m.average(pool)}
 	w.Slots = d.slots(w.Average)

@@ -21,8 +21,8 @@ const (
 	forecastAhead = 10 * time.Minute
 )
 
-// memo is what is known from earlier passes.
-type memo struct {
+// learnt is what is known from earlier passes.
+type learnt struct {
 	Averages map[string]int64          `json:"average_ms"` // by pool
 	Seen     map[string]map[string]int `json:"seen"`       // jobs by minute and pool, as they were forecast
 	Watched  map[string][]watched      `json:"watched"`    // by pool
@@ -38,16 +38,16 @@ const minuteLayout = "2006-01-02T15:04"
 
 func minuteOf(t time.Time) string { return t.UTC().Format(minuteLayout) }
 
-// remember reads the memo. One that cannot be read any more is forgotten: it holds nothing that
+// remember reads what was learnt. What cannot be read any more is forgotten: it holds nothing that
 // would not be learnt again.
-func (s *Stage) remember(ctx context.Context) (*memo, error) {
+func (s *Stage) remember(ctx context.Context) (*learnt, error) {
 	text, err := s.Store.Forecast(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var m memo
+	var m learnt
 	if text == "" || json.Unmarshal([]byte(text), &m) != nil {
-		m = memo{}
+		m = learnt{}
 	}
 	if m.Averages == nil {
 		m.Averages = map[string]int64{}
@@ -58,7 +58,7 @@ func (s *Stage) remember(ctx context.Context) (*memo, error) {
 	return &m, nil
 }
 
-func (s *Stage) keep(ctx context.Context, m *memo) error {
+func (s *Stage) keep(ctx context.Context, m *learnt) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *Stage) keep(ctx context.Context, m *memo) error {
 }
 
 // average is how long a job of the pool takes.
-func (m *memo) average(pool string) time.Duration {
+func (m *learnt) average(pool string) time.Duration {
 	if ms := m.Averages[pool]; ms > 0 {
 		return time.Duration(ms) * time.Millisecond
 	}
@@ -76,13 +76,13 @@ func (m *memo) average(pool string) time.Duration {
 
 // forecast is how many jobs of the pool were expected in the minute that comes, false if nobody
 // looked then.
-func (m *memo) forecast(pool string, now time.Time) (int, bool) {
+func (m *learnt) forecast(pool string, now time.Time) (int, bool) {
 	pools, ok := m.Seen[minuteOf(now.Add(time.Minute))]
 	return pools[pool], ok
 }
 
 // note keeps what this pass expects of the minute forecastAhead away, and forgets what has come.
-func (m *memo) note(seen *sight, now time.Time) {
+func (m *learnt) note(seen *sight, now time.Time) {
 	for minute := range m.Seen {
 		if minute <= minuteOf(now) {
 			delete(m.Seen, minute)
@@ -107,7 +107,7 @@ func (m *memo) note(seen *sight, now time.Time) {
 
 // learn looks whether the watched jobs have ended, and how long they took. When all have, or
 // time is up, the next ones are chosen.
-func (s *Stage) learn(ctx context.Context, m *memo, now time.Time) error {
+func (s *Stage) learn(ctx context.Context, m *learnt, now time.Time) error {
 	timeUp := now.Sub(m.At) >= sampleFor
 	for _, pool := range contract.Pools {
 		var open []watched

@@ -3,7 +3,7 @@
 //	status ─▶ redrive queue ─▶ bury ─▶ (SQS, after three receives) ─▶ dead-letter queue
 //	dead-letter queue ─▶ somebody's redrive to source ─▶ redrive queue ─▶ a new job
 //
-// A fresh letter is buried and refused at once, again and again, until the queue's own redrive
+// A new dead letter is buried and refused at once, each time it comes, until the queue's own redrive
 // policy moves it: a letter that SQS moved carries its source, which makes the console's
 // "redrive to source" work; one that we had sent there ourselves would not.
 //

@@ -51,7 +51,7 @@ func New(d Deps) *Stage {
 	}
 }
 
-// Handle buries fresh letters and brings back the jobs of redriven ones. A letter that is
+// Handle buries new dead letters and brings back the jobs of redriven ones. A letter that is
 // named in the answer stays in the queue, on its way to the DLQ.
 func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 	return s.records.SQS(ctx, ev, s.letter), nil

@@ -7,6 +7,6 @@ import (
 	"punctual/shared/job"
 )
 
-// Ended is told of each job that has become final; it is a decide.OnFinal. No job that can be
+// Ended is called for each job that has become final; it is a decide.OnFinal. No job that can be
 // accepted today has children, so there is nothing to release.
 func Ended(context.Context, *decide.Decider, job.Row) error { return nil }

@@ -101,7 +101,7 @@ func (s *shard) came(minute time.Time, err error) {
 	}
 }
 
-// news is what of the walk has to be written down: the mark has no word for what went well.
+// news is what of the walk has to be written down. Minutes that went well are not noted on the mark.
 func (s *shard) news() (at time.Time, done, failed []time.Time) {
 	for _, m := range s.done {
 		if slices.ContainsFunc(s.Behind, m.Equal) {
