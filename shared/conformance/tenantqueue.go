@@ -12,20 +12,21 @@ import (
 	"punctual/shared/tenant"
 )
 
-// TenantQueues is what the queues of tenants must give.
+// TenantQueues is what the workers need of the queues of tenants.
 type TenantQueues interface {
-	// Allowed says whether jobs of the tenant may send to the queue. An absent one is a fault.NotFound.
+	// Allowed reports whether jobs of the tenant may send to the queue. An absent one is a
+	// fault.NotFound.
 	Allowed(ctx context.Context, queue string, t tenant.ID) (bool, error)
-	// Send sends one message and returns its id. To an absent queue it is a fault.NotFound.
+	// Send sends one message and returns its id. An absent queue is a fault.NotFound.
 	Send(ctx context.Context, queue string, m executor.Message) (id string, err error)
 }
 
-// TenantQueueBench is the queues of tenants, and who makes them and looks into them.
+// TenantQueueBench is the queues of tenants, and how to create and read them.
 type TenantQueueBench struct {
 	TenantQueues
-	// Create makes a queue with this tag contract.TenantTag, "" for none.
+	// Create creates a queue with this tag contract.TenantTag, "" for none.
 	Create func(ctx context.Context, name, owner string) error
-	// Receive returns all messages that a queue holds: body and attributes, of a FIFO queue in order.
+	// Receive returns all messages of a queue: body and attributes, in order for a FIFO queue.
 	Receive func(ctx context.Context, name string) ([]executor.Message, error)
 }
 
@@ -52,7 +53,7 @@ func tenantQueues() []exercise[TenantQueueBench] {
 		return all
 	}
 	return []exercise[TenantQueueBench]{
-		{name: "a tenant's queue is open to whom its tag names", run: func(t T, b TenantQueueBench) {
+		{name: "a tenant's queue is open to the tenant of its tag", run: func(t T, b TenantQueueBench) {
 			for owner, want := range map[string][2]bool{"acme": {true, false}, "*": {true, true}, "": {false, false},
 				"Acme": {false, false}} {
 				queue := create(t, b, "", owner)
@@ -63,7 +64,7 @@ func tenantQueues() []exercise[TenantQueueBench] {
 				}
 			}
 		}},
-		{name: "a tenant's queue that is absent is not found", run: func(t T, b TenantQueueBench) {
+		{name: "a missing tenant's queue is not found", run: func(t T, b TenantQueueBench) {
 			name := "q-" + unique()
 			_, err := b.Allowed(t.Context(), name, "acme")
 			wantKind(t, err, fault.NotFound)
@@ -83,7 +84,7 @@ func tenantQueues() []exercise[TenantQueueBench] {
 				t.Errorf("message %q arrived as %+v", id, got)
 			}
 		}},
-		{name: "a tenant's FIFO queue keeps the order of a group and drops what it has seen",
+		{name: "a tenant's FIFO queue keeps the order of a group and drops duplicates",
 			run: func(t T, b TenantQueueBench) {
 				queue := create(t, b, ".fifo", "acme")
 				var ids []string
@@ -109,7 +110,7 @@ func tenantQueues() []exercise[TenantQueueBench] {
 				t.Errorf("it holds %q", got)
 			}
 		}},
-		{name: "a message that is too long for a tenant's queue is refused for good",
+		{name: "a message that is too long for a tenant's queue can never be sent",
 			run: func(t T, b TenantQueueBench) {
 				queue := create(t, b, "", "acme")
 				_, err := b.Send(t.Context(), queue, executor.Message{Body: strings.Repeat("x", 1<<20+1)})

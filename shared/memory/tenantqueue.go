@@ -17,10 +17,10 @@ import (
 // dedupFor is how long a FIFO queue drops a second message with the same deduplication id.
 const dedupFor = 5 * time.Minute
 
-// maxAttributes is how many a message may have.
+// maxAttributes is how many attributes a message may have.
 const maxAttributes = 10
 
-// TenantQueues are the queues of tenants, in memory. Nobody receives from them but a test.
+// TenantQueues are the queues of tenants, in memory. Only tests read them.
 type TenantQueues struct {
 	world *World
 	mu    sync.Mutex
@@ -38,8 +38,8 @@ type sentOnce struct {
 	at time.Time
 }
 
-// Put makes a queue, in place of one of that name. owner is its tag contract.TenantTag. A queue
-// is FIFO if its name ends in .fifo.
+// Put creates a queue and replaces the one of that name. owner is its tag contract.TenantTag. A
+// queue is FIFO if its name ends in .fifo.
 func (q *TenantQueues) Put(name, owner string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,7 +56,8 @@ func (q *TenantQueues) Sent(name string) []executor.Message {
 	return nil
 }
 
-// Allowed says whether jobs of the tenant may send to the queue. An absent one is a fault.NotFound.
+// Allowed reports whether jobs of the tenant may send to the queue. An absent one is a
+// fault.NotFound.
 func (q *TenantQueues) Allowed(ctx context.Context, name string, t tenant.ID) (bool, error) {
 	c := Call{Op: TenantQueueAllowed, Name: name}
 	f, err := q.world.enter(ctx, c)
@@ -97,7 +98,7 @@ func (q *TenantQueues) Send(ctx context.Context, name string, m executor.Message
 	return id, nil
 }
 
-// put adds a message, unless it is one that the queue has seen. The lock is held.
+// put adds a message, unless the queue has seen it. The lock is held.
 func (q *TenantQueues) put(of *tenantQueue, m executor.Message) string {
 	now := q.world.now()
 	if seen, ok := of.ids[m.Deduplication]; ok && m.Deduplication != "" && now.Sub(seen.at) < dedupFor {
