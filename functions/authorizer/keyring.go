@@ -18,7 +18,6 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
 	"punctual/shared/clock"
-	"punctual/shared/fault"
 	"punctual/shared/telemetry"
 )
 
@@ -141,7 +140,7 @@ func (r *keyring) refresh(ctx context.Context, kid string) {
 	if err == nil {
 		after.keys, after.loadedAt = keys, now
 	} else {
-		r.meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Unavailable)})
+		r.meter.Count(telemetry.KeysUnfetched, 1)
 		r.log.ErrorContext(ctx, "could not fetch the issuer's keys", telemetry.Err, err.Error(), "usable", before.usable(now))
 	}
 	if before.usable(now) && !before.has(kid) || !after.has(kid) {

@@ -83,6 +83,7 @@ func (v vars) tokens() []construct.Var {
 		t.TenantScope = t.ScopePrefix + construct.TenantScope
 	}
 	env := []construct.Var{
+		{Name: "PUNCTUAL_PREFIX", Value: v.s.Prefix},
 		{Name: "PUNCTUAL_ISSUER", Value: t.Issuer}, {Name: "PUNCTUAL_AUDIENCE", Value: t.Audience},
 		{Name: "PUNCTUAL_JWKS_URL", Value: t.JWKS}, {Name: "PUNCTUAL_AUDIENCE_CLAIM", Value: t.AudienceClaim},
 		{Name: "PUNCTUAL_TENANT_CLAIM", Value: t.TenantClaim}, {Name: "PUNCTUAL_SCOPE_CLAIM", Value: t.ScopeClaim},

@@ -24,7 +24,7 @@ func (d *synthesized) tokens() map[string]string {
 func TestAuthorizer_IsToldWhoseTokensAreBelieved(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"ISSUER": "https://id.example.com", "AUDIENCE": "punctual", "AUDIENCE_CLAIM": "aud",
+		"PREFIX": "punctual", "ISSUER": "https://id.example.com", "AUDIENCE": "punctual", "AUDIENCE_CLAIM": "aud",
 		"JWKS_URL": "https://id.example.com/.well-known/jwks.json", "TENANT_CLAIM": "tenant", "SCOPE_CLAIM": "scope",
 		"SCOPE_PREFIX": "punctual:",
 	}

@@ -20,6 +20,7 @@ const (
 	JobsAccepted    Name = "jobs_accepted_total"
 	JobsSettled     Name = "jobs_settled_total" // by outcome
 	StartLateness   Name = "start_lateness_ms"  // by pool
+	UrgentLateness  Name = "urgent_lateness_ms" // the same of critical and high jobs alone, by pool
 	RunDuration     Name = "run_duration_ms"    // by pool
 	FiringsSent     Name = "firings_sent_total" // by lane
 	TimersArmed     Name = "timers_armed_total"
@@ -32,15 +33,15 @@ const (
 	WatermarkLag    Name = "watermark_lag_ms"
 	DeadLetters     Name = "dead_letters_total"
 	Redriven        Name = "redriven_total"
-	Faults          Name = "faults_total" // by kind
-	Throttles       Name = "throttles_total"
-	Requests        Name = "requests_total" // by status class
-	QueueDepth      Name = "queue_depth"    // by queue
-	SlotsBusy       Name = "slots_busy"     // by pool
-	SlotsWanted     Name = "slots_wanted"   // by pool: at once, in the next half hour
-	DueAhead        Name = "due_ahead"      // by pool: jobs due in the next half hour
-	ForecastError   Name = "forecast_error" // by pool: jobs that came minus jobs that were expected
-	RunAverage      Name = "run_average_ms" // by pool, as the forecast has learnt it
+	Faults          Name = "faults_total"         // by kind
+	Throttles       Name = "throttles_total"      // by service
+	KeysUnfetched   Name = "keys_unfetched_total" // the issuer of tokens did not give its keys
+	Requests        Name = "requests_total"       // by status class
+	SlotsBusy       Name = "slots_busy"           // by pool
+	SlotsWanted     Name = "slots_wanted"         // by pool: at once, in the next half hour
+	DueAhead        Name = "due_ahead"            // by pool: jobs due in the next half hour
+	ForecastError   Name = "forecast_error"       // by pool: jobs that came minus jobs that were expected
+	RunAverage      Name = "run_average_ms"       // by pool, as the forecast has learnt it
 )
 
 // Dim is one dimension of a metric: a key and a value from a small fixed set.
@@ -62,6 +63,7 @@ type series struct {
 	sum    float64
 	n      int64
 	max    float64
+	min    float64 // of n values
 }
 
 // Meter collects metrics in memory. The zero Meter is ready to use; a nil Meter drops everything.
@@ -136,6 +138,9 @@ func (m *Meter) Observe(name Name, d time.Duration, dims ...Dim) {
 			s.counts[b]++
 			break
 		}
+	}
+	if s.n == 0 || ms < s.min {
+		s.min = ms
 	}
 	s.n++
 	s.sum += ms
@@ -240,12 +245,12 @@ func (m *Meter) Flush(w io.Writer, now time.Time) error {
 			values, counts := []float64{}, []int64{}
 			for i, n := range s.counts {
 				if n > 0 {
-					values, counts = append(values, min(buckets[i], s.max)), append(counts, n)
+					values, counts = append(values, max(min(buckets[i], s.max), s.min)), append(counts, n)
 				}
 			}
-			line[string(s.name)] = map[string]any{"Values": values, "Counts": counts, "Max": s.max, "Count": s.n,
+			line[string(s.name)] = map[string]any{"Values": values, "Counts": counts, "Min": s.min, "Max": s.max, "Count": s.n,
 				"Sum": s.sum}
-			s.counts, s.sum, s.n, s.max = make([]int64, len(buckets)), 0, 0, 0
+			s.counts, s.sum, s.n, s.max, s.min = make([]int64, len(buckets)), 0, 0, 0, 0
 		default:
 			if s.gauge {
 				unit = "None"

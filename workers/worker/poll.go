@@ -145,7 +145,7 @@ func (w *Worker) fault(doing string, err error) {
 // policy moves it, body intact, to where people look.
 func (w *Worker) setAside(f *firing, what string, err error) {
 	if f.receives <= 1 {
-		w.meter.Count(telemetry.SetAside, 1, telemetry.Dim{Key: "queue", Value: f.source.queue})
+		w.meter.Count(telemetry.SetAside, 1)
 	}
 	w.log.Error(what, "queue", f.source.queue, telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, "receives",
 		f.receives, telemetry.Err, err)

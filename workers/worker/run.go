@@ -118,12 +118,18 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 	}
 	r.lateness = max(r.started.Sub(from), 0)
 	w.meter.Observe(telemetry.StartLateness, max(r.started.Sub(possible), 0), r.pool())
+	if f.source.rank < urgentRanks {
+		w.meter.Observe(telemetry.UrgentLateness, max(r.started.Sub(possible), 0), r.pool())
+	}
 	f.source.intake.running(1)
 	defer f.source.intake.running(-1)
 	work := w.work(f, l, row, payload, r.progress)
 	go handle(ctx, w.executors[row.Executor], work, w.clock.Now, log, r.done)
 	r.watch()
 }
+
+// urgentRanks is how many priorities are urgent: critical and high.
+const urgentRanks = 2
 
 func (r *run) pool() telemetry.Dim { return telemetry.Dim{Key: "pool", Value: r.f.source.pool} }
 

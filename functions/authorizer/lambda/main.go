@@ -7,13 +7,15 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"punctual/functions/authorizer"
+	"punctual/functions/batch"
 	"punctual/shared/contract"
 	"punctual/shared/telemetry"
 )
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL")
-	lambda.Start(authorizer.New(authorizer.Deps{
+	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	lambda.Start(batch.Metered(authorizer.New(authorizer.Deps{
 		JWKSURL:       env.JWKS,
 		Issuer:        env.Issuer,
 		Audiences:     env.Audiences,
@@ -23,5 +25,6 @@ func main() {
 		ScopeClaim:    env.ScopeClaim,
 		ScopePrefix:   env.ScopePrefix,
 		Log:           telemetry.Logger(os.Stdout, "authorizer"),
-	}).Handle)
+		Meter:         meter,
+	}).Handle, meter, os.Stdout))
 }

@@ -22,8 +22,8 @@ import (
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
-	cfg := session.MustLoad(context.Background())
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(promoter.New(promoter.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queue:  queue.New(cfg, env.QueueName),

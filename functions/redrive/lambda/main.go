@@ -21,8 +21,8 @@ import (
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET")
-	cfg := session.MustLoad(context.Background())
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(redrive.New(redrive.Deps{
 		Store: store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queue: queue.New(cfg, env.QueueName),

@@ -19,8 +19,8 @@ import (
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
-	cfg := session.MustLoad(context.Background())
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(stream.New(stream.Deps{
 		Queue: queue.New(cfg, env.QueueName),
 		Timer: timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),

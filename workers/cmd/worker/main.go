@@ -39,8 +39,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET")
-	cfg := session.MustLoad(ctx)
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	cfg := session.Metered(session.MustLoad(ctx), meter)
 	log := telemetry.Logger(os.Stdout, "worker")
 	name, _ := os.Hostname() // of the pod; without one the worker makes up a name
 
