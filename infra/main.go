@@ -37,6 +37,9 @@ func main() {
 	}
 	if err == nil {
 		settings = within(settings)
+		for _, warning := range settings.Warnings() {
+			fmt.Fprintln(os.Stderr, warning)
+		}
 		_, err = stack.New(app, settings)
 	}
 	if err != nil {

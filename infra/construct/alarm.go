@@ -1,6 +1,8 @@
 package construct
 
 import (
+	"fmt"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
@@ -53,7 +55,7 @@ type AlarmProps struct {
 	Below   bool    // bad is below Over instead of above
 	Bad, Of int     // so many of the last so many minutes
 	Missing Missing
-	Tell    *Topic // nil: a composite tells
+	Tell    Topic
 }
 
 // NewAlarm makes an alarm.
@@ -73,27 +75,9 @@ func NewAlarm(scope constructs.Construct, id string, p AlarmProps) awscloudwatch
 		TreatMissingData: missing,
 		ActionsEnabled:   jsii.Bool(true),
 	})
-	if p.Tell != nil {
-		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
-		alarm.AddOkAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
-	}
+	alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
+	alarm.AddOkAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
 	return alarm
-}
-
-// NewComposite makes an alarm that goes off when any of several does, and tells.
-func NewComposite(scope constructs.Construct, id, name, about string, of []awscloudwatch.Alarm,
-	tell Topic) awscloudwatch.CompositeAlarm {
-	rules := make([]awscloudwatch.IAlarmRule, len(of))
-	for i, a := range of {
-		rules[i] = awscloudwatch.AlarmRule_FromAlarm(a, awscloudwatch.AlarmState_ALARM)
-	}
-	c := awscloudwatch.NewCompositeAlarm(scope, jsii.String(id), &awscloudwatch.CompositeAlarmProps{
-		CompositeAlarmName: jsii.String(name), AlarmDescription: jsii.String(about),
-		AlarmRule: awscloudwatch.AlarmRule_AnyOf(rules...),
-	})
-	c.AddAlarmAction(awscloudwatchactions.NewSnsAction(tell.sns))
-	c.AddOkAction(awscloudwatchactions.NewSnsAction(tell.sns))
-	return c
 }
 
 // Measure is a metric over a minute.
@@ -135,5 +119,14 @@ func Math(minutes int, label, expression string, using ...any) awscloudwatch.Mat
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String(expression), UsingMetrics: &m, Label: jsii.String(label),
 		Period: awscdk.Duration_Minutes(jsii.Number(minutes)),
+	})
+}
+
+// Search is every metric of a name that has one dimension, whatever its value: a line for each.
+func Search(namespace, name, statistic, dim string) awscloudwatch.MathExpression {
+	expression := fmt.Sprintf(`SEARCH('{%s,%s} MetricName="%s"', '%s', 60)`, namespace, dim, name, statistic)
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(expression), UsingMetrics: &map[string]awscloudwatch.IMetric{}, Label: jsii.String(""),
+		Period: awscdk.Duration_Minutes(jsii.Number(1)),
 	})
 }

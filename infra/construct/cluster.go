@@ -26,6 +26,7 @@ type ClusterProps struct {
 	Theirs    []string
 	Reach     []string // CIDRs that reach the API over the internet; none by default
 	LogDays   int      // how long CDK's handler's log is kept
+	LogAll    bool     // what the control plane does, all of it; else who came in alone
 }
 
 // Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API answers inside its network,
@@ -45,14 +46,10 @@ func NewCluster(scope constructs.Construct, id string, p ClusterProps) Cluster {
 	cluster := awseksv2.NewCluster(scope, jsii.String(id), &awseksv2.ClusterProps{
 		ClusterName: jsii.String(p.Name), Version: awseksv2.KubernetesVersion_Of(jsii.String(p.Kubernetes)),
 		Vpc: p.Network, VpcSubnets: &[]*awsec2.SubnetSelection{{SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS}},
-		EndpointAccess:      p.endpoint(),
-		DefaultCapacityType: awseksv2.DefaultCapacityType_AUTOMODE,
-		Compute:             &awseksv2.ComputeConfig{NodePools: strs("system", "general-purpose")},
-		ClusterLogging: &[]awseksv2.ClusterLoggingTypes{
-			awseksv2.ClusterLoggingTypes_API, awseksv2.ClusterLoggingTypes_AUDIT,
-			awseksv2.ClusterLoggingTypes_AUTHENTICATOR,
-			awseksv2.ClusterLoggingTypes_CONTROLLER_MANAGER, awseksv2.ClusterLoggingTypes_SCHEDULER,
-		},
+		EndpointAccess:         p.endpoint(),
+		DefaultCapacityType:    awseksv2.DefaultCapacityType_AUTOMODE,
+		Compute:                &awseksv2.ComputeConfig{NodePools: strs("system", "general-purpose")},
+		ClusterLogging:         p.logging(),
 		SecretsEncryptionKey:   key.kms,
 		KubectlProviderOptions: &awseksv2.KubectlProviderOptions{KubectlLayer: layer},
 	})
@@ -79,6 +76,18 @@ func (p ClusterProps) endpoint() awseksv2.EndpointAccess {
 		return awseksv2.EndpointAccess_PRIVATE()
 	}
 	return awseksv2.EndpointAccess_PUBLIC_AND_PRIVATE().OnlyFrom(*strs(p.Reach...)...)
+}
+
+// logging is what the control plane writes: by the gigabyte, most of it in the audit.
+func (p ClusterProps) logging() *[]awseksv2.ClusterLoggingTypes {
+	if !p.LogAll {
+		return &[]awseksv2.ClusterLoggingTypes{awseksv2.ClusterLoggingTypes_AUTHENTICATOR}
+	}
+	return &[]awseksv2.ClusterLoggingTypes{
+		awseksv2.ClusterLoggingTypes_API, awseksv2.ClusterLoggingTypes_AUDIT,
+		awseksv2.ClusterLoggingTypes_AUTHENTICATOR,
+		awseksv2.ClusterLoggingTypes_CONTROLLER_MANAGER, awseksv2.ClusterLoggingTypes_SCHEDULER,
+	}
 }
 
 func access(policy string, scope awseksv2.AccessScopeType, namespaces *[]*string) awseksv2.IAccessPolicy {

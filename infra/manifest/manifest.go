@@ -20,6 +20,7 @@ type Pool struct {
 	Name        string // of the pool in the contract
 	Image       string
 	Arch        string // of the nodes: arm64 or amd64
+	Machines    []any  // categories of EC2 instances: c, m, t …
 	Least, Most int    // pods
 	Slots       int    // attempts that a pod runs at once
 	Milli, MiB  int    // CPU in thousandths and memory of a pod
@@ -139,6 +140,7 @@ func (p Pool) Deployment() Object {
 		return Object{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway",
 			"labelSelector": p.selector()}
 	}
+	selector, tolerations := p.OnNodesOf()
 	size := Object{"cpu": fmt.Sprintf("%dm", p.Milli), "memory": fmt.Sprintf("%dMi", p.MiB)}
 	return Object{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": p.meta(),
@@ -152,9 +154,8 @@ func (p Pool) Deployment() Object {
 				"spec": Object{
 					"serviceAccountName": p.App(), "automountServiceAccountToken": false, "enableServiceLinks": false,
 					"terminationGracePeriodSeconds": int(p.grace().Seconds()),
-					"nodeSelector":                  Object{nodeLabel: p.Name, "kubernetes.io/arch": p.Arch},
-					"tolerations": []any{Object{"key": nodeLabel, "operator": "Equal",
-						"value": p.Name, "effect": "NoSchedule"}},
+					"nodeSelector":                  selector,
+					"tolerations":                   tolerations,
 					"topologySpreadConstraints": []any{spread("topology.kubernetes.io/zone"),
 						spread("kubernetes.io/hostname")},
 					"securityContext": Object{
@@ -212,8 +213,8 @@ func (p Pool) NodePool() Object {
 					"nodeClassRef": Object{"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"},
 					"requirements": []any{
 						need("kubernetes.io/arch", p.Arch), need("karpenter.sh/capacity-type", "on-demand"),
-						need("eks.amazonaws.com/instance-category", "c", "m"),
-						Object{"key": "eks.amazonaws.com/instance-generation", "operator": "Gt", "values": []any{"5"}},
+						need("eks.amazonaws.com/instance-category", p.Machines...),
+						Object{"key": "eks.amazonaws.com/instance-generation", "operator": "Gt", "values": []any{p.generation()}},
 					},
 					"taints":                 []any{Object{"key": nodeLabel, "value": p.Name, "effect": "NoSchedule"}},
 					"expireAfter":            hours(life),
@@ -225,6 +226,20 @@ func (p Pool) NodePool() Object {
 			"disruption": disruption,
 		},
 	}
+}
+
+// generation is the one that machines must be younger than: the 6th has ARM in c and m, the 4th in t.
+func (p Pool) generation() string {
+	if slices.Contains(p.Machines, any("t")) {
+		return "3"
+	}
+	return "5"
+}
+
+// OnNodesOf lets pods of others run on the nodes of a pool, and on no others: one machine less.
+func (p Pool) OnNodesOf() (selector Object, tolerations []any) {
+	return Object{nodeLabel: p.Name, "kubernetes.io/arch": p.Arch},
+		[]any{Object{"key": nodeLabel, "operator": "Equal", "value": p.Name, "effect": "NoSchedule"}}
 }
 
 // nodeDrain is how long a node waits for its pods: longer than any of them may take.
@@ -258,6 +273,7 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 	}
 	triggers = append(triggers, Object{
 		"type": "aws-cloudwatch", "name": wanted, "authenticationRef": identity,
+		"useCachedMetrics": true, // each question is charged, and the autoscaler would ask every 15 s
 		"metadata": Object{
 			"namespace": metricNamespace, "metricName": wantedMetric, "dimensionName": "pool", "dimensionValue": p.Name,
 			"targetMetricValue": fmt.Sprint(p.Slots), "minMetricValue": "0", "ignoreNullValues": "true",
@@ -269,7 +285,7 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 		"spec": Object{
 			"scaleTargetRef":  Object{"name": p.App()},
 			"minReplicaCount": p.Least, "maxReplicaCount": p.Most,
-			"pollingInterval": 15, "cooldownPeriod": 300,
+			"pollingInterval": 30, "cooldownPeriod": 300,
 			"fallback": Object{"failureThreshold": 5, "replicas": max(p.Least, (p.Most+1)/2),
 				"behavior": "scalingModifiers"},
 			"advanced": Object{
@@ -302,7 +318,7 @@ func formula(queues []string) string {
 	return fmt.Sprintf("(%s) == nil ? nil : max(%s, (%s ?? 0))", all, strings.Join(held, " + "), wanted)
 }
 
-// Objects lists all objects of the pool, in the order in which they can be made.
+// Objects lists all objects of the pool but its nodes, in the order in which they can be made.
 func (p Pool) Objects() []Object {
-	return []Object{p.NodePool(), p.ServiceAccount(), p.Deployment(), p.Budget()}
+	return []Object{p.ServiceAccount(), p.Deployment(), p.Budget()}
 }

@@ -15,7 +15,7 @@ import (
 func pools() []Pool {
 	pool := func(name string, milli, mib int, drain time.Duration) Pool {
 		p := Pool{
-			Name: name, Image: "registry/worker:1", Arch: "arm64", Least: 3, Most: 60, Slots: 25, Milli: milli,
+			Name: name, Image: "registry/worker:1", Arch: "arm64", Machines: []any{"c", "m"}, Least: 3, Most: 60, Slots: 25, Milli: milli,
 			MiB: mib, Drain: drain, Region: "us-east-1",
 			Env: []Var{{"PUNCTUAL_PREFIX", "here"}, {"PUNCTUAL_BUCKET", "payloads"}},
 		}
@@ -32,7 +32,7 @@ func everything() []Object {
 	all := append([]Object{NamespaceObject(), ScalerIdentity(), CourierNamespace()}, Isolation()...)
 	all = append(all, CourierObjects("us-east-1", "/punctual/here-worker")...)
 	for _, p := range pools() {
-		all = append(append(all, p.Objects()...), p.Scaler("Punctual/dev", "slots_wanted"))
+		all = append(append(append(all, p.NodePool()), p.Objects()...), p.Scaler("Punctual/dev", "slots_wanted"))
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 
@@ -18,7 +19,7 @@ type alarm struct {
 	means   string // a sentence
 	metric  awscloudwatch.IMetric
 	math    bool // an expression over several metrics, which emulators refuse
-	pages   bool // wakes somebody, through the composite; else it is read in the morning
+	pages   bool // wakes somebody; else it is read in the morning, and dev has none
 	over    float64
 	below   bool
 	bad, of int // minutes, or periods where the metric has longer ones
@@ -48,7 +49,7 @@ const (
 	deadPercent            = 5
 	shortRunMS             = 30_000
 	lateMS, veryLateMS     = 100, 2_000
-	urgentWaitSeconds      = 60
+	urgentLateMS           = 60_000
 	flightMost             = 90_000 // SQS goes silent at 120,000
 	lagMS                  = 180_000
 	passMS                 = 45_000
@@ -71,7 +72,9 @@ func (o ours) over(minutes int, name telemetry.Name, statistic string, dims ...s
 	return construct.MeasureOver(minutes, o.namespace, string(name), statistic, dims...)
 }
 
-// alarms lists every alarm of a deployment.
+// alarms lists every alarm of a deployment. Each tells by itself: one that stays on, as that of dead
+// letters may for days, must not hide the next. What one cause would ring many times over is one
+// alarm: the queues of a pool, not each of them.
 func alarms(s target.Settings) []alarm {
 	names, own := contract.Env{Prefix: s.Prefix}, oursOf(s).over
 	queue := func(logical, metric, statistic string) awscloudwatch.Metric {
@@ -81,7 +84,21 @@ func alarms(s target.Settings) []alarm {
 		return construct.Measure(lambda, metric, statistic, "FunctionName", s.Prefix+"-"+name)
 	}
 	var list []alarm
-	add := func(a alarm) { list = append(list, a) }
+	add := func(a alarm) {
+		if a.pages || s.Keep || s.Emulated {
+			list = append(list, a)
+		}
+	}
+	// most is the largest value of all queues of a pool.
+	most := func(pool, metric string) awscloudwatch.IMetric {
+		var using []any
+		var names []string
+		for _, priority := range contract.Priorities {
+			using = append(using, priority, queue(contract.FiringQueue(pool, priority), metric, "Maximum"))
+			names = append(names, priority)
+		}
+		return construct.Math(1, pool, "MAX(["+strings.Join(names, ",")+"])", using...)
+	}
 
 	// What has failed for good.
 	add(alarm{name: "dead-letters-warn", runbook: "dead-letters", means: "Jobs have failed for good.",
@@ -130,25 +147,19 @@ func alarms(s target.Settings) []alarm {
 
 	// Queues.
 	for _, pool := range contract.Pools {
-		most := float64(shortBacklog)
+		backlog := float64(shortBacklog)
 		if pool != contract.DefaultPool {
-			most = longBacklog
+			backlog = longBacklog
 		}
-		for _, priority := range contract.Priorities {
-			q := contract.FiringQueue(pool, priority)
-			urgent := priority == "critical" || priority == "high"
-			add(alarm{name: "backlog-" + pool + "-" + priority, runbook: "backlog",
-				means: "Jobs are due and wait for workers.", metric: queue(q, visible, "Maximum"), over: most, bad: 3,
-				of: 3, pages: urgent})
-			if urgent {
-				add(alarm{name: "waiting-" + pool + "-" + priority, runbook: "backlog",
-					means: "An urgent job waits for a worker.", metric: queue(q, age, "Maximum"),
-					over: urgentWaitSeconds, bad: 3, of: 3, pages: true})
-			}
-			add(alarm{name: "in-flight-" + pool + "-" + priority, runbook: "in-flight",
-				means:  "A queue is near the most messages it lets out at once; beyond it, it goes silent.",
-				metric: queue(q, inFlight, "Maximum"), over: flightMost, bad: 1, of: 1, pages: true})
-		}
+		add(alarm{name: "backlog-" + pool, runbook: "backlog", means: "Jobs are due and wait for workers.", math: true,
+			metric: most(pool, visible), over: backlog, bad: 3, of: 3, pages: true})
+		// The age of a queue's oldest message would count those that are delayed and those that run.
+		add(alarm{name: "urgent-late-" + pool, runbook: "backlog", means: "Urgent jobs start over a minute late.",
+			metric: own(1, telemetry.UrgentLateness, "p99", "pool", pool), over: urgentLateMS, bad: 3, of: 3,
+			pages: true})
+		add(alarm{name: "in-flight-" + pool, runbook: "in-flight", math: true,
+			means:  "A queue is near the most messages it lets out at once; beyond it, it goes silent.",
+			metric: most(pool, inFlight), over: flightMost, bad: 1, of: 1, pages: true})
 	}
 	add(alarm{name: "reports-warn", runbook: "reports", means: "Reports of workers wait to be settled.",
 		metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBacklog, bad: 2, of: 3})
@@ -171,9 +182,14 @@ func alarms(s target.Settings) []alarm {
 		bad: 3, of: 3,
 		metric: construct.Math(5, "refused of fired, %", "100*FILL(again,0)/(FILL(ok,0)+FILL(again,0)+100)", "again",
 			own(5, telemetry.Duplicates, "Sum"), "ok", own(5, telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
-	add(alarm{name: "workers-silent", runbook: "workers-silent", means: "No worker gives a sign of life.",
-		metric: own(1, telemetry.SlotsBusy, "SampleCount"), over: 1, below: true, bad: 5, of: 5, missing: construct.Bad,
-		pages: true})
+	for _, p := range s.Fleet.Pools() {
+		if p.Least == 0 { // none may be there while there is nothing to do
+			continue
+		}
+		add(alarm{name: "workers-silent-" + p.Name, runbook: "workers-silent", means: "No worker gives a sign of life.",
+			metric: own(1, telemetry.SlotsBusy, "SampleCount", "pool", p.Name), over: 1, below: true, bad: 5, of: 5,
+			missing: construct.Bad, pages: true})
+	}
 	for _, p := range s.Fleet.Pools() {
 		add(alarm{name: "fleet-too-small-" + p.Name, runbook: "fleet-too-small",
 			means:  "The next half hour wants more slots than the pool can ever have.",
@@ -190,14 +206,18 @@ func alarms(s target.Settings) []alarm {
 		pages: true})
 	add(alarm{name: "api-slow", runbook: "api-slow", means: "Writes by the API take long.",
 		metric: fn(APIWrite, "Duration", "p99"), over: apiMS, bad: 5, of: 5})
+	add(alarm{name: "keys-unfetched", runbook: "keys-unfetched", means: "The issuer of tokens does not give its keys.",
+		metric: own(5, telemetry.KeysUnfetched, "Sum"), over: 0, bad: 2, of: 3, pages: true})
 	for _, p := range parts() {
-		add(alarm{name: p.name + "-errors", runbook: "function-errors", means: "The function fails.",
-			metric: fn(p.name, "Errors", "Sum"), over: 5, bad: 3, of: 5})
+		if p.name != Authorizer { // an error of its is how a token is refused
+			add(alarm{name: p.name + "-errors", runbook: "function-errors", means: "The function fails.",
+				metric: fn(p.name, "Errors", "Sum"), over: 5, bad: 3, of: 5})
+		}
 		add(alarm{name: p.name + "-throttled", runbook: "function-throttled",
 			means: "The function is not let run as often as it is called.", metric: fn(p.name, "Throttles", "Sum"),
 			over: 0, bad: 3, of: 5})
 	}
-	for _, t := range []string{contract.Jobs, contract.Claims} {
+	for _, t := range []string{contract.Jobs, contract.Claims, contract.Tasks, contract.Schedules} {
 		for _, kind := range []string{"Write", "Read"} {
 			add(alarm{name: fmt.Sprintf("%s-%s-throttled", t, map[string]string{"Write": "write",
 				"Read": "read"}[kind]), runbook: "table-throttled",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/jsii-runtime-go"
 
 	"punctual/infra/target"
 )
@@ -27,11 +28,15 @@ func New(app awscdk.App, s target.Settings) (Stacks, error) {
 	var d Stacks
 	d.Data = NewData(app, s)
 	d.Flow = NewFlow(app, s, d.Data)
-	d.Watch = NewWatch(app, s, d.Data, d.Flow)
 	if s.Emulated {
 		NewCrew(app, s, d.Data)
 	} else {
 		d.Fleet = NewFleet(app, s, d.Data)
+	}
+	d.Watch = NewWatch(app, s, d.Data, d.Flow)
+	if !s.Emulated {
+		// Until there are workers, their silence means nothing.
+		d.Watch.AddDependency(d.Fleet.Stack, jsii.String("it watches the workers"))
 	}
 	return d, nil
 }

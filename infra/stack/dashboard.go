@@ -20,6 +20,9 @@ func dashboards(stack awscdk.Stack, s target.Settings, f Flow) {
 	for _, row := range rows(s) {
 		onCall.AddWidgets(row...)
 	}
+	if !s.Keep && !s.Emulated {
+		return // dev has one
+	}
 	tenants := awscloudwatch.NewDashboard(stack, jsii.String("Tenants"), &awscloudwatch.DashboardProps{
 		DashboardName: jsii.String(s.Prefix + "-tenants"), DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)),
 	})
@@ -45,23 +48,23 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 	queue := func(logical, metric, as string) awscloudwatch.IMetric {
 		return label(construct.Measure(sqs, metric, "Maximum", "QueueName", names.QueueName(logical)), as)
 	}
-	var backlog, ages, ahead, wanted, average, errors, outcomes []awscloudwatch.IMetric
+	every := func(name telemetry.Name, dim string) awscloudwatch.IMetric {
+		return construct.Search(oursOf(s).namespace, string(name), "Sum", dim)
+	}
+	var backlog, urgent, ahead, wanted, average, errors, runs []awscloudwatch.IMetric
 	for _, pool := range contract.Pools {
 		for _, priority := range contract.Priorities {
 			q := contract.FiringQueue(pool, priority)
 			backlog = append(backlog, queue(q, visible, pool+" "+priority))
-			ages = append(ages, queue(q, age, pool+" "+priority))
 		}
+		urgent = append(urgent, label(own(1, telemetry.UrgentLateness, "p99", "pool", pool), pool+" p99"))
+		runs = append(runs, label(own(1, telemetry.RunDuration, "p99", "pool", pool), pool+" p99"),
+			label(own(1, telemetry.RunAverage, "Average", "pool", pool), pool+" as learnt"))
 		ahead = append(ahead, label(own(1, telemetry.DueAhead, "Maximum", "pool", pool), pool+" due in 30 min"))
-		wanted = append(wanted, label(own(1, telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"))
+		wanted = append(wanted, label(own(1, telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"), label(own(1, telemetry.SlotsBusy, "Sum", "pool", pool), pool+" slots busy"))
 		average = append(average, label(own(1, telemetry.ForecastError, "Average", "pool", pool),
 			pool+" came more than expected"))
 	}
-	wanted = append(wanted, label(own(1, telemetry.SlotsBusy, "Sum"), "slots busy"))
-	for _, outcome := range []string{"succeeded", "dead", "cancelled", "expired", "skipped"} {
-		outcomes = append(outcomes, label(own(1, telemetry.JobsSettled, "Sum", "outcome", outcome), outcome))
-	}
-	outcomes = append(outcomes, label(own(1, telemetry.JobsAccepted, "Sum"), "accepted"))
 	for _, p := range parts() {
 		errors = append(errors, label(construct.Measure(lambda, "Errors", "Sum", "FunctionName", s.Prefix+"-"+p.name),
 			p.name))
@@ -78,40 +81,49 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 	}
 	return [][]awscloudwatch.IWidget{
 		{
-			graph(8, "Jobs by outcome, per minute", outcomes...),
+			graph(8, "Jobs, per minute", every(telemetry.JobsSettled, "outcome"),
+				label(own(1, telemetry.JobsAccepted, "Sum"), "accepted")),
 			graph(8, "Start lateness, ms", late("short", "p50"), late("short", "p99"), late("long", "p50"),
 				late("long", "p99")),
 			graph(8, "Due ahead", ahead...),
 		},
 		{
 			graph(8, "Backlog: due and waiting for a worker", backlog...),
-			graph(8, "Oldest waiting, s", ages...),
+			graph(8, "Start lateness of urgent jobs, ms", urgent...),
 			graph(8, "Slots wanted and busy", wanted...),
 		},
 		{
 			graph(6, "Dead letters and what was put aside",
 				queue(contract.DeadLetters, visible, "dead letters"), queue(contract.FiringDead, visible,
 					"firing-dead"), queue(contract.RedriveQueue, visible, "redrive"),
+				label(own(1, telemetry.DeadLetters, "Sum"), "sent per minute"),
+				label(own(1, telemetry.SetAside, "Sum"), "set aside per minute"),
 				label(own(1, telemetry.Redriven, "Sum"), "redriven per minute")),
-			graph(6, "Retries and the sweeper's work", label(own(1, telemetry.FiringsSent, "Sum", "lane", "direct"),
-				"by the stream"), label(own(1, telemetry.FiringsSent, "Sum", "lane", "timer"), "by timers"),
-				label(own(1, telemetry.Swept, "Sum", "step", "fire"), "fired again")),
+			graph(6, "Firings, by lane, and timers", every(telemetry.FiringsSent, "lane"),
+				label(own(1, telemetry.TimersArmed, "Sum"), "timers armed")),
 			graph(6, "Claims", label(own(1, telemetry.ClaimsLost, "Sum"), "lost"),
 				label(own(1, telemetry.ClaimsTakenOver, "Sum"), "taken over"),
 				label(own(1, telemetry.Duplicates, "Sum"), "firings refused")),
 			graph(6, "Watermarks behind, ms", lag("promoted"), lag("swept")),
 		},
 		{
+			graph(8, "What the sweeper did", every(telemetry.Swept, "step")),
+			graph(8, "Times of schedules, by what came of them", every(telemetry.Promoted, "outcome")),
+			graph(8, "Run duration, ms", runs...),
+		},
+		{
 			graph(6, "API: requests, 4xx, 5xx",
 				label(construct.Measure(gateway, "Count", "Sum", "ApiName", s.Prefix), "requests"),
 				label(construct.Measure(gateway, "4XXError", "Sum", "ApiName", s.Prefix), "4xx"),
-				label(construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), "5xx")),
-			graph(6, "Functions that failed", errors...),
+				label(construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), "5xx"),
+				every(telemetry.Requests, "status")),
+			graph(6, "Functions that failed, and what calls met", append(errors, every(telemetry.Faults, "kind"),
+				label(own(1, telemetry.KeysUnfetched, "Sum"), "keys unfetched"))...),
 			graph(6, "Throttles by service", throttle(contract.Jobs), throttle(contract.Claims),
 				label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName",
 					names.TableName(contract.Jobs), "GlobalSecondaryIndexName", contract.DueIndex), "due index"),
 				label(construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix),
-					"timers"), label(own(1, telemetry.Throttles, "Sum"), "seen by us")),
+					"timers"), every(telemetry.Throttles, "service")),
 			graph(6, "How far the forecast was off, jobs", average...),
 		},
 		{graph(24, "Dollars per million jobs: requests, table units and messages, at list price", spend(s))},

@@ -53,14 +53,14 @@ func TestOneScreenShowsWhatIsAskedOfIt(t *testing.T) {
 		t.Errorf("%d panels are no screen: %q", len(titles), titles)
 	}
 	for what, pattern := range map[string]string{
-		"jobs by outcome":          `"jobs_settled_total","outcome","dead"`,
+		"jobs by outcome":          `outcome\} MetricName=\\"jobs_settled_total`,
 		"start lateness p50":       `"start_lateness_ms","pool","short",\{[^}]*"stat":"p50"`,
 		"start lateness p99":       `"start_lateness_ms","pool","long",\{[^}]*"stat":"p99"|"start_lateness_ms","pool","long"`,
 		"due ahead":                `"due_ahead","pool","short"`,
 		"backlog":                  `"ApproximateNumberOfMessagesVisible","QueueName","punctual-firing-long-low"`,
-		"age":                      `"ApproximateAgeOfOldestMessage","QueueName","punctual-firing-short-critical"`,
-		"retries and firings":      `"firings_sent_total","lane","timer"`,
-		"fired again":              `"swept_total","step","fire"`,
+		"urgent jobs that wait":    `"urgent_lateness_ms","pool","short"`,
+		"retries and firings":      `lane\} MetricName=\\"firings_sent_total`,
+		"fired again":              `step\} MetricName=\\"swept_total`,
 		"dead letters":             `"ApproximateNumberOfMessagesVisible","QueueName","punctual-dead-letters"`,
 		"claims lost":              `"claims_lost_total"`,
 		"claims taken over":        `"claims_taken_over_total"`,
@@ -69,7 +69,7 @@ func TestOneScreenShowsWhatIsAskedOfIt(t *testing.T) {
 		"throttles of tables":      `"WriteThrottleEvents","TableName","punctual-jobs"`,
 		"throttles of the index":   `"GlobalSecondaryIndexName","due"`,
 		"throttles of timers":      `"InvocationThrottleCount","ScheduleGroup","punctual"`,
-		"slots wanted and busy":    `"slots_wanted","pool","short".*"slots_busy"`,
+		"slots wanted and busy":    `"slots_wanted","pool","short".*"slots_busy","pool","short"`,
 		"error of the forecast":    `"forecast_error","pool","short"`,
 		"spend per million":        `\$ per million jobs`,
 		"failures of functions":    `"Errors","FunctionName","punctual-sweeper"`,

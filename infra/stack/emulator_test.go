@@ -30,7 +30,12 @@ var differences = map[string]string{
 	"flow: missing AWS::IAM::Role ApiLogRole9A97DE22":                  "",
 	"flow: missing AWS::IAM::Policy ApiLogRoleDefaultPolicyEC9459D9":   "",
 	"watch: AWS::CloudWatch::Alarm Properties.Threshold":               "there is no fleet to be too small",
-	"watch: missing AWS::CloudWatch::CompositeAlarm unhealthy899C86F1": "MiniStack refuses the type",
+	"watch: missing AWS::CloudWatch::Alarm backloglong0C190CE6":        "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm backlogshort436CF430":       "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm inflightlong05E17F87":       "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm inflightshort54872832":      "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm workerssilentlongD41CF44F":  "there is no fleet",
+	"watch: missing AWS::CloudWatch::Alarm workerssilentshort00EE5407": "there is no fleet",
 	"watch: missing AWS::CloudWatch::Alarm failurerate40F4484E":        "MiniStack refuses metric math",
 	"watch: missing AWS::CloudWatch::Alarm duplicates6A6DEF49":         "MiniStack refuses metric math",
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,19 +43,27 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	f := Fleet{Stack: stack}
 	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{
 		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl,
-		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs),
+		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs), LogAll: s.Keep,
 	})
 	image := awsecrassets.NewDockerImageAsset(stack, jsii.String("Worker"), &awsecrassets.DockerImageAssetProps{
 		Directory: jsii.String(s.Origin.Worker), Platform: platform(s.Arch),
 	})
-	scaler := f.scaler(s, d)
+	// Nodes first: the scaler runs on those of the first pool.
+	var nodes constructs.IDependable
+	for i, p := range s.Fleet.Pools() {
+		pool := f.pool(s, d, p, *image.ImageUri())
+		f.Pools = append(f.Pools, pool)
+		made := f.Cluster.Apply(pool.App()+"-nodes", nil, pool.NodePool())
+		if i == 0 {
+			nodes = made
+		}
+	}
+	scaler := f.scaler(s, d, nodes)
 	f.logs(s, d)
 	space := f.Cluster.Apply("namespace", nil, manifest.NamespaceObject())
 	isolation := f.Cluster.Apply("isolation", []constructs.IDependable{space}, manifest.Isolation()...)
 	identity := f.Cluster.Apply("scaler-identity", []constructs.IDependable{space, scaler}, manifest.ScalerIdentity())
-	for _, p := range s.Fleet.Pools() {
-		pool := f.pool(s, d, p, *image.ImageUri())
-		f.Pools = append(f.Pools, pool)
+	for _, pool := range f.Pools {
 		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{isolation, f.identity(d, pool)},
 			pool.Objects()...)
 		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity},
@@ -63,6 +72,14 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	output(stack, "ClusterName", f.Cluster.Name(), "The workers' cluster; kubectl needs -c operators=ROLE, and -c "+
 		"reach=CIDRS from outside its network: aws eks update-kubeconfig --name NAME --role-arn ROLE")
 	return f
+}
+
+func machines(categories []string) []any {
+	all := make([]any, len(categories))
+	for i, c := range categories {
+		all[i] = c
+	}
+	return all
 }
 
 func platform(a target.Arch) awsecrassets.Platform {
@@ -76,7 +93,7 @@ func platform(a target.Arch) awsecrassets.Platform {
 func (f Fleet) pool(s target.Settings, d Data, p target.NamedPool, image string) manifest.Pool {
 	pool := manifest.Pool{
 		Name: p.Name, Image: image, Arch: string(s.Arch), Least: p.Least, Most: p.Most, Slots: p.Slots, Milli: p.Milli,
-		MiB: p.MiB, Drain: p.Drain, Region: s.Region,
+		MiB: p.MiB, Drain: p.Drain, Region: s.Region, Machines: machines(s.Fleet.Machines),
 		Env: []manifest.Var{
 			{Name: "AWS_REGION", Value: s.Region}, {Name: "PUNCTUAL_PREFIX", Value: s.Prefix},
 			{Name: "PUNCTUAL_BUCKET", Value: *d.Bucket.Name()},
@@ -101,7 +118,15 @@ func (f Fleet) identity(d Data, pool manifest.Pool) constructs.IDependable {
 }
 
 // scaler installs KEDA. It does not know Pod Identity, so it takes its role the older way.
-func (f Fleet) scaler(s target.Settings, d Data) constructs.IDependable {
+func (f Fleet) scaler(s target.Settings, d Data, nodes constructs.IDependable) constructs.IDependable {
+	selector, tolerations := f.Pools[0].OnNodesOf()
+	// small is what a part of it asks for: on a machine with a worker there is little more.
+	small := func(milli, mib, most int) map[string]any {
+		return map[string]any{
+			"requests": map[string]any{"cpu": fmt.Sprintf("%dm", milli), "memory": fmt.Sprintf("%dMi", mib)},
+			"limits":   map[string]any{"memory": fmt.Sprintf("%dMi", most)},
+		}
+	}
 	space := f.Cluster.Apply("scaler-namespace", nil, manifest.Object{"apiVersion": "v1", "kind": "Namespace",
 		"metadata": manifest.Object{"name": scalerNamespace}})
 	account := f.Cluster.WebIdentity("scaler-account", scalerNamespace, scalerAccount, space)
@@ -111,13 +136,13 @@ func (f Fleet) scaler(s target.Settings, d Data) constructs.IDependable {
 		Namespace: scalerNamespace,
 		Values: map[string]any{
 			"serviceAccount": map[string]any{"operator": map[string]any{"create": false, "name": scalerAccount}},
-			"operator":       map[string]any{"replicaCount": 2},
-			"resources": map[string]any{"operator": map[string]any{
-				"requests": map[string]any{"cpu": "100m", "memory": "128Mi"},
-				"limits":   map[string]any{"memory": "1000Mi"},
-			}},
+			"operator":       map[string]any{"replicaCount": min(2, s.Fleet.Pools()[0].Least)},
+			"nodeSelector":   selector, "tolerations": tolerations,
+			"resources": map[string]any{
+				"operator": small(50, 128, 1000), "metricServer": small(50, 64, 1000), "webhooks": small(10, 32, 50),
+			},
 		},
-	}, space, account)
+	}, space, account, nodes)
 }
 
 // logs has what workers write taken to CloudWatch, where their metric lines become metrics.

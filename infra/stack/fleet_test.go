@@ -94,12 +94,52 @@ func TestPodsHaveTheSizesThatWereAskedFor(t *testing.T) {
 	t.Parallel()
 	have, _ := prod().applied(t)
 	for pool, want := range map[string]string{
-		"short": `{"limits":{"cpu":"2000m","memory":"4096Mi"},"requests":{"cpu":"2000m","memory":"4096Mi"}}`,
-		"long":  `{"limits":{"cpu":"4000m","memory":"8192Mi"},"requests":{"cpu":"4000m","memory":"8192Mi"}}`,
+		"short": `{"limits":{"cpu":"1500m","memory":"2560Mi"},"requests":{"cpu":"1500m","memory":"2560Mi"}}`,
+		"long":  `{"limits":{"cpu":"1500m","memory":"2560Mi"},"requests":{"cpu":"1500m","memory":"2560Mi"}}`,
 	} {
 		if got := compact(at(have["Deployment worker-"+pool],
 			"spec.template.spec.containers.0.resources")); got != want {
 			t.Errorf("pods of %s get %s; want %s", pool, got, want)
+		}
+	}
+}
+
+// What a machine of 2 vCPU and 4 GB has for pods: Bottlerocket and the kubelet keep the rest.
+const machineMilli, machineMiB = 1930, 3000
+
+func TestPods_FitTheSmallestMachineTogetherWithScalerAndCourier(t *testing.T) {
+	t.Parallel()
+	for _, d := range []*synthesized{prod(), ownTokens()} {
+		have, _ := d.applied(t)
+		asks := func(v any) (milli, mib int) {
+			_, _ = fmt.Sscanf(text(at(v, "requests.cpu")), "%dm", &milli)
+			_, _ = fmt.Sscanf(text(at(v, "requests.memory")), "%dMi", &mib)
+			if milli == 0 || mib == 0 {
+				t.Errorf("%s asks for nothing", compact(v))
+			}
+			return milli, mib
+		}
+		milli, mib := asks(at(have["DaemonSet punctual-courier"], "spec.template.spec.containers.0.resources"))
+		d.each(helmChart, func(_ template, id string, r object) {
+			var values object
+			if err := json.Unmarshal([]byte(text(at(r, "Properties.Values"))), &values); err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range []string{"operator", "metricServer", "webhooks"} {
+				m, b := asks(at(values, "resources."+part))
+				milli, mib = milli+m, mib+b
+			}
+			if compact(at(values, "nodeSelector")) != `{"kubernetes.io/arch":"arm64","punctual.dev/pool":"short"}` ||
+				at(values, "tolerations.0.value") != "short" {
+				t.Errorf("%s runs elsewhere than on the workers' machines: %s", id, compact(values))
+			}
+		})
+		for _, pool := range contract.Pools {
+			m, b := asks(at(have["Deployment worker-"+pool], "spec.template.spec.containers.0.resources"))
+			if milli+m > machineMilli || mib+b > machineMiB {
+				t.Errorf("%s: a pod of %s, the scaler and the courier ask for %dm and %d MiB; a machine has %dm and %d MiB",
+					d.settings.Target, pool, milli+m, mib+b, machineMilli, machineMiB)
+			}
 		}
 	}
 }
@@ -465,7 +505,7 @@ var countedFleet = map[string]int{
 	"AWS::Lambda::Function": 4, "AWS::Lambda::LayerVersion": 2,
 	"AWS::Logs::LogGroup":          2,
 	"AWS::SSM::Parameter":          1,
-	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 12, "Custom::AWSCDKCfnJson": 2,
+	"Custom::AWSCDK-EKS-HelmChart": 1, "Custom::AWSCDK-EKS-KubernetesResource": 14, "Custom::AWSCDKCfnJson": 2,
 	"Custom::VpcRestrictDefaultSG": 1,
 }
 

@@ -48,9 +48,24 @@ var counted = map[string]int{
 	"data AWS::Logs::LogGroup":      14,
 	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
-	"watch AWS::CloudWatch::Alarm": 78, "watch AWS::CloudWatch::CompositeAlarm": 1,
+	"watch AWS::CloudWatch::Alarm":     69,
 	"watch AWS::CloudWatch::Dashboard": 2,
 	"watch AWS::SNS::Topic":            1, "watch AWS::SNS::TopicPolicy": 1,
+}
+
+// alarmed is how many metrics have alarms: each is charged.
+func (d *synthesized) alarmed() int {
+	n := 0
+	d.each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) {
+		of := 0
+		for _, m := range list(at(r, "Properties.Metrics")) {
+			if at(m, "MetricStat") != nil {
+				of++
+			}
+		}
+		n += max(1, of)
+	})
+	return n
 }
 
 func TestTheNumberOfResourcesIsKnown(t *testing.T) {
@@ -75,9 +90,22 @@ func TestTheNumberOfResourcesIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("| alarms (%d) |", have["watch AWS::CloudWatch::Alarm"]); !strings.Contains(string(page),
-		want) {
-		t.Errorf("cost.md does not say %q", want)
+	dev, full := ownTokens(), prod()
+	boards := func(d *synthesized) (n int) {
+		d.each("AWS::CloudWatch::Dashboard", func(template, string, object) { n++ })
+		return n
+	}
+	least := func(d *synthesized) int { return d.settings.Fleet.Short.Least + d.settings.Fleet.Long.Least }
+	for _, want := range []string{
+		fmt.Sprintf("| alarms, on %d and %d metrics |", dev.alarmed(), full.alarmed()),
+		fmt.Sprintf("| dashboards, %d and %d |", boards(dev), boards(full)),
+		fmt.Sprintf("| NAT gateways with their addresses, %d and %d |", dev.settings.Fleet.NATs, full.settings.Fleet.NATs),
+		fmt.Sprintf("| machines, %d t4g.medium and %d c7g.large,", least(dev), least(full)),
+		fmt.Sprintf("of %d and %d shards |", dev.settings.Shards, full.settings.Shards),
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("cost.md does not say %q", want)
+		}
 	}
 }
 

@@ -26,27 +26,14 @@ const Runbook = "infra/runbook/"
 func NewWatch(scope constructs.Construct, s target.Settings, d Data, f Flow) Watch {
 	stack := newStack(scope, s, "watch", "dashboards and alarms", false)
 	w := Watch{Stack: stack, Topic: construct.NewTopic(stack, "OnCall", s.Prefix+"-oncall", d.Key, s.Alarms.Mail)}
-	var paging []awscloudwatch.Alarm
 	for _, a := range alarms(s) {
 		if a.math && s.Emulated {
 			continue
 		}
-		tell := &w.Topic
-		if a.pages {
-			tell = nil // the composite does
-		}
-		made := construct.NewAlarm(stack, a.name, construct.AlarmProps{
+		w.Alarms = append(w.Alarms, construct.NewAlarm(stack, a.name, construct.AlarmProps{
 			Name: s.Prefix + "-" + a.name, About: fmt.Sprintf("%s See %s%s.md", a.means, Runbook, a.runbook),
-			Metric: a.metric, Over: a.over, Below: a.below, Bad: a.bad, Of: a.of, Missing: a.missing, Tell: tell,
-		})
-		w.Alarms = append(w.Alarms, made)
-		if a.pages {
-			paging = append(paging, made)
-		}
-	}
-	if !s.Emulated {
-		construct.NewComposite(stack, "unhealthy", s.Prefix+"-unhealthy",
-			"Punctual is unhealthy: one of its paging alarms is on. See "+Runbook+"unhealthy.md", paging, w.Topic)
+			Metric: a.metric, Over: a.over, Below: a.below, Bad: a.bad, Of: a.of, Missing: a.missing, Tell: w.Topic,
+		}))
 	}
 	dashboards(stack, s, f)
 	output(stack, "DashboardUrl",

@@ -21,16 +21,14 @@ var more = []string{"redrive", "README"}
 func TestEachAlarmHasAPageAndEachPageAnAlarm(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{}
-	for _, kind := range []string{"AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"} {
-		prod().each(kind, func(_ template, id string, r object) {
-			found := pageIs.FindStringSubmatch(text(at(r, "Properties.AlarmDescription")))
-			if found == nil {
-				t.Errorf("%s names no page: %v", id, at(r, "Properties.AlarmDescription"))
-				return
-			}
-			named[found[1]] = true
-		})
-	}
+	prod().each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
+		found := pageIs.FindStringSubmatch(text(at(r, "Properties.AlarmDescription")))
+		if found == nil {
+			t.Errorf("%s names no page: %v", id, at(r, "Properties.AlarmDescription"))
+			return
+		}
+		named[found[1]] = true
+	})
 	for _, page := range append(sorted(named), "redrive") {
 		body, err := os.ReadFile(filepath.Join(root, Runbook, page+".md"))
 		if err != nil {
@@ -62,8 +60,8 @@ var thresholds = map[string]float64{
 	"dead-letters-old": 604_800, "firing-dead-old": 604_800, // 75: a week of the two that letters are kept
 	"promoter-silent": 1, "sweeper-silent": 1, // 154
 	"promoter-slow": 45_000, "sweeper-slow": 45_000, // 155
-	"overdue":              100,                                 // 156
-	"backlog-short-normal": 5_000, "backlog-long-normal": 1_000, // 157
+	"overdue":       100,                          // 156
+	"backlog-short": 5_000, "backlog-long": 1_000, // 157
 	"reports-warn": 5_000, "reports-critical": 10_000, // 158
 	"duplicates":      1,       // 160
 	"short-runs-long": 30_000,  // 161
@@ -205,30 +203,53 @@ func TestEveryFunctionAndQueueIsWatched(t *testing.T) {
 	})
 }
 
-func TestAnAlarmEitherTellsOrIsPartOfTheOneThatPages(t *testing.T) {
+func TestAlarm_TellsByItself(t *testing.T) {
 	t.Parallel()
-	rule := ""
-	prod().each("AWS::CloudWatch::CompositeAlarm", func(_ template, _ string, r object) {
-		rule = compact(at(r, "Properties.AlarmRule"))
-		if len(list(at(r, "Properties.AlarmActions"))) != 1 {
-			t.Error("the composite tells nobody")
-		}
+	d := prod()
+	d.each("AWS::CloudWatch::CompositeAlarm", func(_ template, id string, _ object) {
+		t.Errorf("%s is one alarm for several: while it is on, it hides the next", id)
 	})
-	pages := 0
-	prod().each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
-		tells, part := len(list(at(r, "Properties.AlarmActions"))) > 0, strings.Contains(rule, `"`+id+`"`)
-		if tells == part {
-			t.Errorf("%s tells: %v, pages: %v; want one of them", id, tells, part)
-		}
-		if part {
-			pages++
+	d.each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
+		if len(list(at(r, "Properties.AlarmActions"))) != 1 || len(list(at(r, "Properties.OKActions"))) != 1 {
+			t.Errorf("%s tells %v, and when it is over %v", id, at(r, "Properties.AlarmActions"), at(r, "Properties.OKActions"))
 		}
 		if missing := at(r, "Properties.TreatMissingData"); strings.Contains(id, "silent") != (missing == "breaching") {
 			t.Errorf("%s takes missing values as %v", id, missing)
 		}
 	})
-	if pages == 0 || pages > 100 {
-		t.Errorf("%d alarms page; CloudWatch takes 1 to 100", pages)
+}
+
+func TestAlarms_OfDevAreThoseThatWakeSomebody(t *testing.T) {
+	t.Parallel()
+	d, all, want := ownTokens(), prod().settings, map[string]bool{}
+	one.Lock()
+	listed := alarms(all)
+	one.Unlock()
+	for _, a := range listed {
+		if a.pages && a.name != "workers-silent-long" { // dev may have none of these
+			want[a.name] = true
+		}
+	}
+	have := map[string]bool{}
+	d.each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) {
+		have[strings.TrimPrefix(text(at(r, "Properties.AlarmName")), d.settings.Prefix+"-")] = true
+	})
+	if compact(have) != compact(want) {
+		t.Errorf("dev has %s; want %s", compact(sorted(have)), compact(sorted(want)))
+	}
+}
+
+func TestWatch_ComesAfterTheWorkersItWatches(t *testing.T) {
+	t.Parallel()
+	d := prod()
+	one.Lock()
+	defer one.Unlock()
+	found := false
+	for _, on := range *d.stacks.Watch.Dependencies() {
+		found = found || *on.StackName() == d.settings.Prefix+"-fleet"
+	}
+	if !found {
+		t.Error("workers that are not deployed yet are taken for silent")
 	}
 }
 

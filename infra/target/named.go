@@ -32,20 +32,23 @@ func base(name string) Settings {
 // dev costs little and can be thrown away: its data goes with its stack.
 func dev() Settings {
 	s := base("dev")
-	s.Prefix = "punctual-dev"
+	s.Prefix, s.Shards = "punctual-dev", 4 // a pass reads each shard every minute
 	s.API = API{Rate: 100, Burst: 200, ManageLogRole: true}
 	s.Flow = Flow{Settle: 2, Stream: 1} // a new account runs 10 functions at once, of all together
 	s.Fleet = Fleet{
 		Kubernetes: "1.36", NATs: 1, Zones: 2, CIDR: "10.42.0.0/16",
-		Short: Pool{Least: 1, Most: 4, Slots: 25, Milli: 500, MiB: 1024, Drain: 55 * time.Second},
-		Long:  Pool{Least: 0, Most: 2, Slots: 4, Milli: 500, MiB: 1024, Drain: 2 * time.Hour},
+		Machines: []string{"t", "c", "m"},
+		Short:    Pool{Least: 1, Most: 4, Slots: 25, Milli: 500, MiB: 1024, Drain: 55 * time.Second},
+		Long:     Pool{Least: 0, Most: 2, Slots: 4, Milli: 500, MiB: 1024, Drain: 2 * time.Hour},
 	}
 	return s
 }
 
-// prod keeps its data whatever happens to its stacks, survives the loss of a zone, and has the
-// sizes of S0…S4: short workers of 2 vCPU and 4 GB, long ones of 4 and 8. A long worker drains for
-// as long as any job may run, so that neither a deploy nor a node's end cuts one off.
+// prod keeps its data whatever happens to its stacks, and survives the loss of a zone. A worker has a
+// machine of 2 vCPU and 4 GB, the smallest that Auto Mode has for steady load, and leaves room on it
+// for the scaler and the log's courier: a pod that asks for 2 whole cores fits only the next size. A
+// long worker drains for as long as any job may run, so that neither a deploy nor a node's end cuts
+// one off.
 func prod() Settings {
 	s := base("prod")
 	s.Keep, s.Logs = true, 90
@@ -53,8 +56,9 @@ func prod() Settings {
 	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Settle: 100, Stream: 10}
 	s.Fleet = Fleet{
 		Kubernetes: "1.36", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16",
-		Short: Pool{Least: 3, Most: 60, Slots: 25, Milli: 2000, MiB: 4096, Drain: 55 * time.Second},
-		Long:  Pool{Least: 1, Most: 20, Slots: 8, Milli: 4000, MiB: 8192, Drain: contract.MaxTimeoutLong},
+		Machines: []string{"c", "m"},
+		Short:    Pool{Least: 2, Most: 60, Slots: 25, Milli: 1500, MiB: 2560, Drain: 55 * time.Second},
+		Long:     Pool{Least: 1, Most: 40, Slots: 4, Milli: 1500, MiB: 2560, Drain: contract.MaxTimeoutLong},
 	}
 	return s
 }

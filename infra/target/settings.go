@@ -37,6 +37,16 @@ type Settings struct {
 	Origin      Sources  // where the built files are
 }
 
+// Warnings are what a deployment can do without, and its owner may not want to.
+func (s Settings) Warnings() []string {
+	var all []string
+	if s.Alarms.Mail == "" && !s.Emulated {
+		all = append(all, "mail is not set: nobody is told of alarms until somebody subscribes to the topic "+s.Prefix+
+			"-oncall; -c mail=oncall@example.com does it")
+	}
+	return all
+}
+
 // Days is a length of time in days, one of those that CloudWatch Logs knows.
 type Days int
 
@@ -127,10 +137,12 @@ type Fleet struct {
 	NATs       int    // gateways to the internet: 1 is cheap, one per zone survives a zone
 	Zones      int
 	// In names the zones, such as us-east-1a; none takes the first of the region that have EKS.
-	In    []string
-	Short Pool   // jobs under a minute or so
-	Long  Pool   // the others
-	CIDR  string // of the VPC
+	In []string
+	// Machines are the categories of EC2 instances, cheapest first for their owner: t is burstable.
+	Machines []string
+	Short    Pool   // jobs under a minute or so
+	Long     Pool   // the others
+	CIDR     string // of the VPC
 
 	// Operators is the ARN of a role whose holders may look at everything in the cluster and change
 	// what is the workers', with kubectl as the runbook says; "" lets nobody.

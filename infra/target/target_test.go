@@ -264,6 +264,22 @@ func TestTimersThatCouldNotBeSetInTimeAreRefused(t *testing.T) {
 	}
 }
 
+func TestSettings_WarnWhereNobodyIsToldOfAlarms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		context func(string) string
+		want    int
+	}{{named("prod"), 1}, {named("dev"), 1}, {named("prod", "mail", "oncall@example.com"), 0}, {named("emulator"), 0}} {
+		s, err := Load(c.context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := s.Warnings(); len(w) != c.want {
+			t.Errorf("%s says %v", s.Target, w)
+		}
+	}
+}
+
 func TestFlow_FitsIntoWhatTheAccountAllows(t *testing.T) {
 	t.Parallel()
 	prod, err := Load(named("prod"))
