@@ -55,7 +55,7 @@ type AlarmProps struct {
 	Below   bool    // bad is below Over instead of above
 	Bad, Of int     // so many of the last so many minutes
 	Missing Missing
-	Tell    Topic
+	Tell    Topic // the zero one: nobody, for an alarm that only ends a canary
 }
 
 // NewAlarm makes an alarm.
@@ -75,8 +75,10 @@ func NewAlarm(scope constructs.Construct, id string, p AlarmProps) awscloudwatch
 		TreatMissingData: missing,
 		ActionsEnabled:   jsii.Bool(true),
 	})
-	alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
-	alarm.AddOkAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
+	if p.Tell.sns != nil {
+		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
+		alarm.AddOkAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
+	}
 	return alarm
 }
 

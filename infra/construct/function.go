@@ -29,9 +29,14 @@ type FunctionProps struct {
 // Var is a variable of a function's environment.
 type Var struct{ Name, Value string }
 
+// Live is the alias by which a function is called. It names the version that a deploy made; what is
+// in flight meanwhile is finished by the version before.
+const Live = "live"
+
 // Function is a Lambda function with a role of its own, which may write its log and nothing else.
 type Function struct {
 	awslambda.Function
+	Live awslambda.Alias
 	Role awsiam.Role
 	Log  awslogs.ILogGroup
 }
@@ -54,11 +59,16 @@ func NewFunction(scope constructs.Construct, id string, p FunctionProps) Functio
 		Code:    awslambda.Code_FromAsset(jsii.String(p.Folder), nil),
 		Timeout: awscdk.Duration_Seconds(jsii.Number(p.Timeout.Seconds())), MemorySize: jsii.Number(p.MiB),
 		Environment: &env, Role: role, LogGroup: p.Log,
+		// Versions stay until somebody deletes them: to go back is to point the alias at one.
+		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: removal(true)},
 	}
 	if p.Reserved > 0 {
 		props.ReservedConcurrentExecutions = jsii.Number(p.Reserved)
 	}
-	return Function{awslambda.NewFunction(scope, jsii.String(id), props), role, p.Log}
+	fn := awslambda.NewFunction(scope, jsii.String(id), props)
+	live := awslambda.NewAlias(scope, jsii.String(id+"-live"), &awslambda.AliasProps{AliasName: jsii.String(Live),
+		Version: fn.CurrentVersion()})
+	return Function{fn, live, role, p.Log}
 }
 
 func architecture(goarch string) awslambda.Architecture {

@@ -62,7 +62,7 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 
 func (p RESTProps) routes(api awsapigateway.RestApi) {
 	through := func(f Function) awsapigateway.Integration {
-		return awsapigateway.NewLambdaIntegration(f.Function,
+		return awsapigateway.NewLambdaIntegration(f.Live,
 			&awsapigateway.LambdaIntegrationOptions{AllowTestInvoke: jsii.Bool(false)})
 	}
 	read, write := through(p.Read), through(p.Write)
@@ -71,7 +71,7 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 		AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
 		Authorizer: awsapigateway.NewRequestAuthorizer(api, jsii.String("Authorizer"),
 			&awsapigateway.RequestAuthorizerProps{
-				Handler:         p.Authorizer.Function,
+				Handler:         p.Authorizer.Live,
 				IdentitySources: &[]*string{awsapigateway.IdentitySource_Header(jsii.String("Authorization"))},
 				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizerKeeps)),
 			}),

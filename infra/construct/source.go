@@ -24,7 +24,7 @@ const (
 func (f Function) FeedFromQueue(q Queues, logical string, most int) {
 	q.GrantPoll(f.Role, logical)
 	awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
-		Target: f.Function, EventSourceArn: q.Queue(logical).QueueArn(),
+		Target: f.Live, EventSourceArn: q.Queue(logical).QueueArn(),
 		BatchSize: jsii.Number(10), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)),
 		ReportBatchItemFailures: jsii.Bool(true),
 		MaxConcurrency:          jsii.Number(most),
@@ -44,7 +44,7 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, pa
 	allow(f.Role, strs("sqs:SendMessage"), dead.QueueArn())
 	source := awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical),
 		&awslambda.EventSourceMappingProps{
-			Target: f.Function, EventSourceArn: t.Table(logical).TableStreamArn(),
+			Target: f.Live, EventSourceArn: t.Table(logical).TableStreamArn(),
 			StartingPosition: awslambda.StartingPosition_TRIM_HORIZON,
 			BatchSize:        jsii.Number(100), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)),
 			ReportBatchItemFailures: jsii.Bool(true),

@@ -30,9 +30,9 @@ func NewTick(scope constructs.Construct, group string) Tick {
 
 // EveryMinute has f called each minute.
 func (t Tick) EveryMinute(id string, f Function) {
-	allow(t.role, strs("lambda:InvokeFunction"), f.FunctionArn())
+	allow(t.role, strs("lambda:InvokeFunction"), f.Live.FunctionArn())
 	awslambda.NewEventInvokeConfig(f.Function, jsii.String("once"), &awslambda.EventInvokeConfigProps{
-		Function: f.Function, RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
+		Function: f.Function, Qualifier: f.Live.AliasName(), RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
 	})
 	schedule := awsscheduler.NewCfnSchedule(t.scope, jsii.String("Tick-"+id), &awsscheduler.CfnScheduleProps{
 		GroupName: jsii.String(t.group), Name: jsii.String(*t.stackName() + "-" + id),
@@ -40,7 +40,7 @@ func (t Tick) EveryMinute(id string, f Function) {
 		ScheduleExpression: jsii.String("rate(1 minute)"), State: jsii.String("ENABLED"),
 		FlexibleTimeWindow: &awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
 		Target: &awsscheduler.CfnSchedule_TargetProperty{
-			Arn: f.FunctionArn(), RoleArn: t.role.RoleArn(), Input: jsii.String(`{"tick":"` + id + `"}`),
+			Arn: f.Live.FunctionArn(), RoleArn: t.role.RoleArn(), Input: jsii.String(`{"tick":"` + id + `"}`),
 			RetryPolicy: &awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(60),
 				MaximumRetryAttempts: jsii.Number(0)},
 		},

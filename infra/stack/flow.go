@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -248,6 +249,9 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		Name: s.Prefix, Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer],
 		Rate: s.API.Rate, Burst: s.API.Burst, Log: d.Logs.In(stack, accessLog), ManageLogRole: s.API.ManageLogRole,
 	})
+	if s.Keep { // prod; an emulator has no CodeDeploy, and dev may break
+		f.canaries(s)
+	}
 	output(stack, "ApiUrl", f.API.Url(), "The API; add jobs, health, openapi.json …")
 	return f
 }
@@ -264,3 +268,29 @@ func (f Flow) feed(s target.Settings, d Data) {
 		tick.EveryMinute(name, f.byName[name])
 	}
 }
+
+// canaries have each function changed bit by bit. What the API's functions and the authorizer do
+// wrong is seen at the gateway: an error of the authorizer is how it refuses a token.
+func (f Flow) canaries(s target.Settings) {
+	canary := construct.NewCanary(f.Stack, s.Prefix)
+	alarm := func(id string, metric awscloudwatch.IMetric, over float64) awscloudwatch.Alarm {
+		return construct.NewAlarm(f.Stack, "canary-"+id, construct.AlarmProps{
+			Name: s.Prefix + "-canary-" + id, Metric: metric, Over: over, Bad: 1, Of: 1,
+			About: "Ends the deploy of a new version, and brings the one before back. See " + Runbook + "deploy-ended.md",
+		})
+	}
+	failing := alarm("api", construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), canaryErrors)
+	for _, p := range parts() {
+		switch p.name {
+		case APIRead, APIWrite, Authorizer:
+			canary.Over(p.name, f.byName[p.name], failing)
+		default:
+			name := s.Prefix + "-" + p.name
+			canary.Over(p.name, f.byName[p.name], alarm(p.name, construct.Measure(lambda, "Errors", "Sum", "FunctionName",
+				name, "Resource", name+":"+construct.Live), canaryErrors))
+		}
+	}
+}
+
+// canaryErrors is how many failures of a minute are still taken for chance.
+const canaryErrors = 2

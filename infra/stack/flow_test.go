@@ -3,10 +3,12 @@ package stack
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"punctual/infra/construct"
 	"punctual/shared/contract"
 )
 
@@ -110,12 +112,106 @@ func TestWhatAProcessReadsADeploymentSets(t *testing.T) {
 	}
 }
 
+// aliasIs finds the id of an alias in what calls it.
+var aliasIs = regexp.MustCompile(`"Ref":"([a-z]+live[0-9A-F]{8})"`)
+
+// live is the function that the alias of an id calls; nil if it is no alias named live.
+func (s template) live(id string) object {
+	alias := s.resources[id]
+	if alias["Type"] != "AWS::Lambda::Alias" || at(alias, "Properties.Name") != construct.Live {
+		return nil
+	}
+	return s.resources[text(at(alias, "Properties.FunctionName.Ref"))]
+}
+
+func TestFunctions_AreCalledByTheirAliasAlone(t *testing.T) {
+	t.Parallel()
+	for _, d := range []*synthesized{prod(), emulator()} {
+		flow, called := d.template("flow"), 0
+		var functions, aliases []string
+		for id, r := range flow.resources {
+			switch r["Type"] {
+			case "AWS::Lambda::Function":
+				functions = append(functions, id)
+			case "AWS::Lambda::Alias":
+				aliases = append(aliases, id)
+				if flow.live(id) == nil || flow.resources[text(at(r, "Properties.FunctionVersion.Fn::GetAtt.0"))]["Type"] != "AWS::Lambda::Version" {
+					t.Errorf("%s is an alias of %s", id, compact(r["Properties"]))
+				}
+			}
+		}
+		if len(aliases) != len(functions) {
+			t.Errorf("%d functions have %d aliases", len(functions), len(aliases))
+		}
+		for id, r := range flow.resources {
+			for _, path := range []string{"Properties.Target.Arn", "Properties.Integration.Uri", "Properties.AuthorizerUri",
+				"Properties.FunctionName"} {
+				what := compact(at(r, path))
+				if kind := r["Type"]; kind == "AWS::Lambda::Alias" || kind == "AWS::Lambda::Version" || kind == "AWS::Lambda::Function" ||
+					kind == "AWS::Lambda::EventInvokeConfig" {
+					continue
+				}
+				for _, f := range functions {
+					if strings.Contains(what, `"`+f+`"`) {
+						t.Errorf("%s (%s) calls %s whatever its version", id, r["Type"], f)
+					}
+				}
+				for _, a := range aliases {
+					if strings.Contains(what, `"`+a+`"`) {
+						called++
+					}
+				}
+			}
+		}
+		if called < len(functions) {
+			t.Errorf("%s: %d of %d functions are called", d.settings.Target, called, len(functions))
+		}
+	}
+}
+
+func TestCanary_ChangesEachFunctionBitByBitAndBackOnAnAlarm(t *testing.T) {
+	t.Parallel()
+	d := prod()
+	changed := map[string]bool{}
+	d.each("AWS::Lambda::Alias", func(s template, id string, r object) {
+		group := s.resources[text(at(r, "UpdatePolicy.CodeDeployLambdaAliasUpdate.DeploymentGroupName.Ref"))]
+		p := group["Properties"]
+		if p == nil {
+			t.Errorf("%s is changed at once", id)
+			return
+		}
+		changed[id] = true
+		if !strings.Contains(compact(at(p, "DeploymentConfigName")), "Canary10Percent5Minutes") ||
+			at(p, "AlarmConfiguration.Enabled") != true || len(list(at(p, "AlarmConfiguration.Alarms"))) != 1 ||
+			!strings.Contains(compact(at(p, "AutoRollbackConfiguration.Events")), "DEPLOYMENT_STOP_ON_ALARM") {
+			t.Errorf("%s is changed by %s", id, compact(p))
+		}
+		alarm := s.resources[text(at(p, "AlarmConfiguration.Alarms.0.Name.Ref"))]
+		fn := text(at(s.live(id), "Properties.FunctionName"))
+		dims := compact(at(alarm, "Properties.Dimensions"))
+		if !strings.Contains(dims, `"`+fn+`:live"`) && !strings.Contains(dims, "ApiName") {
+			t.Errorf("what ends the canary of %s watches %s", fn, dims)
+		}
+	})
+	if len(changed) != len(parts()) {
+		t.Errorf("%d of %d functions are changed bit by bit", len(changed), len(parts()))
+	}
+	for _, other := range []*synthesized{emulator(), ownTokens()} {
+		other.each("AWS::CodeDeploy::DeploymentGroup", func(_ template, id string, _ object) {
+			t.Errorf("%s has %s", other.settings.Target, id)
+		})
+	}
+}
+
 // sources are the event sources by the function that they feed.
 func sources(t *testing.T, d *synthesized) map[string]object {
 	t.Helper()
 	of := map[string]object{}
 	d.each("AWS::Lambda::EventSourceMapping", func(s template, _ string, r object) {
-		fn := s.resources[text(at(r, "Properties.FunctionName.Ref"))]
+		var fn object
+		if alias := aliasIs.FindStringSubmatch(compact(at(r, "Properties.FunctionName"))); alias != nil {
+			fn = s.live(alias[1])
+		}
 		name := strings.TrimPrefix(text(at(fn, "Properties.FunctionName")), d.settings.Prefix+"-")
 		of[name] = r["Properties"].(object)
 	})
@@ -189,7 +285,7 @@ func TestEachMinuteIsTicked(t *testing.T) {
 			at(p, "FlexibleTimeWindow.Mode") != "OFF" || at(p, "Target.RetryPolicy.MaximumRetryAttempts") != 0.0 {
 			t.Errorf("%s: %s", id, compact(p))
 		}
-		fn := s.resources[text(at(p, "Target.Arn.Fn::GetAtt.0"))]
+		fn := s.live(text(at(p, "Target.Arn.Ref")))
 		ticked[strings.TrimPrefix(text(at(fn, "Properties.FunctionName")), prod().settings.Prefix+"-")] = true
 	})
 	for _, name := range []string{Promoter, Sweeper, Prewarm} {

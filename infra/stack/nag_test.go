@@ -70,6 +70,8 @@ var accepted = []struct{ rule, path, reason string }{
 		"the role is one for all APIs of an account and region, whose log groups are not ours to know"},
 	{`AwsSolutions-IAM5\[Resource::arn:aws:logs:.*:log-group:/punctual/[a-z-]+:\*\]`, `punctual-(flow|fleet)/.*/Resource`,
 		"the streams of one log group"},
+	{`AwsSolutions-IAM5\[Resource::\*\]`, `punctual-flow/CanaryRole/DefaultPolicy/Resource`,
+		"cloudwatch:DescribeAlarms knows no resources"},
 	{`AwsSolutions-IAM4\[.*\]`, `punctual-fleet/Cluster/(Role|ClusternodePoolRole)/Resource`,
 		"EKS Auto Mode asks for these managed policies by name and changes them as it grows"},
 	{`AwsSolutions-(IAM4|IAM5)\[.*\]`, `punctual-fleet/Cluster/KubectlProvider/.*`,

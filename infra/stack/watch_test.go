@@ -209,7 +209,10 @@ func TestAlarm_TellsByItself(t *testing.T) {
 	d.each("AWS::CloudWatch::CompositeAlarm", func(_ template, id string, _ object) {
 		t.Errorf("%s is one alarm for several: while it is on, it hides the next", id)
 	})
-	d.each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
+	d.each("AWS::CloudWatch::Alarm", func(s template, id string, r object) {
+		if s.name == "flow" { // it ends a canary, and tells nobody
+			return
+		}
 		if len(list(at(r, "Properties.AlarmActions"))) != 1 || len(list(at(r, "Properties.OKActions"))) != 1 {
 			t.Errorf("%s tells %v, and when it is over %v", id, at(r, "Properties.AlarmActions"), at(r, "Properties.OKActions"))
 		}

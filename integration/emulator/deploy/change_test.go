@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"punctual/integration/story"
 )
@@ -39,11 +40,13 @@ func (d *deployment) otherVersion(t *testing.T, changed string) string {
 	return into
 }
 
-// code returns the hash of a function's program.
+// code returns the hash of the program of a function's live version.
 func (d *deployment) code(t *testing.T, function string) string {
 	t.Helper()
 	f, err := lambda.NewFromConfig(d.aws.Config()).GetFunctionConfiguration(t.Context(),
-		&lambda.GetFunctionConfigurationInput{FunctionName: aws.String(prefix + "-" + function)})
+		&lambda.GetFunctionConfigurationInput{
+			FunctionName: aws.String(prefix + "-" + function), Qualifier: aws.String("live"),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,5 +103,56 @@ func TestDeploy_ReplacesAFunctionWhileJobsAreDue(t *testing.T) {
 	after := submit(a, 5)
 	for _, id := range append(append(before, during...), after...) {
 		a.Await(id, "SUCCEEDED", 4*time.Minute)
+	}
+}
+
+// A canary leaves two versions at work for minutes, each with messages of the other in flight.
+func TestDeploy_LetsTwoVersionsOfAFunctionWorkSideBySide(t *testing.T) {
+	d := setup(t)
+	d.explain(t, "api-write", "stream", "status", "sweeper")
+	d.work(t, "short")
+	a, client, ctx := d.api(t, "hooli", everything...), lambda.NewFromConfig(d.aws.Config()), t.Context()
+	name := aws.String(prefix + "-status")
+	live, err := client.GetAlias(ctx, &lambda.GetAliasInput{FunctionName: name, Name: aws.String("live")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := d.code(t, "status")
+	before := submit(a, 10)
+	if err := d.deployFrom(ctx, d.otherVersion(t, "status"), prefix+"-flow", "--exclusively"); err != nil {
+		t.Fatal(err)
+	}
+	if d.code(t, "status") == first {
+		t.Fatal("the other version is not what is called now")
+	}
+	// The version before takes reports as well, as it does while a canary lasts.
+	sources, err := client.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: aws.String(prefix + "-status:live")})
+	if err != nil || len(sources.EventSourceMappings) != 1 {
+		t.Fatalf("status is fed by %d sources, %v", len(sources.EventSourceMappings), err)
+	}
+	old, err := client.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
+		FunctionName:   aws.String(prefix + "-status:" + aws.ToString(live.FunctionVersion)),
+		EventSourceArn: sources.EventSourceMappings[0].EventSourceArn, BatchSize: aws.Int32(10),
+		FunctionResponseTypes: []types.FunctionResponseType{types.FunctionResponseTypeReportBatchItemFailures},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range append(before, submit(a, 20)...) {
+		a.Await(id, "SUCCEEDED", 4*time.Minute)
+	}
+	if _, err := client.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: old.UUID}); err != nil {
+		t.Fatal(err)
+	}
+	// Back in seconds: the alias names the version before.
+	if _, err := client.UpdateAlias(ctx, &lambda.UpdateAliasInput{FunctionName: name, Name: aws.String("live"), FunctionVersion: live.FunctionVersion}); err != nil {
+		t.Fatal(err)
+	}
+	if d.code(t, "status") != first {
+		t.Error("the version before is not called again")
+	}
+	a.Await(submit(a, 1)[0], "SUCCEEDED", 4*time.Minute)
+	if err := d.deployFrom(ctx, d.functions(), prefix+"-flow", "--exclusively"); err != nil { // as it was
+		t.Fatal(err)
 	}
 }

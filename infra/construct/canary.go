@@ -1,0 +1,51 @@
+package construct
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscodedeploy"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// Canary gives the new version of a function a tenth of its calls for five minutes, and all of them
+// after that, unless an alarm goes off meanwhile: then the version before has them all again, and
+// the deploy fails. It is for functions that one alias calls.
+type Canary struct {
+	scope constructs.Construct
+	app   awscodedeploy.ILambdaApplication
+	role  awsiam.Role
+}
+
+// NewCanary makes what all canaries of a deployment share: their name, and the role that moves calls
+// from one version to another.
+func NewCanary(scope constructs.Construct, name string) Canary {
+	role := awsiam.NewRole(scope, jsii.String("CanaryRole"), &awsiam.RoleProps{
+		Description: jsii.String("What canaries may do: move calls between versions of functions, and look at alarms"),
+		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("codedeploy.amazonaws.com"), nil),
+	})
+	allow(role, strs("cloudwatch:DescribeAlarms"), jsii.String("*")) // CloudWatch knows no resources here
+	app := awscodedeploy.NewLambdaApplication(scope, jsii.String("Canary"), &awscodedeploy.LambdaApplicationProps{
+		ApplicationName: jsii.String(name)})
+	return Canary{scope, app, role}
+}
+
+// Over has f changed by a canary, which any of the alarms ends.
+func (c Canary) Over(id string, f Function, alarms ...awscloudwatch.Alarm) {
+	allow(c.role, strs("lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"),
+		f.FunctionArn(), f.Live.FunctionArn())
+	refs := make([]interfacesawscloudwatch.IAlarmRef, len(alarms))
+	for i, a := range alarms {
+		refs[i] = a
+	}
+	group := awscodedeploy.NewLambdaDeploymentGroup(c.scope, jsii.String("Canary-"+id), &awscodedeploy.LambdaDeploymentGroupProps{
+		Application: c.app, Alias: f.Live, Alarms: &refs,
+		// As it is: CDK would add a managed policy to the role.
+		Role:             c.role.WithoutPolicyUpdates(nil),
+		DeploymentConfig: awscodedeploy.LambdaDeploymentConfig_CANARY_10PERCENT_5MINUTES(),
+		AutoRollback: &awscodedeploy.AutoRollbackConfig{FailedDeployment: jsii.Bool(true),
+			StoppedDeployment: jsii.Bool(true), DeploymentInAlarm: jsii.Bool(true)},
+	})
+	group.Node().AddDependency(c.role) // with its policy
+}
