@@ -69,12 +69,12 @@ scheme=https://
 [ "$target" = emulator ] && scheme=http # and https
 case $auth in
 token) ;;
-cognito)
+cognito | iam)
 	[ -z "$issuer$audience" ] || lack "ISSUER or AUDIENCE is set: with auth=$auth there is none to name"
 	exit $lacks
 	;;
 *)
-	lack "auth is '$auth': token or cognito"
+	lack "auth is '$auth': token, cognito or iam"
 	exit $lacks
 	;;
 esac

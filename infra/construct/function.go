@@ -71,6 +71,17 @@ func NewFunction(scope constructs.Construct, id string, p FunctionProps) Functio
 	return Function{fn, live, role, p.Log}
 }
 
+// GrantTags lets a role read the tags of the account's roles and users, who sign requests.
+func GrantTags(role awsiam.IRole) {
+	stack := awscdk.Stack_Of(role)
+	of := func(kind string) *string {
+		return stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("iam"), Region: jsii.String(""),
+			Resource: jsii.String(kind), ResourceName: jsii.String("*")})
+	}
+	allow(role, strs("iam:ListRoleTags"), of("role"))
+	allow(role, strs("iam:ListUserTags"), of("user"))
+}
+
 func architecture(goarch string) awslambda.Architecture {
 	if goarch == "amd64" {
 		return awslambda.Architecture_X86_64()

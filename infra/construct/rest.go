@@ -2,6 +2,7 @@ package construct
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -25,6 +26,7 @@ type RESTProps struct {
 	Name          string
 	Read, Write   Function // GET and HEAD go to the one, everything else to the other
 	Authorizer    Function
+	Signed        bool // the gateway verifies signatures, and there is no authorizer
 	Rate, Burst   int
 	Log           awslogs.ILogGroup // a line for each request
 	ManageLogRole bool              // set the account's role for API Gateway's logs
@@ -56,7 +58,7 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 		api.DeploymentStage().Node().AddDependency(account)
 	}
 	p.routes(api)
-	refusals(api)
+	refusals(api, p.Signed)
 	return REST{api, p.Log}
 }
 
@@ -67,14 +69,15 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 	}
 	read, write := through(p.Read), through(p.Write)
 	open := &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_NONE}
-	guarded := &awsapigateway.MethodOptions{
-		AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
-		Authorizer: awsapigateway.NewRequestAuthorizer(api, jsii.String("Authorizer"),
+	guarded := &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_IAM}
+	if !p.Signed {
+		guarded.AuthorizationType = awsapigateway.AuthorizationType_CUSTOM
+		guarded.Authorizer = awsapigateway.NewRequestAuthorizer(api, jsii.String("Authorizer"),
 			&awsapigateway.RequestAuthorizerProps{
 				Handler:         p.Authorizer.Live,
 				IdentitySources: &[]*string{awsapigateway.IdentitySource_Header(jsii.String("Authorization"))},
 				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizerKeeps)),
-			}),
+			})
 	}
 	get := jsii.String("GET")
 	for _, path := range []string{"health", "openapi.json"} {
@@ -97,7 +100,7 @@ func accessLog() awsapigateway.AccessLogFormat {
 		"path":   "$context.path",
 		"status": "$context.status", "ms": "$context.responseLatency", "integration_ms": "$context.integrationLatency",
 		"authorizer_ms": "$context.authorizer.latency", "bytes": "$context.responseLength",
-		"ip":   "$context.identity.sourceIp",
+		"ip": "$context.identity.sourceIp", "caller": "$context.identity.userArn",
 		"time": "$context.requestTimeEpoch", "error": "$context.error.responseType",
 	})
 	return awsapigateway.AccessLogFormat_Custom(jsii.String(string(line)))
@@ -135,13 +138,13 @@ type refusal struct {
 }
 
 // refusals gives every answer that API Gateway makes by itself the form of a problem.
-func refusals(api awsapigateway.RestApi) {
+func refusals(api awsapigateway.RestApi, signed bool) {
 	const (
 		away    = "Not available at the moment"
 		unknown = "There is no such thing"
 		token   = "Send a valid bearer token."
 	)
-	for _, r := range []refusal{
+	all := []refusal{
 		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Who are you?", token, 0},
 		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "That is not allowed",
 			"The token allows nothing here.", 0},
@@ -167,12 +170,23 @@ func refusals(api awsapigateway.RestApi) {
 			"The request could not be read.", 0},
 		{"broken", awsapigateway.ResponseType_DEFAULT_5XX(), 503, "unavailable", away,
 			"Something that we need does not answer; with an Idempotency-Key it is safe to repeat.", 2},
-	} {
-		r.add(api)
+	}
+	if signed { // who sends no signature meets the same answer as who asks for a path that is not there
+		const sign = "Sign the request by Signature Version 4, for the service execute-api."
+		all = slices.DeleteFunc(all, func(r refusal) bool { return r.id == "no-such-path" })
+		all = append(all,
+			refusal{"unsigned", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 401, "unauthenticated",
+				"Who are you?", sign, 0},
+			refusal{"badly-signed", awsapigateway.ResponseType_INVALID_SIGNATURE(), 401, "unauthenticated",
+				"Who are you?", sign, 0},
+			refusal{"expired", awsapigateway.ResponseType_EXPIRED_TOKEN(), 401, "unauthenticated", "Who are you?", sign, 0})
+	}
+	for _, r := range all {
+		r.add(api, signed)
 	}
 }
 
-func (r refusal) add(api awsapigateway.RestApi) {
+func (r refusal) add(api awsapigateway.RestApi, signed bool) {
 	body, _ := json.Marshal(struct { // strings and a number cannot fail
 		Type   string `json:"type"`
 		Title  string `json:"title"`
@@ -189,7 +203,11 @@ func (r refusal) add(api awsapigateway.RestApi) {
 		headers["Retry-After"] = jsii.String("'" + strconv.Itoa(r.retryAfter) + "'")
 	}
 	if r.status == 401 {
-		headers["WWW-Authenticate"] = jsii.String("'Bearer'")
+		scheme := "'Bearer'"
+		if signed {
+			scheme = "'AWS4-HMAC-SHA256'"
+		}
+		headers["WWW-Authenticate"] = jsii.String(scheme)
 	}
 	api.AddGatewayResponse(jsii.String("says-"+r.id), &awsapigateway.GatewayResponseOptions{
 		Type: r.is, StatusCode: jsii.String(strconv.Itoa(r.status)), ResponseHeaders: &headers,

@@ -206,9 +206,11 @@ func alarms(s target.Settings) []alarm {
 		pages: true})
 	add(alarm{name: "api-slow", runbook: "api-slow", means: "Writes by the API take long.",
 		metric: fn(APIWrite, "Duration", "p99"), over: apiMS, bad: 5, of: 5})
-	add(alarm{name: "keys-unfetched", runbook: "keys-unfetched", means: "The issuer of tokens does not give its keys.",
-		metric: own(5, telemetry.KeysUnfetched, "Sum"), over: 0, bad: 2, of: 3, pages: true})
-	for _, p := range parts() {
+	if s.Tokens.Auth != target.ByIAM {
+		add(alarm{name: "keys-unfetched", runbook: "keys-unfetched", means: "The issuer of tokens does not give its keys.",
+			metric: own(5, telemetry.KeysUnfetched, "Sum"), over: 0, bad: 2, of: 3, pages: true})
+	}
+	for _, p := range partsOf(s) {
 		if p.name != Authorizer { // an error of its is how a token is refused
 			add(alarm{name: p.name + "-errors", runbook: "function-errors", means: "The function fails.",
 				metric: fn(p.name, "Errors", "Sum"), over: 5, bad: 3, of: 5})

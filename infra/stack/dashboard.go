@@ -65,7 +65,7 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 		average = append(average, label(own(1, telemetry.ForecastError, "Average", "pool", pool),
 			pool+" came more than expected"))
 	}
-	for _, p := range parts() {
+	for _, p := range partsOf(s) {
 		errors = append(errors, label(construct.Measure(lambda, "Errors", "Sum", "FunctionName", s.Prefix+"-"+p.name),
 			p.name))
 	}

@@ -71,7 +71,7 @@ const (
 // group that is kept for ever.
 func logNames(s target.Settings) map[string]string {
 	names := map[string]string{accessLog: "/punctual/" + s.Prefix + "/access", workerLog: WorkerLog(s)}
-	for _, p := range parts() {
+	for _, p := range partsOf(s) {
 		names[p.name] = "/punctual/" + s.Prefix + "-" + p.name
 	}
 	if !s.Emulated {

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,7 +68,8 @@ func (v vars) arming() []construct.Var {
 }
 
 func (v vars) api() []construct.Var {
-	env := append(v.arming(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)})
+	env := append(v.arming(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
+		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)})
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
 	}
@@ -211,6 +213,12 @@ func parts() []part {
 	}
 }
 
+// partsOf lists the functions of a deployment: where API Gateway verifies signatures, there is no
+// authorizer.
+func partsOf(s target.Settings) []part {
+	return slices.DeleteFunc(parts(), func(p part) bool { return p.name == Authorizer && s.Tokens.Auth == target.ByIAM })
+}
+
 // Programs lists the folders of functions/ that are deployed, each once.
 func Programs() []string {
 	var programs []string
@@ -233,7 +241,7 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 	})
 	v := vars{s: s, bucket: d.Bucket.Name(), timers: f.Timers, queues: d.Queues, pool: d.Pool}
 	reserved := map[string]int{APIRead: s.Flow.Reads, APIWrite: s.Flow.Writes, Authorizer: s.Flow.Authorizer}
-	for _, p := range parts() {
+	for _, p := range partsOf(s) {
 		fn := construct.NewFunction(stack, p.name, construct.FunctionProps{
 			Name: s.Prefix + "-" + p.name, About: "Punctual. " + p.about, Folder: filepath.Join(s.Origin.Functions,
 				p.program), Arch: string(s.Arch),
@@ -245,9 +253,14 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		f.byName[p.name] = fn
 	}
 	f.feed(s, d)
+	if s.Tokens.Auth == target.ByIAM {
+		construct.GrantTags(f.byName[APIRead].Role)
+		construct.GrantTags(f.byName[APIWrite].Role)
+	}
 	f.API = construct.NewREST(stack, "Api", construct.RESTProps{
 		Name: s.Prefix, Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer],
-		Rate: s.API.Rate, Burst: s.API.Burst, Log: d.Logs.In(stack, accessLog), ManageLogRole: s.API.ManageLogRole,
+		Signed: s.Tokens.Auth == target.ByIAM,
+		Rate:   s.API.Rate, Burst: s.API.Burst, Log: d.Logs.In(stack, accessLog), ManageLogRole: s.API.ManageLogRole,
 	})
 	if s.Keep { // prod; an emulator has no CodeDeploy, and dev may break
 		f.canaries(s)
@@ -280,7 +293,7 @@ func (f Flow) canaries(s target.Settings) {
 		})
 	}
 	failing := alarm("api", construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), canaryErrors)
-	for _, p := range parts() {
+	for _, p := range partsOf(s) {
 		switch p.name {
 		case APIRead, APIWrite, Authorizer:
 			canary.Over(p.name, f.byName[p.name], failing)

@@ -79,6 +79,11 @@ var ownTokens = sync.OnceValue(func() *synthesized {
 	return synth("dev", "own-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme,globex")
 })
 
+// signed knows its callers by their signatures.
+var signed = sync.OnceValue(func() *synthesized {
+	return synth("dev", "signed", "issuer", "", "audience", "", "auth", "iam")
+})
+
 // one synthesis at a time: the process behind CDK answers one caller.
 var one sync.Mutex
 

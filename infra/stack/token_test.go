@@ -78,3 +78,59 @@ func TestUserPool_IsThereOnlyWhereItWasAskedFor(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::Cognito::UserPool", func(_ template, id string, _ object) { t.Errorf("there is %s", id) })
 }
+
+func TestSignatures_AreVerifiedByTheGatewayAndTenantsReadFromTags(t *testing.T) {
+	t.Parallel()
+	d := signed()
+	guarded := 0
+	d.each("AWS::ApiGateway::Method", func(_ template, id string, r object) {
+		switch kind := at(r, "Properties.AuthorizationType"); kind {
+		case "AWS_IAM":
+			guarded++
+		case "NONE":
+		default:
+			t.Errorf("%s is guarded by %v", id, kind)
+		}
+	})
+	if guarded != 3 {
+		t.Errorf("%d methods want a signature", guarded)
+	}
+	d.each("", func(_ template, id string, r object) {
+		if strings.HasPrefix(strings.ToLower(id), Authorizer) || r["Type"] == "AWS::ApiGateway::Authorizer" {
+			t.Errorf("there is %s %s", r["Type"], id)
+		}
+	})
+	for _, name := range []string{APIRead, APIWrite} {
+		if auth := at(d.function(t, name), "Environment.Variables.PUNCTUAL_AUTH"); auth != "iam" {
+			t.Errorf("%s is told that callers come by %v", name, auth)
+		}
+		may := mayDo(d, name)
+		for _, want := range []string{"iam:ListRoleTags", "iam:ListUserTags"} {
+			n := 0
+			for m := range may {
+				if strings.HasPrefix(m, want+" ") {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%s may %s of %d", name, want, n)
+			}
+		}
+	}
+	for _, st := range prod().statements() {
+		for _, a := range st.actions {
+			if strings.HasPrefix(a, "iam:List") {
+				t.Errorf("%s may %s, where tokens say who calls", st.id, a)
+			}
+		}
+	}
+	answers := map[string]any{}
+	d.each("AWS::ApiGateway::GatewayResponse", func(_ template, _ string, r object) {
+		answers[text(at(r, "Properties.ResponseType"))] = at(r, "Properties.StatusCode")
+	})
+	for _, kind := range []string{"MISSING_AUTHENTICATION_TOKEN", "INVALID_SIGNATURE", "EXPIRED_TOKEN"} {
+		if answers[kind] != "401" {
+			t.Errorf("%s is answered with %v", kind, answers[kind])
+		}
+	}
+}

@@ -136,8 +136,11 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 		m.issuer(t, emulated)
 	case ByCognito:
 		m.pool(t)
+	case ByIAM:
+		m.when(t.Issuer != "" || t.Audience != "" || len(t.Tenants) > 0,
+			"an issuer, an audience or tenants are named: with auth=iam a caller's tenant is a tag of its role")
 	default:
-		m.add("auth is %q: %s or %s", t.Auth, ByToken, ByCognito)
+		m.add("auth is %q: %s, %s or %s", t.Auth, ByToken, ByCognito, ByIAM)
 	}
 	for _, c := range []struct{ key, is string }{{"audience_claim", t.AudienceClaim}, {"tenant_claim", t.TenantClaim},
 		{"scope_claim", t.ScopeClaim}, {"scope_prefix", t.ScopePrefix}} {

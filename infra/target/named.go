@@ -78,7 +78,7 @@ func emulator() Settings {
 // context gives "" for a key that is not set.
 //
 // The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all
-// schedules of one tenant, each counted at its busiest; 1,000 without it), auth (token or cognito),
+// schedules of one tenant, each counted at its busiest; 1,000 without it), auth (token, cognito or iam),
 // tenants (of auth=cognito, comma-separated), issuer, audience (comma-separated), jwks,
 // audience_claim, tenant_claim, tenant_scope, scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata
 // addresses stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the

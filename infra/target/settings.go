@@ -1,6 +1,10 @@
 package target
 
-import "time"
+import (
+	"time"
+
+	"punctual/shared/contract"
+)
 
 // Arch is the processor that functions and workers are built for, in Go's words.
 type Arch string
@@ -69,10 +73,12 @@ type Capacity struct{ Least, Most int }
 type Auth string
 
 // The ways. ByToken believes the tokens of an identity provider that is there already; ByCognito
-// makes a user pool, with a client for each tenant, and believes its tokens.
+// makes a user pool, with a client for each tenant, and believes its tokens. ByIAM takes requests that
+// are signed by roles and users of the account, whose tags name the tenant.
 const (
 	ByToken   Auth = "token"
 	ByCognito Auth = "cognito"
+	ByIAM     Auth = contract.AuthIAM
 )
 
 // Tokens says whose tokens are believed: JWTs signed by a key of the issuer, for the audience.

@@ -29,8 +29,12 @@ type Env struct {
 
 	AudienceClaim string // PUNCTUAL_AUDIENCE_CLAIM: the claim that says whom a token is meant for; default "aud"
 	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim
+	Auth          string // PUNCTUAL_AUTH: how callers show who they are; AuthIAM, or "" for tokens
 	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
 }
+
+// AuthIAM is the Auth of a deployment whose callers sign their requests (SigV4).
+const AuthIAM = "iam"
 
 // TableName returns the real name of a table.
 func (e Env) TableName(logical string) string { return e.Prefix + "-" + logical }
@@ -62,8 +66,8 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		Issuer:   get("PUNCTUAL_ISSUER", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
 		TenantClaim: get("PUNCTUAL_TENANT_CLAIM", "tenant"), ScopeClaim: get("PUNCTUAL_SCOPE_CLAIM", "scope"),
 		AudienceClaim: get("PUNCTUAL_AUDIENCE_CLAIM", "aud"), TenantScope: get("PUNCTUAL_TENANT_SCOPE", ""),
-		ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
-		Pool:        get("PUNCTUAL_POOL", DefaultPool),
+		Auth: get("PUNCTUAL_AUTH", ""), ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
+		Pool: get("PUNCTUAL_POOL", DefaultPool),
 	}
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
 	if audiences := get("PUNCTUAL_AUDIENCE", ""); audiences != "" {

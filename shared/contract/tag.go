@@ -4,6 +4,9 @@ const (
 	// TenantTag is the tag of a resource of the account, such as a function or a queue, that names
 	// the tenant whose jobs may use it. Without the tag no job may.
 	TenantTag = "punctual:tenant"
+	// ScopesTag is the tag of a role or user that lists what it may, as "read write admin", where callers
+	// are known by their signatures; TenantTag then names its tenant.
+	ScopesTag = "punctual:scopes"
 	// AnyTenant is the value of TenantTag that lets the jobs of every tenant use a resource.
 	AnyTenant = "*"
 )

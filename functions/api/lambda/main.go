@@ -9,6 +9,7 @@ import (
 
 	"punctual/functions/api"
 	"punctual/shared/aws/blob"
+	"punctual/shared/aws/principal"
 	"punctual/shared/aws/queue"
 	"punctual/shared/aws/session"
 	"punctual/shared/aws/table"
@@ -22,7 +23,7 @@ func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
-	lambda.Start(api.Proxy(api.New(api.Deps{
+	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(api.New(api.Deps{
 		Store:     store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queues:    queue.New(cfg, env.QueueName),
 		Timers:    timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),
@@ -32,5 +33,5 @@ func main() {
 		HTTPAllow: api.MustRanges(env.HTTPAllow),
 
 		ScheduleQuota: env.Quota,
-	}), meter, os.Stdout))
+	}), meter, os.Stdout)))
 }
