@@ -21,10 +21,12 @@ const (
 // FeedFromQueue has Lambda call the function with what comes into a queue, in tens and at once:
 // with any batch window, a quiet queue may wait for 20 s. Only the records that the function
 // names come again.
-func (f Function) FeedFromQueue(q Queues, logical string, most int) {
+//
+// on is false while a deployment is held: what comes in waits.
+func (f Function) FeedFromQueue(q Queues, logical string, most int, on bool) {
 	q.GrantPoll(f.Role, logical)
 	awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
-		Target: f.Live, EventSourceArn: q.Queue(logical).QueueArn(),
+		Target: f.Live, EventSourceArn: q.Queue(logical).QueueArn(), Enabled: jsii.Bool(on),
 		BatchSize: jsii.Number(10), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)),
 		ReportBatchItemFailures: jsii.Bool(true),
 		MaxConcurrency:          jsii.Number(most),
@@ -37,14 +39,20 @@ func (f Function) FeedFromQueue(q Queues, logical string, most int) {
 // cost no call. What fails too often or too long goes, by its place in the stream, to the queue
 // dead.
 //
-// Each shard of the stream has parallel invocations at once, 1 to 10.
-func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, parallel int) {
-	t.GrantStream(f.Role, logical)
+// Each shard of the stream has parallel invocations at once, 1 to 10. other is the ARN of a stream to
+// take in place of the table's own, for a table that was put in its place; "" takes its own.
+func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, parallel int, on bool, other string) {
+	stream := t.Table(logical).TableStreamArn()
+	if other != "" {
+		stream = jsii.String(other)
+	}
+	allow(f.Role, strs("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator",
+		"dynamodb:ListStreams"), stream)
 	t.key.GrantUse(f.Role, DynamoDB)
 	allow(f.Role, strs("sqs:SendMessage"), dead.QueueArn())
 	source := awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical),
 		&awslambda.EventSourceMappingProps{
-			Target: f.Live, EventSourceArn: t.Table(logical).TableStreamArn(),
+			Target: f.Live, EventSourceArn: stream, Enabled: jsii.Bool(on),
 			StartingPosition: awslambda.StartingPosition_TRIM_HORIZON,
 			BatchSize:        jsii.Number(100), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(0)),
 			ReportBatchItemFailures: jsii.Bool(true),

@@ -164,12 +164,6 @@ func (t Tables) GrantQuery(role awsiam.IRole, logical string, indexes ...string)
 	allow(role, strs("dynamodb:Query"), arns...)
 }
 
-// GrantStream lets a role read the change stream of a table.
-func (t Tables) GrantStream(role awsiam.IRole, logical string) {
-	allow(role, strs("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator",
-		"dynamodb:ListStreams"), t.tables[logical].TableStreamArn())
-}
-
 func allow(role awsiam.IRole, actions *[]*string, resources ...*string) {
 	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: actions,
 		Resources: &resources}))

@@ -28,8 +28,12 @@ func NewTick(scope constructs.Construct, group string) Tick {
 	return Tick{scope, group, role}
 }
 
-// EveryMinute has f called each minute.
-func (t Tick) EveryMinute(id string, f Function) {
+// EveryMinute has f called each minute, unless it is off.
+func (t Tick) EveryMinute(id string, f Function, on bool) {
+	state := "ENABLED"
+	if !on {
+		state = "DISABLED"
+	}
 	allow(t.role, strs("lambda:InvokeFunction"), f.Live.FunctionArn())
 	awslambda.NewEventInvokeConfig(f.Function, jsii.String("once"), &awslambda.EventInvokeConfigProps{
 		Function: f.Function, Qualifier: f.Live.AliasName(), RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
@@ -37,7 +41,7 @@ func (t Tick) EveryMinute(id string, f Function) {
 	schedule := awsscheduler.NewCfnSchedule(t.scope, jsii.String("Tick-"+id), &awsscheduler.CfnScheduleProps{
 		GroupName: jsii.String(t.group), Name: jsii.String(*t.stackName() + "-" + id),
 		Description:        jsii.String("Each minute: " + id),
-		ScheduleExpression: jsii.String("rate(1 minute)"), State: jsii.String("ENABLED"),
+		ScheduleExpression: jsii.String("rate(1 minute)"), State: jsii.String(state),
 		FlexibleTimeWindow: &awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
 		Target: &awsscheduler.CfnSchedule_TargetProperty{
 			Arn: f.Live.FunctionArn(), RoleArn: t.role.RoleArn(), Input: jsii.String(`{"tick":"` + id + `"}`),

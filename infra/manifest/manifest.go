@@ -22,6 +22,7 @@ type Pool struct {
 	Arch        string // of the nodes: arm64 or amd64
 	Machines    []any  // categories of EC2 instances: c, m, t …
 	Least, Most int    // pods
+	Hold        bool   // none, whatever there is to do
 	Slots       int    // attempts that a pod runs at once
 	Milli, MiB  int    // CPU in thousandths and memory of a pod
 	Drain       time.Duration
@@ -280,8 +281,12 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 			"metricStat": "Maximum", "metricStatPeriod": "60", "metricCollectionTime": "300", "awsRegion": p.Region,
 		},
 	})
+	meta := p.meta()
+	if p.Hold {
+		meta["annotations"] = Object{"autoscaling.keda.sh/paused-replicas": "0"}
+	}
 	return Object{
-		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": p.meta(),
+		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": meta,
 		"spec": Object{
 			"scaleTargetRef":  Object{"name": p.App()},
 			"minReplicaCount": p.Least, "maxReplicaCount": p.Most,

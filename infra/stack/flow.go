@@ -272,13 +272,13 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 // feed connects the functions with what calls them.
 func (f Flow) feed(s target.Settings, d Data) {
 	f.byName[Stream].FeedFromStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead),
-		s.Flow.Stream)
-	f.byName[Dispatch].FeedFromQueue(d.Queues, contract.DispatchQueue, s.Flow.Settle)
-	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle)
-	f.byName[Redrive].FeedFromQueue(d.Queues, contract.RedriveQueue, s.Flow.Settle)
+		s.Flow.Stream, !s.Hold, s.JobsStream)
+	f.byName[Dispatch].FeedFromQueue(d.Queues, contract.DispatchQueue, s.Flow.Settle, !s.Hold)
+	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle, !s.Hold)
+	f.byName[Redrive].FeedFromQueue(d.Queues, contract.RedriveQueue, s.Flow.Settle, !s.Hold)
 	tick := construct.NewTick(f.Stack, s.Prefix+"-ticks")
 	for _, name := range []string{Promoter, Sweeper, Prewarm} {
-		tick.EveryMinute(name, f.byName[name])
+		tick.EveryMinute(name, f.byName[name], !s.Hold)
 	}
 }
 

@@ -402,3 +402,39 @@ func TestTheStageThrottlesAndLogsWithoutSecrets(t *testing.T) {
 		}
 	})
 }
+
+func TestHold_StopsEverythingButTheAPI(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[*synthesized]bool{prod(): true, held(): false} {
+		n := 0
+		d.each("AWS::Lambda::EventSourceMapping", func(_ template, id string, r object) {
+			if n++; at(r, "Properties.Enabled") != want {
+				t.Errorf("%s takes what comes: %v; want %v", id, at(r, "Properties.Enabled"), want)
+			}
+		})
+		d.each("AWS::Scheduler::Schedule", func(_ template, id string, r object) {
+			if n++; (at(r, "Properties.State") == "ENABLED") != want {
+				t.Errorf("%s is %v", id, at(r, "Properties.State"))
+			}
+		})
+		objects, _ := d.applied(t)
+		for _, pool := range contract.Pools {
+			meta, _ := at(objects["ScaledObject worker-"+pool], "metadata").(object)
+			notes, _ := meta["annotations"].(object)
+			if n++; (notes["autoscaling.keda.sh/paused-replicas"] == "0") == want {
+				t.Errorf("workers of %s: %s", pool, compact(notes))
+			}
+		}
+		if n != 4+3+len(contract.Pools) {
+			t.Errorf("%d things start others", n)
+		}
+	}
+	if got := sources(t, held())[Stream]["EventSourceArn"]; got != restored {
+		t.Errorf("a restored table's stream is %v", got)
+	}
+	for _, st := range held().statements() {
+		if st.actions[0] == "dynamodb:DescribeStream" && !slices.Equal(st.resources, []string{restored}) {
+			t.Errorf("%s may read %v", st.id, st.resources)
+		}
+	}
+}

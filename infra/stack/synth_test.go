@@ -84,6 +84,13 @@ var signed = sync.OnceValue(func() *synthesized {
 	return synth("dev", "signed", "issuer", "", "audience", "", "auth", "iam")
 })
 
+// held is one that waits for an operator, over a jobs table that was restored.
+var held = sync.OnceValue(func() *synthesized {
+	return synth("prod", "held", "hold", "yes", "jobs_stream", restored)
+})
+
+const restored = "arn:aws:dynamodb:us-east-1:123456789012:table/punctual-jobs/stream/2026-11-28T16:00:00.000"
+
 // one synthesis at a time: the process behind CDK answers one caller.
 var one sync.Mutex
 

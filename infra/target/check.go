@@ -47,6 +47,7 @@ var (
 	zoneIs    = regexp.MustCompile(`^[a-z]$`)
 	roleIs    = regexp.MustCompile(`^arn:aws:iam::[0-9]{12}:role/[a-zA-Z0-9+=,.@_/-]{1,512}$`)
 	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
+	streamIs  = regexp.MustCompile(`^arn:aws:dynamodb:[a-z0-9-]+:[0-9]{12}:table/[a-zA-Z0-9_.-]+/stream/[0-9T:.-]+$`)
 	tenantIs  = regexp.MustCompile(`^[a-zA-Z0-9_-][a-zA-Z0-9_.-]{0,63}$`)
 	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
 		3288, 3653}
@@ -79,6 +80,8 @@ func Check(s Settings) error {
 	m.when(!slices.Contains(logDays, s.Logs), "logs are kept %d days: CloudWatch takes one of %v", s.Logs, logDays)
 	m.when(s.Concurrency < 0 || s.Concurrency > 0 && s.Concurrency < 10, "concurrency is %d: %s", s.Concurrency,
 		concurrencyAllowed)
+	m.when(s.JobsStream != "" && !streamIs.MatchString(s.JobsStream), "jobs_stream is %q: the ARN of a table's stream, "+
+		"as `aws dynamodb describe-table --query Table.LatestStreamArn` says it", s.JobsStream)
 	m.when(s.Flow.Stream < 1 || s.Flow.Stream > 10, "concurrency of the stream's consumer is %d: 1 to 10 is allowed",
 		s.Flow.Stream)
 	m.tables(s.Tables)

@@ -31,6 +31,8 @@ type Settings struct {
 	Quota       int      // runs a minute of all schedules of one tenant, each at its busiest and at least once
 	HTTPAllow   []string // CIDRs that http jobs may reach although private; none by default
 	Concurrency int      // invocations of functions at once that the account allows; 0: enough
+	Hold        bool     // nothing is promoted, swept, fired, settled or run; the API answers
+	JobsStream  string   // ARN of the stream of a jobs table that was put in the place of the deployed one; "": none was
 	Keep        bool     // data outlives its stack: retain and deletion protection
 	Logs        Days     // how long log lines are kept
 	Tokens      Tokens   // who may call the API

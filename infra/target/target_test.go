@@ -125,6 +125,8 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		"issuer of both":        {named("dev", "auth", "cognito", "tenants", "acme"), []string{"an issuer or an audience"}},
 		"tenants of another's":  {named("dev", "tenants", "acme"), []string{"only auth=cognito"}},
 		"issuer of a signature": {named("dev", "auth", "iam"), []string{"a tag of its role"}},
+		"hold":                  {named("prod", "hold", "on"), []string{`hold is "on": yes or no`}},
+		"jobs stream":           {named("prod", "jobs_stream", "punctual-jobs"), []string{`jobs_stream is "punctual-jobs"`}},
 		"scope prefix":          {named("dev", "scope_prefix", "a b"), []string{`scope_prefix is "a b"`}},
 		"tenant scope":          {named("dev", "tenant_scope", "a b"), []string{`tenant_scope is "a b"`}},
 		"issuer in clear": {say("target", "prod", "issuer", "http://a.example", "audience", "a"),
