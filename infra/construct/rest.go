@@ -148,6 +148,8 @@ func refusals(api awsapigateway.RestApi, signed bool) {
 		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Who are you?", token, 0},
 		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "That is not allowed",
 			"The token allows nothing here.", 0},
+		{"filtered", awsapigateway.ResponseType_WAF_FILTERED(), 403, "forbidden", "That is not allowed",
+			"The address sends too many requests, or is known for attacks.", 0},
 		{"no-such-path", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 404, "not_found", unknown,
 			"No call has this path and method.", 0},
 		{"no-such-resource", awsapigateway.ResponseType_RESOURCE_NOT_FOUND(), 404, "not_found", unknown,

@@ -262,6 +262,9 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		Signed: s.Tokens.Auth == target.ByIAM,
 		Rate:   s.API.Rate, Burst: s.API.Burst, Log: d.Logs.In(stack, accessLog), ManageLogRole: s.API.ManageLogRole,
 	})
+	if s.API.WAF {
+		construct.NewWAF(stack, "Waf", s.Prefix, f.API)
+	}
 	if s.Keep { // prod; an emulator has no CodeDeploy, and dev may break
 		f.canaries(s)
 	}

@@ -438,3 +438,25 @@ func TestHold_StopsEverythingButTheAPI(t *testing.T) {
 		}
 	}
 }
+
+func TestWAF_StandsBeforeTheAPIWhereItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	prod().each("AWS::WAFv2::WebACL", func(_ template, id string, _ object) { t.Errorf("there is %s", id) })
+	d, guarded := held(), 0
+	d.each("AWS::WAFv2::WebACLAssociation", func(s template, id string, r object) {
+		guarded++
+		acl := s.resources[text(at(r, "Properties.WebACLArn.Fn::GetAtt.0"))]
+		if on := plain(at(r, "Properties.ResourceArn")); !strings.Contains(on, ":apigateway:us-east-1::/restapis/") ||
+			!strings.HasSuffix(on, "/stages/v1") {
+			t.Errorf("%s guards %s", id, on)
+		}
+		rules := compact(at(acl, "Properties.Rules"))
+		if at(acl, "Properties.DefaultAction.Allow") == nil || !strings.Contains(rules, `"AggregateKeyType":"IP"`) ||
+			!strings.Contains(rules, "AWSManagedRulesAmazonIpReputationList") {
+			t.Errorf("%s is %s", id, compact(acl["Properties"]))
+		}
+	})
+	if guarded != 1 {
+		t.Errorf("%d stages are guarded", guarded)
+	}
+}

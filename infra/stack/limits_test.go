@@ -39,7 +39,7 @@ var counted = map[string]int{
 	"data AWS::SQS::Queue":       13, "data AWS::SQS::QueuePolicy": 13,
 
 	"flow AWS::ApiGateway::Account": 1, "flow AWS::ApiGateway::Authorizer": 1, "flow AWS::ApiGateway::Deployment": 1,
-	"flow AWS::ApiGateway::GatewayResponse": 13,
+	"flow AWS::ApiGateway::GatewayResponse": 14,
 	"flow AWS::ApiGateway::Method":          7, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1,
 	"flow AWS::ApiGateway::Stage": 1,
 	"flow AWS::IAM::Policy":       14, "flow AWS::IAM::Role": 14,

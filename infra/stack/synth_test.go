@@ -84,9 +84,9 @@ var signed = sync.OnceValue(func() *synthesized {
 	return synth("dev", "signed", "issuer", "", "audience", "", "auth", "iam")
 })
 
-// held is one that waits for an operator, over a jobs table that was restored.
+// held is one that waits for an operator, over a jobs table that was restored, behind a web ACL.
 var held = sync.OnceValue(func() *synthesized {
-	return synth("prod", "held", "hold", "yes", "jobs_stream", restored)
+	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "waf", "yes")
 })
 
 const restored = "arn:aws:dynamodb:us-east-1:123456789012:table/punctual-jobs/stream/2026-11-28T16:00:00.000"

@@ -82,8 +82,8 @@ func emulator() Settings {
 // tenants (of auth=cognito, comma-separated), issuer, audience (comma-separated), jwks,
 // audience_claim, tenant_claim, tenant_scope, scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata
 // addresses stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the
-// role of those who use kubectl), hold (yes: nothing
-// runs but the API, for a restore), jobs_stream (ARN, after a restore), concurrency (invocations at once that the account allows; without
+// role of those who use kubectl), waf (yes: a web ACL
+// before the API), hold (yes: nothing runs but the API, for a restore), jobs_stream (ARN, after a restore), concurrency (invocations at once that the account allows; without
 // it the account is asked), reach (CIDRs that they come from, comma-separated) and functions
 // (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
@@ -135,12 +135,17 @@ func Load(context func(key string) string) (Settings, error) {
 		s.Fleet.Zones = len(s.Fleet.In)
 	}
 	s.Fleet.NATs = min(s.Fleet.NATs, s.Fleet.Zones)
-	switch v := context("hold"); v {
-	case "yes":
-		s.Hold = true
-	case "", "no":
-	default:
-		return s, fmt.Errorf("hold is %q: yes or no", v)
+	for _, o := range []struct {
+		key string
+		to  *bool
+	}{{"hold", &s.Hold}, {"waf", &s.API.WAF}} {
+		switch v := context(o.key); v {
+		case "yes":
+			*o.to = true
+		case "", "no":
+		default:
+			return s, fmt.Errorf("%s is %q: yes or no", o.key, v)
+		}
 	}
 	if v := context("reach"); v != "" {
 		s.Fleet.Reach = strings.Split(v, ",")

@@ -103,6 +103,8 @@ type Tokens struct {
 type API struct {
 	Rate  int // requests per second
 	Burst int // requests at once
+	// WAF puts a web ACL before it: $7 a month, and $0.60 a million requests.
+	WAF bool
 	// ManageLogRole lets this deployment set the role with which API Gateway writes logs. There
 	// is one per account and region: only one deployment should.
 	ManageLogRole bool
