@@ -33,8 +33,9 @@ func NewCanary(scope constructs.Construct, name string) Canary {
 
 // Over has f changed by a canary, which any of the alarms ends.
 func (c Canary) Over(id string, f Function, alarms ...awscloudwatch.Alarm) {
+	// The alias by its name: it waits for its group, which waits for the role.
 	allow(c.role, strs("lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"),
-		f.FunctionArn(), f.Live.FunctionArn())
+		f.FunctionArn(), jsii.String(*f.FunctionArn()+":"+Live))
 	refs := make([]interfacesawscloudwatch.IAlarmRef, len(alarms))
 	for i, a := range alarms {
 		refs[i] = a

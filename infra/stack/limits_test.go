@@ -111,6 +111,62 @@ func TestTheNumberOfResourcesIsKnown(t *testing.T) {
 	}
 }
 
+// waits calls found with the id of each resource that v waits for.
+func waits(v any, found func(id string)) {
+	switch x := v.(type) {
+	case []any:
+		for _, e := range x {
+			waits(e, found)
+		}
+	case object:
+		for key, e := range x {
+			switch key {
+			case "Ref":
+				found(text(e))
+			case "Fn::GetAtt":
+				if on, ok := e.(string); ok {
+					found(on)
+				} else {
+					found(text(at(e, "0")))
+				}
+			case "DependsOn":
+				for _, on := range list(e) {
+					found(text(on))
+				}
+			default:
+				waits(e, found)
+			}
+		}
+	}
+}
+
+// CloudFormation refuses a template in which a resource waits for itself.
+func TestTemplates_HaveNoResourceThatWaitsForItself(t *testing.T) {
+	t.Parallel()
+	for _, d := range []*synthesized{prod(), emulator(), ownTokens(), signed(), held()} {
+		for _, s := range d.templates {
+			const under, done = 1, 2
+			state := map[string]int{}
+			var visit func(id string, path []string)
+			visit = func(id string, path []string) {
+				switch {
+				case s.resources[id] == nil || state[id] == done:
+					return
+				case state[id] == under:
+					t.Errorf("%s of %s: %s", s.name, d.settings.Target, strings.Join(append(path, id), " waits for "))
+					return
+				}
+				state[id] = under
+				waits(s.resources[id], func(on string) { visit(on, append(path[:len(path):len(path)], id)) })
+				state[id] = done
+			}
+			for _, id := range sorted(s.resources) {
+				visit(id, nil)
+			}
+		}
+	}
+}
+
 // stateful are the ids of what holds state, and its name. CloudFormation takes another id for
 // another resource: renaming one here would make an empty table in the place of a full one.
 var stateful = map[string]string{
