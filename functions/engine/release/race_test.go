@@ -1,0 +1,153 @@
+package release_test
+
+import (
+	"context"
+	"testing"
+
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/run"
+)
+
+// before has do happen once, just before the first write of that name.
+func (b *bench) before(name string, do func()) {
+	done := false
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Name == name && !done {
+			done = true
+			do()
+		}
+		return memory.Fault{}
+	})
+}
+
+func TestRace_HasOneWinner(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, story := range map[string]func(b *bench){
+		"a retry just before a child is cancelled brings the child back": func(b *bench) {
+			b.fails = func(r job.Row) bool { return r.Generation == 1 }
+			b.create(def("a", "b: a"))
+			b.before("row.accept_ended", func() {
+				_, err := b.rel.Retry(ctx, b.key, "", by)
+				b.must(err)
+			})
+			b.settle()
+			b.runIs(run.Succeeded)
+			b.is("b", job.Succeeded, "")
+		},
+		"a cancel just before a release ends what is released": func(b *bench) {
+			b.create(def("a", "b: a"))
+			b.before("row.accept", func() {
+				_, err := b.rel.Cancel(ctx, b.key, by)
+				b.must(err)
+			})
+			b.settle()
+			b.runIs(run.Cancelled)
+			b.is("b", job.Cancelled, run.ReasonCancelled)
+			if b.started[b.current("b").ID] > 0 {
+				b.Error("b has started")
+			}
+		},
+		"a skip just before a release stands": func(b *bench) {
+			b.create(def("a", "b: a", "c: b"))
+			b.before("row.accept", func() {
+				_, err := b.rel.Skip(ctx, b.key, "b", true, by)
+				b.must(err)
+			})
+			b.settle()
+			b.runIs(run.Succeeded)
+			b.is("b", job.Skipped, dag.ReasonSkippedByHand)
+			b.is("c", job.Skipped, dag.ReasonParentSkipped)
+		},
+		"a pause just before a release keeps it from starting": func(b *bench) {
+			b.create(def("a", "b: a"))
+			b.before("row.accept", func() {
+				_, err := b.rel.Pause(ctx, b.key, by)
+				b.must(err)
+			})
+			b.settle()
+			if b.started[b.current("b").ID] > 0 {
+				b.Error("b has started")
+			}
+			_, err := b.rel.Resume(ctx, b.key, by)
+			b.must(err)
+			b.settle()
+			b.runIs(run.Succeeded)
+		},
+		"a cancel just before the run's end makes it cancelled": func(b *bench) {
+			b.create(def("a"))
+			b.before("run.end", func() {
+				_, err := b.rel.Cancel(ctx, b.key, by)
+				b.must(err)
+			})
+			b.settle()
+			b.runIs(run.Cancelled)
+			b.is("a", job.Succeeded, "")
+		},
+		"two who tell of the last parents open a join once": func(b *bench) {
+			b.create(def("a", "c", "d: a c"))
+			a, c := b.current("a"), b.current("c")
+			b.start(a)
+			b.start(c)
+			b.finish(a, false)
+			b.finish(c, false)
+			b.before("row.accept", func() { b.must(b.rel.Ended(ctx, b.current("c"))) })
+			b.must(b.rel.Ended(ctx, b.current("a")))
+			b.settle()
+			b.runIs(run.Succeeded)
+			if d := b.current("d").ID; b.started[d] != 1 || b.fired[d] != 1 {
+				b.Errorf("d was fired %d times and started %d times", b.fired[d], b.started[d])
+			}
+		},
+		"a cancel between the two writes of a retry is the last word": func(b *bench) {
+			b.fails = func(r job.Row) bool { return r.Node == "a" }
+			b.create(def("a", "x"))
+			b.start(b.current("a"))
+			b.finish(b.current("a"), true)
+			b.before("run.finish", func() {
+				_, err := b.rel.Cancel(ctx, b.key, by)
+				b.must(err)
+			})
+			if _, err := b.rel.Retry(ctx, b.key, "", by); err == nil {
+				b.Error("the retry was answered")
+			}
+			b.settle()
+			b.runIs(run.Cancelled)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			story(setup(t))
+		})
+	}
+}
+
+// TestRun_OpensAWideJoinOnce is case S34: many parents that end at the same time.
+func TestRun_OpensAWideJoinOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const wide = 200
+	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	all := dag.Node{Task: "echo"}
+	for i := range wide {
+		name := "p" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		d.Nodes[name] = dag.Node{Task: "echo"}
+		all.DependsOn = append(all.DependsOn, name)
+	}
+	d.Nodes["z"] = all
+	b.create(d)
+	before := b.world.Counts().Tables
+	b.calm()
+	b.runIs(run.Succeeded)
+	if z := b.current("z").ID; b.started[z] != 1 || b.fired[z] != 1 {
+		t.Errorf("z was fired %d times and started %d times", b.fired[z], b.started[z])
+	}
+	runs := b.world.Counts().Tables["runs"]
+	edge := (runs.Write - before["runs"].Write) / wide
+	t.Logf("%.2f write units of the run an edge, %.0f read units of rows", edge, b.world.Counts().Tables["jobs"].Read-before["jobs"].Read)
+	if edge > 3 {
+		t.Errorf("%.2f write units an edge", edge)
+	}
+}
