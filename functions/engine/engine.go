@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 
 	"punctual/functions/engine/accept"
@@ -9,6 +10,7 @@ import (
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/release"
 	"punctual/shared/clock"
+	"punctual/shared/job"
 	"punctual/shared/telemetry"
 )
 
@@ -17,6 +19,7 @@ type Store interface {
 	accept.Jobs
 	decide.Jobs
 	recur.Store
+	release.Store
 }
 
 // Deps is what the verbs need. A nil Meter drops metrics.
@@ -31,22 +34,43 @@ type Deps struct {
 
 // Engine is the verbs, each of which knows those below it.
 type Engine struct {
-	Arm    arm.Armer
-	Accept *accept.Acceptor
-	Decide *decide.Decider
-	Recur  *recur.Recurrer
+	Arm     arm.Armer
+	Accept  *accept.Acceptor
+	Decide  *decide.Decider
+	Recur   *recur.Recurrer
+	Release *release.Releaser
 }
 
 // New puts the verbs together: what ends a job is brought to its schedule and to its children.
 func New(d Deps) Engine {
 	r := recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
+	armer := arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}
+	jobs := &jobs{armer: armer, clock: d.Clock}
+	runs := release.New(release.Deps{Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Shards: d.Shards})
+	jobs.Decider = decide.New(decide.Deps{
+		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
+		Judge: r.Judge, OnFinal: []decide.OnFinal{
+			r.Ended,
+			func(ctx context.Context, _ *decide.Decider, row job.Row) error { return runs.Ended(ctx, row) },
+		},
+	})
 	return Engine{
-		Arm:    arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
-		Accept: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
-		Decide: decide.New(decide.Deps{
-			Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-			Judge: r.Judge, OnFinal: []decide.OnFinal{r.Ended, release.Ended},
-		}),
-		Recur: r,
+		Arm:     armer,
+		Accept:  accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		Decide:  jobs.Decider,
+		Recur:   r,
+		Release: runs,
 	}
+}
+
+// jobs is how runs stop and fire the jobs of their nodes.
+type jobs struct {
+	*decide.Decider
+	armer arm.Armer
+	clock clock.Clock
+}
+
+// Fire sends the firing of a row that is due now.
+func (j *jobs) Fire(ctx context.Context, row job.Row) error {
+	return j.armer.Fire(ctx, "now", row.Firing(), j.clock.Now())
 }

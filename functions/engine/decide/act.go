@@ -2,6 +2,7 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,14 +20,22 @@ import (
 
 // settleEffects does what a final row still has to cause.
 func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time) error {
-	if !row.Owes.Letter() {
+	children := row.Owes.Children() && row.RunID != ""
+	if !row.Owes.Letter() && !children {
 		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID, row.Owes)
 	}
 	row, write := job.RewakeOwing(row, now.Add(contract.Grace))
 	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
 		return err
 	}
-	return d.sendDeadLetter(ctx, row)
+	var errs []error
+	if row.Owes.Letter() {
+		errs = append(errs, d.sendDeadLetter(ctx, row))
+	}
+	if children {
+		errs = append(errs, d.ended(ctx, row))
+	}
+	return errors.Join(errs...)
 }
 
 // repeatReport sends the report of an outcome that nobody has settled.
