@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
@@ -44,10 +45,11 @@ type Engine struct {
 // New puts the verbs together: what ends a job is brought to its schedule and to its children.
 func New(d Deps) Engine {
 	r := recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
-	armer := arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}
-	jobs := &jobs{armer: armer, clock: d.Clock}
+	jobs := &jobs{
+		Acceptor: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+	}
 	runs := release.New(release.Deps{Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Shards: d.Shards})
-	jobs.Decider = decide.New(decide.Deps{
+	jobs.decider = decide.New(decide.Deps{
 		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Judge: r.Judge, OnFinal: []decide.OnFinal{
 			r.Ended,
@@ -55,22 +57,21 @@ func New(d Deps) Engine {
 		},
 	})
 	return Engine{
-		Arm:     armer,
-		Accept:  accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
-		Decide:  jobs.Decider,
+		Arm:     arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
+		Accept:  jobs.Acceptor,
+		Decide:  jobs.decider,
 		Recur:   r,
 		Release: runs,
 	}
 }
 
-// jobs is how runs stop and fire the jobs of their nodes.
+// jobs is how runs accept and stop the jobs of their nodes.
 type jobs struct {
-	*decide.Decider
-	armer arm.Armer
-	clock clock.Clock
+	*accept.Acceptor
+	decider *decide.Decider
 }
 
-// Fire sends the firing of a row that is due now.
-func (j *jobs) Fire(ctx context.Context, row job.Row) error {
-	return j.armer.Fire(ctx, "now", row.Firing(), j.clock.Now())
+// Stop asks an open job to end as cancelled.
+func (j *jobs) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
+	return j.decider.Stop(ctx, row, why, now)
 }

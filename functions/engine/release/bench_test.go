@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -58,8 +59,22 @@ func (b *bench) another() *release.Releaser {
 // Now is the test's time.
 func (b *bench) Now() time.Time { return b.now }
 
-// Fire notes a firing.
-func (b *bench) Fire(_ context.Context, row job.Row) error { b.fired[row.ID]++; return nil }
+// Put accepts a job as the engine does.
+func (b *bench) Put(ctx context.Context, j accept.Job) error {
+	if j.Keep != nil {
+		if err := j.Keep(ctx, j.Row); err != nil {
+			return err
+		}
+	}
+	return b.store.Accept(ctx, j.Row, j.With...)
+}
+
+// Fire notes firings.
+func (b *bench) Fire(_ context.Context, _ string, firings ...job.Firing) {
+	for _, f := range firings {
+		b.fired[f.ID]++
+	}
+}
 
 // Stop does what the engine does: a stop on the row, and then the claim's owner is asked, or fenced.
 func (b *bench) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/telemetry"
 )
 
 // judge writes what has become of a node, if it has been decided. by is the end that asks, the zero Row
@@ -207,19 +207,17 @@ func (r *Releaser) accept(
 		row.DueAt = f.run.DueAt
 	}
 	send := job.Place(&row, now)
+	j := accept.Job{Row: row}
 	if payload != nil {
-		row.SetPayload(job.PlacePayload(row, payload))
-		if err := r.Store.PutPayload(ctx, row, payload); err != nil {
-			return nil, err
-		}
+		j.Row.SetPayload(job.PlacePayload(row, payload))
+		j.Keep = func(ctx context.Context, row job.Row) error { return r.Store.PutPayload(ctx, row, payload) }
 	}
-	var beside []item.Write
 	for _, s := range slots {
 		if s.bounded {
-			beside = append(beside, s.take(f.run.Key, row))
+			j.With = append(j.With, s.take(f.run.Key, row))
 		}
 	}
-	if err := r.Store.Accept(ctx, row, beside...); err != nil {
+	if err := r.Jobs.Put(ctx, j); err != nil {
 		// A row that is there was put by somebody else, or by our own first try, whose answer was lost:
 		// then its firing is still to be sent. A slot that somebody took has everything read again.
 		var refused *item.Refused
@@ -230,16 +228,12 @@ func (r *Releaser) accept(
 		if !taken {
 			return nil, err
 		}
-		if !maps.Equal(old, row.Item()) {
+		if !maps.Equal(old, j.Row.Item()) {
 			return nil, nil
 		}
 	}
-	if !send {
-		return nil, nil
-	}
-	if err := r.Jobs.Fire(ctx, row); err != nil {
-		r.Log.WarnContext(ctx, "the job of a node waits for the sweeper: its firing was not sent",
-			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.RunID, row.RunID, telemetry.Err, err)
+	if send {
+		r.Jobs.Fire(ctx, "now", row.Firing())
 	}
 	return nil, nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -48,17 +49,17 @@ type Store interface {
 	// PutRow makes a row what after is. It knows its own write again when the answer was lost.
 	PutRow(ctx context.Context, after job.Row, w item.Write) error
 	Commit(ctx context.Context, writes ...item.Write) error
-	// Accept puts a new row in one transaction with other writes. A refusal is an *item.Refused in
-	// which the row is write 0.
-	Accept(ctx context.Context, r job.Row, beside ...item.Write) error
 }
 
-// Jobs acts on jobs that are on their way.
+// Jobs is what is done with the jobs of nodes as with any job.
 type Jobs interface {
+	// Put accepts a job. A row, or something of With, in its way is an *item.Refused in which the row is
+	// write 0.
+	Put(ctx context.Context, j accept.Job) error
+	// Fire sends firings that are due now; what could not be sent is left to the due index.
+	Fire(ctx context.Context, lane string, firings ...job.Firing)
 	// Stop asks an open job to end as cancelled for that reason. It ends at once, or its worker is asked.
 	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
-	// Fire sends the firing of a row that is due now.
-	Fire(ctx context.Context, row job.Row) error
 }
 
 // Deps is what a Releaser needs.
