@@ -1,0 +1,223 @@
+package run_test
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+
+func going(change ...func(*run.Run)) run.Run {
+	r := run.Run{
+		Key: run.Key{Tenant: "acme", ID: job.DerivedID(noon, "r")}, Definition: "hash", Status: run.Running, Epoch: 3,
+		CreatedAt: noon, DueAt: noon, WakeAt: noon.Add(time.Minute), Shard: 2,
+	}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+func full(r *run.Run) {
+	r.Dag, r.Version, r.Stop, r.Paused, r.Holds = "d", 4, run.StopFail, true, true
+	r.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me"}
+	r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 3, Hand: job.ForcedComplete, Reason: "why", Whole: true}}
+	r.NominalAt, r.ExpiryAt, r.Schedule, r.Priority, r.Params = noon, noon.Add(time.Hour), "s", job.High, `{"a":1}`
+	r.Reason = job.Reason{Code: "run_failed", Message: "node a"}
+}
+
+func TestRun_IsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	over := func(r *run.Run) {
+		full(r)
+		r.Status, r.WakeAt, r.FinishedAt, r.ExpiresAt = run.Failed, time.Time{}, noon, noon.Add(time.Hour)
+	}
+	for name, r := range map[string]run.Run{"bare": going(), "full": going(full), "over": going(over)} {
+		got, err := run.Parse(r.Item())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, r) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, r)
+		}
+	}
+}
+
+func TestParse_RefusesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(item.Item){
+		"no version":     func(i item.Item) { delete(i, "schema_v") },
+		"no epoch":       func(i item.Item) { delete(i, "epoch") },
+		"unknown status": func(i item.Item) { i["status"] = "ODD" },
+		"broken act":     func(i item.Item) { i["act"] = "{" },
+		"broken nodes":   func(i item.Item) { i["nodes"] = "[]" },
+		"broken key":     func(i item.Item) { i[contract.AttrPK] = "acme" },
+	} {
+		i := going(full).Item()
+		change(i)
+		if _, err := run.Parse(i); err == nil {
+			t.Errorf("%s: it was read", name)
+		}
+	}
+}
+
+// writes are all writes of a run that is going on, by name.
+func writes(r run.Run) map[string]item.Write {
+	all := map[string]item.Write{}
+	add := func(_ run.Run, w item.Write) { all[w.Name] = w }
+	add(r.Built())
+	add(r.Halt(run.StopCancel, job.Reason{Code: "c"}, noon))
+	add(r.Pause())
+	add(r.Resume(noon))
+	add(r.Touch(noon))
+	add(r.Begin(run.Act{ID: "y", Kind: run.ActRetry}, noon))
+	add(r.NoteHolds())
+	add(r.End(run.Succeeded, noon))
+	add(r.Rest(noon.Add(time.Hour)))
+	acting := r
+	acting.Act = &run.Act{ID: "x", Kind: run.ActRetry}
+	add(acting.Finish([]string{"a"}, noon))
+	_, w := acting.Withdraw()
+	w.Name = "run.withdraw"
+	add(acting, w)
+	return all
+}
+
+// TestWrites_AreRefusedByWhatComesBetween holds the protocol's table: who passes where.
+func TestWrites_AreRefusedByWhatComesBetween(t *testing.T) {
+	t.Parallel()
+	const every = "built stop pause resume touch begin holds end rest finish withdraw"
+	building := func(r *run.Run) { r.Status = run.Building }
+	for what, c := range map[string]struct {
+		between func(*run.Run)
+		pass    string
+	}{
+		"nothing":       {func(*run.Run) {}, "stop pause resume touch begin holds end rest"},
+		"it is built":   {building, "built stop pause resume touch begin holds end rest"},
+		"an act began":  {func(r *run.Run) { r.Act = &run.Act{ID: "x"} }, "stop pause resume finish withdraw"},
+		"another act":   {func(r *run.Run) { r.Act = &run.Act{ID: "z"} }, "stop pause resume"},
+		"a stop":        {func(r *run.Run) { r.Stop = run.StopFail }, "holds end rest"},
+		"its end":       {func(r *run.Run) { r.Status = run.Failed }, "holds"},
+		"a newer epoch": {func(r *run.Run) { r.Epoch++ }, ""},
+	} {
+		between := going(c.between)
+		for name, w := range writes(going()) {
+			want := false
+			for _, p := range split(c.pass) {
+				want = want || "run."+p == name
+			}
+			if got := item.Any(w.When, between.Item()); got != want {
+				t.Errorf("%s after %s: passes %v, want %v", name, what, got, want)
+			}
+		}
+	}
+	if len(writes(going())) != len(split(every)) {
+		t.Errorf("%d writes are exercised", len(writes(going())))
+	}
+}
+
+func split(s string) []string { return strings.Fields(s) }
+
+func TestWrites_MakeTheItemWhatTheyReturn(t *testing.T) {
+	t.Parallel()
+	for _, before := range []run.Run{going(), going(func(r *run.Run) { r.Holds, r.Paused = true, true })} {
+		acting := before
+		acting.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
+		for name, do := range map[string]func() (run.Run, run.Run, item.Write){
+			"stop": func() (run.Run, run.Run, item.Write) {
+				a, w := before.Halt(run.StopCancel, job.Reason{Code: "c"}, noon)
+				return before, a, w
+			},
+			"finish": func() (run.Run, run.Run, item.Write) {
+				a, w := acting.Finish([]string{"a", "b"}, noon)
+				return acting, a, w
+			},
+			"end":    func() (run.Run, run.Run, item.Write) { a, w := before.End(run.Failed, noon); return before, a, w },
+			"rest":   func() (run.Run, run.Run, item.Write) { a, w := before.Rest(noon.Add(time.Hour)); return before, a, w },
+			"resume": func() (run.Run, run.Run, item.Write) { a, w := before.Resume(noon); return before, a, w },
+		} {
+			from, after, w := do()
+			got := w.Applied(from.Item(), contract.AttrPK, contract.AttrSK)
+			if !maps.Equal(got, after.Item()) {
+				t.Errorf("%s:\ngot  %v\nwant %v", name, got, after.Item())
+			}
+		}
+	}
+}
+
+func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	r := going(func(r *run.Run) {
+		r.Status, r.Stop, r.Holds = run.Failed, run.StopExpire, true
+		r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 2}, "z": {Generation: 5, Since: 2}}
+		r.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
+	})
+	after, _ := r.Finish([]string{"a", "b"}, noon)
+	want := map[string]run.Node{
+		"a": {Generation: 3, Since: 4, Hand: job.ForcedSkip, Reason: "why"}, "b": {Generation: 2, Since: 4},
+		"z": {Generation: 5, Since: 2},
+	}
+	if !reflect.DeepEqual(after.Nodes, want) {
+		t.Errorf("nodes %+v", after.Nodes)
+	}
+	if after.Status != run.Running || after.Stop != run.NoStop || after.Holds || after.Act != nil || !after.WakeAt.Equal(noon) {
+		t.Errorf("the run is %+v", after)
+	}
+	if len(r.Nodes) != 2 || r.Nodes["a"].Generation != 2 {
+		t.Error("the run that was read has changed")
+	}
+}
+
+func TestMayStart_AsksForAllThatKeepsANodeFromStarting(t *testing.T) {
+	t.Parallel()
+	row := job.Row{Node: "a", Generation: 1}
+	for name, c := range map[string]struct {
+		change     func(*run.Run)
+		superseded bool
+	}{
+		"stopped":         {func(r *run.Run) { r.Stop = run.StopCancel }, true},
+		"over":            {func(r *run.Run) { r.Status = run.Succeeded }, true},
+		"newer":           {func(r *run.Run) { r.Nodes = map[string]run.Node{"a": {Generation: 2}} }, true},
+		"paused":          {func(r *run.Run) { r.Paused = true }, false},
+		"under an act":    {func(r *run.Run) { r.Act = &run.Act{ID: "x"} }, false},
+		"past its expiry": {func(r *run.Run) { r.ExpiryAt = noon }, false},
+	} {
+		r := going(c.change)
+		if r.MayStart(row, noon) == "" {
+			t.Errorf("a run that is %s lets a node start", name)
+		}
+		if r.Superseded(row) != c.superseded {
+			t.Errorf("%s: superseded is %v", name, !c.superseded)
+		}
+	}
+	if why := going().MayStart(row, noon); why != "" {
+		t.Errorf("a run that goes on says %q", why)
+	}
+}
+
+func TestKey_GivesEachGenerationAndItemAJobOfItsOwn(t *testing.T) {
+	t.Parallel()
+	k := going().Key
+	seen := map[job.ID]bool{}
+	for _, node := range []string{"a", "b", "a1"} {
+		for g := range int64(3) {
+			for no := range int64(3) {
+				seen[k.Job(node, g+1, no).ID] = true
+			}
+		}
+	}
+	if len(seen) != 27 {
+		t.Errorf("%d ids of 27 jobs", len(seen))
+	}
+	if k.Job("a", 1, 0) != k.Job("a", 1, 0) {
+		t.Error("the same node has two ids")
+	}
+}
