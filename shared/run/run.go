@@ -191,7 +191,7 @@ func (r Run) PutBeside(name, body string) item.Write {
 	ref := r.BesideRef(name)
 	return item.Write{Ref: ref, Name: "run.beside", Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": body,
-		contract.AttrExpiresAt: r.ID.At().Add(besideKept).Unix(),
+		contract.AttrExpiresAt: r.kept(),
 	}}
 }
 
@@ -213,7 +213,7 @@ func (r Run) PutEvent(e Event) item.Write {
 	ref := r.ref(sk)
 	return item.Write{Ref: ref, Name: "run.event", Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(text.MustJSON(e)),
-		contract.AttrExpiresAt: e.At.Add(besideKept).Unix(),
+		contract.AttrExpiresAt: r.kept(),
 	}}
 }
 
@@ -603,17 +603,30 @@ func (k Key) TakeSlot(node string, n int, from, to job.ID) item.Write {
 		when = item.Cond{Attr: "holder", Op: item.Missing}
 	}
 	return item.Write{
-		Ref: k.SlotRef(node, n), Name: "run.slot", Set: map[string]any{"holder": string(to), "no": int64(n)},
+		Ref: k.SlotRef(node, n), Name: "run.slot",
+		Set:  map[string]any{"holder": string(to), "no": int64(n), contract.AttrExpiresAt: k.kept()},
 		When: []item.All{{when}},
+	}
+}
+
+// kept is when what lies beside a run expires if nobody deletes it.
+func (k Key) kept() int64 { return k.ID.At().Add(besideKept).Unix() }
+
+// CountAt adds one to a counter of the run: a JoinRef or an EndRef.
+func (k Key) CountAt(counter item.Ref) item.Write {
+	return item.Write{
+		Ref: counter, Name: "run.count_end", Add: map[string]int64{"n": 1},
+		Set: map[string]any{contract.AttrExpiresAt: k.kept()},
 	}
 }
 
 // CountItems counts the items of a mapped node among the run's, of which there may be most; it goes in
 // one transaction with the node's row.
 func (k Key) CountItems(n, most int64) item.Write {
-	w := item.Write{Ref: k.ref("items"), Name: "run.count_items", Add: map[string]int64{"n": n}, When: []item.All{
-		{{Attr: "n", Op: item.Missing}}, {{Attr: "n", Op: item.Le, Value: most}},
-	}}
+	w := item.Write{Ref: k.ref("items"), Name: "run.count_items", Add: map[string]int64{"n": n},
+		Set:  map[string]any{contract.AttrExpiresAt: k.kept()},
+		When: []item.All{{{Attr: "n", Op: item.Missing}}, {{Attr: "n", Op: item.Le, Value: most}}},
+	}
 	if most < 0 { // more than there may be, even as the first
 		w.When = []item.All{{{Attr: "n", Op: item.Exists}, {Attr: "n", Op: item.Missing}}}
 	}

@@ -88,8 +88,8 @@ func (s *Store) Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error) {
 }
 
 // Count adds one to a counter of a run and returns what it is then. What is counted twice counts twice.
-func (s *Store) Count(ctx context.Context, ref item.Ref) (int64, error) {
-	i, err := s.table.Write(ctx, item.Write{Ref: ref, Name: "run.count_end", Add: map[string]int64{"n": 1}})
+func (s *Store) Count(ctx context.Context, k runs.Key, counter item.Ref) (int64, error) {
+	i, err := s.table.Write(ctx, k.CountAt(counter))
 	return i.Int("n"), err
 }
 
@@ -202,27 +202,24 @@ func (s *Store) DueRuns(ctx context.Context, q DueQuery) (due []DueRun, next str
 	return due, page.Cursor, nil
 }
 
-// ForgetRun deletes all that is kept of a run that is over, the item itself last. Its jobs are forgotten
-// before, each by its own.
+// ForgetRun deletes the item of a run that is over, and then all that is kept beside it. Its jobs are
+// forgotten before, each by its own. Refused, and nothing was deleted: somebody has retried it. What a
+// crash leaves beside it expires.
 func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
-	own := r.Ref()
+	if err := s.Put(ctx, r.Forget()); err != nil {
+		return err
+	}
+	pk := r.Ref().PK
 	for {
-		page, err := s.table.Query(ctx, item.Query{Table: contract.Runs, PK: own.PK, Consistent: true})
-		if err != nil {
+		page, err := s.table.Query(ctx, item.Query{Table: contract.Runs, PK: pk, Consistent: true})
+		if err != nil || len(page.Items) == 0 && page.Cursor == "" {
 			return err
 		}
-		rest := false
 		for _, i := range page.Items {
-			if sk := i.Str(contract.AttrSK); sk != own.SK {
-				ref := item.Ref{Table: contract.Runs, PK: own.PK, SK: sk}
-				if err := s.Put(ctx, item.Write{Ref: ref, Name: "run.forget", Delete: true}); err != nil {
-					return err
-				}
-				rest = true
+			ref := item.Ref{Table: contract.Runs, PK: pk, SK: i.Str(contract.AttrSK)}
+			if err := s.Put(ctx, item.Write{Ref: ref, Name: "run.forget_beside", Delete: true}); err != nil {
+				return err
 			}
-		}
-		if !rest && page.Cursor == "" {
-			return s.Put(ctx, r.Forget())
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 		by.Generation == f.run.Generation(by.Node)
 	if ofParent && f.graph.MaxConcurrency == 0 {
 		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
-			n, err := r.Store.Count(ctx, f.run.JoinRef(name, f.run.Generation(name)))
+			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)))
 			if err != nil || n < int64(need) {
 				return nil, err
 			}

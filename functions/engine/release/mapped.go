@@ -70,7 +70,7 @@ func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended 
 		}
 	}
 	if own.Items >= dag.CountFrom {
-		n, err := r.Store.Count(ctx, f.run.JoinRef("items#"+name, own.Generation))
+		n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef("items#"+name, own.Generation))
 		if err != nil || n < own.Items {
 			return ended, err
 		}

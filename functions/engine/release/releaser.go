@@ -27,8 +27,8 @@ type Store interface {
 	UpdateRun(ctx context.Context, k run.Key, decide func(run.Run) ([]item.Write, error)) (run.Run, error)
 	// WriteRun makes a run what after is. It knows its own write again when the answer was lost.
 	WriteRun(ctx context.Context, after run.Run, w item.Write) error
-	// Count adds one to a counter and returns what it is then.
-	Count(ctx context.Context, ref item.Ref) (int64, error)
+	// Count adds one to a counter of the run and returns what it is then.
+	Count(ctx context.Context, k run.Key, counter item.Ref) (int64, error)
 	// Slots reads who has the first n slots of the run (node "") or of a mapped node.
 	Slots(ctx context.Context, k run.Key, node string, n int) (map[int]run.Holder, error)
 	// Definition and Params read what lies beside runs; absent is a fault.NotFound.

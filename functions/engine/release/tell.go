@@ -172,7 +172,7 @@ func (r *Releaser) endAfter(ctx context.Context, f *facts, x job.Row) error {
 		}
 	}
 	if era, need := f.graph.EndNeeds(f.run); need > 0 {
-		n, err := r.Store.Count(ctx, f.run.EndRef(era))
+		n, err := r.Store.Count(ctx, f.run.Key, f.run.EndRef(era))
 		if err != nil || n < int64(need) {
 			return err
 		}
