@@ -1,0 +1,82 @@
+package release_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/run"
+)
+
+// TestRun_CostsWhatIsPromised holds the budget of the contract, in write units of both tables.
+func TestRun_CostsWhatIsPromised(t *testing.T) {
+	t.Parallel()
+	written := func(b *bench) float64 {
+		n := b.world.Counts()
+		var sum float64
+		for _, table := range []string{contract.Jobs, contract.Runs, contract.Claims} {
+			sum += n.Tables[table].Write + n.Tables[table].IndexWrite
+		}
+		return sum
+	}
+	t.Run("a node with one parent costs at most 12 write units, all in", func(t *testing.T) {
+		t.Parallel()
+		cost := func(n int) float64 {
+			b := setup(t)
+			d := dag.Definition{Nodes: map[string]dag.Node{}}
+			for i := range n {
+				node := dag.Node{Task: "echo"}
+				if i > 0 {
+					node.DependsOn = []string{fmt.Sprint("n", i-1)}
+				}
+				d.Nodes[fmt.Sprint("n", i)] = node
+			}
+			b.create(d)
+			b.calm()
+			b.runIs(run.Succeeded)
+			return written(b)
+		}
+		each := (cost(60) - cost(10)) / 50
+		t.Logf("%.1f write units a node", each)
+		if each > 12 {
+			t.Errorf("%.1f write units a node", each)
+		}
+	})
+	for _, wide := range []int{5, 50, 499} {
+		t.Run(fmt.Sprintf("an edge of a join of %d costs at most 3 write units", wide), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := dag.Definition{Nodes: map[string]dag.Node{}}
+			last := dag.Node{Task: "echo"}
+			for i := range wide {
+				name := fmt.Sprint("p", i)
+				d.Nodes[name] = dag.Node{Task: "echo"}
+				last.DependsOn = append(last.DependsOn, name)
+			}
+			d.Nodes["z"] = last
+			b.create(d)
+			made := b.world.Counts().Tables[contract.Runs]
+			rows := b.rows()
+			for _, row := range rows {
+				b.start(row)
+			}
+			var took time.Duration
+			for _, row := range rows {
+				at := time.Now()
+				b.finish(row, true)
+				took = time.Since(at)
+			}
+			b.calm()
+			b.runIs(run.Succeeded)
+			// The job of each parent is paid for without the edge; what the edge adds lies with the run.
+			n := b.world.Counts().Tables[contract.Runs]
+			edge := (n.Write + n.IndexWrite - made.Write - made.IndexWrite) / float64(wide)
+			t.Logf("%.2f write units an edge; it opened %s after the last end", edge, took)
+			if edge > 3 {
+				t.Errorf("%.2f write units an edge", edge)
+			}
+		})
+	}
+}
