@@ -51,7 +51,15 @@ func New(d Deps) Engine {
 	runs := release.New(release.Deps{Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Shards: d.Shards})
 	jobs.decider = decide.New(decide.Deps{
 		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Judge: r.Judge, OnFinal: []decide.OnFinal{
+		Judge: func(
+			ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
+		) (job.Step, bool, error) {
+			if row.RunID != "" {
+				return runs.Judge(ctx, row, step, now)
+			}
+			return r.Judge(ctx, d, row, step, now)
+		},
+		OnFinal: []decide.OnFinal{
 			r.Ended,
 			func(ctx context.Context, _ *decide.Decider, row job.Row) error { return runs.Ended(ctx, row) },
 		},

@@ -116,12 +116,23 @@ func (r *Releaser) event(old, after run.Run, by By, action, node string) item.Wr
 }
 
 // after brings a run on after an act and returns it as it then stands. What does not get done now, the
-// run's wake-up does.
+// run's wake-up does, and those of its jobs.
 func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
 	if err := r.Derive(ctx, k); err != nil {
-		r.Log.WarnContext(ctx, "a run waits for its wake-up after an act", "tenant_id", k.Tenant, "run_id", k.ID, "error", err)
+		r.warn(ctx, k, "a run waits for its wake-up after an act", err)
 	}
-	return r.Store.Run(ctx, k)
+	is, err := r.Store.Run(ctx, k)
+	if err != nil {
+		return is, err
+	}
+	g, err := r.Graph(ctx, is)
+	if err == nil {
+		err = r.refire(ctx, is, g)
+	}
+	if err != nil {
+		r.warn(ctx, k, "jobs of a run wait for their wake-ups after an act", err)
+	}
+	return is, nil
 }
 
 // goingOn are the statuses of a run that is not over.
@@ -233,6 +244,9 @@ func (r *Releaser) forceNode(
 		if shown == "" {
 			shown = job.Blocked
 		}
+		if row.IsMapped() { // its items are on their way
+			shown = job.Running
+		}
 		wrong := &WrongState{Of: "node", Is: string(shown), Allowed: allowed}
 		switch {
 		case is.Status.Final(), is.Stop != run.NoStop:
@@ -311,7 +325,7 @@ func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.
 		err = r.tellAll(ctx, rows)
 	}
 	if err != nil {
-		r.Log.WarnContext(ctx, "the children of a node wait for its pending effects", "tenant_id", k.Tenant, "run_id", k.ID, "error", err)
+		r.warn(ctx, k, "the children of a node wait for its pending effects", err)
 	}
 	return r.after(ctx, k)
 }

@@ -146,8 +146,7 @@ func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
 		if err != nil {
 			return err
 		}
-		why := job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
-		if _, err := r.stopRow(ctx, f, older[0], why); err != nil {
+		if _, err := r.stopRow(ctx, f, older[0], superseded); err != nil {
 			return err
 		}
 	}

@@ -110,23 +110,18 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 	if err != nil {
 		return nil, err
 	}
-	s, why, failed := job.Succeeded, job.Reason{}, 0
-	for _, it := range items {
-		if !it.Status.Final() {
+	s, why := job.Succeeded, job.Reason{}
+	stop := f.run.Stop.Reason()
+	for i, it := range items {
+		switch {
+		case !it.Status.Final():
 			return nil, nil
+		case dag.EndOf(it.Status) != dag.Failed:
+		case stop != "" && it.Status == job.Cancelled && it.Reason.Code == stop:
+			s, why = job.Cancelled, it.Reason
+		case s == job.Succeeded: // the first that failed says why
+			s, why = job.Dead, job.Reason{Code: it.Reason.Code, Message: job.Cut(fmt.Sprintf("item %d: %s", i, it.Reason.Message), contract.MaxErrorMessage)}
 		}
-		if dag.EndOf(it.Status) == dag.Failed {
-			failed++
-			if s = job.Dead; it.Status == job.Cancelled && it.Reason.Code == f.run.Stop.Reason() && why.Code == "" {
-				why = it.Reason
-			}
-		}
-	}
-	switch {
-	case why.Code != "":
-		s = job.Cancelled
-	case failed > 0:
-		why = job.Reason{Code: "items_failed", Message: fmt.Sprintf("%d of %d items failed", failed, len(items))}
 	}
 	after, write := job.CloseMapped(own, s, why, r.Clock.Now())
 	err = r.Store.PutRow(ctx, after, write)

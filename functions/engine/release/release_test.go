@@ -305,3 +305,41 @@ func contains(b *bench, want string) bool {
 	b.must(err)
 	return len(p) > len(want) && strings.Contains(string(p), want)
 }
+
+func TestJudge_StopsWhatItsRunGoesOnWithoutAndPutsOffWhatItHolds(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.create(def("a", "b"))
+	row := b.current("a")
+	if step, done, err := b.rel.Judge(ctx, row, job.StepFire, b.now); step != job.StepFire || done || err != nil {
+		t.Errorf("of a run that goes on: %s, done %v, %v", step, done, err)
+	}
+	_, err := b.rel.Pause(ctx, b.key, by)
+	b.must(err)
+	if _, done, err := b.rel.Judge(ctx, row, job.StepFire, b.now); !done || err != nil || !b.current("a").WakeAt.After(b.now) {
+		t.Errorf("of a paused run: done %v, %v, and it wakes at %s", done, err, b.current("a").WakeAt)
+	}
+	before := b.fired[row.ID]
+	_, err = b.rel.Resume(ctx, b.key, by)
+	b.must(err)
+	if b.fired[row.ID] == before {
+		t.Error("a resume does not fire what waits")
+	}
+	_, err = b.rel.Retry(ctx, b.key, "a", by)
+	b.must(err)
+	if old := b.rows()[0]; old.Generation != 1 || old.Status != job.Cancelled {
+		t.Errorf("the older generation is %s", old.Status)
+	}
+	late := row // released by the old facts, just after the retry
+	late.Generation, late.Key = 1, b.key.Job("c", 1, 0)
+	b.must(b.store.Accept(ctx, late))
+	if _, done, err := b.rel.Judge(ctx, late, job.StepFire, b.now); !done || err != nil {
+		t.Errorf("of an older generation: done %v, %v", done, err)
+	}
+	rows, err := b.store.Nodes(ctx, []job.Key{late.Key})
+	b.must(err)
+	if rows[0].Status != job.Cancelled {
+		t.Errorf("what the run has gone on without is %s", rows[0].Status)
+	}
+}
