@@ -48,7 +48,7 @@ func New(d Deps) Engine {
 	jobs := &jobs{
 		Acceptor: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
 	}
-	runs := release.New(release.Deps{Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Shards: d.Shards})
+	runs := release.New(release.Deps{Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	jobs.decider = decide.New(decide.Deps{
 		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Judge: func(

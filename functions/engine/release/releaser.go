@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/scan"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -16,6 +17,8 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -37,6 +40,10 @@ type Store interface {
 	Params(ctx context.Context, r run.Run) (string, error)
 	Beside(ctx context.Context, k run.Key, name string) (string, error)
 	PutBeside(ctx context.Context, r run.Run, name, body string) error
+
+	// DueRuns reads one page of a slice of the runs' due index.
+	DueRuns(ctx context.Context, q store.DueQuery) (due []store.DueRun, next string, err error)
+	scan.Index
 
 	// Nodes reads rows in the order asked; an absent one is the zero Row.
 	Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error)
@@ -68,7 +75,8 @@ type Deps struct {
 	Jobs   Jobs
 	Clock  clock.Clock
 	Log    *slog.Logger
-	Shards int // of the due index; 0: contract.DefaultShards
+	Meter  *telemetry.Meter // nil drops metrics
+	Shards int              // of the due index; 0: contract.DefaultShards
 	// RetryOf reads the retry policy of a node over that of its task. Nil: the task's counts.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
 }

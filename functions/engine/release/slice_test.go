@@ -1,0 +1,54 @@
+package release_test
+
+import (
+	"context"
+	"testing"
+
+	"punctual/functions/engine/scan"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+)
+
+func TestSlice_BringsOnRunsThatWereLeftBehind(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.create(def("a", "b: a"))
+	row := b.current("a")
+	b.start(row)
+	b.finish(row, false) // whoever should have told of it has crashed
+	due := b.run().WakeAt
+	var came scan.Counter
+	slice := horizon.SliceOf(due, b.run().Shard).String()
+	b.must(b.rel.Slice(ctx, slice, due, &came))
+	if b.current("b").Status != "" || came.Counts()["derived"] != 0 {
+		t.Error("a run is brought on before its wake-up")
+	}
+	b.now = due
+	b.must(b.rel.Slice(ctx, slice, due.Add(1e6), &came))
+	if b.current("b").Status != job.Scheduled || came.Counts()["derived"] != 1 {
+		t.Errorf("b is %q, and there came %v", b.current("b").Status, came.Counts())
+	}
+	if next := b.run().WakeAt; !next.After(b.now) {
+		t.Errorf("it wakes at %s again", next)
+	}
+}
+
+func TestSlice_SetsAsideARunThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.create(def("a"))
+	is := b.run()
+	b.must(b.store.Put(ctx, item.Write{Ref: is.Ref(), Name: "spoil", Set: map[string]any{"nodes": "["}}))
+	b.now = is.WakeAt
+	var came scan.Counter
+	b.must(b.rel.Slice(ctx, horizon.SliceOf(is.WakeAt, is.Shard).String(), is.WakeAt.Add(1e6), &came))
+	i, err := b.world.Table().Get(ctx, is.Ref())
+	b.must(err)
+	if came.Counts()["run_set_aside"] != 1 || !i.Time(contract.AttrWakeAt).After(b.now) {
+		t.Errorf("there came %v, and it wakes at %s", came.Counts(), i.Time(contract.AttrWakeAt))
+	}
+}
