@@ -105,10 +105,12 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 	if err := r.stopOlder(ctx, f); err != nil {
 		return nil, err
 	}
+	f.once = map[string]job.Row{}
+	defer func() { f.once = nil }()
+	if _, err := r.rows(ctx, f, f.graph.Names()...); err != nil { // many at a time
+		return nil, err
+	}
 	for _, level := range f.graph.Levels() {
-		if _, err := r.rows(ctx, f, level...); err != nil { // many at a time
-			return ended, err
-		}
 		for _, name := range level {
 			more, err := r.judge(ctx, f, name, job.Row{})
 			ended = append(ended, more...)

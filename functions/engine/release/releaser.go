@@ -121,7 +121,10 @@ type facts struct {
 	run   run.Run
 	graph *dag.Graph
 	ended map[string]job.Row // rows that were final when they were read: they stay so
-	holds bool               // a node is held
+	// once holds the other rows while all nodes are judged by one reading of them, nil otherwise. What
+	// ends meanwhile is told by whoever ends it.
+	once  map[string]job.Row
+	holds bool // a node is held
 }
 
 func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
@@ -146,6 +149,12 @@ func (r *Releaser) rows(ctx context.Context, f *facts, names ...string) (map[str
 			rows[name] = row
 			continue
 		}
+		if row, ok := f.once[name]; ok {
+			if row.Status != "" {
+				rows[name] = row
+			}
+			continue
+		}
 		keys, of = append(keys, f.run.Job(name)), append(of, name)
 	}
 	read, err := r.Store.Nodes(ctx, keys)
@@ -153,6 +162,9 @@ func (r *Releaser) rows(ctx context.Context, f *facts, names ...string) (map[str
 		return nil, err
 	}
 	for n, row := range read {
+		if f.once != nil && !row.Status.Final() {
+			f.once[of[n]] = row
+		}
 		if row.Status == "" {
 			continue
 		}

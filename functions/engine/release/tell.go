@@ -85,7 +85,14 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		return nil, true, r.Derive(ctx, f.run.Key)
 	}
 
-	for _, c := range r.targets(f, x, counts) {
+	targets := r.targets(f, x, counts)
+	if f.graph.MaxConcurrency > 0 && f.run.Stop == run.NoStop {
+		f.once = map[string]job.Row{}
+		if _, err := r.rows(ctx, f, targets...); err != nil {
+			return nil, false, err
+		}
+	}
+	for _, c := range targets {
 		if f.run.Stop != run.NoStop && !(x.ItemNo > 0 && c == x.Node) {
 			continue
 		}
@@ -95,6 +102,7 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 			return ended, false, err
 		}
 	}
+	f.once = nil
 	if err := r.noteHolds(ctx, f); err != nil {
 		return ended, false, err
 	}
