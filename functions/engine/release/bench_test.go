@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,8 +30,10 @@ type bench struct {
 	store   *store.Store
 	rel     *release.Releaser
 	key     run.Key
+	mu      sync.Mutex // of the maps
 	started map[job.ID]int
 	fired   map[job.ID]int
+	heard   chan job.Key // firings, if somebody listens
 	// fails says how the attempt of a node ends: true, it fails for good.
 	fails func(row job.Row) bool
 	// gives is the result of one that succeeds; "" is none.
@@ -72,7 +75,12 @@ func (b *bench) Put(ctx context.Context, j accept.Job) error {
 // Fire notes firings.
 func (b *bench) Fire(_ context.Context, _ string, firings ...job.Firing) {
 	for _, f := range firings {
+		b.mu.Lock()
 		b.fired[f.ID]++
+		b.mu.Unlock()
+		if b.heard != nil {
+			b.heard <- f.Key
+		}
 	}
 }
 
@@ -206,7 +214,9 @@ func (b *bench) start(row job.Row) bool {
 		}
 		return false
 	}
+	b.mu.Lock()
 	b.started[row.ID]++
+	b.mu.Unlock()
 	return true
 }
 

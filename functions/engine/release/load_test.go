@@ -1,0 +1,111 @@
+package release_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+// TestRun_GoesOnByItselfWhileManyWorkAtOnce plays eight workers that know nothing but firings.
+func TestRun_GoesOnByItselfWhileManyWorkAtOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		b := setup(t)
+		d := randomGraph(rand.New(rand.NewPCG(seed, 7)), 120)
+		d.OnFailure, d.MaxConcurrency = dag.CancelDownstream, []int{0, 0, 4}[seed%3]
+		b.fails = func(row job.Row) bool { return row.ID[20]%7 == 0 && row.ItemNo <= 1 }
+		b.heard = make(chan job.Key, 10_000)
+		b.create(d)
+		work(b)
+		g, err := dag.Compile(d)
+		b.must(err)
+		is := b.run()
+		if !is.Status.Final() {
+			t.Errorf("seed %d: the run is %s without a sweep", seed, is.Status)
+		}
+		if !hasItems(d) {
+			b.asExpected(g, func(node string) bool { return b.fails(b.current(node)) })
+		}
+		for id, n := range b.started {
+			if n != 1 {
+				t.Errorf("seed %d: job %s started %d times", seed, id, n)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// work lets eight workers run what is fired, until nothing is.
+func work(b *bench) {
+	ctx := context.Background()
+	var left sync.WaitGroup
+	stop := make(chan struct{})
+	var busy sync.Mutex
+	open, last := 0, time.Now()
+	for range 8 {
+		left.Add(1)
+		go func() {
+			defer left.Done()
+			for {
+				select {
+				case <-stop:
+					return
+				case k := <-b.heard:
+					busy.Lock()
+					open++
+					busy.Unlock()
+					if rows, err := b.store.Nodes(ctx, []job.Key{k}); err == nil && b.start(rows[0]) {
+						b.finish(rows[0], true)
+					}
+					busy.Lock()
+					open--
+					last = time.Now()
+					busy.Unlock()
+				}
+			}
+		}()
+	}
+	for {
+		time.Sleep(time.Millisecond)
+		busy.Lock()
+		done := open == 0 && len(b.heard) == 0 && time.Since(last) > 20*time.Millisecond
+		busy.Unlock()
+		if done {
+			close(stop)
+			left.Wait()
+			return
+		}
+	}
+}
+
+// BenchmarkRun_FromParentsEndToChildsStart measures how long a child waits for its release.
+func BenchmarkRun_FromParentsEndToChildsStart(b *testing.B) {
+	s := setup(b)
+	var waits []time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		s.key = run.Key{Tenant: "acme", ID: job.DerivedID(noon, fmt.Sprint(n))}
+		s.create(def("a", "b: a", "c: b"))
+		for _, node := range []string{"a", "b"} {
+			row := s.current(node)
+			s.start(row)
+			at := time.Now()
+			s.finish(row, true)
+			waits = append(waits, time.Since(at))
+		}
+	}
+	slices.Sort(waits)
+	b.ReportMetric(float64(waits[len(waits)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds()), "p99-µs")
+}
