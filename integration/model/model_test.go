@@ -98,7 +98,7 @@ func TestRun_EndsRightOnEveryGraphUnderEveryRuleAndPolicy(t *testing.T) {
 	s := &searches{t: t}
 	each(slices.Concat(graphs(2), graphs(3)), s.whole)
 	each(graphs(4), func(c Config) {
-		if s.lot(29) {
+		if s.lot(59) {
 			s.whole(c)
 		}
 	})
@@ -146,13 +146,13 @@ func TestRun_EndsRightWhileOneNodeRunsAtATime(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{apart, fork, join, {{}, {}, {}}}, func(c Config) {
-		if c.Limited, c.Crashes, c.Repeats = true, s.seen%2, s.seen/2%2; s.lot(7) {
+		if c.Limited, c.Crashes, c.Repeats = true, s.seen%2, s.seen/2%2; s.lot(13) {
 			s.whole(c)
 		}
 	})
 	each([][][]uint8{apart, chain2}, func(c Config) {
 		for _, a := range acts {
-			if c.Limited, c.NoSweeps, c.Orders = true, s.seen%2 == 0, orders(a, 0); s.lot(17) {
+			if c.Limited, c.NoSweeps, c.Orders = true, s.seen%2 == 0, orders(a, 0); s.lot(31) {
 				s.whole(c)
 			}
 		}
@@ -191,7 +191,7 @@ func TestRun_ObeysEveryActWhoeverCrashes(t *testing.T) {
 	s := &searches{t: t}
 	each([][][]uint8{chain2}, func(c Config) {
 		for _, a := range acts {
-			if c.Orders, c.Crashes, c.NoSweeps = orders(a, 0), 1, s.seen%2 == 0; s.lot(31) {
+			if c.Orders, c.Crashes, c.NoSweeps = orders(a, 0), 1, s.seen%2 == 0; s.lot(61) {
 				s.whole(c)
 			}
 		}

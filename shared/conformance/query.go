@@ -177,6 +177,19 @@ func queryExercises() []exercise[store.Table] {
 			must(t, tb.Commit(t.Context(), item.Write{Ref: row(pk, "whole"), Name: "exercise.delete", Delete: true}))
 			eventuallyAll(t, tb, q, contract.AttrJobID)
 		}},
+		{name: "runs are indexed by their wake-ups, and what lies beside them is not", run: func(t T, tb store.Table) {
+			pk, slice := unique(), unique()
+			of := func(sk string) item.Ref { return item.Ref{Table: contract.Runs, PK: pk, SK: sk} }
+			q := item.Query{Table: contract.Runs, Index: contract.DueIndex, PK: slice}
+			due := item.Item{contract.AttrWakeSlice: slice, contract.AttrWakeAt: int64(1), "status": "RUNNING"}
+			write(t, tb, put(of("run"), due))
+			write(t, tb, item.Write{Ref: of("join#a#1"), Name: "exercise.count", Add: map[string]int64{"n": 1}})
+			eventuallyAll(t, tb, q, contract.AttrSK, "run")
+			wantShown(t, tb, q, with(of("run"), item.Item{contract.AttrWakeSlice: slice, contract.AttrWakeAt: int64(1)}))
+			write(t, tb, item.Write{Ref: of("run"), Name: "exercise.over",
+				Set: map[string]any{contract.AttrWakeSlice: nil, contract.AttrWakeAt: nil}})
+			eventuallyAll(t, tb, q, contract.AttrSK)
+		}},
 		{name: "an index returns its keys and what it projects, nothing else", run: func(t T, tb store.Table) {
 			ref, group := row(unique(), "j"), unique()
 			attributes := item.Item{
