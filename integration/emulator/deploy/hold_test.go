@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"punctual/integration/story"
 )
 
 // depth is how many messages a queue holds, whatever their state.
@@ -17,10 +19,12 @@ func (d *deployment) depth(t *testing.T, logical string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := client.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: queue.QueueUrl, AttributeNames: []types.QueueAttributeName{
+	asked := []types.QueueAttributeName{
 		types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesDelayed,
 		types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
-	}})
+	}
+	out, err := client.GetQueueAttributes(t.Context(),
+		&sqs.GetQueueAttributesInput{QueueUrl: queue.QueueUrl, AttributeNames: asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +42,10 @@ func TestHold_KeepsWhatIsAcceptedUntilItIsLifted(t *testing.T) {
 	}
 	time.Sleep(10 * time.Second) // what was being read when it was held
 	before := d.depth(t, "firing-short-normal")
-	ids := submit(a, 5) // due over the next seconds, by way of the stream
+	ids := make([]string, 5)
+	for i := range ids { // later than what the API fires by itself, so by way of the stream
+		ids[i] = a.Post(story.Object{"task": "echo", "payload": story.Object{"n": i}, "delay": "8s"})
+	}
 	time.Sleep(20 * time.Second)
 	if now := d.depth(t, "firing-short-normal"); now != before {
 		t.Errorf("the firing queue held %s messages, and holds %s: something fires", before, now)
