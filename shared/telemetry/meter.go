@@ -248,8 +248,9 @@ func (m *Meter) Flush(w io.Writer, now time.Time) error {
 					values, counts = append(values, max(min(buckets[i], s.max), s.min)), append(counts, n)
 				}
 			}
-			line[string(s.name)] = map[string]any{"Values": values, "Counts": counts, "Min": s.min, "Max": s.max, "Count": s.n,
-				"Sum": s.sum}
+			line[string(s.name)] = map[string]any{"Values": values, "Counts": counts, "Min": s.min, "Max": s.max,
+				"Count": s.n,
+				"Sum":   s.sum}
 			s.counts, s.sum, s.n, s.max, s.min = make([]int64, len(buckets)), 0, 0, 0, 0
 		default:
 			if s.gauge {

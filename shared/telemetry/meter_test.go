@@ -65,7 +65,8 @@ func TestMeter_FlushesWhatHappenedSinceTheLastFlush(t *testing.T) {
 		t.Errorf("a count is written as %v", settled)
 	}
 	late, _ := lines[2]["start_lateness_ms"].(map[string]any)
-	if fmt.Sprint(late["Values"]) != "[5 30000]" || fmt.Sprint(late["Counts"]) != "[1 1]" || late["Max"] != 30000.0 || late["Min"] != 4.0 ||
+	if fmt.Sprint(late["Values"]) != "[5 30000]" || fmt.Sprint(late["Counts"]) != "[1 1]" || late["Max"] != 30000.0 ||
+		late["Min"] != 4.0 ||
 		late["Sum"] != 30004.0 || late["Count"] != 2.0 {
 		t.Errorf("durations are written as %v; no value may lie beyond the longest", late)
 	}

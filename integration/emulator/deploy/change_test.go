@@ -126,7 +126,8 @@ func TestDeploy_LetsTwoVersionsOfAFunctionWorkSideBySide(t *testing.T) {
 		t.Fatal("the other version is not what is called now")
 	}
 	// The version before takes reports as well, as it does while a canary lasts.
-	sources, err := client.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: aws.String(prefix + "-status:live")})
+	sources, err := client.ListEventSourceMappings(ctx,
+		&lambda.ListEventSourceMappingsInput{FunctionName: aws.String(prefix + "-status:live")})
 	if err != nil || len(sources.EventSourceMappings) != 1 {
 		t.Fatalf("status is fed by %d sources, %v", len(sources.EventSourceMappings), err)
 	}
@@ -141,11 +142,13 @@ func TestDeploy_LetsTwoVersionsOfAFunctionWorkSideBySide(t *testing.T) {
 	for _, id := range append(before, submit(a, 20)...) {
 		a.Await(id, "SUCCEEDED", 4*time.Minute)
 	}
-	if _, err := client.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: old.UUID}); err != nil {
+	if _, err := client.DeleteEventSourceMapping(ctx,
+		&lambda.DeleteEventSourceMappingInput{UUID: old.UUID}); err != nil {
 		t.Fatal(err)
 	}
 	// Back in seconds: the alias names the version before.
-	if _, err := client.UpdateAlias(ctx, &lambda.UpdateAliasInput{FunctionName: name, Name: aws.String("live"), FunctionVersion: live.FunctionVersion}); err != nil {
+	if _, err := client.UpdateAlias(ctx, &lambda.UpdateAliasInput{FunctionName: name, Name: aws.String("live"),
+		FunctionVersion: live.FunctionVersion}); err != nil {
 		t.Fatal(err)
 	}
 	if d.code(t, "status") != first {

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,8 +29,11 @@ func (d *deployment) depth(t *testing.T, logical string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Attributes["ApproximateNumberOfMessages"] + "+" + out.Attributes["ApproximateNumberOfMessagesDelayed"] + "+" +
-		out.Attributes["ApproximateNumberOfMessagesNotVisible"]
+	var all []string
+	for _, a := range asked {
+		all = append(all, out.Attributes[string(a)])
+	}
+	return strings.Join(all, "+")
 }
 
 // A restored table is swapped in while everything is held.
