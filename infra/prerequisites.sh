@@ -32,11 +32,11 @@ else
 	lack "node is not here: install Node.js 22 or 24; CDK runs on it"
 fi
 has npm || lack "npm is not here: it comes with Node.js, and installs the CDK command"
-# The image is the fleet's.
+# The image is the fleet's, which comes before what watches it.
 image=no
 if [ "$goal" = deploy ] && [ "$target" != emulator ]; then
 	case " ${stacks:---all} " in
-	*" --all "* | *" * "* | *" ** "* | *fleet*) image=yes ;;
+	*" --all "* | *" * "* | *" ** "* | *fleet* | *watch*) image=yes ;;
 	esac
 fi
 if [ $image = no ]; then
@@ -44,7 +44,7 @@ if [ $image = no ]; then
 elif has docker; then
 	docker info >/dev/null 2>&1 || lack "docker does not answer: start it, or see that you may use it ('docker info' says why); the workers' image is built with it"
 else
-	lack "docker is not here: the workers' image is built with it; all but the workers deploy without it by STACKS='*-data *-flow *-watch'"
+	lack "docker is not here: the workers' image is built with it; all but the workers deploy without it by STACKS='*-data *-flow'"
 fi
 if [ "$goal" != synth ] && [ -z "$AWS_ACCESS_KEY_ID$AWS_PROFILE$AWS_WEB_IDENTITY_TOKEN_FILE$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" ] && [ ! -f "$HOME/.aws/config" ] && [ ! -f "$HOME/.aws/credentials" ]; then
 	lack "no AWS credentials are set: run 'aws configure' or set AWS_PROFILE; the account and region must have been prepared once with 'make bootstrap ACCOUNT=…'"

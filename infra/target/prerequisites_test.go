@@ -144,7 +144,7 @@ func TestPrerequisites_NeedsDockerForTheFleetAlone(t *testing.T) {
 	delete(m, "docker")
 	for stacks, needs := range map[string]bool{
 		"": true, "--all": true, "*": true, "punctual-dev-fleet": true, "*-data *-fleet": true,
-		"*-data *-flow *-watch": false, "punctual-dev-flow": false,
+		"*-watch": true, "*-data *-flow": false, "punctual-dev-flow": false,
 	} {
 		said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "deploy", stacks)
 		if ok == needs || needs != strings.Contains(said, "docker is not here") {
