@@ -5,7 +5,6 @@ type after struct {
 	entry    [2]bool
 	followed [2]bool
 	parent   [2]status
-	known    [2]bool // the ends that the request itself has seen
 	child    status  // waiting stands for BLOCKED, running for released
 	request  uint8   // the step of the request
 	told     [2]bool // somebody is to tell the child of this end

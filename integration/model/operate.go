@@ -70,7 +70,7 @@ func (m *model) operate(s *state, k int) move {
 			m.answer(s, k, false)
 			return v
 		}
-		ok := false
+		var ok bool
 		op.bump, ok = m.decide(s, &op.seen)
 		op.pc = writeAct
 		if !ok {

@@ -95,7 +95,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 		}
 		return "is refused: stop the run"
 	case readAct:
-		ok := false
+		var ok bool
 		p.bump, ok = m.decide(s, &p.seen)
 		p.found = nothing
 		if ok {

@@ -83,7 +83,9 @@ func TestWorld_RepeatsTheRunOfASeed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := playSeed(t, c.seed, c.what, c.play)
 				slices.Sort(w.trace) // events of one instant have no order
-				repeated = slices.ContainsFunc(runs, func(earlier []string) bool { return slices.Equal(earlier, w.trace) })
+				repeated = slices.ContainsFunc(runs, func(earlier []string) bool {
+					return slices.Equal(earlier, w.trace)
+				})
 				runs = append(runs, w.trace)
 			})
 		}

@@ -185,7 +185,8 @@ func queryExercises() []exercise[store.Table] {
 			write(t, tb, put(of("run"), due))
 			write(t, tb, item.Write{Ref: of("join#a#1"), Name: "exercise.count", Add: map[string]int64{"n": 1}})
 			eventuallyAll(t, tb, q, contract.AttrSK, "run")
-			wantShown(t, tb, q, with(of("run"), item.Item{contract.AttrWakeSlice: slice, contract.AttrWakeAt: int64(1)}))
+			waking := item.Item{contract.AttrWakeSlice: slice, contract.AttrWakeAt: int64(1)}
+			wantShown(t, tb, q, with(of("run"), waking))
 			write(t, tb, item.Write{Ref: of("run"), Name: "exercise.over",
 				Set: map[string]any{contract.AttrWakeSlice: nil, contract.AttrWakeAt: nil}})
 			eventuallyAll(t, tb, q, contract.AttrSK)

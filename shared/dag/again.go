@@ -25,7 +25,8 @@ func (g *Graph) Again(r run.Run, a run.Act, rows map[string]job.Row) []string {
 		}
 		row, there := rows[name]
 		blocked := !there && r.Nodes[name].Hand == job.NotForced
-		return below && (blocked || row.Status == job.Cancelled || row.Status == job.Skipped && row.Forced == job.NotForced)
+		skipped := row.Status == job.Skipped && row.Forced == job.NotForced
+		return below && (blocked || row.Status == job.Cancelled || skipped)
 	}
 	failed := func(name string) bool { return EndOf(rows[name].Status) == Failed }
 	switch a.Kind {

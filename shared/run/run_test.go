@@ -217,7 +217,7 @@ func TestKey_GivesEachGenerationAndItemAJobOfItsOwn(t *testing.T) {
 	if len(seen) != 27 {
 		t.Errorf("%d ids of 27 jobs", len(seen))
 	}
-	if k.Job("a", 1, 0) != k.Job("a", 1, 0) {
+	if again := k.Job("a", 1, 0); again != k.Job("a", 1, 0) {
 		t.Error("the same node has two ids")
 	}
 }

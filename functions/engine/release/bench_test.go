@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/run"
@@ -329,12 +327,3 @@ func (b *bench) runIs(s run.Status) {
 	}
 }
 
-// breaks makes one call in n fail, half of them after their effect.
-func (b *bench) breaks(dice *rand.Rand, n int) {
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if dice.IntN(n) != 0 {
-			return memory.Fault{}
-		}
-		return memory.Fault{Fail: fault.Unavailable, Lost: dice.IntN(2) == 0}
-	})
-}
