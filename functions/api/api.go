@@ -3,15 +3,12 @@ package api
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
+	"punctual/functions/api/wire"
 	"punctual/functions/engine"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -56,9 +53,7 @@ type Deps struct {
 // stage is the handler with all that its calls share.
 type stage struct {
 	Deps
-	mux     *http.ServeMux
-	literal map[string][]string // methods of the paths without a parameter
-	huma    huma.API
+	router  *wire.Router
 	schemas *schemaCache
 	entropy *entropy
 	engine  engine.Engine
@@ -82,12 +77,11 @@ func New(d Deps) http.Handler {
 	if d.Entropy == nil {
 		d.Entropy = rand.Reader
 	}
-	s := &stage{Deps: d, mux: http.NewServeMux(), schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
+	s := &stage{Deps: d, schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
 	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
-	s.huma = humago.New(s.mux, humaConfig())
-	if d.NoSignIn {
-		s.huma.OpenAPI().Components.SecuritySchemes = nil
-	}
+	s.router = wire.NewRouter(wire.Options{
+		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
+	})
 	s.jobRoutes()
 	s.taskRoutes()
 	s.deadLetterRoutes()
@@ -97,8 +91,18 @@ func New(d Deps) http.Handler {
 	s.exclusionRoutes()
 	s.pauseRoutes()
 	s.systemRoutes()
-	s.literal = literalPaths(s.huma.OpenAPI().Paths)
-	return s
+	return s.router
+}
+
+// about introduces the API in its document.
+const about = "Say what to run and when; it runs once, on time, retried, ordered, and accounted for. " +
+	"v1 only grows: ignore what you don't know. Times are RFC 3339 in UTC with milliseconds. " +
+	"Errors are problems of RFC 9457 with a stable code. Every answer has X-Request-Id; " +
+	"503 carries Retry-After, and 429 where waiting helps."
+
+// WithIdentity says who asks, for whoever serves the handler; see wire.WithIdentity.
+func WithIdentity(ctx context.Context, id tenant.Identity) context.Context {
+	return wire.WithIdentity(ctx, id)
 }
 
 // MustRanges reads address ranges for Deps.HTTPAllow; one that cannot be read ends the process.
@@ -108,35 +112,6 @@ func MustRanges(cidrs []string) []netip.Prefix {
 		panic(err)
 	}
 	return ranges
-}
-
-// humaConfig is all that we take of huma's defaults: no documentation page from somebody's CDN,
-// no links to schemas in bodies, no formats but JSON.
-func humaConfig() huma.Config {
-	return huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title: "Punctual", Version: "1",
-				Description: "Say what to run and when; it runs once, on time, retried, ordered, and accounted for. " +
-					"v1 only grows: ignore what you don't know. Times are RFC 3339 in UTC with milliseconds. " +
-					"Errors are problems of RFC 9457 with a stable code. Every answer has X-Request-Id; " +
-					"503 carries Retry-After, and 429 where waiting helps.",
-			},
-			Components: &huma.Components{
-				Schemas:         huma.NewMapRegistry("#/components/schemas/", schemaName),
-				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"}},
-			},
-		},
-		Formats:       map[string]huma.Format{"application/json": {Marshal: marshal}, "json": {Marshal: marshal}},
-		DefaultFormat: "application/json",
-	}
-}
-
-func marshal(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // tags of the OpenAPI document, and scopes under names that read well in a table of routes.

@@ -14,7 +14,7 @@
 //     stood there whenever its condition did not hold.
 //   - What a page of a list may read is bounded; an empty page with a cursor is not the end.
 //
-// It fails as a problem of RFC 9457 with a code of the catalogue in problem.go: 4xx says what
+// It fails as a problem of RFC 9457 with a code of the catalogue in wire: 4xx says what
 // to change, 503 that the same request may work later, 500 that we have a bug, which is logged
 // under the request's id.
 package api

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"slices"
+
+	"punctual/functions/api/wire"
 )
 
 // LoopbackOnly guards a server on the own machine that asks nobody who they are: addr is where
@@ -39,6 +41,6 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 		if foreign {
 			detail = "a web page of another origin may not ask this server"
 		}
-		writeProblem(w, hex.EncodeToString(id[:]), newProblem(codeForbidden, "%s", detail))
+		wire.WriteProblem(w, hex.EncodeToString(id[:]), wire.NewProblem(wire.CodeForbidden, "%s", detail))
 	})
 }

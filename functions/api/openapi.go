@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
@@ -81,7 +82,7 @@ func lasting(least, most time.Duration) bound {
 		s.Type, s.Pattern, s.MaxLength = huma.TypeString, contract.DurationPattern, new(span.MaxText)
 		s.Examples = []any{span.Format(max(least, min(most, 30*time.Second)))}
 		s.Extensions = map[string]any{"x-minimum": span.Format(least), "x-maximum": span.Format(most)}
-		s.Description = strings.TrimLeft(s.Description+"; ", "; ") + between(span.Format(least), span.Format(most))
+		s.Description = strings.TrimLeft(s.Description+"; ", "; ") + wire.Between(span.Format(least), span.Format(most))
 	}
 }
 
@@ -138,7 +139,7 @@ const (
 
 var (
 	nameForm    = matching(contract.NamePattern, contract.MaxName)
-	instantForm = formatted("date-time", instantPattern.String(), maxTimeText)
+	instantForm = formatted("date-time", wire.InstantPattern.String(), maxTimeText)
 	keyForm     = matching(keyPattern, contract.MaxIdempotencyKey)
 	idForm      = matching(jobIDPattern, 26)
 	scopeForm   = matching(scopePattern, len(job.PauseTaskPrefix)+contract.MaxName)
@@ -262,7 +263,7 @@ var bounds = map[string]fieldBounds{
 	"ResumeRequest": {"missed": oneOf(missedWords)},
 	"DeadLettersRequest": {
 		"job_ids": listOf(1, contract.RedriveMax, idForm), "limit": numberFrom(1, contract.RedriveMax),
-		"cursor": allOf(matching(`^$|`+cursorPattern, maxCursor), textOf(0, maxCursor)), // an empty one is the beginning
+		"cursor": allOf(matching(`^$|`+cursorPattern, wire.MaxCursor), textOf(0, wire.MaxCursor)), // an empty one is the beginning
 	},
 	"DeadLetterFilterRequest": {"task": nameForm, "dead_after": instantForm, "dead_before": instantForm},
 	"PreviewRequest":          {"name": nameForm, "after": instantForm, "count": numberFrom(1, calendar.MaxPreview)},
@@ -305,12 +306,12 @@ var bounds = map[string]fieldBounds{
 }
 
 // dayForm is a whole day or an instant.
-var dayForm = matching(datePattern+"|"+instantPattern.String(), maxTimeText)
+var dayForm = matching(datePattern+"|"+wire.InstantPattern.String(), maxTimeText)
 
 // parameterBounds are those of path, query and header parameters; each name means the same everywhere.
 var parameterBounds = fieldBounds{
 	"limit":  allOf(wholeFrom(1, contract.ListMax), defaulting(contract.ListDefault)),
-	"cursor": matching(cursorPattern, maxCursor),
+	"cursor": matching(cursorPattern, wire.MaxCursor),
 	"count":  allOf(wholeFrom(1, calendar.MaxPreview), defaulting(contract.PreviewDefault)),
 	"wait":   lasting(0, contract.MaxWait),
 	"name":   nameForm, "task": nameForm, "schedule": nameForm, "id": idForm, "scope": scopeForm,
@@ -328,8 +329,8 @@ var parameterBounds = fieldBounds{
 }
 
 func codes() []string {
-	all := make([]string, len(catalogue))
-	for i, e := range catalogue {
+	all := make([]string, len(wire.Catalogue))
+	for i, e := range wire.Catalogue {
 		all[i] = e.Code
 	}
 	return all
@@ -458,7 +459,7 @@ func schemaName(t reflect.Type, hint string) string {
 // document is the OpenAPI document. Answers may grow, so their schemas leave room for fields
 // that are not known yet; bodies that we read must not have any.
 func (s *stage) document() ([]byte, error) {
-	doc := s.huma.OpenAPI()
+	doc := s.router.OpenAPI()
 	registry := doc.Components.Schemas
 	documentPayloads(registry)
 	schemas := registry.Map()

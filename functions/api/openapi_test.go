@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"punctual/functions/api/wire"
 	"punctual/shared/executor"
 	"punctual/shared/tenant"
 )
@@ -278,8 +279,8 @@ func TestAPI_TellsTheMethodsOfAPathWithoutParameters(t *testing.T) {
 		{"PUT", "/v1/schedules/preview", "POST"}, {"DELETE", "/v1/jobs", "GET, HEAD, POST"}, {"POST", "/v1/health", "GET, HEAD"},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(WithIdentity(context.Background(), who), c.method, c.path, http.NoBody))
-		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != c.allow || !strings.Contains(w.Body.String(), codeMethodNotAllowed) {
+		h.ServeHTTP(w, httptest.NewRequestWithContext(wire.WithIdentity(context.Background(), who), c.method, c.path, http.NoBody))
+		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != c.allow || !strings.Contains(w.Body.String(), wire.CodeMethodNotAllowed) {
 			t.Errorf("%s %s: %d, Allow %q, %s", c.method, c.path, w.Code, w.Header().Get("Allow"), w.Body)
 		}
 	}
@@ -292,7 +293,7 @@ func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
 		executor.CodeInvalidValue, executor.CodeOutOfRange, executor.CodeDuplicateField, executor.CodeConflictingFields,
 		executor.CodeSecretInPayload, executor.CodeTargetRefused,
 	} {
-		if _, ok := explained(code); !ok {
+		if _, ok := wire.Explain(code); !ok {
 			t.Errorf("%s is not in the catalogue", code)
 		}
 	}

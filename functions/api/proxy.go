@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 
+	"punctual/functions/api/wire"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -27,11 +28,11 @@ func Proxy(h http.Handler, m *telemetry.Meter, out io.Writer) func(context.Conte
 		}
 		w := core.NewProxyResponseWriter()
 		var events core.RequestAccessor
-		r, err := events.EventToRequestWithContext(WithIdentity(ctx, identityOf(ev)), ev)
+		r, err := events.EventToRequestWithContext(wire.WithIdentity(ctx, identityOf(ev)), ev)
 		if err != nil { // a path or a body that is none
 			id := ev.RequestContext.RequestID
 			w.Header().Set("X-Request-Id", id)
-			writeProblem(w, id, newProblem(codeInvalidValue, "the request cannot be read"))
+			wire.WriteProblem(w, id, wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
 			return w.GetProxyResponse()
 		}
 		if r.Header.Get("X-Request-Id") == "" {

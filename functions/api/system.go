@@ -5,29 +5,30 @@ import (
 	"net/http"
 	"sync"
 
+	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
 func (s *stage) systemRoutes() {
-	register(s, route{method: http.MethodGet, path: "/v1/health", id: "getHealth", tag: tagSystem, scope: open, summary: "Check that the API answers"}, s.health)
-	register(s, route{
-		method: http.MethodGet, path: "/v1/ready", id: "getReadiness", tag: tagSystem, scope: anybody,
-		summary: "Check that what the API needs answers", about: "And how far the passes have come.",
+	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/health", ID: "getHealth", Tag: tagSystem, Scope: wire.Open, Summary: "Check that the API answers"}, s.health)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/ready", ID: "getReadiness", Tag: tagSystem, Scope: anybody,
+		Summary: "Check that what the API needs answers", About: "And how far the passes have come.",
 	}, s.ready)
-	register(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoAmI", tag: tagSystem, scope: anybody, summary: "Show whom the token names"}, s.whoami)
-	register(s, route{
-		method: http.MethodGet, path: "/v1/problems", id: "listProblems", tag: tagSystem, scope: open,
-		summary: "List the codes of problems", about: "In the order of their statuses.",
+	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: tagSystem, Scope: anybody, Summary: "Show whom the token names"}, s.whoami)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/problems", ID: "listProblems", Tag: tagSystem, Scope: wire.Open,
+		Summary: "List the codes of problems", About: "In the order of their statuses.",
 	}, s.listProblems)
-	register(s, route{
-		method: http.MethodGet, path: "/v1/problems/{code}", id: "getProblem", tag: tagSystem, scope: open,
-		summary: "Explain the code of a problem", errors: []int{http.StatusNotFound},
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/problems/{code}", ID: "getProblem", Tag: tagSystem, Scope: wire.Open,
+		Summary: "Explain the code of a problem", Errors: []int{http.StatusNotFound},
 	}, s.explain)
 	document := sync.OnceValues(s.document)
-	register(s, route{
-		method: http.MethodGet, path: "/v1/openapi.json", id: "getDocument", tag: tagSystem, scope: open, summary: "Get this document",
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/openapi.json", ID: "getDocument", Tag: tagSystem, Scope: wire.Open, Summary: "Get this document",
 	}, func(context.Context, tenant.Identity, *nothing) (*documentAnswer, error) {
 		text, err := document()
 		return &documentAnswer{"application/openapi+json", text}, err
@@ -56,9 +57,9 @@ func (s *stage) health(context.Context, tenant.Identity, *nothing) (*healthAnswe
 
 type readyAnswer struct {
 	Body struct {
-		Status          string  `json:"status" enum:"ready"`
-		PromotedThrough instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
-		SweptThrough    instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
+		Status          string       `json:"status" enum:"ready"`
+		PromotedThrough wire.Instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
+		SweptThrough    wire.Instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
 	}
 }
 
@@ -75,7 +76,7 @@ func (s *stage) ready(ctx context.Context, _ tenant.Identity, _ *nothing) (*read
 	if err != nil {
 		return nil, err
 	}
-	out.Body.PromotedThrough, out.Body.SweptThrough = instant{promoted}, instant{swept}
+	out.Body.PromotedThrough, out.Body.SweptThrough = wire.Instant{Time: promoted}, wire.Instant{Time: swept}
 	return out, nil
 }
 
@@ -93,28 +94,28 @@ func (s *stage) whoami(_ context.Context, who tenant.Identity, _ *nothing) (*who
 	return out, nil
 }
 
-type problemsAnswer struct{ Body page[explanation] }
+type problemsAnswer struct{ Body wire.Page[wire.Explanation] }
 
-func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *struct{ Paging }) (*problemsAnswer, error) {
-	limit, err := in.limit()
+func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *struct{ wire.Paging }) (*problemsAnswer, error) {
+	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
 	}
-	l := list{"", "problems", nil} // of nobody: it is the same for everybody
-	items, next, err := cut(l, in.Cursor, limit, catalogue)
-	return &problemsAnswer{page[explanation]{items, next}}, err
+	l := wire.NewList("", "problems") // of nobody: it is the same for everybody
+	items, next, err := wire.CutPage(l, in.Cursor, limit, wire.Catalogue)
+	return &problemsAnswer{wire.Page[wire.Explanation]{Items: items, NextCursor: next}}, err
 }
 
 type explainInput struct {
 	Code string `path:"code"`
 }
 
-type explainAnswer struct{ Body explanation }
+type explainAnswer struct{ Body wire.Explanation }
 
 func (s *stage) explain(_ context.Context, _ tenant.Identity, in *explainInput) (*explainAnswer, error) {
-	e, ok := explained(in.Code)
+	e, ok := wire.Explain(in.Code)
 	if !ok {
-		return nil, newProblem(codeNotFound, "there is no such code")
+		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such code")
 	}
 	return &explainAnswer{e}, nil
 }

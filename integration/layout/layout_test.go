@@ -99,7 +99,7 @@ var encodesJSON = map[string]string{
 	"shared/aws/table/query.go":               "a cursor is base64 of it",
 	"shared/memory/query.go":                  "a cursor is base64 of it",
 	"functions/forecast/learnt.go":            "a forecast holds pools' names and numbers",
-	"functions/api/api.go":                    "answers go to web clients, not queues; their markup is not escaped",
+	"functions/api/wire/router.go":            "answers go to web clients, not queues; their markup is not escaped",
 	"workers/worker/workertest/workertest.go": "a payload of a user's test stays in its process",
 	"workers/executor/secret.go":              "it looks for the spelling that others use",
 }

@@ -1,0 +1,409 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) deadLetterRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/dead-letters", ID: "listDeadLetters", Tag: tagDead, Scope: mayRead,
+		Summary: "List dead letters", About: "Jobs that failed for good, newest first, with their context.",
+	}, s.listDeadLetters)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/dead-letters/redrive", ID: "redriveDeadLetters", Tag: tagDead, Scope: mayManage, Body: deadLettersRequest{},
+		Summary: "Redrive dead letters",
+		About:   "Each runs again as a new job. A filter passes over those that were redriven before; one that is named by its id keeps its new_job_id. Safe to repeat.",
+	}, s.redriveLetters)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/dead-letters/purge", ID: "purgeDeadLetters", Tag: tagDead, Scope: mayManage, Body: deadLettersRequest{},
+		Summary: "Delete dead letters", About: "Each as DELETE /v1/jobs/{id} does.",
+	}, s.purgeLetters)
+}
+
+// deadLetter is a job's view with what a person needs to judge it.
+type deadLetter struct {
+	JobView
+	DeadAt   wire.Instant  `json:"dead_at"`
+	Attempts []attemptView `json:"attempts" doc:"The newest ten, oldest first; all are at /v1/jobs/{id}/attempts"`
+}
+
+// lettersAttempts is how many attempts a dead letter shows.
+const lettersAttempts = 10
+
+// letterFilter is what a list of dead letters lets through.
+type letterFilter struct {
+	task          string
+	after, before time.Time
+	waiting       bool               // only those that were not redriven yet
+	row           func(job.Row) bool // nil: lets any through
+}
+
+type deadLettersInput struct {
+	wire.Paging
+	Task       string `query:"task"`
+	DeadAfter  string `query:"dead_after" format:"date-time" doc:"From this time on"`
+	DeadBefore string `query:"dead_before" format:"date-time" doc:"Before this time"`
+}
+
+type deadLettersAnswer struct{ Body wire.Page[deadLetter] }
+
+func (s *stage) listDeadLetters(ctx context.Context, who tenant.Identity, in *deadLettersInput) (*deadLettersAnswer, error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	f, err := readLetterFilter("", in.Task, in.DeadAfter, in.DeadBefore)
+	if err != nil {
+		return nil, err
+	}
+	l := wire.NewList(who.Tenant, "dead-letters", in.Task, in.DeadAfter, in.DeadBefore)
+	rows, next, err := s.letters(ctx, l, f, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.showAll(ctx, who.Tenant, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := &deadLettersAnswer{Body: wire.Page[deadLetter]{Items: make([]deadLetter, len(rows)), NextCursor: next}}
+	for i, row := range rows {
+		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-lettersAttempts, 0)), contract.ListMax)
+		if err != nil {
+			return nil, err
+		}
+		attempts = attempts[max(len(attempts)-lettersAttempts, 0):]
+		out.Body.Items[i] = deadLetter{views[i], wire.Instant{Time: row.DeadAt}, viewAttempts(attempts)}
+	}
+	out.Body.Fit(func(last int) *string { return l.Cursor(letterPlace(rows[last].DeadAt, rows[last].ID)) })
+	return out, nil
+}
+
+func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {
+	f := letterFilter{task: task}
+	var wrong fault.Mistakes
+	if task != "" && !wire.NamePattern.MatchString(task) {
+		wrong = append(wrong, fault.Field{Pointer: prefix + "task", Code: wire.CodeInvalidValue, Detail: "this is not a name", Allowed: wire.NameAllowed})
+	}
+	f.after, f.before = readRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
+	return f, wrong.Err()
+}
+
+func letterPlace(deadAt time.Time, id job.ID) string {
+	return itoa(int(deadAt.UnixMilli())) + "#" + string(id)
+}
+
+// letters reads one page of dead jobs. The place in a cursor is the last job looked at.
+func (s *stage) letters(ctx context.Context, l wire.List, f letterFilter, cursor string, limit int) (rows []job.Row, next *string, err error) {
+	place, err := l.Place(cursor)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, place, err = s.lettersFrom(ctx, l.Tenant, f, place, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if place != "" {
+		next = l.Cursor(place)
+	}
+	return rows, next, nil
+}
+
+// lettersFrom reads dead jobs from a place on, and says where the next page begins; "" is the end.
+func (s *stage) lettersFrom(ctx context.Context, t tenant.ID, f letterFilter, place string, limit int) (rows []job.Row, next string, err error) {
+	before := f.before
+	var lastAt int64
+	lastID := ""
+	if at, id, ok := strings.Cut(place, "#"); ok {
+		lastAt, lastID = number(at), id
+		before = time.UnixMilli(lastAt + 1) // that millisecond again: others may have died in it
+	}
+	read := 0
+	var lot []store.DeadLetter
+	take := func() error {
+		keys := make([]job.Key, len(lot))
+		for i, d := range lot {
+			keys[i] = d.Key
+		}
+		found, there, err := s.rows(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for i, row := range found {
+			place = letterPlace(lot[i].DeadAt, lot[i].ID)
+			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting && row.RedrivenBy != "" || f.row != nil && !f.row(row) {
+				continue
+			}
+			if rows = append(rows, row); len(rows) == limit {
+				break
+			}
+		}
+		lot = lot[:0]
+		return nil
+	}
+	for d, err := range s.Store.DeadLetters(ctx, t, f.after, before, limit) {
+		if fault.KindOf(err) == fault.Undecodable {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if d.DeadAt.UnixMilli() == lastAt && string(d.ID) >= lastID {
+			continue // of the page before
+		}
+		read++
+		if lot = append(lot, d); len(lot) == store.ReadAtOnce || len(lot) >= limit-len(rows) || read >= maxRead {
+			if err := take(); err != nil {
+				return nil, "", err
+			}
+			if len(rows) == limit || read >= maxRead {
+				return rows, place, nil
+			}
+		}
+	}
+	return rows, "", take()
+}
+
+// deadLettersRequest names dead letters one by one or by a filter.
+type deadLettersRequest struct {
+	JobIDs []string                 `json:"job_ids,omitempty" doc:"These; not with filter"`
+	Filter *DeadLetterFilterRequest `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
+	Limit  int                      `json:"limit,omitempty" doc:"With filter: at most so many; default 100"`
+	DryRun bool                     `json:"dry_run,omitempty" doc:"Only say which"`
+	Cursor string                   `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
+}
+
+// DeadLetterFilterRequest is the filter of a deadLettersRequest.
+type DeadLetterFilterRequest struct {
+	Task       string `json:"task,omitempty"`
+	DeadAfter  string `json:"dead_after,omitempty" format:"date-time"`
+	DeadBefore string `json:"dead_before,omitempty" format:"date-time"`
+}
+
+// deadLetterOutcome is what became of one dead letter.
+type deadLetterOutcome struct {
+	JobID    job.ID        `json:"job_id"`
+	NewJobID job.ID        `json:"new_job_id,omitempty"`
+	Problem  *wire.Problem `json:"problem,omitempty"`
+}
+
+type deadLetterOutcomesAnswer struct {
+	Body struct {
+		Matched    int                 `json:"matched" doc:"Dead letters that the request names and that are there"`
+		Items      []deadLetterOutcome `json:"items"`
+		NextCursor *string             `json:"next_cursor"`
+	}
+}
+
+func (s *stage) redriveLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*deadLetterOutcomesAnswer, error) {
+	return s.eachLetter(ctx, who, "redrive", func(k job.Key) deadLetterOutcome {
+		by, err := s.redrive(ctx, k)
+		if err != nil && by == "" {
+			return deadLetterOutcome{JobID: k.ID, Problem: s.router.Refuse(ctx, err)}
+		}
+		return deadLetterOutcome{JobID: k.ID, NewJobID: by}
+	})
+}
+
+func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*deadLetterOutcomesAnswer, error) {
+	return s.eachLetter(ctx, who, "purge", func(k job.Key) deadLetterOutcome {
+		err := s.forget(ctx, k, func(row job.Row) error {
+			if row.Status != job.Dead {
+				return wire.NewProblem(wire.CodeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
+			}
+			return nil
+		})
+		if err != nil {
+			return deadLetterOutcome{JobID: k.ID, Problem: s.router.Refuse(ctx, err)}
+		}
+		return deadLetterOutcome{JobID: k.ID}
+	})
+}
+
+// eachLetter does one thing to every dead letter that the body names, several at a time.
+func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string, do func(job.Key) deadLetterOutcome) (*deadLetterOutcomesAnswer, error) {
+	out := &deadLetterOutcomesAnswer{}
+	choice, err := readLetters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var items []deadLetterOutcome
+	if items, err = s.named(ctx, who.Tenant, choice.ids); err != nil {
+		return nil, err
+	}
+	if choice.filtered {
+		l := wire.NewList(who.Tenant, "dead-letters "+name, choice.filter.task, choice.filter.after.String(), choice.filter.before.String())
+		choice.filter.waiting = name == "redrive"
+		rows, next, err := s.letters(ctx, l, choice.filter, choice.cursor, choice.limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			items = append(items, deadLetterOutcome{JobID: row.ID, NewJobID: row.RedrivenBy})
+		}
+		out.Body.NextCursor = next
+	}
+	matched := 0
+	for _, one := range items {
+		if one.Problem == nil {
+			matched++
+		}
+	}
+	if !choice.dryRun {
+		var all sync.WaitGroup
+		free := make(chan struct{}, batchWriters)
+		for i := range items {
+			if items[i].Problem != nil { // it is no dead letter
+				continue
+			}
+			free <- struct{}{}
+			all.Go(func() {
+				defer func() { <-free }()
+				items[i] = do(job.Key{Tenant: who.Tenant, ID: items[i].JobID})
+			})
+		}
+		all.Wait()
+	}
+	out.Body.Matched, out.Body.Items = matched, items
+	return out, nil
+}
+
+// named are the dead letters of these ids. What is none carries a problem.
+func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLetterOutcome, error) {
+	items := make([]deadLetterOutcome, 0, len(ids))
+	for lot := range slices.Chunk(ids, store.ReadAtOnce) {
+		keys := make([]job.Key, len(lot))
+		for i, id := range lot {
+			keys[i] = job.Key{Tenant: t, ID: id}
+		}
+		rows, there, err := s.rows(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range rows {
+			one := deadLetterOutcome{JobID: lot[i], NewJobID: row.RedrivenBy}
+			switch {
+			case !there[i]:
+				one.Problem = s.router.Refuse(ctx, errNoJob())
+			case !row.Status.Final():
+				one.Problem = s.router.Refuse(ctx, wire.NewProblem(wire.CodeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
+			case row.Status != job.Dead:
+				one.Problem = s.router.Refuse(ctx, wire.NewProblem(wire.CodeWrongState, "only a DEAD job is a dead letter; this one is %s", row.Status))
+			}
+			items = append(items, one)
+		}
+	}
+	return items, nil
+}
+
+// letterPick is a deadLettersRequest that was read.
+type letterPick struct {
+	ids      []job.ID
+	filtered bool
+	filter   letterFilter
+	cursor   string
+	limit    int
+	dryRun   bool
+}
+
+func readLetters(ctx context.Context) (letterPick, error) {
+	pick := letterPick{limit: contract.RedriveDefault}
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return pick, err
+	}
+	if doc == nil {
+		return pick, wire.OneMistake("", wire.CodeMissingField, "job_ids or filter", "the dead letters must be named in the body")
+	}
+	r := newReader(doc)
+	f := r.Object(0, "", wire.NamesOf[deadLettersRequest]())
+	ids, isIDs := f["job_ids"]
+	filter, isFilter := f["filter"]
+	switch {
+	case isIDs && isFilter:
+		r.Mistake(filter.Pointer, wire.CodeConflictingFields, "job_ids or filter", "job_ids and filter exclude each other")
+	case !isIDs && !isFilter && f != nil:
+		r.Mistake("", wire.CodeMissingField, "job_ids or filter", "the dead letters must be named; an empty filter names all")
+	case isIDs:
+		pick.ids = r.jobIDs(ids)
+		for _, name := range []string{"limit", "cursor"} {
+			if v, ok := f[name]; ok {
+				r.Mistake(v.Pointer, wire.CodeConflictingFields, "", "%s goes with filter only", name)
+			}
+		}
+	case isFilter:
+		pick.filtered = true
+		pick.filter = r.letterFilter(filter)
+	}
+	if v, ok := f["limit"]; ok {
+		if n, ok := r.Whole(v, 1, contract.RedriveMax); ok {
+			pick.limit = n
+		}
+	}
+	if v, ok := f["cursor"]; ok {
+		pick.cursor, _ = r.Text(v)
+	}
+	if v, ok := f["dry_run"]; ok {
+		pick.dryRun, _ = r.Flag(v)
+	}
+	return pick, r.Wrong.Err()
+}
+
+func (r *reader) letterFilter(v wire.Value) letterFilter {
+	f := r.Object(v.Node, v.Pointer, wire.NamesOf[DeadLetterFilterRequest]())
+	text := func(name string) string {
+		at, ok := f[name]
+		if !ok {
+			return ""
+		}
+		s, ok := r.Text(at)
+		if ok && s == "" {
+			r.Mistake(at.Pointer, wire.CodeInvalidValue, "", "%s has no value; leave it out instead", name)
+		}
+		return s
+	}
+	filter, err := readLetterFilter(v.Pointer+"/", text("task"), text("dead_after"), text("dead_before"))
+	var wrong fault.Mistakes
+	if errors.As(err, &wrong) {
+		r.Wrong = append(r.Wrong, wrong...)
+	}
+	return filter
+}
+
+// jobIDs reads a list of ids, each once.
+func (r *reader) jobIDs(v wire.Value) []job.ID {
+	var ids []job.ID
+	seen := map[job.ID]bool{}
+	for _, each := range r.List(v, contract.RedriveMax) {
+		s, ok := r.Text(each)
+		if !ok {
+			continue
+		}
+		id, err := job.ParseID(s)
+		if err != nil {
+			r.Mistake(each.Pointer, wire.CodeInvalidValue, "a job's id: 26 characters of a ULID", "this is not a job's id")
+			continue
+		}
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 && len(r.Wrong) == 0 {
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d", contract.RedriveMax), "there are no ids")
+	}
+	return ids
+}

@@ -1,0 +1,372 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) exclusionRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: tagSchedules, Scope: mayWrite, Body: exclusionRequest{},
+		Summary: "Create or replace an exclusion", Errors: []int{http.StatusTooManyRequests},
+		About: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to repeat.",
+	}, s.putExclusion)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/exclusions/{name}", ID: "getExclusion", Tag: tagSchedules, Scope: mayRead,
+		Summary: "Get an exclusion", Errors: []int{http.StatusNotFound},
+	}, s.getExclusion)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: tagSchedules, Scope: mayWrite,
+		Summary: "Delete an exclusion", About: "One that no schedule names.", Errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, s.deleteExclusion)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/exclusions", ID: "listExclusions", Tag: tagSchedules, Scope: mayRead,
+		Summary: "List exclusions",
+	}, s.listExclusions)
+}
+
+// exclusionRequest documents an exclusion; it excludes something.
+type exclusionRequest struct {
+	Dates    []string                `json:"dates,omitempty" doc:"Whole days" example:"[\"2027-12-25\"]"`
+	Ranges   []exclusionRangeRequest `json:"ranges,omitempty" doc:"Of whole days, both included, or of instants, to not included"`
+	Yearly   []string                `json:"yearly,omitempty" doc:"Days of every year" example:"[\"12-25\"]"`
+	Weekly   []string                `json:"weekly,omitempty" doc:"mon to sun; at most six of them" example:"[\"sat\",\"sun\"]"`
+	Timezone string                  `json:"timezone,omitempty" doc:"Whose days these are, an IANA name; default: the calendar's"`
+	Move     string                  `json:"move,omitempty" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within 31 days. Default drop"`
+}
+
+type exclusionRangeRequest struct {
+	From string `json:"from" doc:"2027-12-24, or 2027-12-24T12:00:00Z"`
+	To   string `json:"to" doc:"Of the same kind"`
+}
+
+var moveWords = []string{"drop", "next", "previous"}
+
+// Every day of a leap year, and every weekday; that not all of them may be there the calendar says.
+const (
+	maxYearly = 366
+	maxWeekly = 7
+)
+
+type exclusionView struct {
+	Name     string           `json:"name"`
+	Dates    []string         `json:"dates,omitempty"`
+	Ranges   []calendar.Range `json:"ranges,omitempty"`
+	Yearly   []string         `json:"yearly,omitempty"`
+	Weekly   []string         `json:"weekly,omitempty"`
+	Timezone *string          `json:"timezone,omitempty"`
+	Move     string           `json:"move" enum:"drop,next,previous"`
+	Version  int64            `json:"version" doc:"Grows with every change"`
+}
+
+func viewExclusion(e store.Exclusion) exclusionView {
+	v := exclusionView{Name: e.Name, Dates: e.Dates, Ranges: e.Ranges, Yearly: e.Yearly, Weekly: e.Weekly, Timezone: e.Timezone, Move: "drop", Version: e.Version}
+	if e.Move != nil {
+		v.Move = *e.Move
+	}
+	return v
+}
+
+type exclusionInput struct {
+	Name string `path:"name"`
+}
+
+type exclusionAnswer struct {
+	Status int
+	Body   exclusionView
+}
+
+func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
+	if !wire.NamePattern.MatchString(in.Name) {
+		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for an exclusion")
+	}
+	wanted, err := readExclusion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	after, err := s.Store.UpdateExclusion(ctx, who.Tenant, in.Name, func(old *store.Exclusion) (store.Exclusion, error) {
+		status = http.StatusOK
+		if old == nil {
+			status = http.StatusCreated
+			if err := s.roomForExclusion(ctx, who.Tenant); err != nil {
+				return store.Exclusion{}, err
+			}
+		}
+		return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.judgeExclusion(ctx, who.Tenant, in.Name, wanted)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.follow(ctx, who, in.Name, wanted); err != nil {
+		return nil, err
+	}
+	return &exclusionAnswer{status, viewExclusion(after)}, nil
+}
+
+// naming lists the schedules of a tenant whose calendar names an exclusion. Those that cannot
+// be read are reported and left out.
+func (s *stage) naming(ctx context.Context, t tenant.ID, name string) ([]schedule.Schedule, error) {
+	var naming []schedule.Schedule
+	for after := ""; ; {
+		found, more, err := s.Store.Schedules(ctx, t, after, contract.ListMax)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			if f.Err != nil {
+				s.unreadable(ctx, f)
+			} else if slices.Contains(f.Spec.Exclude, name) {
+				naming = append(naming, f.Schedule)
+			}
+			after = f.Name
+		}
+		if !more {
+			return naming, nil
+		}
+	}
+}
+
+// following is a schedule with its copy of an exclusion replaced.
+func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.Schedule {
+	c.Exclusions = maps.Clone(c.Exclusions)
+	if c.Exclusions == nil {
+		c.Exclusions = calendar.Exclusions{}
+	}
+	c.Exclusions[name] = e
+	return c
+}
+
+// judgeExclusion refuses an exclusion that a schedule which names it could not live with.
+func (s *stage) judgeExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
+	naming, err := s.naming(ctx, t, name)
+	if err != nil {
+		return err
+	}
+	now := s.now()
+	for _, c := range naming {
+		before, err := c.Calendar()
+		if err != nil || before.Check(now) != nil {
+			continue // it does not run as it is
+		}
+		after, err := following(c, name, e).Calendar()
+		if err == nil {
+			err = after.Check(now)
+		}
+		var bad *calendar.Error
+		if errors.As(err, &bad) {
+			return wire.OneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not go on: %s", c.Name, bad.Detail)
+		}
+	}
+	return nil
+}
+
+// follow edits each schedule that names an exclusion, where its copy says something else.
+func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e calendar.Exclusion) error {
+	naming, err := s.naming(ctx, who.Tenant, name)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(naming))
+	var all sync.WaitGroup
+	free := make(chan struct{}, batchWriters)
+	for i, c := range naming {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			errs[i] = s.followOne(ctx, who, c.Key, name, e)
+		})
+	}
+	all.Wait()
+	for _, err := range errs { // the same PUT again goes on from here
+		if err != nil {
+			return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *stage) followOne(ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion) error {
+	after, changed, err := s.changeSchedule(ctx, k, 0, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		wanted := following(old, name, e)
+		if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
+			return nil, nil
+		}
+		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+		if err != nil {
+			return nil, err
+		}
+		after, writes, err := schedule.Edit(old, wanted, has, now)
+		var bad *calendar.Error
+		if errors.As(err, &bad) { // it did not run before
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.scheduleWrites(ctx, who, 0, after, scheduleChange{}, writes)
+	})
+	if changed {
+		s.promote(ctx, after.Key)
+	}
+	if p := wire.ProblemOf(err); err != nil && p.Status == http.StatusNotFound { // deleted meanwhile
+		return nil
+	}
+	return err
+}
+
+// roomForExclusion refuses one exclusion too many. Two at once may both find the last place:
+// the limit bounds what a list reads, and that it still does.
+func (s *stage) roomForExclusion(ctx context.Context, t tenant.ID) error {
+	_, more, err := s.Store.Exclusions(ctx, t, "", contract.MaxExclusions-1)
+	if err != nil {
+		return err
+	}
+	if more {
+		return wire.NewProblem(wire.CodeRateLimited, "there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions)
+	}
+	return nil
+}
+
+func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
+	var e calendar.Exclusion
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return e, err
+	}
+	if doc == nil {
+		return e, wire.OneMistake("", wire.CodeMissingField, "an object", "an exclusion is needed in the body")
+	}
+	r := newReader(doc)
+	r.NoSecrets(wire.Value{}, nil) // before anything is shown again
+	f := r.Object(0, "", wire.NamesOf[exclusionRequest]())
+	texts := func(name string, most int) (list []string) {
+		if v, ok := f[name]; ok {
+			for _, each := range r.List(v, most) {
+				if s, ok := r.Text(each); ok {
+					list = append(list, s)
+				}
+			}
+		}
+		return list
+	}
+	e.Dates, e.Yearly, e.Weekly = texts("dates", calendar.MaxDates), texts("yearly", maxYearly), texts("weekly", maxWeekly)
+	if v, ok := f["ranges"]; ok {
+		for _, each := range r.List(v, calendar.MaxRanges) {
+			e.Ranges = append(e.Ranges, r.stretch(each))
+		}
+	}
+	if v, ok := f["timezone"]; ok {
+		if zone, ok := r.Text(v); ok {
+			e.Timezone = &zone
+		}
+	}
+	if v, ok := f["move"]; ok {
+		if move, ok := r.OneOf(v, wire.CodeInvalidValue, moveWords); ok && move != "drop" {
+			e.Move = &move
+		}
+	}
+	if f != nil && len(r.Wrong) == 0 {
+		r.refused("", e.Check())
+	}
+	return e, r.Wrong.Err()
+}
+
+// stretch reads one range of an exclusion.
+func (r *reader) stretch(v wire.Value) calendar.Range {
+	f := r.Object(v.Node, v.Pointer, wire.NamesOf[exclusionRangeRequest]())
+	end := func(name string) (s string) {
+		if at, ok := f[name]; ok {
+			s, _ = r.Text(at)
+		} else if f != nil {
+			r.Missing(v.Pointer, name)
+		}
+		return s
+	}
+	return calendar.Range{From: end("from"), To: end("to")}
+}
+
+func (s *stage) getExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
+	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, errNoExclusion()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &exclusionAnswer{http.StatusOK, viewExclusion(e)}, nil
+}
+
+func errNoExclusion() error { return wire.NewProblem(wire.CodeNotFound, "there is no such exclusion") }
+
+func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*empty, error) {
+	naming, err := s.naming(ctx, who.Tenant, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(naming) > 0 {
+		return nil, wire.NewProblem(wire.CodeWrongState, "%s", inUse(naming))
+	}
+	err = s.Store.DeleteExclusion(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, errNoExclusion()
+	}
+	return &empty{}, err
+}
+
+type exclusionsAnswer struct{ Body wire.Page[exclusionView] }
+
+func (s *stage) listExclusions(ctx context.Context, who tenant.Identity, in *struct{ wire.Paging }) (*exclusionsAnswer, error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	l := wire.NewList(who.Tenant, "exclusions")
+	after, err := l.Place(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	exclusions, more, err := s.Store.Exclusions(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &exclusionsAnswer{Body: wire.Page[exclusionView]{Items: make([]exclusionView, len(exclusions))}}
+	for i, e := range exclusions {
+		out.Body.Items[i] = viewExclusion(e)
+	}
+	if more {
+		out.Body.NextCursor = l.Cursor(exclusions[len(exclusions)-1].Name)
+	}
+	out.Body.Fit(func(last int) *string { return l.Cursor(exclusions[last].Name) })
+	return out, nil
+}
+
+// inUse says which schedules name an exclusion.
+func inUse(naming []schedule.Schedule) string {
+	const few = 3
+	var names []string
+	for _, c := range naming[:min(len(naming), few)] {
+		names = append(names, c.Name)
+	}
+	more := ""
+	if len(naming) > few {
+		more = fmt.Sprintf(" and %d more", len(naming)-few)
+	}
+	return "schedules name this exclusion: " + strings.Join(names, ", ") + more
+}

@@ -1,0 +1,261 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/span"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// jobAnswer is the view of one job with its headers.
+type jobAnswer struct {
+	Status   int
+	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	Replayed string `header:"Idempotency-Replayed" doc:"true when this is the answer to an earlier request with the same key"`
+	Body     JobView
+}
+
+func (s *stage) jobRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/jobs", Status: http.StatusAccepted, ID: "createJob", Tag: tagJobs, Scope: mayWrite, Body: JobRequest{},
+		Summary: "Create a job", Errors: []int{http.StatusUnprocessableEntity},
+		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for 24 hours: the same key and body give the first answer again.",
+	}, s.createJob)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: tagJobs, Scope: mayWrite, Body: batchRequest{},
+		Summary: "Create up to 100 jobs", About: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most 1 MiB.",
+	}, s.createJobs)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/jobs", ID: "listJobs", Tag: tagJobs, Scope: mayRead,
+		Summary: "List jobs", About: "Newest first, without payloads, by the time in the id: when a job was accepted, of a schedule's job its nominal time, " +
+			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with schedule. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
+			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number of others. " +
+			"A tenant with more than 10,000 DEAD jobs gets the last that died first.",
+	}, s.listJobs)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/jobs/{id}", ID: "getJob", Tag: tagJobs, Scope: mayRead,
+		Summary: "Get a job, or wait for its end", Errors: []int{http.StatusNotFound},
+		About: "A job that is over is kept for 30 days, a DEAD one for 90, with its payload, result, tags and attempts; then it is not found.",
+	}, s.getJob)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite, Body: jobPatchRequest{},
+		Summary: "Change a job while no attempt runs", Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+		About: "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
+	}, s.patchJob)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodDelete, Path: "/v1/jobs/{id}", ID: "deleteJob", Tag: tagJobs, Scope: mayWrite,
+		Summary: "Delete a finished job", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "One that is DEAD needs the scope that purging dead letters needs, punctual:admin.",
+	}, s.deleteJob)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/jobs/{id}/cancel", ID: "cancelJob", Tag: tagJobs, Scope: mayWrite,
+		Summary: "Cancel a job", Also: []int{http.StatusAccepted}, Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 10 s, and what it then ends with decides.",
+	}, s.cancelJob)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/jobs/{id}/run-now", ID: "runJobNow", Tag: tagJobs, Scope: mayWrite,
+		Summary: "Run a waiting job now", Errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, s.runNow)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/jobs/{id}/redrive", Status: http.StatusAccepted, ID: "redriveJob", Tag: tagJobs, Scope: mayManage,
+		Summary: "Redrive a DEAD job as a new job", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "The new job has fresh attempts, redrive_of, and the same key for its handler.",
+	}, s.redriveJob)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/jobs/{id}/attempts", ID: "listAttempts", Tag: tagJobs, Scope: mayRead, About: "Those that have ended, oldest first.",
+		Summary: "List the attempts of a job", Errors: []int{http.StatusNotFound},
+	}, s.listAttempts)
+}
+
+type createJobInput struct {
+	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for 24 hours"`
+}
+
+func (s *stage) createJob(ctx context.Context, who tenant.Identity, _ *createJobInput) (*jobAnswer, error) {
+	key, err := readKey(wire.HeaderOf(ctx).Values("Idempotency-Key"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, wire.OneMistake("", wire.CodeMissingField, "an object", "a job is needed in the body")
+	}
+	a, err := s.submit(ctx, who, newReader(doc), wire.Value{}, jobFields, key, s.taskBook(who.Tenant))
+	if err != nil {
+		return nil, err
+	}
+	if a.fire != nil {
+		s.fire(ctx, *a.fire)
+	}
+	if !a.replayed {
+		s.Meter.Count(telemetry.JobsAccepted, 1)
+	}
+	return answerAccepted(a), nil
+}
+
+func answerAccepted(a accepted) *jobAnswer {
+	out := &jobAnswer{Status: http.StatusAccepted, Location: "/v1/jobs/" + string(a.view.JobID), ETag: etag(a.view.Version), Body: a.view}
+	if a.replayed {
+		out.Replayed = "true"
+	}
+	return out
+}
+
+// submit reads and accepts the job at v. A key is asked before anything else is judged: what
+// was right when it was accepted (a time, a task) may be wrong by now.
+func (s *stage) submit(ctx context.Context, who tenant.Identity, r *reader, v wire.Value, known []string, key string, book *taskBook) (accepted, error) {
+	f := r.Object(v.Node, v.Pointer, known)
+	if f == nil {
+		return accepted{}, r.Wrong.Err()
+	}
+	now := s.now()
+	hash := ""
+	if key == "" {
+		key = r.batchKey(f)
+	}
+	if key != "" && len(r.Wrong) == 0 {
+		hash = r.Doc.Hash(v.Node, "idempotency_key")
+		if earlier, ok, err := s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
+			earlier.view.asked(r.restated(f))
+			return earlier, err
+		}
+	}
+	d, err := s.readJob(ctx, r, f, v.Pointer, book, now)
+	if err != nil {
+		return accepted{}, err
+	}
+	if len(r.Wrong) > 0 {
+		return accepted{}, r.Wrong
+	}
+	return s.accept(ctx, who, d, key, hash, now)
+}
+
+// batchKey reads a batch item's key, "" if there is none.
+func (r *reader) batchKey(f wire.Fields) string {
+	v, ok := f["idempotency_key"]
+	if !ok {
+		return ""
+	}
+	s, ok := r.Text(v)
+	if ok && !validKey(s) {
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "1 to 256 printable ASCII characters", "this is not an idempotency key")
+	}
+	return s
+}
+
+type getJobInput struct {
+	ID   string `path:"id" doc:"The job's id"`
+	Wait string `query:"wait" doc:"How long to wait for a final status; what stands then is answered" example:"20s"`
+}
+
+// keyOf is the job of that id. What is not spelled as an id names nothing.
+func keyOf(who tenant.Identity, id string) (job.Key, error) {
+	parsed, err := job.ParseID(id)
+	if err != nil {
+		return job.Key{}, errNoJob()
+	}
+	return job.Key{Tenant: who.Tenant, ID: parsed}, nil
+}
+
+func errNoJob() error { return wire.NewProblem(wire.CodeNotFound, "there is no such job") }
+
+// row reads a job's row; absent, forgotten and another tenant's are all the same.
+func (s *stage) row(ctx context.Context, k job.Key) (job.Row, error) {
+	r, err := s.Store.Row(ctx, k)
+	return r, asNoJob(err)
+}
+
+// asNoJob says what is absent.
+func asNoJob(err error) error {
+	if fault.KindOf(err) == fault.NotFound {
+		return errNoJob()
+	}
+	return err
+}
+
+func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := readWait(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.row(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 && !r.Status.Final() {
+		if r, err = s.waitFor(ctx, k, wait); err != nil {
+			return nil, err
+		}
+	}
+	return s.answerJob(ctx, r, http.StatusOK, true)
+}
+
+// answerJob shows one job, with what lies beside its row if all of it is wanted.
+func (s *stage) answerJob(ctx context.Context, r job.Row, status int, all bool) (*jobAnswer, error) {
+	v, err := s.show(ctx, r)
+	if err == nil && all {
+		err = s.detail(ctx, r, &v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &jobAnswer{Status: status, ETag: etag(r.Version), Body: v}, nil
+}
+
+func readWait(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := span.Parse(s)
+	if err != nil {
+		return 0, wire.OneMistake("wait", wire.CodeInvalidValue, span.Allowed, "%s", err.Error())
+	}
+	if d > contract.MaxWait {
+		return 0, wire.OneMistake("wait", wire.CodeOutOfRange, "at most 25s", "%s is too long to wait", span.Format(d))
+	}
+	return d, nil
+}
+
+// How often a waiting request looks: soon after a short job, seldom for a long one.
+const (
+	firstLook = 20 * time.Millisecond
+	lastLook  = 500 * time.Millisecond
+)
+
+// waitFor reads the row until it is final, the time is up, or nobody waits any more.
+func (s *stage) waitFor(ctx context.Context, k job.Key, wait time.Duration) (job.Row, error) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	look := time.NewTimer(firstLook)
+	defer look.Stop()
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		look.Reset(pause)
+		over := false
+		select {
+		case <-ctx.Done():
+			return job.Row{}, fault.New(fault.Unavailable, ctx.Err(), "waiting for job %s", k.ID)
+		case <-deadline.C:
+			over = true
+		case <-look.C:
+		}
+		r, err := s.row(ctx, k)
+		if err != nil || over || r.Status.Final() {
+			return r, err
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/functions/engine/accept"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// entropy guards a reader that need not be safe for concurrent use.
+type entropy struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+func (e *entropy) next() (b [10]byte, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, err = io.ReadFull(e.r, b[:]); err != nil {
+		err = fmt.Errorf("reading entropy for a job id: %w", err)
+	}
+	return b, err
+}
+
+// accepted is the answer to a job: its view, and whether it is the answer of an earlier request.
+type accepted struct {
+	view     JobView
+	replayed bool
+	fire     *job.Firing // for the caller to send: the job is due now
+}
+
+// accept writes a job that has been judged: what lies beside the row first, the row second.
+// With a key, row and key are one transaction; whoever loses the race for the key is answered
+// as if they had come later.
+func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, bodyHash string, now time.Time) (accepted, error) {
+	random, err := s.entropy.next()
+	if err != nil {
+		return accepted{}, err
+	}
+	r := d.row
+	r.ID = job.NewID(now, random)
+	r.Shard = horizon.ShardOf(string(r.ID), s.Shards)
+	send := job.Place(&r, now)
+	contents := d.contents(who)
+	r.Hold(contents)
+	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
+		return accepted{}, err
+	}
+	s.logLiterals(ctx, r, contents)
+	a := accepted{view: view(r, job.Claim{}, s.held(ctx, r, now), now)}
+	a.view.JobDetail = detailOf(r)
+	kept := a.view // what the key remembers: a repetition brings the contents itself
+	a.view.asked(contents)
+	if send {
+		f := r.Firing()
+		a.fire = &f
+	}
+	if key == "" {
+		return a, s.engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true})
+	}
+	answer, err := text.JSON(kept)
+	if err != nil {
+		return accepted{}, fmt.Errorf("keeping the answer of job %s: %w", r.ID, err)
+	}
+	err = s.engine.Accept.Put(ctx, accept.Job{Row: r, With: []item.Write{store.Remember(who.Tenant, key, store.Remembered{
+		IdempotencyKey: job.IdempotencyKey{JobID: r.ID, BodyHash: bodyHash, ExpiresAt: now.Add(contract.IdempotencyKept)}, Answer: string(answer),
+	}, now)}})
+	if store.Refused(err) != nil {
+		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
+		earlier.view.asked(contents)
+		switch {
+		case ok && earlier.view.JobID == r.ID: // our own transaction, repeated below us when its answer was lost
+			return a, nil
+		case err != nil || ok:
+			return earlier, err
+		}
+		return accepted{}, fault.New(fault.Conflict, nil, "accepting a job under a key that has just expired")
+	}
+	return a, err
+}
+
+// contents are what the job holds, as that client wants it.
+func (d *draft) contents(who tenant.Identity) job.Contents {
+	return job.Contents{Payload: d.payload, Labels: d.labels, Literals: literalsBy(who, d.literals)}
+}
+
+// literalsBy is that declaration, nil for none.
+func literalsBy(who tenant.Identity, pointers []string) *job.Literals {
+	if len(pointers) == 0 {
+		return nil
+	}
+	return &job.Literals{Pointers: pointers, By: who.Subject}
+}
+
+func (s *stage) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
+	if c.Literals == nil {
+		return
+	}
+	s.Log.InfoContext(ctx, "a job declared literals to be no secrets",
+		telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(c.Literals.Pointers))
+}
+
+// replay answers from an idempotency key: false if it stands for nothing.
+func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time) (accepted, bool, error) {
+	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	if err != nil || !ok {
+		return accepted{}, false, err
+	}
+	if seen.BodyHash != bodyHash {
+		return accepted{}, false, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than 24 hours ago")
+	}
+	a := accepted{replayed: true}
+	if err := json.Unmarshal([]byte(seen.Answer), &a.view); err != nil {
+		return accepted{}, false, fault.New(fault.Undecodable, err, "reading the answer kept for job %s", seen.JobID)
+	}
+	a.fire = s.unfired(ctx, job.Key{Tenant: t, ID: seen.JobID}, now)
+	return a, true, nil
+}
+
+// unfired is the firing of a job that the request which accepted it did not get to send, as far
+// as can be seen. What is not seen here the sweeper finds, minutes later.
+func (s *stage) unfired(ctx context.Context, k job.Key, now time.Time) *job.Firing {
+	row, err := s.Store.Row(ctx, k)
+	if err != nil {
+		return nil
+	}
+	claim, err := s.Store.Claim(ctx, k)
+	if err != nil || !job.SeemsUnfired(row, claim, now) {
+		return nil
+	}
+	f := row.Firing()
+	return &f
+}
+
+// sendTimeout bounds what comes after a job is already written; the caller has gone or waits.
+const sendTimeout = 5 * time.Second
+
+// fire sends firings of jobs that are due now. What could not be sent is logged and
+// left to the due index: the jobs are accepted.
+func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
+	if len(firings) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	s.engine.Accept.Fire(ctx, string(horizon.Now), firings...)
+}
+
+// readKey reads the Idempotency-Key header, "" if there is none.
+func readKey(values []string) (string, error) {
+	const allowed = "1 to 256 printable ASCII characters"
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", wire.OneMistake("Idempotency-Key", wire.CodeDuplicateField, "", "the header Idempotency-Key is given more than once")
+	case !validKey(strings.TrimSpace(values[0])):
+		return "", wire.OneMistake("Idempotency-Key", wire.CodeInvalidValue, allowed, "the Idempotency-Key is not one")
+	}
+	return strings.TrimSpace(values[0]), nil
+}
+
+func validKey(key string) bool {
+	bad := func(c rune) bool { return c < ' ' || c > '~' }
+	return len(key) >= 1 && len(key) <= contract.MaxIdempotencyKey && !slices.ContainsFunc([]rune(key), bad)
+}

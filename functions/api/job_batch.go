@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/job"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+type batchRequest struct {
+	Jobs []BatchJobRequest `json:"jobs" doc:"Each as in POST /v1/jobs, with a key of its own"`
+}
+
+// batchItem is what became of one job of a batch: exactly one of the two.
+type batchItem struct {
+	Job      *JobView      `json:"job,omitempty"`
+	Problem  *wire.Problem `json:"problem,omitempty"`
+	Replayed bool          `json:"replayed,omitempty" doc:"The answer to an earlier request with the same key"`
+}
+
+type batchAnswer struct {
+	Body struct {
+		Items    []batchItem `json:"items" doc:"In the order of the jobs"`
+		Accepted int         `json:"accepted"`
+		Refused  int         `json:"refused"`
+	}
+}
+
+// maxBatchMistakes is how many mistakes the problems of one batch list together; each says in its
+// detail how many there are.
+const maxBatchMistakes = 200
+
+// batchWriters is how many jobs of one batch are written at the same time.
+const batchWriters = 16
+
+func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing) (*batchAnswer, error) {
+	if len(wire.HeaderOf(ctx).Values("Idempotency-Key")) > 0 {
+		return nil, wire.OneMistake("Idempotency-Key", wire.CodeUnknownField, "idempotency_key in each job", "a batch has no key; its jobs have keys of their own")
+	}
+	doc, err := wire.ReadBody(ctx, contract.MaxBatchBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, wire.OneMistake("", wire.CodeMissingField, `{"jobs":[…]}`, "jobs are needed in the body")
+	}
+	r := newReader(doc)
+	f := r.Object(0, "", wire.NamesOf[batchRequest]())
+	var jobs []wire.Value
+	if v, ok := f["jobs"]; ok {
+		if jobs = r.List(v, contract.MaxBatchJobs); jobs == nil && len(r.Wrong) == 0 {
+			r.Mistake(v.Pointer, wire.CodeOutOfRange, wire.Between("1", itoa(contract.MaxBatchJobs)), "there are no jobs")
+		}
+	} else if f != nil {
+		r.Missing("", "jobs")
+	}
+	if len(r.Wrong) > 0 {
+		return nil, r.Wrong
+	}
+	out := &batchAnswer{}
+	out.Body.Items = make([]batchItem, len(jobs))
+	var firings []job.Firing
+	added := 0
+	for i, a := range s.submitAll(ctx, who, r, jobs) {
+		item := &out.Body.Items[i]
+		if a.err != nil {
+			item.Problem = s.router.Refuse(ctx, a.err)
+			out.Body.Refused++
+			continue
+		}
+		if a.view.JobDetail != nil {
+			a.view.Payload = nil // the answer would be as large as the request
+		}
+		item.Job, item.Replayed = &a.view, a.replayed
+		out.Body.Accepted++
+		if !a.replayed {
+			added++
+		}
+		if a.fire != nil {
+			firings = append(firings, *a.fire)
+		}
+	}
+	for i := range out.Body.Items {
+		if p := out.Body.Items[i].Problem; p != nil {
+			p.Errors = p.Errors[:min(len(p.Errors), max(1, maxBatchMistakes/out.Body.Refused))]
+		}
+	}
+	s.fire(ctx, firings...)
+	s.Meter.Count(telemetry.JobsAccepted, int64(added))
+	return out, nil
+}
+
+// workPerItem is what each job of a batch may cost beside its share, by bytes, of what a
+// request may cost.
+const workPerItem = 8_000
+
+type submitted struct {
+	accepted
+	err error
+}
+
+// submitAll submits every job by itself. Jobs that repeat a key of the batch come after all
+// others and in their order, so that the first of them is the one that counts.
+func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader, jobs []wire.Value) []submitted {
+	doc := all.Doc
+	out := make([]submitted, len(jobs))
+	book := s.taskBook(who.Tenant)
+	one := func(i int) {
+		defer func() {
+			if p := recover(); p != nil {
+				out[i].err = s.router.Panicked(ctx, p)
+			}
+		}()
+		share := int(int64(workPerPayload) * int64(len(doc.Raw(jobs[i].Node))) / int64(doc.Size()))
+		r := &reader{Reader: wire.NewReader(doc), fresh: all.fresh, work: workPerItem + share}
+		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchFields, "", book)
+	}
+	var first, again []int
+	keys := map[string]bool{}
+	for i, v := range jobs {
+		key := ""
+		for name, n := range doc.Members(v.Node) {
+			if name == "idempotency_key" && doc.Kind(n) == wire.KindString {
+				key = doc.Text(n)
+			}
+		}
+		if key != "" && keys[key] {
+			again = append(again, i)
+			continue
+		}
+		keys[key] = true
+		first = append(first, i)
+	}
+	var writers sync.WaitGroup
+	next := make(chan int)
+	for range min(batchWriters, len(first)) {
+		writers.Go(func() {
+			for i := range next {
+				one(i)
+			}
+		})
+	}
+	for _, i := range first {
+		next <- i
+	}
+	close(next)
+	writers.Wait()
+	for _, i := range again {
+		one(i)
+	}
+	return out
+}

@@ -1,0 +1,345 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+type jobPatchRequest struct {
+	Payload       wire.Anything `json:"payload,omitempty" doc:"The whole new payload"`
+	RunAt         string        `json:"run_at,omitempty" format:"date-time"`
+	Delay         wire.Duration `json:"delay,omitempty" doc:"From now"`
+	Priority      string        `json:"priority,omitempty"`
+	Metadata      wire.Anything `json:"metadata,omitempty" doc:"The whole new metadata, {} for none"`
+	AllowLiterals []string      `json:"allow_literals,omitempty" doc:"As in POST /v1/jobs, for the new payload and metadata"`
+}
+
+type patchInput struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
+}
+
+func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	version, err := readMatch(wire.HeaderOf(ctx).Values("If-Match"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, wire.OneMistake("", wire.CodeMissingField, "payload, metadata, run_at, delay or priority", "something to change is needed in the body")
+	}
+	r := newReader(doc)
+	f := r.Object(0, "", wire.NamesOf[jobPatchRequest]())
+	if f != nil && len(f) == 0 && len(r.Wrong) == 0 {
+		r.Mistake("", wire.CodeMissingField, "payload, metadata, run_at, delay or priority", "the body changes nothing")
+	}
+	if len(r.Wrong) > 0 {
+		return nil, r.Wrong
+	}
+	return s.edit(ctx, k, version, func(row job.Row, now time.Time) (change, error) {
+		return s.readPatch(ctx, who, newReader(doc), f, row, now)
+	})
+}
+
+// change is what an edit puts in place of what was there.
+type change struct {
+	job.Edit
+	payload  []byte // of Edit.Payload, when it is not kept in the row
+	literals []string
+	who      tenant.Identity
+}
+
+// readPatch judges a patch for the row that it is to change.
+func (s *stage) readPatch(ctx context.Context, who tenant.Identity, r *reader, f wire.Fields, row job.Row, now time.Time) (change, error) {
+	c := change{who: who}
+	at := now
+	if r.due(f, now, &at) {
+		c.DueAt = &at
+	}
+	if v, ok := f["priority"]; ok {
+		if p, ok := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities); ok {
+			priority := job.Priority(p)
+			c.Priority = &priority
+		}
+	}
+	if v, ok := f["allow_literals"]; ok {
+		c.literals = r.literals(v)
+		if !slices.ContainsFunc(literalFields, func(name string) bool { _, ok := f[name]; return ok }) {
+			r.Missing("", "payload") // they speak of its literals
+		}
+	}
+	if v, ok := f["metadata"]; ok {
+		kept, err := s.Store.LabelsOf(ctx, row)
+		if err != nil {
+			return c, err
+		}
+		labels := kept[0]
+		labels.Metadata = r.metadata(v)
+		c.Labels = &labels
+		r.NoSecrets(v, c.literals)
+	}
+	if v, ok := f["payload"]; ok {
+		task, err := s.Store.Task(ctx, row.Tenant, row.Task)
+		if fault.KindOf(err) == fault.NotFound { // deleted meanwhile: the job still runs, by what it copied
+			task, err = job.Task{Name: row.Task}, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		task.Executor = row.Executor
+		if c.payload, err = s.readPayload(ctx, r, v, true, "", task, row.Tenant, c.literals); err != nil {
+			return c, err
+		}
+		next := row
+		next.Version++
+		placed := job.Payload{}
+		if c.payload != nil {
+			placed = job.PlacePayload(next, c.payload)
+		}
+		c.Payload = &placed
+	}
+	return c, r.Wrong.Err()
+}
+
+// matchPattern is one strong entity tag of ours.
+var matchPattern = regexp.MustCompile(`^"([1-9][0-9]{0,17})"$`)
+
+// readMatch reads If-Match: the version that must stand, 0 for any.
+func readMatch(values []string) (int64, error) {
+	if len(values) == 0 || len(values) == 1 && values[0] == "*" {
+		return 0, nil
+	}
+	m := matchPattern.FindStringSubmatch(values[0])
+	if len(values) > 1 || m == nil {
+		return 0, wire.OneMistake("If-Match", wire.CodeInvalidValue, `one ETag as it was given, such as "3", or *`, "If-Match is not an ETag of a job")
+	}
+	return strconv.ParseInt(m[1], 10, 64)
+}
+
+// updateJob is store.Update; absent, forgotten and another tenant's are all the same.
+func (s *stage) updateJob(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error) {
+	var decided error
+	row, err := s.Store.Update(ctx, k, func(row job.Row) (writes []item.Write, _ error) {
+		writes, decided = decide(row)
+		return writes, decided
+	})
+	if decided == nil || !errors.Is(err, decided) {
+		err = asNoJob(err)
+	}
+	return row, err
+}
+
+// edit changes a job that no attempt is running: row, fence and payload in one transaction.
+// version 0 is any. What to change is asked for each row that is found, because what stands
+// there decides whether it is right.
+func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job.Row, time.Time) (change, error)) (*jobAnswer, error) {
+	var row job.Row
+	var c change
+	var contents job.Contents
+	var send bool
+	after, err := s.updateJob(ctx, k, func(found job.Row) ([]item.Write, error) {
+		row = found
+		if version != 0 && row.Version != version {
+			return nil, wire.NewProblem(wire.CodeStaleVersion, "the job is at version %d, not %d", row.Version, version)
+		}
+		now := s.now()
+		claim, err := s.Store.Claim(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if err := editable(row, claim, now); err != nil {
+			return nil, err
+		}
+		if err := s.changeable(ctx, row, now); err != nil {
+			return nil, err
+		}
+		if c, err = ask(row, now); err != nil {
+			return nil, err
+		}
+		var after job.Row
+		var write item.Write
+		after, write, send = job.Reschedule(row, c.Edit, now)
+		writes := []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
+		if c.Payload != nil && c.Payload.In == job.InBlob { // keyed by the version: if the transaction is refused nobody ever reads it
+			if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
+				return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)
+			}
+		}
+		if c.Labels != nil {
+			writes = append(writes, after.PutLabels(*c.Labels))
+		}
+		contents = job.Contents{Payload: c.payload, Literals: literalsBy(c.who, c.literals)}
+		return append(writes, after.PutContents(contents)...), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.logLiterals(ctx, after, contents)
+	if c.Payload != nil {
+		if err := s.Store.ForgetPayload(ctx, row); err != nil { // no attempt can read it any more; what is left goes with its time
+			s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+		}
+	}
+	if send {
+		s.fire(ctx, after.Firing())
+	}
+	return s.answerJob(ctx, after, http.StatusOK, true)
+}
+
+// editable says why a job cannot be edited as it stands; nil if it can.
+func editable(row job.Row, claim job.Claim, now time.Time) error {
+	switch {
+	case row.Status.Final():
+		return wire.NewProblem(wire.CodeAlreadyFinished, "the job is %s", row.Status)
+	case row.Status == job.Blocked:
+		return wire.NewProblem(wire.CodeWrongState, "the job waits for its parents and has no time of its own")
+	case row.Stop != job.NoStop:
+		return wire.NewProblem(wire.CodeWrongState, "the job is about to become %s", row.Stop.Final())
+	case row.Status == job.Running || claim.Live(row.Attempt, now):
+		return wire.NewProblem(wire.CodeAlreadyStarted, "attempt %d is under way", row.Attempt)
+	}
+	return nil
+}
+
+type jobInput struct {
+	ID string `path:"id"`
+}
+
+func (s *stage) runNow(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.edit(ctx, k, 0, func(_ job.Row, now time.Time) (change, error) {
+		return change{Edit: job.Edit{DueAt: &now}}, nil
+	})
+}
+
+// cancelJob answers 200 when no attempt can start any more, 202 when the worker that runs the job has
+// been asked to stop.
+func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.engine.Decide.Cancel(ctx, k, func(row job.Row, now time.Time) error { return s.changeable(ctx, row, now) })
+	switch {
+	case err != nil:
+		return nil, asNoJob(err)
+	case row.Status == job.Cancelled:
+		return s.answerJob(ctx, row, http.StatusOK, true)
+	case row.Status.Final():
+		return nil, wire.NewProblem(wire.CodeAlreadyFinished, "the job is %s", row.Status)
+	}
+	return s.answerJob(ctx, row, http.StatusAccepted, true)
+}
+
+func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	by, err := s.redrive(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.row(ctx, job.Key{Tenant: k.Tenant, ID: by})
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.answerJob(ctx, row, http.StatusAccepted, true)
+	if err == nil {
+		out.Location = "/v1/jobs/" + string(by)
+	}
+	return out, err
+}
+
+// redrive brings a dead job back as a new one and returns the new one's id. One that was
+// brought back before is a problem with redriven_by, and the id comes with it.
+func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
+	by, already, err := s.engine.Accept.Redrive(ctx, k)
+	switch {
+	case already:
+		p := wire.NewProblem(wire.CodeWrongState, "the job was brought back before, as %s", by)
+		p.RedrivenBy = string(by)
+		return by, p
+	case fault.KindOf(err) == fault.NotFound:
+		return "", errNoJob()
+	case fault.KindOf(err) == fault.Refused:
+		row, rowErr := s.row(ctx, k)
+		switch {
+		case rowErr != nil:
+			return "", rowErr
+		case !row.Status.Final():
+			return "", wire.NewProblem(wire.CodeNotFinished, "only a DEAD job is redriven; this one is not over")
+		}
+		return "", wire.NewProblem(wire.CodeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
+	}
+	return by, err
+}
+
+func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput) (*empty, error) {
+	k, err := keyOf(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &empty{}, s.forget(ctx, k, func(row job.Row) error {
+		if row.Status == job.Dead && !who.May(mayManage) { // it is what a purge does
+			return wire.NewProblem(wire.CodeForbidden, "to delete a DEAD job needs the scope %s, which the token does not have", mayManage)
+		}
+		return nil
+	})
+}
+
+// empty is the answer 204.
+type empty struct{}
+
+// forget puts a tombstone in a finished job's place, and deletes what lay beside it. may judges the
+// row that is about to go.
+func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) error {
+	found := false
+	row, err := s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
+		found = true
+		switch {
+		case !row.Status.Final():
+			return nil, wire.NewProblem(wire.CodeNotFinished, "the job is not over; cancel it first")
+		case row.Owes.Children():
+			return nil, wire.NewProblem(wire.CodeWrongState, "the job has yet to tell those that wait for it; try again in a moment")
+		}
+		if err := may(row); err != nil {
+			return nil, err
+		}
+		return []item.Write{job.Forget(row, s.now())}, nil
+	})
+	switch {
+	case found && fault.KindOf(err) == fault.NotFound: // it was here a moment ago: somebody else has forgotten it
+		return nil
+	case err != nil:
+		return asNoJob(err)
+	}
+	if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone; what is left has a time to live
+		s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+	}
+	return nil
+}

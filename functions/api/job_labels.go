@@ -1,0 +1,160 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/job"
+	"punctual/shared/text"
+)
+
+// LabelsRequest is how every request that makes a job names its labels.
+type LabelsRequest struct {
+	Tags     map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters, none of them control characters"`
+	Metadata wire.Anything     `json:"metadata,omitempty" doc:"An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on"`
+}
+
+// TagsView is tags as they are shown.
+type TagsView struct {
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// MetadataView is metadata as it is shown.
+type MetadataView struct {
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"As it was given, its names in order"`
+}
+
+// LabelsView is all labels as they are shown.
+type LabelsView struct {
+	TagsView
+	MetadataView
+}
+
+// literalFields are the fields of a PATCH of a job whose strings allow_literals speaks of.
+var literalFields = []string{"payload", "metadata"}
+
+// labelBounds are those of LabelsRequest's fields.
+var labelBounds = fieldBounds{"tags": tagsForm, "metadata": func(s *huma.Schema) {
+	s.Type, s.AdditionalProperties = huma.TypeObject, true
+	s.Description += fmt.Sprintf("; up to %d bytes of compact JSON, without control characters", contract.MaxMetadata)
+}}
+
+var labelFields = wire.NamesOf[LabelsRequest]()
+
+// labels reads the labels of a job.
+func (r *reader) labels(f wire.Fields) (l job.Labels) {
+	if v, ok := f["tags"]; ok {
+		if tags := r.tags(v); len(tags) > 0 {
+			l.Tags = string(text.MustJSON(tags))
+		}
+	}
+	if v, ok := f["metadata"]; ok {
+		l.Metadata = r.metadata(v)
+	}
+	return l
+}
+
+// metadata reads any JSON object, "" for an empty one. Its names are put in order, so that the same object
+// in other words is the same text.
+func (r *reader) metadata(v wire.Value) string {
+	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
+		return ""
+	}
+	raw := r.Doc.Compact(v.Node)
+	if len(raw) > contract.MaxMetadata {
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxMetadata),
+			"the metadata has %d bytes", len(raw))
+		return ""
+	}
+	if r.Doc.Depth(v.Node) > contract.MaxDepth {
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
+			"the metadata is nested more than %d levels deep", contract.MaxDepth)
+		return ""
+	}
+	r.AllDuplicates(v.Node)
+	var read map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // numbers stay as they came
+	if err := d.Decode(&read); err != nil || len(read) == 0 {
+		return "" // the document was read, so this can be: it is empty
+	}
+	r.noControls(read, v.Pointer)
+	return string(text.MustJSON(read))
+}
+
+// noControls blames control characters in the names and strings of metadata.
+func (r *reader) noControls(v any, pointer string) {
+	blame := func(pointer, what, s string) {
+		if strings.ContainsFunc(s, unicode.IsControl) {
+			r.Mistake(pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+				"%s in the metadata has control characters", what)
+		}
+	}
+	switch v := v.(type) {
+	case string:
+		blame(pointer, "a string", v)
+	case []any:
+		for n, each := range v {
+			r.noControls(each, pointer+"/"+itoa(n))
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			at := pointer + "/" + wire.EscapePointer(name)
+			blame(at, "a name", name)
+			r.noControls(v[name], at)
+		}
+	}
+}
+
+// noSecretLabels blames what looks like a secret in them; allowed are the pointers of what is none.
+func (r *reader) noSecretLabels(f wire.Fields, allowed []string) {
+	for _, name := range labelFields {
+		if v, ok := f[name]; ok {
+			r.NoSecrets(v, allowed)
+		}
+	}
+}
+
+// restated reads the contents of a request that was accepted before as it stands.
+func (r *reader) restated(f wire.Fields) (c job.Contents) {
+	if v, ok := f["payload"]; ok && r.Doc.Kind(v.Node) != wire.KindNull {
+		c.Payload = r.Doc.Compact(v.Node)
+	}
+	c.Labels = r.labels(f)
+	return c
+}
+
+func viewLabels(l job.Labels) (v LabelsView) {
+	if l.Tags != "" {
+		_ = json.Unmarshal([]byte(l.Tags), &v.Tags) // we wrote it; unreadable tags are not worth an error
+	}
+	v.Metadata = json.RawMessage(l.Metadata)
+	return v
+}
+
+// label adds the labels of its job to a view that has a detail.
+func (v *JobView) label(l job.Labels) {
+	shown := viewLabels(l)
+	v.TagsView, v.MetadataView = shown.TagsView, shown.MetadataView
+}
+
+// asked adds the contents of a request to the view of its job, as detail reads them.
+func (v *JobView) asked(c job.Contents) {
+	if v.JobDetail == nil {
+		v.JobDetail = &JobDetail{}
+	}
+	v.label(c.Labels)
+	if len(c.Payload) <= contract.MaxItem {
+		v.Payload = c.Payload
+	}
+}

@@ -1,0 +1,312 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
+type JobRequest struct {
+	Task        string        `json:"task" example:"echo"`
+	Payload     wire.Anything `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task"`
+	RunAt       string        `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
+	Delay       wire.Duration `json:"delay,omitempty" doc:"Instead of run_at: from now"`
+	Priority    string        `json:"priority,omitempty" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`
+	Pool        string        `json:"pool,omitempty" doc:"Default: the task's"`
+	Timeout     wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
+	StartWithin wire.Duration `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after due_at; default: no limit"`
+	ExpireAfter wire.Duration `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
+	Retry       retryRequest  `json:"retry,omitempty" doc:"What is left out is the task's"`
+	LabelsRequest
+	AllowLiterals []string `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
+}
+
+// BatchJobRequest is a JobRequest within a batch.
+type BatchJobRequest struct {
+	JobRequest
+	IdempotencyKey string `json:"idempotency_key,omitempty" doc:"Printable ASCII; one key space with the Idempotency-Key header"`
+}
+
+type retryRequest struct {
+	MaxAttempts  int           `json:"max_attempts,omitempty" doc:"Tries in all"`
+	InitialDelay wire.Duration `json:"initial_delay,omitempty"`
+	Factor       float64       `json:"factor,omitempty"`
+	MaxDelay     wire.Duration `json:"max_delay,omitempty"`
+	Jitter       float64       `json:"jitter,omitempty" doc:"Share of the delay that is added at most"`
+	OnWorkerLost string        `json:"on_worker_lost,omitempty" doc:"What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left"`
+}
+
+var (
+	jobFields   = wire.NamesOf[JobRequest]()
+	batchFields = wire.NamesOf[BatchJobRequest]()
+	retryFields = wire.NamesOf[retryRequest]()
+)
+
+// draft is a job that may be accepted: all of it but its id.
+type draft struct {
+	row      job.Row
+	payload  []byte // compact JSON; nil for none
+	labels   job.Labels
+	literals []string
+}
+
+// taskBook looks each task up once per request.
+type taskBook struct {
+	stage  *stage
+	tenant tenant.ID
+	mu     sync.Mutex
+	known  map[string]job.Task
+	names  []string // for suggestions; nil until somebody needs one
+}
+
+func (s *stage) taskBook(t tenant.ID) *taskBook {
+	return &taskBook{stage: s, tenant: t, known: map[string]job.Task{}}
+}
+
+func (b *taskBook) task(ctx context.Context, name string) (job.Task, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t, ok := b.known[name]; ok {
+		return t, nil
+	}
+	t, err := b.stage.Store.Task(ctx, b.tenant, name)
+	if err == nil {
+		b.known[name] = t
+	}
+	return t, err
+}
+
+// unknown blames a task that is not there, with the one that was probably meant.
+func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string) {
+	b.mu.Lock()
+	if b.names == nil {
+		for _, t := range job.BuiltInTasks() {
+			b.names = append(b.names, t.Name)
+		}
+		if own, _, err := b.stage.Store.Tasks(ctx, b.tenant, "", contract.ListMax); err == nil { // only a suggestion
+			for _, t := range own {
+				b.names = append(b.names, t.Name)
+			}
+		}
+	}
+	b.mu.Unlock()
+	detail := fmt.Sprintf("task %s is not defined", wire.Quoted(name))
+	if near := wire.Nearest(name, b.names); near != "" {
+		detail += fmt.Sprintf("; did you mean %q?", near)
+	}
+	r.Mistake(pointer, wire.CodeUnknownTask, listedNames(b.names), "%s", detail)
+}
+
+// listedMost is how many tasks an answer names.
+const listedMost = 20
+
+// listedNames lists the tasks that there are.
+func listedNames(names []string) string {
+	names = slices.Sorted(slices.Values(names))
+	if len(names) > listedMost {
+		return strings.Join(names[:listedMost], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// readJob reads one job of a body and judges all of it. Mistakes are left in r; the error is
+// for what could not be looked up.
+func (s *stage) readJob(ctx context.Context, r *reader, f wire.Fields, pointer string, book *taskBook, now time.Time) (*draft, error) {
+	task := job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+	known := false
+	if v, ok := f["task"]; !ok {
+		r.Missing(pointer, "task")
+	} else if name, ok := r.Name(v); ok {
+		found, err := book.task(ctx, name)
+		switch {
+		case err == nil:
+			task, known = found, true
+		case fault.KindOf(err) == fault.NotFound:
+			book.unknown(ctx, r, v.Pointer, name)
+		default:
+			return nil, err
+		}
+	}
+	d := &draft{row: job.Row{
+		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Task: task.Name, Executor: task.Executor,
+		Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry,
+	}}
+	d.row.Key.Tenant = book.tenant
+	r.due(f, now, &d.row.DueAt)
+	r.running(f, &d.row)
+	if v, ok := f["start_within"]; ok {
+		d.row.StartWithin, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
+	}
+	if v, ok := f["expire_after"]; ok {
+		d.row.ExpireAfter, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
+		d.row.ExpiryAt = d.row.DueAt.Add(d.row.ExpireAfter)
+	}
+	d.labels = r.labels(f)
+	if v, ok := f["allow_literals"]; ok {
+		d.literals = r.literals(v)
+	}
+	r.noSecretLabels(f, under(pointer, d.literals))
+	v, given := f["payload"]
+	if !known {
+		return d, nil // what the payload must be depends on the task
+	}
+	var err error
+	d.payload, err = s.readPayload(ctx, r, v, given, pointer, task, book.tenant, d.literals)
+	return d, err
+}
+
+// due reads run_at or delay into at.
+func (r *reader) due(f wire.Fields, now time.Time, at *time.Time) (given bool) {
+	runAt, isTime := f["run_at"]
+	delay, isDelay := f["delay"]
+	switch {
+	case isTime && isDelay:
+		r.Mistake(delay.Pointer, wire.CodeConflictingFields, "run_at or delay", "run_at and delay exclude each other")
+	case isTime:
+		if t, ok := r.Ahead(runAt, now); ok {
+			*at = t
+		}
+	case isDelay:
+		if d, ok := r.Duration(delay, 0, now.AddDate(2, 0, 0).Sub(now)); ok {
+			*at = now.Add(d)
+		}
+	}
+	return isTime || isDelay
+}
+
+// running reads what says how a job runs, over what its task says.
+func (r *reader) running(f wire.Fields, row *job.Row) {
+	if v, ok := f["pool"]; ok {
+		if pool, ok := r.OneOf(v, wire.CodeUnknownPool, contract.Pools); ok {
+			row.Pool = pool
+		}
+	}
+	if v, ok := f["priority"]; ok {
+		if p, ok := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities); ok {
+			row.Priority = job.Priority(p)
+		}
+	}
+	if v, ok := f["timeout"]; ok {
+		if d, ok := r.Duration(v, contract.MinTimeout, longest(row.Pool)); ok {
+			row.Timeout = d
+		}
+	} else if row.Timeout > longest(row.Pool) { // the task's, in a pool that the job chose
+		r.Mistake(f["pool"].Pointer, wire.CodeConflictingFields, "", "the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
+	}
+	if v, ok := f["retry"]; ok {
+		r.retry(v, &row.Retry)
+	}
+}
+
+func longest(pool string) time.Duration {
+	if pool == "long" {
+		return contract.MaxTimeoutLong
+	}
+	return contract.MaxTimeout
+}
+
+func (r *reader) retry(v wire.Value, p *job.RetryPolicy) {
+	f := r.Object(v.Node, v.Pointer, retryFields)
+	if v, ok := f["max_attempts"]; ok {
+		if n, ok := r.Whole(v, 1, contract.MaxAttempts); ok {
+			p.MaxAttempts = n
+		}
+	}
+	if v, ok := f["initial_delay"]; ok {
+		if d, ok := r.Duration(v, 0, contract.MaxInitialDelay); ok {
+			p.InitialDelay = d
+		}
+	}
+	if v, ok := f["factor"]; ok {
+		if n, ok := r.Number(v, 1, contract.MaxFactor); ok {
+			p.Factor = n
+		}
+	}
+	if v, ok := f["max_delay"]; ok {
+		if d, ok := r.Duration(v, time.Millisecond, contract.MaxRetryDelay); ok {
+			p.MaxDelay = d
+		}
+	}
+	if v, ok := f["jitter"]; ok {
+		if n, ok := r.Number(v, 0, 1); ok {
+			p.Jitter = n
+		}
+	}
+	if v, ok := f["on_worker_lost"]; ok {
+		if s, ok := r.OneOf(v, wire.CodeInvalidValue, lostWords); ok {
+			p.FailOnLost = s == job.LostFail
+		}
+	}
+}
+
+func (r *reader) tags(v wire.Value) map[string]string {
+	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
+		return nil
+	}
+	r.AllDuplicates(v.Node)
+	tags := map[string]string{}
+	count := 0
+	for name, n := range r.Doc.Members(v.Node) {
+		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + wire.EscapePointer(name)}
+		if count++; count > contract.MaxTags {
+			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags), "there are more than %d tags", contract.MaxTags)
+			return nil
+		}
+		if runes(name) < 1 || runes(name) > contract.MaxTagKey {
+			r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey), "the name of a tag is too long, or empty")
+		}
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces", "the name of a tag has control characters")
+		}
+		if s, ok := r.Text(at); ok {
+			if runes(s) > contract.MaxTagValue {
+				r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue), "the value of the tag has %d characters", runes(s))
+			}
+			if strings.ContainsFunc(s, unicode.IsControl) {
+				r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces", "the value of the tag has control characters")
+			}
+			tags[name] = s
+		}
+	}
+	return tags
+}
+
+func runes(s string) int { return utf8.RuneCountInString(s) }
+
+// lostWords are the values of on_worker_lost.
+var lostWords = []string{job.LostRerun, job.LostFail}
+
+// maxLiterals bounds how many strings one job may declare to be no secrets.
+const maxLiterals = 50
+
+// maxLiteral is how long such a pointer may be, in characters.
+const maxLiteral = 1024
+
+func (r *reader) literals(v wire.Value) []string {
+	var pointers []string
+	for _, each := range r.List(v, maxLiterals) {
+		s, ok := r.Text(each)
+		if !ok {
+			continue
+		}
+		if len(s) == 0 || runes(s) > maxLiteral || s[0] != '/' {
+			r.Mistake(each.Pointer, wire.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to %d characters", maxLiteral), "this is not a JSON pointer")
+			continue
+		}
+		pointers = append(pointers, s)
+	}
+	return pointers
+}

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+)
+
+// A schedule makes its jobs half an hour ahead. Once it is deleted, or edited so that it has no such
+// time any more, those that have not started will not run: they are shown as SKIPPED at once, though
+// their rows say so only when their time comes, and nothing can be done with them.
+
+// mayBeSuperseded says that only the schedule can tell whether a job will still run.
+func mayBeSuperseded(r job.Row) bool {
+	return r.ScheduleID != "" && r.Status == job.Scheduled && r.Attempt == 1 && r.Stop == job.NoStop
+}
+
+// superseded is the row as it will end, if its schedule has gone on without it and no worker is at
+// it; false: it will not.
+func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (job.Row, bool) {
+	if of == nil || !mayBeSuperseded(r) || c.Live(r.Attempt, now) {
+		return r, false
+	}
+	switch of.Stands(r) {
+	case schedule.IsDeleted, schedule.Passed:
+	default:
+		return r, false
+	}
+	r.Status, r.Reason, r.FinishedAt = job.Skipped, of.SkipReason(r), of.UpdatedAt
+	if of.Deleted() {
+		r.FinishedAt = of.DeletedAt
+	}
+	return r, true
+}
+
+// schedulesAtOnce bounds the schedules of a page that are read together.
+const schedulesAtOnce = 16
+
+// schedulesOf reads the schedules that say what becomes of the rows, each once. One that is absent,
+// or cannot be read, is left out: its jobs run.
+func (s *stage) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.Key]*schedule.Schedule, error) {
+	found := map[schedule.Key]*schedule.Schedule{}
+	for _, r := range rows {
+		if mayBeSuperseded(r) {
+			found[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}] = nil
+		}
+	}
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(schedulesAtOnce)
+	keys := make([]schedule.Key, 0, len(found))
+	for k := range found {
+		keys = append(keys, k)
+	}
+	for _, k := range keys {
+		g.Go(func() error {
+			read, err := s.Store.Schedule(ctx, k)
+			switch fault.KindOf(err) {
+			case fault.NotFound, fault.Undecodable:
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[k] = &read
+			return err
+		})
+	}
+	return found, g.Wait()
+}
+
+// changeable is a problem for a job that its schedule has gone on without.
+func (s *stage) changeable(ctx context.Context, row job.Row, now time.Time) error {
+	if !mayBeSuperseded(row) {
+		return nil
+	}
+	of, err := s.schedulesOf(ctx, []job.Row{row})
+	if err != nil {
+		return err
+	}
+	claim, err := s.Store.Claim(ctx, row.Key)
+	if err != nil {
+		return err
+	}
+	ended, is := superseded(row, claim, of[schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID}], now)
+	if !is {
+		return nil
+	}
+	return wire.NewProblem(wire.CodeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
+}

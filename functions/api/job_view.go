@@ -1,0 +1,248 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/span"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+// JobView is a job as it is shown. Absent values are left out.
+type JobView struct {
+	JobID             job.ID          `json:"job_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
+	Status            job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"A job waiting for a retry is SCHEDULED with attempt > 1"`
+	Task              string          `json:"task"`
+	Pool              string          `json:"pool"`
+	Priority          job.Priority    `json:"priority"`
+	DueAt             wire.Instant    `json:"due_at" doc:"As asked; a retry's time while it waits for one"`
+	NominalAt         wire.Instant    `json:"nominal_at,omitzero" doc:"What the calendar says; absent for a one-off"`
+	Version           int64           `json:"version" doc:"Grows with every edit; the ETag is this in quotes"`
+	Attempt           int64           `json:"attempt" doc:"From 1"`
+	MaxAttempts       int             `json:"max_attempts"`
+	CreatedAt         wire.Instant    `json:"created_at"`
+	StartedAt         wire.Instant    `json:"started_at,omitzero" doc:"Of the newest attempt that started"`
+	FinishedAt        wire.Instant    `json:"finished_at,omitzero"`
+	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"From max(due, accepted) to the handler's start"`
+	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and \"encoding\":\"base64\" says so"`
+	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"handler: the workers that have seen it do not know its task"`
+	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
+	Progress          *progressView   `json:"progress,omitempty"`
+	CancelRequestedAt wire.Instant    `json:"cancel_requested_at,omitzero"`
+	RedriveOf         job.ID          `json:"redrive_of,omitempty" doc:"The dead job that this one brings back"`
+	RedrivenBy        job.ID          `json:"redriven_by,omitempty"`
+	Schedule          string          `json:"schedule,omitempty"`
+	Manual            bool            `json:"manual,omitempty" doc:"A run of the schedule that somebody asked for, beside its times"`
+	RunID             string          `json:"run_id,omitempty"`
+	Node              string          `json:"node,omitempty"`
+	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
+	MetadataView
+
+	*JobDetail
+}
+
+// JobDetail is what only the view of a single job shows.
+type JobDetail struct {
+	Timeout     string     `json:"timeout,omitempty"`
+	StartWithin string     `json:"start_within,omitempty"`
+	ExpireAfter string     `json:"expire_after,omitempty"`
+	Retry       *retryView `json:"retry,omitempty"`
+	TagsView
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than 256 KB"`
+}
+
+type progressView struct {
+	Done  int64        `json:"done"`
+	Total int64        `json:"total,omitempty"`
+	Note  string       `json:"note,omitempty"`
+	At    wire.Instant `json:"at"`
+}
+
+type retryView struct {
+	MaxAttempts  int     `json:"max_attempts"`
+	InitialDelay string  `json:"initial_delay"`
+	Factor       float64 `json:"factor"`
+	MaxDelay     string  `json:"max_delay"`
+	Jitter       float64 `json:"jitter"`
+	OnWorkerLost string  `json:"on_worker_lost" enum:"rerun,fail"`
+}
+
+func viewRetry(p job.RetryPolicy) *retryView {
+	return &retryView{p.MaxAttempts, span.Format(p.InitialDelay), p.Factor, span.Format(p.MaxDelay), p.Jitter, p.OnWorkerLost()}
+}
+
+// view shows a job as it stands by these facts.
+func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
+	v := JobView{
+		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
+		DueAt: wire.Instant{Time: r.DueAt}, NominalAt: wire.Instant{Time: r.NominalAt}, Version: r.Version, Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
+		CreatedAt: wire.Instant{Time: r.CreatedAt}, StartedAt: wire.Instant{Time: r.StartedAt}, FinishedAt: wire.Instant{Time: r.FinishedAt},
+		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: wire.Instant{Time: r.CancelRequestedAt},
+		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "", RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
+	}
+	if !r.StartedAt.IsZero() {
+		late := r.LatenessMS
+		v.StartLatenessMS = &late
+	}
+	if r.Result != "" {
+		v.Result = json.RawMessage(r.Result)
+	}
+	switch {
+	case r.Reason.Code != "":
+		reason := r.Reason
+		v.StatusReason = &reason
+	case v.WaitingFor == "handler":
+		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(noHandler, r.Task)}
+	case r.Behind:
+		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: standsInLine}
+	}
+	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
+		v.Progress = &progressView{p.Done, p.Total, p.Note, wire.Instant{Time: p.At}}
+	}
+	return v
+}
+
+// noHandler says what a job waits for whose task no worker has known so far.
+const noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until an hour after it was due"
+
+// standsInLine says what a job waits for whose schedule lets no two runs overlap.
+const standsInLine = "an earlier run of the schedule is not over; it waits for the end of that"
+
+func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// startsSoon says that a worker may be at the job: only then can its claim change what is shown.
+func startsSoon(r job.Row, now time.Time) bool {
+	return r.Status.Open() && !r.DueAt.After(now.Add(contract.HoldUntil))
+}
+
+// show reads what a row alone does not say and returns the view.
+func (s *stage) show(ctx context.Context, r job.Row) (JobView, error) {
+	views, err := s.views(ctx, r.Tenant, []job.Row{r})
+	if err != nil {
+		return JobView{}, err
+	}
+	return views[0], nil
+}
+
+// showAll is show for the rows of a page, with what of their labels a list shows.
+func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
+	views, err := s.views(ctx, t, rows)
+	if err != nil {
+		return nil, err
+	}
+	var described []job.Row
+	var at []int
+	for n, r := range rows {
+		if r.Described {
+			described, at = append(described, r), append(at, n)
+		}
+	}
+	labels, err := s.Store.LabelsOf(ctx, described...)
+	for n, l := range labels {
+		views[at[n]].MetadataView = viewLabels(l).MetadataView
+	}
+	return views, err
+}
+
+// views is show for many rows: at most two reads, whatever their number.
+func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
+	now := s.now()
+	var keys []job.Key
+	var at []int
+	for n, r := range rows {
+		if startsSoon(r, now) {
+			keys, at = append(keys, r.Key), append(at, n)
+		}
+	}
+	claims := make([]job.Claim, len(rows))
+	var pauses job.Pauses
+	if len(keys) > 0 {
+		for from := 0; from < len(keys); from += store.ReadAtOnce {
+			to := min(from+store.ReadAtOnce, len(keys))
+			found, err := s.Store.Claims(ctx, keys[from:to])
+			if err != nil {
+				return nil, err
+			}
+			for i, c := range found {
+				claims[at[from+i]] = c
+			}
+		}
+		var err error
+		if pauses, err = s.Store.Pauses(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	of, err := s.schedulesOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]JobView, len(rows))
+	for n, r := range rows {
+		_, paused := pauses.Hold(r.Task, now)
+		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
+		r, _ = superseded(r, claims[n], rule, now)
+		paused = paused || rule != nil && !r.DueAt.After(now) && rule.Stands(r) == schedule.IsPaused
+		views[n] = view(r, claims[n], paused, now)
+	}
+	return views, nil
+}
+
+// detailOf is what the row says of a job's detail.
+func detailOf(r job.Row) *JobDetail {
+	d := &JobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
+	if r.StartWithin > 0 {
+		d.StartWithin = span.Format(r.StartWithin)
+	}
+	if r.ExpireAfter > 0 {
+		d.ExpireAfter = span.Format(r.ExpireAfter)
+	}
+	return d
+}
+
+// detail completes the view of a single job with what lies beside its row.
+func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
+	v.JobDetail = detailOf(r)
+	if r.ResultIn != job.InRow {
+		body, err := s.beside(ctx, r, job.ResultContent)
+		if err != nil {
+			return err
+		}
+		v.Result = body
+	}
+	labels, err := s.Store.LabelsOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	v.label(labels[0])
+	if r.PayloadIn != job.InBlob {
+		body, err := s.Store.Payload(ctx, r)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return err
+		}
+		if len(body) > 0 {
+			v.Payload = body
+		}
+	}
+	return nil
+}
+
+// beside reads a sibling item; one that has gone (the row may be just being forgotten) is nothing.
+func (s *stage) beside(ctx context.Context, r job.Row, name string) (json.RawMessage, error) {
+	body, err := s.Store.Content(ctx, r.Key, name)
+	if fault.KindOf(err) == fault.NotFound || body == "" && err == nil {
+		return nil, nil
+	}
+	return json.RawMessage(body), err
+}
+
+// now is the time to the millisecond, as it is stored.
+func (s *stage) now() time.Time { return s.Clock.Now().UTC().Truncate(time.Millisecond) }

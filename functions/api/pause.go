@@ -1,0 +1,301 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) pauseRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPut, Path: "/v1/pauses/{scope}", ID: "putPause", Tag: tagPauses, Scope: mayManage, Body: pauseRequest{}, OptionalBody: true,
+		Summary: "Pause everything, or one task",
+		About:   "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. When it is lifted, or until has passed, what it held starts within 5 s.",
+	}, s.putPause)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodDelete, Path: "/v1/pauses/{scope}", ID: "deletePause", Tag: tagPauses, Scope: mayManage,
+		Summary: "Lift a pause", About: "What it held starts within 5 s.", Errors: []int{http.StatusNotFound},
+	}, s.liftPause)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/pauses", ID: "listPauses", Tag: tagPauses, Scope: mayRead,
+		Summary: "List pauses", About: "Those that the operator has set for everybody are among them.",
+	}, s.listPauses)
+}
+
+type pauseRequest struct {
+	Reason string `json:"reason,omitempty"`
+	Until  string `json:"until,omitempty" format:"date-time" doc:"It lifts itself then; default: until it is lifted"`
+	Missed string `json:"missed,omitempty" doc:"Which of the schedules' nominal times in the pause run after it; default last. One-off jobs always run"`
+}
+
+var missedWords = []string{"drop", "last", "all"}
+
+type pauseView struct {
+	Scope       string       `json:"scope" doc:"all, or task:NAME"`
+	Reason      string       `json:"reason,omitempty"`
+	By          string       `json:"by,omitempty"`
+	Since       wire.Instant `json:"since"`
+	EffectiveAt wire.Instant `json:"effective_at"`
+	Until       wire.Instant `json:"until,omitzero"`
+	Missed      string       `json:"missed"`
+}
+
+func viewPause(p job.Pause) pauseView {
+	return pauseView{p.Scope, p.Reason, p.By, wire.Instant{Time: p.Since}, wire.Instant{Time: p.EffectiveAt}, wire.Instant{Time: p.Until}, p.Missed}
+}
+
+type pauseInput struct {
+	Scope string `path:"scope" doc:"all, or task:NAME" example:"task:http"`
+}
+
+type pauseAnswer struct {
+	Status int
+	Body   pauseView
+}
+
+func readScope(scope string) (string, error) {
+	name, isTask := strings.CutPrefix(scope, job.PauseTaskPrefix)
+	if scope == job.PauseAll || isTask && wire.NamePattern.MatchString(name) {
+		return scope, nil
+	}
+	return "", wire.OneMistake("scope", wire.CodeInvalidValue, "all, or task:NAME", "this is not what a pause can hold")
+}
+
+func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInput) (*pauseAnswer, error) {
+	scope, err := readScope(in.Scope)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	p, err := readPause(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	p.Scope, p.By, p.Since, p.EffectiveAt = scope, who.Subject, now, now.Add(contract.EffectiveAfter)
+	old, err := s.Store.Pause(ctx, who.Tenant, scope)
+	status := http.StatusOK
+	switch {
+	case fault.KindOf(err) == fault.NotFound, err == nil && passed(old, now):
+		status = http.StatusCreated
+	case old.Unreadable: // that is how it is mended
+	case err != nil:
+		return nil, err
+	default: // it stands already, and has been effective since
+		p.Since, p.EffectiveAt = old.Since, old.EffectiveAt
+	}
+	err = s.Store.PutPause(ctx, who.Tenant, p)
+	s.pauses.forget(who.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Until.IsZero() {
+		s.wakeParked(ctx, who.Tenant, p.Until)
+	}
+	return &pauseAnswer{status, viewPause(p)}, nil
+}
+
+// passed says that a pause has lifted itself.
+func passed(p job.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
+
+func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
+	p := job.Pause{Missed: "last"}
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil || doc == nil {
+		return p, err
+	}
+	r := newReader(doc)
+	f := r.Object(0, "", wire.NamesOf[pauseRequest]())
+	if v, ok := f["reason"]; ok {
+		if p.Reason, ok = r.Text(v); ok && runes(p.Reason) > contract.MaxReason {
+			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason), "the reason is too long")
+		}
+		r.NoSecrets(v, nil)
+	}
+	if v, ok := f["until"]; ok {
+		if t, ok := r.Ahead(v, now); ok {
+			p.Until = t
+			if !t.After(now) {
+				r.Mistake(v.Pointer, wire.CodeInThePast, "a time ahead", "a pause cannot end before it begins")
+			}
+		}
+	}
+	if v, ok := f["missed"]; ok {
+		p.Missed, _ = r.OneOf(v, wire.CodeInvalidValue, missedWords)
+	}
+	return p, r.Wrong.Err()
+}
+
+func (s *stage) liftPause(ctx context.Context, who tenant.Identity, in *pauseInput) (*empty, error) {
+	scope, err := readScope(in.Scope)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Store.DeletePause(ctx, who.Tenant, scope, s.now())
+	s.pauses.forget(who.Tenant)
+	absent := fault.KindOf(err) == fault.NotFound
+	if err != nil && !absent {
+		return nil, err
+	}
+	s.wakeParked(ctx, who.Tenant, s.now()) // of an absent one too: whoever lifted it may have got no further
+	if absent {
+		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such pause")
+	}
+	return &empty{}, nil
+}
+
+// wakeParked has everything in the tenant's parking places looked at again at that time:
+// dispatch does, by a message or, beyond a message's reach, by a timer. What is lost here the
+// sweeper finds, later; so this is no reason to refuse.
+func (s *stage) wakeParked(ctx context.Context, t tenant.ID, at time.Time) {
+	s.wakePlaces(ctx, t, at, horizon.Parkings(string(t)))
+}
+
+// wakePlaces is wakeParked for any places of the due index.
+func (s *stage) wakePlaces(ctx context.Context, t tenant.ID, at time.Time, places []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	now := s.now()
+	near := horizon.LaneOf(now, at) == horizon.Now || horizon.LaneOf(now, at) == horizon.Direct
+	var out []message.Outgoing
+	var failed error
+	for _, place := range places {
+		body := message.Encode(message.Dispatch{V: message.V, Slice: place, At: at})
+		if near {
+			out = append(out, message.Outgoing{Body: body, Delay: horizon.Delay(now, at)})
+			continue
+		}
+		err := s.Timers.Arm(ctx, message.Timer{
+			Name: parkingTimer(place, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body, MaxAge: parkingMaxAge,
+		})
+		if err != nil {
+			failed = err
+		}
+	}
+	if len(out) > 0 {
+		failed = s.Queues.Send(ctx, contract.DispatchQueue, out...)
+	}
+	if failed != nil {
+		s.Log.WarnContext(ctx, "parked jobs wait for the sweeper: what wakes them was not sent", telemetry.Tenant, t, telemetry.Err, failed)
+	}
+}
+
+// parkingMaxAge is what the lateness of such a timer is worth; the sweeper has been there by then.
+const parkingMaxAge = time.Hour
+
+// parkingTimer is the name of a parking place's timer: the same for the same place and time.
+func parkingTimer(place string, at time.Time) string {
+	sum := sha256.Sum256([]byte(place + " " + at.UTC().Format(time.RFC3339Nano)))
+	return "p-" + hex.EncodeToString(sum[:16])
+}
+
+type pausesAnswer struct{ Body wire.Page[pauseView] }
+
+// listPauses reads all of them, as everybody does who looks for a pause, and answers a page.
+func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{ wire.Paging }) (*pausesAnswer, error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	l := wire.NewList(who.Tenant, "pauses")
+	after, err := l.Place(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	pauses, err := s.Store.Pauses(ctx, who.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(pauses, func(a, b job.Pause) int { return strings.Compare(a.Scope, b.Scope) })
+	now := s.now()
+	out := &pausesAnswer{Body: wire.Page[pauseView]{Items: []pauseView{}}}
+	for i, p := range pauses {
+		at := pausePlace(pauses, i)
+		switch {
+		case passed(p, now) || at <= after:
+		case len(out.Body.Items) == limit:
+			out.Body.NextCursor = l.Cursor(after)
+			return out, nil
+		default:
+			out.Body.Items = append(out.Body.Items, viewPause(p))
+			after = at
+		}
+	}
+	return out, nil
+}
+
+// pausePlace is where a pause stands in a list by scope; the operator and the tenant may both have
+// one of the same.
+func pausePlace(all job.Pauses, i int) string {
+	nth := "#0"
+	if i > 0 && all[i-1].Scope == all[i].Scope {
+		nth = "#1"
+	}
+	return all[i].Scope + nth
+}
+
+// pausesSeen keeps each tenant's pauses for a moment: an accepted job's view says whether one holds
+// it, and to read them for every job would be to read one partition for all.
+type pausesSeen struct {
+	mu   sync.Mutex
+	seen map[tenant.ID]seenPauses
+}
+
+type seenPauses struct {
+	pauses job.Pauses
+	at     time.Time
+}
+
+// pausesFor is how long they are kept.
+const pausesFor = time.Second
+
+// maxPausesSeen bounds the tenants that are kept; when there are more, all are forgotten.
+const maxPausesSeen = 1000
+
+// forget makes the next look at a tenant's pauses a read.
+func (p *pausesSeen) forget(t tenant.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.seen, t)
+}
+
+// held says whether a pause holds a job that is about to be accepted, as far as can be seen: who
+// asks is told so, and nothing depends on it.
+func (s *stage) held(ctx context.Context, r job.Row, now time.Time) bool {
+	if !startsSoon(r, now) {
+		return false
+	}
+	p := &s.pauses
+	p.mu.Lock()
+	known, ok := p.seen[r.Tenant]
+	p.mu.Unlock()
+	if !ok || now.Sub(known.at) >= pausesFor {
+		pauses, err := s.Store.Pauses(ctx, r.Tenant)
+		if err != nil {
+			return false
+		}
+		known = seenPauses{pauses, now}
+		p.mu.Lock()
+		if p.seen == nil || len(p.seen) >= maxPausesSeen {
+			p.seen = map[tenant.ID]seenPauses{}
+		}
+		p.seen[r.Tenant] = known
+		p.mu.Unlock()
+	}
+	_, held := known.pauses.Hold(r.Task, now)
+	return held
+}

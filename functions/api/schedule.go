@@ -1,0 +1,535 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/functions/engine/accept"
+	"punctual/functions/engine/recur"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) scheduleRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPut, Path: "/v1/schedules/{name}", ID: "putSchedule", Tag: tagSchedules, Scope: mayWrite, Body: scheduleRequest{},
+		Summary: "Create or replace a schedule", Errors: []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. "+
+			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
+	}, s.putSchedule)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/schedules/{name}", ID: "getSchedule", Tag: tagSchedules, Scope: mayRead,
+		Summary: "Get a schedule", About: "With its next times and its last.", Errors: []int{http.StatusNotFound},
+	}, s.getSchedule)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: tagSchedules, Scope: mayWrite, Body: schedulePatchRequest{}, MergePatch: true,
+		Summary: "Change a part, or see what that would change", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its default, everything else replaces. Another form of calendar takes the place of the one before, and another task brings its own settings. With dry_run=true nothing is written, and the answer says which times of the next 30 days would be added, lost and moved.",
+	}, s.patchSchedule)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodDelete, Path: "/v1/schedules/{name}", ID: "deleteSchedule", Tag: tagSchedules, Scope: mayWrite,
+		Summary: "Delete a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		About: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for 30 days.",
+	}, s.deleteSchedule)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/schedules", ID: "listSchedules", Tag: tagSchedules, Scope: mayRead,
+		Summary: "List schedules", About: "By name, without payloads and last runs.",
+	}, s.listSchedules)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted, ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite,
+		Summary: "Run a schedule's job once, now", Errors: []int{http.StatusNotFound},
+		About: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.",
+	}, s.runScheduleNow)
+	s.schedulePauseRoutes()
+}
+
+// ScheduleInput names a schedule, and its epoch if it matters.
+type ScheduleInput struct {
+	Name    string `path:"name"`
+	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
+}
+
+type scheduleAnswer struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	Body   ScheduleView
+}
+
+func errNoSchedule() error { return wire.NewProblem(wire.CodeNotFound, "there is no such schedule") }
+
+// asked is the schedule that a path names, and the epoch that must stand, 0 for any.
+func (in *ScheduleInput) asked(ctx context.Context, who tenant.Identity) (schedule.Key, int64, error) {
+	epoch, err := readMatch(wire.HeaderOf(ctx).Values("If-Match"))
+	return schedule.Key{Tenant: who.Tenant, Name: in.Name}, epoch, err
+}
+
+// schedule reads a schedule at that epoch, 0 for any; absent and deleted are the same.
+func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (schedule.Schedule, error) {
+	if !wire.NamePattern.MatchString(k.Name) {
+		return schedule.Schedule{}, errNoSchedule()
+	}
+	found, err := s.Store.Schedule(ctx, k)
+	if fault.KindOf(err) == fault.NotFound || err == nil && found.Deleted() {
+		return found, errNoSchedule()
+	}
+	if err == nil && epoch != 0 && found.Epoch != epoch {
+		err = errStaleSchedule(found.Epoch, epoch)
+	}
+	return found, err
+}
+
+// changeSchedule has decide say what to write to change a schedule as it stands, and writes that. It returns
+// the schedule as it then is, and whether anything was written.
+func (s *stage) changeSchedule(
+	ctx context.Context, k schedule.Key, epoch int64, decide func(schedule.Schedule, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	if !wire.NamePattern.MatchString(k.Name) {
+		return schedule.Schedule{}, false, errNoSchedule()
+	}
+	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+		if old == nil || old.Deleted() {
+			return nil, errNoSchedule()
+		}
+		if epoch != 0 && old.Epoch != epoch {
+			return nil, errStaleSchedule(old.Epoch, epoch)
+		}
+		return decide(*old, now)
+	})
+}
+
+// updateSchedule is changeSchedule for one that may be absent, which is nil, or deleted. A payload that the
+// write has replaced is deleted after it.
+func (s *stage) updateSchedule(
+	ctx context.Context, k schedule.Key, decide func(*schedule.Schedule, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	var old *schedule.Schedule
+	after, err = s.Store.UpdateSchedule(ctx, k, func(found *schedule.Schedule) ([]item.Write, error) {
+		writes, err := decide(found, s.now())
+		old, changed = found, len(writes) > 0
+		return writes, err
+	})
+	if err != nil {
+		return after, false, err
+	}
+	if changed && old != nil && !old.Deleted() {
+		s.forgetReplaced(ctx, *old, after)
+	}
+	return after, changed, nil
+}
+
+func errStaleSchedule(is, asked int64) error {
+	return wire.NewProblem(wire.CodeStaleVersion, "the schedule is at version %d, not %d", is, asked)
+}
+
+func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	if !wire.NamePattern.MatchString(in.Name) {
+		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a schedule")
+	}
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := scheduleBody(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	after, changed, err := s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
+		if err != nil {
+			return nil, err
+		}
+		there := old != nil && !old.Deleted()
+		switch {
+		case epoch != 0 && !there:
+			return nil, wire.NewProblem(wire.CodeStaleVersion, "there is no such schedule any more")
+		case epoch != 0 && old.Epoch != epoch:
+			return nil, errStaleSchedule(old.Epoch, epoch)
+		case there:
+			status = http.StatusOK
+			return s.editSchedule(ctx, who, *old, c, now)
+		}
+		status = http.StatusCreated
+		return s.createSchedule(ctx, who, k, old, c, now)
+	})
+	if changed {
+		s.promote(ctx, k)
+	}
+	return s.answerSchedule(ctx, after, status, err)
+}
+
+// createSchedule decides how to make a schedule; deleted is what is left of one of that name, nil for
+// nothing.
+func (s *stage) createSchedule(
+	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time,
+) ([]item.Write, error) {
+	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow, CatchUp: schedule.DefaultCatchUp}
+	if deleted != nil {
+		wanted.Epoch = deleted.Epoch // names the payload apart from those that were let go
+	}
+	c.apply(&wanted, nil, who.Subject)
+	after, write, err := schedule.Create(deleted, wanted, now)
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	return s.scheduleWrites(ctx, who, weightOf(after), after, c, []item.Write{write})
+}
+
+// editSchedule decides how to make a change; there are no writes where it changes nothing.
+func (s *stage) editSchedule(
+	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
+) ([]item.Write, error) {
+	wanted, err := s.edited(ctx, who, old, c)
+	if err != nil || schedule.Unchanged(old, wanted) {
+		return nil, err
+	}
+	has, err := s.Store.HaveJobs(ctx, old.Key, old.Leaves(now))
+	if err != nil {
+		return nil, err
+	}
+	after, writes, err := schedule.Edit(old, wanted, has, now)
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	return s.scheduleWrites(ctx, who, weightOf(after)-weightOf(old), after, c, writes)
+}
+
+// forgetReplaced deletes a payload that a write has replaced. The write stands; a failure is
+// only a blob that nobody needs and that stays.
+func (s *stage) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
+	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
+		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant, after.Tenant, "schedule", after.Name, telemetry.Err, err)
+	}
+}
+
+// edited is the schedule as a change wants it. A payload that says the same in other words
+// stays as it is.
+func (s *stage) edited(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange) (schedule.Schedule, error) {
+	wanted := old
+	var kept []byte
+	if c.job != nil && c.job.payload != nil && old.Template.PayloadSize > 0 {
+		var err error
+		if kept, err = s.Store.SchedulePayload(ctx, old); err != nil && fault.KindOf(err) != fault.NotFound {
+			return wanted, err
+		}
+	}
+	c.apply(&wanted, kept, who.Subject)
+	return wanted, nil
+}
+
+// scheduleWrites puts what lies beside a schedule, and returns what is then written: the schedule together
+// with what it takes of its tenant's quota.
+func (s *stage) scheduleWrites(
+	ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange, writes []item.Write,
+) ([]item.Write, error) {
+	if c.job != nil {
+		payload := c.job.payload
+		if err := s.Store.PutSchedulePayload(ctx, after, payload); err != nil {
+			return nil, fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
+		}
+		if n := len(c.job.literals); n > 0 {
+			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant, "schedule", after.Name, "literals", n, "by", who.Subject)
+		}
+	}
+	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites { // there is room but where very much is recorded
+		writes = append(writes, c.calendar.asRead...)
+	}
+	if takes > int64(s.ScheduleQuota) {
+		return nil, s.errQuota(takes)
+	}
+	if takes != 0 {
+		writes = append(writes, s.takeQuota(after.Tenant, takes))
+	}
+	return writes, nil
+}
+
+// mostWrites is what one transaction takes.
+const mostWrites = 100
+
+// promoteTimeout bounds how long a request makes near jobs: an every-second schedule has 1,800.
+const promoteTimeout = 15 * time.Second
+
+// promote makes the jobs of a schedule that are near. What is not made here dispatch makes, asked
+// to: a failure is no reason to refuse.
+func (s *stage) promote(ctx context.Context, k schedule.Key) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
+	defer cancel()
+	_, err := s.engine.Recur.Promote(within, k)
+	if err == nil {
+		return
+	}
+	s.Log.WarnContext(ctx, "a schedule's near jobs are left to dispatch", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(recur.Ask(k, s.now()))}
+	if err := s.Queues.Send(within, contract.DispatchQueue, ask); err != nil {
+		s.Log.WarnContext(ctx, "a schedule's near jobs wait for the sweeper", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	}
+}
+
+func (s *stage) answerSchedule(ctx context.Context, after schedule.Schedule, status int, err error) (*scheduleAnswer, error) {
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.showSchedule(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	return &scheduleAnswer{status, etag(after.Epoch), v}, nil
+}
+
+func (s *stage) getSchedule(ctx context.Context, who tenant.Identity, in *namedInput) (*scheduleAnswer, error) {
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	return s.answerSchedule(ctx, found, http.StatusOK, err)
+}
+
+type namedInput struct {
+	Name string `path:"name"`
+}
+
+type patchScheduleInput struct {
+	ScheduleInput
+	DryRun string `query:"dry_run" doc:"true: only say what would change"`
+}
+
+type patchScheduleAnswer struct {
+	ETag string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	Body patched
+}
+
+func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patchScheduleInput) (*patchScheduleAnswer, error) {
+	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
+		return nil, wire.OneMistake("dry_run", wire.CodeInvalidValue, "true, false", "dry_run is true or false")
+	}
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := scheduleBody(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &patchScheduleAnswer{}
+	after, changed, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		merged, err := s.mergedSchedule(ctx, old, doc)
+		if err != nil {
+			return nil, err
+		}
+		c, err := s.readSchedule(ctx, merged, false, who.Tenant, now)
+		if err != nil {
+			return nil, err
+		}
+		if in.DryRun == "true" {
+			out.Body.diff, err = s.dryRun(ctx, who, old, c, now)
+			return nil, err
+		}
+		return s.editSchedule(ctx, who, old, c, now)
+	})
+	if changed {
+		s.promote(ctx, k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.ETag = etag(after.Epoch)
+	if out.Body.diff == nil {
+		v, err := s.showSchedule(ctx, after)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.view = &v
+	}
+	return out, nil
+}
+
+// dryRun judges a change as if it were made, and says what it does to the times ahead.
+func (s *stage) dryRun(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time) (*ScheduleDiff, error) {
+	wanted, err := s.edited(ctx, who, old, c)
+	if err != nil {
+		return nil, err
+	}
+	after, _, err := schedule.Edit(old, wanted, nil, now)
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	fresh, err := after.Calendar()
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	before, err := old.Calendar()
+	runs := most(old)
+	if err != nil { // it has no times
+		before, runs = fresh, 0
+	}
+	d := compare(before, fresh, runs, most(after), now)
+	d.Changed = changedParts(viewSchedule(old, now), viewSchedule(after, now), old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
+	return &d, nil
+}
+
+// changedParts names what an edit changes, by JSON pointer, in order.
+func changedParts(old, after ScheduleView, payload bool) []string {
+	changed := []string{}
+	part := func(name string, was, is any) {
+		a, _ := asObject(encode(was))
+		b, _ := asObject(encode(is))
+		names := maps.Clone(a)
+		maps.Copy(names, b)
+		for _, field := range slices.Sorted(maps.Keys(names)) {
+			if field != "payload_size" && !bytes.Equal(a[field], b[field]) {
+				changed = append(changed, "/"+name+"/"+field)
+			}
+		}
+	}
+	part("calendar", old.Calendar, after.Calendar)
+	part("job", old.Job, after.Job)
+	if payload {
+		changed = append(changed, "/job/payload")
+	}
+	if old.Overlap != after.Overlap {
+		changed = append(changed, "/overlap")
+	}
+	part("catch_up", old.CatchUp, after.CatchUp)
+	if old.PauseAfterFailures != after.PauseAfterFailures {
+		changed = append(changed, "/pause_after_failures")
+	}
+	slices.Sort(changed)
+	return changed
+}
+
+func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*deletedAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+		if err != nil {
+			return nil, err
+		}
+		_, writes := schedule.Delete(old, has, now)
+		return append(writes, s.takeQuota(k.Tenant, -weightOf(old))), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// It is deleted only now, and a worker may act on what it read just before.
+	out := &deletedAnswer{EffectiveAt: s.now().Add(contract.EffectiveAfter).Format(wire.InstantLayout)}
+	running, err := s.inFlight(ctx, k)
+	if err != nil { // the schedule is deleted all the same, and asking again would be 404
+		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	}
+	for n, id := range running {
+		if n > 0 {
+			out.InFlight += ", "
+		}
+		out.InFlight += string(id)
+	}
+	return out, nil
+}
+
+// deletedAnswer has no body: what there is to say stands in headers.
+type deletedAnswer struct {
+	EffectiveAt string `header:"Punctual-Effective-At" doc:"Nothing of it starts after this time"`
+	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest 100 jobs that a worker is at, by comma; absent: none"`
+}
+
+type schedulesAnswer struct{ Body wire.Page[ScheduleView] }
+
+type listSchedulesInput struct{ wire.Paging }
+
+func (s *stage) listSchedules(ctx context.Context, who tenant.Identity, in *listSchedulesInput) (*schedulesAnswer, error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	l := wire.NewList(who.Tenant, "schedules")
+	after, err := l.Place(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	found, more, err := s.Store.Schedules(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &schedulesAnswer{Body: wire.Page[ScheduleView]{Items: []ScheduleView{}}}
+	now := s.now()
+	for _, f := range found {
+		if f.Err != nil { // the rest of the list is unharmed
+			s.unreadable(ctx, f)
+			continue
+		}
+		out.Body.Items = append(out.Body.Items, viewSchedule(f.Schedule, now))
+	}
+	if more {
+		out.Body.NextCursor = l.Cursor(found[len(found)-1].Name)
+	}
+	out.Body.Fit(func(last int) *string { return l.Cursor(out.Body.Items[last].Name) })
+	return out, nil
+}
+
+// unreadable reports a schedule that cannot be read.
+func (s *stage) unreadable(ctx context.Context, f store.FoundSchedule) {
+	s.Log.ErrorContext(ctx, "a schedule could not be read", telemetry.Tenant, f.Tenant, "schedule", f.Name, telemetry.Err, f.Err)
+	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
+}
+
+// rereads is how often a schedule is read, at most, to find the payload that belongs to it.
+const rereads = 8
+
+// withContents reads a schedule and what its jobs hold, which an edit may have replaced in between.
+func (s *stage) withContents(ctx context.Context, k schedule.Key) (schedule.Schedule, job.Contents, error) {
+	for range rereads {
+		found, err := s.schedule(ctx, k, 0)
+		if err != nil {
+			return found, job.Contents{}, err
+		}
+		contents, err := s.Store.ScheduleContents(ctx, found)
+		if fault.KindOf(err) != fault.NotFound {
+			return found, contents, err
+		}
+	}
+	return schedule.Schedule{}, job.Contents{}, fault.New(fault.Conflict, nil, "reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
+}
+
+// runScheduleNow accepts a job as the template has it, due now.
+func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*jobAnswer, error) {
+	found, contents, err := s.withContents(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+	if err != nil {
+		return nil, err
+	}
+	random, err := s.entropy.next()
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	r, send := found.RunNow(job.NewID(now, random), s.Shards, now)
+	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
+		return nil, err
+	}
+	if err := s.engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
+		return nil, err
+	}
+	if send {
+		s.fire(ctx, r.Firing())
+	}
+	s.Meter.Count(telemetry.JobsAccepted, 1)
+	out, err := s.answerJob(ctx, r, http.StatusAccepted, true)
+	if err == nil {
+		out.Location = "/v1/jobs/" + string(r.ID)
+	}
+	return out, err
+}

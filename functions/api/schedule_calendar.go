@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/calendar"
+	"punctual/shared/item"
+	"punctual/shared/tenant"
+)
+
+// calendarRequest documents a calendar; its names are the ones that are known.
+type calendarRequest struct {
+	Cron         string        `json:"cron,omitempty" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
+	Every        wire.Duration `json:"every,omitempty" doc:"A period of real time of whole seconds; counted from start_at, without one from 1970-01-01T00:00:00Z"`
+	Phase        wire.Duration `json:"phase,omitempty" doc:"Shifts every by less than a period"`
+	Dates        []string      `json:"dates,omitempty" doc:"Times of RFC 3339, in any order"`
+	RRule        string        `json:"rrule,omitempty" doc:"RFC 5545, beginning at start_at" example:"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"`
+	Timezone     string        `json:"timezone,omitempty" doc:"An IANA name; default UTC" example:"Europe/Berlin"`
+	StartAt      string        `json:"start_at,omitempty" format:"date-time" doc:"The first nominal time that counts, itself included"`
+	EndAt        string        `json:"end_at,omitempty" format:"date-time" doc:"Nominal times from here on do not count"`
+	MaxRuns      int           `json:"max_runs,omitempty" doc:"How often it may run in all; default: no limit"`
+	Exclude      []string      `json:"exclude,omitempty" doc:"Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later"`
+	MissingHour  string        `json:"missing_hour,omitempty" doc:"What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time"`
+	RepeatedHour string        `json:"repeated_hour,omitempty" doc:"At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both"`
+	Spread       wire.Duration `json:"spread,omitempty" doc:"Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown"`
+}
+
+var calendarFields = wire.NamesOf[calendarRequest]()
+
+// calendarForm is one of the ways to say when, by the schema that documents it.
+type calendarForm struct {
+	schema string
+	own    []string // fields that not every form has; the first is what makes it this form
+}
+
+var calendarForms = []calendarForm{
+	{"CronCalendarRequest", []string{"cron", "missing_hour", "repeated_hour"}},
+	{"EveryCalendarRequest", []string{"every", "phase"}},
+	{"DatesCalendarRequest", []string{"dates"}},
+	{"RRuleCalendarRequest", []string{"rrule", "missing_hour", "repeated_hour"}},
+}
+
+// others are the fields that belong to other forms only.
+func (f calendarForm) others() []string {
+	var names []string
+	for _, form := range calendarForms {
+		for _, name := range form.own {
+			if !slices.Contains(f.own, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// spec reads a calendar as it was written. What it means is judged by package calendar.
+func (r *reader) spec(v wire.Value) (calendar.Spec, bool) {
+	before := len(r.Wrong)
+	r.NoSecrets(v, nil) // before anything is shown again
+	f := r.Object(v.Node, v.Pointer, calendarFields)
+	text := func(name string) *string {
+		at, ok := f[name]
+		if !ok {
+			return nil
+		}
+		s, _ := r.Text(at)
+		return &s
+	}
+	length := func(name string) *string {
+		if at, ok := f[name]; ok && r.BareSeconds(at) {
+			return nil
+		}
+		return text(name)
+	}
+	texts := func(name string, most int) []string {
+		at, ok := f[name]
+		if !ok {
+			return nil
+		}
+		list := []string{} // an empty list was given, too
+		for _, each := range r.List(at, most) {
+			s, _ := r.Text(each)
+			list = append(list, s)
+		}
+		return list
+	}
+	s := calendar.Spec{
+		Cron: text("cron"), Every: length("every"), Phase: length("phase"), Dates: texts("dates", calendar.MaxDates), RRule: text("rrule"),
+		Timezone: text("timezone"), StartAt: text("start_at"), EndAt: text("end_at"), Exclude: texts("exclude", calendar.MaxExclude),
+		MissingHour: text("missing_hour"), RepeatedHour: text("repeated_hour"), Spread: length("spread"),
+	}
+	if at, ok := f["max_runs"]; ok {
+		n, _ := r.Whole(at, 1, calendar.MaxRuns)
+		s.MaxRuns = &n
+	}
+	return s, f != nil && len(r.Wrong) == before
+}
+
+// readCalendar reads a calendar with the tenant's exclusions that it names, as they stand. Mistakes
+// are left in r, and then it is false; the error is for what could not be looked up.
+func (s *stage) readCalendar(ctx context.Context, r *reader, v wire.Value, t tenant.ID) (planned, bool, error) {
+	p := planned{}
+	var ok bool
+	if p.spec, ok = r.spec(v); !ok {
+		return p, false, nil
+	}
+	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.spec))
+	if err != nil {
+		return p, false, err
+	}
+	for _, e := range found {
+		if p.exclusions == nil {
+			p.exclusions = calendar.Exclusions{}
+		}
+		p.exclusions[e.Name] = e.Exclusion
+		p.asRead = append(p.asRead, e.Is(t))
+	}
+	p.calendar, err = calendar.Parse(p.spec, p.exclusions)
+	return p, r.refused(v.Pointer, err), nil
+}
+
+// planned is a calendar that was read.
+type planned struct {
+	spec       calendar.Spec
+	exclusions calendar.Exclusions
+	asRead     []item.Write // hold while the exclusions are what they were
+	calendar   calendar.Calendar
+}
+
+// exclusionNames are the names to look up: each once, and only what can be a name.
+func exclusionNames(s calendar.Spec) []string {
+	names := slices.Clone(s.Exclude)
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !wire.NamePattern.MatchString(name) })
+}
+
+// refused blames what package calendar refuses at that place; true is nothing.
+func (r *reader) refused(pointer string, err error) bool {
+	var e *calendar.Error
+	if !errors.As(err, &e) {
+		return true
+	}
+	r.Mistake(pointer+"/"+e.Field, e.Code, e.Allowed, "%s", e.Detail)
+	return false
+}
+
+// firing blames a calendar that has no time left; true is one that has.
+func (r *reader) firing(pointer string, c calendar.Calendar, now time.Time) bool {
+	return r.refused(pointer, c.Check(now))
+}

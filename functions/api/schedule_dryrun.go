@@ -1,0 +1,126 @@
+package api
+
+import (
+	"slices"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/calendar"
+)
+
+// Bounds of what a dry run compares.
+const (
+	dryRunAhead  = 30 * 24 * time.Hour
+	dryRunListed = 1000  // of each list
+	dryRunTimes  = 10000 // of each calendar: an every-second one has millions in 30 days
+)
+
+// ScheduleDiff is what an edit would change about when a schedule runs.
+type ScheduleDiff struct {
+	Added   []occurrenceTime  `json:"added" doc:"At most 1000"`
+	Lost    []occurrenceTime  `json:"lost" doc:"At most 1000"`
+	Moved   []movedOccurrence `json:"moved" doc:"At most 1000: on one local day as many would be lost as added, or only the share of the spread changes"`
+	Through wire.Instant      `json:"through" doc:"What was compared ends here: in 30 days, or earlier when cut"`
+	Changed []string          `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing"`
+	Cut     bool              `json:"cut" doc:"There were too many times to compare 30 days, or to list all"`
+}
+
+type movedOccurrence struct {
+	From wire.Instant `json:"from" doc:"Its due_at now"`
+	To   wire.Instant `json:"to" doc:"Its due_at then"`
+}
+
+// timesAhead is when a calendar runs after now, until it ends, 30 days are over or there are too many.
+func timesAhead(c calendar.Calendar, now time.Time, most int) (times []calendar.Occurrence, through time.Time) {
+	through = now.Add(dryRunAhead)
+	for at := now; len(times) < most; {
+		o, ok := c.Next(at)
+		if !ok || o.NominalAt.After(through) {
+			return times, through
+		}
+		times, at = append(times, o), o.NominalAt
+	}
+	return times, times[len(times)-1].NominalAt
+}
+
+// compare says what changes when after takes the place of before. Runs that they may still make
+// in all are given; they bound how far each goes.
+func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now time.Time) ScheduleDiff {
+	old, oldThrough := timesAhead(before, now, min(runsBefore, dryRunTimes))
+	fresh, freshThrough := timesAhead(after, now, min(runsAfter, dryRunTimes))
+	end := now.Add(dryRunAhead)
+	if len(old) == dryRunTimes && oldThrough.Before(end) {
+		end = oldThrough
+	}
+	if len(fresh) == dryRunTimes && freshThrough.Before(end) {
+		end = freshThrough
+	}
+	d := ScheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{}, Through: wire.Instant{Time: end}, Cut: end.Before(now.Add(dryRunAhead))}
+	d.fill(only(old, end), only(fresh, end))
+	return d
+}
+
+func only(times []calendar.Occurrence, end time.Time) []calendar.Occurrence {
+	n, _ := slices.BinarySearchFunc(times, end, func(o calendar.Occurrence, end time.Time) int {
+		if o.NominalAt.After(end) {
+			return 1
+		}
+		return -1
+	})
+	return times[:n]
+}
+
+// fill walks both lists side by side: what only one of them has is lost or added, day by day.
+func (d *ScheduleDiff) fill(old, fresh []calendar.Occurrence) {
+	lost, added := map[string][]calendar.Occurrence{}, map[string][]calendar.Occurrence{}
+	var days []string
+	note := func(to map[string][]calendar.Occurrence, o calendar.Occurrence) {
+		day := o.Local[:len(time.DateOnly)]
+		if len(lost[day])+len(added[day]) == 0 {
+			days = append(days, day)
+		}
+		to[day] = append(to[day], o)
+	}
+	for len(old) > 0 || len(fresh) > 0 {
+		switch {
+		case len(fresh) == 0 || len(old) > 0 && old[0].NominalAt.Before(fresh[0].NominalAt):
+			note(lost, old[0])
+			old = old[1:]
+		case len(old) == 0 || fresh[0].NominalAt.Before(old[0].NominalAt):
+			note(added, fresh[0])
+			fresh = fresh[1:]
+		default:
+			if !old[0].DueAt.Equal(fresh[0].DueAt) {
+				d.move(old[0], fresh[0])
+			}
+			old, fresh = old[1:], fresh[1:]
+		}
+	}
+	for _, day := range days {
+		if len(lost[day]) == len(added[day]) {
+			for i := range lost[day] {
+				d.move(lost[day][i], added[day][i])
+			}
+			continue
+		}
+		d.Lost, d.Cut = list1000(d.Lost, lost[day], d.Cut)
+		d.Added, d.Cut = list1000(d.Added, added[day], d.Cut)
+	}
+}
+
+func (d *ScheduleDiff) move(from, to calendar.Occurrence) {
+	if len(d.Moved) == dryRunListed {
+		d.Cut = true
+		return
+	}
+	d.Moved = append(d.Moved, movedOccurrence{wire.Instant{Time: from.DueAt}, wire.Instant{Time: to.DueAt}})
+}
+
+// list1000 adds times to a list until it is full, and says whether any was left out.
+func list1000(list []occurrenceTime, times []calendar.Occurrence, cut bool) ([]occurrenceTime, bool) {
+	room := dryRunListed - len(list)
+	if len(times) > room {
+		times, cut = times[:room], true
+	}
+	return append(list, viewTimes(times)...), cut
+}

@@ -1,0 +1,382 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) occurrenceRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/schedules/{name}/occurrences", ID: "listOccurrences", Tag: tagSchedules, Scope: mayRead,
+		Summary: "List what became of a schedule's times", Errors: []int{http.StatusNotFound},
+		About: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, from the last 500 jobs before now or from after. Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for 30 days, also when the schedule is deleted.",
+	}, s.listOccurrences)
+}
+
+// occurrenceView is what became of a nominal time, or of several in a row.
+type occurrenceView struct {
+	NominalAt       wire.Instant `json:"nominal_at" doc:"Of several the first; of a manual run when it was asked for"`
+	DueAt           wire.Instant `json:"due_at,omitzero" doc:"Of its job"`
+	Outcome         string       `json:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"pending: not over yet"`
+	Reason          string       `json:"reason,omitempty" doc:"Of one that did not run, or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs, cancelled; of one that ran and failed its error's code"`
+	Why             string       `json:"why,omitempty" doc:"The same as a sentence"`
+	Manual          bool         `json:"manual,omitempty" doc:"No time of the calendar: somebody asked for this run"`
+	JobID           job.ID       `json:"job_id,omitempty"`
+	Status          job.Status   `json:"status,omitempty" doc:"Of its job"`
+	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Of one that started"`
+	Until           wire.Instant `json:"until,omitzero" doc:"The last nominal time of several"`
+	Count           int          `json:"count,omitempty" doc:"How many, of several; absent with until when they were too many to count"`
+}
+
+type occurrencesInput struct {
+	Name string `path:"name"`
+	wire.Paging
+	Outcome string `query:"outcome" doc:"One outcome"`
+	After   string `query:"after" format:"date-time" doc:"From this nominal time on; several in a row that reach over it count"`
+	Before  string `query:"before" format:"date-time" doc:"Before this nominal time"`
+}
+
+type occurrencesAnswer struct{ Body wire.Page[occurrenceView] }
+
+var outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedule.Missed, schedule.Superseded}
+
+func (s *stage) listOccurrences(ctx context.Context, who tenant.Identity, in *occurrencesInput) (*occurrencesAnswer, error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	var wrong fault.Mistakes
+	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
+		wrong = append(wrong, fault.Field{Pointer: "outcome", Code: wire.CodeInvalidValue, Detail: "this is not one outcome", Allowed: strings.Join(outcomes, ", ")})
+	}
+	f := occurrenceFilter{outcome: in.Outcome, limit: limit}
+	f.after, f.before = readRange(&wrong, "after", in.After, "before", in.Before)
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	l := wire.NewList(who.Tenant, "occurrences", in.Name, in.Outcome, in.After, in.Before)
+	place, err := l.Place(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if !wire.NamePattern.MatchString(in.Name) {
+		return nil, errNoSchedule()
+	}
+	of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, errNoSchedule()
+	}
+	if err != nil {
+		return nil, err
+	}
+	read := s.occurrences
+	if f.outcome == schedule.Pending {
+		read = s.pendingOccurrences
+	} else if f.before.IsZero() {
+		f.before = s.now().Add(time.Millisecond) // what is still to come is listed by outcome=pending
+	}
+	items, next, err := read(ctx, of, f, place)
+	if err != nil {
+		return nil, err
+	}
+	out := &occurrencesAnswer{Body: wire.Page[occurrenceView]{Items: append([]occurrenceView{}, items...)}}
+	if next != "" {
+		out.Body.NextCursor = l.Cursor(next)
+	}
+	return out, nil
+}
+
+// occurrenceFilter is what a list of occurrences lets through.
+type occurrenceFilter struct {
+	outcome       string    // "" is any
+	after, before time.Time // after ≤ nominal < before; zero is open
+	limit         int
+	timesOnly     bool // leaves manual runs out
+}
+
+// told is one thing that is said of a nominal time: by its job, or by the ledger.
+type told struct {
+	at    time.Time
+	job   *job.Row
+	entry *schedule.Entry
+}
+
+func (t told) manual() bool { return t.job != nil && t.job.ManualOf != "" }
+
+// occurrences reads one page, newest first. next is the place to go on from, "" at the end:
+// the nominal time that was come to, and how many items of it were seen.
+func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string) (items []occurrenceView, next string, err error) {
+	before, seen := f.before, int64(0)
+	if at, n, ok := strings.Cut(place, "#"); ok {
+		before, seen = time.UnixMilli(number(at)+1).UTC(), number(n) // that time again: more may be said of it
+	}
+	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only what reaches in from before is left
+	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
+	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
+	entries.derived(of.LeftOut(s.now()))
+	for read := 0; ; {
+		group, err := together(ctx, jobs, entries)
+		if err != nil || len(group) == 0 {
+			return items, "", err
+		}
+		for n, t := range group {
+			if int64(n) < seen {
+				continue
+			}
+			if read++; read > maxRead || len(items) == f.limit {
+				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), nil
+			}
+			if f.timesOnly && t.manual() {
+				continue
+			}
+			if v := viewOccurrence(of, t); f.outcome == "" || v.Outcome == f.outcome {
+				items = append(items, v)
+			}
+		}
+		seen = 0
+	}
+}
+
+// pendingBefore is how many jobs before now a list of what is pending begins with when it does not
+// say where: of these some may run long, wait for a retry or be held.
+const pendingBefore = 500
+
+// pendingOccurrences reads one page of what is not over, soonest first. next is as in occurrences.
+func (s *stage) pendingOccurrences(ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string) (items []occurrenceView, next string, err error) {
+	after, skip := f.after, int64(0)
+	if after.IsZero() && place == "" {
+		found, _, err := s.Store.JobsOf(ctx, of.Key, time.Time{}, s.now(), true, pendingBefore, "")
+		if err != nil {
+			return nil, "", err
+		}
+		if len(found) > 0 {
+			after = found[len(found)-1].NominalAt
+		}
+	}
+	if at, n, ok := strings.Cut(place, "#"); ok {
+		after, skip = time.UnixMilli(number(at)).UTC(), number(n)
+	}
+	jobs := &jobsAhead{stage: s, of: of.Key, after: after, before: f.before, page: f.limit, forward: true}
+	at, same := time.Time{}, int64(0) // the time come to, and how many rows of it were seen
+	for read := 0; ; read++ {
+		row, err := jobs.peek(ctx)
+		if err != nil || row == nil {
+			return items, "", err
+		}
+		if !row.OccurredAt().Equal(at) {
+			at, same = row.OccurredAt(), 0
+		}
+		if read >= maxRead || len(items) == f.limit {
+			return items, itoa(int(at.UnixMilli())) + "#" + itoa(int(same)), nil
+		}
+		same++
+		if !at.Equal(after) || same > skip {
+			if v := viewOccurrence(of, told{at: at, job: row}); v.Outcome == schedule.Pending {
+				items = append(items, v)
+			}
+		}
+		jobs.take()
+	}
+}
+
+// together takes from both lists all that is said of the newest time left, in an order that
+// never changes: its job, or else the newest word of the ledger about it alone, then stretches
+// that begin there, then manual runs that were asked for at that very time.
+func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]told, error) {
+	row, err := jobs.peek(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := entries.peek(ctx)
+	if err != nil || row == nil && entry == nil {
+		return nil, err
+	}
+	var at time.Time
+	if row != nil && (entry == nil || !row.OccurredAt().Before(entry.From)) {
+		at = row.OccurredAt()
+	} else {
+		at = entry.From
+	}
+	var group, stretches, manual []told
+	for row != nil && row.OccurredAt().Equal(at) {
+		if t := (told{at: at, job: row}); t.manual() {
+			manual = append(manual, t)
+		} else {
+			group = append(group, t)
+		}
+		jobs.take()
+		if row, err = jobs.peek(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(manual, func(a, b told) int { return strings.Compare(string(a.job.ID), string(b.job.ID)) })
+	var alone *schedule.Entry
+	for entry != nil && entry.From.Equal(at) {
+		if entry.Count == 1 {
+			if alone == nil || entry.Epoch > alone.Epoch {
+				alone = entry
+			}
+		} else {
+			stretches = append(stretches, told{at: at, entry: entry})
+		}
+		entries.take()
+		if entry, err = entries.peek(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if alone != nil && len(group) == 0 {
+		group = append(group, told{at: at, entry: alone})
+	}
+	return slices.Concat(group, stretches, manual), nil
+}
+
+func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
+	if e := t.entry; e != nil {
+		v := occurrenceView{NominalAt: wire.Instant{Time: e.From}, Outcome: e.Outcome, Reason: e.Reason, Why: e.Why}
+		if e.Count != 1 {
+			v.Until, v.Count = wire.Instant{Time: e.To}, e.Count
+		}
+		return v
+	}
+	r := *t.job
+	v := occurrenceView{NominalAt: wire.Instant{Time: r.OccurredAt()}, Manual: t.manual(), DueAt: wire.Instant{Time: r.DueAt}, JobID: r.ID, Status: r.Status}
+	v.Outcome, v.Reason, v.Why = schedule.OfJob(r)
+	if !r.StartedAt.IsZero() {
+		late := r.LatenessMS
+		v.StartLatenessMS = &late
+	}
+	if v.Outcome == schedule.Pending {
+		v.Outcome, v.Reason, v.Why = pending(of, r)
+	}
+	return v
+}
+
+// pending says what keeps a job that is not over. One of an older epoch that did not start and
+// was not taken over by the newer one will not run any more.
+func pending(of schedule.Schedule, r job.Row) (outcome, reason, why string) {
+	if r.ManualOf != "" {
+		return schedule.Pending, "", ""
+	}
+	stale := r.Epoch < of.Epoch && r.Attempt == 1 && r.Status == job.Scheduled
+	standing := of.Stands(r)
+	switch {
+	case stale && standing == schedule.IsDeleted:
+		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
+	case standing == schedule.IsPaused && r.Status != job.Running:
+		return schedule.Pending, job.CodePaused,
+			"the schedule is paused; what becomes of it is decided when it is resumed"
+	case stale && standing == schedule.Passed && of.SkipReason(r).Code == job.CodePaused:
+		return schedule.Skipped, job.CodePaused, of.SkipReason(r).Message
+	case stale && (standing == schedule.Passed || of.Held == nil):
+		return schedule.Superseded, job.CodeEdited, "the schedule was edited before it started"
+	case r.Behind:
+		return schedule.Pending, job.CodeOverlap, standsInLine
+	}
+	return schedule.Pending, "", ""
+}
+
+// jobsAhead reads a schedule's jobs from the newest down, or forward, a page at a time.
+type jobsAhead struct {
+	stage         *stage
+	of            schedule.Key
+	after, before time.Time
+	page          int
+	forward       bool // from the oldest up instead
+	cursor        string
+	rows          []job.Row
+	done          bool
+}
+
+// peek returns the next row without taking it, nil at the end.
+func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
+	for len(a.rows) == 0 && !a.done {
+		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, !a.forward, min(a.page+1, store.ReadAtOnce), a.cursor)
+		if err != nil {
+			return nil, err
+		}
+		a.cursor, a.done = next, next == ""
+		keys := make([]job.Key, len(found))
+		for i, f := range found {
+			keys[i] = f.Key
+		}
+		rows, there, err := a.stage.Store.Rows(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range rows {
+			if there[i] {
+				a.rows = append(a.rows, r)
+			}
+		}
+	}
+	if len(a.rows) == 0 {
+		return nil, nil
+	}
+	return &a.rows[0], nil
+}
+
+func (a *jobsAhead) take() { a.rows = a.rows[1:] }
+
+// entriesAhead reads a schedule's ledger from the newest down, a page at a time.
+type entriesAhead struct {
+	stage         *stage
+	of            schedule.Key
+	after, before time.Time
+	page          int
+	cursor        string
+	entries       []schedule.Entry
+	done          bool
+	reached       bool // what reaches over the beginning has been read
+}
+
+// derived puts before what the ledger holds what it does not hold yet. It is newer than all of that.
+func (a *entriesAhead) derived(entries []schedule.Entry) {
+	for _, e := range slices.Backward(entries) {
+		if (a.before.IsZero() || e.From.Before(a.before)) && !e.To.Before(a.after) {
+			a.entries = append(a.entries, e)
+		}
+	}
+}
+
+// reaching is how many entries before the beginning are looked at for those that reach over it;
+// they do not overlap but where epochs do.
+const reaching = 4
+
+// peek returns the next entry without taking it, nil at the end.
+func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
+	for len(a.entries) == 0 && !a.done {
+		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true, min(a.page+1, store.ReadAtOnce), a.cursor)
+		if err != nil {
+			return nil, err
+		}
+		a.entries, a.cursor, a.done = found, next, next == ""
+	}
+	if len(a.entries) == 0 && !a.reached && !a.after.IsZero() {
+		a.reached = true
+		before := a.after
+		if !a.before.IsZero() && a.before.Before(before) {
+			before = a.before
+		}
+		found, _, err := a.stage.Store.Recorded(ctx, a.of, time.Time{}, before, true, reaching, "")
+		if err != nil {
+			return nil, err
+		}
+		a.entries = slices.DeleteFunc(found, func(e schedule.Entry) bool { return e.To.Before(a.after) })
+	}
+	if len(a.entries) == 0 {
+		return nil, nil
+	}
+	return &a.entries[0], nil
+}
+
+func (a *entriesAhead) take() { a.entries = a.entries[1:] }

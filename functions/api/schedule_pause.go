@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) schedulePauseRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule", Tag: tagSchedules, Scope: mayWrite, Body: pauseRequest{}, OptionalBody: true,
+		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		About: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.",
+	}, s.pauseSchedule)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule", Tag: tagSchedules, Scope: mayWrite, Body: resumeRequest{}, OptionalBody: true,
+		Summary: "Resume a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		About: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has another. One that is not paused stays as it is.",
+	}, s.resumeSchedule)
+}
+
+type resumeRequest struct {
+	Missed string `json:"missed,omitempty" doc:"Which of the times in the pause run now; default: as the pause said"`
+}
+
+func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPause(ctx, s.now())
+	if err != nil {
+		return nil, err
+	}
+	after, _, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) && is.Missed == p.Missed && is.By != schedule.ByPunctual {
+			return nil, nil
+		}
+		_, write := schedule.PauseSchedule(old, schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
+		return []item.Write{write}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !p.Until.IsZero() {
+		s.wakeSchedule(ctx, after, p.Until)
+	}
+	out, err := s.answerSchedule(ctx, after, http.StatusOK, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.EffectiveAt = out.Body.Paused.value.EffectiveAt
+	out.Body.InFlight, err = s.inFlight(ctx, k)
+	return out, err
+}
+
+func (s *stage) resumeSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	missed, err := readMissed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, resumed, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		if old.Paused == nil {
+			return nil, nil
+		}
+		_, write := schedule.Resume(old, missed, now)
+		return []item.Write{write}, nil
+	})
+	if err == nil && resumed {
+		s.promote(ctx, k)
+		s.wakeParked(ctx, k.Tenant, s.now())
+		after, err = s.schedule(ctx, k, 0) // promotion has moved it on
+	}
+	return s.answerSchedule(ctx, after, http.StatusOK, err)
+}
+
+func readMissed(ctx context.Context) (missed string, err error) {
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil || doc == nil {
+		return "", err
+	}
+	r := newReader(doc)
+	f := r.Object(0, "", wire.NamesOf[resumeRequest]())
+	if v, ok := f["missed"]; ok {
+		missed, _ = r.OneOf(v, wire.CodeInvalidValue, missedWords)
+	}
+	return missed, r.Wrong.Err()
+}
+
+// wakeSchedule has a schedule and the jobs that its pause holds looked at when the pause ends.
+func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
+	places := horizon.Parkings(string(paused.Tenant))
+	if slice := paused.Slice(); slice != "" {
+		places = append(places, slice)
+	}
+	s.wakePlaces(ctx, paused.Tenant, at, places)
+}
+
+// inFlightLooked is how many of a schedule's jobs are looked at for those that run.
+const inFlightLooked = store.ReadAtOnce
+
+// inFlight names the jobs of a schedule that a worker is at, of the newest ones.
+func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
+	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, time.Time{}, true, inFlightLooked, "")
+	if err != nil {
+		return nil, err
+	}
+	var keys []job.Key
+	for _, f := range found {
+		if !f.Manual { // no pause of the schedule touches it
+			keys = append(keys, f.Key)
+		}
+	}
+	rows, there, err := s.Store.Rows(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	var near []job.Row
+	for i, r := range rows {
+		if there[i] && startsSoon(r, now) {
+			near = append(near, r)
+		}
+	}
+	views, err := s.showAll(ctx, k.Tenant, near)
+	ids := []job.ID{}
+	for _, v := range views {
+		if v.Status == job.Running {
+			ids = append(ids, v.JobID)
+		}
+	}
+	return ids, err
+}

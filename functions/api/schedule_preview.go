@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) previewRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar", Tag: tagSchedules, Scope: mayRead, Body: previewRequest{},
+		Summary: "Preview a calendar", About: "Nothing is kept. The exclusions that it names are the tenant's.",
+	}, s.previewDraft)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/schedules/{name}/preview", ID: "previewSchedule", Tag: tagSchedules, Scope: mayRead,
+		Summary: "Preview a schedule", Errors: []int{http.StatusNotFound},
+		About: "By its calendar alone: no pause and no overlap is looked at, nor how often it has run.",
+	}, s.previewSchedule)
+}
+
+type previewRequest struct {
+	Calendar calendarRequest `json:"calendar"`
+	Name     string          `json:"name,omitempty" doc:"Of the schedule that it is for: the spread is derived from it"`
+	After    string          `json:"after,omitempty" format:"date-time" doc:"Only times after this one; default now. @every without start_at is counted from here"`
+	Count    int             `json:"count,omitempty" doc:"Default 5"`
+}
+
+// occurrenceTime is one time of a calendar.
+type occurrenceTime struct {
+	NominalAt wire.Instant `json:"nominal_at" doc:"What the calendar says"`
+	DueAt     wire.Instant `json:"due_at" doc:"The same after the spread"`
+	Local     string       `json:"local" doc:"nominal_at on the calendar's own clock"`
+	Flags     []string     `json:"flags" doc:"change_over_day: this local day misses or repeats a stretch of the clock; missing_hour: runs for a wall time that a change swallowed; repeated_hour: the clock shows this time twice; moved_later, moved_earlier: from a day that an exclusion closed"`
+}
+
+// skippedTime is a time at which the calendar runs nothing.
+type skippedTime struct {
+	NominalAt wire.Instant `json:"nominal_at"`
+	Local     string       `json:"local"`
+	Reason    string       `json:"reason" enum:"excluded,missing_hour"`
+	Exclusion string       `json:"exclusion,omitempty" doc:"Its name"`
+	Why       string       `json:"why"`
+}
+
+type previewAnswer struct {
+	Body struct {
+		Items   []occurrenceTime `json:"items" doc:"Fewer than asked when the calendar ends"`
+		Skipped []skippedTime    `json:"skipped,omitempty" doc:"Times among them at which nothing runs, the first 100"`
+		Notes   []string         `json:"notes,omitempty" doc:"What is easily misread in this calendar"`
+	}
+}
+
+// Bounds of what a preview says of skipped times: how many, and after how many looked at.
+const (
+	previewSkipped = 100
+	previewLooked  = 5000
+)
+
+func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothing) (*previewAnswer, error) {
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, wire.OneMistake("", wire.CodeMissingField, "an object", "a calendar is needed in the body")
+	}
+	r := newReader(doc)
+	f := r.Object(0, "", wire.NamesOf[previewRequest]())
+	after, count, name := s.now(), contract.PreviewDefault, ""
+	if v, ok := f["after"]; ok {
+		if t, ok := r.Instant(v); ok {
+			after = t
+		}
+	}
+	if v, ok := f["count"]; ok {
+		if n, ok := r.Whole(v, 1, calendar.MaxPreview); ok {
+			count = n
+		}
+	}
+	if v, ok := f["name"]; ok {
+		name, _ = r.Name(v)
+	}
+	var p planned
+	if v, ok := f["calendar"]; ok {
+		var fine bool
+		if p, fine, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
+			return nil, err
+		}
+		if fine {
+			r.firing(v.Pointer, p.calendar, s.now()) // what a schedule could not have is not shown either
+		}
+	} else if f != nil {
+		r.Missing("", "calendar")
+	}
+	if len(r.Wrong) > 0 {
+		return nil, r.Wrong
+	}
+	if most := p.calendar.MaxRuns(); most > 0 {
+		count = min(count, most)
+	}
+	return preview(p.calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count), nil
+}
+
+type previewInput struct {
+	Name  string `path:"name"`
+	After string `query:"after" format:"date-time" doc:"Only times after this one; default now"`
+	Count string `query:"count" doc:"How many times"`
+}
+
+func (s *stage) previewSchedule(ctx context.Context, who tenant.Identity, in *previewInput) (*previewAnswer, error) {
+	after := s.now()
+	if in.After != "" {
+		t, ok := wire.ParseInstant(in.After)
+		if !ok {
+			return nil, wire.OneMistake("after", wire.CodeInvalidValue, wire.InstantAllowed+" (in a URL + is written %2B)", "this is not a time with a zone: %s", calendar.WhyNoInstant(in.After))
+		}
+		after = t
+	}
+	count, err := wire.ReadNumber("count", in.Count, contract.PreviewDefault, calendar.MaxPreview)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	if err != nil {
+		return nil, err
+	}
+	c, err := found.Calendar()
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	return preview(c, after, min(count, most(found))), nil
+}
+
+// preview shows count times of a calendar after that one.
+func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
+	out := &previewAnswer{}
+	times := c.Preview(after, count)
+	out.Body.Items = viewTimes(times)
+	out.Body.Notes = c.Notes()
+	if len(times) == 0 {
+		return out
+	}
+	skips, _ := c.Skipped(after, times[len(times)-1].NominalAt, previewLooked)
+	for _, skip := range skips[:min(len(skips), previewSkipped)] {
+		out.Body.Skipped = append(out.Body.Skipped, skippedTime{wire.Instant{Time: skip.NominalAt}, skip.Local, skip.Reason, skip.Exclusion, skip.Why})
+	}
+	return out
+}
+
+func viewTimes(times []calendar.Occurrence) []occurrenceTime {
+	views := make([]occurrenceTime, len(times))
+	for i, o := range times {
+		views[i] = occurrenceTime{wire.Instant{Time: o.NominalAt}, wire.Instant{Time: o.DueAt}, o.Local, append([]string{}, o.Flags...)}
+	}
+	return views
+}

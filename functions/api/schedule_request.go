@@ -1,0 +1,206 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+// scheduleRequest documents what PUT /v1/schedules/{name} takes.
+type scheduleRequest struct {
+	Calendar           calendarRequest    `json:"calendar" doc:"When"`
+	Job                jobTemplateRequest `json:"job" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
+	Overlap            string             `json:"overlap,omitempty" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them"`
+	CatchUp            catchUpRequest     `json:"catch_up,omitempty" doc:"Which of the times that an outage swallowed still run"`
+	PauseAfterFailures int                `json:"pause_after_failures,omitempty" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
+}
+
+// schedulePatchRequest documents what PATCH takes: any part of it.
+type schedulePatchRequest struct {
+	Calendar           calendarRequest    `json:"calendar,omitempty"`
+	Job                jobTemplateRequest `json:"job,omitempty"`
+	Overlap            string             `json:"overlap,omitempty"`
+	CatchUp            catchUpRequest     `json:"catch_up,omitempty"`
+	PauseAfterFailures int                `json:"pause_after_failures,omitempty"`
+}
+
+type catchUpRequest struct {
+	Policy string        `json:"policy,omitempty" doc:"Default last"`
+	Window wire.Duration `json:"window,omitempty" doc:"Older times do not run; default 1h"`
+	Cap    int           `json:"cap,omitempty" doc:"With all: of these the newest are kept; default 100"`
+}
+
+// jobTemplateRequest is a JobRequest that says nothing of its time.
+type jobTemplateRequest struct {
+	Task        string        `json:"task" example:"echo"`
+	Payload     wire.Anything `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
+	Priority    string        `json:"priority,omitempty" doc:"Default: the task's, as it is when the schedule is put"`
+	Pool        string        `json:"pool,omitempty" doc:"Default: the task's"`
+	Timeout     wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
+	StartWithin wire.Duration `json:"start_within,omitempty" doc:"The run is missed if no attempt started this long after its due_at; default: no limit"`
+	ExpireAfter wire.Duration `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
+	Retry       retryRequest  `json:"retry,omitempty" doc:"What is left out is the task's"`
+	LabelsRequest
+	AllowLiterals []string `json:"allow_literals,omitempty" doc:"JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none"`
+}
+
+var (
+	scheduleFields = wire.NamesOf[scheduleRequest]()
+	templateFields = wire.NamesOf[jobTemplateRequest]()
+	catchUpFields  = wire.NamesOf[catchUpRequest]()
+)
+
+// scheduleChange is what a body says of a schedule; what it does not name is nil.
+type scheduleChange struct {
+	calendar   *planned
+	job        *draft
+	overlap    *schedule.Overlap
+	catchUp    *schedule.CatchUp
+	pauseAfter *int
+}
+
+// apply puts the change, made by that subject, in place of what a schedule says. kept is the
+// payload that it has: one that says the same in other words is no change.
+func (c scheduleChange) apply(to *schedule.Schedule, kept []byte, by string) {
+	if c.calendar != nil {
+		to.Spec, to.Exclusions = c.calendar.spec, c.calendar.exclusions
+	}
+	if c.job != nil {
+		if sameJSON(c.job.payload, kept) {
+			c.job.payload = kept
+		}
+		old := to.Template
+		to.Template = schedule.TemplateOf(c.job.row, c.job.labels)
+		to.SetPayload(c.job.payload)
+		if len(c.job.literals) > 0 {
+			to.Template.Literals = &job.Literals{Pointers: c.job.literals, By: by}
+		}
+		to.Template.Keep(old, kept != nil && bytes.Equal(c.job.payload, kept))
+	}
+	if c.overlap != nil {
+		to.Overlap = *c.overlap
+	}
+	if c.catchUp != nil {
+		to.CatchUp = *c.catchUp
+	}
+	if c.pauseAfter != nil {
+		to.PauseAfter = *c.pauseAfter
+	}
+}
+
+func sameJSON(a, b []byte) bool {
+	if a == nil || b == nil || bytes.Equal(a, b) {
+		return false // nothing to choose between
+	}
+	x, errX := wire.ReadDocument(a)
+	y, errY := wire.ReadDocument(b)
+	return errX == nil && errY == nil && x.Hash(0, "") == y.Hash(0, "")
+}
+
+// scheduleBody reads the body of a PUT or PATCH as JSON.
+func scheduleBody(ctx context.Context) (*wire.Document, error) {
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err == nil && doc == nil {
+		err = wire.OneMistake("", wire.CodeMissingField, "an object", "a schedule is needed in the body")
+	}
+	return doc, err
+}
+
+// readSchedule reads a schedule, or a part of one. A whole one that leaves something out means
+// its default.
+func (s *stage) readSchedule(ctx context.Context, doc *wire.Document, whole bool, t tenant.ID, now time.Time) (c scheduleChange, err error) {
+	r := newReader(doc)
+	f := r.Object(0, "", scheduleFields)
+	if f == nil {
+		return c, r.Wrong.Err()
+	}
+	if len(f) == 0 && len(r.Wrong) == 0 && !whole {
+		r.Mistake("", wire.CodeMissingField, "calendar, job, overlap, catch_up or pause_after_failures", "the body changes nothing")
+	}
+	if v, ok := f["calendar"]; ok {
+		p, fine, err := s.readCalendar(ctx, r, v, t)
+		if err != nil {
+			return c, err
+		}
+		if fine && r.firing(v.Pointer, p.calendar, now) {
+			c.calendar = &p
+		}
+	} else if whole {
+		r.Missing("", "calendar")
+	}
+	if v, ok := f["job"]; ok {
+		if fields := r.Object(v.Node, v.Pointer, templateFields); fields != nil {
+			if c.job, err = s.readJob(ctx, r, fields, v.Pointer, s.taskBook(t), now); err != nil {
+				return c, err
+			}
+		}
+	} else if whole {
+		r.Missing("", "job")
+	}
+	r.policies(f, whole, &c)
+	return c, r.Wrong.Err()
+}
+
+// policies reads what a schedule does when things go wrong.
+func (r *reader) policies(f wire.Fields, whole bool, c *scheduleChange) {
+	if whole {
+		overlap, catchUp, pauseAfter := schedule.OverlapAllow, schedule.DefaultCatchUp, 0
+		c.overlap, c.catchUp, c.pauseAfter = &overlap, &catchUp, &pauseAfter
+	}
+	if v, ok := f["overlap"]; ok {
+		word, _ := r.OneOf(v, wire.CodeInvalidValue, wordsOf(schedule.Overlaps...))
+		overlap := schedule.Overlap(word)
+		c.overlap = &overlap
+	}
+	if v, ok := f["catch_up"]; ok {
+		catchUp := r.catchUp(v)
+		c.catchUp = &catchUp
+	}
+	if v, ok := f["pause_after_failures"]; ok {
+		n, _ := r.Whole(v, 0, schedule.MaxPauseAfter)
+		c.pauseAfter = &n
+	}
+}
+
+func wordsOf[T ~string](values ...T) []string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = string(v)
+	}
+	return words
+}
+
+func (r *reader) catchUp(v wire.Value) schedule.CatchUp {
+	c := schedule.DefaultCatchUp
+	f := r.Object(v.Node, v.Pointer, catchUpFields)
+	if at, ok := f["policy"]; ok {
+		word, _ := r.OneOf(at, wire.CodeInvalidValue, wordsOf(schedule.Policies...))
+		c.Policy = schedule.Policy(word)
+	}
+	if at, ok := f["window"]; ok {
+		c.Window, _ = r.Duration(at, contract.MinWindow, schedule.MaxCatchUpWindow)
+	}
+	if at, ok := f["cap"]; ok {
+		c.Cap, _ = r.Whole(at, 1, schedule.MaxCatchUpCap)
+	}
+	return c
+}
+
+// calendarProblem is what a client is told of a calendar that is refused when it is bound to
+// its schedule.
+func calendarProblem(err error) error {
+	var e *calendar.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return fault.Mistakes{{Pointer: "/calendar/" + e.Field, Code: e.Code, Detail: e.Detail, Allowed: e.Allowed}}
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/calendar"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/span"
+	"punctual/shared/text"
+)
+
+// ScheduleView is a schedule as it is shown.
+type ScheduleView struct {
+	Name               string                    `json:"name"`
+	Calendar           calendarView              `json:"calendar"`
+	Job                jobTemplateView           `json:"job"`
+	Overlap            schedule.Overlap          `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
+	CatchUp            catchUpView               `json:"catch_up"`
+	PauseAfterFailures int                       `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
+	Version            int64                     `json:"version" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
+	CreatedAt          wire.Instant              `json:"created_at"`
+	UpdatedAt          wire.Instant              `json:"updated_at"`
+	Next               []wire.Instant            `json:"next" doc:"The next three nominal times; none while it is paused without an end, or has ended"`
+	Last               orNull[occurrenceView]    `json:"last,omitzero" doc:"The newest time that has passed; null before the first, absent in lists"`
+	Paused             orNull[schedulePauseView] `json:"paused" doc:"null: it is not"`
+	EffectiveAt        wire.Instant              `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time"`
+	InFlight           []job.ID                  `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest 100 jobs that a worker is at"`
+	EndedBy            string                    `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
+	FailuresInARow     int64                     `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
+	Notes              []string                  `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
+}
+
+// calendarView is a calendar as it was written.
+type calendarView calendar.Spec
+
+type jobTemplateView struct {
+	Task        string       `json:"task"`
+	Pool        string       `json:"pool"`
+	Priority    job.Priority `json:"priority"`
+	Timeout     string       `json:"timeout"`
+	StartWithin string       `json:"start_within,omitempty"`
+	ExpireAfter string       `json:"expire_after,omitempty"`
+	Retry       *retryView   `json:"retry"`
+	LabelsView
+	Literals    []string        `json:"allow_literals,omitempty" doc:"The strings of the payload that were declared to be no secrets"`
+	PayloadSize int64           `json:"payload_size,omitempty" doc:"Bytes"`
+	Payload     json.RawMessage `json:"payload,omitempty" doc:"Left out in lists, and when larger than 256 KB"`
+}
+
+type catchUpView struct {
+	Policy schedule.Policy `json:"policy" enum:"none,last,all"`
+	Window string          `json:"window"`
+	Cap    int             `json:"cap"`
+}
+
+type schedulePauseView struct {
+	Reason      string       `json:"reason,omitempty"`
+	By          string       `json:"by,omitempty" doc:"Who, or punctual after failures in a row"`
+	Since       wire.Instant `json:"since"`
+	EffectiveAt wire.Instant `json:"effective_at" doc:"Nothing starts later"`
+	Until       wire.Instant `json:"until,omitzero"`
+	Missed      string       `json:"missed,omitempty" doc:"Which of the times in it run after it; absent: as catch_up says"`
+}
+
+func viewTemplate(t schedule.Template) jobTemplateView {
+	v := jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout), Retry: viewRetry(t.Retry), LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
+	if t.StartWithin > 0 {
+		v.StartWithin = span.Format(t.StartWithin)
+	}
+	if t.ExpireAfter > 0 {
+		v.ExpireAfter = span.Format(t.ExpireAfter)
+	}
+	if t.Literals != nil {
+		v.Literals = t.Literals.Pointers
+	}
+	return v
+}
+
+// nextShown is how many times a schedule shows.
+const nextShown = 3
+
+// viewSchedule shows a schedule by what its item alone says.
+func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
+	v := ScheduleView{
+		Name: c.Name, Calendar: calendarView(c.Spec), Job: viewTemplate(c.Template), Overlap: c.Overlap,
+		CatchUp: catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap}, PauseAfterFailures: c.PauseAfter,
+		Version: c.Epoch, CreatedAt: wire.Instant{Time: c.CreatedAt}, UpdatedAt: wire.Instant{Time: c.UpdatedAt}, Next: []wire.Instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
+	}
+	from := now
+	if p := c.Paused; p != nil {
+		v.Paused.value = &schedulePauseView{p.Reason, p.By, wire.Instant{Time: p.Since}, wire.Instant{Time: p.EffectiveAt}, wire.Instant{Time: p.Until}, p.Missed}
+		from = p.Until
+	}
+	cal, err := c.Calendar()
+	if err != nil {
+		v.Notes = []string{fmt.Sprintf("nothing runs: the calendar cannot be read: %s", err)}
+		return v
+	}
+	v.Notes = cal.Notes()
+	if c.EndedBy == "" && !from.IsZero() {
+		if from.Before(now) {
+			from = now
+		}
+		for _, o := range cal.Preview(from, nextShown) {
+			v.Next = append(v.Next, wire.Instant{Time: o.NominalAt})
+		}
+	}
+	return v
+}
+
+// showSchedule shows one schedule with what lies beside it and its last run.
+func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (ScheduleView, error) {
+	now := s.now()
+	v := viewSchedule(c, now)
+	if c.Template.PayloadIn != job.InBlob {
+		payload, err := s.Store.SchedulePayload(ctx, c)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return v, err
+		}
+		v.Job.Payload = payload
+	}
+	last, _, err := s.occurrences(ctx, c, occurrenceFilter{before: now.Add(time.Millisecond), limit: 1, timesOnly: true}, "")
+	v.Last.known = true
+	if len(last) > 0 {
+		v.Last.value = &last[0]
+	}
+	return v, err
+}
+
+// most is how often a schedule may run at most.
+func most(c schedule.Schedule) int {
+	switch n := c.MaxRuns(); {
+	case c.EndedBy != "":
+		return 0
+	case n > 0 && n < math.MaxInt:
+		return int(n)
+	}
+	return math.MaxInt
+}
+
+// orNull is an object in an answer, or null. One that is not known can be left out.
+type orNull[T any] struct {
+	value *T
+	known bool
+}
+
+// IsZero says that omitzero leaves it out.
+func (o orNull[T]) IsZero() bool { return !o.known && o.value == nil }
+
+// MarshalJSON writes the object, or null.
+func (o orNull[T]) MarshalJSON() ([]byte, error) { return text.JSON(o.value) }
+
+// Schema documents it.
+func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
+}
+
+// patched is the answer to a PATCH: one of the two.
+type patched struct {
+	view *ScheduleView
+	diff *ScheduleDiff
+}
+
+// MarshalJSON writes the one that is there.
+func (p patched) MarshalJSON() ([]byte, error) {
+	if p.diff != nil {
+		return text.JSON(p.diff)
+	}
+	return text.JSON(p.view)
+}
+
+// Schema documents both.
+func (patched) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[ScheduleView](), true, ""), r.Schema(reflect.TypeFor[ScheduleDiff](), true, "")}}
+}

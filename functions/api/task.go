@@ -1,0 +1,209 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/executor"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/span"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) taskRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPut, Path: "/v1/tasks/{name}", ID: "putTask", Tag: tagTasks, Scope: mayManage, Body: taskRequest{},
+		Summary: "Create or replace a task", Errors: []int{http.StatusConflict},
+		About: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait do not change.",
+	}, s.putTask)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/tasks/{name}", ID: "getTask", Tag: tagTasks, Scope: mayRead,
+		Summary: "Get a task", Errors: []int{http.StatusNotFound},
+	}, s.getTask)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodDelete, Path: "/v1/tasks/{name}", ID: "deleteTask", Tag: tagTasks, Scope: mayManage,
+		Summary: "Delete a task", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "Jobs that wait still run.",
+	}, s.deleteTask)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/tasks", ID: "listTasks", Tag: tagTasks, Scope: mayRead,
+		Summary: "List tasks", About: "By name, the built-in ones included.",
+	}, s.listTasks)
+}
+
+type taskRequest struct {
+	Executor      string        `json:"executor"`
+	Pool          string        `json:"pool,omitempty" doc:"Default short"`
+	Priority      string        `json:"priority,omitempty" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
+	Timeout       wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default 30s"`
+	Retry         retryRequest  `json:"retry,omitempty" doc:"Default: 6 attempts, 1s × 2 up to 5m, jitter 0.3"`
+	PayloadSchema wire.Anything `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused"`
+}
+
+type taskView struct {
+	Name          string          `json:"name"`
+	Executor      string          `json:"executor"`
+	Pool          string          `json:"pool"`
+	Priority      job.Priority    `json:"priority"`
+	Timeout       string          `json:"timeout"`
+	Retry         *retryView      `json:"retry"`
+	PayloadSchema json.RawMessage `json:"payload_schema,omitempty"`
+	Version       int64           `json:"version"`
+	BuiltIn       bool            `json:"built_in,omitempty"`
+}
+
+func viewTask(t job.Task) taskView {
+	return taskView{t.Name, t.Executor, t.Pool, t.Priority, span.Format(t.Timeout), viewRetry(t.Retry), t.PayloadSchema, t.Version, t.BuiltIn}
+}
+
+type taskInput struct {
+	Name string `path:"name"`
+}
+
+type taskAnswer struct {
+	Status int
+	Body   taskView
+}
+
+func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
+	if !wire.NamePattern.MatchString(in.Name) {
+		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a task")
+	}
+	task, err := s.readTask(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	after, err := s.Store.UpdateTask(ctx, who.Tenant, in.Name, func(old *job.Task) (job.Task, error) {
+		switch {
+		case old == nil:
+			status = http.StatusCreated
+		case old.BuiltIn:
+			return task, wire.NewProblem(wire.CodeWrongState, "task %s is built in and cannot be changed", in.Name)
+		default:
+			status = http.StatusOK
+		}
+		return task, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &taskAnswer{status, viewTask(after)}, nil
+}
+
+func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
+	task := job.Task{Name: name, Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return task, err
+	}
+	if doc == nil {
+		return task, wire.OneMistake("", wire.CodeMissingField, "an object", "a task is needed in the body")
+	}
+	r := newReader(doc)
+	f := r.Object(0, "", wire.NamesOf[taskRequest]())
+	if v, ok := f["executor"]; ok {
+		task.Executor, _ = r.OneOf(v, wire.CodeInvalidValue, executor.Names())
+	} else if f != nil {
+		r.Missing("", "executor")
+	}
+	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
+	r.running(f, &row)
+	task.Pool, task.Priority, task.Timeout, task.Retry = row.Pool, row.Priority, row.Timeout, row.Retry
+	if v, ok := f["payload_schema"]; ok {
+		task.PayloadSchema = r.schema(v, s.schemas)
+	}
+	return task, r.Wrong.Err()
+}
+
+// schema reads a payload schema, which must compile.
+func (r *reader) schema(v wire.Value, schemas *schemaCache) json.RawMessage {
+	if k := r.Doc.Kind(v.Node); k != wire.KindObject && k != wire.KindBool {
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
+		return nil
+	}
+	r.AllDuplicates(v.Node)
+	text := r.Doc.Compact(v.Node)
+	_, err := schemas.compile(text)
+	var limit *schemaLimit
+	if errors.As(err, &limit) {
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, limit.allowed, "%s", limit.detail)
+		return nil
+	}
+	if err != nil {
+		r.uncompiled(v.Pointer, err)
+		return nil
+	}
+	return slices.Clone(text)
+}
+
+func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
+	t, err := s.Store.Task(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such task")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &taskAnswer{http.StatusOK, viewTask(t)}, nil
+}
+
+func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *taskInput) (*empty, error) {
+	for _, b := range job.BuiltInTasks() {
+		if b.Name == in.Name {
+			return nil, wire.NewProblem(wire.CodeWrongState, "task %s is built in and cannot be deleted", b.Name)
+		}
+	}
+	err := s.Store.DeleteTask(ctx, who.Tenant, in.Name)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such task")
+	}
+	return &empty{}, err
+}
+
+type listTasksInput struct{ wire.Paging }
+
+type tasksAnswer struct{ Body wire.Page[taskView] }
+
+func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTasksInput) (*tasksAnswer, error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	l := wire.NewList(who.Tenant, "tasks")
+	after, err := l.Place(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	tasks, more, err := s.Store.Tasks(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	// The built-in ones are in no table: those that belong between after and the page's end join it.
+	own := tasks
+	for _, b := range job.BuiltInTasks() {
+		if b.Name > after && (!more || b.Name < own[len(own)-1].Name) {
+			tasks = append(tasks, b)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b job.Task) int { return strings.Compare(a.Name, b.Name) })
+	if len(tasks) > limit {
+		tasks, more = tasks[:limit], true
+	}
+	out := &tasksAnswer{Body: wire.Page[taskView]{Items: make([]taskView, len(tasks))}}
+	for i, t := range tasks {
+		out.Body.Items[i] = viewTask(t)
+	}
+	if more {
+		out.Body.NextCursor = l.Cursor(tasks[len(tasks)-1].Name)
+	}
+	out.Body.Fit(func(last int) *string { return l.Cursor(tasks[last].Name) })
+	return out, nil
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	keyword "github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/text"
+)
+
+// misfit is one way in which a value does not fit a schema, in words for the person who sent it.
+// It says what the schema wants, and never what stands there.
+type misfit struct {
+	property string // below the value, where one is missing or must not be there; "" is the value itself
+	code     string
+	detail   string
+	allowed  string
+}
+
+// misfitsOf says what one keyword of a schema found.
+func misfitsOf(found jsonschema.ErrorKind) []misfit {
+	missing := func(names []string, why string) (all []misfit) {
+		for _, name := range names[:min(len(names), wire.MaxMistakes)] {
+			all = append(all, misfit{name, wire.CodeMissingField, wire.Quoted(name) + " is missing" + why, ""})
+		}
+		return all
+	}
+	one := func(code, detail, allowed string, args ...any) []misfit {
+		return []misfit{{"", code, detail, fmt.Sprintf(allowed, args...)}}
+	}
+	switch k := found.(type) {
+	case *keyword.Required:
+		return missing(k.Missing, "")
+	case *keyword.DependentRequired:
+		return missing(k.Missing, ", which goes with "+wire.Quoted(k.Prop))
+	case *keyword.Dependency:
+		return missing(k.Missing, ", which goes with "+wire.Quoted(k.Prop))
+	case *keyword.AdditionalProperties:
+		var all []misfit
+		for _, name := range k.Properties[:min(len(k.Properties), wire.MaxMistakes)] {
+			all = append(all, misfit{name, wire.CodeInvalidValue, "no property " + wire.Quoted(name) + " is allowed here", ""})
+		}
+		return all
+	case *keyword.PropertyNames:
+		return []misfit{{k.Property, wire.CodeInvalidValue, "this is not a name that a property may have here", ""}}
+	case *keyword.FalseSchema:
+		return one(wire.CodeInvalidValue, "nothing is allowed here", "")
+	case *keyword.Type:
+		return one(wire.CodeInvalidValue, "the value is of another type", "%s", strings.Join(k.Want, " or "))
+	case *keyword.Enum:
+		return one(wire.CodeInvalidValue, "this is not one of the values that are allowed", "%s", words(k.Want))
+	case *keyword.Const:
+		return one(wire.CodeInvalidValue, "only one value is allowed here", "%s", words([]any{k.Want}))
+	case *keyword.Pattern:
+		return one(wire.CodeInvalidValue, "the text does not match the pattern", "pattern %s", shortened(k.Want))
+	case *keyword.Format:
+		if k.Want == "regex" {
+			return one(wire.CodeInvalidValue, "this is not a regular expression", "RE2 syntax")
+		}
+		return one(wire.CodeInvalidValue, "the text is not of this format", "format %s", shortened(k.Want))
+	case *keyword.Minimum:
+		return one(wire.CodeInvalidValue, "the number is too small", "minimum %s", decimal(k.Want))
+	case *keyword.ExclusiveMinimum:
+		return one(wire.CodeInvalidValue, "the number is too small", "more than %s (exclusiveMinimum)", decimal(k.Want))
+	case *keyword.Maximum:
+		return one(wire.CodeInvalidValue, "the number is too large", "maximum %s", decimal(k.Want))
+	case *keyword.ExclusiveMaximum:
+		return one(wire.CodeInvalidValue, "the number is too large", "less than %s (exclusiveMaximum)", decimal(k.Want))
+	case *keyword.MultipleOf:
+		return one(wire.CodeInvalidValue, "the number is no multiple", "multipleOf %s", decimal(k.Want))
+	case *keyword.MinLength:
+		return one(wire.CodeInvalidValue, "the text is too short", "minLength %d", k.Want)
+	case *keyword.MaxLength:
+		return one(wire.CodeInvalidValue, "the text is too long", "maxLength %d", k.Want)
+	case *keyword.MinItems:
+		return one(wire.CodeInvalidValue, "there are too few items", "minItems %d", k.Want)
+	case *keyword.MaxItems:
+		return one(wire.CodeInvalidValue, "there are too many items", "maxItems %d", k.Want)
+	case *keyword.MinProperties:
+		return one(wire.CodeInvalidValue, "there are too few properties", "minProperties %d", k.Want)
+	case *keyword.MaxProperties:
+		return one(wire.CodeInvalidValue, "there are too many properties", "maxProperties %d", k.Want)
+	case *keyword.UniqueItems:
+		detail := fmt.Sprintf("items %d and %d are the same", k.Duplicates[0], k.Duplicates[1])
+		return one(wire.CodeInvalidValue, detail, "items that differ (uniqueItems)")
+	case *keyword.OneOf:
+		if len(k.Subschemas) > 1 {
+			return one(wire.CodeInvalidValue, "the value fits more than one of the forms of which it must fit one", "oneOf")
+		}
+	}
+	name := strings.Join(found.KeywordPath(), "/")
+	return one(wire.CodeInvalidValue, "the value does not fit "+wire.Quoted(name)+" of the schema", "")
+}
+
+// words lists values that a schema names, as long as they are short.
+func words(values []any) string {
+	var all []string
+	for _, v := range values {
+		word, ok := v.(string)
+		if !ok {
+			word = string(text.MustJSON(v)) // it was JSON
+		}
+		all = append(all, wire.CutName(word))
+	}
+	return shortened(strings.Join(all, ", "))
+}
+
+func shortened(s string) string {
+	const most = 200
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// decimal writes a bound as people do.
+func decimal(bound *big.Rat) string {
+	const digits, bits = 10, 512
+	if bound.IsInt() && bound.Num().BitLen() <= bits {
+		return shortened(bound.Num().String())
+	}
+	f, _ := bound.Float64()
+	return wire.PlainNumber(f)
+}
+
+// misfits blames each part of a value that does not fit a schema.
+func (r *reader) misfits(pointer, of string, e *jsonschema.ValidationError) {
+	if len(r.Wrong) >= wire.MaxMistakes {
+		return
+	}
+	if len(e.Causes) > 0 {
+		for _, cause := range e.Causes {
+			r.misfits(pointer, of, cause)
+		}
+		return
+	}
+	for _, part := range e.InstanceLocation {
+		pointer += "/" + wire.EscapePointer(part)
+	}
+	for _, m := range misfitsOf(e.ErrorKind) {
+		at := pointer
+		if m.property != "" {
+			at += "/" + wire.EscapePointer(m.property)
+		}
+		r.Mistake(at, m.code, m.allowed, "%s (%s)", m.detail, of)
+	}
+}
+
+// mixedWord is a long word of letters and digits: it may be a secret.
+var mixedWord = regexp.MustCompile(`[a-zA-Z_-]*[0-9][a-zA-Z0-9_-]*[a-zA-Z][a-zA-Z0-9_-]*|[a-zA-Z][a-zA-Z0-9_-]*[0-9][a-zA-Z0-9_-]*`)
+
+// quotedReference names a reference inside a schema, unless something in it may be a secret.
+func quotedReference(fragment string) string {
+	for _, word := range mixedWord.FindAllString(fragment, -1) {
+		if len(word) >= 8 {
+			return "a reference"
+		}
+	}
+	return wire.Quoted("#" + fragment)
+}
+
+// uncompiled blames a schema that does not compile: where, and why.
+func (r *reader) uncompiled(pointer string, err error) {
+	const allowed = "a JSON Schema without references to other documents"
+	var (
+		meta      *jsonschema.SchemaValidationError
+		unfit     *jsonschema.ValidationError
+		regex     *jsonschema.InvalidRegexError
+		nowhere   *jsonschema.JSONPointerNotFoundError
+		noAnchor  *jsonschema.AnchorNotFoundError
+		noPointer *jsonschema.InvalidJsonPointerError
+		elsewhere *jsonschema.LoadURLError
+		noURL     *jsonschema.ParseURLError
+		twice     *jsonschema.DuplicateIDError
+		noDraft   *jsonschema.UnsupportedDraftError
+		noMeta    *jsonschema.InvalidMetaSchemaURLError
+	)
+	blame := func(at, why string, args ...any) {
+		r.Mistake(pointer+at, wire.CodeInvalidValue, allowed, "the schema does not compile: "+why, args...)
+	}
+	switch {
+	case errors.As(err, &meta) && errors.As(meta.Err, &unfit):
+		r.misfits(pointer, "JSON Schema", unfit)
+	case errors.As(err, &regex):
+		blame(fragment(regex.URL), "this is not a regular expression: %s", shortened(regex.Err.Error()))
+	case errors.As(err, &nowhere):
+		blame("", "%s points to nothing in it", quotedReference(fragment(nowhere.URL)))
+	case errors.As(err, &noAnchor):
+		blame("", "%s points to nothing in it", quotedReference(fragment(noAnchor.URL)))
+	case errors.As(err, &noPointer):
+		blame("", "%s is not a JSON pointer", quotedReference(fragment(noPointer.URL)))
+	case errors.As(err, &noDraft), errors.As(err, &noMeta):
+		blame("/$schema", "this is not a draft that is known here")
+	case errors.As(err, &elsewhere):
+		blame("", "it refers to another document, %s", wire.Quoted(elsewhere.URL))
+	case errors.As(err, &noURL):
+		blame("", "%s is not a URL", wire.Quoted(noURL.URL))
+	case errors.As(err, &twice):
+		blame("", "an $id is given more than once")
+	default:
+		blame("", "it cannot be understood")
+	}
+}
+
+// fragment is where within a schema a URL of the compiler's points to.
+func fragment(at string) string {
+	_, where, _ := strings.Cut(at, "#")
+	if plain, err := url.PathUnescape(where); err == nil {
+		return plain
+	}
+	return where
+}

@@ -1,0 +1,433 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+)
+
+// What a payload schema may be. A tenant writes it and every payload runs it, so it is judged
+// like a program: by what it costs to compile and by how often it can apply itself.
+const (
+	maxSchema       = 32 << 10 // bytes of text: its task is one item, read for every job
+	maxSubschemas   = 2000     // objects and booleans in the text, each of which may be a schema
+	maxReferences   = 500_000  // references times subschemas: the library copies its notes for some of them
+	maxSchemaPaths  = 1 << 20  // bytes of the pointers of all its values together; compiled schemas keep them
+	maxApplications = 10_000   // subschemas that can be applied to one value
+	maxSchemaDepth  = 64       // of schemas that apply one another to one value
+	maxPattern      = 2500     // instructions of one pattern
+	maxPatterns     = 10_000   // instructions of all patterns of a schema
+	maxCount        = 1 << 31  // of minLength, maxItems and the like
+)
+
+// schemaLimit is a schema that is refused although it may be right. It holds nothing of the schema.
+type schemaLimit struct{ detail, allowed string }
+
+func (e *schemaLimit) Error() string { return e.detail }
+
+func tooMuch(allowed, detail string, args ...any) error {
+	return &schemaLimit{fmt.Sprintf(detail, args...), allowed}
+}
+
+// checkSchemaText refuses what would be dear to compile.
+func checkSchemaText(text []byte) error {
+	if len(text) > maxSchema {
+		return tooMuch(fmt.Sprintf("at most %d bytes", maxSchema), "the schema has %d bytes", len(text))
+	}
+	d, err := wire.ReadDocument(text)
+	if err != nil {
+		return fmt.Errorf("reading a payload schema: %w", err)
+	}
+	if d.Depth(0) > contract.MaxDepth {
+		return tooMuch(fmt.Sprintf("at most %d levels", contract.MaxDepth),
+			"the schema is nested more than %d levels deep", contract.MaxDepth)
+	}
+	subschemas, references, paths := 0, 0, 0
+	var measure func(n, path int, name string) error
+	measure = func(n, path int, name string) error {
+		paths += path
+		switch d.Kind(n) {
+		case wire.KindObject:
+			subschemas++
+			for name, child := range d.Members(n) {
+				if err := measure(child, path+1+3*len(name), name); err != nil { // escaped for a URL, three bytes each
+					return err
+				}
+			}
+		case wire.KindArray:
+			for _, child := range d.Elements(n) {
+				if err := measure(child, path+5, ""); err != nil {
+					return err
+				}
+			}
+		case wire.KindBool:
+			subschemas++
+		case wire.KindString:
+			if name == "$ref" {
+				references++
+			}
+		case wire.KindNumber:
+			return checkSchemaNumber(name, string(d.Raw(n)))
+		}
+		return nil
+	}
+	if err := measure(0, 0, ""); err != nil {
+		return err
+	}
+	switch {
+	case subschemas > maxSubschemas:
+		return tooMuch(fmt.Sprintf("at most %d objects and booleans", maxSubschemas),
+			"the schema has %d objects and booleans", subschemas)
+	case references*subschemas > maxReferences:
+		return tooMuch("fewer references, or a smaller schema",
+			"the schema has %d references and %d objects and booleans", references, subschemas)
+	case paths > maxSchemaPaths:
+		return tooMuch("shorter names, or fewer levels", "the names in the schema are too long for its many levels")
+	}
+	return nil
+}
+
+// counts are the keywords whose number the library cuts to a machine's integer.
+var counts = map[string]bool{
+	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true,
+	"minProperties": true, "maxProperties": true, "minContains": true, "maxContains": true,
+}
+
+func checkSchemaNumber(name, number string) error {
+	if !comparable(number) {
+		return tooMuch(comparableAllowed, "a number in the schema cannot be compared at a fair price")
+	}
+	if n, ok := new(big.Rat).SetString(number); counts[name] && ok && n.Cmp(big.NewRat(maxCount, 1)) > 0 {
+		return tooMuch(wire.Between("0", itoa(maxCount)), "%s is out of range", name)
+	}
+	return nil
+}
+
+// patterns compiles the regular expressions of one schema, each once.
+type patterns struct {
+	program *program
+	known   map[string]jsonschema.Regexp
+	size    int
+	limit   error // why one was refused although it may be right; the library hides it
+}
+
+func (p *patterns) refuse(allowed, detail string) error {
+	p.limit = tooMuch(allowed, "%s; use smaller repeats, or minLength and maxLength", detail)
+	return p.limit
+}
+
+func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+	if re, ok := p.known[text]; ok {
+		return re, nil
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	var bad *syntax.Error
+	if errors.As(err, &bad) && (bad.Code == syntax.ErrLarge || bad.Code == syntax.ErrInvalidRepeatSize) {
+		return nil, p.refuse(fmt.Sprintf("at most %d instructions a pattern", maxPattern),
+			"a pattern of the schema is too large")
+	}
+	if err != nil {
+		return nil, err
+	}
+	size := patternSize(tree) // before compiling it: a pattern of 8 bytes can need thousands of instructions
+	if size > maxPattern {
+		return nil, p.refuse(fmt.Sprintf("at most %d instructions a pattern", maxPattern),
+			"a pattern of the schema is too large")
+	}
+	if p.size += size; p.size > maxPatterns {
+		return nil, p.refuse(fmt.Sprintf("at most %d instructions in all patterns", maxPatterns),
+			"the patterns of the schema are too large together")
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	p.known[text] = &pattern{re, size, p.program}
+	return p.known[text], nil
+}
+
+// patternSize is about how many instructions an expression compiles to. It stops counting
+// beyond what is allowed.
+func patternSize(re *syntax.Regexp) int {
+	size := 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		size = len(re.Rune)
+	case syntax.OpCharClass:
+		size += len(re.Rune) / 16 // a class of many ranges takes longer to look at
+	}
+	for _, sub := range re.Sub {
+		if size += patternSize(sub); size > maxPattern {
+			return size
+		}
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(re.Min+1, re.Max, 1)
+	}
+	return size
+}
+
+// pattern is a regular expression that spends from its program's meter.
+type pattern struct {
+	*regexp.Regexp
+	size    int
+	program *program
+}
+
+// MatchString charges for what the slowest matcher would do.
+func (p *pattern) MatchString(s string) bool {
+	const small = 30 // instructions; such patterns mostly run without keeping many places at once
+	if p.size <= small {
+		p.program.spend(1 + len(s)*(p.size+10)/50)
+	} else {
+		p.program.spend(1 + len(s)*p.size/6)
+	}
+	return p.Regexp.MatchString(s)
+}
+
+// checkPattern says whether a payload's string is a regular expression, without compiling it.
+func checkPattern(v any) error {
+	if s, ok := v.(string); ok {
+		if _, err := syntax.Parse(s, syntax.Perl); err != nil {
+			return errors.New("no regular expression")
+		}
+	}
+	return nil
+}
+
+// maxExponent is beyond what a float64 can hold, and maxDigits beyond what it can tell apart.
+// Comparing numbers exactly, as a schema asks for, takes as many digits as they have.
+const (
+	maxExponent = 400
+	maxDigits   = 400
+)
+
+const comparableAllowed = "at most 400 digits, and an exponent from -400 to 400"
+
+// comparable says whether a number of a JSON text can be compared at a fair price.
+func comparable(s string) bool {
+	mantissa, exponent, found := strings.Cut(strings.ToLower(s), "e")
+	if len(mantissa) > maxDigits {
+		return false
+	}
+	if !found {
+		return true
+	}
+	digits := strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
+	return len(digits) <= 3 && number(digits) <= maxExponent
+}
+
+// cost is what applying one schema to one value takes, in units of about 100 ns.
+type cost struct {
+	fixed       int // for any value
+	perProperty int // for each of an object's
+	perItem     int // for each of an array's
+	numeric     int // for a number
+}
+
+// dissection walks over a compiled schema. It refuses one that applies itself too often, and
+// puts hooks into all others that spend from the program's meter.
+type dissection struct {
+	program     *program
+	seen        map[*jsonschema.Schema]*reach
+	unevaluated bool
+	weight      int
+}
+
+// reach is what applying a schema to one value applies to the same value, itself included.
+type reach struct {
+	applications, depth int
+	open                bool // being counted: meeting it again is a cycle
+}
+
+func (d *dissection) count(s *jsonschema.Schema) (*reach, error) {
+	if r, ok := d.seen[s]; ok {
+		if r.open {
+			return nil, tooMuch("references that lead into a part of the value",
+				"the schema refers to itself for the same value, without end")
+		}
+		return r, nil
+	}
+	if s.DynamicRef != nil || s.RecursiveRef != nil {
+		return nil, tooMuch("$ref",
+			"$dynamicRef and $recursiveRef are not taken; within one document $ref says the same")
+	}
+	r := &reach{applications: 1, depth: 1, open: true}
+	d.seen[s] = r
+	for _, same := range sameValue(s) {
+		below, err := d.count(same)
+		if err != nil {
+			return nil, err
+		}
+		r.applications = min(r.applications+below.applications, maxApplications+1)
+		r.depth = max(r.depth, below.depth+1)
+	}
+	r.open = false
+	switch {
+	case r.applications > maxApplications:
+		return nil, tooMuch(fmt.Sprintf("at most %d", maxApplications),
+			"the schema applies more than %d subschemas to one value", maxApplications)
+	case r.depth > maxSchemaDepth:
+		return nil, tooMuch(fmt.Sprintf("at most %d", maxSchemaDepth),
+			"more than %d schemas of the schema refer to one another in a row", maxSchemaDepth)
+	}
+	d.unevaluated = d.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
+	d.weight += 1000 + 2*len(s.Location)
+	return r, nil
+}
+
+// all counts a schema and everything that it can reach.
+func (d *dissection) all(root *jsonschema.Schema) error {
+	todo := []*jsonschema.Schema{root}
+	queued := map[*jsonschema.Schema]bool{root: true}
+	for len(todo) > 0 {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if _, err := d.count(s); err != nil {
+			return err
+		}
+		for _, next := range append(sameValue(s), partsOfValue(s)...) {
+			if !queued[next] {
+				queued[next] = true
+				todo = append(todo, next)
+			}
+		}
+	}
+	for s := range queued {
+		d.hook(s)
+	}
+	return nil
+}
+
+// sameValue are the schemas that are applied to the value that s is applied to.
+func sameValue(s *jsonschema.Schema) []*jsonschema.Schema {
+	var all []*jsonschema.Schema
+	all = appendSchemas(all, s.Ref, s.Not, s.If, s.Then, s.Else)
+	all = appendSchemas(all, s.AllOf...)
+	all = appendSchemas(all, s.AnyOf...)
+	all = appendSchemas(all, s.OneOf...)
+	for _, each := range s.DependentSchemas {
+		all = appendSchemas(all, each)
+	}
+	for _, each := range s.Dependencies {
+		all = appendAny(all, each)
+	}
+	return all
+}
+
+// partsOfValue are the schemas that are applied to what the value holds.
+func partsOfValue(s *jsonschema.Schema) []*jsonschema.Schema {
+	var all []*jsonschema.Schema
+	all = appendSchemas(all, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema)
+	all = appendSchemas(all, s.PrefixItems...)
+	for _, each := range s.Properties {
+		all = appendSchemas(all, each)
+	}
+	for _, each := range s.PatternProperties {
+		all = appendSchemas(all, each)
+	}
+	return appendAny(appendAny(appendAny(all, s.AdditionalProperties), s.Items), s.AdditionalItems)
+}
+
+func appendSchemas(all []*jsonschema.Schema, some ...*jsonschema.Schema) []*jsonschema.Schema {
+	for _, s := range some {
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func appendAny(all []*jsonschema.Schema, v any) []*jsonschema.Schema {
+	switch v := v.(type) {
+	case *jsonschema.Schema:
+		return appendSchemas(all, v)
+	case []*jsonschema.Schema:
+		return appendSchemas(all, v...)
+	}
+	return all
+}
+
+// hook makes a schema pay before it is applied. Format is the first keyword that the library
+// hands to a function, before any subschema.
+func (d *dissection) hook(s *jsonschema.Schema) {
+	if s.Bool != nil {
+		return // its parent pays
+	}
+	c, p := d.costOf(s), d.program
+	inner := s.Format
+	hooked := &jsonschema.Format{Validate: func(v any) error {
+		p.spend(c.of(v))
+		if inner == nil {
+			return nil
+		}
+		if inner.Name == "regex" {
+			return checkPattern(v)
+		}
+		return inner.Validate(v)
+	}}
+	if inner != nil {
+		hooked.Name = inner.Name
+	}
+	s.Format = hooked
+	if e := newExact(p, s); e != nil {
+		s.Extensions = append(s.Extensions, e)
+		d.weight += e.weight()
+	}
+}
+
+// perPart is what applying a schema to an item or a property costs before its own hook is
+// called, a mistake included.
+const perPart = 4
+
+func (d *dissection) costOf(s *jsonschema.Schema) cost {
+	c := cost{
+		fixed:       2 + 2*len(sameValue(s)) + len(s.Required) + len(s.DependentRequired) + len(s.DependentSchemas) + len(s.Dependencies),
+		perProperty: 1 + len(s.PatternProperties),
+	}
+	for _, properties := range []bool{s.Properties != nil || s.PatternProperties != nil || s.AdditionalProperties != nil, s.PropertyNames != nil} {
+		if properties {
+			c.perProperty += perPart
+		}
+	}
+	for _, items := range []bool{s.Items != nil, s.AdditionalItems != nil, s.PrefixItems != nil, s.Items2020 != nil, s.Contains != nil} {
+		if items {
+			c.perItem += perPart
+		}
+	}
+	if d.unevaluated { // every schema may have to note what it has seen
+		c.perProperty += 2
+		c.perItem += 2
+	}
+	for _, bound := range []*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum, s.MultipleOf} {
+		if bound != nil {
+			c.numeric += 3 + (bound.Num().BitLen()+bound.Denom().BitLen())/32
+		}
+	}
+	for _, required := range s.DependentRequired {
+		c.fixed += len(required)
+	}
+	return c
+}
+
+func (c cost) of(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return c.fixed + len(v)*c.perProperty
+	case []any:
+		return c.fixed + len(v)*c.perItem
+	case string:
+		return c.fixed + len(v)/128
+	case nil, bool:
+		return c.fixed
+	}
+	return c.fixed + c.numeric
+}

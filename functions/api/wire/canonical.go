@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Hash is a hash of what a value says, whatever the order of its fields, its white space,
+// its escapes and the spelling of its numbers. A field of that name at the top is left out.
+func (d *Document) Hash(n int, without string) string {
+	var b bytes.Buffer
+	b.Grow(int(d.nodes[n].end - d.nodes[n].start))
+	d.canonical(&b, n, without)
+	sum := sha256.Sum256(b.Bytes())
+	return hex.EncodeToString(sum[:])
+}
+
+func (d *Document) canonical(b *bytes.Buffer, n int, without string) {
+	switch d.nodes[n].kind {
+	case KindObject:
+		type member struct {
+			name  string
+			value int
+		}
+		var members []member
+		for name, value := range d.Members(n) {
+			if without == "" || name != without {
+				members = append(members, member{name, value})
+			}
+		}
+		slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+		b.WriteByte('{')
+		for _, m := range members {
+			writeCounted(b, m.name)
+			d.canonical(b, m.value, "")
+		}
+		b.WriteByte('}')
+	case KindArray:
+		b.WriteByte('[')
+		for _, v := range d.Elements(n) {
+			d.canonical(b, v, "")
+		}
+		b.WriteByte(']')
+	case KindString:
+		writeCounted(b, d.Text(n))
+	case KindNumber:
+		b.WriteString(CanonicalNumber(string(d.Raw(n))))
+		b.WriteByte(';')
+	default:
+		b.Write(d.Raw(n))
+	}
+}
+
+// writeCounted writes a string with its length before it, so that no two lists of strings look alike.
+func writeCounted(b *bytes.Buffer, s string) {
+	b.WriteString(strconv.Itoa(len(s)))
+	b.WriteByte('"')
+	b.WriteString(s)
+}
+
+// CanonicalNumber writes equal numbers the same way, exactly: 1.50e2 and 150 are 15e1. Floats
+// would call different large integers equal. An exponent beyond counting is left as written.
+func CanonicalNumber(s string) string {
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return "0"
+	}
+	e := 0
+	if exponent != "" {
+		var err error
+		if e, err = strconv.Atoi(exponent); err != nil || e > 1<<30 || e < -1<<30 {
+			return sign + s
+		}
+	}
+	trimmed := strings.TrimRight(digits, "0")
+	e += len(digits) - len(trimmed) - len(fraction)
+	return sign + trimmed + "e" + strconv.Itoa(e)
+}

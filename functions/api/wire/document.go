@@ -1,0 +1,343 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"punctual/shared/contract"
+)
+
+// Kind is what a JSON value is.
+type Kind uint8
+
+const (
+	KindNull Kind = iota
+	KindBool
+	KindNumber
+	KindString
+	KindArray
+	KindObject
+)
+
+func (k Kind) String() string {
+	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+}
+
+// node is one value of a document. Children follow their parent; an object's are a key and a
+// value in turn.
+type node struct {
+	start, end int32 // bytes of the text
+	next       int32 // index of the node after this one and all that it holds
+	kind       Kind
+	escaped    bool // a string with a backslash in it
+}
+
+// Document is a JSON text that was read strictly: valid UTF-8 without lone surrogates, exactly
+// one value, not nested too deeply. Duplicate fields are noted, not refused, so that each
+// reader can blame the part that they stand in.
+type Document struct {
+	text  []byte
+	nodes []node
+	twice []int32 // indexes of keys that repeat one of the same object, ascending
+}
+
+// envelope is how deep a payload may lie in a body: jobs, the item, payload, and what http adds.
+const envelope = 8
+
+// maxNesting stops the reader; a payload's own limit is looked at where the payload is read.
+const maxNesting = contract.MaxDepth + envelope
+
+// syntaxError says where and why a text is not what we read. It holds nothing of the text.
+type syntaxError struct {
+	code string // of the catalogue
+	at   int
+	why  string
+}
+
+func (e *syntaxError) Error() string { return e.why }
+
+// ReadDocument reads a JSON text in one pass. The error is a *syntaxError. The document goes on
+// using text.
+func ReadDocument(text []byte) (*Document, error) {
+	// Most values are longer than 16 bytes with their key; a text of "[[[[" grows this as needed.
+	s := scanner{doc: &Document{text: text, nodes: make([]node, 0, len(text)/16+8)}}
+	s.in = jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	if err := s.value(); err != nil {
+		return nil, faultOf(err, len(text))
+	}
+	end := int(s.in.InputOffset())
+	if s.in.PeekKind() != 0 {
+		end += len(text[end:]) - len(bytes.TrimLeft(text[end:], " \t\r\n"))
+		return nil, &syntaxError{CodeInvalidJSON, end, "something follows the end of the JSON value"}
+	}
+	if _, err := s.in.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, faultOf(err, len(text))
+	}
+	return s.doc, nil
+}
+
+// faultOf is an error of the decoder in our words.
+func faultOf(err error, length int) *syntaxError {
+	var is *syntaxError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &is):
+		return is
+	case errors.As(err, &syntactic) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return &syntaxError{CodeInvalidJSON, int(syntactic.ByteOffset), syntactic.Err.Error()}
+	}
+	return &syntaxError{CodeInvalidJSON, length, "the text ends before its JSON value does"}
+}
+
+// scanner notes the values that a decoder passes.
+type scanner struct {
+	in  *jsontext.Decoder
+	doc *Document
+}
+
+// open starts a node that begins so many bytes before where the decoder is, and returns its index.
+func (s *scanner) open(k Kind, length int) int {
+	s.doc.nodes = append(s.doc.nodes, node{start: int32(s.in.InputOffset()) - int32(length), kind: k})
+	return len(s.doc.nodes) - 1
+}
+
+func (s *scanner) close(index int) {
+	n := &s.doc.nodes[index]
+	n.end, n.next = int32(s.in.InputOffset()), int32(len(s.doc.nodes))
+}
+
+var kinds = map[jsontext.Kind]Kind{
+	'n': KindNull, 't': KindBool, 'f': KindBool, '0': KindNumber, '"': KindString, '[': KindArray, '{': KindObject,
+}
+
+// value notes the next value with all that it holds.
+func (s *scanner) value() error {
+	k := s.in.PeekKind()
+	if k != '{' && k != '[' {
+		raw, err := s.in.ReadValue()
+		if err != nil {
+			return err
+		}
+		n := s.open(kinds[k], len(raw))
+		s.doc.nodes[n].escaped = k == '"' && bytes.IndexByte(raw, '\\') >= 0
+		s.close(n)
+		return nil
+	}
+	if s.in.StackDepth() >= maxNesting {
+		return &syntaxError{CodeOutOfRange, int(s.in.InputOffset()), fmt.Sprintf("values are nested more than %d levels deep", contract.MaxDepth)}
+	}
+	if _, err := s.in.ReadToken(); err != nil {
+		return err
+	}
+	n := s.open(kinds[k], 1)
+	fields := names{doc: s.doc}
+	for end := k + 2; s.in.PeekKind() != end; { // "[" and "]" stand two apart, and so do the braces
+		key := len(s.doc.nodes)
+		if err := s.value(); err != nil {
+			return err
+		}
+		if k == '{' {
+			fields.add(int32(key))
+			if err := s.value(); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := s.in.ReadToken(); err != nil {
+		return err
+	}
+	s.close(n)
+	return nil
+}
+
+// few is how many fields an object may have before a map pays for finding duplicates.
+const few = 16
+
+// names finds the fields of one object that repeat an earlier one.
+type names struct {
+	doc   *Document
+	keys  [few]int32
+	count int
+	seen  map[string]struct{}
+}
+
+func (f *names) add(key int32) {
+	defer func() { f.count++ }()
+	if f.count < few {
+		for _, k := range f.keys[:f.count] {
+			if f.doc.sameKey(k, key) {
+				f.doc.twice = append(f.doc.twice, key)
+				break
+			}
+		}
+		f.keys[f.count] = key
+		return
+	}
+	if f.seen == nil {
+		f.seen = make(map[string]struct{}, 2*few)
+		for _, k := range f.keys {
+			f.seen[f.doc.Text(int(k))] = struct{}{}
+		}
+	}
+	name := f.doc.Text(int(key))
+	if _, again := f.seen[name]; again {
+		f.doc.twice = append(f.doc.twice, key)
+	}
+	f.seen[name] = struct{}{}
+}
+
+func (d *Document) sameKey(a, b int32) bool {
+	x, y := d.nodes[a], d.nodes[b]
+	if !x.escaped && !y.escaped {
+		return bytes.Equal(d.Raw(int(a)), d.Raw(int(b)))
+	}
+	return d.Text(int(a)) == d.Text(int(b))
+}
+
+// Raw is the text of a value as it was written.
+func (d *Document) Raw(n int) []byte { return d.text[d.nodes[n].start:d.nodes[n].end] }
+
+// Compact is the text of a value without white space between its parts.
+func (d *Document) Compact(n int) []byte {
+	raw := d.Raw(n)
+	if !bytes.ContainsAny(raw, " \t\n\r") {
+		return raw
+	}
+	short := jsontext.Value(bytes.Clone(raw))
+	if err := short.Compact(jsontext.AllowDuplicateNames(true)); err != nil { // it was read, so it can be read
+		return raw
+	}
+	return short
+}
+
+// Text is the value of a string node.
+func (d *Document) Text(n int) string {
+	raw := d.Raw(n)
+	if !d.nodes[n].escaped {
+		return string(raw[1 : len(raw)-1])
+	}
+	plain, _ := jsontext.AppendUnquote(nil, raw) // it was read, so it can be read
+	return string(plain)
+}
+
+// Kind is what kind of value stands at n.
+func (d *Document) Kind(n int) Kind { return d.nodes[n].kind }
+
+// Size is how many bytes the whole text has.
+func (d *Document) Size() int { return len(d.text) }
+
+// Numbers iterates over all numbers at and below a value, as they were written.
+func (d *Document) Numbers(n int) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i := n; i < int(d.nodes[n].next); i++ {
+			if d.nodes[i].kind == KindNumber && !yield(i, string(d.Raw(i))) {
+				return
+			}
+		}
+	}
+}
+
+// Depth is how many levels of arrays and objects a value has.
+func (d *Document) Depth(n int) int {
+	deepest, level := 0, 0
+	var ends []int32 // of the containers around
+	for i := n; i < int(d.nodes[n].next); i++ {
+		for len(ends) > 0 && int32(i) >= ends[len(ends)-1] {
+			ends, level = ends[:len(ends)-1], level-1
+		}
+		if k := d.nodes[i].kind; k == KindArray || k == KindObject {
+			ends, level = append(ends, d.nodes[i].next), level+1
+			deepest = max(deepest, level)
+		}
+	}
+	return deepest
+}
+
+// Members iterates over an object's fields in their order.
+func (d *Document) Members(n int) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		if d.nodes[n].kind != KindObject {
+			return
+		}
+		for i := n + 1; i < int(d.nodes[n].next); i = int(d.nodes[i+1].next) {
+			if !yield(d.Text(i), i+1) {
+				return
+			}
+		}
+	}
+}
+
+// Elements iterates over an array's values.
+func (d *Document) Elements(n int) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		if d.nodes[n].kind != KindArray {
+			return
+		}
+		index := 0
+		for i := n + 1; i < int(d.nodes[n].next); i = int(d.nodes[i].next) {
+			if !yield(index, i) {
+				return
+			}
+			index++
+		}
+	}
+}
+
+// Pointer is the JSON pointer of a node, or of the field of which it is the key.
+func (d *Document) Pointer(target int) string {
+	var b strings.Builder
+	at := 0
+	for at != target {
+		found := false
+		switch d.nodes[at].kind {
+		case KindObject:
+			for i := at + 1; i < int(d.nodes[at].next); i = int(d.nodes[i+1].next) {
+				if target == i || i < target && target < int(d.nodes[i+1].next) {
+					b.WriteString("/" + EscapePointer(d.Text(i)))
+					if target == i {
+						return b.String()
+					}
+					at, found = i+1, true
+					break
+				}
+			}
+		case KindArray:
+			for index, v := range d.Elements(at) {
+				if v <= target && target < int(d.nodes[v].next) {
+					fmt.Fprintf(&b, "/%d", index)
+					at, found = v, true
+					break
+				}
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	return b.String()
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// lookedAt is how much of a long name is looked at before its beginning is shown: more than any
+// token that begins there needs to be known.
+const lookedAt = 512
+
+// EscapePointer writes a name as a part of a JSON pointer. Names come from strangers: long ones
+// are cut, and one that looks like a secret is not shown.
+func EscapePointer(name string) string {
+	const limit = 128
+	switch {
+	case tokenShaped(name[:min(len(name), lookedAt)]):
+		return "…"
+	case len(name) > limit:
+		name = strings.ToValidUTF8(name[:limit], "") + "…"
+	}
+	return pointerEscapes.Replace(name)
+}

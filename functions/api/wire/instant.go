@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/span"
+)
+
+// Instant is a time in an answer: RFC 3339 in UTC with milliseconds, always.
+type Instant struct{ time.Time }
+
+const InstantLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// MarshalJSON writes the instant.
+func (i Instant) MarshalJSON() ([]byte, error) {
+	return []byte(i.UTC().Format(`"` + InstantLayout + `"`)), nil
+}
+
+// Schema documents it.
+func (Instant) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2027-03-28T01:00:00.000Z"}}
+}
+
+// Duration is a length of time in a body.
+type Duration string
+
+// Schema documents it.
+func (Duration) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: contract.DurationPattern, Description: span.Allowed, Examples: []any{"1h30m"}}
+}
+
+// Anything is any JSON value.
+type Anything struct{}
+
+// Schema documents it.
+func (Anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
+// InstantAllowed says what an instant is, for an error's "allowed".
+const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
+
+// Go's own reading of RFC 3339 is a little wider than the standard's: this is the form exactly.
+var InstantPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
+
+// ParseInstant reads a time. The second of a leap second, years beyond 9999 and times without a
+// zone are no instants that everybody agrees on, and refused. What is finer than a millisecond is rounded
+// up: nothing may start before it is due.
+func ParseInstant(s string) (time.Time, bool) {
+	if !InstantPattern.MatchString(s) {
+		return time.Time{}, false
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return t.Add(time.Millisecond - 1).Truncate(time.Millisecond).UTC(), true
+}
+
+// Instant reads a time.
+func (r *Reader) Instant(v Value) (time.Time, bool) {
+	s, ok := r.Text(v)
+	if !ok {
+		return time.Time{}, false
+	}
+	t, ok := ParseInstant(s)
+	if !ok {
+		r.Mistake(v.Pointer, CodeInvalidValue, InstantAllowed, "this is not a time with a zone: %s", calendar.WhyNoInstant(s))
+	}
+	return t, ok
+}
+
+// Ahead reads a time at most two years ahead, and not long past.
+func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
+	t, ok := r.Instant(v)
+	if !ok {
+		return t, false
+	}
+	latest := now.AddDate(2, 0, 0)
+	switch {
+	case t.After(latest):
+		r.Mistake(v.Pointer, CodeOutOfRange, "at most 2 years ahead", "%s is more than 2 years ahead", t.Format(InstantLayout))
+		return t, false
+	case t.Before(now.Add(-contract.PastAllowed)):
+		r.Mistake(v.Pointer, CodeInThePast, "at most 60s ago", "%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
+		return t, false
+	}
+	return t, true
+}

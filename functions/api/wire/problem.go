@@ -1,0 +1,289 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/executor"
+	"punctual/shared/fault"
+)
+
+// The codes of problems and of single mistakes. They never change their meaning.
+const (
+	CodeInvalidJSON       = "invalid_json"
+	CodeUnknownField      = "unknown_field"
+	CodeDuplicateField    = "duplicate_field"
+	CodeMissingField      = "missing_field"
+	CodeInvalidValue      = "invalid_value"
+	CodeOutOfRange        = "out_of_range"
+	CodeConflictingFields = "conflicting_fields"
+	CodeInThePast         = "in_the_past"
+	CodeUnknownTask       = "unknown_task"
+	CodeUnknownPool       = "unknown_pool"
+	CodeNeverFires        = "never_fires"
+	CodeCycle             = "cycle"
+	CodeSecretInPayload   = "secret_in_payload"
+	CodeTargetRefused     = "target_refused"
+	CodeInvalidCursor     = "invalid_cursor"
+	CodeUnauthenticated   = "unauthenticated"
+	CodeForbidden         = "forbidden"
+	CodeNotFound          = "not_found"
+	CodeMethodNotAllowed  = "method_not_allowed"
+	CodeAlreadyStarted    = "already_started"
+	CodeAlreadyFinished   = "already_finished"
+	CodeNotFinished       = "not_finished"
+	CodeWrongState        = "wrong_state"
+	CodeStaleVersion      = "stale_version"
+	CodeTooLarge          = "too_large"
+	CodeMediaType         = "unsupported_media_type"
+	CodeKeyReused         = "idempotency_key_reused"
+	CodeRateLimited       = "rate_limited"
+	CodeInternal          = "internal"
+	CodeUnavailable       = "unavailable"
+)
+
+// Explanation is what GET /v1/problems/{code} says.
+type Explanation struct {
+	Code   string `json:"code" doc:"Stable; what a program decides by"`
+	Status int    `json:"status" doc:"The HTTP status that it comes with"`
+	Title  string `json:"title"`
+	Help   string `json:"help" doc:"What it means and what to do"`
+}
+
+// Catalogue lists every code. The order is that of the statuses.
+var Catalogue = []Explanation{
+	{CodeInvalidJSON, 400, "The body is not JSON", "The body must be one JSON value in UTF-8, without anything after it. The detail says where reading stopped."},
+	{CodeUnknownField, 400, "A field or parameter is not known", "Names are compared exactly, capital letters included. Remove the field, or spell it as the detail suggests."},
+	{CodeDuplicateField, 400, "A field or parameter is given twice", "Readers of JSON disagree about which of the two counts, so neither does. Give it once."},
+	{CodeMissingField, 400, "A field is missing", "The pointer names it."},
+	{CodeInvalidValue, 400, "A value is not of the right form", "The pointer names the field; allowed says what would be taken."},
+	{CodeOutOfRange, 400, "A value is beyond its limits", "The pointer names the field; allowed says the limits."},
+	{CodeConflictingFields, 400, "Two fields exclude each other", "Give one of the two."},
+	{CodeInThePast, 400, "The time lies in the past", "A run_at may be up to 60 s ago, which runs the job at once. Older times are refused, because running late is probably not what was meant."},
+	{CodeUnknownTask, 400, "No such task", "Tasks are defined by PUT /v1/tasks/{name}; " + inWords(executor.BuiltIn()) + " are there from the start."},
+	{CodeUnknownPool, 400, "No such pool", "The pools are short and long."},
+	{CodeNeverFires, 400, "The calendar never fires", "No nominal time lies ahead of it."},
+	{CodeCycle, 400, "The graph has a cycle", "A node would wait for itself."},
+	{CodeSecretInPayload, 400, "A secret stands where it would be kept in the clear", "Put it into Secrets Manager under punctual/<tenant>/ and give its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or authorization, in any case style, with a string of 8 or more characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of tokens."},
+	{CodeTargetRefused, 400, "The target may not be reached", "Only http and https to public addresses; ranges of your own can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
+	{CodeInvalidCursor, 400, "The cursor does not belong here", "Use next_cursor as it was given, with the same parameters, as the same tenant."},
+	{CodeUnauthenticated, 401, "Who are you?", "Send a valid bearer token."},
+	{CodeForbidden, 403, "That is not allowed", "The token lacks a scope, or the request came from another origin."},
+	{CodeNotFound, 404, "There is no such thing", "It never was, has been forgotten, or is not yours."},
+	{CodeMethodNotAllowed, 405, "The method does not fit the path", "Allow lists those that do."},
+	{CodeAlreadyStarted, 409, "The job has started", "What runs cannot be edited. Cancel it, or wait for its end."},
+	{CodeAlreadyFinished, 409, "The job is over", "A final status is never left. A dead job can be redriven as a new one."},
+	{CodeNotFinished, 409, "The job is not over yet", "Cancel it first, or wait for its end."},
+	{CodeWrongState, 409, "The state does not allow it", "The detail says which state it is and what would do."},
+	{CodeStaleVersion, 412, "Somebody changed it meanwhile", "Read it again, decide again, and send the new ETag in If-Match."},
+	{CodeTooLarge, 413, "The body is too large", "The limit is in the detail."},
+	{CodeMediaType, 415, "The body's type is not taken", "Send Content-Type: application/json, uncompressed."},
+	{CodeKeyReused, 422, "The idempotency key was used for another body", "A key names one request for 24 hours. Use a new key for a new request."},
+	{CodeRateLimited, 429, "Too many requests, or too much of something", "Try again after Retry-After seconds. Without that header waiting does not help: the detail names a limit of what a tenant may have; make room first."},
+	{CodeInternal, 500, "We have made a mistake", "It has been logged under the request_id; trying again may not help."},
+	{CodeUnavailable, 503, "Not available at the moment", "Something that we need does not answer. The same request may work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
+}
+
+// inWords lists words as a sentence does: "a, b and c".
+func inWords(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+func Explain(code string) (Explanation, bool) {
+	at := slices.IndexFunc(Catalogue, func(e Explanation) bool { return e.Code == code })
+	if at < 0 {
+		return Explanation{}, false
+	}
+	return Catalogue[at], true
+}
+
+// problemCode is a code in the OpenAPI document.
+type problemCode string
+
+// Schema lists every code.
+func (problemCode) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString, Description: "Stable; GET /v1/problems/{code} explains it"}
+	for _, e := range Catalogue {
+		s.Enum = append(s.Enum, e.Code)
+	}
+	return s
+}
+
+// Mistake is one mistake in a request; it is a fault.Field with its schema.
+type Mistake struct {
+	Pointer string      `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
+	Code    problemCode `json:"code"`
+	Detail  string      `json:"detail"`
+	Allowed string      `json:"allowed,omitempty" doc:"What would have been taken"`
+}
+
+// Problem is an answer that is none: RFC 9457. It never holds a payload or a secret.
+type Problem struct {
+	Type       string      `json:"type" doc:"/v1/problems/{code}"`
+	Title      string      `json:"title"`
+	Status     int         `json:"status"`
+	Code       problemCode `json:"code"`
+	Detail     string      `json:"detail"`
+	RequestID  string      `json:"request_id,omitempty"`
+	Errors     []Mistake   `json:"errors,omitempty" doc:"Every mistake in the request"`
+	RedrivenBy string      `json:"redriven_by,omitempty" doc:"The job that this dead one was brought back as"`
+
+	header http.Header
+	cause  error // for the log only
+}
+
+// NewProblem returns a problem of that code; detail is formatted with args.
+func NewProblem(code, detail string, args ...any) *Problem {
+	e, ok := Explain(code)
+	if !ok {
+		e, _ = Explain(CodeInternal)
+	}
+	if len(args) > 0 {
+		detail = fmt.Sprintf(detail, args...)
+	}
+	return &Problem{Type: "/v1/problems/" + e.Code, Title: e.Title, Status: e.Status, Code: problemCode(e.Code), Detail: shown(detail, maxDetail)}
+}
+
+func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
+
+// Unwrap gives the log what the client is not told.
+func (p *Problem) Unwrap() error { return p.cause }
+
+// GetStatus makes a problem an answer of huma's.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType makes huma send it as what it is.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// GetHeaders makes huma send the problem's own headers.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+func (p *Problem) with(header, value string) *Problem {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	p.header.Set(header, value)
+	return p
+}
+
+// mistakes turns a list of mistakes into one problem; it speaks for the first.
+func mistaken(fields fault.Mistakes) *Problem {
+	p := NewProblem(fields[0].Code, fields[0].Detail)
+	if len(fields) > 1 {
+		p.Detail = fmt.Sprintf("%d mistakes; the first: %s", len(fields), fields[0].Detail)
+	}
+	for _, f := range fields[:min(len(fields), MaxMistakes)] {
+		p.Errors = append(p.Errors, Mistake{shown(f.Pointer, maxPointer), problemCode(f.Code), shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
+	}
+	return p
+}
+
+// What a problem shows of a pointer and of a sentence at most, in bytes.
+const (
+	maxPointer = 256
+	maxDetail  = 1024
+)
+
+// shown cuts a text for a problem. One that holds what looks like a secret is not shown at
+// all: values of requests are repeated here and there, to say what is wrong with them.
+func shown(text string, most int) string {
+	switch {
+	case tokenShaped(text):
+		return "…"
+	case len(text) > most:
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// OneMistake is a problem of a single field or parameter.
+func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
+	if len(args) > 0 {
+		detail = fmt.Sprintf(detail, args...)
+	}
+	return mistaken(fault.Mistakes{{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed}})
+}
+
+// retryAfter is what 503 answers ask for: adapters have retried already.
+const retryAfterSeconds = 2
+
+// ProblemOf says what a client is told of an error.
+func ProblemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var m fault.Mistakes
+	if errors.As(err, &m) && len(m) > 0 {
+		return mistaken(m)
+	}
+	switch fault.KindOf(err) {
+	case fault.NotFound:
+		p = NewProblem(CodeNotFound, "there is no such thing here")
+	case fault.Conflict, fault.Throttled, fault.Unavailable:
+		p = NewProblem(CodeUnavailable, "something that is needed does not answer at the moment; try again").with("Retry-After", strconv.Itoa(retryAfterSeconds))
+	default:
+		p = NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
+	}
+	p.cause = err
+	return p
+}
+
+// Huma makes errors of its own only where our own reading of a request does not come first; it
+// has no other hook for their form than these two variables.
+func init() {
+	huma.DefaultArrayNullable = false // our lists are never null
+	huma.NewError = func(status int, _ string, _ ...error) huma.StatusError { return problemOfStatus(status) }
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, _ string, errs ...error) huma.StatusError {
+		p := problemOfStatus(status)
+		p.cause = errors.Join(errs...)
+		if ctx != nil {
+			p.RequestID = requestID(ctx.Context())
+		}
+		return p
+	}
+}
+
+func problemOfStatus(status int) *Problem {
+	if status == http.StatusUnprocessableEntity {
+		status = http.StatusBadRequest
+	}
+	for _, code := range []string{CodeInvalidValue, CodeTooLarge, CodeMediaType, CodeInternal} {
+		if e, _ := Explain(code); e.Status == status {
+			return NewProblem(code, e.Title)
+		}
+	}
+	return NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
+}
+
+type requestKey struct{}
+
+// request is what the handlers need of the HTTP request.
+type request struct {
+	ID         string
+	http       *http.Request
+	mergePatch bool // the route takes application/merge-patch+json as well
+}
+
+func requestOf(ctx context.Context) *request {
+	r, _ := ctx.Value(requestKey{}).(*request)
+	return r
+}
+
+// HeaderOf are the header fields of the request that a handler answers.
+func HeaderOf(ctx context.Context) http.Header { return requestOf(ctx).http.Header }
+
+func requestID(ctx context.Context) string {
+	if r := requestOf(ctx); r != nil {
+		return r.ID
+	}
+	return ""
+}

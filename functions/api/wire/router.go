@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path"
+	"reflect"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"punctual/shared/telemetry"
+)
+
+// Options says what a Router answers with.
+type Options struct {
+	Title, Version, About string // of the OpenAPI document
+	// SchemaName names the schema of a Go type in the document; the hint is huma's own proposal.
+	SchemaName func(t reflect.Type, hint string) string
+	NoSignIn   bool             // nobody is asked for a token, so the document asks for none
+	Log        *slog.Logger     // of what clients are not told
+	Meter      *telemetry.Meter // nil: nothing is counted
+}
+
+// Router is the http.Handler of all routes that are registered with it. Every request gets an id,
+// and every answer a form, whatever happens inside.
+type Router struct {
+	mux      *http.ServeMux
+	literal  map[string][]string // methods of the paths without a parameter
+	api      huma.API
+	noSignIn bool
+	log      *slog.Logger
+	meter    *telemetry.Meter
+}
+
+// NewRouter returns a router without routes; they come by Register, before the first request.
+func NewRouter(o Options) *Router {
+	mux := http.NewServeMux()
+	s := &Router{
+		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn, log: o.Log, meter: o.Meter,
+	}
+	if o.NoSignIn {
+		s.OpenAPI().Components.SecuritySchemes = nil
+	}
+	return s
+}
+
+// OpenAPI is the document of the routes so far. Whoever narrows its schemas changes it in place.
+func (s *Router) OpenAPI() *huma.OpenAPI { return s.api.OpenAPI() }
+
+// humaConfig is all that we take of huma's defaults: no documentation page from somebody's CDN,
+// no links to schemas in bodies, no formats but JSON.
+func humaConfig(o Options) huma.Config {
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info:    &huma.Info{Title: o.Title, Version: o.Version, Description: o.About},
+			Components: &huma.Components{
+				Schemas:         huma.NewMapRegistry("#/components/schemas/", o.SchemaName),
+				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"}},
+			},
+		},
+		Formats:       map[string]huma.Format{"application/json": {Marshal: marshal}, "json": {Marshal: marshal}},
+		DefaultFormat: "application/json",
+	}
+}
+
+func marshal(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+var requestIDPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// ServeHTTP gives every request an id and every answer a form, whatever happens inside.
+func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req := &request{ID: r.Header.Get("X-Request-Id")}
+	if !requestIDPattern.MatchString(req.ID) {
+		var id [8]byte
+		_, _ = rand.Read(id[:]) // never fails
+		req.ID = hex.EncodeToString(id[:])
+	}
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+	req.http = r
+	answer := &answer{ResponseWriter: w}
+	answer.Header().Set("X-Request-Id", req.ID)
+	answer.Header().Set("Cache-Control", "no-store")
+	answer.Header().Set("X-Content-Type-Options", "nosniff")
+	defer func() {
+		if p := recover(); p != nil {
+			err := s.Panicked(r.Context(), p)
+			if answer.status == 0 {
+				WriteProblem(answer, req.ID, err)
+			}
+		}
+		s.meter.Count(telemetry.Requests, 1, telemetry.Dim{Key: "status", Value: strconv.Itoa(answer.status/100) + "xx"})
+	}()
+	handler, pattern := s.mux.Handler(r)
+	allow, literal := s.literal[r.URL.Path]
+	switch {
+	case literal && !slices.Contains(allow, r.Method):
+		WriteProblem(answer, req.ID, wrongMethod(strings.Join(allow, ", ")))
+	case path.Clean(r.URL.Path) != r.URL.Path: // the mux would redirect; a client that builds such paths has a bug
+		WriteProblem(answer, req.ID, NewProblem(CodeNotFound, "there is no such path"))
+	case pattern == "":
+		WriteProblem(answer, req.ID, noRoute(handler, r))
+	default:
+		s.mux.ServeHTTP(answer, r)
+	}
+}
+
+// Panicked logs a panic where it happened and returns what the client is told of it.
+func (s *Router) Panicked(ctx context.Context, p any) *Problem {
+	s.log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
+}
+
+// noRoute tells a wrong method from an unknown path by what the mux would have answered.
+func noRoute(handler http.Handler, r *http.Request) *Problem {
+	probe := &answer{ResponseWriter: nowhere{http.Header{}}}
+	handler.ServeHTTP(probe, r)
+	if probe.status != http.StatusMethodNotAllowed {
+		return NewProblem(CodeNotFound, "there is no such path")
+	}
+	return wrongMethod(probe.Header().Get("Allow"))
+}
+
+func wrongMethod(allow string) *Problem {
+	return NewProblem(CodeMethodNotAllowed, "this path takes %s", allow).with("Allow", allow)
+}
+
+// noteLiteral keeps the methods of each path without a parameter. The mux would give a method that
+// such a path lacks to a path with a parameter: PATCH /v1/jobs/batch to the job called batch.
+func (s *Router) noteLiteral(r Route) {
+	if strings.Contains(r.Path, "{") {
+		return
+	}
+	methods := append(s.literal[r.Path], r.Method)
+	if r.Method == http.MethodGet {
+		methods = append(methods, http.MethodHead)
+	}
+	slices.Sort(methods)
+	s.literal[r.Path] = methods
+}
+
+// WriteProblem answers with p, under the id of the request.
+func WriteProblem(w http.ResponseWriter, id string, p *Problem) {
+	p.RequestID = id
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = marshal(w, p) // the client has gone
+}
+
+// Refuse turns an error into the problem that the client is told, and logs what it is not told.
+func (s *Router) Refuse(ctx context.Context, err error) *Problem {
+	p := ProblemOf(err)
+	p.RequestID = requestID(ctx)
+	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "a request failed", "request_id", p.RequestID, "code", p.Code, telemetry.Err, err)
+		s.meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(p.Code)})
+	}
+	return p
+}
+
+// answer remembers the status that was written.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+type nowhere struct{ header http.Header }
+
+func (n nowhere) Header() http.Header       { return n.header }
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (nowhere) WriteHeader(int)             {}
+
+// CutName and quoted make a name that came from a stranger fit to be shown.
+func CutName(name string) string {
+	const limit = 64
+	if tokenShaped(name[:min(len(name), lookedAt)]) {
+		return "…"
+	}
+	if len(name) > limit {
+		name = strings.ToValidUTF8(name[:limit], "") + "…"
+	}
+	return name
+}
+
+func Quoted(name string) string { return strconv.Quote(CutName(name)) }

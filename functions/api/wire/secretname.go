@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"punctual/shared/executor"
+)
+
+// secretParts name a secret wherever they stand in a name, in whatever case style.
+var secretParts = []string{"password", "passwd", "secret", "api_key", "apikey", "access_token", "private_key", authorization}
+
+const authorization = "authorization"
+
+// secretWords name a secret as whole words.
+var secretWords = []string{
+	"pwd", "passphrase", "passcode", "accesstoken", "privatekey", "refreshtoken", "authtoken", "sessiontoken",
+	"refresh_token", "auth_token", "id_token", "session_token", "bearer_token", "security_token", "oauth_token", "api_token", "bot_token", "private_token",
+	"access_key", "account_key", "signing_key", "encryption_key",
+}
+
+// innocent words hold the letters of a secret part and mean something else.
+var innocent = strings.NewReplacer("secretary", "", "secretaries", "", "secretariat", "", "secretarial", "", "secretion", "", "secretive", "")
+
+// metadata are the last words of names that tell something about a secret and are none.
+var metadata = wordSet(`
+	id ids name names url urls uri uris link links href host hostname domain endpoint path file filename location region arn arns ref refs reference
+	at on date time timestamp expires expiry expiration expired ttl age rotation rotated changed updated created requested reset until since
+	status state type kind hint policy length size count min max limit version enabled disabled required strength format algorithm alg method scheme mode
+	label title description note notes comment comments placeholder prompt help source provider issuer manager store backend fingerprint field reason
+	attempts failures in`)
+
+func wordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
+}
+
+// stems are in every name of a secret. Most names have none, which is quickly seen.
+var stems = []string{"pass", "pwd", "secret", "key", "token", "auth"}
+
+func suspicious(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= utf8.RuneSelf: // some letters beyond ASCII have small forms within it
+			return true
+		case strings.IndexByte("psktaPSKTA", c) >= 0:
+			for _, stem := range stems {
+				if len(name)-i >= len(stem) && strings.EqualFold(name[i:i+len(stem)], stem) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// longestName is how much of a name is looked at.
+const longestName = 512
+
+// fold writes a name in words of small letters with _ between them: accessToken, access-token,
+// ACCESS_TOKEN and "Access Token" are access_token.
+func fold(name string) string {
+	name = name[:min(len(name), longestName)]
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		switch {
+		case !unicode.IsLetter(r):
+			if b.Len() > 0 && !strings.HasSuffix(b.String(), "_") {
+				b.WriteByte('_')
+			}
+			continue
+		case unicode.IsUpper(r) && i > 0 && unicode.IsLetter(runes[i-1]) &&
+			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			b.WriteByte('_') // aB, and the B of APIBase
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Trim(b.String(), "_")
+}
+
+// secrecy is what a name says of the strings that stand under it.
+type secrecy uint8
+
+const (
+	notSecret      secrecy = iota
+	aboutSecret            // a fact about a secret; what it holds is judged by its own name
+	secretItself           // a string here is a secret, and so is what an object here holds
+	maybeStructure         // authorization: a header's value, or the record of a payment
+)
+
+// secrecyOf judges a name.
+func secrecyOf(name string) secrecy {
+	folded := fold(name)
+	plain := strings.ReplaceAll(strings.ToLower(name[:min(len(name), longestName)]), "-", "_")
+	if metadata[folded[strings.LastIndexByte(folded, '_')+1:]] {
+		return aboutSecret
+	}
+	if strings.Contains(plain, "secret") {
+		plain, folded = innocent.Replace(plain), innocent.Replace(folded)
+	}
+	for _, part := range secretParts {
+		if strings.Contains(folded, part) || strings.Contains(plain, part) {
+			if part == authorization {
+				return maybeStructure
+			}
+			return secretItself
+		}
+	}
+	padded := "_" + folded + "_"
+	if slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(padded, "_"+w+"_") }) {
+		return secretItself
+	}
+	return notSecret
+}
+
+// valueWords name the secret within a structure about it.
+var valueWords = wordSet("value values token key credential credentials bearer basic header plain raw")
+
+// below is what a field means that stands in an object under a name of secrecy s; own is what
+// its name alone means.
+func (s secrecy) below(name string, own secrecy) secrecy {
+	switch {
+	case own != notSecret || s == notSecret || s == aboutSecret:
+		return own
+	case s == maybeStructure && !valueWords[fold(name)]:
+		return notSecret
+	}
+	return s
+}
+
+func (s secrecy) hidesStrings() bool { return s == secretItself || s == maybeStructure }
+
+// wholeARN is the ARN of anything, and nothing beside it.
+var wholeARN = regexp.MustCompile(executor.ARNPattern)
+
+// urlSecret says whether a text has a URL with a password before its host, or with a secret
+// among its parameters.
+func urlSecret(s string) bool {
+	for rest := s; ; {
+		at := strings.Index(rest, "://")
+		if at < 0 {
+			break
+		}
+		rest = rest[at+len("://"):]
+		authority := rest
+		if end := strings.IndexAny(authority[:min(len(authority), longestName)], "/?# \t\r\n\"'<>\\"); end >= 0 {
+			authority = authority[:end]
+		}
+		authority = authority[:min(len(authority), longestName)]
+		if user, _, ok := cutLast(authority, "@"); ok {
+			if _, password, ok := strings.Cut(user, ":"); ok && password != "" {
+				return true
+			}
+		}
+	}
+	start := strings.IndexAny(s, "?#")
+	if start < 0 || strings.IndexByte(s, '=') < 0 {
+		return false
+	}
+	for _, pair := range strings.FieldsFunc(s[start+1:], func(r rune) bool { return strings.ContainsRune("?&#; \t\r\n\"'<>", r) }) {
+		name, value, _ := strings.Cut(pair, "=")
+		if len(value) < shortestSecret || wholeARN.MatchString(value) {
+			continue
+		}
+		if unescaped, err := url.QueryUnescape(name); err == nil {
+			name = unescaped
+		}
+		if secrecyOf(name).hidesStrings() {
+			return true
+		}
+	}
+	return false
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if at := strings.LastIndex(s, sep); at >= 0 {
+		return s[:at], s[at+len(sep):], true
+	}
+	return s, "", false
+}
