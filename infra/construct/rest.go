@@ -140,13 +140,14 @@ type refusal struct {
 // refusals gives every answer that API Gateway makes by itself the form of a problem.
 func refusals(api awsapigateway.RestApi, signed bool) {
 	const (
-		away    = "Not available at the moment"
-		unknown = "There is no such thing"
+		away    = "Service unavailable"
+		unknown = "Not found"
 		token   = "Send a valid bearer token."
 	)
 	all := []refusal{
-		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Who are you?", token, 0},
-		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "That is not allowed",
+		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Authentication required",
+			token, 0},
+		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "Forbidden",
 			"The token allows nothing here.", 0},
 		{"filtered", awsapigateway.ResponseType_WAF_FILTERED(), 403, "forbidden", "That is not allowed",
 			"The address sends too many requests, or is known for attacks.", 0},
@@ -154,7 +155,7 @@ func refusals(api awsapigateway.RestApi, signed bool) {
 			"No call has this path and method.", 0},
 		{"no-such-resource", awsapigateway.ResponseType_RESOURCE_NOT_FOUND(), 404, "not_found", unknown,
 			"No call has this path.", 0},
-		{"too-large", awsapigateway.ResponseType_REQUEST_TOO_LARGE(), 413, "too_large", "The body is too large",
+		{"too-large", awsapigateway.ResponseType_REQUEST_TOO_LARGE(), 413, "too_large", "Body too large",
 			"The body is over 10 MB.", 0},
 		{"throttled", awsapigateway.ResponseType_THROTTLED(), 429, "rate_limited", "Too many requests",
 			"The API takes no more requests this second.", 1},

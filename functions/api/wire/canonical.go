@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Hash is a hash of what a value says, whatever the order of its fields, its white space,
-// its escapes and the spelling of its numbers. A field of that name at the top is left out.
+// Hash is the SHA-256, in hex, of what a value says, whatever the order of its fields, its white
+// space, its escapes and the spelling of its numbers. At the top a field called without is left out;
+// "" leaves out none.
 func (d *Document) Hash(n int, without string) string {
 	var b bytes.Buffer
 	b.Grow(int(d.nodes[n].end - d.nodes[n].start))

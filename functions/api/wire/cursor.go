@@ -17,10 +17,11 @@ import (
 // invalid_cursor. No key is in it: who made one up could only name a place in their own list, for
 // the tenant comes from the token whatever a cursor says.
 
-const (
-	sumSize   = 16
-	MaxCursor = 1024 // characters
-)
+// MaxCursor is how long a cursor may be, in characters.
+const MaxCursor = 1024
+
+// sumSize is how many bytes of the hash are in a cursor.
+const sumSize = 16
 
 // List names one list with its filters, as one tenant asks for it.
 type List struct {
@@ -29,6 +30,8 @@ type List struct {
 	filters []string
 }
 
+// NewList returns the list of that name. Filters are in a fixed order, "" for one that is not given;
+// an empty tenant is for lists that are the same for everybody.
 func NewList(t tenant.ID, name string, filters ...string) List { return List{t, name, filters} }
 
 func (l List) sum(place string) []byte {
@@ -39,13 +42,14 @@ func (l List) sum(place string) []byte {
 	return h.Sum(nil)[:sumSize]
 }
 
-// Cursor returns the cursor of a place in the list.
+// Cursor returns the cursor of a place in the list; it is never nil.
 func (l List) Cursor(place string) *string {
 	c := base64.RawURLEncoding.EncodeToString(append(l.sum(place), place...))
 	return &c
 }
 
-// Place reads a cursor back; "" is the beginning.
+// Place reads a cursor back. An empty cursor is the beginning, whose place is ""; one that was given
+// for another list, other filters or another tenant is a *Problem.
 func (l List) Place(cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
@@ -57,7 +61,8 @@ func (l List) Place(cursor string) (string, error) {
 	return string(raw[sumSize:]), nil
 }
 
-// ReadNumber reads a parameter that counts, from 1 to most.
+// ReadNumber reads a parameter that counts, from 1 to most; an empty one is fallback. Anything else
+// is a *Problem that names the parameter.
 func ReadNumber(name, s string, fallback, most int) (int, error) {
 	if s == "" {
 		return fallback, nil
@@ -72,17 +77,20 @@ func ReadNumber(name, s string, fallback, most int) (int, error) {
 	return n, nil
 }
 
-// Paging is what every list takes.
+// Paging is the query parameters that every list takes.
 type Paging struct {
 	Limit  string `query:"limit" doc:"Items of one page" example:"50"`
 	Cursor string `query:"cursor" doc:"next_cursor of the page before, with the same filters"`
 }
 
+// PageSize is how many items the page has at most: contract.ListDefault without a limit. A limit
+// that is no number from 1 to contract.ListMax is a *Problem.
 func (p Paging) PageSize() (int, error) {
 	return ReadNumber("limit", p.Limit, contract.ListDefault, contract.ListMax)
 }
 
-// CutPage takes one page out of a list that is read whole; it is short. The place in its cursor is a position.
+// CutPage takes one page of at most limit items out of a list that is short and read whole. next is
+// nil on the last page. A cursor of another list is a *Problem.
 func CutPage[T any](l List, cursor string, limit int, all []T) (items []T, next *string, err error) {
 	place, err := l.Place(cursor)
 	if err != nil {
@@ -107,7 +115,8 @@ type Page[T any] struct {
 // whatever a tenant has put into them. One item alone is always shown.
 const maxPage = 900_000
 
-// Fit ends a page early that would be too large. cursor is the place after the item of that index.
+// Fit ends a page early that would be larger than an answer may be. cursor returns the cursor of the
+// place after the item of that index.
 func (p *Page[T]) Fit(cursor func(last int) *string) {
 	size := 0
 	for i, item := range p.Items {

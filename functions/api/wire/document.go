@@ -13,9 +13,10 @@ import (
 	"punctual/shared/contract"
 )
 
-// Kind is what a JSON value is.
+// Kind is what a JSON value is. As a text it fits "%s is given where …".
 type Kind uint8
 
+// The kinds of values.
 const (
 	KindNull Kind = iota
 	KindBool
@@ -40,7 +41,7 @@ type node struct {
 
 // Document is a JSON text that was read strictly: valid UTF-8 without lone surrogates, exactly
 // one value, not nested too deeply. Duplicate fields are noted, not refused, so that each
-// reader can blame the part that they stand in.
+// reader can blame the part that they stand in. Values are named by their index; 0 is the whole.
 type Document struct {
 	text  []byte
 	nodes []node
@@ -62,8 +63,8 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.why }
 
-// ReadDocument reads a JSON text in one pass. The error is a *syntaxError. The document goes on
-// using text.
+// ReadDocument reads a JSON text in one pass. The error of a text that is not one says where and why;
+// Unreadable makes a *Problem of it. The document goes on using text.
 func ReadDocument(text []byte) (*Document, error) {
 	// Most values are longer than 16 bytes with their key; a text of "[[[[" grows this as needed.
 	s := scanner{doc: &Document{text: text, nodes: make([]node, 0, len(text)/16+8)}}
@@ -200,7 +201,7 @@ func (d *Document) sameKey(a, b int32) bool {
 	return d.Text(int(a)) == d.Text(int(b))
 }
 
-// Raw is the text of a value as it was written.
+// Raw is the text of a value as it was written; it must not be changed.
 func (d *Document) Raw(n int) []byte { return d.text[d.nodes[n].start:d.nodes[n].end] }
 
 // Compact is the text of a value without white space between its parts.
@@ -216,7 +217,7 @@ func (d *Document) Compact(n int) []byte {
 	return short
 }
 
-// Text is the value of a string node.
+// Text is what a string at n says.
 func (d *Document) Text(n int) string {
 	raw := d.Raw(n)
 	if !d.nodes[n].escaped {
@@ -232,7 +233,7 @@ func (d *Document) Kind(n int) Kind { return d.nodes[n].kind }
 // Size is how many bytes the whole text has.
 func (d *Document) Size() int { return len(d.text) }
 
-// Numbers iterates over all numbers at and below a value, as they were written.
+// Numbers iterates over the indexes of all numbers at and below a value, and how they were written.
 func (d *Document) Numbers(n int) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for i := n; i < int(d.nodes[n].next); i++ {
@@ -243,7 +244,7 @@ func (d *Document) Numbers(n int) iter.Seq2[int, string] {
 	}
 }
 
-// Depth is how many levels of arrays and objects a value has.
+// Depth is how many levels of arrays and objects a value has; 0 for any other.
 func (d *Document) Depth(n int) int {
 	deepest, level := 0, 0
 	var ends []int32 // of the containers around
@@ -259,7 +260,7 @@ func (d *Document) Depth(n int) int {
 	return deepest
 }
 
-// Members iterates over an object's fields in their order.
+// Members iterates over the names and values of an object in their order; any other value has none.
 func (d *Document) Members(n int) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		if d.nodes[n].kind != KindObject {
@@ -273,7 +274,7 @@ func (d *Document) Members(n int) iter.Seq2[string, int] {
 	}
 }
 
-// Elements iterates over an array's values.
+// Elements iterates over the positions and values of an array; any other value has none.
 func (d *Document) Elements(n int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		if d.nodes[n].kind != KindArray {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,6 +15,7 @@ import (
 // Instant is a time in an answer: RFC 3339 in UTC with milliseconds, always.
 type Instant struct{ time.Time }
 
+// InstantLayout is how answers write times, for package time.
 const InstantLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // MarshalJSON writes the instant.
@@ -24,6 +26,12 @@ func (i Instant) MarshalJSON() ([]byte, error) {
 // Schema documents it.
 func (Instant) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2027-03-28T01:00:00.000Z"}}
+}
+
+// InUnits says how many whole units a length of time has, so that texts name the limits of the
+// contract: InUnits(contract.IdempotencyKept, time.Hour, " hours") is "24 hours".
+func InUnits(d, unit time.Duration, name string) string {
+	return strconv.FormatInt(int64(d/unit), 10) + name
 }
 
 // Duration is a length of time in a body.
@@ -43,11 +51,11 @@ func (Anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 // InstantAllowed says what an instant is, for an error's "allowed".
 const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
 
-// Go's own reading of RFC 3339 is a little wider than the standard's: this is the form exactly.
+// InstantPattern is the form of RFC 3339 exactly: Go's own reading is a little wider.
 var InstantPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
 
-// ParseInstant reads a time. The second of a leap second, years beyond 9999 and times without a
-// zone are no instants that everybody agrees on, and refused. What is finer than a millisecond is rounded
+// ParseInstant reads a time, false if it is none. Leap seconds, years beyond 9999 and times without a
+// zone are refused: not everybody agrees on when they are. What is finer than a millisecond is rounded
 // up: nothing may start before it is due.
 func ParseInstant(s string) (time.Time, bool) {
 	if !InstantPattern.MatchString(s) {
@@ -73,7 +81,7 @@ func (r *Reader) Instant(v Value) (time.Time, bool) {
 	return t, ok
 }
 
-// Ahead reads a time at most two years ahead, and not long past.
+// Ahead reads a time from contract.PastAllowed before now to two years after it.
 func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
 	t, ok := r.Instant(v)
 	if !ok {
@@ -85,7 +93,7 @@ func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
 		r.Mistake(v.Pointer, CodeOutOfRange, "at most 2 years ahead", "%s is more than 2 years ahead", t.Format(InstantLayout))
 		return t, false
 	case t.Before(now.Add(-contract.PastAllowed)):
-		r.Mistake(v.Pointer, CodeInThePast, "at most 60s ago", "%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
+		r.Mistake(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago", "%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
 		return t, false
 	}
 	return t, true

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/fault"
 )
@@ -59,36 +61,36 @@ type Explanation struct {
 
 // Catalogue lists every code. The order is that of the statuses.
 var Catalogue = []Explanation{
-	{CodeInvalidJSON, 400, "The body is not JSON", "The body must be one JSON value in UTF-8, without anything after it. The detail says where reading stopped."},
-	{CodeUnknownField, 400, "A field or parameter is not known", "Names are compared exactly, capital letters included. Remove the field, or spell it as the detail suggests."},
-	{CodeDuplicateField, 400, "A field or parameter is given twice", "Readers of JSON disagree about which of the two counts, so neither does. Give it once."},
-	{CodeMissingField, 400, "A field is missing", "The pointer names it."},
-	{CodeInvalidValue, 400, "A value is not of the right form", "The pointer names the field; allowed says what would be taken."},
-	{CodeOutOfRange, 400, "A value is beyond its limits", "The pointer names the field; allowed says the limits."},
-	{CodeConflictingFields, 400, "Two fields exclude each other", "Give one of the two."},
-	{CodeInThePast, 400, "The time lies in the past", "A run_at may be up to 60 s ago, which runs the job at once. Older times are refused, because running late is probably not what was meant."},
-	{CodeUnknownTask, 400, "No such task", "Tasks are defined by PUT /v1/tasks/{name}; " + inWords(executor.BuiltIn()) + " are there from the start."},
-	{CodeUnknownPool, 400, "No such pool", "The pools are short and long."},
-	{CodeNeverFires, 400, "The calendar never fires", "No nominal time lies ahead of it."},
-	{CodeCycle, 400, "The graph has a cycle", "A node would wait for itself."},
-	{CodeSecretInPayload, 400, "A secret stands where it would be kept in the clear", "Put it into Secrets Manager under punctual/<tenant>/ and give its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or authorization, in any case style, with a string of 8 or more characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of tokens."},
-	{CodeTargetRefused, 400, "The target may not be reached", "Only http and https to public addresses; ranges of your own can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
-	{CodeInvalidCursor, 400, "The cursor does not belong here", "Use next_cursor as it was given, with the same parameters, as the same tenant."},
-	{CodeUnauthenticated, 401, "Who are you?", "Send a valid bearer token."},
-	{CodeForbidden, 403, "That is not allowed", "The token lacks a scope, or the request came from another origin."},
-	{CodeNotFound, 404, "There is no such thing", "It never was, has been forgotten, or is not yours."},
-	{CodeMethodNotAllowed, 405, "The method does not fit the path", "Allow lists those that do."},
-	{CodeAlreadyStarted, 409, "The job has started", "What runs cannot be edited. Cancel it, or wait for its end."},
-	{CodeAlreadyFinished, 409, "The job is over", "A final status is never left. A dead job can be redriven as a new one."},
-	{CodeNotFinished, 409, "The job is not over yet", "Cancel it first, or wait for its end."},
-	{CodeWrongState, 409, "The state does not allow it", "The detail says which state it is and what would do."},
-	{CodeStaleVersion, 412, "Somebody changed it meanwhile", "Read it again, decide again, and send the new ETag in If-Match."},
-	{CodeTooLarge, 413, "The body is too large", "The limit is in the detail."},
-	{CodeMediaType, 415, "The body's type is not taken", "Send Content-Type: application/json, uncompressed."},
-	{CodeKeyReused, 422, "The idempotency key was used for another body", "A key names one request for 24 hours. Use a new key for a new request."},
-	{CodeRateLimited, 429, "Too many requests, or too much of something", "Try again after Retry-After seconds. Without that header waiting does not help: the detail names a limit of what a tenant may have; make room first."},
-	{CodeInternal, 500, "We have made a mistake", "It has been logged under the request_id; trying again may not help."},
-	{CodeUnavailable, 503, "Not available at the moment", "Something that we need does not answer. The same request may work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
+	{CodeInvalidJSON, 400, "Invalid JSON", "The body must be one JSON value in UTF-8, without anything after it. The detail says where reading stopped."},
+	{CodeUnknownField, 400, "Unknown field", "Names are compared exactly, capital letters included. Remove the field, or spell it as the detail suggests."},
+	{CodeDuplicateField, 400, "Duplicate field", "Readers of JSON disagree about which of the two counts, so neither does. Give it once."},
+	{CodeMissingField, 400, "Missing field", "The pointer names it."},
+	{CodeInvalidValue, 400, "Invalid value", "The pointer names the field; allowed says what would be taken."},
+	{CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."},
+	{CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."},
+	{CodeInThePast, 400, "Time in the past", "A run_at may be up to " + InUnits(contract.PastAllowed, time.Second, " s") + " ago, which runs the job at once. Older times are refused, because running late is probably not what was meant."},
+	{CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " + inWords(executor.BuiltIn()) + " are there from the start."},
+	{CodeUnknownPool, 400, "Unknown pool", "The pools are " + inWords(contract.Pools) + "."},
+	{CodeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
+	{CodeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
+	{CodeSecretInPayload, 400, "Secret in payload", "Put it into Secrets Manager under punctual/<tenant>/ and give its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or authorization, in any case style, with a string of " + strconv.Itoa(shortestSecret) + " or more characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of tokens."},
+	{CodeTargetRefused, 400, "Target not allowed", "Only http and https to public addresses; ranges of your own can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
+	{CodeInvalidCursor, 400, "Invalid cursor", "Use next_cursor as it was given, with the same parameters, as the same tenant."},
+	{CodeUnauthenticated, 401, "Authentication required", "Send a valid bearer token."},
+	{CodeForbidden, 403, "Forbidden", "The token lacks a scope, or the request came from another origin."},
+	{CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."},
+	{CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."},
+	{CodeAlreadyStarted, 409, "Job already started", "What runs cannot be edited. Cancel it, or wait for its end."},
+	{CodeAlreadyFinished, 409, "Job already finished", "A final status is never left. A dead job can be redriven as a new one."},
+	{CodeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."},
+	{CodeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."},
+	{CodeStaleVersion, 412, "Precondition failed", "Read it again, decide again, and send the new ETag in If-Match."},
+	{CodeTooLarge, 413, "Body too large", "The limit is in the detail."},
+	{CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."},
+	{CodeKeyReused, 422, "Idempotency key reused", "A key names one request for " + InUnits(contract.IdempotencyKept, time.Hour, " hours") + ". Use a new key for a new request."},
+	{CodeRateLimited, 429, "Too many requests", "Try again after Retry-After seconds. Without that header waiting does not help: the detail names a limit of what a tenant may have; make room first."},
+	{CodeInternal, 500, "Internal error", "It has been logged under the request_id; trying again may not help."},
+	{CodeUnavailable, 503, "Service unavailable", "Something that we need does not answer. The same request may work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
 }
 
 // inWords lists words as a sentence does: "a, b and c".
@@ -97,6 +99,7 @@ func inWords(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
+// Explain returns what the catalogue says of a code, false if there is no such code.
 func Explain(code string) (Explanation, bool) {
 	at := slices.IndexFunc(Catalogue, func(e Explanation) bool { return e.Code == code })
 	if at < 0 {
@@ -125,7 +128,8 @@ type Mistake struct {
 	Allowed string      `json:"allowed,omitempty" doc:"What would have been taken"`
 }
 
-// Problem is an answer that is none: RFC 9457. It never holds a payload or a secret.
+// Problem is the answer to a request that failed (RFC 9457), and an error. It never holds a payload or
+// a secret.
 type Problem struct {
 	Type       string      `json:"type" doc:"/v1/problems/{code}"`
 	Title      string      `json:"title"`
@@ -140,7 +144,8 @@ type Problem struct {
 	cause  error // for the log only
 }
 
-// NewProblem returns a problem of that code; detail is formatted with args.
+// NewProblem returns a problem of a code of the catalogue; of any other code it is an internal one.
+// detail is formatted with args, if there are any.
 func NewProblem(code, detail string, args ...any) *Problem {
 	e, ok := Explain(code)
 	if !ok {
@@ -204,7 +209,7 @@ func shown(text string, most int) string {
 	return text
 }
 
-// OneMistake is a problem of a single field or parameter.
+// OneMistake returns a problem of a single field or parameter. allowed is "" where it says nothing.
 func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
@@ -215,7 +220,8 @@ func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
 // retryAfter is what 503 answers ask for: adapters have retried already.
 const retryAfterSeconds = 2
 
-// ProblemOf says what a client is told of an error.
+// ProblemOf returns what a client is told of an error: a *Problem itself, fault.Mistakes all together,
+// and of anything else what its fault.Kind says.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -278,7 +284,7 @@ func requestOf(ctx context.Context) *request {
 	return r
 }
 
-// HeaderOf are the header fields of the request that a handler answers.
+// HeaderOf returns the header fields of the request that a handler answers.
 func HeaderOf(ctx context.Context) http.Header { return requestOf(ctx).http.Header }
 
 func requestID(ctx context.Context) string {

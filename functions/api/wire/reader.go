@@ -15,13 +15,14 @@ import (
 	"punctual/shared/span"
 )
 
+// NamePattern is the form of names: of tasks, schedules, exclusions.
 var NamePattern = regexp.MustCompile(contract.NamePattern)
 
 // NameAllowed says what a name is, for an error's "allowed".
-const NameAllowed = "1 to 64 of a-z A-Z 0-9 _ -"
+var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
 
 // Reader takes values out of a document and gathers every mistake on the way. No detail holds
-// a string of the document, except names that follow namePattern and names of fields.
+// a string of the document, except names that follow NamePattern and names of fields.
 type Reader struct {
 	Doc   *Document
 	Wrong fault.Mistakes
@@ -31,9 +32,11 @@ type Reader struct {
 // NewReader returns a reader of d that has found no mistake yet.
 func NewReader(d *Document) *Reader { return &Reader{Doc: d} }
 
-// MaxMistakes bounds an answer; nobody mends more at once.
+// MaxMistakes is how many mistakes an answer names; nobody mends more at once.
 const MaxMistakes = 50
 
+// Mistake notes a mistake at a pointer; allowed is "" where it says nothing, and detail is formatted
+// with args, if there are any. Beyond MaxMistakes nothing is noted.
 func (r *Reader) Mistake(pointer, code, allowed, detail string, args ...any) {
 	if len(r.Wrong) >= MaxMistakes {
 		return
@@ -126,7 +129,7 @@ func (r *Reader) Text(v Value) (string, bool) {
 	return r.Doc.Text(v.Node), true
 }
 
-// Name reads a name.
+// Name reads a name of the form of NamePattern.
 func (r *Reader) Name(v Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !NamePattern.MatchString(s) {
@@ -150,7 +153,7 @@ func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 	return s, ok
 }
 
-// Duration reads a length of time within limits, both included.
+// Duration reads a length of time within limits, both included; false for any other, which is a mistake.
 func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bool) {
 	if r.BareSeconds(v) {
 		return 0, false
@@ -184,6 +187,7 @@ func (r *Reader) BareSeconds(v Value) bool {
 	return true
 }
 
+// Between says two limits, both included.
 func Between(least, most string) string { return least + " to " + most }
 
 // Number reads a number within limits, both included.
@@ -200,6 +204,7 @@ func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
 	return f, true
 }
 
+// PlainNumber writes a number as people do, without an exponent where it can be short.
 func PlainNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // Whole reads a whole number within limits, both included.
@@ -212,7 +217,7 @@ func (r *Reader) Whole(v Value, least, most int) (int, bool) {
 	return int(f), ok
 }
 
-// Flag reads a boolean.
+// Flag reads a boolean; ok is false for anything else.
 func (r *Reader) Flag(v Value) (on, ok bool) {
 	if got := r.Doc.nodes[v.Node].kind; got != KindBool {
 		r.Mistake(v.Pointer, CodeInvalidValue, "true or false", "%s is given where true or false belongs", got)
@@ -221,7 +226,7 @@ func (r *Reader) Flag(v Value) (on, ok bool) {
 	return r.Doc.Raw(v.Node)[0] == 't', true
 }
 
-// List reads an array of at most that many values.
+// List reads an array of at most that many values; nil for one that is longer, empty or none.
 func (r *Reader) List(v Value, most int) []Value {
 	if got := r.Doc.nodes[v.Node].kind; got != KindArray {
 		r.Mistake(v.Pointer, CodeInvalidValue, "an array", "%s is given where an array belongs", got)
@@ -238,12 +243,12 @@ func (r *Reader) List(v Value, most int) []Value {
 	return values
 }
 
-// Missing blames a field that is not there.
+// Missing blames an object at pointer for a field that is not there.
 func (r *Reader) Missing(pointer, name string) {
 	r.Mistake(pointer+"/"+name, CodeMissingField, "", "%s is missing", name)
 }
 
-// NamesOf are the JSON names of a struct's fields: what documents a body also says what it may hold.
+// NamesOf returns the JSON names of a struct's fields: what documents a body also says what it may hold.
 func NamesOf[T any]() []string { return namesIn(reflect.TypeFor[T]()) }
 
 func namesIn(t reflect.Type) (names []string) {

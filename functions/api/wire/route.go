@@ -38,11 +38,12 @@ type Route struct {
 	MergePatch   bool  // takes a body of application/merge-patch+json (RFC 7396), too
 }
 
-// call handles one request: in holds path, query and header parameters.
-type call[I, O any] func(ctx context.Context, who tenant.Identity, in *I) (*O, error)
+// Call handles one request: in holds path, query and header parameters.
+type Call[I, O any] func(ctx context.Context, who tenant.Identity, in *I) (*O, error)
 
-// Register adds a route. Everything that all calls have in common happens here.
-func Register[I, O any](s *Router, r Route, handle call[I, O]) {
+// Register adds a route to s. What all calls have in common happens here: who asks may do so, only
+// known query parameters are given, and an error is answered as a problem.
+func Register[I, O any](s *Router, r Route, handle Call[I, O]) {
 	op := huma.Operation{
 		Method: r.Method, Path: r.Path, DefaultStatus: r.Status, OperationID: r.ID, Summary: r.Summary, Description: r.About, Tags: []string{r.Tag},
 		SkipValidateParams: true, SkipValidateBody: true, // our own reading names every mistake, and without echoing
@@ -170,7 +171,8 @@ func checkQuery(raw string, known map[string]bool) error {
 	return wrong.Err()
 }
 
-// ReadBody reads the body of at most limit bytes as JSON. nil without an error is an absent body.
+// ReadBody reads the body of at most limit bytes as JSON. An absent body is nil without an error; one
+// that is larger, of another type or not JSON is a *Problem.
 func ReadBody(ctx context.Context, limit int64) (*Document, error) {
 	text, err := bodyText(ctx, limit)
 	if err != nil || text == nil {
@@ -183,6 +185,7 @@ func ReadBody(ctx context.Context, limit int64) (*Document, error) {
 	return d, nil
 }
 
+// Unreadable makes a problem of an error of ReadDocument: with line and column in the text.
 func Unreadable(text []byte, err error) error {
 	var e *syntaxError
 	if !errors.As(err, &e) {

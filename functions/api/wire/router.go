@@ -147,7 +147,7 @@ func (s *Router) noteLiteral(r Route) {
 	if strings.Contains(r.Path, "{") {
 		return
 	}
-	methods := append(s.literal[r.Path], r.Method)
+	methods := append(slices.Clone(s.literal[r.Path]), r.Method)
 	if r.Method == http.MethodGet {
 		methods = append(methods, http.MethodHead)
 	}
@@ -206,7 +206,8 @@ func (n nowhere) Header() http.Header       { return n.header }
 func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (nowhere) WriteHeader(int)             {}
 
-// CutName and quoted make a name that came from a stranger fit to be shown.
+// CutName makes a name that came from a stranger fit to be shown: at most 64 bytes, and "…" for one
+// that looks like a secret.
 func CutName(name string) string {
 	const limit = 64
 	if tokenShaped(name[:min(len(name), lookedAt)]) {
@@ -218,4 +219,5 @@ func CutName(name string) string {
 	return name
 }
 
+// Quoted returns a name that came from a stranger in quotes, as far as CutName shows it.
 func Quoted(name string) string { return strconv.Quote(CutName(name)) }
