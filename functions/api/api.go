@@ -13,7 +13,6 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/message"
-	"punctual/shared/store"
 	"punctual/shared/target"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -34,7 +33,7 @@ type Timers interface {
 
 // Deps is what the stage works with.
 type Deps struct {
-	Store     *store.Store
+	Store     Store
 	Queues    Queue
 	Timers    Timers
 	Clock     clock.Clock      // nil: the system's

@@ -13,6 +13,7 @@ import (
 
 	"punctual/functions/api/wire"
 	"punctual/shared/executor"
+	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -47,7 +48,7 @@ func eachOperation(doc map[string]any) func(yield func(string, map[string]any) b
 
 func TestDocument_BoundsEveryValueThatIsRead(t *testing.T) {
 	t.Parallel()
-	doc := served(t, Deps{})
+	doc := served(t, Deps{Store: &store.Store{}})
 	var walk func(at string, v any)
 	walk = func(at string, v any) {
 		s, ok := v.(map[string]any)
@@ -105,7 +106,7 @@ func TestDocument_BoundsEveryValueThatIsRead(t *testing.T) {
 
 func TestDocument_HasEveryFieldThatIsGivenBounds(t *testing.T) {
 	t.Parallel()
-	doc := served(t, Deps{})
+	doc := served(t, Deps{Store: &store.Store{}})
 	schemas := schemasOf(doc)
 	for name, fields := range bounds {
 		properties := map[string]any{}
@@ -133,7 +134,7 @@ func TestDocument_HasEveryFieldThatIsGivenBounds(t *testing.T) {
 
 func TestDocument_IsMadeForGeneratedClients(t *testing.T) {
 	t.Parallel()
-	doc := served(t, Deps{})
+	doc := served(t, Deps{Store: &store.Store{}})
 	operation, schema := regexp.MustCompile(`^[a-z]+([A-Z][a-z]*)*$`), regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
 	seen := map[string]string{}
 	for name, op := range eachOperation(doc) {
@@ -155,7 +156,7 @@ func TestDocument_IsMadeForGeneratedClients(t *testing.T) {
 
 func TestDocument_SaysWhichStatusesSuccessHas(t *testing.T) {
 	t.Parallel()
-	for name, op := range eachOperation(served(t, Deps{})) {
+	for name, op := range eachOperation(served(t, Deps{Store: &store.Store{}})) {
 		responses := op["responses"].(map[string]any)
 		if _, created := responses["201"]; created != strings.HasPrefix(name, "PUT ") {
 			t.Errorf("%s: 201 is documented: %v", name, created)
@@ -179,10 +180,10 @@ func TestDocument_AsksForATokenOnlyWhereOneIsNeeded(t *testing.T) {
 		return string(b)
 	}
 	for _, word := range []string{`"securitySchemes"`, `"401"`} {
-		if !strings.Contains(text(Deps{}), word) {
+		if !strings.Contains(text(Deps{Store: &store.Store{}}), word) {
 			t.Errorf("a deployment's document lacks %s", word)
 		}
-		if strings.Contains(text(Deps{NoSignIn: true}), word) {
+		if strings.Contains(text(Deps{Store: &store.Store{}, NoSignIn: true}), word) {
 			t.Errorf("a laptop's document has %s", word)
 		}
 	}
@@ -192,7 +193,7 @@ func TestDocument_TakesAndRefusesWhatTheReadersDo(t *testing.T) {
 	t.Parallel()
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("mem:openapi", any(served(t, Deps{}))); err != nil {
+	if err := c.AddResource("mem:openapi", any(served(t, Deps{Store: &store.Store{}}))); err != nil {
 		t.Fatal(err)
 	}
 	for _, in := range []struct {
@@ -272,7 +273,7 @@ func TestDocument_TakesAndRefusesWhatTheReadersDo(t *testing.T) {
 
 func TestAPI_TellsTheMethodsOfAPathWithoutParameters(t *testing.T) {
 	t.Parallel()
-	h := New(Deps{})
+	h := New(Deps{Store: &store.Store{}})
 	who := tenant.Identity{Tenant: "acme", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 	for _, c := range []struct{ method, path, allow string }{
 		{"PATCH", "/v1/jobs/batch", "POST"}, {"GET", "/v1/jobs/batch", "POST"}, {"OPTIONS", "/v1/schedules/preview", "POST"},
