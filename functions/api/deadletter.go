@@ -181,7 +181,7 @@ func (s *stage) lettersFrom(ctx context.Context, t tenant.ID, f letterFilter, pl
 type deadLettersRequest struct {
 	JobIDs []string                 `json:"job_ids,omitempty" doc:"These; not with filter"`
 	Filter *DeadLetterFilterRequest `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
-	Limit  int                      `json:"limit,omitempty" doc:"With filter: at most so many; default 100"`
+	Limit  int                      `json:"limit,omitempty" doc:"With filter: at most so many; default {=redrive_default}"`
 	DryRun bool                     `json:"dry_run,omitempty" doc:"Only say which"`
 	Cursor string                   `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
 }

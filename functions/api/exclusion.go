@@ -48,7 +48,7 @@ type exclusionRequest struct {
 	Yearly   []string                `json:"yearly,omitempty" doc:"Days of every year" example:"[\"12-25\"]"`
 	Weekly   []string                `json:"weekly,omitempty" doc:"mon to sun; at most six of them" example:"[\"sat\",\"sun\"]"`
 	Timezone string                  `json:"timezone,omitempty" doc:"Whose days these are, an IANA name; default: the calendar's"`
-	Move     string                  `json:"move,omitempty" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within 31 days. Default drop"`
+	Move     string                  `json:"move,omitempty" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within {=move_days} days. Default drop"`
 }
 
 type exclusionRangeRequest struct {

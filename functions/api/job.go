@@ -27,23 +27,23 @@ func (s *stage) jobRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs", Status: http.StatusAccepted, ID: "createJob", Tag: tagJobs, Scope: mayWrite, Body: JobRequest{},
 		Summary: "Create a job", Errors: []int{http.StatusUnprocessableEntity},
-		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for 24 hours: the same key and body give the first answer again.",
+		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for {=key_hours} hours: the same key and body give the first answer again.",
 	}, s.createJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: tagJobs, Scope: mayWrite, Body: batchRequest{},
-		Summary: "Create up to 100 jobs", About: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most 1 MiB.",
+		Summary: "Create up to {=batch_jobs} jobs", About: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most {=batch_mib} MiB.",
 	}, s.createJobs)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/jobs", ID: "listJobs", Tag: tagJobs, Scope: mayRead,
 		Summary: "List jobs", About: "Newest first, without payloads, by the time in the id: when a job was accepted, of a schedule's job its nominal time, " +
 			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with schedule. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
 			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number of others. " +
-			"A tenant with more than 10,000 DEAD jobs gets the last that died first.",
+			"A tenant with more than {=known} DEAD jobs gets the last that died first.",
 	}, s.listJobs)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/jobs/{id}", ID: "getJob", Tag: tagJobs, Scope: mayRead,
 		Summary: "Get a job, or wait for its end", Errors: []int{http.StatusNotFound},
-		About: "A job that is over is kept for 30 days, a DEAD one for 90, with its payload, result, tags and attempts; then it is not found.",
+		About: "A job that is over is kept for {=finished_days} days, a DEAD one for {=dead_days}, with its payload, result, tags and attempts; then it is not found.",
 	}, s.getJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite, Body: jobPatchRequest{},
@@ -58,7 +58,7 @@ func (s *stage) jobRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/cancel", ID: "cancelJob", Tag: tagJobs, Scope: mayWrite,
 		Summary: "Cancel a job", Also: []int{http.StatusAccepted}, Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 10 s, and what it then ends with decides.",
+		About: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within {=heartbeat_s} s, and what it then ends with decides.",
 	}, s.cancelJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/run-now", ID: "runJobNow", Tag: tagJobs, Scope: mayWrite,
@@ -76,7 +76,7 @@ func (s *stage) jobRoutes() {
 }
 
 type createJobInput struct {
-	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for 24 hours"`
+	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for {=key_hours} hours"`
 }
 
 func (s *stage) createJob(ctx context.Context, who tenant.Identity, _ *createJobInput) (*jobAnswer, error) {
@@ -226,7 +226,7 @@ func readWait(s string) (time.Duration, error) {
 		return 0, wire.OneMistake("wait", wire.CodeInvalidValue, span.Allowed, "%s", err.Error())
 	}
 	if d > contract.MaxWait {
-		return 0, wire.OneMistake("wait", wire.CodeOutOfRange, "at most 25s", "%s is too long to wait", span.Format(d))
+		return 0, wire.OneMistake("wait", wire.CodeOutOfRange, "at most "+span.Format(contract.MaxWait), "%s is too long to wait", span.Format(d))
 	}
 	return d, nil
 }

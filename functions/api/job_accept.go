@@ -123,7 +123,8 @@ func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, n
 		return accepted{}, false, err
 	}
 	if seen.BodyHash != bodyHash {
-		return accepted{}, false, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than 24 hours ago")
+		return accepted{}, false, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than %s ago",
+			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	a := accepted{replayed: true}
 	if err := json.Unmarshal([]byte(seen.Answer), &a.view); err != nil {
@@ -164,7 +165,7 @@ func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
 
 // readKey reads the Idempotency-Key header, "" if there is none.
 func readKey(values []string) (string, error) {
-	const allowed = "1 to 256 printable ASCII characters"
+	allowed := fmt.Sprintf("1 to %d printable ASCII characters", contract.MaxIdempotencyKey)
 	switch {
 	case len(values) == 0:
 		return "", nil

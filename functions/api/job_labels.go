@@ -19,7 +19,7 @@ import (
 
 // LabelsRequest is how every request that makes a job names its labels.
 type LabelsRequest struct {
-	Tags     map[string]string `json:"tags,omitempty" doc:"Up to 10, names up to 64 and values up to 256 characters, none of them control characters"`
+	Tags     map[string]string `json:"tags,omitempty" doc:"Up to {=tags}, names up to {=tag_key} and values up to {=tag_value} characters, none of them control characters"`
 	Metadata wire.Anything     `json:"metadata,omitempty" doc:"An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on"`
 }
 

@@ -20,8 +20,8 @@ import (
 // JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
 type JobRequest struct {
 	Task        string        `json:"task" example:"echo"`
-	Payload     wire.Anything `json:"payload,omitempty" doc:"Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task"`
-	RunAt       string        `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay"`
+	Payload     wire.Anything `json:"payload,omitempty" doc:"Up to {=payload_mib} MiB, {=depth} levels deep. What it holds is up to the executor of the task"`
+	RunAt       string        `json:"run_at,omitempty" format:"date-time" doc:"With a zone; up to {=past_s} s ago (runs at once), up to {=ahead_years} years ahead; not with delay"`
 	Delay       wire.Duration `json:"delay,omitempty" doc:"Instead of run_at: from now"`
 	Priority    string        `json:"priority,omitempty" doc:"Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound"`
 	Pool        string        `json:"pool,omitempty" doc:"Default: the task's"`
@@ -179,7 +179,7 @@ func (r *reader) due(f wire.Fields, now time.Time, at *time.Time) (given bool) {
 			*at = t
 		}
 	case isDelay:
-		if d, ok := r.Duration(delay, 0, now.AddDate(2, 0, 0).Sub(now)); ok {
+		if d, ok := r.Duration(delay, 0, wire.Latest(now).Sub(now)); ok {
 			*at = now.Add(d)
 		}
 	}

@@ -57,7 +57,7 @@ type JobDetail struct {
 	ExpireAfter string     `json:"expire_after,omitempty"`
 	Retry       *retryView `json:"retry,omitempty"`
 	TagsView
-	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than 256 KB"`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than {=item_kib} KB"`
 }
 
 type progressView struct {

@@ -484,7 +484,8 @@ func (s *stage) document() ([]byte, error) {
 			documentOperation(op)
 		}
 	}
-	return text.JSON(doc)
+	whole, err := text.JSON(doc)
+	return []byte(limits.Replace(string(whole))), err
 }
 
 // isRead says that a schema is of what we read, whose fields are all known.

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"punctual/functions/api/wire"
+	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -297,5 +298,19 @@ func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
 		if _, ok := wire.Explain(code); !ok {
 			t.Errorf("%s is not in the catalogue", code)
 		}
+	}
+}
+
+// A limit that is typed into a text goes stale when the contract changes; one whose name is wrong
+// would stand in the document as it was written.
+func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	New(Deps{Store: &store.Store{}}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/openapi.json", http.NoBody))
+	if at := strings.Index(w.Body.String(), "{="); at >= 0 {
+		t.Errorf("no limit has the name in %.40s", w.Body.String()[at:])
+	}
+	if want := "Up to " + itoa(contract.MaxTags) + ", names up to"; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("the document does not say %q", want)
 	}
 }

@@ -38,12 +38,12 @@ func (s *stage) scheduleRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: tagSchedules, Scope: mayWrite, Body: schedulePatchRequest{}, MergePatch: true,
 		Summary: "Change a part, or see what that would change", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its default, everything else replaces. Another form of calendar takes the place of the one before, and another task brings its own settings. With dry_run=true nothing is written, and the answer says which times of the next 30 days would be added, lost and moved.",
+		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its default, everything else replaces. Another form of calendar takes the place of the one before, and another task brings its own settings. With dry_run=true nothing is written, and the answer says which times of the next {=dry_run_days} days would be added, lost and moved.",
 	}, s.patchSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodDelete, Path: "/v1/schedules/{name}", ID: "deleteSchedule", Tag: tagSchedules, Scope: mayWrite,
 		Summary: "Delete a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for 30 days.",
+		About: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for {=finished_days} days.",
 	}, s.deleteSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/schedules", ID: "listSchedules", Tag: tagSchedules, Scope: mayRead,
@@ -444,7 +444,7 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 // deletedAnswer has no body: what there is to say stands in headers.
 type deletedAnswer struct {
 	EffectiveAt string `header:"Punctual-Effective-At" doc:"Nothing of it starts after this time"`
-	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest 100 jobs that a worker is at, by comma; absent: none"`
+	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest {=in_flight_looked} jobs that a worker is at, by comma; absent: none"`
 }
 
 type schedulesAnswer struct{ Body wire.Page[ScheduleView] }

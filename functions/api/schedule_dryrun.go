@@ -17,12 +17,12 @@ const (
 
 // ScheduleDiff is what an edit would change about when a schedule runs.
 type ScheduleDiff struct {
-	Added   []occurrenceTime  `json:"added" doc:"At most 1000"`
-	Lost    []occurrenceTime  `json:"lost" doc:"At most 1000"`
-	Moved   []movedOccurrence `json:"moved" doc:"At most 1000: on one local day as many would be lost as added, or only the share of the spread changes"`
-	Through wire.Instant      `json:"through" doc:"What was compared ends here: in 30 days, or earlier when cut"`
+	Added   []occurrenceTime  `json:"added" doc:"At most {=dry_run_listed}"`
+	Lost    []occurrenceTime  `json:"lost" doc:"At most {=dry_run_listed}"`
+	Moved   []movedOccurrence `json:"moved" doc:"At most {=dry_run_listed}: on one local day as many would be lost as added, or only the share of the spread changes"`
+	Through wire.Instant      `json:"through" doc:"What was compared ends here: in {=dry_run_days} days, or earlier when cut"`
 	Changed []string          `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing"`
-	Cut     bool              `json:"cut" doc:"There were too many times to compare 30 days, or to list all"`
+	Cut     bool              `json:"cut" doc:"There were too many times to compare {=dry_run_days} days, or to list all"`
 }
 
 type movedOccurrence struct {

@@ -19,7 +19,7 @@ func (s *stage) occurrenceRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/schedules/{name}/occurrences", ID: "listOccurrences", Tag: tagSchedules, Scope: mayRead,
 		Summary: "List what became of a schedule's times", Errors: []int{http.StatusNotFound},
-		About: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, from the last 500 jobs before now or from after. Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for 30 days, also when the schedule is deleted.",
+		About: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, from the last {=pending_before} jobs before now or from after. Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for {=finished_days} days, also when the schedule is deleted.",
 	}, s.listOccurrences)
 }
 

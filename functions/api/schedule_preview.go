@@ -28,7 +28,7 @@ type previewRequest struct {
 	Calendar calendarRequest `json:"calendar"`
 	Name     string          `json:"name,omitempty" doc:"Of the schedule that it is for: the spread is derived from it"`
 	After    string          `json:"after,omitempty" format:"date-time" doc:"Only times after this one; default now. @every without start_at is counted from here"`
-	Count    int             `json:"count,omitempty" doc:"Default 5"`
+	Count    int             `json:"count,omitempty" doc:"Default {=preview_count}"`
 }
 
 // occurrenceTime is one time of a calendar.
@@ -51,7 +51,7 @@ type skippedTime struct {
 type previewAnswer struct {
 	Body struct {
 		Items   []occurrenceTime `json:"items" doc:"Fewer than asked when the calendar ends"`
-		Skipped []skippedTime    `json:"skipped,omitempty" doc:"Times among them at which nothing runs, the first 100"`
+		Skipped []skippedTime    `json:"skipped,omitempty" doc:"Times among them at which nothing runs, the first {=preview_skipped}"`
 		Notes   []string         `json:"notes,omitempty" doc:"What is easily misread in this calendar"`
 	}
 }

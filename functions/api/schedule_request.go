@@ -35,8 +35,8 @@ type schedulePatchRequest struct {
 
 type catchUpRequest struct {
 	Policy string        `json:"policy,omitempty" doc:"Default last"`
-	Window wire.Duration `json:"window,omitempty" doc:"Older times do not run; default 1h"`
-	Cap    int           `json:"cap,omitempty" doc:"With all: of these the newest are kept; default 100"`
+	Window wire.Duration `json:"window,omitempty" doc:"Older times do not run; default {=catch_up_window}"`
+	Cap    int           `json:"cap,omitempty" doc:"With all: of these the newest are kept; default {=catch_up_cap}"`
 }
 
 // jobTemplateRequest is a JobRequest that says nothing of its time.

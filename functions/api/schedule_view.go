@@ -34,7 +34,7 @@ type ScheduleView struct {
 	Last               orNull[occurrenceView]    `json:"last,omitzero" doc:"The newest time that has passed; null before the first, absent in lists"`
 	Paused             orNull[schedulePauseView] `json:"paused" doc:"null: it is not"`
 	EffectiveAt        wire.Instant              `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time"`
-	InFlight           []job.ID                  `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest 100 jobs that a worker is at"`
+	InFlight           []job.ID                  `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest {=in_flight_looked} jobs that a worker is at"`
 	EndedBy            string                    `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
 	FailuresInARow     int64                     `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
 	Notes              []string                  `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
@@ -54,7 +54,7 @@ type jobTemplateView struct {
 	LabelsView
 	Literals    []string        `json:"allow_literals,omitempty" doc:"The strings of the payload that were declared to be no secrets"`
 	PayloadSize int64           `json:"payload_size,omitempty" doc:"Bytes"`
-	Payload     json.RawMessage `json:"payload,omitempty" doc:"Left out in lists, and when larger than 256 KB"`
+	Payload     json.RawMessage `json:"payload,omitempty" doc:"Left out in lists, and when larger than {=item_kib} KB"`
 }
 
 type catchUpView struct {

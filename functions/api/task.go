@@ -40,11 +40,11 @@ func (s *stage) taskRoutes() {
 
 type taskRequest struct {
 	Executor      string        `json:"executor"`
-	Pool          string        `json:"pool,omitempty" doc:"Default short"`
+	Pool          string        `json:"pool,omitempty" doc:"Default {=default_pool}"`
 	Priority      string        `json:"priority,omitempty" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
-	Timeout       wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default 30s"`
-	Retry         retryRequest  `json:"retry,omitempty" doc:"Default: 6 attempts, 1s × 2 up to 5m, jitter 0.3"`
-	PayloadSchema wire.Anything `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused"`
+	Timeout       wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default {=default_timeout}"`
+	Retry         retryRequest  `json:"retry,omitempty" doc:"Default: {=default_retry}"`
+	PayloadSchema wire.Anything `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to {=schema_kib} KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused"`
 }
 
 type taskView struct {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"time"
@@ -81,16 +82,22 @@ func (r *Reader) Instant(v Value) (time.Time, bool) {
 	return t, ok
 }
 
+// YearsAhead is how many years ahead a time may lie at most, 29 February or not.
+const YearsAhead = int(contract.MaxAhead / (366 * 24 * time.Hour))
+
+// Latest is the last time that Ahead takes.
+func Latest(now time.Time) time.Time { return now.AddDate(YearsAhead, 0, 0) }
+
 // Ahead reads a time from contract.PastAllowed before now to two years after it.
 func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
 	t, ok := r.Instant(v)
 	if !ok {
 		return t, false
 	}
-	latest := now.AddDate(2, 0, 0)
 	switch {
-	case t.After(latest):
-		r.Mistake(v.Pointer, CodeOutOfRange, "at most 2 years ahead", "%s is more than 2 years ahead", t.Format(InstantLayout))
+	case t.After(Latest(now)):
+		r.Mistake(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d years ahead", YearsAhead),
+			"%s is more than %d years ahead", t.Format(InstantLayout), YearsAhead)
 		return t, false
 	case t.Before(now.Add(-contract.PastAllowed)):
 		r.Mistake(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago", "%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/span"
+)
+
+// The texts of the OpenAPI document stand in routes and in the tags of struct fields. They name a
+// limit as {=name}; here it gets the value that the code goes by, so that no limit is typed twice.
+
+// limits puts the limits into the texts of the document.
+var limits = strings.NewReplacer(
+	"{=ahead_years}", itoa(wire.YearsAhead),
+	"{=batch_jobs}", itoa(contract.MaxBatchJobs),
+	"{=batch_mib}", itoa(contract.MaxBatchBody>>20),
+	"{=catch_up_cap}", itoa(schedule.DefaultCatchUp.Cap),
+	"{=catch_up_window}", span.Format(schedule.DefaultCatchUp.Window),
+	"{=dead_days}", days(contract.DeadKept),
+	"{=default_pool}", contract.DefaultPool,
+	"{=default_retry}", retryText(job.DefaultRetry),
+	"{=default_timeout}", span.Format(contract.DefaultTimeout),
+	"{=depth}", itoa(contract.MaxDepth),
+	"{=dry_run_days}", days(dryRunAhead),
+	"{=dry_run_listed}", itoa(dryRunListed),
+	"{=finished_days}", days(contract.FinishedKept),
+	"{=heartbeat_s}", wire.InUnits(contract.HeartbeatEvery, time.Second, ""),
+	"{=in_flight_looked}", itoa(inFlightLooked),
+	"{=item_kib}", itoa(contract.MaxItem>>10),
+	"{=key_hours}", wire.InUnits(contract.IdempotencyKept, time.Hour, ""),
+	"{=known}", itoa(maxKnown/1000)+",000",
+	"{=move_days}", itoa(calendar.MaxMoveDays),
+	"{=past_s}", wire.InUnits(contract.PastAllowed, time.Second, ""),
+	"{=payload_mib}", itoa(contract.MaxPayload>>20),
+	"{=pending_before}", itoa(pendingBefore),
+	"{=preview_count}", itoa(contract.PreviewDefault),
+	"{=preview_skipped}", itoa(previewSkipped),
+	"{=redrive_default}", itoa(contract.RedriveDefault),
+	"{=schema_kib}", itoa(maxSchema>>10),
+	"{=tag_key}", itoa(contract.MaxTagKey),
+	"{=tag_value}", itoa(contract.MaxTagValue),
+	"{=tags}", itoa(contract.MaxTags),
+)
+
+func days(d time.Duration) string { return wire.InUnits(d, 24*time.Hour, "") }
+
+// retryText says a retry policy in one line.
+func retryText(p job.RetryPolicy) string {
+	return itoa(p.MaxAttempts) + " attempts, " + span.Format(p.InitialDelay) + " × " + wire.PlainNumber(p.Factor) +
+		" up to " + span.Format(p.MaxDelay) + ", jitter " + wire.PlainNumber(p.Jitter)
+}
