@@ -36,7 +36,7 @@ func tags(n int) string {
 // sentinel stands in values that must never come back.
 const sentinel = "hunter2hunter2"
 
-func TestBadJobsAreRefusedWithCodeAndPointer(t *testing.T) {
+func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	with := func(field, value string) string { return `{"task":"echo","` + field + `":` + value + `}` }
@@ -169,7 +169,7 @@ func requireRefused(t *testing.T, b *bench, c wrong, r reply) {
 	}
 }
 
-func TestAllMistakesOfABodyAreNamedTogether(t *testing.T) {
+func TestCreateJob_NamesAllMistakesOfABodyTogether(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 400, "POST", "/v1/jobs", `{"taks":"echo","delay":"soon","retry":{"factor":11,"jitter":2},"priority":"urgent","payload":1}`)
@@ -190,7 +190,7 @@ func TestAllMistakesOfABodyAreNamedTogether(t *testing.T) {
 	}
 }
 
-func TestHTTPTargetsAndFieldsAreJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
+func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	later := b.want(t, 202, "POST", "/v1/jobs", `{"task":"http","payload":{"url":"https://example.com/hook"},"delay":"1h"}`)
@@ -252,7 +252,7 @@ func TestHTTPTargetsAndFieldsAreJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *test
 	}
 }
 
-func TestWhatADeploymentOpensMayBeNamed(t *testing.T) {
+func TestHTTPPayload_MayNameRangesThatTheDeploymentOpens(t *testing.T) {
 	t.Parallel()
 	b := setup(t, allow("127.0.0.0/8", "10.1.0.0/16"))
 	for host, status := range map[string]int{"127.0.0.1": 202, "2130706433": 202, "localhost": 202, "10.1.2.3": 202, "10.2.0.1": 400, "[::1]": 400, "169.254.169.254": 400} {
@@ -260,7 +260,7 @@ func TestWhatADeploymentOpensMayBeNamed(t *testing.T) {
 	}
 }
 
-func TestLambdaPayloadsAreJudged(t *testing.T) {
+func TestLambdaPayload_IsJudged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range []wrong{
@@ -310,7 +310,7 @@ func TestSQSPayload_IsJudged(t *testing.T) {
 	}
 }
 
-func TestWhatLooksLikeASecretIsRefusedAndNeverRepeated(t *testing.T) {
+func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	arn := "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme/x"
@@ -362,7 +362,7 @@ func TestWhatLooksLikeASecretIsRefusedAndNeverRepeated(t *testing.T) {
 	})
 }
 
-func TestBadRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
+func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","delay":"1h"}`).str("job_id")
@@ -479,7 +479,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestABodyOfUnknownLengthIsReadToItsLimitOnly(t *testing.T) {
+func TestAPI_ReadsABodyOfUnknownLengthToItsLimitOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", &endless{t: t})
@@ -488,7 +488,7 @@ func TestABodyOfUnknownLengthIsReadToItsLimitOnly(t *testing.T) {
 	requireRefused(t, b, wrong{status: 413, code: "too_large", pointer: "-"}, b.ask(t, r))
 }
 
-func TestABodyThatIsStatedTooLongIsNotRead(t *testing.T) {
+func TestAPI_DoesNotReadABodyThatIsStatedTooLong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := &endless{t: t}
@@ -501,7 +501,7 @@ func TestABodyThatIsStatedTooLongIsNotRead(t *testing.T) {
 	}
 }
 
-func TestOneBadItemSpoilsNoOther(t *testing.T) {
+func TestBatch_AcceptsGoodItemsBesideABadOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[
@@ -527,7 +527,7 @@ func TestOneBadItemSpoilsNoOther(t *testing.T) {
 	}
 }
 
-func TestWhoIsNotNamedOrMayNotIsTurnedAway(t *testing.T) {
+func TestAPI_RefusesWhoIsNotNamedOrLacksTheScope(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.who.Tenant = ""
@@ -558,7 +558,7 @@ func TestWhoIsNotNamedOrMayNotIsTurnedAway(t *testing.T) {
 	}
 }
 
-func TestOnlyTheMachineItselfMayAskALaptop(t *testing.T) {
+func TestLoopbackOnly_AnswersTheMachineItselfOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := api.LoopbackOnly("127.0.0.1:8080", b.handler)

@@ -13,7 +13,7 @@ import (
 	"punctual/shared/store"
 )
 
-func TestExclusionsArePutReadListedAndDeleted(t *testing.T) {
+func TestExclusions_ArePutReadListedAndDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := `{"dates":["2027-12-25"],"ranges":[{"from":"2027-12-24","to":"2027-12-26"},{"from":"2027-12-31T12:00:00Z","to":"2028-01-01T12:00:00+01:00"}],"yearly":["12-25","02-29"],"weekly":["sat","sun"],"timezone":"Europe/Berlin","move":"next"}`
@@ -53,7 +53,7 @@ func TestExclusionsArePutReadListedAndDeleted(t *testing.T) {
 	b.want(t, 404, "DELETE", "/v1/exclusions/a", "")
 }
 
-func TestBadExclusionsAreRefused(t *testing.T) {
+func TestPutExclusion_RefusesBadOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range []wrong{
@@ -84,7 +84,7 @@ func TestBadExclusionsAreRefused(t *testing.T) {
 	b.want(t, 400, "PUT", "/v1/exclusions/a%20b", `{"weekly":["sun"]}`)
 }
 
-func TestExclusionsOfATenantAreBounded(t *testing.T) {
+func TestPutExclusion_BoundsHowManyATenantHas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n := range contract.MaxExclusions {
@@ -104,7 +104,7 @@ func TestExclusionsOfATenantAreBounded(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/exclusions/one-more", `{"weekly":["sun"]}`)
 }
 
-func TestAnExclusionThatManyPutAtOnceGetsOneVersionAfterTheOther(t *testing.T) {
+func TestPutExclusion_GivesConcurrentPutsOneVersionEach(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var wg sync.WaitGroup
@@ -117,7 +117,7 @@ func TestAnExclusionThatManyPutAtOnceGetsOneVersionAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestSchedulesFollowTheExclusionsThatTheyName(t *testing.T) {
+func TestPutExclusion_ChangesTheSchedulesThatNameIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
@@ -158,7 +158,7 @@ func TestSchedulesFollowTheExclusionsThatTheyName(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/exclusions/x", "")
 }
 
-func TestAnExclusionWhoseSchedulesCouldNotFollowIsPutAgain(t *testing.T) {
+func TestPutExclusion_MayBeRepeatedWhenSchedulesCouldNotFollow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)

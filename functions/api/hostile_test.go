@@ -109,7 +109,7 @@ func slowBodies(bytes int) map[string]slowBody {
 const maxAnswer = 1 << 20
 
 // How long each takes is BenchmarkSlowBodies; one that took many minutes would end the test.
-func TestABodyMadeToBeSlowIsAnsweredBriefly(t *testing.T) {
+func TestAPI_AnswersBodiesMadeToBeSlowQuickly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, schema := range slowTasks() {
@@ -178,7 +178,7 @@ func TestLists_EndAPageBeforeItIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestANameThatIsASecretIsNotRepeated(t *testing.T) {
+func TestAPI_DoesNotRepeatANameThatIsASecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const token = "AKIAIOSFODNN7EXAMPLE"
@@ -198,7 +198,7 @@ func TestANameThatIsASecretIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestStrangeSchemasAreRefusedOrHarmless(t *testing.T) {
+func TestPutTask_RefusesStrangeSchemasOrBearsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, schema := range []string{
@@ -216,7 +216,7 @@ func TestStrangeSchemasAreRefusedOrHarmless(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatAClientDoesNotAskForIsJSONAllTheSame(t *testing.T) {
+func TestAPI_AnswersJSONWhateverAcceptSays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, accept := range []string{"text/html,application/xhtml+xml,*/*;q=0.8", "application/cbor", "nonsense", "application/json;q=0"} {
@@ -229,7 +229,7 @@ func TestAnAnswerThatAClientDoesNotAskForIsJSONAllTheSame(t *testing.T) {
 	}
 }
 
-func TestABatchHasNoKeyOfItsOwn(t *testing.T) {
+func TestBatch_HasNoKeyOfItsOwn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.do(t, "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo"}]}`, "Idempotency-Key", "k")
@@ -257,7 +257,7 @@ func (r repeating) Commit(ctx context.Context, writes ...item.Write) error {
 	return r.Table.Commit(ctx, writes...)
 }
 
-func TestAWriteThatWasRepeatedBelowUsIsStillOurs(t *testing.T) {
+func TestAPI_TakesARepeatedWriteForItsOwn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		write, method, path, body string

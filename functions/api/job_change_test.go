@@ -19,7 +19,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestAnEditGivesANewVersionThatFiresAgain(t *testing.T) {
+func TestPatchJob_GivesANewVersionThatFiresAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h","payload":1,"expire_after":"2h"}`)
@@ -51,7 +51,7 @@ func TestAnEditGivesANewVersionThatFiresAgain(t *testing.T) {
 	}
 }
 
-func TestAnEditNeverRacesAnAttempt(t *testing.T) {
+func TestPatchJob_NeverRacesAnAttempt(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"PATCH ", "POST /run-now"} {
 		method, action, _ := strings.Cut(path, " ")
@@ -98,7 +98,7 @@ func TestAnEditNeverRacesAnAttempt(t *testing.T) {
 	})
 }
 
-func TestRunNowDoesNotWait(t *testing.T) {
+func TestRunJobNow_DoesNotWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"20d"}`)
@@ -108,7 +108,7 @@ func TestRunNowDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestAJobThatNobodyRunsIsCancelledAtOnce(t *testing.T) {
+func TestCancelJob_EndsAtOnceAJobThatNobodyRuns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -133,7 +133,7 @@ func TestAJobThatNobodyRunsIsCancelledAtOnce(t *testing.T) {
 	}
 }
 
-func TestARunningJobIsAskedToStop(t *testing.T) {
+func TestCancelJob_AsksARunningJobToStop(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo"}`)
@@ -192,7 +192,7 @@ func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 	}
 }
 
-func TestAnUnsettledOutcomeCountsAsLiveForACancel(t *testing.T) {
+func TestCancelJob_TakesAnUnsettledOutcomeForLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo"}`)
@@ -208,7 +208,7 @@ func TestAnUnsettledOutcomeCountsAsLiveForACancel(t *testing.T) {
 	}
 }
 
-func TestACancelDecidesAgainWheneverSomebodyWasFaster(t *testing.T) {
+func TestCancelJob_DecidesAgainWhenSomebodyWasFaster(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"row.stop", "claim.fence", "row.finish_stop", "claim.cancel"} {
 		t.Run(at, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestACancelDecidesAgainWheneverSomebodyWasFaster(t *testing.T) {
 	}
 }
 
-func TestADeadJobIsBroughtBackOnce(t *testing.T) {
+func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.dead(t, `{"task":"echo","payload":`+text(400)+`,"tags":{"a":"b"},"priority":"high"}`)
@@ -273,7 +273,7 @@ func TestADeadJobIsBroughtBackOnce(t *testing.T) {
 	}
 }
 
-func TestAForgottenJobLeavesNothingBehind(t *testing.T) {
+func TestDeleteJob_LeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, payload := range map[string]string{"inline": `1`, "in an item": text(5000), "in a blob": text(300 << 10)} {
@@ -345,7 +345,7 @@ func TestAPI_ListsEachStartOfAnAttemptInPages(t *testing.T) {
 	}
 }
 
-func TestAttemptsAreListedOldestFirstInPages(t *testing.T) {
+func TestListAttempts_PagesFromTheOldest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	long := strings.Repeat("long ", 100)

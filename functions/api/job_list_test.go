@@ -50,7 +50,7 @@ func (b *bench) pages(t *testing.T, path, field string) [][]string {
 
 func flat(pages [][]string) []string { return slices.Concat(pages...) }
 
-func TestJobsAreListedNewestFirst(t *testing.T) {
+func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*memory.Options, *api.Deps){
 		"plain": func(*memory.Options, *api.Deps) {}, "with empty pages": func(o *memory.Options, _ *api.Deps) { o.EmptyPages = true },
@@ -81,7 +81,7 @@ func TestJobsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestAListShowsWhatIsReadFromRowAndClaim(t *testing.T) {
+func TestListJobs_ShowsWhatRowAndClaimSay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/other", `{"executor":"go"}`)
@@ -137,7 +137,7 @@ func (b *bench) crowd(t *testing.T, like job.Row, n int) {
 	}
 }
 
-func TestDeadJobsAreFoundAtOnceAmongManyOthers(t *testing.T) {
+func TestListJobs_FindsDeadJobsAtOnceAmongManyOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var dead []string
@@ -162,7 +162,7 @@ func TestDeadJobsAreFoundAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
-func TestRunningJobsAreFoundAtOnceAmongManyOthers(t *testing.T) {
+func TestListJobs_FindsRunningJobsAtOnceAmongManyOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	long, short, waits := b.post(t, `{"task":"echo"}`), b.post(t, `{"task":"echo"}`), b.post(t, `{"task":"echo"}`)
@@ -193,7 +193,7 @@ func TestRunningJobsAreFoundAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
-func TestAPageReadsABoundedNumberOfJobsAndTheRestIsReached(t *testing.T) {
+func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(o *memory.Options, d *api.Deps) { o.Clock, d.Clock = clock.System{}, clock.System{} })
@@ -241,7 +241,7 @@ func TestListJobs_EndsAtNowAndKeepsToCreatedAt(t *testing.T) {
 	}
 }
 
-func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
+func TestListJobs_LeavesOutOnlyARowThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first, second := b.post(t, `{"task":"echo","delay":"1h"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -255,7 +255,7 @@ func TestARowThatCannotBeReadHidesNoOther(t *testing.T) {
 	b.want(t, 500, "GET", "/v1/jobs/"+first, "")
 }
 
-func TestACursorBelongsToItsListAndFilters(t *testing.T) {
+func TestCursor_BelongsToItsListAndFilters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 5 {
@@ -279,7 +279,7 @@ func TestACursorBelongsToItsListAndFilters(t *testing.T) {
 	}
 }
 
-func TestDeadLettersAreListedWithTheirContextNewestFirst(t *testing.T) {
+func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/other", `{"executor":"go"}`)
@@ -313,7 +313,7 @@ func TestDeadLettersAreListedWithTheirContextNewestFirst(t *testing.T) {
 	}
 }
 
-func TestDeadLettersAreBroughtBackByIDAndByFilter(t *testing.T) {
+func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var ids []string
@@ -358,7 +358,7 @@ func TestDeadLettersAreBroughtBackByIDAndByFilter(t *testing.T) {
 	}
 }
 
-func TestJobsOfATaskAreFoundAtOnceAmongManyOthers(t *testing.T) {
+func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.clock.at = noon.Add(-5 * time.Hour)
@@ -394,7 +394,7 @@ func TestJobsOfATaskAreFoundAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
-func TestATaskIsNotedOnceForAStretchOfTime(t *testing.T) {
+func TestCreateJob_NotesATaskOnceForAStretchOfTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	notes := 0

@@ -35,7 +35,7 @@ func TestCreateJob_SendsSecretsOverHTTPSOnly(t *testing.T) {
 	b.want(t, 202, "POST", "/v1/jobs", `{"task":"http","payload":{"url":"http://example.com/","sign_with":"`+ownSecret+`"}}`)
 }
 
-func TestSecretsAreRefusedWhereverTheyWouldBeKept(t *testing.T) {
+func TestAPI_RefusesSecretsWhereverTheyWouldBeKept(t *testing.T) {
 	t.Parallel()
 	token := "ghp_" + strings.Repeat("aB3", 12)
 	job := func(field string) string { return `{"task":"echo",` + field + `}` }
@@ -71,7 +71,7 @@ func TestSecretsAreRefusedWhereverTheyWouldBeKept(t *testing.T) {
 }
 
 // A value in the wrong place may be a secret in whatever form.
-func TestProblemsDoNotRepeatValuesThatMayBeSecrets(t *testing.T) {
+func TestProblems_DoNotRepeatValuesThatMayBeSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	values := []string{sentinel, "ghp_" + strings.Repeat("aB3", 12), strings.Repeat("x", 50) + "-AKIA" + strings.Repeat("A", 16)}

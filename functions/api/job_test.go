@@ -22,7 +22,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-func TestAJobDueNowIsAcceptedAndFiredByItsWriter(t *testing.T) {
+func TestCreateJob_FiresAJobThatIsDueNow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","payload":{"hello":"world"}}`)
@@ -49,7 +49,7 @@ func TestAJobDueNowIsAcceptedAndFiredByItsWriter(t *testing.T) {
 	}
 }
 
-func TestALaterJobIsLeftToTheStream(t *testing.T) {
+func TestCreateJob_LeavesALaterJobToTheStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for body, near := range map[string]bool{
@@ -68,7 +68,7 @@ func TestALaterJobIsLeftToTheStream(t *testing.T) {
 	}
 }
 
-func TestAJobTakesFromItsTaskWhatItDoesNotSay(t *testing.T) {
+func TestCreateJob_TakesFromTheTaskWhatTheJobDoesNotSay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","pool":"long","priority":"high","timeout":"20h","retry":{"max_attempts":3,"factor":1}}`)
@@ -85,7 +85,7 @@ func TestAJobTakesFromItsTaskWhatItDoesNotSay(t *testing.T) {
 	}
 }
 
-func TestATimeJustPastRunsAtOnceAndIsKept(t *testing.T) {
+func TestCreateJob_RunsAtOnceWhatIsJustPast(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, at := range []string{"2027-03-01T11:59:58Z", "2027-03-01T11:59:00Z"} {
@@ -99,7 +99,7 @@ func TestATimeJustPastRunsAtOnceAndIsKept(t *testing.T) {
 	}
 }
 
-func TestALimitItselfIsStillTaken(t *testing.T) {
+func TestCreateJob_TakesEachLimitItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, body := range map[string]string{
@@ -142,7 +142,7 @@ func TestALimitItselfIsStillTaken(t *testing.T) {
 	}
 }
 
-func TestWhiteSpaceIsNotKept(t *testing.T) {
+func TestCreateJob_KeepsPayloadsWithoutWhiteSpace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	row := b.row(t, b.post(t, `{ "task" : "echo" , "payload" : { "a" : [ 1 , "x y" ] } }`))
@@ -151,7 +151,7 @@ func TestWhiteSpaceIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAFiringThatCannotBeSentIsNoReasonToRefuse(t *testing.T) {
+func TestCreateJob_AcceptsWhenTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
@@ -168,7 +168,7 @@ func TestAFiringThatCannotBeSentIsNoReasonToRefuse(t *testing.T) {
 	}
 }
 
-func TestAJobIsNotAcceptedBeforeItsPayloadAndItsRowAreWritten(t *testing.T) {
+func TestCreateJob_AnswersAfterPayloadAndRowAreWritten(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{"the row": `{"task":"echo"}`, "the payload": `{"task":"echo","payload":` + text(5000) + `}`, "the tags": `{"task":"echo","tags":{"a":"b"}}`} {
 		for _, kind := range []fault.Kind{fault.Throttled, fault.Unavailable} {
@@ -202,7 +202,7 @@ func TestAJobIsNotAcceptedBeforeItsPayloadAndItsRowAreWritten(t *testing.T) {
 	}
 }
 
-func TestTheSameKeyAndBodyGiveTheFirstAnswer(t *testing.T) {
+func TestIdempotencyKey_WithTheSameBodyGivesTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","run_at":"2027-03-01T12:00:01Z","payload":{"a":1,"b":[2]}}`, "Idempotency-Key", "k 1")
@@ -240,7 +240,7 @@ func TestTheSameKeyAndBodyGiveTheFirstAnswer(t *testing.T) {
 }
 
 // Who gets no answer asks again: that is when a job that was accepted and not fired is found.
-func TestARepeatedRequestSendsTheFiringThatTheFirstDidNot(t *testing.T) {
+func TestIdempotencyKey_SendsTheFiringThatTheFirstRequestDidNot(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(b *bench, key string){
 		"a job": func(b *bench, key string) {
@@ -292,7 +292,7 @@ func TestARepeatedRequestSendsTheFiringThatTheFirstDidNot(t *testing.T) {
 	}
 }
 
-func TestAKeyIsOneForSingleJobsAndBatches(t *testing.T) {
+func TestIdempotencyKey_IsSharedBySingleJobsAndBatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","payload":1}`, "Idempotency-Key", "k").str("job_id")
@@ -312,7 +312,7 @@ func TestAKeyIsOneForSingleJobsAndBatches(t *testing.T) {
 	}
 }
 
-func TestManyRequestsWithOneKeyAtTheSameTimeMakeOneJob(t *testing.T) {
+func TestIdempotencyKey_MakesOneJobOfConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := make([]string, 20)
@@ -336,7 +336,7 @@ func TestManyRequestsWithOneKeyAtTheSameTimeMakeOneJob(t *testing.T) {
 	}
 }
 
-func TestARepeatAfterALostAnswerFindsTheJob(t *testing.T) {
+func TestIdempotencyKey_FindsTheJobAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	lose := true
@@ -353,7 +353,7 @@ func TestARepeatAfterALostAnswerFindsTheJob(t *testing.T) {
 	}
 }
 
-func TestABatchIsWrittenAndFiredByQueue(t *testing.T) {
+func TestBatch_IsWrittenAndFiredByQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var jobs []string
@@ -375,7 +375,7 @@ func TestABatchIsWrittenAndFiredByQueue(t *testing.T) {
 	}
 }
 
-func TestWaitingEndsWithTheJobOrWithTheTime(t *testing.T) {
+func TestGetJob_WaitsForTheEndOfTheJobOrOfTheTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(o *memory.Options, d *api.Deps) { o.Clock, d.Clock = clock.System{}, clock.System{} })
@@ -403,7 +403,7 @@ func TestWaitingEndsWithTheJobOrWithTheTime(t *testing.T) {
 	})
 }
 
-func TestWaitingEndsWithTheClient(t *testing.T) {
+func TestGetJob_StopsWaitingWhenTheClientHasLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(o *memory.Options, d *api.Deps) { o.Clock, d.Clock = clock.System{}, clock.System{} })
@@ -419,7 +419,7 @@ func TestWaitingEndsWithTheClient(t *testing.T) {
 	})
 }
 
-func TestWhatAnotherTenantHasIsNotThere(t *testing.T) {
+func TestJobs_OfAnotherTenantAreNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.dead(t, `{"task":"echo"}`)
@@ -460,7 +460,7 @@ func TestWhatAnotherTenantHasIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAProblemAndNoTrace(t *testing.T) {
+func TestAPI_AnswersAPanicWithAProblemAndNoTrace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(memory.Call) memory.Fault { panic("boom " + sentinel) })
@@ -479,7 +479,7 @@ func TestAPanicIsAProblemAndNoTrace(t *testing.T) {
 	}
 }
 
-func TestTheTenantComesFromTheIdentityAlone(t *testing.T) {
+func TestAPI_TakesTheTenantFromTheIdentityAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := httptest.NewRequest(http.MethodGet, "/v1/whoami", nil)

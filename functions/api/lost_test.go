@@ -36,7 +36,7 @@ func (t askedTwice) Commit(ctx context.Context, writes ...item.Write) error {
 	return t.Table.Commit(ctx, writes...)
 }
 
-func TestAChangeOfAScheduleThatMeetsItsOwnLostFirstTryIsMade(t *testing.T) {
+func TestSchedules_AreChangedWhenTheAnswerToTheFirstTryIsLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.handler = api.New(api.Deps{Store: store.New(askedTwice{b.world.Table()}, b.world.Blobs()), Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
@@ -53,7 +53,7 @@ func TestAChangeOfAScheduleThatMeetsItsOwnLostFirstTryIsMade(t *testing.T) {
 	}
 }
 
-func TestAPutThatMeetsItsOwnLostFirstTryIsAccepted(t *testing.T) {
+func TestCreateJob_AcceptsWhenTheAnswerToTheFirstTryIsLost(t *testing.T) {
 	t.Parallel()
 	world := memory.New(memory.Options{})
 	t.Cleanup(world.Close)

@@ -21,7 +21,7 @@ import (
 	"punctual/shared/store"
 )
 
-func TestTasksAreDefinedReplacedListedAndDeleted(t *testing.T) {
+func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := `{"executor":"http","pool":"long","timeout":"1h","retry":{"max_attempts":2},"payload_schema":{"type":"object","required":["url"]}}`
@@ -56,7 +56,7 @@ func TestTasksAreDefinedReplacedListedAndDeleted(t *testing.T) {
 	b.want(t, 404, "GET", "/v1/tasks/a", "")
 }
 
-func TestAPayloadMustFitItsTasksSchema(t *testing.T) {
+func TestCreateJob_RefusesAPayloadThatDoesNotFitItsSchema(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","payload_schema":{
@@ -75,7 +75,7 @@ func TestAPayloadMustFitItsTasksSchema(t *testing.T) {
 	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/payload/amount"}, b.do(t, "PATCH", "/v1/jobs/"+id, `{"payload":{"amount":-5}}`))
 }
 
-func TestATaskThatTwoPutAtOnceGetsOneVersionAfterTheOther(t *testing.T) {
+func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/t", `{"executor":"go"}`)
@@ -92,7 +92,7 @@ func TestATaskThatTwoPutAtOnceGetsOneVersionAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestAPauseSaysFromWhenItHoldsAndWakesWhatItHeld(t *testing.T) {
+func TestPauses_SayWhenTheyHoldAndWakeWhatTheyHeld(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	dispatches := func() []message.Dispatch {
@@ -161,7 +161,7 @@ func TestAPauseSaysFromWhenItHoldsAndWakesWhatItHeld(t *testing.T) {
 }
 
 // Whoever lifted it may have died before waking what it held.
-func TestLiftingAPauseAgainWakesAgain(t *testing.T) {
+func TestDeletePause_WakesAgainWhenRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")
@@ -173,7 +173,7 @@ func TestLiftingAPauseAgainWakesAgain(t *testing.T) {
 	}
 }
 
-func TestAPauseStandsEvenIfWhatWakesItCouldNotBeSent(t *testing.T) {
+func TestPutPause_StandsWhenItsWakeUpCannotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")
@@ -190,7 +190,7 @@ func TestAPauseStandsEvenIfWhatWakesItCouldNotBeSent(t *testing.T) {
 	}
 }
 
-func TestTheOpenAPIDocumentNamesEveryRouteAndCode(t *testing.T) {
+func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 200, "GET", "/v1/openapi.json", "")
@@ -267,7 +267,7 @@ func TestTheOpenAPIDocumentNamesEveryRouteAndCode(t *testing.T) {
 	refs(r.body)
 }
 
-func TestReadySaysHowFarThePassesAre(t *testing.T) {
+func TestReady_SaysHowFarThePassesAre(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("status") != "ready" || r.str("swept_through") != "" {
@@ -291,7 +291,7 @@ func TestReadySaysHowFarThePassesAre(t *testing.T) {
 	}
 }
 
-func TestBehindAPIGatewayTheAuthorizerSaysWhoAsks(t *testing.T) {
+func TestProxy_TakesWhoAsksFromTheAuthorizer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var metrics bytes.Buffer

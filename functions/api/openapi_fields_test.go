@@ -7,7 +7,7 @@ import (
 
 // Bodies are documented by structs and read by hand: a field that only the document knows would
 // be taken and forgotten. No field takes a list of an object, so each must blame it.
-func TestEveryFieldThatIsDocumentedIsRead(t *testing.T) {
+func TestDocument_HasNoFieldThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h"}`)

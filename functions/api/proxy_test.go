@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-func TestTheGatewaysStageIsPartOfThePath(t *testing.T) {
+func TestProxy_TakesTheGatewaysStageAsPartOfThePath(t *testing.T) {
 	t.Parallel()
 	for name, ev := range map[string]events.APIGatewayProxyRequest{
 		"at the gateway's own name, whose stage is v1": {Path: "/jobs/J", RequestContext: events.APIGatewayProxyRequestContext{Path: "/v1/jobs/J"}},

@@ -12,7 +12,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-func TestCreatingAJobAnswersTheViewThatGetAnswers(t *testing.T) {
+func TestCreateJob_AnswersTheViewThatGetAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, body := range []string{
@@ -55,7 +55,7 @@ func without(view map[string]any, field string) map[string]any {
 	return view
 }
 
-func TestEveryListTakesLimitAndCursor(t *testing.T) {
+func TestLists_TakeLimitAndCursor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var scopes []string
@@ -99,7 +99,7 @@ func mistakeOf(r reply) map[string]any {
 	return list[0].(map[string]any)
 }
 
-func TestAPayloadThatMissesItsSchemaIsToldWhereAndWhatFits(t *testing.T) {
+func TestCreateJob_SaysWhereAPayloadMissesItsSchema(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","payload_schema":{"type":"object","additionalProperties":false,"required":["amount"],
@@ -126,7 +126,7 @@ func TestAPayloadThatMissesItsSchemaIsToldWhereAndWhatFits(t *testing.T) {
 	}
 }
 
-func TestASchemaThatDoesNotCompileSaysWhy(t *testing.T) {
+func TestPutTask_SaysWhyASchemaDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for schema, want := range map[string][2]string{
@@ -148,7 +148,7 @@ func TestASchemaThatDoesNotCompileSaysWhy(t *testing.T) {
 	}
 }
 
-func TestANumberWhereALengthOfTimeBelongsIsToldWithItsUnit(t *testing.T) {
+func TestCreateJob_ProposesAUnitForABareNumber(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for body, pointer := range map[string]string{
@@ -168,7 +168,7 @@ func TestANumberWhereALengthOfTimeBelongsIsToldWithItsUnit(t *testing.T) {
 	}
 }
 
-func TestPatchTypesThatMeanSomethingElseAreNotTaken(t *testing.T) {
+func TestAPI_RefusesPatchTypesThatMeanSomethingElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -191,7 +191,7 @@ func TestPatchTypesThatMeanSomethingElseAreNotTaken(t *testing.T) {
 	}
 }
 
-func TestControlCharactersInTagsAreRefused(t *testing.T) {
+func TestCreateJob_RefusesControlCharactersInTags(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, tags := range []string{`{"a\u0000b":"x"}`, `{"a":"x\ny"}`, `{"a\u007f":"x"}`, `{"a":"\u009b31m"}`, `{"a":"\u001b[31m"}`} {
@@ -201,7 +201,7 @@ func TestControlCharactersInTagsAreRefused(t *testing.T) {
 	}
 }
 
-func TestNoJobMayNameOurOwnPort(t *testing.T) {
+func TestHTTPPayload_MayNotNameOurOwnPort(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(_ *memory.Options, d *api.Deps) {
 		d.HTTPAllow, d.OwnPorts = api.MustRanges([]string{"127.0.0.0/8", "::1/128", "0.0.0.0/8"}), []uint16{8080, 80}
@@ -218,7 +218,7 @@ func TestNoJobMayNameOurOwnPort(t *testing.T) {
 	}
 }
 
-func TestTheDocumentSaysWhatPutAnswersWhenItIsNew(t *testing.T) {
+func TestDocument_SaysWhatPutAnswersWhenItIsNew(t *testing.T) {
 	t.Parallel()
 	for name, laptop := range map[string]bool{"a deployment asks for a token": false, "a laptop asks for none": true} {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestTheDocumentSaysWhatPutAnswersWhenItIsNew(t *testing.T) {
 	}
 }
 
-func TestRedriveByAnIDThatIsNotThereMatchesNothing(t *testing.T) {
+func TestRedriveDeadLetters_MatchesNothingByAnUnknownID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	alive := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -264,7 +264,7 @@ func TestRedriveByAnIDThatIsNotThereMatchesNothing(t *testing.T) {
 	}
 }
 
-func TestARedriveByFilterPassesOverWhatWasRedriven(t *testing.T) {
+func TestRedriveDeadLetters_PassesOverWhatWasRedriven(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first, second := b.dead(t, `{"task":"echo"}`), b.dead(t, `{"task":"echo"}`)
@@ -281,7 +281,7 @@ func TestARedriveByFilterPassesOverWhatWasRedriven(t *testing.T) {
 	}
 }
 
-func TestDeletingADeadJobNeedsTheScopeOfAPurge(t *testing.T) {
+func TestDeleteJob_NeedsTheScopeOfAPurgeForADeadJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	dead, done := b.dead(t, `{"task":"echo"}`), b.post(t, `{"task":"echo"}`)

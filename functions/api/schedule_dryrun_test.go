@@ -20,7 +20,7 @@ func cron(t *testing.T, expression, zone string) calendar.Calendar {
 	return c.For("s", march)
 }
 
-func TestADryRunTellsWhatAnEditAddsLosesAndMoves(t *testing.T) {
+func TestDryRun_SaysWhatAnEditAddsLosesAndMoves(t *testing.T) {
 	t.Parallel()
 	const none = math.MaxInt
 	nominals := func(times []occurrenceTime) (list []string) {
@@ -53,7 +53,7 @@ func TestADryRunTellsWhatAnEditAddsLosesAndMoves(t *testing.T) {
 	}
 }
 
-func TestADryRunIsCutWhereThereIsTooMuchToCompare(t *testing.T) {
+func TestDryRun_IsCutWhenThereIsTooMuchToCompare(t *testing.T) {
 	t.Parallel()
 	daily, often := cron(t, "0 10 * * *", "UTC"), cron(t, "* * * * * *", "UTC")
 	d := compare(daily, often, math.MaxInt, math.MaxInt, march)
@@ -72,7 +72,7 @@ func TestADryRunIsCutWhereThereIsTooMuchToCompare(t *testing.T) {
 	}
 }
 
-func TestAScheduleWeighsWhatItRunsInItsBusiestMinute(t *testing.T) {
+func TestQuota_CountsTheBusiestMinuteOfASchedule(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]int64{
 		"0 10 * * *": 1, "* * * * *": 1, "*/5 * * * * *": 12, "* * * * * *": 60, "0,30 * * * * *": 2,

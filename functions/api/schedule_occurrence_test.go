@@ -74,7 +74,7 @@ func history(t *testing.T) (*bench, schedule.Schedule) {
 	return b, s
 }
 
-func TestOccurrencesTellWhatBecameOfEachTimeNewestFirst(t *testing.T) {
+func TestOccurrences_SayWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 	t.Parallel()
 	b, s := history(t)
 	id := func(month time.Month, day int) string {
@@ -137,7 +137,7 @@ func TestOccurrencesTellWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 	}
 }
 
-func TestManualRunsAreListedBesideWhatIsSaidOfTheirTime(t *testing.T) {
+func TestOccurrences_ListManualRunsBesideTheirTime(t *testing.T) {
 	t.Parallel()
 	b, s := history(t)
 	day := func(n int) time.Time { return time.Date(2027, 2, n, 10, 0, 0, 0, time.UTC) }
@@ -171,7 +171,7 @@ func TestManualRunsAreListedBesideWhatIsSaidOfTheirTime(t *testing.T) {
 	}
 }
 
-func TestAJobInTheLineSaysWhatItWaitsFor(t *testing.T) {
+func TestGetJob_SaysWhatAJobIsQueuedBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
@@ -194,7 +194,7 @@ func TestAJobInTheLineSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-func TestOccurrencesSayWhatAnEditOrAPauseMakesOfWhatDidNotStart(t *testing.T) {
+func TestOccurrences_SayWhatAnEditOrAPauseSkips(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := noon.Add(10 * time.Minute)
@@ -238,7 +238,7 @@ func TestOccurrencesSayWhatAnEditOrAPauseMakesOfWhatDidNotStart(t *testing.T) {
 }
 
 // A pause sets the schedule's next time back to what may not have run yet; jobs stand there.
-func TestWhatHasAJobIsNotRecordedWhenItsScheduleChanges(t *testing.T) {
+func TestSchedules_RecordNoTimeThatHasAJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *memory.Options, _ *api.Deps) { o.IndexLag = memory.LagUpTo(time.Hour) })
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
@@ -270,7 +270,7 @@ func TestWhatHasAJobIsNotRecordedWhenItsScheduleChanges(t *testing.T) {
 	}
 }
 
-func TestAPauseNamesTheJobsInFlight(t *testing.T) {
+func TestPauseSchedule_NamesTheJobsInFlight(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"}}`)
@@ -295,7 +295,7 @@ func TestAPauseNamesTheJobsInFlight(t *testing.T) {
 	}
 }
 
-func TestAPauseWithAnEndHasTheSchedulesPlacesWokenThen(t *testing.T) {
+func TestPauseSchedule_WithAnEndWakesWhatItHeldThen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -318,7 +318,7 @@ func TestAPauseWithAnEndHasTheSchedulesPlacesWokenThen(t *testing.T) {
 	}
 }
 
-func TestAScheduleIsPreviewedByName(t *testing.T) {
+func TestPreview_TakesAScheduleByName(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","timezone":"Europe/Berlin","spread":"30m","max_runs":2},"job":{"task":"echo"}}`)

@@ -13,7 +13,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-func TestAPreviewAnswersEveryPublicVector(t *testing.T) {
+func TestPreview_AnswersEveryPublicVector(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../shared/calendar/testdata/cron-shared.json")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestAPreviewAnswersEveryPublicVector(t *testing.T) {
 	}
 }
 
-func TestAPreviewSaysWhatIsSpecialAboutATime(t *testing.T) {
+func TestPreview_SaysWhatIsSpecialAboutATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/holidays-de", `{"dates":["2027-03-29"],"weekly":["sun"]}`)
@@ -112,7 +112,7 @@ func TestAPreviewSaysWhatIsSpecialAboutATime(t *testing.T) {
 	}
 }
 
-func TestAPreviewIsAsLongAsAsked(t *testing.T) {
+func TestPreview_IsAsLongAsAsked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for body, want := range map[string]int{
@@ -194,7 +194,7 @@ var badCalendars = []struct{ name, calendar, code, pointer string }{
 	{"a spread of nothing", `{"cron":"0 9 * * *","spread":"0s"}`, "out_of_range", "/spread"},
 }
 
-func TestBadCalendarsAreRefusedByAPreview(t *testing.T) {
+func TestPreview_RefusesBadCalendars(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range badCalendars {

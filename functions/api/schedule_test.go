@@ -40,7 +40,7 @@ func (r reply) at(path ...string) string {
 	return fmt.Sprint(v)
 }
 
-func TestAScheduleIsPutAndShownWithItsNextTimes(t *testing.T) {
+func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 201, "PUT", "/v1/schedules/report", `{"calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","spread":"5m","max_runs":100},
@@ -75,7 +75,7 @@ func TestAScheduleIsPutAndShownWithItsNextTimes(t *testing.T) {
 	}
 }
 
-func TestTheSameScheduleAgainChangesNothing(t *testing.T) {
+func TestPutSchedule_ChangesNothingWhenRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -122,7 +122,7 @@ func (b *bench) payloads(t *testing.T, k schedule.Key) (stay []string) {
 	return stay
 }
 
-func TestAPayloadThatWasReplacedGoesAndItsJobsKeepTheirs(t *testing.T) {
+func TestPutSchedule_DeletesAReplacedPayloadAndJobsKeepTheirs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := func(payload, more string) string {
@@ -185,7 +185,7 @@ func TestAPayloadThatWasReplacedGoesAndItsJobsKeepTheirs(t *testing.T) {
 	}
 }
 
-func TestARunNowWhileThePayloadIsReplacedRunsTheNewOne(t *testing.T) {
+func TestRunScheduleNow_RunsAPayloadThatIsJustReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := func(letter string) string {
@@ -206,7 +206,7 @@ func TestARunNowWhileThePayloadIsReplacedRunsTheNewOne(t *testing.T) {
 	}
 }
 
-func TestWhatATemplateDeclaresToBeNoSecretIsKeptWithIt(t *testing.T) {
+func TestPutSchedule_KeepsWhatItDeclaresToBeNoSecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"secret":"` + sentinel + `"},"allow_literals":["/payload/secret"]}}`
@@ -227,7 +227,7 @@ func TestWhatATemplateDeclaresToBeNoSecretIsKeptWithIt(t *testing.T) {
 	}
 }
 
-func TestADeletedScheduleSaysWhatItLeavesRunning(t *testing.T) {
+func TestDeleteSchedule_SaysWhatItLeavesRunning(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"}}`)
@@ -251,7 +251,7 @@ func TestADeletedScheduleSaysWhatItLeavesRunning(t *testing.T) {
 	}
 }
 
-func TestADeletedNameKeepsItsEpoch(t *testing.T) {
+func TestDeleteSchedule_KeepsTheEpochOfTheName(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -334,7 +334,7 @@ func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *te
 }
 
 // S48: the first version and the second never run.
-func TestEachOfSeveralEditsLeavesOneTruth(t *testing.T) {
+func TestPutSchedule_LeavesOneTruthAfterSeveralEdits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.clock.at = time.Date(2027, 3, 1, 9, 45, 0, 0, time.UTC)
@@ -363,7 +363,7 @@ func TestEachOfSeveralEditsLeavesOneTruth(t *testing.T) {
 	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`, "If-Match", `"4"`)
 }
 
-func TestEditsAtTheSameTimeAreMadeOneAfterTheOther(t *testing.T) {
+func TestPutSchedule_MakesConcurrentEditsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -391,7 +391,7 @@ func TestEditsAtTheSameTimeAreMadeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestADryRunWritesNothing(t *testing.T) {
+func TestDryRun_WritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 1-7 * *"},"job":{"task":"echo"}}`)
@@ -420,7 +420,7 @@ func TestADryRunWritesNothing(t *testing.T) {
 	}
 }
 
-func TestBadSchedulesAreRefused(t *testing.T) {
+func TestPutSchedule_RefusesBadOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/there", daily)
@@ -489,7 +489,7 @@ func TestBadSchedulesAreRefused(t *testing.T) {
 }
 
 // S40: a tenant's schedules have a quota, which an edit cannot get around.
-func TestOneTenantsSchedulesAreBounded(t *testing.T) {
+func TestQuota_BoundsTheSchedulesOfOneTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
 	put := func(status int, name, calendar string) reply {
@@ -538,7 +538,7 @@ func manyDates(n int) string {
 	return strings.Join(dates, ",")
 }
 
-func TestAPauseHoldsAScheduleAndResumingLetsItGoOn(t *testing.T) {
+func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -577,7 +577,7 @@ func TestAPauseHoldsAScheduleAndResumingLetsItGoOn(t *testing.T) {
 	b.want(t, 404, "POST", "/v1/schedules/none/pause", "")
 }
 
-func TestRunNowMakesAJobBesideTheTimes(t *testing.T) {
+func TestRunScheduleNow_MakesAJobBesideTheTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":`+text(2000)+`,"tags":{"a":"b"},"priority":"high","expire_after":"1h"}}`)
@@ -622,7 +622,7 @@ func TestRunNowMakesAJobBesideTheTimes(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherTenantSchedulesIsNotThere(t *testing.T) {
+func TestSchedules_OfAnotherTenantAreNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -647,7 +647,7 @@ func TestWhatAnotherTenantSchedulesIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAStoredScheduleWhoseCalendarIsBadIsShownAndMended(t *testing.T) {
+func TestGetSchedule_ShowsAStoredScheduleWithABadCalendar(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -676,7 +676,7 @@ func TestAStoredScheduleWhoseCalendarIsBadIsShownAndMended(t *testing.T) {
 	}
 }
 
-func TestAScheduleIsNotWrittenWithoutItsPayload(t *testing.T) {
+func TestPutSchedule_WritesNothingWithoutItsPayload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
@@ -694,7 +694,7 @@ func TestAScheduleIsNotWrittenWithoutItsPayload(t *testing.T) {
 	}
 }
 
-func TestAScheduleFollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
+func TestPutSchedule_FollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
@@ -720,7 +720,7 @@ func TestAScheduleFollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestNearJobsThatCouldNotBeMadeAreNoReasonToRefuse(t *testing.T) {
+func TestPutSchedule_IsTakenWhenNearJobsCannotBeMade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
@@ -744,7 +744,7 @@ func TestNearJobsThatCouldNotBeMadeAreNoReasonToRefuse(t *testing.T) {
 	}
 }
 
-func TestAScheduleIsNotWrittenTwiceNorHalf(t *testing.T) {
+func TestPutSchedule_IsWrittenOnceAndWhole(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{memory.TableCommit, memory.TableGet} {
 		for _, kind := range []fault.Kind{fault.Throttled, fault.Unavailable} {
@@ -765,7 +765,7 @@ func TestAScheduleIsNotWrittenTwiceNorHalf(t *testing.T) {
 	}
 }
 
-func TestDeletedSchedules_JobsReadSkippedAtOnceAndCannotBeChanged(t *testing.T) {
+func TestDeleteSchedule_ShowsItsJobsAsSkippedAndUnchangeable(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"10 12 * * *"},"job":{"task":"echo"}}`)

@@ -15,7 +15,7 @@ const method = "arn:aws:execute-api:eu-central-1:123456789012:abc123/v1/GET/jobs
 
 type event = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
-func TestHandleAllowsTheWholeStageAndSaysWhoAsks(t *testing.T) {
+func TestHandle_AllowsTheWholeStageAndSaysWhoAsks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, header := range []string{"Authorization", "authorization", "AUTHORIZATION"} {
@@ -41,7 +41,7 @@ func TestHandleAllowsTheWholeStageAndSaysWhoAsks(t *testing.T) {
 	}
 }
 
-func TestHandleNamesATokenWithoutSubjectByItsTenant(t *testing.T) {
+func TestHandle_NamesATokenWithoutSubjectByItsTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	got, err := b.Handle(context.Background(), event{MethodArn: method, Headers: map[string]string{"Authorization": "Bearer " + rs(t, with("sub", nil))}})
@@ -50,7 +50,7 @@ func TestHandleNamesATokenWithoutSubjectByItsTenant(t *testing.T) {
 	}
 }
 
-func TestHandleRefusesAllInTheSameWay(t *testing.T) {
+func TestHandle_RefusesAllInTheSameWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := rs(t, good())

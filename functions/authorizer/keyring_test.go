@@ -16,7 +16,7 @@ import (
 )
 
 // S37: rotation locks nobody out, and made-up key ids do not make us hammer the issuer.
-func TestRotation(t *testing.T) {
+func TestKeyring_FollowsARotation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	long := with("exp", noon.Add(48*time.Hour).Unix())
@@ -58,7 +58,7 @@ func TestRotation(t *testing.T) {
 	b.requireAccepted(t, fresh)
 }
 
-func TestARotationRightAfterTheFirstFetchIsSeenAtOnce(t *testing.T) {
+func TestKeyring_SeesARotationRightAfterTheFirstFetch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.requireAccepted(t, rs(t, good()))
@@ -66,7 +66,7 @@ func TestARotationRightAfterTheFirstFetchIsSeenAtOnce(t *testing.T) {
 	b.requireAccepted(t, seal(t, jwa.RS256(), otherRSA(), "rsa-2", good()))
 }
 
-func TestAFloodBeforeAnyGoodTokenCausesOneFetch(t *testing.T) {
+func TestKeyring_FetchesOnceForAFloodBeforeAnyGoodToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 1000 {
@@ -77,7 +77,7 @@ func TestAFloodBeforeAnyGoodTokenCausesOneFetch(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedWithoutAKeyAsksForNone(t *testing.T) {
+func TestKeyring_FetchesNothingForTokensRefusedWithoutAKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.requireRefused(t, "garbage", "a.b.c", "")
@@ -89,7 +89,7 @@ func TestWhatIsRefusedWithoutAKeyAsksForNone(t *testing.T) {
 	}
 }
 
-func TestKnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
+func TestKeyring_KeepsKnownKeysWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	long := rs(t, with("exp", noon.Add(72*time.Hour).Unix()))
@@ -115,7 +115,7 @@ func TestKnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 	b.requireAccepted(t, long)
 }
 
-func TestATriedRefreshIsNotTriedAgainBeforeTheCoolDown(t *testing.T) {
+func TestKeyring_WaitsForTheCoolDownBeforeARefresh(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := rs(t, good())
@@ -137,7 +137,7 @@ func TestATriedRefreshIsNotTriedAgainBeforeTheCoolDown(t *testing.T) {
 	}
 }
 
-func TestWithoutAnyKeyTheIssuerIsAskedOnceASecond(t *testing.T) {
+func TestKeyring_AsksOnceASecondWhileItHasNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.issuer.setDown(true)
@@ -153,7 +153,7 @@ func TestWithoutAnyKeyTheIssuerIsAskedOnceASecond(t *testing.T) {
 	b.requireAccepted(t, token)
 }
 
-func TestABadAnswerOfTheIssuerChangesNothing(t *testing.T) {
+func TestKeyring_IgnoresABadAnswerOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]struct {
 		status int
@@ -186,7 +186,7 @@ func TestABadAnswerOfTheIssuerChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAnIssuerWithoutKeysTakesAllAway(t *testing.T) {
+func TestKeyring_DropsAllKeysWhenTheIssuerHasNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := rs(t, good())
@@ -196,7 +196,7 @@ func TestAnIssuerWithoutKeysTakesAllAway(t *testing.T) {
 	b.requireRefused(t, "all keys were taken back", token, "key is not one")
 }
 
-func TestOnlyKeysThatAreMeantForItVerify(t *testing.T) {
+func TestKeyring_VerifiesWithKeysMeantForItOnly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -233,7 +233,7 @@ func TestOnlyKeysThatAreMeantForItVerify(t *testing.T) {
 	}
 }
 
-func TestKeysThatShareAnIDAreAllTried(t *testing.T) {
+func TestKeyring_TriesAllKeysThatShareAnID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.issuer.publish(published(t, otherRSA(), "k", nil), published(t, ecKey(), "k", nil), published(t, rsaKey(), "k", nil))
@@ -242,7 +242,7 @@ func TestKeysThatShareAnIDAreAllTried(t *testing.T) {
 	b.requireAccepted(t, seal(t, jwa.ES256(), ecKey(), "k", good()))
 }
 
-func TestManyAtOnceCauseOneFetchAndAllAreAnswered(t *testing.T) {
+func TestKeyring_FetchesOnceForManyAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	tokens := []string{rs(t, good()), seal(t, jwa.ES256(), ecKey(), "ec", good()), seal(t, jwa.EdDSA(), edKey(), "ed", good())}
@@ -264,7 +264,7 @@ func TestManyAtOnceCauseOneFetchAndAllAreAnswered(t *testing.T) {
 	}
 }
 
-func TestACallerThatGivesUpDoesNotSpoilTheFetchForTheNext(t *testing.T) {
+func TestKeyring_FinishesAFetchWhoseCallerGaveUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := rs(t, good())
@@ -294,7 +294,7 @@ func (s *slowly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.endpoint.RoundTrip(r)
 }
 
-func TestAnIssuerThatNeverAnswersIsGivenUp(t *testing.T) {
+func TestKeyring_GivesUpAnIssuerThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	token := rs(t, good())
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +316,7 @@ func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-func TestKeysComeOverHTTP(t *testing.T) {
+func TestKeyring_FetchesKeysOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(b.issuer.body)) }))

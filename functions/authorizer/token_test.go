@@ -17,7 +17,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-func TestATokenOfEachAlgorithmIsAccepted(t *testing.T) {
+func TestToken_OfEachAlgorithmIsAccepted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	want := tenant.Identity{Tenant: "acme", Subject: "user-1", Scopes: []tenant.Scope{tenant.Read, tenant.Write}}
@@ -34,7 +34,7 @@ func TestATokenOfEachAlgorithmIsAccepted(t *testing.T) {
 }
 
 // S36: what a token says of its own algorithm is never believed.
-func TestNoTokenChoosesHowItIsVerified(t *testing.T) {
+func TestToken_DoesNotChooseHowItIsVerified(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	empty := func(string) string { return "" }
@@ -90,7 +90,7 @@ func TestNoTokenChoosesHowItIsVerified(t *testing.T) {
 	b.requireRefused(t, "no key id", seal(t, jwa.RS256(), rsaKey(), "", good()), "names no key")
 }
 
-func TestATokenWithAnyByteChangedIsRefused(t *testing.T) {
+func TestToken_WithAnyByteChangedIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for token, step := range map[string]int{
@@ -107,7 +107,7 @@ func TestATokenWithAnyByteChangedIsRefused(t *testing.T) {
 	}
 }
 
-func TestOnlyTheCompactFormIsAToken(t *testing.T) {
+func TestToken_HasTheCompactFormOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := rs(t, good())
@@ -136,7 +136,7 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-func TestTheRegisteredClaimsAreDemanded(t *testing.T) {
+func TestToken_NeedsTheRegisteredClaims(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) int64 { return noon.Add(d).Unix() }
 	for _, c := range []struct {
@@ -186,7 +186,7 @@ func TestTheRegisteredClaimsAreDemanded(t *testing.T) {
 	}
 }
 
-func TestATokenLivesNoLongerThanItsExpiry(t *testing.T) {
+func TestToken_LivesNoLongerThanItsExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := rs(t, good())
@@ -197,7 +197,7 @@ func TestATokenLivesNoLongerThanItsExpiry(t *testing.T) {
 	b.requireRefused(t, "after its expiry", token, "expired")
 }
 
-func TestAnAuthorizerThatWasNotToldWhomToTrustTrustsNobody(t *testing.T) {
+func TestAuthorizer_TrustsNobodyUntilToldWhom(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *authorizer.Deps) { d.Issuer = "" })
 	b.requireRefused(t, "no issuer", rs(t, good()), "another issuer")
@@ -209,7 +209,7 @@ func TestAnAuthorizerThatWasNotToldWhomToTrustTrustsNobody(t *testing.T) {
 	b.requireRefused(t, "no keys", rs(t, good()), "could not be fetched")
 }
 
-func TestTheTenantComesFromTheNamedClaimOnly(t *testing.T) {
+func TestToken_TakesTheTenantFromTheNamedClaimOnly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, claim string
@@ -250,7 +250,7 @@ func TestTheTenantComesFromTheNamedClaimOnly(t *testing.T) {
 	}
 }
 
-func TestScopesAreATextOrAList(t *testing.T) {
+func TestToken_HasScopesAsATextOrAList(t *testing.T) {
 	t.Parallel()
 	all := []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestWhatIsNotOneJSONValueIsRefusedWithThePlace(t *testing.T) {
+func TestReadDocument_RefusesWithThePlaceWhatIsNotOneJSONValue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string
@@ -38,7 +38,7 @@ func TestWhatIsNotOneJSONValueIsRefusedWithThePlace(t *testing.T) {
 	}
 }
 
-func TestStringsMeanWhatTheirEscapesSay(t *testing.T) {
+func TestDocument_ReadsTheEscapesOfStrings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`"plain"`: "plain", `"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u0041\u00e9"`: "Aé", `"\ud83d\ude00!"`: "😀!", `"😀"`: "😀", `"\u0000"`: "\x00", `""`: "",
@@ -54,7 +54,7 @@ func TestStringsMeanWhatTheirEscapesSay(t *testing.T) {
 	}
 }
 
-func TestNestingIsBounded(t *testing.T) {
+func TestReadDocument_BoundsNesting(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []string{"[]", "{}"} {
 		nest := func(levels int) []byte {
@@ -74,7 +74,7 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-func TestDuplicatesAreFoundInWhateverSpellingAndNumber(t *testing.T) {
+func TestReadDocument_FindsDuplicatesInAnySpelling(t *testing.T) {
 	t.Parallel()
 	many := func(extra string) string {
 		var b strings.Builder
@@ -110,7 +110,7 @@ func TestDuplicatesAreFoundInWhateverSpellingAndNumber(t *testing.T) {
 	}
 }
 
-func TestSamenessIgnoresSpellingAndNothingElse(t *testing.T) {
+func TestHash_IgnoresSpellingAndNothingElse(t *testing.T) {
 	t.Parallel()
 	hash := func(text string) string {
 		d, err := ReadDocument([]byte(text))
@@ -143,7 +143,7 @@ func TestSamenessIgnoresSpellingAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestAFieldIsFoundUnderTheNameThatWasMeant(t *testing.T) {
+func TestNearest_FindsTheNameThatWasMeant(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{"Task": "task", "taks": "task", "priorty": "priority", "runAt": "run_at", "payloads": "payload", "x": "", "something": "", "": ""} {
 		if got := Nearest(word, []string{"task", "payload", "run_at", "delay", "priority", "pool"}); got != want {
