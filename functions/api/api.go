@@ -77,9 +77,11 @@ func New(d Deps) http.Handler {
 		d.Entropy = rand.Reader
 	}
 	s := &stage{Deps: d, schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
-	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
+	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
+		Shards: d.Shards})
 	s.router = wire.NewRouter(wire.Options{
-		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
+		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, NoSignIn: d.NoSignIn, Log: d.Log,
+		Meter: d.Meter,
 	})
 	s.jobRoutes()
 	s.taskRoutes()

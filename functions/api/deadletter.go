@@ -24,12 +24,15 @@ func (s *stage) deadLetterRoutes() {
 		Summary: "List dead letters", About: "Jobs that failed for good, newest first, with their context.",
 	}, s.listDeadLetters)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/dead-letters/redrive", ID: "redriveDeadLetters", Tag: tagDead, Scope: mayManage, Body: deadLettersRequest{},
+		Method: http.MethodPost, Path: "/v1/dead-letters/redrive", ID: "redriveDeadLetters", Tag: tagDead,
+		Scope: mayManage, Body: deadLettersRequest{},
 		Summary: "Redrive dead letters",
-		About:   "Each runs again as a new job. A filter passes over those that were redriven before; one that is named by its id keeps its new_job_id. Safe to repeat.",
+		About: "Each runs again as a new job. A filter passes over those that were redriven before; one that is " +
+			"named by its id keeps its new_job_id. Safe to repeat.",
 	}, s.redriveLetters)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/dead-letters/purge", ID: "purgeDeadLetters", Tag: tagDead, Scope: mayManage, Body: deadLettersRequest{},
+		Method: http.MethodPost, Path: "/v1/dead-letters/purge", ID: "purgeDeadLetters", Tag: tagDead,
+		Scope: mayManage, Body: deadLettersRequest{},
 		Summary: "Delete dead letters", About: "Each as DELETE /v1/jobs/{id} does.",
 	}, s.purgeLetters)
 }
@@ -61,7 +64,9 @@ type deadLettersInput struct {
 
 type deadLettersAnswer struct{ Body wire.Page[deadLetter] }
 
-func (s *stage) listDeadLetters(ctx context.Context, who tenant.Identity, in *deadLettersInput) (*deadLettersAnswer, error) {
+func (s *stage) listDeadLetters(
+	ctx context.Context, who tenant.Identity, in *deadLettersInput,
+) (*deadLettersAnswer, error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
@@ -81,7 +86,8 @@ func (s *stage) listDeadLetters(ctx context.Context, who tenant.Identity, in *de
 	}
 	out := &deadLettersAnswer{Body: wire.Page[deadLetter]{Items: make([]deadLetter, len(rows)), NextCursor: next}}
 	for i, row := range rows {
-		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-lettersAttempts, 0)), contract.ListMax)
+		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-lettersAttempts, 0)),
+			contract.ListMax)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +102,8 @@ func readLetterFilter(prefix, task, after, before string) (letterFilter, error) 
 	f := letterFilter{task: task}
 	var wrong fault.Mistakes
 	if task != "" && !wire.NamePattern.MatchString(task) {
-		wrong = append(wrong, fault.Field{Pointer: prefix + "task", Code: wire.CodeInvalidValue, Detail: "this is not a name", Allowed: wire.NameAllowed})
+		wrong = append(wrong, fault.Field{Pointer: prefix + "task", Code: wire.CodeInvalidValue,
+			Detail: "this is not a name", Allowed: wire.NameAllowed})
 	}
 	f.after, f.before = readRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
 	return f, wrong.Err()
@@ -107,7 +114,9 @@ func letterPlace(deadAt time.Time, id job.ID) string {
 }
 
 // letters reads one page of dead jobs. The place in a cursor is the last job looked at.
-func (s *stage) letters(ctx context.Context, l wire.List, f letterFilter, cursor string, limit int) (rows []job.Row, next *string, err error) {
+func (s *stage) letters(
+	ctx context.Context, l wire.List, f letterFilter, cursor string, limit int,
+) (rows []job.Row, next *string, err error) {
 	place, err := l.Place(cursor)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +132,9 @@ func (s *stage) letters(ctx context.Context, l wire.List, f letterFilter, cursor
 }
 
 // lettersFrom reads dead jobs from a place on, and says where the next page begins; "" is the end.
-func (s *stage) lettersFrom(ctx context.Context, t tenant.ID, f letterFilter, place string, limit int) (rows []job.Row, next string, err error) {
+func (s *stage) lettersFrom(
+	ctx context.Context, t tenant.ID, f letterFilter, place string, limit int,
+) (rows []job.Row, next string, err error) {
 	before := f.before
 	var lastAt int64
 	lastID := ""
@@ -144,7 +155,8 @@ func (s *stage) lettersFrom(ctx context.Context, t tenant.ID, f letterFilter, pl
 		}
 		for i, row := range found {
 			place = letterPlace(lot[i].DeadAt, lot[i].ID)
-			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting && row.RedrivenBy != "" || f.row != nil && !f.row(row) {
+			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting &&
+				row.RedrivenBy != "" || f.row != nil && !f.row(row) {
 				continue
 			}
 			if rows = append(rows, row); len(rows) == limit {
@@ -208,7 +220,9 @@ type deadLetterOutcomesAnswer struct {
 	}
 }
 
-func (s *stage) redriveLetters(ctx context.Context, who tenant.Identity, _ *nothing) (*deadLetterOutcomesAnswer, error) {
+func (s *stage) redriveLetters(
+	ctx context.Context, who tenant.Identity, _ *nothing,
+) (*deadLetterOutcomesAnswer, error) {
 	return s.eachLetter(ctx, who, "redrive", func(k job.Key) deadLetterOutcome {
 		by, err := s.redrive(ctx, k)
 		if err != nil && by == "" {
@@ -245,7 +259,8 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 		return nil, err
 	}
 	if choice.filtered {
-		l := wire.NewList(who.Tenant, "dead-letters "+name, choice.filter.task, choice.filter.after.String(), choice.filter.before.String())
+		l := wire.NewList(who.Tenant, "dead-letters "+name, choice.filter.task, choice.filter.after.String(),
+			choice.filter.before.String())
 		choice.filter.waiting = name == "redrive"
 		rows, next, err := s.letters(ctx, l, choice.filter, choice.cursor, choice.limit)
 		if err != nil {
@@ -299,9 +314,11 @@ func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLet
 			case !there[i]:
 				one.Problem = s.router.Refuse(ctx, errNoJob())
 			case !row.Status.Final():
-				one.Problem = s.router.Refuse(ctx, wire.NewProblem(wire.CodeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
+				one.Problem = s.router.Refuse(ctx,
+					wire.NewProblem(wire.CodeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
 			case row.Status != job.Dead:
-				one.Problem = s.router.Refuse(ctx, wire.NewProblem(wire.CodeWrongState, "only a DEAD job is a dead letter; this one is %s", row.Status))
+				one.Problem = s.router.Refuse(ctx, wire.NewProblem(wire.CodeWrongState,
+					"only a DEAD job is a dead letter; this one is %s", row.Status))
 			}
 			items = append(items, one)
 		}
@@ -326,7 +343,8 @@ func readLetters(ctx context.Context) (letterPick, error) {
 		return pick, err
 	}
 	if doc == nil {
-		return pick, wire.OneMistake("", wire.CodeMissingField, "job_ids or filter", "the dead letters must be named in the body")
+		return pick, wire.OneMistake("", wire.CodeMissingField, "job_ids or filter",
+			"the dead letters must be named in the body")
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[deadLettersRequest]())
@@ -334,9 +352,11 @@ func readLetters(ctx context.Context) (letterPick, error) {
 	filter, isFilter := f["filter"]
 	switch {
 	case isIDs && isFilter:
-		r.Mistake(filter.Pointer, wire.CodeConflictingFields, "job_ids or filter", "job_ids and filter exclude each other")
+		r.Mistake(filter.Pointer, wire.CodeConflictingFields, "job_ids or filter",
+			"job_ids and filter exclude each other")
 	case !isIDs && !isFilter && f != nil:
-		r.Mistake("", wire.CodeMissingField, "job_ids or filter", "the dead letters must be named; an empty filter names all")
+		r.Mistake("", wire.CodeMissingField, "job_ids or filter",
+			"the dead letters must be named; an empty filter names all")
 	case isIDs:
 		pick.ids = r.jobIDs(ids)
 		for _, name := range []string{"limit", "cursor"} {
@@ -394,7 +414,8 @@ func (r *reader) jobIDs(v wire.Value) []job.ID {
 		}
 		id, err := job.ParseID(s)
 		if err != nil {
-			r.Mistake(each.Pointer, wire.CodeInvalidValue, "a job's id: 26 characters of a ULID", "this is not a job's id")
+			r.Mistake(each.Pointer, wire.CodeInvalidValue, "a job's id: 26 characters of a ULID",
+				"this is not a job's id")
 			continue
 		}
 		if !seen[id] {

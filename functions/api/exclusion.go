@@ -23,17 +23,22 @@ import (
 
 func (s *stage) exclusionRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: tagSchedules, Scope: mayWrite, Body: exclusionRequest{},
+		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: tagSchedules, Scope: mayWrite,
+		Body:    exclusionRequest{},
 		Summary: "Create or replace an exclusion", Errors: []int{http.StatusTooManyRequests},
-		About: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to repeat.",
+		About: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it " +
+			"follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to " +
+			"repeat.",
 	}, s.putExclusion)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/exclusions/{name}", ID: "getExclusion", Tag: tagSchedules, Scope: mayRead,
 		Summary: "Get an exclusion", Errors: []int{http.StatusNotFound},
 	}, s.getExclusion)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: tagSchedules, Scope: mayWrite,
-		Summary: "Delete an exclusion", About: "One that no schedule names.", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: tagSchedules,
+		Scope:   mayWrite,
+		Summary: "Delete an exclusion", About: "One that no schedule names.",
+		Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, s.deleteExclusion)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/exclusions", ID: "listExclusions", Tag: tagSchedules, Scope: mayRead,
@@ -76,7 +81,8 @@ type exclusionView struct {
 }
 
 func viewExclusion(e store.Exclusion) exclusionView {
-	v := exclusionView{Name: e.Name, Dates: e.Dates, Ranges: e.Ranges, Yearly: e.Yearly, Weekly: e.Weekly, Timezone: e.Timezone, Move: "drop", Version: e.Version}
+	v := exclusionView{Name: e.Name, Dates: e.Dates, Ranges: e.Ranges, Yearly: e.Yearly, Weekly: e.Weekly,
+		Timezone: e.Timezone, Move: "drop", Version: e.Version}
 	if e.Move != nil {
 		v.Move = *e.Move
 	}
@@ -94,23 +100,25 @@ type exclusionAnswer struct {
 
 func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
 	if !wire.NamePattern.MatchString(in.Name) {
-		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for an exclusion")
+		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed,
+			"this is not a name for an exclusion")
 	}
 	wanted, err := readExclusion(ctx)
 	if err != nil {
 		return nil, err
 	}
 	status := http.StatusOK
-	after, err := s.Store.UpdateExclusion(ctx, who.Tenant, in.Name, func(old *store.Exclusion) (store.Exclusion, error) {
-		status = http.StatusOK
-		if old == nil {
-			status = http.StatusCreated
-			if err := s.roomForExclusion(ctx, who.Tenant); err != nil {
-				return store.Exclusion{}, err
+	after, err := s.Store.UpdateExclusion(ctx, who.Tenant, in.Name,
+		func(old *store.Exclusion) (store.Exclusion, error) {
+			status = http.StatusOK
+			if old == nil {
+				status = http.StatusCreated
+				if err := s.roomForExclusion(ctx, who.Tenant); err != nil {
+					return store.Exclusion{}, err
+				}
 			}
-		}
-		return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.judgeExclusion(ctx, who.Tenant, in.Name, wanted)
-	})
+			return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.judgeExclusion(ctx, who.Tenant, in.Name, wanted)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +179,8 @@ func (s *stage) judgeExclusion(ctx context.Context, t tenant.ID, name string, e 
 		}
 		var bad *calendar.Error
 		if errors.As(err, &bad) {
-			return wire.OneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not go on: %s", c.Name, bad.Detail)
+			return wire.OneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not go on: %s",
+				c.Name, bad.Detail)
 		}
 	}
 	return nil
@@ -202,26 +211,29 @@ func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e 
 	return nil
 }
 
-func (s *stage) followOne(ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion) error {
-	after, changed, err := s.changeSchedule(ctx, k, 0, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-		wanted := following(old, name, e)
-		if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
-			return nil, nil
-		}
-		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
-		if err != nil {
-			return nil, err
-		}
-		after, writes, err := schedule.Edit(old, wanted, has, now)
-		var bad *calendar.Error
-		if errors.As(err, &bad) { // it did not run before
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return s.scheduleWrites(ctx, who, 0, after, scheduleChange{}, writes)
-	})
+func (s *stage) followOne(
+	ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion,
+) error {
+	after, changed, err := s.changeSchedule(ctx, k, 0,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			wanted := following(old, name, e)
+			if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
+				return nil, nil
+			}
+			has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+			if err != nil {
+				return nil, err
+			}
+			after, writes, err := schedule.Edit(old, wanted, has, now)
+			var bad *calendar.Error
+			if errors.As(err, &bad) { // it did not run before
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			return s.scheduleWrites(ctx, who, 0, after, scheduleChange{}, writes)
+		})
 	if changed {
 		s.promote(ctx, after.Key)
 	}
@@ -239,7 +251,8 @@ func (s *stage) roomForExclusion(ctx context.Context, t tenant.ID) error {
 		return err
 	}
 	if more {
-		return wire.NewProblem(wire.CodeRateLimited, "there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions)
+		return wire.NewProblem(wire.CodeRateLimited,
+			"there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions)
 	}
 	return nil
 }
@@ -266,7 +279,8 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 		}
 		return list
 	}
-	e.Dates, e.Yearly, e.Weekly = texts("dates", calendar.MaxDates), texts("yearly", maxYearly), texts("weekly", maxWeekly)
+	e.Dates, e.Yearly, e.Weekly = texts("dates", calendar.MaxDates), texts("yearly", maxYearly),
+		texts("weekly", maxWeekly)
 	if v, ok := f["ranges"]; ok {
 		for _, each := range r.List(v, calendar.MaxRanges) {
 			e.Ranges = append(e.Ranges, r.stretch(each))
@@ -332,7 +346,9 @@ func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *ex
 
 type exclusionsAnswer struct{ Body wire.Page[exclusionView] }
 
-func (s *stage) listExclusions(ctx context.Context, who tenant.Identity, in *struct{ wire.Paging }) (*exclusionsAnswer, error) {
+func (s *stage) listExclusions(
+	ctx context.Context, who tenant.Identity, in *struct{ wire.Paging },
+) (*exclusionsAnswer, error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err

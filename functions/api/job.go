@@ -25,30 +25,40 @@ type jobAnswer struct {
 
 func (s *stage) jobRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/jobs", Status: http.StatusAccepted, ID: "createJob", Tag: tagJobs, Scope: mayWrite, Body: JobRequest{},
+		Method: http.MethodPost, Path: "/v1/jobs", Status: http.StatusAccepted, ID: "createJob", Tag: tagJobs,
+		Scope: mayWrite, Body: JobRequest{},
 		Summary: "Create a job", Errors: []int{http.StatusUnprocessableEntity},
-		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for {=key_hours} hours: the same key and body give the first answer again.",
+		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for " +
+			"{=key_hours} hours: the same key and body give the first answer again.",
 	}, s.createJob)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: tagJobs, Scope: mayWrite, Body: batchRequest{},
-		Summary: "Create up to {=batch_jobs} jobs", About: "Each job is accepted or refused by itself: one bad item spoils no other. The body has at most {=batch_mib} MiB.",
+		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: tagJobs,
+		Scope: mayWrite, Body: batchRequest{},
+		Summary: "Create up to {=batch_jobs} jobs", About: "Each job is accepted or refused by itself: one bad " +
+			"item spoils no other. The body has at most {=batch_mib} MiB.",
 	}, s.createJobs)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/jobs", ID: "listJobs", Tag: tagJobs, Scope: mayRead,
-		Summary: "List jobs", About: "Newest first, without payloads, by the time in the id: when a job was accepted, of a schedule's job its nominal time, " +
-			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with schedule. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
-			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number of others. " +
+		Summary: "List jobs", About: "Newest first, without payloads, by the time in the id: when a job was " +
+			"accepted, of a schedule's job its nominal time, " +
+			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with " +
+			"schedule. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
+			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number " +
+			"of others. " +
 			"A tenant with more than {=known} DEAD jobs gets the last that died first.",
 	}, s.listJobs)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/jobs/{id}", ID: "getJob", Tag: tagJobs, Scope: mayRead,
 		Summary: "Get a job, or wait for its end", Errors: []int{http.StatusNotFound},
-		About: "A job that is over is kept for {=finished_days} days, a DEAD one for {=dead_days}, with its payload, result, tags and attempts; then it is not found.",
+		About: "A job that is over is kept for {=finished_days} days, a DEAD one for {=dead_days}, with its " +
+			"payload, result, tags and attempts; then it is not found.",
 	}, s.getJob)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite, Body: jobPatchRequest{},
-		Summary: "Change a job while no attempt runs", Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
-		About: "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
+		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite,
+		Body:    jobPatchRequest{},
+		Summary: "Change a job while no attempt runs",
+		Errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+		About:   "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
 	}, s.patchJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodDelete, Path: "/v1/jobs/{id}", ID: "deleteJob", Tag: tagJobs, Scope: mayWrite,
@@ -57,20 +67,24 @@ func (s *stage) jobRoutes() {
 	}, s.deleteJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/cancel", ID: "cancelJob", Tag: tagJobs, Scope: mayWrite,
-		Summary: "Cancel a job", Also: []int{http.StatusAccepted}, Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within {=heartbeat_s} s, and what it then ends with decides.",
+		Summary: "Cancel a job", Also: []int{http.StatusAccepted},
+		Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within " +
+			"{=heartbeat_s} s, and what it then ends with decides.",
 	}, s.cancelJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/run-now", ID: "runJobNow", Tag: tagJobs, Scope: mayWrite,
 		Summary: "Run a waiting job now", Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, s.runNow)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/jobs/{id}/redrive", Status: http.StatusAccepted, ID: "redriveJob", Tag: tagJobs, Scope: mayManage,
+		Method: http.MethodPost, Path: "/v1/jobs/{id}/redrive", Status: http.StatusAccepted, ID: "redriveJob",
+		Tag: tagJobs, Scope: mayManage,
 		Summary: "Redrive a DEAD job as a new job", Errors: []int{http.StatusNotFound, http.StatusConflict},
 		About: "The new job has fresh attempts, redrive_of, and the same key for its handler.",
 	}, s.redriveJob)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodGet, Path: "/v1/jobs/{id}/attempts", ID: "listAttempts", Tag: tagJobs, Scope: mayRead, About: "Those that have ended, oldest first.",
+		Method: http.MethodGet, Path: "/v1/jobs/{id}/attempts", ID: "listAttempts", Tag: tagJobs, Scope: mayRead,
+		About:   "Those that have ended, oldest first.",
 		Summary: "List the attempts of a job", Errors: []int{http.StatusNotFound},
 	}, s.listAttempts)
 }
@@ -105,7 +119,8 @@ func (s *stage) createJob(ctx context.Context, who tenant.Identity, _ *createJob
 }
 
 func answerAccepted(a accepted) *jobAnswer {
-	out := &jobAnswer{Status: http.StatusAccepted, Location: "/v1/jobs/" + string(a.view.JobID), ETag: etag(a.view.Version), Body: a.view}
+	out := &jobAnswer{Status: http.StatusAccepted, Location: "/v1/jobs/" + string(a.view.JobID),
+		ETag: etag(a.view.Version), Body: a.view}
 	if a.replayed {
 		out.Replayed = "true"
 	}
@@ -114,7 +129,9 @@ func answerAccepted(a accepted) *jobAnswer {
 
 // submit reads and accepts the job at v. A key is asked before anything else is judged: what
 // was right when it was accepted (a time, a task) may be wrong by now.
-func (s *stage) submit(ctx context.Context, who tenant.Identity, r *reader, v wire.Value, known []string, key string, book *taskBook) (accepted, error) {
+func (s *stage) submit(
+	ctx context.Context, who tenant.Identity, r *reader, v wire.Value, known []string, key string, book *taskBook,
+) (accepted, error) {
 	f := r.Object(v.Node, v.Pointer, known)
 	if f == nil {
 		return accepted{}, r.Wrong.Err()
@@ -149,7 +166,8 @@ func (r *reader) batchKey(f wire.Fields) string {
 	}
 	s, ok := r.Text(v)
 	if ok && !validKey(s) {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "1 to 256 printable ASCII characters", "this is not an idempotency key")
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "1 to 256 printable ASCII characters",
+			"this is not an idempotency key")
 	}
 	return s
 }
@@ -226,7 +244,8 @@ func readWait(s string) (time.Duration, error) {
 		return 0, wire.OneMistake("wait", wire.CodeInvalidValue, span.Allowed, "%s", err.Error())
 	}
 	if d > contract.MaxWait {
-		return 0, wire.OneMistake("wait", wire.CodeOutOfRange, "at most "+span.Format(contract.MaxWait), "%s is too long to wait", span.Format(d))
+		return 0, wire.OneMistake("wait", wire.CodeOutOfRange, "at most "+span.Format(contract.MaxWait),
+			"%s is too long to wait", span.Format(d))
 	}
 	return d, nil
 }

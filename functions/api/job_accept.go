@@ -48,7 +48,9 @@ type accepted struct {
 // accept writes a job that has been judged: what lies beside the row first, the row second.
 // With a key, row and key are one transaction; whoever loses the race for the key is answered
 // as if they had come later.
-func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, bodyHash string, now time.Time) (accepted, error) {
+func (s *stage) accept(
+	ctx context.Context, who tenant.Identity, d *draft, key, bodyHash string, now time.Time,
+) (accepted, error) {
 	random, err := s.entropy.next()
 	if err != nil {
 		return accepted{}, err
@@ -78,9 +80,11 @@ func (s *stage) accept(ctx context.Context, who tenant.Identity, d *draft, key, 
 	if err != nil {
 		return accepted{}, fmt.Errorf("keeping the answer of job %s: %w", r.ID, err)
 	}
-	err = s.engine.Accept.Put(ctx, accept.Job{Row: r, With: []item.Write{store.Remember(who.Tenant, key, store.Remembered{
-		IdempotencyKey: job.IdempotencyKey{JobID: r.ID, BodyHash: bodyHash, ExpiresAt: now.Add(contract.IdempotencyKept)}, Answer: string(answer),
-	}, now)}})
+	err = s.engine.Accept.Put(ctx,
+		accept.Job{Row: r, With: []item.Write{store.Remember(who.Tenant, key, store.Remembered{
+			IdempotencyKey: job.IdempotencyKey{JobID: r.ID, BodyHash: bodyHash,
+				ExpiresAt: now.Add(contract.IdempotencyKept)}, Answer: string(answer),
+		}, now)}})
 	if store.Refused(err) != nil {
 		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
 		earlier.view.asked(contents)
@@ -123,7 +127,8 @@ func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, n
 		return accepted{}, false, err
 	}
 	if seen.BodyHash != bodyHash {
-		return accepted{}, false, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than %s ago",
+		return accepted{}, false, wire.NewProblem(wire.CodeKeyReused,
+			"this key was used for another body less than %s ago",
 			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	a := accepted{replayed: true}
@@ -170,7 +175,8 @@ func readKey(values []string) (string, error) {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", wire.OneMistake("Idempotency-Key", wire.CodeDuplicateField, "", "the header Idempotency-Key is given more than once")
+		return "", wire.OneMistake("Idempotency-Key", wire.CodeDuplicateField, "",
+			"the header Idempotency-Key is given more than once")
 	case !validKey(strings.TrimSpace(values[0])):
 		return "", wire.OneMistake("Idempotency-Key", wire.CodeInvalidValue, allowed, "the Idempotency-Key is not one")
 	}

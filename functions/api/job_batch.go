@@ -39,7 +39,8 @@ const batchWriters = 16
 
 func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing) (*batchAnswer, error) {
 	if len(wire.HeaderOf(ctx).Values("Idempotency-Key")) > 0 {
-		return nil, wire.OneMistake("Idempotency-Key", wire.CodeUnknownField, "idempotency_key in each job", "a batch has no key; its jobs have keys of their own")
+		return nil, wire.OneMistake("Idempotency-Key", wire.CodeUnknownField, "idempotency_key in each job",
+			"a batch has no key; its jobs have keys of their own")
 	}
 	doc, err := wire.ReadBody(ctx, contract.MaxBatchBody)
 	if err != nil {
@@ -53,7 +54,8 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 	var jobs []wire.Value
 	if v, ok := f["jobs"]; ok {
 		if jobs = r.List(v, contract.MaxBatchJobs); jobs == nil && len(r.Wrong) == 0 {
-			r.Mistake(v.Pointer, wire.CodeOutOfRange, wire.Between("1", itoa(contract.MaxBatchJobs)), "there are no jobs")
+			r.Mistake(v.Pointer, wire.CodeOutOfRange, wire.Between("1", itoa(contract.MaxBatchJobs)),
+				"there are no jobs")
 		}
 	} else if f != nil {
 		r.Missing("", "jobs")

@@ -47,7 +47,8 @@ func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInpu
 		return nil, err
 	}
 	if doc == nil {
-		return nil, wire.OneMistake("", wire.CodeMissingField, "payload, metadata, run_at, delay or priority", "something to change is needed in the body")
+		return nil, wire.OneMistake("", wire.CodeMissingField, "payload, metadata, run_at, delay or priority",
+			"something to change is needed in the body")
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[jobPatchRequest]())
@@ -71,7 +72,9 @@ type change struct {
 }
 
 // readPatch judges a patch for the row that it is to change.
-func (s *stage) readPatch(ctx context.Context, who tenant.Identity, r *reader, f wire.Fields, row job.Row, now time.Time) (change, error) {
+func (s *stage) readPatch(
+	ctx context.Context, who tenant.Identity, r *reader, f wire.Fields, row job.Row, now time.Time,
+) (change, error) {
 	c := change{who: who}
 	at := now
 	if r.due(f, now, &at) {
@@ -132,7 +135,8 @@ func readMatch(values []string) (int64, error) {
 	}
 	m := matchPattern.FindStringSubmatch(values[0])
 	if len(values) > 1 || m == nil {
-		return 0, wire.OneMistake("If-Match", wire.CodeInvalidValue, `one ETag as it was given, such as "3", or *`, "If-Match is not an ETag of a job")
+		return 0, wire.OneMistake("If-Match", wire.CodeInvalidValue, `one ETag as it was given, such as "3", or *`,
+			"If-Match is not an ETag of a job")
 	}
 	return strconv.ParseInt(m[1], 10, 64)
 }
@@ -198,7 +202,8 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 	s.logLiterals(ctx, after, contents)
 	if c.Payload != nil {
 		if err := s.Store.ForgetPayload(ctx, row); err != nil { // no attempt can read it any more; what is left goes with its time
-			s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+			s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID,
+				k.ID, telemetry.Err, err)
 		}
 	}
 	if send {
@@ -243,7 +248,8 @@ func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput
 	if err != nil {
 		return nil, err
 	}
-	row, err := s.engine.Decide.Cancel(ctx, k, func(row job.Row, now time.Time) error { return s.changeable(ctx, row, now) })
+	row, err := s.engine.Decide.Cancel(ctx, k,
+		func(row job.Row, now time.Time) error { return s.changeable(ctx, row, now) })
 	switch {
 	case err != nil:
 		return nil, asNoJob(err)
@@ -306,7 +312,8 @@ func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput
 	}
 	return &empty{}, s.forget(ctx, k, func(row job.Row) error {
 		if row.Status == job.Dead && !who.May(mayManage) { // it is what a purge does
-			return wire.NewProblem(wire.CodeForbidden, "to delete a DEAD job needs the scope %s, which the token does not have", mayManage)
+			return wire.NewProblem(wire.CodeForbidden,
+				"to delete a DEAD job needs the scope %s, which the token does not have", mayManage)
 		}
 		return nil
 	})
@@ -325,7 +332,8 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		case !row.Status.Final():
 			return nil, wire.NewProblem(wire.CodeNotFinished, "the job is not over; cancel it first")
 		case row.Owes.Children():
-			return nil, wire.NewProblem(wire.CodeWrongState, "the job has yet to tell those that wait for it; try again in a moment")
+			return nil, wire.NewProblem(wire.CodeWrongState,
+				"the job has yet to tell those that wait for it; try again in a moment")
 		}
 		if err := may(row); err != nil {
 			return nil, err
@@ -339,7 +347,8 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		return asNoJob(err)
 	}
 	if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone; what is left has a time to live
-		s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+		s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID,
+			k.ID, telemetry.Err, err)
 	}
 	return nil
 }

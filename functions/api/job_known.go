@@ -147,6 +147,7 @@ func (s *stage) rows(ctx context.Context, keys []job.Key) (rows []job.Row, there
 
 // unreadableRow reports a row that cannot be read.
 func (s *stage) unreadableRow(ctx context.Context, k job.Key, err error) {
-	s.Log.ErrorContext(ctx, "a row could not be read", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err)
+	s.Log.ErrorContext(ctx, "a row could not be read", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID,
+		telemetry.Err, err)
 	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
 }

@@ -81,7 +81,9 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 }
 
 // listed fills a page from a place on, and says where the next one begins; "" is the end.
-func (s *stage) listed(ctx context.Context, t tenant.ID, f jobFilter, place string, limit int, items *[]JobView) (next string, err error) {
+func (s *stage) listed(
+	ctx context.Context, t tenant.ID, f jobFilter, place string, limit int, items *[]JobView,
+) (next string, err error) {
 	before := f.to
 	if place != "" && (before == "" || job.ID(place) < before) {
 		before = job.ID(place)
@@ -130,7 +132,8 @@ func (s *stage) ofTask(
 			}
 			continue
 		}
-		last, end, err := s.look(ctx, t, part, s.Store.NewestOfTask(ctx, t, f.task, where.Parts, part.from, to), limit, began, items)
+		last, end, err := s.look(ctx, t, part, s.Store.NewestOfTask(ctx, t, f.task, where.Parts, part.from, to),
+			limit, began, items)
 		switch {
 		case err != nil:
 			return "", err
@@ -153,7 +156,8 @@ func (s *stage) newest(
 
 // look is newest over rows that come from somewhere.
 func (s *stage) look(
-	ctx context.Context, t tenant.ID, f jobFilter, rows iter.Seq2[job.Row, error], limit int, began time.Time, items *[]JobView,
+	ctx context.Context, t tenant.ID, f jobFilter, rows iter.Seq2[job.Row, error], limit int, began time.Time,
+	items *[]JobView,
 ) (last job.ID, end bool, err error) {
 	read := 0
 	enoughRead := func() bool {
@@ -221,11 +225,13 @@ func readFilter(in *listJobsInput, now time.Time) (jobFilter, error) {
 	f := jobFilter{status: job.Status(in.State), task: in.Task, schedule: in.Schedule}
 	var wrong fault.Mistakes
 	if f.status != "" && !slices.Contains(job.Statuses, f.status) {
-		wrong = append(wrong, fault.Field{Pointer: "status", Code: wire.CodeInvalidValue, Detail: "this is not one status", Allowed: statusWords()})
+		wrong = append(wrong, fault.Field{Pointer: "status", Code: wire.CodeInvalidValue,
+			Detail: "this is not one status", Allowed: statusWords()})
 	}
 	for _, name := range []struct{ param, value string }{{"task", in.Task}, {"schedule", in.Schedule}} {
 		if name.value != "" && !wire.NamePattern.MatchString(name.value) {
-			wrong = append(wrong, fault.Field{Pointer: name.param, Code: wire.CodeInvalidValue, Detail: "this is not a name", Allowed: wire.NameAllowed})
+			wrong = append(wrong, fault.Field{Pointer: name.param, Code: wire.CodeInvalidValue,
+				Detail: "this is not a name", Allowed: wire.NameAllowed})
 		}
 	}
 	after, before := readRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
@@ -269,7 +275,8 @@ func readRange(wrong *fault.Mistakes, afterName, after, beforeName, before strin
 	}
 	from, to = read(afterName, after), read(beforeName, before)
 	if !from.IsZero() && !to.IsZero() && from.After(to) {
-		*wrong = append(*wrong, fault.Field{Pointer: beforeName, Code: wire.CodeConflictingFields, Detail: beforeName + " lies before " + afterName})
+		*wrong = append(*wrong, fault.Field{Pointer: beforeName, Code: wire.CodeConflictingFields,
+			Detail: beforeName + " lies before " + afterName})
 	}
 	return from, to
 }
@@ -289,7 +296,8 @@ func viewAttempts(attempts []job.Attempt) []attemptView {
 	for i, a := range attempts {
 		views[i] = attemptView{Attempt: a.Attempt, Worker: a.Worker, Outcome: a.Outcome, Error: a.Error}
 		if !a.StartedAt.IsZero() {
-			views[i].StartedAt, views[i].FinishedAt, views[i].StartLatenessMS = wire.Instant{Time: a.StartedAt}, wire.Instant{Time: a.FinishedAt}, &a.LatenessMS
+			views[i].StartedAt, views[i].FinishedAt, views[i].StartLatenessMS = wire.Instant{Time: a.StartedAt},
+				wire.Instant{Time: a.FinishedAt}, &a.LatenessMS
 		}
 	}
 	return views

@@ -35,11 +35,13 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 	before := len(r.Wrong)
 	payload := r.Doc.Compact(v.Node)
 	if len(payload) > contract.MaxPayload {
-		r.Mistake(v.Pointer, wire.CodeTooLarge, fmt.Sprintf("at most %d bytes", contract.MaxPayload), "the payload has %d bytes", len(payload))
+		r.Mistake(v.Pointer, wire.CodeTooLarge, fmt.Sprintf("at most %d bytes", contract.MaxPayload),
+			"the payload has %d bytes", len(payload))
 		return nil, nil
 	}
 	if r.Doc.Depth(v.Node) > contract.MaxDepth {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth), "the payload is nested more than %d levels deep", contract.MaxDepth)
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
+			"the payload is nested more than %d levels deep", contract.MaxDepth)
 		return nil, nil
 	}
 	r.AllDuplicates(v.Node)
@@ -88,7 +90,8 @@ func (r *reader) comparable(n int) {
 			return
 		}
 		if !comparable(number) {
-			r.Mistake(r.Doc.Pointer(i), wire.CodeOutOfRange, comparableAllowed, "the number is too large, too long or too near to nothing to be judged by the task's payload_schema")
+			r.Mistake(r.Doc.Pointer(i), wire.CodeOutOfRange, comparableAllowed,
+				"the number is too large, too long or too near to nothing to be judged by the task's payload_schema")
 		}
 	}
 }

@@ -123,8 +123,11 @@ func listedNames(names []string) string {
 
 // readJob reads one job of a body and judges all of it. Mistakes are left in r; the error is
 // for what could not be looked up.
-func (s *stage) readJob(ctx context.Context, r *reader, f wire.Fields, pointer string, book *taskBook, now time.Time) (*draft, error) {
-	task := job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+func (s *stage) readJob(
+	ctx context.Context, r *reader, f wire.Fields, pointer string, book *taskBook, now time.Time,
+) (*draft, error) {
+	task := job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout,
+		Retry: job.DefaultRetry}
 	known := false
 	if v, ok := f["task"]; !ok {
 		r.Missing(pointer, "task")
@@ -140,8 +143,9 @@ func (s *stage) readJob(ctx context.Context, r *reader, f wire.Fields, pointer s
 		}
 	}
 	d := &draft{row: job.Row{
-		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Task: task.Name, Executor: task.Executor,
-		Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry,
+		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Task: task.Name,
+		Executor: task.Executor,
+		Pool:     task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry,
 	}}
 	d.row.Key.Tenant = book.tenant
 	r.due(f, now, &d.row.DueAt)
@@ -203,7 +207,8 @@ func (r *reader) running(f wire.Fields, row *job.Row) {
 			row.Timeout = d
 		}
 	} else if row.Timeout > longest(row.Pool) { // the task's, in a pool that the job chose
-		r.Mistake(f["pool"].Pointer, wire.CodeConflictingFields, "", "the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
+		r.Mistake(f["pool"].Pointer, wire.CodeConflictingFields, "",
+			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
 	}
 	if v, ok := f["retry"]; ok {
 		r.retry(v, &row.Retry)
@@ -262,21 +267,26 @@ func (r *reader) tags(v wire.Value) map[string]string {
 	for name, n := range r.Doc.Members(v.Node) {
 		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + wire.EscapePointer(name)}
 		if count++; count > contract.MaxTags {
-			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags), "there are more than %d tags", contract.MaxTags)
+			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags),
+				"there are more than %d tags", contract.MaxTags)
 			return nil
 		}
 		if runes(name) < 1 || runes(name) > contract.MaxTagKey {
-			r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey), "the name of a tag is too long, or empty")
+			r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey),
+				"the name of a tag is too long, or empty")
 		}
 		if strings.ContainsFunc(name, unicode.IsControl) {
-			r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces", "the name of a tag has control characters")
+			r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+				"the name of a tag has control characters")
 		}
 		if s, ok := r.Text(at); ok {
 			if runes(s) > contract.MaxTagValue {
-				r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue), "the value of the tag has %d characters", runes(s))
+				r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue),
+					"the value of the tag has %d characters", runes(s))
 			}
 			if strings.ContainsFunc(s, unicode.IsControl) {
-				r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces", "the value of the tag has control characters")
+				r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+					"the value of the tag has control characters")
 			}
 			tags[name] = s
 		}
@@ -303,7 +313,8 @@ func (r *reader) literals(v wire.Value) []string {
 			continue
 		}
 		if len(s) == 0 || runes(s) > maxLiteral || s[0] != '/' {
-			r.Mistake(each.Pointer, wire.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to %d characters", maxLiteral), "this is not a JSON pointer")
+			r.Mistake(each.Pointer, wire.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to "+
+				"%d characters", maxLiteral), "this is not a JSON pointer")
 			continue
 		}
 		pointers = append(pointers, s)

@@ -77,17 +77,21 @@ type retryView struct {
 }
 
 func viewRetry(p job.RetryPolicy) *retryView {
-	return &retryView{p.MaxAttempts, span.Format(p.InitialDelay), p.Factor, span.Format(p.MaxDelay), p.Jitter, p.OnWorkerLost()}
+	return &retryView{p.MaxAttempts, span.Format(p.InitialDelay), p.Factor, span.Format(p.MaxDelay), p.Jitter,
+		p.OnWorkerLost()}
 }
 
 // view shows a job as it stands by these facts.
 func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	v := JobView{
 		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
-		DueAt: wire.Instant{Time: r.DueAt}, NominalAt: wire.Instant{Time: r.NominalAt}, Version: r.Version, Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
-		CreatedAt: wire.Instant{Time: r.CreatedAt}, StartedAt: wire.Instant{Time: r.StartedAt}, FinishedAt: wire.Instant{Time: r.FinishedAt},
+		DueAt: wire.Instant{Time: r.DueAt}, NominalAt: wire.Instant{Time: r.NominalAt}, Version: r.Version,
+		Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
+		CreatedAt: wire.Instant{Time: r.CreatedAt}, StartedAt: wire.Instant{Time: r.StartedAt},
+		FinishedAt: wire.Instant{Time: r.FinishedAt},
 		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: wire.Instant{Time: r.CancelRequestedAt},
-		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "", RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
+		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "",
+		RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
 	}
 	if !r.StartedAt.IsZero() {
 		late := r.LatenessMS
@@ -112,7 +116,8 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 }
 
 // noHandler says what a job waits for whose task no worker has known so far.
-const noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until an hour after it was due"
+const noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until an hour after " +
+	"it was due"
 
 // standsInLine says what a job waits for whose schedule lets no two runs overlap.
 const standsInLine = "an earlier run of the schedule is not over; it waits for the end of that"

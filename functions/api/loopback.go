@@ -29,7 +29,8 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origins := r.Header.Values("Origin")
 		foreign := slices.ContainsFunc(origins, func(o string) bool { return o != "http://"+r.Host }) ||
-			slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(from string) bool { return from != "same-origin" && from != "none" })
+			slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"),
+				func(from string) bool { return from != "same-origin" && from != "none" })
 		if slices.Contains(hosts, r.Host) && !foreign {
 			next.ServeHTTP(w, r)
 			return

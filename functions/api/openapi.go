@@ -300,7 +300,8 @@ var bounds = map[string]fieldBounds{
 	},
 	"ExclusionRangeRequest": {"from": dayForm, "to": dayForm},
 
-	"JobView": shownBounds, "DeadLetter": shownBounds, "TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
+	"JobView": shownBounds, "DeadLetter": shownBounds,
+	"TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
 	"PauseView":         {"scope": scopeForm, "missed": oneOf(missedWords)},
 	"SchedulePauseView": {"missed": oneOf(missedWords)},
 }

@@ -23,9 +23,11 @@ import (
 
 func (s *stage) pauseRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPut, Path: "/v1/pauses/{scope}", ID: "putPause", Tag: tagPauses, Scope: mayManage, Body: pauseRequest{}, OptionalBody: true,
+		Method: http.MethodPut, Path: "/v1/pauses/{scope}", ID: "putPause", Tag: tagPauses, Scope: mayManage,
+		Body: pauseRequest{}, OptionalBody: true,
 		Summary: "Pause everything, or one task",
-		About:   "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. When it is lifted, or until has passed, what it held starts within 5 s.",
+		About: "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. " +
+			"When it is lifted, or until has passed, what it held starts within 5 s.",
 	}, s.putPause)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodDelete, Path: "/v1/pauses/{scope}", ID: "deletePause", Tag: tagPauses, Scope: mayManage,
@@ -56,7 +58,8 @@ type pauseView struct {
 }
 
 func viewPause(p job.Pause) pauseView {
-	return pauseView{p.Scope, p.Reason, p.By, wire.Instant{Time: p.Since}, wire.Instant{Time: p.EffectiveAt}, wire.Instant{Time: p.Until}, p.Missed}
+	return pauseView{p.Scope, p.Reason, p.By, wire.Instant{Time: p.Since}, wire.Instant{Time: p.EffectiveAt},
+		wire.Instant{Time: p.Until}, p.Missed}
 }
 
 type pauseInput struct {
@@ -122,7 +125,8 @@ func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
 	f := r.Object(0, "", wire.NamesOf[pauseRequest]())
 	if v, ok := f["reason"]; ok {
 		if p.Reason, ok = r.Text(v); ok && runes(p.Reason) > contract.MaxReason {
-			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason), "the reason is too long")
+			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
+				"the reason is too long")
 		}
 		r.NoSecrets(v, nil)
 	}
@@ -180,7 +184,8 @@ func (s *stage) wakePlaces(ctx context.Context, t tenant.ID, at time.Time, place
 			continue
 		}
 		err := s.Timers.Arm(ctx, message.Timer{
-			Name: parkingTimer(place, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body, MaxAge: parkingMaxAge,
+			Name: parkingTimer(place, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body,
+			MaxAge: parkingMaxAge,
 		})
 		if err != nil {
 			failed = err
@@ -190,7 +195,8 @@ func (s *stage) wakePlaces(ctx context.Context, t tenant.ID, at time.Time, place
 		failed = s.Queues.Send(ctx, contract.DispatchQueue, out...)
 	}
 	if failed != nil {
-		s.Log.WarnContext(ctx, "parked jobs wait for the sweeper: what wakes them was not sent", telemetry.Tenant, t, telemetry.Err, failed)
+		s.Log.WarnContext(ctx, "parked jobs wait for the sweeper: what wakes them was not sent", telemetry.Tenant, t,
+			telemetry.Err, failed)
 	}
 }
 

@@ -26,33 +26,47 @@ import (
 
 func (s *stage) scheduleRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPut, Path: "/v1/schedules/{name}", ID: "putSchedule", Tag: tagSchedules, Scope: mayWrite, Body: scheduleRequest{},
-		Summary: "Create or replace a schedule", Errors: []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. "+
-			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
+		Method: http.MethodPut, Path: "/v1/schedules/{name}", ID: "putSchedule", Tag: tagSchedules, Scope: mayWrite,
+		Body:    scheduleRequest{},
+		Summary: "Create or replace a schedule",
+		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on "+
+			"with its first time after now, and a pause stays. "+
+			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least "+
+			"once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
 	}, s.putSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/schedules/{name}", ID: "getSchedule", Tag: tagSchedules, Scope: mayRead,
 		Summary: "Get a schedule", About: "With its next times and its last.", Errors: []int{http.StatusNotFound},
 	}, s.getSchedule)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: tagSchedules, Scope: mayWrite, Body: schedulePatchRequest{}, MergePatch: true,
-		Summary: "Change a part, or see what that would change", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its default, everything else replaces. Another form of calendar takes the place of the one before, and another task brings its own settings. With dry_run=true nothing is written, and the answer says which times of the next {=dry_run_days} days would be added, lost and moved.",
+		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: tagSchedules,
+		Scope: mayWrite, Body: schedulePatchRequest{}, MergePatch: true,
+		Summary: "Change a part, or see what that would change",
+		Errors:  []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its " +
+			"default, everything else replaces. Another form of calendar takes the place of the one before, and " +
+			"another task brings its own settings. With dry_run=true nothing is written, and the answer says which " +
+			"times of the next {=dry_run_days} days would be added, lost and moved.",
 	}, s.patchSchedule)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodDelete, Path: "/v1/schedules/{name}", ID: "deleteSchedule", Tag: tagSchedules, Scope: mayWrite,
+		Method: http.MethodDelete, Path: "/v1/schedules/{name}", ID: "deleteSchedule", Tag: tagSchedules,
+		Scope:   mayWrite,
 		Summary: "Delete a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for {=finished_days} days.",
+		About: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named " +
+			"in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for " +
+			"{=finished_days} days.",
 	}, s.deleteSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/schedules", ID: "listSchedules", Tag: tagSchedules, Scope: mayRead,
 		Summary: "List schedules", About: "By name, without payloads and last runs.",
 	}, s.listSchedules)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted, ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite,
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
+		ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite,
 		Summary: "Run a schedule's job once, now", Errors: []int{http.StatusNotFound},
-		About: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.",
+		About: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor " +
+			"max_runs touches it. It is listed among the occurrences as manual.",
 	}, s.runScheduleNow)
 	s.schedulePauseRoutes()
 }
@@ -137,7 +151,8 @@ func errStaleSchedule(is, asked int64) error {
 
 func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
 	if !wire.NamePattern.MatchString(in.Name) {
-		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a schedule")
+		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed,
+			"this is not a name for a schedule")
 	}
 	k, epoch, err := in.asked(ctx, who)
 	if err != nil {
@@ -175,9 +190,11 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 // createSchedule decides how to make a schedule; deleted is what is left of one of that name, nil for
 // nothing.
 func (s *stage) createSchedule(
-	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time,
+	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
+	now time.Time,
 ) ([]item.Write, error) {
-	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow, CatchUp: schedule.DefaultCatchUp}
+	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow,
+		CatchUp: schedule.DefaultCatchUp}
 	if deleted != nil {
 		wanted.Epoch = deleted.Epoch // names the payload apart from those that were let go
 	}
@@ -212,13 +229,16 @@ func (s *stage) editSchedule(
 // only a blob that nobody needs and that stays.
 func (s *stage) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
 	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
-		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant, after.Tenant, "schedule", after.Name, telemetry.Err, err)
+		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant,
+			after.Tenant, "schedule", after.Name, telemetry.Err, err)
 	}
 }
 
 // edited is the schedule as a change wants it. A payload that says the same in other words
 // stays as it is.
-func (s *stage) edited(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange) (schedule.Schedule, error) {
+func (s *stage) edited(
+	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange,
+) (schedule.Schedule, error) {
 	wanted := old
 	var kept []byte
 	if c.job != nil && c.job.payload != nil && old.Template.PayloadSize > 0 {
@@ -234,7 +254,8 @@ func (s *stage) edited(ctx context.Context, who tenant.Identity, old schedule.Sc
 // scheduleWrites puts what lies beside a schedule, and returns what is then written: the schedule together
 // with what it takes of its tenant's quota.
 func (s *stage) scheduleWrites(
-	ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange, writes []item.Write,
+	ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange,
+	writes []item.Write,
 ) ([]item.Write, error) {
 	if c.job != nil {
 		payload := c.job.payload
@@ -242,7 +263,8 @@ func (s *stage) scheduleWrites(
 			return nil, fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
 		}
 		if n := len(c.job.literals); n > 0 {
-			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant, "schedule", after.Name, "literals", n, "by", who.Subject)
+			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant,
+				"schedule", after.Name, "literals", n, "by", who.Subject)
 		}
 	}
 	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites { // there is room but where very much is recorded
@@ -272,16 +294,20 @@ func (s *stage) promote(ctx context.Context, k schedule.Key) {
 	if err == nil {
 		return
 	}
-	s.Log.WarnContext(ctx, "a schedule's near jobs are left to dispatch", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	s.Log.WarnContext(ctx, "a schedule's near jobs are left to dispatch", telemetry.Tenant, k.Tenant, "schedule",
+		k.Name, telemetry.Err, err)
 	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
 	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(recur.Ask(k, s.now()))}
 	if err := s.Queues.Send(within, contract.DispatchQueue, ask); err != nil {
-		s.Log.WarnContext(ctx, "a schedule's near jobs wait for the sweeper", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+		s.Log.WarnContext(ctx, "a schedule's near jobs wait for the sweeper", telemetry.Tenant, k.Tenant, "schedule",
+			k.Name, telemetry.Err, err)
 	}
 }
 
-func (s *stage) answerSchedule(ctx context.Context, after schedule.Schedule, status int, err error) (*scheduleAnswer, error) {
+func (s *stage) answerSchedule(
+	ctx context.Context, after schedule.Schedule, status int, err error,
+) (*scheduleAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +337,9 @@ type patchScheduleAnswer struct {
 	Body patched
 }
 
-func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patchScheduleInput) (*patchScheduleAnswer, error) {
+func (s *stage) patchSchedule(
+	ctx context.Context, who tenant.Identity, in *patchScheduleInput,
+) (*patchScheduleAnswer, error) {
 	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
 		return nil, wire.OneMistake("dry_run", wire.CodeInvalidValue, "true, false", "dry_run is true or false")
 	}
@@ -324,21 +352,22 @@ func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patc
 		return nil, err
 	}
 	out := &patchScheduleAnswer{}
-	after, changed, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-		merged, err := s.mergedSchedule(ctx, old, doc)
-		if err != nil {
-			return nil, err
-		}
-		c, err := s.readSchedule(ctx, merged, false, who.Tenant, now)
-		if err != nil {
-			return nil, err
-		}
-		if in.DryRun == "true" {
-			out.Body.diff, err = s.dryRun(ctx, who, old, c, now)
-			return nil, err
-		}
-		return s.editSchedule(ctx, who, old, c, now)
-	})
+	after, changed, err := s.changeSchedule(ctx, k, epoch,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			merged, err := s.mergedSchedule(ctx, old, doc)
+			if err != nil {
+				return nil, err
+			}
+			c, err := s.readSchedule(ctx, merged, false, who.Tenant, now)
+			if err != nil {
+				return nil, err
+			}
+			if in.DryRun == "true" {
+				out.Body.diff, err = s.dryRun(ctx, who, old, c, now)
+				return nil, err
+			}
+			return s.editSchedule(ctx, who, old, c, now)
+		})
 	if changed {
 		s.promote(ctx, k)
 	}
@@ -357,7 +386,9 @@ func (s *stage) patchSchedule(ctx context.Context, who tenant.Identity, in *patc
 }
 
 // dryRun judges a change as if it were made, and says what it does to the times ahead.
-func (s *stage) dryRun(ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time) (*ScheduleDiff, error) {
+func (s *stage) dryRun(
+	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
+) (*ScheduleDiff, error) {
 	wanted, err := s.edited(ctx, who, old, c)
 	if err != nil {
 		return nil, err
@@ -376,7 +407,8 @@ func (s *stage) dryRun(ctx context.Context, who tenant.Identity, old schedule.Sc
 		before, runs = fresh, 0
 	}
 	d := compare(before, fresh, runs, most(after), now)
-	d.Changed = changedParts(viewSchedule(old, now), viewSchedule(after, now), old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
+	d.Changed = changedParts(viewSchedule(old, now), viewSchedule(after, now),
+		old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
 	return &d, nil
 }
 
@@ -430,7 +462,8 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	out := &deletedAnswer{EffectiveAt: s.now().Add(contract.EffectiveAfter).Format(wire.InstantLayout)}
 	running, err := s.inFlight(ctx, k)
 	if err != nil { // the schedule is deleted all the same, and asking again would be 404
-		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
+		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant,
+			k.Tenant, "schedule", k.Name, telemetry.Err, err)
 	}
 	for n, id := range running {
 		if n > 0 {
@@ -451,7 +484,9 @@ type schedulesAnswer struct{ Body wire.Page[ScheduleView] }
 
 type listSchedulesInput struct{ wire.Paging }
 
-func (s *stage) listSchedules(ctx context.Context, who tenant.Identity, in *listSchedulesInput) (*schedulesAnswer, error) {
+func (s *stage) listSchedules(
+	ctx context.Context, who tenant.Identity, in *listSchedulesInput,
+) (*schedulesAnswer, error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
@@ -483,7 +518,8 @@ func (s *stage) listSchedules(ctx context.Context, who tenant.Identity, in *list
 
 // unreadable reports a schedule that cannot be read.
 func (s *stage) unreadable(ctx context.Context, f store.FoundSchedule) {
-	s.Log.ErrorContext(ctx, "a schedule could not be read", telemetry.Tenant, f.Tenant, "schedule", f.Name, telemetry.Err, f.Err)
+	s.Log.ErrorContext(ctx, "a schedule could not be read", telemetry.Tenant, f.Tenant, "schedule", f.Name,
+		telemetry.Err, f.Err)
 	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
 }
 
@@ -502,7 +538,8 @@ func (s *stage) withContents(ctx context.Context, k schedule.Key) (schedule.Sche
 			return found, contents, err
 		}
 	}
-	return schedule.Schedule{}, job.Contents{}, fault.New(fault.Conflict, nil, "reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
+	return schedule.Schedule{}, job.Contents{}, fault.New(fault.Conflict, nil,
+		"reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
 }
 
 // runScheduleNow accepts a job as the template has it, due now.

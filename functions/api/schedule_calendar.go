@@ -89,8 +89,10 @@ func (r *reader) spec(v wire.Value) (calendar.Spec, bool) {
 		return list
 	}
 	s := calendar.Spec{
-		Cron: text("cron"), Every: length("every"), Phase: length("phase"), Dates: texts("dates", calendar.MaxDates), RRule: text("rrule"),
-		Timezone: text("timezone"), StartAt: text("start_at"), EndAt: text("end_at"), Exclude: texts("exclude", calendar.MaxExclude),
+		Cron: text("cron"), Every: length("every"), Phase: length("phase"), Dates: texts("dates", calendar.MaxDates),
+		RRule:    text("rrule"),
+		Timezone: text("timezone"), StartAt: text("start_at"), EndAt: text("end_at"),
+		Exclude:     texts("exclude", calendar.MaxExclude),
 		MissingHour: text("missing_hour"), RepeatedHour: text("repeated_hour"), Spread: length("spread"),
 	}
 	if at, ok := f["max_runs"]; ok {
@@ -135,7 +137,8 @@ type planned struct {
 func exclusionNames(s calendar.Spec) []string {
 	names := slices.Clone(s.Exclude)
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !wire.NamePattern.MatchString(name) })
+	return slices.DeleteFunc(slices.Compact(names),
+		func(name string) bool { return !wire.NamePattern.MatchString(name) })
 }
 
 // refused blames what package calendar refuses at that place; true is nothing.

@@ -55,7 +55,8 @@ func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now tim
 	if len(fresh) == dryRunTimes && freshThrough.Before(end) {
 		end = freshThrough
 	}
-	d := ScheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{}, Through: wire.Instant{Time: end}, Cut: end.Before(now.Add(dryRunAhead))}
+	d := ScheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{},
+		Through: wire.Instant{Time: end}, Cut: end.Before(now.Add(dryRunAhead))}
 	d.fill(only(old, end), only(fresh, end))
 	return d
 }

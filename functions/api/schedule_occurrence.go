@@ -17,9 +17,14 @@ import (
 
 func (s *stage) occurrenceRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodGet, Path: "/v1/schedules/{name}/occurrences", ID: "listOccurrences", Tag: tagSchedules, Scope: mayRead,
+		Method: http.MethodGet, Path: "/v1/schedules/{name}/occurrences", ID: "listOccurrences", Tag: tagSchedules,
+		Scope:   mayRead,
 		Summary: "List what became of a schedule's times", Errors: []int{http.StatusNotFound},
-		About: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, from the last {=pending_before} jobs before now or from after. Times that had the same end for the same reason may share one item, with until and count; one of them that has a job goes by the job's own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept for {=finished_days} days, also when the schedule is deleted.",
+		About: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, " +
+			"from the last {=pending_before} jobs before now or from after. Times that had the same end for the " +
+			"same reason may share one item, with until and count; one of them that has a job goes by the job's " +
+			"own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept " +
+			"for {=finished_days} days, also when the schedule is deleted.",
 	}, s.listOccurrences)
 }
 
@@ -50,14 +55,17 @@ type occurrencesAnswer struct{ Body wire.Page[occurrenceView] }
 
 var outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedule.Missed, schedule.Superseded}
 
-func (s *stage) listOccurrences(ctx context.Context, who tenant.Identity, in *occurrencesInput) (*occurrencesAnswer, error) {
+func (s *stage) listOccurrences(
+	ctx context.Context, who tenant.Identity, in *occurrencesInput,
+) (*occurrencesAnswer, error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
 	}
 	var wrong fault.Mistakes
 	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
-		wrong = append(wrong, fault.Field{Pointer: "outcome", Code: wire.CodeInvalidValue, Detail: "this is not one outcome", Allowed: strings.Join(outcomes, ", ")})
+		wrong = append(wrong, fault.Field{Pointer: "outcome", Code: wire.CodeInvalidValue,
+			Detail: "this is not one outcome", Allowed: strings.Join(outcomes, ", ")})
 	}
 	f := occurrenceFilter{outcome: in.Outcome, limit: limit}
 	f.after, f.before = readRange(&wrong, "after", in.After, "before", in.Before)
@@ -115,7 +123,9 @@ func (t told) manual() bool { return t.job != nil && t.job.ManualOf != "" }
 
 // occurrences reads one page, newest first. next is the place to go on from, "" at the end:
 // the nominal time that was come to, and how many items of it were seen.
-func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string) (items []occurrenceView, next string, err error) {
+func (s *stage) occurrences(
+	ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string,
+) (items []occurrenceView, next string, err error) {
 	before, seen := f.before, int64(0)
 	if at, n, ok := strings.Cut(place, "#"); ok {
 		before, seen = time.UnixMilli(number(at)+1).UTC(), number(n) // that time again: more may be said of it
@@ -152,7 +162,9 @@ func (s *stage) occurrences(ctx context.Context, of schedule.Schedule, f occurre
 const pendingBefore = 500
 
 // pendingOccurrences reads one page of what is not over, soonest first. next is as in occurrences.
-func (s *stage) pendingOccurrences(ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string) (items []occurrenceView, next string, err error) {
+func (s *stage) pendingOccurrences(
+	ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string,
+) (items []occurrenceView, next string, err error) {
 	after, skip := f.after, int64(0)
 	if after.IsZero() && place == "" {
 		found, _, err := s.Store.JobsOf(ctx, of.Key, time.Time{}, s.now(), true, pendingBefore, "")
@@ -249,7 +261,8 @@ func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
 		return v
 	}
 	r := *t.job
-	v := occurrenceView{NominalAt: wire.Instant{Time: r.OccurredAt()}, Manual: t.manual(), DueAt: wire.Instant{Time: r.DueAt}, JobID: r.ID, Status: r.Status}
+	v := occurrenceView{NominalAt: wire.Instant{Time: r.OccurredAt()}, Manual: t.manual(),
+		DueAt: wire.Instant{Time: r.DueAt}, JobID: r.ID, Status: r.Status}
 	v.Outcome, v.Reason, v.Why = schedule.OfJob(r)
 	if !r.StartedAt.IsZero() {
 		late := r.LatenessMS
@@ -300,7 +313,8 @@ type jobsAhead struct {
 // peek returns the next row without taking it, nil at the end.
 func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
 	for len(a.rows) == 0 && !a.done {
-		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, !a.forward, min(a.page+1, store.ReadAtOnce), a.cursor)
+		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, !a.forward,
+			min(a.page+1, store.ReadAtOnce), a.cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -355,7 +369,8 @@ const reaching = 4
 // peek returns the next entry without taking it, nil at the end.
 func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
 	for len(a.entries) == 0 && !a.done {
-		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true, min(a.page+1, store.ReadAtOnce), a.cursor)
+		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true,
+			min(a.page+1, store.ReadAtOnce), a.cursor)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,9 @@ var taskSettings = []string{"pool", "priority", "timeout", "retry"}
 
 // mergedSchedule is the parts of a schedule that a patch names, as the patch leaves them. Mistakes
 // that only the patch can show, such as fields that are repeated, are found here.
-func (s *stage) mergedSchedule(ctx context.Context, old schedule.Schedule, patch *wire.Document) (*wire.Document, error) {
+func (s *stage) mergedSchedule(
+	ctx context.Context, old schedule.Schedule, patch *wire.Document,
+) (*wire.Document, error) {
 	if err := checkPatch(patch); err != nil {
 		return nil, err
 	}
@@ -70,7 +72,8 @@ var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "p
 func checkPatch(patch *wire.Document) error {
 	r := newReader(patch)
 	f := r.Object(0, "", append([]string{"dag"}, scheduleFields...))
-	for name, known := range map[string][]string{"calendar": calendarFields, "job": templateFields, "catch_up": catchUpFields} {
+	for name, known := range map[string][]string{"calendar": calendarFields, "job": templateFields,
+		"catch_up": catchUpFields} {
 		v, ok := f[name]
 		if !ok || patch.Kind(v.Node) != wire.KindObject {
 			continue
@@ -86,7 +89,9 @@ func checkPatch(patch *wire.Document) error {
 }
 
 // scheduleParts writes the parts of a schedule that a patch names as a PUT would have them.
-func (s *stage) scheduleParts(ctx context.Context, old schedule.Schedule, parts map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+func (s *stage) scheduleParts(
+	ctx context.Context, old schedule.Schedule, parts map[string]json.RawMessage,
+) (map[string]json.RawMessage, error) {
 	v := viewSchedule(old, s.now())
 	base := map[string]json.RawMessage{"calendar": encode(v.Calendar), "catch_up": encode(v.CatchUp)}
 	if _, ok := parts["job"]; !ok {

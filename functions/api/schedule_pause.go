@@ -17,14 +17,19 @@ import (
 
 func (s *stage) schedulePauseRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule", Tag: tagSchedules, Scope: mayWrite, Body: pauseRequest{}, OptionalBody: true,
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule",
+		Tag: tagSchedules, Scope: mayWrite, Body: pauseRequest{}, OptionalBody: true,
 		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.",
+		About: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes " +
+			"meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the " +
+			"first.",
 	}, s.pauseSchedule)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule", Tag: tagSchedules, Scope: mayWrite, Body: resumeRequest{}, OptionalBody: true,
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule",
+		Tag: tagSchedules, Scope: mayWrite, Body: resumeRequest{}, OptionalBody: true,
 		Summary: "Resume a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has another. One that is not paused stays as it is.",
+		About: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has " +
+			"another. One that is not paused stays as it is.",
 	}, s.resumeSchedule)
 }
 
@@ -42,10 +47,12 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 		return nil, err
 	}
 	after, _, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-		if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) && is.Missed == p.Missed && is.By != schedule.ByPunctual {
+		if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) && is.Missed == p.Missed &&
+			is.By != schedule.ByPunctual {
 			return nil, nil
 		}
-		_, write := schedule.PauseSchedule(old, schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
+		_, write := schedule.PauseSchedule(old,
+			schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
 		return []item.Write{write}, nil
 	})
 	if err != nil {
@@ -72,13 +79,14 @@ func (s *stage) resumeSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	if err != nil {
 		return nil, err
 	}
-	after, resumed, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-		if old.Paused == nil {
-			return nil, nil
-		}
-		_, write := schedule.Resume(old, missed, now)
-		return []item.Write{write}, nil
-	})
+	after, resumed, err := s.changeSchedule(ctx, k, epoch,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			if old.Paused == nil {
+				return nil, nil
+			}
+			_, write := schedule.Resume(old, missed, now)
+			return []item.Write{write}, nil
+		})
 	if err == nil && resumed {
 		s.promote(ctx, k)
 		s.wakeParked(ctx, k.Tenant, s.now())

@@ -14,11 +14,13 @@ import (
 
 func (s *stage) previewRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar", Tag: tagSchedules, Scope: mayRead, Body: previewRequest{},
+		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar",
+		Tag: tagSchedules, Scope: mayRead, Body: previewRequest{},
 		Summary: "Preview a calendar", About: "Nothing is kept. The exclusions that it names are the tenant's.",
 	}, s.previewDraft)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodGet, Path: "/v1/schedules/{name}/preview", ID: "previewSchedule", Tag: tagSchedules, Scope: mayRead,
+		Method: http.MethodGet, Path: "/v1/schedules/{name}/preview", ID: "previewSchedule", Tag: tagSchedules,
+		Scope:   mayRead,
 		Summary: "Preview a schedule", Errors: []int{http.StatusNotFound},
 		About: "By its calendar alone: no pause and no overlap is looked at, nor how often it has run.",
 	}, s.previewSchedule)
@@ -118,7 +120,8 @@ func (s *stage) previewSchedule(ctx context.Context, who tenant.Identity, in *pr
 	if in.After != "" {
 		t, ok := wire.ParseInstant(in.After)
 		if !ok {
-			return nil, wire.OneMistake("after", wire.CodeInvalidValue, wire.InstantAllowed+" (in a URL + is written %2B)", "this is not a time with a zone: %s", calendar.WhyNoInstant(in.After))
+			return nil, wire.OneMistake("after", wire.CodeInvalidValue, wire.InstantAllowed+" (in a URL + is "+
+				"written %2B)", "this is not a time with a zone: %s", calendar.WhyNoInstant(in.After))
 		}
 		after = t
 	}
@@ -148,7 +151,8 @@ func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
 	}
 	skips, _ := c.Skipped(after, times[len(times)-1].NominalAt, previewLooked)
 	for _, skip := range skips[:min(len(skips), previewSkipped)] {
-		out.Body.Skipped = append(out.Body.Skipped, skippedTime{wire.Instant{Time: skip.NominalAt}, skip.Local, skip.Reason, skip.Exclusion, skip.Why})
+		out.Body.Skipped = append(out.Body.Skipped,
+			skippedTime{wire.Instant{Time: skip.NominalAt}, skip.Local, skip.Reason, skip.Exclusion, skip.Why})
 	}
 	return out
 }
@@ -156,7 +160,8 @@ func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
 func viewTimes(times []calendar.Occurrence) []occurrenceTime {
 	views := make([]occurrenceTime, len(times))
 	for i, o := range times {
-		views[i] = occurrenceTime{wire.Instant{Time: o.NominalAt}, wire.Instant{Time: o.DueAt}, o.Local, append([]string{}, o.Flags...)}
+		views[i] = occurrenceTime{wire.Instant{Time: o.NominalAt}, wire.Instant{Time: o.DueAt}, o.Local,
+			append([]string{}, o.Flags...)}
 	}
 	return views
 }

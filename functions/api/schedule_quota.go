@@ -65,6 +65,7 @@ func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
 
 // errQuota carries no Retry-After: waiting frees nothing, only deleting does.
 func (s *stage) errQuota(amount int64) error {
-	return wire.NewProblem(wire.CodeRateLimited, "a tenant's schedules may run %d times a minute in all, each at its busiest and at least once; "+
-		"there is not room for %d more: delete one, or let some run less often", s.ScheduleQuota, amount)
+	return wire.NewProblem(wire.CodeRateLimited,
+		"a tenant's schedules may run %d times a minute in all, each at its busiest and at least once; "+
+			"there is not room for %d more: delete one, or let some run less often", s.ScheduleQuota, amount)
 }

@@ -117,14 +117,17 @@ func scheduleBody(ctx context.Context) (*wire.Document, error) {
 
 // readSchedule reads a schedule, or a part of one. A whole one that leaves something out means
 // its default.
-func (s *stage) readSchedule(ctx context.Context, doc *wire.Document, whole bool, t tenant.ID, now time.Time) (c scheduleChange, err error) {
+func (s *stage) readSchedule(
+	ctx context.Context, doc *wire.Document, whole bool, t tenant.ID, now time.Time,
+) (c scheduleChange, err error) {
 	r := newReader(doc)
 	f := r.Object(0, "", scheduleFields)
 	if f == nil {
 		return c, r.Wrong.Err()
 	}
 	if len(f) == 0 && len(r.Wrong) == 0 && !whole {
-		r.Mistake("", wire.CodeMissingField, "calendar, job, overlap, catch_up or pause_after_failures", "the body changes nothing")
+		r.Mistake("", wire.CodeMissingField, "calendar, job, overlap, catch_up or pause_after_failures",
+			"the body changes nothing")
 	}
 	if v, ok := f["calendar"]; ok {
 		p, fine, err := s.readCalendar(ctx, r, v, t)

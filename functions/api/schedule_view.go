@@ -73,7 +73,8 @@ type schedulePauseView struct {
 }
 
 func viewTemplate(t schedule.Template) jobTemplateView {
-	v := jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout), Retry: viewRetry(t.Retry), LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
+	v := jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
+		Retry: viewRetry(t.Retry), LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
 	if t.StartWithin > 0 {
 		v.StartWithin = span.Format(t.StartWithin)
 	}
@@ -93,12 +94,15 @@ const nextShown = 3
 func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	v := ScheduleView{
 		Name: c.Name, Calendar: calendarView(c.Spec), Job: viewTemplate(c.Template), Overlap: c.Overlap,
-		CatchUp: catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap}, PauseAfterFailures: c.PauseAfter,
-		Version: c.Epoch, CreatedAt: wire.Instant{Time: c.CreatedAt}, UpdatedAt: wire.Instant{Time: c.UpdatedAt}, Next: []wire.Instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
+		CatchUp:            catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap},
+		PauseAfterFailures: c.PauseAfter,
+		Version:            c.Epoch, CreatedAt: wire.Instant{Time: c.CreatedAt}, UpdatedAt: wire.Instant{Time: c.UpdatedAt},
+		Next: []wire.Instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
 	}
 	from := now
 	if p := c.Paused; p != nil {
-		v.Paused.value = &schedulePauseView{p.Reason, p.By, wire.Instant{Time: p.Since}, wire.Instant{Time: p.EffectiveAt}, wire.Instant{Time: p.Until}, p.Missed}
+		v.Paused.value = &schedulePauseView{p.Reason, p.By, wire.Instant{Time: p.Since},
+			wire.Instant{Time: p.EffectiveAt}, wire.Instant{Time: p.Until}, p.Missed}
 		from = p.Until
 	}
 	cal, err := c.Calendar()
@@ -129,7 +133,8 @@ func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (Schedule
 		}
 		v.Job.Payload = payload
 	}
-	last, _, err := s.occurrences(ctx, c, occurrenceFilter{before: now.Add(time.Millisecond), limit: 1, timesOnly: true}, "")
+	last, _, err := s.occurrences(ctx, c,
+		occurrenceFilter{before: now.Add(time.Millisecond), limit: 1, timesOnly: true}, "")
 	v.Last.known = true
 	if len(last) > 0 {
 		v.Last.value = &last[0]
@@ -181,5 +186,6 @@ func (p patched) MarshalJSON() ([]byte, error) {
 
 // Schema documents both.
 func (patched) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[ScheduleView](), true, ""), r.Schema(reflect.TypeFor[ScheduleDiff](), true, "")}}
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[ScheduleView](), true, ""),
+		r.Schema(reflect.TypeFor[ScheduleDiff](), true, "")}}
 }

@@ -12,12 +12,14 @@ import (
 )
 
 func (s *stage) systemRoutes() {
-	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/health", ID: "getHealth", Tag: tagSystem, Scope: wire.Open, Summary: "Check that the API answers"}, s.health)
+	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/health", ID: "getHealth", Tag: tagSystem,
+		Scope: wire.Open, Summary: "Check that the API answers"}, s.health)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/ready", ID: "getReadiness", Tag: tagSystem, Scope: anybody,
 		Summary: "Check that what the API needs answers", About: "And how far the passes have come.",
 	}, s.ready)
-	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: tagSystem, Scope: anybody, Summary: "Show whom the token names"}, s.whoami)
+	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: tagSystem,
+		Scope: anybody, Summary: "Show whom the token names"}, s.whoami)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/problems", ID: "listProblems", Tag: tagSystem, Scope: wire.Open,
 		Summary: "List the codes of problems", About: "In the order of their statuses.",
@@ -28,7 +30,8 @@ func (s *stage) systemRoutes() {
 	}, s.explain)
 	document := sync.OnceValues(s.document)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodGet, Path: "/v1/openapi.json", ID: "getDocument", Tag: tagSystem, Scope: wire.Open, Summary: "Get this document",
+		Method: http.MethodGet, Path: "/v1/openapi.json", ID: "getDocument", Tag: tagSystem, Scope: wire.Open,
+		Summary: "Get this document",
 	}, func(context.Context, tenant.Identity, *nothing) (*documentAnswer, error) {
 		text, err := document()
 		return &documentAnswer{"application/openapi+json", text}, err
@@ -90,7 +93,8 @@ type whoamiAnswer struct {
 
 func (s *stage) whoami(_ context.Context, who tenant.Identity, _ *nothing) (*whoamiAnswer, error) {
 	out := &whoamiAnswer{}
-	out.Body.Tenant, out.Body.Subject, out.Body.Scopes = who.Tenant, who.Subject, append([]tenant.Scope{}, who.Scopes...)
+	out.Body.Tenant, out.Body.Subject, out.Body.Scopes = who.Tenant, who.Subject,
+		append([]tenant.Scope{}, who.Scopes...)
 	return out, nil
 }
 

@@ -19,9 +19,11 @@ import (
 
 func (s *stage) taskRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPut, Path: "/v1/tasks/{name}", ID: "putTask", Tag: tagTasks, Scope: mayManage, Body: taskRequest{},
+		Method: http.MethodPut, Path: "/v1/tasks/{name}", ID: "putTask", Tag: tagTasks, Scope: mayManage,
+		Body:    taskRequest{},
 		Summary: "Create or replace a task", Errors: []int{http.StatusConflict},
-		About: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait do not change.",
+		About: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait " +
+			"do not change.",
 	}, s.putTask)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/tasks/{name}", ID: "getTask", Tag: tagTasks, Scope: mayRead,
@@ -60,7 +62,8 @@ type taskView struct {
 }
 
 func viewTask(t job.Task) taskView {
-	return taskView{t.Name, t.Executor, t.Pool, t.Priority, span.Format(t.Timeout), viewRetry(t.Retry), t.PayloadSchema, t.Version, t.BuiltIn}
+	return taskView{t.Name, t.Executor, t.Pool, t.Priority, span.Format(t.Timeout), viewRetry(t.Retry),
+		t.PayloadSchema, t.Version, t.BuiltIn}
 }
 
 type taskInput struct {
@@ -99,7 +102,8 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput)
 }
 
 func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
-	task := job.Task{Name: name, Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+	task := job.Task{Name: name, Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout,
+		Retry: job.DefaultRetry}
 	doc, err := wire.ReadBody(ctx, contract.MaxBody)
 	if err != nil {
 		return task, err

@@ -45,7 +45,8 @@ func misfitsOf(found jsonschema.ErrorKind) []misfit {
 	case *keyword.AdditionalProperties:
 		var all []misfit
 		for _, name := range k.Properties[:min(len(k.Properties), wire.MaxMistakes)] {
-			all = append(all, misfit{name, wire.CodeInvalidValue, "no property " + wire.Quoted(name) + " is allowed here", ""})
+			all = append(all, misfit{name, wire.CodeInvalidValue, "no property " + wire.Quoted(name) +
+				" is allowed here", ""})
 		}
 		return all
 	case *keyword.PropertyNames:
@@ -92,7 +93,8 @@ func misfitsOf(found jsonschema.ErrorKind) []misfit {
 		return one(wire.CodeInvalidValue, detail, "items that differ (uniqueItems)")
 	case *keyword.OneOf:
 		if len(k.Subschemas) > 1 {
-			return one(wire.CodeInvalidValue, "the value fits more than one of the forms of which it must fit one", "oneOf")
+			return one(wire.CodeInvalidValue, "the value fits more than one of the forms of which it must fit one",
+				"oneOf")
 		}
 	}
 	name := strings.Join(found.KeywordPath(), "/")

@@ -155,7 +155,9 @@ const freshSchemas = 256 << 10
 
 // judge blames each part of a payload that does not fit the schema: where, and by which
 // keyword, but never with what stands there.
-func (c *schemaCache) judge(ctx context.Context, r *reader, v wire.Value, schema json.RawMessage, payload []byte) error {
+func (c *schemaCache) judge(
+	ctx context.Context, r *reader, v wire.Value, schema json.RawMessage, payload []byte,
+) error {
 	if !c.has(schema) && r.fresh.Add(-int64(len(schema))) < 0 {
 		r.Mistake(v.Pointer, wire.CodeOutOfRange, "jobs of fewer tasks in one batch",
 			"the payload schemas of the batch's tasks are too large together")

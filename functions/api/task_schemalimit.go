@@ -326,7 +326,8 @@ func sameValue(s *jsonschema.Schema) []*jsonschema.Schema {
 // partsOfValue are the schemas that are applied to what the value holds.
 func partsOfValue(s *jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
-	all = appendSchemas(all, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema)
+	all = appendSchemas(all, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems,
+		s.ContentSchema)
 	all = appendSchemas(all, s.PrefixItems...)
 	for _, each := range s.Properties {
 		all = appendSchemas(all, each)
@@ -390,15 +391,18 @@ const perPart = 4
 
 func (d *dissection) costOf(s *jsonschema.Schema) cost {
 	c := cost{
-		fixed:       2 + 2*len(sameValue(s)) + len(s.Required) + len(s.DependentRequired) + len(s.DependentSchemas) + len(s.Dependencies),
+		fixed: 2 + 2*len(sameValue(s)) + len(s.Required) + len(s.DependentRequired) + len(s.DependentSchemas) +
+			len(s.Dependencies),
 		perProperty: 1 + len(s.PatternProperties),
 	}
-	for _, properties := range []bool{s.Properties != nil || s.PatternProperties != nil || s.AdditionalProperties != nil, s.PropertyNames != nil} {
+	for _, properties := range []bool{s.Properties != nil || s.PatternProperties != nil ||
+		s.AdditionalProperties != nil, s.PropertyNames != nil} {
 		if properties {
 			c.perProperty += perPart
 		}
 	}
-	for _, items := range []bool{s.Items != nil, s.AdditionalItems != nil, s.PrefixItems != nil, s.Items2020 != nil, s.Contains != nil} {
+	for _, items := range []bool{s.Items != nil, s.AdditionalItems != nil, s.PrefixItems != nil, s.Items2020 != nil,
+		s.Contains != nil} {
 		if items {
 			c.perItem += perPart
 		}

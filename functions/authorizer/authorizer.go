@@ -92,7 +92,9 @@ func (a *Authorizer) Verify(ctx context.Context, bearer string) (tenant.Identity
 
 // Handle answers API Gateway: a policy that allows every route of the stage, with who asks in
 // its context (tenant, subject, and scopes with a space between them).
-func (a *Authorizer) Handle(ctx context.Context, ev events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error) {
+func (a *Authorizer) Handle(
+	ctx context.Context, ev events.APIGatewayCustomAuthorizerRequestTypeRequest,
+) (events.APIGatewayCustomAuthorizerResponse, error) {
 	bearer, ok := bearerOf(ev)
 	if !ok {
 		a.deps.Log.InfoContext(ctx, "refused a token", "cause", "there is not exactly one bearer token")
@@ -123,7 +125,8 @@ func (a *Authorizer) Handle(ctx context.Context, ev events.APIGatewayCustomAutho
 				Action: []string{"execute-api:Invoke"}, Effect: "Allow", Resource: []string{stage + "/*/*"},
 			}},
 		},
-		Context: map[string]any{"tenant": string(id.Tenant), "subject": id.Subject, "scopes": strings.Join(scopes, " ")},
+		Context: map[string]any{"tenant": string(id.Tenant), "subject": id.Subject,
+			"scopes": strings.Join(scopes, " ")},
 	}, nil
 }
 
@@ -152,7 +155,8 @@ func bearerOf(ev events.APIGatewayCustomAuthorizerRequestTypeRequest) (string, b
 // that of its stage.
 func stageOf(method string) (string, bool) {
 	parts := strings.SplitN(method, "/", 3)
-	if len(parts) != 3 || parts[1] == "" || strings.Count(parts[0], ":") != 5 || !strings.Contains(parts[0], ":execute-api:") || strings.Contains(parts[0]+parts[1], "*") {
+	if len(parts) != 3 || parts[1] == "" || strings.Count(parts[0], ":") != 5 ||
+		!strings.Contains(parts[0], ":execute-api:") || strings.Contains(parts[0]+parts[1], "*") {
 		return "", false
 	}
 	return parts[0] + "/" + parts[1], true

@@ -23,7 +23,8 @@ func TestHandle_AllowsTheWholeStageAndSaysWhoAsks(t *testing.T) {
 			for _, ev := range []event{
 				{MethodArn: method, Headers: map[string]string{header: scheme + rs(t, good())}},
 				{MethodArn: method, MultiValueHeaders: map[string][]string{header: {scheme + rs(t, good())}}},
-				{MethodArn: method, Headers: map[string]string{header: scheme + rs(t, good())}, MultiValueHeaders: map[string][]string{header: {scheme + rs(t, good())}}},
+				{MethodArn: method, Headers: map[string]string{header: scheme + rs(t, good())},
+					MultiValueHeaders: map[string][]string{header: {scheme + rs(t, good())}}},
 			} {
 				got, err := b.Handle(context.Background(), ev)
 				if err != nil {
@@ -44,7 +45,8 @@ func TestHandle_AllowsTheWholeStageAndSaysWhoAsks(t *testing.T) {
 func TestHandle_NamesATokenWithoutSubjectByItsTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	got, err := b.Handle(context.Background(), event{MethodArn: method, Headers: map[string]string{"Authorization": "Bearer " + rs(t, with("sub", nil))}})
+	got, err := b.Handle(context.Background(),
+		event{MethodArn: method, Headers: map[string]string{"Authorization": "Bearer " + rs(t, with("sub", nil))}})
 	if err != nil || got.PrincipalID != "acme" {
 		t.Errorf("got %q, %v", got.PrincipalID, err)
 	}
@@ -55,21 +57,29 @@ func TestHandle_RefusesAllInTheSameWay(t *testing.T) {
 	b := setup(t)
 	token := rs(t, good())
 	for name, ev := range map[string]event{
-		"no headers":             {MethodArn: method},
-		"an empty header":        {MethodArn: method, Headers: map[string]string{"Authorization": ""}},
-		"no scheme":              {MethodArn: method, Headers: map[string]string{"Authorization": token}},
-		"no token":               {MethodArn: method, Headers: map[string]string{"Authorization": "Bearer "}},
-		"another scheme":         {MethodArn: method, Headers: map[string]string{"Authorization": "Basic " + token}},
-		"another header":         {MethodArn: method, Headers: map[string]string{"X-Authorization": "Bearer " + token}},
-		"two tokens in a header": {MethodArn: method, Headers: map[string]string{"Authorization": "Bearer " + token + ", Bearer " + token}},
-		"two headers":            {MethodArn: method, MultiValueHeaders: map[string][]string{"Authorization": {"Bearer " + token, "Bearer x"}}},
-		"two spellings":          {MethodArn: method, Headers: map[string]string{"Authorization": "Bearer " + token, "authorization": "Bearer x"}},
-		"headers that disagree":  {MethodArn: method, Headers: map[string]string{"Authorization": "Bearer " + token}, MultiValueHeaders: map[string][]string{"Authorization": {"Bearer x"}}},
-		"in the query":           {MethodArn: method, QueryStringParameters: map[string]string{"access_token": token, "authorization": "Bearer " + token}},
-		"no API":                 {Headers: map[string]string{"Authorization": "Bearer " + token}},
-		"every API":              {MethodArn: "arn:aws:execute-api:eu-central-1:123456789012:*/*/GET/", Headers: map[string]string{"Authorization": "Bearer " + token}},
-		"another service":        {MethodArn: "arn:aws:s3:eu-central-1:123456789012:abc/v1/GET/", Headers: map[string]string{"Authorization": "Bearer " + token}},
-		"a token that is none":   {MethodArn: method, Headers: map[string]string{"Authorization": "Bearer eyJhbGciOiJub25lIn0.e30."}},
+		"no headers":      {MethodArn: method},
+		"an empty header": {MethodArn: method, Headers: map[string]string{"Authorization": ""}},
+		"no scheme":       {MethodArn: method, Headers: map[string]string{"Authorization": token}},
+		"no token":        {MethodArn: method, Headers: map[string]string{"Authorization": "Bearer "}},
+		"another scheme":  {MethodArn: method, Headers: map[string]string{"Authorization": "Basic " + token}},
+		"another header":  {MethodArn: method, Headers: map[string]string{"X-Authorization": "Bearer " + token}},
+		"two tokens in a header": {MethodArn: method,
+			Headers: map[string]string{"Authorization": "Bearer " + token + ", Bearer " + token}},
+		"two headers": {MethodArn: method,
+			MultiValueHeaders: map[string][]string{"Authorization": {"Bearer " + token, "Bearer x"}}},
+		"two spellings": {MethodArn: method,
+			Headers: map[string]string{"Authorization": "Bearer " + token, "authorization": "Bearer x"}},
+		"headers that disagree": {MethodArn: method, Headers: map[string]string{"Authorization": "Bearer " + token},
+			MultiValueHeaders: map[string][]string{"Authorization": {"Bearer x"}}},
+		"in the query": {MethodArn: method,
+			QueryStringParameters: map[string]string{"access_token": token, "authorization": "Bearer " + token}},
+		"no API": {Headers: map[string]string{"Authorization": "Bearer " + token}},
+		"every API": {MethodArn: "arn:aws:execute-api:eu-central-1:123456789012:*/*/GET/",
+			Headers: map[string]string{"Authorization": "Bearer " + token}},
+		"another service": {MethodArn: "arn:aws:s3:eu-central-1:123456789012:abc/v1/GET/",
+			Headers: map[string]string{"Authorization": "Bearer " + token}},
+		"a token that is none": {MethodArn: method,
+			Headers: map[string]string{"Authorization": "Bearer eyJhbGciOiJub25lIn0.e30."}},
 	} {
 		b.log.Reset()
 		got, err := b.Handle(context.Background(), ev)

@@ -45,9 +45,17 @@ var (
 	rsaKey   = sync.OnceValue(func() *rsa.PrivateKey { k, _ := rsa.GenerateKey(rand.Reader, 2048); return k })
 	otherRSA = sync.OnceValue(func() *rsa.PrivateKey { k, _ := rsa.GenerateKey(rand.Reader, 2048); return k })
 	weakRSA  = sync.OnceValue(func() *rsa.PrivateKey { k, _ := rsa.GenerateKey(rand.Reader, 1024); return k })
-	ecKey    = sync.OnceValue(func() *ecdsa.PrivateKey { k, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader); return k })
-	ec384    = sync.OnceValue(func() *ecdsa.PrivateKey { k, _ := ecdsa.GenerateKey(elliptic.P384(), rand.Reader); return k })
-	edKey    = sync.OnceValue(func() ed25519.PrivateKey { _, k, _ := ed25519.GenerateKey(rand.Reader); return k })
+	ecKey    = sync.OnceValue(func() *ecdsa.PrivateKey {
+		k,
+			_ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		return k
+	})
+	ec384 = sync.OnceValue(func() *ecdsa.PrivateKey {
+		k,
+			_ := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+		return k
+	})
+	edKey = sync.OnceValue(func() ed25519.PrivateKey { _, k, _ := ed25519.GenerateKey(rand.Reader); return k })
 )
 
 // published is a public key as an issuer shows it, with more fields on top.
@@ -117,7 +125,8 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	if e.down {
 		return nil, errors.New("the issuer is down")
 	}
-	return &http.Response{StatusCode: e.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(e.body)), Request: r}, nil
+	return &http.Response{StatusCode: e.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(e.body)),
+		Request: r}, nil
 }
 
 // watch is a clock that tests move.
@@ -149,7 +158,8 @@ type bundle struct {
 func setup(t *testing.T, change ...func(*authorizer.Deps)) *bundle {
 	t.Helper()
 	b := &bundle{issuer: &endpoint{}, clock: &watch{now: noon}, log: &bytes.Buffer{}}
-	b.issuer.publish(published(t, rsaKey(), "rsa", map[string]any{"alg": "RS256", "use": "sig"}), published(t, ecKey(), "ec", nil), published(t, edKey(), "ed", map[string]any{"alg": "EdDSA"}))
+	b.issuer.publish(published(t, rsaKey(), "rsa", map[string]any{"alg": "RS256", "use": "sig"}),
+		published(t, ecKey(), "ec", nil), published(t, edKey(), "ed", map[string]any{"alg": "EdDSA"}))
 	d := authorizer.Deps{
 		JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
 		Clock: b.clock, HTTP: &http.Client{Transport: b.issuer}, Log: slog.New(slog.NewTextHandler(b.log, nil)),
@@ -164,8 +174,9 @@ func setup(t *testing.T, change ...func(*authorizer.Deps)) *bundle {
 // good are claims that are accepted.
 func good() map[string]any {
 	return map[string]any{
-		"iss": issuer, "aud": audience, "sub": "user-1", "tenant": "acme", "scope": "openid punctual:read punctual:write",
-		"iat": noon.Add(-time.Minute).Unix(), "exp": noon.Add(time.Hour).Unix(),
+		"iss": issuer, "aud": audience, "sub": "user-1", "tenant": "acme",
+		"scope": "openid punctual:read punctual:write",
+		"iat":   noon.Add(-time.Minute).Unix(), "exp": noon.Add(time.Hour).Unix(),
 	}
 }
 

@@ -54,7 +54,8 @@ func TestAuthorizer_TakesAccessTokensOfCognito(t *testing.T) {
 			"scope that names a tenant"},
 		{"of a tenant that is none", but(machine(), "scope", "punctual/tenant.a#b"), "tenant"},
 		{"without scopes", but(machine(), "scope", nil), "scope that names a tenant"},
-		{"whose tenant is a claim that nobody asked for", but(but(machine(), "scope", "punctual/read"), "tenant", "acme"),
+		{"whose tenant is a claim that nobody asked for",
+			but(but(machine(), "scope", "punctual/read"), "tenant", "acme"),
 			"scope that names a tenant"},
 	} {
 		b.requireRefused(t, c.name, rs(t, c.claims), c.because)
@@ -83,7 +84,8 @@ func TestAuthorizer_TakesAccessTokensOfAuth0(t *testing.T) {
 
 	b = setup(t, func(d *authorizer.Deps) { d.TenantClaim, d.ScopeClaim = "org_id", "permissions" })
 	organized := but(but(claims(), "org_id", "org_9ybsU1dN2dKfDkBi"), "permissions", []any{"punctual:write"})
-	want = tenant.Identity{Tenant: "org_9ybsU1dN2dKfDkBi", Subject: "wx1Yz@clients", Scopes: []tenant.Scope{tenant.Write}}
+	want = tenant.Identity{Tenant: "org_9ybsU1dN2dKfDkBi", Subject: "wx1Yz@clients",
+		Scopes: []tenant.Scope{tenant.Write}}
 	if got := b.requireAccepted(t, rs(t, organized)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v; want %+v", got, want)
 	}

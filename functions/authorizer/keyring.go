@@ -85,7 +85,8 @@ type keyring struct {
 }
 
 func newKeyring(d Deps) *keyring {
-	return &keyring{url: d.JWKSURL, http: d.HTTP, clock: d.Clock, log: d.Log, meter: d.Meter, asking: make(chan struct{}, 1)}
+	return &keyring{url: d.JWKSURL, http: d.HTTP, clock: d.Clock, log: d.Log, meter: d.Meter,
+		asking: make(chan struct{}, 1)}
 }
 
 func (r *keyring) look() known {
@@ -141,7 +142,8 @@ func (r *keyring) refresh(ctx context.Context, kid string) {
 		after.keys, after.loadedAt = keys, now
 	} else {
 		r.meter.Count(telemetry.KeysUnfetched, 1)
-		r.log.ErrorContext(ctx, "could not fetch the issuer's keys", telemetry.Err, err.Error(), "usable", before.usable(now))
+		r.log.ErrorContext(ctx, "could not fetch the issuer's keys", telemetry.Err, err.Error(), "usable",
+			before.usable(now))
 	}
 	if before.usable(now) && !before.has(kid) || !after.has(kid) {
 		after.unknownAt = now

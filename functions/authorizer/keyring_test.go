@@ -159,16 +159,17 @@ func TestKeyring_IgnoresABadAnswerOfTheIssuer(t *testing.T) {
 		status int
 		body   string
 	}{
-		"an error":          {500, `{"keys":[]}`},
-		"not there":         {404, `{"keys":[]}`},
-		"no content":        {204, ``},
-		"no JSON":           {200, `<html>sign in</html>`},
-		"another JSON":      {200, `{"error":"x"}`},
-		"a list":            {200, `[]`},
-		"cut off":           {200, `{"keys":[{"kty":"RSA"`},
-		"too much":          {200, `{"keys":[],"x":"` + strings.Repeat("x", 256<<10) + `"}`},
-		"nothing":           {200, ``},
-		"too many keys":     {200, `{"keys":[` + strings.Repeat(`{"kty":"oct","k":"AA"},`, 200) + `{"kty":"oct","k":"AA"}]}`},
+		"an error":     {500, `{"keys":[]}`},
+		"not there":    {404, `{"keys":[]}`},
+		"no content":   {204, ``},
+		"no JSON":      {200, `<html>sign in</html>`},
+		"another JSON": {200, `{"error":"x"}`},
+		"a list":       {200, `[]`},
+		"cut off":      {200, `{"keys":[{"kty":"RSA"`},
+		"too much":     {200, `{"keys":[],"x":"` + strings.Repeat("x", 256<<10) + `"}`},
+		"nothing":      {200, ``},
+		"too many keys": {200, `{"keys":[` + strings.Repeat(`{"kty":"oct","k":"AA"},`, 200) +
+			`{"kty":"oct","k":"AA"}]}`},
 		"keys as an object": {200, `{"keys":{}}`},
 	} {
 		b := setup(t)
@@ -204,27 +205,37 @@ func TestKeyring_VerifiesWithKeysMeantForItOnly(t *testing.T) {
 		seal func() string
 		ok   bool
 	}{
-		{"marked for signatures", published(t, rsaKey(), "k", map[string]any{"use": "sig"}), func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, true},
-		{"marked for encryption", published(t, rsaKey(), "k", map[string]any{"use": "enc"}), func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
-		{"for verifying", published(t, rsaKey(), "k", map[string]any{"key_ops": []string{"verify"}}), func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, true},
-		{"for encrypting", published(t, rsaKey(), "k", map[string]any{"key_ops": []string{"encrypt"}}), func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
-		{"for another algorithm", published(t, rsaKey(), "k", map[string]any{"alg": "PS256"}), func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
-		{"for a longer hash", published(t, rsaKey(), "k", map[string]any{"alg": "RS512"}), func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
+		{"marked for signatures", published(t, rsaKey(), "k", map[string]any{"use": "sig"}),
+			func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, true},
+		{"marked for encryption", published(t, rsaKey(), "k", map[string]any{"use": "enc"}),
+			func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
+		{"for verifying", published(t, rsaKey(), "k", map[string]any{"key_ops": []string{"verify"}}),
+			func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, true},
+		{"for encrypting", published(t, rsaKey(), "k", map[string]any{"key_ops": []string{"encrypt"}}),
+			func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
+		{"for another algorithm", published(t, rsaKey(), "k", map[string]any{"alg": "PS256"}),
+			func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
+		{"for a longer hash", published(t, rsaKey(), "k", map[string]any{"alg": "RS512"}),
+			func() string { return seal(t, jwa.RS256(), rsaKey(), "k", good()) }, false},
 		{"too short", published(t, weakRSA(), "k", nil), func() string {
 			return forge(`{"alg":"RS256","kid":"k"}`, good(), rs256(weakRSA()))
 		}, false},
-		{"on another curve", published(t, ec384(), "k", nil), func() string { return seal(t, jwa.ES384(), ec384(), "k", good()) }, false},
-		{"Ed25519 by its new name", published(t, edKey(), "k", map[string]any{"alg": "Ed25519"}), func() string { return seal(t, jwa.EdDSA(), edKey(), "k", good()) }, true},
+		{"on another curve", published(t, ec384(), "k", nil),
+			func() string { return seal(t, jwa.ES384(), ec384(), "k", good()) }, false},
+		{"Ed25519 by its new name", published(t, edKey(), "k", map[string]any{"alg": "Ed25519"}),
+			func() string { return seal(t, jwa.EdDSA(), edKey(), "k", good()) }, true},
 		{"a shared secret", map[string]any{"kty": "oct", "kid": "k", "k": "c2VjcmV0", "alg": "HS256"}, func() string {
 			return forge(`{"alg":"HS256","kid":"k"}`, good(), hs256([]byte("secret")))
 		}, false},
-		{"a shared secret for RS256", map[string]any{"kty": "oct", "kid": "k", "k": "c2VjcmV0", "alg": "RS256"}, func() string {
-			return forge(`{"alg":"RS256","kid":"k"}`, good(), hs256([]byte("secret")))
-		}, false},
+		{"a shared secret for RS256", map[string]any{"kty": "oct", "kid": "k", "k": "c2VjcmV0", "alg": "RS256"},
+			func() string {
+				return forge(`{"alg":"RS256","kid":"k"}`, good(), hs256([]byte("secret")))
+			}, false},
 	} {
 		b := setup(t)
 		// Beside a key of a kind that nobody knows yet, which must not spoil the others.
-		b.issuer.publish(map[string]any{"kty": "AKP", "kid": "pq", "alg": "ML-DSA-44", "pub": "AA"}, map[string]any{"kty": "RSA", "kid": "broken"}, c.key)
+		b.issuer.publish(map[string]any{"kty": "AKP", "kid": "pq", "alg": "ML-DSA-44", "pub": "AA"},
+			map[string]any{"kty": "RSA", "kid": "broken"}, c.key)
 		if c.ok {
 			b.requireAccepted(t, c.seal())
 			continue
@@ -236,7 +247,8 @@ func TestKeyring_VerifiesWithKeysMeantForItOnly(t *testing.T) {
 func TestKeyring_TriesAllKeysThatShareAnID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.issuer.publish(published(t, otherRSA(), "k", nil), published(t, ecKey(), "k", nil), published(t, rsaKey(), "k", nil))
+	b.issuer.publish(published(t, otherRSA(), "k", nil), published(t, ecKey(), "k", nil),
+		published(t, rsaKey(), "k", nil))
 	b.requireAccepted(t, seal(t, jwa.RS256(), rsaKey(), "k", good()))
 	b.requireAccepted(t, seal(t, jwa.RS256(), otherRSA(), "k", good()))
 	b.requireAccepted(t, seal(t, jwa.ES256(), ecKey(), "k", good()))
@@ -245,10 +257,12 @@ func TestKeyring_TriesAllKeysThatShareAnID(t *testing.T) {
 func TestKeyring_FetchesOnceForManyAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	tokens := []string{rs(t, good()), seal(t, jwa.ES256(), ecKey(), "ec", good()), seal(t, jwa.EdDSA(), edKey(), "ed", good())}
+	tokens := []string{rs(t, good()), seal(t, jwa.ES256(), ecKey(), "ec", good()),
+		seal(t, jwa.EdDSA(), edKey(), "ed", good())}
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowly{b.issuer}
-		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience}, Clock: b.clock, HTTP: &http.Client{Transport: slow}})
+		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
+			Clock: b.clock, HTTP: &http.Client{Transport: slow}})
 		var all sync.WaitGroup
 		for i := range 60 {
 			all.Go(func() {
@@ -269,7 +283,8 @@ func TestKeyring_FinishesAFetchWhoseCallerGaveUp(t *testing.T) {
 	b := setup(t)
 	token := rs(t, good())
 	synctest.Test(t, func(t *testing.T) {
-		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience}, Clock: b.clock, HTTP: &http.Client{Transport: &slowly{b.issuer}}})
+		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
+			Clock: b.clock, HTTP: &http.Client{Transport: &slowly{b.issuer}}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, _ = a.Verify(ctx, token)
@@ -299,7 +314,8 @@ func TestKeyring_GivesUpAnIssuerThatNeverAnswers(t *testing.T) {
 	token := rs(t, good())
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience}, HTTP: &http.Client{Transport: silent{}}})
+		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
+			HTTP: &http.Client{Transport: silent{}}})
 		if _, err := a.Verify(t.Context(), token); err != authorizer.ErrUnauthorized { //nolint:errorlint // that very error
 			t.Errorf("got %v", err)
 		}
@@ -319,9 +335,13 @@ func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestKeyring_FetchesKeysOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(b.issuer.body)) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte(b.issuer.body))
+	}))
 	t.Cleanup(server.Close)
-	a := authorizer.New(authorizer.Deps{JWKSURL: server.URL, Issuer: issuer, Audiences: []string{audience}, Clock: b.clock})
+	a := authorizer.New(authorizer.Deps{JWKSURL: server.URL, Issuer: issuer, Audiences: []string{audience},
+		Clock: b.clock})
 	if _, err := a.Verify(t.Context(), rs(t, good())); err != nil {
 		t.Error(err)
 	}

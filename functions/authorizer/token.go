@@ -151,7 +151,8 @@ func (a *Authorizer) valid(payload []byte) cause {
 // meant says whether the token is for one of the audiences.
 func (a *Authorizer) meant(claims map[string]any) bool {
 	said, ok := texts(claim(claims, a.deps.AudienceClaim), func(s string) []string { return []string{s} })
-	return ok && slices.ContainsFunc(said, func(s string) bool { return s != "" && slices.Contains(a.deps.Audiences, s) })
+	return ok && slices.ContainsFunc(said,
+		func(s string) bool { return s != "" && slices.Contains(a.deps.Audiences, s) })
 }
 
 // read takes the identity out of the claims of a token that is valid.

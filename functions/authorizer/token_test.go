@@ -39,20 +39,26 @@ func TestToken_DoesNotChooseHowItIsVerified(t *testing.T) {
 	b := setup(t)
 	empty := func(string) string { return "" }
 	kept := rs256(rsaKey())
-	for _, alg := range []string{"none", "None", "nOnE", "NONE", "none ", "", "hs256", "rs256", "RS256 ", "RS257", "dir"} {
+	for _, alg := range []string{"none", "None", "nOnE", "NONE", "none ", "", "hs256", "rs256", "RS256 ", "RS257",
+		"dir"} {
 		header := fmt.Sprintf(`{"alg":%q,"kid":"rsa"}`, alg)
 		b.requireRefused(t, alg+" without a signature", forge(header, good(), empty), "")
 		b.requireRefused(t, alg+" with a true signature", forge(header, good(), kept), "")
-		b.requireRefused(t, alg+" with some signature", forge(header, good(), func(string) string { return "AAAA" }), "")
+		b.requireRefused(t, alg+" with some signature", forge(header, good(), func(string) string { return "AAAA" }),
+			"")
 	}
 	for name, header := range map[string]string{
-		"no alg": `{"kid":"rsa"}`, "alg as number": `{"alg":256,"kid":"rsa"}`, "alg as list": `{"alg":["RS256"],"kid":"rsa"}`, "alg null": `{"alg":null,"kid":"rsa"}`,
+		"no alg": `{"kid":"rsa"}`, "alg as number": `{"alg":256,"kid":"rsa"}`,
+		"alg as list": `{"alg":["RS256"],"kid":"rsa"}`, "alg null": `{"alg":null,"kid":"rsa"}`,
 		"ALG": `{"ALG":"RS256","kid":"rsa"}`, "two algs": `{"alg":"RS256","alg":"none","kid":"rsa"}`,
 		"crit": `{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`, "empty crit": `{"alg":"RS256","kid":"rsa","crit":[]}`,
-		"b64": `{"alg":"RS256","kid":"rsa","b64":false,"crit":["b64"]}`, "lone b64": `{"alg":"RS256","kid":"rsa","b64":false}`,
-		"no kid": `{"alg":"RS256"}`, "empty kid": `{"alg":"RS256","kid":""}`, "kid as number": `{"alg":"RS256","kid":1}`, "kid null": `{"alg":"RS256","kid":null}`,
-		"kid of another": `{"alg":"RS256","kid":"ec"}`, "kid unknown": `{"alg":"RS256","kid":"../../rsa"}`, "kid with other case": `{"alg":"RS256","kid":"RSA"}`,
-		"header no object": `[]`, "header no JSON": `{`, "header null": `null`,
+		"b64":      `{"alg":"RS256","kid":"rsa","b64":false,"crit":["b64"]}`,
+		"lone b64": `{"alg":"RS256","kid":"rsa","b64":false}`,
+		"no kid":   `{"alg":"RS256"}`, "empty kid": `{"alg":"RS256","kid":""}`,
+		"kid as number": `{"alg":"RS256","kid":1}`, "kid null": `{"alg":"RS256","kid":null}`,
+		"kid of another": `{"alg":"RS256","kid":"ec"}`, "kid unknown": `{"alg":"RS256","kid":"../../rsa"}`,
+		"kid with other case": `{"alg":"RS256","kid":"RSA"}`,
+		"header no object":    `[]`, "header no JSON": `{`, "header null": `null`,
 	} {
 		b.requireRefused(t, name, forge(header, good(), kept), "")
 	}
@@ -61,10 +67,12 @@ func TestToken_DoesNotChooseHowItIsVerified(t *testing.T) {
 	der, _ := x509.MarshalPKIXPublicKey(rsaKey().Public())
 	asJWK, _ := json.Marshal(published(t, rsaKey(), "rsa", nil))
 	for name, secret := range map[string][]byte{
-		"DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "JWK": asJWK, "modulus": rsaKey().N.Bytes(), "nothing": {},
+		"DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "JWK": asJWK,
+		"modulus": rsaKey().N.Bytes(), "nothing": {},
 	} {
 		for _, kid := range []string{"rsa", "ec", "ed"} {
-			b.requireRefused(t, "HS256 with the public key as "+name, forge(fmt.Sprintf(`{"alg":"HS256","kid":%q}`, kid), good(), hs256(secret)), "algorithm")
+			b.requireRefused(t, "HS256 with the public key as "+name,
+				forge(fmt.Sprintf(`{"alg":"HS256","kid":%q}`, kid), good(), hs256(secret)), "algorithm")
 		}
 	}
 
@@ -77,7 +85,8 @@ func TestToken_DoesNotChooseHowItIsVerified(t *testing.T) {
 	// Keys that came with the token.
 	theirs, _ := json.Marshal(published(t, otherRSA(), "rsa", nil))
 	for name, extra := range map[string]string{
-		"jwk": `,"jwk":` + string(theirs), "jku": `,"jku":"https://evil.test/jwks.json"`, "x5u": `,"x5u":"https://evil.test/cert"`,
+		"jwk": `,"jwk":` + string(theirs), "jku": `,"jku":"https://evil.test/jwks.json"`,
+		"x5u": `,"x5u":"https://evil.test/cert"`,
 	} {
 		b.requireRefused(t, name, forge(`{"alg":"RS256","kid":"rsa"`+extra+`}`, good(), rs256(otherRSA())), "")
 	}
@@ -94,7 +103,8 @@ func TestToken_WithAnyByteChangedIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for token, step := range map[string]int{
-		seal(t, jwa.EdDSA(), edKey(), "ed", good()): 1, seal(t, jwa.ES256(), ecKey(), "ec", good()): 5, rs(t, good()): 5,
+		seal(t, jwa.EdDSA(), edKey(), "ed", good()): 1, seal(t, jwa.ES256(), ecKey(), "ec", good()): 5,
+		rs(t, good()): 5,
 	} {
 		b.requireAccepted(t, token)
 		for i := len(token) - 1; i >= 0; i -= step { // the last byte first: it has bits that no decoder needs
@@ -113,14 +123,19 @@ func TestToken_HasTheCompactFormOnly(t *testing.T) {
 	token := rs(t, good())
 	parts := strings.Split(token, ".")
 	asJSON := fmt.Sprintf(`{"protected":%q,"payload":%q,"signature":%q}`, parts[0], parts[1], parts[2])
-	general := fmt.Sprintf(`{"payload":%q,"signatures":[{"protected":%q,"signature":%q}]}`, parts[1], parts[0], parts[2])
+	general := fmt.Sprintf(`{"payload":%q,"signatures":[{"protected":%q,"signature":%q}]}`, parts[1], parts[0],
+		parts[2])
 	raw, _ := base64.RawURLEncoding.DecodeString(parts[2])
 	for name, other := range map[string]string{
-		"empty": "", "a dot": ".", "two dots": "..", "two parts": parts[0] + "." + parts[1], "four parts": token + ".AAAA", "five parts": token + ".AAAA.AAAA",
+		"empty": "", "a dot": ".", "two dots": "..", "two parts": parts[0] + "." + parts[1], "four parts": token +
+			".AAAA", "five parts": token + ".AAAA.AAAA",
 		"JSON": asJSON, "general JSON": general, "claims alone": string(must(json.Marshal(good()))),
-		"padded": token + "=", "padded twice": token + "==", "a space before": " " + token, "a line end within": token[:50] + "\n" + token[50:], "a line end after": token + "\r\n",
-		"standard base64": parts[0] + "." + parts[1] + "." + base64.StdEncoding.EncodeToString(raw), "no header": "." + parts[1] + "." + parts[2],
-		"no payload": parts[0] + ".." + parts[2], "huge": parts[0] + "." + strings.Repeat("A", 1<<20) + "." + parts[2], "NUL": "\x00", "twice": token + token,
+		"padded": token + "=", "padded twice": token + "==", "a space before": " " + token,
+		"a line end within": token[:50] + "\n" + token[50:], "a line end after": token + "\r\n",
+		"standard base64": parts[0] + "." + parts[1] + "." + base64.StdEncoding.EncodeToString(raw),
+		"no header":       "." + parts[1] + "." + parts[2],
+		"no payload":      parts[0] + ".." + parts[2], "huge": parts[0] + "." + strings.Repeat("A", 1<<20) + "." +
+			parts[2], "NUL": "\x00", "twice": token + token,
 	} {
 		b.requireRefused(t, name, other, "compact form")
 	}
@@ -284,7 +299,8 @@ func TestToken_HasScopesAsATextOrAList(t *testing.T) {
 	if got := b.requireAccepted(t, rs(t, good())); !reflect.DeepEqual(got.Scopes, all) {
 		t.Errorf("a token without the claim may %v", got.Scopes)
 	}
-	if got := b.requireAccepted(t, rs(t, with("app", map[string]any{"can": []any{"punctual:read"}}))); !reflect.DeepEqual(got.Scopes, all[:1]) {
+	if got := b.requireAccepted(t,
+		rs(t, with("app", map[string]any{"can": []any{"punctual:read"}}))); !reflect.DeepEqual(got.Scopes, all[:1]) {
 		t.Errorf("a token with a nested claim may %v", got.Scopes)
 	}
 	if got := b.requireAccepted(t, rs(t, with("app", map[string]any{"can": ""}))); got.Scopes != nil {

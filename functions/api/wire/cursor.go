@@ -55,8 +55,10 @@ func (l List) Place(cursor string) (string, error) {
 		return "", nil
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(cursor) > MaxCursor || len(raw) <= sumSize || !bytes.Equal(raw[:sumSize], l.sum(string(raw[sumSize:]))) {
-		return "", OneMistake("cursor", CodeInvalidCursor, "next_cursor of the page before, with the same filters", "this cursor was not given for this list")
+	if err != nil || len(cursor) > MaxCursor || len(raw) <= sumSize ||
+		!bytes.Equal(raw[:sumSize], l.sum(string(raw[sumSize:]))) {
+		return "", OneMistake("cursor", CodeInvalidCursor, "next_cursor of the page before, with the same filters",
+			"this cursor was not given for this list")
 	}
 	return string(raw[sumSize:]), nil
 }

@@ -131,7 +131,8 @@ func (s *scanner) value() error {
 		return nil
 	}
 	if s.in.StackDepth() >= maxNesting {
-		return &syntaxError{CodeOutOfRange, int(s.in.InputOffset()), fmt.Sprintf("values are nested more than %d levels deep", contract.MaxDepth)}
+		return &syntaxError{CodeOutOfRange, int(s.in.InputOffset()),
+			fmt.Sprintf("values are nested more than %d levels deep", contract.MaxDepth)}
 	}
 	if _, err := s.in.ReadToken(); err != nil {
 		return err

@@ -18,8 +18,10 @@ func TestReadDocument_RefusesWithThePlaceWhatIsNotOneJSONValue(t *testing.T) {
 		text string
 		at   int
 	}{
-		{"", 0}, {" ", 1}, {"nul", 3}, {"NaN", 0}, {"Infinity", 0}, {"-Infinity", 1}, {"undefined", 0}, {"'a'", 0}, {"+1", 0}, {".5", 0}, {"01", 1}, {"1.", 2}, {"1e", 2}, {"-", 1}, {"0x10", 1},
-		{`{`, 1}, {`{"a"`, 4}, {`{"a":`, 5}, {`{"a":1`, 6}, {`{"a":1,`, 7}, {`{"a":1,}`, 6}, {`{,}`, 1}, {`{a:1}`, 1}, {`{"a" 1}`, 5}, {`{"a":1 "b":2}`, 7},
+		{"", 0}, {" ", 1}, {"nul", 3}, {"NaN", 0}, {"Infinity", 0}, {"-Infinity", 1}, {"undefined", 0}, {"'a'", 0},
+		{"+1", 0}, {".5", 0}, {"01", 1}, {"1.", 2}, {"1e", 2}, {"-", 1}, {"0x10", 1},
+		{`{`, 1}, {`{"a"`, 4}, {`{"a":`, 5}, {`{"a":1`, 6}, {`{"a":1,`, 7}, {`{"a":1,}`, 6}, {`{,}`, 1}, {`{a:1}`, 1},
+		{`{"a" 1}`, 5}, {`{"a":1 "b":2}`, 7},
 		{`[`, 1}, {`[1`, 2}, {`[1,`, 3}, {`[1,]`, 2}, {`[,1]`, 1}, {`[1 2]`, 3},
 		{`"a`, 2}, {"\"a\nb\"", 2}, {"\"\x00\"", 1}, {`"\x"`, 1}, {`"\u12g4"`, 1}, {`"\u12"`, 1}, {`"\`, 2},
 		{`"\ud800"`, 1}, {`"\udc00"`, 1}, {`"\ud800\ud800"`, 1}, {`"\ud83dx"`, 1}, {`"\uD83D\n"`, 1},
@@ -41,7 +43,8 @@ func TestReadDocument_RefusesWithThePlaceWhatIsNotOneJSONValue(t *testing.T) {
 func TestDocument_ReadsTheEscapesOfStrings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`"plain"`: "plain", `"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u0041\u00e9"`: "Aé", `"\ud83d\ude00!"`: "😀!", `"😀"`: "😀", `"\u0000"`: "\x00", `""`: "",
+		`"plain"`: "plain", `"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u0041\u00e9"`: "Aé", `"\ud83d\ude00!"`: "😀!",
+		`"😀"`: "😀", `"\u0000"`: "\x00", `""`: "",
 	} {
 		d, err := ReadDocument([]byte(text))
 		if err != nil {
@@ -120,8 +123,10 @@ func TestHash_IgnoresSpellingAndNothingElse(t *testing.T) {
 		return d.Hash(0, "key")
 	}
 	same := [][]string{
-		{`{"a":1,"b":[true,null]}`, ` { "b" : [ true , null ] , "a" : 1 } `, `{"\u0061":1.0,"b":[true,null]}`, `{"a":10e-1,"b":[true,null],"key":"x"}`},
-		{`0`, `-0`, `0.000`, `0e99`}, {`150`, `1.5e2`, `15E+1`, `150.0`, `0.0150e4`}, {`"é"`, `"\u00e9"`}, {`-1e-3`, `-0.001`},
+		{`{"a":1,"b":[true,null]}`, ` { "b" : [ true , null ] , "a" : 1 } `, `{"\u0061":1.0,"b":[true,null]}`,
+			`{"a":10e-1,"b":[true,null],"key":"x"}`},
+		{`0`, `-0`, `0.000`, `0e99`}, {`150`, `1.5e2`, `15E+1`, `150.0`, `0.0150e4`}, {`"é"`, `"\u00e9"`},
+		{`-1e-3`, `-0.001`},
 	}
 	seen := map[string]string{}
 	for _, group := range same {
@@ -133,8 +138,10 @@ func TestHash_IgnoresSpellingAndNothingElse(t *testing.T) {
 		seen[hash(group[0])] = group[0]
 	}
 	for _, text := range []string{
-		`{"a":1,"b":[null,true]}`, `{"a":"1","b":[true,null]}`, `{"a":1,"b":[true,null],"c":{}}`, `{"a":{"key":1}}`, `{"a":{}}`, `{}`, `[]`, `[[]]`, `[[],[]]`, `["",""]`, `["ab","c"]`, `["a","bc"]`,
-		`9007199254740993`, `9007199254740992`, `1e400`, `1e401`, `-1`, `1`, `true`, `"true"`, `null`, `"1"`, `"1e0;"`, `15`, `{"a":1,"b":2}`, `{"a":2,"b":1}`,
+		`{"a":1,"b":[null,true]}`, `{"a":"1","b":[true,null]}`, `{"a":1,"b":[true,null],"c":{}}`, `{"a":{"key":1}}`,
+		`{"a":{}}`, `{}`, `[]`, `[[]]`, `[[],[]]`, `["",""]`, `["ab","c"]`, `["a","bc"]`,
+		`9007199254740993`, `9007199254740992`, `1e400`, `1e401`, `-1`, `1`, `true`, `"true"`, `null`, `"1"`,
+		`"1e0;"`, `15`, `{"a":1,"b":2}`, `{"a":2,"b":1}`,
 	} {
 		if other, clash := seen[hash(text)]; clash {
 			t.Errorf("%s and %s are taken for the same", text, other)
@@ -145,7 +152,8 @@ func TestHash_IgnoresSpellingAndNothingElse(t *testing.T) {
 
 func TestNearest_FindsTheNameThatWasMeant(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string]string{"Task": "task", "taks": "task", "priorty": "priority", "runAt": "run_at", "payloads": "payload", "x": "", "something": "", "": ""} {
+	for word, want := range map[string]string{"Task": "task", "taks": "task", "priorty": "priority",
+		"runAt": "run_at", "payloads": "payload", "x": "", "something": "", "": ""} {
 		if got := Nearest(word, []string{"task", "payload", "run_at", "delay", "priority", "pool"}); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
@@ -155,7 +163,8 @@ func TestNearest_FindsTheNameThatWasMeant(t *testing.T) {
 // What encoding/json takes we take, apart from what we refuse by intent; what we take means the same.
 func FuzzReadDocument(f *testing.F) {
 	for _, seed := range []string{
-		`{"task":"echo","payload":{"a":[1,-2.5e3,true,null,"\ud83d\ude00\u0000"]}}`, `{"a":1,"a":2}`, `[[[]]]`, `"\ud800"`, "\"\xff\"", ` { } `, `-0.0e-0`, `{"":{"":""}}`, `[1,]`, "\ufeff1", `1 2`,
+		`{"task":"echo","payload":{"a":[1,-2.5e3,true,null,"\ud83d\ude00\u0000"]}}`, `{"a":1,"a":2}`, `[[[]]]`,
+		`"\ud800"`, "\"\xff\"", ` { } `, `-0.0e-0`, `{"":{"":""}}`, `[1,]`, "\ufeff1", `1 2`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -166,7 +175,8 @@ func FuzzReadDocument(f *testing.F) {
 			if !errors.As(err, &e) || e.at < 0 || e.at > len(text) {
 				t.Fatalf("a fault without a place: %v", err)
 			}
-			if json.Valid(text) && utf8.Valid(text) && e.code != CodeOutOfRange && !strings.Contains(e.why, "surrogate") {
+			if json.Valid(text) && utf8.Valid(text) && e.code != CodeOutOfRange &&
+				!strings.Contains(e.why, "surrogate") {
 				t.Fatalf("refused what is JSON: %q: %v", text, err)
 			}
 			return
@@ -248,7 +258,8 @@ func BenchmarkReadBatchOf100(b *testing.B) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		text.WriteString(`{"task":"echo","payload":{"n":` + strconv.Itoa(i) + `,"text":"some words of a payload"},"priority":"high","delay":"5s"}`)
+		text.WriteString(`{"task":"echo","payload":{"n":` + strconv.Itoa(i) +
+			`,"text":"some words of a payload"},"priority":"high","delay":"5s"}`)
 	}
 	text.WriteString(`]}`)
 	b.SetBytes(int64(text.Len()))

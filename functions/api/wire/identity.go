@@ -18,7 +18,8 @@ func WithIdentity(ctx context.Context, id tenant.Identity) context.Context {
 func admit(ctx context.Context, need tenant.Scope) (tenant.Identity, error) {
 	id, _ := ctx.Value(identityKey{}).(tenant.Identity)
 	if _, err := tenant.Parse(string(id.Tenant)); err != nil {
-		return id, NewProblem(CodeUnauthenticated, "the request names nobody; send a bearer token").with("WWW-Authenticate", "Bearer")
+		return id, NewProblem(CodeUnauthenticated,
+			"the request names nobody; send a bearer token").with("WWW-Authenticate", "Bearer")
 	}
 	if need != "" && !id.May(need) {
 		return id, NewProblem(CodeForbidden, "this needs the scope %s, which the token does not have", need)

@@ -40,7 +40,8 @@ type Duration string
 
 // Schema documents it.
 func (Duration) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Pattern: contract.DurationPattern, Description: span.Allowed, Examples: []any{"1h30m"}}
+	return &huma.Schema{Type: huma.TypeString, Pattern: contract.DurationPattern, Description: span.Allowed,
+		Examples: []any{"1h30m"}}
 }
 
 // Anything is any JSON value.
@@ -77,7 +78,8 @@ func (r *Reader) Instant(v Value) (time.Time, bool) {
 	}
 	t, ok := ParseInstant(s)
 	if !ok {
-		r.Mistake(v.Pointer, CodeInvalidValue, InstantAllowed, "this is not a time with a zone: %s", calendar.WhyNoInstant(s))
+		r.Mistake(v.Pointer, CodeInvalidValue, InstantAllowed, "this is not a time with a zone: %s",
+			calendar.WhyNoInstant(s))
 	}
 	return t, ok
 }
@@ -100,7 +102,8 @@ func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
 			"%s is more than %d years ahead", t.Format(InstantLayout), YearsAhead)
 		return t, false
 	case t.Before(now.Add(-contract.PastAllowed)):
-		r.Mistake(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago", "%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
+		r.Mistake(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago",
+			"%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
 		return t, false
 	}
 	return t, true

@@ -61,36 +61,54 @@ type Explanation struct {
 
 // Catalogue lists every code. The order is that of the statuses.
 var Catalogue = []Explanation{
-	{CodeInvalidJSON, 400, "Invalid JSON", "The body must be one JSON value in UTF-8, without anything after it. The detail says where reading stopped."},
-	{CodeUnknownField, 400, "Unknown field", "Names are compared exactly, capital letters included. Remove the field, or spell it as the detail suggests."},
-	{CodeDuplicateField, 400, "Duplicate field", "Readers of JSON disagree about which of the two counts, so neither does. Give it once."},
+	{CodeInvalidJSON, 400, "Invalid JSON", "The body must be one JSON value in UTF-8, without anything after it. " +
+		"The detail says where reading stopped."},
+	{CodeUnknownField, 400, "Unknown field", "Names are compared exactly, capital letters included. Remove the " +
+		"field, or spell it as the detail suggests."},
+	{CodeDuplicateField, 400, "Duplicate field", "Readers of JSON disagree about which of the two counts, so " +
+		"neither does. Give it once."},
 	{CodeMissingField, 400, "Missing field", "The pointer names it."},
 	{CodeInvalidValue, 400, "Invalid value", "The pointer names the field; allowed says what would be taken."},
 	{CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."},
 	{CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."},
-	{CodeInThePast, 400, "Time in the past", "A run_at may be up to " + InUnits(contract.PastAllowed, time.Second, " s") + " ago, which runs the job at once. Older times are refused, because running late is probably not what was meant."},
-	{CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " + inWords(executor.BuiltIn()) + " are there from the start."},
+	{CodeInThePast, 400, "Time in the past", "A run_at may be up to " +
+		InUnits(contract.PastAllowed, time.Second, " s") + " ago, which runs the job at once. Older times are " +
+		"refused, because running late is probably not what was meant."},
+	{CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " +
+		inWords(executor.BuiltIn()) + " are there from the start."},
 	{CodeUnknownPool, 400, "Unknown pool", "The pools are " + inWords(contract.Pools) + "."},
 	{CodeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
 	{CodeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
-	{CodeSecretInPayload, 400, "Secret in payload", "Put it into Secrets Manager under punctual/<tenant>/ and give its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or authorization, in any case style, with a string of " + strconv.Itoa(shortestSecret) + " or more characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of tokens."},
-	{CodeTargetRefused, 400, "Target not allowed", "Only http and https to public addresses; ranges of your own can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
-	{CodeInvalidCursor, 400, "Invalid cursor", "Use next_cursor as it was given, with the same parameters, as the same tenant."},
+	{CodeSecretInPayload, 400, "Secret in payload", "Put it into Secrets Manager under punctual/<tenant>/ and give " +
+		"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields " +
+		"whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or " +
+		"authorization, in any case style, with a string of " + strconv.Itoa(shortestSecret) + " or more " +
+		"characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what " +
+		"objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of " +
+		"tokens."},
+	{CodeTargetRefused, 400, "Target not allowed", "Only http and https to public addresses; ranges of your own " +
+		"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
+	{CodeInvalidCursor, 400, "Invalid cursor", "Use next_cursor as it was given, with the same parameters, as the " +
+		"same tenant."},
 	{CodeUnauthenticated, 401, "Authentication required", "Send a valid bearer token."},
 	{CodeForbidden, 403, "Forbidden", "The token lacks a scope, or the request came from another origin."},
 	{CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."},
 	{CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."},
 	{CodeAlreadyStarted, 409, "Job already started", "What runs cannot be edited. Cancel it, or wait for its end."},
-	{CodeAlreadyFinished, 409, "Job already finished", "A final status is never left. A dead job can be redriven as a new one."},
+	{CodeAlreadyFinished, 409, "Job already finished", "A final status is never left. A dead job can be redriven " +
+		"as a new one."},
 	{CodeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."},
 	{CodeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."},
 	{CodeStaleVersion, 412, "Precondition failed", "Read it again, decide again, and send the new ETag in If-Match."},
 	{CodeTooLarge, 413, "Body too large", "The limit is in the detail."},
 	{CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."},
-	{CodeKeyReused, 422, "Idempotency key reused", "A key names one request for " + InUnits(contract.IdempotencyKept, time.Hour, " hours") + ". Use a new key for a new request."},
-	{CodeRateLimited, 429, "Too many requests", "Try again after Retry-After seconds. Without that header waiting does not help: the detail names a limit of what a tenant may have; make room first."},
+	{CodeKeyReused, 422, "Idempotency key reused", "A key names one request for " +
+		InUnits(contract.IdempotencyKept, time.Hour, " hours") + ". Use a new key for a new request."},
+	{CodeRateLimited, 429, "Too many requests", "Try again after Retry-After seconds. Without that header waiting " +
+		"does not help: the detail names a limit of what a tenant may have; make room first."},
 	{CodeInternal, 500, "Internal error", "It has been logged under the request_id; trying again may not help."},
-	{CodeUnavailable, 503, "Service unavailable", "Something that we need does not answer. The same request may work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
+	{CodeUnavailable, 503, "Service unavailable", "Something that we need does not answer. The same request may " +
+		"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
 }
 
 // inWords lists words as a sentence does: "a, b and c".
@@ -154,7 +172,8 @@ func NewProblem(code, detail string, args ...any) *Problem {
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
 	}
-	return &Problem{Type: "/v1/problems/" + e.Code, Title: e.Title, Status: e.Status, Code: problemCode(e.Code), Detail: shown(detail, maxDetail)}
+	return &Problem{Type: "/v1/problems/" + e.Code, Title: e.Title, Status: e.Status, Code: problemCode(e.Code),
+		Detail: shown(detail, maxDetail)}
 }
 
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
@@ -186,7 +205,8 @@ func mistaken(fields fault.Mistakes) *Problem {
 		p.Detail = fmt.Sprintf("%d mistakes; the first: %s", len(fields), fields[0].Detail)
 	}
 	for _, f := range fields[:min(len(fields), MaxMistakes)] {
-		p.Errors = append(p.Errors, Mistake{shown(f.Pointer, maxPointer), problemCode(f.Code), shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
+		p.Errors = append(p.Errors, Mistake{shown(f.Pointer, maxPointer), problemCode(f.Code),
+			shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
 	}
 	return p
 }
@@ -235,7 +255,8 @@ func ProblemOf(err error) *Problem {
 	case fault.NotFound:
 		p = NewProblem(CodeNotFound, "there is no such thing here")
 	case fault.Conflict, fault.Throttled, fault.Unavailable:
-		p = NewProblem(CodeUnavailable, "something that is needed does not answer at the moment; try again").with("Retry-After", strconv.Itoa(retryAfterSeconds))
+		p = NewProblem(CodeUnavailable, "something that is needed does not answer at the moment; try "+
+			"again").with("Retry-After", strconv.Itoa(retryAfterSeconds))
 	default:
 		p = NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
 	}

@@ -116,7 +116,8 @@ func (r *Reader) AllDuplicates(n int) {
 		if len(r.Wrong) >= MaxMistakes {
 			return
 		}
-		r.Mistake(r.Doc.Pointer(int(key)), CodeDuplicateField, "", "the field %s is given more than once", Quoted(r.Doc.Text(int(key))))
+		r.Mistake(r.Doc.Pointer(int(key)), CodeDuplicateField, "", "the field %s is given more than once",
+			Quoted(r.Doc.Text(int(key))))
 	}
 }
 
@@ -168,7 +169,8 @@ func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bo
 		return 0, false
 	}
 	if d < least || d > most {
-		r.Mistake(v.Pointer, CodeOutOfRange, Between(span.Format(least), span.Format(most)), "%s is out of range", span.Format(d))
+		r.Mistake(v.Pointer, CodeOutOfRange, Between(span.Format(least), span.Format(most)), "%s is out of range",
+			span.Format(d))
 		return 0, false
 	}
 	return d, true
@@ -198,7 +200,8 @@ func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(string(r.Doc.Raw(v.Node)), 64)
 	if err != nil || f < least || f > most {
-		r.Mistake(v.Pointer, CodeOutOfRange, Between(PlainNumber(least), PlainNumber(most)), "the number is out of range")
+		r.Mistake(v.Pointer, CodeOutOfRange, Between(PlainNumber(least), PlainNumber(most)),
+			"the number is out of range")
 		return 0, false
 	}
 	return f, true

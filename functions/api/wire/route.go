@@ -45,7 +45,8 @@ type Call[I, O any] func(ctx context.Context, who tenant.Identity, in *I) (*O, e
 // known query parameters are given, and an error is answered as a problem.
 func Register[I, O any](s *Router, r Route, handle Call[I, O]) {
 	op := huma.Operation{
-		Method: r.Method, Path: r.Path, DefaultStatus: r.Status, OperationID: r.ID, Summary: r.Summary, Description: r.About, Tags: []string{r.Tag},
+		Method: r.Method, Path: r.Path, DefaultStatus: r.Status, OperationID: r.ID, Summary: r.Summary,
+		Description: r.About, Tags: []string{r.Tag},
 		SkipValidateParams: true, SkipValidateBody: true, // our own reading names every mistake, and without echoing
 		Errors: append([]int{http.StatusBadRequest, http.StatusServiceUnavailable}, r.Errors...),
 	}
@@ -100,7 +101,8 @@ func Register[I, O any](s *Router, r Route, handle Call[I, O]) {
 func (s *Router) describe(r Route) {
 	path := s.api.OpenAPI().Paths[r.Path]
 	op := map[string]*huma.Operation{
-		http.MethodGet: path.Get, http.MethodPost: path.Post, http.MethodPut: path.Put, http.MethodPatch: path.Patch, http.MethodDelete: path.Delete,
+		http.MethodGet: path.Get, http.MethodPost: path.Post, http.MethodPut: path.Put, http.MethodPatch: path.Patch,
+		http.MethodDelete: path.Delete,
 	}[r.Method]
 	if !slices.Contains(r.Errors, http.StatusUnprocessableEntity) {
 		delete(op.Responses, "422")
@@ -116,7 +118,8 @@ func (s *Router) describe(r Route) {
 	}
 	if r.Body != nil {
 		schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(r.Body), true, "")
-		op.RequestBody = &huma.RequestBody{Required: !r.OptionalBody, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+		op.RequestBody = &huma.RequestBody{Required: !r.OptionalBody,
+			Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
 	}
 }
 
@@ -160,11 +163,14 @@ func checkQuery(raw string, known map[string]bool) error {
 		}
 		switch {
 		case !known[name]:
-			wrong = append(wrong, fault.Field{Pointer: CutName(name), Code: CodeUnknownField, Detail: "no parameter " + Quoted(name) + " is known here", Allowed: listed(known)})
+			wrong = append(wrong, fault.Field{Pointer: CutName(name), Code: CodeUnknownField,
+				Detail: "no parameter " + Quoted(name) + " is known here", Allowed: listed(known)})
 		case len(given) > 1:
-			wrong = append(wrong, fault.Field{Pointer: name, Code: CodeDuplicateField, Detail: name + " is given more than once"})
+			wrong = append(wrong, fault.Field{Pointer: name, Code: CodeDuplicateField, Detail: name +
+				" is given more than once"})
 		case given[0] == "":
-			wrong = append(wrong, fault.Field{Pointer: name, Code: CodeInvalidValue, Detail: name + " has no value; leave it out instead"})
+			wrong = append(wrong, fault.Field{Pointer: name, Code: CodeInvalidValue, Detail: name +
+				" has no value; leave it out instead"})
 		}
 	}
 	sortMistakes(wrong)

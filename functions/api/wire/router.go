@@ -48,7 +48,8 @@ type Router struct {
 func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
 	s := &Router{
-		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn, log: o.Log, meter: o.Meter,
+		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn,
+		log: o.Log, meter: o.Meter,
 	}
 	if o.NoSignIn {
 		s.OpenAPI().Components.SecuritySchemes = nil
@@ -67,8 +68,9 @@ func humaConfig(o Options) huma.Config {
 			OpenAPI: "3.1.0",
 			Info:    &huma.Info{Title: o.Title, Version: o.Version, Description: o.About},
 			Components: &huma.Components{
-				Schemas:         huma.NewMapRegistry("#/components/schemas/", o.SchemaName),
-				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"}},
+				Schemas: huma.NewMapRegistry("#/components/schemas/", o.SchemaName),
+				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer",
+					BearerFormat: "JWT"}},
 			},
 		},
 		Formats:       map[string]huma.Format{"application/json": {Marshal: marshal}, "json": {Marshal: marshal}},
@@ -105,7 +107,8 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				WriteProblem(answer, req.ID, err)
 			}
 		}
-		s.meter.Count(telemetry.Requests, 1, telemetry.Dim{Key: "status", Value: strconv.Itoa(answer.status/100) + "xx"})
+		s.meter.Count(telemetry.Requests, 1,
+			telemetry.Dim{Key: "status", Value: strconv.Itoa(answer.status/100) + "xx"})
 	}()
 	handler, pattern := s.mux.Handler(r)
 	allow, literal := s.literal[r.URL.Path]
@@ -123,7 +126,8 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Panicked logs a panic where it happened and returns what the client is told of it.
 func (s *Router) Panicked(ctx context.Context, p any) *Problem {
-	s.log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	s.log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack",
+		string(debug.Stack()))
 	return NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
 }
 

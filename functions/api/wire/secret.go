@@ -10,7 +10,8 @@ import (
 // shortestSecret is how long a string under a secret's name must be to be taken for one.
 const shortestSecret = 8
 
-const secretAllowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager, where the task takes one; or name this pointer in allow_literals if it is no secret"
+const secretAllowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager, where the task takes one; " +
+	"or name this pointer in allow_literals if it is no secret"
 
 // NoSecrets blames every string at or below v that looks like a secret: by the name that it
 // stands under, by its own form, or as a part of a URL.
@@ -86,7 +87,8 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 			return
 		}
 		s := r.Doc.Text(n)
-		if hidden && utf8.RuneCountInString(s) >= shortestSecret && !wholeARN.MatchString(s) || tokenShaped(s) || urlSecret(s) {
+		if hidden && utf8.RuneCountInString(s) >= shortestSecret && !wholeARN.MatchString(s) || tokenShaped(s) ||
+			urlSecret(s) {
 			if pointer := at.String(); !slices.Contains(allowed, pointer) {
 				r.Mistake(pointer, CodeSecretInPayload, secretAllowed,
 					"this looks like a secret, and would be kept in the clear")

@@ -12,19 +12,22 @@ import (
 )
 
 // secretParts name a secret wherever they stand in a name, in whatever case style.
-var secretParts = []string{"password", "passwd", "secret", "api_key", "apikey", "access_token", "private_key", authorization}
+var secretParts = []string{"password", "passwd", "secret", "api_key", "apikey", "access_token", "private_key",
+	authorization}
 
 const authorization = "authorization"
 
 // secretWords name a secret as whole words.
 var secretWords = []string{
 	"pwd", "passphrase", "passcode", "accesstoken", "privatekey", "refreshtoken", "authtoken", "sessiontoken",
-	"refresh_token", "auth_token", "id_token", "session_token", "bearer_token", "security_token", "oauth_token", "api_token", "bot_token", "private_token",
+	"refresh_token", "auth_token", "id_token", "session_token", "bearer_token", "security_token", "oauth_token",
+	"api_token", "bot_token", "private_token",
 	"access_key", "account_key", "signing_key", "encryption_key",
 }
 
 // innocent words hold the letters of a secret part and mean something else.
-var innocent = strings.NewReplacer("secretary", "", "secretaries", "", "secretariat", "", "secretarial", "", "secretion", "", "secretive", "")
+var innocent = strings.NewReplacer("secretary", "", "secretaries", "", "secretariat", "", "secretarial", "",
+	"secretion", "", "secretive", "")
 
 // metadata are the last words of names that tell something about a secret and are none.
 var metadata = wordSet(`
@@ -165,7 +168,8 @@ func urlSecret(s string) bool {
 	if start < 0 || strings.IndexByte(s, '=') < 0 {
 		return false
 	}
-	for _, pair := range strings.FieldsFunc(s[start+1:], func(r rune) bool { return strings.ContainsRune("?&#; \t\r\n\"'<>", r) }) {
+	for _, pair := range strings.FieldsFunc(s[start+1:],
+		func(r rune) bool { return strings.ContainsRune("?&#; \t\r\n\"'<>", r) }) {
 		name, value, _ := strings.Cut(pair, "=")
 		if len(value) < shortestSecret || wholeARN.MatchString(value) {
 			continue
