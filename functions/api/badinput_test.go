@@ -54,7 +54,8 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"somebody else's tenant", with("tenant_id", `"globex"`), 400, "unknown_field", "/tenant_id"},
 		{"a case variant", `{"Task":"echo","task":"echo"}`, 400, "unknown_field", "/Task"},
 		{"a field twice", `{"task":"echo","task":"http"}`, 400, "duplicate_field", "/task"},
-		{"a field twice in the payload", with("payload", `{"a":{"b":1,"b":2}}`), 400, "duplicate_field", "/payload/a/b"},
+		{"a field twice in the payload", with("payload", `{"a":{"b":1,"b":2}}`), 400, "duplicate_field",
+			"/payload/a/b"},
 		{"a batch's field", with("idempotency_key", `"k"`), 400, "unknown_field", "/idempotency_key"},
 		{"no task", `{}`, 400, "missing_field", "/task"},
 		{"a task that is a number", `{"task":7}`, 400, "invalid_value", "/task"},
@@ -65,7 +66,8 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"an unknown priority", with("priority", `"urgent"`), 400, "invalid_value", "/priority"},
 		{"a priority of the wrong type", with("priority", `1`), 400, "invalid_value", "/priority"},
 
-		{"run_at and delay", `{"task":"echo","run_at":"2027-03-01T12:00:05Z","delay":"5s"}`, 400, "conflicting_fields", "/delay"},
+		{"run_at and delay", `{"task":"echo","run_at":"2027-03-01T12:00:05Z","delay":"5s"}`, 400,
+			"conflicting_fields", "/delay"},
 		{"run_at without a zone", with("run_at", `"2027-03-01T12:00:05"`), 400, "invalid_value", "/run_at"},
 		{"run_at as a number", with("run_at", `1803902405`), 400, "invalid_value", "/run_at"},
 		{"run_at an hour ago", with("run_at", `"2027-03-01T11:00:00Z"`), 400, "in_the_past", "/run_at"},
@@ -89,7 +91,8 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 
 		{"a timeout of nothing", with("timeout", `"0s"`), 400, "out_of_range", "/timeout"},
 		{"a timeout over 12 h", with("timeout", `"12h1ms"`), 400, "out_of_range", "/timeout"},
-		{"a timeout over 24 h in pool long", `{"task":"echo","pool":"long","timeout":"1d1s"}`, 400, "out_of_range", "/timeout"},
+		{"a timeout over 24 h in pool long", `{"task":"echo","pool":"long","timeout":"1d1s"}`, 400, "out_of_range",
+			"/timeout"},
 		{"start_within of nothing", with("start_within", `"0s"`), 400, "out_of_range", "/start_within"},
 		{"start_within over 30 d", with("start_within", `"31d"`), 400, "out_of_range", "/start_within"},
 		{"expire_after under 1 s", with("expire_after", `"999ms"`), 400, "out_of_range", "/expire_after"},
@@ -99,8 +102,10 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"51 attempts", with("retry", `{"max_attempts":51}`), 400, "out_of_range", "/retry/max_attempts"},
 		{"half an attempt", with("retry", `{"max_attempts":1.5}`), 400, "invalid_value", "/retry/max_attempts"},
 		{"attempts as text", with("retry", `{"max_attempts":"3"}`), 400, "invalid_value", "/retry/max_attempts"},
-		{"attempts beyond counting", with("retry", `{"max_attempts":1e999}`), 400, "out_of_range", "/retry/max_attempts"},
-		{"an initial delay over 1 h", with("retry", `{"initial_delay":"1h1s"}`), 400, "out_of_range", "/retry/initial_delay"},
+		{"attempts beyond counting", with("retry", `{"max_attempts":1e999}`), 400, "out_of_range",
+			"/retry/max_attempts"},
+		{"an initial delay over 1 h", with("retry", `{"initial_delay":"1h1s"}`), 400, "out_of_range",
+			"/retry/initial_delay"},
 		{"a factor under 1", with("retry", `{"factor":0.5}`), 400, "out_of_range", "/retry/factor"},
 		{"a factor over 10", with("retry", `{"factor":10.01}`), 400, "out_of_range", "/retry/factor"},
 		{"max_delay over 24 h", with("retry", `{"max_delay":"25h"}`), 400, "out_of_range", "/retry/max_delay"},
@@ -109,7 +114,8 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"negative jitter", with("retry", `{"jitter":-0.1}`), 400, "out_of_range", "/retry/jitter"},
 
 		{"11 tags", with("tags", tags(11)), 400, "out_of_range", "/tags"},
-		{"a long tag name", with("tags", `{"`+strings.Repeat("k", 65)+`":"v"}`), 400, "out_of_range", "/tags/" + strings.Repeat("k", 65)},
+		{"a long tag name", with("tags", `{"`+strings.Repeat("k", 65)+`":"v"}`), 400, "out_of_range", "/tags/" +
+			strings.Repeat("k", 65)},
 		{"an empty tag name", with("tags", `{"":"v"}`), 400, "out_of_range", "/tags/"},
 		{"a long tag value", with("tags", `{"k":"`+strings.Repeat("v", 257)+`"}`), 400, "out_of_range", "/tags/k"},
 		{"a tag that is a number", with("tags", `{"k":1}`), 400, "invalid_value", "/tags/k"},
@@ -123,8 +129,10 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"a bad sleep", with("payload", `{"sleep":"-2s"}`), 400, "invalid_value", "/payload/sleep"},
 		{"a sleep as a number", with("payload", `{"sleep":2}`), 400, "invalid_value", "/payload/sleep"},
 		{"a negative fail", with("payload", `{"fail":-1}`), 400, "out_of_range", "/payload/fail"},
-		{"allow_literals of the wrong type", with("allow_literals", `{"x":1}`), 400, "invalid_value", "/allow_literals"},
-		{"allow_literals that is no pointer", with("allow_literals", `["payload"]`), 400, "invalid_value", "/allow_literals/0"},
+		{"allow_literals of the wrong type", with("allow_literals", `{"x":1}`), 400, "invalid_value",
+			"/allow_literals"},
+		{"allow_literals that is no pointer", with("allow_literals", `["payload"]`), 400, "invalid_value",
+			"/allow_literals/0"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -147,7 +155,8 @@ func requireRefused(t *testing.T, b *bench, c wrong, r reply) {
 	if got := r.header.Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("Content-Type is %q", got)
 	}
-	if r.str("type") != "/v1/problems/"+c.code || r.str("title") == "" || r.str("detail") == "" || r.body["status"] != float64(c.status) || r.str("request_id") != r.header.Get("X-Request-Id") {
+	if r.str("type") != "/v1/problems/"+c.code || r.str("title") == "" || r.str("detail") == "" ||
+		r.body["status"] != float64(c.status) || r.str("request_id") != r.header.Get("X-Request-Id") {
 		t.Errorf("the problem is not whole: %s", r.text)
 	}
 	pointer := "-"
@@ -172,13 +181,15 @@ func requireRefused(t *testing.T, b *bench, c wrong, r reply) {
 func TestCreateJob_NamesAllMistakesOfABodyTogether(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 400, "POST", "/v1/jobs", `{"taks":"echo","delay":"soon","retry":{"factor":11,"jitter":2},"priority":"urgent","payload":1}`)
+	r := b.want(t, 400, "POST", "/v1/jobs",
+		`{"taks":"echo","delay":"soon","retry":{"factor":11,"jitter":2},"priority":"urgent","payload":1}`)
 	var got []string
 	for _, e := range r.body["errors"].([]any) {
 		m := e.(map[string]any)
 		got = append(got, fmt.Sprint(m["pointer"], " ", m["code"]))
 	}
-	want := "[/taks unknown_field /task missing_field /delay invalid_value /priority invalid_value /retry/factor out_of_range /retry/jitter out_of_range]"
+	want := "[/taks unknown_field /task missing_field /delay invalid_value /priority invalid_value /retry/factor " +
+		"out_of_range /retry/jitter out_of_range]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("mistakes: %v\nwant %s", got, want)
 	}
@@ -193,7 +204,8 @@ func TestCreateJob_NamesAllMistakesOfABodyTogether(t *testing.T) {
 func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	later := b.want(t, 202, "POST", "/v1/jobs", `{"task":"http","payload":{"url":"https://example.com/hook"},"delay":"1h"}`)
+	later := b.want(t, 202, "POST", "/v1/jobs",
+		`{"task":"http","payload":{"url":"https://example.com/hook"},"delay":"1h"}`)
 	url := func(u string) string { return `{"url":"` + u + `"}` }
 	also := func(field, value string) string {
 		return `{"url":"https://example.com/","` + field + `":` + value + `}`
@@ -214,33 +226,48 @@ func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 		{"file", url("file:///etc/passwd"), 400, "target_refused", "/payload/url"},
 		{"gopher", url("gopher://example.com/"), 400, "target_refused", "/payload/url"},
 		{"a user", url("https://user@example.com/"), 400, "target_refused", "/payload/url"},
-		{"a user and a password", url("https://u:" + sentinel + "@example.com/"), 400, "target_refused", "/payload/url"},
-		{"a user that looks like a host", url("https://example.com@169.254.169.254/"), 400, "target_refused", "/payload/url"},
+		{"a user and a password", url("https://u:" + sentinel + "@example.com/"), 400, "target_refused",
+			"/payload/url"},
+		{"a user that looks like a host", url("https://example.com@169.254.169.254/"), 400, "target_refused",
+			"/payload/url"},
 		{"headers in a list", also("headers", `[]`), 400, "invalid_value", "/payload/headers"},
 		{"Host", also("headers", `{"Host":"x"}`), 400, "invalid_value", "/payload/headers/Host"},
-		{"Content-Length", also("headers", `{"content-length":"0"}`), 400, "invalid_value", "/payload/headers/content-length"},
-		{"Idempotency-Key", also("headers", `{"Idempotency-Key":"x"}`), 400, "invalid_value", "/payload/headers/Idempotency-Key"},
+		{"Content-Length", also("headers", `{"content-length":"0"}`), 400, "invalid_value",
+			"/payload/headers/content-length"},
+		{"Idempotency-Key", also("headers", `{"Idempotency-Key":"x"}`), 400, "invalid_value",
+			"/payload/headers/Idempotency-Key"},
 		{"webhook-id", also("headers", `{"Webhook-Id":"x"}`), 400, "invalid_value", "/payload/headers/Webhook-Id"},
-		{"Punctual-Token", also("headers", `{"punctual-token":"9"}`), 400, "invalid_value", "/payload/headers/punctual-token"},
-		{"a header twice in two cases", also("headers", `{"X-A":"1","x-a":"2"}`), 400, "duplicate_field", "/payload/headers/x-a"},
-		{"a header with a line end", also("headers", `{"X-A":"1\r\nX-B: 2"}`), 400, "invalid_value", "/payload/headers/X-A"},
+		{"Punctual-Token", also("headers", `{"punctual-token":"9"}`), 400, "invalid_value",
+			"/payload/headers/punctual-token"},
+		{"a header twice in two cases", also("headers", `{"X-A":"1","x-a":"2"}`), 400, "duplicate_field",
+			"/payload/headers/x-a"},
+		{"a header with a line end", also("headers", `{"X-A":"1\r\nX-B: 2"}`), 400, "invalid_value",
+			"/payload/headers/X-A"},
 		{"a header name with a space", also("headers", `{"X A":"1"}`), 400, "invalid_value", "/payload/headers/X A"},
 		{"a header that is a number", also("headers", `{"X-A":1}`), 400, "invalid_value", "/payload/headers/X-A"},
-		{"a plain token where the ARN belongs", also("auth", `{"bearer":"`+sentinel+`"}`), 400, "secret_in_payload", "/payload/auth/bearer"},
+		{"a plain token where the ARN belongs", also("auth", `{"bearer":"`+sentinel+`"}`), 400, "secret_in_payload",
+			"/payload/auth/bearer"},
 		{"another tenant's secret", also("auth", `{"bearer":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400, "invalid_value", "/payload/auth/bearer"},
 		{"a secret that is not ours", also("sign_with", `"arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/db"`), 400, "invalid_value", "/payload/sign_with"},
 		{"another tenant's secret in a header", also("headers", `{"Authorization":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400, "invalid_value", "/payload/headers/Authorization"},
-		{"a key that signs, in the clear", also("sign_with", `"`+sentinel+`"`), 400, "secret_in_payload", "/payload/sign_with"},
-		{"a plain Authorization", also("headers", `{"Authorization":"Bearer `+sentinel+`"}`), 400, "secret_in_payload", "/payload/headers/Authorization"},
-		{"an api key in a header", also("headers", `{"X-Api-Key":"`+sentinel+`"}`), 400, "secret_in_payload", "/payload/headers/X-Api-Key"},
-		{"a password in the body", also("body", `{"user":{"password":"`+sentinel+`"}}`), 400, "secret_in_payload", "/payload/body/user/password"},
+		{"a key that signs, in the clear", also("sign_with", `"`+sentinel+`"`), 400, "secret_in_payload",
+			"/payload/sign_with"},
+		{"a plain Authorization", also("headers", `{"Authorization":"Bearer `+sentinel+`"}`), 400,
+			"secret_in_payload", "/payload/headers/Authorization"},
+		{"an api key in a header", also("headers", `{"X-Api-Key":"`+sentinel+`"}`), 400, "secret_in_payload",
+			"/payload/headers/X-Api-Key"},
+		{"a password in the body", also("body", `{"user":{"password":"`+sentinel+`"}}`), 400, "secret_in_payload",
+			"/payload/body/user/password"},
 	}
 	for _, host := range []string{
-		"169.254.169.254", "169.254.170.2", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "2130706433", "0x7f000001", "127.1", "0177.0.0.1", "localhost", "LOCALHOST.", "api.localhost",
-		"10.0.0.5", "100.64.0.1", "[::1]", "[64:ff9b::a00:5]", "[2002:a00:5::]", "0", "127.0.0.1.", "255.255.255.255", "256.1.1.1", "1.2.3.4.5",
+		"169.254.169.254", "169.254.170.2", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "2130706433", "0x7f000001",
+		"127.1", "0177.0.0.1", "localhost", "LOCALHOST.", "api.localhost",
+		"10.0.0.5", "100.64.0.1", "[::1]", "[64:ff9b::a00:5]", "[2002:a00:5::]", "0", "127.0.0.1.", "255.255.255.255",
+		"256.1.1.1", "1.2.3.4.5",
 	} {
 		for _, scheme := range []string{"http", "https"} {
-			cases = append(cases, wrong{scheme + " " + host, url(scheme + "://" + host + ":8080/latest/meta-data/"), 400, "target_refused", "/payload/url"})
+			cases = append(cases, wrong{scheme + " " + host, url(scheme + "://" + host + ":8080/latest/meta-data/"),
+				400, "target_refused", "/payload/url"})
 		}
 	}
 	for _, c := range cases {
@@ -255,7 +282,8 @@ func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 func TestHTTPPayload_MayNameRangesThatTheDeploymentOpens(t *testing.T) {
 	t.Parallel()
 	b := setup(t, allow("127.0.0.0/8", "10.1.0.0/16"))
-	for host, status := range map[string]int{"127.0.0.1": 202, "2130706433": 202, "localhost": 202, "10.1.2.3": 202, "10.2.0.1": 400, "[::1]": 400, "169.254.169.254": 400} {
+	for host, status := range map[string]int{"127.0.0.1": 202, "2130706433": 202, "localhost": 202, "10.1.2.3": 202,
+		"10.2.0.1": 400, "[::1]": 400, "169.254.169.254": 400} {
 		b.want(t, status, "POST", "/v1/jobs", `{"task":"http","payload":{"url":"http://`+host+`/"}}`)
 	}
 }
@@ -272,7 +300,8 @@ func TestLambdaPayload_IsJudged(t *testing.T) {
 	} {
 		requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"lambda","payload":`+c.body+`}`))
 	}
-	for _, f := range []string{"report", "report:live", "report:$LATEST", "arn:aws:lambda:eu-central-1:123456789012:function:report:7"} {
+	for _, f := range []string{"report", "report:live", "report:$LATEST",
+		"arn:aws:lambda:eu-central-1:123456789012:function:report:7"} {
 		b.want(t, 202, "POST", "/v1/jobs", `{"task":"lambda","payload":{"function":"`+f+`","input":[1]}}`)
 	}
 }
@@ -287,14 +316,19 @@ func TestSQSPayload_IsJudged(t *testing.T) {
 		{"no queue", `{"message":"m"}`, 400, "missing_field", "/payload/queue"},
 		{"no message", `{"queue":"q"}`, 400, "missing_field", "/payload/message"},
 		{"an unknown field", `{"queue":"q","message":"m","delay":"1s"}`, 400, "unknown_field", "/payload/delay"},
-		{"a URL", `{"queue":"https://sqs.eu-central-1.amazonaws.com/1/q","message":"m"}`, 400, "invalid_value", "/payload/queue"},
+		{"a URL", `{"queue":"https://sqs.eu-central-1.amazonaws.com/1/q","message":"m"}`, 400, "invalid_value",
+			"/payload/queue"},
 		{"an ARN", `{"queue":"arn:aws:sqs:eu-central-1:1:q","message":"m"}`, 400, "invalid_value", "/payload/queue"},
-		{"a name that is too long", `{"queue":"` + strings.Repeat("q", 81) + `","message":"m"}`, 400, "invalid_value", "/payload/queue"},
-		{"a FIFO name that is too long", `{"queue":"` + strings.Repeat("q", 76) + `.fifo","message":"m"}`, 400, "invalid_value", "/payload/queue"},
+		{"a name that is too long", `{"queue":"` + strings.Repeat("q", 81) + `","message":"m"}`, 400, "invalid_value",
+			"/payload/queue"},
+		{"a FIFO name that is too long", `{"queue":"` + strings.Repeat("q", 76) + `.fifo","message":"m"}`, 400,
+			"invalid_value", "/payload/queue"},
 		{"an empty message", `{"queue":"q","message":""}`, 400, "invalid_value", "/payload/message"},
 		{"a control character", `{"queue":"q","message":"a\u0000b"}`, 400, "invalid_value", "/payload/message"},
-		{"a text that is too long", `{"queue":"q","message":"` + large + `xx"}`, 400, "out_of_range", "/payload/message"},
-		{"a JSON that is too long", `{"queue":"q","message":["` + large + `"]}`, 400, "out_of_range", "/payload/message"},
+		{"a text that is too long", `{"queue":"q","message":"` + large + `xx"}`, 400, "out_of_range",
+			"/payload/message"},
+		{"a JSON that is too long", `{"queue":"q","message":["` + large + `"]}`, 400, "out_of_range",
+			"/payload/message"},
 		{"a group with a space", `{"queue":"q","message":"m","group":"a b"}`, 400, "invalid_value", "/payload/group"},
 		{"an empty group", `{"queue":"q","message":"m","group":""}`, 400, "invalid_value", "/payload/group"},
 	} {
@@ -340,7 +374,8 @@ func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 		})
 	}
 	for name, payload := range map[string]string{
-		"a short one": `{"password":"1234567"}`, "a number": `{"password":12345678}`, "an ARN": `{"password":"` + arn + `"}`, "another name": `{"passage":"` + sentinel + `"}`, "words": `{"x":"ghost story"}`,
+		"a short one": `{"password":"1234567"}`, "a number": `{"password":12345678}`, "an ARN": `{"password":"` +
+			arn + `"}`, "another name": `{"passage":"` + sentinel + `"}`, "words": `{"x":"ghost story"}`,
 	} {
 		if r := b.do(t, "POST", "/v1/jobs", `{"task":"echo","payload":`+payload+`}`); r.status != 202 {
 			t.Errorf("%s was refused: %s", name, r.text)
@@ -349,7 +384,8 @@ func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 	t.Run("what is declared to be none passes, there and nowhere else", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
-		b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","payload":{"secret":"`+sentinel+`"},"allow_literals":["/payload/secret"]}`)
+		b.want(t, 202, "POST", "/v1/jobs",
+			`{"task":"echo","payload":{"secret":"`+sentinel+`"},"allow_literals":["/payload/secret"]}`)
 		r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"echo","payload":{"secret":"`+sentinel+`","password":"`+sentinel+`"},"allow_literals":["/payload/secret"]}`)
 		requireRefused(t, b, wrong{"", "", 400, "secret_in_payload", "/payload/password"}, r)
 		batch := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo"},{"task":"echo","payload":{"secret":"`+sentinel+`"},"allow_literals":["/payload/secret"]}]}`)
@@ -373,17 +409,28 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 		status                   int
 		code, pointer            string
 	}{
-		{"no Content-Type", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", ""}, 415, "unsupported_media_type", "-"},
-		{"a form", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", "", "Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type", "-"},
-		{"text", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", "", "Content-Type", "text/plain"}, 415, "unsupported_media_type", "-"},
-		{"another charset", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", "", "Content-Type", "application/json; charset=latin1"}, 415, "unsupported_media_type", "-"},
-		{"compressed", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Encoding", "gzip"}, 415, "unsupported_media_type", "-"},
-		{"a form where nothing is expected", "POST", "/v1/jobs/" + id + "/cancel", `a=b`, []string{"Content-Type", "", "Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type", "-"},
-		{"a field where nothing is expected", "POST", "/v1/jobs/" + id + "/cancel", `{"reason":"x"}`, nil, 400, "unknown_field", "/reason"},
-		{"an empty key", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", " "}, 400, "invalid_value", "Idempotency-Key"},
-		{"a long key", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", long}, 400, "invalid_value", "Idempotency-Key"},
-		{"a key that is not ASCII", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", "schlüssel"}, 400, "invalid_value", "Idempotency-Key"},
-		{"two keys", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", "a", "Idempotency-Key", "b"}, 400, "duplicate_field", "Idempotency-Key"},
+		{"no Content-Type", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", ""}, 415,
+			"unsupported_media_type", "-"},
+		{"a form", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", "", "Content-Type",
+			"application/x-www-form-urlencoded"}, 415, "unsupported_media_type", "-"},
+		{"text", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", "", "Content-Type", "text/plain"},
+			415, "unsupported_media_type", "-"},
+		{"another charset", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Type", "", "Content-Type",
+			"application/json; charset=latin1"}, 415, "unsupported_media_type", "-"},
+		{"compressed", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Content-Encoding", "gzip"}, 415,
+			"unsupported_media_type", "-"},
+		{"a form where nothing is expected", "POST", "/v1/jobs/" + id + "/cancel", `a=b`, []string{"Content-Type", "",
+			"Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type", "-"},
+		{"a field where nothing is expected", "POST", "/v1/jobs/" + id + "/cancel", `{"reason":"x"}`, nil, 400,
+			"unknown_field", "/reason"},
+		{"an empty key", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", " "}, 400,
+			"invalid_value", "Idempotency-Key"},
+		{"a long key", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", long}, 400, "invalid_value",
+			"Idempotency-Key"},
+		{"a key that is not ASCII", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", "schlüssel"},
+			400, "invalid_value", "Idempotency-Key"},
+		{"two keys", "POST", "/v1/jobs", `{"task":"echo"}`, []string{"Idempotency-Key", "a", "Idempotency-Key", "b"},
+			400, "duplicate_field", "Idempotency-Key"},
 		{"an unknown parameter", "GET", "/v1/jobs?state=DEAD", "", nil, 400, "unknown_field", "state"},
 		{"a parameter in capitals", "GET", "/v1/jobs?Status=DEAD", "", nil, 400, "unknown_field", "Status"},
 		{"a parameter twice", "GET", "/v1/jobs?status=DEAD&status=RUNNING", "", nil, 400, "duplicate_field", "status"},
@@ -396,7 +443,8 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 		{"a limit in words", "GET", "/v1/jobs?limit=ten", "", nil, 400, "invalid_value", "limit"},
 		{"a negative limit", "GET", "/v1/jobs?limit=-1", "", nil, 400, "invalid_value", "limit"},
 		{"a cursor that is none", "GET", "/v1/jobs?cursor=xyz", "", nil, 400, "invalid_cursor", "cursor"},
-		{"a time without a zone", "GET", "/v1/jobs?created_after=2027-01-01T00:00:00", "", nil, 400, "invalid_value", "created_after"},
+		{"a time without a zone", "GET", "/v1/jobs?created_after=2027-01-01T00:00:00", "", nil, 400, "invalid_value",
+			"created_after"},
 		{"a range backwards", "GET", "/v1/jobs?created_after=2027-01-02T00:00:00Z&created_before=2027-01-01T00:00:00Z", "", nil, 400, "conflicting_fields", "created_before"},
 		{"a task that is no name", "GET", "/v1/jobs?task=a%20b", "", nil, 400, "invalid_value", "task"},
 		{"a wait that is none", "GET", "/v1/jobs/" + id + "?wait=long", "", nil, 400, "invalid_value", "wait"},
@@ -404,12 +452,18 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 		{"nothing to change", "PATCH", "/v1/jobs/" + id, `{}`, nil, 400, "missing_field", ""},
 		{"null to change", "PATCH", "/v1/jobs/" + id, `null`, nil, 400, "invalid_value", ""},
 		{"no change at all", "PATCH", "/v1/jobs/" + id, "", nil, 400, "missing_field", ""},
-		{"a field that cannot be changed", "PATCH", "/v1/jobs/" + id, `{"task":"http"}`, nil, 400, "unknown_field", "/task"},
-		{"a change to the past", "PATCH", "/v1/jobs/" + id, `{"run_at":"2020-01-01T00:00:00Z"}`, nil, 400, "in_the_past", "/run_at"},
-		{"both times", "PATCH", "/v1/jobs/" + id, `{"run_at":"2027-03-02T00:00:00Z","delay":"1s"}`, nil, 400, "conflicting_fields", "/delay"},
-		{"an If-Match without quotes", "PATCH", "/v1/jobs/" + id, `{"delay":"1s"}`, []string{"If-Match", "1"}, 400, "invalid_value", "If-Match"},
-		{"a weak If-Match", "PATCH", "/v1/jobs/" + id, `{"delay":"1s"}`, []string{"If-Match", `W/"1"`}, 400, "invalid_value", "If-Match"},
-		{"a stale If-Match", "PATCH", "/v1/jobs/" + id, `{"delay":"1s"}`, []string{"If-Match", `"2"`}, 412, "stale_version", "-"},
+		{"a field that cannot be changed", "PATCH", "/v1/jobs/" + id, `{"task":"http"}`, nil, 400, "unknown_field",
+			"/task"},
+		{"a change to the past", "PATCH", "/v1/jobs/" + id, `{"run_at":"2020-01-01T00:00:00Z"}`, nil, 400,
+			"in_the_past", "/run_at"},
+		{"both times", "PATCH", "/v1/jobs/" + id, `{"run_at":"2027-03-02T00:00:00Z","delay":"1s"}`, nil, 400,
+			"conflicting_fields", "/delay"},
+		{"an If-Match without quotes", "PATCH", "/v1/jobs/" + id, `{"delay":"1s"}`, []string{"If-Match", "1"}, 400,
+			"invalid_value", "If-Match"},
+		{"a weak If-Match", "PATCH", "/v1/jobs/" + id, `{"delay":"1s"}`, []string{"If-Match", `W/"1"`}, 400,
+			"invalid_value", "If-Match"},
+		{"a stale If-Match", "PATCH", "/v1/jobs/" + id, `{"delay":"1s"}`, []string{"If-Match", `"2"`}, 412,
+			"stale_version", "-"},
 		{"an id that is none", "GET", "/v1/jobs/1", "", nil, 404, "not_found", "-"},
 		{"an id in small letters", "GET", "/v1/jobs/" + strings.ToLower(id), "", nil, 404, "not_found", "-"},
 		{"an id of nobody", "GET", "/v1/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV", "", nil, 404, "not_found", "-"},
@@ -424,29 +478,41 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 		{"a job that is not dead", "POST", "/v1/jobs/" + id + "/redrive", "", nil, 409, "not_finished", "-"},
 		{"a batch without jobs", "POST", "/v1/jobs/batch", `{"jobs":[]}`, nil, 400, "out_of_range", "/jobs"},
 		{"a batch without anything", "POST", "/v1/jobs/batch", `{}`, nil, 400, "missing_field", "/jobs"},
-		{"a batch of 101", "POST", "/v1/jobs/batch", `{"jobs":[` + strings.Repeat(`{"task":"echo"},`, 100) + `{"task":"echo"}]}`, nil, 400, "out_of_range", "/jobs"},
-		{"a batch over 1 MiB", "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo","payload":` + text(1<<20) + `}]}`, nil, 413, "too_large", "-"},
+		{"a batch of 101", "POST", "/v1/jobs/batch", `{"jobs":[` + strings.Repeat(`{"task":"echo"},`, 100) +
+			`{"task":"echo"}]}`, nil, 400, "out_of_range", "/jobs"},
+		{"a batch over 1 MiB", "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo","payload":` + text(1<<20) + `}]}`,
+			nil, 413, "too_large", "-"},
 		{"no letters named", "POST", "/v1/dead-letters/redrive", `{}`, nil, 400, "missing_field", ""},
-		{"letters named twice", "POST", "/v1/dead-letters/redrive", `{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV"],"filter":{}}`, nil, 400, "conflicting_fields", "/filter"},
-		{"a limit without filter", "POST", "/v1/dead-letters/purge", `{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV"],"limit":1}`, nil, 400, "conflicting_fields", "/limit"},
-		{"an id that is none in a list", "POST", "/v1/dead-letters/purge", `{"job_ids":["x"]}`, nil, 400, "invalid_value", "/job_ids/0"},
-		{"1,001 letters", "POST", "/v1/dead-letters/redrive", `{"filter":{},"limit":1001}`, nil, 400, "out_of_range", "/limit"},
-		{"a filter that is unknown", "POST", "/v1/dead-letters/redrive", `{"filter":{"status":"x"}}`, nil, 400, "unknown_field", "/filter/status"},
-		{"a filter's time without a zone", "POST", "/v1/dead-letters/redrive", `{"filter":{"dead_after":"2027-01-01"}}`, nil, 400, "invalid_value", "/filter/dead_after"},
+		{"letters named twice", "POST", "/v1/dead-letters/redrive",
+			`{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV"],"filter":{}}`, nil, 400, "conflicting_fields", "/filter"},
+		{"a limit without filter", "POST", "/v1/dead-letters/purge",
+			`{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV"],"limit":1}`, nil, 400, "conflicting_fields", "/limit"},
+		{"an id that is none in a list", "POST", "/v1/dead-letters/purge", `{"job_ids":["x"]}`, nil, 400,
+			"invalid_value", "/job_ids/0"},
+		{"1,001 letters", "POST", "/v1/dead-letters/redrive", `{"filter":{},"limit":1001}`, nil, 400, "out_of_range",
+			"/limit"},
+		{"a filter that is unknown", "POST", "/v1/dead-letters/redrive", `{"filter":{"status":"x"}}`, nil, 400,
+			"unknown_field", "/filter/status"},
+		{"a filter's time without a zone", "POST", "/v1/dead-letters/redrive",
+			`{"filter":{"dead_after":"2027-01-01"}}`, nil, 400, "invalid_value", "/filter/dead_after"},
 		{"a task's name", "PUT", "/v1/tasks/a.b", `{"executor":"go"}`, nil, 400, "invalid_value", "name"},
 		{"a task without executor", "PUT", "/v1/tasks/t", `{}`, nil, 400, "missing_field", "/executor"},
 		{"a task's executor", "PUT", "/v1/tasks/t", `{"executor":"ssh"}`, nil, 400, "invalid_value", "/executor"},
-		{"a schema that is none", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"type":"nonsense"}}`, nil, 400, "invalid_value", "/payload_schema/type"},
-		{"a schema that is text", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":"x"}`, nil, 400, "invalid_value", "/payload_schema"},
+		{"a schema that is none", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"type":"nonsense"}}`, nil,
+			400, "invalid_value", "/payload_schema/type"},
+		{"a schema that is text", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":"x"}`, nil, 400,
+			"invalid_value", "/payload_schema"},
 		{"a schema elsewhere", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"$ref":"http://169.254.169.254/x"}}`, nil, 400, "invalid_value", "/payload_schema"},
 		{"a schema in a file", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"$ref":"file:///etc/passwd"}}`, nil, 400, "invalid_value", "/payload_schema"},
 		{"a built-in task", "PUT", "/v1/tasks/http", `{"executor":"go"}`, nil, 409, "wrong_state", "-"},
 		{"a built-in task's end", "DELETE", "/v1/tasks/echo", "", nil, 409, "wrong_state", "-"},
 		{"a task that is not there", "DELETE", "/v1/tasks/t", "", nil, 404, "not_found", "-"},
 		{"a pause of nothing", "PUT", "/v1/pauses/job:x", `{}`, nil, 400, "invalid_value", "scope"},
-		{"a pause that has ended", "PUT", "/v1/pauses/all", `{"until":"2027-03-01T11:59:59Z"}`, nil, 400, "in_the_past", "/until"},
+		{"a pause that has ended", "PUT", "/v1/pauses/all", `{"until":"2027-03-01T11:59:59Z"}`, nil, 400,
+			"in_the_past", "/until"},
 		{"a pause's missed", "PUT", "/v1/pauses/all", `{"missed":"some"}`, nil, 400, "invalid_value", "/missed"},
-		{"a pause's long reason", "PUT", "/v1/pauses/all", `{"reason":` + text(259) + `}`, nil, 400, "out_of_range", "/reason"},
+		{"a pause's long reason", "PUT", "/v1/pauses/all", `{"reason":` + text(259) + `}`, nil, 400, "out_of_range",
+			"/reason"},
 		{"a pause that does not stand", "DELETE", "/v1/pauses/all", "", nil, 404, "not_found", "-"},
 		{"a pause by itself", "GET", "/v1/pauses/all", "", nil, 405, "method_not_allowed", "-"},
 		{"dags, which come later", "GET", "/v1/dags", "", nil, 404, "not_found", "-"},
@@ -510,7 +576,8 @@ func TestBatch_AcceptsGoodItemsBesideABadOne(t *testing.T) {
 	if r.body["accepted"] != 2.0 || r.body["refused"] != 8.0 {
 		t.Fatalf("the batch: %s", r.text)
 	}
-	for i, want := range []string{"", "/jobs/1 invalid_value", "/jobs/2/task unknown_task", "/jobs/3/task duplicate_field", "/jobs/4/payload/password secret_in_payload", "/jobs/5/retry/factor out_of_range",
+	for i, want := range []string{"", "/jobs/1 invalid_value", "/jobs/2/task unknown_task", "/jobs/3/task " +
+		"duplicate_field", "/jobs/4/payload/password secret_in_payload", "/jobs/5/retry/factor out_of_range",
 		"/jobs/6/idempotency_key invalid_value", "/jobs/7/payload/a duplicate_field", "", "/jobs/9 invalid_value"} {
 		item := r.body["items"].([]any)[i].(map[string]any)
 		got := ""
@@ -545,7 +612,8 @@ func TestAPI_RefusesWhoIsNotNamedOrLacksTheScope(t *testing.T) {
 		for _, c := range []struct{ method, path, needs string }{
 			{"GET", "/v1/jobs", "read"}, {"GET", "/v1/jobs/x", "read"}, {"GET", "/v1/jobs/x/attempts", "read"}, {"GET", "/v1/tasks", "read"}, {"GET", "/v1/tasks/x", "read"}, {"GET", "/v1/dead-letters", "read"}, {"GET", "/v1/pauses", "read"},
 			{"POST", "/v1/jobs", "write"}, {"POST", "/v1/jobs/batch", "write"}, {"PATCH", "/v1/jobs/x", "write"}, {"DELETE", "/v1/jobs/x", "write"}, {"POST", "/v1/jobs/x/cancel", "write"}, {"POST", "/v1/jobs/x/run-now", "write"},
-			{"POST", "/v1/jobs/x/redrive", "admin"}, {"PUT", "/v1/tasks/x", "admin"}, {"DELETE", "/v1/tasks/x", "admin"}, {"POST", "/v1/dead-letters/redrive", "admin"}, {"POST", "/v1/dead-letters/purge", "admin"},
+			{"POST", "/v1/jobs/x/redrive", "admin"}, {"PUT", "/v1/tasks/x", "admin"}, {"DELETE", "/v1/tasks/x",
+				"admin"}, {"POST", "/v1/dead-letters/redrive", "admin"}, {"POST", "/v1/dead-letters/purge", "admin"},
 			{"PUT", "/v1/pauses/all", "admin"}, {"DELETE", "/v1/pauses/all", "admin"},
 			{"GET", "/v1/schedules", "read"}, {"GET", "/v1/schedules/x", "read"}, {"GET", "/v1/schedules/x/preview", "read"}, {"GET", "/v1/schedules/x/occurrences", "read"}, {"POST", "/v1/schedules/preview", "read"}, {"GET", "/v1/exclusions", "read"}, {"GET", "/v1/exclusions/x", "read"},
 			{"PUT", "/v1/schedules/x", "write"}, {"PATCH", "/v1/schedules/x", "write"}, {"DELETE", "/v1/schedules/x", "write"}, {"POST", "/v1/schedules/x/pause", "write"}, {"POST", "/v1/schedules/x/resume", "write"}, {"POST", "/v1/schedules/x/run-now", "write"}, {"PUT", "/v1/exclusions/x", "write"}, {"DELETE", "/v1/exclusions/x", "write"},
@@ -566,8 +634,10 @@ func TestLoopbackOnly_AnswersTheMachineItselfOnly(t *testing.T) {
 		host, origin string
 		status       int
 	}{
-		{"localhost:8080", "", 200}, {"127.0.0.1:8080", "", 200}, {"[::1]:8080", "", 200}, {"localhost:8080", "http://localhost:8080", 200},
-		{"evil.example:8080", "", 403}, {"localhost:8081", "", 403}, {"localhost", "", 403}, {"127.0.0.2:8080", "", 403}, {"", "", 403}, {"localhost:8080.evil.example", "", 403},
+		{"localhost:8080", "", 200}, {"127.0.0.1:8080", "", 200}, {"[::1]:8080", "", 200},
+		{"localhost:8080", "http://localhost:8080", 200},
+		{"evil.example:8080", "", 403}, {"localhost:8081", "", 403}, {"localhost", "", 403},
+		{"127.0.0.2:8080", "", 403}, {"", "", 403}, {"localhost:8080.evil.example", "", 403},
 		{"localhost:8080", "http://evil.example", 403}, {"localhost:8080", "http://localhost:3000", 403}, {"localhost:8080", "https://localhost:8080", 403}, {"localhost:8080", "null", 403}, {"localhost:8080", "http://127.0.0.1:8080", 403},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/v1/health", nil)
@@ -577,7 +647,8 @@ func TestLoopbackOnly_AnswersTheMachineItselfOnly(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != c.status || w.Header().Get("X-Request-Id") == "" || c.status == 403 && !strings.Contains(w.Body.String(), `"code":"forbidden"`) {
+		if w.Code != c.status || w.Header().Get("X-Request-Id") == "" || c.status == 403 &&
+			!strings.Contains(w.Body.String(), `"code":"forbidden"`) {
 			t.Errorf("Host %q, Origin %q: %d %s", c.host, c.origin, w.Code, w.Body)
 		}
 	}

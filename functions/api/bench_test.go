@@ -41,7 +41,8 @@ func (h *hand) Now() time.Time { return h.at }
 var noon = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func all(t tenant.ID) tenant.Identity {
-	return tenant.Identity{Tenant: t, Subject: "tester", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
+	return tenant.Identity{Tenant: t, Subject: "tester",
+		Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 }
 
 func setup(t *testing.T, change ...func(*memory.Options, *api.Deps)) *bench {
@@ -160,7 +161,8 @@ func (b *bench) row(t *testing.T, id string) job.Row {
 func (b *bench) claim(t *testing.T, id string) job.Claim {
 	t.Helper()
 	r, now := b.row(t, id), b.clock.Now()
-	c, err := b.store.WriteClaim(context.Background(), job.ClaimNew(r.Key, r.Attempt, job.Owner{Worker: "w1", Nonce: "n", LeaseUntil: now.Add(contract.Lease), DueAt: r.DueAt}))
+	c, err := b.store.WriteClaim(context.Background(), job.ClaimNew(r.Key, r.Attempt,
+		job.Owner{Worker: "w1", Nonce: "n", LeaseUntil: now.Add(contract.Lease), DueAt: r.DueAt}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,8 @@ func (b *bench) post(t *testing.T, body string) string {
 func (b *bench) dead(t *testing.T, body string) string {
 	t.Helper()
 	id := b.post(t, body)
-	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "http_400", Message: "the target said no"}})
+	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true,
+		Error: &job.Reason{Code: "http_400", Message: "the target said no"}})
 	return id
 }
 

@@ -25,10 +25,12 @@ func TestExclusions_ArePutReadListedAndDeleted(t *testing.T) {
 	if again := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", body); again.text != r.text {
 		t.Errorf("the same again: %s", again.text)
 	}
-	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", `{"weekly":["sun"],"move":"drop"}`); r.body["version"] != 2.0 || r.body["dates"] != nil {
+	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de",
+		`{"weekly":["sun"],"move":"drop"}`); r.body["version"] != 2.0 || r.body["dates"] != nil {
 		t.Errorf("replaced by %s", r.text)
 	}
-	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", `{"weekly":["sun"]}`); r.body["version"] != 2.0 || r.str("move") != "drop" {
+	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", `{"weekly":["sun"]}`); r.body["version"] != 2.0 ||
+		r.str("move") != "drop" {
 		t.Errorf("drop is the default: %s", r.text)
 	}
 	if r := b.want(t, 200, "GET", "/v1/exclusions/holidays-de", ""); fmt.Sprint(r.body["weekly"]) != "[sun]" {
@@ -64,12 +66,16 @@ func TestPutExclusion_RefusesBadOnes(t *testing.T) {
 		{"no date", `{"dates":["2027-02-29"]}`, 400, "invalid_value", "/dates/0"},
 		{"a date with a time", `{"dates":["2027-02-28T00:00:00Z"]}`, 400, "invalid_value", "/dates/0"},
 		{"a date that is a number", `{"dates":[20270228]}`, 400, "invalid_value", "/dates/0"},
-		{"1001 dates", `{"dates":[` + strings.Repeat(`"2027-03-28",`, 1000) + `"2027-03-28"]}`, 400, "out_of_range", "/dates"},
+		{"1001 dates", `{"dates":[` + strings.Repeat(`"2027-03-28",`, 1000) + `"2027-03-28"]}`, 400, "out_of_range",
+			"/dates"},
 		{"a range without its end", `{"ranges":[{"from":"2027-12-24"}]}`, 400, "missing_field", "/ranges/0/to"},
-		{"a range of two kinds", `{"ranges":[{"from":"2027-12-24","to":"2027-12-26T00:00:00Z"}]}`, 400, "invalid_value", "/ranges/0"},
-		{"a range backwards", `{"ranges":[{"from":"2027-12-24","to":"2027-12-23"}]}`, 400, "conflicting_fields", "/ranges/0"},
+		{"a range of two kinds", `{"ranges":[{"from":"2027-12-24","to":"2027-12-26T00:00:00Z"}]}`, 400,
+			"invalid_value", "/ranges/0"},
+		{"a range backwards", `{"ranges":[{"from":"2027-12-24","to":"2027-12-23"}]}`, 400, "conflicting_fields",
+			"/ranges/0"},
 		{"a range that is text", `{"ranges":["2027"]}`, 400, "invalid_value", "/ranges/0"},
-		{"an unknown field of a range", `{"ranges":[{"from":"2027-12-24","to":"2027-12-25","why":"x"}]}`, 400, "unknown_field", "/ranges/0/why"},
+		{"an unknown field of a range", `{"ranges":[{"from":"2027-12-24","to":"2027-12-25","why":"x"}]}`, 400,
+			"unknown_field", "/ranges/0/why"},
 		{"no day of the year", `{"yearly":["02-30"]}`, 400, "invalid_value", "/yearly/0"},
 		{"no weekday", `{"weekly":["sonntag"]}`, 400, "invalid_value", "/weekly/0"},
 		{"the whole week", `{"weekly":["mon","tue","wed","thu","fri","sat","sun"]}`, 400, "never_fires", "/weekly"},
@@ -96,7 +102,8 @@ func TestPutExclusion_BoundsHowManyATenantHas(t *testing.T) {
 		}
 	}
 	r := b.want(t, 429, "PUT", "/v1/exclusions/one-more", `{"weekly":["sun"]}`)
-	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") != "" || !strings.Contains(r.str("detail"), "200") {
+	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") != "" ||
+		!strings.Contains(r.str("detail"), "200") {
 		t.Errorf("one too many: %s", r.text)
 	}
 	b.want(t, 200, "PUT", "/v1/exclusions/e000", `{"weekly":["sat"]}`)
@@ -122,9 +129,11 @@ func TestPutExclusion_ChangesTheSchedulesThatNameIt(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
 	b.want(t, 201, "PUT", "/v1/exclusions/y", `{"weekly":["sun"]}`)
-	b.want(t, 201, "PUT", "/v1/schedules/both", `{"calendar":{"cron":"0 10 * * *","exclude":["x","y"]},"job":{"task":"echo","payload":`+text(3000)+`}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/both",
+		`{"calendar":{"cron":"0 10 * * *","exclude":["x","y"]},"job":{"task":"echo","payload":`+text(3000)+`}}`)
 	b.want(t, 201, "PUT", "/v1/schedules/none", daily)
-	b.want(t, 201, "PUT", "/v1/schedules/once", `{"calendar":{"dates":["2027-03-06T10:00:00Z","2027-03-09T10:00:00Z"],"exclude":["x"]},"job":{"task":"echo"}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/once",
+		`{"calendar":{"dates":["2027-03-06T10:00:00Z","2027-03-09T10:00:00Z"],"exclude":["x"]},"job":{"task":"echo"}}`)
 	next := func(name string) string { return b.want(t, 200, "GET", "/v1/schedules/"+name, "").at("next") }
 	if got := next("once"); got != "[2027-03-09T10:00:00.000Z]" {
 		t.Errorf("before: %s", got)
@@ -150,7 +159,8 @@ func TestPutExclusion_ChangesTheSchedulesThatNameIt(t *testing.T) {
 	if r := b.want(t, 200, "GET", "/v1/exclusions/x", ""); r.body["version"] != 2.0 {
 		t.Errorf("it was put: %s", r.text)
 	}
-	if r := b.want(t, 409, "DELETE", "/v1/exclusions/x", ""); r.str("code") != "wrong_state" || !strings.Contains(r.str("detail"), "both, once") {
+	if r := b.want(t, 409, "DELETE", "/v1/exclusions/x", ""); r.str("code") != "wrong_state" ||
+		!strings.Contains(r.str("detail"), "both, once") {
 		t.Errorf("one that is named: %s", r.text)
 	}
 	b.want(t, 200, "PATCH", "/v1/schedules/both", `{"calendar":{"cron":"0 10 * * *","exclude":["y"]}}`)
@@ -163,7 +173,8 @@ func TestPutExclusion_MayBeRepeatedWhenSchedulesCouldNotFollow(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
 	for n := range 5 {
-		b.want(t, 201, "PUT", fmt.Sprintf("/v1/schedules/s%d", n), `{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`)
+		b.want(t, 201, "PUT", fmt.Sprintf("/v1/schedules/s%d", n),
+			`{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`)
 	}
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
 		if c.Name == "schedule.edit" && c.Ref.SK >= "s2" {

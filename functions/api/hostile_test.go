@@ -52,56 +52,94 @@ func slowBodies(bytes int) map[string]slowBody {
 	}
 	secrets := many(func(int) string { return `"aaaaaaaa"` }, size-longName-100)
 	return map[string]slowBody{
-		"one field again and again":                 job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
-		"unknown fields":                            job(`{` + many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`),
-		"one field of the payload":                  payload("echo", `{`+many(func(int) string { return `"a":1` }, size)+`}`),
-		"many fields of the payload twice":          payload("echo", `{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i%30000) }, size)+`}`),
-		"many small objects":                        payload("echo", `[`+many(func(int) string { return `{"a":1,"a":1}` }, size)+`]`),
-		"one header in many cases":                  payload("http", `{"url":"https://example.com","headers":{`+many(func(i int) string { return fmt.Sprintf(`"x-%d":"1"`, i) }, size)+`}}`),
-		"one header again and again":                payload("http", `{"url":"https://example.com","headers":{`+many(func(int) string { return `"a":"1"` }, size)+`}}`),
-		"secrets only":                              payload("echo", `[`+many(func(int) string { return `{"password":"12345678"}` }, size)+`]`),
-		"secrets under one long name":               payload("echo", `{"secret`+strings.Repeat("~", longName)+`":[`+secrets+`]}`),
+		"one field again and again": job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
+		"unknown fields": job(`{` +
+			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`),
+		"one field of the payload": payload("echo",
+			`{`+many(func(int) string { return `"a":1` }, size)+`}`),
+		"many fields of the payload twice": payload("echo",
+			`{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i%30000) }, size)+`}`),
+		"many small objects": payload("echo",
+			`[`+many(func(int) string { return `{"a":1,"a":1}` }, size)+`]`),
+		"one header in many cases": payload("http", `{"url":"https://example.com","headers":{`+many(func(i int) string { return fmt.Sprintf(`"x-%d":"1"`, i) }, size)+`}}`),
+		"one header again and again": payload("http",
+			`{"url":"https://example.com","headers":{`+many(func(int) string { return `"a":"1"` }, size)+`}}`),
+		"secrets only": payload("echo",
+			`[`+many(func(int) string { return `{"password":"12345678"}` }, size)+`]`),
+		"secrets under one long name": payload("echo",
+			`{"secret`+strings.Repeat("~", longName)+`":[`+secrets+`]}`),
 		"secrets under one long name, some allowed": job(`{"task":"echo","allow_literals":["/payload/secret"],"payload":{"secret` + strings.Repeat("~", longName) + `":[` + secrets + `]}}`),
-		"long names of many fields":                 payload("echo", `{`+many(func(i int) string { return fmt.Sprintf(`"%s%d":1`, strings.Repeat("aB-", 600), i) }, size)+`}`),
-		"names in many cases":                       payload("echo", `{`+many(func(i int) string { return fmt.Sprintf(`"aBcDeFgH%d":"12345678"`, i) }, size)+`}`),
-		"URLs with many parameters":                 payload("echo", `"https://example.com/?`+strings.Repeat("aB=12345678&", size/12)+`"`),
-		"many URLs in one text":                     payload("echo", `"`+strings.Repeat("a://", size/4)+`"`),
-		"beginnings of all tokens":                  payload("echo", `"`+strings.Repeat("-eyJ-SG.-ghp_-dapi-xoxb-Q~", size/26)+`"`),
-		"brackets only":                             payload("echo", `[`+many(func(int) string { return `[]` }, size)+`]`),
-		"numbers that are too large":                payload("sum", `[`+many(func(int) string { return `1e999999` }, size)+`]`),
-		"tags without end":                          job(`{"task":"echo","tags":{` + many(func(i int) string { return fmt.Sprintf(`"%d":"1"`, i) }, size) + `}}`),
-		"tags with long names":                      job(`{"task":"echo","tags":{` + list(9, func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, strings.Repeat("/", size/9-20)) }) + `}}`),
-		"almost tokens":                             payload("echo", `"`+strings.Repeat("eyJaaaaaaaa.", size/12)+`"`),
-		"escapes only":                              payload("echo", `{"password":"`+strings.Repeat(`\u0061`, size/6)+`"}`),
-		"numbers that do not fit":                   payload("sum", `[`+many(func(int) string { return `5` }, size)+`]`),
-		"values that do not fit under a long name":  payload("texts", `{"`+strings.Repeat("~", longName)+`":[`+many(func(int) string { return `""` }, size-longName-100)+`]}`),
-		"a property that is judged twice a level":   payload("twice", within(`{"a":`, `1`, `}`, 90)),
-		"a slow pattern":                            payload("pattern", `[`+many(func(int) string { return `"` + strings.Repeat("abc", 1000) + `"` }, size-10_000)+`]`),
-		"uniqueness":                                payload("unique", `[[`+many(func(i int) string { return fmt.Sprint(i) }, size/2)+`],[`+many(func(i int) string { return fmt.Sprintf(`[%d]`, i) }, size/2)+`]]`),
-		"values of no enum":                         payload("enum", `[`+many(func(int) string { return `5` }, size)+`]`),
-		"a payload for many subschemas":             payload("doubling", `{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i) }, size)+`}`),
+		"long names of many fields": payload("echo",
+			`{`+many(func(i int) string { return fmt.Sprintf(`"%s%d":1`, strings.Repeat("aB-", 600), i) }, size)+`}`),
+		"names in many cases": payload("echo",
+			`{`+many(func(i int) string { return fmt.Sprintf(`"aBcDeFgH%d":"12345678"`, i) }, size)+`}`),
+		"URLs with many parameters": payload("echo",
+			`"https://example.com/?`+strings.Repeat("aB=12345678&", size/12)+`"`),
+		"many URLs in one text": payload("echo", `"`+strings.Repeat("a://", size/4)+`"`),
+		"beginnings of all tokens": payload("echo",
+			`"`+strings.Repeat("-eyJ-SG.-ghp_-dapi-xoxb-Q~", size/26)+`"`),
+		"brackets only": payload("echo",
+			`[`+many(func(int) string { return `[]` }, size)+`]`),
+		"numbers that are too large": payload("sum",
+			`[`+many(func(int) string { return `1e999999` }, size)+`]`),
+		"tags without end": job(`{"task":"echo","tags":{` +
+			many(func(i int) string { return fmt.Sprintf(`"%d":"1"`, i) }, size) + `}}`),
+		"tags with long names": job(`{"task":"echo","tags":{` +
+			list(9, func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, strings.Repeat("/", size/9-20)) }) + `}}`),
+		"almost tokens": payload("echo", `"`+strings.Repeat("eyJaaaaaaaa.", size/12)+`"`),
+		"escapes only": payload("echo",
+			`{"password":"`+strings.Repeat(`\u0061`, size/6)+`"}`),
+		"numbers that do not fit": payload("sum",
+			`[`+many(func(int) string { return `5` }, size)+`]`),
+		"values that do not fit under a long name": payload("texts",
+			`{"`+strings.Repeat("~", longName)+`":[`+many(func(int) string { return `""` }, size-longName-100)+`]}`),
+		"a property that is judged twice a level": payload("twice", within(`{"a":`, `1`, `}`, 90)),
+		"a slow pattern": payload("pattern",
+			`[`+many(func(int) string { return `"` + strings.Repeat("abc", 1000) + `"` }, size-10_000)+`]`),
+		"uniqueness": payload("unique", `[[`+many(func(i int) string { return fmt.Sprint(i) }, size/2)+`],[`+many(func(i int) string { return fmt.Sprintf(`[%d]`, i) }, size/2)+`]]`),
+		"values of no enum": payload("enum",
+			`[`+many(func(int) string { return `5` }, size)+`]`),
+		"a payload for many subschemas": payload("doubling",
+			`{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i) }, size)+`}`),
 
-		"a batch of jobs with many mistakes":     jobs(100, `{"task":"echo",`+many(func(i int) string { return fmt.Sprintf(`"\u0001field%d":1`, i) }, item)+`}`),
-		"a batch of small jobs":                  jobs(100, `{"task":"echo","tags":{"a":"`+strings.Repeat("\u2028", 256)+`"}}`),
-		"a batch of fields twice":                jobs(100, `{"task":"echo","payload":{`+many(func(int) string { return `"a":1` }, item)+`}}`),
-		"a batch of payloads that do not fit":    jobs(100, `{"task":"sum","payload":[`+many(func(int) string { return `1` }, item)+`]}`),
-		"a batch of payloads judged twice":       jobs(100, `{"task":"twice","payload":`+within(`{"a":`, `1`, `}`, 90)+`}`),
-		"a batch of large payloads judged twice": jobs(100, `{"task":"twice","payload":`+within(`{"a":`, `"`+strings.Repeat("a", item-700)+`"`, `}`, 90)+`}`),
-		"a batch of too many jobs":               jobs(300_000, `{}`),
-		"a schema of many patterns":              {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"allOf":[` + list(900, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){999}%d"}`, i) }) + `]}}`},
-		"a schema of one endless pattern":        {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"pattern":"` + strings.Repeat("a{1000}", 4500) + `"}}`},
-		"a schema of many references":            {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"enum":[` + strings.Repeat("{},", 480) + `{}],"properties":{` + list(480, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}}`},
-		"a schema that applies itself twice":     {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":` + doubling(100) + `}`},
-		"a schema of 1 MB":                       {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"allOf":[` + many(func(int) string { return `{}` }, size) + `]}}`},
-		"a calendar of too many dates":           {"PUT", "/v1/schedules/x", `{"job":{"task":"echo"},"calendar":{"dates":[` + many(func(int) string { return `"2027-03-03T00:00:00Z"` }, size) + `]}}`},
-		"a calendar of a very long expression":   {"PUT", "/v1/schedules/x", `{"job":{"task":"echo"},"calendar":{"cron":"` + strings.Repeat("1,", size/2) + `1 * * * *"}}`},
-		"a schedule of unknown fields":           {"PUT", "/v1/schedules/x", `{` + many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
-		"an exclusion of too many ranges":        {"PUT", "/v1/exclusions/x", `{"ranges":[` + many(func(int) string { return `{"from":"2027-01-01","to":"2027-01-02"}` }, size) + `]}`},
-		"an exclusion of a long time zone":       {"PUT", "/v1/exclusions/x", `{"weekly":["sat"],"timezone":"` + strings.Repeat("Europe/", size/7) + `"}`},
-		"a pause with a long reason":             {"PUT", "/v1/pauses/all", `{"reason":"` + strings.Repeat("why?a=1&", size/8) + `"}`},
-		"a redrive of too many":                  {"POST", "/v1/dead-letters/redrive", `{"job_ids":[` + many(func(int) string { return `"x"` }, size) + `]}`},
-		"a body where none belongs":              {"POST", "/v1/jobs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9/cancel", `{` + many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
-		"parameters without end":                 {"GET", "/v1/jobs?" + strings.ReplaceAll(many(func(i int) string { return fmt.Sprintf("%%01a%d=1", i) }, 60_000), ",", "&"), ""},
+		"a batch of jobs with many mistakes": jobs(100,
+			`{"task":"echo",`+many(func(i int) string { return fmt.Sprintf(`"\u0001field%d":1`, i) }, item)+`}`),
+		"a batch of small jobs": jobs(100,
+			`{"task":"echo","tags":{"a":"`+strings.Repeat("\u2028", 256)+`"}}`),
+		"a batch of fields twice": jobs(100,
+			`{"task":"echo","payload":{`+many(func(int) string { return `"a":1` }, item)+`}}`),
+		"a batch of payloads that do not fit": jobs(100,
+			`{"task":"sum","payload":[`+many(func(int) string { return `1` }, item)+`]}`),
+		"a batch of payloads judged twice": jobs(100,
+			`{"task":"twice","payload":`+within(`{"a":`, `1`, `}`, 90)+`}`),
+		"a batch of large payloads judged twice": jobs(100,
+			`{"task":"twice","payload":`+within(`{"a":`, `"`+strings.Repeat("a", item-700)+`"`, `}`, 90)+`}`),
+		"a batch of too many jobs":  jobs(300_000, `{}`),
+		"a schema of many patterns": {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"allOf":[` + list(900, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){999}%d"}`, i) }) + `]}}`},
+		"a schema of one endless pattern": {"PUT", "/v1/tasks/x",
+			`{"executor":"go","payload_schema":{"pattern":"` + strings.Repeat("a{1000}", 4500) + `"}}`},
+		"a schema of many references": {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"enum":[` + strings.Repeat("{},", 480) + `{}],"properties":{` + list(480, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}}`},
+		"a schema that applies itself twice": {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":` +
+			doubling(100) + `}`},
+		"a schema of 1 MB": {"PUT", "/v1/tasks/x",
+			`{"executor":"go","payload_schema":{"allOf":[` + many(func(int) string { return `{}` }, size) + `]}}`},
+		"a calendar of too many dates": {"PUT", "/v1/schedules/x", `{"job":{"task":"echo"},"calendar":{"dates":[` + many(func(int) string { return `"2027-03-03T00:00:00Z"` }, size) + `]}}`},
+		"a calendar of a very long expression": {"PUT", "/v1/schedules/x",
+			`{"job":{"task":"echo"},"calendar":{"cron":"` + strings.Repeat("1,", size/2) + `1 * * * *"}}`},
+		"a schedule of unknown fields": {"PUT", "/v1/schedules/x", `{` +
+			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
+		"an exclusion of too many ranges": {"PUT", "/v1/exclusions/x", `{"ranges":[` +
+			many(func(int) string { return `{"from":"2027-01-01","to":"2027-01-02"}` }, size) + `]}`},
+		"an exclusion of a long time zone": {"PUT", "/v1/exclusions/x", `{"weekly":["sat"],"timezone":"` +
+			strings.Repeat("Europe/", size/7) + `"}`},
+		"a pause with a long reason": {"PUT", "/v1/pauses/all", `{"reason":"` +
+			strings.Repeat("why?a=1&", size/8) + `"}`},
+		"a redrive of too many": {"POST", "/v1/dead-letters/redrive", `{"job_ids":[` +
+			many(func(int) string { return `"x"` }, size) + `]}`},
+		"a body where none belongs": {"POST", "/v1/jobs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9/cancel", `{` +
+			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
+		"parameters without end": {"GET", "/v1/jobs?" +
+			strings.ReplaceAll(many(func(i int) string { return fmt.Sprintf("%%01a%d=1", i) }, 60_000), ",", "&"), ""},
 	}
 }
 
@@ -130,9 +168,14 @@ func TestAPI_AnswersBodiesMadeToBeSlowQuickly(t *testing.T) {
 func TestBatch_AcknowledgesAcceptedJobsBesideManyMistakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	bad := `{"task":"echo",` + list(60, func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, strings.Repeat(`\u0001`, 20)) }) + `}`
-	good := `{"task":"echo","tags":{` + list(10, func(i int) string { return fmt.Sprintf(`"%d":"%s"`, i, strings.Repeat("\u2028", 100)) }) + `},"payload":"` + strings.Repeat("a", 1000) + `"}`
-	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+strings.Repeat(bad+",", 70)+strings.Repeat(good+",", 29)+good+`]}`)
+	bad := `{"task":"echo",` +
+		list(60, func(i int) string { return fmt.Sprintf(`"%d%s":1`, i, strings.Repeat(`\u0001`, 20)) }) + `}`
+	good := `{"task":"echo","tags":{` + list(10, func(i int) string {
+		return fmt.Sprintf(`"%d":"%s"`, i,
+			strings.Repeat("\u2028", 100))
+	}) + `},"payload":"` + strings.Repeat("a", 1000) + `"}`
+	r := b.want(t, 200, "POST", "/v1/jobs/batch",
+		`{"jobs":[`+strings.Repeat(bad+",", 70)+strings.Repeat(good+",", 29)+good+`]}`)
 	if r.body["accepted"] != 30.0 || r.body["refused"] != 70.0 || len(r.text) > maxAnswer/2 {
 		t.Fatalf("accepted %v and refused %v in %d bytes", r.body["accepted"], r.body["refused"], len(r.text))
 	}
@@ -154,8 +197,10 @@ func TestLists_EndAPageBeforeItIsTooLarge(t *testing.T) {
 	const items = 60
 	for i := range items {
 		name := fmt.Sprintf("n%02d", i)
-		b.want(t, 201, "PUT", "/v1/tasks/"+name, `{"executor":"go","payload_schema":{"title":"`+strings.Repeat("a", 30_000)+`"}}`)
-		b.want(t, 201, "PUT", "/v1/schedules/"+name, `{"job":{"task":"echo"},"calendar":{"dates":[`+list(1000, func(i int) string { return fmt.Sprintf(`"2027-04-01T%02d:%02d:00.000Z"`, i/60, i%60) })+`]}}`)
+		b.want(t, 201, "PUT", "/v1/tasks/"+name,
+			`{"executor":"go","payload_schema":{"title":"`+strings.Repeat("a", 30_000)+`"}}`)
+		b.want(t, 201, "PUT", "/v1/schedules/"+name, `{"job":{"task":"echo"},"calendar":{"dates":[`+list(1000,
+			func(i int) string { return fmt.Sprintf(`"2027-04-01T%02d:%02d:00.000Z"`, i/60, i%60) })+`]}}`)
 	}
 	for path, own := range map[string]int{"/v1/tasks": items + 3, "/v1/schedules": items} {
 		seen := map[string]bool{}
@@ -183,15 +228,20 @@ func TestAPI_DoesNotRepeatANameThatIsASecret(t *testing.T) {
 	b := setup(t)
 	const token = "AKIAIOSFODNN7EXAMPLE"
 	for _, body := range []string{
-		`{"task":"echo","` + token + `":1}`, `{"task":"echo","payload":{"` + token + `":1,"` + token + `":1}}`, `{"task":"echo","tags":{"` + token + `":1}}`,
-		`{"task":"http","payload":{"url":"https://example.com","headers":{"` + token + `":1}}}`, `{"task":"` + token + `"}`, `{"task":"echo","priority":"` + token + `"}`, `{"task":"echo","delay":"` + token + `"}`,
-		`{"task":"echo","run_at":"` + token + `"}`, `{"task":"http","payload":{"url":"https://` + token + `@x/","method":"` + token + `"}}`,
+		`{"task":"echo","` + token + `":1}`, `{"task":"echo","payload":{"` + token + `":1,"` + token + `":1}}`,
+		`{"task":"echo","tags":{"` + token + `":1}}`,
+		`{"task":"http","payload":{"url":"https://example.com","headers":{"` + token + `":1}}}`, `{"task":"` + token +
+			`"}`, `{"task":"echo","priority":"` + token + `"}`, `{"task":"echo","delay":"` + token + `"}`,
+		`{"task":"echo","run_at":"` + token + `"}`, `{"task":"http","payload":{"url":"https://` + token +
+			`@x/","method":"` + token + `"}}`,
 	} {
-		if r := b.want(t, 400, "POST", "/v1/jobs", body); strings.Contains(r.text, token) || strings.Contains(b.log.String(), token) {
+		if r := b.want(t, 400, "POST", "/v1/jobs", body); strings.Contains(r.text, token) ||
+			strings.Contains(b.log.String(), token) {
 			t.Errorf("%s came back: %s", body, r.text)
 		}
 	}
-	for _, path := range []string{"/v1/jobs?" + token + "=1", "/v1/jobs?status=" + token, "/v1/jobs/" + token, "/v1/" + token} {
+	for _, path := range []string{"/v1/jobs?" + token + "=1", "/v1/jobs?status=" + token, "/v1/jobs/" + token,
+		"/v1/" + token} {
 		if r := b.do(t, "GET", path, ""); strings.Contains(r.text, token) {
 			t.Errorf("%s came back: %s", path, r.text)
 		}
@@ -219,11 +269,14 @@ func TestPutTask_RefusesStrangeSchemasOrBearsThem(t *testing.T) {
 func TestAPI_AnswersJSONWhateverAcceptSays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, accept := range []string{"text/html,application/xhtml+xml,*/*;q=0.8", "application/cbor", "nonsense", "application/json;q=0"} {
-		if r := b.want(t, 200, "GET", "/v1/jobs", "", "Accept", accept); r.header.Get("Content-Type") != "application/json" {
+	for _, accept := range []string{"text/html,application/xhtml+xml,*/*;q=0.8", "application/cbor", "nonsense",
+		"application/json;q=0"} {
+		if r := b.want(t, 200, "GET", "/v1/jobs", "", "Accept",
+			accept); r.header.Get("Content-Type") != "application/json" {
 			t.Errorf("Accept %q: %s", accept, r.header.Get("Content-Type"))
 		}
-		if r := b.want(t, 404, "GET", "/v1/jobs/x", "", "Accept", accept); r.header.Get("Content-Type") != "application/problem+json" {
+		if r := b.want(t, 404, "GET", "/v1/jobs/x", "", "Accept",
+			accept); r.header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("Accept %q: %s", accept, r.header.Get("Content-Type"))
 		}
 	}
@@ -276,7 +329,8 @@ func TestAPI_TakesARepeatedWriteForItsOwn(t *testing.T) {
 		finished, waiting := b.post(t, `{"task":"echo"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
 		b.end(t, finished, job.Outcome{Kind: job.OutcomeSucceeded})
 		b.sent(t, contract.FiringQueue("short", "normal"))
-		b.handler = api.New(api.Deps{Store: store.New(repeating{b.world.Table(), c.write}, b.world.Blobs()), Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
+		b.handler = api.New(api.Deps{Store: store.New(repeating{b.world.Table(), c.write}, b.world.Blobs()),
+			Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
 		path := strings.NewReplacer("{finished}", finished, "{waiting}", waiting).Replace(c.path)
 		r := b.want(t, c.status, c.method, path, c.body, c.headers...)
 		if r.header.Get("Idempotency-Replayed") != "" {

@@ -23,13 +23,16 @@ func TestPatchJob_GivesANewVersionThatFiresAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h","payload":1,"expire_after":"2h"}`)
-	r := b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"run_at":"2027-03-01T12:00:01Z","priority":"critical","payload":{"n":`+text(3000)+`}}`, "If-Match", `"1"`)
-	if r.header.Get("ETag") != `"2"` || r.body["version"] != 2.0 || r.str("due_at") != "2027-03-01T12:00:01.000Z" || r.str("priority") != "critical" {
+	r := b.want(t, 200, "PATCH", "/v1/jobs/"+id,
+		`{"run_at":"2027-03-01T12:00:01Z","priority":"critical","payload":{"n":`+text(3000)+`}}`, "If-Match", `"1"`)
+	if r.header.Get("ETag") != `"2"` || r.body["version"] != 2.0 || r.str("due_at") != "2027-03-01T12:00:01.000Z" ||
+		r.str("priority") != "critical" {
 		t.Errorf("answered %s with ETag %s", r.text[:300], r.header.Get("ETag"))
 	}
 	row := b.row(t, id)
 	payload, err := b.store.Payload(context.Background(), row)
-	if err != nil || len(payload) != 3006 || row.PayloadSize != 3006 || !row.ExpiryAt.Equal(noon.Add(2*time.Hour+time.Second)) {
+	if err != nil || len(payload) != 3006 || row.PayloadSize != 3006 ||
+		!row.ExpiryAt.Equal(noon.Add(2*time.Hour+time.Second)) {
 		t.Errorf("payload of %d bytes (%v), expiry %v", len(payload), err, row.ExpiryAt)
 	}
 	sent := b.sent(t, contract.FiringQueue("short", "critical"))
@@ -46,7 +49,8 @@ func TestPatchJob_GivesANewVersionThatFiresAgain(t *testing.T) {
 	if row := b.row(t, id); !row.DueAt.Equal(noon.Add(5*time.Minute)) || row.Version != 3 || !row.Near {
 		t.Errorf("the row is %+v", row)
 	}
-	if r := b.want(t, 412, "PATCH", "/v1/jobs/"+id, `{"delay":"5m"}`, "If-Match", `"2"`); r.str("code") != "stale_version" {
+	if r := b.want(t, 412, "PATCH", "/v1/jobs/"+id, `{"delay":"5m"}`, "If-Match",
+		`"2"`); r.str("code") != "stale_version" {
 		t.Errorf("answered %s", r.text)
 	}
 }
@@ -103,7 +107,8 @@ func TestRunJobNow_DoesNotWait(t *testing.T) {
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"20d"}`)
 	r := b.want(t, 200, "POST", "/v1/jobs/"+id+"/run-now", "")
-	if r.str("status") != "QUEUED" || r.str("due_at") != "2027-03-01T12:00:00.000Z" || len(b.sent(t, contract.FiringQueue("short", "normal"))) != 1 {
+	if r.str("status") != "QUEUED" || r.str("due_at") != "2027-03-01T12:00:00.000Z" ||
+		len(b.sent(t, contract.FiringQueue("short", "normal"))) != 1 {
 		t.Errorf("answered %s", r.text)
 	}
 }
@@ -113,13 +118,15 @@ func TestCancelJob_EndsAtOnceAJobThatNobodyRuns(t *testing.T) {
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h"}`)
 	r := b.want(t, 200, "POST", "/v1/jobs/"+id+"/cancel", "")
-	if r.str("status") != "CANCELLED" || r.str("cancel_requested_at") == "" || fmt.Sprint(r.body["status_reason"]) != "map[code:cancelled]" {
+	if r.str("status") != "CANCELLED" || r.str("cancel_requested_at") == "" ||
+		fmt.Sprint(r.body["status_reason"]) != "map[code:cancelled]" {
 		t.Errorf("answered %s", r.text)
 	}
 	if row := b.row(t, id); !row.WakeAt.IsZero() || row.Near {
 		t.Errorf("a wake-up is left: %+v", row)
 	}
-	if c, _ := b.store.Claim(context.Background(), b.key(id)); c.Attempt != 1 || c.Token != 1 || !c.LeaseUntil.Equal(time.UnixMilli(0)) {
+	if c, _ := b.store.Claim(context.Background(), b.key(id)); c.Attempt != 1 || c.Token != 1 ||
+		!c.LeaseUntil.Equal(time.UnixMilli(0)) {
 		t.Errorf("no fence stands: %+v", c)
 	}
 	b.want(t, 200, "POST", "/v1/jobs/"+id+"/cancel", `{}`)
@@ -159,7 +166,8 @@ func TestCancelJob_AsksARunningJobToStop(t *testing.T) {
 func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 	t.Parallel()
 	b, ctx := setup(t), context.Background()
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
 	s, err := b.store.Schedule(ctx, schedule.Key{Tenant: "acme", Name: "s"})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +191,8 @@ func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 	if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
 		t.Errorf("it counts as settled %v times", n)
 	}
-	if got := b.sent(t, contract.FiringQueue("short", "normal")); len(got) != 1 || !strings.Contains(got[0].Body, string(next.ID)) {
+	if got := b.sent(t, contract.FiringQueue("short", "normal")); len(got) != 1 ||
+		!strings.Contains(got[0].Body, string(next.ID)) {
 		t.Errorf("the next in line was not fired: %v", got)
 	}
 	b.want(t, 200, "POST", "/v1/jobs/"+string(holder.ID)+"/cancel", "")
@@ -197,7 +206,8 @@ func TestCancelJob_TakesAnUnsettledOutcomeForLive(t *testing.T) {
 	b := setup(t)
 	id := b.post(t, `{"task":"echo"}`)
 	c := b.claim(t, id)
-	if err := b.store.Put(context.Background(), job.RecordOutcome(b.key(id), 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded})); err != nil {
+	if err := b.store.Put(context.Background(),
+		job.RecordOutcome(b.key(id), 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded})); err != nil {
 		t.Fatal(err)
 	}
 	b.clock.at = noon.Add(time.Hour)
@@ -228,7 +238,8 @@ func TestCancelJob_DecidesAgainWhenSomebodyWasFaster(t *testing.T) {
 				case "claim.fence":
 					b.claim(t, id)
 				case "claim.cancel":
-					if err := b.store.Put(context.Background(), job.RecordOutcome(b.key(id), 1, 1, job.Outcome{Kind: job.OutcomeFailed})); err != nil {
+					if err := b.store.Put(context.Background(),
+						job.RecordOutcome(b.key(id), 1, 1, job.Outcome{Kind: job.OutcomeFailed})); err != nil {
 						t.Error(err)
 					}
 				default:
@@ -276,7 +287,8 @@ func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 func TestDeleteJob_LeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for name, payload := range map[string]string{"inline": `1`, "in an item": text(5000), "in a blob": text(300 << 10)} {
+	for name, payload := range map[string]string{"inline": `1`, "in an item": text(5000),
+		"in a blob": text(300 << 10)} {
 		id := b.post(t, `{"task":"echo","payload":`+payload+`,"tags":{"a":"b"}}`)
 		row := b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded, Result: []byte(text(1000))})
 		b.want(t, 204, "DELETE", "/v1/jobs/"+id, "")
@@ -287,7 +299,8 @@ func TestDeleteJob_LeavesNothingBehind(t *testing.T) {
 				t.Errorf("%s: %s is still there (%v)", name, content, err)
 			}
 		}
-		if _, err := b.store.Payload(context.Background(), row); row.PayloadIn == job.InBlob && fault.KindOf(err) != fault.NotFound {
+		if _, err := b.store.Payload(context.Background(), row); row.PayloadIn == job.InBlob &&
+			fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: the blob is still there (%v)", name, err)
 		}
 		if err := b.store.Put(context.Background(), job.Accept(row)); err == nil {
@@ -304,17 +317,21 @@ func TestAPI_ListsEachStartOfAnAttemptInPages(t *testing.T) {
 	id := b.post(t, `{"task":"echo","retry":{"max_attempts":3,"jitter":0}}`)
 	lost := func(attempt int64) (all []job.Attempt) {
 		for n := range int64(3) {
-			all = append(all, job.Attempt{Attempt: attempt, Start: n + 1, Worker: fmt.Sprint("lost-", n+1), StartedAt: b.clock.at, FinishedAt: b.clock.at, Outcome: job.OutcomeLost})
+			all = append(all, job.Attempt{Attempt: attempt, Start: n + 1, Worker: fmt.Sprint("lost-", n+1),
+				StartedAt: b.clock.at, FinishedAt: b.clock.at, Outcome: job.OutcomeLost})
 		}
 		return all
 	}
 	for attempt := range int64(2) {
 		b.clock.at = b.clock.at.Add(time.Minute)
-		b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Lost: lost(attempt + 1), StartedAt: b.clock.at, Error: &job.Reason{Code: "http_500", Message: strings.Repeat("long ", 100)}})
+		b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Lost: lost(attempt + 1), StartedAt: b.clock.at,
+			Error: &job.Reason{Code: "http_500", Message: strings.Repeat("long ", 100)}})
 	}
 	b.clock.at = b.clock.at.Add(time.Minute)
-	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Lost: lost(3), FinishedAt: b.clock.at, Error: &job.Reason{Code: job.CodePoison}})
-	want := []string{"1 lost-1 lost", "1 lost-2 lost", "1 lost-3 lost", "1 w1 failed", "2 lost-1 lost", "2 lost-2 lost", "2 lost-3 lost", "2 w1 failed", "3 lost-1 lost", "3 lost-2 lost", "3 lost-3 lost", "3 w1 failed"}
+	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Lost: lost(3), FinishedAt: b.clock.at,
+		Error: &job.Reason{Code: job.CodePoison}})
+	want := []string{"1 lost-1 lost", "1 lost-2 lost", "1 lost-3 lost", "1 w1 failed", "2 lost-1 lost", "2 lost-2 " +
+		"lost", "2 lost-3 lost", "2 w1 failed", "3 lost-1 lost", "3 lost-2 lost", "3 lost-3 lost", "3 w1 failed"}
 	for _, limit := range []string{"1", "2", "5", "200"} {
 		var got []string
 		for cursor := ""; ; {
@@ -352,7 +369,8 @@ func TestListAttempts_PagesFromTheOldest(t *testing.T) {
 	id := b.post(t, `{"task":"echo","retry":{"max_attempts":7,"jitter":0}}`)
 	for i := range 7 {
 		b.clock.at = b.clock.at.Add(time.Minute)
-		b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, LatenessMS: int64(i), Error: &job.Reason{Code: "http_500", Message: fmt.Sprint(long, i)}})
+		b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, LatenessMS: int64(i),
+			Error: &job.Reason{Code: "http_500", Message: fmt.Sprint(long, i)}})
 	}
 	var all []map[string]any
 	path := "/v1/jobs/" + id + "/attempts?limit=3"
@@ -371,7 +389,8 @@ func TestListAttempts_PagesFromTheOldest(t *testing.T) {
 	}
 	for i, a := range all {
 		message := a["error"].(map[string]any)["message"].(string)
-		if a["attempt"] != float64(i+1) || a["start_lateness_ms"] != float64(i) || a["worker"] != "w1" || a["outcome"] != "failed" || message != fmt.Sprint(long, i) {
+		if a["attempt"] != float64(i+1) || a["start_lateness_ms"] != float64(i) || a["worker"] != "w1" ||
+			a["outcome"] != "failed" || message != fmt.Sprint(long, i) {
 			t.Errorf("attempt %d: %v", i+1, a)
 		}
 	}
@@ -387,7 +406,8 @@ func TestAPI_DeletesTheBlobOfAPayloadThatAPatchReplaces(t *testing.T) {
 	id := b.post(t, `{"task":"echo","delay":"1h","payload":`+large+`}`)
 	for range 2 {
 		b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"payload":`+large+`}`)
-		if keys := b.world.Blobs().Keys(contract.JobBlobs); len(keys) != 1 || keys[0] != b.row(t, id).BlobKey(job.PayloadContent(b.row(t, id).PayloadVer)) {
+		if keys := b.world.Blobs().Keys(contract.JobBlobs); len(keys) != 1 ||
+			keys[0] != b.row(t, id).BlobKey(job.PayloadContent(b.row(t, id).PayloadVer)) {
 			t.Errorf("kept are %v", keys)
 		}
 	}

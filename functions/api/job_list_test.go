@@ -53,7 +53,8 @@ func flat(pages [][]string) []string { return slices.Concat(pages...) }
 func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*memory.Options, *api.Deps){
-		"plain": func(*memory.Options, *api.Deps) {}, "with empty pages": func(o *memory.Options, _ *api.Deps) { o.EmptyPages = true },
+		"plain":            func(*memory.Options, *api.Deps) {},
+		"with empty pages": func(o *memory.Options, _ *api.Deps) { o.EmptyPages = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,8 +74,10 @@ func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 				}
 			}
 			after, before := noon.Add(20*time.Second), noon.Add(30*time.Second)
-			path := "/v1/jobs?limit=3&created_after=" + after.Format(time.RFC3339) + "&created_before=" + url.QueryEscape(before.In(time.FixedZone("", 3600)).Format(time.RFC3339))
-			if got := flat(b.pages(t, path, "created_at")); len(got) != 10 || got[9] != "2027-03-01T12:00:20.000Z" || got[0] != "2027-03-01T12:00:29.000Z" {
+			path := "/v1/jobs?limit=3&created_after=" + after.Format(time.RFC3339) + "&created_before=" +
+				url.QueryEscape(before.In(time.FixedZone("", 3600)).Format(time.RFC3339))
+			if got := flat(b.pages(t, path, "created_at")); len(got) != 10 || got[9] != "2027-03-01T12:00:20.000Z" ||
+				got[0] != "2027-03-01T12:00:29.000Z" {
 				t.Errorf("half-open range: %v", got)
 			}
 		})
@@ -209,7 +212,8 @@ func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 		})
 		began := time.Now()
 		first := b.want(t, 200, "GET", "/v1/jobs?status=SUCCEEDED", "")
-		if took := time.Since(began); took < contract.MaxListRead || took > 2*contract.MaxListRead || first.body["next_cursor"] == nil {
+		if took := time.Since(began); took < contract.MaxListRead || took > 2*contract.MaxListRead ||
+			first.body["next_cursor"] == nil {
 			t.Errorf("the first page took %v: %.300s", took, first.text)
 		}
 		if got := flat(b.pages(t, "/v1/jobs?status=SUCCEEDED", "job_id")); !slices.Equal(got, []string{needle}) {
@@ -246,7 +250,8 @@ func TestListJobs_LeavesOutOnlyARowThatCannotBeRead(t *testing.T) {
 	b := setup(t)
 	first, second := b.post(t, `{"task":"echo","delay":"1h"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
 	bad := b.row(t, first)
-	if _, err := b.world.Table().Write(context.Background(), item.Write{Ref: bad.Ref(), Name: "spoil", Set: map[string]any{"status": "NONSENSE"}}); err != nil {
+	if _, err := b.world.Table().Write(context.Background(),
+		item.Write{Ref: bad.Ref(), Name: "spoil", Set: map[string]any{"status": "NONSENSE"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := flat(b.pages(t, "/v1/jobs", "job_id")); !slices.Equal(got, []string{second}) {
@@ -267,7 +272,8 @@ func TestCursor_BelongsToItsListAndFilters(t *testing.T) {
 	flipped[len(flipped)-3] ^= 1
 	for _, path := range []string{
 		"/v1/jobs?limit=2&cursor=" + cursor, "/v1/jobs?status=QUEUED&cursor=" + cursor, "/v1/jobs?status=DEAD&task=echo&cursor=" + cursor, "/v1/dead-letters?cursor=" + cursor, "/v1/tasks?cursor=" + cursor,
-		"/v1/jobs?status=DEAD&cursor=" + string(flipped), "/v1/jobs?status=DEAD&cursor=" + cursor[:len(cursor)-1], "/v1/jobs?status=DEAD&cursor=" + cursor + "A", "/v1/jobs?status=DEAD&cursor=" + strings.Repeat("A", 5000),
+		"/v1/jobs?status=DEAD&cursor=" + string(flipped), "/v1/jobs?status=DEAD&cursor=" + cursor[:len(cursor)-1],
+		"/v1/jobs?status=DEAD&cursor=" + cursor + "A", "/v1/jobs?status=DEAD&cursor=" + strings.Repeat("A", 5000),
 	} {
 		if r := b.want(t, 400, "GET", path, ""); r.str("code") != "invalid_cursor" {
 			t.Errorf("%.80s: %s", path, r.text)
@@ -300,10 +306,12 @@ func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 			t.Errorf("not newest first: %v", died)
 		}
 	}
-	if got := flat(b.pages(t, "/v1/dead-letters?limit=3&task=other", "task")); len(got) != 20 || slices.Contains(got, "echo") {
+	if got := flat(b.pages(t, "/v1/dead-letters?limit=3&task=other", "task")); len(got) != 20 ||
+		slices.Contains(got, "echo") {
 		t.Errorf("of one task: %v", got)
 	}
-	if got := flat(b.pages(t, "/v1/dead-letters?dead_after=2027-03-01T12:00:02Z&dead_before=2027-03-01T12:00:04Z", "dead_at")); len(got) != 6 {
+	if got := flat(b.pages(t, "/v1/dead-letters?dead_after=2027-03-01T12:00:02Z&dead_before=2027-03-01T12:00:04Z",
+		"dead_at")); len(got) != 6 {
 		t.Errorf("half-open range: %v", got)
 	}
 	letter := b.want(t, 200, "GET", "/v1/dead-letters?limit=1", "").items()[0]
@@ -323,11 +331,13 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 	}
 	alive := b.post(t, `{"task":"echo","delay":"1h"}`)
 	dry := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{},"limit":2,"dry_run":true}`)
-	if dry.body["matched"] != 2.0 || dry.items()[0]["job_id"] != ids[4] || dry.items()[0]["new_job_id"] != nil || b.row(t, ids[4]).RedrivenBy != "" {
+	if dry.body["matched"] != 2.0 || dry.items()[0]["job_id"] != ids[4] || dry.items()[0]["new_job_id"] != nil ||
+		b.row(t, ids[4]).RedrivenBy != "" {
 		t.Errorf("the dry run: %s", dry.text)
 	}
 	first := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{"task":"echo"},"limit":2}`)
-	second := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{"task":"echo"},"limit":10,"cursor":"`+first.str("next_cursor")+`"}`)
+	second := b.want(t, 200, "POST", "/v1/dead-letters/redrive",
+		`{"filter":{"task":"echo"},"limit":10,"cursor":"`+first.str("next_cursor")+`"}`)
 	if first.body["matched"] != 2.0 || second.body["matched"] != 3.0 || second.body["next_cursor"] != nil {
 		t.Errorf("by filter: %s%s", first.text, second.text)
 	}
@@ -336,7 +346,8 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 			t.Errorf("%v became %s, which is of %s", i["job_id"], row.ID, row.RedriveOf)
 		}
 	}
-	again := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"job_ids":["`+ids[4]+`","`+ids[4]+`","`+alive+`","01ARZ3NDEKTSV4RRFFQ69G5FAV"]}`)
+	again := b.want(t, 200, "POST", "/v1/dead-letters/redrive",
+		`{"job_ids":["`+ids[4]+`","`+ids[4]+`","`+alive+`","01ARZ3NDEKTSV4RRFFQ69G5FAV"]}`)
 	if again.body["matched"] != 1.0 || again.items()[0]["new_job_id"] != first.items()[0]["new_job_id"] {
 		t.Errorf("again by id: %s", again.text)
 	}
@@ -385,7 +396,8 @@ func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 			t.Errorf("pages of %s: %v, want %v", limit, got, rare)
 		}
 	}
-	between := "&created_after=2027-03-01T09:00:00Z&created_before=" + b.want(t, 200, "GET", "/v1/jobs/"+rare[0], "").str("created_at")
+	between := "&created_after=2027-03-01T09:00:00Z&created_before=" +
+		b.want(t, 200, "GET", "/v1/jobs/"+rare[0], "").str("created_at")
 	if got := flat(b.pages(t, "/v1/jobs?task=lambda"+between, "job_id")); !slices.Equal(got, rare[1:4]) {
 		t.Errorf("between two times: %v, want %v", got, rare[1:4])
 	}
@@ -424,7 +436,8 @@ func TestCreateJob_NotesATaskOnceForAStretchOfTime(t *testing.T) {
 	b.want(t, 503, "POST", "/v1/jobs", `{"task":"echo"}`)
 	b.world.SetFaults(nil)
 	b.post(t, `{"task":"echo"}`)
-	if got := flat(b.pages(t, "/v1/jobs?task=echo&created_after="+b.clock.at.Format(time.RFC3339), "job_id")); len(got) != 1 {
+	if got := flat(b.pages(t, "/v1/jobs?task=echo&created_after="+b.clock.at.Format(time.RFC3339),
+		"job_id")); len(got) != 1 {
 		t.Errorf("what was accepted after the note failed: %v", got)
 	}
 }

@@ -49,7 +49,8 @@ func TestMetadata_AloneOrEmptyNeedsNoTags(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","metadata":{"a":1}}`)
-	if one := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), ""); metadataOf(one.body) != "map[a:1]" || one.body["tags"] != nil {
+	if one := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), ""); metadataOf(one.body) != "map[a:1]" ||
+		one.body["tags"] != nil {
 		t.Errorf("alone: %s", one.text)
 	}
 	r = b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","metadata":{}}`)
@@ -61,7 +62,8 @@ func TestMetadata_AloneOrEmptyNeedsNoTags(t *testing.T) {
 func TestMetadata_OfABatchIsThatOfEachItem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo","metadata":{"n":1}},{"task":"echo"},{"task":"echo","metadata":1}]}`)
+	r := b.want(t, 200, "POST", "/v1/jobs/batch",
+		`{"jobs":[{"task":"echo","metadata":{"n":1}},{"task":"echo"},{"task":"echo","metadata":1}]}`)
 	items := r.items()
 	if got := metadataOf(items[0]["job"].(map[string]any)); got != "map[n:1]" {
 		t.Errorf("of the first: %s", got)
@@ -90,7 +92,8 @@ func TestMetadata_IsRefusedWhereItIsNotFitToBeShown(t *testing.T) {
 	at := strings.Repeat("a", contract.MaxMetadata-len(`{"k":""}`))
 	b := setup(t)
 	b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","metadata":{ "k" : "`+at+`" }}`)
-	b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","metadata":{"token":"xoxb-1234567890-abcdefghij"},"allow_literals":["/metadata/token"]}`)
+	b.want(t, 202, "POST", "/v1/jobs",
+		`{"task":"echo","metadata":{"token":"xoxb-1234567890-abcdefghij"},"allow_literals":["/metadata/token"]}`)
 	with := func(metadata string) string { return `{"task":"echo","metadata":` + metadata + `}` }
 	for _, c := range []wrong{
 		{"a text", with(`"a"`), 400, "invalid_value", "/metadata"},
@@ -121,7 +124,8 @@ func TestMetadata_IsReplacedByAPatchAndNothingElseIs(t *testing.T) {
 	if r = b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"priority":"high"}`); metadataOf(r.body) != "map[y:2]" {
 		t.Errorf("left alone: %.200s", r.text)
 	}
-	r = b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"metadata":{"token":"xoxb-1234567890-abcdefghij"},"allow_literals":["/metadata/token"]}`)
+	r = b.want(t, 200, "PATCH", "/v1/jobs/"+id,
+		`{"metadata":{"token":"xoxb-1234567890-abcdefghij"},"allow_literals":["/metadata/token"]}`)
 	if metadataOf(r.body) != "map[token:xoxb-1234567890-abcdefghij]" {
 		t.Errorf("with a literal: %.200s", r.text)
 	}
@@ -129,12 +133,14 @@ func TestMetadata_IsReplacedByAPatchAndNothingElseIs(t *testing.T) {
 	if r.body["metadata"] != nil || fmt.Sprint(r.body["tags"]) != "map[a:b]" {
 		t.Errorf("emptied: %.200s", r.text)
 	}
-	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/metadata"}, b.do(t, "PATCH", "/v1/jobs/"+id, `{"metadata":null}`))
+	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/metadata"},
+		b.do(t, "PATCH", "/v1/jobs/"+id, `{"metadata":null}`))
 	plain := b.post(t, `{"task":"echo","delay":"1h"}`)
 	if r = b.want(t, 200, "PATCH", "/v1/jobs/"+plain, `{"metadata":{"y":2}}`); metadataOf(r.body) != "map[y:2]" {
 		t.Errorf("given to a job that had no labels: %s", r.text)
 	}
-	if r = b.want(t, 200, "PATCH", "/v1/jobs/"+plain, `{"metadata":{}}`); r.body["metadata"] != nil || b.row(t, plain).Tagged {
+	if r = b.want(t, 200, "PATCH", "/v1/jobs/"+plain, `{"metadata":{}}`); r.body["metadata"] != nil ||
+		b.row(t, plain).Tagged {
 		t.Errorf("taken from it: %s", r.text)
 	}
 }
@@ -162,7 +168,8 @@ func TestMetadata_OfAScheduleIsThatOfItsJobs(t *testing.T) {
 	if r.at("job", "metadata") != "map[a:1 b:map[c:1 d:2]]" {
 		t.Errorf("the schedule: %s", r.text)
 	}
-	if r = b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(body, `"c":1,"d":2`, `"d":2, "c":1`, 1)); r.body["version"] != 1.0 {
+	if r = b.want(t, 200, "PUT", "/v1/schedules/s",
+		strings.Replace(body, `"c":1,"d":2`, `"d":2, "c":1`, 1)); r.body["version"] != 1.0 {
 		t.Errorf("the same in other words is an edit: %s", r.text)
 	}
 	made := b.want(t, 200, "GET", "/v1/jobs?schedule=s", "").items()
@@ -181,7 +188,8 @@ func TestMetadata_OfAScheduleIsThatOfItsJobs(t *testing.T) {
 	if fmt.Sprint(r.body["changed"]) != "[/job/metadata]" {
 		t.Errorf("a dry run: %s", r.text)
 	}
-	if r = b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"metadata":{"b":{"c":null}}}}`); r.at("job", "metadata") != "map[a:1 b:map[d:2]]" {
+	if r = b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"metadata":{"b":{"c":null}}}}`); r.at("job",
+		"metadata") != "map[a:1 b:map[d:2]]" {
 		t.Errorf("merged: %s", r.text)
 	}
 	if r = b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"metadata":null}}`); r.at("job", "metadata") != "<nil>" {

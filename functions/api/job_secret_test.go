@@ -21,10 +21,13 @@ func TestCreateJob_SendsSecretsOverHTTPSOnly(t *testing.T) {
 				return b.do(t, "POST", "/v1/jobs", `{"task":"http","payload":{"url":"`+url+`",`+field.payload+`}}`)
 			}
 			for _, url := range []string{"http://example.com/", "http://example.com:443/", "HTTP://example.com/"} {
-				requireRefused(t, deployed, wrong{status: 400, code: "conflicting_fields", pointer: field.pointer}, post(deployed, url))
+				requireRefused(t, deployed, wrong{status: 400, code: "conflicting_fields", pointer: field.pointer},
+					post(deployed, url))
 			}
-			requireRefused(t, laptop, wrong{status: 400, code: "conflicting_fields", pointer: field.pointer}, post(laptop, "http://10.0.0.1/"))
-			for _, url := range []string{"https://example.com/", "http://localhost:9/", "http://127.0.0.1:9/", "http://[::1]:9/"} {
+			requireRefused(t, laptop, wrong{status: 400, code: "conflicting_fields", pointer: field.pointer},
+				post(laptop, "http://10.0.0.1/"))
+			for _, url := range []string{"https://example.com/", "http://localhost:9/", "http://127.0.0.1:9/",
+				"http://[::1]:9/"} {
 				if r := post(laptop, url); r.status != 202 {
 					t.Errorf("%s on the laptop: %s", url, r.text)
 				}
@@ -32,7 +35,8 @@ func TestCreateJob_SendsSecretsOverHTTPSOnly(t *testing.T) {
 		})
 	}
 	b := setup(t) // a signature shows nothing of its key
-	b.want(t, 202, "POST", "/v1/jobs", `{"task":"http","payload":{"url":"http://example.com/","sign_with":"`+ownSecret+`"}}`)
+	b.want(t, 202, "POST", "/v1/jobs",
+		`{"task":"http","payload":{"url":"http://example.com/","sign_with":"`+ownSecret+`"}}`)
 }
 
 func TestAPI_RefusesSecretsWhereverTheyWouldBeKept(t *testing.T) {
@@ -43,18 +47,26 @@ func TestAPI_RefusesSecretsWhereverTheyWouldBeKept(t *testing.T) {
 		return `{"calendar":{` + calendar + `},"job":{"task":"echo"` + job + `}}`
 	}
 	for name, c := range map[string]struct{ method, path, body, pointer string }{
-		"a tag's value":             {"POST", "/v1/jobs", job(`"tags":{"team":"` + token + `"}`), "/tags/team"},
-		"a tag's name":              {"POST", "/v1/jobs", job(`"tags":{"` + token + `":"a"}`), "/tags"},
-		"a tag that is a password":  {"POST", "/v1/jobs", job(`"tags":{"dbPassword":"` + sentinel + `"}`), "/tags/dbPassword"},
-		"a URL's password":          {"POST", "/v1/jobs", job(`"payload":{"db":"postgres://app:` + sentinel + `@db/x"}`), "/payload/db"},
-		"a URL's parameter":         {"POST", "/v1/jobs", `{"task":"http","payload":{"url":"https://example.com/?api_key=` + sentinel + `"}}`, "/payload/url"},
-		"a tag of a schedule's job": {"PUT", "/v1/schedules/s", schedule(`"cron":"0 9 * * *"`, `,"tags":{"a":"`+token+`"}`), "/job/tags/a"},
-		"a time zone":               {"PUT", "/v1/schedules/s", schedule(`"cron":"0 9 * * *","timezone":"`+token+`"`, ``), "/calendar/timezone"},
-		"a cron expression":         {"PUT", "/v1/schedules/s", schedule(`"cron":"0 9 * * `+token+`"`, ``), "/calendar/cron"},
-		"a time zone to preview":    {"POST", "/v1/schedules/preview", `{"calendar":{"cron":"0 9 * * *","timezone":"` + token + `"}}`, "/calendar/timezone"},
-		"an exclusion's day":        {"PUT", "/v1/exclusions/x", `{"weekly":["` + token + `"]}`, "/weekly/0"},
-		"an exclusion's time zone":  {"PUT", "/v1/exclusions/x", `{"weekly":["sat"],"timezone":"` + token + `"}`, "/timezone"},
-		"a pause's reason":          {"PUT", "/v1/pauses/all", `{"reason":"because of ` + token + `"}`, "/reason"},
+		"a tag's value": {"POST", "/v1/jobs", job(`"tags":{"team":"` + token + `"}`), "/tags/team"},
+		"a tag's name":  {"POST", "/v1/jobs", job(`"tags":{"` + token + `":"a"}`), "/tags"},
+		"a tag that is a password": {"POST", "/v1/jobs", job(`"tags":{"dbPassword":"` + sentinel + `"}`),
+			"/tags/dbPassword"},
+		"a URL's password": {"POST", "/v1/jobs",
+			job(`"payload":{"db":"postgres://app:` + sentinel + `@db/x"}`), "/payload/db"},
+		"a URL's parameter": {"POST", "/v1/jobs",
+			`{"task":"http","payload":{"url":"https://example.com/?api_key=` + sentinel + `"}}`, "/payload/url"},
+		"a tag of a schedule's job": {"PUT", "/v1/schedules/s",
+			schedule(`"cron":"0 9 * * *"`, `,"tags":{"a":"`+token+`"}`), "/job/tags/a"},
+		"a time zone": {"PUT", "/v1/schedules/s",
+			schedule(`"cron":"0 9 * * *","timezone":"`+token+`"`, ``), "/calendar/timezone"},
+		"a cron expression": {"PUT", "/v1/schedules/s", schedule(`"cron":"0 9 * * `+token+`"`, ``),
+			"/calendar/cron"},
+		"a time zone to preview": {"POST", "/v1/schedules/preview",
+			`{"calendar":{"cron":"0 9 * * *","timezone":"` + token + `"}}`, "/calendar/timezone"},
+		"an exclusion's day": {"PUT", "/v1/exclusions/x", `{"weekly":["` + token + `"]}`, "/weekly/0"},
+		"an exclusion's time zone": {"PUT", "/v1/exclusions/x", `{"weekly":["sat"],"timezone":"` + token + `"}`,
+			"/timezone"},
+		"a pause's reason": {"PUT", "/v1/pauses/all", `{"reason":"because of ` + token + `"}`, "/reason"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,14 +79,16 @@ func TestAPI_RefusesSecretsWhereverTheyWouldBeKept(t *testing.T) {
 		})
 	}
 	b := setup(t)
-	b.want(t, 202, "POST", "/v1/jobs", job(`"tags":{"dbPassword":"`+sentinel+`"},"allow_literals":["/tags/dbPassword"]`))
+	b.want(t, 202, "POST", "/v1/jobs",
+		job(`"tags":{"dbPassword":"`+sentinel+`"},"allow_literals":["/tags/dbPassword"]`))
 }
 
 // A value in the wrong place may be a secret in whatever form.
 func TestProblems_DoNotRepeatValuesThatMayBeSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	values := []string{sentinel, "ghp_" + strings.Repeat("aB3", 12), strings.Repeat("x", 50) + "-AKIA" + strings.Repeat("A", 16)}
+	values := []string{sentinel, "ghp_" + strings.Repeat("aB3", 12), strings.Repeat("x", 50) + "-AKIA" +
+		strings.Repeat("A", 16)}
 	for _, value := range values {
 		for _, c := range []struct{ method, path, body string }{
 			{"POST", "/v1/jobs", `{"task":"echo","priority":"%s"}`},
@@ -99,7 +113,8 @@ func TestProblems_DoNotRepeatValuesThatMayBeSecrets(t *testing.T) {
 			{"PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","missing_hour":"%s"},"job":{"task":"echo"}}`},
 			{"PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","exclude":["%s"]},"job":{"task":"echo"}}`},
 			{"PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo"},"overlap":"%s"}`},
-			{"PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo"},"catch_up":{"policy":"%s"}}`},
+			{"PUT", "/v1/schedules/s",
+				`{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo"},"catch_up":{"policy":"%s"}}`},
 			{"PUT", "/v1/exclusions/x", `{"dates":["%s"]}`},
 			{"PUT", "/v1/exclusions/x", `{"yearly":["%s"]}`},
 			{"PUT", "/v1/exclusions/x", `{"weekly":["%s"]}`},

@@ -29,7 +29,8 @@ func TestCreateJob_FiresAJobThatIsDueNow(t *testing.T) {
 	if got := r.header.Get("Location"); got != "/v1/jobs/"+r.str("job_id") {
 		t.Errorf("Location is %q", got)
 	}
-	if r.header.Get("ETag") != `"1"` || r.str("status") != "QUEUED" || r.str("waiting_for") != "worker" || r.str("due_at") != "2027-03-01T12:00:00.000Z" {
+	if r.header.Get("ETag") != `"1"` || r.str("status") != "QUEUED" || r.str("waiting_for") != "worker" ||
+		r.str("due_at") != "2027-03-01T12:00:00.000Z" {
 		t.Errorf("the view is %s with ETag %s", r.text, r.header.Get("ETag"))
 	}
 	sent := b.sent(t, contract.FiringQueue("short", "normal"))
@@ -44,7 +45,8 @@ func TestCreateJob_FiresAJobThatIsDueNow(t *testing.T) {
 		t.Errorf("the row is near %v, wakes at %v", row.Near, row.WakeAt)
 	}
 	g := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), "")
-	if g.header.Get("ETag") != `"1"` || fmt.Sprint(g.body["payload"]) != "map[hello:world]" || g.str("timeout") != "30s" {
+	if g.header.Get("ETag") != `"1"` || fmt.Sprint(g.body["payload"]) != "map[hello:world]" ||
+		g.str("timeout") != "30s" {
 		t.Errorf("GET answered %s", g.text)
 	}
 }
@@ -71,16 +73,21 @@ func TestCreateJob_LeavesALaterJobToTheStream(t *testing.T) {
 func TestCreateJob_TakesFromTheTaskWhatTheJobDoesNotSay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","pool":"long","priority":"high","timeout":"20h","retry":{"max_attempts":3,"factor":1}}`)
+	b.want(t, 201, "PUT", "/v1/tasks/charge",
+		`{"executor":"go","pool":"long","priority":"high","timeout":"20h","retry":{"max_attempts":3,"factor":1}}`)
 	r := b.row(t, b.post(t, `{"task":"charge","retry":{"jitter":0,"initial_delay":"5s"},"start_within":"10m","expire_after":"1d","tags":{"team":"billing"},"delay":"1h"}`))
-	want := job.RetryPolicy{MaxAttempts: 3, InitialDelay: 5 * time.Second, Factor: 1, MaxDelay: 5 * time.Minute, Jitter: 0}
-	if r.Executor != "go" || r.Pool != "long" || r.Priority != job.High || r.Timeout != 20*time.Hour || r.Retry != want || r.StartWithin != 10*time.Minute || !r.ExpiryAt.Equal(noon.Add(25*time.Hour)) {
+	want := job.RetryPolicy{MaxAttempts: 3, InitialDelay: 5 * time.Second, Factor: 1, MaxDelay: 5 * time.Minute,
+		Jitter: 0}
+	if r.Executor != "go" || r.Pool != "long" || r.Priority != job.High || r.Timeout != 20*time.Hour ||
+		r.Retry != want || r.StartWithin != 10*time.Minute || !r.ExpiryAt.Equal(noon.Add(25*time.Hour)) {
 		t.Errorf("the row is %+v", r)
 	}
-	if g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), ""); fmt.Sprint(g.body["tags"]) != "map[team:billing]" || g.str("start_within") != "10m" || g.str("expire_after") != "1d" {
+	if g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), ""); fmt.Sprint(g.body["tags"]) != "map[team:billing]" ||
+		g.str("start_within") != "10m" || g.str("expire_after") != "1d" {
 		t.Errorf("GET answered %s", g.text)
 	}
-	if r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"charge","pool":"short"}`); r.str("code") != "conflicting_fields" {
+	if r := b.want(t, 400, "POST", "/v1/jobs",
+		`{"task":"charge","pool":"short"}`); r.str("code") != "conflicting_fields" {
 		t.Errorf("a timeout of 20h in pool short: %s", r.text)
 	}
 }
@@ -110,17 +117,18 @@ func TestCreateJob_TakesEachLimitItself(t *testing.T) {
 		"a payload with fields in cases": `{"task":"echo","payload":{"a":1,"A":2}}`,
 		"null as payload":                `{"task":"echo","payload":null}`,
 		"10 tags":                        `{"task":"echo","tags":` + tags(10) + `}`,
-		"tags at their length":           `{"task":"echo","tags":{"` + strings.Repeat("ä", 64) + `":"` + strings.Repeat("ß", 256) + `"}}`,
-		"2 years ahead":                  `{"task":"echo","run_at":"2029-03-01T12:00:00Z"}`,
-		"60 s ago":                       `{"task":"echo","run_at":"2027-03-01T11:59:00Z"}`,
-		"a delay of 2 years":             `{"task":"echo","delay":"731d"}`,
-		"no delay":                       `{"task":"echo","delay":"0s"}`,
-		"12 h":                           `{"task":"echo","timeout":"12h"}`,
-		"24 h in pool long":              `{"task":"echo","timeout":"24h","pool":"long"}`,
-		"the ends of retry":              `{"task":"echo","retry":{"max_attempts":50,"initial_delay":"1h","factor":10,"max_delay":"24h","jitter":1,"on_worker_lost":"fail"}}`,
-		"the other ends of retry":        `{"task":"echo","retry":{"max_attempts":1,"initial_delay":"0s","factor":1.0,"max_delay":"1ms","jitter":0}}`,
-		"the default of a lost worker":   `{"task":"echo","retry":{"on_worker_lost":"rerun"}}`,
-		"windows":                        `{"task":"echo","start_within":"1s","expire_after":"30d"}`,
+		"tags at their length": `{"task":"echo","tags":{"` + strings.Repeat("ä", 64) + `":"` +
+			strings.Repeat("ß", 256) + `"}}`,
+		"2 years ahead":                `{"task":"echo","run_at":"2029-03-01T12:00:00Z"}`,
+		"60 s ago":                     `{"task":"echo","run_at":"2027-03-01T11:59:00Z"}`,
+		"a delay of 2 years":           `{"task":"echo","delay":"731d"}`,
+		"no delay":                     `{"task":"echo","delay":"0s"}`,
+		"12 h":                         `{"task":"echo","timeout":"12h"}`,
+		"24 h in pool long":            `{"task":"echo","timeout":"24h","pool":"long"}`,
+		"the ends of retry":            `{"task":"echo","retry":{"max_attempts":50,"initial_delay":"1h","factor":10,"max_delay":"24h","jitter":1,"on_worker_lost":"fail"}}`,
+		"the other ends of retry":      `{"task":"echo","retry":{"max_attempts":1,"initial_delay":"0s","factor":1.0,"max_delay":"1ms","jitter":0}}`,
+		"the default of a lost worker": `{"task":"echo","retry":{"on_worker_lost":"rerun"}}`,
+		"windows":                      `{"task":"echo","start_within":"1s","expire_after":"30d"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +178,8 @@ func TestCreateJob_AcceptsWhenTheFiringCannotBeSent(t *testing.T) {
 
 func TestCreateJob_AnswersAfterPayloadAndRowAreWritten(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{"the row": `{"task":"echo"}`, "the payload": `{"task":"echo","payload":` + text(5000) + `}`, "the tags": `{"task":"echo","tags":{"a":"b"}}`} {
+	for name, body := range map[string]string{"the row": `{"task":"echo"}`,
+		"the payload": `{"task":"echo","payload":` + text(5000) + `}`, "the tags": `{"task":"echo","tags":{"a":"b"}}`} {
 		for _, kind := range []fault.Kind{fault.Throttled, fault.Unavailable} {
 			b := setup(t)
 			b.world.SetFaults(func(c memory.Call) memory.Fault {
@@ -205,12 +214,14 @@ func TestCreateJob_AnswersAfterPayloadAndRowAreWritten(t *testing.T) {
 func TestIdempotencyKey_WithTheSameBodyGivesTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","run_at":"2027-03-01T12:00:01Z","payload":{"a":1,"b":[2]}}`, "Idempotency-Key", "k 1")
+	first := b.want(t, 202, "POST", "/v1/jobs",
+		`{"task":"echo","run_at":"2027-03-01T12:00:01Z","payload":{"a":1,"b":[2]}}`, "Idempotency-Key", "k 1")
 	id := first.str("job_id")
 	again := func(when string) {
 		t.Helper()
 		r := b.want(t, 202, "POST", "/v1/jobs", `{"payload":{"b":[2.0],"a":1}, "task":"\u0065cho","run_at":"2027-03-01T12:00:01Z"}`, "Idempotency-Key", "k 1")
-		if !reflect.DeepEqual(r.body, first.body) || r.header.Get("Idempotency-Replayed") != "true" || r.header.Get("Location") != "/v1/jobs/"+id {
+		if !reflect.DeepEqual(r.body, first.body) || r.header.Get("Idempotency-Replayed") != "true" ||
+			r.header.Get("Location") != "/v1/jobs/"+id {
 			t.Errorf("%s: %s with %v, first it was %s", when, r.text, r.header, first.text)
 		}
 	}
@@ -221,7 +232,8 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstAnswer(t *testing.T) {
 	again("once it is over")
 	b.want(t, 204, "DELETE", "/v1/jobs/"+id, "")
 	again("once it is forgotten")
-	if r := b.want(t, 422, "POST", "/v1/jobs", `{"task":"echo","payload":{"a":1,"b":[3]}}`, "Idempotency-Key", "k 1"); r.str("code") != "idempotency_key_reused" {
+	if r := b.want(t, 422, "POST", "/v1/jobs", `{"task":"echo","payload":{"a":1,"b":[3]}}`, "Idempotency-Key",
+		"k 1"); r.str("code") != "idempotency_key_reused" {
 		t.Errorf("another body: %s", r.text)
 	}
 	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 1 {
@@ -234,7 +246,8 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstAnswer(t *testing.T) {
 	}
 	b.who = other
 	b.clock.at = noon.Add(24*time.Hour + time.Second)
-	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k 1"); r.str("job_id") == id || r.header.Get("Idempotency-Replayed") != "" {
+	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k 1"); r.str("job_id") == id ||
+		r.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("a key past its time still stood: %s", r.text)
 	}
 }
@@ -301,10 +314,12 @@ func TestIdempotencyKey_IsSharedBySingleJobsAndBatches(t *testing.T) {
 		{"task":"echo","payload":3,"idempotency_key":"l"}, {"task":"echo","payload":3,"idempotency_key":"l"}, {"task":"echo","payload":4,"idempotency_key":"l"}]}`)
 	items := r.items()
 	view := func(i int) map[string]any { v, _ := items[i]["job"].(map[string]any); return v }
-	if view(0)["job_id"] != id || items[0]["replayed"] != true || items[1]["problem"].(map[string]any)["code"] != "idempotency_key_reused" {
+	if view(0)["job_id"] != id || items[0]["replayed"] != true ||
+		items[1]["problem"].(map[string]any)["code"] != "idempotency_key_reused" {
 		t.Errorf("the key of a single job in a batch: %s", r.text)
 	}
-	if view(2) == nil || view(3)["job_id"] != view(2)["job_id"] || items[2]["replayed"] != nil || items[4]["problem"].(map[string]any)["code"] != "idempotency_key_reused" {
+	if view(2) == nil || view(3)["job_id"] != view(2)["job_id"] || items[2]["replayed"] != nil ||
+		items[4]["problem"].(map[string]any)["code"] != "idempotency_key_reused" {
 		t.Errorf("a key that a batch repeats: %s", r.text)
 	}
 	if n := b.meter.Total("jobs_accepted_total"); n != 2 {
@@ -348,7 +363,8 @@ func TestIdempotencyKey_FindsTheJobAfterALostAnswer(t *testing.T) {
 		return memory.Fault{}
 	})
 	b.want(t, 503, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k")
-	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k"); r.header.Get("Idempotency-Replayed") != "true" {
+	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key",
+		"k"); r.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("the repeat made another job: %s", r.text)
 	}
 }
@@ -358,7 +374,8 @@ func TestBatch_IsWrittenAndFiredByQueue(t *testing.T) {
 	b := setup(t)
 	var jobs []string
 	for i := range 100 {
-		jobs = append(jobs, fmt.Sprintf(`{"task":"echo","payload":%d,"priority":"%s"}`, i, []string{"critical", "low"}[i%2]))
+		jobs = append(jobs, fmt.Sprintf(`{"task":"echo","payload":%d,"priority":"%s"}`, i,
+			[]string{"critical", "low"}[i%2]))
 	}
 	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+strings.Join(jobs, ",")+`]}`)
 	if r.body["accepted"] != 100.0 || r.body["refused"] != 0.0 {
@@ -370,7 +387,8 @@ func TestBatch_IsWrittenAndFiredByQueue(t *testing.T) {
 			t.Fatalf("item %d is the job with payload %s", i, row.Payload)
 		}
 	}
-	if c, l := len(b.sent(t, contract.FiringQueue("short", "critical"))), len(b.sent(t, contract.FiringQueue("short", "low"))); c != 50 || l != 50 {
+	if c, l := len(b.sent(t, contract.FiringQueue("short", "critical"))),
+		len(b.sent(t, contract.FiringQueue("short", "low"))); c != 50 || l != 50 {
 		t.Errorf("%d critical and %d low firings", c, l)
 	}
 }
@@ -382,7 +400,8 @@ func TestGetJob_WaitsForTheEndOfTheJobOrOfTheTime(t *testing.T) {
 		b.clock.at = time.Now()
 		id := b.post(t, `{"task":"echo"}`)
 		start := time.Now()
-		if r := b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=2s", ""); r.str("status") != "QUEUED" || time.Since(start) != 2*time.Second {
+		if r := b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=2s", ""); r.str("status") != "QUEUED" ||
+			time.Since(start) != 2*time.Second {
 			t.Errorf("after %v: %s", time.Since(start), r.text)
 		}
 		start = time.Now()
@@ -392,7 +411,8 @@ func TestGetJob_WaitsForTheEndOfTheJobOrOfTheTime(t *testing.T) {
 			b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded, Result: []byte(`{"ok":true}`)})
 		}()
 		r := b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=25s", "")
-		if waited := time.Since(start); r.str("status") != "SUCCEEDED" || waited < 3*time.Second || waited > 3500*time.Millisecond || fmt.Sprint(r.body["result"]) != "map[ok:true]" {
+		if waited := time.Since(start); r.str("status") != "SUCCEEDED" || waited < 3*time.Second ||
+			waited > 3500*time.Millisecond || fmt.Sprint(r.body["result"]) != "map[ok:true]" {
 			t.Errorf("after %v: %s", waited, r.text)
 		}
 		start = time.Now()
@@ -464,7 +484,8 @@ func TestAPI_AnswersAPanicWithAProblemAndNoTrace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(memory.Call) memory.Fault { panic("boom " + sentinel) })
-	for _, c := range []struct{ method, path, body string }{{"GET", "/v1/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV", ""}, {"POST", "/v1/jobs", `{"task":"echo"}`}} {
+	for _, c := range []struct{ method, path, body string }{{"GET", "/v1/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV", ""},
+		{"POST", "/v1/jobs", `{"task":"echo"}`}} {
 		r := b.want(t, 500, c.method, c.path, c.body)
 		if r.str("code") != "internal" || strings.Contains(r.text, "boom") || strings.Contains(r.text, ".go") {
 			t.Errorf("answered %s", r.text)
@@ -552,12 +573,14 @@ func TestAPI_ShowsThatAJobWaitsForAHandler(t *testing.T) {
 		t.Errorf("before a worker has met it, it waits for %q", got)
 	}
 	now := b.clock.at
-	if err := b.store.Put(context.Background(), job.NoteWaits(row.Key, job.Waits{Attempt: 1, For: job.WaitsForHandler, Until: now.Add(time.Minute)}, row.DueAt, now)); err != nil {
+	if err := b.store.Put(context.Background(), job.NoteWaits(row.Key,
+		job.Waits{Attempt: 1, For: job.WaitsForHandler, Until: now.Add(time.Minute)}, row.DueAt, now)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/jobs/" + id, "/v1/jobs"} {
 		r := b.want(t, 200, "GET", path, "")
-		if !strings.Contains(r.text, `"waiting_for":"handler"`) || !strings.Contains(r.text, "has a handler for task charge") {
+		if !strings.Contains(r.text, `"waiting_for":"handler"`) ||
+			!strings.Contains(r.text, "has a handler for task charge") {
 			t.Errorf("%s answers %s", path, r.text)
 		}
 	}

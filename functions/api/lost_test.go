@@ -39,12 +39,14 @@ func (t askedTwice) Commit(ctx context.Context, writes ...item.Write) error {
 func TestSchedules_AreChangedWhenTheAnswerToTheFirstTryIsLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.handler = api.New(api.Deps{Store: store.New(askedTwice{b.world.Table()}, b.world.Blobs()), Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
+	b.handler = api.New(api.Deps{Store: store.New(askedTwice{b.world.Table()}, b.world.Blobs()),
+		Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
 	for n, c := range []struct {
 		status             int
 		method, path, body string
 	}{
-		{201, "PUT", "", daily}, {200, "PATCH", "", `{"overlap":"skip"}`}, {200, "POST", "/pause", ""}, {200, "POST", "/resume", ""}, {204, "DELETE", "", ""}, {201, "PUT", "", daily},
+		{201, "PUT", "", daily}, {200, "PATCH", "", `{"overlap":"skip"}`}, {200, "POST", "/pause", ""},
+		{200, "POST", "/resume", ""}, {204, "DELETE", "", ""}, {201, "PUT", "", daily},
 	} {
 		b.want(t, c.status, c.method, "/v1/schedules/s"+c.path, c.body)
 		if s := b.schedule(t, "s"); s.Epoch != int64(n+1) {
@@ -57,11 +59,13 @@ func TestCreateJob_AcceptsWhenTheAnswerToTheFirstTryIsLost(t *testing.T) {
 	t.Parallel()
 	world := memory.New(memory.Options{})
 	t.Cleanup(world.Close)
-	rest := api.New(api.Deps{Store: store.New(askedTwice{world.Table()}, world.Blobs()), Queues: world.Queues(), Timers: world.Timers()})
+	rest := api.New(api.Deps{Store: store.New(askedTwice{world.Table()}, world.Blobs()), Queues: world.Queues(),
+		Timers: world.Timers()})
 	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader(`{"task":"echo"}`))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), tenant.Identity{Tenant: "acme", Scopes: []tenant.Scope{tenant.Write}})))
+	rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(),
+		tenant.Identity{Tenant: "acme", Scopes: []tenant.Scope{tenant.Write}})))
 	if w.Code != http.StatusAccepted {
 		t.Errorf("answered %d %s", w.Code, w.Body)
 	}

@@ -26,13 +26,15 @@ func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
 	b := setup(t)
 	body := `{"executor":"http","pool":"long","timeout":"1h","retry":{"max_attempts":2},"payload_schema":{"type":"object","required":["url"]}}`
 	r := b.want(t, 201, "PUT", "/v1/tasks/call", body)
-	if r.body["version"] != 1.0 || r.str("timeout") != "1h" || r.str("priority") != "normal" || r.body["retry"].(map[string]any)["max_attempts"] != 2.0 {
+	if r.body["version"] != 1.0 || r.str("timeout") != "1h" || r.str("priority") != "normal" ||
+		r.body["retry"].(map[string]any)["max_attempts"] != 2.0 {
 		t.Errorf("answered %s", r.text)
 	}
 	if r := b.want(t, 200, "PUT", "/v1/tasks/call", body); r.body["version"] != 1.0 {
 		t.Errorf("the same again: %s", r.text)
 	}
-	if r := b.want(t, 200, "PUT", "/v1/tasks/call", `{"executor":"go"}`); r.body["version"] != 2.0 || r.str("executor") != "go" || r.body["payload_schema"] != nil {
+	if r := b.want(t, 200, "PUT", "/v1/tasks/call", `{"executor":"go"}`); r.body["version"] != 2.0 ||
+		r.str("executor") != "go" || r.body["payload_schema"] != nil {
 		t.Errorf("replaced: %s", r.text)
 	}
 	if g := b.want(t, 200, "GET", "/v1/tasks/call", ""); g.body["version"] != 2.0 {
@@ -72,7 +74,8 @@ func TestCreateJob_RefusesAPayloadThatDoesNotFitItsSchema(t *testing.T) {
 		requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"charge","payload":`+c.body+`}`))
 	}
 	id := b.post(t, `{"task":"charge","payload":{"amount":5},"delay":"1h"}`)
-	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/payload/amount"}, b.do(t, "PATCH", "/v1/jobs/"+id, `{"payload":{"amount":-5}}`))
+	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/payload/amount"},
+		b.do(t, "PATCH", "/v1/jobs/"+id, `{"payload":{"amount":-5}}`))
 }
 
 func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {
@@ -87,7 +90,8 @@ func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {
 		}
 		return memory.Fault{}
 	})
-	if r := b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"http"}`); r.body["version"] != 3.0 || r.str("executor") != "http" {
+	if r := b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"http"}`); r.body["version"] != 3.0 ||
+		r.str("executor") != "http" {
 		t.Errorf("answered %s", r.text)
 	}
 }
@@ -206,7 +210,8 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 			if op["summary"] == nil || op["operationId"] == nil || op["responses"].(map[string]any)["400"] == nil {
 				t.Errorf("%s %s is not described", method, path)
 			}
-			takes := strings.Contains(path, "redrive") && strings.Contains(path, "dead-letters") || strings.HasSuffix(path, "purge") || path == "/v1/jobs" || path == "/v1/jobs/batch"
+			takes := strings.Contains(path, "redrive") && strings.Contains(path, "dead-letters") ||
+				strings.HasSuffix(path, "purge") || path == "/v1/jobs" || path == "/v1/jobs/batch"
 			if method == "put" || method == "patch" || method == "post" && takes {
 				if op["requestBody"] == nil {
 					t.Errorf("%s %s has no body", method, path)
@@ -216,12 +221,15 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	}
 	slices.Sort(routes)
 	want := []string{
-		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}", "DELETE /v1/schedules/{name}", "DELETE /v1/tasks/{name}",
+		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}",
+		"DELETE /v1/schedules/{name}", "DELETE /v1/tasks/{name}",
 		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems", "GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}", "GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview",
 		"GET /v1/tasks", "GET /v1/tasks/{name}", "GET /v1/whoami",
 		"PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
-		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch", "POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",
-		"POST /v1/schedules/preview", "POST /v1/schedules/{name}/pause", "POST /v1/schedules/{name}/resume", "POST /v1/schedules/{name}/run-now",
+		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch",
+		"POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",
+		"POST /v1/schedules/preview", "POST /v1/schedules/{name}/pause", "POST /v1/schedules/{name}/resume",
+		"POST /v1/schedules/{name}/run-now",
 		"PUT /v1/exclusions/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/schedules/{name}", "PUT /v1/tasks/{name}",
 	}
 	if !slices.Equal(routes, want) {
@@ -240,12 +248,14 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	}
 	for name, s := range schemas {
 		schema := s.(map[string]any)
-		read := strings.HasSuffix(name, "Request") || name == "HTTPAuth" || strings.HasSuffix(name, "Payload") && name != "EchoPayload"
+		read := strings.HasSuffix(name, "Request") || name == "HTTPAuth" || strings.HasSuffix(name, "Payload") &&
+			name != "EchoPayload"
 		if closed := schema["additionalProperties"] == false; schema["oneOf"] == nil && closed != read {
 			t.Errorf("schema %s: closed is %v; only what we read may be", name, closed)
 		}
 	}
-	if strings.Contains(r.text, "unpkg") || strings.Contains(r.text, `"422":{"content"`) && strings.Count(r.text, `"422"`) != 1 {
+	if strings.Contains(r.text, "unpkg") || strings.Contains(r.text, `"422":{"content"`) &&
+		strings.Count(r.text, `"422"`) != 1 {
 		t.Error("huma's defaults show through")
 	}
 	var refs func(v any)
@@ -286,7 +296,8 @@ func TestReady_SaysHowFarThePassesAre(t *testing.T) {
 	if r := b.want(t, 503, "GET", "/v1/ready", ""); r.header.Get("Retry-After") == "" {
 		t.Errorf("without a table: %s", r.text)
 	}
-	if r := b.want(t, 200, "GET", "/v1/health", ""); r.str("status") != "ok" || r.str("zone_rules") != calendar.ZoneRules {
+	if r := b.want(t, 200, "GET", "/v1/health", ""); r.str("status") != "ok" ||
+		r.str("zone_rules") != calendar.ZoneRules {
 		t.Errorf("health: %s", r.text)
 	}
 }
@@ -298,8 +309,10 @@ func TestProxy_TakesWhoAsksFromTheAuthorizer(t *testing.T) {
 	answer := api.Proxy(b.handler, b.meter, &metrics)
 	event := func(method, path, body string) events.APIGatewayProxyRequest {
 		return events.APIGatewayProxyRequest{
-			HTTPMethod: method, Path: path, Body: body, MultiValueHeaders: map[string][]string{"content-type": {"application/json"}, "X-Tenant": {"globex"}},
-			RequestContext: events.APIGatewayProxyRequestContext{RequestID: "gw-1", DomainName: "x.example", Authorizer: map[string]any{"tenant": "acme", "subject": "u", "scopes": "punctual:read punctual:write"}},
+			HTTPMethod: method, Path: path, Body: body,
+			MultiValueHeaders: map[string][]string{"content-type": {"application/json"}, "X-Tenant": {"globex"}},
+			RequestContext: events.APIGatewayProxyRequestContext{RequestID: "gw-1", DomainName: "x.example",
+				Authorizer: map[string]any{"tenant": "acme", "subject": "u", "scopes": "punctual:read punctual:write"}},
 		}
 	}
 	ask := func(ev events.APIGatewayProxyRequest) (int, map[string]any, http.Header) {

@@ -26,7 +26,8 @@ func TestDocument_FitsWhatIsAnsweredAboutSchedules(t *testing.T) {
 		if err := c.AddResource("mem:openapi", document); err != nil {
 			t.Fatal(err)
 		}
-		s, err := c.Compile(fmt.Sprintf("mem:openapi#/paths/%s/%s/responses/%d/content/application~1json/schema", escaped, strings.ToLower(method), status))
+		s, err := c.Compile(fmt.Sprintf("mem:openapi#/paths/%s/%s/responses/%d/content/application~1json/schema",
+			escaped, strings.ToLower(method), status))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,8 @@ func TestDocument_FitsWhatIsAnsweredAboutSchedules(t *testing.T) {
 		{"POST", "/v1/schedules/preview", "/v1/schedules/preview", `{"calendar":{"cron":"30 2 * * *","timezone":"Europe/Berlin","missing_hour":"skip"},"after":"2027-03-27T12:00:00Z"}`, 200},
 		{"PATCH", "/v1/schedules/s", "/v1/schedules/{name}", `{"overlap":"skip"}`, 200},
 		{"PATCH", "/v1/schedules/s?dry_run=true", "/v1/schedules/{name}", `{"calendar":{"cron":"0 11 * * 1-5"}}`, 200},
-		{"POST", "/v1/schedules/s/pause", "/v1/schedules/{name}/pause", `{"reason":"why","until":"2027-03-03T00:00:00Z"}`, 200},
+		{"POST", "/v1/schedules/s/pause", "/v1/schedules/{name}/pause",
+			`{"reason":"why","until":"2027-03-03T00:00:00Z"}`, 200},
 		{"POST", "/v1/schedules/s/resume", "/v1/schedules/{name}/resume", "", 200},
 		{"POST", "/v1/schedules/s/run-now", "/v1/schedules/{name}/run-now", "", 202},
 		{"GET", "/v1/exclusions/x", "/v1/exclusions/{name}", "", 200},

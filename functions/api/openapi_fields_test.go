@@ -43,7 +43,8 @@ func TestDocument_HasNoFieldThatIsNotRead(t *testing.T) {
 		{"ExclusionRangeRequest", "PUT", "/v1/exclusions/x", `{"ranges":[{%}]}`},
 	} {
 		for field, s := range schemas[c.schema].(map[string]any)["properties"].(map[string]any) {
-			if schema := s.(map[string]any); schema["type"] == nil && schema["$ref"] == nil && field != "payload_schema" {
+			if schema := s.(map[string]any); schema["type"] == nil && schema["$ref"] == nil &&
+				field != "payload_schema" {
 				continue // takes anything
 			}
 			// The field comes first where the frame has it, too: then it is blamed as given twice.

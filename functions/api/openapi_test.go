@@ -277,12 +277,16 @@ func TestAPI_TellsTheMethodsOfAPathWithoutParameters(t *testing.T) {
 	h := New(Deps{Store: &store.Store{}})
 	who := tenant.Identity{Tenant: "acme", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 	for _, c := range []struct{ method, path, allow string }{
-		{"PATCH", "/v1/jobs/batch", "POST"}, {"GET", "/v1/jobs/batch", "POST"}, {"OPTIONS", "/v1/schedules/preview", "POST"},
-		{"PUT", "/v1/schedules/preview", "POST"}, {"DELETE", "/v1/jobs", "GET, HEAD, POST"}, {"POST", "/v1/health", "GET, HEAD"},
+		{"PATCH", "/v1/jobs/batch", "POST"}, {"GET", "/v1/jobs/batch", "POST"},
+		{"OPTIONS", "/v1/schedules/preview", "POST"},
+		{"PUT", "/v1/schedules/preview", "POST"}, {"DELETE", "/v1/jobs", "GET, HEAD, POST"},
+		{"POST", "/v1/health", "GET, HEAD"},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(wire.WithIdentity(context.Background(), who), c.method, c.path, http.NoBody))
-		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != c.allow || !strings.Contains(w.Body.String(), wire.CodeMethodNotAllowed) {
+		h.ServeHTTP(w, httptest.NewRequestWithContext(wire.WithIdentity(context.Background(), who), c.method, c.path,
+			http.NoBody))
+		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != c.allow ||
+			!strings.Contains(w.Body.String(), wire.CodeMethodNotAllowed) {
 			t.Errorf("%s %s: %d, Allow %q, %s", c.method, c.path, w.Code, w.Header().Get("Allow"), w.Body)
 		}
 	}
@@ -306,7 +310,8 @@ func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
 func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	New(Deps{Store: &store.Store{}}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/openapi.json", http.NoBody))
+	New(Deps{Store: &store.Store{}}).ServeHTTP(w,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/openapi.json", http.NoBody))
 	if at := strings.Index(w.Body.String(), "{="); at >= 0 {
 		t.Errorf("no limit has the name in %.40s", w.Body.String()[at:])
 	}

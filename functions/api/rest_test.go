@@ -26,7 +26,8 @@ func TestCreateJob_AnswersTheViewThatGetAnswers(t *testing.T) {
 			t.Errorf("GET answers\n%.600s\nand POST\n%.600s", got.text, one.text)
 		}
 		batch := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+body+`]}`).items()[0]["job"].(map[string]any)
-		if got := b.want(t, 200, "GET", "/v1/jobs/"+batch["job_id"].(string), ""); !reflect.DeepEqual(without(got.body, "payload"), batch) {
+		if got := b.want(t, 200, "GET", "/v1/jobs/"+batch["job_id"].(string),
+			""); !reflect.DeepEqual(without(got.body, "payload"), batch) {
 			t.Errorf("GET answers\n%.600v\nand the batch\n%.600v", got.body, batch)
 		}
 		keyed := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", fmt.Sprint(len(body)))
@@ -38,7 +39,8 @@ func TestCreateJob_AnswersTheViewThatGetAnswers(t *testing.T) {
 	for _, verb := range []string{"PUT", "DELETE"} { // held, and not held any more
 		b.do(t, verb, "/v1/pauses/task:echo", "")
 		one := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`)
-		if got := b.want(t, 200, "GET", "/v1/jobs/"+one.str("job_id"), ""); got.text != one.text || (got.str("waiting_for") == "pause") != (verb == "PUT") {
+		if got := b.want(t, 200, "GET", "/v1/jobs/"+one.str("job_id"), ""); got.text != one.text ||
+			(got.str("waiting_for") == "pause") != (verb == "PUT") {
 			t.Errorf("after %s of a pause GET answers %s and POST %s", verb, got.text, one.text)
 		}
 	}
@@ -130,14 +132,16 @@ func TestPutTask_SaysWhyASchemaDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for schema, want := range map[string][2]string{
-		`{"type":"objekt"}`:                                               {"/payload_schema/type", "JSON Schema"},
-		`{"properties":{"a":{"pattern":"("}}}`:                            {"/payload_schema/properties/a/pattern", "regular expression"},
-		`{"$ref":"#/$defs/a"}`:                                            {"/payload_schema", "points to nothing"},
-		`{"$ref":"#a"}`:                                                   {"/payload_schema", "points to nothing"},
-		`{"$ref":"https://example.com/s.json"}`:                           {"/payload_schema", "another document"},
-		`{"$schema":"https://example.com/draft"}`:                         {"/payload_schema", ""},
-		`{"properties":{"a":{"minimum":"1"}}}`:                            {"/payload_schema/properties/a/minimum", "another type"},
-		`{"required":"a"}`:                                                {"/payload_schema/required", "another type"},
+		`{"type":"objekt"}`: {"/payload_schema/type", "JSON Schema"},
+		`{"properties":{"a":{"pattern":"("}}}`: {"/payload_schema/properties/a/pattern",
+			"regular expression"},
+		`{"$ref":"#/$defs/a"}`:                    {"/payload_schema", "points to nothing"},
+		`{"$ref":"#a"}`:                           {"/payload_schema", "points to nothing"},
+		`{"$ref":"https://example.com/s.json"}`:   {"/payload_schema", "another document"},
+		`{"$schema":"https://example.com/draft"}`: {"/payload_schema", ""},
+		`{"properties":{"a":{"minimum":"1"}}}`: {"/payload_schema/properties/a/minimum",
+			"another type"},
+		`{"required":"a"}`: {"/payload_schema/required", "another type"},
 		`{"$defs":{"a":{"$id":"x:y"},"b":{"$id":"x:y"}},"type":"object"}`: {"/payload_schema", "more than once"},
 	} {
 		r := b.want(t, 400, "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":`+schema+`}`)
@@ -158,7 +162,8 @@ func TestCreateJob_ProposesAUnitForABareNumber(t *testing.T) {
 		`{"task":"echo","payload":{"sleep":30}}`:       "/payload/sleep",
 		`{"task":"echo","start_within":30}`:            "/start_within",
 	} {
-		if m := mistakeOf(b.want(t, 400, "POST", "/v1/jobs", body)); m["pointer"] != pointer || !strings.Contains(fmt.Sprint(m["detail"]), `"30s"`) {
+		if m := mistakeOf(b.want(t, 400, "POST", "/v1/jobs", body)); m["pointer"] != pointer ||
+			!strings.Contains(fmt.Sprint(m["detail"]), `"30s"`) {
 			t.Errorf("%s: %v", body, m)
 		}
 	}
@@ -194,7 +199,8 @@ func TestAPI_RefusesPatchTypesThatMeanSomethingElse(t *testing.T) {
 func TestCreateJob_RefusesControlCharactersInTags(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, tags := range []string{`{"a\u0000b":"x"}`, `{"a":"x\ny"}`, `{"a\u007f":"x"}`, `{"a":"\u009b31m"}`, `{"a":"\u001b[31m"}`} {
+	for _, tags := range []string{`{"a\u0000b":"x"}`, `{"a":"x\ny"}`, `{"a\u007f":"x"}`, `{"a":"\u009b31m"}`,
+		`{"a":"\u001b[31m"}`} {
 		if r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"echo","tags":`+tags+`}`); r.str("code") != "invalid_value" || !strings.HasPrefix(fmt.Sprint(mistakeOf(r)["pointer"]), "/tags/") {
 			t.Errorf("%s: %s", tags, r.text)
 		}
@@ -209,7 +215,8 @@ func TestHTTPPayload_MayNotNameOurOwnPort(t *testing.T) {
 	for url, status := range map[string]int{
 		"http://127.0.0.1:8080/v1/jobs": 400, "http://localhost:8080/": 400, "http://a.localhost.:8080/": 400, "http://[::1]:8080/": 400, "http://127.1:8080/": 400, "http://0x7f000001:8080/": 400, "http://0.0.0.0:8080/": 400,
 		"http://[::ffff:127.0.0.1]:8080/": 400, "http://127.0.0.1/": 400,
-		"http://127.0.0.1:8081/": 202, "http://localhost:9/": 202, "http://example.com:8080/": 202, "https://127.0.0.1/": 202,
+		"http://127.0.0.1:8081/": 202, "http://localhost:9/": 202, "http://example.com:8080/": 202,
+		"https://127.0.0.1/": 202,
 	} {
 		r := b.want(t, status, "POST", "/v1/jobs", `{"task":"http","payload":{"url":"`+url+`"}}`)
 		if status == 400 && r.str("code") != "target_refused" {
@@ -240,7 +247,8 @@ func TestDocument_SaysWhatPutAnswersWhenItIsNew(t *testing.T) {
 			if _, has := doc["components"].(map[string]any)["securitySchemes"]; has == laptop {
 				t.Errorf("security schemes in the document: %v", has)
 			}
-			if security := paths["/v1/ready"].(map[string]any)["get"].(map[string]any)["security"].([]any); !laptop && len(security) == 0 {
+			if security := paths["/v1/ready"].(map[string]any)["get"].(map[string]any)["security"].([]any); !laptop &&
+				len(security) == 0 {
 				t.Error("ready asks for no token in the document, and the gateway does")
 			}
 		})
@@ -253,13 +261,16 @@ func TestRedriveDeadLetters_MatchesNothingByAnUnknownID(t *testing.T) {
 	alive := b.post(t, `{"task":"echo","delay":"1h"}`)
 	for _, dry := range []string{"true", "false"} {
 		for _, verb := range []string{"redrive", "purge"} {
-			r := b.want(t, 200, "POST", "/v1/dead-letters/"+verb, `{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV","`+alive+`"],"dry_run":`+dry+`}`)
-			if r.body["matched"] != 0.0 || len(r.items()) != 2 || r.items()[0]["problem"] == nil || r.items()[1]["problem"] == nil {
+			r := b.want(t, 200, "POST", "/v1/dead-letters/"+verb,
+				`{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV","`+alive+`"],"dry_run":`+dry+`}`)
+			if r.body["matched"] != 0.0 || len(r.items()) != 2 || r.items()[0]["problem"] == nil ||
+				r.items()[1]["problem"] == nil {
 				t.Errorf("%s with dry_run %s: %s", verb, dry, r.text)
 			}
 		}
 	}
-	if r := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{}}`); r.body["matched"] != 0.0 || r.body["items"] == nil {
+	if r := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{}}`); r.body["matched"] != 0.0 ||
+		r.body["items"] == nil {
 		t.Errorf("by filter: %s", r.text)
 	}
 }
@@ -273,7 +284,8 @@ func TestRedriveDeadLetters_PassesOverWhatWasRedriven(t *testing.T) {
 	if r.body["matched"] != 1.0 || r.items()[0]["job_id"] != second {
 		t.Errorf("redrive: %s", r.text)
 	}
-	if r := b.want(t, 200, "POST", "/v1/dead-letters/redrive", `{"filter":{"task":"echo"},"dry_run":true}`); r.body["matched"] != 0.0 {
+	if r := b.want(t, 200, "POST", "/v1/dead-letters/redrive",
+		`{"filter":{"task":"echo"},"dry_run":true}`); r.body["matched"] != 0.0 {
 		t.Errorf("again: %s", r.text)
 	}
 	if r := b.want(t, 200, "POST", "/v1/dead-letters/purge", `{"filter":{}}`); r.body["matched"] != 2.0 {
@@ -287,7 +299,8 @@ func TestDeleteJob_NeedsTheScopeOfAPurgeForADeadJob(t *testing.T) {
 	dead, done := b.dead(t, `{"task":"echo"}`), b.post(t, `{"task":"echo"}`)
 	b.end(t, done, job.Outcome{Kind: job.OutcomeSucceeded})
 	b.who.Scopes = []tenant.Scope{tenant.Read, tenant.Write}
-	if r := b.want(t, 403, "DELETE", "/v1/jobs/"+dead, ""); r.str("code") != "forbidden" || !strings.Contains(r.str("detail"), string(tenant.Admin)) {
+	if r := b.want(t, 403, "DELETE", "/v1/jobs/"+dead, ""); r.str("code") != "forbidden" ||
+		!strings.Contains(r.str("detail"), string(tenant.Admin)) {
 		t.Errorf("answered %s", r.text)
 	}
 	b.want(t, 200, "GET", "/v1/jobs/"+dead, "")

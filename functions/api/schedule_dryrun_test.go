@@ -34,19 +34,26 @@ func TestDryRun_SaysWhatAnEditAddsLosesAndMoves(t *testing.T) {
 		runs          int
 		want          string
 	}{
-		"nothing":         {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * *", "UTC"), none, "0 added [], 0 lost [], 0 moved"},
-		"another hour":    {cron(t, "0 10 * * *", "UTC"), cron(t, "0 15 * * *", "UTC"), none, "1 added [03-01 15:00], 1 lost [03-31 10:00], 29 moved 03-02 10:00>03-02 15:00"},
-		"another zone":    {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * *", "Asia/Tokyo"), none, "0 added [], 0 lost [], 30 moved 03-02 10:00>03-02 01:00"},
-		"one day less":    {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * 1-6", "UTC"), none, "0 added [], 4 lost [03-07 10:00 03-14 10:00 03-21 10:00 03-28 10:00], 0 moved"},
-		"one more a day":  {cron(t, "0 10 1-3 * *", "UTC"), cron(t, "0 10,12 1-3 * *", "UTC"), none, "2 added [03-02 12:00 03-03 12:00], 0 lost [], 0 moved"},
-		"a run that ends": {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * *", "UTC"), 28, "0 added [], 2 lost [03-30 10:00 03-31 10:00], 0 moved"},
+		"nothing": {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * *", "UTC"), none,
+			"0 added [], 0 lost [], 0 moved"},
+		"another hour": {cron(t, "0 10 * * *", "UTC"), cron(t, "0 15 * * *", "UTC"), none,
+			"1 added [03-01 15:00], 1 lost [03-31 10:00], 29 moved 03-02 10:00>03-02 15:00"},
+		"another zone": {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * *", "Asia/Tokyo"), none,
+			"0 added [], 0 lost [], 30 moved 03-02 10:00>03-02 01:00"},
+		"one day less": {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * 1-6", "UTC"), none,
+			"0 added [], 4 lost [03-07 10:00 03-14 10:00 03-21 10:00 03-28 10:00], 0 moved"},
+		"one more a day": {cron(t, "0 10 1-3 * *", "UTC"), cron(t, "0 10,12 1-3 * *", "UTC"), none,
+			"2 added [03-02 12:00 03-03 12:00], 0 lost [], 0 moved"},
+		"a run that ends": {cron(t, "0 10 * * *", "UTC"), cron(t, "0 10 * * *", "UTC"), 28,
+			"0 added [], 2 lost [03-30 10:00 03-31 10:00], 0 moved"},
 	} {
 		d := compare(c.before, c.after, none, c.runs, march)
 		moved := ""
 		if len(d.Moved) > 0 {
 			moved = " " + d.Moved[0].From.Format("01-02 15:04") + ">" + d.Moved[0].To.Format("01-02 15:04")
 		}
-		got := fmt.Sprintf("%d added %v, %d lost %v, %d moved%s", len(d.Added), nominals(d.Added), len(d.Lost), nominals(d.Lost), len(d.Moved), moved)
+		got := fmt.Sprintf("%d added %v, %d lost %v, %d moved%s", len(d.Added), nominals(d.Added), len(d.Lost),
+			nominals(d.Lost), len(d.Moved), moved)
 		if got != c.want || d.Cut || !d.Through.Equal(march.Add(30*24*time.Hour)) {
 			t.Errorf("%s: %s through %v, cut %v; want %s", name, got, d.Through, d.Cut, c.want)
 		}

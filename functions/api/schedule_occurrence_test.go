@@ -49,16 +49,19 @@ func history(t *testing.T) (*bench, schedule.Schedule) {
 	day := func(n int) time.Time { return time.Date(2027, 2, n, 10, 0, 0, 0, time.UTC) }
 	ran := func(late int64) func(*job.Row) {
 		return func(r *job.Row) {
-			r.Status, r.StartedAt, r.FinishedAt, r.LatenessMS, r.WakeAt = job.Succeeded, r.DueAt.Add(time.Duration(late)*time.Millisecond), r.DueAt.Add(time.Second), late, time.Time{}
+			r.Status, r.StartedAt, r.FinishedAt, r.LatenessMS, r.WakeAt = job.Succeeded,
+				r.DueAt.Add(time.Duration(late)*time.Millisecond), r.DueAt.Add(time.Second), late, time.Time{}
 		}
 	}
 	b.made(t, s, day(23), ran(7))
 	b.made(t, s, day(24), func(r *job.Row) {
 		ran(0)(r)
-		r.Status, r.Reason, r.DeadAt = job.Dead, job.Reason{Code: "http_400", Message: "the target said no"}, r.FinishedAt
+		r.Status, r.Reason, r.DeadAt = job.Dead, job.Reason{Code: "http_400", Message: "the target said no"},
+			r.FinishedAt
 	})
 	entry := func(from, to, count int, outcome, reason, why string, epoch int64) schedule.Entry {
-		return schedule.Entry{Key: s.Key, Epoch: epoch, From: day(from), To: day(to), Count: count, Outcome: outcome, Reason: reason, Why: why, At: noon}
+		return schedule.Entry{Key: s.Key, Epoch: epoch, From: day(from), To: day(to), Count: count, Outcome: outcome,
+			Reason: reason, Why: why, At: noon}
 	}
 	b.recorded(t,
 		entry(23, 23, 1, schedule.Superseded, job.CodeEdited, "a word that its job overrules", 1),
@@ -70,7 +73,8 @@ func history(t *testing.T) (*bench, schedule.Schedule) {
 		r.Status, r.FinishedAt, r.WakeAt = job.Skipped, r.DueAt, time.Time{}
 		r.Reason = job.Reason{Code: job.CodeOverlap, Message: "an earlier run was not over"}
 	})
-	b.made(t, s, time.Date(2027, 3, 1, 10, 0, 0, 0, time.UTC), func(r *job.Row) { r.Status, r.StartedAt, r.LatenessMS = job.Running, r.DueAt, 1 })
+	b.made(t, s, time.Date(2027, 3, 1, 10, 0, 0, 0, time.UTC),
+		func(r *job.Row) { r.Status, r.StartedAt, r.LatenessMS = job.Running, r.DueAt, 1 })
 	return b, s
 }
 
@@ -86,9 +90,11 @@ func TestOccurrences_SayWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 		`{"nominal_at":"2027-02-26T10:00:00.000Z","outcome":"missed","reason":"outage","why":"nobody was there","until":"2027-02-27T10:00:00.000Z","count":2}`,
 		`{"nominal_at":"2027-02-25T10:00:00.000Z","outcome":"skipped","reason":"excluded","why":"excluded by \"x\""}`,
 		`{"nominal_at":"2027-02-24T10:00:00.000Z","due_at":"2027-02-24T10:00:00.000Z","outcome":"ran","reason":"http_400","why":"it ran and failed for good: the target said no","job_id":"` + id(2, 24) + `","status":"DEAD","start_lateness_ms":0}`,
-		`{"nominal_at":"2027-02-23T10:00:00.000Z","due_at":"2027-02-23T10:00:00.000Z","outcome":"ran","job_id":"` + id(2, 23) + `","status":"SUCCEEDED","start_lateness_ms":7}`,
+		`{"nominal_at":"2027-02-23T10:00:00.000Z","due_at":"2027-02-23T10:00:00.000Z","outcome":"ran","job_id":"` +
+			id(2, 23) + `","status":"SUCCEEDED","start_lateness_ms":7}`,
 	}
-	if r := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", ""); strings.TrimSpace(r.text) != `{"items":[`+strings.Join(items, ",")+`],"next_cursor":null}` {
+	if r := b.want(t, 200, "GET", "/v1/schedules/s/occurrences",
+		""); strings.TrimSpace(r.text) != `{"items":[`+strings.Join(items, ",")+`],"next_cursor":null}` {
 		t.Errorf("answered\n%s\nwant\n%s", r.text, strings.Join(items, ",\n"))
 	}
 	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); !strings.Contains(g.text, `"last":`+items[0]) {
@@ -123,9 +129,11 @@ func TestOccurrences_SayWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 		{"an outcome", "outcome=done", 400, "invalid_value", "outcome"},
 		{"two outcomes", "outcome=ran&outcome=skipped", 400, "duplicate_field", "outcome"},
 		{"no time", "after=yesterday", 400, "invalid_value", "after"},
-		{"a range backwards", "after=2027-02-25T10:00:00Z&before=2027-02-24T10:00:00Z", 400, "conflicting_fields", "before"},
+		{"a range backwards", "after=2027-02-25T10:00:00Z&before=2027-02-24T10:00:00Z", 400, "conflicting_fields",
+			"before"},
 		{"a limit", "limit=201", 400, "out_of_range", "limit"},
-		{"a cursor of another list", "outcome=ran&cursor=" + fmt.Sprint(b.want(t, 200, "GET", "/v1/schedules/s/occurrences?limit=1", "").body["next_cursor"]), 400, "invalid_cursor", "cursor"},
+		{"a cursor of another list", "outcome=ran&cursor=" + fmt.Sprint(b.want(t, 200, "GET",
+			"/v1/schedules/s/occurrences?limit=1", "").body["next_cursor"]), 400, "invalid_cursor", "cursor"},
 		{"an unknown parameter", "reason=overlap", 400, "unknown_field", "reason"},
 	} {
 		requireRefused(t, b, c, b.do(t, "GET", "/v1/schedules/s/occurrences?"+c.body, ""))
@@ -174,14 +182,17 @@ func TestOccurrences_ListManualRunsBesideTheirTime(t *testing.T) {
 func TestGetJob_SaysWhatAJobIsQueuedBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
 	r := b.made(t, b.schedule(t, "s"), noon.Add(-2*time.Hour), func(r *job.Row) { r.Parked, r.Behind = true, true })
 	g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), "")
-	if g.str("status") != "SCHEDULED" || g.str("waiting_for") != "worker" || g.at("status_reason", "code") != "overlap" || !strings.Contains(g.at("status_reason", "message"), "earlier run") {
+	if g.str("status") != "SCHEDULED" || g.str("waiting_for") != "worker" || g.at("status_reason",
+		"code") != "overlap" || !strings.Contains(g.at("status_reason", "message"), "earlier run") {
 		t.Errorf("the job is %s", g.text)
 	}
 	occurrence := func() map[string]any { return b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items()[0] }
-	if o := occurrence(); o["outcome"] != "pending" || o["reason"] != "overlap" || !strings.Contains(fmt.Sprint(o["why"]), "earlier run") {
+	if o := occurrence(); o["outcome"] != "pending" || o["reason"] != "overlap" ||
+		!strings.Contains(fmt.Sprint(o["why"]), "earlier run") {
 		t.Errorf("the occurrence is %v", o)
 	}
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")
@@ -202,7 +213,8 @@ func TestOccurrences_SayWhatAnEditOrAPauseSkips(t *testing.T) {
 	occurrence := func() string {
 		t.Helper()
 		later := b.want(t, 200, "GET", "/v1/schedules/s/occurrences?outcome=pending", "").items()
-		for _, o := range append(later, b.want(t, 200, "GET", "/v1/schedules/s/occurrences?outcome=superseded&before=2027-03-01T13:00:00Z", "").items()...) {
+		for _, o := range append(later, b.want(t, 200, "GET",
+			"/v1/schedules/s/occurrences?outcome=superseded&before=2027-03-01T13:00:00Z", "").items()...) {
 			if o["nominal_at"] == "2027-03-01T12:10:00.000Z" {
 				return fmt.Sprint(o["outcome"], " ", o["reason"], " ", o["job_id"])
 			}
@@ -244,10 +256,11 @@ func TestSchedules_RecordNoTimeThatHasAJob(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
 	minutely := `{"calendar":{"cron":"* * * * *","exclude":["x"]},"job":{"task":"echo"}}`
 	for name, change := range map[string]struct{ method, path, body string }{
-		"patched":  {"PATCH", "/v1/schedules/patched", `{"overlap":"skip"}`},
-		"replaced": {"PUT", "/v1/schedules/replaced", `{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`},
-		"deleted":  {"DELETE", "/v1/schedules/deleted", ""},
-		"follows":  {"PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`},
+		"patched": {"PATCH", "/v1/schedules/patched", `{"overlap":"skip"}`},
+		"replaced": {"PUT", "/v1/schedules/replaced",
+			`{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`},
+		"deleted": {"DELETE", "/v1/schedules/deleted", ""},
+		"follows": {"PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`},
 	} {
 		b.clock.at = noon
 		b.want(t, 201, "PUT", "/v1/schedules/"+name, minutely)
@@ -259,12 +272,14 @@ func TestSchedules_RecordNoTimeThatHasAJob(t *testing.T) {
 			t.Fatalf("%s: it would leave %v", name, left)
 		}
 		// The job of one of them was never made.
-		if err := b.store.Put(context.Background(), item.Write{Ref: job.Key{Tenant: s.Tenant, ID: s.JobID(noon.Add(4 * time.Minute))}.Ref(), Delete: true}); err != nil {
+		if err := b.store.Put(context.Background(), item.Write{Ref: job.Key{Tenant: s.Tenant,
+			ID: s.JobID(noon.Add(4 * time.Minute))}.Ref(), Delete: true}); err != nil {
 			t.Fatal(err)
 		}
 		b.do(t, change.method, change.path, change.body)
 		entries, _, err := b.store.Recorded(context.Background(), s.Key, time.Time{}, time.Time{}, false, 0, "")
-		if err != nil || len(entries) != 1 || !entries[0].From.Equal(noon.Add(4*time.Minute)) || entries[0].Count != 1 || b.schedule(t, name).Epoch != s.Epoch+1 {
+		if err != nil || len(entries) != 1 || !entries[0].From.Equal(noon.Add(4*time.Minute)) ||
+			entries[0].Count != 1 || b.schedule(t, name).Epoch != s.Epoch+1 {
 			t.Errorf("%s: recorded %+v, %v", name, entries, err)
 		}
 	}
@@ -323,7 +338,8 @@ func TestPreview_TakesAScheduleByName(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","timezone":"Europe/Berlin","spread":"30m","max_runs":2},"job":{"task":"echo"}}`)
 	r := b.want(t, 200, "GET", "/v1/schedules/s/preview?after=2027-03-26T12:00:00%2B01:00&count=10", "")
-	if items := r.items(); len(items) != 2 || items[0]["local"] != "2027-03-27T09:00:00+01:00" || items[1]["nominal_at"] != "2027-03-28T07:00:00.000Z" || fmt.Sprint(items[1]["flags"]) != "[change_over_day]" {
+	if items := r.items(); len(items) != 2 || items[0]["local"] != "2027-03-27T09:00:00+01:00" ||
+		items[1]["nominal_at"] != "2027-03-28T07:00:00.000Z" || fmt.Sprint(items[1]["flags"]) != "[change_over_day]" {
 		t.Errorf("answered %s", r.text)
 	}
 	draft := b.want(t, 200, "POST", "/v1/schedules/preview", `{"calendar":{"cron":"0 9 * * *","timezone":"Europe/Berlin","spread":"30m","max_runs":2},"name":"s","after":"2027-03-26T11:00:00Z"}`)

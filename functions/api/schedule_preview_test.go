@@ -47,7 +47,8 @@ func TestPreview_AnswersEveryPublicVector(t *testing.T) {
 			}
 			e := errs[0].(map[string]any)
 			pointer, _ := e["pointer"].(string)
-			if pointer != "/calendar/cron" && pointer != "/calendar/timezone" || e["code"] == "" || e["detail"] == "" || e["allowed"] == nil && e["code"] != "never_fires" {
+			if pointer != "/calendar/cron" && pointer != "/calendar/timezone" || e["code"] == "" ||
+				e["detail"] == "" || e["allowed"] == nil && e["code"] != "never_fires" {
 				t.Errorf("%s: %q in %q: %v", v.ID, v.Spec, v.Zone, e)
 			}
 			continue
@@ -59,7 +60,8 @@ func TestPreview_AnswersEveryPublicVector(t *testing.T) {
 			continue
 		}
 		for i, want := range v.Expect {
-			if got, _ := items[i]["nominal_at"].(string); strings.TrimSuffix(got, ".000Z") != strings.TrimSuffix(want, "Z") || items[i]["due_at"] != got {
+			if got, _ := items[i]["nominal_at"].(string); strings.TrimSuffix(got, ".000Z") != strings.TrimSuffix(want,
+				"Z") || items[i]["due_at"] != got {
 				t.Errorf("%s: time %d is %v, due %v, want %s", v.ID, i, got, items[i]["due_at"], want)
 			}
 		}
@@ -127,12 +129,14 @@ func TestPreview_IsAsLongAsAsked(t *testing.T) {
 			t.Errorf("%s: %d times, want %d", body, len(r.items()), want)
 		}
 	}
-	items := b.want(t, 200, "POST", "/v1/schedules/preview", `{"calendar":{"cron":"@every 90m"},"after":"2027-01-01T00:00:00Z","count":2}`).items()
+	items := b.want(t, 200, "POST", "/v1/schedules/preview",
+		`{"calendar":{"cron":"@every 90m"},"after":"2027-01-01T00:00:00Z","count":2}`).items()
 	if items[0]["nominal_at"] != "2027-01-01T01:30:00.000Z" || items[1]["nominal_at"] != "2027-01-01T03:00:00.000Z" {
 		t.Errorf("@every counts from after: %v", items)
 	}
 	spread := func(name string) any {
-		return b.want(t, 200, "POST", "/v1/schedules/preview", `{"calendar":{"every":"1h","spread":"59m"},"count":1,"name":"`+name+`"}`).items()[0]["due_at"]
+		return b.want(t, 200, "POST", "/v1/schedules/preview",
+			`{"calendar":{"every":"1h","spread":"59m"},"count":1,"name":"`+name+`"}`).items()[0]["due_at"]
 	}
 	if spread("a") != spread("a") || spread("a") == spread("b") {
 		t.Errorf("the spread of a is %v and %v, of b %v", spread("a"), spread("a"), spread("b"))
@@ -152,7 +156,8 @@ var badCalendars = []struct{ name, calendar, code, pointer string }{
 	{"S06: TZ without a spec", `{"cron":"TZ=UTC"}`, "conflicting_fields", "/cron"},
 	{"S06: TZ without anything", `{"cron":"TZ="}`, "conflicting_fields", "/cron"},
 	{"S06: CRON_TZ", `{"cron":"CRON_TZ=Europe/Oslo"}`, "conflicting_fields", "/cron"},
-	{"S06: TZ and timezone", `{"cron":"TZ=America/New_York 0 9 * * *","timezone":"UTC"}`, "conflicting_fields", "/cron"},
+	{"S06: TZ and timezone", `{"cron":"TZ=America/New_York 0 9 * * *","timezone":"UTC"}`, "conflicting_fields",
+		"/cron"},
 	{"S07: 31 April", `{"cron":"0 0 31 4 *"}`, "never_fires", "/cron"},
 	{"S09: no period", `{"cron":"@every 0s"}`, "out_of_range", "/cron"},
 	{"S09: a negative period", `{"cron":"@every -5m"}`, "invalid_value", "/cron"},
@@ -169,24 +174,30 @@ var badCalendars = []struct{ name, calendar, code, pointer string }{
 	{"Local", `{"cron":"0 9 * * *","timezone":"Local"}`, "invalid_value", "/timezone"},
 	{"no zone", `{"cron":"0 9 * * *","timezone":""}`, "invalid_value", "/timezone"},
 	{"a zone's path", `{"cron":"0 9 * * *","timezone":"../../etc/passwd"}`, "invalid_value", "/timezone"},
-	{"a long zone", `{"cron":"0 9 * * *","timezone":"` + strings.Repeat("A", 100000) + `"}`, "invalid_value", "/timezone"},
+	{"a long zone", `{"cron":"0 9 * * *","timezone":"` + strings.Repeat("A", 100000) + `"}`, "invalid_value",
+		"/timezone"},
 	{"cron and every", `{"cron":"0 9 * * *","every":"5m"}`, "conflicting_fields", "/every"},
 	{"all four", `{"cron":"0 9 * * *","every":"5m","dates":[],"rrule":"FREQ=DAILY"}`, "conflicting_fields", "/every"},
 	{"no dates", `{"dates":[]}`, "out_of_range", "/dates"},
 	{"a date without a zone", `{"dates":["2027-03-28T09:00:00Z","2027-03-29T09:00:00"]}`, "invalid_value", "/dates/1"},
-	{"1001 dates", `{"dates":[` + strings.Repeat(`"2027-03-28T09:00:00Z",`, 1000) + `"2027-03-28T09:00:00Z"]}`, "out_of_range", "/dates"},
+	{"1001 dates", `{"dates":[` + strings.Repeat(`"2027-03-28T09:00:00Z",`, 1000) + `"2027-03-28T09:00:00Z"]}`,
+		"out_of_range", "/dates"},
 	{"an RRULE that is none", `{"rrule":"every day"}`, "invalid_value", "/rrule"},
-	{"an end before the start", `{"every":"5m","start_at":"2027-04-02T00:00:00Z","end_at":"2027-04-01T00:00:00Z"}`, "conflicting_fields", "/end_at"},
-	{"an end at the start", `{"every":"5m","start_at":"2027-04-02T00:00:00Z","end_at":"2027-04-02T00:00:00Z"}`, "conflicting_fields", "/end_at"},
+	{"an end before the start", `{"every":"5m","start_at":"2027-04-02T00:00:00Z","end_at":"2027-04-01T00:00:00Z"}`,
+		"conflicting_fields", "/end_at"},
+	{"an end at the start", `{"every":"5m","start_at":"2027-04-02T00:00:00Z","end_at":"2027-04-02T00:00:00Z"}`,
+		"conflicting_fields", "/end_at"},
 	{"a start that is no time", `{"every":"5m","start_at":"tomorrow"}`, "invalid_value", "/start_at"},
 	{"a window without a time", `{"cron":"0 9 * * *","start_at":"2027-04-01T10:00:00Z","end_at":"2027-04-02T08:00:00Z"}`, "never_fires", "/cron"},
 	{"no runs", `{"every":"5m","max_runs":0}`, "out_of_range", "/max_runs"},
 	{"half a run", `{"every":"5m","max_runs":1.5}`, "invalid_value", "/max_runs"},
 	{"an exclusion that is not there", `{"every":"5m","exclude":["nowhere"]}`, "invalid_value", "/exclude/0"},
 	{"an exclusion that is no name", `{"every":"5m","exclude":["no where"]}`, "invalid_value", "/exclude/0"},
-	{"eleven exclusions", `{"every":"5m","exclude":["a","a","a","a","a","a","a","a","a","a","a"]}`, "out_of_range", "/exclude"},
+	{"eleven exclusions", `{"every":"5m","exclude":["a","a","a","a","a","a","a","a","a","a","a"]}`, "out_of_range",
+		"/exclude"},
 	{"a policy for the missing hour", `{"cron":"0 9 * * *","missing_hour":"before"}`, "invalid_value", "/missing_hour"},
-	{"a policy for the repeated hour", `{"cron":"0 9 * * *","repeated_hour":"none"}`, "invalid_value", "/repeated_hour"},
+	{"a policy for the repeated hour", `{"cron":"0 9 * * *","repeated_hour":"none"}`, "invalid_value",
+		"/repeated_hour"},
 	{"a change-over of real time", `{"every":"5m","missing_hour":"skip"}`, "conflicting_fields", "/missing_hour"},
 	{"a spread of the period", `{"every":"5m","spread":"5m"}`, "out_of_range", "/spread"},
 	{"a spread over the period", `{"cron":"*/5 * * * *","spread":"6m"}`, "out_of_range", "/spread"},
@@ -200,15 +211,18 @@ func TestPreview_RefusesBadCalendars(t *testing.T) {
 	for _, c := range badCalendars {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			requireRefused(t, b, wrong{c.name, "", 400, c.code, "/calendar" + c.pointer}, b.do(t, "POST", "/v1/schedules/preview", `{"calendar":`+c.calendar+`}`))
+			requireRefused(t, b, wrong{c.name, "", 400, c.code, "/calendar" + c.pointer},
+				b.do(t, "POST", "/v1/schedules/preview", `{"calendar":`+c.calendar+`}`))
 		})
 	}
 	for _, c := range []wrong{
 		{"no body", "", 400, "missing_field", ""},
 		{"no calendar", `{}`, 400, "missing_field", "/calendar"},
-		{"an unknown field", `{"calendar":{"every":"5m"},"before":"2027-03-28T00:00:00Z"}`, 400, "unknown_field", "/before"},
+		{"an unknown field", `{"calendar":{"every":"5m"},"before":"2027-03-28T00:00:00Z"}`, 400, "unknown_field",
+			"/before"},
 		{"no time", `{"calendar":{"every":"5m"},"after":"now"}`, 400, "invalid_value", "/after"},
-		{"a time without a zone", `{"calendar":{"every":"5m"},"after":"2027-03-28T00:00:00"}`, 400, "invalid_value", "/after"},
+		{"a time without a zone", `{"calendar":{"every":"5m"},"after":"2027-03-28T00:00:00"}`, 400, "invalid_value",
+			"/after"},
 		{"a count of nothing", `{"calendar":{"every":"5m"},"count":0}`, 400, "out_of_range", "/count"},
 		{"a count of 1001", `{"calendar":{"every":"5m"},"count":1001}`, 400, "out_of_range", "/count"},
 		{"a name that is none", `{"calendar":{"every":"5m"},"name":"a b"}`, 400, "invalid_value", "/name"},
@@ -218,7 +232,8 @@ func TestPreview_RefusesBadCalendars(t *testing.T) {
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/schedules/preview", c.body))
 		})
 	}
-	if r := b.want(t, 400, "POST", "/v1/schedules/preview?count=5", `{"calendar":{"every":"5m"}}`); r.str("code") != "unknown_field" {
+	if r := b.want(t, 400, "POST", "/v1/schedules/preview?count=5",
+		`{"calendar":{"every":"5m"}}`); r.str("code") != "unknown_field" {
 		t.Errorf("a parameter that nobody reads: %s", r.text)
 	}
 }

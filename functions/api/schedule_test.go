@@ -59,7 +59,8 @@ func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 		t.Errorf("GET answers %s", g.text)
 	}
 	least := b.want(t, 201, "PUT", "/v1/schedules/least", `{"calendar":{"every":"1d"},"job":{"task":"echo"}}`)
-	if least.at("overlap") != "allow" || least.at("catch_up") != "map[cap:100 policy:last window:1h]" || least.at("job", "timeout") != "30s" || least.at("pause_after_failures") != "0" {
+	if least.at("overlap") != "allow" || least.at("catch_up") != "map[cap:100 policy:last window:1h]" ||
+		least.at("job", "timeout") != "30s" || least.at("pause_after_failures") != "0" {
 		t.Errorf("the defaults are %s", least.text)
 	}
 	or := b.want(t, 201, "PUT", "/v1/schedules/friday-13", `{"calendar":{"cron":"0 0 13 * 5"},"job":{"task":"echo"}}`)
@@ -70,7 +71,8 @@ func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 		t.Errorf("the list is %v", pages)
 	}
 	list := b.want(t, 200, "GET", "/v1/schedules", "")
-	if v := list.items()[2]; v["next"] == nil || v["job"].(map[string]any)["payload"] != nil || strings.Contains(list.text, `"last":`) {
+	if v := list.items()[2]; v["next"] == nil || v["job"].(map[string]any)["payload"] != nil ||
+		strings.Contains(list.text, `"last":`) {
 		t.Errorf("the list shows %v", v)
 	}
 }
@@ -99,7 +101,8 @@ func TestPutSchedule_ChangesNothingWhenRepeated(t *testing.T) {
 	if r := b.want(t, 200, "PUT", "/v1/schedules/large", large(two, one)); r.body["version"] != 1.0 {
 		t.Errorf("a large payload in other words: epoch %v", r.body["version"])
 	}
-	if r := b.want(t, 200, "PUT", "/v1/schedules/large", large(two, `"x":`+text(299<<10))); r.body["version"] != 2.0 || r.at("job", "payload") != "<nil>" {
+	if r := b.want(t, 200, "PUT", "/v1/schedules/large",
+		large(two, `"x":`+text(299<<10))); r.body["version"] != 2.0 || r.at("job", "payload") != "<nil>" {
 		t.Errorf("another large payload: %.300s", r.text)
 	}
 	if r := b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(daily, "10", "11", 1)); r.body["version"] != 2.0 || r.body["created_at"] != first.body["created_at"] || r.str("updated_at") != "2027-03-01T13:00:00.000Z" {
@@ -110,7 +113,8 @@ func TestPutSchedule_ChangesNothingWhenRepeated(t *testing.T) {
 // payloads are the payloads beside a tenant's schedule that are there to stay.
 func (b *bench) payloads(t *testing.T, k schedule.Key) (stay []string) {
 	t.Helper()
-	page, err := b.world.Table().Query(context.Background(), item.Query{Table: contract.Schedules, PK: k.PayloadHashRef("").PK, Consistent: true})
+	page, err := b.world.Table().Query(context.Background(),
+		item.Query{Table: contract.Schedules, PK: k.PayloadHashRef("").PK, Consistent: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +137,8 @@ func TestPutSchedule_DeletesAReplacedPayloadAndJobsKeepTheirs(t *testing.T) {
 	first := b.schedule(t, "s")
 	made := string(first.JobID(noon.Add(10 * time.Minute)))
 	b.want(t, 200, "PUT", "/v1/schedules/s", body(small("a"), `,"priority":"high"`)) // the payload stays as it is
-	if s := b.schedule(t, "s"); s.Epoch != 2 || s.Template.PayloadHash != first.Template.PayloadHash || fmt.Sprint(b.payloads(t, s.Key)) != fmt.Sprint([]string{first.Template.PayloadHash}) {
+	if s := b.schedule(t, "s"); s.Epoch != 2 || s.Template.PayloadHash != first.Template.PayloadHash ||
+		fmt.Sprint(b.payloads(t, s.Key)) != fmt.Sprint([]string{first.Template.PayloadHash}) {
 		t.Errorf("epoch %d, payloads %v", s.Epoch, b.payloads(t, s.Key))
 	}
 	ran := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "").str("job_id")
@@ -189,7 +194,8 @@ func TestRunScheduleNow_RunsAPayloadThatIsJustReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := func(letter string) string {
-		return `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":"` + strings.Repeat(letter, 300<<10) + `"}}`
+		return `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":"` +
+			strings.Repeat(letter, 300<<10) + `"}}`
 	}
 	b.want(t, 201, "PUT", "/v1/schedules/s", body("a"))
 	once := true
@@ -201,7 +207,8 @@ func TestRunScheduleNow_RunsAPayloadThatIsJustReplaced(t *testing.T) {
 		return memory.Fault{}
 	})
 	id := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "").str("job_id")
-	if got, err := b.store.Payload(context.Background(), b.row(t, id)); err != nil || !strings.HasPrefix(string(got), `"bb`) {
+	if got, err := b.store.Payload(context.Background(), b.row(t, id)); err != nil ||
+		!strings.HasPrefix(string(got), `"bb`) {
 		t.Errorf("it runs %.5s, %v", got, err)
 	}
 }
@@ -209,20 +216,23 @@ func TestRunScheduleNow_RunsAPayloadThatIsJustReplaced(t *testing.T) {
 func TestPutSchedule_KeepsWhatItDeclaresToBeNoSecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"secret":"` + sentinel + `"},"allow_literals":["/payload/secret"]}}`
+	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"secret":"` + sentinel +
+		`"},"allow_literals":["/payload/secret"]}}`
 	r := b.want(t, 201, "PUT", "/v1/schedules/s", body)
 	if r.at("job", "allow_literals") != "[/payload/secret]" {
 		t.Errorf("the schedule is %s", r.text)
 	}
 	b.who.Subject = "another"
-	if again := b.want(t, 200, "PUT", "/v1/schedules/s", body); again.body["version"] != 1.0 || b.schedule(t, "s").Template.Literals.By != "tester" {
+	if again := b.want(t, 200, "PUT", "/v1/schedules/s", body); again.body["version"] != 1.0 ||
+		b.schedule(t, "s").Template.Literals.By != "tester" {
 		t.Errorf("the same by another: %s", again.text)
 	}
 	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":{"secret":"`+sentinel+`","token":"`+sentinel+`"},"allow_literals":["/payload/secret","/payload/token"]}}`)
 	if l := b.schedule(t, "s").Template.Literals; l == nil || l.By != "another" || len(l.Pointers) != 2 {
 		t.Errorf("replaced, it declares %+v", l)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"payload":1,"allow_literals":null}}`); r.at("job", "allow_literals") != "<nil>" {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"payload":1,"allow_literals":null}}`); r.at("job",
+		"allow_literals") != "<nil>" {
 		t.Errorf("without: %s", r.text)
 	}
 }
@@ -260,7 +270,8 @@ func TestDeleteSchedule_KeepsTheEpochOfTheName(t *testing.T) {
 		t.Errorf("effective at %q", r.header.Get("Punctual-Effective-At"))
 	}
 	for _, c := range []struct{ method, path, body string }{
-		{"GET", "", ""}, {"DELETE", "", ""}, {"PATCH", "", `{"overlap":"skip"}`}, {"POST", "/pause", ""}, {"POST", "/resume", ""}, {"POST", "/run-now", ""}, {"GET", "/preview", ""},
+		{"GET", "", ""}, {"DELETE", "", ""}, {"PATCH", "", `{"overlap":"skip"}`}, {"POST", "/pause", ""},
+		{"POST", "/resume", ""}, {"POST", "/run-now", ""}, {"GET", "/preview", ""},
 	} {
 		if r := b.want(t, 404, c.method, "/v1/schedules/s"+c.path, c.body); r.str("code") != "not_found" {
 			t.Errorf("%s %s: %s", c.method, c.path, r.text)
@@ -281,26 +292,32 @@ func TestPatchSchedule_MergesWhatItNames(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","timezone":"America/Los_Angeles"},"job":{"task":"echo","payload":1,"tags":{"a":"b"}},"overlap":"skip","pause_after_failures":3}`)
 	// S10: the zone counts after an edit of the payload, too.
 	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":2}}`)
-	if r.at("job", "payload") != "2" || r.at("job", "tags") != "map[a:b]" || r.at("calendar", "timezone") != "America/Los_Angeles" || r.at("overlap") != "skip" || r.body["version"] != 2.0 {
+	if r.at("job", "payload") != "2" || r.at("job", "tags") != "map[a:b]" ||
+		r.at("calendar", "timezone") != "America/Los_Angeles" || r.at("overlap") != "skip" || r.body["version"] != 2.0 {
 		t.Errorf("after the job: %s", r.text)
 	}
 	if fmt.Sprint(r.body["next"]) != "[2027-03-01T17:00:00.000Z 2027-03-02T17:00:00.000Z 2027-03-03T17:00:00.000Z]" {
 		t.Errorf("next is %v", r.body["next"])
 	}
-	r = b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"pause_after_failures":0,"catch_up":{"policy":"none"}}`)
-	if r.at("calendar") != "map[cron:0 10 * * * timezone:America/Los_Angeles]" || r.at("pause_after_failures") != "0" || r.at("catch_up", "policy") != "none" || r.at("job", "payload") != "2" {
+	r = b.want(t, 200, "PATCH", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 10 * * *"},"pause_after_failures":0,"catch_up":{"policy":"none"}}`)
+	if r.at("calendar") != "map[cron:0 10 * * * timezone:America/Los_Angeles]" ||
+		r.at("pause_after_failures") != "0" || r.at("catch_up", "policy") != "none" || r.at("job", "payload") != "2" {
 		t.Errorf("after the calendar: %s", r.text)
 	}
 	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"}}`); r.body["version"] != 3.0 {
 		t.Errorf("the same again: %s", r.text)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"timezone":null}}`); r.at("calendar") != "map[cron:0 10 * * *]" {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s",
+		`{"calendar":{"timezone":null}}`); r.at("calendar") != "map[cron:0 10 * * *]" {
 		t.Errorf("without its zone: %s", r.text)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"every":"5m"}}`); r.at("calendar") != "map[every:5m]" {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s",
+		`{"calendar":{"every":"5m"}}`); r.at("calendar") != "map[every:5m]" {
 		t.Errorf("another form: %s", r.text)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":null,"catch_up":null}`); r.at("overlap") != "allow" || r.at("catch_up", "policy") != "last" {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s",
+		`{"overlap":null,"catch_up":null}`); r.at("overlap") != "allow" || r.at("catch_up", "policy") != "last" {
 		t.Errorf("with what it did not say: %s", r.text)
 	}
 }
@@ -311,7 +328,8 @@ func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *te
 	b.want(t, 201, "PUT", "/v1/tasks/slow", `{"executor":"go","pool":"long","timeout":"1h"}`)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo","payload":{"a":{"n":9007199254740993,"x":1.50},"b":1},"timeout":"7s","tags":{"k":"v"}}}`)
 	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"payload":{"a":{"y":[1]},"b":null}}}`)
-	if want := `"payload":{"a":{"n":9007199254740993,"x":1.50,"y":[1]}}`; !strings.Contains(r.text, want) || r.at("job", "timeout") != "7s" {
+	if want := `"payload":{"a":{"n":9007199254740993,"x":1.50,"y":[1]}}`; !strings.Contains(r.text, want) ||
+		r.at("job", "timeout") != "7s" {
 		t.Errorf("merged: %s", r.text)
 	}
 	r = b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"slow"}}`)
@@ -319,15 +337,18 @@ func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *te
 		t.Errorf("with another task: %s", r.text)
 	}
 	for _, c := range []wrong{
-		{"a field twice", `{"calendar":{"cron":"0 9 * * *","cron":"0 10 * * *"}}`, 400, "duplicate_field", "/calendar/cron"},
-		{"a payload's field twice", `{"job":{"payload":{"a":{"z":1,"z":2}}}}`, 400, "duplicate_field", "/job/payload/a/z"},
+		{"a field twice", `{"calendar":{"cron":"0 9 * * *","cron":"0 10 * * *"}}`, 400, "duplicate_field",
+			"/calendar/cron"},
+		{"a payload's field twice", `{"job":{"payload":{"a":{"z":1,"z":2}}}}`, 400, "duplicate_field",
+			"/job/payload/a/z"},
 		{"no calendar", `{"calendar":null}`, 400, "missing_field", "/calendar"},
 		{"no task", `{"job":{"task":null}}`, 400, "missing_field", "/job/task"},
 		{"an unknown field", `{"calendar":{"crn":"x"}}`, 400, "unknown_field", "/calendar/crn"},
 	} {
 		requireRefused(t, b, c, b.do(t, "PATCH", "/v1/schedules/s", c.body))
 	}
-	d := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true", `{"calendar":{"timezone":"Europe/Berlin"},"job":{"payload":{"c":1}},"catch_up":{"cap":3}}`)
+	d := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true",
+		`{"calendar":{"timezone":"Europe/Berlin"},"job":{"payload":{"c":1}},"catch_up":{"cap":3}}`)
 	if d.at("changed") != "[/calendar/timezone /catch_up/cap /job/payload]" {
 		t.Errorf("a dry run says %s", d.text)
 	}
@@ -340,15 +361,18 @@ func TestPutSchedule_LeavesOneTruthAfterSeveralEdits(t *testing.T) {
 	b.clock.at = time.Date(2027, 3, 1, 9, 45, 0, 0, time.UTC)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
 	etag := ""
-	for _, calendar := range []string{`{"cron":"0 15 * * *"}`, `{"timezone":"Asia/Tokyo"}`, `{"cron":"0 16 * * *","timezone":null}`} {
+	for _, calendar := range []string{`{"cron":"0 15 * * *"}`, `{"timezone":"Asia/Tokyo"}`,
+		`{"cron":"0 16 * * *","timezone":null}`} {
 		r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":`+calendar+`}`)
 		etag = r.header.Get("ETag")
 		b.clock.at = b.clock.at.Add(time.Minute)
 	}
-	if s := b.schedule(t, "s"); s.Epoch != 4 || etag != `"4"` || !s.Next.Equal(time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC)) {
+	if s := b.schedule(t, "s"); s.Epoch != 4 || etag != `"4"` ||
+		!s.Next.Equal(time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC)) {
 		t.Errorf("epoch %d, ETag %s, next %v", s.Epoch, etag, s.Next)
 	}
-	if r := b.want(t, 412, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`, "If-Match", `"3"`); r.str("code") != "stale_version" {
+	if r := b.want(t, 412, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`, "If-Match",
+		`"3"`); r.str("code") != "stale_version" {
 		t.Errorf("an old ETag: %s", r.text)
 	}
 	for method, path := range map[string]string{"DELETE": "", "POST": "/pause", "PUT": ""} {
@@ -406,7 +430,8 @@ func TestDryRun_WritesNothing(t *testing.T) {
 	if strings.TrimSpace(r.text) != want || r.header.Get("ETag") != `"1"` {
 		t.Errorf("ETag %s:\n%s\nwant\n%s", r.header.Get("ETag"), r.text, want)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true", `{"overlap":"skip"}`); r.at("added")+r.at("lost")+r.at("moved") != "[][][]" {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true",
+		`{"overlap":"skip"}`); r.at("added")+r.at("lost")+r.at("moved") != "[][][]" {
 		t.Errorf("what moves nothing: %s", r.text)
 	}
 	b.want(t, 400, "PATCH", "/v1/schedules/s?dry_run=true", `{"calendar":{"cron":"0 0 31 4 *"}}`)
@@ -428,7 +453,8 @@ func TestPutSchedule_RefusesBadOnes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := wrong{c.name, "", 400, c.code, "/calendar" + c.pointer}
-			requireRefused(t, b, w, b.do(t, "PUT", "/v1/schedules/bad", `{"calendar":`+c.calendar+`,"job":{"task":"echo"}}`))
+			requireRefused(t, b, w, b.do(t, "PUT", "/v1/schedules/bad",
+				`{"calendar":`+c.calendar+`,"job":{"task":"echo"}}`))
 			if c.calendar != "{}" && !strings.Contains(c.calendar, "null") { // in a patch they change or remove something
 				requireRefused(t, b, w, b.do(t, "PATCH", "/v1/schedules/there", `{"calendar":`+c.calendar+`}`))
 			}
@@ -440,20 +466,27 @@ func TestPutSchedule_RefusesBadOnes(t *testing.T) {
 		{"no body", "", 400, "missing_field", ""},
 		{"nothing", `{}`, 400, "missing_field", "/calendar"},
 		{"no job", `{"calendar":{"every":"5m"}}`, 400, "missing_field", "/job"},
-		{"a dag", `{"calendar":{"every":"5m"},"job":{"task":"echo"},"dag":{"name":"etl"}}`, 400, "unknown_field", "/dag"},
+		{"a dag", `{"calendar":{"every":"5m"},"job":{"task":"echo"},"dag":{"name":"etl"}}`, 400, "unknown_field",
+			"/dag"},
 		{"null", `null`, 400, "invalid_value", ""},
 		{"an unknown field", with(`"enabled":true`), 400, "unknown_field", "/enabled"},
 		{"a field twice", with(`"job":{"task":"echo"}`), 400, "duplicate_field", "/job"},
-		{"all times past", `{"calendar":{"dates":["2027-03-01T11:59:59Z"]},"job":{"task":"echo"}}`, 400, "never_fires", "/calendar/dates"},
-		{"a window that is past", `{"calendar":{"every":"5m","end_at":"2027-03-01T12:00:00Z"},"job":{"task":"echo"}}`, 400, "never_fires", "/calendar/every"},
-		{"a job with a time", job(`{"task":"echo","run_at":"2027-03-02T00:00:00Z"}`), 400, "unknown_field", "/job/run_at"},
+		{"all times past", `{"calendar":{"dates":["2027-03-01T11:59:59Z"]},"job":{"task":"echo"}}`, 400,
+			"never_fires", "/calendar/dates"},
+		{"a window that is past", `{"calendar":{"every":"5m","end_at":"2027-03-01T12:00:00Z"},"job":{"task":"echo"}}`,
+			400, "never_fires", "/calendar/every"},
+		{"a job with a time", job(`{"task":"echo","run_at":"2027-03-02T00:00:00Z"}`), 400, "unknown_field",
+			"/job/run_at"},
 		{"a job with a delay", job(`{"task":"echo","delay":"1h"}`), 400, "unknown_field", "/job/delay"},
 		{"a job without a task", job(`{}`), 400, "missing_field", "/job/task"},
 		{"an unknown task", job(`{"task":"ecko"}`), 400, "unknown_task", "/job/task"},
 		{"a job's timeout", job(`{"task":"echo","timeout":"13h"}`), 400, "out_of_range", "/job/timeout"},
-		{"a secret", job(`{"task":"echo","payload":{"password":"` + sentinel + `"}}`), 400, "secret_in_payload", "/job/payload/password"},
-		{"a target inside", job(`{"task":"http","payload":{"url":"http://169.254.169.254/"}}`), 400, "target_refused", "/job/payload/url"},
-		{"a payload too large", job(`{"task":"echo","payload":` + text(1<<20+1) + `}`), 400, "too_large", "/job/payload"},
+		{"a secret", job(`{"task":"echo","payload":{"password":"` + sentinel + `"}}`), 400, "secret_in_payload",
+			"/job/payload/password"},
+		{"a target inside", job(`{"task":"http","payload":{"url":"http://169.254.169.254/"}}`), 400, "target_refused",
+			"/job/payload/url"},
+		{"a payload too large", job(`{"task":"echo","payload":` + text(1<<20+1) + `}`), 400, "too_large",
+			"/job/payload"},
 		{"an overlap policy", with(`"overlap":"queue"`), 400, "invalid_value", "/overlap"},
 		{"a catch-up policy", with(`"catch_up":{"policy":"some"}`), 400, "invalid_value", "/catch_up/policy"},
 		{"a catch-up as a word", with(`"catch_up":"all"`), 400, "invalid_value", "/catch_up"},
@@ -482,7 +515,8 @@ func TestPutSchedule_RefusesBadOnes(t *testing.T) {
 		if s := b.schedule(t, "there"); s.Epoch != 1 {
 			t.Errorf("a refused edit was made: %+v", s)
 		}
-		if _, err := b.store.Schedule(context.Background(), schedule.Key{Tenant: "acme", Name: "bad"}); fault.KindOf(err) != fault.NotFound {
+		if _, err := b.store.Schedule(context.Background(),
+			schedule.Key{Tenant: "acme", Name: "bad"}); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("a refused schedule is there: %v", err)
 		}
 	})
@@ -502,7 +536,8 @@ func TestQuota_BoundsTheSchedulesOfOneTenant(t *testing.T) {
 	}
 	put(201, "s", secondly)
 	r := put(429, "one-more", minutely)
-	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") != "" || !strings.Contains(r.str("detail"), "70") {
+	if r.str("code") != "rate_limited" || r.header.Get("Retry-After") != "" ||
+		!strings.Contains(r.str("detail"), "70") {
 		t.Errorf("one too many: %s with %v", r.text, r.header)
 	}
 	b.want(t, 404, "GET", "/v1/schedules/one-more", "")
@@ -527,7 +562,8 @@ func TestQuota_BoundsTheSchedulesOfOneTenant(t *testing.T) {
 	dates := `"2027-03-02T00:00:00Z","2027-03-09T00:00:00Z",` + manyDates(200)
 	b.want(t, 429, "PUT", "/v1/schedules/dates", `{"calendar":{"dates":[`+dates+`]},"job":{"task":"echo"}}`)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"dates":["2027-04-01"]}`)
-	b.want(t, 429, "PUT", "/v1/schedules/dates", `{"calendar":{"dates":[`+dates+`],"exclude":["x"]},"job":{"task":"echo"}}`)
+	b.want(t, 429, "PUT", "/v1/schedules/dates",
+		`{"calendar":{"dates":[`+dates+`],"exclude":["x"]},"job":{"task":"echo"}}`)
 }
 
 func manyDates(n int) string {
@@ -542,21 +578,26 @@ func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
-	r := b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"reason":"a freeze","until":"2027-03-03T00:00:00Z","missed":"drop"}`)
-	if r.at("paused") != "map[by:tester effective_at:2027-03-01T12:00:02.000Z missed:drop reason:a freeze since:2027-03-01T12:00:00.000Z until:2027-03-03T00:00:00.000Z]" || r.body["version"] != 2.0 {
+	r := b.want(t, 200, "POST", "/v1/schedules/s/pause",
+		`{"reason":"a freeze","until":"2027-03-03T00:00:00Z","missed":"drop"}`)
+	if r.at("paused") != "map[by:tester effective_at:2027-03-01T12:00:02.000Z missed:drop reason:a freeze "+
+		"since:2027-03-01T12:00:00.000Z until:2027-03-03T00:00:00.000Z]" || r.body["version"] != 2.0 {
 		t.Errorf("paused: %s", r.text)
 	}
 	if fmt.Sprint(r.body["next"]) != "[2027-03-03T10:00:00.000Z 2027-03-04T10:00:00.000Z 2027-03-05T10:00:00.000Z]" {
 		t.Errorf("next is %v", r.body["next"])
 	}
-	if r := b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"reason":"a freeze","until":"2027-03-03T00:00:00Z","missed":"drop"}`); r.body["version"] != 2.0 {
+	if r := b.want(t, 200, "POST", "/v1/schedules/s/pause",
+		`{"reason":"a freeze","until":"2027-03-03T00:00:00Z","missed":"drop"}`); r.body["version"] != 2.0 {
 		t.Errorf("the same pause again: %s", r.text)
 	}
 	r = b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
-	if r.at("paused", "missed") != "last" || r.at("paused", "until") != "<nil>" || r.at("next") != "[]" || r.body["version"] != 3.0 {
+	if r.at("paused", "missed") != "last" || r.at("paused", "until") != "<nil>" || r.at("next") != "[]" ||
+		r.body["version"] != 3.0 {
 		t.Errorf("paused without an end: %s", r.text)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); r.at("paused", "missed") != "last" || r.body["version"] != 4.0 {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); r.at("paused", "missed") != "last" ||
+		r.body["version"] != 4.0 {
 		t.Errorf("an edit lifts no pause: %s", r.text)
 	}
 	r = b.want(t, 200, "POST", "/v1/schedules/s/resume", `{"missed":"all"}`)
@@ -583,14 +624,16 @@ func TestRunScheduleNow_MakesAJobBesideTheTimes(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":`+text(2000)+`,"tags":{"a":"b"},"priority":"high","expire_after":"1h"}}`)
 	b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
 	r := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "")
-	if r.str("status") != "QUEUED" || r.header.Get("Location") != "/v1/jobs/"+r.str("job_id") || r.str("due_at") != "2027-03-01T12:00:00.000Z" {
+	if r.str("status") != "QUEUED" || r.header.Get("Location") != "/v1/jobs/"+r.str("job_id") ||
+		r.str("due_at") != "2027-03-01T12:00:00.000Z" {
 		t.Errorf("the job is %s with %v", r.text, r.header)
 	}
 	if sent := b.sent(t, contract.FiringQueue("short", "high")); len(sent) != 1 {
 		t.Errorf("%d firings were sent", len(sent))
 	}
 	j := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), "")
-	if j.at("payload") != strings.Repeat("a", 1998) || j.at("tags") != "map[a:b]" || j.at("expire_after") != "1h" || j.at("schedule") != "s" || j.at("manual") != "true" || j.body["nominal_at"] != nil {
+	if j.at("payload") != strings.Repeat("a", 1998) || j.at("tags") != "map[a:b]" || j.at("expire_after") != "1h" ||
+		j.at("schedule") != "s" || j.at("manual") != "true" || j.body["nominal_at"] != nil {
 		t.Errorf("GET answers %s", j.text)
 	}
 	if row := b.row(t, r.str("job_id")); row.ScheduleID != "" || row.Epoch != 0 {
@@ -600,7 +643,8 @@ func TestRunScheduleNow_MakesAJobBesideTheTimes(t *testing.T) {
 		t.Errorf("the schedule's jobs are %v", got)
 	}
 	manual := `{"nominal_at":"2027-03-01T12:00:00.000Z","due_at":"2027-03-01T12:00:00.000Z","outcome":"pending","manual":true,"job_id":"` + r.str("job_id") + `","status":"SCHEDULED"}`
-	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", ""); strings.TrimSpace(o.text) != `{"items":[`+manual+`],"next_cursor":null}` {
+	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences",
+		""); strings.TrimSpace(o.text) != `{"items":[`+manual+`],"next_cursor":null}` {
 		t.Errorf("its occurrences are %s", o.text)
 	}
 	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); !strings.Contains(g.text, `"last":null`) {
@@ -611,7 +655,8 @@ func TestRunScheduleNow_MakesAJobBesideTheTimes(t *testing.T) {
 		t.Errorf("the pause says that it touches %s", p.at("in_flight"))
 	}
 	b.end(t, r.str("job_id"), job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: b.clock.at})
-	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences?outcome=ran", ""); len(o.items()) != 1 || o.items()[0]["manual"] != true {
+	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences?outcome=ran", ""); len(o.items()) != 1 ||
+		o.items()[0]["manual"] != true {
 		t.Errorf("it ran, but: %s", o.text)
 	}
 	if again := b.want(t, 202, "POST", "/v1/schedules/s/run-now", ""); again.str("job_id") == r.str("job_id") {
@@ -629,7 +674,8 @@ func TestSchedules_OfAnotherTenantAreNotFound(t *testing.T) {
 	before := fmt.Sprint(b.schedule(t, "s").Item())
 	b.who = all("globex")
 	for _, c := range []struct{ method, path, body string }{
-		{"GET", "", ""}, {"PATCH", "", `{"overlap":"skip"}`}, {"DELETE", "", ""}, {"POST", "/pause", ""}, {"POST", "/resume", ""}, {"POST", "/run-now", ""}, {"GET", "/occurrences", ""}, {"GET", "/preview", ""},
+		{"GET", "", ""}, {"PATCH", "", `{"overlap":"skip"}`}, {"DELETE", "", ""}, {"POST", "/pause", ""},
+		{"POST", "/resume", ""}, {"POST", "/run-now", ""}, {"GET", "/occurrences", ""}, {"GET", "/preview", ""},
 	} {
 		theirs := b.want(t, 404, c.method, "/v1/schedules/s"+c.path, c.body, "X-Request-Id", "r")
 		none := b.want(t, 404, c.method, "/v1/schedules/none"+c.path, c.body, "X-Request-Id", "r")
@@ -660,7 +706,8 @@ func TestGetSchedule_ShowsAStoredScheduleWithABadCalendar(t *testing.T) {
 	}
 	broken := b.schedule(t, "t").Item()
 	broken["body"] = "{"
-	if err := b.store.Put(context.Background(), item.Write{Ref: schedule.Key{Tenant: "acme", Name: "t"}.Ref(), Put: broken}); err != nil {
+	if err := b.store.Put(context.Background(),
+		item.Write{Ref: schedule.Key{Tenant: "acme", Name: "t"}.Ref(), Put: broken}); err != nil {
 		t.Fatal(err)
 	}
 	r := b.want(t, 200, "GET", "/v1/schedules/s", "")
@@ -668,10 +715,12 @@ func TestGetSchedule_ShowsAStoredScheduleWithABadCalendar(t *testing.T) {
 		t.Errorf("it shows as %s", r.text)
 	}
 	b.want(t, 400, "GET", "/v1/schedules/s/preview", "")
-	if list := b.want(t, 200, "GET", "/v1/schedules", ""); len(list.items()) != 1 || !strings.Contains(b.log.String(), "could not be read") {
+	if list := b.want(t, 200, "GET", "/v1/schedules", ""); len(list.items()) != 1 ||
+		!strings.Contains(b.log.String(), "could not be read") {
 		t.Errorf("the list shows %s", list.text)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *","timezone":"America/New_York"}}`); len(r.body["next"].([]any)) != 3 {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 10 * * *","timezone":"America/New_York"}}`); len(r.body["next"].([]any)) != 3 {
 		t.Errorf("mended it is %s", r.text)
 	}
 }
@@ -689,7 +738,8 @@ func TestPutSchedule_WritesNothingWithoutItsPayload(t *testing.T) {
 	b.want(t, 503, "PUT", "/v1/schedules/s", body)
 	b.world.SetFaults(nil)
 	b.want(t, 404, "GET", "/v1/schedules/s", "")
-	if r := b.want(t, 201, "PUT", "/v1/schedules/s", body); len(r.at("job", "payload")) != 4998 || b.schedule(t, "s").Template.PayloadIn != job.InItem {
+	if r := b.want(t, 201, "PUT", "/v1/schedules/s", body); len(r.at("job", "payload")) != 4998 ||
+		b.schedule(t, "s").Template.PayloadIn != job.InItem {
 		t.Errorf("the payload is %.100s", r.text)
 	}
 }
@@ -702,11 +752,12 @@ func TestPutSchedule_FollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
 		if c.Op == memory.TableCommit {
 			once.Do(func() {
-				_, err := b.store.UpdateExclusion(context.Background(), "acme", "x", func(e *store.Exclusion) (store.Exclusion, error) {
-					next := *e
-					next.Weekly = []string{"tue"}
-					return next, nil
-				})
+				_, err := b.store.UpdateExclusion(context.Background(), "acme", "x",
+					func(e *store.Exclusion) (store.Exclusion, error) {
+						next := *e
+						next.Weekly = []string{"tue"}
+						return next, nil
+					})
 				if err != nil {
 					t.Error(err)
 				}
@@ -771,16 +822,19 @@ func TestDeleteSchedule_ShowsItsJobsAsSkippedAndUnchangeable(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"10 12 * * *"},"job":{"task":"echo"}}`)
 	b.want(t, 201, "PUT", "/v1/schedules/e", `{"calendar":{"cron":"10 12 * * *"},"job":{"task":"echo"}}`)
 	at := noon.Add(10 * time.Minute)
-	deleted, edited := "/v1/jobs/"+string(b.schedule(t, "s").JobID(at)), "/v1/jobs/"+string(b.schedule(t, "e").JobID(at))
+	deleted, edited := "/v1/jobs/"+string(b.schedule(t, "s").JobID(at)),
+		"/v1/jobs/"+string(b.schedule(t, "e").JobID(at))
 	b.want(t, 204, "DELETE", "/v1/schedules/s", "")
 	b.want(t, 200, "PATCH", "/v1/schedules/e", `{"calendar":{"cron":"20 12 * * *"}}`)
 	for path, code := range map[string]string{deleted: "deleted", edited: "edited"} {
 		r := b.want(t, 200, "GET", path, "")
-		if r.str("status") != "SKIPPED" || r.at("status_reason", "code") != code || r.str("waiting_for") != "" || r.str("finished_at") == "" {
+		if r.str("status") != "SKIPPED" || r.at("status_reason", "code") != code || r.str("waiting_for") != "" ||
+			r.str("finished_at") == "" {
 			t.Errorf("it reads %s", r.text)
 		}
 		for _, c := range []struct{ method, path, body string }{
-			{"POST", "/run-now", ""}, {"POST", "/cancel", ""}, {"PATCH", "", `{"priority":"high"}`}, {"POST", "/redrive", ""},
+			{"POST", "/run-now", ""}, {"POST", "/cancel", ""}, {"PATCH", "", `{"priority":"high"}`},
+			{"POST", "/redrive", ""},
 		} {
 			b.want(t, 409, c.method, path+c.path, c.body)
 		}

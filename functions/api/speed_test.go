@@ -47,7 +47,8 @@ func BenchmarkSlowBodies(b *testing.B) {
 		return rec.Code
 	}
 	for name, schema := range slowTasks() {
-		if got := ask(http.MethodPut, "/v1/tasks/"+name, `{"executor":"go","payload_schema":`+schema+`}`); got != http.StatusCreated {
+		if got := ask(http.MethodPut, "/v1/tasks/"+name,
+			`{"executor":"go","payload_schema":`+schema+`}`); got != http.StatusCreated {
 			b.Fatal(name, got)
 		}
 	}

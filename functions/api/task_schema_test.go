@@ -31,23 +31,34 @@ func TestPutTask_RefusesSchemasThatCostTooMuch(t *testing.T) {
 		"applies 2^40 subschemas to one value": {doubling(40), "at most 10000"},
 		"applies itself to the same value":     {`{"$ref":"#"}`, "references that lead into a part of the value"},
 		"applies itself through oneOf":         {`{"$defs":{"a":{"oneOf":[{"type":"string"},{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}},"$ref":"#/$defs/a"}`, "references that lead into a part of the value"},
-		"applies itself by dependentSchemas":   {`{"dependentSchemas":{"a":{"$ref":"#"}}}`, "references that lead into a part of the value"},
-		"hides itself below a property":        {`{"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"allOf":[{"$ref":"#/$defs/x"}]}}}`, "references that lead into a part of the value"},
-		"has a dynamic reference":              {`{"$dynamicAnchor":"x","properties":{"a":{"$dynamicRef":"#x"}}}`, "$ref"},
-		"has a long chain of references":       {`{"$defs":{` + list(100, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/$defs/a%d"}`, i, i+1) }) + `,"a100":{}},"$ref":"#/$defs/a0"}`, "at most 64"},
-		"has a pattern of many instructions":   {`{"pattern":"(a|b|[a-c]){1000}x$"}`, "at most 2500 instructions a pattern"},
-		"has a pattern of millions of them":    {`{"pattern":"` + strings.Repeat("a{1000}", 3000) + `"}`, "at most 2500 instructions a pattern"},
-		"has a large name by pattern":          {`{"patternProperties":{"a{1000}b{1000}c{1000}":true}}`, "at most 2500 instructions a pattern"},
-		"has many patterns":                    {`{"allOf":[` + list(600, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){9}%d"}`, i) }) + `]}`, "at most 10000 instructions in all patterns"},
-		"has many subschemas":                  {`{"allOf":[` + strings.Repeat("true,", 3000) + `true]}`, "at most 2000 objects and booleans"},
-		"has many references":                  {`{"enum":[` + strings.Repeat("{},", 800) + `{}],"properties":{` + list(800, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}`, "fewer references, or a smaller schema"},
-		"is nested deep":                       {strings.Repeat(`{"items":`, 101) + "true" + strings.Repeat("}", 101), "at most 100 levels"},
-		"has long names on many levels":        {`{"properties":{"` + strings.Repeat("a", 10_000) + `":{"properties":{` + list(500, func(i int) string { return fmt.Sprintf(`"a%d":true`, i) }) + `}}}}`, "shorter names, or fewer levels"},
-		"has a step next to nothing":           {`{"multipleOf":1e-9999999}`, "at most 400 digits, and an exponent from -400 to 400"},
-		"has an endless maximum":               {`{"maximum":1e9999999}`, "at most 400 digits, and an exponent from -400 to 400"},
-		"has a number of many digits":          {`{"enum":[` + strings.Repeat("1", 401) + `]}`, "at most 400 digits, and an exponent from -400 to 400"},
-		"has a length that is no integer":      {`{"maxLength":1e20}`, "0 to 2147483648"},
-		"is long":                              {`{"title":"` + strings.Repeat("a", 33<<10) + `"}`, "at most 32768 bytes"},
+		"applies itself by dependentSchemas": {`{"dependentSchemas":{"a":{"$ref":"#"}}}`,
+			"references that lead into a part of the value"},
+		"hides itself below a property": {`{"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"allOf":[{"$ref":"#/$defs/x"}]}}}`, "references that lead into a part of the value"},
+		"has a dynamic reference": {`{"$dynamicAnchor":"x","properties":{"a":{"$dynamicRef":"#x"}}}`,
+			"$ref"},
+		"has a long chain of references": {`{"$defs":{` + list(100, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/$defs/a%d"}`, i, i+1) }) + `,"a100":{}},"$ref":"#/$defs/a0"}`, "at most 64"},
+		"has a pattern of many instructions": {`{"pattern":"(a|b|[a-c]){1000}x$"}`,
+			"at most 2500 instructions a pattern"},
+		"has a pattern of millions of them": {`{"pattern":"` + strings.Repeat("a{1000}", 3000) + `"}`,
+			"at most 2500 instructions a pattern"},
+		"has a large name by pattern": {`{"patternProperties":{"a{1000}b{1000}c{1000}":true}}`,
+			"at most 2500 instructions a pattern"},
+		"has many patterns": {`{"allOf":[` + list(600, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){9}%d"}`, i) }) + `]}`, "at most 10000 instructions in all patterns"},
+		"has many subschemas": {`{"allOf":[` + strings.Repeat("true,", 3000) + `true]}`,
+			"at most 2000 objects and booleans"},
+		"has many references": {`{"enum":[` + strings.Repeat("{},", 800) + `{}],"properties":{` + list(800, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}`, "fewer references, or a smaller schema"},
+		"is nested deep": {strings.Repeat(`{"items":`, 101) + "true" + strings.Repeat("}", 101),
+			"at most 100 levels"},
+		"has long names on many levels": {`{"properties":{"` + strings.Repeat("a", 10_000) + `":{"properties":{` + list(500, func(i int) string { return fmt.Sprintf(`"a%d":true`, i) }) + `}}}}`, "shorter names, or fewer levels"},
+		"has a step next to nothing": {`{"multipleOf":1e-9999999}`,
+			"at most 400 digits, and an exponent from -400 to 400"},
+		"has an endless maximum": {`{"maximum":1e9999999}`,
+			"at most 400 digits, and an exponent from -400 to 400"},
+		"has a number of many digits": {`{"enum":[` + strings.Repeat("1", 401) + `]}`,
+			"at most 400 digits, and an exponent from -400 to 400"},
+		"has a length that is no integer": {`{"maxLength":1e20}`, "0 to 2147483648"},
+		"is long": {`{"title":"` + strings.Repeat("a", 33<<10) + `"}`,
+			"at most 32768 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,10 +75,12 @@ func TestPutTask_TakesSchemasOfTheUsualSize(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, schema := range map[string]string{
-		"a tree":                 `{"$defs":{"n":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/n"}}}}},"$ref":"#/$defs/n"}`,
-		"2^11 subschemas":        doubling(11),
-		"600 properties":         `{"properties":{` + list(600, func(i int) string { return fmt.Sprintf(`"a%d":{"type":"string"}`, i) }) + `}}`,
-		"300 references":         `{"$defs":{"s":{"type":"string"}},"properties":{` + list(300, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/$defs/s"}`, i) }) + `}}`,
+		"a tree":          `{"$defs":{"n":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/n"}}}}},"$ref":"#/$defs/n"}`,
+		"2^11 subschemas": doubling(11),
+		"600 properties": `{"properties":{` +
+			list(600, func(i int) string { return fmt.Sprintf(`"a%d":{"type":"string"}`, i) }) + `}}`,
+		"300 references": `{"$defs":{"s":{"type":"string"}},"properties":{` +
+			list(300, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/$defs/s"}`, i) }) + `}}`,
 		"a pattern of an e-mail": `{"pattern":"^[a-zA-Z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@[a-zA-Z0-9-]{1,63}(\\.[a-zA-Z0-9-]{1,63}){1,8}$"}`,
 		"large numbers":          `{"minimum":-1e308,"maximum":1e308,"multipleOf":0.01}`,
 	} {
@@ -167,9 +180,11 @@ func TestCreateJob_JudgesEnumConstAndUniqueItemsByWhatValuesSay(t *testing.T) {
 func TestBatch_GivesEachJobItsShareOfTheWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}}`)
+	b.want(t, 201, "PUT", "/v1/tasks/t",
+		`{"executor":"go","payload_schema":{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}}`)
 	heavy := `{"task":"t","payload":` + within(`{"a":`, `1`, `}`, 90) + `}`
-	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+list(60, func(int) string { return heavy })+`,{"task":"t","payload":{"b":1}}]}`)
+	r := b.want(t, 200, "POST", "/v1/jobs/batch",
+		`{"jobs":[`+list(60, func(int) string { return heavy })+`,{"task":"t","payload":{"b":1}}]}`)
 	if !strings.Contains(r.text, `"accepted":1,"refused":60`) {
 		t.Errorf("answered %.300s", r.text)
 	}
@@ -179,7 +194,8 @@ func TestBatch_CompilesABoundedNumberOfSchemas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	large := func(i int) string {
-		return fmt.Sprintf(`{"title":"%d","description":"%s","properties":{"a":{"type":"string"}}}`, i, strings.Repeat("x", 30<<10))
+		return fmt.Sprintf(`{"title":"%d","description":"%s","properties":{"a":{"type":"string"}}}`, i,
+			strings.Repeat("x", 30<<10))
 	}
 	for i := range 20 {
 		b.want(t, 201, "PUT", fmt.Sprint("/v1/tasks/t", i), `{"executor":"go","payload_schema":`+large(i)+`}`)

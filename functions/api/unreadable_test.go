@@ -15,7 +15,8 @@ func TestAPI_MendsWhatCannotBeReadWhenItIsPutAgain(t *testing.T) {
 	b := setup(t)
 	spoil := func(ref item.Ref) {
 		t.Helper()
-		if err := b.store.Put(context.Background(), item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"body": "{"}}); err != nil {
+		if err := b.store.Put(context.Background(),
+			item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"body": "{"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,7 +27,8 @@ func TestAPI_MendsWhatCannotBeReadWhenItIsPutAgain(t *testing.T) {
 	}{
 		{"/v1/pauses", "task:bad", `{}`, job.PauseRef("acme", "task:bad"), 2}, // what its key names it still holds
 		{"/v1/tasks", "bad", `{"executor":"go"}`, job.TaskRef("acme", "bad"), 1 + len(job.BuiltInTasks())},
-		{"/v1/exclusions", "bad", `{"weekly":["sun"]}`, item.Ref{Table: contract.Tasks, PK: "exclusion#acme", SK: "bad"}, 1},
+		{"/v1/exclusions", "bad", `{"weekly":["sun"]}`,
+			item.Ref{Table: contract.Tasks, PK: "exclusion#acme", SK: "bad"}, 1},
 	} {
 		good := strings.Replace(c.name, "bad", "good", 1)
 		b.want(t, 201, "PUT", c.list+"/"+good, c.body)
@@ -36,7 +38,8 @@ func TestAPI_MendsWhatCannotBeReadWhenItIsPutAgain(t *testing.T) {
 			t.Errorf("%s lists %v", c.list, got)
 		}
 		b.want(t, 200, "PUT", c.list+"/"+c.name, c.body)
-		if got := b.want(t, 200, "GET", c.list, ""); len(got.items()) < 2 || strings.Contains(got.text, "cannot be read") {
+		if got := b.want(t, 200, "GET", c.list, ""); len(got.items()) < 2 ||
+			strings.Contains(got.text, "cannot be read") {
 			t.Errorf("mended, %s lists %s", c.list, got.text)
 		}
 	}
