@@ -31,7 +31,8 @@ func TestHandle_AllowsTheWholeStageAndSaysWhoAsks(t *testing.T) {
 					t.Fatalf("%s: %s: %v; %s", header, scheme, err, b.log)
 				}
 				raw, _ := json.Marshal(got)
-				want := `{"principalId":"user-1","policyDocument":{"Version":"2012-10-17","Statement":[{"Action":["execute-api:Invoke"],"Effect":"Allow",` +
+				want := `{"principalId":"user-1","policyDocument":{"Version":"2012-10-17","Statement":` +
+					`[{"Action":["execute-api:Invoke"],"Effect":"Allow",` +
 					`"Resource":["arn:aws:execute-api:eu-central-1:123456789012:abc123/v1/*/*"]}]},` +
 					`"context":{"scopes":"punctual:read punctual:write","subject":"user-1","tenant":"acme"}}`
 				if string(raw) != want {

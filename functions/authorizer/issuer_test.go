@@ -262,7 +262,8 @@ func (b *bundle) requireRefused(t *testing.T, name, token, because string) {
 	if err == nil {
 		t.Fatalf("%s: accepted as %+v", name, id)
 	}
-	if err != authorizer.ErrUnauthorized || err.Error() != "Unauthorized" || id.Tenant != "" || id.Scopes != nil { //nolint:errorlint // it must be that very error
+	exact := err == authorizer.ErrUnauthorized //nolint:errorlint // it must be that very error
+	if !exact || err.Error() != "Unauthorized" || id.Tenant != "" || id.Scopes != nil {
 		t.Fatalf("%s: got %v and %+v", name, err, id)
 	}
 	if because != "" && !strings.Contains(b.log.String(), because) {

@@ -316,7 +316,8 @@ func TestKeyring_GivesUpAnIssuerThatNeverAnswers(t *testing.T) {
 		start := time.Now()
 		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
 			HTTP: &http.Client{Transport: silent{}}})
-		if _, err := a.Verify(t.Context(), token); err != authorizer.ErrUnauthorized { //nolint:errorlint // that very error
+		_, err := a.Verify(t.Context(), token)
+		if err != authorizer.ErrUnauthorized { //nolint:errorlint // that very error
 			t.Errorf("got %v", err)
 		}
 		if waited := time.Since(start); waited != 3*time.Second {

@@ -43,8 +43,9 @@ func TestReadDocument_RefusesWithThePlaceWhatIsNotOneJSONValue(t *testing.T) {
 func TestDocument_ReadsTheEscapesOfStrings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`"plain"`: "plain", `"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u0041\u00e9"`: "Aé", `"\ud83d\ude00!"`: "😀!",
-		`"😀"`: "😀", `"\u0000"`: "\x00", `""`: "",
+		`"plain"`: "plain", `"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u0041\u00e9"`: "Aé",
+		`"\ud83d\ude00!"`: "😀!",
+		`"😀"`:             "😀", `"\u0000"`: "\x00", `""`: "",
 	} {
 		d, err := ReadDocument([]byte(text))
 		if err != nil {

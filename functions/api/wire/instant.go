@@ -54,7 +54,9 @@ func (Anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
 
 // InstantPattern is the form of RFC 3339 exactly: Go's own reading is a little wider.
-var InstantPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
+var InstantPattern = regexp.MustCompile(
+	`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?` +
+		`(Z|[+-][0-9]{2}:[0-9]{2})$`)
 
 // ParseInstant reads a time, false if it is none. Leap seconds, years beyond 9999 and times without a
 // zone are refused: not everybody agrees on when they are. What is finer than a millisecond is rounded

@@ -31,10 +31,14 @@ var innocent = strings.NewReplacer("secretary", "", "secretaries", "", "secretar
 
 // metadata are the last words of names that tell something about a secret and are none.
 var metadata = wordSet(`
-	id ids name names url urls uri uris link links href host hostname domain endpoint path file filename location region arn arns ref refs reference
-	at on date time timestamp expires expiry expiration expired ttl age rotation rotated changed updated created requested reset until since
-	status state type kind hint policy length size count min max limit version enabled disabled required strength format algorithm alg method scheme mode
-	label title description note notes comment comments placeholder prompt help source provider issuer manager store backend fingerprint field reason
+	id ids name names url urls uri uris link links href host hostname domain endpoint path file filename
+	location region arn arns ref refs reference
+	at on date time timestamp expires expiry expiration expired ttl age rotation rotated changed updated
+	created requested reset until since
+	status state type kind hint policy length size count min max limit version enabled disabled required
+	strength format algorithm alg method scheme mode
+	label title description note notes comment comments placeholder prompt help source provider issuer manager
+	store backend fingerprint field reason
 	attempts failures in`)
 
 func wordSet(list string) map[string]bool {

@@ -25,14 +25,21 @@ func TestNoSecrets_KnowsSecretsByTheirNames(t *testing.T) {
 		"accesstoken": hidden, "private_key": hidden, "privateKey": hidden,
 		"private-key-pem": hidden, "refresh_token": hidden, "refreshToken": hidden, "id_token": hidden,
 		"passphrase": hidden, "keyPassphrase": hidden, "pwd": hidden, "DB_PWD": hidden,
-		"Authorization": hidden, "proxy-authorization": hidden, "sessionToken": hidden, "aws_secret_access_key": hidden, "signingKey": hidden, "password_reset_token": hidden, "secretary_password": hidden, "api_\u212aey": hidden,
+		"Authorization": hidden, "proxy-authorization": hidden, "sessionToken": hidden,
+		"aws_secret_access_key": hidden, "signingKey": hidden, "password_reset_token": hidden,
+		"secretary_password": hidden, "api_\u212aey": hidden,
 
-		"secretary": harmless, "secretaries": harmless, "secretariat_office": harmless, "executiveSecretary": harmless, "password_reset_url": harmless, "passwordResetUrl": harmless, "password_changed_at": harmless,
-		"secret_name": harmless, "secretName": harmless, "secret-arn": harmless, "authorization_status": harmless,
-		"authorizationStatus": harmless, "api_key_id": harmless, "apiKeyId": harmless,
+		"secretary": harmless, "secretaries": harmless, "secretariat_office": harmless,
+		"executiveSecretary": harmless, "password_reset_url": harmless, "passwordResetUrl": harmless,
+		"password_changed_at": harmless,
+		"secret_name":         harmless, "secretName": harmless, "secret-arn": harmless,
+		"authorization_status": harmless,
+		"authorizationStatus":  harmless, "api_key_id": harmless, "apiKeyId": harmless,
 		"client_secret_expires_at": harmless, "clientSecretExpiresAt": harmless, "access_token_expires_in": harmless,
 		"password_policy": harmless, "password_hint": harmless, "private_key_path": harmless,
-		"passage": harmless, "token": harmless, "next_token": harmless, "tokenizer": harmless, "pwdLength": harmless, "keyboard": harmless, "monkey": harmless, "author": harmless, "public_key": harmless, "id": harmless, "": harmless,
+		"passage": harmless, "token": harmless, "next_token": harmless, "tokenizer": harmless,
+		"pwdLength": harmless, "keyboard": harmless, "monkey": harmless, "author": harmless, "public_key": harmless,
+		"id": harmless, "": harmless,
 	} {
 		d, err := ReadDocument([]byte(`{"` + name + `":"` + given + `"}`))
 		if err != nil {
