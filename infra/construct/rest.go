@@ -179,10 +179,10 @@ func refusals(api awsapigateway.RestApi, signed bool) {
 		all = slices.DeleteFunc(all, func(r refusal) bool { return r.id == "no-such-path" })
 		all = append(all,
 			refusal{"unsigned", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 401, "unauthenticated",
-				"Who are you?", sign, 0},
+				"Authentication required", sign, 0},
 			refusal{"badly-signed", awsapigateway.ResponseType_INVALID_SIGNATURE(), 401, "unauthenticated",
-				"Who are you?", sign, 0},
-			refusal{"expired", awsapigateway.ResponseType_EXPIRED_TOKEN(), 401, "unauthenticated", "Who are you?", sign, 0})
+				"Authentication required", sign, 0},
+			refusal{"expired", awsapigateway.ResponseType_EXPIRED_TOKEN(), 401, "unauthenticated", "Authentication required", sign, 0})
 	}
 	for _, r := range all {
 		r.add(api, signed)
