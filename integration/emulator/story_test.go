@@ -322,8 +322,10 @@ func TestWorker_LosesItsJobToAnotherWhenKilled(t *testing.T) {
 	workerProcess(t, h, "second")
 	v := h.Await(id, "SUCCEEDED", contract.Lease+contract.Grace+patient)
 	t.Logf("finished %s after the kill", time.Since(killed).Round(time.Second))
-	if tries := h.Attempts(id); v["attempt"] != 1.0 || len(tries) != 1 {
-		t.Errorf("attempt %v, tries %v: a take-over costs none", v["attempt"], tries)
+	tries := h.Attempts(id)
+	lost, _ := tries[0].(story.Object)
+	if v["attempt"] != 1.0 || len(tries) != 2 || lost["attempt"] != 1.0 || lost["outcome"] != "lost" {
+		t.Errorf("attempt %v, tries %v: each start is told, and a take-over costs none", v["attempt"], tries)
 	}
 }
 
