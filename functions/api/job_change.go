@@ -331,7 +331,7 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		switch {
 		case !row.Status.Final():
 			return nil, wire.NewProblem(wire.CodeNotFinished, "the job is not over; cancel it first")
-		case row.Owes.Children():
+		case row.PendingEffects.Children():
 			return nil, wire.NewProblem(wire.CodeWrongState,
 				"the job has yet to tell those that wait for it; try again in a moment")
 		}

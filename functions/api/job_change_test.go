@@ -181,7 +181,7 @@ func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 		return r
 	}
 	holder, next := run(0), run(1)
-	_, behind := job.ParkBehind(next, noon)
+	_, behind := job.ParkQueuedBehind(next, noon)
 	for _, w := range []item.Write{s.TakeSlot(holder.ID), behind} {
 		if err := b.store.Put(ctx, w); err != nil {
 			t.Fatal(err)

@@ -133,7 +133,7 @@ func (b *bench) crowd(t *testing.T, like job.Row, n int) {
 	for i := range n {
 		r := like
 		r.ID = job.NewID(like.CreatedAt.Add(time.Duration(i+1)*time.Millisecond), [10]byte{byte(i), byte(i >> 8)})
-		r.Status, r.DeadAt, r.Owes, r.WakeAt = job.Cancelled, time.Time{}, job.OwesNothing, time.Time{}
+		r.Status, r.DeadAt, r.PendingEffects, r.WakeAt = job.Cancelled, time.Time{}, job.NoPendingEffects, time.Time{}
 		if err := b.store.Put(context.Background(), job.Accept(r)); err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 		v.StatusReason = &reason
 	case v.WaitingFor == "handler":
 		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(noHandler, r.Task)}
-	case r.Behind:
+	case r.QueuedBehind:
 		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: standsInLine}
 	}
 	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {

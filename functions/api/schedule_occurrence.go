@@ -292,7 +292,7 @@ func pending(of schedule.Schedule, r job.Row) (outcome, reason, why string) {
 		return schedule.Skipped, job.CodePaused, of.SkipReason(r).Message
 	case stale && (standing == schedule.Passed || of.Held == nil):
 		return schedule.Superseded, job.CodeEdited, "the schedule was edited before it started"
-	case r.Behind:
+	case r.QueuedBehind:
 		return schedule.Pending, job.CodeOverlap, standsInLine
 	}
 	return schedule.Pending, "", ""

@@ -184,7 +184,7 @@ func TestGetJob_SaysWhatAJobIsQueuedBehind(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s",
 		`{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
-	r := b.made(t, b.schedule(t, "s"), noon.Add(-2*time.Hour), func(r *job.Row) { r.Parked, r.Behind = true, true })
+	r := b.made(t, b.schedule(t, "s"), noon.Add(-2*time.Hour), func(r *job.Row) { r.Parked, r.QueuedBehind = true, true })
 	g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), "")
 	if g.str("status") != "SCHEDULED" || g.str("waiting_for") != "worker" || g.at("status_reason",
 		"code") != "overlap" || !strings.Contains(g.at("status_reason", "message"), "earlier run") {

@@ -74,7 +74,7 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 		s := put(b, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		due := time.Now().Add(-time.Minute)
 		r := jobtest.Row(0, due, due, func(r *job.Row) {
-			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.Behind, r.WakeAt = s.Name, 1, due, true, true, due
+			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.QueuedBehind, r.WakeAt = s.Name, 1, due, true, true, due
 		})
 		if err := b.Store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
 			b.Fatal(err)
@@ -82,7 +82,7 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: horizon.Line(jobtest.Tenant, "s")})); again != "" {
 			b.Error("it failed")
 		}
-		if now, err := b.Store.Row(b.Context(), r.Key); err != nil || now.Parked || now.Behind {
+		if now, err := b.Store.Row(b.Context(), r.Key); err != nil || now.Parked || now.QueuedBehind {
 			b.Errorf("%+v, %v", now, err)
 		}
 	})

@@ -58,7 +58,7 @@ func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEvent
 }
 
 func (s *Stage) letter(ctx context.Context, d message.Delivery) error {
-	l, err := message.Decode[message.Letter](d.Body)
+	l, err := message.Decode[message.DeadLetter](d.Body)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
 // there is nothing to bury: the letter can go.
 func (s *Stage) bury(ctx context.Context, k job.Key) (done bool, err error) {
 	_, err = s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
-		if done = row.Status != job.Dead || row.RedrivenBy != ""; done || !row.Owes.Letter() {
+		if done = row.Status != job.Dead || row.RedrivenBy != ""; done || !row.PendingEffects.DeadLetter() {
 			return nil, nil // what is buried already goes on
 		}
 		_, write := job.Bury(row, s.Clock.Now())

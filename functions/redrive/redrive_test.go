@@ -36,7 +36,7 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 func (b *bundle) dead(n int, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	r := jobtest.Row(n, time.Now(), time.Now(), func(r *job.Row) {
-		r.Status, r.Owes, r.DeadAt, r.WakeAt = job.Dead, job.OwesLetter, time.Now().UTC(), time.Now()
+		r.Status, r.PendingEffects, r.DeadAt, r.WakeAt = job.Dead, job.PendingDeadLetter, time.Now().UTC(), time.Now()
 	})
 	for _, f := range change {
 		f(&r)
@@ -47,7 +47,7 @@ func (b *bundle) dead(n int, change ...func(*job.Row)) job.Row {
 // send sends the letter of r, as the status consumer does.
 func (b *bundle) send(r job.Row) {
 	b.Helper()
-	out := message.Outgoing{Body: message.Encode(job.LetterOf(r, job.Labels{}, time.Now()))}
+	out := message.Outgoing{Body: message.Encode(job.DeadLetterOf(r, job.Labels{}, time.Now()))}
 	if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue, out); err != nil {
 		b.Fatal(err)
 	}
@@ -109,8 +109,8 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 1, 0)
 		after := b.Row(r.Key)
-		if after.Owes != job.OwesNothing || !after.WakeAt.IsZero() || !after.BuriedAt.Equal(start) || after.Status != job.Dead {
-			b.Errorf("it owes %q, wakes at %s, buried at %s", after.Owes, after.WakeAt, after.BuriedAt)
+		if after.PendingEffects != job.NoPendingEffects || !after.WakeAt.IsZero() || !after.BuriedAt.Equal(start) || after.Status != job.Dead {
+			b.Errorf("it owes %q, wakes at %s, buried at %s", after.PendingEffects, after.WakeAt, after.BuriedAt)
 		}
 		if took := time.Since(start); took != 0 {
 			b.Errorf("it took %s", took)
@@ -142,7 +142,7 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 			b.Fatal("it was not buried: the test is about nothing")
 		}
 		b.World.SetFaults(nil)
-		time.Sleep(contract.LetterVisibility)
+		time.Sleep(contract.DeadLetterVisibility)
 		b.drain()
 		b.requireDepths(0, 1, 0)
 	})
@@ -158,16 +158,16 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.requireDepths(0, 0, 0)
 	})
 	bubble(t, "of a job that is not dead is deleted", func(b *bundle) {
-		b.send(b.dead(1, func(r *job.Row) { r.Status, r.Owes = job.Succeeded, job.OwesNothing }))
+		b.send(b.dead(1, func(r *job.Row) { r.Status, r.PendingEffects = job.Succeeded, job.NoPendingEffects }))
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
 	bubble(t, "leaves the children to be told", func(b *bundle) {
-		r := b.dead(1, func(r *job.Row) { r.RunID, r.Node, r.Owes = "run", "a", job.OwesBoth })
+		r := b.dead(1, func(r *job.Row) { r.RunID, r.Node, r.PendingEffects = "run", "a", job.PendingBoth })
 		b.send(r)
 		b.drain()
-		if after := b.Row(r.Key); after.Owes != job.OwesChildren || after.WakeAt.IsZero() {
-			b.Errorf("it owes %q and wakes at %s", after.Owes, after.WakeAt)
+		if after := b.Row(r.Key); after.PendingEffects != job.PendingChildren || after.WakeAt.IsZero() {
+			b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
 		}
 	})
 }
@@ -241,9 +241,9 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		for range contract.LetterMaxReceives + 1 {
+		for range contract.DeadLetterMaxReceives + 1 {
 			b.pump()
-			time.Sleep(contract.LetterVisibility)
+			time.Sleep(contract.DeadLetterVisibility)
 		}
 		b.requireDepths(0, 1, 0)
 		b.World.SetFaults(nil)
@@ -256,7 +256,7 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 		b.redriveToSource()
 		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TableCommit && c.N == 1} })
 		b.pump()
-		time.Sleep(contract.LetterVisibility)
+		time.Sleep(contract.DeadLetterVisibility)
 		b.drain()
 		if q := b.Depth(contract.RedriveQueue); q != 0 {
 			b.Errorf("%d letters are left", q)
@@ -281,9 +281,9 @@ func TestRedrive_HandlesNineBesideABadDeadLetter(t *testing.T) {
 			if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue, message.Outgoing{Body: poison}); err != nil {
 				b.Fatal(err)
 			}
-			for range contract.LetterMaxReceives + 1 {
+			for range contract.DeadLetterMaxReceives + 1 {
 				b.drain()
-				time.Sleep(contract.LetterVisibility)
+				time.Sleep(contract.DeadLetterVisibility)
 			}
 			b.requireDepths(0, 10, 0)
 			intact := 0

@@ -42,7 +42,7 @@ func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 	bubble(t, "wakes the one behind it, and a death pauses the schedule", func(b *bundle) {
 		s := rule(b)
 		first := put(b, s, 0, func(*job.Row) {})
-		next := put(b, s, 1, func(r *job.Row) { r.Parked, r.Behind, r.WakeAt = true, true, r.DueAt })
+		next := put(b, s, 1, func(r *job.Row) { r.Parked, r.QueuedBehind, r.WakeAt = true, true, r.DueAt })
 		for _, w := range []item.Write{s.TakeSlot(first.ID), s.Wait(next.ID, schedule.Slot{Holder: first.ID})} {
 			if err := b.Store.Put(b.Context(), w); err != nil {
 				b.Fatal(err)

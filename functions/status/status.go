@@ -74,7 +74,7 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 			}
 		}
 		return s.decider.Began(ctx, k, rep.Version, rep.Attempt, rep.Token, began)
-	case message.Look:
+	case message.Reevaluate:
 		_, err := s.decider.Reevaluate(ctx, k, rep.Version, rep.Attempt)
 		return err
 	default:

@@ -308,13 +308,13 @@ func TestStatus_SettlesADeath(t *testing.T) {
 		if before != job.Dead || len(letters) != 1 {
 			b.Fatalf("%d letters, the first sent while the job was %s", len(letters), before)
 		}
-		l, err := message.Decode[message.Letter](letters[0].Body)
+		l, err := message.Decode[message.DeadLetter](letters[0].Body)
 		after := b.Row(r.Key)
-		if err != nil || !reflect.DeepEqual(l, job.LetterOf(after, labels, time.Now())) || l.Code != job.CodeHandler || l.Message != "no" {
+		if err != nil || !reflect.DeepEqual(l, job.DeadLetterOf(after, labels, time.Now())) || l.Code != job.CodeHandler || l.Message != "no" {
 			b.Errorf("the letter says %+v, %v", l, err)
 		}
-		if after.Owes != job.OwesLetter || after.WakeAt.IsZero() {
-			b.Errorf("it owes %q and wakes at %s", after.Owes, after.WakeAt)
+		if after.PendingEffects != job.PendingDeadLetter || after.WakeAt.IsZero() {
+			b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
 		}
 		if n := b.Meter.Total(telemetry.DeadLetters); n != 1 {
 			b.Errorf("counted %v letters", n)
@@ -351,7 +351,7 @@ func TestStatus_SettlesADeath(t *testing.T) {
 		if again := b.handle(1, b.ended(r, 1, failure(permanent))); again != "0" {
 			b.Error("the letter is left to the sweeper")
 		}
-		if took := time.Since(start); took >= contract.LetterCameBackAfter {
+		if took := time.Since(start); took >= contract.DeadLetterCameBackAfter {
 			b.Errorf("it hung for %s", took)
 		}
 	})
@@ -436,7 +436,7 @@ func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
 		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
 		r := b.Put(jobtest.Row(1, time.Now().Add(300*time.Millisecond), time.Now()))
-		b.report(message.Encode(message.Report{V: message.V, Kind: message.Look, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1}))
+		b.report(message.Encode(message.Report{V: message.V, Kind: message.Reevaluate, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1}))
 		if !b.Row(r.Key).Parked {
 			b.Error("it is not parked")
 		}

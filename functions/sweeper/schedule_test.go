@@ -53,7 +53,7 @@ func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
 	bubble(t, "a line whose first run is over goes on, and an empty one is forgotten", memory.Options{EmptyPages: true}, func(b *bundle) {
 		s := b.rule("0 0 1 1 *", func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		inLine := func(r *job.Row) {
-			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.Behind, r.WakeAt = s.Name, 1, r.DueAt, true, true, r.DueAt
+			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.QueuedBehind, r.WakeAt = s.Name, 1, r.DueAt, true, true, r.DueAt
 		}
 		r := b.lost(0, -time.Hour, inLine)
 		over := b.lost(1, -2*time.Hour, inLine, func(r *job.Row) { r.Status, r.WakeAt = job.Succeeded, time.Time{} })
@@ -62,7 +62,7 @@ func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
 			b.Fatal(err)
 		}
 		b.sweep()
-		if now := b.Row(r.Key); now.Behind || b.Fired()[string(r.ID)] != 1 {
+		if now := b.Row(r.Key); now.QueuedBehind || b.Fired()[string(r.ID)] != 1 {
 			b.Errorf("it still waits: %+v", now)
 		}
 		time.Sleep(2 * time.Hour)

@@ -502,7 +502,7 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 	for name, place := range map[string]func(*job.Row){
 		"in a minute":          func(*job.Row) {},
 		"in a parking place":   func(r *job.Row) { r.Parked = true },
-		"in a schedule's line": func(r *job.Row) { r.Parked, r.Behind, r.ScheduleID = true, true, "s" },
+		"in a schedule's line": func(r *job.Row) { r.Parked, r.QueuedBehind, r.ScheduleID = true, true, "s" },
 	} {
 		bubble(t, "a row "+name+" that nobody can read goes on by itself once it is mended", memory.Options{}, func(b *bundle) {
 			r := b.lost(7, lost, place)

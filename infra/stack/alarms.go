@@ -121,10 +121,10 @@ func alarms(s target.Settings) []alarm {
 				"outcome", "succeeded"))})
 
 	// Those who keep the time.
-	for _, name := range []string{Promoter, Sweeper, Prewarm} {
+	for _, name := range []string{Promoter, Sweeper, Forecast} {
 		add(alarm{name: name + "-silent", runbook: "pass-silent",
 			means: "The pass of each minute is not made any more.", metric: fn(name, "Invocations", "Sum"), over: 1,
-			below: true, bad: 3, of: 3, missing: construct.Bad, pages: name != Prewarm})
+			below: true, bad: 3, of: 3, missing: construct.Bad, pages: name != Forecast})
 		add(alarm{name: name + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.",
 			metric: fn(name, "Duration", "p99"), over: passMS, bad: 3, of: 5})
 	}

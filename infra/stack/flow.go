@@ -109,7 +109,7 @@ const (
 	Dispatch   = "dispatch"
 	Status     = "status"
 	Redrive    = "redrive"
-	Prewarm    = "prewarm"
+	Forecast   = "prewarm"
 )
 
 // minute is the time that a pass of each minute gets: it may overlap the next one.
@@ -202,7 +202,7 @@ func parts() []part {
 			},
 		},
 		{
-			name: Prewarm, program: "forecast", about: "Each minute: how many workers the next half hour wants",
+			name: Forecast, program: "forecast", about: "Each minute: how many workers the next half hour wants",
 			timeout: time.Minute, mib: 256, env: vars.base,
 			may: access{
 				items: []items{{contract.Jobs, []construct.Verb{construct.Get}},
@@ -280,7 +280,7 @@ func (f Flow) feed(s target.Settings, d Data) {
 	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle, !s.Hold)
 	f.byName[Redrive].FeedFromQueue(d.Queues, contract.RedriveQueue, s.Flow.Settle, !s.Hold)
 	tick := construct.NewTick(f.Stack, s.Prefix+"-ticks")
-	for _, name := range []string{Promoter, Sweeper, Prewarm} {
+	for _, name := range []string{Promoter, Sweeper, Forecast} {
 		tick.EveryMinute(name, f.byName[name], !s.Hold)
 	}
 }

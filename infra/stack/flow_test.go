@@ -54,7 +54,7 @@ func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
 		Stream:     {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Promoter: {"PUNCTUAL_TIMER_ROLE",
 			"PUNCTUAL_TIMER_TARGET"},
 		Sweeper: {"PUNCTUAL_BUCKET"}, Dispatch: {"PUNCTUAL_BUCKET"}, Status: {"PUNCTUAL_BUCKET"},
-		Redrive: {"PUNCTUAL_BUCKET"}, Prewarm: {"PUNCTUAL_PREFIX"},
+		Redrive: {"PUNCTUAL_BUCKET"}, Forecast: {"PUNCTUAL_PREFIX"},
 	}
 	for _, d := range []*synthesized{prod(), emulator(), other()} {
 		for _, p := range parts() {
@@ -288,7 +288,7 @@ func TestEachMinuteIsTicked(t *testing.T) {
 		fn := s.live(text(at(p, "Target.Arn.Ref")))
 		ticked[strings.TrimPrefix(text(at(fn, "Properties.FunctionName")), prod().settings.Prefix+"-")] = true
 	})
-	for _, name := range []string{Promoter, Sweeper, Prewarm} {
+	for _, name := range []string{Promoter, Sweeper, Forecast} {
 		if !ticked[name] {
 			t.Errorf("%s is not called", name)
 		}

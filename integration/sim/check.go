@@ -36,8 +36,8 @@ func (w *World) unsettled() string {
 		switch {
 		case !r.Status.Final():
 			return "job " + short(r.ID) + " is " + string(r.Status)
-		case r.Owes != job.OwesNothing:
-			return "job " + short(r.ID) + " owes " + string(r.Owes)
+		case r.PendingEffects != job.NoPendingEffects:
+			return "job " + short(r.ID) + " owes " + string(r.PendingEffects)
 		case r.Status == job.Dead && r.RedrivenBy == "":
 			dead++
 		}
@@ -163,7 +163,7 @@ func (w *World) deadLetters() map[job.Key]int {
 			break
 		}
 		for _, d := range got {
-			l, err := message.Decode[message.Letter](d.Body)
+			l, err := message.Decode[message.DeadLetter](d.Body)
 			if err != nil {
 				w.violation("a dead letter cannot be read: %v", err)
 			}

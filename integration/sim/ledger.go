@@ -232,15 +232,15 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v",
 		w.Name, short(id), next.Status, next.Attempt, next.Version, next.Stop, clockTime(next.DueAt),
-		clockTime(next.WakeAt), next.Owes, next.Parked))
+		clockTime(next.WakeAt), next.PendingEffects, next.Parked))
 
 	if at < 0 { // an item that was set aside has no wake-up
 		return
 	}
 	// An unfinished row, or one with pending effects, has exactly one wake-up, in the slice of its
 	// time and ahead of the watermark.
-	if needs := !next.Status.Final() || next.Owes != job.OwesNothing; needs == next.WakeAt.IsZero() {
-		bad("status %s, owes %q, wake-up %s", next.Status, next.Owes, next.WakeAt)
+	if needs := !next.Status.Final() || next.PendingEffects != job.NoPendingEffects; needs == next.WakeAt.IsZero() {
+		bad("status %s, owes %q, wake-up %s", next.Status, next.PendingEffects, next.WakeAt)
 	}
 	if is.Str(contract.AttrWakeSlice) != next.Slice() {
 		bad("it lies in slice %q, not in %q", is.Str(contract.AttrWakeSlice), next.Slice())

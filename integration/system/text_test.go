@@ -51,7 +51,7 @@ func TestSystem_SettlesJobsWithTextThatQueuesRefuse(t *testing.T) {
 				break
 			}
 			for _, d := range got {
-				letter, err := message.Decode[message.Letter](d.Body)
+				letter, err := message.Decode[message.DeadLetter](d.Body)
 				if err != nil {
 					t.Fatal(err)
 				}

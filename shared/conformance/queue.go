@@ -401,7 +401,7 @@ func deadLettering() []exercise[Queues] {
 				send(t, qs, contract.RedriveQueue, message.Outgoing{Body: "poison"})
 				pause(t, 2*time.Second)
 				var first message.Delivery
-				for n := range contract.LetterMaxReceives {
+				for n := range contract.DeadLetterMaxReceives {
 					got := take(t, qs, contract.RedriveQueue, 1, time.Minute)[0]
 					if n == 0 {
 						first = got

@@ -47,11 +47,11 @@ const (
 
 // Dead letters.
 const (
-	LetterVisibility    = 60 * time.Second
-	LetterMaxReceives   = 3
-	LetterCameBackAfter = 15 * time.Second // SentTimestamp − sent_at beyond this: somebody redrove it
-	DeadLetterKept      = 14 * 24 * time.Hour
-	FiringMaxReceives   = 50 // far above what returned messages and drains cause
+	DeadLetterVisibility    = 60 * time.Second
+	DeadLetterMaxReceives   = 3
+	DeadLetterCameBackAfter = 15 * time.Second // SentTimestamp − sent_at beyond this: somebody redrove it
+	DeadLetterKept          = 14 * 24 * time.Hour
+	FiringMaxReceives       = 50 // far above what returned messages and drains cause
 )
 
 // HealthPort is where a worker in the cluster answers GET /live and /ready.
@@ -186,10 +186,10 @@ type Queue struct {
 func Queues() []Queue {
 	day := 24 * time.Hour
 	queues := []Queue{
-		{Name: DeadLetters, Visibility: LetterVisibility, Retention: DeadLetterKept},
-		{Name: FiringDead, Visibility: LetterVisibility, Retention: DeadLetterKept},
-		{Name: RedriveQueue, Visibility: LetterVisibility, Retention: 4 * day, DeadLetter: DeadLetters,
-			MaxReceives: LetterMaxReceives},
+		{Name: DeadLetters, Visibility: DeadLetterVisibility, Retention: DeadLetterKept},
+		{Name: FiringDead, Visibility: DeadLetterVisibility, Retention: DeadLetterKept},
+		{Name: RedriveQueue, Visibility: DeadLetterVisibility, Retention: 4 * day, DeadLetter: DeadLetters,
+			MaxReceives: DeadLetterMaxReceives},
 		{Name: DispatchQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
 		{Name: ReportQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
 	}

@@ -158,8 +158,8 @@ func TestRow_IsArmedAgainOnlyWhenItsFiringChanged(t *testing.T) {
 func TestLetter_CameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
 	t.Parallel()
 	labels := Labels{Tags: `{"a":"b"}`, Metadata: `{"n":1.50}`}
-	l := LetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), labels, noon)
-	d, err := message.Decode[message.Letter](message.Encode(l))
+	l := DeadLetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), labels, noon)
+	d, err := message.Decode[message.DeadLetter](message.Encode(l))
 	if err != nil || !reflect.DeepEqual(d, l) || string(d.Metadata) != labels.Metadata {
 		t.Fatalf("the letter reads back as %+v, %v", d, err)
 	}
@@ -170,8 +170,8 @@ func TestLetter_CameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
 	}{
 		{"fresh", message.Delivery{SentAt: noon.Add(40 * time.Millisecond)}, false},
 		{"fresh, and received for the third time", message.Delivery{SentAt: noon.Add(time.Second), Receives: 3}, false},
-		{"a send that took long", message.Delivery{SentAt: noon.Add(contract.LetterCameBackAfter)}, false},
-		{"enqueued anew", message.Delivery{SentAt: noon.Add(contract.LetterCameBackAfter + time.Millisecond)}, true},
+		{"a send that took long", message.Delivery{SentAt: noon.Add(contract.DeadLetterCameBackAfter)}, false},
+		{"enqueued anew", message.Delivery{SentAt: noon.Add(contract.DeadLetterCameBackAfter + time.Millisecond)}, true},
 		{"with a source", message.Delivery{SentAt: noon, Source: "arn:aws:sqs:eu-central-1:1:dead-letters"}, true},
 	} {
 		if got := CameBack(l, c.d); got != c.want {

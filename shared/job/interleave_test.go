@@ -13,7 +13,7 @@ func meanwhile(r Row) map[string]item.Write {
 	_, stop := RequestStop(r, StopCancel, Reason{Code: CodeDeleted, Message: "gone"}, noon)
 	_, rewake := Rewake(r, noon.Add(7*time.Minute), noon, 3)
 	_, park := Park(r, noon)
-	_, behind := ParkBehind(r, noon)
+	_, behind := ParkQueuedBehind(r, noon)
 	_, unpark := Unpark(r, noon)
 	return map[string]item.Write{
 		"nothing": {}, "the running report": MarkRunning(r.Key, r.Version, r.Attempt, noon.Add(-time.Hour), 99),
@@ -62,12 +62,12 @@ func TestSettle_WritesAllThatItDecidesWhateverWasWrittenSinceItsRead(t *testing.
 				}
 				want := d.After
 				if got.Status != want.Status || got.Waiting != want.Waiting || got.Attempt != want.Attempt ||
-					got.Owes != want.Owes {
+					got.PendingEffects != want.PendingEffects {
 					t.Errorf("%s of a row read %s, after %s: it is %s, waiting for %q at attempt %d", what, read, who, got.Status,
 						got.Waiting, got.Attempt)
 				}
 				if got.WakeAt != want.WakeAt || got.Slice() != want.Slice() || got.Near != want.Near ||
-					got.Postponed != want.Postponed || got.Parked || got.Behind {
+					got.Postponed != want.Postponed || got.Parked || got.QueuedBehind {
 					t.Errorf("%s of a row read %s, after %s: its wake-up is at %s in %q", what, read, who, got.WakeAt, got.Slice())
 				}
 				if got.Reason != want.Reason && what != "a snooze" {

@@ -72,12 +72,12 @@ func (r *Row) SetResult(result json.RawMessage) []item.Write {
 // Told notes that the children of a node know how it ended.
 func Told(r Row, now time.Time) (Row, item.Write) {
 	after := r
-	after.Owes = OwesNothing
-	if r.Owes.Letter() {
-		after.Owes = OwesLetter
+	after.PendingEffects = NoPendingEffects
+	if r.PendingEffects.DeadLetter() {
+		after.PendingEffects = PendingDeadLetter
 	}
 	settleWake(&after, now)
-	return after, change("row.told", r, after, from("row.told", owesIs(r.Owes)))
+	return after, change("row.told", r, after, from("row.told", owesIs(r.PendingEffects)))
 }
 
 // ParseNode decodes the row of a node. Of one that is forgotten it gives the status with which it ended,

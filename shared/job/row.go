@@ -56,11 +56,11 @@ type Row struct {
 	Priority  Priority
 	Timeout   time.Duration
 
-	StartWithin time.Duration // 0: no limit
-	ExpireAfter time.Duration // 0: no limit; counts from the first due time
-	ExpiryAt    time.Time     // the instant that ExpireAfter means; zero: none
-	Retry       RetryPolicy
-	Owes        Owes
+	StartWithin    time.Duration // 0: no limit
+	ExpireAfter    time.Duration // 0: no limit; counts from the first due time
+	ExpiryAt       time.Time     // the instant that ExpireAfter means; zero: none
+	Retry          RetryPolicy
+	PendingEffects PendingEffects
 
 	ScheduleID string // set together with Epoch
 	Epoch      int64
@@ -77,12 +77,12 @@ type Row struct {
 	RedriveOf  ID
 	RedrivenBy ID
 
-	Shard     int       // of the due index; fixed when accepted
-	WakeAt    time.Time // zero: no wake-up left
-	Parked    bool      // held by a pause: the wake-up lies in a parking place
-	Behind    bool      // parked in its schedule's line instead, behind a run that is not over
-	Near      bool      // the stream consumer must see this write
-	Postponed int64     // times in a row that the sweeper found it without being able to do more
+	Shard        int       // of the due index; fixed when accepted
+	WakeAt       time.Time // zero: no wake-up left
+	Parked       bool      // held by a pause: the wake-up lies in a parking place
+	QueuedBehind bool      // parked in its schedule's line instead, behind a run that is not over
+	Near         bool      // the stream consumer must see this write
+	Postponed    int64     // times in a row that the sweeper found it without being able to do more
 
 	Payload     string // JSON, when PayloadIn is InRow; "" is no payload
 	PayloadIn   string
@@ -134,7 +134,7 @@ func (r Row) Slice() string {
 	switch {
 	case r.WakeAt.IsZero():
 		return ""
-	case r.Parked && r.Behind:
+	case r.Parked && r.QueuedBehind:
 		return horizon.Line(string(r.Tenant), r.ScheduleID)
 	case r.Parked:
 		return horizon.Parking(string(r.Tenant), r.Shard)
@@ -258,7 +258,7 @@ func (r *Row) encode(to []attr) []attr {
 	e.num("expire_after", r.ExpireAfter.Milliseconds())
 	e.at("expiry_at", r.ExpiryAt)
 	e.str("retry", r.Retry.encode())
-	e.str("owes", string(r.Owes))
+	e.str("owes", string(r.PendingEffects))
 	e.str("schedule", r.ScheduleID)
 	e.num("epoch", r.Epoch)
 	e.str("manual_of", r.ManualOf)
@@ -278,7 +278,7 @@ func (r *Row) encode(to []attr) []attr {
 	e.str(contract.AttrWakeSlice, r.Slice())
 	e.at(contract.AttrWakeAt, r.WakeAt)
 	e.flag("parked", r.Parked)
-	e.flag("behind", r.Behind)
+	e.flag("behind", r.QueuedBehind)
 	e.flag(contract.AttrNear, r.Near)
 	e.num("postponed", r.Postponed)
 	e.str("payload", r.Payload)
@@ -385,14 +385,14 @@ func ParseRow(i item.Item) (Row, error) {
 		DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"), CreatedAt: i.Time("created_at"),
 		Task: i.Str("task"), Executor: i.Str("exec"), Pool: i.Str("pool"), Priority: Priority(i.Str("priority")),
 		Timeout: ms("timeout"), StartWithin: ms("start_within"), ExpireAfter: ms("expire_after"),
-		ExpiryAt: i.Time("expiry_at"),
-		Owes:     Owes(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"), ManualOf: i.Str("manual_of"),
+		ExpiryAt:       i.Time("expiry_at"),
+		PendingEffects: PendingEffects(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"), ManualOf: i.Str("manual_of"),
 		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
 		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Items: i.Int("items"), Forced: Forced(i.Str("forced")),
 		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
 		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",
-		Behind: i.Str("behind") != "",
-		Near:   i.Str(contract.AttrNear) != "", Postponed: i.Int("postponed"),
+		QueuedBehind: i.Str("behind") != "",
+		Near:         i.Str(contract.AttrNear) != "", Postponed: i.Int("postponed"),
 		Payload: i.Str("payload"), PayloadIn: i.Str("payload_in"), PayloadVer: i.Int("payload_ver"),
 		PayloadSize: i.Int("payload_size"),
 		Result:      i.Str("result"), ResultIn: i.Str("result_in"), Labelled: parseLabelled(i.Str("tagged")),

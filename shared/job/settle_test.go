@@ -61,35 +61,35 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 		status   Status
 		attempt  int64
 		failures int64
-		owes     Owes
+		owes     PendingEffects
 		wake     bool
 		reason   string
 	}{
-		{"a success leaves the index", scheduled(), succeeded(`{}`), Succeeded, 1, 0, OwesNothing, false, ""},
+		{"a success leaves the index", scheduled(), succeeded(`{}`), Succeeded, 1, 0, NoPendingEffects, false, ""},
 		{"a success wins over a cancel: what is done is done", scheduled(func(r *Row) { r.Stop = StopCancel }),
-			succeeded(`{}`), Succeeded, 1, 0, OwesNothing, false, ""},
+			succeeded(`{}`), Succeeded, 1, 0, NoPendingEffects, false, ""},
 		{"a success of a node owes its children", scheduled(func(r *Row) { r.RunID = "R" }), succeeded(`{}`), Succeeded, 1,
-			0, OwesChildren, true, ""},
-		{"a failure with tries left is due again", scheduled(), failed(false), Scheduled, 2, 1, OwesNothing, true,
+			0, PendingChildren, true, ""},
+		{"a failure with tries left is due again", scheduled(), failed(false), Scheduled, 2, 1, NoPendingEffects, true,
 			CodeHandler},
 		{"a failure of a running job is due again", scheduled(func(r *Row) { r.Status = Running }), failed(false),
-			Scheduled, 2, 1, OwesNothing, true, CodeHandler},
+			Scheduled, 2, 1, NoPendingEffects, true, CodeHandler},
 		{"the last failure is death, and a letter is owed", scheduled(func(r *Row) { r.Failures = 5; r.Attempt = 6 }),
-			failed(false), Dead, 6, 6, OwesLetter, true, CodeHandler},
-		{"a permanent failure is death at the first attempt", scheduled(), failed(true), Dead, 1, 1, OwesLetter, true,
+			failed(false), Dead, 6, 6, PendingDeadLetter, true, CodeHandler},
+		{"a permanent failure is death at the first attempt", scheduled(), failed(true), Dead, 1, 1, PendingDeadLetter, true,
 			CodeHandler},
-		{"a dead node owes both", scheduled(func(r *Row) { r.RunID = "R" }), failed(true), Dead, 1, 1, OwesBoth, true,
+		{"a dead node owes both", scheduled(func(r *Row) { r.RunID = "R" }), failed(true), Dead, 1, 1, PendingBoth, true,
 			CodeHandler},
 		{"a snooze grows the attempt and costs no failure", scheduled(),
-			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Scheduled, 2, 0, OwesNothing, true, ""},
+			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Scheduled, 2, 0, NoPendingEffects, true, ""},
 		{"a failure of a job that is to be cancelled cancels it", scheduled(func(r *Row) { r.Stop = StopCancel }),
-			failed(false), Cancelled, 1, 0, OwesNothing, false, CodeCancelled},
+			failed(false), Cancelled, 1, 0, NoPendingEffects, false, CodeCancelled},
 		{"a snooze of a job that is to expire expires it", scheduled(func(r *Row) { r.Stop = StopExpire }),
-			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 1}, Expired, 1, 0, OwesNothing, false, ""},
+			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 1}, Expired, 1, 0, NoPendingEffects, false, ""},
 		{"a retry beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(500 * time.Millisecond) }),
-			failed(false), Dead, 1, 1, OwesLetter, true, CodeExpiredRetrying},
+			failed(false), Dead, 1, 1, PendingDeadLetter, true, CodeExpiredRetrying},
 		{"a snooze beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(time.Second) }),
-			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Dead, 1, 0, OwesLetter, true, CodeExpiredRetrying},
+			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Dead, 1, 0, PendingDeadLetter, true, CodeExpiredRetrying},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,9 +102,9 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 			if !ok {
 				t.Fatal("the write's own condition refused the row it was decided on")
 			}
-			if got.Status != c.status || got.Attempt != c.attempt || got.Failures != c.failures || got.Owes != c.owes ||
+			if got.Status != c.status || got.Attempt != c.attempt || got.Failures != c.failures || got.PendingEffects != c.owes ||
 				got.Reason.Code != c.reason {
-				t.Errorf("got %s attempt %d failures %d owes %q reason %q", got.Status, got.Attempt, got.Failures, got.Owes,
+				t.Errorf("got %s attempt %d failures %d owes %q reason %q", got.Status, got.Attempt, got.Failures, got.PendingEffects,
 					got.Reason.Code)
 			}
 			if has := !got.WakeAt.IsZero(); has != c.wake {

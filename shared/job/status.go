@@ -47,29 +47,29 @@ func (s Stop) Final() Status {
 	return Cancelled
 }
 
-// Owes is what a final row still has to do; its wake-up goes only when it owes nothing.
-type Owes string
+// PendingEffects is what a final row still has to do; its wake-up goes only when it owes nothing.
+type PendingEffects string
 
 // What can be owed, and both.
 const (
-	OwesNothing  Owes = ""
-	OwesLetter   Owes = "letter"
-	OwesChildren Owes = "children"
-	OwesBoth     Owes = "letter,children"
+	NoPendingEffects  PendingEffects = ""
+	PendingDeadLetter PendingEffects = "letter"
+	PendingChildren   PendingEffects = "children"
+	PendingBoth       PendingEffects = "letter,children"
 )
 
-// Letter says whether the dead letter is owed.
-func (o Owes) Letter() bool { return o == OwesLetter || o == OwesBoth }
+// DeadLetter reports whether the dead letter is still to be sent.
+func (o PendingEffects) DeadLetter() bool { return o == PendingDeadLetter || o == PendingBoth }
 
 // Children says whether the children are yet to be told.
-func (o Owes) Children() bool { return o == OwesChildren || o == OwesBoth }
+func (o PendingEffects) Children() bool { return o == PendingChildren || o == PendingBoth }
 
-// WithoutLetter is what is left once the letter is delivered.
-func (o Owes) WithoutLetter() Owes {
+// WithoutDeadLetter is what is left once the letter is delivered.
+func (o PendingEffects) WithoutDeadLetter() PendingEffects {
 	if o.Children() {
-		return OwesChildren
+		return PendingChildren
 	}
-	return OwesNothing
+	return NoPendingEffects
 }
 
 // Priority orders the queues of a pool; the lower the earlier.

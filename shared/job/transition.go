@@ -96,8 +96,8 @@ func stopIs(s Stop) item.Cond {
 	}
 	return item.Cond{Attr: "stop", Op: item.Eq, Value: string(s)}
 }
-func owesIs(o Owes) item.Cond {
-	if o == OwesNothing {
+func owesIs(o PendingEffects) item.Cond {
+	if o == NoPendingEffects {
 		return item.Cond{Attr: "owes", Op: item.Missing}
 	}
 	return item.Cond{Attr: "owes", Op: item.Eq, Value: string(o)}
@@ -146,7 +146,7 @@ func Accept(r Row) item.Write {
 // Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes:
 // true means that the writer sends it itself, once the row is written.
 func Place(r *Row, now time.Time) (send bool) {
-	r.Parked, r.Behind, r.Postponed = false, false, 0
+	r.Parked, r.QueuedBehind, r.Postponed = false, false, 0
 	r.WakeAt = r.DueAt
 	if r.WakeAt.Before(now) { // any wake-up written is ≥ now
 		r.WakeAt = now
@@ -188,20 +188,20 @@ func FinishStop(r Row, now time.Time) (Row, item.Write) {
 // finish gives a row its final status: no wake-up, unless something is owed.
 func finish(r *Row, s Status, now time.Time) {
 	r.Status, r.FinishedAt, r.Waiting = s, now, ""
-	r.Near, r.Parked, r.Behind, r.Postponed = false, false, false, 0
+	r.Near, r.Parked, r.QueuedBehind, r.Postponed = false, false, false, 0
 	if s == Cancelled && r.Reason.Code == "" {
 		r.Reason = Reason{Code: CodeCancelled}
 	}
 	if r.HasChildren() {
-		r.Owes = OwesChildren
+		r.PendingEffects = PendingChildren
 	}
 	kept := contract.FinishedKept
 	if s == Dead && r.Items == 0 { // of a mapped node the items have letters
 		kept, r.DeadAt = contract.DeadKept, now
-		if r.Owes == OwesChildren {
-			r.Owes = OwesBoth
+		if r.PendingEffects == PendingChildren {
+			r.PendingEffects = PendingBoth
 		} else {
-			r.Owes = OwesLetter
+			r.PendingEffects = PendingDeadLetter
 		}
 	}
 	r.ExpiresAt = now.Add(kept)
@@ -210,7 +210,7 @@ func finish(r *Row, s Status, now time.Time) {
 
 // settleWake: a final row keeps a wake-up exactly as long as it owes something.
 func settleWake(r *Row, now time.Time) {
-	if r.Owes == OwesNothing {
+	if r.PendingEffects == NoPendingEffects {
 		r.WakeAt = time.Time{}
 	} else {
 		r.WakeAt = now
@@ -273,7 +273,7 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 // Rewake gives a row that stays unfinished its next wake-up, on the row as it was read.
 func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	after := r
-	after.WakeAt, after.Parked, after.Behind, after.Near, after.Postponed = at, false, false, false, postponed
+	after.WakeAt, after.Parked, after.QueuedBehind, after.Near, after.Postponed = at, false, false, false, postponed
 	if at.Before(now) {
 		after.WakeAt = now
 	}
@@ -286,7 +286,7 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 func RewakeOwing(r Row, at time.Time) (Row, item.Write) {
 	after := r
 	after.WakeAt = at
-	return after, change("row.rewake_owing", r, after, from("row.rewake_owing", owesIs(r.Owes), wakeAsRead(r)))
+	return after, change("row.rewake_owing", r, after, from("row.rewake_owing", owesIs(r.PendingEffects), wakeAsRead(r)))
 }
 
 func wakeAsRead(r Row) item.Cond {
@@ -299,7 +299,7 @@ func wakeAsRead(r Row) item.Cond {
 func Park(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Status = Scheduled
-	after.Parked, after.Behind, after.Near, after.Postponed = true, false, false, 0
+	after.Parked, after.QueuedBehind, after.Near, after.Postponed = true, false, false, 0
 	if after.WakeAt.IsZero() {
 		after.WakeAt = now
 	}
@@ -307,10 +307,10 @@ func Park(r Row, now time.Time) (Row, item.Write) {
 		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
-// ParkBehind moves the wake-up of a schedule's job to the line behind a run that is not over.
-func ParkBehind(r Row, now time.Time) (Row, item.Write) {
+// ParkQueuedBehind moves the wake-up of a schedule's job to the line behind a run that is not over.
+func ParkQueuedBehind(r Row, now time.Time) (Row, item.Write) {
 	after, _ := Park(r, now)
-	after.Behind = true
+	after.QueuedBehind = true
 	return after, change("row.park", r, after,
 		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
@@ -318,7 +318,7 @@ func ParkBehind(r Row, now time.Time) (Row, item.Write) {
 // Unpark brings a parked job back, due at once; the writer sends the firing.
 func Unpark(r Row, now time.Time) (Row, item.Write) {
 	after := r
-	after.Parked, after.Behind, after.Near, after.WakeAt = false, false, false, now
+	after.Parked, after.QueuedBehind, after.Near, after.WakeAt = false, false, false, now
 	parked := item.Cond{Attr: "parked", Op: item.Exists}
 	return after, change("row.unpark", r, after, from("row.unpark", atVersion(r.Version), atAttempt(r.Attempt), parked))
 }
@@ -326,18 +326,18 @@ func Unpark(r Row, now time.Time) (Row, item.Write) {
 // Bury notes that the dead letter has reached the queue from which SQS moves it to the DLQ.
 func Bury(r Row, now time.Time) (Row, item.Write) {
 	after := r
-	after.BuriedAt, after.Owes = now, r.Owes.WithoutLetter()
+	after.BuriedAt, after.PendingEffects = now, r.PendingEffects.WithoutDeadLetter()
 	settleWake(&after, now)
-	return after, change("row.bury", r, after, from("row.bury", owesIs(r.Owes)))
+	return after, change("row.bury", r, after, from("row.bury", owesIs(r.PendingEffects)))
 }
 
 // Redriven links a dead job to the new one made of it; it goes in one transaction with Accept of that.
 func Redriven(r Row, by ID, now time.Time) (Row, item.Write) {
 	after := r
-	after.RedrivenBy, after.Owes = by, r.Owes.WithoutLetter()
+	after.RedrivenBy, after.PendingEffects = by, r.PendingEffects.WithoutDeadLetter()
 	settleWake(&after, now)
 	free := item.Cond{Attr: "redriven_by", Op: item.Missing}
-	return after, change("row.redrive", r, after, from("row.redrive", free, owesIs(r.Owes)))
+	return after, change("row.redrive", r, after, from("row.redrive", free, owesIs(r.PendingEffects)))
 }
 
 // RedriveID is the id of the job that a redrive of r makes: the same however often it is asked for.
@@ -369,9 +369,9 @@ func RedriveOf(r Row, now time.Time) Row {
 // letter is deleted when it finds the row gone.
 func Forget(r Row, now time.Time) item.Write {
 	ref := r.Ref()
-	more := owesIs(OwesNothing)
-	if r.Status == Dead && !r.Owes.Children() {
-		more = owesIs(r.Owes)
+	more := owesIs(NoPendingEffects)
+	if r.Status == Dead && !r.PendingEffects.Children() {
+		more = owesIs(r.PendingEffects)
 	}
 	w := item.Write{
 		Ref: ref, Name: "row.forget", When: from("row.forget", more),

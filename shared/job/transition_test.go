@@ -103,7 +103,7 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 	stop := func(r *Row) { r.Stop = StopCancel }
 	unstop := func(r *Row) { r.Stop = NoStop }
 	wake := func(r *Row) { r.WakeAt = r.WakeAt.Add(time.Second) }
-	owes := func(r *Row) { r.Owes = OwesLetter }
+	owes := func(r *Row) { r.PendingEffects = PendingDeadLetter }
 	newer := func(r *Row) { r.Epoch = 4 }
 	ofEpoch3 := func(r *Row) { r.ScheduleID, r.Epoch = "s", 3 }
 	redriven := func(r *Row) { r.RedrivenBy = "Y" }
@@ -253,8 +253,8 @@ func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 	t.Parallel()
 	full := scheduled(func(r *Row) {
 		r.Stop, r.NominalAt, r.StartWithin, r.ExpireAfter, r.ExpiryAt = StopCancel, noon, time.Minute, time.Hour, noon
-		r.Owes, r.ScheduleID, r.Epoch, r.RunID, r.Node, r.Parents = OwesBoth, "s", 3, "R", "n", "{}"
-		r.RootID, r.RedriveOf, r.RedrivenBy, r.Parked, r.Behind, r.Postponed = "A", "B", "C", true, true, 2
+		r.PendingEffects, r.ScheduleID, r.Epoch, r.RunID, r.Node, r.Parents = PendingBoth, "s", 3, "R", "n", "{}"
+		r.RootID, r.RedriveOf, r.RedrivenBy, r.Parked, r.QueuedBehind, r.Postponed = "A", "B", "C", true, true, 2
 		r.Payload, r.PayloadIn, r.PayloadVer, r.PayloadSize = "{}", InItem, 2, 2
 		r.Result, r.ResultIn, r.Labelled = "1", InItem, Labelled{true, true}
 		r.Attempts = []Attempt{{Attempt: 1, Worker: "w", StartedAt: noon, FinishedAt: noon, LatenessMS: 4,

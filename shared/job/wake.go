@@ -148,9 +148,9 @@ func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 		return "worker"
 	case Scheduled:
 		switch {
-		case r.Parked && !r.Behind || paused && !r.DueAt.After(now):
+		case r.Parked && !r.QueuedBehind || paused && !r.DueAt.After(now):
 			return "pause"
-		case r.Behind: // until the run before it is over no worker takes it
+		case r.QueuedBehind: // until the run before it is over no worker takes it
 			return "worker"
 		case r.Waiting != "":
 			return r.Waiting

@@ -357,7 +357,7 @@ func TestQueues_MoveExhaustedMessages(t *testing.T) {
 	// exhaust receives a message of the redrive queue as often as the policy allows.
 	exhaust := func(t *testing.T, w *memory.World) (last message.Delivery) {
 		t.Helper()
-		for range contract.LetterMaxReceives {
+		for range contract.DeadLetterMaxReceives {
 			last = one(t, w, contract.RedriveQueue)
 			giveBack(t, w, contract.RedriveQueue, last)
 		}
@@ -388,7 +388,7 @@ func TestQueues_MoveExhaustedMessages(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, contract.RedriveQueue, "letter")
-			for range contract.LetterMaxReceives {
+			for range contract.DeadLetterMaxReceives {
 				giveBack(t, w, contract.RedriveQueue, one(t, w, contract.RedriveQueue))
 			}
 			go func() {

@@ -44,9 +44,9 @@ type ReportKind string
 
 // The kinds of report.
 const (
-	Running ReportKind = "running" // the first heartbeat of a long job
-	Ended   ReportKind = "ended"   // the attempt's outcome is on the claim
-	Look    ReportKind = "look"    // a worker may not start it (paused, window passed): decide now
+	Running    ReportKind = "running" // the first heartbeat of a long job
+	Ended      ReportKind = "ended"   // the attempt's outcome is on the claim
+	Reevaluate ReportKind = "look"    // a worker may not start it (paused, window passed): decide now
 )
 
 // Report is what a worker says about an attempt. Of an end it need not say what it was: that is
@@ -63,9 +63,9 @@ type Report struct {
 	Outcome json.RawMessage `json:"outcome,omitempty"` // job.Outcome, as far as it is known
 }
 
-// Letter is the dead letter of one job: enough for a person who finds it in the DLQ to see
+// DeadLetter is the dead letter of one job: enough for a person who finds it in the DLQ to see
 // what failed and why. The payload stays with the job's row.
-type Letter struct {
+type DeadLetter struct {
 	V         int       `json:"v"`
 	Tenant    string    `json:"tenant"`
 	JobID     string    `json:"job_id"`
@@ -146,14 +146,14 @@ type Timer struct {
 	MaxAge time.Duration // what lateness is worth; at least a minute
 }
 
-// Encode returns the body of a Firing, Dispatch, Report or Letter. A queue takes it, whatever
+// Encode returns the body of a Firing, Dispatch, Report or DeadLetter. A queue takes it, whatever
 // characters its texts hold.
 func Encode(body any) string {
 	return string(text.MustJSON(body))
 }
 
 // Decode reads a body of type T. The error is of kind fault.Undecodable and holds none of the body.
-func Decode[T Firing | Dispatch | Report | Letter](body string) (T, error) {
+func Decode[T Firing | Dispatch | Report | DeadLetter](body string) (T, error) {
 	var v T
 	if err := json.Unmarshal([]byte(body), &v); err != nil || versionOf(any(v)) != V {
 		return *new(T), undecodable(v, body)
@@ -172,7 +172,7 @@ func versionOf(body any) int {
 		return b.V
 	case Report:
 		return b.V
-	case Letter:
+	case DeadLetter:
 		return b.V
 	}
 	return 0
@@ -232,11 +232,11 @@ func check(body any) string {
 		switch {
 		case b.Tenant == "" || b.JobID == "" || b.Attempt < 1:
 			return "tenant, job_id or attempt is missing"
-		case b.Kind != Running && b.Kind != Ended && b.Kind != Look:
+		case b.Kind != Running && b.Kind != Ended && b.Kind != Reevaluate:
 			return "kind is unknown"
 		}
 		return owned(b.Tenant)
-	case Letter:
+	case DeadLetter:
 		if b.Tenant == "" || b.JobID == "" || b.DeadAt.IsZero() {
 			return "tenant, job_id or dead_at is missing"
 		}

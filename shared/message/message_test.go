@@ -34,10 +34,10 @@ func golden() map[string]any {
 		"report-ended.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4,
 			Worker: "w1", Outcome: []byte(`{"kind":"succeeded","result":{"n":1}}`)},
 		"report-repeated.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4},
-		"report-look.v1":     Report{V: V, Kind: Look, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2},
-		"letter.v1": Letter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
+		"report-look.v1":     Report{V: V, Kind: Reevaluate, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2},
+		"letter.v1": DeadLetter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
 			Code: "timeout", Message: "took longer than 30s", Attempts: 6},
-		"letter.v2": Letter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
+		"letter.v2": DeadLetter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
 			Code: "timeout", Message: "took longer than 30s", Attempts: 6, Metadata: []byte(`{"ticket":7}`)},
 	}
 }
@@ -52,7 +52,7 @@ func decode(name, body string) (any, error) {
 	case "report":
 		return Decode[Report](body)
 	default:
-		return Decode[Letter](body)
+		return Decode[DeadLetter](body)
 	}
 }
 
@@ -106,11 +106,11 @@ func TestDecode_NamesABadBodyAndNeverQuotesIt(t *testing.T) {
 			t.Errorf("a dispatch of %s was read", name)
 		}
 	}
-	if _, err := Decode[Letter](Encode(Letter{V: V, Tenant: "a#b", JobID: "x", DeadAt: due})); fault.KindOf(
+	if _, err := Decode[DeadLetter](Encode(DeadLetter{V: V, Tenant: "a#b", JobID: "x", DeadAt: due})); fault.KindOf(
 		err) != fault.Undecodable {
 		t.Error("a letter of no tenant was read")
 	}
-	for name, r := range map[string]Report{"no tenant": {V: V, Kind: Look, Tenant: "a/b", JobID: "b", Attempt: 1},
+	for name, r := range map[string]Report{"no tenant": {V: V, Kind: Reevaluate, Tenant: "a/b", JobID: "b", Attempt: 1},
 		"unknown kind": {V: V, Kind: "x", Tenant: "a", JobID: "b", Attempt: 1}} {
 		if _, err := Decode[Report](Encode(r)); fault.KindOf(err) != fault.Undecodable {
 			t.Errorf("a report with %s was read", name)
@@ -164,7 +164,7 @@ func TestEncode_IsSendableWhateverTextsABodyHolds(t *testing.T) {
 		"dispatch": Dispatch{V: V, Firing: &f, Pool: nasty, Priority: nasty, Slice: nasty, Cursor: nasty},
 		"report": Report{V: V, Kind: ReportKind(nasty), Tenant: nasty, JobID: nasty, Worker: nasty,
 			Outcome: []byte("{\"result\":\"\uffff\xff\"}")},
-		"letter": Letter{V: V, Tenant: nasty, JobID: nasty, Task: nasty, Code: nasty, Message: nasty,
+		"letter": DeadLetter{V: V, Tenant: nasty, JobID: nasty, Task: nasty, Code: nasty, Message: nasty,
 			RedriveOf: nasty},
 	} {
 		if got := Encode(body); !text.Allowed(got) {

@@ -61,7 +61,7 @@ func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 					if c := b.claim(r); c.Live(1, time.Now()) || c.Takeovers != 0 {
 						t.Errorf("its claim was not let go: %+v", c)
 					}
-					if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look {
+					if got := b.reports(); len(got) != 1 || got[0].Kind != message.Reevaluate {
 						t.Errorf("reported %+v, want one look", got)
 					}
 				})

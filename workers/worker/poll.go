@@ -171,7 +171,7 @@ const renewFrom = contract.FiringMaxReceives - 10
 func (w *Worker) giveBack(f *firing, d time.Duration) {
 	if f.receives >= renewFrom && f.key.ID != "" && !f.due.After(w.clock.Now()) {
 		if w.reports.tryThen(message.Report{
-			Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version,
+			Kind: message.Reevaluate, Tenant: string(f.key.Tenant), JobID: string(f.key.ID), Version: f.version,
 			Attempt: f.attempt,
 		}, f) {
 			return

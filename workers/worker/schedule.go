@@ -127,7 +127,7 @@ func (w *Worker) askToReevaluate(f *firing, l lease, why string, log *slog.Logge
 	log.Info("let go of an attempt that may not start", "why", why)
 	w.letGo(f, l, log)
 	w.reports.add(message.Report{
-		Kind: message.Look, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
+		Kind: message.Reevaluate, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
 		Version: f.version, Attempt: f.attempt, Token: l.token,
 	}, f)
 }

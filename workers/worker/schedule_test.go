@@ -82,7 +82,7 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 				if started := b.started() == 1; started != c.starts {
 					t.Errorf("started: %v", started)
 				}
-				if !c.starts && (len(reports) != 1 || reports[0].Kind != message.Look ||
+				if !c.starts && (len(reports) != 1 || reports[0].Kind != message.Reevaluate ||
 					b.claim(r).Live(c.attempt, time.Now())) {
 					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
 				}
@@ -148,7 +148,7 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 				if err != nil || (slot.Holder == r.ID) != c.starts {
 					t.Errorf("slot %+v, %v", slot, err)
 				}
-				if reports := b.reports(); !c.starts && (len(reports) != 1 || reports[0].Kind != message.Look) {
+				if reports := b.reports(); !c.starts && (len(reports) != 1 || reports[0].Kind != message.Reevaluate) {
 					t.Errorf("reports %+v", reports)
 				}
 			})
@@ -185,7 +185,7 @@ func TestSchedule_JudgesASlowlyAdmittedAttemptAgain(t *testing.T) {
 				if n := b.started(); n != 0 {
 					t.Errorf("it started %d times, after its schedule was paused", n)
 				}
-				if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Look ||
+				if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Reevaluate ||
 					b.claim(r).Live(1, time.Now()) {
 					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
 				}

@@ -111,7 +111,7 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 				switch {
 				case !c.looks && len(reports) > 0:
 					t.Errorf("reported %+v", reports)
-				case c.looks && (len(reports) != 1 || reports[0].Kind != message.Look || reports[0].Version != 1 ||
+				case c.looks && (len(reports) != 1 || reports[0].Kind != message.Reevaluate || reports[0].Version != 1 ||
 					reports[0].Attempt != 1):
 					t.Errorf("reported %+v, want one that asks for a look", reports)
 				}
@@ -237,7 +237,7 @@ func TestWorker_HasAFreshFiringSentForOneThatWasGivenBackVeryOften(t *testing.T)
 		}
 		b.start("a")
 		b.sleep(5 * time.Second)
-		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look || got[0].JobID != string(r.ID) ||
+		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Reevaluate || got[0].JobID != string(r.ID) ||
 			b.depth() != (message.Depth{}) {
 			t.Errorf("reported %+v, queue %+v", got, b.depth())
 		}
@@ -284,7 +284,7 @@ func TestWorker_GivesUpAnAttemptOnlyAfterReadingTheRow(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(5 * time.Second)
-		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Look {
+		if got := b.reports(); len(got) != 1 || got[0].Kind != message.Reevaluate {
 			t.Errorf("a paused job was given up as poison: %+v", got)
 		}
 	})
@@ -305,7 +305,7 @@ func TestWorker_RereadsARowThatIsTwoSecondsOldAtTheStart(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(10 * time.Second)
-		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Look {
+		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Reevaluate {
 			t.Errorf("it ran %d times by a row three seconds old; reported %+v", b.started(), got)
 		}
 	})
@@ -385,7 +385,7 @@ func TestWorker_StartsNoAttemptWhoseClaimSaysCancel(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(5 * time.Second)
-		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Look {
+		if got := b.reports(); b.started() != 0 || len(got) != 1 || got[0].Kind != message.Reevaluate {
 			t.Errorf("it ran %d times; reported %+v", b.started(), got)
 		}
 	})

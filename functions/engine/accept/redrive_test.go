@@ -38,7 +38,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead, func(r *job.Row) { r.Attempt, r.Failures, r.Payload = 6, 6, `{"n":1}` })
 		by, already := redrive(b, r)
 		old, next := b.Row(r.Key), b.Row(job.Key{Tenant: jobtest.Tenant, ID: by})
-		if already || old.RedrivenBy != by || old.Owes != job.OwesNothing || !old.WakeAt.IsZero() || old.Status != job.Dead {
+		if already || old.RedrivenBy != by || old.PendingEffects != job.NoPendingEffects || !old.WakeAt.IsZero() || old.Status != job.Dead {
 			b.Errorf("already %v, old %+v", already, old)
 		}
 		if next.RedriveOf != r.ID || next.HandlerKey() != r.ID || next.Attempt != 1 || next.Failures != 0 || next.Payload != r.Payload || next.WakeAt.IsZero() {

@@ -20,16 +20,16 @@ import (
 
 // settleEffects does what a final row still has to cause.
 func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time) error {
-	children := row.Owes.Children() && row.RunID != ""
-	if !row.Owes.Letter() && !children {
-		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID, row.Owes)
+	children := row.PendingEffects.Children() && row.RunID != ""
+	if !row.PendingEffects.DeadLetter() && !children {
+		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID, row.PendingEffects)
 	}
 	row, write := job.RewakeOwing(row, now.Add(contract.Grace))
 	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
 		return err
 	}
 	var errs []error
-	if row.Owes.Letter() {
+	if row.PendingEffects.DeadLetter() {
 		errs = append(errs, d.sendDeadLetter(ctx, row))
 	}
 	if children {
@@ -68,7 +68,7 @@ func (d *Decider) waitForLease(ctx context.Context, row job.Row, c job.Claim, no
 // whoever ended it may have looked there before; so held is asked once more, and if nothing holds
 // the job, it is fired.
 func (d *Decider) Park(ctx context.Context, row job.Row, now time.Time, held func() (bool, error)) (job.Step, error) {
-	if row.Parked && !row.Behind {
+	if row.Parked && !row.QueuedBehind {
 		return job.StepPark, nil
 	}
 	if err := d.Jobs.NoteParked(ctx, row.Tenant, now); err != nil {
@@ -129,7 +129,7 @@ func (d *Decider) fire(ctx context.Context, row job.Row, lane string) error {
 
 // deadLetterSend bounds one send of a dead letter. It is stamped when it is sent; arriving late, it
 // would be taken for one that somebody redrove.
-const deadLetterSend = contract.LetterCameBackAfter - contract.SkewMargin
+const deadLetterSend = contract.DeadLetterCameBackAfter - contract.SkewMargin
 
 // sendDeadLetter sends the dead letter of a DEAD row to the redrive queue.
 func (d *Decider) sendDeadLetter(ctx context.Context, row job.Row) error {
@@ -140,7 +140,7 @@ func (d *Decider) sendDeadLetter(ctx context.Context, row job.Row) error {
 		return fmt.Errorf("reading the labels for the dead letter of job %s: %w", row.ID, err)
 	}
 	letter := message.Outgoing{
-		Body: message.Encode(job.LetterOf(row, labels[0], d.Clock.Now())), Group: string(row.Tenant),
+		Body: message.Encode(job.DeadLetterOf(row, labels[0], d.Clock.Now())), Group: string(row.Tenant),
 	}
 	if err := d.Queue.Send(ctx, contract.RedriveQueue, letter); err != nil {
 		return fmt.Errorf("sending the dead letter of job %s: %w", row.ID, err)

@@ -59,7 +59,7 @@ func TestDecider_MakesGoodAWakeUpThatCrashedAnywhere(t *testing.T) {
 							return
 						}
 						now := b.Row(r.Key)
-						if now.WakeAt.IsZero() && (!now.Status.Final() || now.Owes != job.OwesNothing) {
+						if now.WakeAt.IsZero() && (!now.Status.Final() || now.PendingEffects != job.NoPendingEffects) {
 							b.Fatalf("crashed at call %d: nothing brings the job back", n)
 						}
 						time.Sleep(contract.Grace + time.Minute)

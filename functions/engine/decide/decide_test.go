@@ -71,17 +71,17 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		if len(letters) != 1 {
 			b.Fatalf("%d letters", len(letters))
 		}
-		l, err := message.Decode[message.Letter](letters[0].Body)
+		l, err := message.Decode[message.DeadLetter](letters[0].Body)
 		if err != nil || !l.SentAt.Equal(time.Now()) || job.CameBack(l, letters[0]) {
 			b.Errorf("the letter %+v would be taken for a redriven one: %v", l, err)
 		}
 		after := b.Row(r.Key)
-		if after.Owes != job.OwesLetter || !after.WakeAt.Equal(time.Now().Add(contract.Grace)) {
-			b.Errorf("it owes %q and wakes at %s", after.Owes, after.WakeAt)
+		if after.PendingEffects != job.PendingDeadLetter || !after.WakeAt.Equal(time.Now().Add(contract.Grace)) {
+			b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
 		}
 	})
 	bubble(t, "of a final job that owes what nobody can pay is a row to set aside", func(b *bundle) {
-		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { stagetest.Dead(r); r.Status, r.Owes = job.Succeeded, job.OwesChildren })
+		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { stagetest.Dead(r); r.Status, r.PendingEffects = job.Succeeded, job.PendingChildren })
 		if _, err := b.decider.Entry(b.Context(), stagetest.Entry(r)); fault.KindOf(err) != fault.Undecodable {
 			b.Errorf("got %v", err)
 		}

@@ -39,7 +39,7 @@ func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 					c.change(r)
 				}
 			})
-			next := b.Put(jobtest.Row(1, time.Now(), time.Now(), stagetest.Of(s), func(r *job.Row) { r.Parked, r.Behind, r.WakeAt = true, true, r.DueAt }))
+			next := b.Put(jobtest.Row(1, time.Now(), time.Now(), stagetest.Of(s), func(r *job.Row) { r.Parked, r.QueuedBehind, r.WakeAt = true, true, r.DueAt }))
 			b.Write(s.TakeSlot(r.ID))
 			b.Write(s.Wait(next.ID, schedule.Slot{Holder: r.ID}))
 

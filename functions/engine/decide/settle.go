@@ -110,7 +110,7 @@ func (d *Decider) settledBefore(ctx context.Context, row job.Row, attempt int64,
 	case row.Status == job.Scheduled && row.Attempt > attempt && row.Stop == job.NoStop &&
 		!row.Near && !row.Parked && horizon.LaneOf(now, row.DueAt) == horizon.Now:
 		return d.fire(ctx, row, "now") // a second firing is refused at its claim
-	case row.Status == job.Dead && row.Attempt == attempt && row.Owes.Letter() && repeated:
+	case row.Status == job.Dead && row.Attempt == attempt && row.PendingEffects.DeadLetter() && repeated:
 		if err := d.sendDeadLetter(ctx, row); err != nil {
 			return err
 		}

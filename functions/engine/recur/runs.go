@@ -81,7 +81,7 @@ func (r *Recurrer) judge(
 	if step != job.StepFire || row.Attempt > 1 {
 		return step, false, nil
 	}
-	if !row.Behind && !row.DueAt.After(now) { // a short pause may be over before a job is parked
+	if !row.QueuedBehind && !row.DueAt.After(now) { // a short pause may be over before a job is parked
 		if done, err := r.dropped(ctx, d, s, row, now); done || err != nil {
 			return Skipped, true, err
 		}
@@ -190,13 +190,13 @@ func (r *Recurrer) overlap(
 
 // queue parks a job behind the one that is not over.
 func (r *Recurrer) queue(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) error {
-	if row.Parked && row.Behind {
+	if row.Parked && row.QueuedBehind {
 		return nil
 	}
 	if err := r.Store.NoteLine(ctx, s.Key, now); err != nil {
 		return err
 	}
-	_, write := job.ParkBehind(row, now)
+	_, write := job.ParkQueuedBehind(row, now)
 	return r.Store.Put(ctx, write)
 }
 

@@ -234,8 +234,8 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		if step, err := b.decider.Parked(b.Context(), one.Key); err != nil || step != recur.Skipped {
 			b.Fatalf("%q, %v", step, err)
 		}
-		if now := b.Row(two.Key); !now.Behind || b.Row(h.Key).Status != job.Running {
-			b.Errorf("the other is %s, behind %v", now.Status, now.Behind)
+		if now := b.Row(two.Key); !now.QueuedBehind || b.Row(h.Key).Status != job.Running {
+			b.Errorf("the other is %s, behind %v", now.Status, now.QueuedBehind)
 		}
 	})
 	bubbleOf(t, "a first that ends while the next lines up wakes it", emptyPages, func(b *bundle) {

@@ -256,7 +256,7 @@ func (b *bench) sweep() (any bool) {
 	is := b.run()
 	for _, row := range b.rows() {
 		switch {
-		case row.Status.Final() && row.Owes.Children():
+		case row.Status.Final() && row.PendingEffects.Children():
 			any = true
 			_ = b.rel.Ended(ctx, row)
 		case row.Status.Open() && (row.Stop != job.NoStop || is.Superseded(row)):
@@ -326,4 +326,3 @@ func (b *bench) runIs(s run.Status) {
 		b.Errorf("the run is %s, want %s", is.Status, s)
 	}
 }
-

@@ -355,8 +355,8 @@ func (c *chaos) check() {
 		c.Errorf("the run is %s, and its nodes say %s", is.Status, want)
 	}
 	for _, row := range c.rows() {
-		if row.Owes.Children() || is.Status.Final() && !row.Status.Final() {
-			c.Errorf("node %q generation %d is %s and owes %q", row.Node, row.Generation, row.Status, row.Owes)
+		if row.PendingEffects.Children() || is.Status.Final() && !row.Status.Final() {
+			c.Errorf("node %q generation %d is %s and owes %q", row.Node, row.Generation, row.Status, row.PendingEffects)
 		}
 	}
 }

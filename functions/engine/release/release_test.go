@@ -28,8 +28,8 @@ func TestRun_RunsEachNodeAfterItsParents(t *testing.T) {
 		}
 	}
 	for _, row := range b.rows() {
-		if row.Owes != job.OwesNothing || b.fired[row.ID] != 1 {
-			t.Errorf("node %q owes %q and was fired %d times", row.Node, row.Owes, b.fired[row.ID])
+		if row.PendingEffects != job.NoPendingEffects || b.fired[row.ID] != 1 {
+			t.Errorf("node %q owes %q and was fired %d times", row.Node, row.PendingEffects, b.fired[row.ID])
 		}
 	}
 }

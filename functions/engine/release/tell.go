@@ -134,7 +134,7 @@ func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
 // told notes that nobody has to be told of x any more.
 func (r *Releaser) told(ctx context.Context, x job.Row) error {
 	for range tries {
-		if !x.Owes.Children() {
+		if !x.PendingEffects.Children() {
 			return nil
 		}
 		after, write := job.Told(x, r.Clock.Now())

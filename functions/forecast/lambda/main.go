@@ -25,7 +25,7 @@ func main() {
 	lambda.Start(batch.Metered(forecast.New(forecast.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Clock:  clock.System{},
-		Log:    telemetry.Logger(os.Stdout, "prewarm"),
+		Log:    telemetry.Logger(os.Stdout, "forecast"),
 		Meter:  meter,
 		Shards: env.Shards,
 	}).Handle, meter, os.Stdout))
