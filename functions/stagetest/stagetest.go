@@ -114,12 +114,6 @@ func (s *Setup) Spoil(ref item.Ref) {
 	s.Write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
 }
 
-// Mend undoes Spoil.
-func (s *Setup) Mend(ref item.Ref) {
-	s.Helper()
-	s.Write(item.Write{Ref: ref, Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
-}
-
 // Row reads a job's row, which must be there.
 func (s *Setup) Row(k job.Key) job.Row {
 	s.Helper()

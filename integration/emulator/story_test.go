@@ -323,8 +323,11 @@ func TestWorker_LosesItsJobToAnotherWhenKilled(t *testing.T) {
 	v := h.Await(id, "SUCCEEDED", contract.Lease+contract.Grace+patient)
 	t.Logf("finished %s after the kill", time.Since(killed).Round(time.Second))
 	tries := h.Attempts(id)
+	if len(tries) != 2 {
+		t.Fatalf("tries %v: each start is told", tries)
+	}
 	lost, _ := tries[0].(story.Object)
-	if v["attempt"] != 1.0 || len(tries) != 2 || lost["attempt"] != 1.0 || lost["outcome"] != "lost" {
+	if v["attempt"] != 1.0 || lost["attempt"] != 1.0 || lost["outcome"] != "lost" {
 		t.Errorf("attempt %v, tries %v: each start is told, and a take-over costs none", v["attempt"], tries)
 	}
 }
