@@ -42,22 +42,24 @@ type Engine struct {
 	Release *release.Releaser
 }
 
-// New puts the verbs together: what ends a job is brought to its schedule and to its children.
+// New puts the verbs together: what ends a job is brought to its schedule and to its children, and
+// before it starts both are asked.
 func New(d Deps) Engine {
 	r := recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
-	jobs := &jobs{
-		Acceptor: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
-	}
+	jobs := &jobs{} // runs and these verbs need each other
 	runs := release.New(release.Deps{Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
+	jobs.Acceptor = accept.New(accept.Deps{
+		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, OfNode: runs.Redrive,
+	})
 	jobs.decider = decide.New(decide.Deps{
 		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Judge: func(
-			ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
+			ctx context.Context, by *decide.Decider, row job.Row, step job.Step, now time.Time,
 		) (job.Step, bool, error) {
 			if row.RunID != "" {
-				return runs.Judge(ctx, row, step, now)
+				return runs.Judge(ctx, by, row, step, now)
 			}
-			return r.Judge(ctx, d, row, step, now)
+			return r.Judge(ctx, by, row, step, now)
 		},
 		OnFinal: []decide.OnFinal{
 			r.Ended,
@@ -73,7 +75,7 @@ func New(d Deps) Engine {
 	}
 }
 
-// jobs is how runs accept and stop the jobs of their nodes.
+// jobs is how runs accept, stop and unpark the jobs of their nodes.
 type jobs struct {
 	*accept.Acceptor
 	decider *decide.Decider
@@ -82,4 +84,10 @@ type jobs struct {
 // Stop asks an open job to end as cancelled.
 func (j *jobs) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
 	return j.decider.Stop(ctx, row, why, now)
+}
+
+// Unpark decides about a job that a pause of its run has parked.
+func (j *jobs) Unpark(ctx context.Context, row job.Row) error {
+	_, err := j.decider.Parked(ctx, row.Key)
+	return err
 }

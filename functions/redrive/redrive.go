@@ -8,8 +8,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
+	"punctual/functions/engine"
 	"punctual/functions/engine/accept"
-	"punctual/functions/engine/arm"
+	"punctual/functions/engine/decide"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -22,17 +23,19 @@ import (
 
 // Queue is what the stage needs of the queues.
 type Queue interface {
-	arm.Sender
+	decide.Queue
 	batch.Hider
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store accept.Jobs
+	Store engine.Store
 	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
+	// Shards is how many the due index has; 0: contract.DefaultShards.
+	Shards int
 }
 
 // Stage is the consumer of the redrive queue. It is safe for concurrent use.
@@ -44,9 +47,10 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
+	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return &Stage{
 		Deps:    d,
-		accept:  accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		accept:  e.Accept,
 		records: batch.Runner{Log: d.Log, Meter: d.Meter},
 	}
 }

@@ -32,6 +32,8 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
+	// Shards is how many the due index has; 0: contract.DefaultShards.
+	Shards int
 }
 
 // Stage is the consumer of the report queue. It is safe for concurrent use.
@@ -43,7 +45,7 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
-	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
+	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return &Stage{
 		Deps: d, decider: e.Decide,
 		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue, Queues: d.Queue},

@@ -9,6 +9,7 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
+	"punctual/functions/engine/release"
 	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -56,6 +57,7 @@ type Stage struct {
 	Deps
 	decider *decide.Decider
 	recur   *recur.Recurrer
+	release *release.Releaser
 	pass    scan.Pass
 	keeper  scan.Keeper
 }
@@ -64,7 +66,7 @@ type Stage struct {
 func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	return &Stage{
-		Deps: d, decider: e.Decide, recur: e.Recur,
+		Deps: d, decider: e.Decide, recur: e.Recur, release: e.Release,
 		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 		keeper: scan.Keeper{Index: d.Store, Clock: d.Clock, Meter: d.Meter, What: "job"},
 	}
@@ -75,13 +77,16 @@ type Summary struct {
 	scan.Walked
 	Again  scan.Walked    `json:"again"`          // slices of the last day
 	Parked scan.Walked    `json:"parked"`         // parking places
+	Runs   scan.Walked    `json:"runs"`           // slices of runs since the cutoff
 	Came   map[string]int `json:"came,omitempty"` // jobs by what came of them
 }
 
 // The parts of what time is left that each kind of work may take when its turn comes. Of an
-// invocation's time the slices have half, parking places and lines each a sixth or more, and the
-// slices of the last day the rest; what is left over goes to a backlog of slices.
+// invocation's time runs have an eighth at most; of the rest the slices have half, parking places and
+// lines each a sixth or more, and the slices of the last day the rest; what is left over goes to a
+// backlog of slices.
 const (
+	runShare    = 1.0 / 8
 	sliceShare  = 1.0 / 2
 	parkedShare = 1.0 / 3
 	lineShare   = 1.0 / 2
@@ -99,8 +104,17 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	visit := func(ctx context.Context, slice horizon.Slice) error {
 		return scan.Both(
 			func() error { return s.sweep(ctx, slice.String(), cutoff, &came) },
-			func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // whose writer did not get to promote them
+			func() error {
+				return scan.Both(
+					func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // whose writer did not get to promote them
+					func() error { return s.release.Slice(ctx, slice.String(), now, &came) },
+				)
+			},
 		)
+	}
+	// Runs are looked at as soon as their time has come: nobody else ends one that has expired.
+	runs := func(ctx context.Context, slice horizon.Slice) error {
+		return s.release.Slice(ctx, slice.String(), now, &came)
 	}
 	// Schedules that the promoter left behind when they entered the horizon.
 	ahead := func(ctx context.Context, slice horizon.Slice) error {
@@ -110,6 +124,7 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 
 	// Each kind of work has a share of the time. What one does not need the next ones have.
 	var sum Summary
+	sum.Runs = s.pass.Again(scan.Share(ctx, runShare, scan.Closing), since(cutoff, now, shards), runs)
 	over := scan.Range{
 		Shards: shards, To: cutoff,
 		From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) },
@@ -146,6 +161,16 @@ func firstSlice(mark, cutoff time.Time) time.Time {
 		mark = cutoff
 	}
 	return mark.Add(-contract.RereadEachPass)
+}
+
+// since lists the slices from the cutoff to now.
+func since(cutoff, now time.Time, shards int) (slices []horizon.Slice) {
+	for at := cutoff.Truncate(time.Minute); !at.After(now); at = at.Add(time.Minute) {
+		for shard := range shards {
+			slices = append(slices, horizon.SliceOf(at, shard))
+		}
+	}
+	return slices
 }
 
 // lastDay lists this pass's share of the last day's slices: a sixtieth, so that each slice has

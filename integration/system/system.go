@@ -79,11 +79,11 @@ func Compose(p Ports, o Options) *System {
 	// Reports are settled: the job is done, retried, or dead.
 	at = p.of("status")
 	onReport := status.New(status.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("status"),
-		Meter: at.Meter})
+		Meter: at.Meter, Shards: o.Shards})
 	// Dead letters are buried, and redriven.
 	at = p.of("redrive")
 	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("redrive"),
-		Meter: at.Meter})
+		Meter: at.Meter, Shards: o.Shards})
 
 	pumpOf := func(p Ports) pump {
 		return pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}

@@ -79,6 +79,10 @@ type DeadLetter struct {
 	// Metadata is the job's, a JSON object. It came later: a reader that does not know it passes it over,
 	// so the version is the same.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// RunID and Node name the run and its node that the job belongs to; "" for a job of no run. They came
+	// later still.
+	RunID string `json:"run_id,omitempty"`
+	Node  string `json:"node,omitempty"`
 }
 
 // Outgoing is one message to send.

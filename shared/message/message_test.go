@@ -39,6 +39,8 @@ func golden() map[string]any {
 			Code: "timeout", Message: "took longer than 30s", Attempts: 6},
 		"letter.v2": DeadLetter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
 			Code: "timeout", Message: "took longer than 30s", Attempts: 6, Metadata: []byte(`{"ticket":7}`)},
+		"letter.v3": DeadLetter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
+			Code: "timeout", Message: "took longer than 30s", Attempts: 6, RunID: "01ARZ3NDEKTSV4RRFFQ69G5FB0", Node: "merge"},
 	}
 }
 

@@ -41,6 +41,10 @@ const (
 	SlotsWanted     Name = "slots_wanted"         // by pool: at once, in the next half hour
 	DueAhead        Name = "due_ahead"            // by pool: jobs due in the next half hour
 	ForecastError   Name = "forecast_error"       // by pool: jobs that came minus jobs that were expected
+	RunsCreated     Name = "dag_runs_created_total"
+	RunsEnded       Name = "dag_runs_ended_total" // by outcome
+	RunTook         Name = "dag_run_duration_ms"  // from its due time to its end
+	NodesReleased   Name = "nodes_released_total" // jobs of nodes and items
 	RunAverage      Name = "run_average_ms"       // by pool, as the forecast has learnt it
 )
 

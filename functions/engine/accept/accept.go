@@ -32,6 +32,9 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
+	// OfNode redrives the dead job of a run's node: its run is retried from there, and the new job takes
+	// the node's place. It answers as Redrive does. Nil: such a job is refused.
+	OfNode func(ctx context.Context, k job.Key) (by job.ID, already bool, err error)
 }
 
 // Acceptor accepts jobs. It is safe for concurrent use.

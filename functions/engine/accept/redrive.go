@@ -18,12 +18,18 @@ import (
 // firing that could not be sent is no error, for the new row has its wake-up.
 func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
 	var next job.Row
-	send := false
+	send, ofNode := false, false
 	_, err = a.Jobs.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
 		if row.Status != job.Dead {
 			return nil, fault.New(fault.Refused, nil, "it is %s", row.Status)
 		}
 		if by, already = row.RedrivenBy, row.RedrivenBy != ""; already {
+			return nil, nil
+		}
+		if ofNode = row.RunID != ""; ofNode {
+			if a.OfNode == nil {
+				return nil, fault.New(fault.Refused, nil, "it is the job of a run's node")
+			}
 			return nil, nil
 		}
 		now := a.Clock.Now()
@@ -38,11 +44,16 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 	if err != nil {
 		return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
 	}
+	if ofNode {
+		if by, already, err = a.OfNode(ctx, k); err != nil {
+			return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
+		}
+	}
 	if already {
 		return by, true, nil
 	}
 	a.Meter.Count(telemetry.Redriven, 1)
-	if send {
+	if send { // a node's run has sent its own
 		a.Fire(ctx, "now", next.Firing())
 	}
 	return by, false, nil

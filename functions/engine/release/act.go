@@ -13,6 +13,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -87,6 +88,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 		is, err = r.Store.Run(ctx, n.Key)
 		return is, false, err
 	}
+	r.Meter.Count(telemetry.RunsCreated, 1)
 	return is, true, r.Derive(ctx, n.Key)
 }
 
@@ -121,18 +123,7 @@ func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
 	if err := r.Derive(ctx, k); err != nil {
 		r.warn(ctx, k, "a run waits for its wake-up after an act", err)
 	}
-	is, err := r.Store.Run(ctx, k)
-	if err != nil {
-		return is, err
-	}
-	g, err := r.Graph(ctx, is)
-	if err == nil {
-		err = r.refire(ctx, is, g)
-	}
-	if err != nil {
-		r.warn(ctx, k, "jobs of a run wait for their wake-ups after an act", err)
-	}
-	return is, nil
+	return r.Store.Run(ctx, k)
 }
 
 // goingOn are the statuses of a run that is not over.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/decide"
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -103,6 +104,22 @@ func (b *bench) Stop(ctx context.Context, row job.Row, why job.Reason, now time.
 		return err
 	}
 	return b.rel.Ended(ctx, after)
+}
+
+// Unpark fires a parked job, as the engine does where nothing else holds it.
+func (b *bench) Unpark(ctx context.Context, row job.Row) error {
+	after, write := job.Unpark(row, b.now)
+	if err := b.store.PutRow(ctx, after, write); err != nil {
+		return err
+	}
+	b.Fire(ctx, "parked", after.Firing())
+	return nil
+}
+
+// judge asks the run about a job that would be fired.
+func (b *bench) judge(row job.Row) (is job.Step, done bool, err error) {
+	d := decide.New(decide.Deps{Jobs: b.store, Queue: b.world.Queues(), Clock: b, Log: telemetry.Silent()})
+	return b.rel.Judge(context.Background(), d, row, job.StepFire, b.now)
 }
 
 func (b *bench) must(err error) {

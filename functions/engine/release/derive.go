@@ -137,6 +137,9 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 	return ended, nil
 }
 
+// newerCounts is why a job of an older generation ends.
+var newerCounts = job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
+
 // stopOlder asks what is left of older generations to stop.
 func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
 	for _, name := range f.graph.Names() {
@@ -148,7 +151,7 @@ func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.stopRow(ctx, f, older[0], superseded); err != nil {
+		if _, err := r.stopRow(ctx, f, older[0], newerCounts); err != nil {
 			return err
 		}
 	}

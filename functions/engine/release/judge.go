@@ -16,6 +16,7 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/telemetry"
 )
 
 // judge writes what has become of a node, if it has been decided. by is the end that asks, the zero Row
@@ -46,7 +47,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	case there && own.IsMapped() && own.Status == job.Blocked:
 		return r.mapped(ctx, f, own)
 	case there:
-		return nil, nil
+		return nil, r.unpark(ctx, f, own)
 	}
 	if hand := f.run.Nodes[name]; hand.Hand != job.NotForced {
 		return r.force(ctx, f, name)
@@ -232,6 +233,7 @@ func (r *Releaser) accept(
 			return nil, nil
 		}
 	}
+	r.Meter.Count(telemetry.NodesReleased, 1)
 	if send {
 		r.Jobs.Fire(ctx, "now", row.Firing())
 	}

@@ -150,6 +150,9 @@ func (r *Releaser) fill(
 	n := f.graph.Nodes[own.Node]
 	for i, it := range items {
 		if it.Status != "" {
+			if err := r.unpark(ctx, f, it); err != nil {
+				return ended, err
+			}
 			continue
 		}
 		now := r.Clock.Now()

@@ -306,25 +306,25 @@ func contains(b *bench, want string) bool {
 	return len(p) > len(want) && strings.Contains(string(p), want)
 }
 
-func TestJudge_StopsWhatItsRunGoesOnWithoutAndPutsOffWhatItHolds(t *testing.T) {
+func TestJudge_StopsWhatItsRunGoesOnWithoutAndParksWhatItHolds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	b := setup(t)
 	b.create(def("a", "b"))
 	row := b.current("a")
-	if step, done, err := b.rel.Judge(ctx, row, job.StepFire, b.now); step != job.StepFire || done || err != nil {
+	if step, done, err := b.judge(row); step != job.StepFire || done || err != nil {
 		t.Errorf("of a run that goes on: %s, done %v, %v", step, done, err)
 	}
 	_, err := b.rel.Pause(ctx, b.key, by)
 	b.must(err)
-	if _, done, err := b.rel.Judge(ctx, row, job.StepFire, b.now); !done || err != nil || !b.current("a").WakeAt.After(b.now) {
-		t.Errorf("of a paused run: done %v, %v, and it wakes at %s", done, err, b.current("a").WakeAt)
+	if step, done, err := b.judge(row); step != job.StepPark || !done || err != nil || !b.current("a").Parked {
+		t.Errorf("of a paused run: %s, done %v, %v, parked %v", step, done, err, b.current("a").Parked)
 	}
 	before := b.fired[row.ID]
 	_, err = b.rel.Resume(ctx, b.key, by)
 	b.must(err)
-	if b.fired[row.ID] == before {
-		t.Error("a resume does not fire what waits")
+	if b.fired[row.ID] == before || b.current("a").Parked {
+		t.Error("a resume does not fire what is parked")
 	}
 	_, err = b.rel.Retry(ctx, b.key, "a", by)
 	b.must(err)
@@ -334,7 +334,7 @@ func TestJudge_StopsWhatItsRunGoesOnWithoutAndPutsOffWhatItHolds(t *testing.T) {
 	late := row // released by the old facts, just after the retry
 	late.Generation, late.Key = 1, b.key.Job("c", 1, 0)
 	b.must(b.store.Accept(ctx, late))
-	if _, done, err := b.rel.Judge(ctx, late, job.StepFire, b.now); !done || err != nil {
+	if _, done, err := b.judge(late); !done || err != nil {
 		t.Errorf("of an older generation: done %v, %v", done, err)
 	}
 	rows, err := b.store.Nodes(ctx, []job.Key{late.Key})

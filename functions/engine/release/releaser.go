@@ -67,6 +67,8 @@ type Jobs interface {
 	Fire(ctx context.Context, lane string, firings ...job.Firing)
 	// Stop asks an open job to end as cancelled for that reason. It ends at once, or its worker is asked.
 	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
+	// Unpark decides about a job that a pause of its run has parked.
+	Unpark(ctx context.Context, row job.Row) error
 }
 
 // Deps is what a Releaser needs.

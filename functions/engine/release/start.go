@@ -2,70 +2,128 @@ package release
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
-	"punctual/shared/dag"
+	"punctual/functions/engine/decide"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
 )
 
-// Judge says what becomes of a node's job that would come to step, to be fired or to expire. What its
-// run has gone on without is stopped; what its run holds back is put off, and brought on by the act that
-// lets the run go on. It is a decide.Judge, but for the Decider.
-func (r *Releaser) Judge(ctx context.Context, row job.Row, step job.Step, now time.Time) (is job.Step, done bool, err error) {
-	if row.RunID == "" {
-		return step, false, nil
-	}
-	of, err := r.Store.Run(ctx, run.Of(row))
-	switch {
-	case fault.KindOf(err) == fault.NotFound:
-		return job.StepFinishStop, true, r.Jobs.Stop(ctx, row, job.Reason{Code: job.CodeCancelled, Message: "its run is forgotten"}, now)
-	case err != nil:
-		return step, false, err
-	case of.MayStart(row, now) == "":
-		return step, false, nil
-	case of.Superseded(row):
-		why := job.Reason{Code: of.Stop.Reason()}
-		if why.Code == "" {
-			why = superseded
+// Judge asks the run of a job that would be fired or expire; it is a decide.Judge. The job ends with a
+// run that is stopped or over, or with its generation, and a paused run parks it.
+func (r *Releaser) Judge(
+	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
+) (is job.Step, done bool, err error) {
+	for range tries {
+		of, err := r.Store.Run(ctx, run.Of(row))
+		switch {
+		case fault.KindOf(err) == fault.NotFound: // it was forgotten, so it was over
+			return job.StepFinishStop, true, d.Stop(ctx, row, job.Reason{Code: run.ReasonCancelled}, now)
+		case err != nil:
+			return step, true, err
+		case of.MayStart(row, now) == "":
+			return step, false, nil
+		case of.Superseded(row):
+			return job.StepFinishStop, true, d.Stop(ctx, row, supersededBy(of, row), now)
+		case of.Act == nil && !of.Expired(now): // it is paused
+			step, err := d.Park(ctx, row, now, func() (bool, error) {
+				of, err := r.Store.Run(ctx, of.Key)
+				return err == nil && of.Paused && of.MayStart(row, now) != "", err
+			})
+			return step, true, err
 		}
-		return job.StepFinishStop, true, r.Jobs.Stop(ctx, row, why, now)
+		// Whoever changes the run has not finished, or its time has passed and nobody has said so.
+		if err := r.Derive(ctx, of.Key); err != nil {
+			return step, true, err
+		}
 	}
-	after, write := job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)
-	return job.StepNothing, true, r.Store.PutRow(ctx, after, write)
+	return step, true, changed(run.Of(row))
 }
 
-// superseded is why a job ends that belongs to an older generation of its node.
-var superseded = job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
+// supersededBy is the reason with which a job ends that its run lets start no more.
+func supersededBy(of run.Run, row job.Row) job.Reason {
+	if row.Generation != of.Generation(row.Node) {
+		return newerCounts
+	}
+	if code := of.Stop.Reason(); code != "" {
+		return job.Reason{Code: code}
+	}
+	return job.Reason{Code: run.ReasonCancelled, Message: "the run is over"}
+}
 
-// refire sends the firings of what waits in a run that goes on again: a worker may have given them up
-// while the run was paused, or under an act. One too many is refused at its claim.
-func (r *Releaser) refire(ctx context.Context, is run.Run, g *dag.Graph) error {
-	if is.Stop != run.NoStop || is.Paused || is.Act != nil || is.Status.Final() {
+// unpark has a job that a pause of the run had parked decided about again.
+func (r *Releaser) unpark(ctx context.Context, f *facts, row job.Row) error {
+	if !row.Parked || !row.Status.Open() || f.run.Paused {
 		return nil
 	}
-	f := &facts{run: is, graph: g, ended: map[string]job.Row{}}
-	rows, err := r.rows(ctx, f, g.Names()...)
+	return r.Jobs.Unpark(ctx, row)
+}
+
+// Redrive brings back the dead job of a node: the run is retried from it, and a new job takes its place.
+// by is that job, which may not be there yet; already tells that the node runs again anyway. A job that
+// is gone is a fault.NotFound, and one whose run forbids it a fault.Refused.
+func (r *Releaser) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
+	rows, err := r.Store.Nodes(ctx, []job.Key{k})
 	if err != nil {
-		return err
+		return "", false, err
 	}
-	now := r.Clock.Now()
-	for _, row := range rows {
-		waiting := []job.Row{row}
-		if row.IsMapped() && !row.Status.Final() {
-			if waiting, err = r.items(ctx, f, row); err != nil {
-				return err
-			}
+	row := rows[0]
+	if row.RunID == "" {
+		return "", false, fault.New(fault.NotFound, nil, "reading the node of job %s", k.ID)
+	}
+	is, err := r.Store.Run(ctx, run.Of(row))
+	if err != nil {
+		return "", false, err
+	}
+	if already = is.Generation(row.Node) > row.Generation; !already {
+		_, err = r.RetryNode(ctx, is.Key, row.Node, By{Who: "redrive", Reason: fmt.Sprintf("job %s was redriven", k.ID)})
+		if wrong := new(WrongState); errors.As(err, &wrong) {
+			already, err = r.refusal(ctx, row, wrong)
 		}
-		for _, w := range waiting {
-			if w.Status == job.Scheduled && !w.Parked && w.Stop == job.NoStop && !w.DueAt.After(now) {
-				r.Jobs.Fire(ctx, "parked", w.Firing())
-			}
+		if err != nil {
+			return "", false, err
 		}
 	}
-	return nil
+	by = is.Key.Job(row.Node, row.Generation+1, row.ItemNo).ID
+	return by, already, r.redriven(ctx, row, by)
+}
+
+// refusal says why the run did not allow a redrive. already tells that somebody was faster.
+func (r *Releaser) refusal(ctx context.Context, row job.Row, why *WrongState) (already bool, err error) {
+	is, err := r.Store.Run(ctx, run.Of(row))
+	switch {
+	case err != nil:
+		return false, err
+	case is.Generation(row.Node) > row.Generation:
+		return true, nil
+	case is.Act != nil, is.Stop != run.NoStop && !is.Status.Final(): // in a moment it may be allowed
+		return false, fault.New(fault.Conflict, why, "retrying a node of run %s", is.ID)
+	}
+	return false, fault.New(fault.Refused, why, "retrying a node of run %s", is.ID)
+}
+
+// redriven links a dead job to the one that has taken its place; its dead letter is no longer pending.
+func (r *Releaser) redriven(ctx context.Context, row job.Row, by job.ID) error {
+	for range tries {
+		if row.Status != job.Dead || row.RedrivenBy != "" {
+			return nil
+		}
+		after, write := job.Redriven(row, by, r.Clock.Now())
+		err := r.Store.PutRow(ctx, after, write)
+		if !refused(err) {
+			return err
+		}
+		rows, err := r.Store.Nodes(ctx, []job.Key{row.Key})
+		if err != nil {
+			return err
+		}
+		row = rows[0]
+	}
+	return changed(run.Of(row))
 }
 
 // warn notes what was left to the run's wake-up.

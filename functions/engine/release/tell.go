@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/telemetry"
 )
 
 func asRefused(err error, r **item.Refused) bool { return errors.As(err, r) }
@@ -212,5 +214,9 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 		return err
 	}
 	f.run = after
+	if after.Status.Final() {
+		r.Meter.Count(telemetry.RunsEnded, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
+		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
+	}
 	return nil
 }

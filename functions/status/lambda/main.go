@@ -24,10 +24,11 @@ func main() {
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(status.New(status.Deps{
-		Store: store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
-		Queue: queue.New(cfg, env.QueueName),
-		Clock: clock.System{},
-		Log:   telemetry.Logger(os.Stdout, "status"),
-		Meter: meter,
+		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Queue:  queue.New(cfg, env.QueueName),
+		Clock:  clock.System{},
+		Log:    telemetry.Logger(os.Stdout, "status"),
+		Meter:  meter,
+		Shards: env.Shards,
 	}).Handle, meter, os.Stdout))
 }
