@@ -11,6 +11,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	runs "punctual/shared/run" // run is a word of this package
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -59,6 +60,7 @@ type facts struct {
 	row      job.Row
 	pauses   job.Pauses
 	schedule *schedule.Schedule // that the row belongs to; nil for none
+	run      *runs.Run          // that the row is a node of; nil for none
 	at       time.Time
 	clock    time.Time // the worker's clock when the row was asked for
 }
@@ -379,6 +381,11 @@ func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool 
 			verdict, why = job.Defer, standing
 		}
 	}
+	if verdict == job.Start && seen.run != nil {
+		if no := seen.run.MayStart(seen.row, now); no != "" {
+			verdict, why = job.Defer, no
+		}
+	}
 	if verdict == job.Start && l.cancel {
 		verdict, why = job.Defer, "cancel requested"
 	}
@@ -402,9 +409,9 @@ func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bo
 	ctx, cancel := w.call()
 	defer cancel()
 	var (
-		reads                    sync.WaitGroup
-		claim                    job.Claim
-		failed, failed2, failed3 error
+		reads                             sync.WaitGroup
+		claim                             job.Claim
+		failed, failed2, failed3, failed4 error
 	)
 	reads.Go(func() { claim, failed = w.store.Claim(ctx, f.key) })
 	reads.Go(func() { seen.pauses, _, failed2 = w.pauses.of(ctx, f.key.Tenant, lastCheckAge) })
@@ -412,8 +419,11 @@ func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bo
 		k := schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID}
 		reads.Go(func() { seen.schedule, _, failed3 = w.rules.of(ctx, k, lastCheckAge) })
 	}
+	if seen.run != nil {
+		reads.Go(func() { seen.run, failed4 = w.runOf(ctx, &seen.row) })
+	}
 	reads.Wait()
-	if err := errors.Join(failed, failed2, failed3); err != nil {
+	if err := errors.Join(failed, failed2, failed3, failed4); err != nil {
 		w.letGo(f, l, log)
 		w.unanswered(f, "looking at a claim before its start", err)
 		return false
@@ -437,6 +447,9 @@ func (w *Worker) readFacts(f *firing) (*facts, error) {
 	}
 	seen := &facts{pauses: pauses, at: at, clock: w.clock.Now()}
 	seen.row, err = w.store.Row(ctx, f.key) // read after at, which therefore holds for both
+	if err == nil {
+		seen.run, err = w.runOf(ctx, &seen.row)
+	}
 	if err != nil || seen.row.ScheduleID == "" {
 		return seen, err
 	}
