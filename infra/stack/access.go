@@ -41,9 +41,12 @@ func deciding() access {
 			{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
 			{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 				construct.Delete}},
+			{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
+			{contract.Dags, []construct.Verb{construct.Get}},
 		},
 		queries: []query{
 			{contract.Jobs, []string{contract.DueIndex}}, {contract.Schedules, []string{contract.DueIndex}},
+			{contract.Runs, []string{contract.DueIndex}},
 			{contract.Tasks, []string{""}},
 		},
 		sends: append(contract.FiringQueues(), contract.ReportQueue, contract.RedriveQueue, contract.DispatchQueue),
@@ -63,6 +66,16 @@ func (a access) forgetting() access {
 	a.items[0].verbs = append(a.items[0].verbs, construct.Delete)
 	a.queries[0].indexes = append(a.queries[0].indexes, "")
 	a.blobs.remove = true
+	return a
+}
+
+// retrying is a with the right to record that a node of a run was retried.
+func (a access) retrying() access {
+	for n := range a.items {
+		if a.items[n].table == contract.Runs {
+			a.items[n].verbs = append(a.items[n].verbs, construct.Put)
+		}
+	}
 	return a
 }
 

@@ -205,7 +205,7 @@ var alsoAs = map[string][]string{
 	Dispatch: {Sweeper, Status},
 	Promoter: {APIWrite, Sweeper}, // making the jobs of a schedule
 	APIWrite: {Promoter, Sweeper},
-	Redrive:  {APIWrite}, // a new job for a dead one
+	Redrive:  {APIWrite, Sweeper, Status, Dispatch}, // a new job for a dead one, and bringing on its run
 	Stream:   {},
 }
 

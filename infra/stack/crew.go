@@ -23,6 +23,7 @@ func (d Data) grantWorkers(role awsiam.IRole, pool string) {
 	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
 	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.Put, construct.Update)
 	d.Tables.GrantItems(role, contract.Schedules, construct.Get)
+	d.Tables.GrantItems(role, contract.Runs, construct.Get)
 	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
 	d.Bucket.GrantRead(role)
 	d.Bucket.GrantList(role)

@@ -148,6 +148,8 @@ func parts() []part {
 						construct.Check}},
 					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 						construct.Delete, construct.Check}},
+					{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
+					{contract.Dags, []construct.Verb{construct.Get, construct.Put}},
 				},
 				queries: []query{
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
@@ -192,14 +194,7 @@ func parts() []part {
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back",
 			timeout: 10 * time.Second, mib: 256, env: vars.blobs,
-			may: access{
-				items: []items{
-					{contract.Jobs, []construct.Verb{construct.Get, construct.Put, construct.Update}},
-					{contract.Tasks, []construct.Verb{construct.Update}},
-				},
-				sends: contract.FiringQueues(), hides: []string{contract.RedriveQueue},
-				blobs: blobs{read: true, write: true},
-			},
+			may: deciding().hiding(contract.RedriveQueue).retrying(), // retrying a node may bring on all of its run
 		},
 		{
 			name: Forecast, program: "forecast", about: "Each minute: how many workers the next half hour wants",

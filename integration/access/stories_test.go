@@ -357,4 +357,5 @@ var stories = []struct {
 		}
 		time.Sleep(2 * time.Hour)
 	}},
+	{"runs of graphs", ofRuns},
 }

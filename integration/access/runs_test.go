@@ -1,0 +1,136 @@
+package access
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/functions/engine"
+	"punctual/functions/engine/release"
+	"punctual/integration/story"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// releaser is what the function of writes does with runs.
+func (w *world) releaser() *release.Releaser {
+	p := w.did.ports(w.World, "api-write")
+	return engine.New(engine.Deps{
+		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1,
+	}).Release
+}
+
+// everyKind is a graph with payloads in the row, in an item and in the bucket, a join that is counted, items, limits, and a node
+// that fails.
+func everyKind(priority string) dag.Definition {
+	d := dag.Definition{Nodes: map[string]dag.Node{}, MaxConcurrency: 3, Priority: job.Priority(priority)}
+	var roots []string
+	for n, size := range []int{2_000, 100_000} {
+		name := "big" + string(rune('a'+n))
+		text, _ := json.Marshal(payload(size))
+		d.Nodes[name] = dag.Node{Task: "echo", Payload: text}
+		roots = append(roots, name)
+	}
+	for _, name := range []string{"x", "y", "z"} {
+		d.Nodes[name] = dag.Node{Task: "echo", Payload: json.RawMessage(`[1,2,3,4,5]`)}
+		roots = append(roots, name)
+	}
+	d.Nodes["part"] = dag.Node{
+		Task: "echo", DependsOn: []string{"x"}, ForEach: "${nodes.x.result}", MaxParallel: 2, Payload: json.RawMessage(`"${item}"`),
+	}
+	d.Nodes["join"] = dag.Node{
+		Task: "echo", DependsOn: roots, RunIf: dag.AllDone,
+		Payload: json.RawMessage(`{"a":"${nodes.bigb.result}","b":"${nodes.bigb.result}","c":"${nodes.bigb.result}"}`),
+	}
+	d.Nodes["fails"] = dag.Node{Task: "fails", DependsOn: []string{"y"}}
+	d.Nodes["below"] = dag.Node{Task: "echo", DependsOn: []string{"fails"}}
+	d.Nodes["long"] = dag.Node{Task: "echo", Pool: "long", DependsOn: []string{"y"}}
+	return d
+}
+
+// ofRuns are what happens to runs: each of them is a story that all parts take part in.
+func ofRuns(t *testing.T, w *world) {
+	ctx := t.Context()
+	a := w.api
+	a.Want(201, "PUT", "/tasks/fails", story.Object{"executor": "http", "retry": story.Object{"max_attempts": 1}})
+	r := w.releaser()
+	by := release.By{Who: "alice"}
+	create := func(name string, d dag.Definition, change ...func(*release.Request)) run.Key {
+		t.Helper()
+		if _, err := dag.Compile(d); err != nil {
+			t.Fatal(err)
+		}
+		n := release.Request{Key: run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), name)}, Definition: d, By: by}
+		for _, c := range change {
+			c(&n)
+		}
+		if _, _, err := r.Create(ctx, n); err != nil {
+			t.Error(err)
+		}
+		return n.Key
+	}
+	must := func(_ run.Run, err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	long := json.RawMessage(`{"long":"` + strings.Repeat("x", 2*run.MaxInlineParams) + `"}`)
+	for _, priority := range contract.Priorities {
+		k := create(priority, everyKind(priority), func(n *release.Request) { n.Params = long })
+		time.Sleep(10 * time.Minute)
+		_, _, rows, err := r.Nodes(ctx, k)
+		if err != nil || rows["fails"].Status != job.Dead || rows["join"].Status != job.Succeeded {
+			t.Errorf("fails is %s, and join %s: %v", rows["fails"].Status, rows["join"].Status, err)
+		}
+		switch priority {
+		case "critical":
+			must(r.Retry(ctx, k, "", by))
+		case "high":
+			must(r.Skip(ctx, k, "fails", false, by))
+		case "normal":
+			must(r.Complete(ctx, k, "fails", json.RawMessage(`{"by":"hand"}`), by))
+		case "low":
+			a.Call("POST", "/jobs/"+string(rows["fails"].ID)+"/redrive", nil)
+		}
+		time.Sleep(10 * time.Minute)
+	}
+	if _, err := w.Queues().StartMoveTask(ctx, contract.DeadLetters, ""); err != nil {
+		t.Error(err)
+	}
+	// Later than now, paused, resumed, cancelled, expired.
+	later := func(n *release.Request) { n.DueAt = time.Now().Add(time.Minute) }
+	k := create("paused", everyKind("normal"), later)
+	must(r.Pause(ctx, k, by))
+	time.Sleep(10 * time.Minute)
+	must(r.Resume(ctx, k, by))
+	time.Sleep(time.Minute)
+	must(r.Cancel(ctx, create("cancelled", everyKind("normal"), later), by))
+	expiring := everyKind("normal")
+	expiring.ExpireAfter = time.Minute
+	create("expiring", expiring, func(n *release.Request) { n.DueAt = time.Now().Add(20 * time.Minute) })
+	time.Sleep(30 * time.Minute)
+	// What an operator does by hand to what waits.
+	k = create("by hand", everyKind("normal"), func(n *release.Request) { n.DueAt = time.Now().Add(time.Hour) })
+	must(r.Complete(ctx, k, "x", json.RawMessage(`[1]`), by))
+	must(r.Skip(ctx, k, "fails", true, by))
+	time.Sleep(2 * time.Hour)
+	// Whoever tells dies: the sweeper does all of it.
+	for _, what := range []string{"run.create", "row.accept", "row.told", "run.end"} {
+		w.drop(func(c memory.Call) bool { return c.Name == what })
+		_, _, _ = r.Create(ctx, release.Request{
+			Key: run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), what)}, Definition: everyKind("normal"), By: by,
+		})
+		time.Sleep(5 * time.Minute)
+		w.drop(nil)
+		time.Sleep(30 * time.Minute)
+	}
+}
