@@ -38,11 +38,14 @@ func (w *World) unsettled() string {
 			return "job " + short(r.ID) + " is " + string(r.Status)
 		case r.PendingEffects != job.NoPendingEffects:
 			return "job " + short(r.ID) + " owes " + string(r.PendingEffects)
-		case r.Status == job.Dead && r.RedrivenBy == "":
+		case r.Status == job.Dead && r.RedrivenBy == "" && !r.IsMapped():
 			dead++
 		}
 	}
 	if goes := w.ledger.unfinished(); goes != "" {
+		return goes
+	}
+	if goes := w.goesOn(); goes != "" {
 		return goes
 	}
 	switch {
@@ -117,11 +120,12 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	switch {
 	case !r.Status.Final():
 		w.violation("job %s is still %s", short(r.ID), r.Status)
+	case r.IsMapped(), r.Forced != job.NotForced: // it is no job, or an operator has ended it
 	case r.Status == job.Succeeded && succeeded == 0:
 		w.violation("job %s is SUCCEEDED, but no run of attempt %d was", short(r.ID), r.Attempt)
 	case r.Status == job.Succeeded && claim.Outcome == nil:
 		w.violation("job %s is SUCCEEDED without an outcome on record", short(r.ID))
-	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero():
+	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero() && r.RunID == "":
 		w.violation("job %s is CANCELLED, and nobody asked for it", short(r.ID))
 	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison &&
 		w.lostWorkers() < contract.MaxTakeovers || r.Reason.Code == job.CodeUnknownTask):

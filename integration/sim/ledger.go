@@ -239,7 +239,9 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	// An unfinished row, or one with pending effects, has exactly one wake-up, in the slice of its
 	// time and ahead of the watermark.
-	if needs := !next.Status.Final() || next.PendingEffects != job.NoPendingEffects; needs == next.WakeAt.IsZero() {
+	// A mapped node has none until it ends: its items and its run bring it on.
+	needs := !next.Status.Final() && !next.IsMapped() || next.PendingEffects != job.NoPendingEffects
+	if needs == next.WakeAt.IsZero() {
 		bad("status %s, owes %q, wake-up %s", next.Status, next.PendingEffects, next.WakeAt)
 	}
 	if is.Str(contract.AttrWakeSlice) != next.Slice() {

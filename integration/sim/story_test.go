@@ -121,6 +121,13 @@ func together(t *testing.T, s Story, o Options) {
 				alike++
 			}
 		}
+		for _, g := range w.graphs { // the ids of nodes' jobs are derived from the tenant as well
+			for _, other := range w.graphs {
+				if other.ID == g.ID && other.Tenant != g.Tenant {
+					alike++
+				}
+			}
+		}
 		if jobs := len(w.ledger.order); alike == 0 && jobs == len(w.ledger.all()) {
 			t.Error("no two jobs have the same id")
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/engine/release"
 	"punctual/integration/system"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -78,8 +79,10 @@ type World struct {
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in order of start
 	api      *process
-	rest     http.Handler // the API's
-	requests int          // how many were made
+	rest     http.Handler      // the API's
+	releaser *release.Releaser // the API's
+	graphs   []graph           // all runs that were asked for
+	requests int               // how many were made
 
 	released chan struct{} // closed at the end: blocked calls of dead processes return
 	over     context.Context
@@ -341,10 +344,10 @@ func (w *World) Strike() {
 
 func (w *World) startAPI() {
 	p := w.newProcess("api")
-	rest := w.newAPI(p)
+	rest, releaser := w.newAPI(p), w.newReleaser(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.api, w.rest = p, rest
+	w.api, w.rest, w.releaser = p, rest, releaser
 }
 
 // mourn starts another process in place of a dead one.

@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"punctual/functions/engine"
+	"punctual/functions/engine/release"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	graphs "punctual/shared/run" // run is a word of this package
+	"punctual/shared/store"
+)
+
+// graph is a run of a graph, as its client knows it.
+type graph struct {
+	graphs.Key
+	dag.Definition
+}
+
+// newReleaser returns what a process of the API does with runs.
+func (w *World) newReleaser(p *process) *release.Releaser {
+	ports := p.ports()
+	return engine.New(engine.Deps{
+		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues, Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards,
+	}).Release
+}
+
+// behindTheScenes reads the table without faults.
+func (w *World) behindTheScenes() *store.Store { return store.New(w.memory.Table(), w.memory.Blobs()) }
+
+// graphOf makes a definition of "child: parent parent" lines; work says what the nodes do that do not
+// end at once.
+func (w *Client) graphOf(work map[string]Work, lines ...string) dag.Definition {
+	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	for _, l := range lines {
+		name, parents, _ := strings.Cut(l, ":")
+		does := work[name]
+		does.Owner, does.Mark = secretOf(w.tenant), name
+		payload, err := json.Marshal(does)
+		if err != nil {
+			w.violation("encoding a payload: %v", err)
+		}
+		d.Nodes[name] = dag.Node{Task: taskOf(w.tenant), DependsOn: strings.Fields(parents), Payload: payload}
+	}
+	return d
+}
+
+// act asks the API's process to do something with a run until the answer is final. An answer that was lost
+// is asked for again, so a run that does not allow it any more is no violation.
+func (w *Client) act(what string, do func(context.Context, *release.Releaser) error) {
+	for n := range 300 {
+		switch err := w.actOnce(what, do); {
+		case err == nil:
+			return
+		case errors.As(err, new(*release.WrongState)):
+			if n == 0 && w.faults() == 0 {
+				w.violation("%s was refused: %v", what, err)
+			}
+			return
+		}
+		time.Sleep(min(time.Duration(n+1)*700*time.Millisecond, 5*time.Second))
+	}
+	w.violation("%s was not answered in all these times", what)
+}
+
+func (w *Client) actOnce(what string, do func(context.Context, *release.Releaser) error) error {
+	w.mu.Lock()
+	p, rel := w.api, w.releaser
+	w.mu.Unlock()
+	var gone error = fault.New(fault.Unavailable, nil, "%s", what)
+	if p.dead.Load() {
+		return gone
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(w.over, requestKey{}, w.request()), patience)
+	done := make(chan error, 1)
+	w.running.Go(func() {
+		defer cancel()
+		done <- do(ctx, rel)
+	})
+	err := gone
+	select {
+	case err = <-done:
+	case <-p.died:
+	case <-ctx.Done():
+	}
+	if p.dead.Load() {
+		return gone
+	}
+	w.note(p, fmt.Sprintf("ANSWER %s: %v", what, err))
+	return err
+}
+
+// Start makes a run under that name, due at once.
+func (w *Client) Start(name string, d dag.Definition) graph { return w.StartAt(name, d, time.Time{}) }
+
+// StartAt makes a run that is due at that time.
+func (w *Client) StartAt(name string, d dag.Definition, due time.Time) graph {
+	if w.o.Twins {
+		now := time.Now()
+		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // at the same time as the other tenant
+	}
+	g := graph{graphs.Key{Tenant: w.tenant, ID: job.DerivedID(time.Now(), "sim", name)}, d}
+	w.mu.Lock()
+	w.graphs = append(w.graphs, g)
+	w.mu.Unlock()
+	w.act("create", func(ctx context.Context, r *release.Releaser) error {
+		_, _, err := r.Create(ctx, release.Request{Key: g.Key, Definition: d, DueAt: due, By: release.By{Who: "sim"}})
+		return err
+	})
+	return g
+}
+
+// nodes reads a run and the rows of its nodes.
+func (w *Client) nodes(g graph) (graphs.Run, map[string]job.Row) {
+	s := w.behindTheScenes()
+	is, err := s.Run(context.Background(), g.Key)
+	if err != nil {
+		w.violation("reading run %s: %v", short(g.ID), err)
+		return is, nil
+	}
+	rows := map[string]job.Row{}
+	for name := range g.Nodes {
+		read, err := s.Nodes(context.Background(), []job.Key{is.Job(name)})
+		if err != nil {
+			w.violation("reading node %q: %v", name, err)
+			continue
+		}
+		rows[name] = read[0]
+	}
+	return is, rows
+}
+
+// Until waits until a node has that status, or the run is over.
+func (w *Client) Until(g graph, node string, s job.Status) {
+	for range 3600 {
+		is, rows := w.nodes(g)
+		if rows[node].Status == s || is.Status.Final() {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+	w.violation("node %q does not become %s", node, s)
+}
+
+// CameTo verifies that a run has come to that, and its nodes to "a=SUCCEEDED b=DEAD"; that each node ran
+// after its parents had ended; and that none ran twice in a generation for no reason.
+func (w *Client) CameTo(g graph, s graphs.Status, nodes string) {
+	is, rows := w.nodes(g)
+	if is.Status != s {
+		w.violation("run %s is %s (%s), want %s", short(g.ID), is.Status, is.Reason.Code, s)
+	}
+	for want := range strings.FieldsSeq(nodes) {
+		name, statuses, _ := strings.Cut(want, "=")
+		good := false
+		for status := range strings.SplitSeq(statuses, "|") {
+			good = good || string(rows[name].Status) == status
+		}
+		if !good {
+			w.violation("node %q is %s (%s), want %s", name, rows[name].Status, rows[name].Reason.Code, statuses)
+		}
+	}
+	for name, n := range g.Nodes {
+		for _, run := range w.runs(rows[name].Key) {
+			for _, parent := range n.DependsOn {
+				if at, over := w.ledger.overAt(rows[parent].Key); !over || at.After(run.from) {
+					w.violation("node %q started before %q had ended", name, parent)
+				}
+			}
+		}
+	}
+}
+
+// goesOn names a run that is not over, "" if there is none. One that is HELD waits for an operator.
+func (w *World) goesOn() string {
+	w.mu.Lock()
+	all := w.graphs
+	w.mu.Unlock()
+	for _, g := range all {
+		is, err := w.behindTheScenes().Run(context.Background(), g.Key)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("run %s cannot be read: %v", short(g.ID), err)
+		case is.Status != graphs.Held && (!is.Status.Final() || !is.WakeAt.IsZero()):
+			return fmt.Sprintf("run %s is %s and wakes at %s", short(g.ID), is.Status, clockTime(is.WakeAt))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"punctual/functions/engine/release"
+	graphs "punctual/shared/run"
+)
+
+var sam = release.By{Who: "sam", Reason: "the story says so"}
+
+// afterAct is what a fault may cost an act of an operator, besides what it costs the nodes.
+const afterAct = 5 * time.Minute
+
+// Graphs are stories about runs of graphs.
+var Graphs = []Story{
+	{Name: "a join of two", Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"b": {Sleep: "3s"}}, "a", "b", "c: a b"))
+		return func() { w.CameTo(g, graphs.Succeeded, "a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED") }
+	}},
+	{Name: "a join of five, which are counted", Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(nil, "a", "b", "c", "d", "e", "f: a b c d e"))
+		return func() { w.CameTo(g, graphs.Succeeded, "f=SUCCEEDED") }
+	}},
+	{Name: "a node that tries again", Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"a": {Fail: 1}}, "a", "b: a"))
+		return func() { w.CameTo(g, graphs.Succeeded, "a=SUCCEEDED b=SUCCEEDED") }
+	}},
+	{Name: "a failed node and what falls with it", Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "x", "b: a", "c: b", "d: x"))
+		return func() { w.CameTo(g, graphs.Failed, "a=DEAD x=SUCCEEDED b=CANCELLED c=CANCELLED d=SUCCEEDED") }
+	}},
+	{Name: "a list of three, two at a time", Play: func(w *Client) func() {
+		d := w.graphOf(nil, "m", "z: m")
+		n := d.Nodes["m"]
+		n.ForEach, n.MaxParallel = "${[1, 2, 3]}", 2
+		d.Nodes["m"] = n
+		g := w.Start("g", d)
+		return func() { w.CameTo(g, graphs.Succeeded, "m=SUCCEEDED z=SUCCEEDED") }
+	}},
+	{Name: "a failed run is retried", Redo: afterAct, Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
+		w.Until(g, "b", "CANCELLED")
+		time.Sleep(time.Second)
+		w.act("retry", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Retry(ctx, g.Key, "", sam)
+			return err
+		})
+		return func() {
+			w.CameTo(g, graphs.Failed, "a=DEAD b=CANCELLED")
+			if is, _ := w.nodes(g); is.Generation("a") < 2 || w.faults() == 0 && is.Generation("a") != 2 {
+				w.violation("it is in generation %d", is.Generation("a"))
+			}
+		}
+	}},
+	{Name: "a failed node is skipped", Redo: afterAct, Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
+		w.Until(g, "b", "CANCELLED")
+		time.Sleep(time.Second)
+		w.act("skip", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Skip(ctx, g.Key, "a", false, sam)
+			return err
+		})
+		return func() { w.CameTo(g, graphs.Succeeded, "a=SKIPPED b=SUCCEEDED") }
+	}},
+	{Name: "a node that waits is completed by hand", Redo: afterAct, Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "20s"}}, "a", "b: a", "c: b"))
+		w.act("complete", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Complete(ctx, g.Key, "b", json.RawMessage(`{"by":"sam"}`), sam)
+			return err
+		})
+		return func() { w.Completed(g) }
+	}},
+	{Name: "a run is cancelled", Redo: afterAct, Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "10m"}}, "a", "b: a"))
+		time.Sleep(5 * time.Second)
+		w.act("cancel", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Cancel(ctx, g.Key, sam)
+			return err
+		})
+		return func() { w.CameTo(g, graphs.Cancelled, "a=CANCELLED|DEAD b=CANCELLED") }
+	}},
+	{Name: "a run is paused", Held: true, Redo: afterAct, Play: func(w *Client) func() {
+		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "5s"}}, "a", "b: a"))
+		w.act("pause", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Pause(ctx, g.Key, sam)
+			return err
+		})
+		time.Sleep(time.Minute)
+		w.act("resume", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Resume(ctx, g.Key, sam)
+			return err
+		})
+		return func() { w.CameTo(g, graphs.Succeeded, "a=SUCCEEDED b=SUCCEEDED") }
+	}},
+	{Name: "a run is paused before it is due", Held: true, Redo: afterAct, Play: func(w *Client) func() {
+		due := time.Now().Add(20 * time.Second).Truncate(time.Millisecond)
+		g := w.StartAt("g", w.graphOf(nil, "a", "b: a"), due)
+		w.act("pause", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Pause(ctx, g.Key, sam)
+			return err
+		})
+		paused := time.Now()
+		time.Sleep(time.Minute)
+		resumed := time.Now()
+		w.act("resume", func(ctx context.Context, r *release.Releaser) error {
+			_, err := r.Resume(ctx, g.Key, sam)
+			return err
+		})
+		return func() {
+			w.CameTo(g, graphs.Succeeded, "a=SUCCEEDED b=SUCCEEDED")
+			_, rows := w.nodes(g)
+			for _, r := range w.runs(rows["a"].Key) {
+				if paused.Before(due.Add(-slack)) && r.from.Before(resumed) {
+					w.violation("a started %s before its run was resumed", resumed.Sub(r.from))
+				}
+				if late := r.from.Sub(resumed); late > 5*time.Second && w.faults() == 0 {
+					w.violation("a started %s after its run was resumed", late)
+				}
+			}
+		}
+	}},
+}
+
+// Completed verifies the run whose second node was completed by hand: that node ran only if a fault kept
+// the operator for so long that it had started.
+func (w *Client) Completed(g graph) {
+	is, rows := w.nodes(g)
+	if is.Status != graphs.Succeeded || rows["c"].Status != "SUCCEEDED" {
+		w.violation("run %s is %s, and c %s", short(g.ID), is.Status, rows["c"].Status)
+	}
+	if n := len(w.runs(rows["b"].Key)); n > 0 && (w.faults() == 0 || rows["b"].Forced != "") {
+		w.violation("b was completed by hand and ran %d times", n)
+	}
+}
