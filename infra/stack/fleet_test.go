@@ -242,7 +242,8 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 		const here = "arn:aws:%s:us-east-1:AWS::AccountId:%s"
 		want := []string{
 			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims",
-			"dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:Query Tabletasks",
+			"dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:GetItem Tableruns",
+			"dynamodb:Query Tabletasks",
 			"s3:GetObject Payloads", "s3:ListBucket Payloads",
 			"sqs:SendMessage Queuereport", "sqs:GetQueueUrl Queuereport",
 			"secretsmanager:DescribeSecret " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
