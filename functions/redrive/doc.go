@@ -1,7 +1,7 @@
 // Package redrive is the door of dead letters, in both directions.
 //
 //	status ─▶ redrive queue ─▶ bury ─▶ (SQS, after three receives) ─▶ dead-letter queue
-//	dead-letter queue ─▶ somebody's redrive to source ─▶ redrive queue ─▶ a new job
+//	dead-letter queue ─▶ somebody's redrive to source ─▶ redrive queue ─▶ a new job, or a node retried
 //
 // A new dead letter is buried and refused at once, each time it comes, until the queue's own redrive
 // policy moves it: a letter that SQS moved carries its source, which makes the console's

@@ -11,6 +11,9 @@
 // It also looks after what pauses have parked, should the message that wakes it be lost, after
 // what waits behind runs that are not over, and promotes schedules that were left behind.
 //
+// Runs of graphs are derived from their nodes at their own wake-ups, without the grace: one that has
+// expired is ended by nobody else.
+//
 // Each kind of this work has a share of a pass's time, and takes turns within it.
 //
 // How it fails: a slice in which something failed is noted on its shard's watermark and visited

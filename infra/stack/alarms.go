@@ -47,6 +47,7 @@ const (
 	overdue                = 100
 	duplicatePercent       = 1
 	deadPercent            = 5
+	failedRunPercent       = 5
 	shortRunMS             = 30_000
 	lateMS, veryLateMS     = 100, 2_000
 	urgentLateMS           = 60_000
@@ -118,6 +119,12 @@ func alarms(s target.Settings) []alarm {
 		math: true, over: deadPercent, bad: 2, of: 3,
 		metric: construct.Math(5, "dead of ended, %", "100*FILL(dead,0)/(FILL(dead,0)+FILL(ok,0)+1)", "dead",
 			own(5, telemetry.JobsSettled, "Sum", "outcome", "dead"), "ok", own(5, telemetry.JobsSettled, "Sum",
+				"outcome", "succeeded"))})
+
+	add(alarm{name: "runs-fail", runbook: "runs-fail", means: "Of the runs of graphs that end, too many fail.",
+		math: true, over: failedRunPercent, bad: 2, of: 3,
+		metric: construct.Math(5, "failed of ended, %", "100*FILL(failed,0)/(FILL(failed,0)+FILL(ok,0)+1)", "failed",
+			own(5, telemetry.RunsEnded, "Sum", "outcome", "failed"), "ok", own(5, telemetry.RunsEnded, "Sum",
 				"outcome", "succeeded"))})
 
 	// Those who keep the time.

@@ -112,6 +112,16 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 			graph(8, "Run duration, ms", runs...),
 		},
 		{
+			graph(12, "Runs of graphs and jobs of their nodes, per minute",
+				label(own(1, telemetry.RunsCreated, "Sum"), "created"),
+				label(own(1, telemetry.RunsEnded, "Sum", "outcome", "succeeded"), "succeeded"),
+				label(own(1, telemetry.RunsEnded, "Sum", "outcome", "failed"), "failed"),
+				label(own(1, telemetry.RunsEnded, "Sum", "outcome", "cancelled"), "cancelled"),
+				label(own(1, telemetry.NodesReleased, "Sum"), "nodes released")),
+			graph(12, "Duration of runs of graphs, ms", label(own(1, telemetry.RunTook, "p50"), "p50"),
+				label(own(1, telemetry.RunTook, "p99"), "p99")),
+		},
+		{
 			graph(6, "API: requests, 4xx, 5xx",
 				label(construct.Measure(gateway, "Count", "Sum", "ApiName", s.Prefix), "requests"),
 				label(construct.Measure(gateway, "4XXError", "Sum", "ApiName", s.Prefix), "4xx"),

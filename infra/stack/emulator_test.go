@@ -44,6 +44,7 @@ var differences = map[string]string{
 	"watch: missing AWS::CloudWatch::Alarm workerssilentlongD41CF44F":  "there is no fleet",
 	"watch: missing AWS::CloudWatch::Alarm workerssilentshort00EE5407": "there is no fleet",
 	"watch: missing AWS::CloudWatch::Alarm failurerate40F4484E":        "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm runsfailB03E7C89":           "MiniStack refuses metric math",
 	"watch: missing AWS::CloudWatch::Alarm duplicates6A6DEF49":         "MiniStack refuses metric math",
 }
 

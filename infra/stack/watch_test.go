@@ -67,6 +67,7 @@ var thresholds = map[string]float64{
 	"short-runs-long": 30_000,  // 161
 	"due-ahead-short": 500_000, // 163
 	"failure-rate":    5,       // 164
+	"runs-fail":       5,       // 159
 	"taken-over":      10,      // 164: stuck jobs
 	"timers-dropped":  0,       // 167
 }
