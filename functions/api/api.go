@@ -91,6 +91,7 @@ func New(d Deps) http.Handler {
 	s.previewRoutes()
 	s.exclusionRoutes()
 	s.pauseRoutes()
+	s.dagRoutes()
 	s.systemRoutes()
 	return s.router
 }
@@ -122,6 +123,8 @@ const (
 	tagTasks     = "tasks"
 	tagPauses    = "pauses"
 	tagSchedules = "schedules"
+	tagDags      = "dags"
+	tagRuns      = "runs"
 	tagSystem    = "system"
 	mayRead      = tenant.Read
 	mayWrite     = tenant.Write

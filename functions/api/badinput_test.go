@@ -515,7 +515,7 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 			"/reason"},
 		{"a pause that does not stand", "DELETE", "/v1/pauses/all", "", nil, 404, "not_found", "-"},
 		{"a pause by itself", "GET", "/v1/pauses/all", "", nil, 405, "method_not_allowed", "-"},
-		{"dags, which come later", "GET", "/v1/dags", "", nil, 404, "not_found", "-"},
+		{"a dag that is not there", "GET", "/v1/dags/d", "", nil, 404, "not_found", "-"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -300,6 +300,8 @@ var bounds = map[string]fieldBounds{
 	},
 	"ExclusionRangeRequest": {"from": dayForm, "to": dayForm},
 
+	"DagRequest": dagBounds, "NodeRequest": nodeBounds,
+
 	"JobView": shownBounds, "DeadLetter": shownBounds,
 	"TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
 	"PauseView":         {"scope": scopeForm, "missed": oneOf(missedWords)},
@@ -318,6 +320,7 @@ var parameterBounds = fieldBounds{
 	"name":   nameForm, "task": nameForm, "schedule": nameForm, "id": idForm, "scope": scopeForm,
 	"status":         oneOf(job.Statuses),
 	"outcome":        oneOf(outcomes),
+	"version":        wholeFrom(1, maxVersion),
 	"dry_run":        func(s *huma.Schema) { s.Type = huma.TypeBoolean },
 	"created_after":  instantForm,
 	"created_before": instantForm,

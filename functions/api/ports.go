@@ -24,6 +24,7 @@ type Store interface {
 	tasks
 	pauses
 	exclusions
+	dags
 	// Slowest says how far the slowest shard's pass has come, and how many shards were ever passed;
 	// the zero time before the first pass.
 	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
@@ -159,4 +160,24 @@ type exclusions interface {
 	) (store.Exclusion, error)
 	// DeleteExclusion leaves the copies that schedules hold.
 	DeleteExclusion(ctx context.Context, t tenant.ID, name string) error
+}
+
+// dags are a tenant's dags, each with its versions.
+type dags interface {
+	// PutDag makes a definition that is kept already the newest version; the same one makes no new version.
+	PutDag(
+		ctx context.Context, t tenant.ID, name, definition string, now time.Time,
+	) (d store.Dag, created bool, err error)
+	// Dag reads the newest version; a deleted dag is absent.
+	Dag(ctx context.Context, t tenant.ID, name string) (store.Dag, error)
+	// DagVersion reads one version; each of a deleted dag is absent.
+	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
+	// DagVersions reads a page, newest first, below that version; 0 begins with the newest.
+	DagVersions(
+		ctx context.Context, t tenant.ID, name string, below int64, limit int,
+	) (versions []store.Dag, more bool, err error)
+	// Dags reads a page by name, after that name, without those that are deleted.
+	Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []store.Dag, more bool, err error)
+	// DeleteDag leaves the dag's runs.
+	DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time) error
 }

@@ -124,5 +124,18 @@ func ParseDefinition(s string) (Definition, error) {
 	if err := json.Unmarshal([]byte(s), &d); err != nil {
 		return d, fault.New(fault.Undecodable, err, "reading the definition of a dag")
 	}
+	d.ParamsSchema = unlessNull(d.ParamsSchema)
+	for name, n := range d.Nodes {
+		n.Payload, n.Retry = unlessNull(n.Payload), unlessNull(n.Retry)
+		d.Nodes[name] = n
+	}
 	return d, nil
+}
+
+// unlessNull undoes what encoding makes of an absent value.
+func unlessNull(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
 }

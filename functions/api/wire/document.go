@@ -245,6 +245,18 @@ func (d *Document) Numbers(n int) iter.Seq2[int, string] {
 	}
 }
 
+// Strings iterates over the indexes of all strings at and below a value, names of fields included, and
+// what they say.
+func (d *Document) Strings(n int) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i := n; i < int(d.nodes[n].next); i++ {
+			if d.nodes[i].kind == KindString && !yield(i, d.Text(i)) {
+				return
+			}
+		}
+	}
+}
+
 // Depth is how many levels of arrays and objects a value has; 0 for any other.
 func (d *Document) Depth(n int) int {
 	deepest, level := 0, 0
@@ -336,7 +348,7 @@ const lookedAt = 512
 func EscapePointer(name string) string {
 	const limit = 128
 	switch {
-	case tokenShaped(name[:min(len(name), lookedAt)]):
+	case TokenShaped(name[:min(len(name), lookedAt)]):
 		return "…"
 	case len(name) > limit:
 		name = strings.ToValidUTF8(name[:limit], "") + "…"

@@ -33,6 +33,10 @@ const (
 	CodeCycle             = "cycle"
 	CodeSecretInPayload   = "secret_in_payload"
 	CodeTargetRefused     = "target_refused"
+	CodeUnknownNode       = "unknown_node"
+	CodeDuplicateEdge     = "duplicate_edge"
+	CodeSelfEdge          = "self_edge"
+	CodeInvalidExpression = "invalid_expression"
 	CodeInvalidCursor     = "invalid_cursor"
 	CodeUnauthenticated   = "unauthenticated"
 	CodeForbidden         = "forbidden"
@@ -75,10 +79,15 @@ var Catalogue = []Explanation{
 		InUnits(contract.PastAllowed, time.Second, " s") + " ago, which runs the job at once. Older times are " +
 		"refused, because running late is probably not what was meant."},
 	{CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " +
-		inWords(executor.BuiltIn()) + " are there from the start."},
-	{CodeUnknownPool, 400, "Unknown pool", "The pools are " + inWords(contract.Pools) + "."},
+		InWords(executor.BuiltIn()) + " are there from the start."},
+	{CodeUnknownPool, 400, "Unknown pool", "The pools are " + InWords(contract.Pools) + "."},
 	{CodeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
 	{CodeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
+	{CodeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."},
+	{CodeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."},
+	{CodeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."},
+	{CodeInvalidExpression, 400, "Invalid expression", "The detail says where and why. Expressions are CEL, and " +
+		"see params, run, the nodes before their own, and item and index where there is for_each."},
 	{CodeSecretInPayload, 400, "Secret in payload", "Put it into Secrets Manager under punctual/<tenant>/ and give " +
 		"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields " +
 		"whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or " +
@@ -111,8 +120,8 @@ var Catalogue = []Explanation{
 		"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
 }
 
-// inWords lists words as a sentence does: "a, b and c".
-func inWords(words []string) string {
+// InWords lists words as a sentence does: "a, b and c".
+func InWords(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
@@ -156,6 +165,7 @@ type Problem struct {
 	Detail     string      `json:"detail"`
 	RequestID  string      `json:"request_id,omitempty"`
 	Errors     []Mistake   `json:"errors,omitempty" doc:"Every mistake in the request"`
+	Allowed    []string    `json:"allowed,omitempty" doc:"States in which it would be possible"`
 	RedrivenBy string      `json:"redriven_by,omitempty" doc:"The job that this dead one was brought back as"`
 
 	header http.Header
@@ -221,7 +231,7 @@ const (
 // all: values of requests are repeated here and there, to say what is wrong with them.
 func shown(text string, most int) string {
 	switch {
-	case tokenShaped(text):
+	case TokenShaped(text):
 		return "…"
 	case len(text) > most:
 		return strings.ToValidUTF8(text[:most], "") + "…"

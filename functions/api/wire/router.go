@@ -214,7 +214,7 @@ func (nowhere) WriteHeader(int)             {}
 // that looks like a secret.
 func CutName(name string) string {
 	const limit = 64
-	if tokenShaped(name[:min(len(name), lookedAt)]) {
+	if TokenShaped(name[:min(len(name), lookedAt)]) {
 		return "…"
 	}
 	if len(name) > limit {

@@ -64,7 +64,7 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 			if len(r.Wrong) >= MaxMistakes {
 				return
 			}
-			if tokenShaped(name) {
+			if TokenShaped(name) {
 				r.Mistake(at.String(), CodeSecretInPayload, secretAllowed,
 					"the name of a field here looks like a secret")
 				continue
@@ -87,7 +87,7 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 			return
 		}
 		s := r.Doc.Text(n)
-		if hidden && utf8.RuneCountInString(s) >= shortestSecret && !wholeARN.MatchString(s) || tokenShaped(s) ||
+		if hidden && utf8.RuneCountInString(s) >= shortestSecret && !wholeARN.MatchString(s) || TokenShaped(s) ||
 			urlSecret(s) {
 			if pointer := at.String(); !slices.Contains(allowed, pointer) {
 				r.Mistake(pointer, CodeSecretInPayload, secretAllowed,

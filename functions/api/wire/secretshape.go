@@ -135,9 +135,9 @@ func (t tokenShape) follows(after string) bool {
 	return true
 }
 
-// tokenShaped says whether a text holds what has the form of a well-known token, in time that
+// TokenShaped says whether a text holds what has the form of a well-known token, in time that
 // grows with the text.
-func tokenShaped(s string) bool {
+func TokenShaped(s string) bool {
 	if len(s) < shortestToken {
 		return false
 	}

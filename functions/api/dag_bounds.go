@@ -1,0 +1,47 @@
+package api
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+)
+
+// nodeName says what the names of nodes are, and of params.
+var nodeName = map[string]any{"minLength": 1, "maxLength": contract.MaxName, "pattern": contract.NamePattern}
+
+// byName is an object of whatever stands under names; each is documented by its own schema.
+func byName(least, most int) bound {
+	return func(s *huma.Schema) {
+		mapOf(most, nodeName, func(*huma.Schema) {})(s)
+		if least > 0 {
+			s.MinProperties = &least
+		}
+	}
+}
+
+// anyParams is an object of any values under names.
+func anyParams(s *huma.Schema) {
+	s.Type, s.AdditionalProperties = huma.TypeObject, true
+	s.Extensions = map[string]any{"propertyNames": nodeName}
+}
+
+// anySchema is a JSON Schema.
+func anySchema(s *huma.Schema) {
+	s.AnyOf, s.Format = []*huma.Schema{{Type: huma.TypeObject}, {Type: huma.TypeBoolean}}, "json-schema"
+}
+
+var (
+	dagBounds = fieldBounds{
+		"nodes": byName(1, dag.MaxNodes), "params": anyParams, "params_schema": anySchema,
+		"on_failure": oneOf(dag.Policies), "max_concurrency": numberFrom(1, dag.MaxJobs), "expire_after": windowForm,
+		"priority": oneOf(contract.Priorities), "tags": tagsForm,
+	}
+	nodeBounds = fieldBounds{
+		"task": taskForm, "payload": func(s *huma.Schema) {}, "priority": oneOf(contract.Priorities),
+		"pool": oneOf(contract.Pools), "timeout": timeoutForm, "start_within": windowForm, "tags": tagsForm,
+		"depends_on": listOf(0, dag.MaxNodes, nameForm), "run_if": oneOf(dag.Rules),
+		"when": matching(`\S`, dag.MaxExpression), "for_each": matching(`\S`, dag.MaxExpression),
+		"max_parallel": numberFrom(1, dag.MaxItems),
+	}
+)

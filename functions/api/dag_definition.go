@@ -1,0 +1,301 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// dagRequest documents what PUT /v1/dags/{name} takes.
+type dagRequest struct {
+	Nodes          map[string]nodeRequest `json:"nodes" doc:"By name"`
+	Params         wire.Anything          `json:"params,omitempty" doc:"Defaults by name, any JSON values. A run may give others, of these names only"`
+	ParamsSchema   wire.Anything          `json:"params_schema,omitempty" doc:"A JSON Schema that a run's merged params are judged by"`
+	OnFailure      string                 `json:"on_failure,omitempty" doc:"What a failed node means for those after it: cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: it counts as done for the default rule; hold: what would be cancelled waits for an operator"`
+	MaxConcurrency int                    `json:"max_concurrency,omitempty" doc:"Jobs of one run at a time; default: no limit"`
+	ExpireAfter    wire.Duration          `json:"expire_after,omitempty" doc:"A run ends if it is not over this long after due_at; default: no limit"`
+	Priority       string                 `json:"priority,omitempty" doc:"Of nodes that have none; default: their tasks'"`
+	Tags           map[string]string      `json:"tags,omitempty" doc:"As of a job"`
+}
+
+// nodeRequest documents a node: a job without a time of its own, and when it runs.
+type nodeRequest struct {
+	Task        string            `json:"task" example:"echo"`
+	Payload     wire.Anything     `json:"payload,omitempty" doc:"As in POST /v1/jobs. Strings may hold expressions: ${…}"`
+	Priority    string            `json:"priority,omitempty" doc:"Default: the run's, then the dag's, then the task's"`
+	Pool        string            `json:"pool,omitempty" doc:"Default: the task's"`
+	Timeout     wire.Duration     `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
+	StartWithin wire.Duration     `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after the node was released; default: no limit"`
+	Retry       retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
+	Tags        map[string]string `json:"tags,omitempty" doc:"As of a job"`
+	DependsOn   []string          `json:"depends_on,omitempty" doc:"Nodes that must have ended before"`
+	RunIf       string            `json:"run_if,omitempty" doc:"What must have become of them; default all_succeeded"`
+	When        string            `json:"when,omitempty" doc:"A CEL expression; the node is SKIPPED if it is false"`
+	ForEach     string            `json:"for_each,omitempty" doc:"${…} of a list: one job for each of its items, which the payload sees as item and index"`
+	MaxParallel int               `json:"max_parallel,omitempty" doc:"Items at a time, together with for_each; default: no limit"`
+}
+
+var (
+	dagFields  = wire.NamesOf[dagRequest]()
+	nodeFields = wire.NamesOf[nodeRequest]()
+)
+
+// readDefinition reads a dag and judges all of it. Mistakes are left in r; the error is for what could not be
+// looked up. The graph is nil where there are mistakes.
+func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t tenant.ID) (*dag.Graph, error) {
+	before := len(r.Wrong)
+	f := r.Object(at.Node, at.Pointer, dagFields)
+	if f == nil {
+		return nil, nil
+	}
+	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	book := s.taskBook(t)
+	if v, ok := f["nodes"]; !ok {
+		r.Missing(at.Pointer, "nodes")
+	} else if err := s.readNodes(ctx, r, v, book, d.Nodes); err != nil {
+		return nil, err
+	}
+	if v, ok := f["params"]; ok {
+		d.Params = r.params(v)
+	}
+	if v, ok := f["params_schema"]; ok {
+		d.ParamsSchema = r.schema(v, s.schemas)
+	}
+	if v, ok := f["on_failure"]; ok {
+		word, _ := r.OneOf(v, wire.CodeInvalidValue, dag.Policies)
+		d.OnFailure = dag.Policy(word)
+	}
+	if v, ok := f["max_concurrency"]; ok {
+		d.MaxConcurrency, _ = r.Whole(v, 1, dag.MaxJobs)
+	}
+	if v, ok := f["expire_after"]; ok {
+		d.ExpireAfter, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
+	}
+	if v, ok := f["priority"]; ok {
+		word, _ := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities)
+		d.Priority = job.Priority(word)
+	}
+	if v, ok := f["tags"]; ok {
+		d.Tags = r.tags(v)
+		r.NoSecrets(v, nil)
+	}
+	if len(d.Nodes) == 0 || len(r.Wrong) >= wire.MaxMistakes {
+		return nil, nil
+	}
+	g, err := dag.Compile(d)
+	var mistakes fault.Mistakes
+	if errors.As(err, &mistakes) {
+		r.alsoWrong(at.Pointer, before, mistakes)
+		return nil, nil
+	}
+	if err != nil || len(r.Wrong) > before {
+		return nil, err
+	}
+	return g, nil
+}
+
+// alsoWrong adds the mistakes that are not known yet: what cannot be read is blamed once, where it was read.
+func (r *reader) alsoWrong(pointer string, before int, mistakes fault.Mistakes) {
+	blamed := map[string]bool{}
+	for _, m := range r.Wrong[before:] {
+		blamed[m.Pointer] = true
+	}
+	for _, m := range mistakes {
+		if at := pointer + m.Pointer; !blamed[at] {
+			r.Mistake(at, m.Code, m.Allowed, "%s", m.Detail)
+		}
+	}
+}
+
+func (s *stage) readNodes(ctx context.Context, r *reader, v wire.Value, book *taskBook, into map[string]dag.Node) error {
+	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
+		return nil
+	}
+	count := 0
+	for range r.Doc.Members(v.Node) {
+		count++
+	}
+	switch {
+	case count == 0:
+		r.Mistake(v.Pointer, wire.CodeMissingField, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "a dag has at least one node")
+		return nil
+	case count > dag.MaxNodes:
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "there are %d nodes", count)
+		return nil
+	}
+	twice := r.Doc.Repeated(v.Node)
+	for name, n := range r.Doc.Members(v.Node) {
+		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + wire.EscapePointer(name)}
+		switch {
+		case len(r.Wrong) >= wire.MaxMistakes:
+			return nil
+		case twice[int32(n-1)]:
+			r.Mistake(at.Pointer, wire.CodeDuplicateField, "", "the node %s is given more than once", wire.Quoted(name))
+			continue
+		case !wire.NamePattern.MatchString(name):
+			r.Mistake(at.Pointer, wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a node")
+			continue
+		}
+		node, err := s.readNode(ctx, r, at, book)
+		if err != nil {
+			return err
+		}
+		into[name] = node
+	}
+	return nil
+}
+
+// readNode reads one node. What the graph makes of it is judged by dag.Compile.
+func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *taskBook) (n dag.Node, err error) {
+	f := r.Object(at.Node, at.Pointer, nodeFields)
+	if f == nil {
+		return n, nil
+	}
+	task := job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+	known := false
+	if v, ok := f["task"]; !ok {
+		r.Missing(at.Pointer, "task")
+	} else if n.Task, ok = r.Name(v); ok {
+		found, err := book.task(ctx, n.Task)
+		switch {
+		case err == nil:
+			task, known = found, true
+		case fault.KindOf(err) == fault.NotFound:
+			book.unknown(ctx, r, v.Pointer, n.Task)
+		default:
+			return n, err
+		}
+	}
+	r.runningNode(f, task, &n)
+	r.edges(f, &n)
+	if v, ok := f["tags"]; ok {
+		n.Tags = r.tags(v)
+		r.NoSecrets(v, nil)
+	}
+	if known {
+		v, given := f["payload"]
+		n.Payload, err = s.readTemplate(ctx, r, v, given, at.Pointer, task, book.tenant)
+	}
+	return n, err
+}
+
+// runningNode reads how the node's job runs: what it does not say is the task's when the job is made.
+func (r *reader) runningNode(f wire.Fields, task job.Task, n *dag.Node) {
+	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
+	r.running(f, &row)
+	if _, ok := f["pool"]; ok {
+		n.Pool = row.Pool
+	}
+	if _, ok := f["priority"]; ok {
+		n.Priority = row.Priority
+	}
+	if _, ok := f["timeout"]; ok {
+		n.Timeout = row.Timeout
+	}
+	if v, ok := f["retry"]; ok {
+		n.Retry = slices.Clone(r.Doc.Compact(v.Node))
+	}
+	if v, ok := f["start_within"]; ok {
+		n.StartWithin, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
+	}
+}
+
+// edges reads what a node waits for.
+func (r *reader) edges(f wire.Fields, n *dag.Node) {
+	if v, ok := f["depends_on"]; ok {
+		for _, each := range r.List(v, dag.MaxNodes) {
+			name, _ := r.Name(each) // its place is kept: mistakes are told by it
+			n.DependsOn = append(n.DependsOn, name)
+		}
+	}
+	if v, ok := f["run_if"]; ok {
+		word, _ := r.OneOf(v, wire.CodeInvalidValue, dag.Rules)
+		n.RunIf = dag.Rule(word)
+	}
+	if v, ok := f["when"]; ok {
+		n.When = r.expression(v)
+	}
+	if v, ok := f["for_each"]; ok {
+		n.ForEach = r.expression(v)
+	}
+	if v, ok := f["max_parallel"]; ok {
+		n.MaxParallel, _ = r.Whole(v, 1, dag.MaxItems)
+	}
+}
+
+// expression reads the text of an expression; dag.Compile judges it.
+func (r *reader) expression(v wire.Value) string {
+	s, ok := r.Text(v)
+	if ok && strings.TrimSpace(s) == "" {
+		r.Mistake(v.Pointer, dag.CodeInvalidExpression, "a CEL expression", "line 1, column 1: the expression is empty")
+		return ""
+	}
+	return s
+}
+
+// params reads an object of any values.
+func (r *reader) params(v wire.Value) map[string]json.RawMessage {
+	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
+		return nil
+	}
+	if r.Doc.Depth(v.Node) > contract.MaxDepth {
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
+			"the params are nested more than %d levels deep", contract.MaxDepth)
+		return nil
+	}
+	r.AllDuplicates(v.Node)
+	r.NoSecrets(v, nil)
+	params := map[string]json.RawMessage{}
+	for name, n := range r.Doc.Members(v.Node) {
+		if !wire.NamePattern.MatchString(name) {
+			r.Mistake(v.Pointer+"/"+wire.EscapePointer(name), wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a param")
+			continue
+		}
+		params[name] = slices.Clone(r.Doc.Compact(n))
+	}
+	return params
+}
+
+// readTemplate judges a node's payload as a job's, but for strings with expressions: what those become is
+// known when the node is released. A payload that has some is not judged by its task's schema.
+func (s *stage) readTemplate(
+	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID,
+) (json.RawMessage, error) {
+	templates, whole := map[string]bool{}, []string{}
+	if given {
+		for n, raw := range r.Doc.Strings(v.Node) {
+			if len(templates) > dag.MaxExpressions { // more are refused, whatever they say
+				break
+			}
+			if !strings.Contains(raw, "${") {
+				continue
+			}
+			at := r.Doc.Pointer(n)
+			templates[at] = true
+			if strings.HasPrefix(raw, "${") && strings.HasSuffix(raw, "}") {
+				whole = append(whole, strings.TrimPrefix(at, pointer)) // a reference is no secret
+			}
+		}
+	}
+	if len(templates) > 0 {
+		task.PayloadSchema = nil
+	}
+	before := len(r.Wrong)
+	payload, err := s.readPayload(ctx, r, v, given, pointer, task, t, whole)
+	r.Wrong = append(r.Wrong[:before], slices.DeleteFunc(slices.Clone(r.Wrong[before:]), func(m fault.Field) bool {
+		return templates[m.Pointer] && m.Code != wire.CodeSecretInPayload
+	})...)
+	return slices.Clone(payload), err
+}

@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// dagAndRunRoutes are the routes of dags and runs.
+var dagAndRunRoutes = []string{
+	"DELETE /v1/dags/{name}", "GET /v1/dags", "GET /v1/dags/{name}", "GET /v1/dags/{name}/versions",
+	"POST /v1/dags/validate", "PUT /v1/dags/{name}",
+}
+
+const etl = `{"nodes":{
+	"a":{"task":"echo","payload":{"n":1}},"b":{"task":"echo","payload":{"n":2}},
+	"merge":{"task":"echo","depends_on":["b","a"],"payload":{"all":"${nodes.a.result}","url":"${params.url}"}},
+	"report":{"task":"echo","depends_on":["merge"],"run_if":"all_done"}},"params":{"url":"https://example.com"}}`
+
+func TestDag_MakesAVersionOfEachOtherDefinition(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.want(t, 201, "PUT", "/v1/dags/etl", etl)
+	if first.str("name") != "etl" || first.body["version"] != 1.0 || first.str("on_failure") != "cancel_downstream" {
+		t.Errorf("the view is %s", first.text)
+	}
+	// The same in another order of keys and dependencies, and with defaults.
+	same := strings.Replace(etl, `["b","a"]`, `["a","b"]`, 1)
+	same = strings.Replace(same, `{"nodes"`, `{"on_failure":"cancel_downstream","nodes"`, 1)
+	if r := b.want(t, 200, "PUT", "/v1/dags/etl", same); r.body["version"] != 1.0 {
+		t.Errorf("the same again is version %v", r.body["version"])
+	}
+	if r := b.want(t, 200, "PUT", "/v1/dags/etl", strings.Replace(etl, `"n":1`, `"n":3`, 1)); r.body["version"] != 2.0 {
+		t.Errorf("another one is version %v", r.body["version"])
+	}
+	if r := b.want(t, 200, "GET", "/v1/dags/etl?version=1", ""); r.text != first.text {
+		t.Errorf("version 1 is\n%s and was\n%s", r.text, first.text)
+	}
+	if r := b.want(t, 200, "GET", "/v1/dags/etl", ""); r.body["version"] != 2.0 {
+		t.Errorf("the newest is %s", r.text)
+	}
+	b.want(t, 404, "GET", "/v1/dags/etl?version=3", "")
+	versions := b.pages(t, "/v1/dags/etl/versions?limit=1", "version")
+	if fmt.Sprint(versions) != "[[2] [1]]" {
+		t.Errorf("versions %v", versions)
+	}
+	b.want(t, 204, "DELETE", "/v1/dags/etl", "")
+	b.want(t, 404, "DELETE", "/v1/dags/etl", "")
+	b.want(t, 404, "GET", "/v1/dags/etl", "")
+	b.want(t, 404, "GET", "/v1/dags/etl?version=1", "")
+	if r := b.want(t, 201, "PUT", "/v1/dags/etl", etl); r.body["version"] != 3.0 {
+		t.Errorf("put again it is version %v", r.body["version"])
+	}
+}
+
+func TestDag_IsListedByNameAndSeenByItsTenantAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, name := range []string{"b", "a", "c", "gone"} {
+		b.want(t, 201, "PUT", "/v1/dags/"+name, etl)
+	}
+	b.want(t, 204, "DELETE", "/v1/dags/gone", "")
+	if got := flat(b.pages(t, "/v1/dags?limit=2", "name")); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("listed %v", got)
+	}
+	b.who = all("other")
+	if got := flat(b.pages(t, "/v1/dags", "name")); len(got) != 0 {
+		t.Errorf("another tenant sees %v", got)
+	}
+	b.want(t, 404, "GET", "/v1/dags/a", "")
+	b.want(t, 404, "DELETE", "/v1/dags/a", "")
+}
+
+func TestDag_IsCheckedAsADraft(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 200, "POST", "/v1/dags/validate", etl)
+	if strings.TrimSpace(r.text) != `{"levels":[["a","b"],["merge"],["report"]],"nodes":4,"edges":3}` {
+		t.Errorf("answered %s", r.text)
+	}
+	b.want(t, 404, "GET", "/v1/dags/etl", "")
+}
+
+func TestDag_IsToldEveryMistakeByItsPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	node := func(more string) string { return `{"nodes":{"a":{"task":"echo"},"b":{"task":"echo"` + more + `}}}` }
+	for body, want := range map[string]string{
+		`{}`:                                       "/nodes missing_field",
+		`{"nodes":{}}`:                             "/nodes missing_field",
+		`{"nodes":[]}`:                             "/nodes invalid_value",
+		`{"nodes":{"a b":{"task":"echo"}}}`:        "/nodes/a b invalid_value",
+		`{"nodes":{"a":{}}}`:                       "/nodes/a/task missing_field",
+		`{"nodes":{"a":{"task":"nope"}}}`:          "/nodes/a/task unknown_task",
+		`{"nodes":{"a":{"task":"http"}}}`:          "/nodes/a/payload missing_field",
+		`{"nodes":{"a":{"task":"echo","x":1}}}`:    "/nodes/a/x unknown_field",
+		node(`,"depends_on":["a","b"]`):            "/nodes/b/depends_on/1 self_edge",
+		node(`,"depends_on":["a","a"]`):            "/nodes/b/depends_on/1 duplicate_edge",
+		node(`,"depends_on":["x"]`):                "/nodes/b/depends_on/0 unknown_node",
+		node(`,"run_if":"never"`):                  "/nodes/b/run_if invalid_value",
+		node(`,"max_parallel":2`):                  "/nodes/b/max_parallel invalid_value",
+		node(`,"for_each":"${[]}"`) + "":           "",
+		node(`,"when":"nodes.a.result > 0"`):       "/nodes/b/when invalid_expression",
+		node(`,"when":""`):                         "/nodes/b/when invalid_expression",
+		node(`,"payload":{"x":["${params.y}"]}`):   "/nodes/b/payload/x/0 invalid_expression",
+		node(`,"payload":{"password":"hunter22"}`): "/nodes/b/payload/password secret_in_payload",
+		`{"nodes":{"a":{"task":"echo","depends_on":["b"]},"b":{"task":"echo","depends_on":["a"]}}}`: "/nodes/b/depends_on/0 cycle",
+		`{"nodes":{"a":{"task":"echo"}},"on_failure":"cry","max_concurrency":0,"expire_after":"0s"}`: "/on_failure invalid_value " +
+			"/max_concurrency out_of_range /expire_after out_of_range",
+	} {
+		if want == "" {
+			b.want(t, 200, "POST", "/v1/dags/validate", body)
+			continue
+		}
+		r := b.want(t, 400, "PUT", "/v1/dags/d", body)
+		var got []string
+		for _, m := range r.body["errors"].([]any) {
+			got = append(got, fmt.Sprintf("%s %s", m.(map[string]any)["pointer"], m.(map[string]any)["code"]))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s\ngot  %s\nwant %s", body, strings.Join(got, " "), want)
+		}
+	}
+	if r := b.want(t, 413, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo","payload":`+text(256<<10)+`}}}`); r.str("code") != "too_large" {
+		t.Errorf("a large one: %s", r.text)
+	}
+}
+
+func TestDag_TakesAPayloadThatItsExpressionsComplete(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 200, "POST", "/v1/dags/validate", `{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","headers":{"Authorization":"${params.arn}"}}}},"params":{"url":"https://example.com","arn":"x"}}`)
+	r := b.want(t, 400, "POST", "/v1/dags/validate", `{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","urll":1}}},"params":{"url":"https://example.com"}}`)
+	if m := mistakeOf(r); m["pointer"] != "/nodes/a/payload/urll" {
+		t.Errorf("answered %s", r.text)
+	}
+}

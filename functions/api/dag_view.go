@@ -1,0 +1,88 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/span"
+	"punctual/shared/store"
+)
+
+// DagView is a dag as it is shown: what was put, with the graph's defaults.
+type DagView struct {
+	Name           string                     `json:"name"`
+	Version        int64                      `json:"version" doc:"From 1; a version never changes"`
+	CreatedAt      wire.Instant               `json:"created_at"`
+	UpdatedAt      wire.Instant               `json:"updated_at" doc:"When this version was made"`
+	Nodes          map[string]dagNodeView     `json:"nodes"`
+	Params         map[string]json.RawMessage `json:"params,omitempty"`
+	ParamsSchema   json.RawMessage            `json:"params_schema,omitempty"`
+	OnFailure      dag.Policy                 `json:"on_failure"`
+	MaxConcurrency int                        `json:"max_concurrency,omitempty"`
+	ExpireAfter    string                     `json:"expire_after,omitempty"`
+	Priority       job.Priority               `json:"priority,omitempty"`
+	Tags           map[string]string          `json:"tags,omitempty"`
+}
+
+type dagNodeView struct {
+	Task        string            `json:"task"`
+	Payload     json.RawMessage   `json:"payload,omitempty"`
+	Priority    job.Priority      `json:"priority,omitempty"`
+	Pool        string            `json:"pool,omitempty"`
+	Timeout     string            `json:"timeout,omitempty"`
+	StartWithin string            `json:"start_within,omitempty"`
+	Retry       json.RawMessage   `json:"retry,omitempty"`
+	Tags        map[string]string `json:"tags,omitempty"`
+	DependsOn   []string          `json:"depends_on,omitempty"`
+	RunIf       dag.Rule          `json:"run_if"`
+	When        string            `json:"when,omitempty"`
+	ForEach     string            `json:"for_each,omitempty"`
+	MaxParallel int               `json:"max_parallel,omitempty"`
+}
+
+// dagItemView is a dag, or one version of it, in a list.
+type dagItemView struct {
+	Name      string       `json:"name"`
+	Version   int64        `json:"version"`
+	CreatedAt wire.Instant `json:"created_at"`
+	UpdatedAt wire.Instant `json:"updated_at" doc:"When this version was made"`
+}
+
+func viewDag(d store.Dag, is dag.Definition) DagView {
+	v := DagView{
+		Name: d.Name, Version: d.Version, CreatedAt: wire.Instant{Time: d.CreatedAt}, UpdatedAt: wire.Instant{Time: d.UpdatedAt},
+		Nodes: map[string]dagNodeView{}, Params: is.Params, ParamsSchema: is.ParamsSchema,
+		OnFailure: is.OnFailure, MaxConcurrency: is.MaxConcurrency, ExpireAfter: spanOf(is.ExpireAfter),
+		Priority: is.Priority, Tags: is.Tags,
+	}
+	if v.OnFailure == "" {
+		v.OnFailure = dag.CancelDownstream
+	}
+	for name, n := range is.Nodes {
+		shown := dagNodeView{
+			Task: n.Task, Payload: n.Payload, Priority: n.Priority, Pool: n.Pool, Timeout: spanOf(n.Timeout),
+			StartWithin: spanOf(n.StartWithin), Retry: n.Retry, Tags: n.Tags, DependsOn: n.DependsOn, RunIf: n.RunIf,
+			When: n.When, ForEach: n.ForEach, MaxParallel: n.MaxParallel,
+		}
+		if shown.RunIf == "" {
+			shown.RunIf = dag.AllSucceeded
+		}
+		v.Nodes[name] = shown
+	}
+	return v
+}
+
+// spanOf writes a length of time, "" for none.
+func spanOf(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return span.Format(d)
+}
+
+func viewDagItem(d store.Dag) dagItemView {
+	return dagItemView{d.Name, d.Version, wire.Instant{Time: d.CreatedAt}, wire.Instant{Time: d.UpdatedAt}}
+}

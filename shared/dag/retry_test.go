@@ -1,0 +1,37 @@
+package dag_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+)
+
+func TestRetryOf_KeepsOfTheTaskWhatTheNodeDoesNotSay(t *testing.T) {
+	t.Parallel()
+	of := job.RetryPolicy{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: time.Minute, Jitter: 0.3}
+	got, err := dag.RetryOf(of, json.RawMessage(`{"max_attempts":1,"max_delay":"2m","on_worker_lost":"fail"}`))
+	want := of
+	want.MaxAttempts, want.MaxDelay, want.FailOnLost = 1, 2*time.Minute, true
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := dag.RetryOf(of, json.RawMessage(`{"max_delay":"soon"}`)); fault.KindOf(err) != fault.Undecodable {
+		t.Errorf("a length of time that is none: %v", err)
+	}
+}
+
+func TestParseDefinition_GivesBackWhatIsAbsent(t *testing.T) {
+	t.Parallel()
+	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
+	got, err := dag.ParseDefinition(d.Encode())
+	if err != nil || got.Nodes["a"].Payload != nil || got.Nodes["a"].Retry != nil || got.ParamsSchema != nil {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	if got.Hash() != d.Hash() {
+		t.Error("it has another hash")
+	}
+}

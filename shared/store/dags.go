@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/tenant"
+)
+
+// Dag is a tenant's dag at one of its versions: the newest, or the one asked for.
+type Dag struct {
+	Name       string
+	Version    int64  // from 1
+	Definition string // its hash: Definition reads what it says
+	CreatedAt  time.Time
+	UpdatedAt  time.Time // when the version was made
+	Deleted    bool      // the name goes on counting versions
+
+	rev int64 // grows with every write
+}
+
+func dagRef(t tenant.ID, name string) item.Ref {
+	return item.Ref{Table: contract.Dags, PK: "dag#" + string(t), SK: name}
+}
+
+func dagVersionRef(t tenant.ID, name string, version int64) item.Ref {
+	return item.Ref{
+		Table: contract.Dags, PK: "version#" + string(t) + "#" + name, SK: fmt.Sprintf("%010d", version),
+	}
+}
+
+func (d Dag) item(ref item.Ref) item.Item {
+	i := item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "name": d.Name, "version": d.Version,
+		"definition": d.Definition, "created_at": d.CreatedAt.UnixMilli(), "updated_at": d.UpdatedAt.UnixMilli(),
+		"rev": d.rev,
+	}
+	if d.Deleted {
+		i["deleted"] = "1"
+	}
+	return i
+}
+
+// dagOf decodes a dag; nil is the zero Dag.
+func dagOf(i item.Item) (Dag, error) {
+	if i == nil {
+		return Dag{}, nil
+	}
+	d := Dag{
+		Name: i.Str("name"), Version: i.Int("version"), Definition: i.Str("definition"), CreatedAt: i.Time("created_at"),
+		UpdatedAt: i.Time("updated_at"), Deleted: i.Str("deleted") != "", rev: i.Int("rev"),
+	}
+	if d.Name == "" || d.Version < 1 || d.Definition == "" {
+		return d, fault.New(fault.Undecodable, nil, "reading dag %q", d.Name)
+	}
+	return d, nil
+}
+
+// write replaces what old was by d.
+func (d Dag) write(name string, ref item.Ref, old Dag) item.Write {
+	when := item.Cond{Attr: "rev", Op: item.Eq, Value: old.rev}
+	if old.Version == 0 {
+		when = item.Cond{Attr: contract.AttrPK, Op: item.Missing}
+	}
+	d.rev = old.rev + 1
+	return item.Write{Ref: ref, Name: name, Put: d.item(ref), When: []item.All{{when}}}
+}
+
+// PutDag makes that definition, which is kept already, the newest version of a dag. The same one again makes
+// no new version. created says that there was none of that name.
+func (s *Store) PutDag(
+	ctx context.Context, t tenant.ID, name, definition string, now time.Time,
+) (d Dag, created bool, err error) {
+	ref := dagRef(t, name)
+	d, err = update(ctx, s.table, ref, "dag "+strconv.Quote(name), dagOf, func(old Dag) ([]item.Write, error) {
+		created = old.Version == 0 || old.Deleted
+		if !created && old.Definition == definition {
+			return nil, nil
+		}
+		next := Dag{Name: name, Version: old.Version + 1, Definition: definition, CreatedAt: old.CreatedAt, UpdatedAt: now}
+		if created {
+			next.CreatedAt = now
+		}
+		version := dagVersionRef(t, name, next.Version)
+		return []item.Write{
+			next.write("dag.put", ref, old), next.write("dag.put_version", version, Dag{}),
+		}, nil
+	})
+	return d, created, err
+}
+
+// Dag reads the newest version of a dag. An absent or deleted one is a fault.NotFound.
+func (s *Store) Dag(ctx context.Context, t tenant.ID, name string) (Dag, error) {
+	i, err := s.table.Get(ctx, dagRef(t, name))
+	if err != nil {
+		return Dag{}, err
+	}
+	d, err := dagOf(i)
+	if err == nil && (d.Version == 0 || d.Deleted) {
+		err = fault.New(fault.NotFound, nil, "reading dag %q", name)
+	}
+	return d, err
+}
+
+// DagVersion reads one version of a dag. An absent one is a fault.NotFound, as is every one of a dag that is
+// deleted.
+func (s *Store) DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (Dag, error) {
+	newest, err := s.Dag(ctx, t, name)
+	if err != nil || newest.Version == version {
+		return newest, err
+	}
+	i, err := s.table.Get(ctx, dagVersionRef(t, name, version))
+	if err != nil {
+		return Dag{}, err
+	}
+	d, err := dagOf(i)
+	if err == nil && d.Version == 0 {
+		err = fault.New(fault.NotFound, nil, "reading version %d of dag %q", version, name)
+	}
+	d.CreatedAt = newest.CreatedAt
+	return d, err
+}
+
+// DagVersions reads one page of a dag's versions, newest first, beginning below that version; 0 begins with
+// the newest.
+func (s *Store) DagVersions(
+	ctx context.Context, t tenant.ID, name string, below int64, limit int,
+) (versions []Dag, more bool, err error) {
+	ref := dagVersionRef(t, name, below)
+	q := item.Query{Table: contract.Dags, PK: ref.PK, Descending: true, Limit: limit + 1, Consistent: true}
+	if below > 0 {
+		q.To = ref.SK
+	}
+	return s.dags(ctx, q, limit)
+}
+
+// Dags reads one page of a tenant's dags by name, those deleted left out, beginning after that name.
+func (s *Store) Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []Dag, more bool, err error) {
+	q := item.Query{Table: contract.Dags, PK: dagRef(t, "").PK, Limit: limit + 1, Consistent: true}
+	if after != "" {
+		q.From = after + "\x00" // the first name that can follow
+	}
+	return s.dags(ctx, q, limit)
+}
+
+// dags reads until there are more than limit. One that cannot be read is left out.
+func (s *Store) dags(ctx context.Context, q item.Query, limit int) (found []Dag, more bool, err error) {
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, i := range page.Items {
+			d, err := dagOf(i)
+			if err != nil || d.Deleted {
+				continue
+			}
+			if len(found) == limit {
+				return found, true, nil
+			}
+			found = append(found, d)
+		}
+		if page.Cursor == "" {
+			return found, false, nil
+		}
+		q.Cursor = page.Cursor
+	}
+}
+
+// DeleteDag deletes a dag; an absent one is a fault.NotFound. Its runs go on: they keep their definition.
+func (s *Store) DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time) error {
+	ref := dagRef(t, name)
+	_, err := update(ctx, s.table, ref, "dag "+strconv.Quote(name), dagOf, func(old Dag) ([]item.Write, error) {
+		if old.Version == 0 || old.Deleted {
+			return nil, fault.New(fault.NotFound, nil, "deleting dag %q", name)
+		}
+		next := old
+		next.Deleted, next.UpdatedAt = true, now
+		return []item.Write{next.write("dag.delete", ref, old)}, nil
+	})
+	return err
+}
