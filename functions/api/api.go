@@ -36,6 +36,7 @@ type Deps struct {
 	Store     Store
 	Queues    Queue
 	Timers    Timers
+	Runs      Runs             // nil: the engine's
 	Clock     clock.Clock      // nil: the system's
 	Log       *slog.Logger     // nil: nothing is logged
 	Meter     *telemetry.Meter // nil: nothing is counted
@@ -79,6 +80,9 @@ func New(d Deps) http.Handler {
 	s := &stage{Deps: d, schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
 	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards})
+	if s.Runs == nil {
+		s.Runs = s.engine.Release
+	}
 	s.router = wire.NewRouter(wire.Options{
 		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, NoSignIn: d.NoSignIn, Log: d.Log,
 		Meter: d.Meter,
@@ -92,6 +96,7 @@ func New(d Deps) http.Handler {
 	s.exclusionRoutes()
 	s.pauseRoutes()
 	s.dagRoutes()
+	s.runRoutes()
 	s.systemRoutes()
 	return s.router
 }

@@ -44,4 +44,13 @@ var (
 		"when": matching(`\S`, dag.MaxExpression), "for_each": matching(`\S`, dag.MaxExpression),
 		"max_parallel": numberFrom(1, dag.MaxItems),
 	}
+	runOptionBounds = fieldBounds{
+		"params": anyParams, "run_at": instantForm, "delay": delayForm, "priority": oneOf(contract.Priorities),
+		"expire_after": windowForm, "tags": tagsForm,
+	}
+	dagRunBounds = runOptionBounds.and(fieldBounds{"version": numberFrom(1, maxVersion)})
+	actBounds    = fieldBounds{"reason": textOf(0, contract.MaxReason)}
+
+	// ownParameterBounds are those of parameters that mean something else in that operation.
+	ownParameterBounds = map[string]fieldBounds{"listRuns": {"status": oneOf(dag.RunStatuses)}}
 )

@@ -300,7 +300,10 @@ var bounds = map[string]fieldBounds{
 	},
 	"ExclusionRangeRequest": {"from": dayForm, "to": dayForm},
 
-	"DagRequest": dagBounds, "NodeRequest": nodeBounds,
+	"DagRequest": dagBounds, "NodeRequest": nodeBounds, "DagRunRequest": dagRunBounds, "RunRequest": runOptionBounds,
+	"RunActRequest": actBounds, "RunRetryRequest": actBounds.and(fieldBounds{"from": nameForm}),
+	"NodeSkipRequest":     actBounds.and(fieldBounds{"children": oneOf(skipWords)}),
+	"NodeCompleteRequest": actBounds,
 
 	"JobView": shownBounds, "DeadLetter": shownBounds,
 	"TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
@@ -317,7 +320,7 @@ var parameterBounds = fieldBounds{
 	"cursor": matching(cursorPattern, wire.MaxCursor),
 	"count":  allOf(wholeFrom(1, calendar.MaxPreview), defaulting(contract.PreviewDefault)),
 	"wait":   lasting(0, contract.MaxWait),
-	"name":   nameForm, "task": nameForm, "schedule": nameForm, "id": idForm, "scope": scopeForm,
+	"name":   nameForm, "dag": nameForm, "node": nameForm, "task": nameForm, "schedule": nameForm, "id": idForm, "scope": scopeForm,
 	"status":         oneOf(job.Statuses),
 	"outcome":        oneOf(outcomes),
 	"version":        wholeFrom(1, maxVersion),
@@ -364,6 +367,8 @@ func hasSome(name string) *huma.Schema {
 var refusals = map[string]*huma.Schema{
 	"JobRequest":      hasAll("run_at", "delay"),
 	"BatchJobRequest": hasAll("run_at", "delay"),
+	"DagRunRequest":   hasAll("run_at", "delay"),
+	"RunRequest":      hasAll("run_at", "delay"),
 	"JobPatchRequest": isEither(
 		hasAll("run_at", "delay"),
 		&huma.Schema{AllOf: []*huma.Schema{hasAll("allow_literals"), isNot(hasAny(literalFields))}},
@@ -509,7 +514,11 @@ func operations(p *huma.PathItem) map[string]*huma.Operation {
 
 func documentOperation(op *huma.Operation) {
 	for _, p := range op.Parameters {
-		if narrow := parameterBounds[p.Name]; narrow != nil {
+		narrow := parameterBounds[p.Name]
+		if own := ownParameterBounds[op.OperationID][p.Name]; own != nil {
+			narrow = own
+		}
+		if narrow != nil {
 			narrow(p.Schema)
 		}
 		if p.Schema.Extensions != nil || p.Description == "" {

@@ -8,6 +8,7 @@ import (
 	"punctual/functions/engine"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -25,6 +26,7 @@ type Store interface {
 	pauses
 	exclusions
 	dags
+	runs
 	// Slowest says how far the slowest shard's pass has come, and how many shards were ever passed;
 	// the zero time before the first pass.
 	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
@@ -180,4 +182,15 @@ type dags interface {
 	Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []store.Dag, more bool, err error)
 	// DeleteDag leaves the dag's runs.
 	DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time) error
+}
+
+// runs are a tenant's runs, newest first, with what was done to them.
+type runs interface {
+	// Runs looks at some entries of the list and returns those that match; next is "" at its end. A run
+	// that is forgotten or cannot be read is left out.
+	Runs(ctx context.Context, t tenant.ID, q store.RunQuery) (found []store.ListedRun, next string, err error)
+	// Events reads a page of what was done, oldest first; next is "" at the end.
+	Events(ctx context.Context, k run.Key, cursor string, limit int) (events []run.Event, next string, err error)
+	// ForgetRun comes after the run's jobs were forgotten. A run that somebody has acted on is refused.
+	ForgetRun(ctx context.Context, r run.Run) error
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -195,6 +196,36 @@ func (r Run) PutBeside(name, body string) item.Write {
 	}}
 }
 
+// listedFormat orders the runs of a tenant by when they were made.
+const listedFormat = "2006-01-02T15:04:05.000Z"
+
+// ListKey is the partition that lists the tenant's runs. No tenant's own key begins so.
+func ListKey(t tenant.ID) string { return "#list#" + string(t) }
+
+// ListFrom is where in that list the runs begin that were made at that time or later.
+func ListFrom(at time.Time) string { return at.UTC().Format(listedFormat) }
+
+// ListRef is the run's entry in the list of its tenant's runs.
+func (r Run) ListRef() item.Ref {
+	return item.Ref{Table: contract.Runs, PK: ListKey(r.Tenant), SK: ListFrom(r.CreatedAt) + "#" + string(r.ID)}
+}
+
+// List puts the run into the list of its tenant's runs; it goes in one transaction with the run. The entry
+// outlives a run that the table forgets: whoever lists passes over it.
+func (r Run) List() item.Write {
+	ref := r.ListRef()
+	i := item.Item{
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, contract.AttrExpiresAt: r.CreatedAt.Add(besideKept).Unix(),
+	}
+	if r.Dag != "" {
+		i["dag"] = r.Dag
+	}
+	if r.Schedule != "" {
+		i["schedule"] = r.Schedule
+	}
+	return item.Write{Ref: ref, Name: "run.list", Put: i}
+}
+
 // Event is something that was done to a run.
 type Event struct {
 	At     time.Time `json:"at"`
@@ -209,7 +240,7 @@ type Event struct {
 // PutEvent records what a write did; it goes in one transaction with that. The epoch that the write made
 // tells events of one instant apart.
 func (r Run) PutEvent(e Event) item.Write {
-	sk := EventsFrom + e.At.UTC().Format("2006-01-02T15:04:05.000Z") + "#" + strconv.FormatInt(r.Epoch, 10)
+	sk := EventsFrom + e.At.UTC().Format(listedFormat) + fmt.Sprintf("#%010d", r.Epoch)
 	ref := r.ref(sk)
 	return item.Write{Ref: ref, Name: "run.event", Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(text.MustJSON(e)),

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -174,6 +175,71 @@ func (s *Store) Events(ctx context.Context, k runs.Key, cursor string, limit int
 	return events, page.Cursor, nil
 }
 
+// RunQuery asks for runs of a tenant, newest first. Zero values ask for all.
+type RunQuery struct {
+	From, Before  time.Time // From ≤ created_at < Before
+	Dag, Schedule string
+	Below         string // the place of the last one of the page before
+	Read          int    // entries of the list to look at
+}
+
+// ListedRun is a run in a list, and the place after which the list goes on.
+type ListedRun struct {
+	runs.Run
+	Place string
+}
+
+// Runs looks at that many entries of the list of a tenant's runs and returns those that match. next is the
+// place where the list goes on, "" at its end. A run that is forgotten or cannot be read is left out.
+func (s *Store) Runs(ctx context.Context, t tenant.ID, q RunQuery) (found []ListedRun, next string, err error) {
+	query := item.Query{
+		Table: contract.Runs, PK: runs.ListKey(t), Descending: true, Limit: min(q.Read, ReadAtOnce), Consistent: true,
+	}
+	if !q.From.IsZero() {
+		query.From = runs.ListFrom(q.From)
+	}
+	if !q.Before.IsZero() {
+		query.To = runs.ListFrom(q.Before)
+	}
+	if q.Below != "" {
+		query.To = q.Below
+	}
+	page, err := s.table.Query(ctx, query)
+	if err != nil {
+		return nil, "", err
+	}
+	var refs []item.Ref
+	var places []string
+	for _, i := range page.Items {
+		place := i.Str(contract.AttrSK)
+		next = place
+		if q.Dag != "" && i.Str("dag") != q.Dag || q.Schedule != "" && i.Str("schedule") != q.Schedule {
+			continue
+		}
+		_, id, _ := strings.Cut(place, "#")
+		refs, places = append(refs, runs.Key{Tenant: t, ID: job.ID(id)}.Ref()), append(places, place)
+	}
+	if page.Cursor == "" {
+		next = ""
+	}
+	if len(refs) == 0 {
+		return nil, next, nil
+	}
+	items, err := s.table.GetMany(ctx, refs)
+	if err != nil {
+		return nil, "", err
+	}
+	for n, i := range items {
+		if i == nil {
+			continue
+		}
+		if r, err := runs.Parse(i); err == nil {
+			found = append(found, ListedRun{r, places[n]})
+		}
+	}
+	return found, next, nil
+}
+
 // DueRun is one wake-up of a run in the due index. The index lags: the item decides.
 type DueRun struct {
 	runs.Key
@@ -207,6 +273,9 @@ func (s *Store) DueRuns(ctx context.Context, q DueQuery) (due []DueRun, next str
 // crash leaves beside it expires.
 func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
 	if err := s.Put(ctx, r.Forget()); err != nil {
+		return err
+	}
+	if err := s.Put(ctx, item.Write{Ref: r.ListRef(), Name: "run.forget_listed", Delete: true}); err != nil {
 		return err
 	}
 	pk := r.Ref().PK

@@ -48,10 +48,12 @@ type Request struct {
 	Priority   job.Priority                  // "": the definition's
 	ExpireAt   func(due time.Time) time.Time // nil: the definition's expire_after
 	By         By
+	With       []item.Write // written with the run, all or nothing; refused, nothing is made
 }
 
 // Create makes a run and brings it on its way. A run that is there already under that ID is returned as
-// it stands, and created is false. From the moment the run's item stands it goes on by itself, whatever
+// it stands, and created is false; where something of With is refused and there is no run, that is a
+// fault.NotFound. From the moment the run's item stands it goes on by itself, whatever
 // becomes of the call.
 func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created bool, err error) {
 	now := r.Clock.Now()
@@ -81,7 +83,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 	}
 	is, write := run.Create(is, now)
 	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason, To: string(run.Building)})
-	if err := r.Store.Commit(ctx, write, event); err != nil {
+	if err := r.Store.Commit(ctx, append([]item.Write{write, event, is.List()}, n.With...)...); err != nil {
 		if !refused(err) {
 			return is, false, err
 		}
@@ -321,6 +323,17 @@ func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.
 	return r.after(ctx, k)
 }
 
+// actionOf is what an act is called among the run's events: as the request that asked for it.
+func actionOf(a run.Act) string {
+	switch {
+	case a.Kind != run.ActForce:
+		return string(run.ActRetry)
+	case a.Forced == job.ForcedComplete:
+		return "complete"
+	}
+	return "skip"
+}
+
 // known says whether the run has that node: an unknown one is a fault.NotFound.
 func known(g *dag.Graph, k run.Key, node string) error {
 	if !slices.Contains(g.Names(), node) {
@@ -357,7 +370,7 @@ func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.
 			}
 		}
 		after, write := is.Begin(a, r.Clock.Now())
-		return []item.Write{write, r.event(is, after, by, string(a.Kind), a.Node)}, nil
+		return []item.Write{write, r.event(is, after, by, actionOf(a), a.Node)}, nil
 	})
 	if err != nil {
 		return is, err

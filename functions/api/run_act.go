@@ -1,0 +1,252 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"punctual/functions/api/wire"
+	"punctual/functions/engine/release"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+// runActRequest documents what an operator says of an act on a run.
+type runActRequest struct {
+	Reason string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
+}
+
+// runRetryRequest documents what POST /v1/runs/{id}/retry takes.
+type runRetryRequest struct {
+	From   string `json:"from,omitempty" doc:"This node and all below it run again, whatever they are. Default: what failed, and what fell with it"`
+	Reason string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
+}
+
+// nodeSkipRequest documents what POST …/skip takes.
+type nodeSkipRequest struct {
+	Children string `json:"children,omitempty" doc:"run (default): they run as if the node had succeeded, with result null; skip: they are skipped as by any skipped parent"`
+	Reason   string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
+}
+
+// nodeCompleteRequest documents what POST …/complete takes.
+type nodeCompleteRequest struct {
+	Result wire.Anything `json:"result,omitempty" doc:"What the node's children see; default null"`
+	Reason string        `json:"reason,omitempty" doc:"Why; shown in the run's events"`
+}
+
+// skipWords are the values of children.
+var skipWords = []string{"run", "skip"}
+
+type runInput struct {
+	ID string `path:"id" doc:"The run's id"`
+}
+
+type runNodeInput struct {
+	ID   string `path:"id" doc:"The run's id"`
+	Node string `path:"node"`
+}
+
+type runAnswer struct{ Body RunView }
+
+// act reads what an operator says, does it, and answers the run as it then stands.
+func (s *stage) act(
+	ctx context.Context, who tenant.Identity, id string, known []string,
+	read func(*reader, wire.Fields), do func(run.Key, release.By) (run.Run, error),
+) (*runAnswer, error) {
+	k, err := runKey(who, id)
+	if err != nil {
+		return nil, err
+	}
+	by := release.By{Who: who.Subject}
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc != nil {
+		r := newReader(doc)
+		f := r.Object(0, "", known)
+		if v, ok := f["reason"]; ok {
+			by.Reason = r.reason(v)
+		}
+		read(r, f)
+		if len(r.Wrong) > 0 {
+			return nil, r.Wrong
+		}
+	}
+	if _, err := do(k, by); err != nil {
+		return nil, asRunProblem(err)
+	}
+	v, err := s.showRun(ctx, k)
+	return &runAnswer{v}, err
+}
+
+// reason reads why somebody acts.
+func (r *reader) reason(v wire.Value) string {
+	s, ok := r.Text(v)
+	if ok && runes(s) > contract.MaxReason {
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
+			"the reason has %d characters", runes(s))
+	}
+	if ok && wire.TokenShaped(s) {
+		r.Mistake(v.Pointer, wire.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")
+	}
+	return s
+}
+
+func nothingMore(*reader, wire.Fields) {}
+
+func (s *stage) pauseRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
+	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.Pause(ctx, k, by)
+	})
+}
+
+func (s *stage) resumeRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
+	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.Resume(ctx, k, by)
+	})
+}
+
+func (s *stage) cancelRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
+	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.Cancel(ctx, k, by)
+	})
+}
+
+func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
+	from := ""
+	return s.act(ctx, who, in.ID, wire.NamesOf[runRetryRequest](), func(r *reader, f wire.Fields) {
+		if v, ok := f["from"]; ok {
+			from, _ = r.Name(v)
+		}
+	}, func(k run.Key, by release.By) (run.Run, error) {
+		is, err := s.Runs.Retry(ctx, k, from, by)
+		if fault.KindOf(err) == fault.Invalid && from != "" {
+			err = wire.OneMistake("/from", wire.CodeUnknownNode, "a node of the run", "the run has no node %s", wire.Quoted(from))
+		}
+		return is, err
+	})
+}
+
+func (s *stage) retryRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.RetryNode(ctx, k, in.Node, by)
+	})
+}
+
+func (s *stage) skipRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+	below := false
+	return s.act(ctx, who, in.ID, wire.NamesOf[nodeSkipRequest](), func(r *reader, f wire.Fields) {
+		if v, ok := f["children"]; ok {
+			word, _ := r.OneOf(v, wire.CodeInvalidValue, skipWords)
+			below = word == "skip"
+		}
+	}, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.Skip(ctx, k, in.Node, below, by)
+	})
+}
+
+func (s *stage) completeRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+	var result json.RawMessage
+	return s.act(ctx, who, in.ID, wire.NamesOf[nodeCompleteRequest](), func(r *reader, f wire.Fields) {
+		if v, ok := f["result"]; ok {
+			result = r.result(v)
+		}
+	}, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.Complete(ctx, k, in.Node, result, by)
+	})
+}
+
+// result reads what a node is to have given; null is none.
+func (r *reader) result(v wire.Value) json.RawMessage {
+	if r.Doc.Kind(v.Node) == wire.KindNull {
+		return nil
+	}
+	raw := r.Doc.Compact(v.Node)
+	switch {
+	case len(raw) > contract.MaxResult:
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult), "the result has %d bytes", len(raw))
+	case r.Doc.Depth(v.Node) > contract.MaxDepth:
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
+			"the result is nested more than %d levels deep", contract.MaxDepth)
+	}
+	r.AllDuplicates(v.Node)
+	r.NoSecrets(v, nil)
+	return slices.Clone(raw)
+}
+
+// forgetRun forgets a run that is over, its jobs first.
+func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput) (*empty, error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readRun(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if !f.run.Status.Final() {
+		return nil, wire.NewProblem(wire.CodeNotFinished, "the run is not over; cancel it first")
+	}
+	for _, name := range f.graph.Names() {
+		for g := range f.run.Generation(name) {
+			if err := s.forgetNode(ctx, f, name, g+1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	err = s.Store.ForgetRun(ctx, f.run)
+	if store.Refused(err) != nil {
+		return nil, wire.NewProblem(wire.CodeWrongState, "somebody has acted on the run meanwhile; read it again")
+	}
+	return &empty{}, err
+}
+
+// forgetNode forgets the jobs of one generation of a node; those that are gone are passed over.
+func (s *stage) forgetNode(ctx context.Context, f *runFacts, name string, generation int64) error {
+	rows, err := s.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, generation, 0)})
+	if err != nil {
+		return err
+	}
+	if rows[0].Status == "" {
+		return nil
+	}
+	keys := []job.Key{}
+	for i := range rows[0].Items {
+		keys = append(keys, f.run.Key.Job(name, generation, i+1))
+	}
+	for _, k := range append(keys, f.run.Key.Job(name, generation, 0)) {
+		if err := s.tellNobody(ctx, k); err != nil {
+			return err
+		}
+		err := s.forget(ctx, k, func(job.Row) error { return nil })
+		var p *wire.Problem
+		if errors.As(err, &p) && p.Status == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellNobody settles what the job of a run that is over owes: nothing of the run waits for its end any more.
+func (s *stage) tellNobody(ctx context.Context, k job.Key) error {
+	rows, err := s.Store.Nodes(ctx, []job.Key{k})
+	if err != nil || !rows[0].PendingEffects.Children() {
+		return err
+	}
+	_, write := job.Told(rows[0], s.now())
+	if err := s.Store.Put(ctx, write); store.Refused(err) == nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/functions/engine/release"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// dagRunRequest documents what POST /v1/dags/{name}/runs takes.
+type dagRunRequest struct {
+	Version int64 `json:"version,omitempty" doc:"Default: the newest"`
+	RunOptionsRequest
+}
+
+// runRequest documents what POST /v1/runs takes.
+type runRequest struct {
+	Dag dagRequest `json:"dag" doc:"A definition for this run alone"`
+	RunOptionsRequest
+}
+
+// RunOptionsRequest are what any run may be given.
+type RunOptionsRequest struct {
+	Params      wire.Anything     `json:"params,omitempty" doc:"Over the dag's defaults, name by name; names that the dag does not know are refused"`
+	RunAt       string            `json:"run_at,omitempty" format:"date-time" doc:"As of a job: nothing starts before; not with delay"`
+	Delay       wire.Duration     `json:"delay,omitempty" doc:"Instead of run_at: from now"`
+	Priority    string            `json:"priority,omitempty" doc:"Of nodes that have none; default: the dag's"`
+	ExpireAfter wire.Duration     `json:"expire_after,omitempty" doc:"Counts from due_at; default: the dag's"`
+	Tags        map[string]string `json:"tags,omitempty" doc:"As of a job"`
+}
+
+var (
+	dagRunFields = wire.NamesOf[dagRunRequest]()
+	runFields    = wire.NamesOf[runRequest]()
+)
+
+type createDagRunInput struct {
+	Name string `path:"name"`
+	Key  string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for 24 hours"`
+}
+
+type createRunInput struct {
+	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for 24 hours"`
+}
+
+type createdRunAnswer struct {
+	Status   int
+	Location string `header:"Location"`
+	Replayed string `header:"Idempotency-Replayed"`
+	Body     RunView
+}
+
+func (s *stage) createDagRun(ctx context.Context, who tenant.Identity, in *createDagRunInput) (*createdRunAnswer, error) {
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		if doc, err = wire.ReadDocument([]byte("{}")); err != nil {
+			return nil, err
+		}
+	}
+	return s.createRun(ctx, who, doc, "dag "+in.Name, func(r *reader, n *release.Request) (wire.Fields, *dag.Graph, error) {
+		f := r.Object(0, "", dagRunFields)
+		version := 0
+		if v, ok := f["version"]; ok {
+			version, _ = r.Whole(v, 1, maxVersion)
+		}
+		if len(r.Wrong) > 0 {
+			return f, nil, nil
+		}
+		d, is, err := s.dag(ctx, who.Tenant, in.Name, int64(version))
+		if err != nil {
+			return f, nil, err
+		}
+		n.Dag, n.Version = d.Name, d.Version
+		g, err := dag.Compile(is)
+		return f, g, err
+	})
+}
+
+func (s *stage) createInlineRun(ctx context.Context, who tenant.Identity, _ *createRunInput) (*createdRunAnswer, error) {
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, wire.OneMistake("", wire.CodeMissingField, "an object", "a run is needed in the body")
+	}
+	return s.createRun(ctx, who, doc, "run", func(r *reader, _ *release.Request) (wire.Fields, *dag.Graph, error) {
+		f := r.Object(0, "", runFields)
+		v, ok := f["dag"]
+		switch {
+		case f == nil:
+			return f, nil, nil
+		case !ok:
+			r.Missing("", "dag")
+			return f, nil, nil
+		case len(doc.Raw(v.Node)) > dag.MaxDefinition:
+			return f, nil, wire.NewProblem(wire.CodeTooLarge, "a definition is at most %d bytes", dag.MaxDefinition)
+		}
+		g, err := s.readDefinition(ctx, r, v, who.Tenant)
+		return f, g, err
+	})
+}
+
+// createRun makes the run that a body asks for. A key is asked before anything else is judged, as for jobs.
+func (s *stage) createRun(
+	ctx context.Context, who tenant.Identity, doc *wire.Document, of string,
+	definition func(*reader, *release.Request) (wire.Fields, *dag.Graph, error),
+) (*createdRunAnswer, error) {
+	key, err := readKey(wire.HeaderOf(ctx).Values("Idempotency-Key"))
+	if err != nil {
+		return nil, err
+	}
+	now, hash := s.now(), of+" "+doc.Hash(0, "")
+	if key != "" {
+		if out, err := s.replayRun(ctx, who.Tenant, key, hash, now); out != nil || err != nil {
+			return out, err
+		}
+	}
+	r := newReader(doc)
+	n := release.Request{By: release.By{Who: who.Subject}}
+	f, g, err := definition(r, &n)
+	if err != nil {
+		return nil, err
+	}
+	tags := s.readRunOptions(r, f, now, &n)
+	if g != nil && len(r.Wrong) == 0 {
+		n.Definition = g.Definition
+		if n.Params, err = s.mergeParams(ctx, r, f["params"], g); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Wrong) > 0 {
+		return nil, r.Wrong
+	}
+	random, err := s.entropy.next()
+	if err != nil {
+		return nil, err
+	}
+	n.Key = run.Key{Tenant: who.Tenant, ID: job.NewID(now, random)}
+	if len(tags) > 0 {
+		n.With = append(n.With, run.Run{Key: n.Key}.PutBeside(tagsOfRun, string(text.MustJSON(tags))))
+	}
+	if key != "" {
+		n.With = append(n.With, s.rememberRun(n, key, hash, now))
+	}
+	return s.beginRun(ctx, n, key, hash, now)
+}
+
+// rememberRun is the write of the run's key: with the run, or not at all.
+func (s *stage) rememberRun(n release.Request, key, hash string, now time.Time) item.Write {
+	answer := RunView{RunID: n.Key.ID, Status: run.Building, CreatedAt: wire.Instant{Time: now}, DueAt: wire.Instant{Time: n.DueAt}, Params: n.Params}
+	if n.DueAt.IsZero() {
+		answer.DueAt = wire.Instant{Time: now}
+	}
+	if n.Dag != "" {
+		answer.Dag, answer.DagVersion = &n.Dag, &n.Version
+	}
+	if len(answer.Params) > run.MaxInlineParams {
+		answer.Params = nil
+	}
+	return store.Remember(n.Tenant, key, store.Remembered{
+		IdempotencyKey: job.IdempotencyKey{JobID: n.ID, BodyHash: hash, ExpiresAt: now.Add(contract.IdempotencyKept)},
+		Answer:         string(text.MustJSON(answer)),
+	}, now)
+}
+
+func (s *stage) beginRun(ctx context.Context, n release.Request, key, hash string, now time.Time) (*createdRunAnswer, error) {
+	_, created, err := s.Runs.Create(ctx, n)
+	switch {
+	case created && err != nil: // it is there, and its wake-up brings it on
+		s.Log.WarnContext(ctx, "a new run waits for its wake-up", telemetry.Tenant, n.Tenant, telemetry.RunID, n.ID, telemetry.Err, err)
+	case key != "" && fault.KindOf(err) == fault.NotFound: // somebody else has the key
+		out, err := s.replayRun(ctx, n.Tenant, key, hash, now)
+		if out == nil && err == nil {
+			err = fault.New(fault.Conflict, nil, "making a run under a key that has just expired")
+		}
+		return out, err
+	case err != nil:
+		return nil, err
+	}
+	v, err := s.showRun(ctx, n.Key)
+	return &createdRunAnswer{Status: http.StatusAccepted, Location: "/v1/runs/" + string(n.ID), Body: v}, err
+}
+
+// replayRun answers from an idempotency key with the run as it stands; nil if the key stands for nothing. Of a
+// run that is forgotten the answer tells what was asked.
+func (s *stage) replayRun(ctx context.Context, t tenant.ID, key, hash string, now time.Time) (*createdRunAnswer, error) {
+	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if seen.BodyHash != hash {
+		return nil, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than 24 hours ago")
+	}
+	out := &createdRunAnswer{
+		Status: http.StatusAccepted, Location: "/v1/runs/" + string(seen.JobID), Replayed: "true",
+	}
+	out.Body, err = s.showRun(ctx, run.Key{Tenant: t, ID: seen.JobID})
+	var p *wire.Problem
+	if errors.As(err, &p) && p.Status == http.StatusNotFound {
+		if err := json.Unmarshal([]byte(seen.Answer), &out.Body); err != nil {
+			return nil, fault.New(fault.Undecodable, err, "reading the answer kept for run %s", seen.JobID)
+		}
+		return out, nil
+	}
+	return out, err
+}
+
+// readRunOptions reads what any run may be given, but for its params, and returns its tags.
+func (s *stage) readRunOptions(r *reader, f wire.Fields, now time.Time, n *release.Request) map[string]string {
+	due := now
+	if r.due(f, now, &due) {
+		n.DueAt = due
+	}
+	if v, ok := f["priority"]; ok {
+		word, _ := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities)
+		n.Priority = job.Priority(word)
+	}
+	if v, ok := f["expire_after"]; ok {
+		after, _ := r.Duration(v, contract.MinWindow, contract.MaxWindow)
+		n.ExpireAt = func(due time.Time) time.Time { return due.Add(after) }
+	}
+	v, ok := f["tags"]
+	if !ok {
+		return nil
+	}
+	r.NoSecrets(v, nil)
+	return r.tags(v)
+}
+
+// mergeParams puts a run's params over the dag's defaults, and judges what comes of it by the dag's schema. nil
+// is no params at all.
+func (s *stage) mergeParams(ctx context.Context, r *reader, v wire.Value, g *dag.Graph) (json.RawMessage, error) {
+	given := map[string]json.RawMessage{}
+	if v.Pointer != "" {
+		given = r.params(v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !g.KnowsParam(name) {
+			r.Mistake("/params/"+wire.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
+				"the dag knows no param %s", wire.Quoted(name))
+		}
+	}
+	merged := maps.Clone(g.Params)
+	if merged == nil {
+		merged = map[string]json.RawMessage{}
+	}
+	maps.Copy(merged, given)
+	if len(r.Wrong) > 0 || len(merged) == 0 && len(g.ParamsSchema) == 0 {
+		return nil, nil
+	}
+	params := text.MustJSON(merged)
+	if len(params) > dag.MaxDefinition {
+		r.Mistake("/params", wire.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition), "the params have %d bytes", len(params))
+		return nil, nil
+	}
+	if len(g.ParamsSchema) == 0 {
+		return params, nil
+	}
+	return params, s.judgeParams(ctx, r, g.ParamsSchema, params)
+}
+
+// judgeParams blames each part of a run's params that does not fit the dag's schema.
+func (s *stage) judgeParams(ctx context.Context, r *reader, schema json.RawMessage, params []byte) error {
+	doc, err := wire.ReadDocument(params)
+	if err != nil {
+		return err // it was put together from what was read
+	}
+	merged := newReader(doc)
+	merged.comparable(0)
+	if len(merged.Wrong) == 0 {
+		if err := s.schemas.judge(ctx, merged, wire.Value{Node: 0, Pointer: "/params"}, schema, params); err != nil {
+			return err
+		}
+	}
+	for _, m := range merged.Wrong {
+		m.Code = wire.CodeInvalidValue
+		r.Mistake(m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
+	}
+	return nil
+}

@@ -1,0 +1,365 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *stage) runRoutes() {
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/dags/{name}/runs", ID: "createDagRun", Tag: tagRuns, Scope: mayWrite,
+		Status: http.StatusAccepted, Body: dagRunRequest{}, OptionalBody: true, Summary: "Run a dag",
+		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+		About:  "With an Idempotency-Key the same request again answers the run that it made, Idempotency-Replayed: true.",
+	}, s.createDagRun)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/runs", ID: "createRun", Tag: tagRuns, Scope: mayWrite,
+		Status: http.StatusAccepted, Body: runRequest{}, Summary: "Run a definition that stands in the request",
+		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+		About:  "As a run of a dag, without a dag that is kept under a name.",
+	}, s.createInlineRun)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/runs", ID: "listRuns", Tag: tagRuns, Scope: mayRead,
+		Summary: "List runs", About: "Newest first, without their nodes.",
+	}, s.listRuns)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}", ID: "getRun", Tag: tagRuns, Scope: mayRead,
+		Summary: "Get a run, and wait for its end", Errors: []int{http.StatusNotFound},
+	}, s.getRun)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodDelete, Path: "/v1/runs/{id}", ID: "deleteRun", Tag: tagRuns, Scope: mayWrite,
+		Summary: "Forget a run that is over", Errors: []int{http.StatusNotFound, http.StatusConflict}, About: "With its jobs.",
+	}, s.forgetRun)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}/nodes/{node}", ID: "getRunNode", Tag: tagRuns, Scope: mayRead,
+		Summary: "Get a node of a run", Errors: []int{http.StatusNotFound},
+		About: "Its payload as sent, its result and its error; of a node with for_each a page of its items.",
+	}, s.getRunNode)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}/events", ID: "listRunEvents", Tag: tagRuns, Scope: mayRead,
+		Summary: "List what was done to a run", Errors: []int{http.StatusNotFound}, About: "Oldest first.",
+	}, s.listRunEvents)
+	s.runActs()
+}
+
+// runActs are what an operator does.
+func (s *stage) runActs() {
+	of := func(path, id, summary, about string, body any) wire.Route {
+		return wire.Route{
+			Method: http.MethodPost, Path: "/v1/runs/{id}/" + path, ID: id, Tag: tagRuns, Scope: mayWrite, Summary: summary,
+			Body: body, OptionalBody: true, Errors: []int{http.StatusNotFound, http.StatusConflict}, About: about,
+		}
+	}
+	wire.Register(s.router, of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}), s.pauseRun)
+	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest{}), s.resumeRun)
+	wire.Register(s.router, of("cancel", "cancelRun", "Cancel a run", "What has not started is CANCELLED, and what runs is asked to stop.",
+		runActRequest{}), s.cancelRun)
+	wire.Register(s.router, of("retry", "retryRun", "Run again what failed of a run",
+		"And what fell with it; what succeeded does not run again, unless it stands at or below from.", runRetryRequest{}), s.retryRun)
+	wire.Register(s.router, of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.", runActRequest{}),
+		s.retryRunNode)
+	wire.Register(s.router, of("nodes/{node}/skip", "skipRunNode", "Skip a node", "One that is blocked, waits or has failed.",
+		nodeSkipRequest{}), s.skipRunNode)
+	wire.Register(s.router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by hand",
+		"One that is blocked, waits or has failed: it has SUCCEEDED, with that result.", nodeCompleteRequest{}), s.completeRunNode)
+}
+
+type getRunInput struct {
+	ID   string `path:"id" doc:"The run's id"`
+	Wait string `query:"wait" doc:"How long to wait for a final status; what stands then is answered" example:"20s"`
+}
+
+func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*runAnswer, error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := readWait(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		if err := s.waitForRun(ctx, k, wait); err != nil {
+			return nil, err
+		}
+	}
+	v, err := s.showRun(ctx, k)
+	return &runAnswer{v}, err
+}
+
+// waitForRun reads the run until it is over, the time is up, or nobody waits any more.
+func (s *stage) waitForRun(ctx context.Context, k run.Key, wait time.Duration) error {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		is, err := s.Store.Run(ctx, k)
+		if err != nil || is.Status.Final() {
+			return asRunProblem(err)
+		}
+		look := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			look.Stop()
+			return fault.New(fault.Unavailable, ctx.Err(), "waiting for run %s", k.ID)
+		case <-deadline.C:
+			look.Stop()
+			return nil
+		case <-look.C:
+		}
+	}
+}
+
+type listRunsInput struct {
+	Dag           string `query:"dag"`
+	State         string `query:"status"`
+	Schedule      string `query:"schedule"`
+	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Only runs with a created_at from this time on"`
+	CreatedBefore string `query:"created_before" format:"date-time" doc:"Only runs with a created_at before this time"`
+	wire.Paging
+}
+
+type runsAnswer struct{ Body wire.Page[RunView] }
+
+// lookedAtRuns is how many entries of the list one request looks at, at most.
+const lookedAtRuns = 2_000
+
+func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsInput) (*runsAnswer, error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	q, err := readRunFilter(in)
+	if err != nil {
+		return nil, err
+	}
+	l := wire.NewList(who.Tenant, "runs", in.Dag, in.State, in.Schedule, in.CreatedAfter, in.CreatedBefore)
+	if q.Below, err = l.Place(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &runsAnswer{Body: wire.Page[RunView]{Items: []RunView{}}}
+	var places []string
+	for range lookedAtRuns / store.ReadAtOnce {
+		found, next, err := s.Store.Runs(ctx, who.Tenant, q)
+		if err != nil {
+			return nil, err
+		}
+		for n, r := range found {
+			if in.State != "" && string(r.Shown()) != in.State {
+				continue
+			}
+			out.Body.Items, places = append(out.Body.Items, viewRun(r.Run)), append(places, r.Place)
+			if len(places) == limit && (n < len(found)-1 || next != "") {
+				next = r.Place
+				q.Below = ""
+				break
+			}
+		}
+		if len(places) == limit || next == "" {
+			if next != "" {
+				out.Body.NextCursor = l.Cursor(next)
+			}
+			out.Body.Fit(func(last int) *string { return l.Cursor(places[last]) })
+			return out, nil
+		}
+		q.Below = next
+	}
+	out.Body.NextCursor = l.Cursor(q.Below)
+	return out, nil
+}
+
+func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
+	q := store.RunQuery{Dag: in.Dag, Schedule: in.Schedule}
+	var wrong fault.Mistakes
+	if in.State != "" && !slices.Contains(dag.RunStatuses, in.State) {
+		wrong = append(wrong, fault.Field{
+			Pointer: "status", Code: wire.CodeInvalidValue, Detail: "this is not one status",
+			Allowed: strings.Join(dag.RunStatuses, ", "),
+		})
+	}
+	for _, name := range []struct{ param, value string }{{"dag", in.Dag}, {"schedule", in.Schedule}} {
+		if name.value != "" && !wire.NamePattern.MatchString(name.value) {
+			wrong = append(wrong, fault.Field{
+				Pointer: name.param, Code: wire.CodeInvalidValue, Detail: "this is not a name", Allowed: wire.NameAllowed,
+			})
+		}
+	}
+	q.From, q.Before = readRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
+	return q, wrong.Err()
+}
+
+type listRunEventsInput struct {
+	ID string `path:"id" doc:"The run's id"`
+	wire.Paging
+}
+
+type runEventView struct {
+	At     wire.Instant `json:"at"`
+	By     string       `json:"by"`
+	Action string       `json:"action" enum:"create,pause,resume,cancel,retry,skip,complete"`
+	Node   string       `json:"node,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+	From   string       `json:"from,omitempty" doc:"The run's status before"`
+	To     string       `json:"to,omitempty" doc:"The run's status after"`
+}
+
+type runEventsAnswer struct{ Body wire.Page[runEventView] }
+
+func (s *stage) listRunEvents(ctx context.Context, who tenant.Identity, in *listRunEventsInput) (*runEventsAnswer, error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	l := wire.NewList(who.Tenant, "run events", in.ID)
+	place, err := l.Place(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Store.Run(ctx, k); err != nil {
+		return nil, asRunProblem(err)
+	}
+	events, next, err := s.Store.Events(ctx, k, place, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &runEventsAnswer{Body: wire.Page[runEventView]{Items: []runEventView{}}}
+	for _, e := range events {
+		out.Body.Items = append(out.Body.Items, runEventView{wire.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To})
+	}
+	if next != "" {
+		out.Body.NextCursor = l.Cursor(next)
+	}
+	return out, nil
+}
+
+type getRunNodeInput struct {
+	ID   string `path:"id" doc:"The run's id"`
+	Node string `path:"node"`
+	wire.Paging
+}
+
+// RunNodeDetail is a node of a run with all that is known of it.
+type RunNodeDetail struct {
+	RunID job.ID `json:"run_id"`
+	Node  string `json:"node"`
+	NodeState
+	Payload json.RawMessage         `json:"payload,omitempty" doc:"As sent; left out when larger than 256 KB"`
+	Result  json.RawMessage         `json:"result,omitempty"`
+	Error   *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
+	Items   *wire.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`
+}
+
+type runItemView struct {
+	Item         int             `json:"item" doc:"Its index in the list, from 0"`
+	JobID        job.ID          `json:"job_id,omitempty" doc:"Absent while it waits for its turn"`
+	Status       job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED"`
+	Attempt      int64           `json:"attempt,omitempty"`
+	StatusReason *job.Reason     `json:"status_reason,omitempty"`
+	StartedAt    wire.Instant    `json:"started_at,omitzero"`
+	FinishedAt   wire.Instant    `json:"finished_at,omitzero"`
+	DurationMS   *int64          `json:"duration_ms,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty" doc:"Only a small one; the job has all of it"`
+	Error        *job.Reason     `json:"error,omitempty"`
+}
+
+type runNodeAnswer struct{ Body RunNodeDetail }
+
+func (s *stage) getRunNode(ctx context.Context, who tenant.Identity, in *getRunNodeInput) (*runNodeAnswer, error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readRun(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(f.graph.Names(), in.Node) {
+		return nil, errNoRun()
+	}
+	out := &runNodeAnswer{RunNodeDetail{RunID: k.ID, Node: in.Node, NodeState: f.node(in.Node, f.states())}}
+	row := f.rows[in.Node]
+	if row.IsMapped() {
+		l := wire.NewList(who.Tenant, "run items", in.ID, in.Node)
+		all := make([]runItemView, len(f.items[in.Node]))
+		for i, item := range f.items[in.Node] {
+			all[i] = f.item(i, item)
+		}
+		items, next, err := wire.CutPage(l, in.Cursor, limit, all)
+		out.Body.Items = &wire.Page[runItemView]{Items: items, NextCursor: next}
+		return out, err
+	}
+	if in.Cursor != "" {
+		return nil, wire.OneMistake("cursor", wire.CodeInvalidCursor, "", "the node has no items")
+	}
+	return out, s.nodeDetail(ctx, row, &out.Body)
+}
+
+// nodeDetail adds what lies beside the row of a node's job.
+func (s *stage) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) error {
+	if row.Status == "" {
+		return nil
+	}
+	v.Error = lastError(row)
+	if row.Result != "" {
+		v.Result = json.RawMessage(row.Result)
+	}
+	if row.ResultIn != job.InRow {
+		body, err := s.beside(ctx, row, job.ResultContent)
+		if err != nil {
+			return err
+		}
+		v.Result = body
+	}
+	if row.PayloadIn == job.InBlob {
+		return nil
+	}
+	body, err := s.Store.Payload(ctx, row)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return err
+	}
+	if len(body) > 0 {
+		v.Payload = body
+	}
+	return nil
+}
+
+// lastError is that of the newest attempt, nil if it has none.
+func lastError(row job.Row) *job.Reason {
+	if len(row.Attempts) == 0 {
+		return nil
+	}
+	return row.Attempts[len(row.Attempts)-1].Error
+}
+
+// item shows one item of a mapped node. One that waits for its turn under max_parallel has no job yet.
+func (f *runFacts) item(index int, row job.Row) runItemView {
+	n := NodeState{Status: f.status(row)}
+	f.describe(row, &n)
+	v := runItemView{
+		Item: index, JobID: row.ID, Status: n.Status, Attempt: n.Attempt, StatusReason: n.StatusReason,
+		StartedAt: n.StartedAt, FinishedAt: n.FinishedAt, DurationMS: n.DurationMS, Error: lastError(row),
+	}
+	if row.Result != "" {
+		v.Result = json.RawMessage(row.Result)
+	}
+	return v
+}

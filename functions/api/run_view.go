@@ -1,0 +1,395 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+)
+
+// RunView is a run as it is shown. Absent values are left out.
+type RunView struct {
+	RunID        job.ID                 `json:"run_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
+	Dag          *string                `json:"dag" doc:"null for a run of a definition of its own"`
+	DagVersion   *int64                 `json:"dag_version"`
+	Status       run.Status             `json:"status" enum:"BUILDING,RUNNING,PAUSED,HELD,SUCCEEDED,FAILED,CANCELLED" doc:"HELD: nothing can go on without an operator"`
+	StatusReason *job.Reason            `json:"status_reason,omitempty"`
+	CreatedAt    wire.Instant           `json:"created_at"`
+	DueAt        wire.Instant           `json:"due_at"`
+	StartedAt    wire.Instant           `json:"started_at,omitzero" doc:"When the first of its jobs started"`
+	FinishedAt   wire.Instant           `json:"finished_at,omitzero"`
+	NominalAt    wire.Instant           `json:"nominal_at,omitzero" doc:"What the schedule's calendar says"`
+	Schedule     string                 `json:"schedule,omitempty"`
+	Priority     job.Priority           `json:"priority,omitempty"`
+	Params       json.RawMessage        `json:"params,omitempty" doc:"Merged with the dag's defaults"`
+	Tags         map[string]string      `json:"tags,omitempty"`
+	Counts       *runCounts             `json:"counts,omitempty" doc:"Of nodes; lists leave them out"`
+	CriticalPath []string               `json:"critical_path,omitempty" doc:"The chain of nodes that took longest so far"`
+	Nodes        map[string]runNodeView `json:"nodes,omitempty"`
+}
+
+type runCounts struct {
+	Total     int `json:"total"`
+	Blocked   int `json:"blocked"`
+	Waiting   int `json:"waiting" doc:"SCHEDULED and QUEUED"`
+	Running   int `json:"running"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed" doc:"DEAD and EXPIRED"`
+	Cancelled int `json:"cancelled"`
+	Skipped   int `json:"skipped"`
+}
+
+func (c *runCounts) add(s job.Status) {
+	c.Total++
+	switch s {
+	case job.Scheduled, job.Queued:
+		c.Waiting++
+	case job.Running:
+		c.Running++
+	case job.Succeeded:
+		c.Succeeded++
+	case job.Dead, job.Expired:
+		c.Failed++
+	case job.Cancelled:
+		c.Cancelled++
+	case job.Skipped:
+		c.Skipped++
+	default:
+		c.Blocked++
+	}
+}
+
+// NodeState is what every view of a node shows.
+type NodeState struct {
+	Status       job.Status   `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED"`
+	JobID        job.ID       `json:"job_id,omitempty" doc:"Absent until the node is released"`
+	Attempt      int64        `json:"attempt,omitempty" doc:"From 1"`
+	Generation   int64        `json:"generation" doc:"From 1; grows when the node is run again"`
+	DependsOn    []string     `json:"depends_on"`
+	ParentsDone  int          `json:"parents_done"`
+	Parents      int          `json:"parents"`
+	WaitingFor   string       `json:"waiting_for,omitempty" enum:"parents,due,retry,worker,pause,limit,operator"`
+	Why          string       `json:"why,omitempty" doc:"What it waits for, as a sentence"`
+	StatusReason *job.Reason  `json:"status_reason,omitempty"`
+	StartedAt    wire.Instant `json:"started_at,omitzero"`
+	FinishedAt   wire.Instant `json:"finished_at,omitzero"`
+	DurationMS   *int64       `json:"duration_ms,omitempty" doc:"From start to end; until now while it runs"`
+	Forced       bool         `json:"forced,omitempty" doc:"An operator skipped or completed it"`
+}
+
+type runNodeView struct {
+	NodeState
+	Items *runCounts `json:"items,omitempty" doc:"Of a node with for_each that has been released"`
+}
+
+// runFacts is a run with all that its view is made of.
+type runFacts struct {
+	run    run.Run
+	graph  *dag.Graph
+	rows   map[string]job.Row   // of nodes; a BLOCKED one has none
+	items  map[string][]job.Row // of mapped nodes, in order
+	claims map[job.ID]job.Claim
+	pauses job.Pauses
+	now    time.Time
+}
+
+// readRun reads a run and its nodes; an absent one is a problem.
+func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
+	is, g, rows, err := s.Runs.Nodes(ctx, k)
+	if err != nil {
+		return nil, asRunProblem(err)
+	}
+	f := &runFacts{run: is, graph: g, rows: rows, items: map[string][]job.Row{}, claims: map[job.ID]job.Claim{}, now: s.now()}
+	var soon []job.Key
+	look := func(r job.Row) {
+		if !r.IsMapped() && startsSoon(r, f.now) {
+			soon = append(soon, r.Key)
+		}
+	}
+	for name, row := range rows {
+		look(row)
+		if !row.IsMapped() {
+			continue
+		}
+		keys := make([]job.Key, row.Items)
+		for i := range keys {
+			keys[i] = is.Key.Job(name, row.Generation, int64(i)+1)
+		}
+		if f.items[name], err = s.Store.Nodes(ctx, keys); err != nil {
+			return nil, err
+		}
+		for _, item := range f.items[name] {
+			look(item)
+		}
+	}
+	if len(soon) == 0 {
+		return f, nil
+	}
+	for lot := range slices.Chunk(soon, store.ReadAtOnce) {
+		claims, err := s.Store.Claims(ctx, lot)
+		if err != nil {
+			return nil, err
+		}
+		for n, c := range claims {
+			f.claims[lot[n].ID] = c
+		}
+	}
+	f.pauses, err = s.Store.Pauses(ctx, k.Tenant)
+	return f, err
+}
+
+// status is what is shown of a job, or of a mapped node by its items.
+func (f *runFacts) status(row job.Row) job.Status {
+	switch {
+	case row.Status == "":
+		return job.Blocked
+	case !row.IsMapped() || row.Status.Final():
+		return job.ReadStatus(row, f.claims[row.ID], f.now)
+	}
+	waits := job.Status("")
+	for _, item := range f.items[row.Node] {
+		switch s := f.status(item); {
+		case s == job.Running || s.Final():
+			return job.Running
+		case waits == "" && s != job.Blocked:
+			waits = s
+		}
+	}
+	if waits == "" {
+		return job.Queued
+	}
+	return waits
+}
+
+// times are when a node started and ended: of a mapped one when the first of its items did.
+func (f *runFacts) times(row job.Row) (started, finished time.Time) {
+	started, finished = row.StartedAt, row.FinishedAt
+	for _, item := range f.items[row.Node] {
+		if row.IsMapped() && !item.StartedAt.IsZero() && (started.IsZero() || item.StartedAt.Before(started)) {
+			started = item.StartedAt
+		}
+	}
+	return started, finished
+}
+
+// states are what the graph judges by.
+func (f *runFacts) states() map[string]dag.NodeState {
+	is := make(map[string]dag.NodeState, len(f.rows))
+	for name, row := range f.rows {
+		state := dag.StateOf(row)
+		state.StartedAt, state.FinishedAt = f.times(row)
+		is[name] = state
+	}
+	return is
+}
+
+func (f *runFacts) itemCounts(name string) *runCounts {
+	if !f.rows[name].IsMapped() {
+		return nil
+	}
+	c := &runCounts{}
+	for _, item := range f.items[name] {
+		c.add(f.status(item))
+	}
+	return c
+}
+
+// node is the state of a node.
+func (f *runFacts) node(name string, states map[string]dag.NodeState) NodeState {
+	row, there := f.rows[name]
+	n := NodeState{
+		Status: f.status(row), Generation: f.run.Generation(name), DependsOn: append([]string{}, f.graph.Parents(name)...),
+		Parents: len(f.graph.Parents(name)), Forced: row.Forced != job.NotForced,
+	}
+	for _, p := range f.graph.Parents(name) {
+		if states[p].End() != dag.NotEnded {
+			n.ParentsDone++
+		}
+	}
+	n.WaitingFor, n.Why = f.waits(name, row, n.Status, states)
+	if !there {
+		return n
+	}
+	f.describe(row, &n)
+	return n
+}
+
+// describe adds what the row of a job says.
+func (f *runFacts) describe(row job.Row, n *NodeState) {
+	if !row.IsMapped() {
+		n.JobID, n.Attempt = row.ID, row.Attempt
+	}
+	if row.Reason.Code != "" {
+		reason := row.Reason
+		n.StatusReason = &reason
+	}
+	started, finished := f.times(row)
+	n.StartedAt, n.FinishedAt = wire.Instant{Time: started}, wire.Instant{Time: finished}
+	until := finished
+	if n.Status == job.Running {
+		until = f.now
+	}
+	if !started.IsZero() && !until.IsZero() {
+		took := max(until.Sub(started), 0).Milliseconds()
+		n.DurationMS = &took
+	}
+}
+
+// waits says what a node waits for, in a word and in a sentence.
+func (f *runFacts) waits(name string, row job.Row, s job.Status, states map[string]dag.NodeState) (word, why string) {
+	switch s {
+	case job.Blocked:
+		return f.blocked(name, states)
+	case job.Scheduled, job.Queued:
+	default:
+		return "", ""
+	}
+	if f.run.Shown() == run.Paused {
+		return "pause", "the run is paused"
+	}
+	if row.IsMapped() {
+		return "worker", fmt.Sprintf("none of its %d items has started", row.Items)
+	}
+	_, paused := f.pauses.Hold(row.Task, f.now)
+	switch word = job.WaitingFor(row, f.claims[row.ID], paused, f.now); word {
+	case "pause":
+		return word, "a pause of its task, or of everything, holds it"
+	case "due":
+		return word, "due at " + row.DueAt.UTC().Format(wire.InstantLayout)
+	case job.WaitsForHandler:
+		return "worker", fmt.Sprintf(noHandler, row.Task)
+	case "retry", "snooze":
+		return "retry", fmt.Sprintf("attempt %d is due at %s", row.Attempt, row.DueAt.UTC().Format(wire.InstantLayout))
+	}
+	return "worker", "it is due and waits for a free worker"
+}
+
+// blocked says why a node has not been released.
+func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, why string) {
+	switch v, _ := f.graph.JudgeNode(name, states); {
+	case v == dag.Held:
+		return "operator", "a node before it failed: retry, skip or complete that node or this one, or cancel the run"
+	case v == dag.Wait:
+		return "parents", "waits for " + f.unended(name, states)
+	case f.run.Shown() == run.Paused:
+		return "pause", "the run is paused"
+	case v == dag.Run && f.graph.MaxConcurrency > 0:
+		return "limit", fmt.Sprintf("%d jobs of the run are under way, which is its max_concurrency", f.graph.MaxConcurrency)
+	}
+	return "parents", "its parents have just ended"
+}
+
+// unendedMost is how many parents a sentence names.
+const unendedMost = 3
+
+// unended names the parents that have not ended.
+func (f *runFacts) unended(name string, states map[string]dag.NodeState) string {
+	var open []string
+	for _, p := range f.graph.Parents(name) {
+		if states[p].End() != dag.NotEnded {
+			continue
+		}
+		if c := f.itemCounts(p); c != nil {
+			p = fmt.Sprintf("%s (%d of %d items)", p, c.Total-c.Blocked-c.Waiting-c.Running, c.Total)
+		}
+		open = append(open, p)
+	}
+	if more := len(open) - unendedMost; more > 0 {
+		open = append(open[:unendedMost], fmt.Sprintf("%d more", more))
+	}
+	if len(open) < 2 {
+		return strings.Join(open, "")
+	}
+	return wire.InWords(open)
+}
+
+// viewRun is what the run's item alone says.
+func viewRun(is run.Run) RunView {
+	v := RunView{
+		RunID: is.ID, Status: is.Shown(), CreatedAt: wire.Instant{Time: is.CreatedAt}, DueAt: wire.Instant{Time: is.DueAt},
+		FinishedAt: wire.Instant{Time: is.FinishedAt}, NominalAt: wire.Instant{Time: is.NominalAt}, Schedule: is.Schedule, Priority: is.Priority,
+	}
+	if is.Dag != "" {
+		v.Dag, v.DagVersion = &is.Dag, &is.Version
+	}
+	if is.Reason.Code != "" {
+		v.StatusReason = &is.Reason
+	}
+	return v
+}
+
+// view shows a run with its nodes.
+func (f *runFacts) view() RunView {
+	v := viewRun(f.run)
+	v.Counts, v.Nodes = &runCounts{}, make(map[string]runNodeView, len(f.graph.Names()))
+	states := f.states()
+	var failed []string
+	for _, name := range f.graph.Names() {
+		n := runNodeView{f.node(name, states), f.itemCounts(name)}
+		v.Nodes[name] = n
+		v.Counts.add(n.Status)
+		if n.Status == job.Dead || n.Status == job.Expired {
+			failed = append(failed, name)
+		}
+		if !n.StartedAt.IsZero() && (v.StartedAt.IsZero() || n.StartedAt.Before(v.StartedAt.Time)) {
+			v.StartedAt = n.StartedAt
+		}
+	}
+	v.CriticalPath = f.graph.CriticalPath(states, f.now)
+	if v.StatusReason == nil && len(failed) > 0 && (v.Status == run.Failed || v.Status == run.Held) {
+		v.StatusReason = &job.Reason{Code: "node_failed", Message: failedNodes(failed)}
+	}
+	return v
+}
+
+func failedNodes(names []string) string {
+	if len(names) == 1 {
+		return "node " + names[0] + " failed"
+	}
+	if more := len(names) - unendedMost; more > 0 {
+		return fmt.Sprintf("nodes %s and %d more failed", strings.Join(names[:unendedMost], ", "), more)
+	}
+	return "nodes " + wire.InWords(names) + " failed"
+}
+
+// showRun is the whole view of a run.
+func (s *stage) showRun(ctx context.Context, k run.Key) (RunView, error) {
+	f, err := s.readRun(ctx, k)
+	if err != nil {
+		return RunView{}, err
+	}
+	v := f.view()
+	return v, s.besideRun(ctx, f.run, &v)
+}
+
+// besideRun adds what lies beside the run's item.
+func (s *stage) besideRun(ctx context.Context, is run.Run, v *RunView) error {
+	params, err := s.Store.Params(ctx, is)
+	if err != nil {
+		return err
+	}
+	if params == "" {
+		params = "{}"
+	}
+	v.Params = json.RawMessage(params)
+	tags, err := s.Store.Beside(ctx, is.Key, tagsOfRun)
+	if fault.KindOf(err) == fault.NotFound { // most runs have none
+		return nil
+	}
+	if err == nil {
+		_ = json.Unmarshal([]byte(tags), &v.Tags) // we wrote it
+	}
+	return err
+}
+
+// tagsOfRun names the run's tags, which lie beside its item.
+const tagsOfRun = "tags"
