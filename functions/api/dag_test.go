@@ -11,7 +11,7 @@ import (
 var dagAndRunRoutes = []string{
 	"DELETE /v1/dags/{name}", "GET /v1/dags", "GET /v1/dags/{name}", "GET /v1/dags/{name}/versions",
 	"POST /v1/dags/validate", "PUT /v1/dags/{name}", "POST /v1/dags/{name}/runs",
-	"POST /v1/runs", "GET /v1/runs", "GET /v1/runs/{id}", "DELETE /v1/runs/{id}", "GET /v1/runs/{id}/nodes/{node}",
+	"POST /v1/runs", "GET /v1/runs", "GET /v1/runs/{id}/graph", "GET /v1/runs/{id}", "DELETE /v1/runs/{id}", "GET /v1/runs/{id}/nodes/{node}",
 	"GET /v1/runs/{id}/events", "POST /v1/runs/{id}/pause", "POST /v1/runs/{id}/resume", "POST /v1/runs/{id}/cancel",
 	"POST /v1/runs/{id}/retry", "POST /v1/runs/{id}/nodes/{node}/retry", "POST /v1/runs/{id}/nodes/{node}/skip",
 	"POST /v1/runs/{id}/nodes/{node}/complete",

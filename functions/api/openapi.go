@@ -323,6 +323,7 @@ var parameterBounds = fieldBounds{
 	"name":   nameForm, "dag": nameForm, "node": nameForm, "task": nameForm, "schedule": nameForm, "id": idForm, "scope": scopeForm,
 	"status":         oneOf(job.Statuses),
 	"outcome":        oneOf(outcomes),
+	"format":         oneOf(graphForms),
 	"version":        wholeFrom(1, maxVersion),
 	"dry_run":        func(s *huma.Schema) { s.Type = huma.TypeBoolean },
 	"created_after":  instantForm,

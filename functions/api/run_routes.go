@@ -51,6 +51,12 @@ func (s *stage) runRoutes() {
 		Method: http.MethodGet, Path: "/v1/runs/{id}/events", ID: "listRunEvents", Tag: tagRuns, Scope: mayRead,
 		Summary: "List what was done to a run", Errors: []int{http.StatusNotFound}, About: "Oldest first.",
 	}, s.listRunEvents)
+	wire.Register(s.router, wire.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}/graph", ID: "getRunGraph", Tag: tagRuns, Scope: mayRead,
+		Summary: "Draw a run", Errors: []int{http.StatusNotFound},
+		About: "Mermaid as text/plain, a picture as image/svg+xml, or the nodes and edges as application/json.",
+	}, s.getRunGraph)
+	s.documentGraph()
 	s.runActs()
 }
 

@@ -2,11 +2,14 @@ package api_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"punctual/functions/api"
 	"punctual/shared/contract"
 )
 
@@ -258,4 +261,27 @@ func TestRun_ShowsTheItemsOfAMappedNode(t *testing.T) {
 	if len(items["items"].([]any)) != 2 || rest["next_cursor"] != nil || rest["items"].([]any)[0].(map[string]any)["item"] != 2.0 {
 		t.Errorf("items %v and %v", items, rest)
 	}
+}
+
+func TestRun_IsDrawn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	path := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id") + "/graph"
+	for _, c := range []struct{ query, accept, kind, begins, holds string }{
+		{"", "*/*", "text/plain; charset=utf-8", "flowchart TD\n", "n0 --> n1"},
+		{"?format=mermaid", "image/svg+xml", "text/plain; charset=utf-8", "flowchart TD\n", `n0(["a<br/>QUEUED"]):::queued`},
+		{"", "text/html;q=0.5,image/svg+xml", "image/svg+xml", "<svg ", `<g id="node-b"><title>b: BLOCKED</title>`},
+		{"?format=svg", "", "image/svg+xml", "<svg ", "</svg>"},
+		{"?format=json", "", "application/json", "{", `"edges":[["a","b"],["b","c"]]`},
+	} {
+		ask := httptest.NewRequestWithContext(api.WithIdentity(t.Context(), b.who), "GET", path+c.query, http.NoBody)
+		ask.Header.Set("Accept", c.accept)
+		w := httptest.NewRecorder()
+		b.handler.ServeHTTP(w, ask)
+		kind, text := w.Header().Get("Content-Type"), w.Body.String()
+		if w.Code != 200 || kind != c.kind || !strings.HasPrefix(text, c.begins) || !strings.Contains(text, c.holds) {
+			t.Errorf("%s as %s: %d %s\n%s", c.query, c.accept, w.Code, kind, text)
+		}
+	}
+	b.want(t, 400, "GET", path+"?format=png", "")
 }

@@ -1,0 +1,100 @@
+package dag_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"punctual/shared/dag"
+	"punctual/shared/job"
+)
+
+// fifty is a graph of fifty nodes in several levels, each of which waits for up to three.
+func fifty(t *testing.T) (*dag.Graph, map[string]dag.Look) {
+	t.Helper()
+	statuses := []job.Status{job.Succeeded, job.Running, job.Queued, "", job.Dead, job.Cancelled, job.Skipped}
+	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	looks := map[string]dag.Look{}
+	for n := range 50 {
+		node := dag.Node{Task: "echo"}
+		for p := range min(n/8, 3) {
+			node.DependsOn = append(node.DependsOn, fmt.Sprintf("node-%02d", (n/8-1-p%2)*8+(n*7+p*3)%8))
+		}
+		if len(node.DependsOn) > 1 && node.DependsOn[0] == node.DependsOn[len(node.DependsOn)-1] {
+			node.DependsOn = node.DependsOn[:1]
+		}
+		name := fmt.Sprintf("node-%02d", n)
+		d.Nodes[name] = node
+		looks[name] = dag.Look{Status: statuses[n%len(statuses)]}
+	}
+	g, err := dag.Compile(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, looks
+}
+
+func TestSVG_ShowsEachNodeOnceWithoutOverlap(t *testing.T) {
+	t.Parallel()
+	g, looks := fifty(t)
+	svg := g.SVG("etl <1>", looks)
+	if to := os.Getenv("PUNCTUAL_DRAW"); to != "" {
+		if err := os.WriteFile(to, []byte(svg), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	boxes := map[string]bool{}
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("it is no XML: %v", err)
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok || start.Name.Local != "text" {
+			continue
+		}
+		at := ""
+		for _, a := range start.Attr {
+			if a.Name.Local == "x" || a.Name.Local == "y" {
+				at += a.Value + " "
+			}
+		}
+		if boxes[at] {
+			t.Errorf("two texts stand at %s", at)
+		}
+		boxes[at] = true
+	}
+	if len(boxes) != 2*50+1 {
+		t.Errorf("%d texts are shown", len(boxes))
+	}
+	if edges := strings.Count(svg, "marker-end"); edges != g.Edges() {
+		t.Errorf("%d edges are drawn of %d", edges, g.Edges())
+	}
+}
+
+func TestMermaid_ShowsNodesEdgesAndStates(t *testing.T) {
+	t.Parallel()
+	g, err := dag.Compile(dag.Definition{Nodes: map[string]dag.Node{
+		"a": {Task: "echo"}, "end": {Task: "echo", DependsOn: []string{"a"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `flowchart TD
+  n0[["a<br/>DEAD"]]:::dead
+  n1["end<br/>BLOCKED<br/>1 of 2 items"]:::blocked
+  n0 --> n1
+  classDef blocked fill:#f6f8fa,stroke:#8c959f,color:#1f2328
+  classDef dead fill:#ffebe9,stroke:#cf222e,color:#1f2328
+`
+	if got := g.Mermaid(map[string]dag.Look{"a": {Status: job.Dead}, "end": {Note: "1 of 2 items"}}); got != want {
+		t.Errorf("drew\n%s", got)
+	}
+}
