@@ -11,6 +11,7 @@ import (
 
 	"punctual/functions/api"
 	"punctual/shared/contract"
+	"punctual/shared/job"
 )
 
 // chain is an inline run of three nodes, one after the other.
@@ -214,6 +215,7 @@ func TestRun_DoesWhatOperatorsAsk(t *testing.T) {
 	}
 	act(409, "nodes/a/skip", "", "wrong_state[BLOCKED SCHEDULED QUEUED DEAD EXPIRED CANCELLED]")
 	act(200, "nodes/b/skip", `{"children":"skip"}`, "SUCCEEDED a:SUCCEEDED b:SKIPPED c:SKIPPED")
+	act(409, "nodes/a/complete", "", "wrong_state[BLOCKED SCHEDULED QUEUED DEAD EXPIRED CANCELLED]")
 	act(409, "cancel", "", "wrong_state[BUILDING RUNNING PAUSED HELD]")
 	act(400, "retry", `{"from":"x"}`, "unknown_node<nil>")
 	act(200, "retry", `{"from":"b"}`, "RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
@@ -235,10 +237,10 @@ func TestRun_DoesWhatOperatorsAsk(t *testing.T) {
 	if fmt.Sprint(e) != "map[action:pause at:2027-03-01T12:00:00.000Z by:tester from:RUNNING reason:look first to:PAUSED]" {
 		t.Errorf("the pause is told as %v", e)
 	}
-	job := node(b.want(t, 200, "GET", id, ""), "b")["job_id"].(string)
+	ofB := node(b.want(t, 200, "GET", id, ""), "b")["job_id"].(string)
 	b.want(t, 204, "DELETE", id, "")
 	b.want(t, 404, "GET", id, "")
-	b.want(t, 404, "GET", "/v1/jobs/"+job, "")
+	b.want(t, 404, "GET", "/v1/jobs/"+ofB, "")
 	if got := flat(b.pages(t, "/v1/runs", "run_id")); len(got) != 0 {
 		t.Errorf("still listed: %v", got)
 	}
@@ -284,4 +286,16 @@ func TestRun_IsDrawn(t *testing.T) {
 		}
 	}
 	b.want(t, 400, "GET", path+"?format=png", "")
+}
+
+func TestRun_RetriesANodeByItsOwnPolicy(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo","retry":{"max_attempts":2,"max_delay":"7s"}}}}}`)
+	one := b.row(t, node(r, "a")["job_id"].(string))
+	want := job.DefaultRetry
+	want.MaxAttempts, want.MaxDelay = 2, 7*time.Second
+	if one.Retry != want {
+		t.Errorf("the job is retried by %+v", one.Retry)
+	}
 }

@@ -242,12 +242,12 @@ func (r *Releaser) forceNode(
 		}
 		wrong := &WrongState{Of: "node", Is: string(shown), Allowed: allowed}
 		switch {
+		case row.Status != "" && row.Status != job.Scheduled:
+			return nil, wrong
 		case is.Status.Final(), is.Stop != run.NoStop:
 			return nil, wrongRun(is, goingOn)
 		case is.Act != nil:
 			return nil, acting(is)
-		case row.Status != "" && row.Status != job.Scheduled:
-			return nil, wrong
 		}
 		now := r.Clock.Now()
 		after, touch := is.Touch(now)

@@ -199,7 +199,7 @@ func (r *Releaser) accept(
 	if row.Timeout == 0 {
 		row.Timeout = task.Timeout
 	}
-	if r.RetryOf != nil && n.Retry != nil {
+	if n.Retry != nil {
 		if row.Retry, err = r.RetryOf(task.Retry, n.Retry); err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter // nil drops metrics
 	Shards int              // of the due index; 0: contract.DefaultShards
-	// RetryOf reads the retry policy of a node over that of its task. Nil: the task's counts.
+	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
 }
 
@@ -96,6 +96,9 @@ const graphsKept = 200
 func New(d Deps) *Releaser {
 	if d.Shards == 0 {
 		d.Shards = contract.DefaultShards
+	}
+	if d.RetryOf == nil {
+		d.RetryOf = dag.RetryOf
 	}
 	return &Releaser{Deps: d, graphs: cache.New[item.Ref, *dag.Graph](cache.Options[*dag.Graph]{Most: graphsKept})}
 }
