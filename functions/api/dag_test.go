@@ -110,6 +110,8 @@ func TestDag_IsToldEveryMistakeByItsPlace(t *testing.T) {
 		node(`,"payload":{"x":["${params.y}"]}`):   "/nodes/b/payload/x/0 invalid_expression",
 		node(`,"payload":{"password":"hunter22"}`): "/nodes/b/payload/password secret_in_payload",
 		`{"nodes":{"a":{"task":"echo","depends_on":["b"]},"b":{"task":"echo","depends_on":["a"]}}}`: "/nodes/b/depends_on/0 cycle",
+		`{"nodes":{"a":{"task":"echo","when":"1 +"},"b":{"task":"nope","depends_on":["x"],"when":"nodes.x.forced"}}}`: "/nodes/b/task unknown_task " +
+			"/nodes/b/depends_on/0 unknown_node /nodes/a/when invalid_expression",
 		`{"nodes":{"a":{"task":"echo"}},"on_failure":"cry","max_concurrency":0,"expire_after":"0s"}`: "/on_failure invalid_value " +
 			"/max_concurrency out_of_range /expire_after out_of_range",
 	} {

@@ -44,6 +44,7 @@ type JobView struct {
 	Manual            bool            `json:"manual,omitempty" doc:"A run of the schedule that somebody asked for, beside its times"`
 	RunID             string          `json:"run_id,omitempty"`
 	Node              string          `json:"node,omitempty"`
+	Item              *int64          `json:"item,omitempty" doc:"Of a node with for_each: the item's index in the list, from 0"`
 	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
 	MetadataView
 
@@ -96,6 +97,10 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	if !r.StartedAt.IsZero() {
 		late := r.LatenessMS
 		v.StartLatenessMS = &late
+	}
+	if r.ItemNo > 0 {
+		index := r.ItemNo - 1
+		v.Item = &index
 	}
 	if r.Result != "" {
 		v.Result = json.RawMessage(r.Result)

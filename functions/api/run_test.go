@@ -260,6 +260,10 @@ func TestRun_ShowsTheItemsOfAMappedNode(t *testing.T) {
 	path := "/v1/runs/" + r.str("run_id") + "/nodes/part"
 	items := b.want(t, 200, "GET", path+"?limit=2", "").body["items"].(map[string]any)
 	rest := b.want(t, 200, "GET", path+"?limit=2&cursor="+items["next_cursor"].(string), "").body["items"].(map[string]any)
+	first := items["items"].([]any)[0].(map[string]any)["job_id"].(string)
+	if one := b.want(t, 200, "GET", "/v1/jobs/"+first, ""); one.body["item"] != 0.0 || one.str("node") != "part" {
+		t.Errorf("its job is %s", one.text)
+	}
 	if len(items["items"].([]any)) != 2 || rest["next_cursor"] != nil || rest["items"].([]any)[0].(map[string]any)["item"] != 2.0 {
 		t.Errorf("items %v and %v", items, rest)
 	}

@@ -81,23 +81,54 @@ func Compile(d Definition) (*Graph, error) {
 	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}}
 	m := &mistakes{}
 	g.checkShape(d, m)
-	if len(m.list) == 0 {
-		g.checkCycles(d, m)
-	}
-	if len(m.list) > 0 {
+	if len(d.Nodes) == 0 || len(d.Nodes) > MaxNodes || g.Edges() > MaxEdges {
 		return nil, m.list
 	}
+	before := len(m.list)
+	g.checkCycles(d, m)
+	if len(m.list) > before { // there are no levels, and nobody's ancestors
+		return nil, m.list
+	}
+	unsure := g.dropBadEdges(d)
 	for _, name := range g.names {
 		for _, p := range g.Nodes[name].DependsOn {
 			g.children[p] = append(g.children[p], name)
 		}
 	}
 	g.levels = g.level()
-	g.compileExpressions(m)
+	g.compileExpressions(m, g.belowAll(unsure))
 	if len(m.list) > 0 {
 		return nil, m.list
 	}
 	return g, nil
+}
+
+// dropBadEdges leaves only dependencies on other nodes that are there, each once, and returns the nodes that had
+// others: what comes before them is not known.
+func (g *Graph) dropBadEdges(d Definition) (had []string) {
+	for _, name := range g.names {
+		n := g.Nodes[name]
+		all := len(n.DependsOn)
+		n.DependsOn = slices.DeleteFunc(slices.Compact(n.DependsOn), func(p string) bool {
+			_, there := d.Nodes[p]
+			return !there || p == name
+		})
+		if g.Nodes[name] = n; len(n.DependsOn) < all {
+			had = append(had, name)
+		}
+	}
+	return had
+}
+
+// belowAll are those nodes and all after any of them.
+func (g *Graph) belowAll(names []string) map[string]bool {
+	below := map[string]bool{}
+	for _, name := range names {
+		for _, n := range g.Below(name) {
+			below[n] = true
+		}
+	}
+	return below
 }
 
 // mistakes collects the mistakes of a definition, up to a bound.
@@ -183,6 +214,9 @@ func (g *Graph) checkCycles(d Definition, m *mistakes) {
 		state[name] = open
 		path = append(path, name)
 		for i, p := range d.Nodes[name].DependsOn {
+			if _, there := d.Nodes[p]; !there || p == name { // blamed already
+				continue
+			}
 			switch state[p] {
 			case unseen:
 				visit(p)

@@ -61,26 +61,30 @@ func (g *Graph) ancestorsOf() map[string]map[string]bool {
 	return all
 }
 
-// compileExpressions checks every expression of the graph, whose shape is valid.
-func (g *Graph) compileExpressions(m *mistakes) {
+// compileExpressions checks every expression of the graph, but for those of nodes of which it is not known what
+// comes before them.
+func (g *Graph) compileExpressions(m *mistakes, unsure map[string]bool) {
 	plain, err := environment(g.names, false)
 	if err == nil {
 		var mapped *cel.Env
 		if mapped, err = environment(g.names, true); err == nil {
-			g.compileNodes(plain, mapped, m)
+			g.compileNodes(plain, mapped, m, unsure)
 			return
 		}
 	}
 	panic(fmt.Sprintf("making the environment of expressions: %v", err)) // no part of it comes from a user
 }
 
-func (g *Graph) compileNodes(plain, mapped *cel.Env, m *mistakes) {
+func (g *Graph) compileNodes(plain, mapped *cel.Env, m *mistakes, unsure map[string]bool) {
 	g.exprs = map[string]*nodeExprs{}
 	ancestors, params := g.ancestorsOf(), g.paramNames()
 	count := 0
 	for _, name := range g.names {
 		if m.full() {
 			return
+		}
+		if unsure[name] {
+			continue
 		}
 		n := g.Nodes[name]
 		at := pointer("nodes", name)
