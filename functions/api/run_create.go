@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -294,8 +295,9 @@ func (s *stage) judgeParams(ctx context.Context, r *reader, schema json.RawMessa
 		}
 	}
 	for _, m := range merged.Wrong {
-		m.Code = wire.CodeInvalidValue
-		r.Mistake(m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
+		// Who judges by schemas speaks of tasks.
+		detail := strings.ReplaceAll(m.Detail, "task's payload_schema", "dag's params_schema")
+		r.Mistake(m.Pointer, wire.CodeInvalidValue, m.Allowed, "%s", detail)
 	}
 	return nil
 }

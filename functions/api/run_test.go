@@ -108,7 +108,8 @@ func TestRun_IsJudgedByTheSchemaOfItsParams(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo","payload":"${params.n}"}},"params":{"n":1},
 		"params_schema":{"type":"object","properties":{"n":{"type":"integer"},"more":{"type":"string"}}}}`)
-	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"n":"x"}}`)); m["pointer"] != "/params/n" || m["code"] != "invalid_value" {
+	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"n":"x"}}`)); m["pointer"] != "/params/n" || m["code"] != "invalid_value" ||
+		!strings.Contains(m["detail"].(string), "params_schema") {
 		t.Errorf("told %v", m)
 	}
 	b.want(t, 202, "POST", "/v1/dags/d/runs", `{"params":{"more":"x"}}`)

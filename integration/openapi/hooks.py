@@ -64,12 +64,23 @@ FIELDS = {
     "cursor": None,
     # A tester's schema is rarely one that compiles.
     "payload_schema": always({"type": "object"}),
+    # Nodes, expressions and params must fit each other.
+    "depends_on": always([]),
+    "when": always("run.id != ''"),
+    "for_each": always("${[1, 2]}"),
+    "max_parallel": None,
+    "params": always({}),
+    "params_schema": always({"type": "object"}),
+    "version": None,
+    "from": None,
+    "result": always({"rows": 3}),
     # It has a limit in bytes, and no control characters at any depth.
     "metadata": always({"ticket": 7, "by": ["a", None, {}]}),
 }
 
 QUERY = {
     "cursor": None,
+    "version": None,
     "wait": always("10ms"),
     "task": always("echo"),
     "after": in_days(-1),
