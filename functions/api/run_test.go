@@ -12,6 +12,7 @@ import (
 	"punctual/functions/api"
 	"punctual/shared/contract"
 	"punctual/shared/job"
+	"punctual/shared/memory"
 )
 
 // chain is an inline run of three nodes, one after the other.
@@ -302,5 +303,26 @@ func TestRun_RetriesANodeByItsOwnPolicy(t *testing.T) {
 	want.MaxAttempts, want.MaxDelay = 2, 7*time.Second
 	if one.Retry != want {
 		t.Errorf("the job is retried by %+v", one.Retry)
+	}
+}
+
+func TestRun_IsMadeOnceWhereTwoAskAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := ""
+	once := true
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if strings.Contains(c.Name, "run.create") && once {
+			once = false
+			first = b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k").str("run_id")
+		}
+		return memory.Fault{}
+	})
+	r := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
+	if first == "" || r.str("run_id") != first || r.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("the first made %q, the second %s", first, r.text)
+	}
+	if got := flat(b.pages(t, "/v1/runs", "run_id")); len(got) != 1 {
+		t.Errorf("there are %v", got)
 	}
 }

@@ -226,8 +226,8 @@ func (g *Graph) SVG(title string, looks map[string]Look) string {
 	width := max(l.width, float64(len(title))*letterWidth) + 2*margin
 	height := top(len(l.rows)-1) + boxHeight + margin
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" `+
-		`font-family="ui-monospace,monospace" font-size="12" text-anchor="middle"><title>%s</title>`+"\n",
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" `+
+		`role="img" font-family="ui-monospace,monospace" font-size="12" text-anchor="middle"><title>%s</title>`+"\n",
 		width, height, width, height, html.EscapeString(title))
 	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" ` +
 		`orient="auto"><path d="M0 0L8 4L0 8z" fill="#8c959f"/></marker></defs>` + "\n")
@@ -267,7 +267,8 @@ func box(b *strings.Builder, name string, look Look, p *place, y float64) {
 	if look.Note != "" {
 		about += ", " + look.Note
 	}
-	fmt.Fprintf(b, `<g id="node-%s"><title>%s: %s</title>`, html.EscapeString(name), html.EscapeString(name), html.EscapeString(about))
+	name = html.EscapeString(name)
+	fmt.Fprintf(b, `<g id="node-%s"><title>%s: %s</title>`, name, name, html.EscapeString(about))
 	left, right, low := p.x-p.wide/2, p.x+p.wide/2, y+boxHeight
 	style := fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="1.5"`, d.fill, d.line)
 	polygon := func(points ...float64) {
@@ -278,7 +279,8 @@ func box(b *strings.Builder, name string, look Look, p *place, y float64) {
 		b.WriteString(`" ` + style + `/>`)
 	}
 	rect := func(radius int, more string) {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="%d" %s%s/>`, left, y, p.wide, boxHeight, radius, style, more)
+		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="%d" %s%s/>`,
+			left, y, p.wide, boxHeight, radius, style, more)
 	}
 	const cut = 10
 	middle := (y + low) / 2
@@ -286,7 +288,8 @@ func box(b *strings.Builder, name string, look Look, p *place, y float64) {
 	case "hexagon":
 		polygon(left, middle, left+cut, y, right-cut, y, right, middle, right-cut, low, left+cut, low)
 	case "octagon":
-		polygon(left, y+cut, left+cut, y, right-cut, y, right, y+cut, right, low-cut, right-cut, low, left+cut, low, left, low-cut)
+		polygon(left, y+cut, left+cut, y, right-cut, y, right, y+cut,
+			right, low-cut, right-cut, low, left+cut, low, left, low-cut)
 	case "trapezoid":
 		polygon(left, y, right, y, right-cut, low, left+cut, low)
 	case "slanted":
@@ -302,6 +305,7 @@ func box(b *strings.Builder, name string, look Look, p *place, y float64) {
 	if look.Note != "" {
 		second = look.Note
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#1f2328">%s</text><text x="%.1f" y="%.1f" fill="%s" font-size="10">%s</text></g>`+"\n",
-		p.x, y+20, html.EscapeString(name), p.x, y+35, d.line, html.EscapeString(second))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#1f2328">%s</text>`, p.x, y+20, name)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" font-size="10">%s</text></g>`+"\n",
+		p.x, y+35, d.line, html.EscapeString(second))
 }
