@@ -134,3 +134,42 @@ func ofRuns(t *testing.T, w *world) {
 		time.Sleep(30 * time.Minute)
 	}
 }
+
+// ofDags is every call of REST about dags and runs.
+func ofDags(_ *testing.T, w *world) {
+	a := w.api
+	chain := object{"nodes": object{
+		"a":    object{"task": "echo", "payload": payload(2_000)},
+		"b":    object{"task": "echo", "depends_on": []string{"a"}, "payload": "${nodes.a.result}"},
+		"each": object{"task": "echo", "depends_on": []string{"a"}, "for_each": "${[1, 2]}", "payload": "${item}"},
+	}, "params": object{"n": 1}}
+	a.Want(200, "POST", "/dags/validate", chain)
+	a.Want(201, "PUT", "/dags/chain", chain)
+	chain["priority"] = "high"
+	a.Want(200, "PUT", "/dags/chain", chain)
+	var runs []string
+	for _, body := range []object{{"version": 1, "tags": object{"team": "a"}}, {"delay": "1h"}, {"params": object{"n": 2}}} {
+		runs = append(runs, a.Want(202, "POST", "/dags/chain/runs", body)["run_id"].(string))
+	}
+	inline := object{"dag": chain, "params": object{"n": strings.Repeat("x", 2*run.MaxInlineParams)}}
+	a.Want(202, "POST", "/runs", inline, "Idempotency-Key", "k")
+	a.Want(202, "POST", "/runs", inline, "Idempotency-Key", "k")
+	a.Want(200, "POST", "/runs/"+runs[1]+"/pause", object{"reason": "look"})
+	a.Want(200, "POST", "/runs/"+runs[1]+"/resume", nil)
+	a.Want(200, "POST", "/runs/"+runs[1]+"/nodes/a/complete", object{"result": 3})
+	a.Want(200, "POST", "/runs/"+runs[1]+"/nodes/b/skip", object{"children": "skip"})
+	time.Sleep(10 * time.Minute)
+	a.Want(200, "POST", "/runs/"+runs[0]+"/retry", object{"from": "b"})
+	a.Want(409, "POST", "/runs/"+runs[2]+"/nodes/a/retry", nil)
+	a.Want(200, "POST", "/runs/"+runs[1]+"/cancel", nil)
+	time.Sleep(10 * time.Minute)
+	for _, path := range []string{"/dags", "/dags/chain", "/dags/chain?version=1", "/dags/chain/versions", "/runs",
+		"/runs?dag=chain&status=SUCCEEDED", "/runs/" + runs[0] + "?wait=1s", "/runs/" + runs[0] + "/nodes/a",
+		"/runs/" + runs[0] + "/nodes/each", "/runs/" + runs[0] + "/events", "/runs/" + runs[0] + "/graph?format=json"} {
+		a.Want(200, "GET", path, nil)
+	}
+	for _, id := range runs {
+		a.Want(204, "DELETE", "/runs/"+id, nil)
+	}
+	a.Want(204, "DELETE", "/dags/chain", nil)
+}

@@ -358,4 +358,5 @@ var stories = []struct {
 		time.Sleep(2 * time.Hour)
 	}},
 	{"runs of graphs", ofRuns},
+	{"dags and runs by REST", ofDags},
 }
