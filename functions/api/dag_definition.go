@@ -117,7 +117,9 @@ func (r *reader) alsoWrong(pointer string, before int, mistakes fault.Mistakes) 
 	}
 }
 
-func (s *stage) readNodes(ctx context.Context, r *reader, v wire.Value, book *taskBook, into map[string]dag.Node) error {
+func (s *stage) readNodes(
+	ctx context.Context, r *reader, v wire.Value, book *taskBook, into map[string]dag.Node,
+) error {
 	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
 		return nil
@@ -162,7 +164,9 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 	if f == nil {
 		return n, nil
 	}
-	task := job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}
+	task := job.Task{
+		Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry,
+	}
 	known := false
 	if v, ok := f["task"]; !ok {
 		r.Missing(at.Pointer, "task")
@@ -260,7 +264,8 @@ func (r *reader) params(v wire.Value) map[string]json.RawMessage {
 	params := map[string]json.RawMessage{}
 	for name, n := range r.Doc.Members(v.Node) {
 		if !wire.NamePattern.MatchString(name) {
-			r.Mistake(v.Pointer+"/"+wire.EscapePointer(name), wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a param")
+			r.Mistake(v.Pointer+"/"+wire.EscapePointer(name), wire.CodeInvalidValue, wire.NameAllowed,
+				"this is not a name for a param")
 			continue
 		}
 		params[name] = slices.Clone(r.Doc.Compact(n))

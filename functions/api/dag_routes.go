@@ -16,7 +16,8 @@ func (s *stage) dagRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPut, Path: "/v1/dags/{name}", ID: "putDag", Tag: tagDags, Scope: mayWrite, Body: dagRequest{},
 		Summary: "Create a dag, or a new version of it",
-		About:   "201 when it is new. The same definition again makes no new version. Runs keep the version that they began with.",
+		About: "201 when it is new. The same definition again makes no new version. Runs keep the version " +
+			"that they began with.",
 	}, s.putDag)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/dags/{name}", ID: "getDag", Tag: tagDags, Scope: mayRead,
@@ -36,7 +37,8 @@ func (s *stage) dagRoutes() {
 		Summary: "List the versions of a dag", Errors: []int{http.StatusNotFound}, About: "Newest first.",
 	}, s.listDagVersions)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPost, Path: "/v1/dags/validate", ID: "validateDag", Tag: tagDags, Scope: mayRead, Body: dagRequest{},
+		Method: http.MethodPost, Path: "/v1/dags/validate", ID: "validateDag", Tag: tagDags, Scope: mayRead,
+		Body:    dagRequest{},
 		Summary: "Check a draft of a dag", About: "Answers what PUT would refuse, and changes nothing.",
 	}, s.validateDag)
 }
@@ -182,7 +184,9 @@ type listDagVersionsInput struct {
 	wire.Paging
 }
 
-func (s *stage) listDagVersions(ctx context.Context, who tenant.Identity, in *listDagVersionsInput) (*dagsAnswer, error) {
+func (s *stage) listDagVersions(
+	ctx context.Context, who tenant.Identity, in *listDagVersionsInput,
+) (*dagsAnswer, error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err

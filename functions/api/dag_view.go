@@ -53,8 +53,9 @@ type dagItemView struct {
 
 func viewDag(d store.Dag, is dag.Definition) DagView {
 	v := DagView{
-		Name: d.Name, Version: d.Version, CreatedAt: wire.Instant{Time: d.CreatedAt}, UpdatedAt: wire.Instant{Time: d.UpdatedAt},
-		Nodes: map[string]dagNodeView{}, Params: is.Params, ParamsSchema: is.ParamsSchema,
+		Name: d.Name, Version: d.Version, CreatedAt: wire.Instant{Time: d.CreatedAt},
+		UpdatedAt: wire.Instant{Time: d.UpdatedAt},
+		Nodes:     map[string]dagNodeView{}, Params: is.Params, ParamsSchema: is.ParamsSchema,
 		OnFailure: is.OnFailure, MaxConcurrency: is.MaxConcurrency, ExpireAfter: spanOf(is.ExpireAfter),
 		Priority: is.Priority, Tags: is.Tags,
 	}

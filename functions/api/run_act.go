@@ -41,6 +41,9 @@ type nodeCompleteRequest struct {
 	Reason string        `json:"reason,omitempty" doc:"Why; shown in the run's events"`
 }
 
+// actFields are the fields of acts that take nothing but a reason.
+var actFields = wire.NamesOf[runActRequest]()
+
 // skipWords are the values of children.
 var skipWords = []string{"run", "skip"}
 
@@ -103,19 +106,19 @@ func (r *reader) reason(v wire.Value) string {
 func nothingMore(*reader, wire.Fields) {}
 
 func (s *stage) pauseRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
-	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.Pause(ctx, k, by)
 	})
 }
 
 func (s *stage) resumeRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
-	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.Resume(ctx, k, by)
 	})
 }
 
 func (s *stage) cancelRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
-	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.Cancel(ctx, k, by)
 	})
 }
@@ -129,14 +132,15 @@ func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput)
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
 		if fault.KindOf(err) == fault.Invalid && from != "" {
-			err = wire.OneMistake("/from", wire.CodeUnknownNode, "a node of the run", "the run has no node %s", wire.Quoted(from))
+			err = wire.OneMistake("/from", wire.CodeUnknownNode, "a node of the run",
+				"the run has no node %s", wire.Quoted(from))
 		}
 		return is, err
 	})
 }
 
 func (s *stage) retryRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
-	return s.act(ctx, who, in.ID, wire.NamesOf[runActRequest](), nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.RetryNode(ctx, k, in.Node, by)
 	})
 }
@@ -172,7 +176,8 @@ func (r *reader) result(v wire.Value) json.RawMessage {
 	raw := r.Doc.Compact(v.Node)
 	switch {
 	case len(raw) > contract.MaxResult:
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult), "the result has %d bytes", len(raw))
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult),
+			"the result has %d bytes", len(raw))
 	case r.Doc.Depth(v.Node) > contract.MaxDepth:
 		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
 			"the result is nested more than %d levels deep", contract.MaxDepth)

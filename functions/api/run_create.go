@@ -54,11 +54,11 @@ var (
 
 type createDagRunInput struct {
 	Name string `path:"name"`
-	Key  string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for 24 hours"`
+	Key  string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for {=key_hours} hours"`
 }
 
 type createRunInput struct {
-	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for 24 hours"`
+	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for {=key_hours} hours"`
 }
 
 type createdRunAnswer struct {
@@ -68,7 +68,9 @@ type createdRunAnswer struct {
 	Body     RunView
 }
 
-func (s *stage) createDagRun(ctx context.Context, who tenant.Identity, in *createDagRunInput) (*createdRunAnswer, error) {
+func (s *stage) createDagRun(
+	ctx context.Context, who tenant.Identity, in *createDagRunInput,
+) (*createdRunAnswer, error) {
 	doc, err := wire.ReadBody(ctx, contract.MaxBody)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,9 @@ func (s *stage) createDagRun(ctx context.Context, who tenant.Identity, in *creat
 			return nil, err
 		}
 	}
-	return s.createRun(ctx, who, doc, "dag "+in.Name, func(r *reader, n *release.Request) (wire.Fields, *dag.Graph, error) {
+	return s.createRun(ctx, who, doc, "dag "+in.Name, func(
+		r *reader, n *release.Request,
+	) (wire.Fields, *dag.Graph, error) {
 		f := r.Object(0, "", dagRunFields)
 		version := 0
 		if v, ok := f["version"]; ok {
@@ -97,7 +101,9 @@ func (s *stage) createDagRun(ctx context.Context, who tenant.Identity, in *creat
 	})
 }
 
-func (s *stage) createInlineRun(ctx context.Context, who tenant.Identity, _ *createRunInput) (*createdRunAnswer, error) {
+func (s *stage) createInlineRun(
+	ctx context.Context, who tenant.Identity, _ *createRunInput,
+) (*createdRunAnswer, error) {
 	doc, err := wire.ReadBody(ctx, contract.MaxBody)
 	if err != nil {
 		return nil, err
@@ -169,7 +175,10 @@ func (s *stage) createRun(
 
 // rememberRun is the write of the run's key: with the run, or not at all.
 func (s *stage) rememberRun(n release.Request, key, hash string, now time.Time) item.Write {
-	answer := RunView{RunID: n.Key.ID, Status: run.Building, CreatedAt: wire.Instant{Time: now}, DueAt: wire.Instant{Time: n.DueAt}, Params: n.Params}
+	answer := RunView{
+		RunID: n.Key.ID, Status: run.Building, CreatedAt: wire.Instant{Time: now},
+		DueAt: wire.Instant{Time: n.DueAt}, Params: n.Params,
+	}
 	if n.DueAt.IsZero() {
 		answer.DueAt = wire.Instant{Time: now}
 	}
@@ -185,11 +194,14 @@ func (s *stage) rememberRun(n release.Request, key, hash string, now time.Time) 
 	}, now)
 }
 
-func (s *stage) beginRun(ctx context.Context, n release.Request, key, hash string, now time.Time) (*createdRunAnswer, error) {
+func (s *stage) beginRun(
+	ctx context.Context, n release.Request, key, hash string, now time.Time,
+) (*createdRunAnswer, error) {
 	_, created, err := s.Runs.Create(ctx, n)
 	switch {
 	case created && err != nil: // it is there, and its wake-up brings it on
-		s.Log.WarnContext(ctx, "a new run waits for its wake-up", telemetry.Tenant, n.Tenant, telemetry.RunID, n.ID, telemetry.Err, err)
+		s.Log.WarnContext(ctx, "a new run waits for its wake-up", telemetry.Tenant, n.Tenant, telemetry.RunID, n.ID,
+			telemetry.Err, err)
 	case key != "" && fault.KindOf(err) == fault.NotFound: // somebody else has the key
 		out, err := s.replayRun(ctx, n.Tenant, key, hash, now)
 		if out == nil && err == nil {
@@ -205,13 +217,16 @@ func (s *stage) beginRun(ctx context.Context, n release.Request, key, hash strin
 
 // replayRun answers from an idempotency key with the run as it stands; nil if the key stands for nothing. Of a
 // run that is forgotten the answer tells what was asked.
-func (s *stage) replayRun(ctx context.Context, t tenant.ID, key, hash string, now time.Time) (*createdRunAnswer, error) {
+func (s *stage) replayRun(
+	ctx context.Context, t tenant.ID, key, hash string, now time.Time,
+) (*createdRunAnswer, error) {
 	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
 	if err != nil || !ok {
 		return nil, err
 	}
 	if seen.BodyHash != hash {
-		return nil, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than 24 hours ago")
+		return nil, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than %s ago",
+			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	out := &createdRunAnswer{
 		Status: http.StatusAccepted, Location: "/v1/runs/" + string(seen.JobID), Replayed: "true",
@@ -272,7 +287,8 @@ func (s *stage) mergeParams(ctx context.Context, r *reader, v wire.Value, g *dag
 	}
 	params := text.MustJSON(merged)
 	if len(params) > dag.MaxDefinition {
-		r.Mistake("/params", wire.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition), "the params have %d bytes", len(params))
+		r.Mistake("/params", wire.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
+			"the params have %d bytes", len(params))
 		return nil, nil
 	}
 	if len(g.ParamsSchema) == 0 {

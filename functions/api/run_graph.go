@@ -80,7 +80,8 @@ func (s *stage) getRunGraph(ctx context.Context, who tenant.Identity, in *runGra
 		form = acceptedForm(wire.HeaderOf(ctx).Values("Accept"))
 	}
 	if !slices.Contains(graphForms, form) {
-		return nil, wire.OneMistake("format", wire.CodeInvalidValue, strings.Join(graphForms, ", "), "there is no such form of a graph")
+		return nil, wire.OneMistake("format", wire.CodeInvalidValue, strings.Join(graphForms, ", "),
+			"there is no such form of a graph")
 	}
 	f, err := s.readRun(ctx, k)
 	if err != nil {

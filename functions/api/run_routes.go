@@ -40,7 +40,8 @@ func (s *stage) runRoutes() {
 	}, s.getRun)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodDelete, Path: "/v1/runs/{id}", ID: "deleteRun", Tag: tagRuns, Scope: mayWrite,
-		Summary: "Forget a run that is over", Errors: []int{http.StatusNotFound, http.StatusConflict}, About: "With its jobs.",
+		Summary: "Forget a run that is over", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "With its jobs.",
 	}, s.forgetRun)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/runs/{id}/nodes/{node}", ID: "getRunNode", Tag: tagRuns, Scope: mayRead,
@@ -68,18 +69,21 @@ func (s *stage) runActs() {
 			Body: body, OptionalBody: true, Errors: []int{http.StatusNotFound, http.StatusConflict}, About: about,
 		}
 	}
-	wire.Register(s.router, of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}), s.pauseRun)
+	wire.Register(s.router, of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}),
+		s.pauseRun)
 	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest{}), s.resumeRun)
-	wire.Register(s.router, of("cancel", "cancelRun", "Cancel a run", "What has not started is CANCELLED, and what runs is asked to stop.",
-		runActRequest{}), s.cancelRun)
+	wire.Register(s.router, of("cancel", "cancelRun", "Cancel a run",
+		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest{}), s.cancelRun)
 	wire.Register(s.router, of("retry", "retryRun", "Run again what failed of a run",
-		"And what fell with it; what succeeded does not run again, unless it stands at or below from.", runRetryRequest{}), s.retryRun)
-	wire.Register(s.router, of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.", runActRequest{}),
-		s.retryRunNode)
-	wire.Register(s.router, of("nodes/{node}/skip", "skipRunNode", "Skip a node", "One that is blocked, waits or has failed.",
-		nodeSkipRequest{}), s.skipRunNode)
+		"And what fell with it; what succeeded does not run again, unless it stands at or below from.", runRetryRequest{}),
+		s.retryRun)
+	wire.Register(s.router, of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.",
+		runActRequest{}), s.retryRunNode)
+	wire.Register(s.router, of("nodes/{node}/skip", "skipRunNode", "Skip a node",
+		"One that is blocked, waits or has failed.", nodeSkipRequest{}), s.skipRunNode)
 	wire.Register(s.router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by hand",
-		"One that is blocked, waits or has failed: it has SUCCEEDED, with that result.", nodeCompleteRequest{}), s.completeRunNode)
+		"One that is blocked, waits or has failed: it has SUCCEEDED, with that result.", nodeCompleteRequest{}),
+		s.completeRunNode)
 }
 
 type getRunInput struct {
@@ -222,7 +226,9 @@ type runEventView struct {
 
 type runEventsAnswer struct{ Body wire.Page[runEventView] }
 
-func (s *stage) listRunEvents(ctx context.Context, who tenant.Identity, in *listRunEventsInput) (*runEventsAnswer, error) {
+func (s *stage) listRunEvents(
+	ctx context.Context, who tenant.Identity, in *listRunEventsInput,
+) (*runEventsAnswer, error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
 		return nil, err
@@ -245,7 +251,9 @@ func (s *stage) listRunEvents(ctx context.Context, who tenant.Identity, in *list
 	}
 	out := &runEventsAnswer{Body: wire.Page[runEventView]{Items: []runEventView{}}}
 	for _, e := range events {
-		out.Body.Items = append(out.Body.Items, runEventView{wire.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To})
+		out.Body.Items = append(out.Body.Items, runEventView{
+			wire.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To,
+		})
 	}
 	if next != "" {
 		out.Body.NextCursor = l.Cursor(next)

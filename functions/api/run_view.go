@@ -108,7 +108,9 @@ func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 	if err != nil {
 		return nil, asRunProblem(err)
 	}
-	f := &runFacts{run: is, graph: g, rows: rows, items: map[string][]job.Row{}, claims: map[job.ID]job.Claim{}, now: s.now()}
+	f := &runFacts{
+		run: is, graph: g, rows: rows, items: map[string][]job.Row{}, claims: map[job.ID]job.Claim{}, now: s.now(),
+	}
 	var soon []job.Key
 	look := func(r job.Row) {
 		if !r.IsMapped() && startsSoon(r, f.now) {
@@ -316,7 +318,8 @@ func (f *runFacts) unended(name string, states map[string]dag.NodeState) string 
 func viewRun(is run.Run) RunView {
 	v := RunView{
 		RunID: is.ID, Status: is.Shown(), CreatedAt: wire.Instant{Time: is.CreatedAt}, DueAt: wire.Instant{Time: is.DueAt},
-		FinishedAt: wire.Instant{Time: is.FinishedAt}, NominalAt: wire.Instant{Time: is.NominalAt}, Schedule: is.Schedule, Priority: is.Priority,
+		FinishedAt: wire.Instant{Time: is.FinishedAt}, NominalAt: wire.Instant{Time: is.NominalAt},
+		Schedule: is.Schedule, Priority: is.Priority,
 	}
 	if is.Dag != "" {
 		v.Dag, v.DagVersion = &is.Dag, &is.Version

@@ -106,7 +106,8 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 			func() error { return s.sweep(ctx, slice.String(), cutoff, &came) },
 			func() error {
 				return scan.Both(
-					func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) }, // whose writer did not get to promote them
+					// Schedules whose writer did not get to promote them.
+					func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) },
 					func() error { return s.release.Slice(ctx, slice.String(), now, &came) },
 				)
 			},

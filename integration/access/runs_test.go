@@ -28,8 +28,8 @@ func (w *world) releaser() *release.Releaser {
 	}).Release
 }
 
-// everyKind is a graph with payloads in the row, in an item and in the bucket, a join that is counted, items, limits, and a node
-// that fails.
+// everyKind is a graph with payloads in the row, in an item and in the bucket, a join that is counted, items,
+// limits, and a node that fails.
 func everyKind(priority string) dag.Definition {
 	d := dag.Definition{Nodes: map[string]dag.Node{}, MaxConcurrency: 3, Priority: job.Priority(priority)}
 	var roots []string
@@ -44,7 +44,8 @@ func everyKind(priority string) dag.Definition {
 		roots = append(roots, name)
 	}
 	d.Nodes["part"] = dag.Node{
-		Task: "echo", DependsOn: []string{"x"}, ForEach: "${nodes.x.result}", MaxParallel: 2, Payload: json.RawMessage(`"${item}"`),
+		Task: "echo", DependsOn: []string{"x"}, ForEach: "${nodes.x.result}", MaxParallel: 2,
+		Payload: json.RawMessage(`"${item}"`),
 	}
 	d.Nodes["join"] = dag.Node{
 		Task: "echo", DependsOn: roots, RunIf: dag.AllDone,
@@ -68,7 +69,8 @@ func ofRuns(t *testing.T, w *world) {
 		if _, err := dag.Compile(d); err != nil {
 			t.Fatal(err)
 		}
-		n := release.Request{Key: run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), name)}, Definition: d, By: by}
+		n := release.Request{Key: run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), name)},
+			Definition: d, By: by}
 		for _, c := range change {
 			c(&n)
 		}
@@ -127,7 +129,8 @@ func ofRuns(t *testing.T, w *world) {
 	for _, what := range []string{"run.create", "row.accept", "row.told", "run.end"} {
 		w.drop(func(c memory.Call) bool { return c.Name == what })
 		_, _, _ = r.Create(ctx, release.Request{
-			Key: run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), what)}, Definition: everyKind("normal"), By: by,
+			Key:        run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), what)},
+			Definition: everyKind("normal"), By: by,
 		})
 		time.Sleep(5 * time.Minute)
 		w.drop(nil)
@@ -148,7 +151,9 @@ func ofDags(_ *testing.T, w *world) {
 	chain["priority"] = "high"
 	a.Want(200, "PUT", "/dags/chain", chain)
 	var runs []string
-	for _, body := range []object{{"version": 1, "tags": object{"team": "a"}}, {"delay": "1h"}, {"params": object{"n": 2}}} {
+	for _, body := range []object{
+		{"version": 1, "tags": object{"team": "a"}}, {"delay": "1h"}, {"params": object{"n": 2}},
+	} {
 		runs = append(runs, a.Want(202, "POST", "/dags/chain/runs", body)["run_id"].(string))
 	}
 	inline := object{"dag": chain, "params": object{"n": strings.Repeat("x", 2*run.MaxInlineParams)}}

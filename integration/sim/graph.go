@@ -27,7 +27,8 @@ type graph struct {
 func (w *World) newReleaser(p *process) *release.Releaser {
 	ports := p.ports()
 	return engine.New(engine.Deps{
-		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues, Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards,
+		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues, Clock: p.clock, Log: w.log("api"),
+		Shards: w.o.Shards,
 	}).Release
 }
 

@@ -19,7 +19,9 @@ func TestGraph_EndsWellForTwoTenantsAtOnce(t *testing.T) {
 	for n, s := range Graphs {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			together(t, s, Options{Seed: uint64(n), Twins: true, Shards: 3, IndexLag: time.Second, EmptyPages: n%2 == 0})
+			together(t, s, Options{
+				Seed: uint64(n), Twins: true, Shards: 3, IndexLag: time.Second, EmptyPages: n%2 == 0,
+			})
 		})
 	}
 }

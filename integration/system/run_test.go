@@ -92,7 +92,9 @@ func (g *graphs) create(d dag.Definition) {
 	if _, err := dag.Compile(d); err != nil {
 		g.Fatal(err)
 	}
-	_, _, err := g.rel.Create(context.Background(), release.Request{Key: g.key, Definition: d, By: release.By{Who: "test"}})
+	_, _, err := g.rel.Create(context.Background(), release.Request{
+		Key: g.key, Definition: d, By: release.By{Who: "test"},
+	})
 	g.must(err)
 }
 
@@ -184,7 +186,8 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			g.create(graph("a", "x", "b: a", "c: x"))
 			time.Sleep(5 * time.Second)
 			g.want("FAILED a=DEAD x=SUCCEEDED b=CANCELLED c=SUCCEEDED")
-			got, err := g.world.Queues().Receive(context.Background(), contract.DeadLetters, 10, 5*time.Second, time.Minute)
+			got, err := g.world.Queues().Receive(
+				context.Background(), contract.DeadLetters, 10, 5*time.Second, time.Minute)
 			g.must(err)
 			if len(got) != 1 {
 				g.Fatalf("%d dead letters", len(got))

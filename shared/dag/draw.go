@@ -44,7 +44,8 @@ func (l Look) drawn() (job.Status, drawn) {
 
 // statusesDrawn are those of drawnAs, in the order of a node's life.
 var statusesDrawn = []job.Status{
-	job.Blocked, job.Scheduled, job.Queued, job.Running, job.Succeeded, job.Dead, job.Expired, job.Cancelled, job.Skipped,
+	job.Blocked, job.Scheduled, job.Queued, job.Running, job.Succeeded, job.Dead, job.Expired, job.Cancelled,
+	job.Skipped,
 }
 
 // Mermaid writes the graph as a Mermaid flowchart, parents above children.
@@ -70,7 +71,8 @@ func (g *Graph) Mermaid(looks map[string]Look) string {
 	}
 	for _, status := range statusesDrawn {
 		if d := drawnAs[status]; used[status] {
-			fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1f2328\n", strings.ToLower(string(status)), d.fill, d.line)
+			fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1f2328\n",
+				strings.ToLower(string(status)), d.fill, d.line)
 		}
 	}
 	return b.String()
