@@ -259,7 +259,9 @@ func (r *Releaser) forceNode(
 		why := forcedReason(forced, by.Reason)
 		if row.Status == "" {
 			f := &facts{run: is, graph: g}
-			row = r.blank(f, node, 0, now)
+			if row, err = r.filled(ctx, r.blank(f, node, 0, now)); err != nil {
+				return nil, err
+			}
 			row.Forced = forced
 			if err := r.putAll(ctx, row.SetResult(result)); err != nil {
 				return nil, err

@@ -179,6 +179,9 @@ func (b *bench) rows() []job.Row {
 			continue
 		}
 		rows = append(rows, row)
+		if row.Pool == "" || row.Priority == "" { // also of one that no worker runs: views show both
+			b.Errorf("node %q is %s with pool %q and priority %q", row.Node, row.Status, row.Pool, row.Priority)
+		}
 		var items []job.Key
 		for i := range row.Items {
 			items = append(items, b.key.Job(row.Node, row.Generation, i+1))

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,8 +98,12 @@ func first(of ...job.Priority) job.Priority {
 
 // putEnded puts the row of a node that ends without having run; nothing if somebody has put it before.
 func (r *Releaser) putEnded(ctx context.Context, row job.Row, s job.Status, why job.Reason, now time.Time) ([]job.Row, error) {
+	row, err := r.filled(ctx, row)
+	if err != nil {
+		return nil, err
+	}
 	after, write := job.AcceptEnded(row, s, why, now)
-	err := r.Store.PutRow(ctx, after, write)
+	err = r.Store.PutRow(ctx, after, write)
 	if refused(err) {
 		return nil, nil
 	}
@@ -108,6 +113,27 @@ func (r *Releaser) putEnded(ctx context.Context, row job.Row, s job.Status, why 
 func (r *Releaser) end(ctx context.Context, f *facts, name string, s job.Status, why job.Reason) ([]job.Row, error) {
 	now := r.Clock.Now()
 	return r.putEnded(ctx, r.blank(f, name, 0, now), s, why, now)
+}
+
+// filled is a blank row with what its task says, for one that no worker runs.
+func (r *Releaser) filled(ctx context.Context, row job.Row) (job.Row, error) {
+	task, err := r.Store.Task(ctx, row.Tenant, row.Task)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return row, err
+	}
+	return ofTask(row, task), nil
+}
+
+// ofTask gives a row what its node leaves to the task. The zero task is one that was deleted.
+func ofTask(row job.Row, t job.Task) job.Row {
+	if row.Pool == "" {
+		row.Pool = cmp.Or(t.Pool, contract.DefaultPool)
+	}
+	row.Priority = first(row.Priority, t.Priority, job.Normal)
+	if row.Timeout == 0 {
+		row.Timeout = t.Timeout
+	}
+	return row
 }
 
 // failed ends a node whose expression failed.
@@ -192,13 +218,7 @@ func (r *Releaser) accept(
 		return nil, err
 	}
 	row.Executor, row.Retry = task.Executor, task.Retry
-	if row.Pool == "" {
-		row.Pool = task.Pool
-	}
-	row.Priority = first(row.Priority, task.Priority)
-	if row.Timeout == 0 {
-		row.Timeout = task.Timeout
-	}
+	row = ofTask(row, task)
 	if n.Retry != nil {
 		if row.Retry, err = r.RetryOf(task.Retry, n.Retry); err != nil {
 			return nil, err

@@ -21,7 +21,10 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	if len(list) == 0 {
 		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: dag.ReasonEmpty})
 	}
-	row := r.blank(f, name, 0, r.Clock.Now())
+	row, err := r.filled(ctx, r.blank(f, name, 0, r.Clock.Now()))
+	if err != nil {
+		return nil, err
+	}
 	row.Items = int64(len(list))
 	row, write := job.AcceptMapped(row)
 	room := int64(dag.MaxJobs - len(f.graph.Names()) - len(list))
