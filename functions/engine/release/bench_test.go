@@ -32,7 +32,8 @@ type bench struct {
 	mu      sync.Mutex // of the maps
 	started map[job.ID]int
 	fired   map[job.ID]int
-	heard   chan job.Key // firings, if somebody listens
+	heard   chan job.Key   // firings, if somebody listens
+	open    sync.WaitGroup // firings that are heard and not done with
 	// fails says how the attempt of a node ends: true, it fails for good.
 	fails func(row job.Row) bool
 	// gives is the result of one that succeeds; "" is none.
@@ -78,6 +79,7 @@ func (b *bench) Fire(_ context.Context, _ string, firings ...job.Firing) {
 		b.fired[f.ID]++
 		b.mu.Unlock()
 		if b.heard != nil {
+			b.open.Add(1)
 			b.heard <- f.Key
 		}
 	}

@@ -48,44 +48,26 @@ func TestRun_GoesOnByItselfWhileManyWorkAtOnce(t *testing.T) {
 // work lets eight workers run what is fired, until nothing is.
 func work(b *bench) {
 	ctx := context.Background()
-	var left sync.WaitGroup
 	stop := make(chan struct{})
-	var busy sync.Mutex
-	open, last := 0, time.Now()
+	var workers sync.WaitGroup
 	for range 8 {
-		left.Add(1)
-		go func() {
-			defer left.Done()
+		workers.Go(func() {
 			for {
 				select {
 				case <-stop:
 					return
 				case k := <-b.heard:
-					busy.Lock()
-					open++
-					busy.Unlock()
 					if rows, err := b.store.Nodes(ctx, []job.Key{k}); err == nil && b.start(rows[0]) {
 						b.finish(rows[0], true)
 					}
-					busy.Lock()
-					open--
-					last = time.Now()
-					busy.Unlock()
+					b.open.Done() // after what it has released was fired
 				}
 			}
-		}()
+		})
 	}
-	for {
-		time.Sleep(time.Millisecond)
-		busy.Lock()
-		done := open == 0 && len(b.heard) == 0 && time.Since(last) > 20*time.Millisecond
-		busy.Unlock()
-		if done {
-			close(stop)
-			left.Wait()
-			return
-		}
-	}
+	b.open.Wait()
+	close(stop)
+	workers.Wait()
 }
 
 // BenchmarkRun_FromParentsEndToChildsStart measures how long a child waits for its release.
