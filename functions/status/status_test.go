@@ -449,17 +449,20 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 		"not JSON":                             "{",
 		"an unknown version":                   `{"v":2,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"succeeded"}}`,
 		"an unknown kind":                      `{"v":1,"kind":"gone","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
-		"no outcome":                           `{"v":1,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
-		"an unknown outcome":                   `{"v":1,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"melted"}}`,
+		"an end that no claim knows":           `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":1,"outcome":{"kind":"succeeded"}}`,
+		"a later attempt than the claim's":     `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":2,"outcome":{"kind":"succeeded"}}`,
 		"no job id":                            `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
 		"a running report that cannot be read": `{"v":1,"kind":"running","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"started_at":"soon"}}`,
 	} {
 		bubble(t, name, func(b *bundle) {
 			bodies := make([]string, 10)
 			for i := range bodies {
-				bodies[i] = b.ended(b.running(i), 1, success())
+				r := b.running(i)
+				bodies[i] = poison
+				if i != 7 {
+					bodies[i] = b.ended(r, 1, success())
+				}
 			}
-			bodies[7] = poison
 			if again := b.handle(1, bodies...); again != "7" {
 				b.Errorf("%q came again", again)
 			}

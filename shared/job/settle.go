@@ -25,12 +25,12 @@ type Decision struct {
 // The same facts always give the same answer: now is handed in, and the jitter of a retry is
 // derived from the job's id and attempt.
 // It returns ErrTransition when r is not open at that attempt, so a replayed report changes nothing.
-func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
+func Settle(r Row, attempt int64, o Outcome, now time.Time) (*Decision, error) {
 	if !r.Status.Open() || r.Attempt != attempt {
-		return Decision{}, fmt.Errorf("settling attempt %d of job %s, which is %s at attempt %d: %w", attempt, r.ID,
+		return nil, fmt.Errorf("settling attempt %d of job %s, which is %s at attempt %d: %w", attempt, r.ID,
 			r.Status, r.Attempt, ErrTransition)
 	}
-	d := Decision{After: r}
+	d := &Decision{After: r}
 	after := &d.After
 	after.Waiting = ""
 	if !o.StartedAt.IsZero() {
@@ -72,7 +72,7 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (Decision, error) {
 	}
 	if after.Status == Scheduled && !r.ExpiryAt.IsZero() && after.DueAt.After(r.ExpiryAt) {
 		// The next attempt would be past expire_after.
-		*after = withAttemptOf(r, *after)
+		backToAttempt(after, &r)
 		after.Reason = Reason{Code: CodeExpiredRetrying, Message: Cut(reasonOf(o).Message, contract.MaxInlineError)}
 		name, d.Send = "row.die", false
 		finish(after, Dead, now)
@@ -108,10 +108,9 @@ func reattempt(r *Row, waiting string, wait time.Duration, now time.Time) (send 
 	return Place(r, now)
 }
 
-// withAttemptOf undoes reattempt on a row that will not be tried after all.
-func withAttemptOf(r, after Row) Row {
-	after.Attempt, after.DueAt, after.Near, after.WakeAt = r.Attempt, r.DueAt, false, r.WakeAt
-	return after
+// backToAttempt undoes reattempt on a row that will not be tried after all.
+func backToAttempt(after, before *Row) {
+	after.Attempt, after.DueAt, after.Near, after.WakeAt = before.Attempt, before.DueAt, false, before.WakeAt
 }
 
 func reasonOf(o Outcome) Reason {

@@ -44,6 +44,28 @@ func (s *Store) Update(
 	return update(ctx, s.table, k.Ref(), "job "+string(k.ID), parse, decide)
 }
 
+// UpdateWithClaim is Update for a decision that the job's claim makes too: one request reads both. The
+// claim is read once, so decide takes from it only what never changes, as what an attempt came to. The
+// zero Claim is the absent one. It returns the row that decide saw last.
+func (s *Store) UpdateWithClaim(
+	ctx context.Context, k job.Key, decide func(job.Row, job.Claim) ([]item.Write, error),
+) (job.Row, error) {
+	read, err := s.table.GetMany(ctx, []item.Ref{k.Ref(), k.ClaimRef()})
+	if err != nil {
+		return job.Row{}, err
+	}
+	c, err := job.ParseClaim(read[1])
+	if err != nil {
+		return job.Row{}, err
+	}
+	// A row is large: handed on by value, it would make the stack of each report grow once more.
+	var row job.Row
+	parse := func(i item.Item) (_ *job.Row, err error) { row, err = rowOf(i, k); return &row, err }
+	_, _, err = updateFrom(ctx, s.table, k.Ref(), "job "+string(k.ID), read[0], parse,
+		func(row *job.Row) ([]item.Write, error) { return decide(*row, c) })
+	return row, err
+}
+
 // UpdateSchedule is Update for a schedule. decide gets nil when there is none of that name. It does get
 // one that is deleted, for its epoch goes on.
 func (s *Store) UpdateSchedule(
@@ -153,38 +175,52 @@ func replace[T any](ctx context.Context, table Table, v versioned[T], decide fun
 	return *after, err
 }
 
-// update is the one loop of compare and set. parse gets nil for an absent item. what names the item in
-// errors.
+// update reads an item, changes it as decide says and returns it as it is then, or the item that decide
+// saw where nothing is left or written.
 func update[T any](
 	ctx context.Context, table Table, ref item.Ref, what string,
 	parse func(item.Item) (T, error), decide func(T) ([]item.Write, error),
-) (old T, err error) {
+) (T, error) {
 	stands, err := table.Get(ctx, ref)
+	if err != nil {
+		return *new(T), err
+	}
+	old, after, err := updateFrom(ctx, table, ref, what, stands, parse, decide)
+	if err != nil || after == nil {
+		return old, err
+	}
+	return parse(after)
+}
+
+// updateFrom is the one loop of compare and set, from an item as it was read. parse gets nil for an
+// absent item. what names the item in errors. old is what decide saw last; after is nil where nothing is
+// left or written.
+func updateFrom[T any](
+	ctx context.Context, table Table, ref item.Ref, what string, stands item.Item,
+	parse func(item.Item) (T, error), decide func(T) ([]item.Write, error),
+) (old T, after item.Item, err error) {
 	for range updateTries {
-		if err != nil {
-			return old, err
-		}
 		if old, err = parse(stands); err != nil {
-			return old, err
+			return old, nil, err
 		}
 		writes, err := decide(old)
 		if Refused(err) != nil {
 			if stands, err = table.Get(ctx, ref); err != nil {
-				return old, err
+				return old, nil, err
 			}
 			continue
 		}
 		if err != nil || len(writes) == 0 {
-			return old, err
+			return old, nil, err
 		}
 		own := slices.IndexFunc(writes, func(w item.Write) bool { return w.Ref == ref })
 		if own < 0 {
-			return old, fault.New(fault.Invalid, nil, "changing %s: none of the writes is its own", what)
+			return old, nil, fault.New(fault.Invalid, nil, "changing %s: none of the writes is its own", what)
 		}
-		after, err := write(ctx, table, stands, writes, own)
+		after, err = write(ctx, table, stands, writes, own)
 		if refused := Refused(err); refused != nil {
 			if stop := only(refused, writes); stop != nil {
-				return old, stop
+				return old, nil, stop
 			}
 			var done bool
 			if stands, done, err = reread(ctx, table, refused, stands, writes, own); err == nil && !done {
@@ -193,11 +229,11 @@ func update[T any](
 			after = stands
 		}
 		if err != nil || taken(after) {
-			return old, err
+			return old, nil, err
 		}
-		return parse(after)
+		return old, after, nil
 	}
-	return old, fault.New(fault.Conflict, nil, "changing %s: it changed %d times meanwhile", what, updateTries)
+	return old, nil, fault.New(fault.Conflict, nil, "changing %s: it changed %d times meanwhile", what, updateTries)
 }
 
 // only is what the refusal means when a single write of a transaction was refused and says what that

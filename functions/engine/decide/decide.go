@@ -21,8 +21,13 @@ import (
 // *item.Refused with the item as it was.
 type Jobs interface {
 	// Update reads a job's row, lets decide say what to write, and writes it. Where the row has changed, or
-	// a write of decide's own was refused, it decides anew, a few times; then it is a fault.Conflict. An absent or forgotten job is a fault.NotFound.
+	// a write of decide's own was refused, it decides anew, a few times; then it is a fault.Conflict. An
+	// absent or forgotten job is a fault.NotFound.
 	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
+	// UpdateWithClaim is Update for what the claim decides too, and returns the row that decide saw last.
+	UpdateWithClaim(
+		ctx context.Context, k job.Key, decide func(job.Row, job.Claim) ([]item.Write, error),
+	) (job.Row, error)
 	// Claim reads a job's claim; the zero Claim is the absent one.
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// LabelsOf reads the labels of rows, in their order.

@@ -35,42 +35,37 @@ func (d *Decider) Began(ctx context.Context, k job.Key, version, attempt, token 
 // it that its worker has not recorded. One that the claim knows nothing of is a fault.Undecodable.
 // repeated says that this very report came before, and may have got as far as the row.
 func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, repeated bool) error {
-	c, err := d.Jobs.Claim(ctx, k)
-	switch {
-	case err != nil:
-		return fmt.Errorf("reading the claim of job %s: %w", k.ID, err)
-	case c.Attempt > attempt:
-		return nil // there is a newer one only because this one was settled
-	case c.Attempt < attempt || c.Token != token || c.Outcome == nil:
-		return fault.New(fault.Undecodable, nil,
-			"reading a report of attempt %d, token %d of job %s: its claim is of attempt %d, token %d, ended %t",
-			attempt, token, k.ID, c.Attempt, c.Token, c.Outcome != nil)
-	}
-	return d.settle(ctx, k, attempt, *c.Outcome, repeated)
-}
-
-// settle decides what an ended attempt means and writes it: contents first, then the row that refers
-// to them.
-func (d *Decider) settle(ctx context.Context, k job.Key, attempt int64, o job.Outcome, repeated bool) error {
 	var is *job.Decision // nil: the attempt is over already
-	row, err := d.Jobs.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
+	var ended job.Outcome
+	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row job.Row, c job.Claim) ([]item.Write, error) {
 		is = nil
-		settled, err := job.Settle(row, attempt, o, d.Clock.Now())
+		switch {
+		case c.Attempt > attempt:
+			return nil, errNewer
+		case c.Attempt < attempt || c.Token != token || c.Outcome == nil:
+			return nil, fault.New(fault.Undecodable, nil,
+				"reading a report of attempt %d, token %d of job %s: its claim is of attempt %d, token %d, ended %t",
+				attempt, token, k.ID, c.Attempt, c.Token, c.Outcome != nil)
+		}
+		ended = *c.Outcome
+		settled, err := job.Settle(row, attempt, ended, d.Clock.Now())
 		if errors.Is(err, job.ErrTransition) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range settled.Contents {
+		for _, c := range settled.Contents { // before the row that refers to them
 			if err := d.Jobs.Put(ctx, c); err != nil {
 				return nil, err
 			}
 		}
-		is = &settled
+		is = settled
 		return []item.Write{settled.Write}, nil
 	})
 	switch {
+	case errors.Is(err, errNewer):
+		return nil
 	case fault.KindOf(err) == fault.NotFound:
 		d.Log.InfoContext(ctx, "report of a forgotten job was dropped",
 			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Attempt, attempt)
@@ -78,14 +73,17 @@ func (d *Decider) settle(ctx context.Context, k job.Key, attempt int64, o job.Ou
 	case err != nil:
 		return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
 	case is == nil:
-		return d.settledBefore(ctx, row, attempt, o, repeated)
+		return d.settledBefore(ctx, row, attempt, ended, repeated)
 	}
-	return d.follow(ctx, *is)
+	return d.follow(ctx, is)
 }
+
+// errNewer says that there is a newer attempt, which there is only because this one was settled.
+var errNewer = errors.New("the attempt was settled before")
 
 // follow sends what the written decision calls for. If it fails, the report comes again and meets
 // settledBefore.
-func (d *Decider) follow(ctx context.Context, is job.Decision) error {
+func (d *Decider) follow(ctx context.Context, is *job.Decision) error {
 	row := is.After
 	switch {
 	case row.Status == job.Dead:
