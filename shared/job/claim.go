@@ -130,8 +130,9 @@ func encodeLost(lost []Attempt) string {
 // ParseClaim decodes a claim item; nil is the absent claim.
 func ParseClaim(i item.Item) (Claim, error) {
 	c := Claim{
-		Attempt: i.Int("attempt"), Token: i.Int("token"), Takeovers: i.Int("takeovers"), LeaseUntil: i.Time("lease_until"),
-		ClaimedAt: i.Time("claimed_at"), Worker: i.Str("worker"), Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "",
+		Attempt: i.Int("attempt"), Token: i.Int("token"), Takeovers: i.Int("takeovers"),
+		LeaseUntil: i.Time("lease_until"), ClaimedAt: i.Time("claimed_at"), Worker: i.Str("worker"),
+		Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "",
 	}
 	if s := i.Str("outcome"); s != "" {
 		o, err := DecodeOutcome([]byte(s))
@@ -151,7 +152,8 @@ func ParseClaim(i item.Item) (Claim, error) {
 	}
 	if s := i.Str("lost"); s != "" {
 		if err := json.Unmarshal([]byte(s), &c.Lost); err != nil {
-			return Claim{}, fault.New(fault.Undecodable, err, "reading the lost starts of claim %q", i.Str(contract.AttrPK))
+			return Claim{}, fault.New(fault.Undecodable, err, "reading the lost starts of claim %q",
+				i.Str(contract.AttrPK))
 		}
 		// a fence may have left older ones
 		c.Lost = slices.DeleteFunc(c.Lost, func(a Attempt) bool { return a.Attempt != c.Attempt })
@@ -310,7 +312,8 @@ func Fence(k Key, attempt int64, due, now time.Time) item.Write {
 	return item.Write{
 		Ref: k.ClaimRef(), Name: "claim.fence",
 		Set: map[string]any{
-			"attempt": attempt, "lease_until": int64(0), "takeovers": int64(0), "outcome": nil, "cancel": nil, "progress": nil,
+			"attempt": attempt, "lease_until": int64(0), "takeovers": int64(0), "outcome": nil, "cancel": nil,
+			"progress":             nil,
 			contract.AttrExpiresAt: claimTTL(due, now),
 		},
 		Add: map[string]int64{"token": 1},

@@ -146,7 +146,8 @@ func PlacePayload(base Row, payload []byte) Payload {
 	p := Payload{Size: int64(len(payload))}
 	base.Payload = string(payload)
 	switch {
-	case len(payload) <= contract.MaxInlinePayload && base.Size() <= contract.MaxRow-contract.MaxInlineResult-settleRoom:
+	case len(payload) <= contract.MaxInlinePayload &&
+		base.Size() <= contract.MaxRow-contract.MaxInlineResult-settleRoom:
 		p.Inline = string(payload)
 	case len(payload) <= contract.MaxItem:
 		p.In = InItem

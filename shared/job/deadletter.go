@@ -11,9 +11,9 @@ import (
 // DeadLetterOf is the dead letter of a DEAD row with these labels, stamped for this very send.
 func DeadLetterOf(r Row, l Labels, sentAt time.Time) message.DeadLetter {
 	return message.DeadLetter{
-		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Task: r.Task, DeadAt: r.DeadAt, SentAt: sentAt.UTC(),
-		Code: r.Reason.Code, Message: r.Reason.Message, Attempts: r.Attempt, RedriveOf: string(r.RedriveOf),
-		Metadata: json.RawMessage(l.Metadata), RunID: r.RunID, Node: r.Node,
+		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Task: r.Task, DeadAt: r.DeadAt,
+		SentAt: sentAt.UTC(), Code: r.Reason.Code, Message: r.Reason.Message, Attempts: r.Attempt,
+		RedriveOf: string(r.RedriveOf), Metadata: json.RawMessage(l.Metadata), RunID: r.RunID, Node: r.Node,
 	}
 }
 

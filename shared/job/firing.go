@@ -24,7 +24,8 @@ type Firing struct {
 
 // Firing is the row's current attempt.
 func (r Row) Firing() Firing {
-	return Firing{Key: r.Key, Version: r.Version, Attempt: r.Attempt, Pool: r.Pool, Priority: r.Priority, DueAt: r.DueAt}
+	return Firing{Key: r.Key, Version: r.Version, Attempt: r.Attempt, Pool: r.Pool, Priority: r.Priority,
+		DueAt: r.DueAt}
 }
 
 // Queue is the logical name of the queue that the firing travels on.
@@ -39,7 +40,8 @@ func (f Firing) Message() message.Firing {
 // Outgoing is the firing as a sender hands it to its queue now: delayed until just before it
 // is due, or not at all.
 func (f Firing) Outgoing(now time.Time) message.Outgoing {
-	return message.Outgoing{Body: message.Encode(f.Message()), Delay: horizon.Delay(now, f.DueAt), Group: string(f.Tenant)}
+	return message.Outgoing{Body: message.Encode(f.Message()), Delay: horizon.Delay(now, f.DueAt),
+		Group: string(f.Tenant)}
 }
 
 // TimerName is the name of the firing's timer: the same for the same attempt of the same

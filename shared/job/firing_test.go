@@ -171,7 +171,8 @@ func TestLetter_CameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
 		{"fresh", message.Delivery{SentAt: noon.Add(40 * time.Millisecond)}, false},
 		{"fresh, and received for the third time", message.Delivery{SentAt: noon.Add(time.Second), Receives: 3}, false},
 		{"a send that took long", message.Delivery{SentAt: noon.Add(contract.DeadLetterCameBackAfter)}, false},
-		{"enqueued anew", message.Delivery{SentAt: noon.Add(contract.DeadLetterCameBackAfter + time.Millisecond)}, true},
+		{"enqueued anew", message.Delivery{SentAt: noon.Add(contract.DeadLetterCameBackAfter + time.Millisecond)},
+			true},
 		{"with a source", message.Delivery{SentAt: noon, Source: "arn:aws:sqs:eu-central-1:1:dead-letters"}, true},
 	} {
 		if got := CameBack(l, c.d); got != c.want {

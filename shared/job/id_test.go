@@ -52,7 +52,8 @@ func TestCut_EndsOnARuneAndMarksTheCut(t *testing.T) {
 		in   string
 		n    int
 		want string
-	}{{"short", 10, "short"}, {"abcdefghij", 8, "abcde…"}, {"éééééé", 8, "éé…"}, {"日本語日本語", 10, "日本…"}, {"abc", 2, ""}} {
+	}{{"short", 10, "short"}, {"abcdefghij", 8, "abcde…"}, {"éééééé", 8, "éé…"}, {"日本語日本語", 10, "日本…"},
+		{"abc", 2, ""}} {
 		if got := Cut(c.in, c.n); got != c.want || len(got) > c.n {
 			t.Errorf("Cut(%q, %d) = %q", c.in, c.n, got)
 		}

@@ -63,19 +63,20 @@ func TestSettle_WritesAllThatItDecidesWhateverWasWrittenSinceItsRead(t *testing.
 				want := d.After
 				if got.Status != want.Status || got.Waiting != want.Waiting || got.Attempt != want.Attempt ||
 					got.PendingEffects != want.PendingEffects {
-					t.Errorf("%s of a row read %s, after %s: it is %s, waiting for %q at attempt %d", what, read, who, got.Status,
-						got.Waiting, got.Attempt)
+					t.Errorf("%s of a row read %s, after %s: it is %s, waiting for %q at attempt %d", what, read, who,
+						got.Status, got.Waiting, got.Attempt)
 				}
 				if got.WakeAt != want.WakeAt || got.Slice() != want.Slice() || got.Near != want.Near ||
 					got.Postponed != want.Postponed || got.Parked || got.QueuedBehind {
-					t.Errorf("%s of a row read %s, after %s: its wake-up is at %s in %q", what, read, who, got.WakeAt, got.Slice())
+					t.Errorf("%s of a row read %s, after %s: its wake-up is at %s in %q", what, read, who, got.WakeAt,
+						got.Slice())
 				}
 				if got.Reason != want.Reason && what != "a snooze" {
 					t.Errorf("%s of a row read %s, after %s: its reason is %+v", what, read, who, got.Reason)
 				}
 				if !o.StartedAt.IsZero() && (!got.StartedAt.Equal(o.StartedAt) || got.LatenessMS != o.LatenessMS) {
-					t.Errorf("%s of a row read %s, after %s: it started at %s, %d ms late", what, read, who, got.StartedAt,
-						got.LatenessMS)
+					t.Errorf("%s of a row read %s, after %s: it started at %s, %d ms late", what, read, who,
+						got.StartedAt, got.LatenessMS)
 				}
 			}
 		}
@@ -113,7 +114,8 @@ func TestEveryTransition_EndsWhereTheTableSaysWhateverWasWrittenSinceItsRead(t *
 					in = in || got.Status == s
 				}
 				if !in {
-					t.Errorf("%s of a row read %s, after %s: it is %s, want one of %v", w.Name, read, who, got.Status, to)
+					t.Errorf("%s of a row read %s, after %s: it is %s, want one of %v", w.Name, read, who,
+						got.Status, to)
 				}
 				if got.Status == Running && got.Waiting != "" {
 					t.Errorf("%s of a row read %s, after %s: it runs and waits for %q", w.Name, read, who, got.Waiting)

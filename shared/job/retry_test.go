@@ -51,7 +51,8 @@ func TestRetryPolicy_DelayGrowsToItsCap(t *testing.T) {
 		t.Parallel()
 		for _, p := range []RetryPolicy{DefaultRetry,
 			{MaxAttempts: 1, Factor: 1.5, Jitter: 0.25, InitialDelay: time.Millisecond, MaxDelay: time.Hour},
-			{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: 5 * time.Minute, Jitter: 0.3, FailOnLost: true}} {
+			{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: 5 * time.Minute, Jitter: 0.3,
+				FailOnLost: true}} {
 			if got, err := parseRetry(p.encode()); err != nil || got != p {
 				t.Errorf("%+v came back as %+v, %v", p, got, err)
 			}

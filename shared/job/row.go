@@ -28,8 +28,9 @@ type Attempt struct {
 	StartedAt  time.Time `json:"started_at,omitzero"` // zero: it never started (poison, unknown task)
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	LatenessMS int64     `json:"start_lateness_ms"` // from max(due, accepted) to the handler's start
-	Outcome    string    `json:"outcome"`           // succeeded, failed, snoozed; lost: started again within the attempt
-	Error      *Reason   `json:"error,omitempty"`
+	// succeeded, failed, snoozed; lost: started again within the attempt
+	Outcome string  `json:"outcome"`
+	Error   *Reason `json:"error,omitempty"`
 }
 
 // Where a payload or result is kept, when not in the row.
@@ -370,7 +371,8 @@ func DeadShard(k Key) string {
 // Undecodable; the caller reports it, sets it aside and goes on with the rest.
 func ParseRow(i item.Item) (Row, error) {
 	bad := func(what string) (Row, error) {
-		return Row{}, fault.New(fault.Undecodable, nil, "reading the row of job %q: %s", i.Str(contract.AttrJobID), what)
+		return Row{}, fault.New(fault.Undecodable, nil, "reading the row of job %q: %s", i.Str(contract.AttrJobID),
+			what)
 	}
 	key, err := KeyOf(i)
 	if err != nil {
@@ -392,8 +394,8 @@ func ParseRow(i item.Item) (Row, error) {
 		Task: i.Str("task"), Executor: i.Str("exec"), Pool: i.Str("pool"), Priority: Priority(i.Str("priority")),
 		Timeout: ms("timeout"), StartWithin: ms("start_within"), ExpireAfter: ms("expire_after"),
 		ExpiryAt:       i.Time("expiry_at"),
-		PendingEffects: PendingEffects(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"), ManualOf: i.Str("manual_of"),
-		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
+		PendingEffects: PendingEffects(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"),
+		ManualOf: i.Str("manual_of"), RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
 		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Items: i.Int("items"), Forced: Forced(i.Str("forced")),
 		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
 		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",

@@ -36,7 +36,8 @@ func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 	}
 	send = Place(&after, now)
 	return after, change("row.adopt", old, after, from("row.adopt",
-		item.Cond{Attr: "epoch", Op: item.Lt, Value: made.Epoch}, atVersion(old.Version), atAttempt(1), stopIs(NoStop))), send
+		item.Cond{Attr: "epoch", Op: item.Lt, Value: made.Epoch}, atVersion(old.Version), atAttempt(1),
+		stopIs(NoStop))), send
 }
 
 // Skip ends a schedule's job that did not start and is not to. It follows a Fence of attempt 1

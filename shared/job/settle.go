@@ -57,7 +57,8 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (*Decision, error) {
 		finish(after, r.Stop.Final(), now)
 	case o.Kind == OutcomeSnoozed:
 		name = "row.snooze"
-		d.Send = reattempt(after, "snooze", max(time.Duration(o.RetryAfterMS)*time.Millisecond, contract.MinSnooze), now)
+		d.Send = reattempt(after, "snooze", max(time.Duration(o.RetryAfterMS)*time.Millisecond, contract.MinSnooze),
+			now)
 	default:
 		after.Failures++
 		after.Reason = reasonOf(o)

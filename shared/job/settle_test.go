@@ -17,9 +17,9 @@ var noon = time.Date(2027, 3, 28, 12, 0, 0, 0, time.UTC)
 // scheduled is a job due at noon, at its first attempt.
 func scheduled(change ...func(*Row)) Row {
 	r := Row{
-		Key: Key{Tenant: "acme", ID: NewID(noon.Add(-time.Hour), [10]byte{7})}, Status: Scheduled, Version: 1, Attempt: 1,
-		DueAt: noon, CreatedAt: noon.Add(-time.Hour), Task: "echo", Executor: "echo", Pool: "short", Priority: Normal,
-		Timeout: 30 * time.Second, Retry: DefaultRetry, Shard: 17, WakeAt: noon, Near: true,
+		Key: Key{Tenant: "acme", ID: NewID(noon.Add(-time.Hour), [10]byte{7})}, Status: Scheduled, Version: 1,
+		Attempt: 1, DueAt: noon, CreatedAt: noon.Add(-time.Hour), Task: "echo", Executor: "echo", Pool: "short",
+		Priority: Normal, Timeout: 30 * time.Second, Retry: DefaultRetry, Shard: 17, WakeAt: noon, Near: true,
 	}
 	for _, c := range change {
 		c(&r)
@@ -68,28 +68,30 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 		{"a success leaves the index", scheduled(), succeeded(`{}`), Succeeded, 1, 0, NoPendingEffects, false, ""},
 		{"a success wins over a cancel: what is done is done", scheduled(func(r *Row) { r.Stop = StopCancel }),
 			succeeded(`{}`), Succeeded, 1, 0, NoPendingEffects, false, ""},
-		{"a success of a node owes its children", scheduled(func(r *Row) { r.RunID = "R" }), succeeded(`{}`), Succeeded, 1,
-			0, PendingChildren, true, ""},
+		{"a success of a node owes its children", scheduled(func(r *Row) { r.RunID = "R" }), succeeded(`{}`),
+			Succeeded, 1, 0, PendingChildren, true, ""},
 		{"a failure with tries left is due again", scheduled(), failed(false), Scheduled, 2, 1, NoPendingEffects, true,
 			CodeHandler},
 		{"a failure of a running job is due again", scheduled(func(r *Row) { r.Status = Running }), failed(false),
 			Scheduled, 2, 1, NoPendingEffects, true, CodeHandler},
 		{"the last failure is death, and a letter is owed", scheduled(func(r *Row) { r.Failures = 5; r.Attempt = 6 }),
 			failed(false), Dead, 6, 6, PendingDeadLetter, true, CodeHandler},
-		{"a permanent failure is death at the first attempt", scheduled(), failed(true), Dead, 1, 1, PendingDeadLetter, true,
-			CodeHandler},
-		{"a dead node owes both", scheduled(func(r *Row) { r.RunID = "R" }), failed(true), Dead, 1, 1, PendingBoth, true,
-			CodeHandler},
+		{"a permanent failure is death at the first attempt", scheduled(), failed(true), Dead, 1, 1, PendingDeadLetter,
+			true, CodeHandler},
+		{"a dead node owes both", scheduled(func(r *Row) { r.RunID = "R" }), failed(true), Dead, 1, 1, PendingBoth,
+			true, CodeHandler},
 		{"a snooze grows the attempt and costs no failure", scheduled(),
 			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Scheduled, 2, 0, NoPendingEffects, true, ""},
 		{"a failure of a job that is to be cancelled cancels it", scheduled(func(r *Row) { r.Stop = StopCancel }),
 			failed(false), Cancelled, 1, 0, NoPendingEffects, false, CodeCancelled},
 		{"a snooze of a job that is to expire expires it", scheduled(func(r *Row) { r.Stop = StopExpire }),
 			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 1}, Expired, 1, 0, NoPendingEffects, false, ""},
-		{"a retry beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(500 * time.Millisecond) }),
-			failed(false), Dead, 1, 1, PendingDeadLetter, true, CodeExpiredRetrying},
+		{"a retry beyond expire_after is death",
+			scheduled(func(r *Row) { r.ExpiryAt = now.Add(500 * time.Millisecond) }), failed(false), Dead, 1, 1,
+			PendingDeadLetter, true, CodeExpiredRetrying},
 		{"a snooze beyond expire_after is death", scheduled(func(r *Row) { r.ExpiryAt = now.Add(time.Second) }),
-			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Dead, 1, 0, PendingDeadLetter, true, CodeExpiredRetrying},
+			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Dead, 1, 0, PendingDeadLetter, true,
+			CodeExpiredRetrying},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,10 +104,11 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 			if !ok {
 				t.Fatal("the write's own condition refused the row it was decided on")
 			}
-			if got.Status != c.status || got.Attempt != c.attempt || got.Failures != c.failures || got.PendingEffects != c.owes ||
+			if got.Status != c.status || got.Attempt != c.attempt || got.Failures != c.failures ||
+				got.PendingEffects != c.owes ||
 				got.Reason.Code != c.reason {
-				t.Errorf("got %s attempt %d failures %d owes %q reason %q", got.Status, got.Attempt, got.Failures, got.PendingEffects,
-					got.Reason.Code)
+				t.Errorf("got %s attempt %d failures %d owes %q reason %q", got.Status, got.Attempt, got.Failures,
+					got.PendingEffects, got.Reason.Code)
 			}
 			if has := !got.WakeAt.IsZero(); has != c.wake {
 				t.Errorf("has a wake-up: %v, want %v", has, c.wake)

@@ -40,7 +40,8 @@ var Transitions = []Transition{
 	{"row.accept_mapped", nil, []Status{Blocked}, nil},
 	{"row.close_mapped", []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
 	{"row.force", []Status{Scheduled}, []Status{Succeeded, Skipped}, ending},
-	{"row.told", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, slices.Concat(debt, wakeUp)},
+	{"row.told", []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
+		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired}, slices.Concat(debt, wakeUp)},
 	{"row.running", []Status{Scheduled}, []Status{Running}, status},
 	{"row.succeed", open, []Status{Succeeded}, ending},
 	{"row.retry", open, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
@@ -74,7 +75,8 @@ var sources = func() map[string]item.All {
 		for i, s := range t.From {
 			statuses[i] = string(s)
 		}
-		m[t.Name] = item.All{{Attr: contract.AttrJobID, Op: item.Exists}, {Attr: "status", Op: item.In, Value: statuses}}
+		m[t.Name] = item.All{{Attr: contract.AttrJobID, Op: item.Exists},
+			{Attr: "status", Op: item.In, Value: statuses}}
 	}
 	return m
 }()
@@ -286,7 +288,8 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 func RewakeOwing(r Row, at time.Time) (Row, item.Write) {
 	after := r
 	after.WakeAt = at
-	return after, change("row.rewake_owing", r, after, from("row.rewake_owing", owesIs(r.PendingEffects), wakeAsRead(r)))
+	return after, change("row.rewake_owing", r, after,
+		from("row.rewake_owing", owesIs(r.PendingEffects), wakeAsRead(r)))
 }
 
 func wakeAsRead(r Row) item.Cond {

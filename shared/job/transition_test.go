@@ -121,7 +121,8 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 			map[string]func(*Row){"version": version}},
 		{"row.snooze", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
 		{"row.die", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
-		{"row.stop", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, map[string]func(*Row){"version": version}},
+		{"row.stop", nil, map[string]func(*Row){"attempt": attempt, "stop": stop},
+			map[string]func(*Row){"version": version}},
 		{"row.finish_stop", stop, map[string]func(*Row){"attempt": attempt, "no stop": unstop},
 			map[string]func(*Row){"version": version}},
 		{"row.reschedule", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
@@ -130,12 +131,13 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 		{"row.park", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.unpark", func(r *Row) { r.Parked = true },
 			map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},
-		{"row.adopt", ofEpoch3, map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop},
-			nil},
+		{"row.adopt", ofEpoch3,
+			map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.skip", ofEpoch3, map[string]func(*Row){"epoch": newer, "attempt": attempt, "stop": stop},
 			map[string]func(*Row){"version": version}},
 		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes}, nil},
-		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes}, nil},
+		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes},
+			nil},
 	}
 	for _, c := range cases {
 		base := scheduled()
@@ -245,7 +247,8 @@ func TestRedriveOf_IsAlwaysTheSameNewJob(t *testing.T) {
 	again := a
 	again.Status, again.DeadAt = Dead, noon.Add(3*time.Hour)
 	if c := RedriveOf(again, noon); c.HandlerKey() != dead.ID || c.RedriveOf != a.ID {
-		t.Errorf("a second redrive has key %s of %s, want the root's %s of %s", c.HandlerKey(), c.RedriveOf, dead.ID, a.ID)
+		t.Errorf("a second redrive has key %s of %s, want the root's %s of %s", c.HandlerKey(), c.RedriveOf, dead.ID,
+			a.ID)
 	}
 }
 

@@ -337,7 +337,8 @@ func (r Run) Item() item.Item {
 	ref := r.Ref()
 	i := item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "schema_v": int64(1),
-		"status": string(r.Status), "epoch": r.Epoch, "created_at": r.CreatedAt.UnixMilli(), "due_at": r.DueAt.UnixMilli(),
+		"status": string(r.Status), "epoch": r.Epoch, "created_at": r.CreatedAt.UnixMilli(),
+		"due_at":     r.DueAt.UnixMilli(),
 		"definition": r.Definition,
 	}
 	str := func(name, v string) {

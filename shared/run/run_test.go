@@ -140,8 +140,14 @@ func TestWrites_MakeTheItemWhatTheyReturn(t *testing.T) {
 				a, w := acting.Finish([]string{"a", "b"}, noon)
 				return acting, a, w
 			},
-			"end":    func() (run.Run, run.Run, item.Write) { a, w := before.End(run.Failed, noon); return before, a, w },
-			"rest":   func() (run.Run, run.Run, item.Write) { a, w := before.Rest(noon.Add(time.Hour)); return before, a, w },
+			"end": func() (run.Run, run.Run, item.Write) {
+				a, w := before.End(run.Failed, noon)
+				return before, a, w
+			},
+			"rest": func() (run.Run, run.Run, item.Write) {
+				a, w := before.Rest(noon.Add(time.Hour))
+				return before, a, w
+			},
 			"resume": func() (run.Run, run.Run, item.Write) { a, w := before.Resume(noon); return before, a, w },
 		} {
 			from, after, w := do()
@@ -168,7 +174,8 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 	if !reflect.DeepEqual(after.Nodes, want) {
 		t.Errorf("nodes %+v", after.Nodes)
 	}
-	if after.Status != run.Running || after.Stop != run.NoStop || after.Holds || after.Act != nil || !after.WakeAt.Equal(noon) {
+	if after.Status != run.Running || after.Stop != run.NoStop || after.Holds || after.Act != nil ||
+		!after.WakeAt.Equal(noon) {
 		t.Errorf("the run is %+v", after)
 	}
 	if len(r.Nodes) != 2 || r.Nodes["a"].Generation != 2 {

@@ -105,7 +105,8 @@ func (s *Store) Stretches(ctx context.Context, t tenant.ID, task string, before 
 // tasked iterates over the notes of a task, the latest stretch first.
 func (s *Store) tasked(ctx context.Context, t tenant.ID, task string, before time.Time) iter.Seq2[Stretch, error] {
 	return func(yield func(Stretch, error) bool) {
-		q := item.Query{Table: contract.Tasks, PK: taskedKey(t, task), Descending: true, Limit: maxPage, Consistent: true}
+		q := item.Query{Table: contract.Tasks, PK: taskedKey(t, task), Descending: true, Limit: maxPage,
+			Consistent: true}
 		if !before.IsZero() { // the stretch of before itself is included
 			q.To = before.UTC().Format(stretchLayout) + "$" // comes after "#"
 		}

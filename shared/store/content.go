@@ -196,7 +196,8 @@ func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
 		}
 		for _, i := range page.Items {
 			errs = append(errs, s.Put(ctx, item.Write{
-				Ref: item.Ref{Table: contract.Jobs, PK: first.PK, SK: i.Str(contract.AttrJobID)}, Name: "content.forget",
+				Ref:    item.Ref{Table: contract.Jobs, PK: first.PK, SK: i.Str(contract.AttrJobID)},
+				Name:   "content.forget",
 				Delete: true,
 			}))
 		}

@@ -21,13 +21,14 @@ func TestStore_KeepsAndCopiesAllThatAJobHolds(t *testing.T) {
 		payload, in string
 		labels      job.Labels
 	}{
-		"nothing":                  {"", job.InRow, job.Labels{}},
-		"a payload in the row":     {`"a"`, job.InRow, labels},
-		"tags":                     {"", job.InRow, job.Labels{Tags: `{"a":"b"}`}},
-		"metadata":                 {"", job.InRow, job.Labels{Metadata: `{"a":1}`}},
-		"a payload in an item":     {`"` + strings.Repeat("a", contract.MaxInlinePayload) + `"`, job.InItem, labels},
-		"a payload in an object":   {`"` + strings.Repeat("a", contract.MaxItem) + `"`, job.InBlob, labels},
-		"a payload without labels": {`"` + strings.Repeat("a", contract.MaxInlinePayload) + `"`, job.InItem, job.Labels{}},
+		"nothing":                {"", job.InRow, job.Labels{}},
+		"a payload in the row":   {`"a"`, job.InRow, labels},
+		"tags":                   {"", job.InRow, job.Labels{Tags: `{"a":"b"}`}},
+		"metadata":               {"", job.InRow, job.Labels{Metadata: `{"a":1}`}},
+		"a payload in an item":   {`"` + strings.Repeat("a", contract.MaxInlinePayload) + `"`, job.InItem, labels},
+		"a payload in an object": {`"` + strings.Repeat("a", contract.MaxItem) + `"`, job.InBlob, labels},
+		"a payload without labels": {`"` + strings.Repeat("a", contract.MaxInlinePayload) + `"`, job.InItem,
+			job.Labels{}},
 	} {
 		t.Run("keeps and copies "+name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +63,8 @@ func TestStore_KeepsAndCopiesAllThatAJobHolds(t *testing.T) {
 			if _, err := s.Content(ctx, to.Key, job.LiteralsContent); fault.KindOf(err) != fault.NotFound {
 				t.Errorf("the literals were copied: %v", err)
 			}
-			for _, content := range []string{job.TagsContent, job.LiteralsContent, job.PayloadContent(from.PayloadVer)} {
+			for _, content := range []string{job.TagsContent, job.LiteralsContent,
+				job.PayloadContent(from.PayloadVer)} {
 				if _, err := s.Content(ctx, from.Key, content); fault.KindOf(err) != fault.NotFound {
 					t.Errorf("%s of the forgotten job: %v", content, err)
 				}

@@ -52,8 +52,9 @@ func dagOf(i item.Item) (Dag, error) {
 		return Dag{}, nil
 	}
 	d := Dag{
-		Name: i.Str("name"), Version: i.Int("version"), Definition: i.Str("definition"), CreatedAt: i.Time("created_at"),
-		UpdatedAt: i.Time("updated_at"), Deleted: i.Str("deleted") != "", rev: i.Int("rev"),
+		Name: i.Str("name"), Version: i.Int("version"), Definition: i.Str("definition"),
+		CreatedAt: i.Time("created_at"), UpdatedAt: i.Time("updated_at"), Deleted: i.Str("deleted") != "",
+		rev: i.Int("rev"),
 	}
 	if d.Name == "" || d.Version < 1 || d.Definition == "" {
 		return d, fault.New(fault.Undecodable, nil, "reading dag %q", d.Name)
@@ -82,7 +83,8 @@ func (s *Store) PutDag(
 		if !created && old.Definition == definition {
 			return nil, nil
 		}
-		next := Dag{Name: name, Version: old.Version + 1, Definition: definition, CreatedAt: old.CreatedAt, UpdatedAt: now}
+		next := Dag{Name: name, Version: old.Version + 1, Definition: definition, CreatedAt: old.CreatedAt,
+			UpdatedAt: now}
 		if created {
 			next.CreatedAt = now
 		}

@@ -41,8 +41,8 @@ func (s *Store) DuePage(ctx context.Context, q DueQuery) (found []Found, next st
 		k, err := job.KeyOf(i)
 		found = append(found, Found{
 			Entry: Entry{
-				Key: k, Version: i.Int("version"), Attempt: i.Int("attempt"), Pool: i.Str("pool"), Priority: i.Str("priority"),
-				DueAt: i.Time("due_at"), WakeAt: i.Time(contract.AttrWakeAt),
+				Key: k, Version: i.Int("version"), Attempt: i.Int("attempt"), Pool: i.Str("pool"),
+				Priority: i.Str("priority"), DueAt: i.Time("due_at"), WakeAt: i.Time(contract.AttrWakeAt),
 			},
 			Ref: item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)},
 			Err: err,

@@ -136,7 +136,8 @@ func (s *Store) DeadLetters(
 func (s *Store) DeadKeys(ctx context.Context, t tenant.ID, most int) (keys []job.Key, all bool, err error) {
 	var queries []item.Query
 	for n := range contract.DeadShards {
-		queries = append(queries, item.Query{Table: contract.Jobs, Index: contract.DeadIndex, PK: job.PartitionKey(t, n)})
+		queries = append(queries,
+			item.Query{Table: contract.Jobs, Index: contract.DeadIndex, PK: job.PartitionKey(t, n)})
 	}
 	return s.keys(ctx, queries, most, func(item.Item, job.Key) bool { return true })
 }

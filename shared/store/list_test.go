@@ -32,8 +32,9 @@ func accepted(t *testing.T, s *store.Store, owner tenant.ID, n int, change ...fu
 	r := job.Row{
 		Key: job.Key{Tenant: owner, ID: job.NewID(at.Add(time.Duration(n)*time.Millisecond),
 			[10]byte{byte(n * 7), byte(n)})}, Status: job.Scheduled, Version: 1, Attempt: 1,
-		DueAt: at, CreatedAt: at, Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Second,
-		Retry: job.DefaultRetry,
+		DueAt: at, CreatedAt: at, Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal,
+		Timeout: time.Second,
+		Retry:   job.DefaultRetry,
 	}
 	for _, c := range change {
 		c(&r)
@@ -192,8 +193,8 @@ func TestStore_KeepsAnIdempotencyKeyForItsTimeAndTenant(t *testing.T) {
 	ctx := context.Background()
 	remember := func(owner tenant.ID, id job.ID, now time.Time) error {
 		return s.Commit(ctx, store.Remember(owner, "k",
-			store.Remembered{IdempotencyKey: job.IdempotencyKey{JobID: id, BodyHash: "h", ExpiresAt: now.Add(time.Hour)},
-				Answer: "a"}, now))
+			store.Remembered{IdempotencyKey: job.IdempotencyKey{JobID: id, BodyHash: "h",
+				ExpiresAt: now.Add(time.Hour)}, Answer: "a"}, now))
 	}
 	if err := remember("acme", "one", at); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,8 @@ type DueSchedule struct {
 // DueSchedules reads one page of a slice or parking place of the schedules' due index, as
 // DuePage reads the jobs'.
 func (s *Store) DueSchedules(ctx context.Context, q DueQuery) (due []DueSchedule, next string, err error) {
-	query := item.Query{Table: contract.Schedules, Index: contract.DueIndex, PK: q.Slice, Cursor: q.Cursor, Limit: q.Limit}
+	query := item.Query{Table: contract.Schedules, Index: contract.DueIndex, PK: q.Slice, Cursor: q.Cursor,
+		Limit: q.Limit}
 	if !q.Before.IsZero() {
 		query.To = q.Before.UnixMilli()
 	}

@@ -56,8 +56,8 @@ func TestStore_FindsSchedulesByNameByTimeAndByOutcome(t *testing.T) {
 		t.Errorf("due: %v, %v", due, err)
 	}
 
-	e := schedule.Entry{Key: all[0].Key, Epoch: 1, From: now, To: now.Add(time.Hour), Count: 2, Outcome: schedule.Missed,
-		Reason: schedule.ReasonOutage, Why: "w", At: now}
+	e := schedule.Entry{Key: all[0].Key, Epoch: 1, From: now, To: now.Add(time.Hour), Count: 2,
+		Outcome: schedule.Missed, Reason: schedule.ReasonOutage, Why: "w", At: now}
 	if err := s.Put(ctx, e.Put()); err != nil {
 		t.Fatal(err)
 	}

@@ -185,8 +185,8 @@ func (s *Store) Due(ctx context.Context, slice string) iter.Seq2[Entry, error] {
 			for _, i := range page.Items {
 				k, err := job.KeyOf(i)
 				e := Entry{
-					Key: k, Version: i.Int("version"), Attempt: i.Int("attempt"), Pool: i.Str("pool"), Priority: i.Str("priority"),
-					DueAt: i.Time("due_at"), WakeAt: i.Time(contract.AttrWakeAt),
+					Key: k, Version: i.Int("version"), Attempt: i.Int("attempt"), Pool: i.Str("pool"),
+					Priority: i.Str("priority"), DueAt: i.Time("due_at"), WakeAt: i.Time(contract.AttrWakeAt),
 				}
 				if !yield(e, err) {
 					return

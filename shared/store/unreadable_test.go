@@ -67,7 +67,8 @@ func TestStore_ListsLeaveOutWhatCannotBeRead(t *testing.T) {
 	k := schedule.Key{Tenant: "acme", Name: "s"}
 	for n := range 3 {
 		from := at.Add(time.Duration(n) * time.Hour)
-		write(t, s, schedule.Entry{Key: k, From: from, To: from, Count: 1, Outcome: schedule.Missed, At: time.Now()}.Put())
+		write(t, s, schedule.Entry{Key: k, From: from, To: from, Count: 1, Outcome: schedule.Missed,
+			At: time.Now()}.Put())
 	}
 	spoil(schedule.Entry{Key: k, From: at.Add(time.Hour), To: at, Outcome: schedule.Missed}.Put().Ref, "from")
 	if list, _, err := s.Recorded(ctx, k, time.Time{}, time.Time{}, false, 10, ""); err != nil || len(list) != 2 {

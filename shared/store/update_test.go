@@ -241,7 +241,8 @@ func TestStore_ConcurrentUpdatersLoseNothing(t *testing.T) {
 				}
 				return err
 			})
-			if m, err := s.Watermark(ctx, store.Swept, 0); err != nil || !slices.EqualFunc(m.Behind, want, time.Time.Equal) {
+			if m, err := s.Watermark(ctx, store.Swept, 0); err != nil ||
+				!slices.EqualFunc(m.Behind, want, time.Time.Equal) {
 				t.Errorf("behind are %v, %v", m.Behind, err)
 			}
 		})

@@ -111,8 +111,9 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 				switch {
 				case !c.looks && len(reports) > 0:
 					t.Errorf("reported %+v", reports)
-				case c.looks && (len(reports) != 1 || reports[0].Kind != message.Reevaluate || reports[0].Version != 1 ||
-					reports[0].Attempt != 1):
+				case c.looks &&
+					(len(reports) != 1 || reports[0].Kind != message.Reevaluate || reports[0].Version != 1 ||
+						reports[0].Attempt != 1):
 					t.Errorf("reported %+v, want one that asks for a look", reports)
 				}
 			})
