@@ -43,25 +43,27 @@ func TestSQS_ReturnsOnlyTheBadMessages(t *testing.T) {
 	meter, logged := new(telemetry.Meter), new(bytes.Buffer)
 	r := Runner{Log: telemetry.Logger(logged, "test"), Meter: meter}
 	var handled atomic.Int64
-	resp := r.SQS(t.Context(), messages("1", "2", "3", "4", "5", "6", "secret-body", "fail", "panic", "10"), func(_ context.Context, d message.Delivery) error {
-		switch d.Body {
-		case "secret-body":
-			return fault.New(fault.Undecodable, nil, "reading a report")
-		case "fail":
-			return errors.New("the table is gone")
-		case "panic":
-			panic("nil map")
-		}
-		handled.Add(1)
-		return nil
-	})
+	resp := r.SQS(t.Context(), messages("1", "2", "3", "4", "5", "6", "secret-body", "fail", "panic", "10"),
+		func(_ context.Context, d message.Delivery) error {
+			switch d.Body {
+			case "secret-body":
+				return fault.New(fault.Undecodable, nil, "reading a report")
+			case "fail":
+				return errors.New("the table is gone")
+			case "panic":
+				panic("nil map")
+			}
+			handled.Add(1)
+			return nil
+		})
 	if failed(resp) != "ghi" || handled.Load() != 7 {
 		t.Errorf("%q came again and %d were handled", failed(resp), handled.Load())
 	}
 	if meter.Total(telemetry.SetAside) != 1 || meter.Total(telemetry.Faults) != 3 {
 		t.Errorf("%v set aside of %v faults", meter.Total(telemetry.SetAside), meter.Total(telemetry.Faults))
 	}
-	if s := logged.String(); strings.Contains(s, "secret-body") || strings.Count(s, "\n") != 3 || !strings.Contains(s, "batch_test.go") {
+	if s := logged.String(); strings.Contains(s, "secret-body") || strings.Count(s, "\n") != 3 ||
+		!strings.Contains(s, "batch_test.go") {
 		t.Errorf("the log should have three lines, the panic's place and no body:\n%s", s)
 	}
 }
@@ -106,7 +108,8 @@ func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
 	}{{1, "2s"}, {2, "4s"}, {3, "8s"}, {7, "2m8s"}, {8, "3m0s"}, {1000, "3m0s"}} {
 		h := new(hidden)
 		r := Runner{Log: telemetry.Silent(), Queue: "report", Queues: h}
-		if resp := r.SQS(t.Context(), batchOf(c.receives, "good", "fails", "unreadable", "again"), do); len(resp.BatchItemFailures) != 3 {
+		if resp := r.SQS(t.Context(), batchOf(c.receives, "good", "fails", "unreadable", "again"),
+			do); len(resp.BatchItemFailures) != 3 {
 			t.Errorf("%d of 3 come again", len(resp.BatchItemFailures))
 		}
 		if want := []string{"report fails " + c.want}; !slices.Equal(h.calls, want) {
@@ -115,19 +118,23 @@ func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
 	}
 	h := &hidden{fails: true}
 	r := Runner{Log: telemetry.Silent(), Queue: "report", Queues: h}
-	if resp := r.SQS(t.Context(), batchOf(1, "fails", "too"), do); len(resp.BatchItemFailures) != 2 || len(h.calls) != 1 {
-		t.Errorf("with a queue that is gone %d of 2 come again and it is asked %d times, want once", len(resp.BatchItemFailures), len(h.calls))
+	if resp := r.SQS(t.Context(), batchOf(1, "fails", "too"), do); len(resp.BatchItemFailures) != 2 ||
+		len(h.calls) != 1 {
+		t.Errorf("with a queue that is gone %d of 2 come again and it is asked %d times, want once",
+			len(resp.BatchItemFailures), len(h.calls))
 	}
 }
 
 func TestSQS_AnswersWithAListAndNotNull(t *testing.T) {
 	t.Parallel()
 	r := Runner{Log: telemetry.Silent()}
-	sqs, err := json.Marshal(r.SQS(t.Context(), messages("1"), func(context.Context, message.Delivery) error { return nil }))
+	sqs, err := json.Marshal(r.SQS(t.Context(), messages("1"),
+		func(context.Context, message.Delivery) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := json.Marshal(r.Stream(t.Context(), events.DynamoDBEvent{}, func(context.Context, []item.Change) []error { return nil }, nil))
+	stream, err := json.Marshal(r.Stream(t.Context(), events.DynamoDBEvent{},
+		func(context.Context, []item.Change) []error { return nil }, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +152,8 @@ func TestSQS_ReportsAnUnreadableMessageOnce(t *testing.T) {
 	for n := range 3 {
 		ev := messages("not json")
 		ev.Records[0].Attributes = map[string]string{"ApproximateReceiveCount": string(rune('1' + n))}
-		resp := r.SQS(t.Context(), ev, func(context.Context, message.Delivery) error { return fault.New(fault.Undecodable, nil, "reading") })
+		resp := r.SQS(t.Context(), ev,
+			func(context.Context, message.Delivery) error { return fault.New(fault.Undecodable, nil, "reading") })
 		if failed(resp) != "a" {
 			t.Fatalf("receive %d: it was not left to the redrive policy", n+1)
 		}
@@ -159,7 +167,8 @@ func TestSQS_ReturnsWhatThereIsNoTimeFor(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	resp := Runner{Log: telemetry.Silent()}.SQS(ctx, messages("1", "2"), func(context.Context, message.Delivery) error { return nil })
+	resp := Runner{Log: telemetry.Silent()}.SQS(ctx, messages("1", "2"),
+		func(context.Context, message.Delivery) error { return nil })
 	if failed(resp) != "ab" {
 		t.Errorf("%q came again", failed(resp))
 	}
@@ -168,9 +177,11 @@ func TestSQS_ReturnsWhatThereIsNoTimeFor(t *testing.T) {
 func TestDelivery_KeepsWhatTellsARedriveApart(t *testing.T) {
 	t.Parallel()
 	d := DeliveryOf(events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: "b", Attributes: map[string]string{
-		"SentTimestamp": "1800000000123", "ApproximateReceiveCount": "2", "DeadLetterQueueSourceArn": "arn:q", "MessageGroupId": "acme",
+		"SentTimestamp": "1800000000123", "ApproximateReceiveCount": "2", "DeadLetterQueueSourceArn": "arn:q",
+		"MessageGroupId": "acme",
 	}})
-	want := message.Delivery{ID: "m", Receipt: "r", Body: "b", Group: "acme", Receives: 2, SentAt: time.UnixMilli(1800000000123).UTC(), Source: "arn:q"}
+	want := message.Delivery{ID: "m", Receipt: "r", Body: "b", Group: "acme", Receives: 2,
+		SentAt: time.UnixMilli(1800000000123).UTC(), Source: "arn:q"}
 	if d != want {
 		t.Errorf("read %+v", d)
 	}
@@ -179,7 +190,8 @@ func TestDelivery_KeepsWhatTellsARedriveApart(t *testing.T) {
 func record(seq string, image map[string]events.DynamoDBAttributeValue) events.DynamoDBEventRecord {
 	return events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
 		SequenceNumber: seq, NewImage: image,
-		Keys: map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute("acme#1"), "job_id": events.NewStringAttribute(seq)},
+		Keys: map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute("acme#1"),
+			"job_id": events.NewStringAttribute(seq)},
 	}}
 }
 
@@ -193,12 +205,14 @@ func TestStream_SetsAPoisonRecordAsideAndReturnsAnUnluckyOne(t *testing.T) {
 	}
 	var asides []Aside
 	resp := r.Stream(t.Context(), ev, func(context.Context, []item.Change) []error {
-		return []error{nil, fault.New(fault.Undecodable, nil, "schema_v is not 1"), fault.New(fault.Throttled, nil, "arming"), &fault.Panicked{Value: "x"}}
+		return []error{nil, fault.New(fault.Undecodable, nil, "schema_v is not 1"),
+			fault.New(fault.Throttled, nil, "arming"), &fault.Panicked{Value: "x"}}
 	}, func(_ context.Context, a Aside) error { asides = append(asides, a); return nil })
 	if len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "3" {
 		t.Errorf("came again: %v", resp.BatchItemFailures)
 	}
-	if len(asides) != 2 || asides[0].Keys["job_id"] != "2" || asides[1].Seq != "4" || !json.Valid([]byte(asides[0].Body())) {
+	if len(asides) != 2 || asides[0].Keys["job_id"] != "2" || asides[1].Seq != "4" ||
+		!json.Valid([]byte(asides[0].Body())) {
 		t.Errorf("set aside: %+v", asides)
 	}
 }
@@ -219,8 +233,9 @@ func TestStream_ReturnsARecordThatCannotBeSetAside(t *testing.T) {
 func TestChange_HoldsStringsAndWholeNumbersOnly(t *testing.T) {
 	t.Parallel()
 	c := ChangeOf(record("7", map[string]events.DynamoDBAttributeValue{
-		"s": events.NewStringAttribute("x"), "n": events.NewNumberAttribute("42"), "f": events.NewNumberAttribute("1.5"),
-		"l": events.NewListAttribute(nil), "b": events.NewBooleanAttribute(true), "null": events.NewNullAttribute(),
+		"s": events.NewStringAttribute("x"), "n": events.NewNumberAttribute("42"),
+		"f": events.NewNumberAttribute("1.5"), "l": events.NewListAttribute(nil), "b": events.NewBooleanAttribute(true),
+		"null": events.NewNullAttribute(),
 	}))
 	if c.Seq != "7" || c.Old != nil || len(c.New) != 2 || c.New.Str("s") != "x" || c.New.Int("n") != 42 {
 		t.Errorf("read %+v", c)
@@ -232,10 +247,11 @@ func TestRunner_RunsNoMoreRecordsThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		r := Runner{Log: telemetry.Silent(), Limit: 3}
-		r.SQS(t.Context(), messages(slices.Repeat([]string{"x"}, 20)...), func(context.Context, message.Delivery) error {
-			time.Sleep(time.Second)
-			return nil
-		})
+		r.SQS(t.Context(), messages(slices.Repeat([]string{"x"}, 20)...),
+			func(context.Context, message.Delivery) error {
+				time.Sleep(time.Second)
+				return nil
+			})
 		if took := time.Since(start); took != 7*time.Second {
 			t.Errorf("20 records of a second each, 3 at once, took %s", took)
 		}
@@ -256,15 +272,18 @@ func TestStream_GoesOnWhereARecordCanNeverBeSetAside(t *testing.T) {
 		if len(resp.BatchItemFailures) != 0 {
 			t.Errorf("refused as %s it comes again, and blocks its shard", kind)
 		}
-		if meter.Total(telemetry.SetAside) != 1 || !strings.Contains(log.String(), "acme#1") || !strings.Contains(log.String(), string(kind)) {
-			t.Errorf("refused as %s it is counted %v times and logged as %s", kind, meter.Total(telemetry.SetAside), log.String())
+		if meter.Total(telemetry.SetAside) != 1 || !strings.Contains(log.String(), "acme#1") ||
+			!strings.Contains(log.String(), string(kind)) {
+			t.Errorf("refused as %s it is counted %v times and logged as %s", kind, meter.Total(telemetry.SetAside),
+				log.String())
 		}
 	}
 }
 
 func TestAside_IsSendableWhateverKeysItsRecordHas(t *testing.T) {
 	t.Parallel()
-	body := Aside{Seq: "1", Keys: map[string]string{"pk": "a\x00\uffff#1", "\ufffe": "\xff"}, Reason: "reading \uffff"}.Body()
+	body := Aside{Seq: "1", Keys: map[string]string{"pk": "a\x00\uffff#1", "\ufffe": "\xff"},
+		Reason: "reading \uffff"}.Body()
 	if !text.Allowed(body) {
 		t.Errorf("no queue takes %q", body)
 	}

@@ -16,7 +16,8 @@ func SQSEventOf(deliveries ...message.Delivery) events.SQSEvent {
 	ev := events.SQSEvent{Records: make([]events.SQSMessage, len(deliveries))}
 	for i, d := range deliveries {
 		attributes := map[string]string{
-			"SentTimestamp": strconv.FormatInt(d.SentAt.UnixMilli(), 10), "ApproximateReceiveCount": strconv.Itoa(d.Receives),
+			"SentTimestamp":           strconv.FormatInt(d.SentAt.UnixMilli(), 10),
+			"ApproximateReceiveCount": strconv.Itoa(d.Receives),
 		}
 		if d.Group != "" {
 			attributes["MessageGroupId"] = d.Group
@@ -24,7 +25,8 @@ func SQSEventOf(deliveries ...message.Delivery) events.SQSEvent {
 		if d.Source != "" {
 			attributes["DeadLetterQueueSourceArn"] = d.Source
 		}
-		ev.Records[i] = events.SQSMessage{MessageId: d.ID, ReceiptHandle: d.Receipt, Body: d.Body, Attributes: attributes, EventSource: "aws:sqs"}
+		ev.Records[i] = events.SQSMessage{MessageId: d.ID, ReceiptHandle: d.Receipt, Body: d.Body,
+			Attributes: attributes, EventSource: "aws:sqs"}
 	}
 	return ev
 }

@@ -28,7 +28,8 @@ const (
 // SQS runs do over the messages of the event, several at once and in no order. Those that
 // failed come again, and go to the queue's DLQ after its maxReceiveCount; what cannot be read
 // fails each time and so arrives there as it came.
-func (r Runner) SQS(ctx context.Context, ev events.SQSEvent, do func(context.Context, message.Delivery) error) events.SQSEventResponse {
+func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
+	do func(context.Context, message.Delivery) error) events.SQSEventResponse {
 	resp := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	deliveries := make([]message.Delivery, len(ev.Records))
 	for i, m := range ev.Records {
@@ -65,7 +66,8 @@ func (r Runner) soon(ctx context.Context, d message.Delivery) bool {
 	}
 	err := r.Queues.SetVisibility(ctx, r.Queue, d.Receipt, min(in, againLast))
 	if err != nil {
-		r.Log.WarnContext(ctx, "a message that failed comes again only when its visibility ends", "message_id", d.ID, telemetry.Err, err.Error())
+		r.Log.WarnContext(ctx, "a message that failed comes again only when its visibility ends", "message_id", d.ID,
+			telemetry.Err, err.Error())
 	}
 	return err == nil
 }

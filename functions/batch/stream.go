@@ -30,7 +30,8 @@ func (a Aside) Body() string {
 // may help comes again, and so does everything behind it. Any other failure would only block
 // the shard: aside must put it where people look, and then it counts as done. It does so as well
 // where that can never work: the log has its keys, and the sweeper has its row.
-func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(context.Context, []item.Change) []error, aside func(context.Context, Aside) error) events.DynamoDBEventResponse {
+func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(context.Context, []item.Change) []error,
+	aside func(context.Context, Aside) error) events.DynamoDBEventResponse {
 	resp := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	changes := make([]item.Change, len(ev.Records))
 	for i, rec := range ev.Records {
@@ -59,7 +60,8 @@ func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(con
 // ChangeOf reads an event's record. Values that are neither strings nor whole numbers are left
 // out: whoever needs them finds them missing, and says so.
 func ChangeOf(rec events.DynamoDBEventRecord) item.Change {
-	return item.Change{Seq: rec.Change.SequenceNumber, Old: itemOf(rec.Change.OldImage), New: itemOf(rec.Change.NewImage)}
+	return item.Change{Seq: rec.Change.SequenceNumber, Old: itemOf(rec.Change.OldImage),
+		New: itemOf(rec.Change.NewImage)}
 }
 
 func itemOf(image map[string]events.DynamoDBAttributeValue) item.Item {

@@ -16,11 +16,13 @@ func TestDemand_CountsTheMostThatRunAtOnce(t *testing.T) {
 		each time.Duration
 		want int
 	}{
-		"nothing due":                         {nil, time.Minute, 0},
-		"one":                                 {[]time.Duration{time.Minute}, time.Second, 2}, // headroom rounds up
-		"ten at the same time":                {[]time.Duration{5, 5, 5, 5, 5, 5, 5, 5, 5, 5}, time.Second, 12},
-		"ten, each over before the next":      {[]time.Duration{0, 2e9, 4e9, 6e9, 8e9, 10e9, 12e9, 14e9, 16e9, 18e9}, 2 * time.Second, 2},
-		"ten, of which five overlap":          {[]time.Duration{0, 1e9, 2e9, 3e9, 4e9, 5e9, 6e9, 7e9, 8e9, 9e9}, 5 * time.Second, 6},
+		"nothing due":          {nil, time.Minute, 0},
+		"one":                  {[]time.Duration{time.Minute}, time.Second, 2}, // headroom rounds up
+		"ten at the same time": {[]time.Duration{5, 5, 5, 5, 5, 5, 5, 5, 5, 5}, time.Second, 12},
+		"ten, each over before the next": {[]time.Duration{0, 2e9, 4e9, 6e9, 8e9, 10e9, 12e9, 14e9, 16e9, 18e9},
+			2 * time.Second, 2},
+		"ten, of which five overlap": {[]time.Duration{0, 1e9, 2e9, 3e9, 4e9, 5e9, 6e9, 7e9, 8e9, 9e9},
+			5 * time.Second, 6},
 		"what is overdue starts now":          {[]time.Duration{-time.Minute, -time.Minute, 0}, time.Second, 4},
 		"what lies beyond the end is nothing": {[]time.Duration{time.Hour}, time.Second, 0},
 	} {

@@ -107,7 +107,8 @@ func TestForecast_MakesAPass(t *testing.T) {
 		}
 	})
 	bubble(t, "takes no wake-up for a start that is none", func(b *bundle) {
-		b.due(1, -time.Minute, func(r *job.Row) { r.WakeAt = time.Now().UTC().Truncate(time.Millisecond).Add(10 * time.Minute) })
+		b.due(1, -time.Minute,
+			func(r *job.Row) { r.WakeAt = time.Now().UTC().Truncate(time.Millisecond).Add(10 * time.Minute) })
 		if sum := b.pass(); sum.Pools["short"].Due != 0 {
 			b.Errorf("counted %+v", sum)
 		}
@@ -116,7 +117,8 @@ func TestForecast_MakesAPass(t *testing.T) {
 		at := time.Now().Add(10 * time.Minute)
 		ref := item.Ref{Table: contract.Jobs, PK: "acme#1", SK: "not-an-id"}
 		if err := b.Store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
-			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, contract.AttrWakeSlice: horizon.SliceOf(at, 0).String(), contract.AttrWakeAt: at.UnixMilli(),
+			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK,
+			contract.AttrWakeSlice: horizon.SliceOf(at, 0).String(), contract.AttrWakeAt: at.UnixMilli(),
 		}}); err != nil {
 			b.Fatal(err)
 		}

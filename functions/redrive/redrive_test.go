@@ -95,21 +95,24 @@ func (b *bundle) redriveToSource() {
 
 func (b *bundle) requireDepths(redriveQueue, deadLetters, firings int) {
 	b.Helper()
-	if q, d, f := b.Depth(contract.RedriveQueue), b.Depth(contract.DeadLetters), b.Depth(stagetest.FiringQueue); q != redriveQueue || d != deadLetters || f != firings {
-		b.Fatalf("redrive queue %d, dead letters %d, firings %d; want %d, %d, %d", q, d, f, redriveQueue, deadLetters, firings)
+	if q, d, f := b.Depth(contract.RedriveQueue), b.Depth(contract.DeadLetters),
+		b.Depth(stagetest.FiringQueue); q != redriveQueue || d != deadLetters || f != firings {
+		b.Fatalf("redrive queue %d, dead letters %d, firings %d; want %d, %d, %d", q, d, f, redriveQueue, deadLetters,
+			firings)
 	}
 }
 
 func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 	t.Parallel()
-	bubble(t, "is buried and hurried into the DLQ by the queue's own policy, stamped with its source", func(b *bundle) {
+	bubble(t, "a new dead letter is buried and moved into the DLQ by the queue's own policy", func(b *bundle) {
 		r := b.dead(1)
 		start := time.Now()
 		b.send(r)
 		b.drain()
 		b.requireDepths(0, 1, 0)
 		after := b.Row(r.Key)
-		if after.PendingEffects != job.NoPendingEffects || !after.WakeAt.IsZero() || !after.BuriedAt.Equal(start) || after.Status != job.Dead {
+		if after.PendingEffects != job.NoPendingEffects || !after.WakeAt.IsZero() || !after.BuriedAt.Equal(start) ||
+			after.Status != job.Dead {
 			b.Errorf("it owes %q, wakes at %s, buried at %s", after.PendingEffects, after.WakeAt, after.BuriedAt)
 		}
 		if took := time.Since(start); took != 0 {
@@ -120,7 +123,7 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 			b.Errorf("in the DLQ lies %+v, %v", got, err)
 		}
 	})
-	bubble(t, "sent more than once makes no new job, however late it is received", func(b *bundle) {
+	bubble(t, "a dead letter sent more than once makes no new job", func(b *bundle) {
 		r := b.dead(1)
 		b.send(r)
 		time.Sleep(time.Hour)
@@ -128,7 +131,7 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 2, 0)
 	})
-	bubble(t, "goes on into the DLQ when its burial was written and the rest crashed", func(b *bundle) {
+	bubble(t, "a dead letter reaches the DLQ after a crash between its burial and its answer", func(b *bundle) {
 		r := b.dead(1)
 		b.send(r)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -146,23 +149,23 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 1, 0)
 	})
-	bubble(t, "of a job that is gone is deleted", func(b *bundle) {
+	bubble(t, "a new dead letter of a job that is gone is deleted", func(b *bundle) {
 		b.send(jobtest.Row(1, time.Now(), time.Now(), func(r *job.Row) { r.DeadAt = time.Now() }))
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "of a job that was redriven from its row is deleted", func(b *bundle) {
+	bubble(t, "a new dead letter of a redriven job is deleted", func(b *bundle) {
 		r := b.dead(1, func(r *job.Row) { r.RedrivenBy = jobtest.Key(2).ID })
 		b.send(r)
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "of a job that is not dead is deleted", func(b *bundle) {
+	bubble(t, "a new dead letter of a job that is not dead is deleted", func(b *bundle) {
 		b.send(b.dead(1, func(r *job.Row) { r.Status, r.PendingEffects = job.Succeeded, job.NoPendingEffects }))
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "leaves the children to be told", func(b *bundle) {
+	bubble(t, "a burial leaves the children pending", func(b *bundle) {
 		r := b.dead(1, func(r *job.Row) { r.RunID, r.Node, r.PendingEffects = "run", "a", job.PendingBoth })
 		b.send(r)
 		b.drain()
@@ -183,7 +186,7 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 		time.Sleep(time.Hour)
 		return r
 	}
-	bubble(t, "by the console's redrive to source makes one new job, and is gone", func(b *bundle) {
+	bubble(t, "a redrive to source makes one new job and deletes the dead letter", func(b *bundle) {
 		r := buried(b, 1)
 		b.redriveToSource()
 		b.drain()
@@ -197,7 +200,7 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 			b.Errorf("counted %v", n)
 		}
 	})
-	bubble(t, "in two copies makes one new job", func(b *bundle) {
+	bubble(t, "two copies of a redriven dead letter make one new job", func(b *bundle) {
 		r := b.dead(1)
 		b.send(r)
 		b.send(r)
@@ -207,7 +210,7 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 1)
 	})
-	bubble(t, "is deleted when its job was redriven from its row meanwhile", func(b *bundle) {
+	bubble(t, "a redriven dead letter is deleted when its job was redriven from its row", func(b *bundle) {
 		r := buried(b, 1)
 		after := b.Row(r.Key)
 		after.RedrivenBy = jobtest.Key(7).ID
@@ -216,7 +219,7 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "is deleted when its job is not dead", func(b *bundle) {
+	bubble(t, "a redriven dead letter is deleted when its job is not dead", func(b *bundle) {
 		r := buried(b, 1)
 		after := b.Row(r.Key)
 		after.Status = job.Cancelled
@@ -225,14 +228,14 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "is deleted when its job is gone", func(b *bundle) {
+	bubble(t, "a redriven dead letter is deleted when its job is gone", func(b *bundle) {
 		r := buried(b, 1)
 		b.Write(job.Forget(b.Row(r.Key), time.Now()))
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "is never lost when the redrive fails: it goes back to the DLQ, and works the next time", func(b *bundle) {
+	bubble(t, "a dead letter goes back to the DLQ when its redrive fails, and works the next time", func(b *bundle) {
 		buried(b, 1)
 		b.redriveToSource()
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -251,10 +254,11 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 1)
 	})
-	bubble(t, "makes one new job when the answer of the transaction was lost", func(b *bundle) {
+	bubble(t, "a redrive whose answer was lost makes one new job", func(b *bundle) {
 		buried(b, 1)
 		b.redriveToSource()
-		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TableCommit && c.N == 1} })
+		b.World.SetFaults(
+			func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TableCommit && c.N == 1} })
 		b.pump()
 		time.Sleep(contract.DeadLetterVisibility)
 		b.drain()
@@ -270,15 +274,16 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 func TestRedrive_HandlesNineBesideABadDeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
-		"not JSON":           "{",
-		"an unknown version": `{"v":9,"tenant":"acme","job_id":"01KX0000000000000000000000","dead_at":"2027-01-01T00:00:00Z"}`,
-		"no job id":          `{"v":1,"tenant":"acme","job_id":"x","dead_at":"2027-01-01T00:00:00Z"}`,
+		"a body that is not JSON":   "{",
+		"a version that is unknown": `{"v":9,"tenant":"acme","job_id":"01KX0000000000000000000000","dead_at":"2027-01-01T00:00:00Z"}`,
+		"a body without a job id":   `{"v":1,"tenant":"acme","job_id":"x","dead_at":"2027-01-01T00:00:00Z"}`,
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, "nine dead letters are handled and one is kept: "+name, func(b *bundle) {
 			for n := range 9 {
 				b.send(b.dead(n))
 			}
-			if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue, message.Outgoing{Body: poison}); err != nil {
+			if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue,
+				message.Outgoing{Body: poison}); err != nil {
 				b.Fatal(err)
 			}
 			for range contract.DeadLetterMaxReceives + 1 {

@@ -192,7 +192,8 @@ func Of(s schedule.Schedule) func(*job.Row) {
 
 // Dead makes a row one of a job that failed for good and whose dead letter is yet to be sent.
 func Dead(r *job.Row) {
-	r.Status, r.PendingEffects, r.Reason = job.Dead, job.PendingDeadLetter, job.Reason{Code: job.CodeHandler, Message: "no"}
+	r.Status, r.PendingEffects, r.Reason = job.Dead, job.PendingDeadLetter,
+		job.Reason{Code: job.CodeHandler, Message: "no"}
 	r.WakeAt, r.DeadAt, r.FinishedAt = r.DueAt, r.DueAt, r.DueAt
 }
 

@@ -27,7 +27,8 @@ func TestStatus_EndsAReportThatCrashedAnywhere(t *testing.T) {
 		"a success with a large result": {large, nil, job.Succeeded, 1, stagetest.FiringQueue, false},
 		"a retry with a long error":     {long, nil, job.Scheduled, 2, stagetest.FiringQueue, true},
 		"a death":                       {failure(permanent), nil, job.Dead, 1, contract.RedriveQueue, true},
-		"a failure of what is to stop":  {failure(), func(r *job.Row) { r.Stop = job.StopCancel }, job.Cancelled, 1, stagetest.FiringQueue, false},
+		"a failure of what is to stop": {failure(), func(r *job.Row) { r.Stop = job.StopCancel }, job.Cancelled, 1,
+			stagetest.FiringQueue, false},
 	} {
 		for _, lost := range []bool{false, true} {
 			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bundle) {
@@ -58,7 +59,8 @@ func TestStatus_EndsAReportThatCrashedAnywhere(t *testing.T) {
 					}
 					after := b.Row(r.Key)
 					if after.Status != c.want || after.Attempt != c.attempt || len(after.Attempts) != 1 {
-						b.Errorf("crashed at call %d: it is %s at attempt %d, with %d attempts noted", n, after.Status, after.Attempt, len(after.Attempts))
+						b.Errorf("crashed at call %d: it is %s at attempt %d, with %d attempts noted", n, after.Status,
+							after.Attempt, len(after.Attempts))
 					}
 					if sent += len(b.Received(c.queue)); (sent > 0) != c.sends {
 						b.Errorf("crashed at call %d: %d messages were sent to %s", n, sent, c.queue)

@@ -19,13 +19,14 @@ func TestStatus_KnowsItsOwnLostFirstTry(t *testing.T) {
 		queue   string
 		sent    int
 	}{
-		"a success":            {"row.succeed", success(), nil, stagetest.FiringQueue, 0},
-		"a retry":              {"row.retry", failure(), nil, stagetest.FiringQueue, 1},
-		"a snooze":             {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, stagetest.FiringQueue, 1},
-		"a death":              {"row.die", failure(permanent), nil, contract.RedriveQueue, 1},
-		"what was to stop, so": {"row.finish_stop", failure(), func(r *job.Row) { r.Stop = job.StopCancel }, stagetest.FiringQueue, 0},
+		"a success": {"row.succeed", success(), nil, stagetest.FiringQueue, 0},
+		"a retry":   {"row.retry", failure(), nil, stagetest.FiringQueue, 1},
+		"a snooze":  {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, stagetest.FiringQueue, 1},
+		"a death":   {"row.die", failure(permanent), nil, contract.RedriveQueue, 1},
+		"a failure of a stopped job": {"row.finish_stop", failure(), func(r *job.Row) { r.Stop = job.StopCancel },
+			stagetest.FiringQueue, 0},
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, name+" is settled once when the answer of its write is lost", func(b *bundle) {
 			r := b.running(0)
 			if c.change != nil {
 				c.change(&r)

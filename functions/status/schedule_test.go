@@ -19,7 +19,8 @@ func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 	rule := func(b *bundle) schedule.Schedule {
 		cron := "0 0 1 1 *"
 		s, w, err := schedule.Create(nil, schedule.Schedule{
-			Key: schedule.Key{Tenant: jobtest.Tenant, Name: "rule"}, Spec: calendar.Spec{Cron: &cron}, PauseAfter: 1, Overlap: schedule.OverlapBufferOne,
+			Key: schedule.Key{Tenant: jobtest.Tenant, Name: "rule"}, Spec: calendar.Spec{Cron: &cron}, PauseAfter: 1,
+			Overlap: schedule.OverlapBufferOne,
 		}, time.Now().UTC().Truncate(time.Millisecond))
 		if err != nil {
 			b.Fatal(err)
@@ -39,7 +40,7 @@ func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 		}
 		return r
 	}
-	bubble(t, "wakes the one behind it, and a death pauses the schedule", func(b *bundle) {
+	bubble(t, "an end wakes the run behind it, and a death pauses the schedule", func(b *bundle) {
 		s := rule(b)
 		first := put(b, s, 0, func(*job.Row) {})
 		next := put(b, s, 1, func(r *job.Row) { r.Parked, r.QueuedBehind, r.WakeAt = true, true, r.DueAt })
@@ -49,15 +50,17 @@ func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 			}
 		}
 		b.report(b.ended(first, 1, success()))
-		if d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
+		if d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil ||
+			d.Visible != 1 {
 			b.Errorf("the next was not fired: %+v, %v", d, err)
 		}
 		b.report(b.ended(next, 1, failure(permanent)))
-		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Paused.By != schedule.ByPunctual {
+		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil ||
+			now.Paused.By != schedule.ByPunctual {
 			b.Errorf("%+v, %v", now.Paused, err)
 		}
 	})
-	bubble(t, "is made good by the report's next coming", func(b *bundle) {
+	bubble(t, "an end that did not reach its schedule reaches it when the report is redelivered", func(b *bundle) {
 		s := rule(b)
 		r := put(b, s, 0, func(*job.Row) {})
 		b.World.SetFaults(func(c memory.Call) memory.Fault {

@@ -67,17 +67,19 @@ func (b *bundle) claimed(r job.Row, attempt int64, more map[string]any) {
 // ended is the report of an attempt of r that ended so.
 func ended(r job.Row, attempt int64, o job.Outcome) string {
 	return message.Encode(message.Report{
-		V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: attempt,
-		Token: 1, Worker: "w1", Outcome: []byte(job.EncodeOutcome(o)),
+		V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version,
+		Attempt: attempt, Token: 1, Worker: "w1", Outcome: []byte(job.EncodeOutcome(o)),
 	})
 }
 
 func success() job.Outcome {
-	return job.Outcome{Kind: job.OutcomeSucceeded, Worker: "w1", StartedAt: time.Now().UTC(), FinishedAt: time.Now().UTC()}
+	return job.Outcome{Kind: job.OutcomeSucceeded, Worker: "w1", StartedAt: time.Now().UTC(),
+		FinishedAt: time.Now().UTC()}
 }
 
 func failure(change ...func(*job.Outcome)) job.Outcome {
-	o := job.Outcome{Kind: job.OutcomeFailed, Worker: "w1", StartedAt: time.Now().UTC(), Error: &job.Reason{Code: job.CodeHandler, Message: "no"}}
+	o := job.Outcome{Kind: job.OutcomeFailed, Worker: "w1", StartedAt: time.Now().UTC(),
+		Error: &job.Reason{Code: job.CodeHandler, Message: "no"}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -111,23 +113,24 @@ func (b *bundle) requireNothingSent() {
 
 func TestStatus_SettlesASuccess(t *testing.T) {
 	t.Parallel()
-	bubble(t, "ends the job and takes it out of the index", func(b *bundle) {
+	bubble(t, "a success ends the job and takes it out of the index", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Near = true })
 		b.report(b.ended(r, 1, success()))
 		after := b.Row(r.Key)
-		if after.Status != job.Succeeded || !after.WakeAt.IsZero() || after.Near || len(after.Attempts) != 1 || after.ExpiresAt.IsZero() {
+		if after.Status != job.Succeeded || !after.WakeAt.IsZero() || after.Near || len(after.Attempts) != 1 ||
+			after.ExpiresAt.IsZero() {
 			b.Errorf("it stands at %+v", after)
 		}
 		b.requireNothingSent()
 	})
-	bubble(t, "wins over a cancel that was only asked for", func(b *bundle) {
+	bubble(t, "a success wins over a cancel that was only asked for", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop = job.StopCancel })
 		b.report(b.ended(r, 1, success()))
 		if after := b.Row(r.Key); after.Status != job.Succeeded {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
-	bubble(t, "never asks for the version, which an edit between attempts may have raised", func(b *bundle) {
+	bubble(t, "a success is settled whatever the row's version, which an edit may have raised", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Version = 7 })
 		r.Version = 6
 		b.report(b.ended(r, 1, success()))
@@ -135,7 +138,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
-	bubble(t, "puts a large result before the row that refers to it", func(b *bundle) {
+	bubble(t, "a large result is written before the row that refers to it", func(b *bundle) {
 		r := b.running(1)
 		body := `"` + strings.Repeat("x", 5000) + `"`
 		b.Fail(memory.TableWrite, "row.succeed")
@@ -153,7 +156,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 			b.Errorf("it is %s with its result in %q", after.Status, after.ResultIn)
 		}
 	})
-	bubble(t, "reported twice is recorded once", func(b *bundle) {
+	bubble(t, "a success reported twice is recorded once", func(b *bundle) {
 		r := b.running(1)
 		body := b.ended(r, 1, success())
 		b.report(body)
@@ -161,7 +164,8 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 		units := b.World.Counts().Total()
 		time.Sleep(time.Second)
 		b.report(body)
-		if after := b.Row(r.Key); after.FinishedAt != first.FinishedAt || len(after.Attempts) != 1 || b.World.Counts().Total().Write != units.Write {
+		if after := b.Row(r.Key); after.FinishedAt != first.FinishedAt || len(after.Attempts) != 1 ||
+			b.World.Counts().Total().Write != units.Write {
 			b.Error("the second report changed something")
 		}
 		if n := b.Meter.Total(telemetry.JobsSettled); n != 1 {
@@ -172,11 +176,12 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 
 func TestStatus_SettlesAFailure(t *testing.T) {
 	t.Parallel()
-	bubble(t, "with tries left is due again, and its writer sends the firing when that is now", func(b *bundle) {
+	bubble(t, "a failure with tries left is due again, and its firing is sent when that is now", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
 		after := b.Row(r.Key)
-		if after.Status != job.Scheduled || after.Attempt != 2 || after.Failures != 1 || after.Waiting != "retry" || after.Near || after.WakeAt != after.DueAt {
+		if after.Status != job.Scheduled || after.Attempt != 2 || after.Failures != 1 || after.Waiting != "retry" ||
+			after.Near || after.WakeAt != after.DueAt {
 			b.Errorf("it stands at %+v", after)
 		}
 		got := b.Received(stagetest.FiringQueue)
@@ -184,7 +189,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "that is tried again later leaves the firing to the stream", func(b *bundle) {
+	bubble(t, "a retry that is due later leaves its firing to the stream", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
 		if after := b.Row(r.Key); !after.Near || time.Until(after.DueAt) != time.Minute {
@@ -192,7 +197,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		}
 		b.requireNothingSent()
 	})
-	bubble(t, "reported twice costs one attempt, and its now-lane firing is sent again", func(b *bundle) {
+	bubble(t, "a retry reported twice costs one attempt, and its firing is sent twice", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
 		b.report(b.ended(r, 1, failure()))
@@ -203,7 +208,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "whose firing could not be sent comes again until it could", func(b *bundle) {
+	bubble(t, "a retry whose firing cannot be sent is reported again", func(b *bundle) {
 		r := b.running(1)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
 		if again := b.handle(1, b.ended(r, 1, failure())); again != "0" {
@@ -225,7 +230,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		"runs by now":                 func(r *job.Row) { r.Status = job.Running },
 		"is older than that reported": func(r *job.Row) { r.Attempt = 1 },
 	} {
-		bubble(t, "reported late does not fire an attempt that "+name, func(b *bundle) {
+		bubble(t, "a late report does not fire an attempt that "+name, func(b *bundle) {
 			r := b.running(1, func(r *job.Row) { r.Attempt = 3 })
 			change(&r)
 			b.Put(r)
@@ -233,7 +238,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			b.requireNothingSent()
 		})
 	}
-	bubble(t, "of a job that is to stop ends it, with no retry and no letter", func(b *bundle) {
+	bubble(t, "a failure of a job that is to stop ends it, with no retry and no dead letter", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
 		b.report(b.ended(r, 1, failure()))
 		if after := b.Row(r.Key); after.Status != job.Cancelled || after.Attempt != 1 || !after.WakeAt.IsZero() {
@@ -241,7 +246,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		}
 		b.requireNothingSent()
 	})
-	bubble(t, "that meets a cancel just then ends the job cancelled", func(b *bundle) {
+	bubble(t, "a failure that meets a cancel ends the job as cancelled", func(b *bundle) {
 		r := b.running(1)
 		done := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -258,7 +263,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		}
 		b.requireNothingSent()
 	})
-	bubble(t, "whose row changes all the time comes again", func(b *bundle) {
+	bubble(t, "a report whose row changes all the time is retried", func(b *bundle) {
 		r := b.running(1)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "row.retry" {
@@ -281,10 +286,11 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 
 func TestStatus_SnoozesWithoutCostingATry(t *testing.T) {
 	t.Parallel()
-	bubble(t, "but a new attempt", func(b *bundle) {
+	bubble(t, "a snooze starts a new attempt without counting a failure", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
-		if after := b.Row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" || time.Until(after.DueAt) != time.Minute {
+		if after := b.Row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" ||
+			time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it stands at %+v", after)
 		}
 	})
@@ -292,7 +298,7 @@ func TestStatus_SnoozesWithoutCostingATry(t *testing.T) {
 
 func TestStatus_SettlesADeath(t *testing.T) {
 	t.Parallel()
-	bubble(t, "is written before its letter is sent, and the letter is stamped with its send", func(b *bundle) {
+	bubble(t, "a death is written before its dead letter is sent and stamped", func(b *bundle) {
 		labels := job.Labels{Metadata: `{"ticket":7}`}
 		r := b.running(1, func(r *job.Row) { r.Labelled = labels.Labelled() })
 		b.Write(r.PutLabels(labels))
@@ -310,7 +316,8 @@ func TestStatus_SettlesADeath(t *testing.T) {
 		}
 		l, err := message.Decode[message.DeadLetter](letters[0].Body)
 		after := b.Row(r.Key)
-		if err != nil || !reflect.DeepEqual(l, job.DeadLetterOf(after, labels, time.Now())) || l.Code != job.CodeHandler || l.Message != "no" {
+		if err != nil || !reflect.DeepEqual(l, job.DeadLetterOf(after, labels, time.Now())) ||
+			l.Code != job.CodeHandler || l.Message != "no" {
 			b.Errorf("the letter says %+v, %v", l, err)
 		}
 		if after.PendingEffects != job.PendingDeadLetter || after.WakeAt.IsZero() {
@@ -320,7 +327,7 @@ func TestStatus_SettlesADeath(t *testing.T) {
 			b.Errorf("counted %v letters", n)
 		}
 	})
-	bubble(t, "whose letter could not be sent comes again until it could", func(b *bundle) {
+	bubble(t, "a death whose dead letter cannot be sent is reported again", func(b *bundle) {
 		r := b.running(1)
 		b.Fail(memory.QueueSend, contract.RedriveQueue)
 		if again := b.handle(1, b.ended(r, 1, failure(permanent))); again != "0" {
@@ -334,7 +341,7 @@ func TestStatus_SettlesADeath(t *testing.T) {
 			b.Errorf("%d letters", len(got))
 		}
 	})
-	bubble(t, "reported by two messages sends one letter", func(b *bundle) {
+	bubble(t, "a death reported by two messages sends one dead letter", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(permanent)))
 		b.report(b.ended(r, 1, failure(permanent)))
@@ -342,7 +349,7 @@ func TestStatus_SettlesADeath(t *testing.T) {
 			b.Errorf("%d letters", len(got))
 		}
 	})
-	bubble(t, "whose letter hangs gives up before it could be taken for a redriven one", func(b *bundle) {
+	bubble(t, "a dead letter that hangs is given up before it looks redriven", func(b *bundle) {
 		r := b.running(1)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			return memory.Fault{Hang: c.Op == memory.QueueSend && c.Name == contract.RedriveQueue}
@@ -361,7 +368,7 @@ func TestStatus_DropsALateReport(t *testing.T) {
 	t.Parallel()
 	for _, s := range []job.Status{job.Cancelled, job.Expired, job.Succeeded, job.Dead} {
 		for name, o := range map[string]job.Outcome{"success": success(), "failure": failure()} {
-			bubble(t, fmt.Sprintf("of a %s changes nothing about a job that is %s", name, s), func(b *bundle) {
+			bubble(t, fmt.Sprintf("a report of a %s changes nothing about a job that is %s", name, s), func(b *bundle) {
 				r := b.running(1, func(r *job.Row) { r.Status, r.FinishedAt = s, time.Now() })
 				b.report(b.ended(r, 1, o))
 				if after := b.Row(r.Key); after.Status != s || len(after.Attempts) != 0 {
@@ -371,10 +378,10 @@ func TestStatus_DropsALateReport(t *testing.T) {
 			})
 		}
 	}
-	bubble(t, "about a job that is gone is done with", func(b *bundle) {
+	bubble(t, "a report about a job that is gone is deleted", func(b *bundle) {
 		b.report(b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()))
 	})
-	bubble(t, "about a job that was forgotten leaves its tombstone", func(b *bundle) {
+	bubble(t, "a report about a forgotten job leaves its tombstone", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Status = job.Cancelled })
 		b.Write(job.Forget(r, time.Now()))
 		b.report(b.ended(r, 1, success()))
@@ -389,21 +396,23 @@ func TestStatus_MarksRunning(t *testing.T) {
 	t.Parallel()
 	report := func(r job.Row, outcome string) string {
 		return message.Encode(message.Report{
-			V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt, Token: 1,
+			V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version,
+			Attempt: r.Attempt, Token: 1,
 			Outcome: json.RawMessage(outcome),
 		})
 	}
-	bubble(t, "makes RUNNING a fact, with the worker's start", func(b *bundle) {
+	bubble(t, "a start makes the row RUNNING, with the worker's time", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Waiting = "retry" })
 		b.claimed(r, 1, nil)
 		at := time.Now().Add(-3 * time.Second).UTC()
 		b.report(report(r, job.EncodeOutcome(job.Outcome{StartedAt: at, LatenessMS: 12})))
 		after := b.Row(r.Key)
-		if after.Status != job.Running || !after.StartedAt.Equal(at) || after.LatenessMS != 12 || after.Waiting != "" || after.WakeAt.IsZero() {
+		if after.Status != job.Running || !after.StartedAt.Equal(at) || after.LatenessMS != 12 || after.Waiting != "" ||
+			after.WakeAt.IsZero() {
 			b.Errorf("it stands at %+v", after)
 		}
 	})
-	bubble(t, "that says no more counts from now", func(b *bundle) {
+	bubble(t, "a start without a time counts from now", func(b *bundle) {
 		r := b.running(1)
 		b.claimed(r, 1, nil)
 		b.report(report(r, ""))
@@ -432,11 +441,12 @@ func TestStatus_MarksRunning(t *testing.T) {
 
 func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 	t.Parallel()
-	bubble(t, "so that lifting the pause finds the job parked", func(b *bundle) {
+	bubble(t, "a claim that a pause refused is parked, so that lifting the pause finds it", func(b *bundle) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
 		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
 		r := b.Put(jobtest.Row(1, time.Now().Add(300*time.Millisecond), time.Now()))
-		b.report(message.Encode(message.Report{V: message.V, Kind: message.Reevaluate, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1}))
+		b.report(message.Encode(message.Report{V: message.V, Kind: message.Reevaluate, Tenant: string(r.Tenant),
+			JobID: string(r.ID), Version: 1, Attempt: 1}))
 		if !b.Row(r.Key).Parked {
 			b.Error("it is not parked")
 		}
@@ -446,15 +456,15 @@ func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
-		"not JSON":                             "{",
-		"an unknown version":                   `{"v":2,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"succeeded"}}`,
-		"an unknown kind":                      `{"v":1,"kind":"gone","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
-		"an end that no claim knows":           `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":1,"outcome":{"kind":"succeeded"}}`,
-		"a later attempt than the claim's":     `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":2,"outcome":{"kind":"succeeded"}}`,
-		"no job id":                            `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
+		"one that is not JSON":                 "{",
+		"one of an unknown version":            `{"v":2,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"succeeded"}}`,
+		"one of an unknown kind":               `{"v":1,"kind":"gone","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
+		"one of an end that no claim knows":   `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":1,"outcome":{"kind":"succeeded"}}`,
+		"one of a later attempt than claimed": `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":2,"outcome":{"kind":"succeeded"}}`,
+		"one without a job id":                 `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
 		"a running report that cannot be read": `{"v":1,"kind":"running","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"started_at":"soon"}}`,
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, "one of ten reports comes back: "+name, func(b *bundle) {
 			bodies := make([]string, 10)
 			for i := range bodies {
 				r := b.running(i)
@@ -476,7 +486,7 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "a row that cannot be read any more when it is written", func(b *bundle) {
+	bubble(t, "a report is retried when its row becomes unreadable before the write", func(b *bundle) {
 		r := b.running(1)
 		done := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -492,12 +502,13 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 			b.Error("its outcome is lost")
 		}
 	})
-	bubble(t, "a row that cannot be read", func(b *bundle) {
+	bubble(t, "a report is retried when its row cannot be read", func(b *bundle) {
 		bad := b.running(1).Item()
 		bad["schema_v"] = int64(99)
 		b.Write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
 		good := b.running(2)
-		if again := b.handle(1, b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()), b.ended(good, 1, success())); again != "0" {
+		if again := b.handle(1, b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()),
+			b.ended(good, 1, success())); again != "0" {
 			b.Errorf("%q came again", again)
 		}
 	})
@@ -505,7 +516,7 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 
 func TestStatus_WritesARowOnceForASuccess(t *testing.T) {
 	t.Parallel()
-	bubble(t, "whatever it settles", func(b *bundle) {
+	bubble(t, "a success writes its row and its index entry once", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Payload = `{"message":"hello"}` })
 		body := b.ended(r, 1, success())
 		before := b.World.Counts().Total()
@@ -522,15 +533,17 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 	t.Parallel()
 	outcome := map[string]any{"outcome": job.EncodeOutcome(failure())}
 	for name, claim := range map[string]func(b *bundle, r job.Row){
-		"no claim":          func(*bundle, job.Row) {},
-		"a claim still run": func(b *bundle, r job.Row) { b.claimed(r, 1, nil) },
-		"another token": func(b *bundle, r job.Row) {
+		"no claim":                func(*bundle, job.Row) {},
+		"a claim that still runs": func(b *bundle, r job.Row) { b.claimed(r, 1, nil) },
+		"a claim of another token": func(b *bundle, r job.Row) {
 			b.claimed(r, 1, map[string]any{"token": int64(2), "outcome": outcome["outcome"]})
 		},
-		"an older attempt":     func(b *bundle, r job.Row) { r.Attempt = 0; b.claimed(r, 0, outcome) },
-		"an outcome of nobody": func(b *bundle, r job.Row) { b.claimed(r, 1, map[string]any{"outcome": `{"kind":"melted"}`}) },
+		"a claim of an older attempt": func(b *bundle, r job.Row) { r.Attempt = 0; b.claimed(r, 0, outcome) },
+		"an outcome of an unknown kind": func(b *bundle, r job.Row) {
+			b.claimed(r, 1, map[string]any{"outcome": `{"kind":"melted"}`})
+		},
 	} {
-		bubble(t, "an end, with "+name, func(b *bundle) {
+		bubble(t, "an end is refused with "+name, func(b *bundle) {
 			r := b.running(1)
 			claim(b, r)
 			if again := b.handle(1, ended(r, 1, success())); again != "0" {
@@ -545,7 +558,7 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 			b.requireNothingSent()
 		})
 	}
-	bubble(t, "an end of an attempt before the claim's is done with", func(b *bundle) {
+	bubble(t, "an end of an attempt older than the claim's is ignored", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Attempt = 2 })
 		b.claimed(r, 2, nil)
 		b.report(ended(r, 1, success()))
@@ -553,7 +566,7 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 			b.Errorf("it is %s at attempt %d", after.Status, after.Attempt)
 		}
 	})
-	bubble(t, "an end is what the claim says and not what the report says", func(b *bundle) {
+	bubble(t, "an end is settled as the claim says, not as the report says", func(b *bundle) {
 		r := b.running(1)
 		b.claimed(r, 1, map[string]any{"outcome": job.EncodeOutcome(failure(permanent))})
 		b.report(ended(r, 1, success()))
@@ -561,24 +574,26 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
-	bubble(t, "an end that says no more is what the claim says, also if an older worker left it unsendable", func(b *bundle) {
+	bubble(t, "an end without an outcome is settled as the claim says", func(b *bundle) {
 		r := b.running(1)
 		b.claimed(r, 1, map[string]any{"outcome": "{\"kind\":\"succeeded\",\"result\":{\"a\":\"x\uffffy\"}}"})
 		b.report(message.Encode(message.Report{
-			V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1, Token: 1,
+			V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: 1, Attempt: 1,
+			Token: 1,
 		}))
 		if after := b.Row(r.Key); after.Status != job.Succeeded || after.Result == "" {
 			b.Errorf("it is %s with the result %q", after.Status, after.Result)
 		}
 	})
 	for name, token := range map[string]int64{"no claim": 0, "another token": 2} {
-		bubble(t, "a start, with "+name, func(b *bundle) {
+		bubble(t, "a start is refused with "+name, func(b *bundle) {
 			r := b.running(1)
 			if token > 0 {
 				b.claimed(r, 1, map[string]any{"token": token})
 			}
 			b.report(message.Encode(message.Report{
-				V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: 1, Token: 1,
+				V: message.V, Kind: message.Running, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version,
+				Attempt: 1, Token: 1,
 			}))
 			if after := b.Row(r.Key); after.Status != job.Scheduled {
 				b.Errorf("it is %s", after.Status)
@@ -586,7 +601,7 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 		})
 	}
 	for _, owner := range []string{"", "*", "acme#x", "a/b", "\uffff", strings.Repeat("a", 65)} {
-		bubble(t, fmt.Sprintf("the tenant %.20q", owner), func(b *bundle) {
+		bubble(t, fmt.Sprintf("a report of the tenant %.20q is set aside", owner), func(b *bundle) {
 			r := b.running(1)
 			r.Tenant = tenant.ID(owner)
 			if again := b.handle(1, ended(r, 1, success())); again != "0" || b.Meter.Total(telemetry.SetAside) != 1 {
@@ -598,7 +613,7 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 
 func TestStatus_ReadsClaimAndRowOnceEach(t *testing.T) {
 	t.Parallel()
-	bubble(t, "whatever it settles", func(b *bundle) {
+	bubble(t, "a success reads its claim and its row once each", func(b *bundle) {
 		body := b.ended(b.running(1), 1, success())
 		before := b.World.Counts().Total()
 		b.report(body)

@@ -19,7 +19,7 @@ func (b *bundle) rule(cron string, change ...func(*schedule.Schedule)) schedule.
 
 func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
 	t.Parallel()
-	bubble(t, "by whoever wrote one are promoted after the grace", memory.Options{}, func(b *bundle) {
+	bubble(t, "a schedule that was never armed is promoted after the grace", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		s := b.rule("* * * * *")
 		time.Sleep(contract.Grace + time.Minute)
@@ -28,7 +28,7 @@ func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
 			b.Errorf("next is %s", now.Next)
 		}
 	})
-	bubble(t, "by the promoter are promoted well before they are due", memory.Options{}, func(b *bundle) {
+	bubble(t, "a schedule that the promoter missed is promoted before it is due", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		s := b.rule("0 */6 * * *")
 		at := s.Next
@@ -38,38 +38,42 @@ func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
 			b.Error(err)
 		}
 	})
-	bubble(t, "by the message that lifted a pause are promoted by the next pass", memory.Options{}, func(b *bundle) {
-		s := b.rule("* * * * *")
-		if err := b.Store.NoteParked(b.Context(), s.Tenant, time.Now()); err != nil {
-			b.Fatal(err)
-		}
-		_, w := schedule.Hold(s, job.Pause{Since: time.Now().UTC()}, time.Now().UTC())
-		b.Write(w)
-		b.sweep()
-		if now := b.Schedule(s.Key); now.Parked || !now.Next.After(time.Now().Add(29*time.Minute)) {
-			b.Errorf("parked %v, next %s", now.Parked, now.Next)
-		}
-	})
-	bubble(t, "a line whose first run is over goes on, and an empty one is forgotten", memory.Options{EmptyPages: true}, func(b *bundle) {
-		s := b.rule("0 0 1 1 *", func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
-		inLine := func(r *job.Row) {
-			r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.QueuedBehind, r.WakeAt = s.Name, 1, r.DueAt, true, true, r.DueAt
-		}
-		r := b.lost(0, -time.Hour, inLine)
-		over := b.lost(1, -2*time.Hour, inLine, func(r *job.Row) { r.Status, r.WakeAt = job.Succeeded, time.Time{} })
-		b.Write(s.TakeSlot(over.ID))
-		if err := b.Store.NoteLine(b.Context(), s.Key, time.Now()); err != nil {
-			b.Fatal(err)
-		}
-		b.sweep()
-		if now := b.Row(r.Key); now.QueuedBehind || b.Fired()[string(r.ID)] != 1 {
-			b.Errorf("it still waits: %+v", now)
-		}
-		time.Sleep(2 * time.Hour)
-		b.Write(item.Write{Ref: r.Ref(), Name: "test.gone", Delete: true})
-		b.sweep()
-		if keys, err := b.Store.Lines(b.Context()); err != nil || len(keys) != 0 {
-			b.Errorf("lines %v, %v", keys, err)
-		}
-	})
+	bubble(t, "a schedule parked after its pause was lifted is promoted by the next pass", memory.Options{},
+		func(b *bundle) {
+			s := b.rule("* * * * *")
+			if err := b.Store.NoteParked(b.Context(), s.Tenant, time.Now()); err != nil {
+				b.Fatal(err)
+			}
+			_, w := schedule.Hold(s, job.Pause{Since: time.Now().UTC()}, time.Now().UTC())
+			b.Write(w)
+			b.sweep()
+			if now := b.Schedule(s.Key); now.Parked || !now.Next.After(time.Now().Add(29*time.Minute)) {
+				b.Errorf("parked %v, next %s", now.Parked, now.Next)
+			}
+		})
+	bubble(t, "a line goes on after its first run, and an empty one is forgotten", memory.Options{EmptyPages: true},
+		func(b *bundle) {
+			s := b.rule("0 0 1 1 *", func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
+			inLine := func(r *job.Row) {
+				r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.QueuedBehind, r.WakeAt = s.Name, 1, r.DueAt, true, true,
+					r.DueAt
+			}
+			r := b.lost(0, -time.Hour, inLine)
+			over := b.lost(1, -2*time.Hour, inLine,
+				func(r *job.Row) { r.Status, r.WakeAt = job.Succeeded, time.Time{} })
+			b.Write(s.TakeSlot(over.ID))
+			if err := b.Store.NoteLine(b.Context(), s.Key, time.Now()); err != nil {
+				b.Fatal(err)
+			}
+			b.sweep()
+			if now := b.Row(r.Key); now.QueuedBehind || b.Fired()[string(r.ID)] != 1 {
+				b.Errorf("it still waits: %+v", now)
+			}
+			time.Sleep(2 * time.Hour)
+			b.Write(item.Write{Ref: r.Ref(), Name: "test.gone", Delete: true})
+			b.sweep()
+			if keys, err := b.Store.Lines(b.Context()); err != nil || len(keys) != 0 {
+				b.Errorf("lines %v, %v", keys, err)
+			}
+		})
 }

@@ -80,38 +80,39 @@ const lost = -(contract.Grace + 10*time.Second) // due so long ago, and nobody c
 
 func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 	t.Parallel()
-	bubble(t, "recovers what was lost within the grace and a minute, and leaves alone what is younger", memory.Options{}, func(b *bundle) {
-		b.sweep()
-		var rows []job.Row
-		for n := range 8 {
-			rows = append(rows, b.lost(n, time.Duration(n)*7*time.Second))
-		}
-		start := time.Now()
-		fired := map[string]time.Duration{}
-		for range 6 {
-			time.Sleep(time.Minute)
+	bubble(t, "recovers what was lost after the grace, and leaves younger jobs alone", memory.Options{},
+		func(b *bundle) {
 			b.sweep()
-			for id := range b.Fired() {
-				if fired[id] == 0 {
-					fired[id] = time.Since(start)
+			var rows []job.Row
+			for n := range 8 {
+				rows = append(rows, b.lost(n, time.Duration(n)*7*time.Second))
+			}
+			start := time.Now()
+			fired := map[string]time.Duration{}
+			for range 6 {
+				time.Sleep(time.Minute)
+				b.sweep()
+				for id := range b.Fired() {
+					if fired[id] == 0 {
+						fired[id] = time.Since(start)
+					}
 				}
 			}
-		}
-		for _, r := range rows {
-			late := fired[string(r.ID)] - r.DueAt.Sub(start)
-			if late < contract.Grace || late > contract.Grace+time.Minute {
-				b.Errorf("it came back %s after it was due", late)
+			for _, r := range rows {
+				late := fired[string(r.ID)] - r.DueAt.Sub(start)
+				if late < contract.Grace || late > contract.Grace+time.Minute {
+					b.Errorf("it came back %s after it was due", late)
+				}
 			}
-		}
-	})
-	bubble(t, "fires once for each grace, though it reads passed slices again", memory.Options{}, func(b *bundle) {
+		})
+	bubble(t, "fires once for each grace, though it rereads passed slices", memory.Options{}, func(b *bundle) {
 		r := b.lost(1, lost)
 		b.sweepFor(3 * time.Minute)
 		if got := b.Fired(); got[string(r.ID)] != 1 {
 			b.Errorf("fired %v", got)
 		}
 	})
-	bubble(t, "goes on from where it stood after an outage of hours, oldest first", memory.Options{}, func(b *bundle) {
+	bubble(t, "resumes at its watermark after an outage of hours, oldest first", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		old, young := b.lost(1, time.Minute), b.lost(2, 3*time.Hour)
 		time.Sleep(4 * time.Hour)
@@ -142,7 +143,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Errorf("fired %v", got)
 		}
 	})
-	bubble(t, "finds within the hour what shows in the index hours after its slice was passed", memory.Options{}, func(b *bundle) {
+	bubble(t, "finds within the hour what the index shows hours late", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		time.Sleep(20 * time.Hour)
 		b.sweep()
@@ -152,7 +153,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Error("it is lost")
 		}
 	})
-	bubble(t, "passes by an index entry that its row has moved on from", memory.Options{
+	bubble(t, "ignores an index entry that is older than its row", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return time.Hour },
 	}, func(b *bundle) {
 		r := b.lost(1, lost)
@@ -164,12 +165,13 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Errorf("brought on %v", sum.Came)
 		}
 	})
-	bubble(t, "twice at once fires once", memory.Options{}, func(b *bundle) {
+	bubble(t, "two passes at once fire once", memory.Options{}, func(b *bundle) {
 		for n := range 50 {
 			b.lost(n, lost)
 		}
 		start := time.Now()
-		b.World.SetFaults(func(c memory.Call) memory.Fault { // each read ends in a millisecond of its own: of one decision made twice in the same, both are sent
+		// each read ends in a millisecond of its own: of one decision made twice in the same, both are sent
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op != memory.TableGet {
 				return memory.Fault{}
 			}
@@ -195,11 +197,12 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Errorf("%d of 50 were fired", len(got))
 		}
 	})
-	bubble(t, "counts what it did by step", memory.Options{}, func(b *bundle) {
+	bubble(t, "a pass counts what it did by step", memory.Options{}, func(b *bundle) {
 		b.lost(1, lost)
 		b.lost(2, lost, func(r *job.Row) { r.Stop = job.StopCancel })
 		sum := b.sweep()
-		if sum.Came[string(job.StepFire)] != 1 || sum.Came[string(job.StepFinishStop)] != 1 || b.Meter.Total(telemetry.Swept) != 2 {
+		if sum.Came[string(job.StepFire)] != 1 || sum.Came[string(job.StepFinishStop)] != 1 ||
+			b.Meter.Total(telemetry.Swept) != 2 {
 			b.Errorf("%+v, %v", sum, b.Meter.Total(telemetry.Swept))
 		}
 	})
@@ -218,7 +221,8 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.sweep()
 		after := b.World.Counts()
-		if writes := after.Total().Write - before.Total().Write; writes > stagetest.Shards+1 || after.QueueCalls != before.QueueCalls {
+		if writes := after.Total().Write - before.Total().Write; writes > stagetest.Shards+1 ||
+			after.QueueCalls != before.QueueCalls {
 			b.Errorf("%v write units and %d calls to queues", writes, after.QueueCalls-before.QueueCalls)
 		}
 	})
@@ -227,17 +231,19 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 func TestSweeper_SetsABadRowAside(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(b *bundle, i item.Item){
-		"an unknown version":            func(_ *bundle, i item.Item) { i["schema_v"] = int64(99) },
-		"a status that is none":         func(_ *bundle, i item.Item) { i["status"] = "LOST" },
-		"attempts that are no list":     func(_ *bundle, i item.Item) { i["attempts"] = "{" },
-		"children that nobody can tell": func(_ *bundle, i item.Item) { i["status"], i["owes"] = "SUCCEEDED", "children" },
-		"a final row that owes nothing": func(_ *bundle, i item.Item) { i["status"] = "CANCELLED" },
+		"an unknown version":           func(_ *bundle, i item.Item) { i["schema_v"] = int64(99) },
+		"an unknown status":            func(_ *bundle, i item.Item) { i["status"] = "LOST" },
+		"attempts that are not a list": func(_ *bundle, i item.Item) { i["attempts"] = "{" },
+		"children without a run": func(_ *bundle, i item.Item) {
+			i["status"], i["owes"] = "SUCCEEDED", "children"
+		},
+		"a final row without pending effects": func(_ *bundle, i item.Item) { i["status"] = "CANCELLED" },
 		"a claim that cannot be read": func(b *bundle, _ item.Item) {
 			ref := jobtest.Key(4).ClaimRef()
 			b.Write(item.Write{Ref: ref, Name: "test.claim", Set: map[string]any{"attempt": int64(1), "outcome": "{"}})
 		},
 	} {
-		bubble(t, name, memory.Options{}, func(b *bundle) {
+		bubble(t, "sets a row aside for "+name, memory.Options{}, func(b *bundle) {
 			first := b.lost(0, lost, func(r *job.Row) { r.Shard = 0 })
 			bad := b.lost(4, lost, func(r *job.Row) { r.Shard, r.Payload = 0, `{"secret":1}` }).Item()
 			last := b.lost(8, lost, func(r *job.Row) { r.Shard = 0 })
@@ -253,7 +259,8 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 			}
 			i, err := b.World.Table().Get(b.Context(), ref)
 			again := time.Now().Add(contract.AgainIn)
-			if err != nil || i.Str(contract.AttrWakeSlice) != horizon.SliceOf(again, 0).String() || !i.Time(contract.AttrWakeAt).Equal(again) || i.Str("payload") == "" {
+			if err != nil || i.Str(contract.AttrWakeSlice) != horizon.SliceOf(again, 0).String() ||
+				!i.Time(contract.AttrWakeAt).Equal(again) || i.Str("payload") == "" {
 				b.Errorf("the row is left as %v, %v", i, err)
 			}
 			if b.sweep(); b.Meter.Total(telemetry.SetAside) != 1 {
@@ -265,12 +272,13 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "a key that is none", memory.Options{}, func(b *bundle) {
+	bubble(t, "sets aside an entry whose key is not a job's", memory.Options{}, func(b *bundle) {
 		good := b.lost(0, lost)
 		i := b.lost(4, lost, func(r *job.Row) { r.Shard = 0 }).Item()
 		i[contract.AttrPK] = "nobody"
 		b.Write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true})
-		b.Write(item.Write{Ref: item.Ref{Table: contract.Jobs, PK: "nobody", SK: i.Str(contract.AttrJobID)}, Name: "test.put", Put: i})
+		b.Write(item.Write{Ref: item.Ref{Table: contract.Jobs, PK: "nobody", SK: i.Str(contract.AttrJobID)},
+			Name: "test.put", Put: i})
 		if sum := b.sweep(); sum.Came["set_aside"] != 1 || b.Fired()[string(good.ID)] != 1 {
 			b.Errorf("the pass says %+v", sum)
 		}
@@ -278,7 +286,7 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 			b.Error("it is met hot again")
 		}
 	})
-	bubble(t, "that another sweeper sets aside just then", memory.Options{}, func(b *bundle) {
+	bubble(t, "two sweepers set the same row aside without an error", memory.Options{}, func(b *bundle) {
 		bad := b.lost(4, lost).Item()
 		bad["schema_v"] = int64(99)
 		b.Write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
@@ -296,7 +304,7 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 			b.Errorf("the pass says %+v", sum)
 		}
 	})
-	bubble(t, "a panic over one row", memory.Options{}, func(b *bundle) {
+	bubble(t, "a panic over one row sets only that row aside", memory.Options{}, func(b *bundle) {
 		good := b.lost(0, lost)
 		b.lost(4, lost, func(r *job.Row) { r.Shard = 0 })
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -313,7 +321,7 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 
 func TestSweeper_MovesItsWatermark(t *testing.T) {
 	t.Parallel()
-	bubble(t, "passes only slices that were handled whole", memory.Options{}, func(b *bundle) {
+	bubble(t, "its watermark passes only slices that were handled whole", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		before := b.mark(1)
 		time.Sleep(10 * time.Minute)
@@ -339,32 +347,33 @@ func TestSweeper_MovesItsWatermark(t *testing.T) {
 			b.Errorf("then fired %v", got)
 		}
 	})
-	bubble(t, "stays where time ran short, and the next pass goes on from there", memory.Options{}, func(b *bundle) {
-		b.sweep()
-		time.Sleep(3 * time.Hour)
-		b.lost(1, lost)
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery {
-				return memory.Fault{Wait: time.Second}
+	bubble(t, "its watermark stays where time ran short, and the next pass goes on from there", memory.Options{},
+		func(b *bundle) {
+			b.sweep()
+			time.Sleep(3 * time.Hour)
+			b.lost(1, lost)
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.TableQuery {
+					return memory.Fault{Wait: time.Second}
+				}
+				return memory.Fault{}
+			})
+			passes := 0
+			for ; len(b.Fired()) == 0 && passes < 12; passes++ {
+				ctx, cancel := context.WithTimeout(b.Context(), 55*time.Second)
+				sum, err := b.stage.Handle(ctx, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if !sum.Cut && passes == 0 {
+					b.Fatal("it was not cut: the test is about nothing")
+				}
+				cancel()
 			}
-			return memory.Fault{}
+			if passes < 3 || passes == 12 {
+				b.Errorf("%d passes", passes)
+			}
 		})
-		passes := 0
-		for ; len(b.Fired()) == 0 && passes < 12; passes++ {
-			ctx, cancel := context.WithTimeout(b.Context(), 55*time.Second)
-			sum, err := b.stage.Handle(ctx, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if !sum.Cut && passes == 0 {
-				b.Fatal("it was not cut: the test is about nothing")
-			}
-			cancel()
-		}
-		if passes < 3 || passes == 12 {
-			b.Errorf("%d passes", passes)
-		}
-	})
 }
 
 func TestSweeper_LooksAfterParkedJobs(t *testing.T) {
@@ -381,7 +390,7 @@ func TestSweeper_LooksAfterParkedJobs(t *testing.T) {
 			b.Fatal("nothing was parked")
 		}
 	}
-	bubble(t, "whose waking was lost are woken by the next pass", memory.Options{}, func(b *bundle) {
+	bubble(t, "jobs whose unparking was lost are unparked by the next pass", memory.Options{}, func(b *bundle) {
 		park(b, job.PauseAll, 20)
 		b.Lift(job.PauseAll)
 		time.Sleep(2 * time.Second)
@@ -390,7 +399,7 @@ func TestSweeper_LooksAfterParkedJobs(t *testing.T) {
 			b.Errorf("%d of 20 were woken", len(got))
 		}
 	})
-	bubble(t, "whose pause ended by itself are woken, too", memory.Options{}, func(b *bundle) {
+	bubble(t, "jobs whose pause ran out are unparked", memory.Options{}, func(b *bundle) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now(), Until: time.Now().Add(5 * time.Minute)}
 		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
 		b.lost(0, lost)
@@ -407,14 +416,14 @@ func TestSweeper_LooksAfterParkedJobs(t *testing.T) {
 			b.Error("it was not woken")
 		}
 	})
-	bubble(t, "of a tenant that is paused as a whole cost nothing but the pauses' reading", memory.Options{}, func(b *bundle) {
+	bubble(t, "a paused tenant's parking places are not read", memory.Options{}, func(b *bundle) {
 		park(b, job.PauseAll, 20)
 		time.Sleep(time.Minute)
 		if sum := b.sweep(); sum.Parked.Slices != 0 {
 			b.Errorf("%d parking places were read", sum.Parked.Slices)
 		}
 	})
-	bubble(t, "beside others that a pause of their task holds have their turn within eight minutes", memory.Options{}, func(b *bundle) {
+	bubble(t, "unpaused jobs among paused ones are fired within eight minutes", memory.Options{}, func(b *bundle) {
 		park(b, "task:echo", 4)
 		b.Pause("task:mail", time.Time{})
 		b.Lift("task:echo")
@@ -430,38 +439,39 @@ func TestSweeper_LooksAfterParkedJobs(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "are never forgotten while a pause of their task holds them", memory.Options{}, func(b *bundle) {
+	bubble(t, "jobs that a pause of their task holds are never forgotten", memory.Options{}, func(b *bundle) {
 		park(b, "task:echo", 3)
 		b.sweepFor(2 * time.Hour)
 		if tenants, err := b.Store.ParkedTenants(b.Context()); err != nil || len(tenants) != 1 {
 			b.Errorf("noted are %v, %v", tenants, err)
 		}
 	})
-	bubble(t, "of a tenant are forgotten an hour after the last one, no sooner", memory.Options{}, func(b *bundle) {
-		park(b, job.PauseAll, 1)
-		b.Lift(job.PauseAll)
-		time.Sleep(2 * time.Second)
-		noted := func() []store.Parked {
-			tenants, err := b.Store.ParkedTenants(b.Context())
-			if err != nil {
-				b.Fatal(err)
+	bubble(t, "a tenant's parking places are forgotten an hour after the last job, no sooner", memory.Options{},
+		func(b *bundle) {
+			park(b, job.PauseAll, 1)
+			b.Lift(job.PauseAll)
+			time.Sleep(2 * time.Second)
+			noted := func() []store.Parked {
+				tenants, err := b.Store.ParkedTenants(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				return tenants
 			}
-			return tenants
-		}
-		b.sweepFor(58 * time.Minute)
-		if len(noted()) != 1 {
-			b.Error("a parking that the index does not show yet would be lost")
-		}
-		b.sweepFor(4 * time.Minute)
-		if len(noted()) != 0 {
-			b.Error("its places are read for ever")
-		}
-	})
+			b.sweepFor(58 * time.Minute)
+			if len(noted()) != 1 {
+				b.Error("a parking that the index does not show yet would be lost")
+			}
+			b.sweepFor(4 * time.Minute)
+			if len(noted()) != 0 {
+				b.Error("its places are read for ever")
+			}
+		})
 }
 
 func TestSweeper_ReadsEachSliceOfADayOnceAnHour(t *testing.T) {
 	t.Parallel()
-	bubble(t, "and no more", memory.Options{}, func(b *bundle) {
+	bubble(t, "reads each slice of a day once an hour, and no more", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		time.Sleep(25 * time.Hour)
 		b.sweep()
@@ -479,38 +489,40 @@ func TestSweeper_ReadsEachSliceOfADayOnceAnHour(t *testing.T) {
 
 func TestSweeper_LosesNothingFromSight(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a job that cannot be brought on for more than a day goes on by itself once it can", memory.Options{}, func(b *bundle) {
-		r := b.lost(1, lost)
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableGet && c.Ref == r.ClaimRef() {
-				return memory.Fault{Fail: fault.Forbidden}
+	bubble(t, "a job that cannot be fired for more than a day is fired once it can be", memory.Options{},
+		func(b *bundle) {
+			r := b.lost(1, lost)
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.TableGet && c.Ref == r.ClaimRef() {
+					return memory.Fault{Fail: fault.Forbidden}
+				}
+				return memory.Fault{}
+			})
+			for range 30 * 2 {
+				if sum := b.sweep(); sum.Failed != 0 {
+					b.Fatalf("the pass says %+v", sum)
+				}
+				time.Sleep(30 * time.Minute)
 			}
-			return memory.Fault{}
+			b.World.SetFaults(nil)
+			b.sweepFor(20 * time.Minute)
+			if got := b.Fired(); got[string(r.ID)] == 0 {
+				b.Error("it is lost")
+			}
 		})
-		for range 30 * 2 {
-			if sum := b.sweep(); sum.Failed != 0 {
-				b.Fatalf("the pass says %+v", sum)
-			}
-			time.Sleep(30 * time.Minute)
-		}
-		b.World.SetFaults(nil)
-		b.sweepFor(20 * time.Minute)
-		if got := b.Fired(); got[string(r.ID)] == 0 {
-			b.Error("it is lost")
-		}
-	})
 	for name, place := range map[string]func(*job.Row){
 		"in a minute":          func(*job.Row) {},
 		"in a parking place":   func(r *job.Row) { r.Parked = true },
 		"in a schedule's line": func(r *job.Row) { r.Parked, r.QueuedBehind, r.ScheduleID = true, true, "s" },
 	} {
-		bubble(t, "a row "+name+" that nobody can read goes on by itself once it is mended", memory.Options{}, func(b *bundle) {
+		bubble(t, "a row "+name+" is retried and fires once it is mended", memory.Options{}, func(b *bundle) {
 			r := b.lost(7, lost, place)
 			bad := r.Item()
 			bad["schema_v"] = int64(99)
 			b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
 			line := schedule.Key{Tenant: r.Tenant, Name: "s"}
-			if err := errors.Join(b.Store.NoteParked(b.Context(), r.Tenant, time.Now()), b.Store.NoteLine(b.Context(), line, time.Now())); err != nil {
+			if err := errors.Join(b.Store.NoteParked(b.Context(), r.Tenant, time.Now()),
+				b.Store.NoteLine(b.Context(), line, time.Now())); err != nil {
 				b.Fatal(err)
 			}
 			for range 26 * 2 {
@@ -529,33 +541,34 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 func TestSweeper_KeepsAPauseThatNobodyCanRead(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []tenant.ID{job.Everyone, jobtest.Tenant} {
-		bubble(t, "of "+string(owner)+" sets nothing aside, and what it held goes on once it is mended", memory.Options{}, func(b *bundle) {
-			p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
-			i := p.Item(owner)
-			i["body"] = `{"scope":"all","since":"yesterday"}`
-			ref := job.PauseRef(owner, job.PauseAll)
-			b.Write(item.Write{Ref: ref, Name: "test.put", Put: i})
-			r := b.lost(1, lost)
-			if sum := b.sweep(); sum.Came["set_aside"] != 0 || !b.Row(r.Key).Parked {
-				b.Errorf("the pass says %+v", sum)
-			}
-			time.Sleep(time.Minute)
-			if b.sweep(); b.Meter.Total(telemetry.SetAside) == 0 {
-				b.Error("nobody is told of the pause")
-			}
-			p.Until = time.Now()
-			b.Write(item.Write{Ref: ref, Name: "test.mend", Put: p.Item(owner)})
-			b.sweepFor(10 * time.Minute)
-			if got := b.Fired(); got[string(r.ID)] == 0 {
-				b.Error("what it held is lost")
-			}
-		})
+		bubble(t, "a broken pause of "+string(owner)+" holds its jobs until it is mended", memory.Options{},
+			func(b *bundle) {
+				p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
+				i := p.Item(owner)
+				i["body"] = `{"scope":"all","since":"yesterday"}`
+				ref := job.PauseRef(owner, job.PauseAll)
+				b.Write(item.Write{Ref: ref, Name: "test.put", Put: i})
+				r := b.lost(1, lost)
+				if sum := b.sweep(); sum.Came["set_aside"] != 0 || !b.Row(r.Key).Parked {
+					b.Errorf("the pass says %+v", sum)
+				}
+				time.Sleep(time.Minute)
+				if b.sweep(); b.Meter.Total(telemetry.SetAside) == 0 {
+					b.Error("nobody is told of the pause")
+				}
+				p.Until = time.Now()
+				b.Write(item.Write{Ref: ref, Name: "test.mend", Put: p.Item(owner)})
+				b.sweepFor(10 * time.Minute)
+				if got := b.Fired(); got[string(r.ID)] == 0 {
+					b.Error("what it held is lost")
+				}
+			})
 	}
 }
 
 func TestSweeper_SharesItsTime(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a backlog of slices does not keep parked jobs, lines and the slices of the day waiting", memory.Options{}, func(b *bundle) {
+	bubble(t, "a backlog of slices does not delay parked jobs and late slices", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		time.Sleep(3 * time.Hour)
 		r := b.lost(1, lost, func(r *job.Row) { r.Parked = true })
@@ -578,7 +591,7 @@ func TestSweeper_SharesItsTime(t *testing.T) {
 			b.Error("the job is parked still")
 		}
 	})
-	bubble(t, "a tenant with more parked than a pass can look after does not keep the others waiting", memory.Options{}, func(b *bundle) {
+	bubble(t, "a tenant with very many parked jobs does not delay the others", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		for _, owner := range []tenant.ID{"a", "b", "c"} {
 			if err := b.Store.NoteParked(b.Context(), owner, time.Now()); err != nil {
@@ -599,7 +612,7 @@ func TestSweeper_SharesItsTime(t *testing.T) {
 			b.Errorf("looked after %v, %v", seen, err)
 		}
 	})
-	bubble(t, "a slice with more than a pass can bring on is gone on with by the next", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice too large for one pass is finished by the next", memory.Options{}, func(b *bundle) {
 		const many = 1200
 		for n := range many {
 			b.lost(n, lost, func(r *job.Row) { r.Shard = 0 })
