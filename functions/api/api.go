@@ -42,9 +42,10 @@ type Deps struct {
 	Meter     *telemetry.Meter // nil: nothing is counted
 	Shards    int              // of the due index; 0: contract.DefaultShards
 	HTTPAllow []netip.Prefix   // special-purpose ranges that http jobs may name; none: none
-	OwnPorts  []uint16         // on this machine's loopback addresses no http job may name them, whatever HTTPAllow says
-	NoSignIn  bool             // nobody is asked for a token, so the document asks for none: the laptop
-	Entropy   io.Reader        // of job ids; nil: crypto/rand
+	// on this machine's loopback addresses no http job may name them, whatever HTTPAllow says
+	OwnPorts []uint16
+	NoSignIn bool      // nobody is asked for a token, so the document asks for none: the laptop
+	Entropy  io.Reader // of job ids; nil: crypto/rand
 	// ScheduleQuota is how many times a minute a tenant's schedules may run in all, each counted
 	// at its busiest and at least once; 0: contract.ScheduleQuota.
 	ScheduleQuota int

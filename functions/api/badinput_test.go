@@ -247,9 +247,16 @@ func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 		{"a header that is a number", also("headers", `{"X-A":1}`), 400, "invalid_value", "/payload/headers/X-A"},
 		{"a plain token where the ARN belongs", also("auth", `{"bearer":"`+sentinel+`"}`), 400, "secret_in_payload",
 			"/payload/auth/bearer"},
-		{"another tenant's secret", also("auth", `{"bearer":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400, "invalid_value", "/payload/auth/bearer"},
-		{"a secret that is not ours", also("sign_with", `"arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/db"`), 400, "invalid_value", "/payload/sign_with"},
-		{"another tenant's secret in a header", also("headers", `{"Authorization":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400, "invalid_value", "/payload/headers/Authorization"},
+		{"another tenant's secret",
+			also("auth", `{"bearer":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400,
+			"invalid_value", "/payload/auth/bearer"},
+		{"a secret that is not ours",
+			also("sign_with", `"arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/db"`), 400,
+			"invalid_value", "/payload/sign_with"},
+		{"another tenant's secret in a header",
+			also("headers",
+				`{"Authorization":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400,
+			"invalid_value", "/payload/headers/Authorization"},
 		{"a key that signs, in the clear", also("sign_with", `"`+sentinel+`"`), 400, "secret_in_payload",
 			"/payload/sign_with"},
 		{"a plain Authorization", also("headers", `{"Authorization":"Bearer `+sentinel+`"}`), 400,
@@ -386,9 +393,13 @@ func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 		b := setup(t)
 		b.want(t, 202, "POST", "/v1/jobs",
 			`{"task":"echo","payload":{"secret":"`+sentinel+`"},"allow_literals":["/payload/secret"]}`)
-		r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"echo","payload":{"secret":"`+sentinel+`","password":"`+sentinel+`"},"allow_literals":["/payload/secret"]}`)
+		r := b.want(t, 400, "POST", "/v1/jobs",
+			`{"task":"echo","payload":{"secret":"`+sentinel+`","password":"`+sentinel+
+				`"},"allow_literals":["/payload/secret"]}`)
 		requireRefused(t, b, wrong{"", "", 400, "secret_in_payload", "/payload/password"}, r)
-		batch := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo"},{"task":"echo","payload":{"secret":"`+sentinel+`"},"allow_literals":["/payload/secret"]}]}`)
+		batch := b.want(t, 200, "POST", "/v1/jobs/batch",
+			`{"jobs":[{"task":"echo"},{"task":"echo","payload":{"secret":"`+sentinel+
+				`"},"allow_literals":["/payload/secret"]}]}`)
 		if batch.body["accepted"] != 2.0 {
 			t.Errorf("in a batch: %s", batch.text)
 		}
@@ -445,7 +456,8 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 		{"a cursor that is none", "GET", "/v1/jobs?cursor=xyz", "", nil, 400, "invalid_cursor", "cursor"},
 		{"a time without a zone", "GET", "/v1/jobs?created_after=2027-01-01T00:00:00", "", nil, 400, "invalid_value",
 			"created_after"},
-		{"a range backwards", "GET", "/v1/jobs?created_after=2027-01-02T00:00:00Z&created_before=2027-01-01T00:00:00Z", "", nil, 400, "conflicting_fields", "created_before"},
+		{"a range backwards", "GET", "/v1/jobs?created_after=2027-01-02T00:00:00Z&created_before=2027-01-01T00:00:00Z",
+			"", nil, 400, "conflicting_fields", "created_before"},
 		{"a task that is no name", "GET", "/v1/jobs?task=a%20b", "", nil, 400, "invalid_value", "task"},
 		{"a wait that is none", "GET", "/v1/jobs/" + id + "?wait=long", "", nil, 400, "invalid_value", "wait"},
 		{"a wait of 26 s", "GET", "/v1/jobs/" + id + "?wait=26s", "", nil, 400, "out_of_range", "wait"},
@@ -502,8 +514,11 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 			400, "invalid_value", "/payload_schema/type"},
 		{"a schema that is text", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":"x"}`, nil, 400,
 			"invalid_value", "/payload_schema"},
-		{"a schema elsewhere", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"$ref":"http://169.254.169.254/x"}}`, nil, 400, "invalid_value", "/payload_schema"},
-		{"a schema in a file", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"$ref":"file:///etc/passwd"}}`, nil, 400, "invalid_value", "/payload_schema"},
+		{"a schema elsewhere", "PUT", "/v1/tasks/t",
+			`{"executor":"go","payload_schema":{"$ref":"http://169.254.169.254/x"}}`, nil, 400, "invalid_value",
+			"/payload_schema"},
+		{"a schema in a file", "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":{"$ref":"file:///etc/passwd"}}`,
+			nil, 400, "invalid_value", "/payload_schema"},
 		{"a built-in task", "PUT", "/v1/tasks/http", `{"executor":"go"}`, nil, 409, "wrong_state", "-"},
 		{"a built-in task's end", "DELETE", "/v1/tasks/echo", "", nil, 409, "wrong_state", "-"},
 		{"a task that is not there", "DELETE", "/v1/tasks/t", "", nil, 404, "not_found", "-"},
@@ -571,8 +586,10 @@ func TestBatch_AcceptsGoodItemsBesideABadOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[
-		{"task":"echo"}, 7, {"task":"nope"}, {"task":"echo","task":"echo"}, {"task":"echo","payload":{"password":"`+sentinel+`"}}, {"task":"echo","retry":{"factor":0}},
-		{"task":"echo","idempotency_key":""}, {"task":"echo","payload":{"a":1,"a":2}}, {"task":"echo","delay":"1m"}, null ]}`)
+		{"task":"echo"}, 7, {"task":"nope"}, {"task":"echo","task":"echo"},
+		{"task":"echo","payload":{"password":"`+sentinel+`"}}, {"task":"echo","retry":{"factor":0}},
+		{"task":"echo","idempotency_key":""}, {"task":"echo","payload":{"a":1,"a":2}}, {"task":"echo","delay":"1m"},
+		null ]}`)
 	if r.body["accepted"] != 2.0 || r.body["refused"] != 8.0 {
 		t.Fatalf("the batch: %s", r.text)
 	}
@@ -610,13 +627,21 @@ func TestAPI_RefusesWhoIsNotNamedOrLacksTheScope(t *testing.T) {
 		b := setup(t)
 		b.who.Scopes = b.who.Scopes[map[string]int{"read": 0, "write": 1, "admin": 2}[scope]:][:1]
 		for _, c := range []struct{ method, path, needs string }{
-			{"GET", "/v1/jobs", "read"}, {"GET", "/v1/jobs/x", "read"}, {"GET", "/v1/jobs/x/attempts", "read"}, {"GET", "/v1/tasks", "read"}, {"GET", "/v1/tasks/x", "read"}, {"GET", "/v1/dead-letters", "read"}, {"GET", "/v1/pauses", "read"},
-			{"POST", "/v1/jobs", "write"}, {"POST", "/v1/jobs/batch", "write"}, {"PATCH", "/v1/jobs/x", "write"}, {"DELETE", "/v1/jobs/x", "write"}, {"POST", "/v1/jobs/x/cancel", "write"}, {"POST", "/v1/jobs/x/run-now", "write"},
-			{"POST", "/v1/jobs/x/redrive", "admin"}, {"PUT", "/v1/tasks/x", "admin"}, {"DELETE", "/v1/tasks/x",
-				"admin"}, {"POST", "/v1/dead-letters/redrive", "admin"}, {"POST", "/v1/dead-letters/purge", "admin"},
-			{"PUT", "/v1/pauses/all", "admin"}, {"DELETE", "/v1/pauses/all", "admin"},
-			{"GET", "/v1/schedules", "read"}, {"GET", "/v1/schedules/x", "read"}, {"GET", "/v1/schedules/x/preview", "read"}, {"GET", "/v1/schedules/x/occurrences", "read"}, {"POST", "/v1/schedules/preview", "read"}, {"GET", "/v1/exclusions", "read"}, {"GET", "/v1/exclusions/x", "read"},
-			{"PUT", "/v1/schedules/x", "write"}, {"PATCH", "/v1/schedules/x", "write"}, {"DELETE", "/v1/schedules/x", "write"}, {"POST", "/v1/schedules/x/pause", "write"}, {"POST", "/v1/schedules/x/resume", "write"}, {"POST", "/v1/schedules/x/run-now", "write"}, {"PUT", "/v1/exclusions/x", "write"}, {"DELETE", "/v1/exclusions/x", "write"},
+			{"GET", "/v1/jobs", "read"}, {"GET", "/v1/jobs/x", "read"}, {"GET", "/v1/jobs/x/attempts", "read"},
+			{"GET", "/v1/tasks", "read"}, {"GET", "/v1/tasks/x", "read"}, {"GET", "/v1/dead-letters", "read"},
+			{"GET", "/v1/pauses", "read"}, {"POST", "/v1/jobs", "write"}, {"POST", "/v1/jobs/batch", "write"},
+			{"PATCH", "/v1/jobs/x", "write"}, {"DELETE", "/v1/jobs/x", "write"}, {"POST", "/v1/jobs/x/cancel", "write"},
+			{"POST", "/v1/jobs/x/run-now", "write"}, {"POST", "/v1/jobs/x/redrive", "admin"},
+			{"PUT", "/v1/tasks/x", "admin"}, {"DELETE", "/v1/tasks/x", "admin"},
+			{"POST", "/v1/dead-letters/redrive", "admin"}, {"POST", "/v1/dead-letters/purge", "admin"},
+			{"PUT", "/v1/pauses/all", "admin"}, {"DELETE", "/v1/pauses/all", "admin"}, {"GET", "/v1/schedules", "read"},
+			{"GET", "/v1/schedules/x", "read"}, {"GET", "/v1/schedules/x/preview", "read"},
+			{"GET", "/v1/schedules/x/occurrences", "read"}, {"POST", "/v1/schedules/preview", "read"},
+			{"GET", "/v1/exclusions", "read"}, {"GET", "/v1/exclusions/x", "read"}, {"PUT", "/v1/schedules/x", "write"},
+			{"PATCH", "/v1/schedules/x", "write"}, {"DELETE", "/v1/schedules/x", "write"},
+			{"POST", "/v1/schedules/x/pause", "write"}, {"POST", "/v1/schedules/x/resume", "write"},
+			{"POST", "/v1/schedules/x/run-now", "write"}, {"PUT", "/v1/exclusions/x", "write"},
+			{"DELETE", "/v1/exclusions/x", "write"},
 		} {
 			if r := b.do(t, c.method, c.path, ""); (r.status == 403) != (c.needs != scope) {
 				t.Errorf("with scope %s, %s %s answered %d", scope, c.method, c.path, r.status)
@@ -638,7 +663,9 @@ func TestLoopbackOnly_AnswersTheMachineItselfOnly(t *testing.T) {
 		{"localhost:8080", "http://localhost:8080", 200},
 		{"evil.example:8080", "", 403}, {"localhost:8081", "", 403}, {"localhost", "", 403},
 		{"127.0.0.2:8080", "", 403}, {"", "", 403}, {"localhost:8080.evil.example", "", 403},
-		{"localhost:8080", "http://evil.example", 403}, {"localhost:8080", "http://localhost:3000", 403}, {"localhost:8080", "https://localhost:8080", 403}, {"localhost:8080", "null", 403}, {"localhost:8080", "http://127.0.0.1:8080", 403},
+		{"localhost:8080", "http://evil.example", 403}, {"localhost:8080", "http://localhost:3000", 403},
+		{"localhost:8080", "https://localhost:8080", 403}, {"localhost:8080", "null", 403},
+		{"localhost:8080", "http://127.0.0.1:8080", 403},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/v1/health", nil)
 		r.Host = c.host

@@ -248,7 +248,9 @@ func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothin
 }
 
 // eachLetter does one thing to every dead letter that the body names, several at a time.
-func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string, do func(job.Key) deadLetterOutcome) (*deadLetterOutcomesAnswer, error) {
+func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string,
+	do func(job.Key) deadLetterOutcome,
+) (*deadLetterOutcomesAnswer, error) {
 	out := &deadLetterOutcomesAnswer{}
 	choice, err := readLetters(ctx)
 	if err != nil {

@@ -61,14 +61,18 @@ func slowBodies(bytes int) map[string]slowBody {
 			`{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i%30000) }, size)+`}`),
 		"many small objects": payload("echo",
 			`[`+many(func(int) string { return `{"a":1,"a":1}` }, size)+`]`),
-		"one header in many cases": payload("http", `{"url":"https://example.com","headers":{`+many(func(i int) string { return fmt.Sprintf(`"x-%d":"1"`, i) }, size)+`}}`),
+		"one header in many cases": payload("http",
+			`{"url":"https://example.com","headers":{`+many(func(i int) string { return fmt.Sprintf(`"x-%d":"1"`, i) },
+				size)+`}}`),
 		"one header again and again": payload("http",
 			`{"url":"https://example.com","headers":{`+many(func(int) string { return `"a":"1"` }, size)+`}}`),
 		"secrets only": payload("echo",
 			`[`+many(func(int) string { return `{"password":"12345678"}` }, size)+`]`),
 		"secrets under one long name": payload("echo",
 			`{"secret`+strings.Repeat("~", longName)+`":[`+secrets+`]}`),
-		"secrets under one long name, some allowed": job(`{"task":"echo","allow_literals":["/payload/secret"],"payload":{"secret` + strings.Repeat("~", longName) + `":[` + secrets + `]}}`),
+		"secrets under one long name, some allowed": job(
+			`{"task":"echo","allow_literals":["/payload/secret"],"payload":{"secret` + strings.Repeat("~", longName) +
+				`":[` + secrets + `]}}`),
 		"long names of many fields": payload("echo",
 			`{`+many(func(i int) string { return fmt.Sprintf(`"%s%d":1`, strings.Repeat("aB-", 600), i) }, size)+`}`),
 		"names in many cases": payload("echo",
@@ -96,7 +100,9 @@ func slowBodies(bytes int) map[string]slowBody {
 		"a property that is judged twice a level": payload("twice", within(`{"a":`, `1`, `}`, 90)),
 		"a slow pattern": payload("pattern",
 			`[`+many(func(int) string { return `"` + strings.Repeat("abc", 1000) + `"` }, size-10_000)+`]`),
-		"uniqueness": payload("unique", `[[`+many(func(i int) string { return fmt.Sprint(i) }, size/2)+`],[`+many(func(i int) string { return fmt.Sprintf(`[%d]`, i) }, size/2)+`]]`),
+		"uniqueness": payload("unique",
+			`[[`+many(func(i int) string { return fmt.Sprint(i) }, size/2)+`],[`+
+				many(func(i int) string { return fmt.Sprintf(`[%d]`, i) }, size/2)+`]]`),
 		"values of no enum": payload("enum",
 			`[`+many(func(int) string { return `5` }, size)+`]`),
 		"a payload for many subschemas": payload("doubling",
@@ -114,16 +120,22 @@ func slowBodies(bytes int) map[string]slowBody {
 			`{"task":"twice","payload":`+within(`{"a":`, `1`, `}`, 90)+`}`),
 		"a batch of large payloads judged twice": jobs(100,
 			`{"task":"twice","payload":`+within(`{"a":`, `"`+strings.Repeat("a", item-700)+`"`, `}`, 90)+`}`),
-		"a batch of too many jobs":  jobs(300_000, `{}`),
-		"a schema of many patterns": {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"allOf":[` + list(900, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){999}%d"}`, i) }) + `]}}`},
+		"a batch of too many jobs": jobs(300_000, `{}`),
+		"a schema of many patterns": {"PUT", "/v1/tasks/x",
+			`{"executor":"go","payload_schema":{"allOf":[` + list(900,
+				func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){999}%d"}`, i) }) + `]}}`},
 		"a schema of one endless pattern": {"PUT", "/v1/tasks/x",
 			`{"executor":"go","payload_schema":{"pattern":"` + strings.Repeat("a{1000}", 4500) + `"}}`},
-		"a schema of many references": {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":{"enum":[` + strings.Repeat("{},", 480) + `{}],"properties":{` + list(480, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}}`},
+		"a schema of many references": {"PUT", "/v1/tasks/x",
+			`{"executor":"go","payload_schema":{"enum":[` + strings.Repeat("{},", 480) + `{}],"properties":{` +
+				list(480, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}}`},
 		"a schema that applies itself twice": {"PUT", "/v1/tasks/x", `{"executor":"go","payload_schema":` +
 			doubling(100) + `}`},
 		"a schema of 1 MB": {"PUT", "/v1/tasks/x",
 			`{"executor":"go","payload_schema":{"allOf":[` + many(func(int) string { return `{}` }, size) + `]}}`},
-		"a calendar of too many dates": {"PUT", "/v1/schedules/x", `{"job":{"task":"echo"},"calendar":{"dates":[` + many(func(int) string { return `"2027-03-03T00:00:00Z"` }, size) + `]}}`},
+		"a calendar of too many dates": {"PUT", "/v1/schedules/x",
+			`{"job":{"task":"echo"},"calendar":{"dates":[` + many(func(int) string { return `"2027-03-03T00:00:00Z"` },
+				size) + `]}}`},
 		"a calendar of a very long expression": {"PUT", "/v1/schedules/x",
 			`{"job":{"task":"echo"},"calendar":{"cron":"` + strings.Repeat("1,", size/2) + `1 * * * *"}}`},
 		"a schedule of unknown fields": {"PUT", "/v1/schedules/x", `{` +
@@ -252,8 +264,11 @@ func TestPutTask_RefusesStrangeSchemasOrBearsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, schema := range []string{
-		`{"$ref":"#"}`, `{"$ref":"#/nope"}`, `{"$dynamicRef":"#x"}`, `{"$schema":"http://example.com/x"}`, `{"$id":"http://example.com/\u0000"}`, `{"pattern":"("}`, `{"pattern":"(a+)+$"}`, `{"allOf":[{"$ref":"#"}]}`,
-		`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1,"exclusiveMinimum":true}`, `true`, `false`, `{"enum":[]}`, `{"multipleOf":0}`, `{"multipleOf":1e-9}`, `{"properties":{"a":7}}`, `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
+		`{"$ref":"#"}`, `{"$ref":"#/nope"}`, `{"$dynamicRef":"#x"}`, `{"$schema":"http://example.com/x"}`,
+		`{"$id":"http://example.com/\u0000"}`, `{"pattern":"("}`, `{"pattern":"(a+)+$"}`, `{"allOf":[{"$ref":"#"}]}`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1,"exclusiveMinimum":true}`, `true`, `false`,
+		`{"enum":[]}`, `{"multipleOf":0}`, `{"multipleOf":1e-9}`, `{"properties":{"a":7}}`,
+		`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
 	} {
 		if r := b.do(t, "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":`+schema+`}`); r.status >= 500 {
 			t.Errorf("%s: %s", schema, r.text)

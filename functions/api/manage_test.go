@@ -62,7 +62,9 @@ func TestCreateJob_RefusesAPayloadThatDoesNotFitItsSchema(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","payload_schema":{
-		"type":"object","required":["amount"],"properties":{"amount":{"type":"integer","minimum":1},"items":{"type":"array","items":{"$ref":"#/$defs/item"}}},"additionalProperties":false,"$defs":{"item":{"type":"string","maxLength":3}}}}`)
+		"type":"object","required":["amount"],"properties":{"amount":{"type":"integer","minimum":1},
+		"items":{"type":"array","items":{"$ref":"#/$defs/item"}}},"additionalProperties":false,
+		"$defs":{"item":{"type":"string","maxLength":3}}}}`)
 	b.want(t, 202, "POST", "/v1/jobs", `{"task":"charge","payload":{"amount":5,"items":["abc"]}}`)
 	for _, c := range []wrong{
 		{"too little", `{"amount":0}`, 400, "invalid_value", "/payload/amount"},
@@ -111,7 +113,9 @@ func TestPauses_SayWhenTheyHoldAndWakeWhatTheyHeld(t *testing.T) {
 		return all
 	}
 	r := b.want(t, 201, "PUT", "/v1/pauses/task:http", `{"reason":"target is down"}`)
-	if r.str("scope") != "task:http" || r.str("effective_at") != "2027-03-01T12:00:02.000Z" || r.str("since") != "2027-03-01T12:00:00.000Z" || r.str("missed") != "last" || r.str("by") != "tester" || r.str("until") != "" {
+	if r.str("scope") != "task:http" || r.str("effective_at") != "2027-03-01T12:00:02.000Z" ||
+		r.str("since") != "2027-03-01T12:00:00.000Z" || r.str("missed") != "last" || r.str("by") != "tester" ||
+		r.str("until") != "" {
 		t.Errorf("answered %s", r.text)
 	}
 	b.clock.at = noon.Add(time.Minute)
@@ -223,9 +227,11 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	want := []string{
 		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}",
 		"DELETE /v1/schedules/{name}", "DELETE /v1/tasks/{name}",
-		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems", "GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}", "GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview",
-		"GET /v1/tasks", "GET /v1/tasks/{name}", "GET /v1/whoami",
-		"PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
+		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs",
+		"GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems",
+		"GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}",
+		"GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview", "GET /v1/tasks",
+		"GET /v1/tasks/{name}", "GET /v1/whoami", "PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
 		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch",
 		"POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",
 		"POST /v1/schedules/preview", "POST /v1/schedules/{name}/pause", "POST /v1/schedules/{name}/resume",
@@ -344,7 +350,9 @@ func TestProxy_TakesWhoAsksFromTheAuthorizer(t *testing.T) {
 	if status, v, _ := ask(ev); status != 200 || len(v["items"].([]any)) != 1 {
 		t.Errorf("with a query: %d %v", status, v)
 	}
-	for name, authorizer := range map[string]map[string]any{"nobody": nil, "an empty tenant": {"tenant": ""}, "a tenant of the wrong type": {"tenant": 7}, "a tenant that would leave its key": {"tenant": "a#b", "scopes": "punctual:read"}} {
+	for name, authorizer := range map[string]map[string]any{"nobody": nil, "an empty tenant": {"tenant": ""},
+		"a tenant of the wrong type":        {"tenant": 7},
+		"a tenant that would leave its key": {"tenant": "a#b", "scopes": "punctual:read"}} {
 		ev := event("GET", "/v1/jobs", "")
 		ev.RequestContext.Authorizer = authorizer
 		if status, v, _ := ask(ev); status != 401 || v["code"] != "unauthenticated" {

@@ -263,7 +263,8 @@ var bounds = map[string]fieldBounds{
 	"ResumeRequest": {"missed": oneOf(missedWords)},
 	"DeadLettersRequest": {
 		"job_ids": listOf(1, contract.RedriveMax, idForm), "limit": numberFrom(1, contract.RedriveMax),
-		"cursor": allOf(matching(`^$|`+cursorPattern, wire.MaxCursor), textOf(0, wire.MaxCursor)), // an empty one is the beginning
+		// an empty one is the beginning
+		"cursor": allOf(matching(`^$|`+cursorPattern, wire.MaxCursor), textOf(0, wire.MaxCursor)),
 	},
 	"DeadLetterFilterRequest": {"task": nameForm, "dead_after": instantForm, "dead_before": instantForm},
 	"PreviewRequest":          {"name": nameForm, "after": instantForm, "count": numberFrom(1, calendar.MaxPreview)},

@@ -37,7 +37,8 @@ func TestDocument_FitsWhatIsAnsweredAboutSchedules(t *testing.T) {
 		method, path, document, body string
 		status                       int
 	}{
-		{"PUT", "/v1/schedules/full", "/v1/schedules/{name}", `{"calendar":{"cron":"0 0 13 * 5","timezone":"Europe/Berlin","exclude":["x"],"spread":"5m"},"job":{"task":"echo","payload":{"a":[1]},"tags":{"a":"b"},"metadata":{"a":[1]},"start_within":"1m"},"overlap":"skip"}`, 200},
+		{"PUT", "/v1/schedules/full", "/v1/schedules/{name}",
+			`{"calendar":{"cron":"0 0 13 * 5","timezone":"Europe/Berlin","exclude":["x"],"spread":"5m"},"job":{"task":"echo","payload":{"a":[1]},"tags":{"a":"b"},"metadata":{"a":[1]},"start_within":"1m"},"overlap":"skip"}`, 200},
 		{"POST", "/v1/jobs", "/v1/jobs", `{"task":"echo","tags":{"a":"b"},"metadata":{"a":[1]}}`, 202},
 		{"GET", "/v1/jobs", "/v1/jobs", "", 200},
 		{"PUT", "/v1/schedules/s", "/v1/schedules/{name}", daily, 200},
@@ -45,7 +46,8 @@ func TestDocument_FitsWhatIsAnsweredAboutSchedules(t *testing.T) {
 		{"GET", "/v1/schedules", "/v1/schedules", "", 200},
 		{"GET", "/v1/schedules/s/occurrences", "/v1/schedules/{name}/occurrences", "", 200},
 		{"GET", "/v1/schedules/full/preview", "/v1/schedules/{name}/preview", "", 200},
-		{"POST", "/v1/schedules/preview", "/v1/schedules/preview", `{"calendar":{"cron":"30 2 * * *","timezone":"Europe/Berlin","missing_hour":"skip"},"after":"2027-03-27T12:00:00Z"}`, 200},
+		{"POST", "/v1/schedules/preview", "/v1/schedules/preview",
+			`{"calendar":{"cron":"30 2 * * *","timezone":"Europe/Berlin","missing_hour":"skip"},"after":"2027-03-27T12:00:00Z"}`, 200},
 		{"PATCH", "/v1/schedules/s", "/v1/schedules/{name}", `{"overlap":"skip"}`, 200},
 		{"PATCH", "/v1/schedules/s?dry_run=true", "/v1/schedules/{name}", `{"calendar":{"cron":"0 11 * * 1-5"}}`, 200},
 		{"POST", "/v1/schedules/s/pause", "/v1/schedules/{name}/pause",

@@ -248,7 +248,8 @@ func TestDocument_TakesAndRefusesWhatTheReadersDo(t *testing.T) {
 		{"ExclusionRequest", `{"move":"next"}`, false},
 		{"ExclusionRequest", `{"dates":[],"yearly":["12-25"]}`, true},
 		{"ExclusionRequest", `{"dates":["2027-13-01"]}`, false},
-		{"ExclusionRequest", `{"ranges":[{"from":"2027-12-24","to":"2027-12-24T12:00:00Z"}]}`, true}, // the reader says why not
+		// the reader says why not
+		{"ExclusionRequest", `{"ranges":[{"from":"2027-12-24","to":"2027-12-24T12:00:00Z"}]}`, true},
 		{"HTTPPayload", `{"url":"https://example.com/x?y=1"}`, true},
 		{"HTTPPayload", `{"url":"ftp://example.com"}`, false},
 		{"HTTPPayload", `{"url":"https://example.com","headers":{"a b":"c"}}`, false},

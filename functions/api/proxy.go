@@ -18,7 +18,9 @@ import (
 // Proxy answers API Gateway's proxy events by h. Who asks is what the authorizer found out, and
 // nothing else in the event is believed about it. After each answer the metrics are flushed to
 // out, because a Lambda sleeps between two.
-func Proxy(h http.Handler, m *telemetry.Meter, out io.Writer) func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+func Proxy(
+	h http.Handler, m *telemetry.Meter, out io.Writer,
+) func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	return func(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		if m != nil {
 			defer func() { _ = m.Flush(out, time.Now()) }() // the answer matters more

@@ -104,8 +104,11 @@ func mistakeOf(r reply) map[string]any {
 func TestCreateJob_SaysWhereAPayloadMissesItsSchema(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go","payload_schema":{"type":"object","additionalProperties":false,"required":["amount"],
-		"properties":{"amount":{"type":"integer","minimum":1,"maximum":99.5},"currency":{"enum":["EUR","USD"]},"to":{"type":"string","minLength":3,"pattern":"^[a-z]+$"},"parts":{"type":"array","maxItems":1,"items":{"type":"number"}}}}}`)
+	b.want(t, 201, "PUT", "/v1/tasks/charge",
+		`{"executor":"go","payload_schema":{"type":"object","additionalProperties":false,"required":["amount"],
+		"properties":{"amount":{"type":"integer","minimum":1,"maximum":99.5},
+		"currency":{"enum":["EUR","USD"]},"to":{"type":"string","minLength":3,"pattern":"^[a-z]+$"},
+		"parts":{"type":"array","maxItems":1,"items":{"type":"number"}}}}}`)
 	for payload, want := range map[string]string{
 		`{}`:                            `/payload/amount missing_field `,
 		`{"amount":0}`:                  `/payload/amount invalid_value minimum 1`,
@@ -201,7 +204,9 @@ func TestCreateJob_RefusesControlCharactersInTags(t *testing.T) {
 	b := setup(t)
 	for _, tags := range []string{`{"a\u0000b":"x"}`, `{"a":"x\ny"}`, `{"a\u007f":"x"}`, `{"a":"\u009b31m"}`,
 		`{"a":"\u001b[31m"}`} {
-		if r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"echo","tags":`+tags+`}`); r.str("code") != "invalid_value" || !strings.HasPrefix(fmt.Sprint(mistakeOf(r)["pointer"]), "/tags/") {
+		if r := b.want(t, 400, "POST", "/v1/jobs",
+			`{"task":"echo","tags":`+tags+`}`); r.str("code") != "invalid_value" ||
+			!strings.HasPrefix(fmt.Sprint(mistakeOf(r)["pointer"]), "/tags/") {
 			t.Errorf("%s: %s", tags, r.text)
 		}
 	}
@@ -213,8 +218,9 @@ func TestHTTPPayload_MayNotNameOurOwnPort(t *testing.T) {
 		d.HTTPAllow, d.OwnPorts = api.MustRanges([]string{"127.0.0.0/8", "::1/128", "0.0.0.0/8"}), []uint16{8080, 80}
 	})
 	for url, status := range map[string]int{
-		"http://127.0.0.1:8080/v1/jobs": 400, "http://localhost:8080/": 400, "http://a.localhost.:8080/": 400, "http://[::1]:8080/": 400, "http://127.1:8080/": 400, "http://0x7f000001:8080/": 400, "http://0.0.0.0:8080/": 400,
-		"http://[::ffff:127.0.0.1]:8080/": 400, "http://127.0.0.1/": 400,
+		"http://127.0.0.1:8080/v1/jobs": 400, "http://localhost:8080/": 400, "http://a.localhost.:8080/": 400,
+		"http://[::1]:8080/": 400, "http://127.1:8080/": 400, "http://0x7f000001:8080/": 400,
+		"http://0.0.0.0:8080/": 400, "http://[::ffff:127.0.0.1]:8080/": 400, "http://127.0.0.1/": 400,
 		"http://127.0.0.1:8081/": 202, "http://localhost:9/": 202, "http://example.com:8080/": 202,
 		"https://127.0.0.1/": 202,
 	} {

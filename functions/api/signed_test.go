@@ -65,7 +65,8 @@ func TestSigned_KnowsACallerByTheTagsOfWhoSigned(t *testing.T) {
 	if _, err := by(t.Context(), event("arn:away", "1")); err == nil {
 		t.Error("without IAM somebody was let in")
 	}
-	if _, err := Signed("token", known, next)(t.Context(), event(role, "1")); err != nil || seen["tenant"] != "made-up" {
+	if _, err := Signed("token", known, next)(t.Context(), event(role, "1")); err != nil ||
+		seen["tenant"] != "made-up" {
 		t.Errorf("where tokens say who asks, it is %v, %v", seen, err)
 	}
 }

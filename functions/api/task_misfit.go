@@ -156,7 +156,8 @@ func (r *reader) misfits(pointer, of string, e *jsonschema.ValidationError) {
 }
 
 // mixedWord is a long word of letters and digits: it may be a secret.
-var mixedWord = regexp.MustCompile(`[a-zA-Z_-]*[0-9][a-zA-Z0-9_-]*[a-zA-Z][a-zA-Z0-9_-]*|[a-zA-Z][a-zA-Z0-9_-]*[0-9][a-zA-Z0-9_-]*`)
+var mixedWord = regexp.MustCompile(
+	`[a-zA-Z_-]*[0-9][a-zA-Z0-9_-]*[a-zA-Z][a-zA-Z0-9_-]*|[a-zA-Z][a-zA-Z0-9_-]*[0-9][a-zA-Z0-9_-]*`)
 
 // quotedReference names a reference inside a schema, unless something in it may be a secret.
 func quotedReference(fragment string) string {

@@ -36,20 +36,28 @@ func TestPutTask_RefusesSchemasThatCostTooMuch(t *testing.T) {
 		"hides itself below a property": {`{"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"allOf":[{"$ref":"#/$defs/x"}]}}}`, "references that lead into a part of the value"},
 		"has a dynamic reference": {`{"$dynamicAnchor":"x","properties":{"a":{"$dynamicRef":"#x"}}}`,
 			"$ref"},
-		"has a long chain of references": {`{"$defs":{` + list(100, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/$defs/a%d"}`, i, i+1) }) + `,"a100":{}},"$ref":"#/$defs/a0"}`, "at most 64"},
+		"has a long chain of references": {`{"$defs":{` + list(100,
+			func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/$defs/a%d"}`, i, i+1) }) +
+			`,"a100":{}},"$ref":"#/$defs/a0"}`, "at most 64"},
 		"has a pattern of many instructions": {`{"pattern":"(a|b|[a-c]){1000}x$"}`,
 			"at most 2500 instructions a pattern"},
 		"has a pattern of millions of them": {`{"pattern":"` + strings.Repeat("a{1000}", 3000) + `"}`,
 			"at most 2500 instructions a pattern"},
 		"has a large name by pattern": {`{"patternProperties":{"a{1000}b{1000}c{1000}":true}}`,
 			"at most 2500 instructions a pattern"},
-		"has many patterns": {`{"allOf":[` + list(600, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){9}%d"}`, i) }) + `]}`, "at most 10000 instructions in all patterns"},
+		"has many patterns": {`{"allOf":[` + list(600,
+			func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b){9}%d"}`, i) }) + `]}`,
+			"at most 10000 instructions in all patterns"},
 		"has many subschemas": {`{"allOf":[` + strings.Repeat("true,", 3000) + `true]}`,
 			"at most 2000 objects and booleans"},
-		"has many references": {`{"enum":[` + strings.Repeat("{},", 800) + `{}],"properties":{` + list(800, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}`, "fewer references, or a smaller schema"},
+		"has many references": {`{"enum":[` + strings.Repeat("{},", 800) + `{}],"properties":{` + list(800,
+			func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/enum/%d"}`, i, i) }) + `}}`,
+			"fewer references, or a smaller schema"},
 		"is nested deep": {strings.Repeat(`{"items":`, 101) + "true" + strings.Repeat("}", 101),
 			"at most 100 levels"},
-		"has long names on many levels": {`{"properties":{"` + strings.Repeat("a", 10_000) + `":{"properties":{` + list(500, func(i int) string { return fmt.Sprintf(`"a%d":true`, i) }) + `}}}}`, "shorter names, or fewer levels"},
+		"has long names on many levels": {`{"properties":{"` + strings.Repeat("a", 10_000) + `":{"properties":{` +
+			list(500, func(i int) string { return fmt.Sprintf(`"a%d":true`, i) }) + `}}}}`,
+			"shorter names, or fewer levels"},
 		"has a step next to nothing": {`{"multipleOf":1e-9999999}`,
 			"at most 400 digits, and an exponent from -400 to 400"},
 		"has an endless maximum": {`{"maximum":1e9999999}`,
@@ -105,13 +113,21 @@ func TestCreateJob_RefusesPayloadsThatTakeTooMuchWorkToJudge(t *testing.T) {
 		"items that contains judges again": {`{"$defs":{"n":{"type":"array","contains":{"$ref":"#/$defs/n"},"items":{"$ref":"#/$defs/n"}}},"not":{"$ref":"#/$defs/n"}}`, within(`[`, ``, `]`, 90)},
 		"items of an old draft": {`{"$schema":"http://json-schema.org/draft-04/schema#","definitions":{"n":{"type":"array","items":{"anyOf":[{"$ref":"#/definitions/n"},{"$ref":"#/definitions/n"},{"$ref":"#/definitions/n"}]},"minItems":1}},"$ref":"#/definitions/n"}`,
 			within(`[`, ``, `]`, 90)},
-		"a slow pattern":            {`{"pattern":"(a|b|[a-c]){400}x$"}`, `"` + strings.Repeat("abc", 50_000) + `"`},
-		"many patterns":             {`{"items":{"allOf":[` + list(200, func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b)+%d$"}`, i) }) + `]}}`, `[` + list(5000, func(int) string { return `"abababababab"` }) + `]`},
-		"names by patterns":         {`{"patternProperties":{` + list(200, func(i int) string { return fmt.Sprintf(`"(a|b)+%d$":true`, i) }) + `}}`, `{` + list(10_000, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `}`},
-		"what nobody has evaluated": {`{"unevaluatedProperties":false,"allOf":[` + list(900, func(int) string { return `{"maxProperties":90000}` }) + `]}`, `{` + list(30_000, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `}`},
+		"a slow pattern": {`{"pattern":"(a|b|[a-c]){400}x$"}`, `"` + strings.Repeat("abc", 50_000) + `"`},
+		"many patterns": {`{"items":{"allOf":[` + list(200,
+			func(i int) string { return fmt.Sprintf(`{"pattern":"(a|b)+%d$"}`, i) }) + `]}}`,
+			`[` + list(5000, func(int) string { return `"abababababab"` }) + `]`},
+		"names by patterns": {`{"patternProperties":{` + list(200,
+			func(i int) string { return fmt.Sprintf(`"(a|b)+%d$":true`, i) }) + `}}`,
+			`{` + list(10_000, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `}`},
+		"what nobody has evaluated": {`{"unevaluatedProperties":false,"allOf":[` + list(900,
+			func(int) string { return `{"maxProperties":90000}` }) + `]}`,
+			`{` + list(30_000, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `}`},
 		"uniqueness of long texts on every level": {`{"$defs":{"n":{"uniqueItems":true,"items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}]}}},"$ref":"#/$defs/n"}`,
 			within(`[1,`, `"`+strings.Repeat("a", 900_000)+`"`, `]`, 90)},
-		"many fields that are missing": {`{"items":{"required":[` + list(2000, func(i int) string { return fmt.Sprintf(`"a%d"`, i) }) + `]}}`, `[` + list(50_000, func(int) string { return `{}` }) + `]`},
+		"many fields that are missing": {`{"items":{"required":[` + list(2000,
+			func(i int) string { return fmt.Sprintf(`"a%d"`, i) }) + `]}}`,
+			`[` + list(50_000, func(int) string { return `{}` }) + `]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,7 +217,8 @@ func TestBatch_CompilesABoundedNumberOfSchemas(t *testing.T) {
 		b.want(t, 201, "PUT", fmt.Sprint("/v1/tasks/t", i), `{"executor":"go","payload_schema":`+large(i)+`}`)
 	}
 	batch := `{"jobs":[` + list(20, func(i int) string { return fmt.Sprintf(`{"task":"t%d","payload":{}}`, i) }) + `]}`
-	b.handler = api.New(api.Deps{Store: b.store, Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock}) // which has compiled none of them
+	// which has compiled none of them
+	b.handler = api.New(api.Deps{Store: b.store, Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
 	if r := b.want(t, 200, "POST", "/v1/jobs/batch", batch); !strings.Contains(r.text, `"refused":12`) {
 		t.Errorf("answered %.300s", r.text)
 	}

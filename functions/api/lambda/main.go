@@ -24,9 +24,11 @@ func main() {
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(api.New(api.Deps{
-		Store:     store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
-		Queues:    queue.New(cfg, env.QueueName),
-		Timers:    timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),
+		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Queues: queue.New(cfg, env.QueueName),
+		Timers: timer.New(cfg,
+			timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget,
+				DeadLetter: env.TimerDLQ}),
 		Log:       telemetry.Logger(os.Stdout, "api"),
 		Meter:     meter,
 		Shards:    env.Shards,

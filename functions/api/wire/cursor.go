@@ -110,7 +110,7 @@ func CutPage[T any](l List, cursor string, limit int, all []T) (items []T, next 
 // Page is one page of a list. An empty page with a cursor is not the end.
 type Page[T any] struct {
 	Items      []T     `json:"items"`
-	NextCursor *string `json:"next_cursor" doc:"null at the end. A page may be short, even empty, and have a cursor: go on until it is null"` //nolint:lll // a tag is one string
+	NextCursor *string `json:"next_cursor" doc:"null at the end. A page may be short, even empty, and have a cursor: go on until it is null"`
 }
 
 // maxPage is how many bytes the items of a page have together: an answer stays under 1 MB,

@@ -149,7 +149,7 @@ func (problemCode) Schema(huma.Registry) *huma.Schema {
 
 // Mistake is one mistake in a request; it is a fault.Field with its schema.
 type Mistake struct {
-	Pointer string      `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"` //nolint:lll // a tag is one string
+	Pointer string      `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
 	Code    problemCode `json:"code"`
 	Detail  string      `json:"detail"`
 	Allowed string      `json:"allowed,omitempty" doc:"What would have been taken"`
