@@ -28,7 +28,7 @@ func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (j
 	if of == nil || !mayBeSuperseded(r) || c.Live(r.Attempt, now) {
 		return r, false
 	}
-	switch of.Stands(r) {
+	switch of.StandingOf(r) {
 	case schedule.IsDeleted, schedule.Passed:
 	default:
 		return r, false

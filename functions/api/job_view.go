@@ -200,7 +200,7 @@ func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVi
 		_, paused := pauses.Hold(r.Task, now)
 		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
 		r, _ = superseded(r, claims[n], rule, now)
-		paused = paused || rule != nil && !r.DueAt.After(now) && rule.Stands(r) == schedule.IsPaused
+		paused = paused || rule != nil && !r.DueAt.After(now) && rule.StandingOf(r) == schedule.IsPaused
 		views[n] = view(r, claims[n], paused, now)
 	}
 	return views, nil

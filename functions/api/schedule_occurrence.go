@@ -281,7 +281,7 @@ func pending(of schedule.Schedule, r job.Row) (outcome, reason, why string) {
 		return schedule.Pending, "", ""
 	}
 	stale := r.Epoch < of.Epoch && r.Attempt == 1 && r.Status == job.Scheduled
-	standing := of.Stands(r)
+	standing := of.StandingOf(r)
 	switch {
 	case stale && standing == schedule.IsDeleted:
 		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"

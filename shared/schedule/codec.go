@@ -60,7 +60,7 @@ func (s Schedule) Item() item.Item {
 	at("next", s.Next)
 	at("seen", s.Seen)
 	at("edited_at", s.Edited)
-	at("fresh", s.Fresh)
+	at("fresh", s.AdoptThrough)
 	str("rules", s.Rules)
 	num("shard", int64(s.Shard))
 	str(contract.AttrWakeSlice, s.Slice())
@@ -127,7 +127,7 @@ func Parse(i item.Item) (Schedule, error) {
 		Key: k, Epoch: i.Int("epoch"), CreatedAt: i.Time("created_at"), UpdatedAt: i.Time("updated_at"),
 		Spec: b.Spec, Exclusions: b.Exclusions, Template: b.Template, Overlap: b.Overlap, CatchUp: b.CatchUp,
 		PauseAfter: b.PauseAfter,
-		Next:       i.Time("next"), Seen: i.Time("seen"), Fresh: i.Time("fresh"), Edited: i.Time("edited_at"),
+		Next:       i.Time("next"), Seen: i.Time("seen"), AdoptThrough: i.Time("fresh"), Edited: i.Time("edited_at"),
 		Rules: i.Str("rules"), Shard: int(i.Int("shard")),
 		WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "", EndedBy: i.Str("ended_by"),
 		DeletedAt: i.Time("deleted_at"),

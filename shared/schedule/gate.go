@@ -19,10 +19,10 @@ const (
 	ToBeJudged Standing = "to_adopt"   // of an older epoch, and promotion will come to its time
 )
 
-// Stands returns the schedule's standing for one of its jobs. At attempt 1 the job must be of this
+// StandingOf returns the schedule's standing for one of its jobs. At attempt 1 the job must be of this
 // epoch; later attempts only depend on whether the schedule is paused or deleted. A pause lasts
 // until the write that ends it, even after its until: that write decides about the job.
-func (s Schedule) Stands(r job.Row) Standing {
+func (s Schedule) StandingOf(r job.Row) Standing {
 	switch {
 	case s.Deleted():
 		return IsDeleted
@@ -38,7 +38,7 @@ func (s Schedule) Stands(r job.Row) Standing {
 
 // MayStart reports whether the schedule allows the worker to start the attempt.
 func (s Schedule) MayStart(r job.Row) (bool, string) {
-	standing := s.Stands(r)
+	standing := s.StandingOf(r)
 	return standing == Current, "the schedule: " + string(standing)
 }
 

@@ -191,7 +191,7 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 			r.entries[len(r.entries)-1].To, r.entries[len(r.entries)-1].Count = now, 0
 			return r.entries
 		}
-		known := has[o.NominalAt] || !o.NominalAt.After(s.Fresh)
+		known := has[o.NominalAt] || !o.NominalAt.After(s.AdoptThrough)
 		if !known {
 			r.add(o.NominalAt, Superseded, reason, why, before && r.neighbours(at, o.NominalAt))
 		}

@@ -41,7 +41,7 @@ func TestPause_StaysBehindTheLastEdit(t *testing.T) {
 						var more []time.Time
 						_, more, entries = walk(t, s, over)
 						for _, at := range more {
-							if at.After(s.Fresh) { // not a time that keeps its job
+							if at.After(s.AdoptThrough) { // not a time that keeps its job
 								ran = append(ran, at)
 							}
 						}
@@ -126,7 +126,7 @@ func TestPause_DecidesAboutEachTimeUnderIt(t *testing.T) {
 			s, _ = Resume(s, "", over.Add(3*time.Second))
 			s, repeated, entries := walk(t, s, over.Add(3*time.Second))
 			for _, at := range repeated {
-				if at.Before(over) && at.After(s.Fresh) {
+				if at.Before(over) && at.After(s.AdoptThrough) {
 					t.Errorf("%s runs although the first pause decided about it", at)
 				}
 			}

@@ -99,7 +99,7 @@ func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next t
 		if runs[n] {
 			p.Make = append(p.Make, o)
 		}
-		if runs[n] || has[o.NominalAt] || !o.NominalAt.After(s.Fresh) {
+		if runs[n] || has[o.NominalAt] || !o.NominalAt.After(s.AdoptThrough) {
 			before = false
 			continue
 		}

@@ -266,14 +266,14 @@ func TestEdit_AccountsForEachTime(t *testing.T) {
 	}
 	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1, Epoch: 1, NominalAt: first[0],
 		ScheduleID: "s"}
-	if got := s.Stands(old); got != Passed {
+	if got := s.StandingOf(old); got != Passed {
 		t.Errorf("the job of the old time is %s", got)
 	}
 	if r := s.SkipReason(old); r.Code != job.CodeEdited {
 		t.Errorf("its reason is %v", r)
 	}
 	old.Attempt = 2
-	if got := s.Stands(old); got != Current {
+	if got := s.StandingOf(old); got != Current {
 		t.Errorf("one that waits for its retry is %s", got)
 	}
 	// After an outage, an edit records what was not promoted.
@@ -348,12 +348,12 @@ func TestEdit_KeepsTheJobThatWaitsForItsSpread(t *testing.T) {
 	edited := s
 	edited.Template.Priority = job.High
 	s, _, err := Edit(s, edited, nil, now)
-	if err != nil || !s.Next.Equal(o.NominalAt) || !s.Fresh.Equal(now) {
-		t.Fatalf("next %s, fresh %s, %v", s.Next, s.Fresh, err)
+	if err != nil || !s.Next.Equal(o.NominalAt) || !s.AdoptThrough.Equal(now) {
+		t.Fatalf("next %s, adopted through %s, %v", s.Next, s.AdoptThrough, err)
 	}
 	s, ran, _ := walk(t, s, now)
-	if len(ran) != 1 || !ran[0].Equal(o.NominalAt) || !s.Fresh.IsZero() {
-		t.Errorf("ran %v, fresh %s", ran, s.Fresh)
+	if len(ran) != 1 || !ran[0].Equal(o.NominalAt) || !s.AdoptThrough.IsZero() {
+		t.Errorf("ran %v, adopted through %s", ran, s.AdoptThrough)
 	}
 	// A calendar without that time drops it.
 	cron := "30 * * * *"

@@ -185,11 +185,11 @@ type Schedule struct {
 	CatchUp    CatchUp
 	PauseAfter int // failures in a row that pause it; 0: never
 
-	Next   time.Time // the first nominal time that is not promoted; zero: none is left
-	Seen   time.Time // times that the calendar skips up to here are in the ledger
-	Fresh  time.Time // times up to here are adopted where a job exists, never made nor recorded
-	Edited time.Time // the last edit: times up to here belong to the calendar before it; zero: none
-	Rules  string    // the zone rules that Next was derived with
+	Next         time.Time // the first nominal time that is not promoted; zero: none is left
+	Seen         time.Time // times that the calendar skips up to here are in the ledger
+	AdoptThrough time.Time // times up to here are adopted where a job exists, never made nor recorded
+	Edited       time.Time // the last edit: times up to here belong to the calendar before it; zero: none
+	Rules        string    // the zone rules that Next was derived with
 
 	Shard  int       // of the due index; fixed when created
 	WakeAt time.Time // zero: nobody needs to look

@@ -58,37 +58,37 @@ func (k Key) Wait(me job.ID, seen Slot) item.Write {
 	}
 }
 
-// Turn is what happens to a job that is due while another of its schedule is not over.
-type Turn string
+// OverlapAction says what happens to a job that is due while another of its schedule is not over.
+type OverlapAction string
 
-// The turns.
+// The actions of an overlap policy.
 const (
-	TurnSkip   Turn = "skip"
-	TurnWait   Turn = "wait"         // in the line, behind the holder
-	TurnCancel Turn = "wait_and_end" // the same, and the holder is asked to stop
+	ActionSkip   OverlapAction = "skip"
+	ActionWait   OverlapAction = "wait"         // in the line, behind the holder
+	ActionCancel OverlapAction = "wait_and_end" // the same, and the holder is asked to stop
 )
 
-// TurnOf applies the overlap policy. waiting is the job that waits already, nil for none; it is
+// OnOverlap applies the overlap policy. waiting is the job that waits already, nil for none; it is
 // open and not the holder. displaced reports that me replaces it: it is skipped.
-func (s Schedule) TurnOf(me job.Row, waiting *job.Row) (turn Turn, displaced bool) {
+func (s Schedule) OnOverlap(me job.Row, waiting *job.Row) (action OverlapAction, displaced bool) {
 	if waiting != nil && waiting.ID == me.ID {
 		waiting = nil
 	}
 	switch s.Overlap {
 	case OverlapBufferOne:
 		if waiting != nil {
-			return TurnSkip, false
+			return ActionSkip, false
 		}
-		return TurnWait, false
+		return ActionWait, false
 	case OverlapBufferAll:
-		return TurnWait, false
+		return ActionWait, false
 	case OverlapCancelRunning:
 		if waiting != nil && waiting.NominalAt.After(me.NominalAt) {
-			return TurnSkip, false
+			return ActionSkip, false
 		}
-		return TurnCancel, waiting != nil
+		return ActionCancel, waiting != nil
 	}
-	return TurnSkip, false
+	return ActionSkip, false
 }
 
 // runsKey distinguishes the schedules that have had one name, one after the other.

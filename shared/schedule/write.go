@@ -76,11 +76,11 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 	}
 	var left []Entry
 	if oldCal, err := old.Calendar(); err == nil { // a schedule that was set aside has no times to record
-		s.Fresh = time.Time{}
+		s.AdoptThrough = time.Time{}
 		left = leave(old, oldCal, has, now, job.CodeEdited)
 		s.first(cal, now)
 		if o, ok := stillDue(oldCal, cal, now); ok {
-			s.Next, s.Fresh = o.NominalAt, now
+			s.Next, s.AdoptThrough = o.NominalAt, now
 		}
 	} else {
 		s.first(cal, now)
@@ -141,10 +141,10 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 		at = s.CreatedAt
 	}
 	if at.Before(s.Edited) { // the edit left those behind, except for jobs that still wait
-		s.Fresh = s.Edited
+		s.AdoptThrough = s.Edited
 	}
-	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.Fresh) {
-		s.Fresh = decided
+	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.AdoptThrough) {
+		s.AdoptThrough = decided
 	}
 	// What may not have started yet is held, too; what was due before an edit or a create is not the pause's.
 	from := now.Add(-contract.PastAllowed)
@@ -212,7 +212,7 @@ func Delete(old Schedule, has map[time.Time]bool, now time.Time) (Schedule, []it
 	if cal, err := old.Calendar(); err == nil {
 		left = leave(old, cal, has, now, job.CodeDeleted)
 	}
-	s.DeletedAt, s.Next, s.Paused, s.Held, s.Fresh = now, time.Time{}, nil, nil, time.Time{}
+	s.DeletedAt, s.Next, s.Paused, s.Held, s.AdoptThrough = now, time.Time{}, nil, nil, time.Time{}
 	s.setWakeUp(now)
 	return s, append(with(write("schedule.delete", old, s, notDeleted), left), letGo(old, s, now)...)
 }
@@ -240,8 +240,8 @@ func Unchanged(old, edited Schedule) bool {
 func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 	after := s
 	after.Next, after.Seen, after.Rules = p.Next, p.Seen, calendar.ZoneRules
-	if p.Next.IsZero() || p.Next.After(after.Fresh) {
-		after.Fresh = time.Time{}
+	if p.Next.IsZero() || p.Next.After(after.AdoptThrough) {
+		after.AdoptThrough = time.Time{}
 	}
 	after.setWakeUp(now)
 	return after, with(progress("schedule.advance", s, after), p.Ledger)

@@ -143,7 +143,7 @@ func TestSchedule_SurvivesItemAndParse(t *testing.T) {
 	})
 	full.SetPayload([]byte(`{"a":"` + strings.Repeat("x", 300) + `"}`))
 	full.Paused = &Pause{Reason: "r", Since: noon, EffectiveAt: noon, Missed: MissedAll}
-	full.Held, full.Fresh, full.EndedBy, full.Failures, full.LastDead, full.Shard = &Stretch{From: noon}, noon,
+	full.Held, full.AdoptThrough, full.EndedBy, full.Failures, full.LastDead, full.Shard = &Stretch{From: noon}, noon,
 		"max_runs", 2, "A", 7
 	got, err := Parse(full.Item())
 	if err != nil || !reflect.DeepEqual(got, full) {
@@ -205,17 +205,17 @@ func TestSlot_LetsOneRunAndOneWait(t *testing.T) {
 	for _, c := range []struct {
 		policy  Overlap
 		waiting *job.Row
-		turn    Turn
+		action  OverlapAction
 		instead bool
 	}{
-		{OverlapSkip, nil, TurnSkip, false}, {OverlapBufferOne, nil, TurnWait, false}, {OverlapBufferOne, &before,
-			TurnSkip, false}, {OverlapBufferOne, &me, TurnWait, false},
-		{OverlapBufferAll, &before, TurnWait, false}, {OverlapCancelRunning, nil, TurnCancel, false},
-		{OverlapCancelRunning, &before, TurnCancel, true}, {OverlapCancelRunning, &later, TurnSkip, false},
+		{OverlapSkip, nil, ActionSkip, false}, {OverlapBufferOne, nil, ActionWait, false}, {OverlapBufferOne, &before,
+			ActionSkip, false}, {OverlapBufferOne, &me, ActionWait, false},
+		{OverlapBufferAll, &before, ActionWait, false}, {OverlapCancelRunning, nil, ActionCancel, false},
+		{OverlapCancelRunning, &before, ActionCancel, true}, {OverlapCancelRunning, &later, ActionSkip, false},
 	} {
-		if turn, instead := (Schedule{Overlap: c.policy}).TurnOf(me, c.waiting); turn != c.turn ||
+		if action, instead := (Schedule{Overlap: c.policy}).OnOverlap(me, c.waiting); action != c.action ||
 			instead != c.instead {
-			t.Errorf("%s behind %v: %s, %v", c.policy, c.waiting, turn, instead)
+			t.Errorf("%s behind %v: %s, %v", c.policy, c.waiting, action, instead)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func TestSchedule_StandsByEpochAndPause(t *testing.T) {
 		"deleted":               {deleted, row(2, 2, noon), IsDeleted},
 		"deleted, of the epoch": {deleted, row(3, 1, noon), IsDeleted},
 	} {
-		if got := c.s.Stands(c.r); got != c.want {
+		if got := c.s.StandingOf(c.r); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		if ok, _ := c.s.MayStart(c.r); ok != (c.want == Current) {

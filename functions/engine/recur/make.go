@@ -89,7 +89,7 @@ func (m *maker) done(row job.Row, send, adopted bool) {
 // one puts the job of an occurrence, or adopts what stands there.
 func (m *maker) one(ctx context.Context, o calendar.Occurrence, now time.Time) error {
 	row, send := m.s.Job(o, m.Shards, now)
-	if o.NominalAt.After(m.s.Fresh) { // of an older time only an older epoch can have made a job
+	if o.NominalAt.After(m.s.AdoptThrough) { // of an older time only an older epoch can have made a job
 		put, err := m.put(ctx, row, send)
 		if put || err != nil {
 			return err

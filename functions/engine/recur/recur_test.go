@@ -317,7 +317,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		after.Fresh = after.Next.Add(contract.Horizon) // all times are of the older epoch: adopted, not made
+		after.AdoptThrough = after.Next.Add(contract.Horizon) // all times are of the older epoch: adopted, not made
 		b.Write(item.Write{Ref: s.Ref(), Name: "test.edit", Put: after.Item()})
 		if _, err := b.recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.NotFound {
 			b.Errorf("it says %v", err)

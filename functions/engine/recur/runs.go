@@ -59,12 +59,12 @@ func (r *Recurrer) judge(
 	if err != nil {
 		return step, true, err
 	}
-	switch s.Stands(row) {
+	switch s.StandingOf(row) {
 	case schedule.IsPaused:
 		step, err = d.Park(ctx, row, now, func() (bool, error) {
 			r.schedules.Drop(s.Key)
 			s, err := r.known(ctx, s.Key)
-			return err == nil && s.Stands(row) == schedule.IsPaused, err
+			return err == nil && s.StandingOf(row) == schedule.IsPaused, err
 		})
 		return step, true, err
 	case schedule.IsDeleted, schedule.Passed:
@@ -156,9 +156,9 @@ func (r *Recurrer) overlap(
 	if err != nil {
 		return job.StepFire, true, err
 	}
-	turn, displaced := s.TurnOf(row, waiting)
+	action, displaced := s.OnOverlap(row, waiting)
 	over := job.Reason{Code: job.CodeOverlap, Message: fmt.Sprintf("job %s of the schedule was not over, and overlap is %s", holder.ID, s.Overlap)}
-	if turn == schedule.TurnSkip {
+	if action == schedule.ActionSkip {
 		return Skipped, true, d.Skip(ctx, row, over, schedule.Is(s), now)
 	}
 	if s.Overlap != schedule.OverlapBufferAll && slot.Waiting != row.ID {
@@ -174,7 +174,7 @@ func (r *Recurrer) overlap(
 	if err := r.queue(ctx, s, row, now); err != nil {
 		return job.StepPark, true, err
 	}
-	if turn == schedule.TurnCancel && holder.Status != "" {
+	if action == schedule.ActionCancel && holder.Status != "" {
 		why := job.Reason{Code: job.CodeOverlap, Message: "a later run of its schedule took its place"}
 		if err := unlessRefused(d.Stop(ctx, *holder, why, now)); err != nil {
 			return job.StepPark, true, err
