@@ -63,7 +63,7 @@ func shown(c item.Change) bool {
 	if c.New != nil {
 		return c.New.Str(contract.AttrNear) == "1"
 	}
-	for _, attr := range contract.BesideMarks {
+	for _, attr := range contract.ContentMarks {
 		if _, marked := c.Old[attr]; marked {
 			return true
 		}

@@ -258,7 +258,7 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 				b.Errorf("the pass says %+v", sum)
 			}
 			i, err := b.World.Table().Get(b.Context(), ref)
-			again := time.Now().Add(contract.AgainIn)
+			again := time.Now().Add(contract.RetryEvery)
 			if err != nil || i.Str(contract.AttrWakeSlice) != horizon.SliceOf(again, 0).String() ||
 				!i.Time(contract.AttrWakeAt).Equal(again) || i.Str("payload") == "" {
 				b.Errorf("the row is left as %v, %v", i, err)

@@ -73,7 +73,7 @@ func shown() *[]*map[string]any {
 		awslambda.FilterCriteria_Filter(&map[string]any{"dynamodb": map[string]any{"NewImage": near}}),
 		gone(contract.AttrAttempt, "N", awslambda.FilterRule_NotEquals(jsii.String("1"))),
 	}
-	for _, attr := range contract.BesideMarks {
+	for _, attr := range contract.ContentMarks {
 		patterns = append(patterns, gone(attr, "S", awslambda.FilterRule_Exists()))
 	}
 	return &patterns

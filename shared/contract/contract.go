@@ -14,7 +14,7 @@ const (
 	MaxDelay    = 15 * time.Minute // SQS DelaySeconds limit
 	Grace       = 3 * time.Minute  // a slice this far behind is swept
 	MaxPostpone = 48 * time.Minute // the sweeper's doubling stops here
-	AgainIn     = 15 * time.Minute // what could not be handled, or not even read, is retried after this
+	RetryEvery  = 15 * time.Minute // what could not be handled, or not even read, is retried after this
 	// CrowdedSlice is how many timers of its own a slice may have; beyond, one timer is for the whole
 	// slice. 64 slices of so many a minute stay under the 200 timer calls per second.
 	CrowdedSlice = 150
@@ -31,7 +31,7 @@ const (
 	Lease          = 30 * time.Second       // how long a worker owns an attempt without a heartbeat
 	HeartbeatEvery = 10 * time.Second       // a job shorter than this needs no heartbeat
 	SkewMargin     = 5 * time.Second        // clocks may differ by this much
-	RowFresh       = 2 * time.Second        // a row read longer ago than this is read once more before the start
+	RowMaxAge      = 2 * time.Second        // a row read longer ago than this is read once more before the start
 	HoldUntil      = 500 * time.Millisecond // held in memory until this long before due, then claimed
 	MaxTakeovers   = 5                      // more owners than this of one attempt: poison
 	UnknownTaskFor = time.Hour              // how long other workers may take to know a task

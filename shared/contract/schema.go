@@ -32,9 +32,9 @@ const (
 	AttrNear      = "near"       // S "1": the stream consumer's filter
 )
 
-// BesideMarks are the attributes of a row that may have items of its own: one of these, or an attempt
+// ContentMarks are the attributes of a row that may have items of its own: one of these, or an attempt
 // after the first. The stream shows the consumer only such rows when the table lets them go.
-var BesideMarks = []string{"payload_in", "result_in", "tagged"}
+var ContentMarks = []string{"payload_in", "result_in", "tagged"}
 
 // AttrAttempt is the attribute of a row's attempt, from 1.
 const AttrAttempt = "attempt"

@@ -78,7 +78,7 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 	if wakeAt.After(at) { // found ahead of its time
 		at = wakeAt
 	}
-	at = at.Add(contract.AgainIn)
+	at = at.Add(contract.RetryEvery)
 	to := horizon.SliceOf(at, 0)
 	if found, err := horizon.ParseSlice(place); err == nil {
 		to.Shard = found.Shard

@@ -471,7 +471,7 @@ func (w *Worker) upToDate(f *firing, l lease, seen *facts, log *slog.Logger) boo
 			w.giveBack(f, 0)
 			return false
 		}
-		if time.Since(seen.at) <= contract.RowFresh {
+		if time.Since(seen.at) <= contract.RowMaxAge {
 			return true
 		}
 		now, ok := w.mayStart(f, l, log)

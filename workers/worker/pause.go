@@ -13,7 +13,7 @@ import (
 
 const (
 	// pausesAge is how old a read of the pauses may be when an attempt is judged; with the time
-	// to its start it stays under contract.RowFresh.
+	// to its start it stays under contract.RowMaxAge.
 	pausesAge = time.Second
 	// lastCheckAge is how old it may be right before an attempt starts that was claimed earlier. It
 	// lets the attempts that are due at one moment share a read.

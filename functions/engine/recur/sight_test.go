@@ -41,7 +41,7 @@ func TestRecurrer_LosesNoScheduleFromSight(t *testing.T) {
 			b.World.SetFaults(nil)
 			b.Write(item.Write{Ref: s.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
 			after, err := b.Store.Schedule(b.Context(), s.Key)
-			if err != nil || !after.WakeAt.Equal(at.Add(contract.AgainIn)) {
+			if err != nil || !after.WakeAt.Equal(at.Add(contract.RetryEvery)) {
 				b.Fatalf("it wakes at %s, %v", after.WakeAt, err)
 			}
 			due, _, err := b.Store.DueSchedules(b.Context(), store.DueQuery{Slice: after.Slice()})

@@ -78,7 +78,7 @@ func (r *Releaser) nextLook(is run.Run, now time.Time) time.Time {
 	if is.DueAt.After(now) {
 		at = is.DueAt
 	}
-	at = at.Add(contract.AgainIn)
+	at = at.Add(contract.RetryEvery)
 	if is.Stop != run.NoStop {
 		at = now.Add(contract.Grace)
 	}
