@@ -165,7 +165,7 @@ func (s *stage) createRun(
 	}
 	n.Key = run.Key{Tenant: who.Tenant, ID: job.NewID(now, random)}
 	if len(tags) > 0 {
-		n.With = append(n.With, run.Run{Key: n.Key}.PutBeside(tagsOfRun, string(text.MustJSON(tags))))
+		n.With = append(n.With, run.Run{Key: n.Key}.PutContent(tagsOfRun, string(text.MustJSON(tags))))
 	}
 	if key != "" {
 		n.With = append(n.With, s.rememberRun(n, key, hash, now))

@@ -384,7 +384,7 @@ func (s *stage) besideRun(ctx context.Context, is run.Run, v *RunView) error {
 		params = "{}"
 	}
 	v.Params = json.RawMessage(params)
-	tags, err := s.Store.Beside(ctx, is.Key, tagsOfRun)
+	tags, err := s.Store.RunContent(ctx, is.Key, tagsOfRun)
 	if fault.KindOf(err) == fault.NotFound { // most runs have none
 		return nil
 	}

@@ -80,8 +80,8 @@ func (k Key) ref(sk string) item.Ref {
 	return item.Ref{Table: contract.Runs, PK: string(k.Tenant) + "#" + string(k.ID), SK: sk}
 }
 
-// BesideRef is where something lies that the run's item has no room for: its params, a result.
-func (k Key) BesideRef(name string) item.Ref { return k.ref("beside#" + name) }
+// ContentRef is the key of what is too large for the run's item: its params, a result.
+func (k Key) ContentRef(name string) item.Ref { return k.ref("beside#" + name) }
 
 // JoinRef is where the ends of a node's parents are counted.
 func (k Key) JoinRef(node string, generation int64) item.Ref {
@@ -168,7 +168,7 @@ type Run struct {
 	FinishedAt time.Time
 	Schedule   string
 	Priority   job.Priority
-	Params     string // merged, JSON; "" for none, ParamsBeside when they lie beside
+	Params     string // merged, JSON; "" for none, ParamsInItem when an item of their own holds them
 	Shard      int
 	WakeAt     time.Time // zero once it is over
 	ExpiresAt  time.Time // when the table may forget the item
@@ -177,20 +177,20 @@ type Run struct {
 // MaxInlineParams is how long params may be in the item, in bytes.
 const MaxInlineParams = 256
 
-// ParamsContent names the params that lie beside; then ParamsBeside stands in the item.
+// ParamsContent names the item that holds large params; the run then says ParamsInItem.
 const (
 	ParamsContent = "params"
-	ParamsBeside  = "@"
+	ParamsInItem  = "@"
 )
 
-// besideKept outlives every run: its due time may be two years ahead, and it may be retried for as long
+// contentKept outlives every run: its due time may be two years ahead, and it may be retried for as long
 // as it is kept.
-const besideKept = contract.MaxAhead + 2*contract.DeadKept
+const contentKept = contract.MaxAhead + 2*contract.DeadKept
 
-// PutBeside writes something that the run's item has no room for.
-func (r Run) PutBeside(name, body string) item.Write {
-	ref := r.BesideRef(name)
-	return item.Write{Ref: ref, Name: "run.beside", Put: item.Item{
+// PutContent writes something that is too large for the run's item, such as params or a result.
+func (r Run) PutContent(name, body string) item.Write {
+	ref := r.ContentRef(name)
+	return item.Write{Ref: ref, Name: "run.content", Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": body,
 		contract.AttrExpiresAt: r.kept(),
 	}}
@@ -215,7 +215,7 @@ func (r Run) ListRef() item.Ref {
 func (r Run) List() item.Write {
 	ref := r.ListRef()
 	i := item.Item{
-		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, contract.AttrExpiresAt: r.CreatedAt.Add(besideKept).Unix(),
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, contract.AttrExpiresAt: r.CreatedAt.Add(contentKept).Unix(),
 	}
 	if r.Dag != "" {
 		i["dag"] = r.Dag
@@ -641,8 +641,8 @@ func (k Key) TakeSlot(node string, n int, from, to job.ID) item.Write {
 	}
 }
 
-// kept is when what lies beside a run expires if nobody deletes it.
-func (k Key) kept() int64 { return k.ID.At().Add(besideKept).Unix() }
+// kept is when the other items of a run expire if nobody deletes it.
+func (k Key) kept() int64 { return k.ID.At().Add(contentKept).Unix() }
 
 // CountAt adds one to a counter of the run: a JoinRef or an EndRef.
 func (k Key) CountAt(counter item.Ref) item.Write {

@@ -139,22 +139,22 @@ func (s *Store) body(ctx context.Context, ref item.Ref, what string) (string, er
 	return i.Str("body"), nil
 }
 
-// PutBeside keeps something of a run that its item has no room for, until well after the run is over.
-func (s *Store) PutBeside(ctx context.Context, r runs.Run, name, body string) error {
-	return s.Put(ctx, r.PutBeside(name, body))
+// PutRunContent keeps something that is too large for the run's item until well after the run is over.
+func (s *Store) PutRunContent(ctx context.Context, r runs.Run, name, body string) error {
+	return s.Put(ctx, r.PutContent(name, body))
 }
 
-// Beside reads what PutBeside keeps. An absent one is a fault.NotFound.
-func (s *Store) Beside(ctx context.Context, k runs.Key, name string) (string, error) {
-	return s.body(ctx, k.BesideRef(name), name+" of run "+string(k.ID))
+// RunContent returns what PutRunContent keeps. An absent one is a fault.NotFound.
+func (s *Store) RunContent(ctx context.Context, k runs.Key, name string) (string, error) {
+	return s.body(ctx, k.ContentRef(name), name+" of run "+string(k.ID))
 }
 
 // Params reads the run's parameters, wherever they are; "" is none.
 func (s *Store) Params(ctx context.Context, r runs.Run) (string, error) {
-	if r.Params != runs.ParamsBeside {
+	if r.Params != runs.ParamsInItem {
 		return r.Params, nil
 	}
-	return s.Beside(ctx, r.Key, runs.ParamsContent)
+	return s.RunContent(ctx, r.Key, runs.ParamsContent)
 }
 
 // Events reads one page of what happened to a run, oldest first, as JSON of runs.Event.
@@ -268,9 +268,9 @@ func (s *Store) DueRuns(ctx context.Context, q DueQuery) (due []DueRun, next str
 	return due, page.Cursor, nil
 }
 
-// ForgetRun deletes the item of a run that is over, and then all that is kept beside it. Its jobs are
+// ForgetRun deletes the item of a run that is over, and then all its other items. Its jobs are
 // forgotten before, each by its own. Refused, and nothing was deleted: somebody has retried it. What a
-// crash leaves beside it expires.
+// crash leaves of them expires.
 func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
 	if err := s.Put(ctx, r.Forget()); err != nil {
 		return err
@@ -286,7 +286,7 @@ func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
 		}
 		for _, i := range page.Items {
 			ref := item.Ref{Table: contract.Runs, PK: pk, SK: i.Str(contract.AttrSK)}
-			if err := s.Put(ctx, item.Write{Ref: ref, Name: "run.forget_beside", Delete: true}); err != nil {
+			if err := s.Put(ctx, item.Write{Ref: ref, Name: "run.forget_content", Delete: true}); err != nil {
 				return err
 			}
 		}

@@ -146,7 +146,7 @@ func TestForgetRun_LeavesNothingOfARunThatIsOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := withRun(t)
-	if err := s.PutBeside(ctx, r, run.ParamsContent, "{}"); err != nil {
+	if err := s.PutRunContent(ctx, r, run.ParamsContent, "{}"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Count(ctx, r.Key, r.JoinRef("a", 1)); err != nil {
@@ -155,7 +155,7 @@ func TestForgetRun_LeavesNothingOfARunThatIsOver(t *testing.T) {
 	if err := s.ForgetRun(ctx, r); store.Refused(err) == nil {
 		t.Errorf("a run that goes on is forgotten: %v", err)
 	}
-	if _, err := s.Beside(ctx, r.Key, run.ParamsContent); err != nil {
+	if _, err := s.RunContent(ctx, r.Key, run.ParamsContent); err != nil {
 		t.Errorf("a run that goes on has lost its params: %v", err)
 	}
 	after, write := r.End(run.Failed, runsNoon)
@@ -168,7 +168,7 @@ func TestForgetRun_LeavesNothingOfARunThatIsOver(t *testing.T) {
 	if _, err := s.Run(ctx, r.Key); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("the run is %v", err)
 	}
-	if _, err := s.Beside(ctx, r.Key, run.ParamsContent); fault.KindOf(err) != fault.NotFound {
+	if _, err := s.RunContent(ctx, r.Key, run.ParamsContent); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("its params are %v", err)
 	}
 }

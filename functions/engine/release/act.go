@@ -76,10 +76,10 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 		return is, false, err
 	}
 	if len(is.Params) > run.MaxInlineParams {
-		if err := r.Store.PutBeside(ctx, is, run.ParamsContent, is.Params); err != nil {
+		if err := r.Store.PutRunContent(ctx, is, run.ParamsContent, is.Params); err != nil {
 			return is, false, err
 		}
-		is.Params = run.ParamsBeside
+		is.Params = run.ParamsInItem
 	}
 	is, write := run.Create(is, now)
 	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason, To: string(run.Building)})
@@ -367,7 +367,7 @@ func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.
 		}
 		a.ID = fmt.Sprintf("%s#%d", is.ID, is.Epoch+1)
 		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {
-			if err := r.Store.PutBeside(ctx, is, resultName(a.Node, is.Generation(a.Node)+1), string(result)); err != nil {
+			if err := r.Store.PutRunContent(ctx, is, resultName(a.Node, is.Generation(a.Node)+1), string(result)); err != nil {
 				return nil, err
 			}
 		}

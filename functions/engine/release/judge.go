@@ -153,7 +153,7 @@ func (r *Releaser) force(ctx context.Context, f *facts, name string) ([]job.Row,
 	row := r.blank(f, name, 0, now)
 	row.Forced = n.Hand
 	if n.Hand == job.ForcedComplete {
-		result, err := r.Store.Beside(ctx, f.run.Key, resultName(name, n.Generation))
+		result, err := r.Store.RunContent(ctx, f.run.Key, resultName(name, n.Generation))
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return nil, err
 		}

@@ -38,8 +38,8 @@ type Store interface {
 	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
 	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
 	Params(ctx context.Context, r run.Run) (string, error)
-	Beside(ctx context.Context, k run.Key, name string) (string, error)
-	PutBeside(ctx context.Context, r run.Run, name, body string) error
+	RunContent(ctx context.Context, k run.Key, name string) (string, error)
+	PutRunContent(ctx context.Context, r run.Run, name, body string) error
 
 	// DueRuns reads one page of a slice of the runs' due index.
 	DueRuns(ctx context.Context, q store.DueQuery) (due []store.DueRun, next string, err error)
