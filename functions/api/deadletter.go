@@ -41,11 +41,11 @@ func (s *stage) deadLetterRoutes() {
 type deadLetter struct {
 	JobView
 	DeadAt   wire.Instant  `json:"dead_at"`
-	Attempts []attemptView `json:"attempts" doc:"The newest ten, oldest first; all are at /v1/jobs/{id}/attempts"`
+	Attempts []attemptView `json:"attempts" doc:"The newest {=dead_letter_attempts}, oldest first; all are at /v1/jobs/{id}/attempts"`
 }
 
-// lettersAttempts is how many attempts a dead letter shows.
-const lettersAttempts = 10
+// deadLetterAttempts is how many attempts a dead letter shows.
+const deadLetterAttempts = 10
 
 // letterFilter is what a list of dead letters lets through.
 type letterFilter struct {
@@ -86,12 +86,12 @@ func (s *stage) listDeadLetters(
 	}
 	out := &deadLettersAnswer{Body: wire.Page[deadLetter]{Items: make([]deadLetter, len(rows)), NextCursor: next}}
 	for i, row := range rows {
-		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-lettersAttempts, 0)),
+		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-deadLetterAttempts, 0)),
 			contract.ListMax)
 		if err != nil {
 			return nil, err
 		}
-		attempts = attempts[max(len(attempts)-lettersAttempts, 0):]
+		attempts = attempts[max(len(attempts)-deadLetterAttempts, 0):]
 		out.Body.Items[i] = deadLetter{views[i], wire.Instant{Time: row.DeadAt}, viewAttempts(attempts)}
 	}
 	out.Body.Fit(func(last int) *string { return l.Cursor(letterPlace(rows[last].DeadAt, rows[last].ID)) })
@@ -236,7 +236,7 @@ func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothin
 	return s.eachLetter(ctx, who, "purge", func(k job.Key) deadLetterOutcome {
 		err := s.forget(ctx, k, func(row job.Row) error {
 			if row.Status != job.Dead {
-				return wire.NewProblem(wire.CodeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
+				return wire.NewProblem(codeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
 			}
 			return nil
 		})
@@ -317,9 +317,9 @@ func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLet
 				one.Problem = s.router.Refuse(ctx, errNoJob())
 			case !row.Status.Final():
 				one.Problem = s.router.Refuse(ctx,
-					wire.NewProblem(wire.CodeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
+					wire.NewProblem(codeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
 			case row.Status != job.Dead:
-				one.Problem = s.router.Refuse(ctx, wire.NewProblem(wire.CodeWrongState,
+				one.Problem = s.router.Refuse(ctx, wire.NewProblem(codeWrongState,
 					"only a DEAD job is a dead letter; this one is %s", row.Status))
 			}
 			items = append(items, one)

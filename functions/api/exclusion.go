@@ -335,7 +335,7 @@ func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *ex
 		return nil, err
 	}
 	if len(naming) > 0 {
-		return nil, wire.NewProblem(wire.CodeWrongState, "%s", inUse(naming))
+		return nil, wire.NewProblem(codeWrongState, "%s", inUse(naming))
 	}
 	err = s.Store.DeleteExclusion(ctx, who.Tenant, in.Name)
 	if fault.KindOf(err) == fault.NotFound {

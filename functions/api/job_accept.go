@@ -127,7 +127,7 @@ func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, n
 		return accepted{}, false, err
 	}
 	if seen.BodyHash != bodyHash {
-		return accepted{}, false, wire.NewProblem(wire.CodeKeyReused,
+		return accepted{}, false, wire.NewProblem(codeKeyReused,
 			"this key was used for another body less than %s ago",
 			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}

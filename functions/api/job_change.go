@@ -165,7 +165,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 	after, err := s.updateJob(ctx, k, func(found job.Row) ([]item.Write, error) {
 		row = found
 		if version != 0 && row.Version != version {
-			return nil, wire.NewProblem(wire.CodeStaleVersion, "the job is at version %d, not %d", row.Version, version)
+			return nil, wire.NewProblem(codeStaleVersion, "the job is at version %d, not %d", row.Version, version)
 		}
 		now := s.now()
 		claim, err := s.Store.Claim(ctx, k)
@@ -216,13 +216,13 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 func editable(row job.Row, claim job.Claim, now time.Time) error {
 	switch {
 	case row.Status.Final():
-		return wire.NewProblem(wire.CodeAlreadyFinished, "the job is %s", row.Status)
+		return wire.NewProblem(codeAlreadyFinished, "the job is %s", row.Status)
 	case row.Status == job.Blocked:
-		return wire.NewProblem(wire.CodeWrongState, "the job waits for its parents and has no time of its own")
+		return wire.NewProblem(codeWrongState, "the job waits for its parents and has no time of its own")
 	case row.Stop != job.NoStop:
-		return wire.NewProblem(wire.CodeWrongState, "the job is about to become %s", row.Stop.Final())
+		return wire.NewProblem(codeWrongState, "the job is about to become %s", row.Stop.Final())
 	case row.Status == job.Running || claim.Live(row.Attempt, now):
-		return wire.NewProblem(wire.CodeAlreadyStarted, "attempt %d is under way", row.Attempt)
+		return wire.NewProblem(codeAlreadyStarted, "attempt %d is under way", row.Attempt)
 	}
 	return nil
 }
@@ -256,7 +256,7 @@ func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput
 	case row.Status == job.Cancelled:
 		return s.answerJob(ctx, row, http.StatusOK, true)
 	case row.Status.Final():
-		return nil, wire.NewProblem(wire.CodeAlreadyFinished, "the job is %s", row.Status)
+		return nil, wire.NewProblem(codeAlreadyFinished, "the job is %s", row.Status)
 	}
 	return s.answerJob(ctx, row, http.StatusAccepted, true)
 }
@@ -287,7 +287,7 @@ func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 	by, already, err := s.engine.Accept.Redrive(ctx, k)
 	switch {
 	case already:
-		p := wire.NewProblem(wire.CodeWrongState, "the job was brought back before, as %s", by)
+		p := wire.NewProblem(codeWrongState, "the job was brought back before, as %s", by)
 		p.RedrivenBy = string(by)
 		return by, p
 	case fault.KindOf(err) == fault.NotFound:
@@ -298,9 +298,9 @@ func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 		case rowErr != nil:
 			return "", rowErr
 		case !row.Status.Final():
-			return "", wire.NewProblem(wire.CodeNotFinished, "only a DEAD job is redriven; this one is not over")
+			return "", wire.NewProblem(codeNotFinished, "only a DEAD job is redriven; this one is not over")
 		}
-		return "", wire.NewProblem(wire.CodeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
+		return "", wire.NewProblem(codeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
 	}
 	return by, err
 }
@@ -330,9 +330,9 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		found = true
 		switch {
 		case !row.Status.Final():
-			return nil, wire.NewProblem(wire.CodeNotFinished, "the job is not over; cancel it first")
+			return nil, wire.NewProblem(codeNotFinished, "the job is not over; cancel it first")
 		case row.PendingEffects.Children():
-			return nil, wire.NewProblem(wire.CodeWrongState,
+			return nil, wire.NewProblem(codeWrongState,
 				"the job has yet to tell those that wait for it; try again in a moment")
 		}
 		if err := may(row); err != nil {

@@ -106,7 +106,7 @@ func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string)
 	if near := wire.Nearest(name, b.names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
-	r.Mistake(pointer, wire.CodeUnknownTask, listedNames(b.names), "%s", detail)
+	r.Mistake(pointer, codeUnknownTask, listedNames(b.names), "%s", detail)
 }
 
 // listedMost is how many tasks an answer names.
@@ -193,7 +193,7 @@ func (r *reader) due(f wire.Fields, now time.Time, at *time.Time) (given bool) {
 // running reads what says how a job runs, over what its task says.
 func (r *reader) running(f wire.Fields, row *job.Row) {
 	if v, ok := f["pool"]; ok {
-		if pool, ok := r.OneOf(v, wire.CodeUnknownPool, contract.Pools); ok {
+		if pool, ok := r.OneOf(v, codeUnknownPool, contract.Pools); ok {
 			row.Pool = pool
 		}
 	}

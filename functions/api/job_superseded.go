@@ -92,5 +92,5 @@ func (s *stage) changeable(ctx context.Context, row job.Row, now time.Time) erro
 	if !is {
 		return nil
 	}
-	return wire.NewProblem(wire.CodeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
+	return wire.NewProblem(codeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
 }

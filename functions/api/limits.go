@@ -23,6 +23,7 @@ var limits = strings.NewReplacer(
 	"{=catch_up_cap}", itoa(schedule.DefaultCatchUp.Cap),
 	"{=catch_up_window}", span.Format(schedule.DefaultCatchUp.Window),
 	"{=dead_days}", days(contract.DeadKept),
+	"{=dead_letter_attempts}", itoa(deadLetterAttempts),
 	"{=default_pool}", contract.DefaultPool,
 	"{=default_retry}", retryText(job.DefaultRetry),
 	"{=default_timeout}", span.Format(contract.DefaultTimeout),

@@ -339,8 +339,8 @@ var parameterBounds = fieldBounds{
 }
 
 func codes() []string {
-	all := make([]string, len(wire.Catalogue))
-	for i, e := range wire.Catalogue {
+	all := make([]string, len(catalogue))
+	for i, e := range catalogue {
 		all[i] = e.Code
 	}
 	return all

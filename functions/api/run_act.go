@@ -132,7 +132,7 @@ func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput)
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
 		if fault.KindOf(err) == fault.Invalid && from != "" {
-			err = wire.OneMistake("/from", wire.CodeUnknownNode, "a node of the run",
+			err = wire.OneMistake("/from", codeUnknownNode, "a node of the run",
 				"the run has no node %s", wire.Quoted(from))
 		}
 		return is, err
@@ -198,7 +198,7 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 		return nil, err
 	}
 	if !f.run.Status.Final() {
-		return nil, wire.NewProblem(wire.CodeNotFinished, "the run is not over; cancel it first")
+		return nil, wire.NewProblem(codeNotFinished, "the run is not over; cancel it first")
 	}
 	for _, name := range f.graph.Names() {
 		for g := range f.run.Generation(name) {
@@ -209,7 +209,7 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 	}
 	err = s.Store.ForgetRun(ctx, f.run)
 	if store.Refused(err) != nil {
-		return nil, wire.NewProblem(wire.CodeWrongState, "somebody has acted on the run meanwhile; read it again")
+		return nil, wire.NewProblem(codeWrongState, "somebody has acted on the run meanwhile; read it again")
 	}
 	return &empty{}, err
 }

@@ -225,7 +225,7 @@ func (s *stage) replayRun(
 		return nil, err
 	}
 	if seen.BodyHash != hash {
-		return nil, wire.NewProblem(wire.CodeKeyReused, "this key was used for another body less than %s ago",
+		return nil, wire.NewProblem(codeKeyReused, "this key was used for another body less than %s ago",
 			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	out := &createdRunAnswer{

@@ -49,7 +49,7 @@ func asRunProblem(err error) error {
 	var wrong *release.WrongState
 	switch {
 	case errors.As(err, &wrong):
-		p := wire.NewProblem(wire.CodeWrongState, "%s", wrong.Error())
+		p := wire.NewProblem(codeWrongState, "%s", wrong.Error())
 		p.Allowed = wrong.Allowed
 		return p
 	case fault.KindOf(err) == fault.NotFound:

@@ -146,7 +146,7 @@ func (s *stage) updateSchedule(
 }
 
 func errStaleSchedule(is, asked int64) error {
-	return wire.NewProblem(wire.CodeStaleVersion, "the schedule is at version %d, not %d", is, asked)
+	return wire.NewProblem(codeStaleVersion, "the schedule is at version %d, not %d", is, asked)
 }
 
 func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
@@ -171,7 +171,7 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 		there := old != nil && !old.Deleted()
 		switch {
 		case epoch != 0 && !there:
-			return nil, wire.NewProblem(wire.CodeStaleVersion, "there is no such schedule any more")
+			return nil, wire.NewProblem(codeStaleVersion, "there is no such schedule any more")
 		case epoch != 0 && old.Epoch != epoch:
 			return nil, errStaleSchedule(old.Epoch, epoch)
 		case there:

@@ -89,7 +89,7 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput)
 		case old == nil:
 			status = http.StatusCreated
 		case old.BuiltIn:
-			return task, wire.NewProblem(wire.CodeWrongState, "task %s is built in and cannot be changed", in.Name)
+			return task, wire.NewProblem(codeWrongState, "task %s is built in and cannot be changed", in.Name)
 		default:
 			status = http.StatusOK
 		}
@@ -162,7 +162,7 @@ func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *taskInput)
 func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *taskInput) (*empty, error) {
 	for _, b := range job.BuiltInTasks() {
 		if b.Name == in.Name {
-			return nil, wire.NewProblem(wire.CodeWrongState, "task %s is built in and cannot be deleted", b.Name)
+			return nil, wire.NewProblem(codeWrongState, "task %s is built in and cannot be deleted", b.Name)
 		}
 	}
 	err := s.Store.DeleteTask(ctx, who.Tenant, in.Name)

@@ -8,16 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"punctual/shared/contract"
-	"punctual/shared/executor"
 	"punctual/shared/fault"
 )
 
-// The codes of problems and of single mistakes. They never change their meaning.
+// The codes of problems and of single mistakes that are about no resource. They never change their
+// meaning.
 const (
 	CodeInvalidJSON       = "invalid_json"
 	CodeUnknownField      = "unknown_field"
@@ -27,29 +25,14 @@ const (
 	CodeOutOfRange        = "out_of_range"
 	CodeConflictingFields = "conflicting_fields"
 	CodeInThePast         = "in_the_past"
-	CodeUnknownTask       = "unknown_task"
-	CodeUnknownPool       = "unknown_pool"
-	CodeNeverFires        = "never_fires"
-	CodeCycle             = "cycle"
 	CodeSecretInPayload   = "secret_in_payload"
-	CodeTargetRefused     = "target_refused"
-	CodeUnknownNode       = "unknown_node"
-	CodeDuplicateEdge     = "duplicate_edge"
-	CodeSelfEdge          = "self_edge"
-	CodeInvalidExpression = "invalid_expression"
 	CodeInvalidCursor     = "invalid_cursor"
 	CodeUnauthenticated   = "unauthenticated"
 	CodeForbidden         = "forbidden"
 	CodeNotFound          = "not_found"
 	CodeMethodNotAllowed  = "method_not_allowed"
-	CodeAlreadyStarted    = "already_started"
-	CodeAlreadyFinished   = "already_finished"
-	CodeNotFinished       = "not_finished"
-	CodeWrongState        = "wrong_state"
-	CodeStaleVersion      = "stale_version"
 	CodeTooLarge          = "too_large"
 	CodeMediaType         = "unsupported_media_type"
-	CodeKeyReused         = "idempotency_key_reused"
 	CodeRateLimited       = "rate_limited"
 	CodeInternal          = "internal"
 	CodeUnavailable       = "unavailable"
@@ -63,67 +46,20 @@ type Explanation struct {
 	Help   string `json:"help" doc:"What it means and what to do"`
 }
 
-// Catalogue lists every code. The order is that of the statuses.
-var Catalogue = []Explanation{
-	{CodeInvalidJSON, 400, "Invalid JSON", "The body must be one JSON value in UTF-8, without anything after it. " +
-		"The detail says where reading stopped."},
-	{CodeUnknownField, 400, "Unknown field", "Names are compared exactly, capital letters included. Remove the " +
-		"field, or spell it as the detail suggests."},
-	{CodeDuplicateField, 400, "Duplicate field", "Readers of JSON disagree about which of the two counts, so " +
-		"neither does. Give it once."},
-	{CodeMissingField, 400, "Missing field", "The pointer names it."},
-	{CodeInvalidValue, 400, "Invalid value", "The pointer names the field; allowed says what would be taken."},
-	{CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."},
-	{CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."},
-	{CodeInThePast, 400, "Time in the past", "A run_at may be up to " +
-		InUnits(contract.PastAllowed, time.Second, " s") + " ago, which runs the job at once. Older times are " +
-		"refused, because running late is probably not what was meant."},
-	{CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " +
-		InWords(executor.BuiltIn()) + " are there from the start."},
-	{CodeUnknownPool, 400, "Unknown pool", "The pools are " + InWords(contract.Pools) + "."},
-	{CodeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
-	{CodeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
-	{CodeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."},
-	{CodeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."},
-	{CodeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."},
-	{CodeInvalidExpression, 400, "Invalid expression", "The detail says where and why. Expressions are CEL, and " +
-		"see params, run, the nodes before their own, and item and index where there is for_each."},
-	{CodeSecretInPayload, 400, "Secret in payload", "Put it into Secrets Manager under punctual/<tenant>/ and give " +
-		"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields " +
-		"whose name contains password, passwd, secret, api_key, apikey, access_token, private_key or " +
-		"authorization, in any case style, with a string of " + strconv.Itoa(shortestSecret) + " or more " +
-		"characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what " +
-		"objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of " +
-		"tokens."},
-	{CodeTargetRefused, 400, "Target not allowed", "Only http and https to public addresses; ranges of your own " +
-		"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
-	{CodeInvalidCursor, 400, "Invalid cursor", "Use next_cursor as it was given, with the same parameters, as the " +
-		"same tenant."},
-	{CodeUnauthenticated, 401, "Authentication required", "Send a valid bearer token."},
-	{CodeForbidden, 403, "Forbidden", "The token lacks a scope, or the request came from another origin."},
-	{CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."},
-	{CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."},
-	{CodeAlreadyStarted, 409, "Job already started", "What runs cannot be edited. Cancel it, or wait for its end."},
-	{CodeAlreadyFinished, 409, "Job already finished", "A final status is never left. A dead job can be redriven " +
-		"as a new one."},
-	{CodeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."},
-	{CodeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."},
-	{CodeStaleVersion, 412, "Precondition failed", "Read it again, decide again, and send the new ETag in If-Match."},
-	{CodeTooLarge, 413, "Body too large", "The limit is in the detail."},
-	{CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."},
-	{CodeKeyReused, 422, "Idempotency key reused", "A key names one request for " +
-		InUnits(contract.IdempotencyKept, time.Hour, " hours") + ". Use a new key for a new request."},
-	{CodeRateLimited, 429, "Too many requests", "Try again after Retry-After seconds. Without that header waiting " +
-		"does not help: the detail names a limit of what a tenant may have; make room first."},
-	{CodeInternal, 500, "Internal error", "It has been logged under the request_id; trying again may not help."},
-	{CodeUnavailable, 503, "Service unavailable", "Something that we need does not answer. The same request may " +
-		"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
-}
+// Catalogue explains every code, in the order of the statuses. Who registers routes sets it before the
+// first request, because most codes are about resources, which this package does not know.
+var Catalogue []Explanation
 
 // InWords lists words as a sentence does: "a, b and c".
 func InWords(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// EitherOf lists words as a choice: "a, b or c".
+func EitherOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // Explain returns what the catalogue says of a code, false if there is no such code.

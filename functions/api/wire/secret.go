@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// shortestSecret is how long a string under a secret's name must be to be taken for one.
-const shortestSecret = 8
+// ShortestSecret is how long a string under a secret's name must be to be taken for one.
+const ShortestSecret = 8
 
 const secretAllowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager, where the task takes one; " +
 	"or name this pointer in allow_literals if it is no secret"
@@ -83,11 +83,11 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 		}
 	case KindString:
 		raw, hidden := r.Doc.Raw(n), named.hidesStrings()
-		if len(raw)-2 < shortestSecret || !hidden && len(raw)-2 < shortestToken && !bytes.Contains(raw, []byte(":/")) {
+		if len(raw)-2 < ShortestSecret || !hidden && len(raw)-2 < shortestToken && !bytes.Contains(raw, []byte(":/")) {
 			return
 		}
 		s := r.Doc.Text(n)
-		if hidden && utf8.RuneCountInString(s) >= shortestSecret && !wholeARN.MatchString(s) || TokenShaped(s) ||
+		if hidden && utf8.RuneCountInString(s) >= ShortestSecret && !wholeARN.MatchString(s) || TokenShaped(s) ||
 			urlSecret(s) {
 			if pointer := at.String(); !slices.Contains(allowed, pointer) {
 				r.Mistake(pointer, CodeSecretInPayload, secretAllowed,

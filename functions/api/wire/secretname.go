@@ -17,6 +17,9 @@ var secretParts = []string{"password", "passwd", "secret", "api_key", "apikey", 
 
 const authorization = "authorization"
 
+// SecretParts returns the parts of names under which a string is taken for a secret.
+func SecretParts() []string { return slices.Clone(secretParts) }
+
 // secretWords name a secret as whole words.
 var secretWords = []string{
 	"pwd", "passphrase", "passcode", "accesstoken", "privatekey", "refreshtoken", "authtoken", "sessiontoken",
@@ -175,7 +178,7 @@ func urlSecret(s string) bool {
 	for _, pair := range strings.FieldsFunc(s[start+1:],
 		func(r rune) bool { return strings.ContainsRune("?&#; \t\r\n\"'<>", r) }) {
 		name, value, _ := strings.Cut(pair, "=")
-		if len(value) < shortestSecret || wholeARN.MatchString(value) {
+		if len(value) < ShortestSecret || wholeARN.MatchString(value) {
 			continue
 		}
 		if unescaped, err := url.QueryUnescape(name); err == nil {

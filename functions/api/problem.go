@@ -1,0 +1,98 @@
+package api
+
+import (
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/executor"
+)
+
+// The codes of problems and of single mistakes that are about resources. They never change their
+// meaning.
+const (
+	codeUnknownTask       = "unknown_task"
+	codeUnknownPool       = "unknown_pool"
+	codeNeverFires        = "never_fires"
+	codeCycle             = "cycle"
+	codeTargetRefused     = "target_refused"
+	codeUnknownNode       = "unknown_node"
+	codeDuplicateEdge     = "duplicate_edge"
+	codeSelfEdge          = "self_edge"
+	codeInvalidExpression = "invalid_expression"
+	codeAlreadyStarted    = "already_started"
+	codeAlreadyFinished   = "already_finished"
+	codeNotFinished       = "not_finished"
+	codeWrongState        = "wrong_state"
+	codeStaleVersion      = "stale_version"
+	codeKeyReused         = "idempotency_key_reused"
+)
+
+type explained wire.Explanation
+
+func init() {
+	for _, e := range catalogue {
+		wire.Catalogue = append(wire.Catalogue, wire.Explanation(e))
+	}
+}
+
+// catalogue explains every code, in the order of the statuses.
+var catalogue = []explained{
+	{wire.CodeInvalidJSON, 400, "Invalid JSON",
+		"The body must be one JSON value in UTF-8, without anything after it. " +
+			"The detail says where reading stopped."},
+	{wire.CodeUnknownField, 400, "Unknown field", "Names are compared exactly, capital letters included. Remove the " +
+		"field, or spell it as the detail suggests."},
+	{wire.CodeDuplicateField, 400, "Duplicate field", "Readers of JSON disagree about which of the two counts, so " +
+		"neither does. Give it once."},
+	{wire.CodeMissingField, 400, "Missing field", "The pointer names it."},
+	{wire.CodeInvalidValue, 400, "Invalid value", "The pointer names the field; allowed says what would be taken."},
+	{wire.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."},
+	{wire.CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."},
+	{wire.CodeInThePast, 400, "Time in the past", "A run_at may be up to " +
+		wire.InUnits(contract.PastAllowed, time.Second, " s") + " ago, which runs the job at once. Older times are " +
+		"refused, because running late is probably not what was meant."},
+	{codeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " +
+		wire.InWords(executor.BuiltIn()) + " are there from the start."},
+	{codeUnknownPool, 400, "Unknown pool", "The pools are " + wire.InWords(contract.Pools) + "."},
+	{codeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
+	{codeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
+	{codeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."},
+	{codeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."},
+	{codeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."},
+	{codeInvalidExpression, 400, "Invalid expression", "The detail says where and why. Expressions are CEL, and " +
+		"see params, run, the nodes before their own, and item and index where there is for_each."},
+	{wire.CodeSecretInPayload, 400, "Secret in payload",
+		"Put it into Secrets Manager under punctual/<tenant>/ and give " +
+			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields " +
+			"whose name contains " + wire.EitherOf(wire.SecretParts()) + ", in any case style, with a string of " +
+			itoa(wire.ShortestSecret) +
+			" or more characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what " +
+			"objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of " +
+			"tokens."},
+	{codeTargetRefused, 400, "Target not allowed", "Only http and https to public addresses; ranges of your own " +
+		"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
+	{wire.CodeInvalidCursor, 400, "Invalid cursor",
+		"Use next_cursor as it was given, with the same parameters, as the " +
+			"same tenant."},
+	{wire.CodeUnauthenticated, 401, "Authentication required", "Send a valid bearer token."},
+	{wire.CodeForbidden, 403, "Forbidden", "The token lacks a scope, or the request came from another origin."},
+	{wire.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."},
+	{wire.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."},
+	{codeAlreadyStarted, 409, "Job already started", "What runs cannot be edited. Cancel it, or wait for its end."},
+	{codeAlreadyFinished, 409, "Job already finished", "A final status is never left. A dead job can be redriven " +
+		"as a new one."},
+	{codeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."},
+	{codeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."},
+	{codeStaleVersion, 412, "Precondition failed", "Read it again, decide again, and send the new ETag in If-Match."},
+	{wire.CodeTooLarge, 413, "Body too large", "The limit is in the detail."},
+	{wire.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."},
+	{codeKeyReused, 422, "Idempotency key reused", "A key names one request for " +
+		wire.InUnits(contract.IdempotencyKept, time.Hour, " hours") + ". Use a new key for a new request."},
+	{wire.CodeRateLimited, 429, "Too many requests",
+		"Try again after Retry-After seconds. Without that header waiting " +
+			"does not help: the detail names a limit of what a tenant may have; make room first."},
+	{wire.CodeInternal, 500, "Internal error", "It has been logged under the request_id; trying again may not help."},
+	{wire.CodeUnavailable, 503, "Service unavailable", "Something that we need does not answer. The same request may " +
+		"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
+}
