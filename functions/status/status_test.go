@@ -459,8 +459,8 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 		"one that is not JSON":                 "{",
 		"one of an unknown version":            `{"v":2,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"succeeded"}}`,
 		"one of an unknown kind":               `{"v":1,"kind":"gone","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
-		"one of an end that no claim knows":   `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":1,"outcome":{"kind":"succeeded"}}`,
-		"one of a later attempt than claimed": `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":2,"outcome":{"kind":"succeeded"}}`,
+		"one of an end that no claim knows":    `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":1,"outcome":{"kind":"succeeded"}}`,
+		"one of a later attempt than claimed":  `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":2,"outcome":{"kind":"succeeded"}}`,
 		"one without a job id":                 `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
 		"a running report that cannot be read": `{"v":1,"kind":"running","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"started_at":"soon"}}`,
 	} {
