@@ -300,6 +300,13 @@ func TestReady_SaysHowFarThePassesAre(t *testing.T) {
 	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("swept_through") != "2027-03-01T11:59:00.000Z" {
 		t.Errorf("answered %s", r.text)
 	}
+	b.world.Table().Restored(contract.Jobs)
+	if _, err := b.store.Recognize(ctx); err != nil { // as a pass does
+		t.Fatal(err)
+	}
+	if r := b.want(t, 200, "GET", "/v1/ready", ""); !strings.Contains(r.text, `"held":["jobs"]`) {
+		t.Errorf("with a restored table: %s", r.text)
+	}
 	b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
 	if r := b.want(t, 503, "GET", "/v1/ready", ""); r.header.Get("Retry-After") == "" {
 		t.Errorf("without a table: %s", r.text)

@@ -30,6 +30,8 @@ type Store interface {
 	// Slowest says how far the slowest shard's pass has come, and how many shards were ever passed;
 	// the zero time before the first pass.
 	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
+	// Held lists the restored tables for which the passes hold everything.
+	Held(ctx context.Context) ([]string, error)
 }
 
 // jobs are single jobs, and lots of at most 100 in the order of their keys.

@@ -63,6 +63,7 @@ type readyAnswer struct {
 		Status          string       `json:"status" enum:"ready"`
 		PromotedThrough wire.Instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
 		SweptThrough    wire.Instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
+		Held            []string     `json:"held,omitempty" doc:"Tables that were restored: no job starts until an operator lets them run"`
 	}
 }
 
@@ -77,6 +78,9 @@ func (s *stage) ready(ctx context.Context, _ tenant.Identity, _ *nothing) (*read
 	}
 	swept, _, err := s.Store.Slowest(ctx, store.Swept)
 	if err != nil {
+		return nil, err
+	}
+	if out.Body.Held, err = s.Store.Held(ctx); err != nil {
 		return nil, err
 	}
 	out.Body.PromotedThrough, out.Body.SweptThrough = wire.Instant{Time: promoted}, wire.Instant{Time: swept}

@@ -21,6 +21,7 @@ import (
 type Store interface {
 	recur.Store
 	scan.Marks
+	scan.Recognizer
 	// Shards says how many shards the due index has, by what was ever recorded.
 	Shards(ctx context.Context, n int) (int, error)
 	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
@@ -61,10 +62,14 @@ func New(d Deps) *Stage {
 type Summary struct {
 	scan.Walked
 	Came map[string]int `json:"came,omitempty"` // entries by what came of them
+	Held []string       `json:"held,omitempty"` // tables that were restored: nothing was done
 }
 
 // Handle makes one pass; what triggers it says nothing.
 func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
+	if held, err := scan.Held(ctx, s.Store, s.Log, s.Meter); err != nil || len(held) > 0 {
+		return Summary{Held: held}, err
+	}
 	now := s.Clock.Now()
 	shards, err := s.Store.Shards(ctx, s.Shards)
 	if err != nil {

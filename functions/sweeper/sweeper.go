@@ -27,6 +27,7 @@ import (
 type Store interface {
 	engine.Store
 	scan.Marks
+	scan.Recognizer
 	scan.Index
 	// Shards says how many shards the due index has, by what was ever recorded.
 	Shards(ctx context.Context, n int) (int, error)
@@ -80,6 +81,7 @@ type Summary struct {
 	Parked scan.Walked    `json:"parked"`         // parking places
 	Runs   scan.Walked    `json:"runs"`           // slices of runs since the cutoff
 	Came   map[string]int `json:"came,omitempty"` // jobs by what came of them
+	Held   []string       `json:"held,omitempty"` // tables that were restored: nothing was done
 }
 
 // The parts of what time is left that each kind of work may take when its turn comes. Of an
@@ -95,6 +97,9 @@ const (
 
 // Handle makes one pass; what triggers it says nothing.
 func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
+	if held, err := scan.Held(ctx, s.Store, s.Log, s.Meter); err != nil || len(held) > 0 {
+		return Summary{Held: held}, err
+	}
 	now := s.Clock.Now()
 	cutoff := now.Add(-contract.Grace)
 	shards, err := s.Store.Shards(ctx, s.Shards)

@@ -115,6 +115,11 @@ func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
 	return t.t.Query(ctx, q)
 }
 
+func (t table) Identity(ctx context.Context, name string) (item.Identity, error) {
+	t.did("dynamodb:DescribeTable", name)
+	return t.t.Identity(ctx, name)
+}
+
 type blobs struct {
 	recorder
 	b *memory.Blobs

@@ -272,6 +272,11 @@ func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
 	})
 }
 
+// Identity asks nobody: no world of the simulation restores a table.
+func (t table) Identity(_ context.Context, name string) (item.Identity, error) {
+	return item.Identity{ID: name}, nil
+}
+
 type blobs struct{ p *process }
 
 func (b blobs) Put(ctx context.Context, key string, body []byte) error {

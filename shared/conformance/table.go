@@ -118,6 +118,24 @@ func itemExercises() []exercise[store.Table] {
 				t.Errorf("got %v", got)
 			}
 		}},
+		{name: "a table keeps its identity, which no other has", run: func(t T, tb store.Table) {
+			seen := map[string]bool{}
+			for _, s := range contract.Schemas() {
+				for range 2 {
+					is, err := tb.Identity(t.Context(), s.Name)
+					must(t, err)
+					if is.ID == "" || is.Restored {
+						t.Errorf("%s is %+v", s.Name, is)
+					}
+					seen[is.ID] = true
+				}
+			}
+			if len(seen) != len(contract.Schemas()) {
+				t.Errorf("%d tables had the identities %v", len(contract.Schemas()), seen)
+			}
+			_, err := tb.Identity(t.Context(), "nowhere")
+			wantKind(t, err, fault.NotFound)
+		}},
 		{name: "each comparison of a condition gives the answer of package item", run: conditions},
 		{name: "one alternative is enough, and needs all of its conditions", run: func(t T, tb store.Table) {
 			yes, no := item.Cond{Attr: "a", Op: item.Eq, Value: "1"}, item.Cond{Attr: "a", Op: item.Eq, Value: "2"}

@@ -56,6 +56,10 @@ type Schema struct {
 	Stream  bool
 }
 
+// Guarded are the tables that nothing runs by once they were restored, until an operator lifts that:
+// those whose items wake up by themselves, and the claims, which say what has run.
+var Guarded = []string{Jobs, Claims, Schedules, Runs}
+
 // Schemas lists every table. The jobs table alone has a stream: AWS caps the write rate of
 // tables that have one.
 func Schemas() []Schema {

@@ -64,6 +64,12 @@ type Ref struct{ Table, PK, SK string }
 
 func (r Ref) String() string { return r.Table + "/" + r.PK + "/" + r.SK }
 
+// Identity tells a table from any other, also from those that had its name before.
+type Identity struct {
+	ID       string // given to each table when it is made, and to no other
+	Restored bool   // it was made from another table's backup
+}
+
 // Op is a comparison.
 type Op string
 

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"sort"
+	"strconv"
+	"sync"
 	"time"
 
 	"punctual/shared/fault"
@@ -22,6 +24,8 @@ type Table struct {
 	lag    func(index string, ref item.Ref, n int64) time.Duration
 	empty  bool // every other page of a query is empty
 	stream stream
+
+	restored sync.Map // logical name → how often it was restored
 }
 
 func newTable(w *World, o Options) *Table {
@@ -105,6 +109,29 @@ func (t *Table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, erro
 		return nil, err
 	}
 	return items, nil
+}
+
+// Identity says which table has that logical name now.
+func (t *Table) Identity(ctx context.Context, table string) (item.Identity, error) {
+	c := Call{Op: TableIdentity, Ref: item.Ref{Table: table}}
+	f, err := t.world.enter(ctx, c)
+	if err != nil {
+		return item.Identity{}, err
+	}
+	if t.spaces[table] == nil {
+		return item.Identity{}, fault.New(fault.NotFound, nil, "table %q", table)
+	}
+	times, restored := t.restored.Load(table)
+	if !restored {
+		times = 0
+	}
+	return item.Identity{ID: table + "-" + strconv.Itoa(times.(int)), Restored: restored}, f.after(c)
+}
+
+// Restored makes a table another one with the same items, as a restore from a backup does.
+func (t *Table) Restored(table string) {
+	times, _ := t.restored.LoadOrStore(table, 0)
+	t.restored.Store(table, times.(int)+1)
 }
 
 // Write makes one conditional write and returns the item as it is then (nil after a delete). A

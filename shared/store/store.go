@@ -30,6 +30,8 @@ type Table interface {
 	Commit(ctx context.Context, writes ...item.Write) error
 	// Query reads one page.
 	Query(ctx context.Context, q item.Query) (item.Page, error)
+	// Identity says which table has that logical name now. An absent one is a fault.NotFound.
+	Identity(ctx context.Context, table string) (item.Identity, error)
 }
 
 // Blobs keeps what is too large for an item. Get of an absent key is a fault.NotFound.

@@ -46,6 +46,7 @@ const (
 	RunTook         Name = "dag_run_duration_ms"  // from its due time to its end
 	NodesReleased   Name = "nodes_released_total" // jobs of nodes and items
 	RunAverage      Name = "run_average_ms"       // by pool, as the forecast has learnt it
+	TablesHeld      Name = "tables_held"          // restored, and not let run yet: nothing starts
 )
 
 // Dim is one dimension of a metric: a key and a value from a small fixed set.

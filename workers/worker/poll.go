@@ -19,7 +19,11 @@ const (
 	backLead = 2 * time.Second
 )
 
-// poll receives the messages of one queue while the intake has space for them.
+// heldPause is how long a queue is left alone for which nothing may start.
+const heldPause = 5 * time.Second
+
+// poll receives the messages of one queue while the intake has space for them, and no table was restored
+// that an operator has yet to let run.
 func (w *Worker) poll(s *source) {
 	failures := 0
 	for {
@@ -27,6 +31,14 @@ func (w *Worker) poll(s *source) {
 		if n == 0 {
 			return
 		}
+		if held, err := w.gate.Shut(w.ctx, time.Now()); err != nil || len(held) > 0 {
+			w.shut(s, held, err)
+			if !w.pause(heldPause) {
+				return
+			}
+			continue
+		}
+		w.held.Store(false)
 		wait := w.opts.Poll
 		if s.busy { // it holds slots back from lower queues: not for as long as nothing comes
 			wait = 0
@@ -47,6 +59,19 @@ func (w *Worker) poll(s *source) {
 			return
 		}
 		failures++
+	}
+}
+
+// shut gives up a receive, because of restored tables or because they cannot be asked about.
+func (w *Worker) shut(s *source, held []string, err error) {
+	w.intake.answered(s, 0)
+	w.polls.note(s, err)
+	if err != nil {
+		w.fault("asking whether a table was restored", err)
+		return
+	}
+	if !w.held.Swap(true) {
+		w.log.Warn("started nothing more: a table was restored", "tables", held)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"punctual/shared/clock"
@@ -116,6 +117,8 @@ type Worker struct {
 	deletes  *deletes
 	attempts sync.WaitGroup // those in slots
 	unknowns sync.Map       // tasks that were met without a handler, by name
+	gate     store.Gate     // shut while a restored table waits for an operator
+	held     atomic.Bool    // it was, when a queue was last polled
 
 	ctx      context.Context // of all calls; ends well after the drain, not with Run's context
 	draining chan struct{}   // closed: nothing new starts
@@ -143,6 +146,7 @@ func New(d Deps, o Options) *Worker {
 	if d.Registry != nil {
 		w.executors[job.ExecutorGo] = d.Registry
 	}
+	w.gate.Store = d.Store
 	w.intake = newIntakes(o, w.clock)
 	w.polls = newPolls()
 	w.pauses, w.rules = newPauses(d.Store), newSchedules(d.Store)

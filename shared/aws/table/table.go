@@ -90,6 +90,21 @@ func (t *Table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	return decode(out.Item), nil
 }
 
+// Identity says which table has that logical name now. It asks DynamoDB's control plane, which
+// answers 2,500 times a second for a whole account: ask seldom.
+func (t *Table) Identity(ctx context.Context, table string) (item.Identity, error) {
+	if _, ok := t.schemas[table]; !ok {
+		return item.Identity{}, fault.New(fault.NotFound, nil, "table %q", table)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callIn)
+	defer cancel()
+	out, err := t.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(t.name(table))})
+	if err != nil {
+		return item.Identity{}, session.Fault(err, "asking which table is %s", table)
+	}
+	return item.Identity{ID: aws.ToString(out.Table.TableId), Restored: out.Table.RestoreSummary != nil}, nil
+}
+
 // maxGet is how many items one BatchGetItem may ask for.
 const maxGet = 100
 

@@ -1,0 +1,28 @@
+package scan
+
+import (
+	"context"
+	"log/slog"
+
+	"punctual/shared/telemetry"
+)
+
+// Recognizer knows tables again.
+type Recognizer interface {
+	// Recognize lists the tables that were restored and that no operator has let run since.
+	Recognize(ctx context.Context) ([]string, error)
+}
+
+// Held lists the restored tables for which a pass must do nothing, and says so in the log and in a
+// metric, which an alarm watches.
+func Held(ctx context.Context, tables Recognizer, log *slog.Logger, meter *telemetry.Meter) ([]string, error) {
+	held, err := tables.Recognize(ctx)
+	if err != nil {
+		return nil, err
+	}
+	meter.Gauge(telemetry.TablesHeld, float64(len(held)))
+	if len(held) > 0 {
+		log.WarnContext(ctx, "did nothing: a table was restored, and nobody has let it run yet", "tables", held)
+	}
+	return held, nil
+}
