@@ -59,6 +59,8 @@ type stage struct {
 	entropy *entropy
 	engine  engine.Engine
 	pauses  pausesSeen
+
+	collected collected
 }
 
 // New returns the REST API as an http.Handler.

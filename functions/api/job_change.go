@@ -302,6 +302,9 @@ func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 		}
 		return "", wire.NewProblem(codeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
 	}
+	if err == nil {
+		s.collect(ctx)
+	}
 	return by, err
 }
 
@@ -325,9 +328,9 @@ type empty struct{}
 // forget puts a tombstone in a finished job's place, and deletes what lay beside it. may judges the
 // row that is about to go.
 func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) error {
-	found := false
+	found, dead := false, false
 	row, err := s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
-		found = true
+		found, dead = true, row.Status == job.Dead
 		switch {
 		case !row.Status.Final():
 			return nil, wire.NewProblem(codeNotFinished, "the job is not over; cancel it first")
@@ -345,6 +348,9 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		return nil
 	case err != nil:
 		return asNoJob(err)
+	}
+	if dead {
+		s.collect(ctx)
 	}
 	if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone; what is left has a time to live
 		s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID,

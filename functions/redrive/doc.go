@@ -7,6 +7,12 @@
 // policy moves it: a letter that SQS moved carries its source, which makes the console's
 // "redrive to source" work; one that we had sent there ourselves would not.
 //
+// What was brought back or deleted by REST leaves its letter behind in the dead-letter queue, and the
+// alarm on. So REST asks for a go through that queue, which deletes the letters whose jobs are dead no
+// more, and leaves the others as they are:
+//
+//	REST ─▶ redrive queue ─▶ collect ─▶ dead-letter queue, up to some ten thousand letters at a time
+//
 // What always holds: no state tells the directions apart, only the letter and when it was
 // enqueued; a job is brought back once, however many letters of it come; a letter is deleted
 // only when its job was brought back or is gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -25,11 +26,24 @@ import (
 type Queue interface {
 	decide.Queue
 	batch.Hider
+	// Receive waits up to wait for at most max (≤ 10) messages; none is no error.
+	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
+	// Delete deletes what was received. Deleting twice is no error.
+	Delete(ctx context.Context, queue string, receipts ...string) error
+}
+
+// Store is what the stage reads and writes.
+type Store interface {
+	engine.Store
+	// Rows reads many rows, in their order; there is false for those that are absent or cannot be read.
+	Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error)
+	// Row reads a job's row. An absent or forgotten job is a fault.NotFound.
+	Row(ctx context.Context, k job.Key) (job.Row, error)
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store engine.Store
+	Store Store
 	Queue Queue
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -63,6 +77,9 @@ func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEvent
 }
 
 func (s *Stage) letter(ctx context.Context, d message.Delivery) error {
+	if message.IsCollect(d.Body) {
+		return s.collect(ctx, d)
+	}
 	l, err := message.Decode[message.DeadLetter](d.Body)
 	if err != nil {
 		return err

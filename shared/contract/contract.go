@@ -51,7 +51,13 @@ const (
 	DeadLetterMaxReceives   = 3
 	DeadLetterCameBackAfter = 15 * time.Second // SentTimestamp − sent_at beyond this: somebody redrove it
 	DeadLetterKept          = 14 * 24 * time.Hour
-	FiringMaxReceives       = 50 // far above what returned messages and drains cause
+	// What was brought back or deleted by REST is taken out of the DLQ in one go through it, after
+	// LettersCollectedAfter. Each letter is looked at once in a go, so it is out of sight for LettersHidden.
+	LettersCollectedAfter = 15 * time.Second
+	LettersHidden         = 40 * time.Second
+	LettersCollecting     = 6 * time.Second // of the function's ten; then comes the next of
+	LettersRounds         = 4
+	FiringMaxReceives     = 50 // far above what returned messages and drains cause
 )
 
 // HealthPort is where a worker in the cluster answers GET /live and /ready.

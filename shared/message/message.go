@@ -85,6 +85,20 @@ type DeadLetter struct {
 	Node  string `json:"node,omitempty"`
 }
 
+// Collect asks the redrive stage to take letters out of the DLQ whose jobs were brought back or
+// deleted. It travels on the queue of the letters, which have no such field.
+type Collect struct {
+	V       int  `json:"v"`
+	Collect bool `json:"collect"`         // true
+	Round   int  `json:"round,omitempty"` // rounds made before this one
+}
+
+// IsCollect says that the body is a Collect, to be decoded as one.
+func IsCollect(body string) bool {
+	var c Collect
+	return json.Unmarshal([]byte(body), &c) == nil && c.Collect
+}
+
 // Outgoing is one message to send.
 type Outgoing struct {
 	Body  string
@@ -150,14 +164,14 @@ type Timer struct {
 	MaxAge time.Duration // what lateness is worth; at least a minute
 }
 
-// Encode returns the body of a Firing, Dispatch, Report or DeadLetter. A queue takes it, whatever
+// Encode returns the body of a Firing, Dispatch, Report, DeadLetter or Collect. A queue takes it, whatever
 // characters its texts hold.
 func Encode(body any) string {
 	return string(text.MustJSON(body))
 }
 
 // Decode reads a body of type T. The error is of kind fault.Undecodable and holds none of the body.
-func Decode[T Firing | Dispatch | Report | DeadLetter](body string) (T, error) {
+func Decode[T Firing | Dispatch | Report | DeadLetter | Collect](body string) (T, error) {
 	var v T
 	if err := json.Unmarshal([]byte(body), &v); err != nil || versionOf(any(v)) != V {
 		return *new(T), undecodable(v, body)
@@ -177,6 +191,8 @@ func versionOf(body any) int {
 	case Report:
 		return b.V
 	case DeadLetter:
+		return b.V
+	case Collect:
 		return b.V
 	}
 	return 0
@@ -240,6 +256,10 @@ func check(body any) string {
 			return "kind is unknown"
 		}
 		return owned(b.Tenant)
+	case Collect:
+		if !b.Collect || b.Round < 0 {
+			return "collect is not true, or round is negative"
+		}
 	case DeadLetter:
 		if b.Tenant == "" || b.JobID == "" || b.DeadAt.IsZero() {
 			return "tenant, job_id or dead_at is missing"

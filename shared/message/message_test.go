@@ -36,6 +36,7 @@ func golden() map[string]any {
 		"report-repeated.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2,
 			Token: 4},
 		"report-look.v1": Report{V: V, Kind: Reevaluate, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2},
+		"collect.v1":     Collect{V: V, Collect: true, Round: 2},
 		"letter.v1": DeadLetter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
 			Code: "timeout", Message: "took longer than 30s", Attempts: 6},
 		"letter.v2": DeadLetter{V: V, Tenant: "acme", JobID: f.JobID, Task: "email", DeadAt: due, SentAt: due,
@@ -55,6 +56,8 @@ func decode(name, body string) (any, error) {
 		return Decode[Dispatch](body)
 	case "report":
 		return Decode[Report](body)
+	case "collect":
+		return Decode[Collect](body)
 	default:
 		return Decode[DeadLetter](body)
 	}

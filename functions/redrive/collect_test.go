@@ -1,0 +1,106 @@
+package redrive_test
+
+import (
+	"testing"
+	"time"
+
+	"punctual/functions/batch"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/message"
+)
+
+// die puts a DEAD job and brings its letter into the dead-letter queue.
+func (b *bundle) die(n int) job.Row {
+	b.Helper()
+	r := b.dead(n)
+	b.send(r)
+	for b.pump() > 0 { // until SQS has moved it
+	}
+	return r
+}
+
+// letters is how many lie in the dead-letter queue.
+func (b *bundle) letters() int {
+	b.Helper()
+	depth, err := b.World.Queues().Depth(b.Context(), contract.DeadLetters)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return depth.Visible
+}
+
+// collect hands the stage the request of REST.
+func (b *bundle) collect() {
+	b.Helper()
+	b.World.SetFaults(nil)
+	ask := message.Delivery{ID: "1", Receives: 1, Body: message.Encode(message.Collect{V: message.V, Collect: true})}
+	resp, err := b.stage.Handle(b.Context(), batch.SQSEventOf(ask))
+	if err != nil || len(resp.BatchItemFailures) > 0 {
+		b.Errorf("the request stays: %+v, %v", resp, err)
+	}
+	time.Sleep(contract.LettersHidden + time.Second)
+}
+
+func (b *bundle) redriven(r job.Row) {
+	b.Helper()
+	b.Write(item.Write{Ref: r.Ref(), Name: "test.redriven", Set: map[string]any{"redriven_by": string(r.ID)}})
+}
+
+func TestRedrive_TakesLettersOfJobsThatAreDeadNoMore(t *testing.T) {
+	t.Parallel()
+	bubble(t, "takes those that were brought back or deleted and leaves the others", func(b *bundle) {
+		back, gone, dead := b.die(1), b.die(2), b.die(3)
+		if n := b.letters(); n != 3 {
+			b.Fatalf("there are %d letters", n)
+		}
+		b.redriven(back)
+		b.Write(item.Write{Ref: gone.Ref(), Name: "test.delete", Delete: true})
+		b.collect()
+		if n := b.letters(); n != 1 {
+			b.Errorf("%d letters are left", n)
+		}
+		b.redriven(dead)
+		b.collect()
+		if n := b.letters(); n != 0 {
+			b.Errorf("%d letters are left", n)
+		}
+	})
+	bubble(t, "goes through hundreds", func(b *bundle) {
+		for n := range 300 {
+			r := b.dead(n)
+			if n%3 == 0 {
+				b.redriven(r)
+			}
+			out := message.Outgoing{Body: message.Encode(job.DeadLetterOf(r, job.Labels{}, time.Now()))}
+			if err := b.World.Queues().Send(b.Context(), contract.DeadLetters, out); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.collect()
+		if n := b.letters(); n != 200 {
+			b.Errorf("%d letters are left", n)
+		}
+	})
+	bubble(t, "leaves what cannot be read, of letters and of rows", func(b *bundle) {
+		b.Spoil(b.die(1).Ref())
+		if err := b.World.Queues().Send(b.Context(), contract.DeadLetters, message.Outgoing{Body: "?"}); err != nil {
+			b.Fatal(err)
+		}
+		b.collect()
+		if n := b.letters(); n != 2 {
+			b.Errorf("%d letters are left", n)
+		}
+	})
+	bubble(t, "never fails its own message, which would end among the letters", func(b *bundle) {
+		b.redriven(b.die(1))
+		b.World.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
+		ask := message.Delivery{ID: "1", Receives: 3, Body: message.Encode(message.Collect{V: message.V, Collect: true})}
+		if resp, err := b.stage.Handle(b.Context(), batch.SQSEventOf(ask)); err != nil || len(resp.BatchItemFailures) > 0 {
+			b.Errorf("it fails: %+v, %v", resp, err)
+		}
+	})
+}
