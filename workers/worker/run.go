@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -143,13 +144,22 @@ func handle(
 		if p := recover(); p != nil {
 			line, _, _ := strings.Cut(fmt.Sprint(p), "\n")
 			end.err = &executor.Failure{Code: job.CodePanic, Message: "the handler panicked: " + line}
-			log.Error("recovered from a handler's panic", telemetry.Err, line, "stack", string(debug.Stack()))
+			log.Error("recovered from a handler's panic", telemetry.Err, loggable(p), "stack", string(debug.Stack()))
 		}
 		end.cause, end.at = context.Cause(ctx), now()
 		done <- end
 	}()
 	result, err := e.Run(ctx, work)
 	end = ended{result: result, err: err}
+}
+
+// loggable says what a handler panicked with. Its own text may quote the payload, so that goes to the
+// attempt, where the tenant reads it, and only its type to the log.
+func loggable(panicked any) string {
+	if err, ok := panicked.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("a %T", panicked)
 }
 
 // Attempt runs one attempt by itself, without queue or table, and says how it would be recorded
