@@ -13,6 +13,7 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/message"
+	"punctual/shared/store"
 	"punctual/shared/target"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -49,6 +50,8 @@ type Deps struct {
 	// ScheduleQuota is how many times a minute a tenant's schedules may run in all, each counted
 	// at its busiest and at least once; 0: contract.ScheduleQuota.
 	ScheduleQuota int
+	// Allowance bounds the requests of each tenant; the zero one bounds none.
+	Allowance store.Allowance
 }
 
 // stage is the handler with all that its calls share.
@@ -60,7 +63,8 @@ type stage struct {
 	engine  engine.Engine
 	pauses  pausesSeen
 
-	collected collected
+	collected  collected
+	allowances allowances
 }
 
 // New returns the REST API as an http.Handler.
@@ -86,10 +90,14 @@ func New(d Deps) http.Handler {
 	if s.Runs == nil {
 		s.Runs = s.engine.Release
 	}
-	s.router = wire.NewRouter(wire.Options{
+	o := wire.Options{
 		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, NoSignIn: d.NoSignIn, Log: d.Log,
 		Meter: d.Meter,
-	})
+	}
+	if d.Allowance.Rate > 0 {
+		o.Limit = s.allow
+	}
+	s.router = wire.NewRouter(o)
 	s.jobRoutes()
 	s.taskRoutes()
 	s.deadLetterRoutes()

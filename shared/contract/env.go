@@ -27,6 +27,9 @@ type Env struct {
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 
+	TenantRate  int // PUNCTUAL_TENANT_RATE: requests a second of each tenant; default 0, which bounds none
+	TenantBurst int // PUNCTUAL_TENANT_BURST: requests at once of each tenant after a rest; default 0, with a rate 1 or more
+
 	AudienceClaim string // PUNCTUAL_AUDIENCE_CLAIM: the claim that says whom a token is meant for; default "aud"
 	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim
 	Auth          string // PUNCTUAL_AUTH: how callers show who they are; AuthIAM, or "" for tokens
@@ -80,18 +83,24 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		name     string
 		to       *int
 		fallback int
+		least    int
 	}{
-		{"PUNCTUAL_SHARDS", &e.Shards, DefaultShards},
-		{"PUNCTUAL_SLOTS", &e.Slots, 25},
-		{"PUNCTUAL_DRAIN_SECONDS", &e.DrainSeconds, 25},
-		{"PUNCTUAL_SCHEDULE_QUOTA", &e.Quota, ScheduleQuota},
+		{"PUNCTUAL_SHARDS", &e.Shards, DefaultShards, 1},
+		{"PUNCTUAL_SLOTS", &e.Slots, 25, 1},
+		{"PUNCTUAL_DRAIN_SECONDS", &e.DrainSeconds, 25, 1},
+		{"PUNCTUAL_SCHEDULE_QUOTA", &e.Quota, ScheduleQuota, 1},
+		{"PUNCTUAL_TENANT_RATE", &e.TenantRate, 0, 0},
+		{"PUNCTUAL_TENANT_BURST", &e.TenantBurst, 0, 0},
 	} {
 		v, err := strconv.Atoi(get(n.name, strconv.Itoa(n.fallback)))
-		if err != nil || v < 1 {
-			return Env{}, fmt.Errorf("environment variable %s is %q: want a whole number over 0", n.name,
-				get(n.name, ""))
+		if err != nil || v < n.least {
+			return Env{}, fmt.Errorf("environment variable %s is %q: want a whole number over %d", n.name,
+				get(n.name, ""), n.least-1)
 		}
 		*n.to = v
+	}
+	if e.TenantRate > 0 {
+		e.TenantBurst = max(1, e.TenantBurst)
 	}
 	return e, nil
 }

@@ -35,5 +35,6 @@ func main() {
 		HTTPAllow: api.MustRanges(env.HTTPAllow),
 
 		ScheduleQuota: env.Quota,
+		Allowance:     store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
 	}), meter, os.Stdout)))
 }

@@ -136,6 +136,9 @@ func (p *Problem) ContentType(string) string { return "application/problem+json"
 // GetHeaders makes huma send the problem's own headers.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
+// After says that the same request may be made again after that many seconds.
+func (p *Problem) After(seconds int) *Problem { return p.with("Retry-After", strconv.Itoa(seconds)) }
+
 func (p *Problem) with(header, value string) *Problem {
 	if p.header == nil {
 		p.header = http.Header{}

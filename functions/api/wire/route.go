@@ -58,7 +58,7 @@ func Register[I, O any](s *Router, r Route, handle Call[I, O]) {
 		op.Errors = append(op.Errors, http.StatusForbidden)
 	default:
 		op.Security = []map[string][]string{{"bearer": scopesOf(r.Scope)}}
-		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
 	}
 	if strings.Contains(r.Path, "{") { // a parameter may be such that the path is none
 		op.Errors = append(op.Errors, http.StatusNotFound)
@@ -75,6 +75,11 @@ func Register[I, O any](s *Router, r Route, handle Call[I, O]) {
 			if r.Scope != Open {
 				if who, err = admit(ctx, r.Scope); err != nil {
 					return nil, err
+				}
+				if s.limit != nil {
+					if err := s.limit(ctx, who.Tenant); err != nil {
+						return nil, err
+					}
 				}
 			}
 			if err := checkQuery(requestOf(ctx).http.URL.RawQuery, known); err != nil {

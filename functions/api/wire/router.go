@@ -21,6 +21,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 )
 
 // Options says what a Router answers with.
@@ -28,9 +29,11 @@ type Options struct {
 	Title, Version, About string // of the OpenAPI document
 	// SchemaName names the schema of a Go type in the document; the hint is huma's own proposal.
 	SchemaName func(t reflect.Type, hint string) string
-	NoSignIn   bool             // nobody is asked for a token, so the document asks for none
-	Log        *slog.Logger     // of what clients are not told
-	Meter      *telemetry.Meter // nil: nothing is counted
+	NoSignIn   bool // nobody is asked for a token, so the document asks for none
+	// Limit refuses the request of a tenant that has made too many; nil: none is.
+	Limit func(context.Context, tenant.ID) error
+	Log   *slog.Logger     // of what clients are not told
+	Meter *telemetry.Meter // nil: nothing is counted
 }
 
 // Router is the http.Handler of all routes that are registered with it. Every request gets an id,
@@ -40,6 +43,7 @@ type Router struct {
 	literal  map[string][]string // methods of the paths without a parameter
 	api      huma.API
 	noSignIn bool
+	limit    func(context.Context, tenant.ID) error
 	log      *slog.Logger
 	meter    *telemetry.Meter
 }
@@ -48,7 +52,7 @@ type Router struct {
 func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
 	s := &Router{
-		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn,
+		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn, limit: o.Limit,
 		log: o.Log, meter: o.Meter,
 	}
 	if o.NoSignIn {
