@@ -13,7 +13,6 @@ import (
 	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -217,21 +216,16 @@ func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error
 // one decides about one job. What cannot be read is set aside for a while, and what cannot be handled
 // is put off: whatever the index holds stays in sight.
 func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, decide handler) error {
-	step, err := job.StepNothing, f.Err
-	if err == nil {
-		err = fault.Guard(func() (err error) { step, err = decide(ctx, f.Entry); return err })
+	met := scan.Met{
+		Entry: scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, Err: f.Err,
+		Log: s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID),
 	}
-	if err == nil {
-		if step != job.StepNothing {
-			came.Add(string(step))
-			s.Meter.Count(telemetry.Swept, 1, telemetry.Dim{Key: "step", Value: string(step)})
+	return s.keeper.One(ctx, met, came, func() (string, error) {
+		step, err := decide(ctx, f.Entry)
+		if err != nil || step == job.StepNothing {
+			return "", err
 		}
-		return nil
-	}
-	log := s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID)
-	is, err := s.keeper.Keep(ctx, scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, err, log)
-	if is != "" {
-		came.Add(is)
-	}
-	return err
+		s.Meter.Count(telemetry.Swept, 1, telemetry.Dim{Key: "step", Value: string(step)})
+		return string(step), nil
+	})
 }

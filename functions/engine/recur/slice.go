@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"punctual/functions/engine/scan"
-	"punctual/shared/fault"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -15,30 +14,20 @@ import (
 // others are promoted all the same. One that cannot be read is set aside for a while, one that
 // cannot be promoted is put off: no schedule drops from sight.
 func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, came *scan.Counter) error {
+	keeper := scan.Keeper{Index: r.Store, Clock: r.Clock, Meter: r.Meter, What: "schedule", Came: "schedule_"}
 	return scan.Each(ctx, slice, func(cursor string) ([]store.DueSchedule, string, error) {
 		return r.Store.DueSchedules(ctx, store.DueQuery{Slice: slice, Before: before, Cursor: cursor})
-	}, func(due store.DueSchedule) error { return r.one(ctx, due, slice, came) })
-}
-
-func (r *Recurrer) one(ctx context.Context, due store.DueSchedule, slice string, came *scan.Counter) error {
-	err := due.Err
-	if err == nil {
-		err = fault.Guard(func() error {
+	}, func(due store.DueSchedule) error {
+		met := scan.Met{
+			Entry: scan.Entry{Ref: due.Ref, Slice: slice, WakeAt: due.WakeAt}, Err: due.Err,
+			Log: r.Log.With(telemetry.Tenant, due.Tenant, "schedule", due.Name),
+		}
+		return keeper.One(ctx, met, came, func() (string, error) {
 			did, err := r.Promote(ctx, due.Key)
-			if did != (Promoted{}) {
-				came.Add("promoted")
+			if did == (Promoted{}) {
+				return "", err
 			}
-			return err
+			return "promoted", err
 		})
-	}
-	if err == nil {
-		return nil
-	}
-	keeper := scan.Keeper{Index: r.Store, Clock: r.Clock, Meter: r.Meter, What: "schedule"}
-	log := r.Log.With(telemetry.Tenant, due.Tenant, "schedule", due.Name)
-	is, err := keeper.Keep(ctx, scan.Entry{Ref: due.Ref, Slice: slice, WakeAt: due.WakeAt}, err, log)
-	if is != "" {
-		came.Add("schedule_" + is)
-	}
-	return err
+	})
 }

@@ -61,7 +61,35 @@ type Keeper struct {
 	Index Index
 	Clock clock.Clock
 	Meter *telemetry.Meter
-	What  string // "job" or "schedule", for the log
+	What  string // "job", "schedule" or "run", for the log
+	Came  string // goes before what an entry came to in a Counter
+}
+
+// Met is an entry as a walk over a slice meets it.
+type Met struct {
+	Entry
+	Err error        // why the entry cannot be read; nil if it can
+	Log *slog.Logger // names whose entry it is
+}
+
+// One handles an entry, or else keeps it in sight. handle returns what the entry came to, "" for
+// nothing that counts. An error that may go better next time is returned.
+func (k Keeper) One(ctx context.Context, m Met, came *Counter, handle func() (string, error)) error {
+	is, err := "", m.Err
+	if err == nil {
+		err = fault.Guard(func() (err error) { is, err = handle(); return err })
+	}
+	if is != "" {
+		came.Add(is)
+	}
+	if err == nil {
+		return nil
+	}
+	kept, err := k.Keep(ctx, m.Entry, err, m.Log)
+	if kept != "" {
+		came.Add(k.Came + kept)
+	}
+	return err
 }
 
 // Entry is where something lies in the due index.
