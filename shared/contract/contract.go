@@ -143,6 +143,7 @@ var (
 // Defaults of a job.
 const (
 	DefaultPool    = "short"
+	RunPool        = "run" // of rows that stand for a run: dispatch begins it, and no worker polls for it
 	DefaultTimeout = 30 * time.Second
 )
 

@@ -28,8 +28,16 @@ func (r Row) Firing() Firing {
 		DueAt: r.DueAt}
 }
 
+// OfRun says that the firing is of a row that stands for a run: no worker takes it, dispatch begins the run.
+func (f Firing) OfRun() bool { return f.Pool == contract.RunPool }
+
 // Queue is the logical name of the queue that the firing travels on.
-func (f Firing) Queue() string { return contract.FiringQueue(f.Pool, string(f.Priority)) }
+func (f Firing) Queue() string {
+	if f.OfRun() {
+		return contract.DispatchQueue
+	}
+	return contract.FiringQueue(f.Pool, string(f.Priority))
+}
 
 // Message is the body of the firing.
 func (f Firing) Message() message.Firing {
@@ -40,8 +48,26 @@ func (f Firing) Message() message.Firing {
 // Outgoing is the firing as a sender hands it to its queue now: delayed until just before it
 // is due, or not at all.
 func (f Firing) Outgoing(now time.Time) message.Outgoing {
-	return message.Outgoing{Body: message.Encode(f.Message()), Delay: horizon.Delay(now, f.DueAt),
-		Group: string(f.Tenant)}
+	out := message.Outgoing{
+		Body: message.Encode(f.Message()), Delay: horizon.Delay(now, f.DueAt), Group: string(f.Tenant),
+	}
+	if f.OfRun() {
+		out.Body = message.Encode(f.dispatch())
+	}
+	return out
+}
+
+// dispatch asks dispatch to send the firing, or to begin its run.
+func (f Firing) dispatch() message.Dispatch {
+	m := f.Message()
+	return message.Dispatch{V: message.V, Firing: &m, Pool: f.Pool, Priority: string(f.Priority)}
+}
+
+// AtDue is the firing of a run that must not begin before it is due: it arrives then, or up to a second later.
+func (f Firing) AtDue(now time.Time) message.Outgoing {
+	out := f.Outgoing(now)
+	out.Delay = min(max((f.DueAt.Sub(now)+time.Second-1).Truncate(time.Second), 0), contract.MaxDelay)
+	return out
 }
 
 // TimerName is the name of the firing's timer: the same for the same attempt of the same
@@ -84,9 +110,7 @@ func Arm(f Firing, now time.Time) Plan {
 		out := f.Outgoing(now)
 		return Plan{Queue: f.Queue(), Send: &out}
 	}
-	m := f.Message()
-	return Plan{Arm: timer(f.TimerName(), f.DueAt,
-		message.Dispatch{V: message.V, Firing: &m, Pool: f.Pool, Priority: string(f.Priority)})}
+	return Plan{Arm: timer(f.TimerName(), f.DueAt, f.dispatch())}
 }
 
 // ArmSlice plans the way of a whole crowded slice: one message or timer for all that it holds.

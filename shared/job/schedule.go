@@ -14,6 +14,9 @@ const (
 	CodeEdited  = "edited"
 	CodeDeleted = "deleted"
 	CodePaused  = "paused"
+
+	CodeUnknownDag = "unknown_dag"    // its dag, or that version of it, was deleted
+	CodeParams     = "invalid_params" // its params do not fit the version of the dag that it would run
 )
 
 // GroupKey is a schedule's partition in the group index.
@@ -48,4 +51,38 @@ func Skip(r Row, reason Reason, now time.Time) (Row, item.Write) {
 	finish(&after, Skipped, now)
 	epoch := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 	return after, change("row.skip", r, after, from("row.skip", atAttempt(1), epoch, stopIs(NoStop)))
+}
+
+// StartsRun says that the row stands for a run of a dag, and is no job of its own. The run has the row's id.
+func (r Row) StartsRun() bool { return r.Dag != "" }
+
+// BeginRun notes that the run of a row has begun; it goes in one transaction with the run. From here on the
+// run brings the row to its end, so it has no wake-up of its own.
+func BeginRun(r Row, now time.Time) (Row, item.Write) {
+	after := r
+	after.Status, after.WakeAt, after.Waiting, after.StartedAt = Blocked, time.Time{}, "", now
+	after.Near, after.Parked, after.QueuedBehind, after.Postponed = false, false, false, 0
+	wanted := r.DueAt
+	if wanted.Before(r.CreatedAt) {
+		wanted = r.CreatedAt
+	}
+	if after.StartedAt.Before(wanted) { // its nodes wait until then
+		after.StartedAt = wanted
+	}
+	after.LatenessMS = after.StartedAt.Sub(wanted).Milliseconds()
+	epoch := item.Cond{Attr: "epoch", Op: item.Missing}
+	if r.Epoch > 0 {
+		epoch = item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
+	}
+	return after, change("row.begin_run", r, after,
+		from("row.begin_run", atVersion(r.Version), atAttempt(r.Attempt), epoch, stopIs(NoStop)))
+}
+
+// CloseRun ends a row as its run has ended: SUCCEEDED, DEAD or CANCELLED. A dead one has no letter: the
+// nodes that died have theirs.
+func CloseRun(r Row, s Status, why Reason, now time.Time) (Row, item.Write) {
+	after := r
+	after.Reason = why
+	finish(&after, s, now)
+	return after, change("row.close_run", r, after, from("row.close_run"))
 }

@@ -38,6 +38,8 @@ var Transitions = []Transition{
 	{"row.accept", nil, []Status{Scheduled}, nil},
 	{"row.accept_ended", nil, []Status{Succeeded, Dead, Cancelled, Skipped}, nil},
 	{"row.accept_mapped", nil, []Status{Blocked}, nil},
+	{"row.begin_run", []Status{Scheduled}, []Status{Blocked}, slices.Concat(status, wakeUp)},
+	{"row.close_run", []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
 	{"row.close_mapped", []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
 	{"row.force", []Status{Scheduled}, []Status{Succeeded, Skipped}, ending},
 	{"row.told", []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
@@ -198,7 +200,7 @@ func finish(r *Row, s Status, now time.Time) {
 		r.PendingEffects = PendingChildren
 	}
 	kept := contract.FinishedKept
-	if s == Dead && r.Items == 0 { // of a mapped node the items have letters
+	if s == Dead && !r.IsMapped() && !r.StartsRun() { // of a mapped node the items have letters, of a run its nodes
 		kept, r.DeadAt = contract.DeadKept, now
 		if r.PendingEffects == PendingChildren {
 			r.PendingEffects = PendingBoth

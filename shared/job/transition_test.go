@@ -28,6 +28,10 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = CloseMapped(r, Succeeded, Reason{}, now)
 	add(w)
+	_, w = BeginRun(r, now)
+	add(w)
+	_, w = CloseRun(r, Succeeded, Reason{}, now)
+	add(w)
 	_, w = Force(r, ForcedSkip, Reason{}, now)
 	add(w)
 	_, w = Told(r, now)
@@ -135,6 +139,8 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 			map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.skip", ofEpoch3, map[string]func(*Row){"epoch": newer, "attempt": attempt, "stop": stop},
 			map[string]func(*Row){"version": version}},
+		{"row.begin_run", ofEpoch3,
+			map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes}, nil},
 		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes},
 			nil},

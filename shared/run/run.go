@@ -166,7 +166,8 @@ type Run struct {
 	NominalAt  time.Time
 	ExpiryAt   time.Time // zero: never
 	FinishedAt time.Time
-	Schedule   string
+	Schedule   string // its row has the run's id
+	Told       bool   // the row knows that the run was over
 	Priority   job.Priority
 	Params     string // merged, JSON; "" for none, ParamsInItem when an item of their own holds them
 	Shard      int
@@ -379,6 +380,7 @@ func (r Run) Item() item.Item {
 	at("expiry_at", r.ExpiryAt)
 	at("finished_at", r.FinishedAt)
 	str("schedule", r.Schedule)
+	flag("told", r.Told)
 	str("priority", string(r.Priority))
 	str("params", r.Params)
 	num("shard", int64(r.Shard))
@@ -424,6 +426,7 @@ func Parse(i item.Item) (Run, error) {
 		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "", Epoch: i.Int("epoch"),
 		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
 		ExpiryAt: i.Time("expiry_at"), FinishedAt: i.Time("finished_at"), Schedule: i.Str("schedule"),
+		Told: i.Str("told") != "",
 		Priority: job.Priority(i.Str("priority")), Params: i.Str("params"), Shard: int(i.Int("shard")),
 		WakeAt: i.Time(contract.AttrWakeAt),
 	}
@@ -603,15 +606,29 @@ func (r Run) NoteHolds() (Run, item.Write) {
 	return r.change("run.holds", after, noAct)
 }
 
-// End gives the run the status that it has come to: a final one, or HELD.
+// MustTell says that the row of the run's schedule does not know yet that the run is over.
+func (r Run) MustTell() bool { return r.Status.Final() && r.Schedule != "" && !r.Told }
+
+// End gives the run the status that it has come to: a final one, or HELD. One whose schedule must be told
+// keeps a wake-up for that.
 func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 	after := r
 	after.Status = s
 	if s.Final() {
 		after.FinishedAt, after.WakeAt, after.Holds = now, time.Time{}, false
 		after.ExpiresAt = now.Add(contract.DeadKept)
+		if after.MustTell() {
+			after.WakeAt = now
+		}
 	}
 	return r.change("run.end", after, notOver, noAct)
+}
+
+// TellDone notes that the row of the run's schedule knows of its end, and takes the wake-up.
+func (r Run) TellDone() (Run, item.Write) {
+	after := r
+	after.Told, after.WakeAt = true, time.Time{}
+	return r.change("run.told", after, isOver, noAct)
 }
 
 // Rest puts the wake-up off; the zero time takes it from a run that is over.

@@ -201,6 +201,9 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 
 // OfJob returns the outcome of an occurrence with a job, and the reason if it did not run.
 func OfJob(r job.Row) (outcome, reason, why string) {
+	if r.StartsRun() && !r.StartedAt.IsZero() {
+		return ofRun(r)
+	}
 	switch r.Status {
 	case job.Succeeded:
 		return Ran, "", ""
@@ -228,6 +231,17 @@ func OfJob(r job.Row) (outcome, reason, why string) {
 		return Skipped, r.Reason.Code, r.Reason.Message
 	}
 	return Pending, "", ""
+}
+
+// ofRun returns the outcome of a run that was started: how it ends is said by its status.
+func ofRun(r job.Row) (outcome, reason, why string) {
+	switch r.Status {
+	case job.Dead:
+		return Ran, r.Reason.Code, "it ran and failed: " + r.Reason.Message
+	case job.Cancelled:
+		return Ran, r.Reason.Code, "it ran and was cancelled"
+	}
+	return Ran, "", ""
 }
 
 // lateBy returns how late a time was dropped.

@@ -150,9 +150,11 @@ func (s *Stretch) follow(earlier *Stretch, next, now time.Time) *Stretch {
 	return s
 }
 
-// Template is the job of each nominal time. It holds the task's values from when the schedule was
-// written.
+// Template is the job of each nominal time, or the run. Of a job it holds the task's values from when the
+// schedule was written; the payload of a run is its params.
 type Template struct {
+	Dag         string          `json:"dag,omitempty"`         // "": a job
+	DagVersion  int64           `json:"dag_version,omitempty"` // 0: the newest when the run begins
 	Task        string          `json:"task"`
 	Executor    string          `json:"executor"`
 	Pool        string          `json:"pool"`
@@ -274,7 +276,7 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool,
 		Priority: t.Priority,
 		Timeout:  t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry,
-		ScheduleID: s.Name, Epoch: s.Epoch, Labelled: t.Labels.Labelled(),
+		ScheduleID: s.Name, Epoch: s.Epoch, Dag: t.Dag, DagVersion: t.DagVersion, Labelled: t.Labels.Labelled(),
 		Payload: t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
 	}
 	r.Shard = horizon.ShardOf(string(r.ID), shards)

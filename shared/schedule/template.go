@@ -19,6 +19,7 @@ func TemplateOf(r job.Row, labels job.Labels) Template {
 	return Template{
 		Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority, Timeout: r.Timeout,
 		StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Labels: labels,
+		Dag: r.Dag, DagVersion: r.DagVersion,
 	}
 }
 
