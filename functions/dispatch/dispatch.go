@@ -150,10 +150,19 @@ func (s *Stage) again(ctx context.Context, d message.Dispatch, in time.Duration)
 	return s.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: message.Encode(d), Delay: delay})
 }
 
+// beginsAhead is how long before its time a run may be decided about. What its timer brings earlier waits in
+// the queue.
+const beginsAhead = contract.NowLane + time.Second
+
 func (s *Stage) fire(ctx context.Context, d message.Dispatch, id job.ID) error {
 	f := job.Firing{
 		Key: job.Key{Tenant: tenant.ID(d.Firing.Tenant), ID: id}, Version: d.Firing.Version, Attempt: d.Firing.Attempt,
 		Pool: d.Pool, Priority: job.Priority(d.Priority), DueAt: d.Firing.DueAt,
 	}
-	return s.armer.Fire(ctx, "timer", f, s.Clock.Now())
+	now := s.Clock.Now()
+	if f.OfRun() && f.DueAt.Sub(now) <= beginsAhead {
+		_, err := s.decider.Reevaluate(ctx, f.Key, f.Version, f.Attempt)
+		return err
+	}
+	return s.armer.Fire(ctx, "timer", f, now)
 }

@@ -12,6 +12,7 @@ import (
 	"punctual/functions/engine/release"
 	"punctual/shared/clock"
 	"punctual/shared/job"
+	"punctual/shared/run"
 	"punctual/shared/telemetry"
 )
 
@@ -45,9 +46,15 @@ type Engine struct {
 // New puts the verbs together: what ends a job is brought to its schedule and to its children, and
 // before it starts both are asked.
 func New(d Deps) Engine {
-	r := recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
 	jobs := &jobs{} // runs and these verbs need each other
-	runs := release.New(release.Deps{Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
+	var r *recur.Recurrer
+	runs := release.New(release.Deps{
+		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards,
+		Over: func(ctx context.Context, is run.Run) error { return r.RunOver(ctx, jobs.decider, is) },
+	})
+	r = recur.New(recur.Deps{
+		Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Runs: runs,
+	})
 	jobs.Acceptor = accept.New(accept.Deps{
 		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, OfNode: runs.Redrive,
 	})

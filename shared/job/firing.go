@@ -51,8 +51,9 @@ func (f Firing) Outgoing(now time.Time) message.Outgoing {
 	out := message.Outgoing{
 		Body: message.Encode(f.Message()), Delay: horizon.Delay(now, f.DueAt), Group: string(f.Tenant),
 	}
-	if f.OfRun() {
+	if f.OfRun() { // a run begins up to contract.NowLane before its time, and its jobs are due at its time
 		out.Body = message.Encode(f.dispatch())
+		out.Delay = min(max(f.DueAt.Sub(now).Truncate(time.Second)-time.Second, 0), contract.MaxDelay)
 	}
 	return out
 }

@@ -256,10 +256,12 @@ func ParseEvent(i item.Item) (Event, error) {
 	return e, err
 }
 
-// Forget deletes the item of a run that is over, as it was read.
+// Forget deletes the item of a run that is over, as it was read, once its schedule knows of its end.
 func (r Run) Forget() item.Write {
+	is := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 	return item.Write{Ref: r.Ref(), Name: "run.forget", Delete: true, When: []item.All{
-		{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}, isOver, noAct},
+		{is, isOver, noAct, {Attr: "schedule", Op: item.Missing}},
+		{is, isOver, noAct, {Attr: "told", Op: item.Exists}},
 	}}
 }
 
@@ -426,7 +428,7 @@ func Parse(i item.Item) (Run, error) {
 		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "", Epoch: i.Int("epoch"),
 		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
 		ExpiryAt: i.Time("expiry_at"), FinishedAt: i.Time("finished_at"), Schedule: i.Str("schedule"),
-		Told: i.Str("told") != "",
+		Told:     i.Str("told") != "",
 		Priority: job.Priority(i.Str("priority")), Params: i.Str("params"), Shard: int(i.Int("shard")),
 		WakeAt: i.Time(contract.AttrWakeAt),
 	}
@@ -593,7 +595,7 @@ func (r Run) Withdraw() (Run, item.Write) {
 	after := r
 	after.Act = nil
 	after.Epoch++
-	if r.Status.Final() {
+	if r.Status.Final() && !r.MustTell() {
 		after.WakeAt = time.Time{}
 	}
 	return r.change("run.withdraw", after, r.acting())

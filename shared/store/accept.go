@@ -19,8 +19,10 @@ import (
 // it notes in which stretch of time its task has jobs, so that Stretches finds them.
 // A refusal is an *item.Refused in which the row is write 0.
 func (s *Store) Accept(ctx context.Context, r job.Row, more ...item.Write) error {
-	if err := s.noteTask(ctx, r); err != nil {
-		return err
+	if !r.StartsRun() { // it is in no list of jobs
+		if err := s.noteTask(ctx, r); err != nil {
+			return err
+		}
 	}
 	if len(more) == 0 {
 		return s.Put(ctx, job.Accept(r))

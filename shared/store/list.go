@@ -67,7 +67,7 @@ func (s *Store) newest(
 				yield(job.Row{}, err)
 				return
 			}
-			if job.IsGone(i) {
+			if job.IsGone(i) || i.Str("dag") != "" { // a row that stands for a run is no job
 				continue
 			}
 			var r job.Row

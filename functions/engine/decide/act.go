@@ -98,7 +98,7 @@ func (d *Decider) fireAgain(ctx context.Context, row job.Row, gently bool, now t
 		return job.StepFire, d.unpark(ctx, row, now)
 	}
 	next := now.Add(contract.Grace)
-	if gently {
+	if gently && !row.StartsRun() {
 		// However it ends, the next wake-up is twice as far away: a firing that nobody took, though it
 		// was sent again, waits for a slot, and copies of it must not grow with the time it waits.
 		next = now.Add(job.Postpone(row.Postponed))

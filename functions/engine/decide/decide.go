@@ -97,6 +97,9 @@ func New(d Deps) *Decider {
 // that one has just changed.
 func (d *Decider) Reread(t tenant.ID) { d.pauses.Drop(t) }
 
+// Announce tells whoever hangs on the end of a row that others have made final, maybe once more.
+func (d *Decider) Announce(ctx context.Context, row job.Row) error { return d.ended(ctx, row) }
+
 // announce counts a job that has become final as settled, and tells whoever hangs on its end.
 func (d *Decider) announce(ctx context.Context, row job.Row) error {
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})

@@ -82,7 +82,11 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 	if err != nil || row.Status != job.Dead || after.Paused != nil || after.Failures < int64(after.PauseAfter) {
 		return err
 	}
-	why := fmt.Sprintf("%d jobs in a row failed for good, the last with %s", after.Failures, row.Reason.Code)
+	what := "jobs"
+	if row.StartsRun() {
+		what = "runs"
+	}
+	why := fmt.Sprintf("%d %s in a row failed for good, the last with %s", after.Failures, what, row.Reason.Code)
 	_, write = schedule.PauseSchedule(after, schedule.Pause{By: schedule.ByPunctual, Reason: why}, now.UTC().Truncate(time.Millisecond))
 	if err := unlessRefused(r.Store.Put(ctx, write)); err != nil {
 		return err

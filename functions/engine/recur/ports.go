@@ -12,6 +12,15 @@ import (
 	"punctual/shared/tenant"
 )
 
+// Runs begins and cancels the runs that rows of schedules stand for.
+type Runs interface {
+	// Launch makes the run of a row together with those writes or not at all: refused, and there is no
+	// run, is an *item.Refused. One that is there already is no error. why says that there can be none.
+	Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error)
+	// CancelLaunched asks a run that has begun to end as cancelled. One that is over stays so.
+	CancelLaunched(ctx context.Context, row job.Row, why string) error
+}
+
 // Store is what a Recurrer reads and writes: schedules, their slots and counts, and their jobs. A
 // write whose condition does not hold is an *item.Refused with the items as they were.
 type Store interface {

@@ -30,7 +30,8 @@ type Deps struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
-	Shards int // of the due index; 0: contract.DefaultShards
+	Shards int  // of the due index; 0: contract.DefaultShards
+	Runs   Runs // nil where schedules are promoted and no more
 }
 
 // Recurrer promotes schedules. It is safe for concurrent use.

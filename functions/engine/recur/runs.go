@@ -17,7 +17,8 @@ import (
 // What a wake-up of a schedule's job may come to besides the steps of every job.
 const (
 	Skipped job.Step = "skip"  // its schedule went on without it
-	Left    job.Step = "leave" // promotion is to decide about it
+	Left    job.Step = "leave" // promotion is to decide about it, or its time has not come
+	Began   job.Step = "begin" // the run that its row stands for goes on
 )
 
 // keyOf names the schedule that the row belongs to.
@@ -33,7 +34,10 @@ func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule
 func (r *Recurrer) Judge(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
-	if row.ScheduleID == "" {
+	switch {
+	case row.ScheduleID == "" && row.StartsRun() && step == job.StepFire:
+		return r.begin(ctx, d, nil, row, now)
+	case row.ScheduleID == "":
 		return step, false, nil
 	}
 	is, done, err = r.judge(ctx, d, row, step, now)
@@ -81,6 +85,12 @@ func (r *Recurrer) judge(
 	if step != job.StepFire || row.Attempt > 1 {
 		return step, false, nil
 	}
+	if row.StartsRun() && tooEarly(s, row, now) {
+		if row.Parked { // it goes on its way again
+			return step, false, nil
+		}
+		return Left, true, r.Queue.Send(ctx, contract.DispatchQueue, row.Firing().AtDue(now))
+	}
 	if !row.QueuedBehind && !row.DueAt.After(now) { // a short pause may be over before a job is parked
 		if done, err := r.dropped(ctx, d, s, row, now); done || err != nil {
 			return Skipped, true, err
@@ -89,7 +99,11 @@ func (r *Recurrer) judge(
 	if done, err := r.usedUp(ctx, d, s, row, now); done || err != nil {
 		return Skipped, true, err
 	}
-	return r.overlap(ctx, d, s, row, now)
+	is, done, err = r.overlap(ctx, d, s, row, now)
+	if is == job.StepFire && !done && row.StartsRun() {
+		return r.begin(ctx, d, &s, row, now)
+	}
+	return is, done, err
 }
 
 // leave gives the row a later wake-up: promotion comes by before.
@@ -176,7 +190,11 @@ func (r *Recurrer) overlap(
 	}
 	if action == schedule.ActionCancel && holder.Status != "" {
 		why := job.Reason{Code: job.CodeOverlap, Message: "a later run of its schedule took its place"}
-		if err := unlessRefused(d.Stop(ctx, *holder, why, now)); err != nil {
+		stop := func() error { return d.Stop(ctx, *holder, why, now) }
+		if holder.StartsRun() {
+			stop = func() error { return r.Runs.CancelLaunched(ctx, *holder, why.Message) }
+		}
+		if err := unlessRefused(stop()); err != nil {
 			return job.StepPark, true, err
 		}
 	}

@@ -47,6 +47,8 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 	case is.Act != nil:
 		_, err := r.finish(ctx, f)
 		return nil, false, err
+	case is.MustTell():
+		return nil, true, r.tellSchedule(ctx, f)
 	case is.Status.Final():
 		return nil, true, r.rest(ctx, f, time.Time{})
 	case is.Expired(now):
@@ -91,7 +93,7 @@ func (r *Releaser) nextLook(is run.Run, now time.Time) time.Time {
 // rest puts the run's wake-up off, unless somebody has acted since it was read. One that is over has none.
 func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 	if f.run.Status.Final() {
-		if f.run.WakeAt.IsZero() {
+		if f.run.WakeAt.IsZero() || f.run.MustTell() {
 			return nil
 		}
 		at = time.Time{}

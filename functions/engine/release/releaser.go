@@ -37,6 +37,9 @@ type Store interface {
 	// Definition and Params read what lies beside runs; absent is a fault.NotFound.
 	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
 	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
+	// Dag reads the newest version of a dag, DagVersion another; absent or deleted is a fault.NotFound.
+	Dag(ctx context.Context, t tenant.ID, name string) (store.Dag, error)
+	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
 	Params(ctx context.Context, r run.Run) (string, error)
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
 	PutRunContent(ctx context.Context, r run.Run, name, body string) error
@@ -52,6 +55,8 @@ type Store interface {
 	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
 	Content(ctx context.Context, k job.Key, name string) (string, error)
 	PutPayload(ctx context.Context, r job.Row, payload []byte) error
+	// Payload reads the payload of a row; nil is none.
+	Payload(ctx context.Context, r job.Row) ([]byte, error)
 	Put(ctx context.Context, w item.Write) error
 	// PutRow makes a row what after is. It knows its own write again when the answer was lost.
 	PutRow(ctx context.Context, after job.Row, w item.Write) error
@@ -81,6 +86,9 @@ type Deps struct {
 	Shards int              // of the due index; 0: contract.DefaultShards
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
+	// Over brings the end of a schedule's run to its schedule. It may be called more than once for the same
+	// end, and does no more then. Nil: no schedule has runs.
+	Over func(ctx context.Context, is run.Run) error
 }
 
 // Releaser brings runs on. It is safe for concurrent use.

@@ -218,5 +218,27 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 		r.Meter.Count(telemetry.RunsEnded, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
 		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
 	}
+	if err := r.tellSchedule(ctx, f); err != nil {
+		r.warn(ctx, f.run.Key, "the schedule of a run hears of its end at the run's wake-up", err)
+	}
+	return nil
+}
+
+// tellSchedule tells the schedule of a run that is over, and only then takes the run's wake-up: whoever
+// crashes around it leaves that to be done again.
+func (r *Releaser) tellSchedule(ctx context.Context, f *facts) error {
+	if !f.run.MustTell() || f.run.Act != nil {
+		return nil
+	}
+	if r.Over != nil {
+		if err := r.Over(ctx, f.run); err != nil {
+			return fmt.Errorf("telling the schedule of run %s: %w", f.run.ID, err)
+		}
+	}
+	after, write := f.run.TellDone()
+	if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		return err
+	}
+	f.run = after
 	return nil
 }

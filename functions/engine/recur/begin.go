@@ -1,0 +1,120 @@
+package recur
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"punctual/functions/engine/decide"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+)
+
+// tooEarly says that a run must not begin yet. Where runs may overlap it begins a little before its time, and
+// its jobs wait for that; else only at its time it is known whether another is over.
+func tooEarly(s schedule.Schedule, row job.Row, now time.Time) bool {
+	ahead := row.DueAt.Sub(now)
+	return ahead > contract.NowLane || s.Limited() && ahead > 0
+}
+
+// begin makes the run that a row stands for, in one transaction with all that a worker asks before it starts a
+// job. s is nil for a run that somebody asked for. A refusal has everything decided again.
+func (r *Recurrer) begin(
+	ctx context.Context, d *decide.Decider, s *schedule.Schedule, row job.Row, now time.Time,
+) (is job.Step, done bool, err error) {
+	_, write := job.BeginRun(row, now)
+	with := []item.Write{write}
+	if s != nil {
+		more, err := r.admission(ctx, *s, row)
+		if err != nil {
+			return Began, true, err
+		}
+		with = append(with, more...)
+	}
+	why, err := r.Runs.Launch(ctx, row, with...)
+	switch {
+	case err != nil || why.Code == "":
+		return Began, true, err
+	case s == nil:
+		return Skipped, true, d.Stop(ctx, row, why, now)
+	}
+	return Skipped, true, d.Skip(ctx, row, why, schedule.Is(*s), now)
+}
+
+// admission is what a schedule writes when one of its runs begins: that it stands as it was read, its slot, and
+// its count.
+func (r *Recurrer) admission(ctx context.Context, s schedule.Schedule, row job.Row) ([]item.Write, error) {
+	writes := []item.Write{schedule.Is(s)}
+	if s.Limited() {
+		slot, holder, err := r.holder(ctx, s, row)
+		switch {
+		case err != nil:
+			return nil, err
+		case holder != nil: // somebody took it just now
+			return nil, &item.Refused{}
+		case slot.Holder == "" || slot.Holder == row.ID:
+			writes = append(writes, s.TakeSlot(row.ID))
+		default:
+			writes = append(writes, s.TakeSlotFrom(row.ID, slot.Holder))
+		}
+	}
+	if s.MaxRuns() > 0 {
+		writes = append(writes, s.CountRun(row)...)
+	}
+	return writes, nil
+}
+
+// closeTries bounds how often a row is read again because somebody was faster.
+const closeTries = 4
+
+// RunOver ends the row of a run that is over, and brings that to the schedule as the end of a job. Whoever
+// calls it does so again until it has succeeded: a row that is final already is only announced again.
+func (r *Recurrer) RunOver(ctx context.Context, d *decide.Decider, is run.Run) error {
+	k := job.Key{Tenant: is.Tenant, ID: is.ID}
+	for range closeTries {
+		row, err := r.Store.Row(ctx, k)
+		switch {
+		case fault.KindOf(err) == fault.NotFound:
+			return nil
+		case err != nil:
+			return fmt.Errorf("ending the row of run %s: %w", is.ID, err)
+		case !row.StartsRun():
+			return nil
+		case row.Status.Final():
+			return d.Announce(ctx, row)
+		}
+		_, write := job.CloseRun(row, rowStatus(is.Status), reasonOf(is), r.Clock.Now())
+		if err := r.Store.Put(ctx, write); err != nil && store.Refused(err) == nil {
+			return fmt.Errorf("ending the row of run %s: %w", is.ID, err)
+		}
+	}
+	return fault.New(fault.Conflict, nil, "ending the row of run %s: it changed %d times meanwhile", is.ID, closeTries)
+}
+
+// rowStatus is the status of a row whose run has ended.
+func rowStatus(s run.Status) job.Status {
+	switch s {
+	case run.Succeeded:
+		return job.Succeeded
+	case run.Cancelled:
+		return job.Cancelled
+	}
+	return job.Dead
+}
+
+// reasonOf is why a run did not succeed; a run whose nodes failed has no reason of its own.
+func reasonOf(is run.Run) job.Reason {
+	if is.Status == run.Succeeded {
+		return job.Reason{}
+	}
+	return job.Reason{
+		Code:    cmp.Or(is.Reason.Code, run.ReasonFailed),
+		Message: cmp.Or(is.Reason.Message, "a node failed"),
+	}
+}

@@ -1,0 +1,127 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// bySchedule is who starts and cancels the runs of schedules.
+const bySchedule = "schedule"
+
+// Launch makes the run that a schedule's row stands for, together with those writes or not at all. Where one
+// of them is refused, and there is no run, that is an *item.Refused. A run that is there already is brought
+// on. why says that there can be no run: the dag is gone, or the params do not fit it.
+func (r *Releaser) Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error) {
+	n := Request{
+		Key: run.Key{Tenant: row.Tenant, ID: row.ID}, Dag: row.Dag, DueAt: row.DueAt, NominalAt: row.NominalAt,
+		Schedule: row.Schedule(), By: By{Who: bySchedule, Reason: row.Schedule()}, With: with,
+	}
+	if !row.ExpiryAt.IsZero() {
+		n.ExpireAt = func(time.Time) time.Time { return row.ExpiryAt }
+	}
+	if why, err = r.definition(ctx, row, &n); why.Code != "" || err != nil {
+		return why, err
+	}
+	is, created, err := r.Create(ctx, n)
+	switch {
+	case created && err != nil: // it stands, and its wake-up brings it on
+		r.warn(ctx, n.Key, "a new run waits for its wake-up", err)
+		return why, nil
+	case created:
+		return why, nil
+	case fault.KindOf(err) == fault.NotFound:
+		return why, &item.Refused{}
+	case err != nil:
+		return why, err
+	}
+	return why, r.Derive(ctx, is.Key)
+}
+
+// definition reads what a row's run is made of: its dag as it now is, and its params over the dag's.
+func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why job.Reason, err error) {
+	read := r.Store.Dag
+	what := fmt.Sprintf("the dag %q", row.Dag)
+	if v := row.DagVersion; v > 0 {
+		read = func(ctx context.Context, t tenant.ID, name string) (store.Dag, error) {
+			return r.Store.DagVersion(ctx, t, name, v)
+		}
+		what = fmt.Sprintf("version %d of %s", v, what)
+	}
+	d, err := read(ctx, row.Tenant, row.Dag)
+	if fault.KindOf(err) == fault.NotFound {
+		return job.Reason{Code: job.CodeUnknownDag, Message: what + " is gone"}, nil
+	}
+	if err != nil {
+		return why, err
+	}
+	body, err := r.Store.Definition(ctx, row.Tenant, d.Definition)
+	if err != nil {
+		return why, err
+	}
+	if n.Definition, err = dag.ParseDefinition(body); err != nil {
+		return why, err
+	}
+	n.Version = d.Version
+	given, err := r.Store.Payload(ctx, row)
+	if err != nil {
+		return why, err
+	}
+	g, err := dag.Compile(n.Definition)
+	if err != nil {
+		return why, err
+	}
+	n.Params, why, err = params(g, given)
+	return why, err
+}
+
+// params puts a run's params over the dag's defaults; nil is no params at all.
+func params(g *dag.Graph, given json.RawMessage) (merged json.RawMessage, why job.Reason, err error) {
+	all := maps.Clone(g.Params)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	if len(given) > 0 {
+		var own map[string]json.RawMessage
+		if err := json.Unmarshal(given, &own); err != nil {
+			return nil, why, fault.New(fault.Undecodable, err, "reading the params of a run")
+		}
+		var unknown []string
+		for _, name := range slices.Sorted(maps.Keys(own)) {
+			if !g.KnowsParam(name) {
+				unknown = append(unknown, name)
+			}
+		}
+		if len(unknown) > 0 {
+			return nil, job.Reason{Code: job.CodeParams, Message: "the dag knows no param " + strings.Join(unknown, ", ")}, nil
+		}
+		maps.Copy(all, own)
+	}
+	if len(all) == 0 {
+		return nil, why, nil
+	}
+	return text.MustJSON(all), why, nil
+}
+
+// CancelLaunched cancels the run of a row that has begun, for its schedule. One that is over stays so.
+func (r *Releaser) CancelLaunched(ctx context.Context, row job.Row, why string) error {
+	_, err := r.Cancel(ctx, run.Key{Tenant: row.Tenant, ID: row.ID}, By{Who: bySchedule, Reason: why})
+	if wrong := new(WrongState); errors.As(err, &wrong) || fault.KindOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}
