@@ -48,8 +48,12 @@ var (
 		"params": anyParams, "run_at": instantForm, "delay": delayForm, "priority": oneOf(contract.Priorities),
 		"expire_after": windowForm, "tags": tagsForm,
 	}
-	dagRunBounds = runOptionBounds.and(fieldBounds{"version": numberFrom(1, maxVersion)})
-	actBounds    = fieldBounds{"reason": textOf(0, contract.MaxReason)}
+	dagRunBounds      = runOptionBounds.and(fieldBounds{"version": numberFrom(1, maxVersion)})
+	dagTemplateBounds = fieldBounds{
+		"name": nameForm, "version": numberFrom(1, maxVersion), "params": anyParams, "start_within": windowForm,
+		"expire_after": windowForm, "allow_literals": literalsForm,
+	}
+	actBounds = fieldBounds{"reason": textOf(0, contract.MaxReason)}
 
 	// ownParameterBounds are those of parameters that mean something else in that operation.
 	ownParameterBounds = map[string]fieldBounds{"listRuns": {"status": oneOf(dag.RunStatuses)}}

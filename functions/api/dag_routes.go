@@ -140,7 +140,9 @@ func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput
 const maxVersion = 999_999_999
 
 func (s *stage) deleteDag(ctx context.Context, who tenant.Identity, in *dagInput) (*empty, error) {
-	err := s.Store.DeleteDag(ctx, who.Tenant, in.Name, s.now())
+	err := s.Store.DeleteDag(ctx, who.Tenant, in.Name, s.now(), func() error {
+		return s.unusedDag(ctx, who.Tenant, in.Name)
+	})
 	if fault.KindOf(err) == fault.NotFound {
 		err = errNoDag()
 	}

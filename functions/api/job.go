@@ -191,6 +191,9 @@ func errNoJob() error { return wire.NewProblem(wire.CodeNotFound, "there is no s
 // row reads a job's row; absent, forgotten and another tenant's are all the same.
 func (s *stage) row(ctx context.Context, k job.Key) (job.Row, error) {
 	r, err := s.Store.Row(ctx, k)
+	if err == nil {
+		err = noJob(r)
+	}
 	return r, asNoJob(err)
 }
 

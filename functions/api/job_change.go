@@ -141,11 +141,21 @@ func readMatch(values []string) (int64, error) {
 	return strconv.ParseInt(m[1], 10, 64)
 }
 
+// noJob is the answer about a row that stands for a run; nil for a job.
+func noJob(row job.Row) error {
+	if row.StartsRun() {
+		return errNoJob()
+	}
+	return nil
+}
+
 // updateJob is store.Update; absent, forgotten and another tenant's are all the same.
 func (s *stage) updateJob(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error) {
 	var decided error
 	row, err := s.Store.Update(ctx, k, func(row job.Row) (writes []item.Write, _ error) {
-		writes, decided = decide(row)
+		if decided = noJob(row); decided == nil {
+			writes, decided = decide(row)
+		}
 		return writes, decided
 	})
 	if decided == nil || !errors.Is(err, decided) {
@@ -332,6 +342,8 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 	row, err := s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
 		found, dead = true, row.Status == job.Dead
 		switch {
+		case row.StartsRun():
+			return nil, errNoJob()
 		case !row.Status.Final():
 			return nil, wire.NewProblem(codeNotFinished, "the job is not over; cancel it first")
 		case row.PendingEffects.Children():

@@ -100,7 +100,7 @@ func (s *stage) among(
 		}
 		rows := found[:0]
 		for i, r := range found {
-			if there[i] && f.rowMay(r) {
+			if there[i] && !r.StartsRun() && f.rowMay(r) {
 				rows = append(rows, r)
 			}
 		}

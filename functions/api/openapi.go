@@ -286,7 +286,7 @@ var bounds = map[string]fieldBounds{
 	"ScheduleRequest": {
 		"overlap": oneOf(schedule.Overlaps), "pause_after_failures": numberFrom(0, schedule.MaxPauseAfter),
 	},
-	"JobTemplateRequest": runBounds,
+	"JobTemplateRequest": runBounds, "DagTemplateRequest": dagTemplateBounds,
 	"CatchUpRequest": {
 		"policy": oneOf(schedule.Policies),
 		"window": lasting(contract.MinWindow, schedule.MaxCatchUpWindow),

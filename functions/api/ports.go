@@ -184,8 +184,8 @@ type dags interface {
 	) (versions []store.Dag, more bool, err error)
 	// Dags reads a page by name, after that name, without those that are deleted.
 	Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []store.Dag, more bool, err error)
-	// DeleteDag leaves the dag's runs.
-	DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time) error
+	// DeleteDag leaves the dag's runs. An error of free, asked after the dag was read, keeps the dag.
+	DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time, free func() error) error
 }
 
 // runs are a tenant's runs, newest first, with what was done to them.
@@ -193,6 +193,8 @@ type runs interface {
 	// Runs looks at some entries of the list and returns those that match; next is "" at its end. A run
 	// that is forgotten or cannot be read is left out.
 	Runs(ctx context.Context, t tenant.ID, q store.RunQuery) (found []store.ListedRun, next string, err error)
+	// RunsNamed reads runs for a list; the zero Run is one that is absent or cannot be read.
+	RunsNamed(ctx context.Context, keys []run.Key) ([]run.Run, error)
 	// Events reads a page of what was done, oldest first; next is "" at the end.
 	Events(ctx context.Context, k run.Key, cursor string, limit int) (events []run.Event, next string, err error)
 	// ForgetRun comes after the run's jobs were forgotten. A run that somebody has acted on is refused.

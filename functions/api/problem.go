@@ -13,6 +13,7 @@ import (
 const (
 	codeUnknownTask       = "unknown_task"
 	codeUnknownPool       = "unknown_pool"
+	codeUnknownDag        = "unknown_dag"
 	codeNeverFires        = "never_fires"
 	codeCycle             = "cycle"
 	codeTargetRefused     = "target_refused"
@@ -55,6 +56,7 @@ var catalogue = []explained{
 	{codeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " +
 		wire.InWords(executor.BuiltIn()) + " are there from the start."},
 	{codeUnknownPool, 400, "Unknown pool", "The pools are " + wire.InWords(contract.Pools) + "."},
+	{codeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."},
 	{codeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
 	{codeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
 	{codeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."},

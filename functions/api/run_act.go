@@ -200,6 +200,9 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 	if !f.run.Status.Final() {
 		return nil, wire.NewProblem(codeNotFinished, "the run is not over; cancel it first")
 	}
+	if f.run.MustTell() {
+		return nil, wire.NewProblem(wire.CodeNotFinished, "the run has yet to tell its schedule; try again in a moment")
+	}
 	for _, name := range f.graph.Names() {
 		for g := range f.run.Generation(name) {
 			if err := s.forgetNode(ctx, f, name, g+1); err != nil {

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/accept"
@@ -18,10 +21,12 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 func (s *stage) scheduleRoutes() {
@@ -64,8 +69,8 @@ func (s *stage) scheduleRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
 		ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite,
-		Summary: "Run a schedule's job once, now", Errors: []int{http.StatusNotFound},
-		About: "A job of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor " +
+		Summary: "Run a schedule's job, or its dag, once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "A job or run of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor " +
 			"max_runs touches it. It is listed among the occurrences as manual.",
 	}, s.runScheduleNow)
 	s.schedulePauseRoutes()
@@ -270,6 +275,11 @@ func (s *stage) scheduleWrites(
 	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites { // there is room but where very much is recorded
 		writes = append(writes, c.calendar.asRead...)
 	}
+	if c.job != nil && after.Template.Dag != "" { // nobody deletes the dag meanwhile
+		use := store.UseDag(after.Tenant, after.Template.Dag)
+		use.Else = errDagGone(after.Template.Dag)
+		writes = append(writes, use)
+	}
 	if takes > int64(s.ScheduleQuota) {
 		return nil, s.errQuota(takes)
 	}
@@ -428,7 +438,10 @@ func changedParts(old, after ScheduleView, payload bool) []string {
 	}
 	part("calendar", old.Calendar, after.Calendar)
 	part("job", old.Job, after.Job)
-	if payload {
+	part("dag", old.Dag, after.Dag)
+	if payload && after.Dag != nil {
+		changed = append(changed, "/dag/params")
+	} else if payload {
 		changed = append(changed, "/job/payload")
 	}
 	if old.Overlap != after.Overlap {
@@ -542,8 +555,35 @@ func (s *stage) withContents(ctx context.Context, k schedule.Key) (schedule.Sche
 		"reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
 }
 
-// runScheduleNow accepts a job as the template has it, due now.
-func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*jobAnswer, error) {
+// runNowAnswer is a job or a run.
+type runNowAnswer struct {
+	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"Of a job: the version in quotes, for If-Match"`
+	Body     ranNow
+}
+
+// ranNow is what a schedule makes: one of the two.
+type ranNow struct {
+	job *JobView
+	run *RunView
+}
+
+// MarshalJSON writes the one that is there.
+func (r ranNow) MarshalJSON() ([]byte, error) {
+	if r.run != nil {
+		return text.JSON(r.run)
+	}
+	return text.JSON(r.job)
+}
+
+// Schema documents both.
+func (ranNow) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[JobView](), true, ""),
+		r.Schema(reflect.TypeFor[RunView](), true, "")}}
+}
+
+// runScheduleNow accepts a job as the template has it, due now; or begins a run.
+func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*runNowAnswer, error) {
 	found, contents, err := s.withContents(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	if err != nil {
 		return nil, err
@@ -560,13 +600,41 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 	if err := s.engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
 		return nil, err
 	}
+	if r.StartsRun() {
+		return s.beginNow(ctx, r)
+	}
 	if send {
 		s.fire(ctx, r.Firing())
 	}
 	s.Meter.Count(telemetry.JobsAccepted, 1)
 	out, err := s.answerJob(ctx, r, http.StatusAccepted, true)
-	if err == nil {
-		out.Location = "/v1/jobs/" + string(r.ID)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	return &runNowAnswer{Location: "/v1/jobs/" + string(r.ID), ETag: out.ETag, Body: ranNow{job: &out.Body}}, nil
+}
+
+// beginNow begins the run of a row that was just put. What does not get done here the row's wake-up does.
+func (s *stage) beginNow(ctx context.Context, r job.Row) (*runNowAnswer, error) {
+	if _, err := s.engine.Decide.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		s.fire(ctx, r.Firing())
+		return nil, err
+	}
+	v, err := s.showRun(ctx, run.Key{Tenant: r.Tenant, ID: r.ID})
+	if isNotFound(err) {
+		return nil, s.notBegun(ctx, r)
+	}
+	return &runNowAnswer{Location: "/v1/runs/" + string(r.ID), Body: ranNow{run: &v}}, err
+}
+
+// notBegun says why a run did not begin at once.
+func (s *stage) notBegun(ctx context.Context, r job.Row) error {
+	is, err := s.Store.Row(ctx, r.Key)
+	switch {
+	case err != nil:
+		return err
+	case is.Status.Final():
+		return wire.NewProblem(wire.CodeWrongState, "no run can be made: %s", is.Reason.Message)
+	}
+	return fault.New(fault.Unavailable, nil, "beginning run %s: it is %s", r.ID, is.Status)
 }

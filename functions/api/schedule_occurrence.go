@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/wire"
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -37,7 +38,8 @@ type occurrenceView struct {
 	Why             string       `json:"why,omitempty" doc:"The same as a sentence"`
 	Manual          bool         `json:"manual,omitempty" doc:"No time of the calendar: somebody asked for this run"`
 	JobID           job.ID       `json:"job_id,omitempty"`
-	Status          job.Status   `json:"status,omitempty" doc:"Of its job"`
+	RunID           job.ID       `json:"run_id,omitempty" doc:"Of a schedule of a dag, once its run has begun: outcome is ran from then on, and status says how it goes on"`
+	Status          string       `json:"status,omitempty" doc:"Of its job, or of its run"`
 	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Of one that started"`
 	Until           wire.Instant `json:"until,omitzero" doc:"The last nominal time of several"`
 	Count           int          `json:"count,omitempty" doc:"How many, of several; absent with until when they were too many to count"`
@@ -136,15 +138,18 @@ func (s *stage) occurrences(
 	entries.derived(of.LeftOut(s.now()))
 	for read := 0; ; {
 		group, err := together(ctx, jobs, entries)
-		if err != nil || len(group) == 0 {
+		if err != nil {
 			return items, "", err
+		}
+		if len(group) == 0 {
+			return items, "", s.withRuns(ctx, of.Tenant, items)
 		}
 		for n, t := range group {
 			if int64(n) < seen {
 				continue
 			}
 			if read++; read > maxRead || len(items) == f.limit {
-				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), nil
+				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), s.withRuns(ctx, of.Tenant, items)
 			}
 			if f.timesOnly && t.manual() {
 				continue
@@ -262,7 +267,13 @@ func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
 	}
 	r := *t.job
 	v := occurrenceView{NominalAt: wire.Instant{Time: r.OccurredAt()}, Manual: t.manual(),
-		DueAt: wire.Instant{Time: r.DueAt}, JobID: r.ID, Status: r.Status}
+		DueAt: wire.Instant{Time: r.DueAt}, JobID: r.ID, Status: string(r.Status)}
+	if r.StartsRun() {
+		v.JobID = ""
+		if !r.StartedAt.IsZero() {
+			v.RunID, v.Status = r.ID, string(runStatus(r))
+		}
+	}
 	v.Outcome, v.Reason, v.Why = schedule.OfJob(r)
 	if !r.StartedAt.IsZero() {
 		late := r.LatenessMS
@@ -272,6 +283,38 @@ func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
 		v.Outcome, v.Reason, v.Why = pending(of, r)
 	}
 	return v
+}
+
+// runStatus is the status of a run as its row knows it.
+func runStatus(r job.Row) run.Status {
+	switch r.Status {
+	case job.Succeeded:
+		return run.Succeeded
+	case job.Cancelled:
+		return run.Cancelled
+	case job.Dead:
+		return run.Failed
+	}
+	return run.Running
+}
+
+// withRuns gives occurrences the status of their runs as these now are; of one that is forgotten it stays as its
+// row knows it.
+func (s *stage) withRuns(ctx context.Context, t tenant.ID, items []occurrenceView) error {
+	var keys []run.Key
+	var of []int
+	for n, v := range items {
+		if v.RunID != "" {
+			keys, of = append(keys, run.Key{Tenant: t, ID: v.RunID}), append(of, n)
+		}
+	}
+	found, err := s.Store.RunsNamed(ctx, keys)
+	for n, is := range found {
+		if is.Status != "" {
+			items[of[n]].Status = string(is.Shown())
+		}
+	}
+	return err
 }
 
 // pending says what keeps a job that is not over. One of an older epoch that did not start and

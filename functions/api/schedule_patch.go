@@ -57,8 +57,9 @@ func (s *stage) mergedSchedule(
 	if err != nil { // both halves were JSON, but together they may be too deep
 		return nil, wire.Unreadable(text, err)
 	}
-	for _, name := range []string{"calendar", "job"} { // a schedule needs both
-		if part, named := parts[name]; named && isNull(part) {
+	// A schedule needs a calendar, and a job or a dag; one of these may give way to the other.
+	for name, other := range map[string]string{"calendar": "", "job": "dag", "dag": "job"} {
+		if part, named := parts[name]; named && isNull(part) && merged[other] == nil {
 			return nil, wire.OneMistake("/"+name, wire.CodeMissingField, "an object", "a schedule needs a "+name)
 		}
 	}
@@ -71,15 +72,15 @@ var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "p
 // checkPatch finds unknown and repeated fields, by their pointers in the patch.
 func checkPatch(patch *wire.Document) error {
 	r := newReader(patch)
-	f := r.Object(0, "", append([]string{"dag"}, scheduleFields...))
-	for name, known := range map[string][]string{"calendar": calendarFields, "job": templateFields,
+	f := r.Object(0, "", scheduleFields)
+	for name, known := range map[string][]string{"calendar": calendarFields, "job": templateFields, "dag": dagTemplateFields,
 		"catch_up": catchUpFields} {
 		v, ok := f[name]
 		if !ok || patch.Kind(v.Node) != wire.KindObject {
 			continue
 		}
 		inner := r.Object(v.Node, v.Pointer, known)
-		for _, deep := range slices.Concat([]string{"retry"}, labelFields, []string{"payload"}) {
+		for _, deep := range slices.Concat([]string{"retry"}, labelFields, []string{"payload", "params"}) {
 			if v, ok := inner[deep]; ok {
 				r.AllDuplicates(v.Node)
 			}
@@ -94,19 +95,23 @@ func (s *stage) scheduleParts(
 ) (map[string]json.RawMessage, error) {
 	v := viewSchedule(old, s.now())
 	base := map[string]json.RawMessage{"calendar": encode(v.Calendar), "catch_up": encode(v.CatchUp)}
-	if _, ok := parts["job"]; !ok {
+	kind, contents, template := "job", "payload", encode(v.Job)
+	if v.Dag != nil {
+		kind, contents, template = "dag", "params", encode(v.Dag)
+	}
+	if _, ok := parts[kind]; !ok { // what takes the other's place begins from nothing
 		return base, nil
 	}
 	payload, err := s.Store.SchedulePayload(ctx, old)
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return nil, err
 	}
-	template, _ := asObject(encode(v.Job))
-	delete(template, "payload_size")
+	fields, _ := asObject(template)
+	delete(fields, "payload_size")
 	if payload != nil {
-		template["payload"] = payload
+		fields[contents] = payload
 	}
-	base["job"] = encodeObject(template)
+	base[kind] = encodeObject(fields)
 	return base, nil
 }
 

@@ -120,7 +120,7 @@ func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at t
 // inFlightLooked is how many of a schedule's jobs are looked at for those that run.
 const inFlightLooked = store.ReadAtOnce
 
-// inFlight names the jobs of a schedule that a worker is at, of the newest ones.
+// inFlight names the jobs of a schedule that a worker is at, and the runs that go on, of the newest ones.
 func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
 	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, time.Time{}, true, inFlightLooked, "")
 	if err != nil {
@@ -137,14 +137,20 @@ func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) 
 		return nil, err
 	}
 	now := s.now()
+	ids := []job.ID{}
 	var near []job.Row
 	for i, r := range rows {
-		if there[i] && startsSoon(r, now) {
+		switch {
+		case !there[i]:
+		case r.StartsRun():
+			if r.Status == job.Blocked { // its run goes on
+				ids = append(ids, r.ID)
+			}
+		case startsSoon(r, now):
 			near = append(near, r)
 		}
 	}
 	views, err := s.showAll(ctx, k.Tenant, near)
-	ids := []job.ID{}
 	for _, v := range views {
 		if v.Status == job.Running {
 			ids = append(ids, v.JobID)

@@ -18,7 +18,8 @@ import (
 // scheduleRequest documents what PUT /v1/schedules/{name} takes.
 type scheduleRequest struct {
 	Calendar           calendarRequest    `json:"calendar" doc:"When"`
-	Job                jobTemplateRequest `json:"job" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
+	Job                jobTemplateRequest `json:"job,omitempty" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
+	Dag                dagTemplateRequest `json:"dag,omitempty" doc:"In place of job: each nominal time makes a run of that dag. What is said of jobs here is then said of runs: a FAILED one counts as a job that failed for good"`
 	Overlap            string             `json:"overlap,omitempty" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them"`
 	CatchUp            catchUpRequest     `json:"catch_up,omitempty" doc:"Which of the times that an outage swallowed still run"`
 	PauseAfterFailures int                `json:"pause_after_failures,omitempty" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
@@ -28,6 +29,7 @@ type scheduleRequest struct {
 type schedulePatchRequest struct {
 	Calendar           calendarRequest    `json:"calendar,omitempty"`
 	Job                jobTemplateRequest `json:"job,omitempty"`
+	Dag                dagTemplateRequest `json:"dag,omitempty"`
 	Overlap            string             `json:"overlap,omitempty"`
 	CatchUp            catchUpRequest     `json:"catch_up,omitempty"`
 	PauseAfterFailures int                `json:"pause_after_failures,omitempty"`
@@ -126,7 +128,7 @@ func (s *stage) readSchedule(
 		return c, r.Wrong.Err()
 	}
 	if len(f) == 0 && len(r.Wrong) == 0 && !whole {
-		r.Mistake("", wire.CodeMissingField, "calendar, job, overlap, catch_up or pause_after_failures",
+		r.Mistake("", wire.CodeMissingField, "calendar, job, dag, overlap, catch_up or pause_after_failures",
 			"the body changes nothing")
 	}
 	if v, ok := f["calendar"]; ok {
@@ -140,14 +142,21 @@ func (s *stage) readSchedule(
 	} else if whole {
 		r.Missing("", "calendar")
 	}
-	if v, ok := f["job"]; ok {
+	_, ofDag := f["dag"]
+	if v, ok := f["job"]; ok && ofDag {
+		r.Mistake(f["dag"].Pointer, wire.CodeConflictingFields, "job or dag", "job and dag exclude each other")
+	} else if ofDag {
+		if c.job, err = s.readDagTemplate(ctx, r, f["dag"], t, now); err != nil {
+			return c, err
+		}
+	} else if ok {
 		if fields := r.Object(v.Node, v.Pointer, templateFields); fields != nil {
 			if c.job, err = s.readJob(ctx, r, fields, v.Pointer, s.taskBook(t), now); err != nil {
 				return c, err
 			}
 		}
 	} else if whole {
-		r.Missing("", "job")
+		r.Mistake("/job", wire.CodeMissingField, "job, or dag in its place", "job is missing")
 	}
 	r.policies(f, whole, &c)
 	return c, r.Wrong.Err()

@@ -23,7 +23,8 @@ import (
 type ScheduleView struct {
 	Name               string                    `json:"name"`
 	Calendar           calendarView              `json:"calendar"`
-	Job                jobTemplateView           `json:"job"`
+	Job                *jobTemplateView          `json:"job,omitempty" doc:"Absent where each nominal time makes a run"`
+	Dag                *dagTemplateView          `json:"dag,omitempty" doc:"In place of job"`
 	Overlap            schedule.Overlap          `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
 	CatchUp            catchUpView               `json:"catch_up"`
 	PauseAfterFailures int                       `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
@@ -72,8 +73,8 @@ type schedulePauseView struct {
 	Missed      string       `json:"missed,omitempty" doc:"Which of the times in it run after it; absent: as catch_up says"`
 }
 
-func viewTemplate(t schedule.Template) jobTemplateView {
-	v := jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
+func viewTemplate(t schedule.Template) *jobTemplateView {
+	v := &jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
 		Retry: viewRetry(t.Retry), LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
 	if t.StartWithin > 0 {
 		v.StartWithin = span.Format(t.StartWithin)
@@ -93,11 +94,16 @@ const nextShown = 3
 // viewSchedule shows a schedule by what its item alone says.
 func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	v := ScheduleView{
-		Name: c.Name, Calendar: calendarView(c.Spec), Job: viewTemplate(c.Template), Overlap: c.Overlap,
+		Name: c.Name, Calendar: calendarView(c.Spec), Overlap: c.Overlap,
 		CatchUp:            catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap},
 		PauseAfterFailures: c.PauseAfter,
 		Version:            c.Epoch, CreatedAt: wire.Instant{Time: c.CreatedAt}, UpdatedAt: wire.Instant{Time: c.UpdatedAt},
 		Next: []wire.Instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
+	}
+	if c.Template.Dag != "" {
+		v.Dag = viewDagTemplate(c.Template)
+	} else {
+		v.Job = viewTemplate(c.Template)
 	}
 	from := now
 	if p := c.Paused; p != nil {
@@ -131,7 +137,11 @@ func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (Schedule
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return v, err
 		}
-		v.Job.Payload = payload
+		if v.Dag != nil {
+			v.Dag.Params = payload
+		} else {
+			v.Job.Payload = payload
+		}
 	}
 	last, _, err := s.occurrences(ctx, c,
 		occurrenceFilter{before: now.Add(time.Millisecond), limit: 1, timesOnly: true}, "")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -119,6 +120,25 @@ func (g *Graph) paramNames() map[string]bool {
 
 // KnowsParam reports whether a run may set the parameter.
 func (g *Graph) KnowsParam(name string) bool { return g.paramNames()[name] }
+
+// MergeParams puts a run's params over the dag's defaults, name by name. merged is nil where there are none;
+// unknown are the names that the dag does not know, in order.
+func (g *Graph) MergeParams(given map[string]json.RawMessage) (merged json.RawMessage, unknown []string) {
+	all := maps.Clone(g.Params)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !g.KnowsParam(name) {
+			unknown = append(unknown, name)
+		}
+		all[name] = given[name]
+	}
+	if len(all) == 0 {
+		return nil, unknown
+	}
+	return text.MustJSON(all), unknown
+}
 
 func addMistake(m *mistakes, pointer string, wrong *mistake) {
 	m.add(pointer, CodeInvalidExpression, "", "%s", wrong.Error())

@@ -174,12 +174,29 @@ func (s *Store) dags(ctx context.Context, q item.Query, limit int) (found []Dag,
 	}
 }
 
-// DeleteDag deletes a dag; an absent one is a fault.NotFound. Its runs go on: they keep their definition.
-func (s *Store) DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time) error {
+// UseDag is part of each write of a schedule that makes runs of a dag: the dag must be there, and whoever
+// deletes it at the same time finds it changed, and reads the schedules again.
+func UseDag(t tenant.ID, name string) item.Write {
+	return item.Write{
+		Ref: dagRef(t, name), Name: "dag.use", Add: map[string]int64{"rev": 1},
+		When: []item.All{{
+			{Attr: contract.AttrPK, Op: item.Exists}, {Attr: "deleted", Op: item.Missing},
+		}},
+	}
+}
+
+// DeleteDag deletes a dag; an absent one is a fault.NotFound. Its runs go on: they keep their definition. free
+// says by an error that something else needs the dag; it is asked after the dag was read.
+func (s *Store) DeleteDag(
+	ctx context.Context, t tenant.ID, name string, now time.Time, free func() error,
+) error {
 	ref := dagRef(t, name)
 	_, err := update(ctx, s.table, ref, "dag "+strconv.Quote(name), dagOf, func(old Dag) ([]item.Write, error) {
 		if old.Version == 0 || old.Deleted {
 			return nil, fault.New(fault.NotFound, nil, "deleting dag %q", name)
+		}
+		if err := free(); err != nil {
+			return nil, err
 		}
 		next := old
 		next.Deleted, next.UpdatedAt = true, now

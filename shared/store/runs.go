@@ -240,6 +240,31 @@ func (s *Store) Runs(ctx context.Context, t tenant.ID, q RunQuery) (found []List
 	return found, next, nil
 }
 
+// RunsNamed reads runs in the order asked. One that is absent or cannot be read is the zero Run.
+func (s *Store) RunsNamed(ctx context.Context, keys []runs.Key) ([]runs.Run, error) {
+	found := make([]runs.Run, 0, len(keys))
+	for lot := range slices.Chunk(keys, ReadAtOnce) {
+		refs := make([]item.Ref, len(lot))
+		for n, k := range lot {
+			refs[n] = k.Ref()
+		}
+		items, err := s.table.GetMany(ctx, refs)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range items {
+			var r runs.Run
+			if i != nil {
+				if read, err := runs.Parse(i); err == nil {
+					r = read
+				}
+			}
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
 // DueRun is one wake-up of a run in the due index. The index lags: the item decides.
 type DueRun struct {
 	runs.Key

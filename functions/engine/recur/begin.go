@@ -114,7 +114,7 @@ func reasonOf(is run.Run) job.Reason {
 		return job.Reason{}
 	}
 	return job.Reason{
-		Code:    cmp.Or(is.Reason.Code, run.ReasonFailed),
+		Code:    cmp.Or(is.Reason.Code, "node_failed"),
 		Message: cmp.Or(is.Reason.Message, "a node failed"),
 	}
 }

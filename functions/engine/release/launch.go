@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
+	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -17,7 +16,6 @@ import (
 	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
-	"punctual/shared/text"
 )
 
 // bySchedule is who starts and cancels the runs of schedules.
@@ -85,36 +83,18 @@ func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why
 	if err != nil {
 		return why, err
 	}
-	n.Params, why, err = params(g, given)
-	return why, err
-}
-
-// params puts a run's params over the dag's defaults; nil is no params at all.
-func params(g *dag.Graph, given json.RawMessage) (merged json.RawMessage, why job.Reason, err error) {
-	all := maps.Clone(g.Params)
-	if all == nil {
-		all = map[string]json.RawMessage{}
-	}
+	var own map[string]json.RawMessage
 	if len(given) > 0 {
-		var own map[string]json.RawMessage
 		if err := json.Unmarshal(given, &own); err != nil {
-			return nil, why, fault.New(fault.Undecodable, err, "reading the params of a run")
+			return why, fault.New(fault.Undecodable, err, "reading the params of run %s", row.ID)
 		}
-		var unknown []string
-		for _, name := range slices.Sorted(maps.Keys(own)) {
-			if !g.KnowsParam(name) {
-				unknown = append(unknown, name)
-			}
-		}
-		if len(unknown) > 0 {
-			return nil, job.Reason{Code: job.CodeParams, Message: "the dag knows no param " + strings.Join(unknown, ", ")}, nil
-		}
-		maps.Copy(all, own)
 	}
-	if len(all) == 0 {
-		return nil, why, nil
+	var unknown []string
+	if n.Params, unknown = g.MergeParams(own); len(unknown) > 0 {
+		what := fmt.Sprintf("version %d of the dag knows no param %s", d.Version, strings.Join(unknown, ", "))
+		return job.Reason{Code: job.CodeParams, Message: job.Cut(what, contract.MaxErrorMessage)}, nil
 	}
-	return text.MustJSON(all), why, nil
+	return why, nil
 }
 
 // CancelLaunched cancels the run of a row that has begun, for its schedule. One that is over stays so.

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/span"
+	"punctual/shared/tenant"
+)
+
+// dagTemplateRequest is the run of each nominal time.
+type dagTemplateRequest struct {
+	Name          string        `json:"name" doc:"Of the dag"`
+	Version       int64         `json:"version,omitempty" doc:"Default: the newest at each nominal time"`
+	Params        wire.Anything `json:"params,omitempty" doc:"As in POST /v1/dags/{name}/runs"`
+	StartWithin   wire.Duration `json:"start_within,omitempty" doc:"The run is missed if it has not begun this long after its due_at; default: no limit"`
+	ExpireAfter   wire.Duration `json:"expire_after,omitempty" doc:"Counts from due_at; default: the dag's"`
+	AllowLiterals []string      `json:"allow_literals,omitempty" doc:"JSON pointers below dag, such as /params/x, of strings that look like secrets and are none"`
+}
+
+type dagTemplateView struct {
+	Name        string          `json:"name"`
+	Version     int64           `json:"version,omitempty" doc:"Absent: the newest at each nominal time"`
+	StartWithin string          `json:"start_within,omitempty"`
+	ExpireAfter string          `json:"expire_after,omitempty"`
+	Literals    []string        `json:"allow_literals,omitempty" doc:"The strings of the params that were declared to be no secrets"`
+	Params      json.RawMessage `json:"params,omitempty" doc:"As given, over the dag's own. Left out in lists, and when larger than {=item_kib} KB"`
+}
+
+var dagTemplateFields = wire.NamesOf[dagTemplateRequest]()
+
+// readDagTemplate reads the run of each nominal time, and judges its params by the dag as it now is.
+func (s *stage) readDagTemplate(
+	ctx context.Context, r *reader, v wire.Value, t tenant.ID, now time.Time,
+) (*draft, error) {
+	f := r.Object(v.Node, v.Pointer, dagTemplateFields)
+	if f == nil {
+		return nil, nil
+	}
+	d := &draft{row: job.Row{
+		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Pool: contract.RunPool,
+		Priority: job.Normal,
+	}}
+	if at, ok := f["version"]; ok {
+		n, _ := r.Whole(at, 1, maxVersion)
+		d.row.DagVersion = int64(n)
+	}
+	if at, ok := f["start_within"]; ok {
+		d.row.StartWithin, _ = r.Duration(at, contract.MinWindow, contract.MaxWindow)
+	}
+	if at, ok := f["expire_after"]; ok {
+		d.row.ExpireAfter, _ = r.Duration(at, contract.MinWindow, contract.MaxWindow)
+	}
+	if at, ok := f["allow_literals"]; ok {
+		d.literals = r.literals(at)
+	}
+	g, err := s.dagOfTemplate(ctx, r, f, v.Pointer, t, d)
+	if err != nil {
+		return nil, err
+	}
+	return d, s.paramsOfTemplate(ctx, r, f["params"], v.Pointer, g, d)
+}
+
+// dagOfTemplate looks up the dag that a template names; nil where it names none that is there.
+func (s *stage) dagOfTemplate(
+	ctx context.Context, r *reader, f wire.Fields, pointer string, t tenant.ID, d *draft,
+) (*dag.Graph, error) {
+	at, ok := f["name"]
+	if !ok {
+		r.Missing(pointer, "name")
+		return nil, nil
+	}
+	if d.row.Dag, ok = r.Name(at); !ok {
+		return nil, nil
+	}
+	known, is, err := s.dag(ctx, t, d.row.Dag, d.row.DagVersion)
+	if isNotFound(err) && d.row.DagVersion > 0 {
+		if _, err := s.Store.Dag(ctx, t, d.row.Dag); err == nil {
+			r.Mistake(pointer+"/version", codeUnknownDag, "", "the dag %s has no version %d",
+				wire.Quoted(d.row.Dag), d.row.DagVersion)
+			return nil, nil
+		}
+	}
+	if isNotFound(err) {
+		r.Mistake(at.Pointer, codeUnknownDag, "", "there is no dag %s", wire.Quoted(d.row.Dag))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.row.Dag = known.Name
+	return dag.Compile(is)
+}
+
+// isNotFound says that an error is a problem about something that is not there.
+func isNotFound(err error) bool {
+	p := new(wire.Problem)
+	return errors.As(err, &p) && p.Code == wire.CodeNotFound
+}
+
+// paramsOfTemplate reads a template's params as those of a run: what is given is kept, and the whole judged. g is
+// nil where the dag is unknown.
+func (s *stage) paramsOfTemplate(
+	ctx context.Context, r *reader, v wire.Value, pointer string, g *dag.Graph, d *draft,
+) error {
+	var given map[string]json.RawMessage
+	before := len(r.Wrong)
+	if v.Pointer != "" {
+		own := newReader(r.Doc)
+		given = own.params(v)
+		allowed := under(pointer, d.literals)
+		for _, m := range own.Wrong {
+			if m.Code != wire.CodeSecretInPayload || !slices.Contains(allowed, m.Pointer) {
+				r.Wrong = append(r.Wrong, m)
+			}
+		}
+		if given != nil {
+			d.payload = encodeObject(given)
+		}
+	}
+	if g == nil {
+		return nil
+	}
+	merged, unknown := g.MergeParams(given)
+	for _, name := range unknown {
+		r.Mistake(pointer+"/params/"+wire.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
+			"the dag knows no param %s", wire.Quoted(name))
+	}
+	if len(merged) > dag.MaxDefinition {
+		r.Mistake(pointer+"/params", wire.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
+			"the params have %d bytes", len(merged))
+	}
+	if len(r.Wrong) > before || len(g.ParamsSchema) == 0 {
+		return nil
+	}
+	if merged == nil {
+		merged = json.RawMessage("{}")
+	}
+	judged := newReader(r.Doc)
+	if err := s.judgeParams(ctx, judged, g.ParamsSchema, merged); err != nil {
+		return err
+	}
+	for _, m := range judged.Wrong {
+		r.Mistake(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
+	}
+	return nil
+}
+
+func viewDagTemplate(t schedule.Template) *dagTemplateView {
+	v := &dagTemplateView{Name: t.Dag, Version: t.DagVersion}
+	if t.StartWithin > 0 {
+		v.StartWithin = span.Format(t.StartWithin)
+	}
+	if t.ExpireAfter > 0 {
+		v.ExpireAfter = span.Format(t.ExpireAfter)
+	}
+	if t.Literals != nil {
+		v.Literals = t.Literals.Pointers
+	}
+	return v
+}
+
+// schedulesNamed is how many schedules a refusal names.
+const schedulesNamed = 10
+
+// unusedDag is a problem that names the schedules which make runs of a dag; nil if there are none.
+func (s *stage) unusedDag(ctx context.Context, t tenant.ID, name string) error {
+	var by []string
+	for after := ""; ; {
+		found, more, err := s.Store.Schedules(ctx, t, after, contract.ListMax)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			after = f.Name
+			if f.Err == nil && f.Template.Dag == name {
+				by = append(by, f.Name)
+			}
+		}
+		if !more || len(by) > schedulesNamed {
+			break
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	more := ""
+	if len(by) > schedulesNamed {
+		by, more = by[:schedulesNamed], " and others"
+	}
+	return wire.NewProblem(wire.CodeWrongState, "schedules make runs of it: %s%s; change or delete these first",
+		strings.Join(by, ", "), more)
+}
+
+// errDagGone is what a schedule is refused with whose dag is deleted in the same moment.
+func errDagGone(name string) error {
+	return fault.Mistakes{{
+		Pointer: "/dag/name", Code: codeUnknownDag, Detail: "there is no dag " + wire.Quoted(name),
+	}}
+}
