@@ -38,7 +38,7 @@ func (w *World) unsettled() string {
 			return "job " + short(r.ID) + " is " + string(r.Status)
 		case r.PendingEffects != job.NoPendingEffects:
 			return "job " + short(r.ID) + " owes " + string(r.PendingEffects)
-		case r.Status == job.Dead && r.RedrivenBy == "" && !r.IsMapped():
+		case r.Status == job.Dead && r.RedrivenBy == "" && !r.IsMapped() && !r.StartsRun():
 			dead++
 		}
 	}
@@ -120,7 +120,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	switch {
 	case !r.Status.Final():
 		w.violation("job %s is still %s", short(r.ID), r.Status)
-	case r.IsMapped(), r.Forced != job.NotForced: // it is no job, or an operator has ended it
+	case r.IsMapped(), r.StartsRun(), r.Forced != job.NotForced: // it is no job, or an operator has ended it
 	case r.Status == job.Succeeded && succeeded == 0:
 		w.violation("job %s is SUCCEEDED, but no run of attempt %d was", short(r.ID), r.Attempt)
 	case r.Status == job.Succeeded && claim.Outcome == nil:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -180,8 +181,13 @@ func (w *Client) CameTo(g graph, s graphs.Status, nodes string) {
 // goesOn names a run that is not over, "" if there is none. One that is HELD waits for an operator.
 func (w *World) goesOn() string {
 	w.mu.Lock()
-	all := w.graphs
+	all := slices.Clone(w.graphs)
 	w.mu.Unlock()
+	for _, r := range w.ledger.all() {
+		if r.StartsRun() && !r.StartedAt.IsZero() {
+			all = append(all, graph{Key: graphs.Key{Tenant: r.Tenant, ID: r.ID}})
+		}
+	}
 	for _, g := range all {
 		is, err := w.behindTheScenes().Run(context.Background(), g.Key)
 		switch {

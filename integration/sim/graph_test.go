@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,7 @@ const graphSeeds = 4
 
 func TestGraph_EndsWellInAnyWeather(t *testing.T) {
 	t.Parallel()
-	for _, s := range Graphs {
+	for _, s := range slices.Concat(Graphs, RunsOfSchedules) {
 		for seed := range uint64(number(t, "SIM_SEEDS", graphSeeds)) {
 			t.Run(fmt.Sprintf("%s, seed %d", s.Name, seed), func(t *testing.T) {
 				t.Parallel()

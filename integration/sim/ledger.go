@@ -239,8 +239,10 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	// An unfinished row, or one with pending effects, has exactly one wake-up, in the slice of its
 	// time and ahead of the watermark.
-	// A mapped node has none until it ends: its items and its run bring it on.
-	needs := !next.Status.Final() && !next.IsMapped() || next.PendingEffects != job.NoPendingEffects
+	// A mapped node has none until it ends: its items and its run bring it on. So does its run a row that
+	// stands for one.
+	broughtOn := next.IsMapped() || next.StartsRun() && next.Status == job.Blocked
+	needs := !next.Status.Final() && !broughtOn || next.PendingEffects != job.NoPendingEffects
 	if needs == next.WakeAt.IsZero() {
 		bad("status %s, owes %q, wake-up %s", next.Status, next.PendingEffects, next.WakeAt)
 	}
@@ -256,6 +258,12 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	if was == nil {
 		return
+	}
+	switch w.Name {
+	case "row.begin_run":
+		l.seeBegun(old, bad)
+	case "row.close_run":
+		l.seeClosed(next, bad)
 	}
 	claim := l.claims[k]
 	switch {

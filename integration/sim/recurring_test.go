@@ -8,3 +8,8 @@ func TestRecurring_EndsWellWithoutFaults(t *testing.T) {
 	t.Parallel()
 	nothingFails(t, Recurring)
 }
+
+func TestRunsOfSchedules_EndWellWithoutFaults(t *testing.T) {
+	t.Parallel()
+	nothingFails(t, RunsOfSchedules)
+}
