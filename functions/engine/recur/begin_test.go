@@ -1,0 +1,312 @@
+package recur_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"punctual/functions/engine/recur"
+	"punctual/functions/engine/release"
+	"punctual/functions/stagetest"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/message"
+	"punctual/shared/run"
+	"punctual/shared/schedule"
+)
+
+// etl makes a dag of two nodes, one after the other.
+func (b *bundle) etl(params string) {
+	b.Helper()
+	d := dag.Definition{Nodes: map[string]dag.Node{
+		"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
+	}}
+	if err := json.Unmarshal([]byte(params), &d.Params); err != nil {
+		b.Fatal(err)
+	}
+	if err := b.Store.PutDefinition(b.Context(), jobtest.Tenant, d.Hash(), d.Encode()); err != nil {
+		b.Fatal(err)
+	}
+	if _, _, err := b.Store.PutDag(b.Context(), jobtest.Tenant, "etl", d.Hash(), stagetest.Now()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// ofRuns makes a schedule's template a run of the dag.
+func ofRuns(s *schedule.Schedule) {
+	s.Template = schedule.Template{Dag: "etl", Pool: contract.RunPool, Priority: job.Normal}
+}
+
+// overdueRun is the row of a run that should have begun.
+func (b *bundle) overdueRun(n int, s schedule.Schedule, change ...func(*job.Row)) job.Row {
+	b.Helper()
+	return b.Overdue(n, stagetest.Late+time.Duration(n)*time.Minute, append([]func(*job.Row){stagetest.Of(s), func(r *job.Row) {
+		r.Dag, r.DagVersion, r.Pool, r.Task, r.Executor = "etl", s.Template.DagVersion, contract.RunPool, "", ""
+	}}, change...)...)
+}
+
+// run reads the run of a row; the zero Run is none.
+func (b *bundle) run(r job.Row) run.Run {
+	b.Helper()
+	is, err := b.Store.Run(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID})
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		b.Fatal(err)
+	}
+	return is
+}
+
+// end ends the run of a row: its first node is cancelled with it.
+func (b *bundle) end(r job.Row) {
+	b.Helper()
+	if _, err := b.engine.Release.Cancel(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID}, release.By{Who: "test"}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func TestRecurrer_BeginsRuns(t *testing.T) {
+	t.Parallel()
+	limited := func(s *schedule.Schedule) {
+		n := 5
+		s.Overlap, s.Spec.MaxRuns = schedule.OverlapSkip, &n
+	}
+	bubble(t, "with slot and count, once, however often it is asked", func(b *bundle) {
+		b.etl(`{"x":1}`)
+		s := b.Rule(ofRuns, limited)
+		r := b.overdueRun(0, s)
+		b.requireStep(b.sweep(r), recur.Began)
+		b.requireStep(b.sweep(r), job.StepNothing)
+		is, now := b.run(r), b.Row(r.Key)
+		if is.Status != run.Running || is.Schedule != s.Name || !is.NominalAt.Equal(r.NominalAt) || is.Version != 1 || is.Params != `{"x":1}` {
+			b.Errorf("the run is %+v", is)
+		}
+		if now.Status != job.Blocked || !now.WakeAt.IsZero() || now.StartedAt.IsZero() || now.LatenessMS == 0 {
+			b.Errorf("the row is %+v", now)
+		}
+		slot, err := b.Store.Slot(b.Context(), s.Key)
+		counted, left, err2 := b.Store.RunsLeft(b.Context(), s, r.ID)
+		if slot.Holder != r.ID || !counted || !left || err != nil || err2 != nil {
+			b.Errorf("slot %+v, counted %v, left %v: %v, %v", slot, counted, left, err, err2)
+		}
+	})
+	bubble(t, "not before their time where another may still go on", func(b *bundle) {
+		b.etl(`{}`)
+		for name, c := range map[string]struct {
+			ahead   time.Duration
+			overlap schedule.Overlap
+			begins  bool
+		}{
+			"allowed to overlap": {time.Second, schedule.OverlapAllow, true},
+			"far ahead":          {3 * time.Second, schedule.OverlapAllow, false},
+			"alone":              {time.Second, schedule.OverlapSkip, false},
+			"alone, and due":     {0, schedule.OverlapSkip, true},
+		} {
+			s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Name, s.Overlap = fmt.Sprintf("s%d", len(name)), c.overlap })
+			r := b.overdueRun(len(name), s, func(r *job.Row) {
+				r.DueAt = stagetest.Now().Add(c.ahead)
+				r.WakeAt = r.DueAt
+			})
+			if _, err := b.decider.Reevaluate(b.Context(), r.Key, 1, 1); err != nil {
+				b.Fatal(err)
+			}
+			if begun := b.Row(r.Key).Status == job.Blocked; begun != c.begins {
+				b.Errorf("%s: it began: %v", name, begun)
+			}
+			time.Sleep(c.ahead + time.Second) // the firing that was sent again arrives
+			again := b.Received(contract.DispatchQueue)
+			if (len(again) == 1) == c.begins {
+				b.Errorf("%s: %d firings came", name, len(again))
+			}
+			for _, d := range again {
+				if f, err := message.Decode[message.Dispatch](d.Body); err != nil || f.Firing == nil || f.Firing.JobID != string(r.ID) || f.Pool != contract.RunPool {
+					b.Errorf("%s: %s, %v", name, d.Body, err)
+				}
+			}
+		}
+	})
+	bubble(t, "whole or not at all, wherever the process ends", func(b *bundle) {
+		b.etl(`{}`)
+		for _, lost := range []bool{false, true} {
+			var r job.Row
+			var s schedule.Schedule
+			b.Crashes(lost, func(n int) {
+				s = b.Rule(ofRuns, limited, func(s *schedule.Schedule) { s.Name = fmt.Sprintf("s%v%d", lost, n) })
+				r = b.overdueRun(n, s, func(r *job.Row) {
+					if lost {
+						r.ID = job.DerivedID(r.DueAt, "lost", fmt.Sprint(n))
+					}
+				})
+				b.restart()
+			}, func() error {
+				_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+				return err
+			}, func(n int) {
+				row, is := b.Row(r.Key), b.run(r)
+				if (row.Status == job.Blocked) != (is.Status != "") {
+					b.Errorf("crash %d left a row that is %s and a run that is %q", n, row.Status, is.Status)
+				}
+				b.restart()
+				if row.Status != job.Blocked {
+					b.requireStep(b.sweep(row), recur.Began)
+				}
+				if is := b.run(r); is.Status != run.Building && is.Status != run.Running || is.WakeAt.IsZero() {
+					b.Errorf("after crash %d the run is %+v", n, is)
+				}
+			})
+		}
+	})
+	bubble(t, "never of a schedule that changed in the same moment", func(b *bundle) {
+		b.etl(`{}`)
+		s := b.Rule(ofRuns)
+		r := b.overdueRun(0, s)
+		b.Before(stagetest.Named("run.create"), func() {
+			_, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
+			b.Write(w)
+		})
+		b.requireStep(b.sweep(r), job.StepPark)
+		if now := b.Row(r.Key); now.Status != job.Scheduled || !now.Parked || b.run(r).Status != "" {
+			b.Errorf("the row is %s, the run %q", now.Status, b.run(r).Status)
+		}
+	})
+	bubble(t, "and leave a late skip, park or adoption without effect", func(b *bundle) {
+		b.etl(`{}`)
+		s := b.Rule(ofRuns)
+		r := b.overdueRun(0, s)
+		b.requireStep(b.sweep(r), recur.Began)
+		made := r
+		made.Epoch++
+		_, skip := job.Skip(r, job.Reason{Code: job.CodeEdited}, stagetest.Now())
+		_, park := job.Park(r, stagetest.Now())
+		_, stop := job.RequestStop(r, job.StopExpire, job.Reason{Code: job.CodeStartWithin}, stagetest.Now())
+		_, adopt, _ := job.Adopt(r, made, stagetest.Now())
+		for _, w := range []item.Write{skip, park, stop, adopt} {
+			if err := b.Store.Put(b.Context(), w); err == nil {
+				b.Errorf("%s of a row whose run goes on is taken", w.Name)
+			}
+		}
+	})
+	for name, c := range map[string]struct {
+		prepare func(b *bundle)
+		change  func(*schedule.Schedule)
+		payload string
+		code    string
+	}{
+		"whose dag is gone":            {func(*bundle) {}, nil, "", job.CodeUnknownDag},
+		"whose version was never made": {func(b *bundle) { b.etl(`{}`) }, func(s *schedule.Schedule) { s.Template.DagVersion = 7 }, "", job.CodeUnknownDag},
+		"with params that the newest version does not know": {
+			func(b *bundle) { b.etl(`{"x":1}`); b.etl(`{"y":1}`) }, nil, `{"x":2}`, job.CodeParams,
+		},
+	} {
+		bubble(t, "but not one "+name+": that is said", func(b *bundle) {
+			c.prepare(b)
+			s := b.Rule(ofRuns, func(s *schedule.Schedule) {
+				if c.change != nil {
+					c.change(s)
+				}
+			})
+			r := b.overdueRun(0, s, func(r *job.Row) { r.Payload = c.payload })
+			b.requireStep(b.sweep(r), recur.Skipped)
+			now := b.Row(r.Key)
+			outcome, reason, why := schedule.OfJob(now)
+			if now.Status != job.Skipped || outcome != schedule.Skipped || reason != c.code || why == "" {
+				b.Errorf("it is %s: %s, %s, %q", now.Status, outcome, reason, why)
+			}
+		})
+	}
+}
+
+func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
+	t.Parallel()
+	bubble(t, "ends their rows and brings on the next in line", func(b *bundle) {
+		b.etl(`{}`)
+		s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
+		first, second := b.overdueRun(1, s), b.overdueRun(0, s)
+		b.requireStep(b.sweep(first), recur.Began)
+		b.requireStep(b.sweep(second), job.StepPark)
+		if now := b.Row(second.Key); !now.QueuedBehind || b.run(second).Status != "" {
+			b.Errorf("the second is %+v", now)
+		}
+		b.end(first)
+		if now := b.Row(first.Key); now.Status != job.Cancelled || now.Reason.Code != run.ReasonCancelled {
+			b.Errorf("the first is %s (%s)", now.Status, now.Reason.Code)
+		}
+		if is := b.run(first); !is.Told || !is.WakeAt.IsZero() {
+			b.Errorf("the run is %+v", is)
+		}
+		if is := b.run(second); is.Status != run.Running || b.Row(second.Key).Status != job.Blocked {
+			b.Errorf("the second run is %q", is.Status)
+		}
+	})
+	bubble(t, "cancels the run before, where the later one takes its place", func(b *bundle) {
+		b.etl(`{}`)
+		s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
+		first, second := b.overdueRun(1, s), b.overdueRun(0, s)
+		b.requireStep(b.sweep(first), recur.Began)
+		b.sweep(second)
+		if was, is := b.run(first), b.run(second); was.Status != run.Cancelled || is.Status != run.Running {
+			b.Errorf("the first is %s, the second %q", was.Status, is.Status)
+		}
+	})
+	bubble(t, "counts a failure once, whoever crashes around the telling", func(b *bundle) {
+		b.etl(`{}`)
+		for _, lost := range []bool{false, true} {
+			var r job.Row
+			var s schedule.Schedule
+			b.Crashes(lost, func(n int) {
+				s = b.Rule(ofRuns, func(s *schedule.Schedule) { s.Name, s.PauseAfter = fmt.Sprintf("s%v%d", lost, n), 9 })
+				r = b.overdueRun(n, s, func(r *job.Row) { r.ID = job.DerivedID(r.DueAt, "x", fmt.Sprint(lost, n)) })
+				b.restart()
+				b.requireStep(b.sweep(r), recur.Began)
+				is := b.run(r)
+				why := job.Reason{Code: run.ReasonExpired}
+				_, w := is.Halt(run.StopExpire, why, stagetest.Now())
+				b.Write(w)
+			}, func() error {
+				return b.engine.Release.Derive(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID})
+			}, func(n int) {
+				is := b.run(r)
+				if is.Status.Final() && !is.Told && is.WakeAt.IsZero() {
+					b.Errorf("after crash %d nobody looks at the run, and its schedule was not told", n)
+				}
+				b.restart()
+				if err := b.engine.Release.Derive(b.Context(), is.Key); err != nil {
+					b.Fatal(err)
+				}
+				b.restart()
+				if err := b.engine.Release.Derive(b.Context(), is.Key); err != nil {
+					b.Fatal(err)
+				}
+				now, row, is := b.Schedule(s.Key), b.Row(r.Key), b.run(r)
+				if now.Failures != 1 || row.Status != job.Dead || row.PendingEffects != job.NoPendingEffects || !is.Told {
+					b.Errorf("after crash %d: %d failures, the row %s owes %q, told %v", n, now.Failures, row.Status, row.PendingEffects, is.Told)
+				}
+			})
+		}
+	})
+	bubble(t, "and does not forget a run that has not told", func(b *bundle) {
+		b.etl(`{}`)
+		s := b.Rule(ofRuns)
+		r := b.overdueRun(0, s)
+		b.requireStep(b.sweep(r), recur.Began)
+		b.Fail("table.write", "row.close_run")
+		b.end(r)
+		b.World.SetFaults(nil)
+		is := b.run(r)
+		if !is.Status.Final() || is.Told || is.WakeAt.IsZero() {
+			b.Fatalf("the run is %+v", is)
+		}
+		if err := b.Store.Put(b.Context(), is.Forget()); err == nil {
+			b.Error("it is forgotten")
+		}
+		if err := b.engine.Release.Derive(b.Context(), is.Key); err != nil {
+			b.Fatal(err)
+		}
+		if err := b.Store.Put(b.Context(), b.run(r).Forget()); err != nil || b.Row(r.Key).Status != job.Cancelled {
+			b.Errorf("the row is %s: %v", b.Row(r.Key).Status, err)
+		}
+	})
+}
