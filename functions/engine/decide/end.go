@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/store"
@@ -27,6 +28,8 @@ func (d *Decider) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.
 func (d *Decider) cancelOnce(ctx context.Context, row job.Row, may func(job.Row, time.Time) error) (job.Row, error) {
 	now := d.Clock.Now()
 	switch {
+	case row.StartsRun(): // a run is cancelled as a run
+		return row, fault.New(fault.NotFound, nil, "cancelling %s, which is no job", row.ID)
 	case row.Status.Final():
 		return row, nil
 	case row.Status == job.Blocked:
