@@ -17,7 +17,9 @@ import (
 
 const aSecond = 100 // requests, of the tests' allowance
 
-func bounded(_ *memory.Options, d *api.Deps) { d.Allowance = store.Allowance{Rate: aSecond, Burst: 2 * aSecond} }
+func bounded(_ *memory.Options, d *api.Deps) {
+	d.Allowance = store.Allowance{Rate: aSecond, Burst: 2 * aSecond}
+}
 
 // answered asks n times at once and counts the answers by status.
 func (b *bench) answered(t *testing.T, n int) map[int]int {

@@ -201,7 +201,7 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 		return nil, wire.NewProblem(codeNotFinished, "the run is not over; cancel it first")
 	}
 	if f.run.MustTell() {
-		return nil, wire.NewProblem(wire.CodeNotFinished, "the run has yet to tell its schedule; try again in a moment")
+		return nil, wire.NewProblem(codeNotFinished, "the run has yet to tell its schedule; try again in a moment")
 	}
 	for _, name := range f.graph.Names() {
 		for g := range f.run.Generation(name) {

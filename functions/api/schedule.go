@@ -634,7 +634,7 @@ func (s *stage) notBegun(ctx context.Context, r job.Row) error {
 	case err != nil:
 		return err
 	case is.Status.Final():
-		return wire.NewProblem(wire.CodeWrongState, "no run can be made: %s", is.Reason.Message)
+		return wire.NewProblem(codeWrongState, "no run can be made: %s", is.Reason.Message)
 	}
 	return fault.New(fault.Unavailable, nil, "beginning run %s: it is %s", r.ID, is.Status)
 }

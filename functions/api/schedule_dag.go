@@ -199,7 +199,7 @@ func (s *stage) unusedDag(ctx context.Context, t tenant.ID, name string) error {
 	if len(by) > schedulesNamed {
 		by, more = by[:schedulesNamed], " and others"
 	}
-	return wire.NewProblem(wire.CodeWrongState, "schedules make runs of it: %s%s; change or delete these first",
+	return wire.NewProblem(codeWrongState, "schedules make runs of it: %s%s; change or delete these first",
 		strings.Join(by, ", "), more)
 }
 
