@@ -37,11 +37,11 @@ func deciding() access {
 	return access{
 		items: []items{
 			{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
-			{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
+			{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 			{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
 			{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 				construct.Delete}},
-			{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
+			{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 			{contract.Dags, []construct.Verb{construct.Get}},
 		},
 		queries: []query{
@@ -66,16 +66,6 @@ func (a access) forgetting() access {
 	a.items[0].verbs = append(a.items[0].verbs, construct.Delete)
 	a.queries[0].indexes = append(a.queries[0].indexes, "")
 	a.blobs.remove = true
-	return a
-}
-
-// retrying is a with the right to record that a node of a run was retried.
-func (a access) retrying() access {
-	for n := range a.items {
-		if a.items[n].table == contract.Runs {
-			a.items[n].verbs = append(a.items[n].verbs, construct.Put)
-		}
-	}
 	return a
 }
 

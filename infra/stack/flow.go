@@ -146,14 +146,14 @@ func parts() []part {
 				items: []items{
 					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 						construct.Delete}},
-					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Update}},
+					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update,
 						construct.Check}},
 					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 						construct.Delete, construct.Check}},
 					{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 						construct.Delete}},
-					{contract.Dags, []construct.Verb{construct.Get, construct.Put}},
+					{contract.Dags, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
 				queries: []query{
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
@@ -198,7 +198,7 @@ func parts() []part {
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back",
 			timeout: 10 * time.Second, mib: 256, env: vars.blobs,
-			may: deciding().hiding(contract.RedriveQueue).retrying(), // retrying a node may bring on all of its run
+			may: deciding().hiding(contract.RedriveQueue), // retrying a node may bring on all of its run
 		},
 		{
 			name: Forecast, program: "forecast", about: "Each minute: how many workers the next half hour wants",

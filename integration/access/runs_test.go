@@ -178,3 +178,57 @@ func ofDags(_ *testing.T, w *world) {
 	}
 	a.Want(204, "DELETE", "/dags/chain", nil)
 }
+
+// ofScheduledRuns is what happens to schedules of dags: their runs begin by every way, wait in line, and are used
+// up.
+func ofScheduledRuns(t *testing.T, w *world) {
+	a := w.api
+	a.Want(201, "PUT", "/tasks/fails", object{"executor": "http", "retry": object{"max_attempts": 1}})
+	definition := func(text string) object {
+		return object{"nodes": object{
+			"a": object{"task": "echo", "payload": object{"sleep": "7m"}},
+			"b": object{"task": "echo", "depends_on": []string{"a"}},
+		}, "params": object{"n": text}}
+	}
+	a.Want(201, "PUT", "/dags/chain", definition("1"))
+	a.Want(200, "PUT", "/dags/chain", definition("2"))
+	a.Want(201, "PUT", "/dags/fails", object{"nodes": object{"a": object{"task": "fails", "payload": object{"url": "https://example.com"}}}})
+	for i, overlap := range []string{"allow", "skip", "buffer_one", "buffer_all", "cancel_running"} {
+		name := "d-" + overlap
+		of := object{"name": "chain", "params": object{"n": strings.Repeat("x", []int{10, 2_000, 200_000}[i%3])}}
+		if i%2 == 0 {
+			of["version"] = 1
+		}
+		a.Want(201, "PUT", "/schedules/"+name, object{"calendar": object{"every": "5m", "max_runs": 20}, "overlap": overlap, "dag": of})
+		time.Sleep(20 * time.Minute)
+		a.Want(200, "PATCH", "/schedules/"+name, object{"calendar": object{"every": "6m", "max_runs": 20}})
+		a.Want(202, "POST", "/schedules/"+name+"/run-now", nil)
+		for _, o := range a.Want(200, "GET", "/schedules/"+name+"/occurrences?outcome=ran", nil)["items"].([]any) {
+			if o := o.(object); o["status"] == "RUNNING" { // whoever cancels it begins the next in line
+				a.Want(200, "POST", "/runs/"+o["run_id"].(string)+"/cancel", nil)
+			}
+		}
+		a.Want(200, "POST", "/schedules/"+name+"/pause", object{"reason": "to see"})
+		time.Sleep(20 * time.Minute)
+		a.Want(200, "POST", "/schedules/"+name+"/resume", object{"missed": "all"})
+		time.Sleep(10 * time.Minute)
+		for _, path := range []string{"/schedules/" + name, "/schedules/" + name + "/occurrences", "/runs?schedule=" + name} {
+			a.Want(200, "GET", path, nil)
+		}
+		a.Want(409, "DELETE", "/dags/chain", nil)
+		// Dispatch hears of nothing: the sweeper begins what is due.
+		w.drop(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.DispatchQueue })
+		time.Sleep(20 * time.Minute)
+		w.drop(nil)
+		a.Want(204, "DELETE", "/schedules/"+name, nil)
+		time.Sleep(time.Hour)
+	}
+	a.Want(201, "PUT", "/schedules/failing", object{"calendar": object{"every": "1m"}, "pause_after_failures": 3, "dag": object{"name": "fails"}})
+	time.Sleep(30 * time.Minute)
+	// The end of a run is told by whoever looks at it next.
+	w.drop(func(c memory.Call) bool { return c.Name == "row.close_run" })
+	a.Want(202, "POST", "/schedules/failing/run-now", nil)
+	time.Sleep(5 * time.Minute)
+	w.drop(nil)
+	time.Sleep(30 * time.Minute)
+}

@@ -240,6 +240,7 @@ var stories = []struct {
 		}
 		time.Sleep(8 * time.Hour)
 	}},
+	{"schedules of dags", ofScheduledRuns},
 	{"lost messages are sent once more", func(t *testing.T, w *world) {
 		a := w.api
 		lost := func(op, queue string) func(memory.Call) bool {

@@ -95,7 +95,7 @@ var RunsOfSchedules = []Story{
 	{Recurs: true, Name: "as many runs as there may be", Play: func(w *Client) func() {
 		w.PutRuns("s", object{"every": "20s", "max_runs": 3}, Work{}, nil)
 		return func() {
-			if n := w.RunsCame(w.Came("s", nil), graphs.Succeeded); n > 3 || n < 3 && w.faults() == 0 {
+			if n := w.RunsCame(w.fates(w.key("s")), graphs.Succeeded); n > 3 || n < 3 && w.faults() == 0 {
 				w.violation("%d runs have begun, and max_runs is 3", n)
 			}
 		}
@@ -138,8 +138,8 @@ var RunsOfSchedules = []Story{
 	{Recurs: true, Name: "a run of a schedule is retried", Held: true, Redo: afterAct, Play: func(w *Client) func() {
 		w.PutRuns("s", every("20s", 25*time.Second), Work{Permanent: true}, object{"overlap": "skip"})
 		time.Sleep(50 * time.Second)
-		for _, f := range w.fates(w.key("s")) {
-			is, begun := w.scheduled(f)
+		for _, r := range w.rows() { // not all of its times may have one yet
+			is, begun := w.scheduled(fate{row: r})
 			if !begun || !is.Status.Final() {
 				continue
 			}

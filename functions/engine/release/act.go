@@ -41,6 +41,7 @@ type Request struct {
 	Dag        string                        // "" for an inline run
 	Version    int64                         // of the dag; 0 for an inline run
 	Definition dag.Definition                // checked: dag.Compile accepts it
+	Kept       bool                          // the definition is kept already
 	Params     json.RawMessage               // merged; nil for none
 	DueAt      time.Time                     // zero: now
 	NominalAt  time.Time                     // zero without a schedule
@@ -57,7 +58,6 @@ type Request struct {
 // becomes of the call.
 func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created bool, err error) {
 	now := r.Clock.Now()
-	body := n.Definition.Encode()
 	is = run.Run{
 		Key: n.Key, Dag: n.Dag, Version: n.Version, Definition: n.Definition.Hash(), DueAt: n.DueAt,
 		NominalAt: n.NominalAt, Schedule: n.Schedule, Priority: n.Priority,
@@ -72,8 +72,10 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 	case n.Definition.ExpireAfter > 0:
 		is.ExpiryAt = is.DueAt.Add(n.Definition.ExpireAfter)
 	}
-	if err := r.Store.PutDefinition(ctx, n.Tenant, is.Definition, body); err != nil {
-		return is, false, err
+	if !n.Kept {
+		if err := r.Store.PutDefinition(ctx, n.Tenant, is.Definition, n.Definition.Encode()); err != nil {
+			return is, false, err
+		}
 	}
 	if len(is.Params) > run.MaxInlineParams {
 		if err := r.Store.PutRunContent(ctx, is, run.ParamsContent, is.Params); err != nil {

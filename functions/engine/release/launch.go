@@ -74,7 +74,7 @@ func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why
 	if n.Definition, err = dag.ParseDefinition(body); err != nil {
 		return why, err
 	}
-	n.Version = d.Version
+	n.Version, n.Kept = d.Version, true
 	given, err := r.Store.Payload(ctx, row)
 	if err != nil {
 		return why, err
