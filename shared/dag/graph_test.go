@@ -258,3 +258,29 @@ func TestFallen_IsWhatFailedAndWhatFellWithIt(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestGraph_MergesParamsOverItsOwn(t *testing.T) {
+	t.Parallel()
+	d := graph("a")
+	d.Params = map[string]json.RawMessage{"x": json.RawMessage(`1`), "y": json.RawMessage(`[2]`)}
+	g := mustCompile(t, d)
+	for given, want := range map[string]string{
+		`{}`:                  `{"x":1,"y":[2]} []`,
+		`{"x":null}`:          `{"x":null,"y":[2]} []`,
+		`{"z":1,"x":3,"a":4}`: `{"a":4,"x":3,"y":[2],"z":1} [a z]`,
+	} {
+		var own map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(given), &own); err != nil {
+			t.Fatal(err)
+		}
+		if merged, unknown := g.MergeParams(own); fmt.Sprintf("%s %v", merged, unknown) != want {
+			t.Errorf("%s: %s %v, want %s", given, merged, unknown, want)
+		}
+	}
+	if merged, unknown := mustCompile(t, graph("a")).MergeParams(nil); merged != nil || unknown != nil {
+		t.Errorf("no params give %s %v", merged, unknown)
+	}
+	if g.Params["x"] == nil || string(g.Params["x"]) != "1" {
+		t.Error("merging changes the dag's own")
+	}
+}

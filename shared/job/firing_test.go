@@ -180,3 +180,24 @@ func TestLetter_CameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
 		}
 	}
 }
+
+func TestFiring_OfARunGoesToDispatchALittleBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ due, delay, atDue time.Duration }{
+		{-time.Hour, 0, 0},
+		{700 * time.Millisecond, 0, time.Second},
+		{10*time.Second + 700*time.Millisecond, 9 * time.Second, 11 * time.Second},
+		{time.Hour, contract.MaxDelay, contract.MaxDelay},
+	} {
+		f := firingDue(c.due)
+		f.Pool = contract.RunPool
+		out, at := f.Outgoing(noon), f.AtDue(noon)
+		d, err := message.Decode[message.Dispatch](out.Body)
+		if err != nil || *d.Firing != f.Message() || d.Pool != contract.RunPool || out.Body != at.Body {
+			t.Errorf("due in %s: %s, %v", c.due, out.Body, err)
+		}
+		if f.Queue() != contract.DispatchQueue || out.Delay != c.delay || at.Delay != c.atDue {
+			t.Errorf("due in %s: to %s in %s, or in %s", c.due, f.Queue(), out.Delay, at.Delay)
+		}
+	}
+}

@@ -228,3 +228,28 @@ func TestKey_GivesEachGenerationAndItemAJobOfItsOwn(t *testing.T) {
 		t.Error("the same node has two ids")
 	}
 }
+
+func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, schedule := range []string{"", "s"} {
+		is, _ := run.Create(run.Run{
+			Key: run.Key{Tenant: "acme", ID: job.DerivedID(now, "r")}, Definition: "h", DueAt: now, Schedule: schedule,
+		}, now)
+		over, _ := is.End(run.Failed, now)
+		if over.MustTell() != (schedule != "") || over.WakeAt.IsZero() != (schedule == "") {
+			t.Errorf("schedule %q: must tell %v, wakes at %s", schedule, over.MustTell(), over.WakeAt)
+		}
+		if may := item.Any(over.Forget().When, over.Item()); may != (schedule == "") {
+			t.Errorf("schedule %q: it may be forgotten: %v", schedule, may)
+		}
+		told, w := over.TellDone()
+		if told.MustTell() || !told.WakeAt.IsZero() || !item.Any(w.When, over.Item()) || item.Any(w.When, is.Item()) {
+			t.Errorf("schedule %q: once told it is %+v", schedule, told)
+		}
+		read, err := run.Parse(told.Item())
+		if err != nil || !read.Told || !item.Any(told.Forget().When, told.Item()) {
+			t.Errorf("schedule %q: read it is %+v, %v", schedule, read, err)
+		}
+	}
+}
