@@ -366,6 +366,15 @@ func hasSome(name string) *huma.Schema {
 	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: {MinItems: new(1)}}}
 }
 
+// hasNull says that a field is there as null, and hasValue that it is there as anything else.
+func hasNull(name string) *huma.Schema {
+	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: {Type: "null"}}}
+}
+
+func hasValue(name string) *huma.Schema {
+	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: isNot(&huma.Schema{Type: "null"})}}
+}
+
 // refusals are what a whole object must not be: generators of clients pass them over, validators do not.
 var refusals = map[string]*huma.Schema{
 	"JobRequest":      hasAll("run_at", "delay"),
@@ -379,6 +388,12 @@ var refusals = map[string]*huma.Schema{
 	"DeadLettersRequest": isEither(
 		hasAll("job_ids", "filter"), hasAll("job_ids", "limit"), hasAll("job_ids", "cursor"),
 		isNot(isEither(hasAll("job_ids"), hasAll("filter"))),
+	),
+	"ScheduleRequest": isEither(hasAll("job", "dag"), isNot(isEither(hasAll("job"), hasAll("dag")))),
+	"SchedulePatchRequest": isEither(
+		&huma.Schema{AllOf: []*huma.Schema{hasValue("job"), hasValue("dag")}},
+		&huma.Schema{AllOf: []*huma.Schema{hasNull("job"), isNot(hasValue("dag"))}},
+		&huma.Schema{AllOf: []*huma.Schema{hasNull("dag"), isNot(hasValue("job"))}},
 	),
 	"CalendarPatchRequest": isNot(ofOneForm()),
 	"ExclusionRequest":     isNot(isEither(hasSome("dates"), hasSome("ranges"), hasSome("yearly"), hasSome("weekly"))),

@@ -175,11 +175,21 @@ def name_something(case):
     elif "/schedules/{name}/" in path:
         ask(case, "PUT", "/v1/schedules/known", {"calendar": {"every": "1d"}, "job": {"task": "echo"}})
         case.path_parameters["name"] = "known"
-    elif method == "PATCH" and "/schedules/" in path:
+    of_dag = isinstance(case.body, dict) and isinstance(case.body.get("dag"), dict)
+    if of_dag and "/schedules/" in path:
+        # A dag that is there, at its only version, without params.
+        nodes = {"a": {"task": "echo", "payload": {"sleep": "1ms"}}}
+        ask(case, "PUT", "/v1/dags/scheduled", {"nodes": nodes})
+        case.body["dag"]["name"] = "scheduled"
+        for field, value in {"version": 1, "params": {}}.items():
+            if case.body["dag"].get(field) is not None:
+                case.body["dag"][field] = value
+    if method == "PATCH" and "/schedules/" in path:
         # Whether a field fits depends on the form of the calendar that is patched.
         calendar = case.body.get("calendar") if isinstance(case.body, dict) else None
         form = {"every": "1d"} if "phase" in (calendar or {}) else {"cron": "0 9 * * *"}
-        ask(case, "PUT", "/v1/schedules/patched", {"calendar": form, "job": {"task": "echo"}})
+        makes = {"dag": {"name": "scheduled"}} if of_dag else {"job": {"task": "echo"}}
+        ask(case, "PUT", "/v1/schedules/patched", {"calendar": form} | makes)
         case.path_parameters["name"] = "patched"
 
 
