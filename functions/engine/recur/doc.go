@@ -8,6 +8,9 @@
 // the transaction that moves it. Of two who promote at once both make the same jobs and one
 // moves the schedule; the other decides again. Work is bounded per call.
 //
+// A schedule of a dag has rows that stand for runs. This package begins these at their time, in one
+// transaction with slot and count, and ends them when their runs are over. Runs are handed to it.
+//
 // How it fails: with an error that says what was being done to which schedule. Doing it again
 // is always allowed; the schedule keeps its wake-up. A schedule that cannot be read, or whose
 // calendar cannot, is a fault of kind Undecodable, which Slice sets aside for a while.
