@@ -143,7 +143,7 @@ type tasks interface {
 
 // pauses are the pauses of all jobs of a tenant, or of one task.
 type pauses interface {
-	// Pauses reads all that stand for a tenant, those for everybody included.
+	// Pauses reads all that apply to a tenant, those for everybody included.
 	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
 	Pause(ctx context.Context, t tenant.ID, scope string) (job.Pause, error)
 	// PutPause takes the place of the pause of the same scope.

@@ -16,7 +16,7 @@ import (
 )
 
 // misfit is one way in which a value does not fit a schema, in words for the person who sent it.
-// It says what the schema wants, and never what stands there.
+// It says what the schema wants, and never what is there.
 type misfit struct {
 	property string // below the value, where one is missing or must not be there; "" is the value itself
 	code     string

@@ -154,7 +154,7 @@ func (p *program) judge(ctx context.Context, instance any, work, price int) (err
 const freshSchemas = 256 << 10
 
 // judge blames each part of a payload that does not fit the schema: where, and by which
-// keyword, but never with what stands there.
+// keyword, but never with what is there.
 func (c *schemaCache) judge(
 	ctx context.Context, r *reader, v wire.Value, schema json.RawMessage, payload []byte,
 ) error {

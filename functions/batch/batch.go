@@ -17,7 +17,7 @@ type Runner struct {
 	Log   *slog.Logger
 	Meter *telemetry.Meter
 	Limit int // records at once; 0: 16
-	// Queue is where SQS's messages are from. With it, one that failed comes again in seconds, and
+	// Queue is where SQS's messages are from. With it, one that failed is redelivered in seconds, and
 	// then ever later; without it, when its visibility ends, which is minutes.
 	Queue  string
 	Queues Hider

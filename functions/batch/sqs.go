@@ -17,7 +17,7 @@ import (
 // ErrAgain leaves a message in its queue by intent: that is no fault and is not reported.
 var ErrAgain = errors.New("the message is to come again")
 
-// What failed is tried again after againFirst, then after twice that each time: what is due must
+// What failed is retried after againFirst, then after twice that each time: what is due must
 // not wait minutes because a table was busy for a moment. The ten receives that the queues allow
 // outlast ten minutes of outage so.
 const (

@@ -17,6 +17,6 @@
 // enqueued; a job is brought back once, however many letters of it come; a letter is deleted
 // only when its job was brought back or is gone.
 //
-// How it fails: a letter that could not be handled comes again, and after three times lies in
+// How it fails: a letter that could not be handled comes again, and after three times is in
 // the dead-letter queue, from where it can be redriven again.
 package redrive

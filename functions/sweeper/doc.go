@@ -1,10 +1,10 @@
-// Package sweeper looks, each minute, at the slices that lie behind the grace. Whatever is
+// Package sweeper looks, each minute, at the slices that are behind the grace. Whatever is
 // still there is a job that something went wrong with: its firing was lost, its worker died,
 // its report or letter never came. Each is decided again from row, claim and pauses.
 //
 // What always holds: a watermark is a hint, so the last ten minutes are read again in each
 // pass and the last day once an hour; an entry that the row has moved on from is passed by; a
-// row that cannot be read, or not be brought on, stops nothing and is tried again a quarter of
+// row that cannot be read, or not be brought on, stops nothing and is retried a quarter of
 // an hour later, so that nothing drops from sight. Passes may take longer than a minute and
 // overlap: of two that act on one job, one finds the other's write.
 //

@@ -18,7 +18,7 @@ import (
 // schedule was deleted to go away.
 const lineFront = 50
 
-// parked looks after jobs that lie in parking places although no pause holds them: the message
+// parked looks after jobs that are in parking places although no pause holds them: the message
 // that was to wake them was lost. A tenant whose pause holds everything is passed by. Tenants
 // take turns to be the first, and each has its share of the time.
 func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (scan.Walked, error) {
@@ -95,7 +95,7 @@ func (s *Stage) parkedOf(
 	}
 	places, holding := parkingsToVisit(t.ID, pauses, now)
 	if !holding && now.Sub(t.NotedAt) > store.NoteKept {
-		// What still lies there the tenant's schedules hold, and there is no hurry with it.
+		// The tenant's schedules hold what is still there; it can wait.
 		empty, err := s.empty(ctx, places)
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (s *Stage) parkedOf(
 	return nil
 }
 
-// empty says that nothing lies in any of the places.
+// empty says that nothing is in any of the places.
 func (s *Stage) empty(ctx context.Context, places []string) (bool, error) {
 	for _, place := range places {
 		jobs, err := s.Store.DueFront(ctx, store.DueQuery{Slice: place, Limit: 1})

@@ -38,7 +38,7 @@ type Store interface {
 	ForgetParked(ctx context.Context, t tenant.ID, now time.Time) error
 	Lines(ctx context.Context) ([]schedule.Key, error)
 	ForgetLine(ctx context.Context, k schedule.Key, now time.Time) error
-	// Pauses reads all that stand for a tenant, those for everyone too.
+	// Pauses reads all that apply to a tenant, those for everyone too.
 	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
 }
 
@@ -191,7 +191,7 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 	return scan.Rotate(slices, time.Unix(cutoff.Unix()/60, 0))
 }
 
-// sweep decides about every job whose wake-up lies in that slice before the cutoff.
+// sweep decides about every job whose wake-up is in that slice before the cutoff.
 func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *scan.Counter) error {
 	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.decider.Entry)
 }
@@ -208,7 +208,7 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *scan.Counter, 
 // handler decides about the job of an index entry.
 type handler func(context.Context, store.Entry) (job.Step, error)
 
-// parkedEntry decides about a job that lies in a parking place or a line.
+// parkedEntry decides about a job that is in a parking place or a line.
 func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error) {
 	return s.decider.Parked(ctx, e.Key)
 }

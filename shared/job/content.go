@@ -85,7 +85,7 @@ func (r *Row) Hold(c Contents) {
 	}
 }
 
-// PutContents writes what of the contents lies in sibling items. The row says where its payload lies.
+// PutContents writes what of the contents is in sibling items. The row says where its payload lies.
 func (r Row) PutContents(c Contents) []item.Write {
 	var writes []item.Write
 	if r.PayloadIn == InItem && c.Payload != nil {

@@ -58,7 +58,7 @@ func TestSettle_WritesAllThatItDecidesWhateverWasWrittenSinceItsRead(t *testing.
 				}
 				got, ok := apply(t, between, d.Write)
 				if !ok {
-					continue // it decides again, from what stands there
+					continue // it decides again, from what is there
 				}
 				want := d.After
 				if got.Status != want.Status || got.Waiting != want.Waiting || got.Attempt != want.Attempt ||

@@ -12,7 +12,7 @@ import (
 	"punctual/shared/contract"
 )
 
-// RetryPolicy says how often and how soon a failed job is tried again.
+// RetryPolicy says how often and how soon a failed job is retried.
 type RetryPolicy struct {
 	MaxAttempts  int           // tries in all, the first included; 1–50
 	InitialDelay time.Duration // before the second attempt; 0 s–1 h

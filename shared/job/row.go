@@ -82,7 +82,7 @@ type Row struct {
 
 	Shard        int       // of the due index; fixed when accepted
 	WakeAt       time.Time // zero: no wake-up left
-	Parked       bool      // held by a pause: the wake-up lies in a parking place
+	Parked       bool      // held by a pause: the wake-up is in a parking place
 	QueuedBehind bool      // parked in its schedule's line instead, behind a run that is not over
 	Near         bool      // the stream consumer must see this write
 	Postponed    int64     // times in a row that the sweeper found it without being able to do more

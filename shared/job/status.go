@@ -47,10 +47,10 @@ func (s Stop) Final() Status {
 	return Cancelled
 }
 
-// PendingEffects is what a final row still has to do; its wake-up goes only when it owes nothing.
+// PendingEffects is what a final row still has to do; its wake-up goes only when it has no pending effects.
 type PendingEffects string
 
-// What can be owed, and both.
+// The effects that can be pending, and both.
 const (
 	NoPendingEffects  PendingEffects = ""
 	PendingDeadLetter PendingEffects = "letter"
@@ -61,7 +61,7 @@ const (
 // DeadLetter reports whether the dead letter is still to be sent.
 func (o PendingEffects) DeadLetter() bool { return o == PendingDeadLetter || o == PendingBoth }
 
-// Children says whether the children are yet to be told.
+// Children says whether the children still have to be told.
 func (o PendingEffects) Children() bool { return o == PendingChildren || o == PendingBoth }
 
 // WithoutDeadLetter is what is left once the letter is delivered.

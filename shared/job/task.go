@@ -152,7 +152,7 @@ func ParsePause(i item.Item) (Pause, error) {
 	return p, nil
 }
 
-// Pauses are all that stand for one tenant, those for everyone included.
+// Pauses are all that apply to one tenant, those for everyone included.
 type Pauses []Pause
 
 // Hold returns the pause that holds a task now: false if none does.

@@ -189,7 +189,7 @@ func FinishStop(r Row, now time.Time) (Row, item.Write) {
 	return after, change("row.finish_stop", r, after, from("row.finish_stop", stopIs(r.Stop), atAttempt(r.Attempt)))
 }
 
-// finish gives a row its final status: no wake-up, unless something is owed.
+// finish gives a row its final status: no wake-up, unless it has pending effects.
 func finish(r *Row, s Status, now time.Time) {
 	r.Status, r.FinishedAt, r.Waiting = s, now, ""
 	r.Near, r.Parked, r.QueuedBehind, r.Postponed = false, false, false, 0
@@ -212,7 +212,7 @@ func finish(r *Row, s Status, now time.Time) {
 	settleWake(r, now)
 }
 
-// settleWake: a final row keeps a wake-up exactly as long as it owes something.
+// settleWake: a final row keeps a wake-up exactly as long as it has pending effects.
 func settleWake(r *Row, now time.Time) {
 	if r.PendingEffects == NoPendingEffects {
 		r.WakeAt = time.Time{}
@@ -286,7 +286,7 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), place))
 }
 
-// RewakeOwing is Rewake for a final row that still owes something.
+// RewakeOwing is Rewake for a final row that still has pending effects.
 func RewakeOwing(r Row, at time.Time) (Row, item.Write) {
 	after := r
 	after.WakeAt = at

@@ -93,7 +93,7 @@ func (r *recorder) neighbours(a, b time.Time) bool {
 	return len(skips) == 0
 }
 
-// add records one time. joined says that no time lies between it and the one added before.
+// add records one time. joined says that no time is between it and the one added before.
 func (r *recorder) add(at time.Time, outcome, reason, why string, joined bool) {
 	if n := len(r.entries); n > 0 && joined {
 		last := &r.entries[n-1]

@@ -67,7 +67,7 @@ type Stretch struct {
 }
 
 // Stretches iterates over the stretches in which a tenant's task may have jobs that are older than
-// before (zero: any), the newest first. Those that touch and lie in the same partitions are one.
+// before (zero: any), the newest first. Those that touch and are in the same partitions are one.
 func (s *Store) Stretches(ctx context.Context, t tenant.ID, task string, before time.Time) iter.Seq2[Stretch, error] {
 	return func(yield func(Stretch, error) bool) {
 		var wide, open Stretch // wide is made of those that touch; open is still being read

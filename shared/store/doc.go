@@ -1,6 +1,6 @@
 // Package store speaks of jobs, claims, tasks and pauses to a table that only knows items.
 //
-// It adds no decisions: it encodes what package job decided, reads back what stands there,
+// It adds no decisions: it encodes what package job decided, reads back what is there,
 // and names what is missing or unreadable. The same code runs over DynamoDB and over the
 // memory twin, so a stage tested on one means the same on the other. See decision 0002.
 //

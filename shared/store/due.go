@@ -69,7 +69,7 @@ func (e Entry) Firing() job.Firing {
 		Priority: job.Priority(e.Priority), DueAt: e.DueAt}
 }
 
-// PutOff gives what lies in the due index and could not be brought on its next wake-up, a quarter
+// PutOff gives what is in the due index and could not be brought on its next wake-up, a quarter
 // of an hour later. It asks nothing of the item but where it lies, so that one which cannot even
 // be read stays in sight, and goes on by itself once it can be. An item that has moved since it
 // was found there, at wakeAt, is left alone.
@@ -83,7 +83,7 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 	if found, err := horizon.ParseSlice(place); err == nil {
 		to.Shard = found.Shard
 	}
-	// The item says in which shard it lies: its next write asks whether it still lies there.
+	// The item says in which shard it lies: its next write asks whether it still is there.
 	set := map[string]any{
 		contract.AttrWakeSlice: to.String(), contract.AttrWakeAt: at.UnixMilli(),
 		"shard": nil, contract.AttrNear: nil, "parked": nil, "behind": nil,

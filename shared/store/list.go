@@ -27,7 +27,7 @@ func (s *Store) Newest(ctx context.Context, t tenant.ID, from, before job.ID, ex
 	return s.newest(ctx, t, allPartitions, func(item.Item) bool { return true }, from, before, expect)
 }
 
-// NewestOfTask is Newest for the jobs of one task that lie in these partitions.
+// NewestOfTask is Newest for the jobs of one task that are in these partitions.
 func (s *Store) NewestOfTask(
 	ctx context.Context, t tenant.ID, task string, parts []int, from, before job.ID,
 ) iter.Seq2[job.Row, error] {

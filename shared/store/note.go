@@ -16,7 +16,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Notes tell the sweeper where something lies in the due index that no minute leads to: whose
+// Notes tell the sweeper where something is in the due index that no minute leads to: whose
 // parking places, and whose lines. Jobs are parked by the thousand, and all tenants' notes would
 // share one partition, which takes a thousand writes a second. So a process writes the note of a
 // place at most once in a while, and notes are spread by whose they are.

@@ -96,7 +96,7 @@ func replacing(w item.Write) item.Write {
 	return w
 }
 
-// unseen takes out of a refusal what stood in the way but may not be seen any more.
+// unseen takes out of a refusal what was in the way but may not be seen any more.
 func unseen(err error, writes ...item.Write) error {
 	var refused *item.Refused
 	if !errors.As(err, &refused) {

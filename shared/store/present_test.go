@@ -15,7 +15,7 @@ import (
 	"punctual/shared/store"
 )
 
-// later runs a sentence about what was put before and has expired since, but lies there still.
+// later runs a sentence about what was put before and has expired since, but is there still.
 func later(t *testing.T, name string, do func(t *testing.T, s *store.Store, ctx context.Context)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
@@ -71,7 +71,7 @@ func TestStore_HidesWhatHasExpired(t *testing.T) {
 			t.Errorf("it is in the list")
 		}
 		_, redriven := job.Redriven(r, "01ARZ3NDEKTSV4RRFFQ69G5FAV", time.Now())
-		redriven.When[0][1].Value = []string{"SCHEDULED"} // refused, whatever stands there
+		redriven.When[0][1].Value = []string{"SCHEDULED"} // refused, whatever is there
 		refused := store.Refused(s.Put(ctx, redriven))
 		if refused == nil {
 			t.Fatal("the write was not refused")

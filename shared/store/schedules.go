@@ -26,7 +26,7 @@ func (s *Store) Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule
 	return schedule.Parse(i)
 }
 
-// OldSchedule is the schedule that stood in the way of write number n of a refused write; an
+// OldSchedule is the schedule that was in the way of write number n of a refused write; an
 // absent one is a fault.NotFound.
 func OldSchedule(r *item.Refused, n int) (schedule.Schedule, error) {
 	if r.Olds[n] == nil {

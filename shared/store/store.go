@@ -102,7 +102,7 @@ func (s *Store) Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
 }
 
 // WriteRow does one write of a row and returns the row as it then is. A condition that does
-// not hold is an *item.Refused; OldRow reads what stood there.
+// not hold is an *item.Refused; OldRow reads what was there.
 func (s *Store) WriteRow(ctx context.Context, w item.Write) (job.Row, error) {
 	i, err := s.table.Write(ctx, w)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) Put(ctx context.Context, w item.Write) error {
 }
 
 // PutRow does the write that makes a row what after is. An adapter repeats a write whose answer
-// was lost, and its own first try then stands in the way: where the row already is all that
+// was lost, and its own first try then is in the way: where the row already is all that
 // after is, it was us, and that is no refusal. Two who decide the very same in the same
 // millisecond both pass; what follows is then done twice, which whoever receives it bears.
 func (s *Store) PutRow(ctx context.Context, after job.Row, w item.Write) error {
@@ -138,7 +138,7 @@ func (s *Store) PutRow(ctx context.Context, after job.Row, w item.Write) error {
 	return err
 }
 
-// stands says whether what stood in the way is what was to be written.
+// stands says whether what was in the way is what was to be written.
 func stands(r *item.Refused, after job.Row) bool {
 	old, err := OldRow(r, 0, after.Key)
 	return err == nil && maps.Equal(old.Item(), after.Item())
@@ -158,10 +158,10 @@ func Refused(err error) *item.Refused {
 	return nil
 }
 
-// OldRow is the row that stood in the way of write number n of a refused write.
+// OldRow is the row that was in the way of write number n of a refused write.
 func OldRow(r *item.Refused, n int, k job.Key) (job.Row, error) { return rowOf(r.Olds[n], k) }
 
-// OldClaim is the claim that stood in the way of write number n.
+// OldClaim is the claim that was in the way of write number n.
 func OldClaim(r *item.Refused, n int) (job.Claim, error) { return job.ParseClaim(r.Olds[n]) }
 
 // Entry is one wake-up in the due index. The index lags: the row decides.
@@ -202,7 +202,7 @@ func (s *Store) Due(ctx context.Context, slice string) iter.Seq2[Entry, error] {
 	}
 }
 
-// Pauses reads all pauses that stand for a tenant, those for everyone included.
+// Pauses reads all pauses that apply to a tenant, those for everyone included.
 func (s *Store) Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 	everyone, err := s.PausesOf(ctx, job.Everyone)
 	if err != nil {

@@ -39,7 +39,7 @@ func (m Mark) Whole() time.Time {
 }
 
 // Passed is the mark after a pass that came to at, handled the minutes done after all, and could
-// not handle those that failed. A mark that stands further ahead stays there.
+// not handle those that failed. A mark that is further ahead stays there.
 //
 // What is behind is listed, so that a slice which fails costs each pass one visit and not that
 // of all the minutes since. With too many the mark stays where it is, and the next pass walks
@@ -90,7 +90,7 @@ func (s *Store) Watermark(ctx context.Context, w Watermark, shard int) (Mark, er
 	return parseMark(i), err
 }
 
-// SetWatermark moves a watermark forward; one that stands further ahead stays.
+// SetWatermark moves a watermark forward; one that is further ahead stays.
 func (s *Store) SetWatermark(ctx context.Context, w Watermark, shard int, at time.Time) error {
 	return s.Pass(ctx, w, shard, at, nil, nil)
 }

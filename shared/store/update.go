@@ -273,7 +273,7 @@ func reread(
 	ctx context.Context, table Table, r *item.Refused, stood item.Item, writes []item.Write, own int,
 ) (stands item.Item, done bool, err error) {
 	stands, blamed := r.Olds[own]
-	if !blamed { // another item of the transaction stood in the way
+	if !blamed { // another item of the transaction was in the way
 		stands, err = table.Get(ctx, writes[own].Ref)
 		return stands, false, err
 	}

@@ -64,7 +64,7 @@ func (w *wallet) bound(ctx context.Context, field, arn string) error {
 	return nil
 }
 
-// among says whether a host is one of hosts, or lies below one that begins with a dot.
+// among says whether a host is one of hosts, or is below one that begins with a dot.
 func among(hosts []string, host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	return slices.ContainsFunc(hosts, func(allowed string) bool {

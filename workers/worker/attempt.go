@@ -21,14 +21,14 @@ import (
 const (
 	// callTime bounds one call; a claim that took longer would leave little of its lease.
 	callTime = 10 * time.Second
-	// busyRetry is when an attempt is tried again whose task runs as often as its handler allows.
+	// busyRetry is when an attempt is retried whose task runs as often as its handler allows.
 	busyRetry = 200 * time.Millisecond
 	// noteIfLonger is how long a firing must stay away to be noted. The sweeper decides about no job
 	// sooner than contract.Grace after it was due, and shorter stays are over by then.
 	noteIfLonger = 30 * time.Second
-	// laterMost is how often a message is tried again here before it goes back to the queue.
+	// laterMost is how often a message is retried here before it goes back to the queue.
 	laterMost = 5
-	// unansweredRetries is how often a claim that got no answer is tried again.
+	// unansweredRetries is how often a claim that got no answer is retried.
 	unansweredRetries = 5
 	// letGoTries is how often a worker tries to let go of an attempt.
 	letGoTries = 5
@@ -36,7 +36,7 @@ const (
 	claimTries = 4
 )
 
-// aliveRetries are the waits before a claim is tried again that another worker holds. It may end soon.
+// aliveRetries are the waits before a claim is retried that another worker holds. It may end soon.
 var aliveRetries = []time.Duration{200 * time.Millisecond, time.Second}
 
 // lease is the hold that this worker has on an attempt.
@@ -160,7 +160,7 @@ func (w *Worker) call() (context.Context, context.CancelFunc) {
 }
 
 // unanswered gives a message back because the table did not answer. If more than this job is
-// concerned, the worker polls less often. A claim of ours may be there: then it is first tried again
+// concerned, the worker polls less often. A claim of ours may be there: then it is first retried
 // a few times under the same nonce, which shows whether it is. A claim that is left to run out delays
 // the job and counts as one more owner who died.
 func (w *Worker) unanswered(f *firing, doing string, err error) {

@@ -35,7 +35,7 @@ type firing struct {
 	asked    time.Time // monotonic: before the first claim under the nonce that may still stand; zero: none does
 	waits    int       // times that it met a live claim
 	laters   int       // times that its task was at its limit
-	asks     int       // times that it was tried again because a claim got no answer
+	asks     int       // times that it was retried because a claim got no answer
 }
 
 // source is one firing queue.

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// beatRetry is when a heartbeat that got no answer is tried again.
+	// beatRetry is when a heartbeat that got no answer is retried.
 	beatRetry = time.Second
 	// beatTime bounds one heartbeat.
 	beatTime = 3 * time.Second

@@ -48,7 +48,7 @@ type Document struct {
 	twice []int32 // indexes of keys that repeat one of the same object, ascending
 }
 
-// envelope is how deep a payload may lie in a body: jobs, the item, payload, and what http adds.
+// envelope is how deep a payload may be nested in a body: jobs, the item, payload, and what http adds.
 const envelope = 8
 
 // maxNesting stops the reader; a payload's own limit is looked at where the payload is read.

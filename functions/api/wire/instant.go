@@ -86,7 +86,7 @@ func (r *Reader) Instant(v Value) (time.Time, bool) {
 	return t, ok
 }
 
-// YearsAhead is how many years ahead a time may lie at most, 29 February or not.
+// YearsAhead is how many years ahead a time may be at most, 29 February or not.
 const YearsAhead = int(contract.MaxAhead / (366 * 24 * time.Hour))
 
 // Latest is the last time that Ahead takes.

@@ -26,7 +26,7 @@ var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
 type Reader struct {
 	Doc   *Document
 	Wrong fault.Mistakes
-	names map[string]secrecy // what names of fields say of what stands there, as far as it was asked
+	names map[string]secrecy // what names of fields say of what is there, as far as it was asked
 }
 
 // NewReader returns a reader of d that has found no mistake yet.

@@ -5,5 +5,5 @@
 // when they expire is the bucket's business.
 //
 // How it fails: by the kinds of package fault. A blob over [MaxBlob] is fault.TooLarge, read or
-// written, so that no reader's memory depends on what lies there.
+// written, so that no reader's memory depends on what is there.
 package blob

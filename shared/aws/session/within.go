@@ -17,7 +17,7 @@ import (
 const Tries = 8
 
 const (
-	firstPause  = 40 * time.Millisecond // most that lies before the second try; doubles from there
+	firstPause  = 40 * time.Millisecond // the longest wait before the second try; doubles from there
 	longestWait = 2 * time.Second
 	connectIn   = 3 * time.Second // within a region a connection takes milliseconds
 	idlePerHost = 64              // connections kept for the next burst; the SDK keeps 10

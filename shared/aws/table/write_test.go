@@ -131,7 +131,7 @@ func TestWrite_ReturnsTheOldItemWhenRefused(t *testing.T) {
 	t.Parallel()
 	for said, old := range map[string]item.Item{
 		`"Item":{"pk":{"S":"c"},"token":{"N":"3"}}`: {"pk": "c", "token": int64(3)},
-		"": nil, // nothing stood there
+		"": nil, // nothing was there
 	} {
 		b := setup(awstest.Fault(http.StatusBadRequest, "ConditionalCheckFailedException", said))
 		i, err := b.Write(t.Context(), item.Write{Ref: claim("c"), Name: "claim.test", Set: map[string]any{"a": "b"},

@@ -127,7 +127,7 @@ func TestArm_AcceptsItsOwnEarlierSuccess(t *testing.T) {
 	})
 }
 
-// S18, its variant: the entry that stands there says something else.
+// S18, its variant: the entry that is there says something else.
 func TestArm_ReplacesADifferentEntry(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*message.Timer, *timer.Settings){
