@@ -98,7 +98,7 @@ func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
 		case "unreadable":
 			return fault.New(fault.Undecodable, nil, "reading a report")
 		case "again":
-			return ErrAgain
+			return ErrRedeliver
 		}
 		return nil
 	}

@@ -58,7 +58,7 @@ func StreamEventOf(changes ...item.Change) events.DynamoDBEvent {
 }
 
 // shown says whether the event source's filter lets a change through: what is near, and rows that
-// the table lets go and that may have something beside them.
+// the table lets go of and that may have items of their own.
 func shown(c item.Change) bool {
 	if c.New != nil {
 		return c.New.Str(contract.AttrNear) == "1"

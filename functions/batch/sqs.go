@@ -14,20 +14,20 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// ErrAgain leaves a message in its queue by intent: that is no fault and is not reported.
-var ErrAgain = errors.New("the message is to come again")
+// ErrRedeliver leaves a message in its queue on purpose. It is not a fault and is not logged.
+var ErrRedeliver = errors.New("the message is to be redelivered")
 
-// What failed is retried after againFirst, then after twice that each time: what is due must
-// not wait minutes because a table was busy for a moment. The ten receives that the queues allow
-// outlast ten minutes of outage so.
+// A message that failed is redelivered after firstRetry, then after twice as long each time, up to
+// lastRetry. What is due must not wait for minutes because a table was busy for a moment, and the ten
+// receives that the queues allow still outlast an outage of ten minutes.
 const (
-	againFirst = 2 * time.Second
-	againLast  = contract.StageVisibility
+	firstRetry = 2 * time.Second
+	lastRetry  = contract.StageVisibility
 )
 
 // SQS runs do over the messages of the event, several at once and in no order. Those that
-// failed come again, and go to the queue's DLQ after its maxReceiveCount; what cannot be read
-// fails each time and so arrives there as it came.
+// failed are redelivered, and go to the queue's DLQ after its maxReceiveCount. What cannot be read
+// fails each time and arrives there unchanged.
 func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
 	do func(context.Context, message.Delivery) error) events.SQSEventResponse {
 	resp := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
@@ -42,7 +42,7 @@ func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
 		}
 		d := deliveries[i]
 		resp.BatchItemFailures = append(resp.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: d.ID})
-		if errors.Is(err, ErrAgain) {
+		if errors.Is(err, ErrRedeliver) {
 			continue
 		}
 		undecodable := fault.KindOf(err) == fault.Undecodable
@@ -60,11 +60,11 @@ func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
 // soon makes a message that failed visible again after a while. It says whether the queue could
 // be reached; if not, visibility ends by itself.
 func (r Runner) soon(ctx context.Context, d message.Delivery) bool {
-	in := againFirst
-	for n := 1; n < d.Receives && in < againLast; n++ {
+	in := firstRetry
+	for n := 1; n < d.Receives && in < lastRetry; n++ {
 		in *= 2
 	}
-	err := r.Queues.SetVisibility(ctx, r.Queue, d.Receipt, min(in, againLast))
+	err := r.Queues.SetVisibility(ctx, r.Queue, d.Receipt, min(in, lastRetry))
 	if err != nil {
 		r.Log.WarnContext(ctx, "a message that failed comes again only when its visibility ends", "message_id", d.ID,
 			telemetry.Err, err.Error())

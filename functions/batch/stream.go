@@ -12,24 +12,24 @@ import (
 	"punctual/shared/text"
 )
 
-// Aside is what is kept of a stream record that could not be handled: whose it was and why,
-// never what it held.
+// Aside is what is kept of a stream record that could not be handled: its keys and the reason,
+// never its contents.
 type Aside struct {
 	Seq    string            // of the record in its stream
 	Keys   map[string]string // of its item
 	Reason string
 }
 
-// Body is the message that stands for the record in a dead-letter queue.
+// Body is the message about the record in a dead-letter queue.
 func (a Aside) Body() string {
 	return string(text.MustJSON(map[string]any{"v": 1, "stream_seq": a.Seq, "keys": a.Keys, "reason": a.Reason}))
 }
 
 // Stream runs do over all records of the event at once, so that it can send in tens; do
-// answers with one error for each, in their order. A record that failed in a way that again
-// may help comes again, and so does everything behind it. Any other failure would only block
-// the shard: aside must put it where people look, and then it counts as done. It does so as well
-// where that can never work: the log has its keys, and the sweeper has its row.
+// answers with one error for each, in their order. A record whose failure is retryable is
+// redelivered, and so is everything behind it. Any other failure would only block the shard, so aside
+// must keep the record where people find it; then it counts as done. It also counts as done where
+// aside can never work: the log has its keys, and the sweeper finds its row.
 func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(context.Context, []item.Change) []error,
 	aside func(context.Context, Aside) error) events.DynamoDBEventResponse {
 	resp := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}

@@ -70,13 +70,13 @@ func New(d Deps) *Stage {
 	}
 }
 
-// Handle buries new dead letters and brings back the jobs of redriven ones. A letter that is
+// Handle buries new dead letters and brings back the jobs of redriven ones. A message that is
 // named in the answer stays in the queue, on its way to the DLQ.
 func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
-	return s.records.SQS(ctx, ev, s.letter), nil
+	return s.records.SQS(ctx, ev, s.deadLetter), nil
 }
 
-func (s *Stage) letter(ctx context.Context, d message.Delivery) error {
+func (s *Stage) deadLetter(ctx context.Context, d message.Delivery) error {
 	if message.IsCollect(d.Body) {
 		return s.collect(ctx, d)
 	}
@@ -97,9 +97,9 @@ func (s *Stage) letter(ctx context.Context, d message.Delivery) error {
 		return err
 	}
 	if err := s.Queue.SetVisibility(ctx, contract.RedriveQueue, d.Receipt, 0); err != nil {
-		return fmt.Errorf("hurrying the dead letter of job %s on: %w", id, err) // it comes again by itself, later
+		return fmt.Errorf("hurrying the dead letter of job %s on: %w", id, err) // SQS redelivers it later
 	}
-	return batch.ErrAgain
+	return batch.ErrRedeliver
 }
 
 // bringBack makes a new job of the dead one, once.
@@ -118,11 +118,11 @@ func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
 }
 
 // bury notes that the dead letter has reached the queue from which SQS moves it. done says that
-// there is nothing to bury: the letter can go.
+// there is nothing to bury: the dead letter can be deleted.
 func (s *Stage) bury(ctx context.Context, k job.Key) (done bool, err error) {
 	_, err = s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
 		if done = row.Status != job.Dead || row.RedrivenBy != ""; done || !row.PendingEffects.DeadLetter() {
-			return nil, nil // what is buried already goes on
+			return nil, nil // it is buried already
 		}
 		_, write := job.Bury(row, s.Clock.Now())
 		return []item.Write{write}, nil

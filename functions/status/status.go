@@ -53,7 +53,7 @@ func New(d Deps) *Stage {
 	}
 }
 
-// Handle settles the reports and names those that must come again.
+// Handle settles the reports and names those to redeliver.
 func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 	return s.records.SQS(ctx, ev, s.report), nil
 }

@@ -19,8 +19,8 @@ import (
 const lineFront = 50
 
 // parked looks after jobs that are in parking places although no pause holds them: the message
-// that was to wake them was lost. A tenant whose pause holds everything is passed by. Tenants
-// take turns to be the first, and each has its share of the time.
+// that was to unpark them was lost. A tenant whose pause holds everything is skipped. Each pass begins
+// with another tenant, and each tenant has its share of the time.
 func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (scan.Walked, error) {
 	tenants, err := s.Store.ParkedTenants(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (
 }
 
 // lines looks after jobs that wait in their schedules' lines although nothing is before them
-// any more. Schedules take turns to be the first.
+// any more. Each pass begins with another schedule.
 func (s *Stage) lines(ctx context.Context, now time.Time, came *scan.Counter) error {
 	keys, err := s.Store.Lines(ctx)
 	if err != nil {
