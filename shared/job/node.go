@@ -77,7 +77,7 @@ func Told(r Row, now time.Time) (Row, item.Write) {
 		after.PendingEffects = PendingDeadLetter
 	}
 	settleWake(&after, now)
-	return after, change("row.told", r, after, from("row.told", owesIs(r.PendingEffects)))
+	return after, change("row.told", r, after, from("row.told", pendingIs(r.PendingEffects)))
 }
 
 // ParseNode decodes the row of a node. Of one that is forgotten it gives the status with which it ended,

@@ -100,7 +100,7 @@ func stopIs(s Stop) item.Cond {
 	}
 	return item.Cond{Attr: "stop", Op: item.Eq, Value: string(s)}
 }
-func owesIs(o PendingEffects) item.Cond {
+func pendingIs(o PendingEffects) item.Cond {
 	if o == NoPendingEffects {
 		return item.Cond{Attr: "owes", Op: item.Missing}
 	}
@@ -286,12 +286,12 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), place))
 }
 
-// RewakeOwing is Rewake for a final row that still has pending effects.
-func RewakeOwing(r Row, at time.Time) (Row, item.Write) {
+// RewakePending is Rewake for a final row that still has pending effects.
+func RewakePending(r Row, at time.Time) (Row, item.Write) {
 	after := r
 	after.WakeAt = at
 	return after, change("row.rewake_owing", r, after,
-		from("row.rewake_owing", owesIs(r.PendingEffects), wakeAsRead(r)))
+		from("row.rewake_owing", pendingIs(r.PendingEffects), wakeAsRead(r)))
 }
 
 func wakeAsRead(r Row) item.Cond {
@@ -333,7 +333,7 @@ func Bury(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.BuriedAt, after.PendingEffects = now, r.PendingEffects.WithoutDeadLetter()
 	settleWake(&after, now)
-	return after, change("row.bury", r, after, from("row.bury", owesIs(r.PendingEffects)))
+	return after, change("row.bury", r, after, from("row.bury", pendingIs(r.PendingEffects)))
 }
 
 // Redriven links a dead job to the new one made of it; it goes in one transaction with Accept of that.
@@ -342,7 +342,7 @@ func Redriven(r Row, by ID, now time.Time) (Row, item.Write) {
 	after.RedrivenBy, after.PendingEffects = by, r.PendingEffects.WithoutDeadLetter()
 	settleWake(&after, now)
 	free := item.Cond{Attr: "redriven_by", Op: item.Missing}
-	return after, change("row.redrive", r, after, from("row.redrive", free, owesIs(r.PendingEffects)))
+	return after, change("row.redrive", r, after, from("row.redrive", free, pendingIs(r.PendingEffects)))
 }
 
 // RedriveID is the id of the job that a redrive of r makes: the same however often it is asked for.
@@ -374,9 +374,9 @@ func RedriveOf(r Row, now time.Time) Row {
 // letter is deleted when it finds the row gone.
 func Forget(r Row, now time.Time) item.Write {
 	ref := r.Ref()
-	more := owesIs(NoPendingEffects)
+	more := pendingIs(NoPendingEffects)
 	if r.Status == Dead && !r.PendingEffects.Children() {
-		more = owesIs(r.PendingEffects)
+		more = pendingIs(r.PendingEffects)
 	}
 	w := item.Write{
 		Ref: ref, Name: "row.forget", When: from("row.forget", more),

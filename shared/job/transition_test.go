@@ -49,7 +49,7 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = Rewake(r, now.Add(time.Minute), now, 1)
 	add(w)
-	_, w = RewakeOwing(r, now.Add(time.Minute))
+	_, w = RewakePending(r, now.Add(time.Minute))
 	add(w)
 	_, w = Park(r, now)
 	add(w)

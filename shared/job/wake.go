@@ -71,7 +71,7 @@ type Step string
 // The steps, in the order in which they are asked.
 const (
 	StepNothing      Step = "nothing"       // a stale index entry, or a job that has no wake-up any more
-	StepPayOwed      Step = "pay_owed"      // a final row has pending effects
+	StepEffects      Step = "pay_owed"      // a final row has pending effects
 	StepRepeatReport Step = "repeat_report" // an outcome was recorded and never settled
 	StepWaitForLease Step = "wait_for_lease"
 	StepFinishStop   Step = "finish_stop" // fence, then the stop's final status
@@ -89,7 +89,7 @@ func Wake(r Row, c Claim, paused bool, now time.Time) (step Step, window string)
 	case r.WakeAt.After(now) && !r.Parked:
 		return StepNothing, ""
 	case r.Status.Final():
-		return StepPayOwed, ""
+		return StepEffects, ""
 	case c.Attempt == r.Attempt && c.Outcome != nil:
 		return StepRepeatReport, ""
 	case c.Live(r.Attempt, now):

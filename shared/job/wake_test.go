@@ -28,7 +28,7 @@ func TestWake_AsksInTheOrderOfTheProtocol(t *testing.T) {
 			StepNothing},
 		{"what is owed comes first",
 			scheduled(func(r *Row) { r.Status, r.PendingEffects, r.Stop = Dead, PendingDeadLetter, StopCancel }), ended,
-			true, StepPayOwed},
+			true, StepEffects},
 		{"an unsettled outcome is reported again, even when cancelled or paused", scheduled(stop), ended, true,
 			StepRepeatReport},
 		{"an outcome of an older attempt says nothing", scheduled(func(r *Row) { r.Attempt = 2 }), ended, false,

@@ -234,9 +234,9 @@ func Bound(now time.Time) time.Time {
 	return now.Add(contract.Horizon).Truncate(time.Minute).Add(time.Minute)
 }
 
-// LookAgain is the longest time between two looks at an active schedule: the zone's rules may
+// ReviewEvery is the longest time between two wake-ups of an active schedule: the zone's rules may
 // change, and skips must be recorded.
-const LookAgain = 24 * time.Hour
+const ReviewEvery = 24 * time.Hour
 
 // setWakeUp sets the schedule's wake-up. Whoever writes it promotes the times inside the horizon;
 // if they fail to, the sweeper finds the wake-up in the past.
@@ -256,7 +256,7 @@ func (s *Schedule) setWakeUp(now time.Time) {
 		s.WakeAt = now
 	default:
 		s.WakeAt = s.Next
-		if far := now.Add(LookAgain); s.WakeAt.After(far) {
+		if far := now.Add(ReviewEvery); s.WakeAt.After(far) {
 			s.WakeAt = far
 		}
 	}

@@ -158,20 +158,20 @@ func (s *scanner) value() error {
 	return nil
 }
 
-// few is how many fields an object may have before a map pays for finding duplicates.
-const few = 16
+// fewFields is how many fields an object may have before a map pays for finding duplicates.
+const fewFields = 16
 
 // names finds the fields of one object that repeat an earlier one.
 type names struct {
 	doc   *Document
-	keys  [few]int32
+	keys  [fewFields]int32
 	count int
 	seen  map[string]struct{}
 }
 
 func (f *names) add(key int32) {
 	defer func() { f.count++ }()
-	if f.count < few {
+	if f.count < fewFields {
 		for _, k := range f.keys[:f.count] {
 			if f.doc.sameKey(k, key) {
 				f.doc.twice = append(f.doc.twice, key)
@@ -182,7 +182,7 @@ func (f *names) add(key int32) {
 		return
 	}
 	if f.seen == nil {
-		f.seen = make(map[string]struct{}, 2*few)
+		f.seen = make(map[string]struct{}, 2*fewFields)
 		for _, k := range f.keys {
 			f.seen[f.doc.Text(int(k))] = struct{}{}
 		}

@@ -24,7 +24,7 @@ func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time)
 	if !row.PendingEffects.DeadLetter() && !children {
 		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID, row.PendingEffects)
 	}
-	row, write := job.RewakeOwing(row, now.Add(contract.Grace))
+	row, write := job.RewakePending(row, now.Add(contract.Grace))
 	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
 		return err
 	}

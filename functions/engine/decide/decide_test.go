@@ -66,7 +66,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	})
 	bubble(t, "of a DEAD job that owes its letter sends the letter again and comes back after the grace", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, stagetest.Dead)
-		b.requireStep(b.sweep(r), job.StepPayOwed)
+		b.requireStep(b.sweep(r), job.StepEffects)
 		letters := b.Received(contract.RedriveQueue)
 		if len(letters) != 1 {
 			b.Fatalf("%d letters", len(letters))

@@ -25,7 +25,7 @@ func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 	}{
 		"firing again":     {"row.rewake", nil, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
 		"unparking":        {"row.unpark", parked, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
-		"paying a letter":  {"row.rewake_owing", stagetest.Dead, job.StepPayOwed, contract.RedriveQueue, 1, job.Dead},
+		"paying a letter":  {"row.rewake_owing", stagetest.Dead, job.StepEffects, contract.RedriveQueue, 1, job.Dead},
 		"expiring":         {"row.stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
 		"expiring, at end": {"row.finish_stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
 		"stopping":         {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop, stagetest.FiringQueue, 0, job.Cancelled},

@@ -94,7 +94,7 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 		}
 	}
 	switch step {
-	case job.StepPayOwed:
+	case job.StepEffects:
 		return step, d.settleEffects(ctx, row, now)
 	case job.StepRepeatReport:
 		return step, d.repeatReport(ctx, row, claim, now)
