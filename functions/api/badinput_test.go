@@ -582,7 +582,7 @@ func TestAPI_DoesNotReadABodyThatIsStatedTooLong(t *testing.T) {
 	}
 }
 
-func TestBatch_AcceptsGoodItemsBesideABadOne(t *testing.T) {
+func TestBatch_AcceptsGoodItemsDespiteABadOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[

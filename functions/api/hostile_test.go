@@ -177,7 +177,7 @@ func TestAPI_AnswersBodiesMadeToBeSlowQuickly(t *testing.T) {
 	}
 }
 
-func TestBatch_AcknowledgesAcceptedJobsBesideManyMistakes(t *testing.T) {
+func TestBatch_AcknowledgesAcceptedJobsDespiteManyMistakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	bad := `{"task":"echo",` +

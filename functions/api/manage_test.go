@@ -169,7 +169,7 @@ func TestPauses_SayWhenTheyHoldAndWakeWhatTheyHeld(t *testing.T) {
 }
 
 // Whoever lifted it may have died before waking what it held.
-func TestDeletePause_WakesAgainWhenRepeated(t *testing.T) {
+func TestDeletePause_RepeatsItsWakeUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")
@@ -181,7 +181,7 @@ func TestDeletePause_WakesAgainWhenRepeated(t *testing.T) {
 	}
 }
 
-func TestPutPause_StandsWhenItsWakeUpCannotBeSent(t *testing.T) {
+func TestPutPause_HoldsWhenItsWakeUpCannotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")

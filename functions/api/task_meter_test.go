@@ -31,7 +31,7 @@ func TestProgram_StopsJudgingWhenTheClientHasLeft(t *testing.T) {
 	}
 }
 
-func TestProgram_WaitsForItsTurnNoLongerThanTheClient(t *testing.T) {
+func TestProgram_WaitsNoLongerThanTheClient(t *testing.T) {
 	t.Parallel()
 	p, err := newSchemaCache().compile(json.RawMessage(`{"minimum":10}`))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/job"
 )
 
-func TestAPI_MendsWhatCannotBeReadWhenItIsPutAgain(t *testing.T) {
+func TestAPI_RepairsAnUnreadableItemByAPut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	spoil := func(ref item.Ref) {

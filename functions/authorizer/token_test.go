@@ -212,7 +212,7 @@ func TestToken_LivesNoLongerThanItsExpiry(t *testing.T) {
 	b.requireRefused(t, "after its expiry", token, "expired")
 }
 
-func TestAuthorizer_TrustsNobodyUntilToldWhom(t *testing.T) {
+func TestAuthorizer_TrustsNobodyByDefault(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *authorizer.Deps) { d.Issuer = "" })
 	b.requireRefused(t, "no issuer", rs(t, good()), "another issuer")

@@ -271,7 +271,7 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 	})
 }
 
-func TestRedrive_HandlesNineBesideABadDeadLetter(t *testing.T) {
+func TestRedrive_HandlesNineDespiteABadDeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
 		"a body that is not JSON":   "{",

@@ -376,7 +376,7 @@ func TestSweeper_MovesItsWatermark(t *testing.T) {
 		})
 }
 
-func TestSweeper_LooksAfterParkedJobs(t *testing.T) {
+func TestSweeper_UnparksJobs(t *testing.T) {
 	t.Parallel()
 	// park pauses, lets the sweeper park n jobs, and lifts without telling anybody.
 	park := func(b *bundle, scope string, n int) {

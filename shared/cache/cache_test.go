@@ -101,7 +101,7 @@ func TestCache_CountsAgeFromTheBeginningOfTheRead(t *testing.T) {
 	})
 }
 
-func TestCache_KeepsNoErrorUnlessToldTo(t *testing.T) {
+func TestCache_KeepsErrorsOnlyWhenConfigured(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	bubble(t, "the next asker reads after an error", func(t *testing.T) {

@@ -110,7 +110,7 @@ func TestPlans_SendACrowdedSliceByOneTimerOrMessage(t *testing.T) {
 	}
 }
 
-func TestRow_IsArmedAgainOnlyWhenItsFiringChanged(t *testing.T) {
+func TestRow_IsRearmedOnlyWhenItsFiringChanged(t *testing.T) {
 	t.Parallel()
 	near := func(change ...func(*Row)) Row {
 		r := scheduled(func(r *Row) { r.Near, r.DueAt = true, noon.Add(20*time.Minute) })
@@ -155,7 +155,7 @@ func TestRow_IsArmedAgainOnlyWhenItsFiringChanged(t *testing.T) {
 	}
 }
 
-func TestLetter_CameBackOnlyWhenARedriveBroughtIt(t *testing.T) {
+func TestDeadLetter_CountsAsRedrivenOnlyWhenARedriveMovedIt(t *testing.T) {
 	t.Parallel()
 	labels := Labels{Tags: `{"a":"b"}`, Metadata: `{"n":1.50}`}
 	l := DeadLetterOf(scheduled(func(r *Row) { r.Status, r.DeadAt = Dead, noon }), labels, noon)

@@ -26,7 +26,7 @@ func TestRow_IsKeptAMonthWhenFinishedAndThreeWhenDead(t *testing.T) {
 }
 
 // S24: a message keeps the time of its first send when it moves, and a redrive needs more than it.
-func TestLetter_AndItsContextOutliveTheQueueThatBroughtIt(t *testing.T) {
+func TestDeadLetter_OutlivesItsQueue(t *testing.T) {
 	t.Parallel()
 	kept := map[string]time.Duration{}
 	for _, q := range contract.Queues() { // DLQs come first
@@ -47,7 +47,7 @@ func TestLetter_AndItsContextOutliveTheQueueThatBroughtIt(t *testing.T) {
 	}
 }
 
-func TestJob_WhatLiesBesideARowGoesWithIt(t *testing.T) {
+func TestJob_ContentsAreForgottenWithTheirRow(t *testing.T) {
 	t.Parallel()
 	long := succeeded(`"` + strings.Repeat("x", contract.MaxInlineResult) + `"`)
 	d, err := Settle(scheduled(), 1, long, noon)

@@ -260,7 +260,7 @@ func TestSettle_SnoozesForAWhileEvenWhenAskedForNone(t *testing.T) {
 	}
 }
 
-func TestSettle_KeepsEachLostStartBesideTheRow(t *testing.T) {
+func TestSettle_KeepsEachLostStartInAnItemOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := scheduled()
 	o := succeeded(`1`)

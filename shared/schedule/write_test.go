@@ -239,7 +239,7 @@ func TestCountRun_CountsOnceUpToTheLimit(t *testing.T) {
 	}
 }
 
-func TestSchedule_StandsByEpochAndPause(t *testing.T) {
+func TestSchedule_StandingFollowsEpochAndPause(t *testing.T) {
 	t.Parallel()
 	s := made(t, "0 * * * *", noon)
 	s.Epoch = 3

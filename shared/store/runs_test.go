@@ -49,7 +49,7 @@ func TestRuns_AreFoundByTheirWakeUpUntilTheyAreOver(t *testing.T) {
 	}
 }
 
-func TestWriteRun_KnowsItsOwnWriteAgain(t *testing.T) {
+func TestWriteRun_RecognisesItsOwnWrite(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := withRun(t)

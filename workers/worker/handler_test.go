@@ -19,7 +19,7 @@ type invoice struct {
 	Due    time.Time `json:"due,omitzero"`
 }
 
-func TestHandler_IsToldTheNominalTime(t *testing.T) {
+func TestHandler_ReceivesTheNominalTime(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()
 		var saw []time.Time

@@ -89,7 +89,7 @@ func TestWorker_DropsAnAttemptWhoseClaimIsNoLongerItsOwnWhenDue(t *testing.T) {
 
 // What the last look costs: nothing for a job that was due when it was claimed; otherwise one read
 // of its claim, and one read of the pauses for all that are due at one moment.
-func TestWorker_LooksAgainOnlyAtJobsClaimedBeforeTheyWereDue(t *testing.T) {
+func TestWorker_RereadsOnlyJobsClaimedBeforeTheyWereDue(t *testing.T) {
 	for name, c := range map[string]struct {
 		due            time.Duration
 		claims, pauses int

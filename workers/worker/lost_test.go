@@ -11,7 +11,7 @@ import (
 
 func failOnLost(r *job.Row) { r.Retry.FailOnLost = true }
 
-func TestWorker_StartsAnAttemptWhoseWorkerDiedAgainUnlessItIsToFail(t *testing.T) {
+func TestWorker_RestartsAnAttemptWhoseWorkerDiedUnlessItIsToFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*job.Row)
 		starts int

@@ -156,7 +156,7 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 	}
 }
 
-func TestSchedule_JudgesASlowlyAdmittedAttemptAgain(t *testing.T) {
+func TestSchedule_RejudgesASlowlyAdmittedAttempt(t *testing.T) {
 	two := 2
 	for name, c := range map[string]struct {
 		rule func(*schedule.Schedule)

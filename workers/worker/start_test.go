@@ -222,7 +222,7 @@ func TestWorker_NeverGivesUpAnAttemptForItsReceives(t *testing.T) {
 	})
 }
 
-func TestWorker_HasAFreshFiringSentForOneThatWasGivenBackVeryOften(t *testing.T) {
+func TestWorker_AsksForANewFiringAfterVeryManyGiveBacks(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
 		b.fire(r, 0)

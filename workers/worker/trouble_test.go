@@ -112,7 +112,7 @@ func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) 
 	}
 }
 
-func TestWorker_TakesWorkAgainAfterAnOutageThoughALongAttemptRuns(t *testing.T) {
+func TestWorker_ResumesAfterAnOutageWhileALongAttemptRuns(t *testing.T) {
 	for name, deaf := range map[string]bool{"its heartbeats get through": false,
 		"it ignores that its lease is lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestWorker_CountsTheLeaseFromTheClaimThatStandsAndNotFromAskingAgain(t *testing.T) {
+func TestWorker_CountsTheLeaseFromTheClaimAndNotFromARetry(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Second)
 		var claimed, beat time.Time

@@ -109,7 +109,7 @@ func TestQueues_AskForAURLOnce(t *testing.T) {
 	}
 }
 
-func TestQueues_LookAgainForAQueueThatWasAbsent(t *testing.T) {
+func TestQueues_RetryTheLookUpOfAnAbsentQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, func(op string) (awstest.Answer, bool) {
 		return awstest.Fault(http.StatusBadRequest, "QueueDoesNotExist", ""), op == "GetQueueUrl"

@@ -146,7 +146,7 @@ func TestTenants_SendOnceAndSayWhyNot(t *testing.T) {
 	}
 }
 
-func TestTenants_LookForAQueueAgainThatWasGone(t *testing.T) {
+func TestTenants_RetryTheLookUpOfAQueueThatWasGone(t *testing.T) {
 	t.Parallel()
 	a := &account{owner: "acme", send: func(n int) awstest.Answer {
 		if n == 1 {

@@ -41,7 +41,7 @@ func TestSecrets_AskOnceInFiveMinutes(t *testing.T) {
 	})
 }
 
-func TestSecrets_SayWhyOneCannotBeReadAndAskAgain(t *testing.T) {
+func TestSecrets_SayWhyOneCannotBeReadAndRetryIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer awstest.Answer

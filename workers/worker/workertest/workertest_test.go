@@ -40,7 +40,7 @@ func TestRun_ShowsAHandlerWhatAWorkerWould(t *testing.T) {
 	}
 }
 
-func TestRun_TellsTheOutcomeOfAReturn(t *testing.T) {
+func TestRun_DerivesTheOutcomeFromWhatAHandlerReturns(t *testing.T) {
 	t.Parallel()
 	wait := func(ctx context.Context, _ worker.Job[invoice]) (receipt, error) {
 		<-ctx.Done()
