@@ -278,7 +278,7 @@ func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 		}
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("an http payload is judged: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"http","payload":`+c.body+`}`))
 			requireRefused(t, b, c, b.do(t, "PATCH", "/v1/jobs/"+later.str("job_id"), `{"payload":`+c.body+`}`))
@@ -339,7 +339,7 @@ func TestSQSPayload_IsJudged(t *testing.T) {
 		{"a group with a space", `{"queue":"q","message":"m","group":"a b"}`, 400, "invalid_value", "/payload/group"},
 		{"an empty group", `{"queue":"q","message":"m","group":""}`, 400, "invalid_value", "/payload/group"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("an sqs payload is judged: "+c.name, func(t *testing.T) {
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"queue","payload":`+c.body+`}`))
 		})
 	}
@@ -371,7 +371,7 @@ func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 		"as a name":        {`{"AKIAIOSFODNN7EXAMPLE":1}`, "/payload"},
 		"authorization":    {`{"authorization":"Basic aHVudGVyMg=="}`, "/payload/authorization"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("a secret is refused: "+name, func(t *testing.T) {
 			t.Parallel()
 			r := b.do(t, "POST", "/v1/jobs", `{"task":"echo","payload":`+c.payload+`}`)
 			requireRefused(t, b, wrong{"", "", 400, "secret_in_payload", c.pointer}, r)
@@ -532,7 +532,7 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 		{"a pause by itself", "GET", "/v1/pauses/all", "", nil, 405, "method_not_allowed", "-"},
 		{"a dag that is not there", "GET", "/v1/dags/d", "", nil, 404, "not_found", "-"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("a request is refused for "+c.name, func(t *testing.T) {
 			t.Parallel()
 			r := b.do(t, c.method, c.path, c.body, c.headers...)
 			requireRefused(t, b, wrong{c.name, c.body, c.status, c.code, c.pointer}, r)

@@ -68,7 +68,7 @@ func TestPutTask_RefusesSchemasThatCostTooMuch(t *testing.T) {
 		"is long": {`{"title":"` + strings.Repeat("a", 33<<10) + `"}`,
 			"at most 32768 bytes"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("refuses a schema that "+name, func(t *testing.T) {
 			t.Parallel()
 			r := b.do(t, "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":`+c.schema+`}`)
 			requireRefused(t, b, wrong{status: 400, code: "out_of_range", pointer: "/payload_schema"}, r)
@@ -129,7 +129,7 @@ func TestCreateJob_RefusesPayloadsThatTakeTooMuchWorkToJudge(t *testing.T) {
 			func(i int) string { return fmt.Sprintf(`"a%d"`, i) }) + `]}}`,
 			`[` + list(50_000, func(int) string { return `{}` }) + `]`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("refuses a payload of "+name, func(t *testing.T) {
 			t.Parallel()
 			task := strings.ReplaceAll(name, " ", "-")
 			b.want(t, 201, "PUT", "/v1/tasks/"+task, `{"executor":"go","payload_schema":`+c.schema+`}`)

@@ -145,7 +145,7 @@ func TestCompile_RefusesExpressionsByPosition(t *testing.T) {
 		"for_each of a node that is no ancestor": {dag.Node{ForEach: "${nodes.other.result}"}, "/nodes/last/for_each",
 			"line 1, column 8"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("refuses "+name, func(t *testing.T) {
 			t.Parallel()
 			m := mistakesOf(t, etl(c.node))
 			if m[0].Pointer != c.pointer || m[0].Code != "invalid_expression" || !strings.HasPrefix(m[0].Detail,

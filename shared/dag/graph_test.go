@@ -99,7 +99,7 @@ func TestCompile_RefusesByPointerAndCode(t *testing.T) {
 		"a negative max_concurrency": {dag.Definition{Nodes: graph("a").Nodes, MaxConcurrency: -1},
 			"/max_concurrency", "out_of_range"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("refuses a graph: "+name, func(t *testing.T) {
 			t.Parallel()
 			m := mistakesOf(t, c.d)
 			if m[0].Pointer != c.pointer || m[0].Code != c.code {
@@ -213,7 +213,7 @@ func TestOutcome_ReturnsTheStatusOfARun(t *testing.T) {
 		"is not held while another node runs": {dag.Hold, map[string]dag.NodeState{
 			"a": state(job.Dead), "c": state(job.Running)}, "", dag.Running},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("a run "+name, func(t *testing.T) {
 			t.Parallel()
 			d := graph(three...)
 			d.OnFailure = c.policy

@@ -298,7 +298,7 @@ func TestStore_UpdateDecidesOnceWhenAnAnswerWasLost(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("decides once when the answer was lost "+name, func(t *testing.T) {
 			t.Parallel()
 			w, plain := world(t, memory.Options{})
 			r := accepted(t, plain, "acme", 1)

@@ -194,7 +194,7 @@ func TestHTTP_KeepsOfAnAnswerWhatFits(t *testing.T) {
 		"as much as is read":                {strings.Repeat("y", 1<<20), true, "yyy"},
 		"more than is read":                 {strings.Repeat("z", 3<<20), true, "zzz"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("keeps of an answer what fits: "+name, func(t *testing.T) {
 			t.Parallel()
 			tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.answer) })
 			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
@@ -222,7 +222,7 @@ func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
 		"text that is cut within a character": {"x" + strings.Repeat("ü", 1<<20), false, false},
 		"text that ends within a character":   {"x\xc3", true, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("marks an answer that is not UTF-8: "+name, func(t *testing.T) {
 			t.Parallel()
 			tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.answer) })
 			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
@@ -426,7 +426,7 @@ func TestHTTP_CallsABrokenExchangeRetryableAndQuotesNothing(t *testing.T) {
 		"a redirect that is no URL": "HTTP/1.1 302 Found\r\nLocation: " +
 			"http://secret-looking:%zz/\r\nContent-Length: 0\r\n\r\n",
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("a broken exchange is retried: "+name, func(t *testing.T) {
 			t.Parallel()
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {

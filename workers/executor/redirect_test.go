@@ -48,7 +48,7 @@ func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
 		"a redirect to a name":         {"http://inside.test/", true},
 		"a redirect to another scheme": {"ftp://a.test/", true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("says that a refused address came from "+name, func(t *testing.T) {
 			t.Parallel()
 			tg := newTarget(t, redirecting(302, func(string) string { return c.next }))
 			url := "http://a.test:" + tg.port() + "/"
@@ -103,11 +103,11 @@ func TestHTTP_FollowsRedirectsByTheirRules(t *testing.T) {
 func TestHTTP_LeavesCredentialsBehindWhenARedirectChangesTheHost(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]string{
-		"another host": "http://b.localhost:%s/end", "a host below": "http://sub.a.localhost:%s/end", "the address " +
-			"itself": "http://127.0.0.1:%s/end",
-		"there and back": "http://b.localhost:%s/back",
+		"another host": "http://b.localhost:%s/end", "a host below": "http://sub.a.localhost:%s/end",
+		"the address itself": "http://127.0.0.1:%s/end",
+		"there and back":     "http://b.localhost:%s/back",
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("credentials of a redirect to "+name, func(t *testing.T) {
 			t.Parallel()
 			var tg *target
 			tg = newTarget(t, redirecting(307, func(path string) string {

@@ -37,7 +37,7 @@ func TestSQS_SendsTheMessageOfThePayload(t *testing.T) {
 		"a FIFO queue takes the group": {`{"queue":"orders.fifo","message":"m","group":"g"}`, "m", "g"},
 		"a task is its default group":  {`{"queue":"orders.fifo","message":"m"}`, "m", "ship"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("sends a message: "+name, func(t *testing.T) {
 			t.Parallel()
 			w, sqs := outbox(t)
 			of := work(c.payload)
@@ -136,7 +136,7 @@ func TestSQS_SaysWhatBecomesOfAFailure(t *testing.T) {
 		"a NUL in a text": {`{"queue":"orders","message":"\u0000"}`, "", "", job.CodeUnreadablePayload,
 			true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("a send that fails: "+name, func(t *testing.T) {
 			t.Parallel()
 			w, sqs := outbox(t)
 			w.SetFaults(func(call memory.Call) memory.Fault {

@@ -164,7 +164,7 @@ func TestRegister_PanicsOnWhatCannotBeRegistered(t *testing.T) {
 		"a name that no task can have": func(r *Registry) { Register(r, "no spaces", none) },
 		"a name that is taken":         func(r *Registry) { Register(r, "a", none); Register(r, "a", none) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("registering panics on "+name, func(t *testing.T) {
 			t.Parallel()
 			defer func() {
 				if recover() == nil {

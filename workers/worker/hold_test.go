@@ -73,7 +73,7 @@ func TestWorker_RunsAnEarlyFiringOnceAndNotBeforeItsTime(t *testing.T) {
 func TestWorker_StartsNoAttemptBeforeItIsDueByItsClock(t *testing.T) {
 	for name, offset := range map[string]time.Duration{"a clock behind": -3 * time.Second,
 		"a clock ahead": 3 * time.Second} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("starts no attempt early with "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				skewed := clock.Skewed{Offset: offset}
 				b.start("a", func(d *Deps, _ *Options) { d.Clock = skewed })
@@ -166,7 +166,7 @@ func TestWorker_GivesMessagesBackDuringAnOutageOfTheTable(t *testing.T) {
 		"pauses cannot be read":    {memory.TableQuery},
 		"only writes are answered": {memory.TableGet, memory.TableQuery},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("gives messages back while "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				for range 20 {
 					b.fire(b.put(0), 0)

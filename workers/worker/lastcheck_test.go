@@ -97,7 +97,7 @@ func TestWorker_RereadsOnlyJobsClaimedBeforeTheyWereDue(t *testing.T) {
 		"due at once":  {0, 0, 2}, // the tenant's pauses and everyone's
 		"due later on": {2 * time.Second, 20, 4},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("rereads only a job claimed early: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				claims, pauses := 0, 0
 				b.world.SetFaults(func(call memory.Call) memory.Fault {

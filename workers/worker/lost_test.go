@@ -95,7 +95,7 @@ func TestWorker_NotesAStartThatItsDrainBrokeOff(t *testing.T) {
 		"on_worker_lost rerun": {func(*job.Row) {}, 2},
 		"on_worker_lost fail":  {failOnLost, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("notes a start that a drain broke off with "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				b.sleeps(30 * time.Second)
 				old := b.start("old", options(func(o *Options) { o.Drain = time.Second }))

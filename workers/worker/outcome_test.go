@@ -26,7 +26,7 @@ func TestOutcome_CutsALongResult(t *testing.T) {
 		"full of what JSON escapes": {`"` + strings.Repeat(`\"<>`, 10_000) + `"`, false},
 		"of many bytes a letter":    {`"` + strings.Repeat("日本", 5_000) + `"`, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("cuts a long result: "+name, func(t *testing.T) {
 			t.Parallel()
 			got := cutResult(json.RawMessage(c.result))
 			if len(got) > contract.MaxResult {

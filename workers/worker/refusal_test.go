@@ -33,7 +33,7 @@ func TestJudge_TellsWhatARefusedClaimMeans(t *testing.T) {
 		"I made it and was fenced, or too slow": {job.Claim{Attempt: 2, Nonce: "me"}, takeOver},
 		"it is gone again":                      {job.Claim{}, retry},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("a claim is refused because "+name, func(t *testing.T) {
 			t.Parallel()
 			if got := judge(c.old, 2, "me", now); got != c.want {
 				t.Errorf("judged %q, want %q", got, c.want)

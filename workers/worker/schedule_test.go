@@ -65,7 +65,7 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 		"edited":                     {edit, 1, false},
 		"edited, at a later attempt": {edit, 2, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("starts a schedule's job only if allowed: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				s := b.rule()
 				r := b.put(0, of(s), func(r *job.Row) { r.Attempt = c.attempt })
@@ -109,7 +109,7 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 		unread:                             {func(*job.Row) {}, false, true},
 		unread + ", whose worker is at it": {func(*job.Row) {}, false, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("starts one run at a time: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				s := b.rule(limited)
 				r := b.put(3*time.Second, of(s))
@@ -170,7 +170,7 @@ func TestSchedule_RejudgesASlowlyAdmittedAttempt(t *testing.T) {
 		"its turn, nearly failed": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip },
 			writes("slot.take"), 9 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("judges a slow admission once more: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				s := b.rule(c.rule)
 				r := b.put(0, of(s))

@@ -127,7 +127,7 @@ func TestWorker_DropsAStaleFiringWithoutAClaim(t *testing.T) {
 		"an attempt that has ended":              func(r *job.Row) { r.Attempt = 2 },
 		"a job that is over":                     func(r *job.Row) { r.Status = job.Cancelled },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("drops without a claim a firing of "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				r := b.put(0, change)
 				r.Version, r.Attempt = 1, 1

@@ -115,7 +115,7 @@ func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) 
 func TestWorker_ResumesAfterAnOutageWhileALongAttemptRuns(t *testing.T) {
 	for name, deaf := range map[string]bool{"its heartbeats get through": false,
 		"it ignores that its lease is lost": true} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("resumes after an outage: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				end := make(chan struct{})
 				defer close(end)
@@ -264,7 +264,7 @@ func TestWorker_DropsAFiringThatNoRowAsksFor(t *testing.T) {
 		"of a later attempt": func(r *job.Row) { r.Attempt = 9 },
 		"of a later version": func(r *job.Row) { r.Version = 9 },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("drops a firing "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				r := b.put(0)
 				c := b.foreign(r, contract.Lease)

@@ -132,7 +132,7 @@ func TestTenants_SendOnceAndSayWhyNot(t *testing.T) {
 			fault.Unavailable},
 		"nobody answered": {awstest.Lost(), fault.Unavailable},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("a send fails for good or is retried: "+name, func(t *testing.T) {
 			t.Parallel()
 			a := &account{owner: "acme", send: func(int) awstest.Answer { return c.answer }}
 			_, err := a.open().Send(t.Context(), "orders", executor.Message{Body: "x"})

@@ -85,7 +85,7 @@ func TestWrite_IsOneRequest(t *testing.T) {
 				"ReturnConsumedCapacity": "INDEXES", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}`,
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("sends one request for "+c.name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(awstest.OK(""))
 			c.write.Name = "test.write"

@@ -70,7 +70,7 @@ func TestRun_DerivesTheOutcomeFromWhatAHandlerReturns(t *testing.T) {
 		"a worker that drains": {wait, []Option{End(time.Second, worker.ErrDraining)}, GivenBack, "", 0},
 		"a lost lease":         {wait, []Option{End(time.Second, worker.ErrLeaseLost)}, GivenBack, "", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("a handler returns "+name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				got := Run(t, c.handler, invoice{}, c.options...)
