@@ -66,11 +66,11 @@ var catalogue = []explained{
 		"see params, run, the nodes before their own, and item and index where there is for_each."},
 	{wire.CodeSecretInPayload, 400, "Secret in payload",
 		"Put it into Secrets Manager under punctual/<tenant>/ and give " +
-			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are fields " +
-			"whose name contains " + wire.EitherOf(wire.SecretParts()) + ", in any case style, with a string of " +
-			itoa(wire.ShortestSecret) +
-			" or more characters (names that end in _url, _id, _name, _at, _status and the like are facts about a secret), what " +
-			"objects under such names hold, tags, passwords and parameters in URLs, and the well-known forms of " +
+			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are " +
+			"fields whose name contains " + wire.EitherOf(wire.SecretParts()) + ", in any case style, with a string " +
+			"of " + itoa(wire.ShortestSecret) + " or more characters (names that end in _url, _id, _name, _at, " +
+			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and " +
+			"parameters in URLs, and the well-known forms of " +
 			"tokens."},
 	{codeTargetRefused, 400, "Target not allowed", "Only http and https to public addresses; ranges of your own " +
 		"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
