@@ -149,7 +149,7 @@ func (s *stage) createRun(
 	if err != nil {
 		return nil, err
 	}
-	tags := s.readRunOptions(r, f, now, &n)
+	s.readRunOptions(r, f, now, &n)
 	if g != nil && len(r.Wrong) == 0 {
 		n.Definition = g.Definition
 		if n.Params, err = s.mergeParams(ctx, r, f["params"], g); err != nil {
@@ -164,9 +164,6 @@ func (s *stage) createRun(
 		return nil, err
 	}
 	n.Key = run.Key{Tenant: who.Tenant, ID: job.NewID(now, random)}
-	if len(tags) > 0 {
-		n.With = append(n.With, run.Run{Key: n.Key}.PutContent(tagsOfRun, string(text.MustJSON(tags))))
-	}
 	if key != "" {
 		n.With = append(n.With, s.rememberRun(n, key, hash, now))
 	}
@@ -242,8 +239,8 @@ func (s *stage) replayRun(
 	return out, err
 }
 
-// readRunOptions reads what any run may be given, but for its params, and returns its tags.
-func (s *stage) readRunOptions(r *reader, f wire.Fields, now time.Time, n *release.Request) map[string]string {
+// readRunOptions reads what any run may be given, but for its params.
+func (s *stage) readRunOptions(r *reader, f wire.Fields, now time.Time, n *release.Request) {
 	due := now
 	if r.due(f, now, &due) {
 		n.DueAt = due
@@ -256,12 +253,10 @@ func (s *stage) readRunOptions(r *reader, f wire.Fields, now time.Time, n *relea
 		after, _ := r.Duration(v, contract.MinWindow, contract.MaxWindow)
 		n.ExpireAt = func(due time.Time) time.Time { return due.Add(after) }
 	}
-	v, ok := f["tags"]
-	if !ok {
-		return nil
+	if v, ok := f["tags"]; ok {
+		r.NoSecrets(v, nil)
+		n.Tags = r.tags(v)
 	}
-	r.NoSecrets(v, nil)
-	return r.tags(v)
 }
 
 // mergeParams puts a run's params over the dag's defaults, and judges what comes of it by the dag's schema. nil

@@ -384,8 +384,11 @@ func (s *stage) besideRun(ctx context.Context, is run.Run, v *RunView) error {
 		params = "{}"
 	}
 	v.Params = json.RawMessage(params)
-	tags, err := s.Store.RunContent(ctx, is.Key, tagsOfRun)
-	if fault.KindOf(err) == fault.NotFound { // most runs have none
+	if !is.Tagged {
+		return nil
+	}
+	tags, err := s.Store.RunContent(ctx, is.Key, run.TagsContent)
+	if fault.KindOf(err) == fault.NotFound { // it is just being forgotten
 		return nil
 	}
 	if err == nil {
@@ -393,6 +396,3 @@ func (s *stage) besideRun(ctx context.Context, is run.Run, v *RunView) error {
 	}
 	return err
 }
-
-// tagsOfRun names the run's tags, which lie beside its item.
-const tagsOfRun = "tags"

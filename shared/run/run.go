@@ -157,6 +157,7 @@ type Run struct {
 	Stop       Stop
 	Paused     bool
 	Holds      bool  // a node is held: after any end it may be that nothing goes on
+	Tagged     bool  // it has tags, which lie beside
 	Epoch      int64 // from 1; grows with every act
 	Act        *Act  // begun and not done: nothing starts and nothing is released
 	Nodes      map[string]Node
@@ -183,6 +184,10 @@ const (
 	ParamsContent = "params"
 	ParamsInItem  = "@"
 )
+
+// TagsContent names the tags of a run that is Tagged, a JSON object of strings: the dag's, and over them
+// the run's own.
+const TagsContent = "tags"
 
 // contentKept outlives every run: its due time may be two years ahead, and it may be retried for as long
 // as it is kept.
@@ -371,6 +376,7 @@ func (r Run) Item() item.Item {
 	str("stop", string(r.Stop))
 	flag("paused", r.Paused)
 	flag("holds", r.Holds)
+	flag("tagged", r.Tagged)
 	if r.Act != nil {
 		i["act"] = string(text.MustJSON(r.Act))
 		i["act_id"] = r.Act.ID
@@ -425,7 +431,8 @@ func Parse(i item.Item) (Run, error) {
 	r := Run{
 		Key: k, Dag: i.Str("dag"), Version: i.Int("dag_version"), Definition: i.Str("definition"),
 		Status: Status(i.Str("status")), Reason: job.Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
-		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "", Epoch: i.Int("epoch"),
+		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "", Tagged: i.Str("tagged") != "",
+		Epoch:     i.Int("epoch"),
 		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
 		ExpiryAt: i.Time("expiry_at"), FinishedAt: i.Time("finished_at"), Schedule: i.Str("schedule"),
 		Told:     i.Str("told") != "",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // WrongState says that an act is not possible as the run, or the node, stands: 409 wrong_state.
@@ -47,6 +49,7 @@ type Request struct {
 	NominalAt  time.Time                     // zero without a schedule
 	Schedule   string                        // "" for none
 	Priority   job.Priority                  // "": the definition's
+	Tags       map[string]string             // over the definition's
 	ExpireAt   func(due time.Time) time.Time // nil: the definition's expire_after
 	By         By
 	With       []item.Write // written with the run, all or nothing; refused, nothing is made
@@ -83,9 +86,19 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 		}
 		is.Params = run.ParamsInItem
 	}
+	tags := maps.Clone(n.Definition.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, n.Tags)
+	is.Tagged = len(tags) > 0
 	is, write := run.Create(is, now)
 	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason, To: string(run.Building)})
-	if err := r.Store.Commit(ctx, append([]item.Write{write, event, is.List()}, n.With...)...); err != nil {
+	writes := []item.Write{write, event, is.List()}
+	if is.Tagged {
+		writes = append(writes, is.PutContent(run.TagsContent, string(text.MustJSON(tags))))
+	}
+	if err := r.Store.Commit(ctx, append(writes, n.With...)...); err != nil {
 		if !refused(err) {
 			return is, false, err
 		}
@@ -235,12 +248,9 @@ func (r *Releaser) forceNode(
 		if failed = dag.EndOf(row.Status) == dag.Failed; failed {
 			return nil, nil
 		}
-		shown := row.Status
-		if shown == "" {
-			shown = job.Blocked
-		}
-		if row.IsMapped() { // its items are on their way
-			shown = job.Running
+		shown, err := r.shown(ctx, row)
+		if err != nil {
+			return nil, err
 		}
 		wrong := &WrongState{Of: "node", Is: string(shown), Allowed: allowed}
 		switch {
@@ -261,10 +271,13 @@ func (r *Releaser) forceNode(
 		why := forcedReason(forced, by.Reason)
 		if row.Status == "" {
 			f := &facts{run: is, graph: g}
-			if row, err = r.filled(ctx, r.blank(f, node, 0, now)); err != nil {
+			if row, err = r.filled(ctx, f, r.blank(f, node, 0, now)); err != nil {
 				return nil, err
 			}
 			row.Forced = forced
+			if row, err = r.label(ctx, f, row); err != nil {
+				return nil, err
+			}
 			if err := r.putAll(ctx, row.SetResult(result)); err != nil {
 				return nil, err
 			}
@@ -374,7 +387,9 @@ func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.
 			}
 		}
 		after, write := is.Begin(a, r.Clock.Now())
-		return []item.Write{write, r.event(is, after, by, actionOf(a), a.Node)}, nil
+		begun := after
+		begun.Status, begun.Stop = run.Running, run.NoStop // what the second write makes it
+		return []item.Write{write, r.event(is, begun, by, actionOf(a), a.Node)}, nil
 	})
 	if err != nil {
 		return is, err
@@ -398,7 +413,7 @@ func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.
 			return is, err
 		}
 		if !again {
-			return f.run, r.nothingToDo(f, a)
+			return f.run, r.nothing(ctx, f.run, a, f.ended)
 		}
 		break
 	}
@@ -427,22 +442,34 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 		return err
 	}
 	if len(g.Again(is, a, rows)) == 0 {
-		return r.nothing(is, a, rows)
+		return r.nothing(ctx, is, a, rows)
 	}
 	return nil
 }
 
-func (r *Releaser) nothingToDo(f *facts, a run.Act) error { return r.nothing(f.run, a, f.ended) }
-
-func (r *Releaser) nothing(is run.Run, a run.Act, rows map[string]job.Row) error {
+func (r *Releaser) nothing(ctx context.Context, is run.Run, a run.Act, rows map[string]job.Row) error {
 	if a.Kind == run.ActRetry {
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable, Detail: "no node of the run has failed"}
 	}
-	status := rows[a.Node].Status
-	if status == "" {
-		status = job.Blocked
+	status, err := r.shown(ctx, rows[a.Node])
+	if err != nil {
+		return err
 	}
 	return &WrongState{Of: "node", Is: string(status), Allowed: failedNode}
+}
+
+// shown is the status of a node that a reader sees.
+func (r *Releaser) shown(ctx context.Context, row job.Row) (job.Status, error) {
+	switch {
+	case row.Status == "":
+		return job.Blocked, nil
+	case row.Status.Final():
+		return row.Status, nil
+	case row.IsMapped(): // its items are on their way
+		return job.Running, nil
+	}
+	c, err := r.Store.Claim(ctx, row.Key)
+	return job.ReadStatus(row, c, r.Clock.Now()), err
 }
 
 // Nodes reads a run with the rows of its nodes in the generations that count. A BLOCKED node has none.

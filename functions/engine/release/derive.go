@@ -223,7 +223,7 @@ func (r *Releaser) stopRow(ctx context.Context, f *facts, row job.Row, why job.R
 			now := r.Clock.Now()
 			missing := r.blank(f, row.Node, int64(i)+1, now)
 			missing.Key, missing.Generation = f.run.Key.Job(row.Node, row.Generation, int64(i)+1), row.Generation
-			more, err := r.putEnded(ctx, missing, job.Cancelled, why, now)
+			more, err := r.putEnded(ctx, f, missing, job.Cancelled, why, now)
 			if ended = append(ended, more...); err != nil {
 				return ended, err
 			}

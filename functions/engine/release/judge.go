@@ -17,7 +17,9 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/run"
 	"punctual/shared/telemetry"
+	"punctual/shared/text"
 )
 
 // judge writes what has become of a node, if it has been decided. by is the end that asks, the zero Row
@@ -97,9 +99,14 @@ func first(of ...job.Priority) job.Priority {
 }
 
 // putEnded puts the row of a node that ends without having run; nothing if somebody has put it before.
-func (r *Releaser) putEnded(ctx context.Context, row job.Row, s job.Status, why job.Reason, now time.Time) ([]job.Row, error) {
-	row, err := r.filled(ctx, row)
+func (r *Releaser) putEnded(
+	ctx context.Context, f *facts, row job.Row, s job.Status, why job.Reason, now time.Time,
+) ([]job.Row, error) {
+	row, err := r.filled(ctx, f, row)
 	if err != nil {
+		return nil, err
+	}
+	if row, err = r.label(ctx, f, row); err != nil {
 		return nil, err
 	}
 	after, write := job.AcceptEnded(row, s, why, now)
@@ -112,20 +119,24 @@ func (r *Releaser) putEnded(ctx context.Context, row job.Row, s job.Status, why 
 
 func (r *Releaser) end(ctx context.Context, f *facts, name string, s job.Status, why job.Reason) ([]job.Row, error) {
 	now := r.Clock.Now()
-	return r.putEnded(ctx, r.blank(f, name, 0, now), s, why, now)
+	return r.putEnded(ctx, f, r.blank(f, name, 0, now), s, why, now)
 }
 
 // filled is a blank row with what its task says, for one that no worker runs.
-func (r *Releaser) filled(ctx context.Context, row job.Row) (job.Row, error) {
+func (r *Releaser) filled(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
 	task, err := r.Store.Task(ctx, row.Tenant, row.Task)
-	if err != nil && fault.KindOf(err) != fault.NotFound {
+	if fault.KindOf(err) == fault.NotFound {
+		task, err = job.Task{Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}, nil
+	}
+	if err != nil {
 		return row, err
 	}
-	return ofTask(row, task), nil
+	return r.ofTask(row, task, f.graph.Nodes[row.Node])
 }
 
-// ofTask gives a row what its node leaves to the task. The zero task is one that was deleted.
-func ofTask(row job.Row, t job.Task) job.Row {
+// ofTask gives a row what its node leaves to the task.
+func (r *Releaser) ofTask(row job.Row, t job.Task, n dag.Node) (job.Row, error) {
+	row.Executor, row.Retry = t.Executor, t.Retry
 	if row.Pool == "" {
 		row.Pool = cmp.Or(t.Pool, contract.DefaultPool)
 	}
@@ -133,7 +144,46 @@ func ofTask(row job.Row, t job.Task) job.Row {
 	if row.Timeout == 0 {
 		row.Timeout = t.Timeout
 	}
-	return row
+	if n.Retry == nil {
+		return row, nil
+	}
+	var err error
+	row.Retry, err = r.RetryOf(t.Retry, n.Retry)
+	return row, err
+}
+
+// labels are the tags of a node's job: its own, over the run's, over the dag's.
+func (r *Releaser) labels(ctx context.Context, f *facts, node string) (l job.Labels, err error) {
+	if f.tags == nil && f.run.Tagged {
+		body, err := r.Store.RunContent(ctx, f.run.Key, run.TagsContent)
+		if err != nil {
+			return l, err
+		}
+		if err := json.Unmarshal([]byte(body), &f.tags); err != nil {
+			return l, fault.New(fault.Undecodable, err, "reading the tags of run %s", f.run.ID)
+		}
+	}
+	own := f.graph.Nodes[node].Tags
+	if len(own)+len(f.tags) == 0 {
+		return l, nil
+	}
+	tags := maps.Clone(f.tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, own)
+	l.Tags = string(text.MustJSON(tags))
+	return l, nil
+}
+
+// label keeps the tags of a job that is not to run, and notes on its row that it has some.
+func (r *Releaser) label(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
+	l, err := r.labels(ctx, f, row.Node)
+	if err != nil || l == (job.Labels{}) {
+		return row, err
+	}
+	row.Labelled = l.Labelled()
+	return row, r.Store.KeepContents(ctx, row, job.Contents{Labels: l})
 }
 
 // failed ends a node whose expression failed.
@@ -163,7 +213,7 @@ func (r *Releaser) force(ctx context.Context, f *facts, name string) ([]job.Row,
 			}
 		}
 	}
-	return r.putEnded(ctx, row, n.Hand.Status(), forcedReason(n.Hand, n.Reason), now)
+	return r.putEnded(ctx, f, row, n.Hand.Status(), forcedReason(n.Hand, n.Reason), now)
 }
 
 func resultName(node string, generation int64) string {
@@ -212,27 +262,33 @@ func (r *Releaser) accept(
 	n := f.graph.Nodes[row.Node]
 	task, err := r.Store.Task(ctx, row.Tenant, n.Task)
 	if fault.KindOf(err) == fault.NotFound { // deleted since the run was made
-		return r.putEnded(ctx, row, job.Dead, job.Reason{Code: job.CodeUnknownTask}, now)
+		return r.putEnded(ctx, f, row, job.Dead, job.Reason{Code: job.CodeUnknownTask}, now)
 	}
 	if err != nil {
 		return nil, err
 	}
-	row.Executor, row.Retry = task.Executor, task.Retry
-	row = ofTask(row, task)
-	if n.Retry != nil {
-		if row.Retry, err = r.RetryOf(task.Retry, n.Retry); err != nil {
-			return nil, err
-		}
+	if row, err = r.ofTask(row, task, n); err != nil {
+		return nil, err
 	}
 	if f.run.DueAt.After(now) {
 		row.DueAt = f.run.DueAt
 	}
 	send := job.Place(&row, now)
-	j := accept.Job{Row: row}
-	if payload != nil {
-		j.Row.SetPayload(job.PlacePayload(row, payload))
-		j.Keep = func(ctx context.Context, row job.Row) error { return r.Store.PutPayload(ctx, row, payload) }
+	dead, err := r.deadBefore(ctx, f, row)
+	if err != nil {
+		return nil, err
 	}
+	if dead.Status == job.Dead { // as a redrive: what the handler does once, it does once for both
+		row.RedriveOf, row.RootID = dead.ID, dead.HandlerKey()
+	}
+	c := job.Contents{Payload: payload}
+	if c.Labels, err = r.labels(ctx, f, row.Node); err != nil {
+		return nil, err
+	}
+	j := accept.Job{Row: row, Keep: func(ctx context.Context, row job.Row) error {
+		return r.Store.KeepContents(ctx, row, c)
+	}}
+	j.Row.Hold(c)
 	for _, s := range slots {
 		if s.bounded {
 			j.With = append(j.With, s.take(f.run.Key, row))
@@ -257,7 +313,23 @@ func (r *Releaser) accept(
 	if send {
 		r.Jobs.Fire(ctx, "now", row.Firing())
 	}
+	if dead.Status == job.Dead {
+		return nil, r.redriven(ctx, dead, row.ID)
+	}
 	return nil, nil
+}
+
+// deadBefore is the job of the generation before that ended DEAD and in whose place row comes; the zero
+// Row if there is none.
+func (r *Releaser) deadBefore(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
+	if row.Generation == 1 {
+		return job.Row{}, nil
+	}
+	rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(row.Node, row.Generation-1, row.ItemNo)})
+	if err != nil || rows[0].Status != job.Dead || rows[0].IsMapped() {
+		return job.Row{}, err
+	}
+	return rows[0], nil
 }
 
 // sight is what the node's expressions see.
@@ -285,7 +357,7 @@ func (r *Releaser) sight(ctx context.Context, f *facts, name string) (dag.Facts,
 	for _, n := range needs {
 		row := rows[n]
 		facts := dag.NodeFacts{Status: string(row.Status), Attempt: row.Attempt, Forced: row.Forced != job.NotForced}
-		if row.Status == job.Succeeded {
+		if row.Status == job.Succeeded || row.IsMapped() { // what a mapped node's items gave is there, whatever failed
 			if facts.Result, err = r.result(ctx, f, row); err != nil {
 				return see, err
 			}

@@ -21,7 +21,7 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	if len(list) == 0 {
 		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: dag.ReasonEmpty})
 	}
-	row, err := r.filled(ctx, r.blank(f, name, 0, r.Clock.Now()))
+	row, err := r.filled(ctx, f, r.blank(f, name, 0, r.Clock.Now()))
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (r *Releaser) fill(
 		now := r.Clock.Now()
 		row := r.blank(f, own.Node, int64(i)+1, now)
 		if i < len(before) && before[i].Status == job.Succeeded {
-			more, err := r.carry(ctx, before[i], row)
+			more, err := r.carry(ctx, f, before[i], row)
 			if ended = append(ended, more...); err != nil {
 				return ended, err
 			}
@@ -181,7 +181,7 @@ func (r *Releaser) fill(
 		}
 		payload, err := f.graph.Payload(ctx, own.Node, see)
 		if err != nil {
-			more, err := r.failedItem(ctx, row, err)
+			more, err := r.failedItem(ctx, f, row, err)
 			if ended = append(ended, more...); err != nil {
 				return ended, err
 			}
@@ -213,7 +213,7 @@ func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row) ([]jo
 	return r.items(ctx, f, older[0])
 }
 
-func (r *Releaser) carry(ctx context.Context, from, to job.Row) ([]job.Row, error) {
+func (r *Releaser) carry(ctx context.Context, f *facts, from, to job.Row) ([]job.Row, error) {
 	result := from.Result
 	if from.ResultIn == job.InItem {
 		var err error
@@ -227,11 +227,11 @@ func (r *Releaser) carry(ctx context.Context, from, to job.Row) ([]job.Row, erro
 			return nil, err
 		}
 	}
-	return r.putEnded(ctx, to, job.Succeeded, job.Reason{}, r.Clock.Now())
+	return r.putEnded(ctx, f, to, job.Succeeded, job.Reason{}, r.Clock.Now())
 }
 
-func (r *Releaser) failedItem(ctx context.Context, row job.Row, err error) ([]job.Row, error) {
-	return r.putEnded(ctx, row, job.Dead, job.Reason{
+func (r *Releaser) failedItem(ctx context.Context, f *facts, row job.Row, err error) ([]job.Row, error) {
+	return r.putEnded(ctx, f, row, job.Dead, job.Reason{
 		Code: dag.ReasonExpressionFailed, Message: job.Cut(err.Error(), contract.MaxErrorMessage),
 	}, r.Clock.Now())
 }

@@ -343,3 +343,52 @@ func TestJudge_StopsWhatItsRunGoesOnWithoutAndParksWhatItHolds(t *testing.T) {
 		t.Errorf("what the run has gone on without is %s", rows[0].Status)
 	}
 }
+
+func TestRetry_PutsAJobInTheDeadOnesPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Generation < 3 }
+	b.create(def("a"))
+	b.calm()
+	first := b.current("a")
+	for range 2 {
+		_, err := b.rel.RetryNode(context.Background(), b.key, "a", by)
+		b.must(err)
+		b.calm()
+	}
+	b.runIs(run.Succeeded)
+	third := b.current("a")
+	rows, err := b.store.Nodes(context.Background(), []job.Key{first.Key, b.key.Job("a", 2, 0)})
+	b.must(err)
+	if rows[0].RedrivenBy != rows[1].ID || rows[1].RedrivenBy != third.ID || third.RedriveOf != rows[1].ID {
+		t.Errorf("the jobs are %s by %s, %s by %s, and %s of %s", rows[0].ID, rows[0].RedrivenBy, rows[1].ID,
+			rows[1].RedrivenBy, third.ID, third.RedriveOf)
+	}
+	if third.HandlerKey() != first.ID {
+		t.Errorf("what the handler does once is known as %s, want %s", third.HandlerKey(), first.ID)
+	}
+	if _, err := b.rel.Retry(context.Background(), b.key, "a", by); err != nil {
+		t.Fatal(err)
+	}
+	b.calm()
+	if again := b.current("a"); again.HandlerKey() != again.ID {
+		t.Errorf("a job that takes a successful one's place is known as %s", again.HandlerKey())
+	}
+}
+
+func TestMapped_GivesWhatItsItemsGaveWhateverFailed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("m", "z: m")
+	m, z := d.Nodes["m"], d.Nodes["z"]
+	m.ForEach, z.RunIf, z.Payload = "${[1,2,3]}", dag.AllDone, []byte(`"${nodes.m.result}"`)
+	d.Nodes["m"], d.Nodes["z"] = m, z
+	b.fails = func(r job.Row) bool { return r.ItemNo == 2 }
+	b.gives = func(r job.Row) string { return fmt.Sprint(r.ItemNo) }
+	b.create(d)
+	b.calm()
+	b.is("m", job.Dead, "x")
+	if got := b.current("z").Payload; got != "[1,null,3]" {
+		t.Errorf("its child saw %s", got)
+	}
+}

@@ -54,7 +54,8 @@ type Store interface {
 	// Task reads a tenant's task; an absent one is a fault.NotFound.
 	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
 	Content(ctx context.Context, k job.Key, name string) (string, error)
-	PutPayload(ctx context.Context, r job.Row, payload []byte) error
+	// KeepContents keeps what a job holds beside its row, where the row says. It is safe to repeat.
+	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
 	// Payload reads the payload of a row; nil is none.
 	Payload(ctx context.Context, r job.Row) ([]byte, error)
 	Put(ctx context.Context, w item.Write) error
@@ -137,7 +138,8 @@ type facts struct {
 	// once holds the other rows while all nodes are judged by one reading of them, nil otherwise. What
 	// ends meanwhile is told by whoever ends it.
 	once  map[string]job.Row
-	holds bool // a node is held
+	holds bool              // a node is held
+	tags  map[string]string // of the run; nil until somebody needs them
 }
 
 func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {

@@ -1,0 +1,68 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// twoTagged is a dag whose nodes have tags, and whose own tags they share.
+const twoTagged = `{"nodes":{"a":{"task":"echo","tags":{"of":"node","a":"1"}},"b":{"task":"echo","when":"false","tags":{"b":"1"}},
+	"c":{"task":"echo"}},"tags":{"of":"dag","dag":"1"}}`
+
+func TestRun_TagsTheJobsOfItsNodes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/dags/d", twoTagged)
+	r := b.want(t, 202, "POST", "/v1/dags/d/runs", `{"tags":{"of":"run","run":"1"}}`)
+	if got := fmt.Sprint(r.body["tags"]); got != "map[dag:1 of:run run:1]" {
+		t.Errorf("the run has tags %s", got)
+	}
+	for name, want := range map[string]string{
+		"a": "map[a:1 dag:1 of:node run:1]", "b": "map[b:1 dag:1 of:run run:1]", "c": "map[dag:1 of:run run:1]",
+	} {
+		one := b.want(t, 200, "GET", "/v1/jobs/"+node(r, name)["job_id"].(string), "")
+		if got := fmt.Sprint(one.body["tags"]); got != want {
+			t.Errorf("the job of %s has tags %s, want %s", name, got, want)
+		}
+	}
+	plain := b.want(t, 202, "POST", "/v1/runs", chain)
+	if b.row(t, node(plain, "a")["job_id"].(string)).Tagged || plain.body["tags"] != nil {
+		t.Errorf("without tags there are some: %s", plain.text)
+	}
+}
+
+func TestRun_ShowsOfANodeThatNeverRanWhatItsTaskSays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo","when":"false","retry":{"max_attempts":2}},"b":{"task":"echo","when":"false"}}}}`)
+	for name, want := range map[string]float64{"a": 2, "b": 6} {
+		one := b.want(t, 200, "GET", "/v1/jobs/"+node(r, name)["job_id"].(string), "")
+		if one.body["max_attempts"] != want {
+			t.Errorf("%s has %v attempts, want %v", name, one.body["max_attempts"], want)
+		}
+	}
+}
+
+func TestRun_TellsWhatARetryMadeOfIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id")
+	b.want(t, 200, "POST", id+"/cancel", "")
+	b.want(t, 200, "POST", id+"/retry", "")
+	e := b.want(t, 200, "GET", id+"/events", "").items()[2]
+	if e["action"] != "retry" || e["from"] != "CANCELLED" || e["to"] != "RUNNING" {
+		t.Errorf("the retry is told as %v", e)
+	}
+}
+
+func TestRun_NamesTheStatusThatForbidsAnAct(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"},"m":{"task":"echo","for_each":"${[1,2]}"}}}}`)
+	b.claim(t, node(r, "a")["job_id"].(string))
+	for _, name := range []string{"a", "m"} {
+		if p := b.want(t, 409, "POST", "/v1/runs/"+r.str("run_id")+"/nodes/"+name+"/retry", ""); p.str("detail") != "the node is RUNNING" {
+			t.Errorf("%s: %s", name, p.text)
+		}
+	}
+}
