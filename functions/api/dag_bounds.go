@@ -35,18 +35,18 @@ var (
 	dagBounds = fieldBounds{
 		"nodes": byName(1, dag.MaxNodes), "params": anyParams, "params_schema": anySchema,
 		"on_failure": oneOf(dag.Policies), "max_concurrency": numberFrom(1, dag.MaxJobs), "expire_after": windowForm,
-		"priority": oneOf(contract.Priorities), "tags": tagsForm,
+		"priority": oneOf(contract.Priorities), "tags": tagsForm, "allow_literals": literalsForm,
 	}
 	nodeBounds = fieldBounds{
 		"task": taskForm, "payload": func(s *huma.Schema) {}, "priority": oneOf(contract.Priorities),
 		"pool": oneOf(contract.Pools), "timeout": timeoutForm, "start_within": windowForm, "tags": tagsForm,
 		"depends_on": listOf(0, dag.MaxNodes, nameForm), "run_if": oneOf(dag.Rules),
 		"when": matching(`\S`, dag.MaxExpression), "for_each": matching(`\S`, dag.MaxExpression),
-		"max_parallel": numberFrom(1, dag.MaxItems),
+		"max_parallel": numberFrom(1, dag.MaxItems), "allow_literals": literalsForm,
 	}
 	runOptionBounds = fieldBounds{
 		"params": anyParams, "run_at": instantForm, "delay": delayForm, "priority": oneOf(contract.Priorities),
-		"expire_after": windowForm, "tags": tagsForm,
+		"expire_after": windowForm, "tags": tagsForm, "allow_literals": literalsForm,
 	}
 	dagRunBounds      = runOptionBounds.and(fieldBounds{"version": numberFrom(1, maxVersion)})
 	dagTemplateBounds = fieldBounds{

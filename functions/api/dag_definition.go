@@ -25,7 +25,8 @@ type dagRequest struct {
 	MaxConcurrency int                    `json:"max_concurrency,omitempty" doc:"Jobs of one run at a time; default: no limit"`
 	ExpireAfter    wire.Duration          `json:"expire_after,omitempty" doc:"A run ends if it is not over this long after due_at; default: no limit"`
 	Priority       string                 `json:"priority,omitempty" doc:"Of nodes that have none; default: their tasks'"`
-	Tags           map[string]string      `json:"tags,omitempty" doc:"As of a job"`
+	Tags           map[string]string      `json:"tags,omitempty" doc:"As of a job. Each job of a run has those of the dag, of the run and of its node; the nearest counts"`
+	AllowLiterals  []string               `json:"allow_literals,omitempty" doc:"As of a job, for params and tags"`
 }
 
 // nodeRequest documents a node: a job without a time of its own, and when it runs.
@@ -38,6 +39,7 @@ type nodeRequest struct {
 	StartWithin wire.Duration     `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after the node was released; default: no limit"`
 	Retry       retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
 	Tags        map[string]string `json:"tags,omitempty" doc:"As of a job"`
+	Literals    []string          `json:"allow_literals,omitempty" doc:"As of a job, for payload and tags"`
 	DependsOn   []string          `json:"depends_on,omitempty" doc:"Nodes that must have ended before"`
 	RunIf       string            `json:"run_if,omitempty" doc:"What must have become of them; default all_succeeded"`
 	When        string            `json:"when,omitempty" doc:"A CEL expression; the node is SKIPPED if it is false"`
@@ -59,6 +61,10 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 		return nil, nil
 	}
 	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	if v, ok := f["allow_literals"]; ok {
+		d.AllowLiterals = r.literals(v)
+	}
+	allowed := under(at.Pointer, d.AllowLiterals)
 	book := s.taskBook(t)
 	if v, ok := f["nodes"]; !ok {
 		r.Missing(at.Pointer, "nodes")
@@ -66,7 +72,7 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 		return nil, err
 	}
 	if v, ok := f["params"]; ok {
-		d.Params = r.params(v)
+		d.Params = r.params(v, allowed)
 	}
 	if v, ok := f["params_schema"]; ok {
 		d.ParamsSchema = r.schema(v, s.schemas)
@@ -87,7 +93,7 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 	}
 	if v, ok := f["tags"]; ok {
 		d.Tags = r.tags(v)
-		r.NoSecrets(v, nil)
+		r.NoSecrets(v, allowed)
 	}
 	if len(d.Nodes) == 0 || len(r.Wrong) >= wire.MaxMistakes {
 		return nil, nil
@@ -183,13 +189,16 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 	}
 	r.runningNode(f, task, &n)
 	r.edges(f, &n)
+	if v, ok := f["allow_literals"]; ok {
+		n.AllowLiterals = r.literals(v)
+	}
 	if v, ok := f["tags"]; ok {
 		n.Tags = r.tags(v)
-		r.NoSecrets(v, nil)
+		r.NoSecrets(v, under(at.Pointer, n.AllowLiterals))
 	}
 	if known {
 		v, given := f["payload"]
-		n.Payload, err = s.readTemplate(ctx, r, v, given, at.Pointer, task, book.tenant)
+		n.Payload, err = s.readTemplate(ctx, r, v, given, at.Pointer, task, book.tenant, n.AllowLiterals)
 	}
 	return n, err
 }
@@ -248,8 +257,8 @@ func (r *reader) expression(v wire.Value) string {
 	return s
 }
 
-// params reads an object of any values.
-func (r *reader) params(v wire.Value) map[string]json.RawMessage {
+// params reads an object of any values; allowed are the pointers of what is no secret.
+func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessage {
 	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
 		return nil
@@ -260,7 +269,7 @@ func (r *reader) params(v wire.Value) map[string]json.RawMessage {
 		return nil
 	}
 	r.AllDuplicates(v.Node)
-	r.NoSecrets(v, nil)
+	r.NoSecrets(v, allowed)
 	params := map[string]json.RawMessage{}
 	for name, n := range r.Doc.Members(v.Node) {
 		if !wire.NamePattern.MatchString(name) {
@@ -276,9 +285,9 @@ func (r *reader) params(v wire.Value) map[string]json.RawMessage {
 // readTemplate judges a node's payload as a job's, but for strings with expressions: what those become is
 // known when the node is released. A payload that has some is not judged by its task's schema.
 func (s *stage) readTemplate(
-	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID,
+	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID, literals []string,
 ) (json.RawMessage, error) {
-	templates, whole := map[string]bool{}, []string{}
+	templates, whole := map[string]bool{}, slices.Clone(literals)
 	if given {
 		for n, raw := range r.Doc.Strings(v.Node) {
 			if len(templates) > dag.MaxExpressions { // more are refused, whatever they say

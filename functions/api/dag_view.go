@@ -25,6 +25,7 @@ type DagView struct {
 	ExpireAfter    string                     `json:"expire_after,omitempty"`
 	Priority       job.Priority               `json:"priority,omitempty"`
 	Tags           map[string]string          `json:"tags,omitempty"`
+	AllowLiterals  []string                   `json:"allow_literals,omitempty"`
 }
 
 type dagNodeView struct {
@@ -36,6 +37,7 @@ type dagNodeView struct {
 	StartWithin string            `json:"start_within,omitempty"`
 	Retry       json.RawMessage   `json:"retry,omitempty"`
 	Tags        map[string]string `json:"tags,omitempty"`
+	Literals    []string          `json:"allow_literals,omitempty"`
 	DependsOn   []string          `json:"depends_on,omitempty"`
 	RunIf       dag.Rule          `json:"run_if"`
 	When        string            `json:"when,omitempty"`
@@ -57,7 +59,7 @@ func viewDag(d store.Dag, is dag.Definition) DagView {
 		UpdatedAt: wire.Instant{Time: d.UpdatedAt},
 		Nodes:     map[string]dagNodeView{}, Params: is.Params, ParamsSchema: is.ParamsSchema,
 		OnFailure: is.OnFailure, MaxConcurrency: is.MaxConcurrency, ExpireAfter: spanOf(is.ExpireAfter),
-		Priority: is.Priority, Tags: is.Tags,
+		Priority: is.Priority, Tags: is.Tags, AllowLiterals: is.AllowLiterals,
 	}
 	if v.OnFailure == "" {
 		v.OnFailure = dag.CancelDownstream
@@ -65,7 +67,7 @@ func viewDag(d store.Dag, is dag.Definition) DagView {
 	for name, n := range is.Nodes {
 		shown := dagNodeView{
 			Task: n.Task, Payload: n.Payload, Priority: n.Priority, Pool: n.Pool, Timeout: spanOf(n.Timeout),
-			StartWithin: spanOf(n.StartWithin), Retry: n.Retry, Tags: n.Tags, DependsOn: n.DependsOn, RunIf: n.RunIf,
+			StartWithin: spanOf(n.StartWithin), Retry: n.Retry, Tags: n.Tags, Literals: n.AllowLiterals, DependsOn: n.DependsOn, RunIf: n.RunIf,
 			When: n.When, ForEach: n.ForEach, MaxParallel: n.MaxParallel,
 		}
 		if shown.RunIf == "" {

@@ -44,7 +44,8 @@ type RunOptionsRequest struct {
 	Delay       wire.Duration     `json:"delay,omitempty" doc:"Instead of run_at: from now"`
 	Priority    string            `json:"priority,omitempty" doc:"Of nodes that have none; default: the dag's"`
 	ExpireAfter wire.Duration     `json:"expire_after,omitempty" doc:"Counts from due_at; default: the dag's"`
-	Tags        map[string]string `json:"tags,omitempty" doc:"As of a job"`
+	Tags        map[string]string `json:"tags,omitempty" doc:"As of a job; over the dag's"`
+	Literals    []string          `json:"allow_literals,omitempty" doc:"As of a job, for params and tags"`
 }
 
 var (
@@ -149,10 +150,10 @@ func (s *stage) createRun(
 	if err != nil {
 		return nil, err
 	}
-	s.readRunOptions(r, f, now, &n)
+	allowed := s.readRunOptions(r, f, now, &n)
 	if g != nil && len(r.Wrong) == 0 {
 		n.Definition = g.Definition
-		if n.Params, err = s.mergeParams(ctx, r, f["params"], g); err != nil {
+		if n.Params, err = s.mergeParams(ctx, r, f["params"], allowed, g); err != nil {
 			return nil, err
 		}
 	}
@@ -239,8 +240,14 @@ func (s *stage) replayRun(
 	return out, err
 }
 
-// readRunOptions reads what any run may be given, but for its params.
-func (s *stage) readRunOptions(r *reader, f wire.Fields, now time.Time, n *release.Request) {
+// readRunOptions reads what any run may be given, but for its params. It returns the pointers of what is no
+// secret.
+func (s *stage) readRunOptions(
+	r *reader, f wire.Fields, now time.Time, n *release.Request,
+) (allowed []string) {
+	if v, ok := f["allow_literals"]; ok {
+		allowed = r.literals(v)
+	}
 	due := now
 	if r.due(f, now, &due) {
 		n.DueAt = due
@@ -254,17 +261,20 @@ func (s *stage) readRunOptions(r *reader, f wire.Fields, now time.Time, n *relea
 		n.ExpireAt = func(due time.Time) time.Time { return due.Add(after) }
 	}
 	if v, ok := f["tags"]; ok {
-		r.NoSecrets(v, nil)
+		r.NoSecrets(v, allowed)
 		n.Tags = r.tags(v)
 	}
+	return allowed
 }
 
 // mergeParams puts a run's params over the dag's defaults, and judges what comes of it by the dag's schema. nil
 // is no params at all.
-func (s *stage) mergeParams(ctx context.Context, r *reader, v wire.Value, g *dag.Graph) (json.RawMessage, error) {
+func (s *stage) mergeParams(
+	ctx context.Context, r *reader, v wire.Value, allowed []string, g *dag.Graph,
+) (json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	if v.Pointer != "" {
-		given = r.params(v)
+		given = r.params(v, allowed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !g.KnowsParam(name) {

@@ -66,3 +66,28 @@ func TestRun_NamesTheStatusThatForbidsAnAct(t *testing.T) {
 		}
 	}
 }
+
+func TestDag_TakesWhatIsDeclaredToBeNoSecret(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const secrets = `{"task":"echo","payload":{"password":"hunter22"},"tags":{"secret":"hunter22"}`
+	r := b.want(t, 400, "POST", "/v1/dags/validate", `{"nodes":{"a":`+secrets+`}},"params":{"api_key":"hunter22"},"tags":{"secret":"hunter22"}}`)
+	if n := len(r.body["errors"].([]any)); n != 4 {
+		t.Errorf("%d secrets are found: %s", n, r.text)
+	}
+	literals := `,"allow_literals":["/payload/password","/tags/secret"]}},"params":{"api_key":"hunter22"},"tags":{"secret":"hunter22"},
+		"allow_literals":["/params/api_key","/tags/secret"]}`
+	made := b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":`+secrets+literals)
+	if fmt.Sprint(made.body["allow_literals"]) != "[/params/api_key /tags/secret]" || fmt.Sprint(node(made, "a")["allow_literals"]) != "[/payload/password /tags/secret]" {
+		t.Errorf("it is not recorded: %s", made.text)
+	}
+	b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":`+secrets+literals+`}`)
+	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"api_key":"hunter23"}}`)); m["pointer"] != "/params/api_key" {
+		t.Errorf("a run's own is taken: %v", m)
+	}
+	b.want(t, 202, "POST", "/v1/dags/d/runs", `{"params":{"api_key":"hunter23"},"allow_literals":["/params/api_key"]}`)
+	m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/validate", `{"nodes":{"a":{"task":"echo","allow_literals":["payload"]}}}`))
+	if m["pointer"] != "/nodes/a/allow_literals/0" || m["code"] != "invalid_value" {
+		t.Errorf("what is no pointer: %v", m)
+	}
+}

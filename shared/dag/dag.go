@@ -38,6 +38,7 @@ type Definition struct {
 	ExpireAfter    time.Duration              // from the run's due time; 0: never
 	Priority       job.Priority               // of nodes without one; "": their tasks'
 	Tags           map[string]string
+	AllowLiterals  []string `json:",omitempty"` // JSON pointers of strings that look like secrets and are none
 }
 
 // Node is one vertex. The fields of its job mean what they mean in a job request; absent fields are
@@ -51,6 +52,8 @@ type Node struct {
 	Retry       json.RawMessage // as the user wrote it: the task's policy fills the rest
 	StartWithin time.Duration
 	Tags        map[string]string
+	// AllowLiterals are JSON pointers, below the node, of strings that look like secrets and are none.
+	AllowLiterals []string `json:",omitempty"`
 
 	DependsOn   []string
 	RunIf       Rule   // "": AllSucceeded
