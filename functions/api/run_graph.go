@@ -129,7 +129,7 @@ func (f *runFacts) title() string {
 	if f.run.Dag != "" {
 		title = fmt.Sprintf("%s v%d, %s", f.run.Dag, f.run.Version, title)
 	}
-	return title + ": " + string(f.run.Shown())
+	return title + ": " + string(f.shown(f.states()))
 }
 
 func (f *runFacts) looks() map[string]dag.Look {

@@ -2,7 +2,12 @@ package api_test
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"strings"
 	"testing"
+
+	"punctual/shared/job"
 )
 
 // twoTagged is a dag whose nodes have tags, and whose own tags they share.
@@ -89,5 +94,40 @@ func TestDag_TakesWhatIsDeclaredToBeNoSecret(t *testing.T) {
 	m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/validate", `{"nodes":{"a":{"task":"echo","allow_literals":["payload"]}}}`))
 	if m["pointer"] != "/nodes/a/allow_literals/0" || m["code"] != "invalid_value" {
 		t.Errorf("what is no pointer: %v", m)
+	}
+}
+
+func TestRun_IsListedWithAllButItsNodes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", strings.Replace(chain, `{"dag"`, `{"tags":{"x":"y"},"dag"`, 1))
+	id := "/v1/runs/" + r.str("run_id")
+	r = b.want(t, 200, "POST", id+"/nodes/a/complete", "")
+	want := maps.Clone(r.body)
+	delete(want, "nodes")
+	if one := b.want(t, 200, "GET", "/v1/runs", "").items()[0]; !reflect.DeepEqual(one, want) {
+		t.Errorf("the list shows\n%v\nand the run is\n%v", one, want)
+	}
+	b.want(t, 200, "POST", id+"/cancel", "")
+	if one := b.want(t, 200, "GET", "/v1/runs", "").items()[0]; one["counts"].(map[string]any)["cancelled"] != 2.0 {
+		t.Errorf("the list shows %v", one)
+	}
+}
+
+func TestRun_IsHeldFromTheMomentThatNothingGoesOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo","depends_on":["a"]}},"on_failure":"hold"}}`)
+	b.end(t, node(r, "a")["job_id"].(string), job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x"}})
+	// Nobody has told of its end yet.
+	r = b.want(t, 200, "GET", "/v1/runs/"+r.str("run_id"), "")
+	if states(r) != "HELD a:DEAD b:BLOCKED" || node(r, "b")["waiting_for"] != "operator" {
+		t.Errorf("the run is %s", r.text)
+	}
+	if one := b.want(t, 200, "GET", "/v1/runs", "").items()[0]; one["status"] != "HELD" {
+		t.Errorf("the list shows %v", one)
+	}
+	if all := b.want(t, 200, "GET", "/v1/runs?status=RUNNING", "").items(); len(all) != 0 {
+		t.Errorf("it is listed as running: %v", all)
 	}
 }

@@ -3,10 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/dag"
@@ -145,6 +148,12 @@ type runsAnswer struct{ Body wire.Page[RunView] }
 // lookedAtRuns is how many entries of the list one request looks at, at most.
 const lookedAtRuns = 2_000
 
+// A page ends early where its runs have very many nodes: their rows are read for what the page says of each.
+const (
+	listedRows     = 10_000 // rows after which a page ends
+	runsReadAtOnce = 16     // runs that are read at the same time
+)
+
 func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsInput) (*runsAnswer, error) {
 	limit, err := in.PageSize()
 	if err != nil {
@@ -160,33 +169,78 @@ func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsI
 	}
 	out := &runsAnswer{Body: wire.Page[RunView]{Items: []RunView{}}}
 	var places []string
+	rows := 0
 	for range lookedAtRuns / store.ReadAtOnce {
 		found, next, err := s.Store.Runs(ctx, who.Tenant, q)
 		if err != nil {
 			return nil, err
 		}
-		for n, r := range found {
-			if in.State != "" && string(r.Shown()) != in.State {
-				continue
+		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !mayBe(r.Run, in.State) })
+		for len(found) > 0 && len(places) < limit && rows < listedRows {
+			lot := found[:min(len(found), limit-len(places), runsReadAtOnce)]
+			found = found[len(lot):]
+			views, read, err := s.listedRuns(ctx, lot)
+			if err != nil {
+				return nil, err
 			}
-			out.Body.Items, places = append(out.Body.Items, viewRun(r.Run)), append(places, r.Place)
-			if len(places) == limit && (n < len(found)-1 || next != "") {
-				next = r.Place
-				q.Below = ""
-				break
+			rows += read
+			for n, v := range views {
+				if v != nil && (in.State == "" || string(v.Status) == in.State) {
+					out.Body.Items, places = append(out.Body.Items, *v), append(places, lot[n].Place)
+				}
 			}
+			q.Below = lot[len(lot)-1].Place
 		}
-		if len(places) == limit || next == "" {
-			if next != "" {
-				out.Body.NextCursor = l.Cursor(next)
-			}
-			out.Body.Fit(func(last int) *string { return l.Cursor(places[last]) })
-			return out, nil
+		if len(found) == 0 {
+			q.Below = next
 		}
-		q.Below = next
+		if q.Below == "" || len(places) == limit || rows >= listedRows {
+			break
+		}
 	}
-	out.Body.NextCursor = l.Cursor(q.Below)
+	if q.Below != "" {
+		out.Body.NextCursor = l.Cursor(q.Below)
+	}
+	out.Body.Fit(func(last int) *string { return l.Cursor(places[last]) })
 	return out, nil
+}
+
+// mayBe says whether a run may be shown with that status; "" is any.
+func mayBe(is run.Run, status string) bool {
+	shown := string(is.Shown())
+	return status == "" || shown == status || status == string(run.Held) && shown == string(run.Running) && is.Holds
+}
+
+// listedRuns shows runs without their nodes, nil one that was just forgotten. rows is how many were read.
+func (s *stage) listedRuns(ctx context.Context, runs []store.ListedRun) (views []*RunView, rows int, err error) {
+	views = make([]*RunView, len(runs))
+	read := make([]int, len(runs))
+	var all errgroup.Group
+	for n, r := range runs {
+		all.Go(func() error {
+			f, err := s.readRun(ctx, r.Key)
+			var p *wire.Problem
+			if errors.As(err, &p) && p.Status == http.StatusNotFound {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			read[n] = len(f.graph.Names())
+			for _, items := range f.items {
+				read[n] += len(items)
+			}
+			v := f.view()
+			v.Nodes = nil
+			views[n] = &v
+			return s.besideRun(ctx, f.run, &v)
+		})
+	}
+	err = all.Wait()
+	for _, n := range read {
+		rows += n
+	}
+	return views, rows, err
 }
 
 func readRunFilter(in *listRunsInput) (store.RunQuery, error) {

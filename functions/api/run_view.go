@@ -32,9 +32,9 @@ type RunView struct {
 	Priority     job.Priority           `json:"priority,omitempty"`
 	Params       json.RawMessage        `json:"params,omitempty" doc:"Merged with the dag's defaults"`
 	Tags         map[string]string      `json:"tags,omitempty"`
-	Counts       *runCounts             `json:"counts,omitempty" doc:"Of nodes; lists leave them out"`
+	Counts       *runCounts             `json:"counts,omitempty" doc:"Of nodes; one with for_each counts once"`
 	CriticalPath []string               `json:"critical_path,omitempty" doc:"The chain of nodes that took longest so far"`
-	Nodes        map[string]runNodeView `json:"nodes,omitempty"`
+	Nodes        map[string]runNodeView `json:"nodes,omitempty" doc:"Lists leave them out"`
 }
 
 type runCounts struct {
@@ -181,6 +181,16 @@ func (f *runFacts) times(row job.Row) (started, finished time.Time) {
 		}
 	}
 	return started, finished
+}
+
+// shown is the run's status: HELD from the moment that nothing can go on without an operator, also where
+// nobody has written so yet.
+func (f *runFacts) shown(states map[string]dag.NodeState) run.Status {
+	is := f.run.Shown()
+	if is == run.Running && f.run.Act == nil && f.graph.Outcome(states, f.run.Stop) == run.Held {
+		return run.Held
+	}
+	return is
 }
 
 // states are what the graph judges by.
@@ -335,6 +345,7 @@ func (f *runFacts) view() RunView {
 	v := viewRun(f.run)
 	v.Counts, v.Nodes = &runCounts{}, make(map[string]runNodeView, len(f.graph.Names()))
 	states := f.states()
+	v.Status = f.shown(states)
 	var failed []string
 	for _, name := range f.graph.Names() {
 		n := runNodeView{f.node(name, states), f.itemCounts(name)}
