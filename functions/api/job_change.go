@@ -15,6 +15,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/run"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -264,11 +265,27 @@ func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput
 	case err != nil:
 		return nil, asNoJob(err)
 	case row.Status == job.Cancelled:
+		if err := s.cancelItems(ctx, row); err != nil {
+			return nil, err
+		}
 		return s.answerJob(ctx, row, http.StatusOK, true)
 	case row.Status.Final():
 		return nil, wire.NewProblem(codeAlreadyFinished, "the job is %s", row.Status)
 	}
 	return s.answerJob(ctx, row, http.StatusAccepted, true)
+}
+
+// cancelItems cancels what has been made of the items of a node with for_each, once its own row is CANCELLED:
+// no more are made then. Those that have ended stay as they are.
+func (s *stage) cancelItems(ctx context.Context, row job.Row) error {
+	k := run.Of(row)
+	for i := range row.Items {
+		_, err := s.engine.Decide.Cancel(ctx, k.Job(row.Node, row.Generation, i+1), func(job.Row, time.Time) error { return nil })
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"punctual/shared/job"
+	"punctual/shared/run"
 )
 
 // twoTagged is a dag whose nodes have tags, and whose own tags they share.
@@ -130,4 +131,23 @@ func TestRun_IsHeldFromTheMomentThatNothingGoesOn(t *testing.T) {
 	if all := b.want(t, 200, "GET", "/v1/runs?status=RUNNING", "").items(); len(all) != 0 {
 		t.Errorf("it is listed as running: %v", all)
 	}
+}
+
+func TestRun_CancelsTheItemsOfANodeWhoseJobIsCancelled(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"m":{"task":"echo","for_each":"${[1,2,3]}","max_parallel":2},
+		"z":{"task":"echo","depends_on":["m"]}}}}`)
+	k := run.Key{Tenant: b.who.Tenant, ID: job.ID(r.str("run_id"))}
+	for range 2 {
+		b.want(t, 200, "POST", "/v1/jobs/"+string(k.Job("m", 1, 0).ID)+"/cancel", "")
+	}
+	r = b.want(t, 200, "GET", "/v1/runs/"+r.str("run_id"), "")
+	if states(r) != "FAILED m:CANCELLED z:CANCELLED" {
+		t.Errorf("the run is %s", r.text)
+	}
+	if items := node(r, "m")["items"].(map[string]any); items["cancelled"] != 3.0 {
+		t.Errorf("its items are %v", items)
+	}
+	b.want(t, 200, "POST", "/v1/runs/"+r.str("run_id")+"/retry", "")
 }

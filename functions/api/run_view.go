@@ -129,7 +129,10 @@ func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 		if f.items[name], err = s.Store.Nodes(ctx, keys); err != nil {
 			return nil, err
 		}
-		for _, item := range f.items[name] {
+		for i, item := range f.items[name] {
+			if item.Status == "" && row.Status.Final() { // its turn had not come when somebody cancelled the node
+				f.items[name][i].Status = job.Cancelled
+			}
 			look(item)
 		}
 	}
