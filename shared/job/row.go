@@ -73,6 +73,7 @@ type Row struct {
 	Parents    string // JSON, written by package dag
 	Generation int64  // of the node, from 1; 0 without a run
 	ItemNo     int64  // of a mapped node's items, from 1; 0 for any other job
+	Slot       int64  // that it took of its run's max_concurrency, from 1; 0 for none
 	Items      int64  // how many items a mapped node's own row stands for; 0 for any other job
 	Forced     Forced // how an operator ended the node
 
@@ -280,6 +281,7 @@ func (r *Row) encode(to []attr) []attr {
 	e.str("parents", r.Parents)
 	e.num("gen", r.Generation)
 	e.num("item_no", r.ItemNo)
+	e.num("slot", r.Slot)
 	e.num("items", r.Items)
 	e.str("forced", string(r.Forced))
 	e.str("root", string(r.RootID))
@@ -401,7 +403,7 @@ func ParseRow(i item.Item) (Row, error) {
 		PendingEffects: PendingEffects(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"),
 		ManualOf: i.Str("manual_of"), Dag: i.Str("dag"), DagVersion: i.Int("dag_version"),
 		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
-		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Items: i.Int("items"), Forced: Forced(i.Str("forced")),
+		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Slot: i.Int("slot"), Items: i.Int("items"), Forced: Forced(i.Str("forced")),
 		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
 		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",
 		QueuedBehind: i.Str("behind") != "",

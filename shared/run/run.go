@@ -650,6 +650,49 @@ func (r Run) Rest(at time.Time) (Run, item.Write) {
 	return r.change("run.rest", after, notOver, noAct)
 }
 
+// lineShare is how many nodes share an item of the line: it stays so small that a write of it is one unit.
+const lineShare = 60
+
+// LineRefs are the items in which the first n nodes of a run stand in line for one of its slots.
+func (k Key) LineRefs(n int) []item.Ref {
+	refs := make([]item.Ref, (n+lineShare-1)/lineShare)
+	for i := range refs {
+		refs[i] = k.ref("line#" + strconv.Itoa(i))
+	}
+	return refs
+}
+
+func (k Key) inLine(no int) (item.Ref, string) {
+	return k.ref("line#" + strconv.Itoa(no/lineShare)), "n" + strconv.Itoa(no%lineShare)
+}
+
+// JoinLine has the node of that number, in that generation, wait for a slot of the run.
+func (k Key) JoinLine(no int, generation int64) item.Write {
+	ref, attr := k.inLine(no)
+	return item.Write{Ref: ref, Name: "run.join_line", Set: map[string]any{attr: generation, contract.AttrExpiresAt: k.kept()}}
+}
+
+// LeaveLine takes it out again, unless a newer generation waits there.
+func (k Key) LeaveLine(no int, generation int64) item.Write {
+	ref, attr := k.inLine(no)
+	return item.Write{Ref: ref, Name: "run.leave_line", Set: map[string]any{attr: nil}, When: []item.All{
+		{{Attr: attr, Op: item.Eq, Value: generation}},
+	}}
+}
+
+// ReadLine reads from the items of LineRefs which of the first n nodes wait, and in which generation.
+func ReadLine(items []item.Item, n int) map[int]int64 {
+	waiting := map[int]int64{}
+	for no := range n {
+		if i := items[no/lineShare]; i != nil {
+			if generation := i.Int("n" + strconv.Itoa(no%lineShare)); generation > 0 {
+				waiting[no] = generation
+			}
+		}
+	}
+	return waiting
+}
+
 // Holder is who has a slot.
 type Holder struct{ Job job.ID }
 

@@ -115,6 +115,15 @@ func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (map[
 	return holders, nil
 }
 
+// Line reads which of the first n nodes of a run stand in line for a slot, and in which generation.
+func (s *Store) Line(ctx context.Context, k runs.Key, n int) (map[int]int64, error) {
+	items, err := s.table.GetMany(ctx, k.LineRefs(n))
+	if err != nil {
+		return nil, err
+	}
+	return runs.ReadLine(items, n), nil
+}
+
 // PutDefinition keeps a definition for all runs of the tenant that have it. It comes before the run.
 func (s *Store) PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error {
 	ref := runs.DefinitionRef(t, hash)

@@ -44,6 +44,38 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 			t.Errorf("%.1f write units a node", each)
 		}
 	})
+	t.Run("an end under max_concurrency reads the same of a large run as of a small one", func(t *testing.T) {
+		t.Parallel()
+		each := func(n int) float64 {
+			b := setup(t)
+			d := dag.Definition{Nodes: map[string]dag.Node{}, MaxConcurrency: 4}
+			for i := range n {
+				d.Nodes[fmt.Sprintf("n%03d", i)] = dag.Node{Task: "echo"}
+			}
+			b.create(d)
+			read := func() (sum float64) {
+				for _, table := range []string{contract.Jobs, contract.Runs} {
+					sum += b.world.Counts().Tables[table].Read
+				}
+				return sum
+			}
+			row := b.current("n000")
+			if !b.start(row) {
+				t.Fatal("the first node does not start")
+			}
+			before := read()
+			b.finish(row, true)
+			if took := b.current("n004"); took.Status == "" {
+				t.Error("the next in line was not released")
+			}
+			return read() - before
+		}
+		small, large := each(20), each(500)
+		t.Logf("%.1f and %.1f read units", small, large)
+		if large > small+10 { // of the line, which lies in a few items
+			t.Errorf("%.1f read units of 500 nodes, and %.1f of 20", large, small)
+		}
+	})
 	for _, wide := range []int{5, 50, 499} {
 		t.Run(fmt.Sprintf("an edge of a join of %d costs at most 3 write units", wide), func(t *testing.T) {
 			t.Parallel()

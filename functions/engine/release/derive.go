@@ -126,6 +126,10 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 			}
 		}
 	}
+	more, err := r.lookAgain(ctx, f)
+	if ended = append(ended, more...); err != nil {
+		return ended, err
+	}
 	if err := r.noteHolds(ctx, f); err != nil {
 		return ended, err
 	}

@@ -30,7 +30,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	}
 	ofParent := by.Status != "" && by.ItemNo == 0 && slices.Contains(f.graph.Parents(name), by.Node) &&
 		by.Generation == f.run.Generation(by.Node)
-	if ofParent && f.graph.MaxConcurrency == 0 {
+	if ofParent {
 		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
 			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)))
 			if err != nil || n < int64(need) {
@@ -247,7 +247,7 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 	if err != nil {
 		return r.failed(ctx, f, name, err)
 	}
-	slot, free, err := r.slot(ctx, f, "", f.graph.MaxConcurrency)
+	slot, free, err := r.room(ctx, f, name)
 	if err != nil || !free {
 		return nil, err
 	}
@@ -290,6 +290,9 @@ func (r *Releaser) accept(
 	}}
 	j.Row.Hold(c)
 	for _, s := range slots {
+		if s.bounded && s.node == "" {
+			j.Row.Slot = int64(s.no) + 1
+		}
 		if s.bounded {
 			j.With = append(j.With, s.take(f.run.Key, row))
 		}

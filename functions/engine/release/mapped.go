@@ -67,7 +67,7 @@ func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended 
 	if err != nil || !own.IsMapped() || own.Status != job.Blocked {
 		return nil, err
 	}
-	if f.graph.Nodes[name].MaxParallel > 0 || f.graph.MaxConcurrency > 0 {
+	if f.graph.Nodes[name].MaxParallel > 0 {
 		if ended, err = r.refill(ctx, f, own); err != nil {
 			return ended, err
 		}
@@ -167,11 +167,11 @@ func (r *Releaser) fill(
 			}
 			continue
 		}
-		ofRun, free, err := r.slot(ctx, f, "", f.graph.MaxConcurrency)
+		ofNode, free, err := r.slot(ctx, f, own.Node, n.MaxParallel)
 		if err != nil || !free {
 			return ended, err
 		}
-		ofNode, free, err := r.slot(ctx, f, own.Node, n.MaxParallel)
+		ofRun, free, err := r.room(ctx, f, own.Node)
 		if err != nil || !free {
 			return ended, err
 		}
@@ -181,6 +181,9 @@ func (r *Releaser) fill(
 		}
 		payload, err := f.graph.Payload(ctx, own.Node, see)
 		if err != nil {
+			if ofRun.bounded { // it was not needed
+				f.free = append(f.free, ofRun)
+			}
 			more, err := r.failedItem(ctx, f, row, err)
 			if ended = append(ended, more...); err != nil {
 				return ended, err
@@ -234,46 +237,4 @@ func (r *Releaser) failedItem(ctx context.Context, f *facts, row job.Row, err er
 	return r.putEnded(ctx, f, row, job.Dead, job.Reason{
 		Code: dag.ReasonExpressionFailed, Message: job.Cut(err.Error(), contract.MaxErrorMessage),
 	}, r.Clock.Now())
-}
-
-// slot is room for one more at a time: a number, and who had it before.
-type slot struct {
-	bounded bool
-	node    string
-	no      int
-	from    job.ID
-}
-
-func (s slot) take(k run.Key, row job.Row) item.Write {
-	return k.TakeSlot(s.node, s.no, s.from, row.ID)
-}
-
-// slot finds a free one of the run (node "") or of a mapped node; most 0 says that there is no bound.
-func (r *Releaser) slot(ctx context.Context, f *facts, node string, most int) (slot, bool, error) {
-	if most == 0 {
-		return slot{}, true, nil
-	}
-	holders, err := r.Store.Slots(ctx, f.run.Key, node, most)
-	if err != nil {
-		return slot{}, false, err
-	}
-	var keys []job.Key
-	var taken []int
-	for no := range most {
-		h, ok := holders[no]
-		if !ok {
-			return slot{bounded: true, node: node, no: no}, true, nil
-		}
-		keys, taken = append(keys, job.Key{Tenant: f.run.Tenant, ID: h.Job}), append(taken, no)
-	}
-	rows, err := r.Store.Nodes(ctx, keys)
-	if err != nil {
-		return slot{}, false, err
-	}
-	for n, row := range rows {
-		if row.Status.Final() {
-			return slot{bounded: true, node: node, no: taken[n], from: keys[n].ID}, true, nil
-		}
-	}
-	return slot{}, false, nil
 }

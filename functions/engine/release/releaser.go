@@ -34,6 +34,8 @@ type Store interface {
 	Count(ctx context.Context, k run.Key, counter item.Ref) (int64, error)
 	// Slots reads who has the first n slots of the run (node "") or of a mapped node.
 	Slots(ctx context.Context, k run.Key, node string, n int) (map[int]run.Holder, error)
+	// Line reads which of the first n nodes stand in line for a slot of the run, and in which generation.
+	Line(ctx context.Context, k run.Key, n int) (map[int]int64, error)
 	// Definition and Params read what lies beside runs; absent is a fault.NotFound.
 	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
 	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
@@ -140,6 +142,9 @@ type facts struct {
 	once  map[string]job.Row
 	holds bool              // a node is held
 	tags  map[string]string // of the run; nil until somebody needs them
+	free  []slot            // of the run, as far as is known
+	full  bool              // no other slot of the run is free
+	lined bool              // a node has joined the line since that was seen
 }
 
 func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {

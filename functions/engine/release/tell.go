@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"punctual/shared/dag"
@@ -40,8 +39,11 @@ func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
 
 // tell judges what waits for x, notes that this is done, and returns the rows that it has ended itself.
 func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err error) {
-	for range tries {
+	for try := range tries {
 		f, err := r.read(ctx, run.Of(x))
+		if err == nil && try == 0 {
+			f.freedBy(x)
+		}
 		if fault.KindOf(err) == fault.NotFound { // forgotten
 			return ended, r.told(ctx, x)
 		}
@@ -87,14 +89,12 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		return nil, true, r.Derive(ctx, f.run.Key)
 	}
 
-	targets := r.targets(f, x, counts)
-	if f.graph.MaxConcurrency > 0 && f.run.Stop == run.NoStop {
-		f.once = map[string]job.Row{}
-		if _, err := r.rows(ctx, f, targets...); err != nil {
-			return nil, false, err
+	if x.Slot > 0 { // somebody may take it over
+		if ended, err = r.moveUp(ctx, f); err != nil {
+			return ended, false, err
 		}
 	}
-	for _, c := range targets {
+	for _, c := range r.targets(f, x, counts) {
 		if f.run.Stop != run.NoStop && !(x.ItemNo > 0 && c == x.Node) {
 			continue
 		}
@@ -104,7 +104,10 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 			return ended, false, err
 		}
 	}
-	f.once = nil
+	more, err := r.lookAgain(ctx, f)
+	if ended = append(ended, more...); err != nil {
+		return ended, false, err
+	}
 	if err := r.noteHolds(ctx, f); err != nil {
 		return ended, false, err
 	}
@@ -124,10 +127,7 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 
 // targets are the nodes to be judged after the end of x.
 func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
-	switch {
-	case f.graph.MaxConcurrency > 0: // somebody may take over its slot
-		return slices.Concat(f.graph.Levels()...)
-	case !counts, x.ItemNo > 0: // a newer generation may have waited for it; a mapped node has
+	if !counts || x.ItemNo > 0 { // a newer generation may have waited for it; a mapped node has
 		return []string{x.Node}
 	}
 	return f.graph.Children(x.Node)
