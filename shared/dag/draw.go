@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"slices"
@@ -18,21 +19,22 @@ type Look struct {
 // drawn is how a status is drawn: by colour and by shape, so that either alone tells it.
 type drawn struct {
 	fill, line  string
+	word        string // the colour of its name, "" for that of line
 	open, close string // of Mermaid's shape
 	shape       string // of the SVG
 }
 
 // drawnAs lists how each status is drawn.
 var drawnAs = map[job.Status]drawn{
-	job.Blocked:   {"#f6f8fa", "#8c959f", "[", "]", "dashed"},
-	job.Scheduled: {"#fff8c5", "#9a6700", "([", "])", "pill"},
-	job.Queued:    {"#fff8c5", "#9a6700", "([", "])", "pill"},
-	job.Running:   {"#ddf4ff", "#0969da", "{{", "}}", "hexagon"},
-	job.Succeeded: {"#dafbe1", "#1a7f37", "(", ")", "round"},
-	job.Dead:      {"#ffebe9", "#cf222e", "[[", "]]", "octagon"},
-	job.Expired:   {"#ffebe9", "#cf222e", "[[", "]]", "octagon"},
-	job.Cancelled: {"#eaeef2", "#57606a", "[\\", "/]", "trapezoid"},
-	job.Skipped:   {"#ffffff", "#57606a", "[/", "/]", "slanted"},
+	job.Blocked:   {"#f6f8fa", "#8c959f", "#57606a", "[", "]", "dashed"},
+	job.Scheduled: {"#fff8c5", "#9a6700", "", "([", "])", "pill"},
+	job.Queued:    {"#fff8c5", "#9a6700", "", "([", "])", "pill"},
+	job.Running:   {"#ddf4ff", "#0969da", "", "{{", "}}", "hexagon"},
+	job.Succeeded: {"#dafbe1", "#1a7f37", "", "(", ")", "round"},
+	job.Dead:      {"#ffebe9", "#cf222e", "", "[[", "]]", "octagon"},
+	job.Expired:   {"#ffebe9", "#cf222e", "", "[[", "]]", "octagon"},
+	job.Cancelled: {"#eaeef2", "#57606a", "", "[\\", "/]", "trapezoid"},
+	job.Skipped:   {"#ffffff", "#57606a", "", "[/", "/]", "slanted"},
 }
 
 func (l Look) drawn() (job.Status, drawn) {
@@ -80,16 +82,18 @@ func (g *Graph) Mermaid(looks map[string]Look) string {
 
 // Sizes of the SVG, in pixels.
 const (
-	boxHeight   = 46
-	letterWidth = 7.3 // of a name, in 12 px monospace
-	boxLeast    = 96
-	gapAcross   = 22
-	gapDown     = 56
-	edgeRoom    = 10 // what an edge takes that passes a level
-	margin      = 20
-	titleHeight = 26
-	sweeps      = 4
-	mostPassing = 20_000 // edges that pass levels, beyond which they are drawn straight
+	boxHeight    = 46
+	letterWidth  = 7.3       // of a name, in 12 px monospace
+	smallLetters = 10.0 / 12 // as wide as those of a name
+	boxLeast     = 96
+	lineMost     = 32 // letters of a name in one line
+	gapAcross    = 22
+	gapDown      = 56
+	edgeRoom     = 10 // what an edge takes that passes a level
+	margin       = 20
+	titleHeight  = 26
+	sweeps       = 4
+	mostPassing  = 20_000 // edges that pass levels, beyond which they are drawn straight
 )
 
 // place is a node in its level, or an edge that passes the level on its way further down.
@@ -115,8 +119,11 @@ func (g *Graph) layOut(looks map[string]Look) *layout {
 	for n, level := range g.levels {
 		row := make([]*place, 0, len(level))
 		for _, name := range level {
-			letters := max(len(name), len(looks[name].Note), len(string(job.Succeeded)))
-			p := &place{name: name, wide: max(boxLeast, float64(letters)*letterWidth+28)}
+			letters := float64(len(looks[name].second())) * smallLetters
+			for _, line := range nameLines(name) {
+				letters = max(letters, float64(len(line)))
+			}
+			p := &place{name: name, wide: max(boxLeast, letters*letterWidth+28)}
 			l.at[name], l.level[name] = p, n
 			row = append(row, p)
 			for _, parent := range g.Nodes[name].DependsOn {
@@ -264,13 +271,8 @@ func bend(b *strings.Builder, x, y, toX, toY float64) {
 
 // box draws one node.
 func box(b *strings.Builder, name string, look Look, p *place, y float64) {
-	status, d := look.drawn()
-	about := string(status)
-	if look.Note != "" {
-		about += ", " + look.Note
-	}
-	name = html.EscapeString(name)
-	fmt.Fprintf(b, `<g id="node-%s"><title>%s: %s</title>`, name, name, html.EscapeString(about))
+	_, d := look.drawn()
+	fmt.Fprintf(b, `<g id="node-%s"><title>%s: %s</title>`, name, name, html.EscapeString(look.second()))
 	left, right, low := p.x-p.wide/2, p.x+p.wide/2, y+boxHeight
 	style := fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="1.5"`, d.fill, d.line)
 	polygon := func(points ...float64) {
@@ -303,11 +305,38 @@ func box(b *strings.Builder, name string, look Look, p *place, y float64) {
 	default:
 		rect(0, ` stroke-dasharray="5 3"`)
 	}
-	second := string(status)
-	if look.Note != "" {
-		second = look.Note
+	lines, first := nameLines(name), y+20
+	if len(lines) > 1 {
+		first = y + 14
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#1f2328">%s</text>`, p.x, y+20, name)
+	for n, line := range lines {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#1f2328">%s</text>`, p.x, first+float64(12*n), html.EscapeString(line))
+	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" font-size="10">%s</text></g>`+"\n",
-		p.x, y+35, d.line, html.EscapeString(second))
+		p.x, first+float64(12*len(lines)+3), cmp.Or(d.word, d.line), html.EscapeString(look.second()))
+}
+
+// second is the line below a node's name.
+func (l Look) second() string {
+	status, _ := l.drawn()
+	if l.Note == "" {
+		return string(status)
+	}
+	return string(status) + ", " + l.Note
+}
+
+// nameLines breaks a long name in two, where its parts meet if they do near the middle.
+func nameLines(name string) []string {
+	if len(name) <= lineMost {
+		return []string{name}
+	}
+	at := len(name) / 2
+	for off := range len(name)/2 - 1 {
+		for _, n := range []int{at - off, at + off} {
+			if max(n, len(name)-n) <= lineMost+8 && strings.ContainsRune("_-", rune(name[n-1])) {
+				return []string{name[:n], name[n:]}
+			}
+		}
+	}
+	return []string{name[:at], name[at:]}
 }

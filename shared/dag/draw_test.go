@@ -98,3 +98,23 @@ func TestMermaid_ShowsNodesEdgesAndStates(t *testing.T) {
 		t.Errorf("drew\n%s", got)
 	}
 }
+
+func TestSVG_BreaksALongNameWhereItsPartsMeet(t *testing.T) {
+	t.Parallel()
+	long := "load_the_very_long_named_warehouse_table_of_orders_and_items_001"
+	g, err := dag.Compile(dag.Definition{Nodes: map[string]dag.Node{
+		long: {Task: "echo"}, strings.Repeat("x", 64): {Task: "echo"}, "a": {Task: "echo"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg := g.SVG("", map[string]dag.Look{"a": {Status: job.Succeeded, Note: "3 of 3 items"}})
+	for _, want := range []string{
+		">load_the_very_long_named_warehouse_<", ">table_of_orders_and_items_001<", "<title>" + long + ": BLOCKED</title>",
+		">" + strings.Repeat("x", 32) + "<", ">SUCCEEDED, 3 of 3 items<",
+	} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("%s is not shown in\n%s", want, svg)
+		}
+	}
+}
