@@ -45,7 +45,7 @@ func all(t tenant.ID) tenant.Identity {
 		Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 }
 
-func setup(t *testing.T, change ...func(*memory.Options, *api.Deps)) *bench {
+func setup(t testing.TB, change ...func(*memory.Options, *api.Deps)) *bench {
 	t.Helper()
 	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &hand{noon}}
 	var clk clock.Clock = b.clock

@@ -142,3 +142,27 @@ func TestDag_TakesAPayloadThatItsExpressionsComplete(t *testing.T) {
 		t.Errorf("answered %s", r.text)
 	}
 }
+
+// FuzzDag asks what whatever comes would be as a dag and as a run: it is taken, or refused with a reason.
+func FuzzDag(f *testing.F) {
+	for _, body := range []string{
+		etl, twoTagged, `{"nodes":{"a":{"task":"echo","depends_on":["a"]}}}`, `{"nodes":{"a":null},"params":[]}`, `[]`, `{"nodes":`,
+		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.u}","password":"x"},"for_each":"${[1]}","max_parallel":0}},"params_schema":{"type":1}}`,
+		`{"nodes":{"a":{"task":"echo","when":"nodes.b.result","retry":{"max_attempts":1e99}},"a":{}},"expire_after":"9999999d","allow_literals":["/"]}`,
+	} {
+		f.Add(body)
+	}
+	b := setup(f)
+	f.Fuzz(func(t *testing.T, body string) {
+		for path, good := range map[string]int{"/v1/dags/validate": 200, "/v1/runs": 202} {
+			sent := body
+			if good == 202 {
+				sent = `{"dag":` + body + `}`
+			}
+			r := b.do(t, "POST", path, sent)
+			if r.status != good && (r.status != 400 && r.status != 413 || r.str("code") == "" || r.str("detail") == "") {
+				t.Errorf("%s is answered %d %s", sent, r.status, r.text)
+			}
+		}
+	})
+}

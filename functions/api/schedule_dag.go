@@ -117,14 +117,7 @@ func (s *stage) paramsOfTemplate(
 	var given map[string]json.RawMessage
 	before := len(r.Wrong)
 	if v.Pointer != "" {
-		own := newReader(r.Doc)
-		given = own.params(v)
-		allowed := under(pointer, d.literals)
-		for _, m := range own.Wrong {
-			if m.Code != wire.CodeSecretInPayload || !slices.Contains(allowed, m.Pointer) {
-				r.Wrong = append(r.Wrong, m)
-			}
-		}
+		given = r.params(v, under(pointer, d.literals))
 		if given != nil {
 			d.payload = encodeObject(given)
 		}

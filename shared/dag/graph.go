@@ -81,8 +81,8 @@ func Compile(d Definition) (*Graph, error) {
 	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}}
 	m := &mistakes{}
 	g.checkShape(d, m)
-	if len(d.Nodes) == 0 || len(d.Nodes) > MaxNodes || g.Edges() > MaxEdges {
-		return nil, m.list
+	if len(d.Nodes) == 0 || len(d.Nodes) > MaxNodes || g.Edges() > MaxEdges || m.full() {
+		return nil, m.list // a cycle could not be told any more, and what follows must not meet one
 	}
 	before := len(m.list)
 	g.checkCycles(d, m)

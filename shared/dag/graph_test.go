@@ -284,3 +284,19 @@ func TestGraph_MergesParamsOverItsOwn(t *testing.T) {
 		t.Error("merging changes the dag's own")
 	}
 }
+
+func TestCompile_RefusesACycleBesideAsManyMistakesAsAreTold(t *testing.T) {
+	t.Parallel()
+	d := dag.Definition{Nodes: map[string]dag.Node{
+		"a": {Task: "echo", DependsOn: []string{"b"}}, "b": {Task: "echo", DependsOn: []string{"a"}},
+	}}
+	many := dag.Node{Task: "echo"}
+	for range 60 {
+		many.DependsOn = append(many.DependsOn, "a")
+	}
+	d.Nodes["0"] = many
+	_, err := dag.Compile(d)
+	if m := (fault.Mistakes)(nil); !errors.As(err, &m) || len(m) != 50 {
+		t.Errorf("told %v", err)
+	}
+}
