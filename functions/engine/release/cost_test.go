@@ -1,12 +1,16 @@
 package release_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
+	"punctual/functions/engine/release"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/job"
 	"punctual/shared/run"
 )
 
@@ -74,6 +78,34 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 		t.Logf("%.1f and %.1f read units", small, large)
 		if large > small+10 { // of the line, which lies in a few items
 			t.Errorf("%.1f read units of 500 nodes, and %.1f of 20", large, small)
+		}
+	})
+	t.Run("an end of an item under max_parallel reads no more of many items than of few", func(t *testing.T) {
+		t.Parallel()
+		each := func(n int) float64 {
+			b := setup(t)
+			list, _ := json.Marshal(make([]int, n))
+			b.create(dag.Definition{Nodes: map[string]dag.Node{"m": {Task: "echo", ForEach: "${params.l}", MaxParallel: 3}},
+				Params: map[string]json.RawMessage{"l": list}}, func(r *release.Request) { r.Params = []byte(`{"l":` + string(list) + `}`) })
+			rows, err := b.store.Nodes(context.Background(), []job.Key{b.key.Job("m", 1, 1)})
+			b.must(err)
+			if !b.start(rows[0]) {
+				t.Fatal("the first item does not start")
+			}
+			before := b.world.Counts().Tables[contract.Jobs].Read
+			b.finish(rows[0], true)
+			after := b.world.Counts().Tables[contract.Jobs].Read
+			rows, err = b.store.Nodes(context.Background(), []job.Key{b.key.Job("m", 1, 4)})
+			b.must(err)
+			if rows[0].Status == "" {
+				t.Error("the next item was not released")
+			}
+			return after - before
+		}
+		few, many := each(20), each(1000)
+		t.Logf("%.1f and %.1f read units", few, many)
+		if many > few+30 {
+			t.Errorf("%.1f read units of 1,000 items, and %.1f of 20", many, few)
 		}
 	})
 	for _, wide := range []int{5, 50, 499} {

@@ -42,17 +42,26 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 		if err != nil || rows[name].Status != job.Blocked {
 			return nil, err
 		}
-		row = rows[name]
-	} else if err != nil {
+		items, err := r.items(ctx, f, rows[name])
+		if err != nil {
+			return nil, err
+		}
+		return r.fill(ctx, f, rows[name], list, see, items)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return r.fill(ctx, f, row, list, see)
+	return r.fill(ctx, f, row, list, see, make([]job.Row, len(list)))
 }
 
 // mapped brings on a mapped node whose row stands: it puts what is missing of its items, or ends it once
 // all have ended.
 func (r *Releaser) mapped(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
-	ended, err := r.refill(ctx, f, own)
+	items, err := r.items(ctx, f, own)
+	if err != nil {
+		return nil, err
+	}
+	ended, err := r.refill(ctx, f, own, items)
 	if err != nil {
 		return ended, err
 	}
@@ -68,7 +77,11 @@ func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended 
 		return nil, err
 	}
 	if f.graph.Nodes[name].MaxParallel > 0 {
-		if ended, err = r.refill(ctx, f, own); err != nil {
+		there, err := r.itemsThere(ctx, f, own)
+		if err == nil && there < own.Items {
+			ended, err = r.refill(ctx, f, own, make([]job.Row, own.Items)[there:])
+		}
+		if err != nil {
 			return ended, err
 		}
 	}
@@ -82,8 +95,35 @@ func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended 
 	return append(ended, more...), err
 }
 
-// refill puts items that are missing, if anything may be released.
-func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
+// itemsThere is how many items have a row. They are put in order, so that no other has one but those that
+// somebody is putting just now.
+func (r *Releaser) itemsThere(ctx context.Context, f *facts, own job.Row) (int64, error) {
+	const probes = 10
+	from, to := int64(0), own.Items
+	for from < to {
+		step := (to-from)/(probes+1) + 1
+		var at []int64
+		var keys []job.Key
+		for no := from + step; no <= to; no += step {
+			at, keys = append(at, no), append(keys, f.run.Key.Job(own.Node, own.Generation, no))
+		}
+		rows, err := r.Store.Nodes(ctx, keys)
+		if err != nil {
+			return 0, err
+		}
+		for n, row := range rows {
+			if row.Status == "" {
+				to = at[n] - 1
+				break
+			}
+			from = at[n]
+		}
+	}
+	return from, nil
+}
+
+// refill puts items that are missing, if anything may be released. items are the rows of the last ones.
+func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row, items []job.Row) ([]job.Row, error) {
 	if f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
 		return nil, nil
 	}
@@ -95,7 +135,7 @@ func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row) ([]job.Row
 	if err != nil {
 		return nil, err
 	}
-	return r.fill(ctx, f, own, list, see)
+	return r.fill(ctx, f, own, list, see, items)
 }
 
 // items reads the rows of a mapped node's items, in order.
@@ -134,24 +174,21 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 	return []job.Row{after}, err
 }
 
-// fill puts the items that are missing, as many as there is room for. Items that had succeeded in the
-// generation before, of the same list, are carried over.
+// fill puts the items that are missing, as many as there is room for; items are the rows of the last ones, as
+// they were read. Items that had succeeded in the generation before, of the same list, are carried over.
 func (r *Releaser) fill(
-	ctx context.Context, f *facts, own job.Row, list []json.RawMessage, see dag.Facts,
+	ctx context.Context, f *facts, own job.Row, list []json.RawMessage, see dag.Facts, items []job.Row,
 ) (ended []job.Row, err error) {
 	if int64(len(list)) != own.Items {
 		return nil, fmt.Errorf("mapped node %q of run %s has %d items, and its list %d", own.Node, f.run.ID, own.Items, len(list))
-	}
-	items, err := r.items(ctx, f, own)
-	if err != nil {
-		return nil, err
 	}
 	before, err := r.itemsBefore(ctx, f, own)
 	if err != nil {
 		return nil, err
 	}
-	n := f.graph.Nodes[own.Node]
-	for i, it := range items {
+	most := f.graph.Nodes[own.Node].MaxParallel
+	for n, it := range items {
+		i := len(list) - len(items) + n
 		if it.Status != "" {
 			if err := r.unpark(ctx, f, it); err != nil {
 				return ended, err
@@ -167,7 +204,7 @@ func (r *Releaser) fill(
 			}
 			continue
 		}
-		ofNode, free, err := r.slot(ctx, f, own.Node, n.MaxParallel)
+		ofNode, free, err := r.slot(ctx, f, own.Node, most)
 		if err != nil || !free {
 			return ended, err
 		}
