@@ -151,3 +151,14 @@ func TestRun_CancelsTheItemsOfANodeWhoseJobIsCancelled(t *testing.T) {
 	}
 	b.want(t, 200, "POST", "/v1/runs/"+r.str("run_id")+"/retry", "")
 }
+
+func TestRun_IsListedHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 105 {
+		b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"}}}}`)
+	}
+	if got := flat(b.pages(t, "/v1/runs?limit=80", "run_id")); len(got) != 105 {
+		t.Errorf("%d are listed", len(got))
+	}
+}

@@ -12,7 +12,7 @@ import (
 // when the dag was put; if it cannot be read, that is a fault.Undecodable.
 func RetryOf(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error) {
 	var says struct {
-		MaxAttempts  *int     `json:"max_attempts"`
+		MaxAttempts  *float64 `json:"max_attempts"`
 		InitialDelay *string  `json:"initial_delay"`
 		Factor       *float64 `json:"factor"`
 		MaxDelay     *string  `json:"max_delay"`
@@ -37,7 +37,7 @@ func RetryOf(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error) {
 		}
 	}
 	if says.MaxAttempts != nil {
-		of.MaxAttempts = *says.MaxAttempts
+		of.MaxAttempts = int(*says.MaxAttempts) // 8.0 is 8
 	}
 	if says.Factor != nil {
 		of.Factor = *says.Factor

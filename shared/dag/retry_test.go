@@ -13,7 +13,7 @@ import (
 func TestRetryOf_KeepsOfTheTaskWhatTheNodeDoesNotSay(t *testing.T) {
 	t.Parallel()
 	of := job.RetryPolicy{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: time.Minute, Jitter: 0.3}
-	got, err := dag.RetryOf(of, json.RawMessage(`{"max_attempts":1,"max_delay":"2m","on_worker_lost":"fail"}`))
+	got, err := dag.RetryOf(of, json.RawMessage(`{"max_attempts":1.0,"max_delay":"2m","on_worker_lost":"fail"}`))
 	want := of
 	want.MaxAttempts, want.MaxDelay, want.FailOnLost = 1, 2*time.Minute, true
 	if err != nil || got != want {

@@ -189,7 +189,7 @@ type RunQuery struct {
 	From, Before  time.Time // From ≤ created_at < Before
 	Dag, Schedule string
 	Below         string // the place of the last one of the page before
-	Read          int    // entries of the list to look at
+	Read          int    // entries of the list to look at, at most; 0: ReadAtOnce
 }
 
 // ListedRun is a run in a list, and the place after which the list goes on.
@@ -202,7 +202,10 @@ type ListedRun struct {
 // place where the list goes on, "" at its end. A run that is forgotten or cannot be read is left out.
 func (s *Store) Runs(ctx context.Context, t tenant.ID, q RunQuery) (found []ListedRun, next string, err error) {
 	query := item.Query{
-		Table: contract.Runs, PK: runs.ListKey(t), Descending: true, Limit: min(q.Read, ReadAtOnce), Consistent: true,
+		Table: contract.Runs, PK: runs.ListKey(t), Descending: true, Limit: ReadAtOnce, Consistent: true,
+	}
+	if q.Read > 0 {
+		query.Limit = min(q.Read, ReadAtOnce)
 	}
 	if !q.From.IsZero() {
 		query.From = runs.ListFrom(q.From)
