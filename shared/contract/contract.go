@@ -76,6 +76,7 @@ const (
 	MaxPayload        = 1 << 20 // bytes of JSON
 	MaxBatchBody      = 1 << 20
 	MaxBatchJobs      = 100
+	MaxAfter          = 10                  // jobs that one may come after
 	MaxBody           = MaxPayload + 64<<10 // a job including its payload
 	MaxTags           = 10
 	MaxTagKey         = 64

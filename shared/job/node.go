@@ -52,7 +52,7 @@ func CloseMapped(r Row, s Status, why Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Reason = why
 	finish(&after, s, now)
-	return after, change("row.close_mapped", r, after, from("row.close_mapped"))
+	return after, change("row.close_mapped", r, after, from("row.close_mapped", followedAsRead(r)))
 }
 
 // Force ends a node that waits as an operator wants it. It goes in one transaction with a Fence of the
@@ -61,7 +61,7 @@ func Force(r Row, f Forced, why Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Forced, after.Reason = f, why
 	finish(&after, f.Status(), now)
-	return after, change("row.force", r, after, from("row.force", atAttempt(r.Attempt), stopIs(NoStop)))
+	return after, change("row.force", r, after, from("row.force", atAttempt(r.Attempt), stopIs(NoStop), followedAsRead(r)))
 }
 
 // SetResult gives a row that is about to end its result. What does not fit is to be put beside it first.

@@ -70,7 +70,8 @@ type Row struct {
 	DagVersion int64  // 0: the newest when the run begins
 	RunID      string // set together with Node
 	Node       string
-	Parents    string // JSON, written by package dag
+	Parents    string // the jobs that it comes after, and its rule: JSON, written by package dag; "" for none
+	Followed   bool   // other jobs come after it
 	Generation int64  // of the node, from 1; 0 without a run
 	ItemNo     int64  // of a mapped node's items, from 1; 0 for any other job
 	Slot       int64  // that it took of its run's max_concurrency, from 1; 0 for none
@@ -147,7 +148,7 @@ func (r Row) Slice() string {
 }
 
 // HasChildren says that other jobs wait for this one.
-func (r Row) HasChildren() bool { return r.RunID != "" }
+func (r Row) HasChildren() bool { return r.RunID != "" || r.Followed }
 
 // Content names of sibling items.
 const (
@@ -279,6 +280,7 @@ func (r *Row) encode(to []attr) []attr {
 	e.str("run", r.RunID)
 	e.str("node", r.Node)
 	e.str("parents", r.Parents)
+	e.flag("followed", r.Followed)
 	e.num("gen", r.Generation)
 	e.num("item_no", r.ItemNo)
 	e.num("slot", r.Slot)
@@ -402,8 +404,9 @@ func ParseRow(i item.Item) (Row, error) {
 		ExpiryAt:       i.Time("expiry_at"),
 		PendingEffects: PendingEffects(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"),
 		ManualOf: i.Str("manual_of"), Dag: i.Str("dag"), DagVersion: i.Int("dag_version"),
-		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"),
-		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Slot: i.Int("slot"), Items: i.Int("items"), Forced: Forced(i.Str("forced")),
+		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"), Followed: i.Str("followed") != "",
+		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Slot: i.Int("slot"), Items: i.Int("items"),
+		Forced: Forced(i.Str("forced")),
 		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
 		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",
 		QueuedBehind: i.Str("behind") != "",

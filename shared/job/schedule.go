@@ -32,7 +32,7 @@ func GroupSort(nominal time.Time) string { return nominal.UTC().Format(groupLayo
 // contents of made must be kept before, under the returned row's PayloadVer.
 func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 	after = made
-	after.Key, after.Shard = old.Key, old.Shard
+	after.Key, after.Shard, after.Followed = old.Key, old.Shard, old.Followed
 	after.Version = old.Version + 1
 	if after.PayloadIn != InRow {
 		after.PayloadVer = after.Version
@@ -50,7 +50,7 @@ func Skip(r Row, reason Reason, now time.Time) (Row, item.Write) {
 	after.Reason = reason
 	finish(&after, Skipped, now)
 	epoch := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
-	return after, change("row.skip", r, after, from("row.skip", atAttempt(1), epoch, stopIs(NoStop)))
+	return after, change("row.skip", r, after, from("row.skip", atAttempt(1), epoch, stopIs(NoStop), followedAsRead(r)))
 }
 
 // StartsRun says that the row stands for a run of a dag, and is no job of its own. The run has the row's id.

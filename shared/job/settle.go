@@ -45,10 +45,10 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (*Decision, error) {
 	d.Contents = append(d.Contents, recordAttempt(after, o)...)
 
 	var name string
-	guard := []item.Cond{atAttempt(attempt), stopIs(r.Stop)}
+	guard := []item.Cond{atAttempt(attempt), followedAsRead(r), stopIs(r.Stop)}
 	switch {
 	case o.Kind == OutcomeSucceeded: // wins over a stop: what is done is done
-		name, guard = "row.succeed", guard[:1]
+		name, guard = "row.succeed", guard[:2]
 		after.Reason = Reason{}
 		finish(after, Succeeded, now)
 		d.Contents = append(d.Contents, placeResult(after, o)...)

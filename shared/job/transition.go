@@ -35,7 +35,8 @@ var (
 
 // Transitions lists every change that a row can undergo.
 var Transitions = []Transition{
-	{"row.accept", nil, []Status{Scheduled}, nil},
+	// one that comes after others may wait for them, or may be over at once
+	{"row.accept", nil, []Status{Scheduled, Blocked, Cancelled, Skipped}, nil},
 	{"row.accept_ended", nil, []Status{Succeeded, Dead, Cancelled, Skipped}, nil},
 	{"row.accept_mapped", nil, []Status{Blocked}, nil},
 	{"row.begin_run", []Status{Scheduled}, []Status{Blocked}, slices.Concat(status, wakeUp)},
@@ -53,6 +54,11 @@ var Transitions = []Transition{
 	// the stop gave the reason
 	{"row.finish_stop", open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, debt)},
 	{"row.cancel_blocked", []Status{Blocked}, []Status{Cancelled}, ending},
+	{"row.follow", []Status{Blocked, Scheduled, Running}, []Status{Blocked, Scheduled, Running}, nil},
+	{"row.release", []Status{Blocked}, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
+	{"row.end_blocked", []Status{Blocked}, []Status{Cancelled, Skipped}, ending},
+	{"row.edit_blocked", []Status{Blocked}, []Status{Blocked}, nil},
+	{"row.keep_blocked", []Status{Blocked}, []Status{Blocked}, wakeUp},
 	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
 	{"row.rewake", open, []Status{Scheduled, Running}, wakeUp},
 	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
@@ -186,7 +192,8 @@ func RequestStop(r Row, s Stop, reason Reason, now time.Time) (Row, item.Write) 
 func FinishStop(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	finish(&after, r.Stop.Final(), now)
-	return after, change("row.finish_stop", r, after, from("row.finish_stop", stopIs(r.Stop), atAttempt(r.Attempt)))
+	when := from("row.finish_stop", stopIs(r.Stop), atAttempt(r.Attempt), followedAsRead(r))
+	return after, change("row.finish_stop", r, after, when)
 }
 
 // finish gives a row its final status: no wake-up, unless it has pending effects.
@@ -221,12 +228,12 @@ func settleWake(r *Row, now time.Time) {
 	}
 }
 
-// CancelBlocked ends a node that still waits for its parents.
+// CancelBlocked ends a job that still waits for its parents.
 func CancelBlocked(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.CancelRequestedAt = now
 	finish(&after, Cancelled, now)
-	return after, change("row.cancel_blocked", r, after, from("row.cancel_blocked"))
+	return after, change("row.cancel_blocked", r, after, from("row.cancel_blocked", followedAsRead(r)))
 }
 
 // Edit is what a PATCH or a run-now changes; a nil field stays.
@@ -256,22 +263,27 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 			after.ExpiryAt = after.DueAt.Add(after.ExpireAfter)
 		}
 	}
-	if e.Priority != nil {
-		after.Priority = *e.Priority
-	}
-	if e.Payload != nil {
-		after.Payload, after.PayloadIn, after.PayloadSize = e.Payload.Inline, e.Payload.In, e.Payload.Size
-		after.PayloadVer = 0
-		if e.Payload.In != InRow {
-			after.PayloadVer = after.Version
-		}
-	}
-	if e.Labels != nil {
-		after.Labelled = e.Labels.Labelled()
-	}
+	e.apply(&after)
 	send = Place(&after, now)
 	return after, change("row.reschedule", r, after,
 		from("row.reschedule", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
+}
+
+// apply changes what is not the time, in a row whose version has grown.
+func (e Edit) apply(r *Row) {
+	if e.Priority != nil {
+		r.Priority = *e.Priority
+	}
+	if e.Payload != nil {
+		r.Payload, r.PayloadIn, r.PayloadSize = e.Payload.Inline, e.Payload.In, e.Payload.Size
+		r.PayloadVer = 0
+		if e.Payload.In != InRow {
+			r.PayloadVer = r.Version
+		}
+	}
+	if e.Labels != nil {
+		r.Labelled = e.Labels.Labelled()
+	}
 }
 
 // Rewake gives a row that stays unfinished its next wake-up, on the row as it was read.
@@ -383,10 +395,13 @@ func Forget(r Row, now time.Time) item.Write {
 		Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(1), "status": string(Gone),
 			contract.AttrExpiresAt: now.Add(contract.TombstoneKept).Unix(),
+			"ended":                string(r.Status), // jobs that come after it are judged by that
 		},
 	}
-	if r.RunID != "" { // its children are judged by how it ended
-		w.Put["ended"], w.Put["forced"] = string(r.Status), string(r.Forced)
+	if r.Forced != NotForced {
+		w.Put["forced"] = string(r.Forced)
+	}
+	if r.HasChildren() {
 		w.Put[contract.AttrExpiresAt] = now.Add(contract.DeadKept).Unix()
 	}
 	return w

@@ -45,6 +45,15 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = CancelBlocked(r, now)
 	add(w)
+	add(Follow(r.Key))
+	_, w, _ = Release(r, now, "{}", now)
+	add(w)
+	_, w = EndBlocked(r, Cancelled, Reason{}, "{}", now)
+	add(w)
+	_, w = EditBlocked(r, Edit{}, "{}")
+	add(w)
+	_, w = KeepBlocked(r, "{}", now)
+	add(w)
 	_, w, _ = Reschedule(r, Edit{DueAt: &now}, now)
 	add(w)
 	_, w = Rewake(r, now.Add(time.Minute), now, 1)
@@ -112,6 +121,8 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 	ofEpoch3 := func(r *Row) { r.ScheduleID, r.Epoch = "s", 3 }
 	redriven := func(r *Row) { r.RedrivenBy = "Y" }
 	unpark := func(r *Row) { r.Parked = false }
+	follow := func(r *Row) { r.Followed = true }
+	blocked := func(r *Row) { r.Status = Blocked }
 	cases := []struct {
 		name    string
 		state   func(*Row)
@@ -119,15 +130,15 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 		ignores map[string]func(*Row)
 	}{
 		{"row.running", nil, map[string]func(*Row){"version": version, "attempt": attempt}, nil},
-		{"row.succeed", nil, map[string]func(*Row){"attempt": attempt},
+		{"row.succeed", nil, map[string]func(*Row){"attempt": attempt, "followed": follow},
 			map[string]func(*Row){"version": version, "stop": stop}},
 		{"row.retry", nil, map[string]func(*Row){"attempt": attempt, "stop": stop},
 			map[string]func(*Row){"version": version}},
 		{"row.snooze", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
-		{"row.die", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
+		{"row.die", nil, map[string]func(*Row){"attempt": attempt, "stop": stop, "followed": follow}, nil},
 		{"row.stop", nil, map[string]func(*Row){"attempt": attempt, "stop": stop},
 			map[string]func(*Row){"version": version}},
-		{"row.finish_stop", stop, map[string]func(*Row){"attempt": attempt, "no stop": unstop},
+		{"row.finish_stop", stop, map[string]func(*Row){"attempt": attempt, "no stop": unstop, "followed": follow},
 			map[string]func(*Row){"version": version}},
 		{"row.reschedule", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.rewake", nil, map[string]func(*Row){"attempt": attempt, "wake": wake}, nil},
@@ -137,10 +148,18 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 			map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},
 		{"row.adopt", ofEpoch3,
 			map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop}, nil},
-		{"row.skip", ofEpoch3, map[string]func(*Row){"epoch": newer, "attempt": attempt, "stop": stop},
-			map[string]func(*Row){"version": version}},
 		{"row.begin_run", ofEpoch3,
 			map[string]func(*Row){"epoch": newer, "version": version, "attempt": attempt, "stop": stop}, nil},
+		{"row.skip", ofEpoch3, map[string]func(*Row){"epoch": newer, "attempt": attempt, "stop": stop, "followed": follow},
+			map[string]func(*Row){"version": version}},
+		{"row.force", nil, map[string]func(*Row){"attempt": attempt, "stop": stop, "followed": follow}, nil},
+		{"row.close_mapped", blocked, map[string]func(*Row){"followed": follow}, nil},
+		{"row.cancel_blocked", blocked, map[string]func(*Row){"followed": follow}, nil},
+		{"row.end_blocked", blocked, map[string]func(*Row){"followed": follow}, nil},
+		{"row.release", blocked, map[string]func(*Row){"version": version}, map[string]func(*Row){"followed": follow}},
+		{"row.edit_blocked", blocked, map[string]func(*Row){"version": version}, map[string]func(*Row){"followed": follow}},
+		{"row.keep_blocked", blocked, map[string]func(*Row){"wake": wake, "version": version},
+			map[string]func(*Row){"followed": follow}},
 		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes}, nil},
 		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes},
 			nil},
@@ -263,6 +282,7 @@ func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 	full := scheduled(func(r *Row) {
 		r.Stop, r.NominalAt, r.StartWithin, r.ExpireAfter, r.ExpiryAt = StopCancel, noon, time.Minute, time.Hour, noon
 		r.PendingEffects, r.ScheduleID, r.Epoch, r.RunID, r.Node, r.Parents = PendingBoth, "s", 3, "R", "n", "{}"
+		r.Followed = true
 		r.RootID, r.RedriveOf, r.RedrivenBy, r.Parked, r.QueuedBehind, r.Postponed = "A", "B", "C", true, true, 2
 		r.Payload, r.PayloadIn, r.PayloadVer, r.PayloadSize = "{}", InItem, 2, 2
 		r.Result, r.ResultIn, r.Labelled = "1", InItem, Labelled{true, true}

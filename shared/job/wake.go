@@ -78,18 +78,21 @@ const (
 	StepPark         Step = "park"
 	StepExpire       Step = "expire" // write stop=expire, then as StepFinishStop
 	StepFire         Step = "fire"
+	StepJudge        Step = "judge" // a BLOCKED job's parents are asked whether they have ended
 )
 
 // Wake says what a wake-up calls for, deciding again from facts: protocol, "Wake-ups and lanes".
 // The window code is set with StepExpire.
 func Wake(r Row, c Claim, paused bool, now time.Time) (step Step, window string) {
 	switch {
-	case r.WakeAt.IsZero() || r.Status == Blocked:
+	case r.WakeAt.IsZero():
 		return StepNothing, ""
 	case r.WakeAt.After(now) && !r.Parked:
 		return StepNothing, ""
 	case r.Status.Final():
 		return StepEffects, ""
+	case r.Status == Blocked:
+		return StepJudge, ""
 	case c.Attempt == r.Attempt && c.Outcome != nil:
 		return StepRepeatReport, ""
 	case c.Live(r.Attempt, now):

@@ -1,0 +1,104 @@
+package job
+
+import (
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/item"
+)
+
+// A job that comes after others is BLOCKED from the start. Its row names them, as package dag writes
+// them, and has a wake-up of its own. Beside each of them lies an entry that names the job, and their rows
+// say that they are followed: whoever ends one tells those whose entries it finds.
+
+// entryPrefix begins the name of an entry, which goes on with the id of the job that waits.
+const entryPrefix = "after#"
+
+// entryRange is where the entries beside a job lie; '$' comes after '#'.
+func (k Key) entryRange() (first, end item.Ref) {
+	return k.ContentRef(entryPrefix), k.ContentRef(strings.TrimSuffix(entryPrefix, "#") + "$")
+}
+
+// Followers asks for the entries of the jobs that come after k.
+func (k Key) Followers(limit int) item.Query {
+	first, end := k.entryRange()
+	return item.Query{
+		Table: contract.Jobs, PK: first.PK, From: first.SK, To: end.SK, Limit: limit, Consistent: true,
+	}
+}
+
+// FollowerOf is the job of an entry beside parent.
+func FollowerOf(parent Key, i item.Item) (Key, error) {
+	_, name, _ := strings.Cut(i.Str(contract.AttrJobID), "#")
+	id, err := ParseID(strings.TrimPrefix(name, entryPrefix))
+	return Key{Tenant: parent.Tenant, ID: id}, err
+}
+
+// PutFollower writes the entry of a job that comes after parent. It outlives every wait, and goes as soon
+// as the job was told.
+func PutFollower(parent, child Key, now time.Time) item.Write {
+	ref := parent.ContentRef(entryPrefix + string(child.ID))
+	return item.Write{Ref: ref, Name: "follower.put", Put: item.Item{
+		contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, contract.AttrExpiresAt: now.Add(contentKept).Unix(),
+	}}
+}
+
+// DeleteFollower takes the entry back.
+func DeleteFollower(parent, child Key) item.Write {
+	return item.Write{Ref: parent.ContentRef(entryPrefix + string(child.ID)), Name: "follower.delete", Delete: true}
+}
+
+// Follow marks a job that is not over as one that others come after: whoever ends it tells them.
+func Follow(parent Key) item.Write {
+	set := map[string]any{"followed": "1"}
+	return item.Write{Ref: parent.Ref(), Name: "row.follow", When: from("row.follow"), Set: set}
+}
+
+// followedAsRead refuses the end of a job that somebody has begun to follow since it was read: its row
+// would not say that they are to be told.
+func followedAsRead(r Row) item.Cond {
+	if r.Followed {
+		return item.Cond{Attr: "followed", Op: item.Exists}
+	}
+	return item.Cond{Attr: "followed", Op: item.Missing}
+}
+
+// Release makes a job due whose parents have ended as its rule asks. parents is what is known of them by
+// now. send tells whether the writer must send the firing itself.
+func Release(r Row, due time.Time, parents string, now time.Time) (after Row, w item.Write, send bool) {
+	after = r
+	after.Status, after.DueAt, after.Parents = Scheduled, due, parents
+	if after.ExpireAfter > 0 {
+		after.ExpiryAt = due.Add(after.ExpireAfter)
+	}
+	send = Place(&after, now)
+	return after, change("row.release", r, after, from("row.release", atVersion(r.Version))), send
+}
+
+// EndBlocked ends a job whose parents have not ended as its rule asks.
+func EndBlocked(r Row, s Status, why Reason, parents string, now time.Time) (Row, item.Write) {
+	after := r
+	after.Reason, after.Parents = why, parents
+	finish(&after, s, now)
+	return after, change("row.end_blocked", r, after, from("row.end_blocked", followedAsRead(r)))
+}
+
+// EditBlocked edits a job that still waits. When it is due is said by parents; e has no time. The write
+// goes in one transaction with the items of the new payload and labels. No firing was sent, so there is
+// nothing to fence.
+func EditBlocked(r Row, e Edit, parents string) (Row, item.Write) {
+	after := r
+	after.Version++
+	after.Parents = parents
+	e.apply(&after)
+	return after, change("row.edit_blocked", r, after, from("row.edit_blocked", atVersion(r.Version)))
+}
+
+// KeepBlocked gives a job that still waits its next wake-up, and keeps what is known of its parents: the
+// table may forget one that is over before the last has ended.
+func KeepBlocked(r Row, parents string, now time.Time) (Row, item.Write) {
+	after := r
+	after.Parents, after.WakeAt, after.Postponed = parents, now.Add(Postpone(r.Postponed)), r.Postponed+1
+	return after, change("row.keep_blocked", r, after, from("row.keep_blocked", atVersion(r.Version), wakeAsRead(r)))
+}

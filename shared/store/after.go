@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"punctual/shared/job"
+)
+
+// Follow notes that child comes after parent. It returns the zero Row if whoever ends the parent will tell
+// the child, and the row of a parent that is over; of a forgotten one that is its end. It is safe to repeat.
+func (s *Store) Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error) {
+	if err := s.Put(ctx, job.PutFollower(parent, child, now)); err != nil {
+		return job.Row{}, err
+	}
+	err = s.Put(ctx, job.Follow(parent))
+	refused := Refused(err)
+	if refused == nil {
+		return job.Row{}, err
+	}
+	i := refused.Olds[0]
+	if i == nil { // it was there a moment ago, and nothing says how it ended: it counts as failed
+		return job.Row{Key: parent, Status: job.Cancelled}, nil
+	}
+	return job.ParseNode(parent, i)
+}
+
+// Followers reads up to 100 of the jobs that come after parent and were not told of its end.
+func (s *Store) Followers(ctx context.Context, parent job.Key) ([]job.Key, error) {
+	q := parent.Followers(ReadAtOnce)
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		var children []job.Key
+		for _, i := range page.Items {
+			child, err := job.FollowerOf(parent, i)
+			if err != nil {
+				return nil, err
+			}
+			children = append(children, child)
+		}
+		if q.Cursor = page.Cursor; len(children) > 0 || q.Cursor == "" {
+			return children, nil
+		}
+	}
+}
+
+// Unfollow forgets that child is to be told of the end of parent.
+func (s *Store) Unfollow(ctx context.Context, parent, child job.Key) error {
+	return s.Put(ctx, job.DeleteFollower(parent, child))
+}
