@@ -63,7 +63,7 @@ func New(d Deps) Engine {
 		Judge: func(
 			ctx context.Context, by *decide.Decider, row job.Row, step job.Step, now time.Time,
 		) (job.Step, bool, error) {
-			if row.RunID != "" {
+			if row.RunID != "" || row.Status == job.Blocked {
 				return runs.Judge(ctx, by, row, step, now)
 			}
 			return r.Judge(ctx, by, row, step, now)

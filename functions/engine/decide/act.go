@@ -20,7 +20,7 @@ import (
 
 // settleEffects does what a final row still has to cause.
 func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time) error {
-	children := row.PendingEffects.Children() && row.RunID != ""
+	children := row.PendingEffects.Children() && row.HasChildren()
 	if !row.PendingEffects.DeadLetter() && !children {
 		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID, row.PendingEffects)
 	}

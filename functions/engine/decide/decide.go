@@ -51,9 +51,9 @@ type Queue interface {
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
 
-// Judge asks the owner of a job, its schedule, about a row that would come to step: to be fired or
-// to expire. It returns the step that it comes to. done says that this has been acted on, through d;
-// if not, d acts. A refused write means that the facts have changed, and everything is asked anew.
+// Judge asks the owner of a job, its schedule or run, about a row that would come to step: to be fired or
+// to expire. Of a BLOCKED job it judges those that it comes after. It returns the step that it comes to.
+// done says that this has been acted on, through d; if not, d acts. A refused write means that the facts have changed, and everything is asked anew.
 type Judge func(ctx context.Context, d *Decider, row job.Row, step job.Step, now time.Time) (is job.Step, done bool, err error)
 
 // OnFinal follows the write that made a job final. It may be called more than once for the same end,

@@ -94,6 +94,9 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 		}
 	}
 	switch step {
+	case job.StepJudge:
+		step, _, err = d.Judge(ctx, d, row, step, now)
+		return step, err
 	case job.StepEffects:
 		return step, d.settleEffects(ctx, row, now)
 	case job.StepRepeatReport:

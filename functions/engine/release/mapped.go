@@ -166,12 +166,19 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 			s, why = job.Dead, job.Reason{Code: it.Reason.Code, Message: job.Cut(fmt.Sprintf("item %d: %s", i, it.Reason.Message), contract.MaxErrorMessage)}
 		}
 	}
-	after, write := job.CloseMapped(own, s, why, r.Clock.Now())
-	err = r.Store.PutRow(ctx, after, write)
-	if refused(err) {
-		return nil, nil
+	for range tries {
+		after, write := job.CloseMapped(own, s, why, r.Clock.Now())
+		err := r.Store.PutRow(ctx, after, write)
+		if !refused(err) {
+			return []job.Row{after}, err
+		}
+		rows, err := r.Store.Nodes(ctx, []job.Key{own.Key})
+		if err != nil || rows[0].Status != job.Blocked { // somebody else has closed it
+			return nil, err
+		}
+		own = rows[0] // a job has begun to come after it
 	}
-	return []job.Row{after}, err
+	return nil, changed(f.run.Key)
 }
 
 // fill puts the items that are missing, as many as there is room for; items are the rows of the last ones, as

@@ -46,6 +46,11 @@ type Store interface {
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
 	PutRunContent(ctx context.Context, r run.Run, name, body string) error
 
+	// Followers reads up to 100 of the jobs that come after parent and were not told of its end.
+	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)
+	// Unfollow forgets that child is to be told of the end of parent.
+	Unfollow(ctx context.Context, parent, child job.Key) error
+
 	// DueRuns reads one page of a slice of the runs' due index.
 	DueRuns(ctx context.Context, q store.DueQuery) (due []store.DueRun, next string, err error)
 	scan.Index

@@ -14,10 +14,14 @@ import (
 )
 
 // Judge asks the run of a job that would be fired or expire; it is a decide.Judge. The job ends with a
-// run that is stopped or over, or with its generation, and a paused run parks it.
+// run that is stopped or over, or with its generation, and a paused run parks it. A single job that is
+// BLOCKED is judged by the jobs that it comes after.
 func (r *Releaser) Judge(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
+	if row.Status == job.Blocked {
+		return step, true, r.wakeBlocked(ctx, row, now)
+	}
 	for range tries {
 		of, err := r.Store.Run(ctx, run.Of(row))
 		switch {

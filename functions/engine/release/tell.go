@@ -17,9 +17,10 @@ import (
 func asRefused(err error, r **item.Refused) bool { return errors.As(err, r) }
 
 // Ended is told of each job that has become final, after its row says so: its children are judged, and
-// the children of those that end by it, and so on. A job that is no node has none.
+// the children of those that end by it, and so on. A job that is no node and that none comes after has
+// none.
 func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
-	if row.RunID == "" {
+	if !row.HasChildren() {
 		return nil
 	}
 	return r.tellAll(ctx, []job.Row{row})
@@ -28,11 +29,23 @@ func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
 func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
 	for len(rows) > 0 {
 		x := rows[0]
+		rows = rows[1:]
+		followed, err := r.tellFollowers(ctx, x)
+		if err != nil {
+			return fmt.Errorf("telling the jobs after job %s: %w", x.ID, err)
+		}
+		rows = append(rows, followed...)
+		if x.RunID == "" {
+			if err := r.told(ctx, x); err != nil {
+				return err
+			}
+			continue
+		}
 		more, err := r.tell(ctx, x)
 		if err != nil {
 			return fmt.Errorf("telling the children of node %q of run %s: %w", x.Node, x.RunID, err)
 		}
-		rows = append(rows[1:], more...)
+		rows = append(rows, more...)
 	}
 	return nil
 }

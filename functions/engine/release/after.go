@@ -1,0 +1,191 @@
+package release
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/engine/scan"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/telemetry"
+)
+
+const (
+	// judgedAtOnce is how many jobs after one are judged at the same time.
+	judgedAtOnce = 16
+	// pageTime is what a hundred of them may take at worst; with less left the rest stays owed.
+	pageTime = 5 * time.Second
+)
+
+// tellFollowers judges the single jobs that come after x, which is over, and returns those that have ended
+// by it and have others after them. What a crash leaves is still owed.
+func (r *Releaser) tellFollowers(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+	if !x.Followed || !x.PendingEffects.Children() {
+		return nil, nil
+	}
+	for {
+		children, err := r.Store.Followers(ctx, x.Key)
+		if err != nil || len(children) == 0 {
+			return ended, err
+		}
+		if !scan.TimeLeft(ctx, pageTime) {
+			return ended, fault.New(fault.Unavailable, nil, "no time is left for %d jobs or more", len(children))
+		}
+		over, firings, err := r.judgeFollowers(ctx, x.Key, children)
+		ended = append(ended, over...)
+		if len(firings) > 0 {
+			r.Jobs.Fire(ctx, "now", firings...)
+		}
+		if err != nil {
+			return ended, err
+		}
+	}
+}
+
+// judgeFollowers judges jobs after parent, and forgets that they were to be told.
+func (r *Releaser) judgeFollowers(
+	ctx context.Context, parent job.Key, children []job.Key,
+) (ended []job.Row, firings []job.Firing, err error) {
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(judgedAtOnce)
+	for _, child := range children {
+		g.Go(func() error {
+			after, send, err := r.judgeAfter(ctx, child)
+			if err == nil {
+				mu.Lock()
+				if send {
+					firings = append(firings, after.Firing())
+				}
+				if after.PendingEffects.Children() {
+					ended = append(ended, after)
+				}
+				mu.Unlock()
+			}
+			switch fault.KindOf(err) {
+			case fault.Undecodable: // it stands in nobody's way; its own wake-up sets it aside
+				r.Log.WarnContext(ctx, "a job that waits for another could not be judged",
+					telemetry.Tenant, child.Tenant, telemetry.JobID, child.ID, telemetry.Err, err.Error())
+			default:
+				if err != nil {
+					return err
+				}
+			}
+			return r.Store.Unfollow(ctx, parent, child)
+		})
+	}
+	err = g.Wait()
+	return ended, firings, err
+}
+
+// JudgeAfter releases or ends a single job that comes after others if they have ended as far as its rule
+// asks; else it stays BLOCKED.
+func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
+	after, send, err := r.judgeAfter(ctx, k)
+	if err != nil {
+		return err
+	}
+	if send {
+		r.Jobs.Fire(ctx, "now", after.Firing())
+	}
+	if !after.Status.Final() {
+		return nil
+	}
+	return r.Ended(ctx, after)
+}
+
+// judgeAfter is JudgeAfter without what follows it. after is the zero Row if nothing was written, and send
+// tells that its firing is to be sent.
+func (r *Releaser) judgeAfter(ctx context.Context, k job.Key) (after job.Row, send bool, err error) {
+	for range tries {
+		rows, err := r.Store.Nodes(ctx, []job.Key{k})
+		if err != nil {
+			return job.Row{}, false, err
+		}
+		is, err := r.parentsOf(ctx, rows[0])
+		if err != nil || is == nil {
+			return job.Row{}, false, err
+		}
+		after, send, err := r.decideAfter(ctx, rows[0], *is)
+		if !refused(err) {
+			return after, send, err
+		}
+	}
+	return job.Row{}, false, fault.New(fault.Conflict, nil, "judging job %s: it changed %d times meanwhile", k.ID, tries)
+}
+
+// parentsOf reads how the jobs have ended that a BLOCKED one comes after; nil for any other job.
+func (r *Releaser) parentsOf(ctx context.Context, row job.Row) (*dag.After, error) {
+	if row.Status != job.Blocked {
+		return nil, nil
+	}
+	is, ok, err := dag.AfterOf(row)
+	if err != nil || !ok {
+		return nil, err
+	}
+	ids := is.Waits()
+	keys := make([]job.Key, len(ids))
+	for i, id := range ids {
+		keys[i] = job.Key{Tenant: row.Tenant, ID: id}
+	}
+	rows, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range rows {
+		if p.Status == "" { // it was there, and nothing says how it ended: it counts as failed
+			rows[i] = job.Row{Key: keys[i], Status: job.Cancelled}
+		}
+	}
+	is = is.Learn(rows...)
+	return &is, nil
+}
+
+// decideAfter writes what the parents of a BLOCKED job decide about it, if they do.
+func (r *Releaser) decideAfter(ctx context.Context, row job.Row, is dag.After) (after job.Row, send bool, err error) {
+	now := r.Clock.Now()
+	switch v, why := is.Judge(); v {
+	case dag.Run:
+		after, write, send := job.Release(row, is.Due(now), is.Encode(), now)
+		return after, send, r.Store.PutRow(ctx, after, write)
+	case dag.Cancel, dag.Skip:
+		after, write := job.EndBlocked(row, v.Status(), why, is.Encode(), now)
+		if err := r.Store.PutRow(ctx, after, write); err != nil {
+			return after, false, err
+		}
+		outcome := telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))}
+		r.Meter.Count(telemetry.JobsSettled, 1, outcome)
+		return after, false, nil
+	}
+	return job.Row{}, false, nil
+}
+
+// wakeBlocked judges a BLOCKED job at its own wake-up: whoever was to tell it may have got no further.
+func (r *Releaser) wakeBlocked(ctx context.Context, row job.Row, now time.Time) error {
+	is, err := r.parentsOf(ctx, row)
+	if err != nil {
+		return err
+	}
+	if is == nil {
+		return fault.New(fault.Undecodable, nil, "reading what BLOCKED job %s waits for: nothing", row.ID)
+	}
+	after, send, err := r.decideAfter(ctx, row, *is)
+	switch {
+	case err != nil:
+		return err
+	case send:
+		r.Jobs.Fire(ctx, "swept", after.Firing())
+		return nil
+	case after.Status == "":
+		after, write := job.KeepBlocked(row, is.Encode(), now)
+		return r.Store.PutRow(ctx, after, write)
+	case after.Status.Final():
+		return r.Ended(ctx, after)
+	}
+	return nil
+}

@@ -1,0 +1,382 @@
+package release_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"punctual/functions/engine"
+	"punctual/functions/stagetest"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+)
+
+// line is a world of single jobs after each other.
+type line struct {
+	*stagetest.Setup
+	engine.Engine
+}
+
+func inLine(t *testing.T, name string, do func(l *line)) {
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&line{s, s.Engine()}) })
+}
+
+// open puts a job that is not over.
+func (l *line) open(n int) job.Row {
+	l.Helper()
+	return l.Overdue(n, time.Second)
+}
+
+// request is what the API writes for job n after others, in order.
+func (l *line) request(n int, a dag.After, parents ...job.Row) (job.Row, []func() error) {
+	now := stagetest.Now()
+	for _, p := range parents {
+		a.Parents = append(a.Parents, dag.Parent{ID: p.ID})
+	}
+	row, _ := a.Admit(jobtest.Row(n, now, now), now)
+	var steps []func() error
+	for _, p := range parents {
+		steps = append(steps, func() error {
+			_, err := l.Store.Follow(l.Context(), p.Key, row.Key, now)
+			return err
+		})
+	}
+	return row, append(steps,
+		func() error { return l.Store.Accept(l.Context(), row) },
+		func() error { return l.Release.JudgeAfter(l.Context(), row.Key) },
+	)
+}
+
+// after accepts job n after others.
+func (l *line) after(n int, a dag.After, parents ...job.Row) job.Row {
+	l.Helper()
+	row, steps := l.request(n, a, parents...)
+	for _, step := range steps {
+		l.must(step())
+	}
+	return row
+}
+
+func (l *line) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// report records how a job's attempt ended, and settles it.
+func (l *line) report(r job.Row, kind job.OutcomeKind) {
+	l.Helper()
+	c := l.claimed(r, kind)
+	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, false))
+}
+
+// claimed has a worker run a job's attempt to its end.
+func (l *line) claimed(r job.Row, kind job.OutcomeKind) job.Claim {
+	l.Helper()
+	c := l.Own(r, time.Minute)
+	o := job.Outcome{Kind: kind, Permanent: true, Worker: "w1", StartedAt: stagetest.Now(), FinishedAt: stagetest.Now()}
+	if kind == job.OutcomeFailed {
+		o.Error = &job.Reason{Code: job.CodeHandler, Message: "no"}
+	}
+	l.Write(job.RecordOutcome(r.Key, c.Attempt, c.Token, o))
+	return c
+}
+
+// sweep decides about rows as the sweeper does that comes a while later.
+func (l *line) sweep(rows ...job.Row) {
+	l.Helper()
+	time.Sleep(2 * contract.MaxPostpone)
+	for _, r := range rows {
+		now, err := l.Store.Row(l.Context(), r.Key)
+		if err != nil || now.WakeAt.IsZero() {
+			continue
+		}
+		_, err = l.Decide.Entry(l.Context(), stagetest.Entry(now))
+		l.must(err)
+	}
+}
+
+func (l *line) is(r job.Row, want job.Status, code string) {
+	l.Helper()
+	if now := l.Row(r.Key); now.Status != want || now.Reason.Code != code {
+		l.Errorf("job %s is %s %s, want %s %s", r.ID, now.Status, now.Reason.Code, want, code)
+	}
+}
+
+func TestAfter_RunsOnceTheLastHasEnded(t *testing.T) {
+	t.Parallel()
+	inLine(t, "and is fired once", func(l *line) {
+		a, b := l.open(1), l.open(2)
+		c := l.after(3, dag.After{Rule: dag.AllDone}, a, b)
+		l.report(a, job.OutcomeFailed)
+		l.is(c, job.Blocked, "")
+		l.report(b, job.OutcomeSucceeded)
+		l.is(c, job.Scheduled, "")
+		if n := l.Fired()[string(c.ID)]; n != 1 {
+			l.Errorf("fired %d times", n)
+		}
+		for _, r := range []job.Row{a, b} {
+			if now := l.Row(r.Key); now.PendingEffects.Children() {
+				l.Errorf("job %s owes %q", r.ID, now.PendingEffects)
+			}
+		}
+	})
+	inLine(t, "and so do all that follow it, however many", func(l *line) {
+		a := l.open(0)
+		var all []job.Row
+		for n := range 250 {
+			all = append(all, l.after(n+1, dag.After{}, a))
+		}
+		l.report(a, job.OutcomeSucceeded)
+		fired := l.Fired()
+		for _, c := range all {
+			l.is(c, job.Scheduled, "")
+			if fired[string(c.ID)] != 1 {
+				l.Errorf("job %s was fired %d times", c.ID, fired[string(c.ID)])
+			}
+		}
+		if left, err := l.Store.Followers(l.Context(), a.Key); err != nil || len(left) != 0 {
+			l.Errorf("%d entries are left, %v", len(left), err)
+		}
+	})
+	inLine(t, "though another that waits with it cannot be read", func(l *line) {
+		a := l.open(1)
+		spoilt, good := l.after(2, dag.After{}, a), l.after(3, dag.After{}, a)
+		l.Write(item.Write{Ref: spoilt.Ref(), Name: "test.spoil", Set: map[string]any{"parents": "{"}})
+		l.report(a, job.OutcomeSucceeded)
+		l.is(good, job.Scheduled, "")
+	})
+	inLine(t, "and then waits for its own time, near or far", func(l *line) {
+		a := l.open(1)
+		now := stagetest.Now()
+		soon := l.after(2, dag.After{Delay: time.Minute}, a)
+		later := l.after(3, dag.After{NotBefore: now.Add(24 * time.Hour)}, a)
+		l.report(a, job.OutcomeSucceeded)
+		if r := l.Row(soon.Key); !r.DueAt.Equal(stagetest.Now().Add(time.Minute)) || !r.Near || !r.WakeAt.Equal(r.DueAt) {
+			l.Errorf("the one after a minute is due at %s, near %v", r.DueAt, r.Near)
+		}
+		if r := l.Row(later.Key); !r.DueAt.Equal(now.Add(24*time.Hour)) || r.Near || !r.WakeAt.Equal(r.DueAt) {
+			l.Errorf("the one after a day is due at %s, near %v", r.DueAt, r.Near)
+		}
+		l.RequireSilence()
+	})
+}
+
+func TestAfter_EndsWithWhatItCameAfter(t *testing.T) {
+	t.Parallel()
+	inLine(t, "down a whole chain, and says why", func(l *line) {
+		chain := []job.Row{l.open(0)}
+		for n := range 20 {
+			chain = append(chain, l.after(n+1, dag.After{}, chain[n]))
+		}
+		l.report(chain[0], job.OutcomeFailed)
+		for _, c := range chain[1:] {
+			l.is(c, job.Cancelled, dag.ReasonParentFailed)
+			if now := l.Row(c.Key); !now.WakeAt.IsZero() || now.PendingEffects != job.NoPendingEffects {
+				l.Errorf("job %s owes %q and wakes at %s", c.ID, now.PendingEffects, now.WakeAt)
+			}
+		}
+	})
+	inLine(t, "as skipped where a rule asks for a failure", func(l *line) {
+		a := l.open(1)
+		b := l.after(2, dag.After{Rule: dag.AllFailed}, a)
+		c := l.after(3, dag.After{}, b)
+		l.report(a, job.OutcomeSucceeded)
+		l.is(b, job.Skipped, dag.ReasonRuleNotMet)
+		l.is(c, job.Skipped, dag.ReasonParentSkipped)
+	})
+	inLine(t, "when that is cancelled or expires", func(l *line) {
+		a, b := l.open(1), l.Overdue(2, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Second })
+		c, d := l.after(3, dag.After{}, a), l.after(4, dag.After{}, b)
+		_, err := l.Decide.Cancel(l.Context(), a.Key, func(job.Row, time.Time) error { return nil })
+		l.must(err)
+		_, err = l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(b.Key)))
+		l.must(err)
+		l.is(c, job.Cancelled, dag.ReasonParentFailed)
+		l.is(d, job.Cancelled, dag.ReasonParentFailed)
+	})
+}
+
+func TestAfter_WakesUpByItself(t *testing.T) {
+	t.Parallel()
+	inLine(t, "ever later, and remembers an end that the table forgets", func(l *line) {
+		a, b := l.open(1), l.open(2)
+		c := l.after(3, dag.After{}, a, b)
+		l.report(a, job.OutcomeSucceeded)
+		var gaps []time.Duration
+		for range 6 {
+			at := l.Row(c.Key).WakeAt
+			time.Sleep(at.Sub(time.Now()) + time.Second)
+			if step, err := l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(c.Key))); err != nil || step != job.StepJudge {
+				l.Fatalf("%s, %v", step, err)
+			}
+			gaps = append(gaps, l.Row(c.Key).WakeAt.Sub(at.Add(time.Second)))
+		}
+		if got := fmt.Sprint(gaps); got != "[3m0s 6m0s 12m0s 24m0s 48m0s 48m0s]" {
+			l.Errorf("it wakes up after %s", got)
+		}
+		l.Write(item.Write{Ref: a.Ref(), Name: "test.expire", Delete: true})
+		l.report(b, job.OutcomeSucceeded)
+		l.is(c, job.Scheduled, "")
+	})
+	inLine(t, "and goes by the tombstone of one that was deleted", func(l *line) {
+		a, b := l.open(1), l.open(2)
+		c := l.after(3, dag.After{}, a, b)
+		l.report(a, job.OutcomeFailed)
+		dead, write := job.Bury(l.Row(a.Key), stagetest.Now())
+		l.Write(write)
+		l.Write(job.Forget(dead, stagetest.Now()))
+		l.report(b, job.OutcomeSucceeded)
+		l.is(c, job.Cancelled, dag.ReasonParentFailed)
+	})
+	inLine(t, "while everything is paused", func(l *line) {
+		a := l.open(1)
+		c, steps := l.request(2, dag.After{}, a)
+		l.must(steps[0]())
+		l.report(a, job.OutcomeSucceeded) // nobody is there yet who could be told
+		l.must(steps[1]())
+		l.Pause(job.PauseAll, time.Time{})
+		l.sweep(c)
+		l.is(c, job.Scheduled, "")
+		l.sweep(c)
+		if !l.Row(c.Key).Parked {
+			l.Error("it is not parked")
+		}
+	})
+}
+
+func TestAfter_SeesAnEndBetweenAnyTwoSteps(t *testing.T) {
+	t.Parallel()
+	for _, crashes := range []bool{false, true} {
+		for at := range 5 {
+			inLine(t, fmt.Sprintf("before step %d of its request, which crashes there: %v", at, crashes), func(l *line) {
+				a, b := l.open(1), l.open(2)
+				c, steps := l.request(3, dag.After{}, a, b)
+				for n, step := range steps {
+					if n == at {
+						l.report(a, job.OutcomeSucceeded)
+						l.report(b, job.OutcomeSucceeded)
+						if crashes {
+							break
+						}
+					}
+					l.must(step())
+				}
+				if at == len(steps) {
+					l.report(a, job.OutcomeSucceeded)
+					l.report(b, job.OutcomeSucceeded)
+				}
+				if crashes && at <= 2 {
+					return // it was not accepted
+				}
+				if crashes {
+					l.sweep(c)
+				}
+				l.is(c, job.Scheduled, "")
+				if n := l.Fired()[string(c.ID)]; n == 0 || n > 1 && !crashes { // nobody takes it: the sweeper fires it too
+					l.Errorf("fired %d times", n)
+				}
+			})
+		}
+	}
+}
+
+func TestAfter_HasOneWinner(t *testing.T) {
+	t.Parallel()
+	cancel := func(l *line, r job.Row) job.Row {
+		after, err := l.Decide.Cancel(l.Context(), r.Key, func(job.Row, time.Time) error { return nil })
+		l.must(err)
+		return after
+	}
+	inLine(t, "of a cancel just before a release", func(l *line) {
+		a := l.open(1)
+		c := l.after(2, dag.After{}, a)
+		l.Before(stagetest.Named("row.release"), func() { cancel(l, c) })
+		l.report(a, job.OutcomeSucceeded)
+		l.is(c, job.Cancelled, job.CodeCancelled)
+		if n := l.Fired()[string(c.ID)]; n != 0 {
+			l.Errorf("fired %d times", n)
+		}
+	})
+	inLine(t, "of a release just before a cancel, which ends a job that was released", func(l *line) {
+		a := l.open(1)
+		c := l.after(2, dag.After{Delay: time.Minute}, a)
+		l.Before(stagetest.Named("row.cancel_blocked"), func() { l.report(a, job.OutcomeSucceeded) })
+		if after := cancel(l, c); after.Status != job.Cancelled || l.Claim(c.Key).Token == 0 {
+			l.Errorf("it is %s, and no fence stands", after.Status)
+		}
+	})
+	inLine(t, "of an end and of one that begins to follow just before it", func(l *line) {
+		a := l.open(1)
+		c, steps := l.request(2, dag.After{}, a)
+		l.Before(stagetest.Named("row.succeed"), func() {
+			l.must(steps[0]())
+			l.must(steps[1]())
+		})
+		l.report(a, job.OutcomeSucceeded)
+		l.is(c, job.Scheduled, "")
+	})
+	inLine(t, "of two ends at the same time", func(l *line) {
+		a, b := l.open(1), l.open(2)
+		c := l.after(3, dag.After{}, a, b)
+		l.Before(stagetest.Named("row.told"), func() { l.report(b, job.OutcomeSucceeded) })
+		l.report(a, job.OutcomeSucceeded)
+		l.is(c, job.Scheduled, "")
+		if n := l.Fired()[string(c.ID)]; n != 1 {
+			l.Errorf("fired %d times", n)
+		}
+	})
+}
+
+func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind job.OutcomeKind
+		want job.Status
+	}{"a success": {job.OutcomeSucceeded, job.Scheduled}, "a failure": {job.OutcomeFailed, job.Cancelled}} {
+		for _, lost := range []bool{false, true} {
+			for _, repeated := range []bool{false, true} {
+				what := fmt.Sprintf("of %s, the last answer lost: %v, its report repeated: %v", name, lost, repeated)
+				inLine(t, what, func(l *line) {
+					var a, b, below job.Row
+					var claim job.Claim
+					l.Crashes(lost, func(n int) {
+						a, b = l.open(3*n), job.Row{}
+						b = l.after(3*n+1, dag.After{}, a)
+						below = l.after(3*n+2, dag.After{}, b)
+						claim = l.claimed(a, c.kind)
+					}, func() error {
+						return l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, false)
+					}, func(n int) {
+						l.Engine = l.Setup.Engine()
+						if repeated {
+							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, true))
+						} else {
+							l.sweep(a) // repeats the report, or pays what is owed
+							if l.Row(a.Key).Status == job.Scheduled {
+								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, true))
+							}
+						}
+						for range 3 {
+							l.sweep(a, b, below)
+						}
+						l.is(b, c.want, map[bool]string{true: dag.ReasonParentFailed}[c.want == job.Cancelled])
+						if c.want == job.Cancelled {
+							l.is(below, job.Cancelled, dag.ReasonParentFailed)
+						} else if fired := l.Fired(); fired[string(b.ID)] == 0 || fired[string(below.ID)] > 0 {
+							l.Errorf("crashed at call %d: fired %v", n, fired)
+						}
+						if owes := l.Row(a.Key).PendingEffects; owes.Children() {
+							l.Errorf("crashed at call %d: %q is still owed", n, owes)
+						}
+					})
+				})
+			}
+		}
+	}
+}
