@@ -29,7 +29,8 @@ func (s *stage) jobRoutes() {
 		Scope: mayWrite, Body: JobRequest{},
 		Summary: "Create a job", Errors: []int{http.StatusUnprocessableEntity},
 		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for " +
-			"{=key_hours} hours: the same key and body give the first answer again.",
+			"{=key_hours} hours: the same key and body give the first answer again. A job after others whose end is " +
+			"known already is answered as they decide: SCHEDULED, CANCELLED or SKIPPED.",
 	}, s.createJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: tagJobs,
@@ -144,6 +145,7 @@ func (s *stage) submit(
 	if key != "" && len(r.Wrong) == 0 {
 		hash = r.Doc.Hash(v.Node, "idempotency_key")
 		if earlier, ok, err := s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
+			s.judgeAfter(ctx, who.Tenant, earlier)
 			earlier.view.asked(r.restated(f))
 			return earlier, err
 		}
@@ -155,7 +157,15 @@ func (s *stage) submit(
 	if len(r.Wrong) > 0 {
 		return accepted{}, r.Wrong
 	}
-	return s.accept(ctx, who, d, key, hash, now)
+	a, err := s.accept(ctx, who, d, key, hash, now)
+	if err != nil {
+		return a, err
+	}
+	if !a.replayed {
+		s.countEnded(a.view.Status)
+	}
+	s.judgeAfter(ctx, who.Tenant, a)
+	return a, nil
 }
 
 // batchKey reads a batch item's key, "" if there is none.

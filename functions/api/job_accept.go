@@ -58,10 +58,18 @@ func (s *stage) accept(
 	r := d.row
 	r.ID = job.NewID(now, random)
 	r.Shard = horizon.ShardOf(string(r.ID), s.Shards)
-	send := job.Place(&r, now)
+	send := false
+	if d.after == nil {
+		send = job.Place(&r, now)
+	} else {
+		r, send = d.after.Admit(r, s.now()) // one of them may have ended since now
+	}
 	contents := d.contents(who)
 	r.Hold(contents)
 	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
+		return accepted{}, err
+	}
+	if err := s.followParents(ctx, r, d.after, now); err != nil {
 		return accepted{}, err
 	}
 	s.logLiterals(ctx, r, contents)

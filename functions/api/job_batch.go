@@ -2,7 +2,8 @@ package api
 
 import (
 	"context"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
@@ -105,8 +106,7 @@ type submitted struct {
 	err error
 }
 
-// submitAll submits every job by itself. Jobs that repeat a key of the batch come after all
-// others and in their order, so that the first of them is the one that counts.
+// submitAll submits every job by itself, in waves: see wavesOf.
 func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader, jobs []wire.Value) []submitted {
 	doc := all.Doc
 	out := make([]submitted, len(jobs))
@@ -119,40 +119,24 @@ func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader,
 		}()
 		share := int(int64(workPerPayload) * int64(len(doc.Raw(jobs[i].Node))) / int64(doc.Size()))
 		r := &reader{Reader: wire.NewReader(doc), fresh: all.fresh, work: workPerItem + share}
+		r.earlier = func(n int) (job.ID, bool) {
+			if n >= i || out[n].err != nil {
+				return "", false
+			}
+			return out[n].view.JobID, true
+		}
 		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchFields, "", book)
 	}
-	var first, again []int
-	keys := map[string]bool{}
-	for i, v := range jobs {
-		key := ""
-		for name, n := range doc.Members(v.Node) {
-			if name == "idempotency_key" && doc.Kind(n) == wire.KindString {
-				key = doc.Text(n)
-			}
-		}
-		if key != "" && keys[key] {
-			again = append(again, i)
-			continue
-		}
-		keys[key] = true
-		first = append(first, i)
-	}
-	var writers sync.WaitGroup
-	next := make(chan int)
-	for range min(batchWriters, len(first)) {
-		writers.Go(func() {
-			for i := range next {
+	for _, wave := range wavesOf(doc, jobs) {
+		var g errgroup.Group
+		g.SetLimit(batchWriters)
+		for _, i := range wave {
+			g.Go(func() error {
 				one(i)
-			}
-		})
-	}
-	for _, i := range first {
-		next <- i
-	}
-	close(next)
-	writers.Wait()
-	for _, i := range again {
-		one(i)
+				return nil
+			})
+		}
+		_ = g.Wait() // each item has its own error
 	}
 	return out
 }

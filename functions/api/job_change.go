@@ -12,6 +12,7 @@ import (
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -23,7 +24,7 @@ import (
 type jobPatchRequest struct {
 	Payload       wire.Anything `json:"payload,omitempty" doc:"The whole new payload"`
 	RunAt         string        `json:"run_at,omitempty" format:"date-time"`
-	Delay         wire.Duration `json:"delay,omitempty" doc:"From now"`
+	Delay         wire.Duration `json:"delay,omitempty" doc:"From now; of a BLOCKED job from the end of what it waits for"`
 	Priority      string        `json:"priority,omitempty"`
 	Metadata      wire.Anything `json:"metadata,omitempty" doc:"The whole new metadata, {} for none"`
 	AllowLiterals []string      `json:"allow_literals,omitempty" doc:"As in POST /v1/jobs, for the new payload and metadata"`
@@ -67,6 +68,7 @@ func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInpu
 // change is what an edit puts in place of what was there.
 type change struct {
 	job.Edit
+	parents  string // of a BLOCKED job, in place of Edit.DueAt
 	payload  []byte // of Edit.Payload, when it is not kept in the row
 	literals []string
 	who      tenant.Identity
@@ -78,7 +80,18 @@ func (s *stage) readPatch(
 ) (change, error) {
 	c := change{who: who}
 	at := now
-	if r.due(f, now, &at) {
+	given := r.due(f, now, &at)
+	switch {
+	case row.Status == job.Blocked:
+		of, _, err := dag.AfterOf(row)
+		if err != nil {
+			return c, err
+		}
+		if given {
+			setTime(&of, f, at, now)
+		}
+		c.parents = of.Encode()
+	case given:
 		c.DueAt = &at
 	}
 	if v, ok := f["priority"]; ok {
@@ -193,9 +206,16 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 			return nil, err
 		}
 		var after job.Row
-		var write item.Write
-		after, write, send = job.Reschedule(row, c.Edit, now)
-		writes := []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
+		var writes []item.Write
+		if row.Status == job.Blocked {
+			var write item.Write
+			after, write = job.EditBlocked(row, c.Edit, c.parents)
+			writes, send = []item.Write{write}, false
+		} else {
+			var write item.Write
+			after, write, send = job.Reschedule(row, c.Edit, now)
+			writes = []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
+		}
 		if c.Payload != nil && c.Payload.In == job.InBlob { // keyed by the version: if the transaction is refused nobody ever reads it
 			if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
 				return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)
@@ -228,8 +248,8 @@ func editable(row job.Row, claim job.Claim, now time.Time) error {
 	switch {
 	case row.Status.Final():
 		return wire.NewProblem(codeAlreadyFinished, "the job is %s", row.Status)
-	case row.Status == job.Blocked:
-		return wire.NewProblem(codeWrongState, "the job waits for its parents and has no time of its own")
+	case row.Status == job.Blocked && row.Parents == "":
+		return wire.NewProblem(codeWrongState, "the node waits for its items, and is no job of its own")
 	case row.Stop != job.NoStop:
 		return wire.NewProblem(codeWrongState, "the job is about to become %s", row.Stop.Final())
 	case row.Status == job.Running || claim.Live(row.Attempt, now):
@@ -247,7 +267,10 @@ func (s *stage) runNow(ctx context.Context, who tenant.Identity, in *jobInput) (
 	if err != nil {
 		return nil, err
 	}
-	return s.edit(ctx, k, 0, func(_ job.Row, now time.Time) (change, error) {
+	return s.edit(ctx, k, 0, func(row job.Row, now time.Time) (change, error) {
+		if row.Status == job.Blocked {
+			return change{}, wire.NewProblem(codeWrongState, "the job waits for those that it comes after")
+		}
 		return change{Edit: job.Edit{DueAt: &now}}, nil
 	})
 }

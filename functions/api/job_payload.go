@@ -66,6 +66,9 @@ type reader struct {
 	*wire.Reader
 	work  int           // units of work that are left; see meter
 	fresh *atomic.Int64 // bytes of schemas that may still be compiled for this request
+	// earlier is the id of job n of the batch, if it comes before this one and was accepted. Nil: there is
+	// no batch.
+	earlier func(n int) (job.ID, bool)
 }
 
 func newReader(d *wire.Document) *reader {

@@ -12,6 +12,7 @@ import (
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
@@ -29,6 +30,8 @@ type JobRequest struct {
 	StartWithin wire.Duration `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after due_at; default: no limit"`
 	ExpireAfter wire.Duration `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
 	Retry       retryRequest  `json:"retry,omitempty" doc:"What is left out is the task's"`
+	After       []string      `json:"after,omitempty" doc:"Jobs that must be over before. The job is BLOCKED until they are, and then SCHEDULED if they ended as run_if asks, else CANCELLED or SKIPPED. A delay counts from then; a run_at holds if it is later. Within a batch #n names job n of it, from 0, if it is an earlier one"`
+	RunIf       string        `json:"run_if,omitempty" doc:"What must have become of the jobs in after; default all_succeeded"`
 	LabelsRequest
 	AllowLiterals []string `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
 }
@@ -57,7 +60,8 @@ var (
 // draft is a job that may be accepted: all of it but its id.
 type draft struct {
 	row      job.Row
-	payload  []byte // compact JSON; nil for none
+	after    *dag.After // nil: it comes after no other job
+	payload  []byte     // compact JSON; nil for none
 	labels   job.Labels
 	literals []string
 }
@@ -149,6 +153,9 @@ func (s *stage) readJob(
 	}}
 	d.row.Key.Tenant = book.tenant
 	r.due(f, now, &d.row.DueAt)
+	if err := s.readAfter(ctx, r, f, pointer, d, now); err != nil {
+		return nil, err
+	}
 	r.running(f, &d.row)
 	if v, ok := f["start_within"]; ok {
 		d.row.StartWithin, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)

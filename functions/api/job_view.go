@@ -9,6 +9,7 @@ import (
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -24,7 +25,7 @@ type JobView struct {
 	Task              string          `json:"task"`
 	Pool              string          `json:"pool"`
 	Priority          job.Priority    `json:"priority"`
-	DueAt             wire.Instant    `json:"due_at" doc:"As asked; a retry's time while it waits for one"`
+	DueAt             wire.Instant    `json:"due_at" doc:"As asked; a retry's time while it waits for one. While the job is BLOCKED, the earliest that it can be"`
 	NominalAt         wire.Instant    `json:"nominal_at,omitzero" doc:"What the calendar says; absent for a one-off"`
 	Version           int64           `json:"version" doc:"Grows with every edit; the ETag is this in quotes"`
 	Attempt           int64           `json:"attempt" doc:"From 1"`
@@ -45,6 +46,8 @@ type JobView struct {
 	RunID             string          `json:"run_id,omitempty"`
 	Node              string          `json:"node,omitempty"`
 	Item              *int64          `json:"item,omitempty" doc:"Of a node with for_each: the item's index in the list, from 0"`
+	After             []job.ID        `json:"after,omitempty" doc:"The jobs that it comes after"`
+	RunIf             dag.Rule        `json:"run_if,omitempty" doc:"What must have become of them"`
 	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
 	MetadataView
 
@@ -93,6 +96,12 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: wire.Instant{Time: r.CancelRequestedAt},
 		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "",
 		RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
+	}
+	if of, ok, err := dag.AfterOf(r); ok && err == nil {
+		v.After, v.RunIf = of.IDs(), of.Rule
+		if r.Status == job.Blocked {
+			v.DueAt = wire.Instant{Time: of.Due(r.CreatedAt)}
+		}
 	}
 	if !r.StartedAt.IsZero() {
 		late := r.LatenessMS

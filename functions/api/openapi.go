@@ -15,6 +15,7 @@ import (
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/executor"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -235,16 +236,21 @@ var (
 		"timeout":      timeoutForm,
 		"start_within": windowForm, "expire_after": windowForm, "allow_literals": literalsForm,
 	}.and(labelBounds)
-	jobBounds   = runBounds.and(fieldBounds{"run_at": instantForm, "delay": delayForm})
+	timeBounds = fieldBounds{"run_at": instantForm, "delay": delayForm}
+	jobBounds  = runBounds.and(timeBounds).and(fieldBounds{
+		"after": listOf(0, contract.MaxAfter, idForm), "run_if": oneOf(dag.Rules),
+	})
 	shownBounds = fieldBounds{"pool": oneOf(contract.Pools), "priority": oneOf(contract.Priorities)}
 )
 
 // bounds of every field that has some, by the names of schemas.
 var bounds = map[string]fieldBounds{
-	"JobRequest":      jobBounds,
-	"BatchJobRequest": jobBounds.and(fieldBounds{"idempotency_key": keyForm}),
+	"JobRequest": jobBounds,
+	"BatchJobRequest": jobBounds.and(fieldBounds{
+		"idempotency_key": keyForm, "after": listOf(0, contract.MaxAfter, matching(parentPattern, 26)),
+	}),
 	"BatchRequest":    {"jobs": listOf(1, contract.MaxBatchJobs, nil)},
-	"JobPatchRequest": jobBounds,
+	"JobPatchRequest": runBounds.and(timeBounds),
 	"RetryRequest": {
 		"max_attempts":   numberFrom(1, contract.MaxAttempts),
 		"initial_delay":  lasting(0, contract.MaxInitialDelay),
@@ -306,7 +312,7 @@ var bounds = map[string]fieldBounds{
 	"NodeSkipRequest":     actBounds.and(fieldBounds{"children": oneOf(skipWords)}),
 	"NodeCompleteRequest": actBounds,
 
-	"JobView": shownBounds, "DeadLetter": shownBounds,
+	"JobView": shownBounds.and(fieldBounds{"run_if": oneOf(dag.Rules)}), "DeadLetter": shownBounds,
 	"TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
 	"PauseView":         {"scope": scopeForm, "missed": oneOf(missedWords)},
 	"SchedulePauseView": {"missed": oneOf(missedWords)},
@@ -375,10 +381,13 @@ func hasValue(name string) *huma.Schema {
 	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: isNot(&huma.Schema{Type: "null"})}}
 }
 
+// ruleOfNone says that run_if is there and the jobs that it speaks of are not.
+var ruleOfNone = &huma.Schema{AllOf: []*huma.Schema{hasAll("run_if"), isNot(hasAll("after"))}}
+
 // refusals are what a whole object must not be: generators of clients pass them over, validators do not.
 var refusals = map[string]*huma.Schema{
-	"JobRequest":      hasAll("run_at", "delay"),
-	"BatchJobRequest": hasAll("run_at", "delay"),
+	"JobRequest":      isEither(hasAll("run_at", "delay"), ruleOfNone),
+	"BatchJobRequest": isEither(hasAll("run_at", "delay"), ruleOfNone),
 	"DagRunRequest":   hasAll("run_at", "delay"),
 	"RunRequest":      hasAll("run_at", "delay"),
 	"JobPatchRequest": isEither(

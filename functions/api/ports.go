@@ -48,6 +48,8 @@ type jobs interface {
 	Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
 	// Update decides again whenever another writer was faster, and is a fault.Conflict in the end.
 	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
+	// Follow notes that child comes after parent, and returns the row of a parent that is over.
+	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
 	// Attempts reads a page of the attempts that have ended, oldest first, after that place.
 	Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error)
 	// Remembered reads what an idempotency key stands for; false if it stands for nothing.

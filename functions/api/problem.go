@@ -14,6 +14,7 @@ const (
 	codeUnknownTask       = "unknown_task"
 	codeUnknownPool       = "unknown_pool"
 	codeUnknownDag        = "unknown_dag"
+	codeUnknownJob        = "unknown_job"
 	codeNeverFires        = "never_fires"
 	codeCycle             = "cycle"
 	codeTargetRefused     = "target_refused"
@@ -57,6 +58,8 @@ var catalogue = []explained{
 		wire.InWords(executor.BuiltIn()) + " are there from the start."},
 	{codeUnknownPool, 400, "Unknown pool", "The pools are " + wire.InWords(contract.Pools) + "."},
 	{codeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."},
+	{codeUnknownJob, 400, "Unknown job", "It never was, has been forgotten, or is not yours. Within a batch #n names " +
+		"an earlier job of it that was accepted, from #0."},
 	{codeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
 	{codeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
 	{codeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."},

@@ -1,0 +1,183 @@
+package api
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// parentPattern is how a job of a batch names one that it comes after: by id, or as an earlier job of the
+// batch.
+const parentPattern = jobIDPattern + `|` + earlierForm
+
+const earlierForm = `^#(0|[1-9][0-9]?)$`
+
+var earlierPattern = regexp.MustCompile(earlierForm)
+
+// earlierOf reads #n, which names job n of a batch; false for anything else.
+func earlierOf(s string) (n int, ok bool) {
+	if !earlierPattern.MatchString(s) {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s[1:])
+	return n, err == nil
+}
+
+// parent is the job that s names, in the words of after.
+func (r *reader) parent(s string) (job.ID, bool) {
+	if n, ok := earlierOf(s); ok && r.earlier != nil {
+		return r.earlier(n)
+	}
+	id, err := job.ParseID(s)
+	return id, err == nil
+}
+
+// readAfter reads which jobs the draft comes after, and what it waits for then. One that is named twice
+// counts once.
+func (s *stage) readAfter(
+	ctx context.Context, r *reader, f wire.Fields, pointer string, d *draft, now time.Time,
+) error {
+	rule := dag.AllSucceeded
+	v, given := f["after"]
+	if of, ok := f["run_if"]; ok {
+		if word, ok := r.OneOf(of, wire.CodeInvalidValue, dag.Rules); ok {
+			rule = dag.Rule(word)
+		}
+		if !given {
+			r.Missing(pointer, "after") // run_if speaks of them
+		}
+	}
+	if !given {
+		return nil
+	}
+	var keys []job.Key
+	var at []wire.Value
+	for _, each := range r.List(v, contract.MaxAfter) {
+		text, ok := r.Text(each)
+		if !ok {
+			continue
+		}
+		id, ok := r.parent(text)
+		if !ok {
+			r.unknownJob(each)
+			continue
+		}
+		k := job.Key{Tenant: d.row.Tenant, ID: id}
+		if !slices.Contains(keys, k) {
+			keys, at = append(keys, k), append(at, each)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := s.Store.Nodes(ctx, keys)
+	if err != nil {
+		return err
+	}
+	after := dag.After{Rule: rule}
+	for i, row := range rows {
+		if row.Status == "" {
+			r.unknownJob(at[i])
+		}
+		after.Parents = append(after.Parents, dag.Parent{ID: keys[i].ID})
+	}
+	after = after.Learn(rows...)
+	setTime(&after, f, d.row.DueAt, now)
+	d.after, d.row.DueAt = &after, now
+	return nil
+}
+
+// setTime says when the job is due, by a run_at or a delay that was read as at.
+func setTime(a *dag.After, f wire.Fields, at, now time.Time) {
+	a.NotBefore, a.Delay = time.Time{}, 0
+	if _, ok := f["run_at"]; ok {
+		a.NotBefore = at
+	} else {
+		a.Delay = at.Sub(now)
+	}
+}
+
+func (r *reader) unknownJob(v wire.Value) {
+	allowed := "the id of a job"
+	if r.earlier != nil {
+		allowed += ", or #n for an earlier job of the batch that was accepted, from #0"
+	}
+	r.Mistake(v.Pointer, codeUnknownJob, allowed, "there is no such job")
+}
+
+// followParents has whoever ends a job that r waits for tell it. It comes before the row: whoever ends one in
+// between finds no row yet, and what has ended by then is seen when r is judged.
+func (s *stage) followParents(ctx context.Context, r job.Row, after *dag.After, now time.Time) error {
+	if r.Status != job.Blocked {
+		return nil
+	}
+	for _, id := range after.Waits() {
+		if _, err := s.Store.Follow(ctx, job.Key{Tenant: r.Tenant, ID: id}, r.Key, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeAfter judges a job that was accepted as BLOCKED: those that it comes after may have ended before
+// they were to tell it. If this fails, the job's own wake-up does it.
+func (s *stage) judgeAfter(ctx context.Context, t tenant.ID, a accepted) {
+	if a.view.Status != job.Blocked {
+		return
+	}
+	if err := s.engine.Release.JudgeAfter(ctx, job.Key{Tenant: t, ID: a.view.JobID}); err != nil {
+		s.Log.WarnContext(ctx, "a job after others was not judged; its wake-up will",
+			telemetry.Tenant, t, telemetry.JobID, a.view.JobID, telemetry.Err, err.Error())
+	}
+}
+
+// countEnded counts a job as settled that was over when it was accepted.
+func (s *stage) countEnded(status job.Status) {
+	if status.Final() {
+		s.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(status))})
+	}
+}
+
+// wavesOf puts the jobs of a batch into the order in which they are submitted: those of one wave at the
+// same time. A job comes later than those that it names as #n, and than an earlier one with its key, so
+// that the first of these is the one that counts.
+func wavesOf(doc *wire.Document, jobs []wire.Value) (waves [][]int) {
+	wave := make([]int, len(jobs))
+	keys := map[string]int{}
+	for i, v := range jobs {
+		for name, n := range doc.Members(v.Node) {
+			switch {
+			case name == "idempotency_key" && doc.Kind(n) == wire.KindString:
+				key := doc.Text(n)
+				if first, ok := keys[key]; ok && key != "" {
+					wave[i] = max(wave[i], wave[first]+1)
+				}
+				keys[key] = i
+			case name == "after" && doc.Kind(n) == wire.KindArray:
+				for _, e := range doc.Elements(n) {
+					if doc.Kind(e) != wire.KindString {
+						continue
+					}
+					if named, ok := earlierOf(doc.Text(e)); ok && named < i {
+						wave[i] = max(wave[i], wave[named]+1)
+					}
+				}
+			}
+		}
+		for len(waves) <= wave[i] {
+			waves = append(waves, nil)
+		}
+		waves[wave[i]] = append(waves[wave[i]], i)
+	}
+	return waves
+}
