@@ -36,7 +36,8 @@ type blobs struct{ read, write, remove bool }
 func deciding() access {
 	return access{
 		items: []items{
-			{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
+			{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
+				construct.Delete}}, // the entries of jobs that come after one
 			{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 			{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
 			{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
@@ -45,7 +46,7 @@ func deciding() access {
 			{contract.Dags, []construct.Verb{construct.Get}},
 		},
 		queries: []query{
-			{contract.Jobs, []string{contract.DueIndex}}, {contract.Schedules, []string{contract.DueIndex}},
+			{contract.Jobs, []string{"", contract.DueIndex}}, {contract.Schedules, []string{contract.DueIndex}},
 			{contract.Runs, []string{contract.DueIndex}},
 			{contract.Tasks, []string{""}},
 		},
@@ -61,10 +62,8 @@ func (a access) hiding(queues ...string) access {
 	return a
 }
 
-// forgetting is a with the right to delete what lay beside rows that are gone.
+// forgetting is a with the right to delete the large payloads of rows that are gone.
 func (a access) forgetting() access {
-	a.items[0].verbs = append(a.items[0].verbs, construct.Delete)
-	a.queries[0].indexes = append(a.queries[0].indexes, "")
 	a.blobs.remove = true
 	return a
 }

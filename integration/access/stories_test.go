@@ -360,4 +360,5 @@ var stories = []struct {
 	}},
 	{"runs of graphs", ofRuns},
 	{"dags and runs by REST", ofDags},
+	{"jobs after jobs", ofAfter},
 }

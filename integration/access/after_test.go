@@ -1,0 +1,65 @@
+package access
+
+import (
+	"testing"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/memory"
+)
+
+// ofAfter makes every part end jobs that others come after, and judge those.
+func ofAfter(t *testing.T, w *world) {
+	a := w.api
+	after := func(more object, ids ...string) string {
+		body := object{"task": "echo", "after": ids}
+		for name, v := range more {
+			body[name] = v
+		}
+		return a.Post(body)
+	}
+	good := a.Post(object{"task": "echo", "delay": "20m"})
+	bad := a.Post(object{"task": "echo", "delay": "20m", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}})
+	runs := after(object{"payload": payload(2_000), "tags": object{"a": "b"}}, good)
+	falls := after(nil, good, bad)
+	below := after(object{"run_if": "all_failed"}, falls)
+	cancelled := after(nil, good)
+	after(nil, cancelled)
+	a.Call("POST", "/jobs/"+cancelled+"/cancel", nil)
+	a.Call("POST", "/jobs/batch", object{"jobs": []object{{"task": "echo"}, {"task": "echo", "after": []string{"#0"}}}})
+	for _, path := range []string{"/jobs?status=BLOCKED", "/jobs/" + runs} {
+		a.Call("GET", path, nil)
+	}
+	time.Sleep(time.Hour)
+	a.WantStatus(runs, "SUCCEEDED")
+	a.WantStatus(falls, "CANCELLED")
+	a.WantStatus(below, "SUCCEEDED")
+	a.Call("DELETE", "/jobs/"+good, nil)
+	after(nil, good)
+
+	// One is released by its own wake-up.
+	w.drop(func(c memory.Call) bool { return c.Name == "row.release" })
+	late := after(nil, a.Post(object{"task": "echo", "delay": "1m"}))
+	time.Sleep(2 * time.Minute)
+	w.drop(nil)
+	time.Sleep(2 * time.Hour)
+	a.WantStatus(late, "SUCCEEDED")
+
+	// The sweeper ends one that nobody started.
+	w.drop(func(c memory.Call) bool {
+		return c.Op == memory.QueueSend && c.Name == contract.FiringQueue("short", "normal")
+	})
+	follows := after(object{"run_if": "all_failed"}, a.Post(object{"task": "echo", "start_within": "1m"}))
+	time.Sleep(15 * time.Minute)
+	w.drop(nil)
+	time.Sleep(time.Hour)
+	a.WantStatus(follows, "SUCCEEDED")
+
+	// A pause outlasts one: whoever wakes what it held ends that.
+	a.Call("PUT", "/pauses/all", object{"reason": "to see"})
+	held := after(object{"run_if": "all_failed"}, a.Post(object{"task": "echo", "expire_after": "5m"}))
+	time.Sleep(20 * time.Minute)
+	a.Call("DELETE", "/pauses/all", nil)
+	time.Sleep(20 * time.Minute)
+	a.WantStatus(held, "SUCCEEDED")
+}
