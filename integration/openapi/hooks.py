@@ -1,7 +1,7 @@
 """What JSON Schema has no words for.
 
 A request that fits the document must be taken. Some values fit it by their form only: a time
-may be long past, a task may not exist, a length of time may be beyond its limits. Such values are
+may be long past, a task or a job may not exist, a length of time may be beyond its limits. Such values are
 replaced before a request is sent that is meant to be taken, and its path names something that is
 there. A request that is meant to be refused is sent as it was made.
 """
@@ -104,6 +104,8 @@ def mended(value, calendar=False):
             out[name] = payload(inner)
         elif name == "dates":
             out[name] = [near(10)] if calendar else ["2027-12-25"]
+        elif name == "after" and isinstance(inner, list):
+            out[name] = inner  # jobs, which before_call replaces
         elif name not in FIELDS:
             out[name] = mended(inner, name == "calendar")
         elif FIELDS[name]:
@@ -216,4 +218,6 @@ def before_call(context, case, kwargs):
     for job in [case.body, *(case.body.get("jobs") or [])] if isinstance(case.body, dict) else []:
         if path.startswith("/v1/jobs") and job.get("task") in ("http", "lambda") and "run_at" not in job:
             job["delay"] = "1d"  # nothing is called
+        if path.startswith("/v1/jobs") and job.get("after"):
+            job["after"] = [job_for(case, "")]
     name_something(case)

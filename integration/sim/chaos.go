@@ -91,6 +91,15 @@ func Chaos(w *World) {
 			people.Go(func() { w.As(tenants[n%houses]).cancelsLate(n, of) })
 		}
 	}
+	if w.o.Hazards.Afters {
+		mine := dice(w.o.Seed, "afters")
+		after := mine.IntN(6)
+		jobs += after
+		for n := range after {
+			of := rand.New(rand.NewPCG(w.o.Seed, uint64(2000+n)))
+			people.Go(func() { w.As(tenants[n%houses]).comesAfter(n, of) })
+		}
+	}
 	people.Wait()
 	w.Calm()
 	for range 3 { // a job that was redriven too early comes back to the dead-letter queue

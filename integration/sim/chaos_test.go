@@ -57,7 +57,7 @@ func playAll(t *testing.T, what string, play func(*World)) {
 
 func playSeed(t *testing.T, seed uint64, what string, play func(*World)) *World {
 	o := Climate(seed)
-	o.Hazards = Hazards{OddText: true, Outages: true, LastSecond: true, ShortPauses: true}
+	o.Hazards = Hazards{OddText: true, Outages: true, LastSecond: true, ShortPauses: true, Afters: true}
 	w := New(t, o)
 	play(w)
 	w.Close()

@@ -125,7 +125,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		w.violation("job %s is SUCCEEDED, but no run of attempt %d was", short(r.ID), r.Attempt)
 	case r.Status == job.Succeeded && claim.Outcome == nil:
 		w.violation("job %s is SUCCEEDED without an outcome on record", short(r.ID))
-	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero() && r.RunID == "":
+	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero() && r.RunID == "" && r.Parents == "":
 		w.violation("job %s is CANCELLED, and nobody asked for it", short(r.ID))
 	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison &&
 		w.lostWorkers() < contract.MaxTakeovers || r.Reason.Code == job.CodeUnknownTask):

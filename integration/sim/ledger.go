@@ -287,6 +287,8 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 			claim.Attempt == next.Attempt && (claim.Outcome != nil || !claim.LeaseUntil.Before(time.Unix(1, 0))) {
 			bad("the claim of attempt %d was not fenced", claim.Attempt)
 		}
+	case "row.release", "row.end_blocked":
+		l.judged(next, bad)
 	default:
 		if !next.DueAt.Equal(old.DueAt) {
 			bad("the due time moved from %s to %s", old.DueAt, next.DueAt)

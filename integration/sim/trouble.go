@@ -166,6 +166,7 @@ type Hazards struct {
 	Outages     bool // the table, or a tenant's part of it, is unavailable for up to a minute
 	LastSecond  bool // jobs are cancelled in the last second, and an answer before due must hold
 	ShortPauses bool // schedules of every second are paused for seconds
+	Afters      bool // jobs come after any others
 }
 
 // cancelAnswered returns when a cancel of the job was first accepted; zero: never.
