@@ -86,7 +86,7 @@ func (s *stage) readAfter(
 	}
 	after := dag.After{Rule: rule}
 	for i, row := range rows {
-		if row.Status == "" {
+		if row.Status == "" || row.StartsRun() { // what stands for a run is no job
 			r.unknownJob(at[i])
 		}
 		after.Parents = append(after.Parents, dag.Parent{ID: keys[i].ID})

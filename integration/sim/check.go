@@ -121,6 +121,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	case !r.Status.Final():
 		w.violation("job %s is still %s", short(r.ID), r.Status)
 	case r.IsMapped(), r.StartsRun(), r.Forced != job.NotForced: // it is no job, or an operator has ended it
+	case w.carried(r) && len(w.runs(r.Key)) == 0:
 	case r.Status == job.Succeeded && succeeded == 0:
 		w.violation("job %s is SUCCEEDED, but no run of attempt %d was", short(r.ID), r.Attempt)
 	case r.Status == job.Succeeded && claim.Outcome == nil:

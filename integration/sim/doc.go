@@ -20,6 +20,12 @@
 // at the instant at which a process caches something, its goroutines may or may not find it there,
 // so one seed in twenty of those with schedules does not always give the same run.
 //
+// Network plays random graphs of up to 200 nodes, with every rule and policy, lists, limits and deadlines,
+// while operators pause, resume, cancel, retry, skip and complete. A table of the rules, written once
+// more, says of each start whether its parents allow it, and of each node and run how it must have ended.
+//
+//	SIM_SEEDS=1000 go test -timeout 60m -run TestNetwork ./integration/sim     a thousand worlds
+//
 // The clients belong to one or two tenants with the same keys, names and ids. They use jobs and
 // schedules. What always holds (DESIGN §5) is verified at every write and every start, and once more
 // when the world has settled: each nominal time of a schedule has exactly one outcome then. What

@@ -55,3 +55,16 @@ func TestGraph_EndsWellInAnyWeather(t *testing.T) {
 		}
 	}
 }
+
+// TestNetwork_EndsRightWhateverHappens plays random graphs. SIM_SEEDS=1000 plays a thousand worlds.
+func TestNetwork_EndsRightWhateverHappens(t *testing.T) {
+	t.Parallel()
+	var all counts
+	t.Run("seeds", func(t *testing.T) {
+		playAll(t, "network", func(w *World) {
+			Network(w)
+			all.add(w.done, w.faults())
+		})
+	})
+	t.Log(all.String())
+}

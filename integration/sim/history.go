@@ -32,6 +32,7 @@ type Work struct {
 	Text      string `json:"text,omitempty"`      // text of its errors and its progress
 	Quarters  bool   `json:"quarters,omitempty"`  // see inQuarters
 	Owner     string `json:"owner,omitempty"`     // the tenant's secret
+	Heals     int64  `json:"heals,omitempty"`     // a node fails for good only in generations up to this one; 0: in all
 }
 
 var errAsked = errors.New("it was asked to fail")
@@ -93,7 +94,7 @@ func (w *World) handler(p *process, t tenant.ID) func(context.Context, worker.Jo
 		if j.Payload.Kill {
 			p.die()
 		}
-		err := work(ctx, inQuarters(j))
+		err := work(ctx, w.healed(t, inQuarters(j)))
 		if p.dead.Load() {
 			<-w.released
 			return "", context.Canceled
@@ -113,6 +114,14 @@ func inQuarters(j worker.Job[Work]) worker.Job[Work] {
 	n := j.DueAt.Second() % 4
 	j.Payload.Sleep = []string{"3s", "2200ms", "1500ms", "800ms"}[n]
 	j.Payload.Permanent = n%2 == 1
+	return j
+}
+
+// healed lets a node of a later generation succeed where its payload says so.
+func (w *World) healed(t tenant.ID, j worker.Job[Work]) worker.Job[Work] {
+	if row, _ := w.ledger.row(job.Key{Tenant: t, ID: job.ID(j.JobID)}); j.Payload.Heals > 0 && row.Generation > j.Payload.Heals {
+		j.Payload.Permanent = false
+	}
 	return j
 }
 
@@ -215,6 +224,9 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	}
 	if row.ScheduleID != "" {
 		w.mayStart(r, row, bad)
+	}
+	if row.RunID != "" {
+		w.mayRun(r, row, bad)
 	}
 	from := row.DueAt
 	if row.CreatedAt.After(from) {

@@ -12,6 +12,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	graphs "punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -30,6 +31,7 @@ type ledger struct {
 	order  []job.Key // of rows, in order of creation
 	slices map[string]bool
 	lives  map[schedule.Key]*life
+	stands map[graphs.Key][]stand
 	hands  map[item.Ref]bool     // items that were written by hand and may be unreadable
 	overs  map[job.Key]time.Time // when rows became final
 	// Jobs that were claimed only with a stop on the row, or over a fence: the worker reads the
@@ -46,6 +48,7 @@ func newLedger(w *World, t *memory.Table) *ledger {
 		claims:  map[job.Key]job.Claim{},
 		slices:  map[string]bool{},
 		lives:   map[schedule.Key]*life{},
+		stands:  map[graphs.Key][]stand{},
 		hands:   map[item.Ref]bool{},
 		overs:   map[job.Key]time.Time{},
 		stopped: map[job.Key]bool{},
@@ -123,6 +126,8 @@ func (l *ledger) see(w item.Write, next item.Item) {
 		l.items[w.Ref] = next
 		l.seeClaim(w, old, next)
 	case w.Check:
+	case w.Table == contract.Runs && w.SK == "run" && !w.Delete:
+		l.seeGraph(w, next)
 	case w.Table == contract.Schedules && strings.HasPrefix(w.PK, "ledger#"):
 		l.seeEntry(w, next)
 	case w.Table == contract.Schedules && !strings.HasPrefix(w.PK, "payload#"):

@@ -18,6 +18,7 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	graphs "punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -82,6 +83,9 @@ type World struct {
 	rest     http.Handler      // the API's
 	releaser *release.Releaser // the API's
 	graphs   []graph           // all runs that were asked for
+	acted    []graphs.Key      // those on which somebody has acted
+	wholly   []graphs.Key      // those of which somebody has asked to run a node again whatever it was
+	done     map[string]int    // what became of random graphs, for a count
 	requests int               // how many were made
 
 	released chan struct{} // closed at the end: blocked calls of dead processes return
@@ -109,6 +113,7 @@ func New(t testing.TB, o Options) *World {
 		born:     map[string]int{},
 		troubles: map[int]Trouble{},
 		asked:    map[job.Key]time.Time{},
+		done:     map[string]int{},
 		released: make(chan struct{}),
 	}
 	w.behind = o.Behind + 2*o.Skew + 50*separateMost

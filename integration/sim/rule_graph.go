@@ -1,0 +1,334 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	graphs "punctual/shared/run"
+)
+
+// stand is a run as one write has left it.
+type stand struct {
+	graphs.Run
+	at time.Time // real time
+}
+
+// forbids returns why a job may not start as the run stood, "" if it may.
+func (s stand) forbids(r job.Row, now time.Time) string {
+	switch {
+	case s.Status.Final() || s.Stop != graphs.NoStop:
+		return fmt.Sprintf("its run is %s, stop %q", s.Status, s.Stop)
+	case s.Paused:
+		return "its run is paused"
+	case s.Act != nil:
+		return "its run is being changed"
+	case r.Generation != s.Generation(r.Node):
+		return fmt.Sprintf("it is of generation %d, and generation %d counts", r.Generation, s.Generation(r.Node))
+	case !s.ExpiryAt.IsZero() && now.After(s.ExpiryAt.Add(slack)):
+		return fmt.Sprintf("its run has expired %s ago", now.Sub(s.ExpiryAt))
+	}
+	return ""
+}
+
+func graphNames(d dag.Definition) []string { return slices.Sorted(maps.Keys(d.Nodes)) }
+
+// seeGraph verifies one write of a run that took effect. The lock is held.
+func (l *ledger) seeGraph(w item.Write, is item.Item) {
+	next, err := graphs.Parse(is)
+	if err != nil {
+		l.w.violation("%s: the run cannot be read: %v", w.Name, err)
+		return
+	}
+	bad := func(format string, args ...any) {
+		l.w.violation("%s of run %s: %s", w.Name, short(next.ID), fmt.Sprintf(format, args...))
+	}
+	l.w.note(nil, fmt.Sprintf("%s %s: %s epoch %d stop %q paused %v act %v wake %s nodes %v", w.Name, short(next.ID),
+		next.Status, next.Epoch, next.Stop, next.Paused, next.Act != nil, clockTime(next.WakeAt), next.Nodes))
+	stands := l.stands[next.Key]
+	if len(stands) > 0 {
+		old := stands[len(stands)-1]
+		switch {
+		case next.Epoch < old.Epoch:
+			bad("the epoch shrank from %d to %d", old.Epoch, next.Epoch)
+		case next.Epoch == old.Epoch && old.Status.Final() && next.Status != old.Status:
+			bad("a final status was left without an act: %s", old.Status)
+		}
+		for name, n := range old.Nodes {
+			if next.Nodes[name].Generation < n.Generation {
+				bad("the generation of %q shrank from %d to %d", name, n.Generation, next.Nodes[name].Generation)
+			}
+		}
+	}
+	if (next.Status.Final() && next.Act == nil) != next.WakeAt.IsZero() {
+		bad("it is %s and wakes at %s", next.Status, clockTime(next.WakeAt))
+	}
+	if s := next.Slice(); s != "" {
+		l.slices[s] = true
+	}
+	l.stands[next.Key] = append(stands, stand{next, time.Now()})
+}
+
+// since returns the stands of a run that were in force at any time since at.
+func (l *ledger) since(k graphs.Key, at time.Time) []stand {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.stands[k]
+	n := len(all) - 1
+	for n > 0 && all[n].at.After(at) {
+		n--
+	}
+	return slices.Clone(all[max(n, 0):])
+}
+
+// stoppedFor reports whether a run has ever been stopped for that reason. A retry of one node of a stopped run
+// leaves the others as the stop has ended them.
+func (l *ledger) stoppedFor(k graphs.Key, reason string) bool {
+	return slices.ContainsFunc(l.since(k, time.Time{}), func(s stand) bool {
+		return s.Stop != graphs.NoStop && s.Stop.Reason() == reason
+	})
+}
+
+// mayRun verifies that a run allows the job of a node to start now. The lock of the history is held.
+func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
+	k := graphs.Of(row)
+	stood := w.ledger.since(k, r.from.Add(-contract.EffectiveAfter-judged))
+	if len(stood) == 0 {
+		bad("there is no run %s", row.RunID)
+		return
+	}
+	why := ""
+	for _, s := range stood { // the facts behind a start may be as old as that
+		if why = s.forbids(row, r.from); why == "" {
+			break
+		}
+	}
+	if why != "" {
+		bad("%s", why)
+	}
+	g, ok := w.graphOfRun(k)
+	if !ok {
+		bad("nobody has asked for its run")
+		return
+	}
+	is := stood[len(stood)-1].Run
+	rows := w.ledger.nodesOf(is, g)
+	n := g.Nodes[row.Node]
+	ends, older := endsOf(is, g, rows, row.Node)
+	if v := verdict(n.RunIf, g.OnFailure, ends); v != dag.Run && !older {
+		bad("node %q starts after %v, and its rule %q says %s", row.Node, ends, n.RunIf, v)
+	}
+	if n.When == "false" || n.ForEach == "${[]}" {
+		bad("node %q starts in spite of its when %q, for_each %q", row.Node, n.When, n.ForEach)
+	}
+	if before, ok := w.ledger.row(k.Job(row.Node, row.Generation-1, 0)); ok && before.Status == job.Succeeded &&
+		!slices.Contains(w.wholly, k) {
+		bad("node %q starts again in generation %d, and it had succeeded", row.Node, row.Generation)
+	}
+	w.withinLimits(g, row, bad)
+}
+
+// carried reports whether a row is of an item that had succeeded in an older generation, and was put as it
+// ended there.
+func (w *World) carried(r job.Row) bool {
+	if r.ItemNo == 0 || r.Generation < 2 {
+		return false
+	}
+	before, _ := w.ledger.row(graphs.Of(r).Job(r.Node, r.Generation-1, r.ItemNo))
+	return before.Status == job.Succeeded
+}
+
+// withinLimits verifies that no more jobs of a run, and of a mapped node, are open than may be.
+func (w *World) withinLimits(g graph, row job.Row, bad func(string, ...any)) {
+	open, items := 0, 0
+	for _, r := range w.ledger.all() {
+		if r.Tenant != g.Tenant || r.RunID != string(g.ID) || r.Status.Final() || r.IsMapped() {
+			continue
+		}
+		open++
+		if r.Node == row.Node && r.Generation == row.Generation {
+			items++
+		}
+	}
+	if most := g.MaxConcurrency; most > 0 && open > most {
+		bad("%d jobs of the run are open, of at most %d", open, most)
+	}
+	if most := g.Nodes[row.Node].MaxParallel; most > 0 && items > most {
+		bad("%d items of node %q are open, of at most %d", items, row.Node, most)
+	}
+}
+
+func (w *World) graphOfRun(k graphs.Key) (graph, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.graphs {
+		if g.Key == k {
+			return g, true
+		}
+	}
+	return graph{}, false
+}
+
+// nodesOf returns the rows of the nodes of a run in the generations that count.
+func (l *ledger) nodesOf(is graphs.Run, g graph) map[string]job.Row {
+	rows := map[string]job.Row{}
+	for name := range g.Nodes {
+		if r, ok := l.row(is.Job(name)); ok {
+			rows[name] = r
+		}
+	}
+	return rows
+}
+
+// endsOf returns how the parents of a node have ended; older reports that one of them has run again since
+// the node was judged.
+func endsOf(is graphs.Run, g graph, rows map[string]job.Row, node string) (ends []dag.End, older bool) {
+	for _, p := range g.Nodes[node].DependsOn {
+		end := dag.NotEnded
+		switch r := rows[p]; r.Status {
+		case job.Succeeded:
+			end = dag.Succeeded
+		case job.Dead, job.Expired, job.Cancelled:
+			end = dag.Failed
+		case job.Skipped:
+			end = dag.Skipped
+			if r.Forced == job.ForcedSkip {
+				end = dag.Succeeded
+			}
+		}
+		ends = append(ends, end)
+		older = older || is.Since(p) > is.Since(node)
+	}
+	return ends, older
+}
+
+// verdict is the table of trigger rules, written once more.
+func verdict(rule dag.Rule, policy dag.Policy, parents []dag.End) dag.Verdict {
+	n := map[dag.End]int{}
+	for _, p := range parents {
+		n[p]++
+	}
+	ok, failed, all := n[dag.Succeeded], n[dag.Failed], len(parents)
+	if n[dag.NotEnded] > 0 {
+		return dag.Wait
+	}
+	if policy == dag.Continue && (rule == "" || rule == dag.AllSucceeded) {
+		ok, failed = ok+failed, 0
+	}
+	runs := map[dag.Rule]bool{
+		"": ok == all, dag.AllSucceeded: ok == all, dag.AllDone: true, dag.AllFailed: failed == all,
+		dag.OneSucceeded: ok > 0, dag.OneFailed: failed > 0, dag.NoneFailed: failed == 0,
+		dag.NoneFailedOneSucceeded: failed == 0 && ok > 0,
+	}[rule]
+	switch {
+	case all == 0 || runs:
+		return dag.Run
+	case rule == dag.AllFailed || rule == dag.OneFailed || failed == 0:
+		return dag.Skip
+	case policy == dag.Hold:
+		return dag.Held
+	}
+	return dag.Cancel
+}
+
+// CameRight verifies that a run has ended as its graph, the ends of its nodes and its operators say.
+func (w *Client) CameRight(g graph) {
+	is, rows := w.nodes(g)
+	open, failed := 0, 0
+	for _, name := range graphNames(g.Definition) {
+		r := rows[name]
+		w.nodeCameRight(is, g, rows, name)
+		if !r.Status.Final() {
+			open++
+		}
+		last := true
+		for _, n := range g.Nodes {
+			last = last && !slices.Contains(n.DependsOn, name)
+		}
+		if dag.EndOf(r.Status) == dag.Failed && (g.OnFailure != dag.Continue || last) {
+			failed++
+		}
+	}
+	want := graphs.Succeeded
+	switch {
+	case open > 0:
+		w.violation("run %s has %d nodes that have not ended, and it is %s", short(g.ID), open, is.Status)
+		return
+	case is.Stop == graphs.StopCancel:
+		want = graphs.Cancelled
+	case is.Stop != graphs.NoStop || failed > 0:
+		want = graphs.Failed
+	}
+	if is.Status != want {
+		w.violation("run %s is %s (stop %q, %d of %d nodes failed), want %s", short(g.ID), is.Status, is.Stop, failed,
+			len(g.Nodes), want)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done["a run "+string(is.Status)]++
+	w.done["nodes"] += len(g.Nodes)
+}
+
+// nodeCameRight verifies the end of one node.
+func (w *Client) nodeCameRight(is graphs.Run, g graph, rows map[string]job.Row, name string) {
+	r, n := rows[name], g.Nodes[name]
+	ends, older := endsOf(is, g, rows, name)
+	v := verdict(n.RunIf, g.OnFailure, ends)
+	bad := func(want string) {
+		w.violation("node %q of run %s is %s (%s) after %v: %s under %s says %s, so it should be %s", name, short(g.ID),
+			r.Status, r.Reason.Code, ends, n.RunIf, g.OnFailure, v, want)
+	}
+	started := len(w.runs(r.Key)) > 0 || r.IsMapped()
+	switch {
+	case r.Forced != job.NotForced || older:
+	case started:
+		w.jobCameRight(is, g, r, name)
+	case r.Status == job.Cancelled && w.ledger.stoppedFor(is.Key, r.Reason.Code):
+	case r.Status == job.Dead && r.Reason.Code == job.CodePoison && w.lostWorkers() > 0:
+	case v == dag.Cancel && (r.Status != job.Cancelled || r.Reason.Code != dag.ReasonParentFailed):
+		bad("CANCELLED for its parents")
+	case v == dag.Skip && (r.Status != job.Skipped || r.Reason.Code != dag.ReasonParentSkipped &&
+		r.Reason.Code != dag.ReasonRuleNotMet):
+		bad("SKIPPED for its parents")
+	case v == dag.Run && n.When == "false" && (r.Status != job.Skipped || r.Reason.Code != dag.ReasonWhenFalse):
+		bad("SKIPPED for its when")
+	case v == dag.Run && n.When != "false" && n.ForEach == "${[]}" &&
+		(r.Status != job.Skipped || r.Reason.Code != dag.ReasonEmpty):
+		bad("SKIPPED for its empty list")
+	case v == dag.Run && n.When != "false" && n.ForEach != "${[]}":
+		bad("run")
+	}
+}
+
+// jobCameRight verifies the end of a node that has run, where nothing went wrong and nobody has acted.
+func (w *Client) jobCameRight(is graphs.Run, g graph, r job.Row, name string) {
+	w.mu.Lock()
+	acted := slices.Contains(w.acted, g.Key)
+	w.mu.Unlock()
+	if acted || w.faults() > 0 || is.Stop != graphs.NoStop {
+		return
+	}
+	want := job.Succeeded
+	if n := g.Nodes[name]; failsForGood(n) {
+		want = job.Dead
+	}
+	if r.Status != want {
+		w.violation("node %q of run %s has run and is %s (%s), want %s", name, short(g.ID), r.Status, r.Reason.Code, want)
+	}
+}
+
+// failsForGood says whether a node of a random graph is made to fail in its first generation.
+func failsForGood(n dag.Node) bool {
+	var does struct{ Permanent any }
+	if err := json.Unmarshal(n.Payload, &does); err != nil {
+		return false
+	}
+	return does.Permanent == true || does.Permanent == failingItem && strings.Contains(n.ForEach, "2")
+}
