@@ -81,6 +81,7 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 		_, err := s.decider.Reevaluate(ctx, k, rep.Version, rep.Attempt)
 		return err
 	default:
-		return s.decider.Settle(ctx, k, rep.Attempt, rep.Token, d.Receives > 1)
+		late := !d.SentAt.IsZero() && s.Clock.Now().Sub(d.SentAt) > contract.ReportsBehind
+		return s.decider.Settle(ctx, k, rep.Attempt, rep.Token, decide.Came{Again: d.Receives > 1, Late: late})
 	}
 }

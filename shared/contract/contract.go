@@ -4,14 +4,18 @@ import "time"
 
 // Limits of the lanes. DESIGN: each bound follows from what carries the lane.
 const (
-	NowLane     = 2 * time.Second  // due this soon, the row's writer sends the firing itself
-	DirectLane  = 14 * time.Minute // an SQS message can be delayed 15 min; one minute is for the way
-	Horizon     = 30 * time.Minute // what is due later stays in the table only
-	NearMargin  = 2 * time.Minute  // rows this much beyond the horizon count as near, for promoter passes in between
-	TimerLead   = 2 * time.Minute  // a timer fires anywhere within its minute, so it is set this early
-	TimerGuard  = 70 * time.Second // nearer than this a timer could be past when made; the direct lane takes it
-	DelayLead   = 2 * time.Second  // a delayed firing arrives this early; the worker holds it
-	MaxDelay    = 15 * time.Minute // SQS DelaySeconds limit
+	NowLane    = 2 * time.Second  // due this soon, the row's writer sends the firing itself
+	DirectLane = 14 * time.Minute // an SQS message can be delayed 15 min; one minute is for the way
+	Horizon    = 30 * time.Minute // what is due later stays in the table only
+	NearMargin = 2 * time.Minute  // rows this much beyond the horizon count as near, for promoter passes in between
+	TimerLead  = 2 * time.Minute  // a timer fires anywhere within its minute, so it is set this early
+	TimerGuard = 70 * time.Second // nearer than this a timer could be past when made; the direct lane takes it
+	DelayLead  = 2 * time.Second  // a delayed firing arrives this early; the worker holds it
+	MaxDelay   = 15 * time.Minute // SQS DelaySeconds limit
+	// ReportsBehind is how long a report waits where there is a backlog: then what still waits is settled
+	// before the children of nodes are released.
+	ReportsBehind = 5 * time.Second
+
 	Grace       = 3 * time.Minute  // a slice this far behind is swept
 	MaxPostpone = 48 * time.Minute // the sweeper's doubling stops here
 	RetryEvery  = 15 * time.Minute // what could not be handled, or not even read, is retried after this

@@ -102,8 +102,12 @@ func (d *Decider) Announce(ctx context.Context, row job.Row) error { return d.en
 
 // announce counts a job that has become final as settled, and tells whoever hangs on its end.
 func (d *Decider) announce(ctx context.Context, row job.Row) error {
-	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})
+	d.settled(row)
 	return d.ended(ctx, row)
+}
+
+func (d *Decider) settled(row job.Row) {
+	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})
 }
 
 // ended tells whoever hangs on a job's end, maybe once more.

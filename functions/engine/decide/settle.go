@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -30,11 +32,17 @@ func (d *Decider) Began(ctx context.Context, k job.Key, version, attempt, token 
 	return nil
 }
 
+// Came is how a report came.
+type Came struct {
+	Again bool // it came before, and may have got as far as the row
+	Late  bool // it waited behind others: those that still wait go before the children of this job
+}
+
 // Settle settles an attempt by what its claim says: contents, then the row, then the firing or the
 // dead letter, then OnFinal. A report only says that there is something to settle; nothing comes of
 // it that its worker has not recorded. One that the claim knows nothing of is a fault.Undecodable.
-// repeated says that this very report came before, and may have got as far as the row.
-func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, repeated bool) error {
+// came says how the report came.
+func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, came Came) error {
 	var is *job.Decision // nil: the attempt is over already
 	var ended job.Outcome
 	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row job.Row, c job.Claim) ([]item.Write, error) {
@@ -73,9 +81,9 @@ func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, r
 	case err != nil:
 		return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
 	case is == nil:
-		return d.settledBefore(ctx, row, attempt, ended, repeated)
+		return d.settledBefore(ctx, row, attempt, ended, came.Again)
 	}
-	return d.follow(ctx, is)
+	return d.follow(ctx, is, came.Late)
 }
 
 // errNewer says that there is a newer attempt, which there is only because this one was settled.
@@ -83,19 +91,35 @@ var errNewer = errors.New("the attempt was settled before")
 
 // follow sends what the written decision calls for. If it fails, the report comes again and meets
 // settledBefore.
-func (d *Decider) follow(ctx context.Context, is *job.Decision) error {
+func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error {
 	row := is.After
 	switch {
 	case row.Status == job.Dead:
 		d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 			telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
 		return errors.Join(d.sendDeadLetter(ctx, row), d.announce(ctx, row))
+	case row.Status.Final() && late && row.RunID != "":
+		d.settled(row)
+		return d.tellLater(ctx, row)
 	case row.Status.Final():
 		return d.announce(ctx, row)
 	}
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: row.Waiting})
 	if is.Send {
 		return d.fire(ctx, row, "now")
+	}
+	return nil
+}
+
+// tellLater puts the children of a node behind the reports that wait: a look at the job, whose row says
+// that its children are owed.
+func (d *Decider) tellLater(ctx context.Context, row job.Row) error {
+	err := d.Queue.Send(ctx, contract.ReportQueue, message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
+		V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant), JobID: string(row.ID), Version: row.Version,
+		Attempt: row.Attempt,
+	})})
+	if err != nil {
+		return fmt.Errorf("putting off the children of job %s: %w", row.ID, err)
 	}
 	return nil
 }
