@@ -142,9 +142,11 @@ type composed struct {
 }
 
 func compose(t testing.TB, o system.Options) *composed {
+	if o.Registry == nil {
+		o.Registry = worker.NewRegistry()
+	}
 	c := &composed{world: memory.New(memory.Options{}), meter: new(telemetry.Meter),
 		starts: &starts{ch: make(chan struct{}, 1)}}
-	o.Registry = worker.NewRegistry()
 	worker.Register(o.Registry, "probe", c.starts.handler)
 	c.sys = system.Compose(system.Ports{
 		Table: c.world.Table(), Blobs: c.world.Blobs(), Stream: c.world.Table(), Queues: c.world.Queues(),
@@ -163,9 +165,14 @@ func compose(t testing.TB, o system.Options) *composed {
 	return c
 }
 
-func open(b testing.TB, o worker.Options) *house {
+// open serves the product; its worker knows the handlers of registry besides, if there is one.
+func open(b testing.TB, o worker.Options, registry ...*worker.Registry) *house {
 	o.Name = "bench"
-	h := &house{composed: compose(b, system.Options{Worker: o, Pumps: 6}), b: b}
+	of := system.Options{Worker: o, Pumps: 6}
+	for _, r := range registry {
+		of.Registry = r
+	}
+	h := &house{composed: compose(b, of), b: b}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

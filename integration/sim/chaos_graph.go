@@ -219,7 +219,7 @@ func (w *Client) randomGraph(d *rand.Rand) dag.Definition {
 			work["fail"] = 1
 		}
 		if d.IntN(6) == 0 {
-			work["sleep"] = []string{"1s", "4s", "15s", "40s"}[d.IntN(4)]
+			work["sleep"] = []string{"1s", "4s", "15s", "25s"}[d.IntN(4)]
 		}
 		if d.IntN(10) == 0 {
 			n.ForEach = []string{"${[]}", "${[7]}", "${[1, 2, 3]}", "${[1, 2, 3, 4, 5, 6, 7]}"}[d.IntN(4)]

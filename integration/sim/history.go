@@ -119,7 +119,8 @@ func inQuarters(j worker.Job[Work]) worker.Job[Work] {
 
 // healed lets a node of a later generation succeed where its payload says so.
 func (w *World) healed(t tenant.ID, j worker.Job[Work]) worker.Job[Work] {
-	if row, _ := w.ledger.row(job.Key{Tenant: t, ID: job.ID(j.JobID)}); j.Payload.Heals > 0 && row.Generation > j.Payload.Heals {
+	row, _ := w.ledger.row(job.Key{Tenant: t, ID: job.ID(j.JobID)})
+	if j.Payload.Heals > 0 && row.Generation > j.Payload.Heals {
 		j.Payload.Permanent = false
 	}
 	return j

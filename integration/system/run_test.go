@@ -35,6 +35,7 @@ type graphs struct {
 	started []string // nodes, in order
 	fails   map[string]bool
 	slow    map[string]time.Duration
+	deaf    bool // nodes do not heed their context
 }
 
 // step is the payload of a node: its name, and what its parents gave.
@@ -48,11 +49,15 @@ func ofGraphs(t *testing.T, do func(g *graphs)) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &graphs{T: t, fails: map[string]bool{}, slow: map[string]time.Duration{}}
 		g.bench = setup(t, func(o *system.Options) {
+			o.Worker.Slots = 300
 			worker.Register(o.Registry, "step", func(ctx context.Context, j worker.Job[step]) (string, error) {
 				g.mu.Lock()
 				g.started = append(g.started, j.Payload.Node)
 				fails, slow := g.fails[j.Payload.Node], g.slow[j.Payload.Node]
 				g.mu.Unlock()
+				if g.deaf {
+					ctx = context.WithoutCancel(ctx)
+				}
 				select {
 				case <-time.After(slow):
 				case <-ctx.Done():

@@ -46,6 +46,7 @@ const (
 // Reports. A worker flushes them at whichever comes first.
 const (
 	ReportFlushEvery = 100 * time.Millisecond
+	ReportFlushNodes = 2 * time.Millisecond // the end of a node: its children wait for it
 	ReportFlushJobs  = 50
 )
 

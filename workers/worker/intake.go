@@ -28,6 +28,7 @@ type firing struct {
 	version int64
 	attempt int64
 	due     time.Time
+	node    bool // of a run; known once it has run
 
 	at       time.Time // when the intake tries it next
 	deadline time.Time // when it is given back if there is no slot

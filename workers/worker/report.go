@@ -26,7 +26,8 @@ type note struct {
 }
 
 // reports sends reports in batches: at once when none was sent lately, otherwise at whichever
-// comes first of contract.ReportFlushEvery and contract.ReportFlushJobs.
+// comes first of contract.ReportFlushEvery, or contract.ReportFlushNodes where the end of a node waits,
+// and contract.ReportFlushJobs.
 type reports struct {
 	w  *Worker
 	in chan note
@@ -72,7 +73,8 @@ func (r *reports) close() { close(r.hurry) }
 
 func (r *reports) run() {
 	var waiting []note
-	var last time.Time // of the last send
+	var last time.Time                    // of the last send
+	patience := contract.ReportFlushEvery // of what waits
 	failures := 0
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -84,7 +86,7 @@ func (r *reports) run() {
 		case failures > 0:
 			wait = time.Until(last.Add(doubled(contract.ReportFlushEvery, failures, 5*time.Second)))
 		case len(waiting) < contract.ReportFlushJobs:
-			wait = time.Until(last.Add(contract.ReportFlushEvery))
+			wait = time.Until(last.Add(patience))
 		}
 		timer.Reset(max(wait, 0))
 		in := r.in
@@ -94,6 +96,9 @@ func (r *reports) run() {
 		select {
 		case n := <-in:
 			waiting = append(waiting, n)
+			if n.delete != nil && n.delete.node {
+				patience = contract.ReportFlushNodes
+			}
 			if wait > 0 {
 				continue
 			}
@@ -111,7 +116,7 @@ func (r *reports) run() {
 		if len(waiting) > 0 {
 			failures++
 		} else {
-			failures = 0
+			failures, patience = 0, contract.ReportFlushEvery
 		}
 	}
 }

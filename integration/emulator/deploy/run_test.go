@@ -80,7 +80,7 @@ func TestRuns_EndOnTheDeployment(t *testing.T) {
 	t.Run("a run is drawn as Mermaid and as SVG", func(t *testing.T) {
 		a, id := run(t)
 		awaitRun(a, id, "FAILED", "b=DEAD")
-		for format, want := range map[string]string{"mermaid": "graph", "svg": "<svg"} {
+		for format, want := range map[string]string{"mermaid": "flowchart TD", "svg": "<svg"} {
 			req, err := http.NewRequest("GET", a.Base+"/v1/runs/"+id+"/graph?format="+format, nil)
 			if err != nil {
 				t.Fatal(err)
