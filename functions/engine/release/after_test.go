@@ -72,7 +72,7 @@ func (l *line) must(err error) {
 func (l *line) report(r job.Row, kind job.OutcomeKind) {
 	l.Helper()
 	c := l.claimed(r, kind)
-	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, false))
+	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Came{}))
 }
 
 // claimed has a worker run a job's attempt to its end.
@@ -351,7 +351,7 @@ func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
 						below = l.after(3*n+2, dag.After{}, b)
 						claim = l.claimed(a, c.kind)
 					}, func() error {
-						return l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, false)
+						return l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Came{})
 					}, func(n int) {
 						l.Engine = l.Setup.Engine()
 						if repeated {
