@@ -261,7 +261,7 @@ func BenchmarkRunsAtATime(b *testing.B) {
 			wg.Go(func() { h.run("bush") })
 		}
 		wg.Wait()
-		h.over(float64(runs), 5*time.Minute)
+		h.over(float64(runs), 10*time.Minute)
 		took := time.Since(from)
 		_, all := units(h.world.Counts(), before)
 		note(fmt.Sprintf("%d runs of 500 nodes at a time", runs), "%s, %.0f nodes/s; read units a node %.2f (alone %.2f)",
