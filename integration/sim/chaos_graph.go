@@ -41,6 +41,7 @@ func Network(w *World) {
 	}
 	people.Wait()
 	w.Calm()
+	time.Sleep(time.Minute) // a pause may take effect late
 	for w.letGoOn() {
 		w.Settle(6 * time.Hour)
 	}
