@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/functions/engine"
+	"punctual/functions/engine/decide"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
