@@ -356,11 +356,11 @@ func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
 					}, func(n int) {
 						l.Engine = l.Setup.Engine()
 						if repeated {
-							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, true))
+							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Came{Again: true}))
 						} else {
 							l.sweep(a) // repeats the report, or pays what is owed
 							if l.Row(a.Key).Status == job.Scheduled {
-								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, true))
+								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Came{Again: true}))
 							}
 						}
 						for range 3 {
