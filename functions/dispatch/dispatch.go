@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -39,10 +40,16 @@ type Store interface {
 	ForgetContents(ctx context.Context, r job.Row) error
 }
 
+// Timers makes timers. To arm the same again is success.
+type Timers interface {
+	Arm(ctx context.Context, t message.Timer) error
+}
+
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store Store
 	Queue Queue
+	Timer Timers
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -57,6 +64,8 @@ type Stage struct {
 	decider *decide.Decider
 	recur   *recur.Recurrer
 	records batch.Runner
+	armed   arm.Recent   // names of timers
+	skips   atomic.Int64 // until when no timer is asked for, in Unix ns
 }
 
 // New returns the stage.
@@ -82,10 +91,16 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 	if err != nil {
 		return fault.New(fault.Undecodable, err, "reading a dispatch message")
 	}
-	if early := earlyBy(d, s.Clock.Now()); early > 0 {
-		return s.again(ctx, d, early)
+	early := earlyBy(d, s.Clock.Now())
+	switch {
+	case early <= 0:
+		return act(ctx)
+	case early > contract.TimerGuard:
+		if slice, err := horizon.ParseSlice(d.Slice); err == nil {
+			return s.await(ctx, d, slice, early)
+		}
 	}
-	return act(ctx)
+	return s.again(ctx, d, early)
 }
 
 // work is what the message asks for. Keys are made of the tenant that it names, so that is read
@@ -120,8 +135,8 @@ func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err e
 		_, err := tenant.Parse(owner)
 		return func(ctx context.Context) error { return s.parked(ctx, d) }, err
 	}
-	_, err = horizon.ParseSlice(d.Slice)
-	return func(ctx context.Context) error { return s.slice(ctx, d) }, err
+	slice, err := horizon.ParseSlice(d.Slice)
+	return func(ctx context.Context) error { return s.slice(ctx, d, slice) }, err
 }
 
 // forget deletes what lay beside a row that the table has let go. A row that is there again, by
@@ -154,6 +169,7 @@ func (s *Stage) again(ctx context.Context, d message.Dispatch, in time.Duration)
 // the queue.
 const beginsAhead = contract.NowLane + time.Second
 
+// fire sends one job's firing: what timers say that an older version made for one job each.
 func (s *Stage) fire(ctx context.Context, d message.Dispatch, id job.ID) error {
 	f := job.Firing{
 		Key: job.Key{Tenant: tenant.ID(d.Firing.Tenant), ID: id}, Version: d.Firing.Version, Attempt: d.Firing.Attempt,

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,9 +28,17 @@ type bundle struct {
 
 func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
 	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
-		do(&bundle{s, dispatch.New(dispatch.Deps{
-			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(),
-		})})
+		b := &bundle{Setup: s}
+		b.stage = b.another()
+		do(b)
+	})
+}
+
+// another is the same stage in another process.
+func (b *bundle) another() *dispatch.Stage {
+	return dispatch.New(dispatch.Deps{
+		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{}, Log: telemetry.Silent(),
+		Meter: b.Meter,
 	})
 }
 
@@ -65,7 +74,8 @@ func firing(in time.Duration) message.Dispatch {
 	return message.Dispatch{V: message.V, Firing: &f, Pool: "short", Priority: "normal"}
 }
 
-func TestDispatch_FiresForATimer(t *testing.T) {
+// Timers that the version before made for one job each are still on their way after an update.
+func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 	t.Parallel()
 	bubble(t, "goes to its queue with the exact delay", memory.Options{}, func(b *bundle) {
 		d := firing(97*time.Second + 300*time.Millisecond)
@@ -173,17 +183,152 @@ func TestDispatch_ReplaysOnlyTheBadMessageAmongTen(t *testing.T) {
 	}
 }
 
-func TestDispatch_FiresACrowdedSlice(t *testing.T) {
-	t.Parallel()
-	// crowd puts n jobs into one slice of shard 0 and returns its key.
-	crowd := func(b *bundle, n int) string {
-		minute := time.Now().Truncate(time.Minute).Add(2 * time.Minute)
-		for i := range n {
-			due := minute.Add(time.Duration(i) * time.Minute / time.Duration(n))
-			b.Put(jobtest.Row(i, due, time.Now().Add(-time.Hour), func(r *job.Row) { r.Shard = 0 }))
-		}
-		return horizon.SliceOf(minute, 0).String()
+// crowd puts n jobs into the slice of shard 0 so far ahead.
+func (b *bundle) crowd(ahead time.Duration, n int) horizon.Slice {
+	minute := time.Now().Truncate(time.Minute).Add(ahead)
+	for i := range n {
+		due := minute.Add(time.Duration(i) * time.Minute / time.Duration(n))
+		b.Put(jobtest.Row(i, due, time.Now().Add(-time.Hour), func(r *job.Row) { r.Shard = 0 }))
 	}
+	return horizon.SliceOf(minute, 0)
+}
+
+func TestDispatch_HasASliceReadByATimer(t *testing.T) {
+	t.Parallel()
+	// asked hands the stage the message for a slice.
+	asked := func(b *bundle, slice horizon.Slice) {
+		b.Helper()
+		if again := b.handle(b.Context(), job.AskSlice(slice).Body); again != "" {
+			b.Fatal("it is to come again")
+		}
+	}
+	// fired pumps the dispatch queue until the slice is over, and returns how often each job came.
+	fired := func(b *bundle, slice horizon.Slice) map[string]int {
+		for time.Now().Before(slice.Minute.Add(time.Minute)) {
+			b.pump(b.Context(), time.Second)
+		}
+		return b.Fired()
+	}
+	once := func(b *bundle, got map[string]int, jobs int) {
+		b.Helper()
+		for id, n := range got {
+			if n != 1 {
+				b.Errorf("job %s was fired %d times", id, n)
+			}
+		}
+		if len(got) != jobs {
+			b.Errorf("%d jobs were fired, want %d", len(got), jobs)
+		}
+	}
+	bubble(t, "one, whoever asks and however often", memory.Options{}, func(b *bundle) {
+		slice := b.crowd(20*time.Minute, 40)
+		asked(b, slice)
+		asked(b, slice)
+		b.stage = b.another()
+		asked(b, slice)
+		if armed := b.World.Timers().Armed(); len(armed) != 1 || armed[0] != job.SliceTimer(slice) {
+			b.Fatalf("armed %+v", armed)
+		}
+		if n := b.Meter.Total(telemetry.TimersArmed); n != 2 {
+			b.Errorf("counted %v by two processes", n)
+		}
+		once(b, fired(b, slice), 40)
+	})
+	for _, second := range []int{0, 30, 59} {
+		bubble(t, fmt.Sprintf("and each job is sent in time, also by a timer %d s late", second), memory.Options{
+			TimerDelay: func(message.Timer) time.Duration { return time.Duration(second) * time.Second },
+		}, func(b *bundle) {
+			slice := b.crowd(20*time.Minute, 60)
+			asked(b, slice)
+			for time.Now().Before(slice.Minute.Add(time.Minute)) {
+				b.pump(b.Context(), time.Second)
+				for _, d := range b.Received(stagetest.FiringQueue) {
+					f, err := message.Decode[message.Firing](d.Body)
+					if left := time.Until(f.DueAt); err != nil || left < 0 || left > contract.DelayLead+2*time.Second {
+						b.Fatalf("a firing came with %s left, %v", left, err)
+					}
+				}
+			}
+		})
+	}
+	bubble(t, "and what is written meanwhile for the direct lane is left out", memory.Options{}, func(b *bundle) {
+		slice := b.crowd(20*time.Minute, 4)
+		asked(b, slice)
+		time.Sleep(10 * time.Minute)
+		b.Put(jobtest.Row(50, slice.Minute.Add(time.Second), time.Now(), func(r *job.Row) { r.Shard = 0 }))
+		once(b, fired(b, slice), 4)
+	})
+	bubble(t, "and what has left it by then is not sent", memory.Options{}, func(b *bundle) {
+		slice := b.crowd(20*time.Minute, 4)
+		asked(b, slice)
+		for n := range 4 {
+			_, w := job.FinishStop(b.Row(jobtest.Key(n)), time.Now())
+			if n == 0 {
+				at := slice.Minute.Add(time.Hour)
+				_, w, _ = job.Reschedule(b.Row(jobtest.Key(n)), job.Edit{DueAt: &at}, time.Now())
+			}
+			w.When = nil
+			if err := b.Store.Put(b.Context(), w); err != nil {
+				b.Fatal(err)
+			}
+		}
+		once(b, fired(b, slice), 0)
+	})
+	bubble(t, "or, where none can be had, by the queue, and other messages do not wait for it", memory.Options{}, func(b *bundle) {
+		slice, other := b.crowd(20*time.Minute, 40), horizon.Slice{Minute: time.Now().Truncate(time.Minute).Add(20 * time.Minute), Shard: 1}
+		calls := 0
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op != memory.TimerArm {
+				return memory.Fault{}
+			}
+			calls++
+			return memory.Fault{Wait: time.Hour}
+		})
+		began := time.Now()
+		if again := b.handle(b.Context(), message.Encode(firing(0)), job.AskSlice(slice).Body); again != "" {
+			b.Fatal("it is to come again")
+		}
+		asked(b, other)
+		if took := time.Since(began); took > 3*time.Second || calls != 1 {
+			b.Errorf("it waited %s, and called %d times", took, calls)
+		}
+		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
+			b.Fatalf("%d firings that were due came", len(got))
+		}
+		once(b, fired(b, slice), 40)
+		if calls > 20 {
+			b.Errorf("in 18 minutes it called %d times", calls)
+		}
+	})
+	bubble(t, "again by a timer, once one can be had", memory.Options{}, func(b *bundle) {
+		slice := b.crowd(20*time.Minute, 3)
+		b.Fail(memory.TimerArm, "")
+		asked(b, slice)
+		b.World.SetFaults(nil)
+		b.pump(b.Context(), time.Minute)
+		if n := len(b.World.Timers().Armed()); n != 1 {
+			b.Fatalf("%d timers", n)
+		}
+		once(b, fired(b, slice), 3)
+	})
+	bubble(t, "but not where it is so near that a timer could be past", memory.Options{}, func(b *bundle) {
+		slice := b.crowd(3*time.Minute, 3)
+		asked(b, slice)
+		if n := len(b.World.Timers().Armed()); n != 0 {
+			b.Errorf("%d timers", n)
+		}
+		once(b, fired(b, slice), 3)
+	})
+	bubble(t, "and of an empty slice nothing is sent", memory.Options{}, func(b *bundle) {
+		slice := b.crowd(20*time.Minute, 0)
+		asked(b, slice)
+		once(b, fired(b, slice), 0)
+	})
+}
+
+func TestDispatch_FiresASlice(t *testing.T) {
+	t.Parallel()
+	crowd := func(b *bundle, n int) string { return b.crowd(2*time.Minute, n).String() }
 	bubble(t, "is sent whole, each job just before it is due", memory.Options{EmptyPages: true}, func(b *bundle) {
 		b.dispatch(message.Dispatch{Slice: crowd(b, 350)})
 		got := 0
@@ -237,20 +382,40 @@ func TestDispatch_FiresACrowdedSlice(t *testing.T) {
 			b.Errorf("%d firings of 3", len(got))
 		}
 	})
-	bubble(t, "waits for its time", memory.Options{}, func(b *bundle) {
-		slice := crowd(b, 3)
-		b.dispatch(message.Dispatch{Slice: slice, At: time.Now().Add(20 * time.Minute)})
-		if n := b.pump(b.Context(), contract.MaxDelay); n != 1 {
-			b.Fatalf("%d messages", n)
-		}
-		if got := b.Received(stagetest.FiringQueue); len(got) != 0 {
-			b.Fatal("it was sent early")
-		}
-		if n := b.pump(b.Context(), 5*time.Minute); n != 1 {
-			b.Fatalf("%d messages", n)
-		}
+	bubble(t, "that is over is left to the sweeper", memory.Options{}, func(b *bundle) {
+		slice := b.crowd(0, 3)
+		time.Sleep(time.Minute + contract.Grace)
+		b.dispatch(message.Dispatch{Slice: slice.String()})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 3 {
-			b.Errorf("%d were sent", len(got))
+			b.Errorf("at the end of the grace %d were sent", len(got))
+		}
+		time.Sleep(time.Millisecond)
+		b.dispatch(message.Dispatch{Slice: slice.String()})
+		if got := b.Received(stagetest.FiringQueue); len(got) != 0 {
+			b.Errorf("after the grace %d were sent", len(got))
+		}
+	})
+	bubble(t, "goes on from the page that failed, and repeats no other", memory.Options{}, func(b *bundle) {
+		slice := crowd(b, 350)
+		sends := 0
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.Name == stagetest.FiringQueue {
+				if sends++; sends == 25 { // entry 42 of the third page
+					return memory.Fault{Entries: map[int]fault.Kind{42: fault.Throttled}}
+				}
+			}
+			return memory.Fault{}
+		})
+		b.dispatch(message.Dispatch{Slice: slice})
+		if n := b.pump(b.Context(), 2*time.Second); n != 1 {
+			b.Fatalf("it goes on in %d messages", n)
+		}
+		time.Sleep(5 * time.Minute)
+		if got := b.Received(stagetest.FiringQueue); len(got) < 350 || len(got) > 450 {
+			b.Errorf("%d firings of 350", len(got))
+		}
+		if got := b.Received(contract.DispatchQueue); len(got) != 0 {
+			b.Errorf("%d messages are left", len(got))
 		}
 	})
 	bubble(t, "with a row that nobody can read sends the others", memory.Options{}, func(b *bundle) {
@@ -271,7 +436,7 @@ func TestDispatch_FiresACrowdedSlice(t *testing.T) {
 			b.Errorf("%d were sent", len(got))
 		}
 	})
-	bubble(t, "comes again whole when the queue was throttled", memory.Options{}, func(b *bundle) {
+	bubble(t, "comes again when the queue was throttled at its first page", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 5)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.N == 1 {

@@ -8,7 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/engine/scan"
+	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/schedule"
@@ -22,18 +24,31 @@ const (
 	rowsAtOnce = 16
 	// pageTime is what one page may take at worst; with less left the rest goes on in a message.
 	pageTime = 10 * time.Second
+	// pageAgain is how long a page that failed waits.
+	pageAgain = 2 * time.Second
+	// timerTime is what one timer may take: what else came with the message is not to wait for it.
+	timerTime = 3 * time.Second
+	// timerAgain is how long nobody asks for timers after one has failed.
+	timerAgain = time.Minute
 )
 
-// pages runs do over the pages of a slice from the message's cursor on. When the invocation's
-// time runs short, the rest goes on in a message of its own; done is false then.
+// pages runs do over the pages of a slice from the message's cursor on. When the invocation's time
+// runs short, or a page fails behind others, the rest goes on in a message of its own; done is false
+// then. So a message that comes again repeats one page, and one that cannot be handled ends in the
+// dead-letter queue.
 func (s *Stage) pages(ctx context.Context, d message.Dispatch, do func([]store.Found) error) (done bool, err error) {
-	for {
+	for first := true; ; first = false {
 		found, next, err := s.Store.DuePage(ctx, store.DueQuery{Slice: d.Slice, Cursor: d.Cursor, Limit: pageSize})
-		if err != nil {
-			return false, err
+		if err == nil {
+			err = do(s.readable(ctx, found))
 		}
-		if err := do(s.readable(ctx, found)); err != nil {
+		switch {
+		case err != nil && first:
 			return false, err
+		case err != nil:
+			s.Log.WarnContext(ctx, "page of a slice failed and will be read again", "slice", d.Slice,
+				telemetry.Err, err.Error())
+			return false, s.again(ctx, d, pageAgain)
 		}
 		if next == "" {
 			return true, nil
@@ -58,11 +73,38 @@ func (s *Stage) readable(ctx context.Context, found []store.Found) []store.Found
 	return good
 }
 
-// slice sends the firings of all that a minute holds.
-func (s *Stage) slice(ctx context.Context, d message.Dispatch) error {
+// await has a slice that is early read at its time, by its timer. While none can be had the message
+// itself waits in the queue, and asks again each minute: the slice is then read once for each message
+// about it, and what is fired twice is refused at its claim.
+func (s *Stage) await(ctx context.Context, d message.Dispatch, slice horizon.Slice, early time.Duration) error {
+	timer := job.SliceTimer(slice)
+	if s.armed.Has(timer.Name) {
+		return nil
+	}
+	if s.Clock.Now().UnixNano() < s.skips.Load() {
+		return s.again(ctx, d, min(early, timerAgain))
+	}
+	within, cancel := context.WithTimeout(ctx, timerTime)
+	defer cancel()
+	if err := s.Timer.Arm(within, timer); err != nil {
+		s.skips.Store(s.Clock.Now().Add(timerAgain).UnixNano())
+		s.Log.WarnContext(ctx, "timer could not be made", "slice", d.Slice, telemetry.Err, err.Error())
+		return s.again(ctx, d, min(early, timerAgain))
+	}
+	s.armed.Add(timer.Name)
+	s.Meter.Count(telemetry.TimersArmed, 1)
+	return nil
+}
+
+// slice sends the firings of all that a minute holds. What is overdue by more than the grace is the
+// sweeper's, who asks the row first.
+func (s *Stage) slice(ctx context.Context, d message.Dispatch, slice horizon.Slice) error {
+	if s.Clock.Now().After(slice.Minute.Add(time.Minute + contract.Grace)) {
+		s.Log.WarnContext(ctx, "slice came too late and is left to the sweeper", "slice", d.Slice)
+		return nil
+	}
 	_, err := s.pages(ctx, d, func(found []store.Found) error {
-		// What the sweeper has put off lies in the same slices and is fired by nobody else.
-		found = slices.DeleteFunc(found, func(f store.Found) bool { return job.PutOff(f.DueAt, f.WakeAt) })
+		found = slices.DeleteFunc(found, func(f store.Found) bool { return !job.FiredBySlice(f.DueAt, f.WakeAt) })
 		firings := make([]job.Firing, len(found))
 		for i, f := range found {
 			firings[i] = f.Firing()

@@ -11,13 +11,13 @@ import (
 
 func TestPromoter_DoesNothingWithARestoredTable(t *testing.T) {
 	t.Parallel()
-	bubble(t, "arms nothing of what a restored table holds", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for no slice of a restored table", memory.Options{}, func(b *bundle) {
 		b.promote()
 		b.far(1, 20*time.Minute)
 		b.World.Table().Restored(contract.Jobs)
 		if sum := b.promote(); !slices.Equal(sum.Held, []string{"jobs"}) || sum.Slices > 0 {
 			b.Errorf("the pass came to %+v", sum)
 		}
-		b.requireArmed()
+		b.requireAsked()
 	})
 }

@@ -2,6 +2,7 @@ package promoter
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -32,7 +33,6 @@ type Store interface {
 type Deps struct {
 	Store  Store
 	Queue  arm.Sender
-	Timer  arm.Timers
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
@@ -42,19 +42,18 @@ type Deps struct {
 // Stage is the promoter. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	armer arm.Armer
-	recur *recur.Recurrer
-	pass  scan.Pass
-	armed recent
+	recur  *recur.Recurrer
+	pass   scan.Pass
+	slices arm.Slices
 }
 
 // New returns the stage.
 func New(d Deps) *Stage {
 	return &Stage{
-		Deps:  d,
-		armer: arm.Armer{Queue: d.Queue, Timers: d.Timer, Log: d.Log, Meter: d.Meter},
-		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:  scan.Pass{Marks: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
+		Deps:   d,
+		slices: arm.Slices{Queue: d.Queue},
+		recur:  recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
+		pass:   scan.Pass{Marks: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
 }
 
@@ -80,7 +79,7 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	over := scan.Range{Shards: shards, From: from, To: now.Add(contract.Horizon), Since: now.Add(-contract.Grace)}
 	walked, err := s.pass.Run(ctx, over, func(ctx context.Context, slice horizon.Slice) error {
 		return scan.Both(
-			func() error { return s.promote(ctx, slice, now, &came) },
+			func() error { return s.promote(ctx, slice, &came) },
 			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) }, // what they make is near, and goes by the stream
 		)
 	})
@@ -90,8 +89,8 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 }
 
 // firstSlice is where a pass begins in a shard: behind what was passed, and in the last minutes
-// of that once more as long as only timers are armed there, which may be done twice. What is
-// overdue by more than the grace is left to the sweeper, who asks the row first.
+// of that once more as long as asking for a slice only has its timer made, which may be done twice.
+// What is overdue by more than the grace is left to the sweeper, who asks the row first.
 func firstSlice(mark, now time.Time) time.Time {
 	oldest := now.Add(-contract.Grace)
 	if mark.IsZero() {
@@ -99,8 +98,8 @@ func firstSlice(mark, now time.Time) time.Time {
 	}
 	next := mark.Add(time.Minute)
 	again := mark.Add(time.Minute - contract.RereadEachPass)
-	if onlyTimers := now.Add(contract.DirectLane + time.Minute); again.Before(onlyTimers) {
-		again = onlyTimers
+	if timersOnly := now.Add(contract.DirectLane + time.Minute); again.Before(timersOnly) {
+		again = timersOnly
 	}
 	if again.Before(next) {
 		next = again
@@ -111,63 +110,54 @@ func firstSlice(mark, now time.Time) time.Time {
 	return next
 }
 
-// promote arms what a slice holds.
-func (s *Stage) promote(ctx context.Context, slice horizon.Slice, now time.Time, came *scan.Counter) error {
-	var plans []job.Plan
-	cursor := ""
-	for {
-		found, next, err := s.Store.DuePage(ctx, store.DueQuery{Slice: slice.String(), Cursor: cursor})
+// lookAt is how many entries of a slice are read at once to find one that it fires.
+const lookAt = 25
+
+// promote asks for a slice that holds something to fire; one such entry is enough to know. A slice
+// that was asked for is not looked at again: whatever enters it later is read at its time.
+func (s *Stage) promote(ctx context.Context, slice horizon.Slice, came *scan.Counter) error {
+	if s.slices.Asked(slice) {
+		return nil
+	}
+	fires, err := s.fires(ctx, slice, came)
+	if err != nil || !fires {
+		return err
+	}
+	err = s.slices.Ask(ctx, []horizon.Slice{slice})[0]
+	switch {
+	case err == nil:
+		came.Add("asked")
+	case fault.Retryable(err):
+		came.Add("failed")
+		return fmt.Errorf("asking for slice %s: %w", slice, err)
+	default: // the next pass would meet the same; the sweeper comes by when it is due
+		s.Log.ErrorContext(ctx, "slice could not be asked for", "slice", slice.String(), telemetry.Err, err.Error())
+		came.Add("passed_over")
+	}
+	return nil
+}
+
+// fires says whether a slice holds something to fire.
+func (s *Stage) fires(ctx context.Context, slice horizon.Slice, came *scan.Counter) (bool, error) {
+	for cursor := ""; ; {
+		found, next, err := s.Store.DuePage(ctx, store.DueQuery{Slice: slice.String(), Cursor: cursor, Limit: lookAt})
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, f := range found {
-			if f.Err != nil { // the sweeper sets its row aside
+			switch {
+			case f.Err != nil: // the sweeper sets its row aside
 				s.Log.ErrorContext(ctx, "index entry passed over", "ref", f.Ref.String(), telemetry.Err, f.Err.Error())
 				came.Add("passed_over")
-				continue
-			}
-			if job.PutOff(f.DueAt, f.WakeAt) {
+			case job.FiredBySlice(f.DueAt, f.WakeAt):
+				return true, nil
+			default:
 				came.Add("put_off")
-				continue
 			}
-			plans = append(plans, job.Arm(f.Firing(), now))
-		}
-		if len(plans) > contract.CrowdedSlice {
-			plans, next = []job.Plan{job.ArmSlice(slice, now)}, ""
-			came.Add("crowded_slice")
 		}
 		if next == "" {
-			break
+			return false, nil
 		}
 		cursor = next
 	}
-	return s.arm(ctx, plans, came)
-}
-
-// arm carries the plans out, but for timers that this process armed in a pass not long ago.
-func (s *Stage) arm(ctx context.Context, plans []job.Plan, came *scan.Counter) error {
-	todo := plans[:0]
-	for _, p := range plans {
-		if p.Arm != nil && s.armed.has(p.Arm.Name) {
-			continue
-		}
-		todo = append(todo, p)
-	}
-	var again error
-	for i, err := range s.armer.Do(ctx, "promoted", todo) {
-		switch {
-		case err == nil && todo[i].Arm != nil:
-			s.armed.add(todo[i].Arm.Name)
-			came.Add("armed")
-		case err == nil:
-			came.Add("sent")
-		case fault.Retryable(err):
-			again = err
-			came.Add("failed")
-		default: // the next pass would meet the same; the sweeper comes by when it is due
-			s.Log.ErrorContext(ctx, "firing could not be armed", telemetry.Err, err.Error())
-			came.Add("passed_over")
-		}
-	}
-	return again
 }

@@ -2,6 +2,7 @@ package promoter_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
-	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -35,7 +35,7 @@ func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
 
 func (b *bundle) another() *promoter.Stage {
 	return promoter.New(promoter.Deps{
-		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{}, Log: telemetry.Silent(),
+		Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(),
 		Shards: stagetest.Shards,
 	})
 }
@@ -57,62 +57,74 @@ func (b *bundle) promote() promoter.Summary {
 	return sum
 }
 
-func (b *bundle) requireArmed(rows ...job.Row) {
+// requireAsked takes what the dispatch queue holds: one message for each of the rows' slices, and none
+// for another.
+func (b *bundle) requireAsked(rows ...job.Row) {
 	b.Helper()
-	armed := map[string]bool{}
-	for _, t := range b.World.Timers().Armed() {
-		armed[t.Name] = true
+	asked := map[string]int{}
+	for _, d := range b.Received(contract.DispatchQueue) {
+		asked[d.Body]++
 	}
+	want := map[string]int{}
 	for _, r := range rows {
-		if !armed[r.Firing().TimerName()] {
-			b.Fatalf("the job due in %s has no timer", time.Until(r.DueAt))
-		}
+		want[job.AskSlice(horizon.SliceOf(r.WakeAt, r.Shard)).Body] = 1
 	}
-	if len(armed) != len(rows) {
-		b.Fatalf("%d timers, want %d", len(armed), len(rows))
+	if !maps.Equal(asked, want) {
+		b.Fatalf("asked for %v, want %v", asked, want)
 	}
 }
 
-func TestPromoter_ArmsWhatEntersTheHorizon(t *testing.T) {
+func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 	t.Parallel()
-	bubble(t, "arms each job when its slice enters the horizon, and only then", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for each slice when it enters the horizon, and only then", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 45*time.Minute+30*time.Second)
 		b.promote()
-		b.requireArmed()
+		b.requireAsked()
 		for range 14 {
 			time.Sleep(time.Minute)
 			b.promote()
 		}
-		b.requireArmed()
+		b.requireAsked()
 		time.Sleep(time.Minute)
 		b.promote()
-		b.requireArmed(r)
+		b.requireAsked(r)
 	})
-	bubble(t, "arms each job once, however often the minute is replayed and by however many", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks once for all that a slice holds, however often the minute is replayed", memory.Options{}, func(b *bundle) {
+		at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
 		var rows []job.Row
 		for n := range 8 {
-			rows = append(rows, b.far(n, 25*time.Minute+time.Duration(n)*time.Second))
+			rows = append(rows, b.far(n, time.Until(at)+time.Duration(n)*time.Second))
 		}
-		b.promote()
-		calls := b.World.Counts().TimerCalls
 		for range 5 {
 			b.promote()
 			time.Sleep(10 * time.Second)
 		}
-		if again := b.World.Counts().TimerCalls; again != calls {
-			b.Errorf("%d more calls to the scheduler for what is armed", again-calls)
-		}
+		b.requireAsked(rows...)
 		b.stage = b.another()
 		b.promote()
-		b.requireArmed(rows...)
+		b.requireAsked(rows...)
+	})
+	bubble(t, "reads a slice no more that it has asked for", memory.Options{}, func(b *bundle) {
+		at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
+		for n := range 200 {
+			b.far(n, time.Until(at), func(r *job.Row) { r.Shard = 0 })
+		}
+		b.promote()
+		before := b.World.Counts().Tables[contract.Jobs].Read
+		time.Sleep(time.Minute)
+		b.promote()
+		// What is empty costs half a unit to read: ten minutes and the new one of four shards.
+		if units := b.World.Counts().Tables[contract.Jobs].Read - before; units > stagetest.Shards*11*0.5 {
+			b.Errorf("another pass took %v read units of the jobs table", units)
+		}
 	})
 	bubble(t, "goes on after a pass of 75 s from where it ended, not from the clock", memory.Options{}, func(b *bundle) {
-		const each = 60
 		b.promote()
+		var rows []job.Row
 		for m := range 3 {
-			for n := range each {
+			for shard := range stagetest.Shards {
 				at := time.Now().Truncate(time.Minute).Add(contract.Horizon + time.Duration(m+1)*time.Minute)
-				b.far(m*each+n, time.Until(at))
+				rows = append(rows, b.far(m*stagetest.Shards+shard, time.Until(at)))
 			}
 		}
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -125,45 +137,26 @@ func TestPromoter_ArmsWhatEntersTheHorizon(t *testing.T) {
 			time.Sleep(time.Minute)
 			b.promote()
 		}
-		if n := len(b.World.Timers().Armed()); n != 3*each {
-			b.Errorf("%d of %d are armed", n, 3*each)
-		}
+		b.requireAsked(rows...)
 	})
-	bubble(t, "catches up after an outage: what is near is sent, what is ahead gets timers, what is long overdue is the sweeper's", memory.Options{}, func(b *bundle) {
+	bubble(t, "catches up after an outage: what is near and ahead it asks for, what is long overdue is the sweeper's", memory.Options{}, func(b *bundle) {
 		b.promote()
-		old := b.far(1, 35*time.Minute)
+		b.far(1, 35*time.Minute)
 		overdue, near, ahead := b.far(2, 49*time.Minute), b.far(3, 55*time.Minute), b.far(4, 70*time.Minute)
 		time.Sleep(50 * time.Minute)
 		b.promote()
-		b.requireArmed(ahead)
-		got := b.Fired()
-		if got[string(old.ID)] != 0 || got[string(overdue.ID)] != 1 || got[string(near.ID)] != 0 {
-			b.Errorf("sent at once: %v", got)
-		}
-		time.Sleep(5 * time.Minute)
-		if got := b.Fired(); len(got) != 1 || got[string(near.ID)] != 1 {
-			b.Errorf("sent with a delay: %v", got)
-		}
+		b.requireAsked(overdue, near, ahead)
 	})
-	bubble(t, "sends nothing twice that it has passed, though it reads passed slices again", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for nothing twice that it has passed, though it reads passed slices again", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 5*time.Minute)
+		b.promote()
+		b.requireAsked(r)
 		for range 8 {
-			b.promote()
 			time.Sleep(time.Minute)
+			b.stage = b.another() // which remembers nothing
+			b.promote()
 		}
-		if got := b.Fired(); got[string(r.ID)] != 1 {
-			b.Errorf("sent %v", got)
-		}
-	})
-	bubble(t, "sends nothing after an outage that has its timer", memory.Options{}, func(b *bundle) {
-		r := b.far(1, 25*time.Minute)
-		b.promote()
-		b.requireArmed(r)
-		time.Sleep(14 * time.Minute)
-		b.promote()
-		if d, err := b.World.Queues().Depth(b.Context(), stagetest.FiringQueue); err != nil || d.Delayed+d.Visible != 0 {
-			b.Errorf("the queue holds %+v, %v", d, err)
-		}
+		b.requireAsked()
 	})
 	bubble(t, "finds what shows in the index after its slice was passed", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 7 * time.Minute },
@@ -175,15 +168,16 @@ func TestPromoter_ArmsWhatEntersTheHorizon(t *testing.T) {
 			b.promote()
 			time.Sleep(time.Minute)
 		}
-		b.requireArmed(r)
+		b.requireAsked(r)
 	})
 	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
-		var rows []job.Row
-		for n := range contract.CrowdedSlice {
-			rows = append(rows, b.far(n, 20*time.Minute, func(r *job.Row) { r.Shard = 0 }))
+		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
+		for n := range 120 {
+			b.far(n, -time.Minute, func(r *job.Row) { r.Shard, r.WakeAt = 0, at })
 		}
+		r := b.far(120, time.Until(at)+time.Second, func(r *job.Row) { r.Shard = 0 })
 		b.promote()
-		b.requireArmed(rows...)
+		b.requireAsked(r)
 	})
 	bubble(t, "covers the shards that were recorded, though the deployment says fewer", memory.Options{}, func(b *bundle) {
 		if _, err := b.Store.Shards(b.Context(), 9); err != nil {
@@ -191,7 +185,7 @@ func TestPromoter_ArmsWhatEntersTheHorizon(t *testing.T) {
 		}
 		r := b.far(1, 20*time.Minute, func(r *job.Row) { r.Shard = 8 })
 		b.promote()
-		b.requireArmed(r)
+		b.requireAsked(r)
 	})
 }
 
@@ -209,71 +203,28 @@ func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
 			time.Sleep(time.Minute)
 			came += b.promote().Came["put_off"]
 		}
-		if got := b.Fired(); len(got) != 0 || len(b.World.Timers().Armed()) != 0 || came == 0 {
-			b.Errorf("it was met %d times and fired %v", came, got)
+		if b.requireAsked(); came == 0 {
+			b.Error("it was never met")
 		}
 	})
-	bubble(t, "jobs that were put off do not crowd a slice", memory.Options{}, func(b *bundle) {
-		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
-		waits := b.far(0, time.Until(at), func(r *job.Row) { r.Shard = 0 })
-		for n := range contract.CrowdedSlice {
-			b.far(n+1, -time.Minute, func(r *job.Row) { r.Shard, r.WakeAt = 0, at })
+	bubble(t, "a job that the stream consumer sends is not asked for", memory.Options{}, func(b *bundle) {
+		b.far(1, 10*time.Minute, func(r *job.Row) { r.WakeAt = r.DueAt.Add(contract.AfterDue) })
+		if sum := b.promote(); sum.Came["put_off"] != 1 {
+			b.Errorf("the pass says %+v", sum)
 		}
-		b.promote()
-		b.requireArmed(waits)
+		b.requireAsked()
 	})
 }
 
-func TestPromoter_GivesACrowdedSliceOneTimer(t *testing.T) {
-	t.Parallel()
-	crowd := func(b *bundle, in time.Duration, n int) horizon.Slice {
-		minute := time.Now().Truncate(time.Minute).Add(in)
-		for i := range n {
-			b.far(i, time.Until(minute), func(r *job.Row) { r.Shard = 0 })
-		}
-		return horizon.SliceOf(minute, 0)
-	}
-	bubble(t, "instead of one for each job, however often it is passed", memory.Options{}, func(b *bundle) {
-		slice := crowd(b, 25*time.Minute, contract.CrowdedSlice+1)
-		b.promote()
-		b.another().Handle(b.Context(), nil)
-		armed := b.World.Timers().Armed()
-		if len(armed) != 1 || !armed[0].At.Equal(slice.Minute.Add(-contract.TimerLead)) {
-			b.Fatalf("%d timers, the first at %s", len(armed), armed[0].At)
-		}
-		if d, err := message.Decode[message.Dispatch](armed[0].Body); err != nil || d.Slice != slice.String() {
-			b.Errorf("it carries %+v, %v", d, err)
-		}
-	})
-	bubble(t, "or one message when it is near", memory.Options{}, func(b *bundle) {
-		slice := crowd(b, 5*time.Minute, contract.CrowdedSlice+1)
-		b.promote()
-		got, err := b.World.Queues().Receive(b.Context(), contract.DispatchQueue, 10, 0, 0)
-		if err != nil || len(got) != 1 {
-			b.Fatal(got, err)
-		}
-		if d, err := message.Decode[message.Dispatch](got[0].Body); err != nil || d.Slice != slice.String() {
-			b.Errorf("it carries %+v, %v", d, err)
-		}
-	})
-	bubble(t, "and a slice that is just full does not", memory.Options{}, func(b *bundle) {
-		crowd(b, 25*time.Minute, contract.CrowdedSlice)
-		b.promote()
-		if n := len(b.World.Timers().Armed()); n != contract.CrowdedSlice {
-			b.Errorf("%d timers", n)
-		}
-	})
-}
-
-func TestPromoter_LosesNothingToAThrottledScheduler(t *testing.T) {
+func TestPromoter_LosesNothingToATroubledQueue(t *testing.T) {
 	t.Parallel()
 	bubble(t, "every third call for five minutes", memory.Options{}, func(b *bundle) {
 		var rows []job.Row
-		for n := range 300 {
-			rows = append(rows, b.far(n, 20*time.Minute+time.Duration(n%180)*time.Second))
+		for n := range 40 {
+			rows = append(rows, b.far(n, 20*time.Minute+time.Duration(n/4)*time.Minute))
 		}
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TimerArm && c.N%3 == 0 {
+			if c.Op == memory.QueueSend && c.N%3 == 0 {
 				return memory.Fault{Fail: fault.Throttled}
 			}
 			return memory.Fault{}
@@ -285,19 +236,14 @@ func TestPromoter_LosesNothingToAThrottledScheduler(t *testing.T) {
 		}
 		b.World.SetFaults(nil)
 		b.promote()
-		b.requireArmed(rows...)
+		b.requireAsked(rows...)
 		if failed == 0 {
 			b.Error("nothing was throttled")
 		}
 	})
 	bubble(t, "and the watermark waits before the slice", memory.Options{}, func(b *bundle) {
 		r := b.far(0, 20*time.Minute)
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TimerArm {
-				return memory.Fault{Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		b.Fail(memory.QueueSend, contract.DispatchQueue)
 		if sum := b.promote(); sum.Failed != 1 || sum.Came["failed"] != 1 {
 			b.Errorf("the pass says %+v", sum)
 		}
@@ -310,28 +256,21 @@ func TestPromoter_LosesNothingToAThrottledScheduler(t *testing.T) {
 
 func TestPromoter_PassesOverABadEntry(t *testing.T) {
 	t.Parallel()
-	for name, poison := range map[string]func(item.Item){
-		"a key that is none": func(i item.Item) { i[contract.AttrPK] = "nobody" },
-		"no such pool, so soon": func(i item.Item) {
-			soon := time.Now().Add(5 * time.Minute).UnixMilli()
-			i["pool"], i["due_at"], i[contract.AttrWakeAt] = "gone", soon, soon
-		},
-	} {
-		bubble(t, name, memory.Options{}, func(b *bundle) {
-			first, last := b.far(0, 20*time.Minute), b.far(8, 20*time.Minute, func(r *job.Row) { r.Shard = 0 })
-			bad := b.far(4, 20*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
-			if err := b.Store.Put(b.Context(), item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
-				b.Fatal(err)
-			}
-			poison(bad)
-			b.PutItem(bad)
-			sum := b.promote()
-			b.requireArmed(first, last)
-			if sum.Came["passed_over"] != 1 || sum.Failed != 0 {
-				b.Errorf("the pass says %+v", sum)
-			}
-		})
-	}
+	bubble(t, "and still asks for its slice, where it holds another", memory.Options{}, func(b *bundle) {
+		bad := b.far(4, 25*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
+		if err := b.Store.Put(b.Context(), item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
+			b.Fatal(err)
+		}
+		bad[contract.AttrPK] = "nobody"
+		b.PutItem(bad)
+		if sum := b.promote(); sum.Came["passed_over"] != 1 || sum.Failed != 0 {
+			b.Errorf("alone in its slice: the pass says %+v", sum)
+		}
+		b.requireAsked()
+		r := b.far(8, 25*time.Minute+time.Second, func(r *job.Row) { r.Shard = 0 })
+		b.promote()
+		b.requireAsked(r)
+	})
 }
 
 func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
@@ -350,9 +289,9 @@ func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
 		if err != nil || !sum.Cut {
 			b.Fatalf("%+v, %v", sum, err)
 		}
-		b.requireArmed()
+		b.requireAsked()
 		b.World.SetFaults(nil)
 		b.promote()
-		b.requireArmed(r)
+		b.requireAsked(r)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -23,7 +24,6 @@ import (
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Queue arm.Sender
-	Timer arm.Timers
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
@@ -33,6 +33,7 @@ type Deps struct {
 type Stage struct {
 	Deps
 	armer   arm.Armer
+	slices  arm.Slices
 	records batch.Runner
 }
 
@@ -40,7 +41,8 @@ type Stage struct {
 func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
-		armer:   arm.Armer{Queue: d.Queue, Timers: d.Timer, Log: d.Log, Meter: d.Meter},
+		armer:   arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
+		slices:  arm.Slices{Queue: d.Queue},
 		records: batch.Runner{Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -54,34 +56,43 @@ func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.Dyn
 func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	now := s.Clock.Now()
 	errs := make([]error, len(changes))
-	var plans []job.Plan
-	var of []int // the change that a plan belongs to
-	var stale []job.Firing
-	var forget []message.Outgoing
-	var ofForget []int
+	var firings todo[job.Firing]
+	var slices todo[horizon.Slice]
+	var forget todo[message.Outgoing]
 	for i, c := range changes {
 		errs[i] = fault.Guard(func() error {
 			d, err := judge(c, now)
-			if d.arm != nil {
-				plans, of = append(plans, *d.arm), append(of, i)
-			}
-			if d.stale != nil {
-				stale = append(stale, *d.stale)
-			}
-			if d.forget != nil {
-				forget, ofForget = append(forget, *d.forget), append(ofForget, i)
-			}
+			firings.add(i, d.fire)
+			slices.add(i, d.slice)
+			forget.add(i, d.forget)
 			return err
 		})
 	}
-	for n, err := range s.armer.Do(ctx, "direct", plans) {
+	fired := s.armer.FireAll(ctx, "direct", firings.list, now)
+	for n, err := range fired {
 		if err != nil {
-			errs[of[n]] = fmt.Errorf("arming job %s: %w", changes[of[n]].New.Str(contract.AttrJobID), err)
+			errs[firings.of[n]] = fmt.Errorf("sending the firing of job %s: %w", firings.list[n].ID, err)
 		}
 	}
-	s.armer.Disarm(ctx, stale)
-	s.forget(ctx, forget, func(n int, err error) { errs[ofForget[n]] = err })
+	for n, err := range s.slices.Ask(ctx, slices.list) {
+		if err != nil {
+			errs[slices.of[n]] = fmt.Errorf("asking for slice %s: %w", slices.list[n], err)
+		}
+	}
+	s.forget(ctx, forget.list, func(n int, err error) { errs[forget.of[n]] = err })
 	return errs
+}
+
+// todo is one kind of thing to do, with the change that each belongs to.
+type todo[T any] struct {
+	list []T
+	of   []int
+}
+
+func (t *todo[T]) add(change int, v *T) {
+	if v != nil {
+		t.list, t.of = append(t.list, *v), append(t.of, change)
+	}
 }
 
 // forget asks dispatch to forget what lay beside rows that are gone: that takes longer than
@@ -104,8 +115,8 @@ func (s *Stage) forget(ctx context.Context, out []message.Outgoing, failed func(
 
 // decision is what a change calls for; nil for what it does not.
 type decision struct {
-	arm    *job.Plan
-	stale  *job.Firing       // whose timer is to be taken back
+	fire   *job.Firing
+	slice  *horizon.Slice    // is to be read at its time, and sends the firing then
 	forget *message.Outgoing // asks for what lay beside a row that is gone
 }
 
@@ -124,12 +135,15 @@ func judge(c item.Change, now time.Time) (d decision, err error) {
 	if was, err := job.ParseRow(c.Old); err == nil {
 		old = &was
 	}
-	arm, stale := job.Rearm(old, row, now)
-	if arm {
-		p := job.Arm(row.Firing(), now)
-		d.arm = &p
+	switch {
+	case !job.Rearm(old, row):
+	case job.WaitsForSlice(row, now):
+		slice := horizon.SliceOf(row.WakeAt, row.Shard)
+		d.slice = &slice
+	default:
+		f := row.Firing()
+		d.fire = &f
 	}
-	d.stale = stale
 	return d, nil
 }
 

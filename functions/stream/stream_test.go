@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
@@ -31,7 +33,7 @@ type bundle struct {
 func bubble(t *testing.T, name string, do func(b *bundle)) {
 	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
 		do(&bundle{Setup: s, stage: stream.New(stream.Deps{
-			Queue: s.World.Queues(), Timer: s.World.Timers(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+			Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
 		})})
 	})
 }
@@ -75,6 +77,24 @@ func (b *bundle) received(queue string, after time.Duration) []message.Delivery 
 	return b.Received(queue)
 }
 
+// requireAsked takes what the dispatch queue holds: one message for each of the slices.
+func (b *bundle) requireAsked(want ...horizon.Slice) {
+	b.Helper()
+	var bodies []string
+	for _, d := range b.received(contract.DispatchQueue, 0) {
+		bodies = append(bodies, d.Body)
+	}
+	slices.Sort(bodies)
+	var wanted []string
+	for _, s := range want {
+		wanted = append(wanted, job.AskSlice(s).Body)
+	}
+	slices.Sort(wanted)
+	if !slices.Equal(bodies, wanted) {
+		b.Fatalf("asked for %v, want %v", bodies, wanted)
+	}
+}
+
 func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	return jobtest.Row(n, time.Now().Add(in), time.Now(), change...)
 }
@@ -95,25 +115,45 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("received %+v, %v", f, err)
 		}
 	})
-	bubble(t, "arms a timer for what is due later, also a little beyond the horizon", func(b *bundle) {
-		rows := []job.Row{due(1, 15*time.Minute), due(2, contract.Horizon+contract.NearMargin)}
-		b.requireAllDone(b.write(job.Accept(rows[0]), job.Accept(rows[1])))
-		armed := b.World.Timers().Armed()
-		if len(armed) != 2 {
-			b.Fatalf("%d timers", len(armed))
+	bubble(t, "asks once for the slice of what is due later, also a little beyond the horizon", func(b *bundle) {
+		minute := time.Now().Truncate(time.Minute)
+		rows := []job.Row{
+			due(1, 15*time.Minute), due(5, 15*time.Minute+20*time.Second), due(2, contract.Horizon+contract.NearMargin),
 		}
-		for _, a := range armed {
-			for _, r := range rows {
-				if a.Name == r.Firing().TimerName() && !a.At.Equal(r.DueAt.Add(-contract.TimerLead)) {
-					b.Errorf("the timer of what is due at %s stands at %s", r.DueAt, a.At)
-				}
-			}
+		b.requireAllDone(b.write(job.Accept(rows[0]), job.Accept(rows[1])))
+		b.requireAllDone(b.write(job.Accept(rows[2])))
+		b.requireAsked(horizon.Slice{Minute: minute.Add(15 * time.Minute), Shard: 1},
+			horizon.Slice{Minute: minute.Add(32 * time.Minute), Shard: 2})
+		if got := b.received(stagetest.FiringQueue, time.Hour); len(got) != 0 {
+			b.Errorf("it sent %d firings as well", len(got))
+		}
+	})
+	bubble(t, "sends itself what says so, though by its clock it is due later", func(b *bundle) {
+		r := due(1, contract.DirectLane)
+		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
+		behind := stream.New(stream.Deps{
+			Queue: b.World.Queues(), Clock: clock.Skewed{Offset: -3 * time.Second}, Log: telemetry.Silent(),
+		})
+		if resp, err := behind.Handle(b.Context(), ev); err != nil || len(resp.BatchItemFailures) != 0 {
+			b.Fatal(resp, err)
+		}
+		if got := b.received(stagetest.FiringQueue, contract.DirectLane+3*time.Second); len(got) != 1 {
+			b.Errorf("received %d", len(got))
+		}
+	})
+	bubble(t, "sends itself what it sees too late for its slice", func(b *bundle) {
+		r := due(1, 20*time.Minute)
+		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
+		time.Sleep(6*time.Minute + time.Second)
+		b.requireAllDone(b.handle(ev))
+		if got := b.received(stagetest.FiringQueue, 14*time.Minute); len(got) != 1 {
+			b.Errorf("received %d", len(got))
 		}
 	})
 	bubble(t, "leaves alone what its writer fires and what lies far ahead", func(b *bundle) {
 		b.requireAllDone(b.write(job.Accept(due(1, time.Second)), job.Accept(due(2, time.Hour))))
-		if got := b.received(stagetest.FiringQueue, time.Minute); len(got)+len(b.World.Timers().Armed()) != 0 {
-			b.Error("it armed them")
+		if got := b.received(stagetest.FiringQueue, time.Minute); len(got)+len(b.received(contract.DispatchQueue, 0)) != 0 {
+			b.Error("it got them on their way")
 		}
 	})
 	bubble(t, "sends with no delay what became due on the way", func(b *bundle) {
@@ -125,40 +165,30 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "arms again only what changed in version, attempt or due time", func(b *bundle) {
-		r := due(1, 15*time.Minute)
+	bubble(t, "sends again only what changed in version, attempt or due time", func(b *bundle) {
+		r := due(1, 5*time.Minute)
 		b.write(job.Accept(r))
 		b.requireAllDone(b.write(item.Write{Ref: r.Ref(), Name: "test", Set: map[string]any{"failures": int64(1)}}))
-		if calls := b.World.Counts().TimerCalls; calls != 1 {
-			b.Errorf("%d calls to the scheduler for one job", calls)
+		if got := b.received(stagetest.FiringQueue, 5*time.Minute); len(got) != 1 {
+			b.Errorf("%d firings of one attempt", len(got))
 		}
 	})
-	bubble(t, "takes the timer of an edited job back and arms the new one", func(b *bundle) {
+	bubble(t, "asks for the new slice of an edited job", func(b *bundle) {
 		r := due(1, 20*time.Minute)
 		b.write(job.Accept(r))
 		at := r.DueAt.Add(5 * time.Minute)
 		after, w, _ := job.Reschedule(r, job.Edit{DueAt: &at}, time.Now())
 		b.requireAllDone(b.write(w))
-		armed := b.World.Timers().Armed()
-		if len(armed) != 1 || armed[0].Name != after.Firing().TimerName() {
-			b.Errorf("armed %+v", armed)
-		}
+		b.requireAsked(horizon.SliceOf(r.DueAt, 1), horizon.SliceOf(after.DueAt, 1))
 	})
-	bubble(t, "takes the timer of a job that is to stop back", func(b *bundle) {
-		r := due(1, 20*time.Minute)
-		b.write(job.Accept(r))
+	bubble(t, "does nothing about a job that is to stop", func(b *bundle) {
+		r := due(1, 5*time.Minute)
 		_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
+		b.write(job.Accept(r))
 		b.requireAllDone(b.write(w))
-		if armed := b.World.Timers().Armed(); len(armed) != 0 {
-			b.Errorf("armed %+v", armed)
+		if got := b.received(stagetest.FiringQueue, 5*time.Minute); len(got) != 1 {
+			b.Errorf("%d firings", len(got))
 		}
-	})
-	bubble(t, "does not fail a record because a stale timer would not go", func(b *bundle) {
-		r := due(1, 20*time.Minute)
-		b.write(job.Accept(r))
-		b.fail(memory.TimerDisarm, fault.Throttled)
-		_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
-		b.requireAllDone(b.write(w))
 	})
 	bubble(t, "never writes the table, so that it cannot feed itself", func(b *bundle) {
 		b.write(job.Accept(due(1, time.Minute)), job.Accept(due(2, 20*time.Minute)))
@@ -167,15 +197,16 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("%d records followed, %v", len(changes), err)
 		}
 	})
-	bubble(t, "handed the same batch again arms the same timers", func(b *bundle) {
-		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, 20*time.Minute).Item()})
-		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TimerArm && c.N == 1} })
+	bubble(t, "handed the same batch again asks again", func(b *bundle) {
+		r := due(1, 20*time.Minute)
+		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
+		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.QueueSend && c.N == 1} })
 		if resp := b.handle(ev); len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "1" {
 			b.Fatalf("a lost answer gave %+v", resp)
 		}
 		b.requireAllDone(b.handle(ev))
-		if n := len(b.World.Timers().Armed()); n != 1 {
-			b.Errorf("%d timers", n)
+		if got := b.received(contract.DispatchQueue, 0); len(got) != 2 || got[0].Body != got[1].Body {
+			b.Errorf("asked by %v", got)
 		}
 	})
 	bubble(t, "names the records that were throttled and only them", func(b *bundle) {
@@ -210,15 +241,6 @@ func TestStream_PassesByWhatTheFilterKeepsAway(t *testing.T) {
 	})
 }
 
-func (b *bundle) fail(op string, kind fault.Kind) {
-	b.World.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == op {
-			return memory.Fault{Fail: kind}
-		}
-		return memory.Fault{}
-	})
-}
-
 func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(events.DynamoDBStreamRecord){
@@ -239,16 +261,16 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 		bubble(t, name, func(b *bundle) {
 			var changes []item.Change
 			for n := range 100 {
-				r := due(n, 20*time.Minute, func(r *job.Row) { r.Payload = `{"secret":1}` })
-				changes = append(changes, item.Change{Seq: r.Firing().TimerName(), New: r.Item()})
+				r := due(n, 10*time.Minute, func(r *job.Row) { r.Payload = `{"secret":1}` })
+				changes = append(changes, item.Change{Seq: string(r.ID), New: r.Item()})
 			}
 			ev := batch.StreamEventOf(changes...)
 			poison(ev.Records[50].Change)
 			b.requireAllDone(b.handle(ev))
-			if n := len(b.World.Timers().Armed()); n != 99 {
-				b.Errorf("%d were armed", n)
-			}
 			aside := b.received(contract.FiringDead, 0)
+			if n := len(b.received(stagetest.FiringQueue, 10*time.Minute)); n != 99 {
+				b.Errorf("%d were sent", n)
+			}
 			if len(aside) != 1 {
 				b.Fatalf("%d were set aside", len(aside))
 			}
@@ -267,32 +289,6 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestStream_ArmsTimersAheadOfAMinutePreciseScheduler(t *testing.T) {
-	t.Parallel()
-	bubble(t, "at any second of its minute, for due times at any second of theirs", func(b *bundle) {
-		for n := range 60 {
-			b.write(job.Accept(due(n, 20*time.Minute+time.Duration(n)*time.Second)))
-		}
-		start := time.Now()
-		for received := 0; received < 60; {
-			time.Sleep(100 * time.Millisecond)
-			if time.Since(start) > time.Hour {
-				b.Fatalf("%d of 60 fired", received)
-			}
-			for _, d := range b.received(contract.DispatchQueue, 0) {
-				received++
-				m, err := message.Decode[message.Dispatch](d.Body)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if left := time.Until(m.Firing.DueAt); left < contract.TimerLead-time.Minute {
-					b.Errorf("it fired with %s left", left)
-				}
-			}
-		}
-	})
 }
 
 func TestStream_AsksToForgetWhatLayBesideARowThatIsGone(t *testing.T) {

@@ -182,8 +182,3 @@ func (t timers) Arm(ctx context.Context, m message.Timer) error {
 	t.did("scheduler:CreateSchedule", "timers")
 	return t.t.Arm(ctx, m)
 }
-
-func (t timers) Disarm(ctx context.Context, name string) error {
-	t.did("scheduler:DeleteSchedule", "timers")
-	return t.t.Disarm(ctx, name)
-}

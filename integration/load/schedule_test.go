@@ -26,12 +26,10 @@ type setClock struct{ at time.Time }
 
 func (c *setClock) Now() time.Time { return c.at }
 
-// nowhere drops messages and timers.
+// nowhere drops messages.
 type nowhere struct{}
 
 func (nowhere) Send(context.Context, string, ...message.Outgoing) error { return nil }
-func (nowhere) Arm(context.Context, message.Timer) error                { return nil }
-func (nowhere) Disarm(context.Context, string) error                    { return nil }
 
 func withoutStream() []contract.Schema {
 	schemas := contract.Schemas()
@@ -70,7 +68,7 @@ func BenchmarkPromotionOf100000InOneMinute(b *testing.B) {
 		w := memory.New(memory.Options{Clock: c, Schemas: withoutStream()})
 		s := store.New(w.Table(), w.Blobs())
 		putSchedules(b, s, schedules, "0 9 * * *", c.at)
-		p := promoter.New(promoter.Deps{Store: s, Queue: nowhere{}, Timer: nowhere{}, Clock: c, Log: telemetry.Silent(),
+		p := promoter.New(promoter.Deps{Store: s, Queue: nowhere{}, Clock: c, Log: telemetry.Silent(),
 			Shards: contract.DefaultShards})
 		if _, err := p.Handle(b.Context(), nil); err != nil {
 			b.Fatal(err)

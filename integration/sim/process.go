@@ -444,11 +444,6 @@ func (t timers) Arm(ctx context.Context, timer message.Timer) error {
 		func(ctx context.Context) error { return t.p.w.memory.Timers().Arm(ctx, timer) })
 }
 
-func (t timers) Disarm(ctx context.Context, name string) error {
-	return act(ctx, t.p, "timer.disarm", "", []string{name},
-		func(ctx context.Context) error { return t.p.w.memory.Timers().Disarm(ctx, name) })
-}
-
 // stream is the jobs table's stream as its event source reads it: it continues where the previous
 // reader stopped, and gives records once more after a repeated read.
 type stream struct{ p *process }

@@ -27,7 +27,6 @@ type Queues interface {
 // Timers is EventBridge Scheduler, or its twin.
 type Timers interface {
 	Arm(ctx context.Context, t message.Timer) error
-	Disarm(ctx context.Context, name string) error
 }
 
 // Stream is the jobs table's stream, as one reader sees it.

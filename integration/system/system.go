@@ -48,22 +48,21 @@ func Compose(p Ports, o Options) *System {
 			Shards: o.Shards, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn,
 		})
 	}
-	// The table's stream: arms or sends what is near.
+	// The table's stream: sends what is near, or asks for its slice.
 	at := p.of("stream")
-	onChange := stream.New(stream.Deps{Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("stream"),
-		Meter: at.Meter})
+	onChange := stream.New(stream.Deps{Queue: at.Queues, Clock: at.Clock, Log: at.Log("stream"), Meter: at.Meter})
 	// Each minute: slices that enter the horizon, slices left behind.
 	at = p.of("promoter")
 	promote := promoter.New(promoter.Deps{
-		Store: storeOf(at), Queue: at.Queues, Timer: at.Timers, Clock: at.Clock, Log: at.Log("promoter"),
+		Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("promoter"),
 		Meter: at.Meter, Shards: o.Shards,
 	})
 	at = p.of("sweeper")
 	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"),
 		Meter: at.Meter, Shards: o.Shards})
-	// Timers and crowded slices become firings.
+	// Slices get timers, and become firings at their time.
 	at = p.of("dispatch")
-	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock,
+	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Timer: at.Timers, Clock: at.Clock,
 		Log: at.Log("dispatch"), Meter: at.Meter, Shards: o.Shards})
 	// Workers run what is due, and report.
 	var runner *worker.Worker

@@ -16,8 +16,6 @@ type Timers interface {
 	// Arm makes a one-shot timer that sends Body to the dispatch queue within the minute of At, and
 	// replaces the one of that name. A past At is a fault.Invalid.
 	Arm(ctx context.Context, t message.Timer) error
-	// Disarm removes a timer; an absent one is no error.
-	Disarm(ctx context.Context, name string) error
 }
 
 // TimerBench holds timers, the queues that they send to, and a way to read what is armed.
@@ -77,17 +75,6 @@ func timers() []exercise[TimerBench] {
 				wantArmed(t, b, timer)
 			}
 		}},
-		{name: "disarming removes a timer, and of an absent timer it is no error", run: func(t T, b TimerBench) {
-			timer := message.Timer{Name: unique(), At: ahead(time.Hour), Body: "a", MaxAge: time.Hour}
-			must(t, b.Disarm(t.Context(), timer.Name))
-			must(t, b.Arm(t.Context(), timer))
-			must(t, b.Disarm(t.Context(), timer.Name))
-			wantUnarmed(t, b, timer.Name)
-			must(t, b.Disarm(t.Context(), timer.Name))
-			must(t, b.Arm(t.Context(), timer))
-			wantArmed(t, b, timer)
-			must(t, b.Disarm(t.Context(), timer.Name))
-		}},
 		{name: "a past time is invalid and arms nothing", run: func(t T, b TimerBench) {
 			timer := message.Timer{Name: unique(), At: ahead(-10 * time.Second), Body: "a", MaxAge: time.Hour}
 			wantKind(t, b.Arm(t.Context(), timer), fault.Invalid)
@@ -102,17 +89,13 @@ func timers() []exercise[TimerBench] {
 				MaxAge: time.Hour}
 			must(t, b.Arm(t.Context(), longest))
 			wantArmed(t, b, longest)
-			must(t, b.Disarm(t.Context(), longest.Name))
 		}},
-		{name: "a timer fires once within its minute, with its last body, and a disarmed one never fires",
+		{name: "a timer fires once within its minute, with its last body",
 			waits: 3 * time.Minute, run: func(t T, b TimerBench) {
 				timer := message.Timer{Name: unique(), At: ahead(20 * time.Second), Body: "first", MaxAge: time.Hour}
 				must(t, b.Arm(t.Context(), timer))
 				timer.Body = "second"
 				must(t, b.Arm(t.Context(), timer))
-				silent := message.Timer{Name: unique(), At: ahead(65 * time.Second), Body: "never", MaxAge: time.Hour}
-				must(t, b.Arm(t.Context(), silent))
-				must(t, b.Disarm(t.Context(), silent.Name))
 
 				end := timer.At.Add(2 * time.Minute)
 				var got []message.Delivery

@@ -8,8 +8,9 @@ const (
 	DirectLane = 14 * time.Minute // an SQS message can be delayed 15 min; one minute is for the way
 	Horizon    = 30 * time.Minute // what is due later stays in the table only
 	NearMargin = 2 * time.Minute  // rows this much beyond the horizon count as near, for promoter passes in between
-	TimerLead  = 2 * time.Minute  // a timer fires anywhere within its minute, so it is set this early
-	TimerGuard = 70 * time.Second // nearer than this a timer could be past when made; the direct lane takes it
+	TimerLead  = 2 * time.Minute  // a slice's timer fires anywhere within its minute, so it is set this early
+	TimerGuard = 70 * time.Second // nearer than this a timer could be past when made; a delayed message takes its place
+	AfterDue   = time.Millisecond // a wake-up this much after due: its firing goes another way than by its slice
 	DelayLead  = 2 * time.Second  // a delayed firing arrives this early; the worker holds it
 	MaxDelay   = 15 * time.Minute // SQS DelaySeconds limit
 	// ReportsBehind is how long a report waits where there is a backlog: then what still waits is settled
@@ -19,9 +20,6 @@ const (
 	Grace       = 3 * time.Minute  // a slice this far behind is swept
 	MaxPostpone = 48 * time.Minute // the sweeper's doubling stops here
 	RetryEvery  = 15 * time.Minute // what could not be handled, or not even read, is retried after this
-	// CrowdedSlice is how many timers of its own a slice may have; beyond, one timer is for the whole
-	// slice. 64 slices of so many a minute stay under the 200 timer calls per second.
-	CrowdedSlice = 150
 )
 
 // Passed slices are read once more: watermarks are hints, and an index entry may appear late.

@@ -97,7 +97,7 @@ func TestAfter_AdmitsByWhatIsKnown(t *testing.T) {
 			r.WakeAt.IsZero() != r.Status.Final() {
 			t.Errorf("after %q it is %s, to be sent %v, waking at %s", end, r.Status, send, r.WakeAt)
 		}
-		if r.Status == job.Blocked && (!job.PutOff(r.DueAt, r.WakeAt) || !r.ExpiryAt.IsZero()) {
+		if r.Status == job.Blocked && (job.FiredBySlice(r.DueAt, r.WakeAt) || !r.ExpiryAt.IsZero()) {
 			t.Errorf("BLOCKED it is due at %s, and expires at %s", r.DueAt, r.ExpiryAt)
 		}
 		if r.Status == job.Scheduled && !r.ExpiryAt.Equal(afterNoon.Add(time.Hour)) {

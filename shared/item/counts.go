@@ -8,7 +8,7 @@ type Counts struct {
 	TableCalls  int64 // requests to tables
 	QueueCalls  int64 // requests to queues, a batch of ten being one
 	QueueUnits  int64 // billed requests to queues: one for each 64 KB begun in a call
-	TimerCalls  int64 // timers armed and disarmed
+	TimerCalls  int64 // timers armed
 	TimersFired int64 // billed invocations
 	BlobCalls   int64
 	SecretCalls int64

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -71,90 +69,49 @@ func (f Firing) AtDue(now time.Time) message.Outgoing {
 	return out
 }
 
-// TimerName is the name of the firing's timer: the same for the same attempt of the same
-// version, so that arming twice is arming once.
-func (f Firing) TimerName() string {
-	return timerName("j-", string(f.Tenant), string(f.ID), strconv.FormatInt(f.Version, 10),
-		strconv.FormatInt(f.Attempt, 10))
-}
-
-func timerName(prefix string, parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(strconv.Itoa(len(p)) + ":" + p)) // never fails
-	}
-	return prefix + hex.EncodeToString(h.Sum(nil)[:16])
-}
-
 // timerMaxAge is what a timer's lateness is worth: later than this after its time the sweeper
-// has brought the job back anyway.
+// has brought the jobs back anyway.
 const timerMaxAge = contract.TimerLead + contract.Grace
 
-// Plan is how a firing gets on its way: exactly one of Send and Arm is set.
-type Plan struct {
-	Queue string            // where Send goes
-	Send  *message.Outgoing // to send at once, with the delay that is in it
-	Arm   *message.Timer    // to arm
+// FiredBySlice says that whoever reads the slice of a wake-up sends its firing. It does not where
+// the wake-up lies after the due time: either the stream consumer sends the firing ([Place]), or
+// the sweeper has put the job off, to decide then about one that it has fired, that runs, or that
+// waits in a deep queue.
+func FiredBySlice(dueAt, wakeAt time.Time) bool { return !wakeAt.After(dueAt) }
+
+// WaitsForSlice says that the stream consumer leaves the row's firing to its slice: the row says
+// so, and there is time enough to have the slice read. What it leaves to nobody it sends itself.
+// Of rows written before the direct lane was told apart, only the time tells.
+func WaitsForSlice(r Row, now time.Time) bool {
+	return FiredBySlice(r.DueAt, r.WakeAt) && r.DueAt.Sub(now) > contract.DirectLane
 }
 
-// PutOff says that a wake-up which lies after the due time is not for the firing: the sweeper
-// put it there, to decide then about a job that it has fired, that runs, or that waits in a deep
-// queue. Whoever goes by the due index before leaves it to the sweeper.
-func PutOff(dueAt, wakeAt time.Time) bool { return wakeAt.After(dueAt) }
+// SliceAt is when a slice is to be read: as long before its minute as its timer may be late, and more.
+func SliceAt(s horizon.Slice) time.Time { return s.Minute.Add(-contract.TimerLead) }
 
-// Arm plans the way of a firing that somebody saw. It never answers "not mine": the writer of
-// a row and those who arm it judge at different moments, and a firing that is sent twice is
-// refused at its claim, while one that is left to somebody else may be left by everybody.
-func Arm(f Firing, now time.Time) Plan {
-	switch horizon.LaneOf(now, f.DueAt) {
-	case horizon.Now, horizon.Direct:
-		out := f.Outgoing(now)
-		return Plan{Queue: f.Queue(), Send: &out}
-	}
-	return Plan{Arm: timer(f.TimerName(), f.DueAt, f.dispatch())}
+// AskSlice is the message that has dispatch read a slice at its time, whenever it is sent.
+func AskSlice(s horizon.Slice) message.Outgoing {
+	return message.Outgoing{Body: message.Encode(message.Dispatch{V: message.V, Slice: s.String(), At: SliceAt(s)})}
 }
 
-// ArmSlice plans the way of a whole crowded slice: one message or timer for all that it holds.
-func ArmSlice(s horizon.Slice, now time.Time) Plan {
-	d := message.Dispatch{V: message.V, Slice: s.String()}
-	if horizon.LaneOf(now, s.Minute) == horizon.Timer || horizon.LaneOf(now, s.Minute) == horizon.Store {
-		return Plan{Arm: timer(timerName("s-", s.String()), s.Minute, d)}
+// SliceTimer sends AskSlice at the slice's time. Its name is the slice's, so that arming twice is
+// arming once, whoever comes first.
+func SliceTimer(s horizon.Slice) message.Timer {
+	return message.Timer{
+		Name: "s-" + s.Minute.UTC().Format("2006-01-02T1504") + "-" + strconv.Itoa(s.Shard),
+		At:   SliceAt(s), Body: AskSlice(s).Body, MaxAge: timerMaxAge,
 	}
-	return Plan{Queue: contract.DispatchQueue, Send: &message.Outgoing{Body: message.Encode(d)}}
 }
 
-// timer fires a lead before due, because it may be late by most of a minute. It is only made
-// for what is due beyond the direct lane, so its instant is never near enough to be past
-// when it arrives. Scheduler knows whole seconds.
-func timer(name string, due time.Time, d message.Dispatch) *message.Timer {
-	return &message.Timer{Name: name, At: due.Add(-contract.TimerLead).Truncate(time.Second), Body: message.Encode(d),
-		MaxAge: timerMaxAge}
-}
-
-// Rearm says what a change of a row means for its way to a worker: arm the current attempt
-// (arm), or take back the timer of one that cannot happen any more (stale, nil for none).
-// old is nil when there was no row, or none that could be read.
-func Rearm(old *Row, r Row, now time.Time) (arm bool, stale *Firing) {
-	if !r.Near || !r.Status.Open() {
-		return false, nil
+// Rearm says that a change of a row calls for a firing on its way. What a change made stale is
+// taken back by nobody: a slice is read as it is by then, and a firing that was sent is refused at
+// its claim. old is nil when there was no row, or none that could be read.
+func Rearm(old *Row, r Row) bool {
+	switch {
+	case !r.Near || !r.Status.Open() || r.Stop != NoStop:
+		return false
+	case old == nil || !old.Near:
+		return true
 	}
-	if r.Stop != NoStop {
-		return false, timerOf(&r, now)
-	}
-	if old == nil || !old.Near {
-		return true, nil
-	}
-	if old.Version == r.Version && old.Attempt == r.Attempt && old.DueAt.Equal(r.DueAt) {
-		return false, nil
-	}
-	return true, timerOf(old, now)
-}
-
-// timerOf is the row's firing if its timer may still stand: it has not fired for certain.
-func timerOf(r *Row, now time.Time) *Firing {
-	if now.After(r.DueAt.Add(-contract.TimerLead + time.Minute)) {
-		return nil
-	}
-	f := r.Firing()
-	return &f
+	return old.Version != r.Version || old.Attempt != r.Attempt || !old.DueAt.Equal(r.DueAt)
 }

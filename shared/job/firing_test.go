@@ -15,7 +15,7 @@ func firingDue(in time.Duration) Firing {
 	return scheduled(func(r *Row) { r.DueAt, r.Pool, r.Priority = noon.Add(in), "short", Normal }).Firing()
 }
 
-func TestPlans_SendWhatIsDueWithinTheDirectLaneWithItsDelay(t *testing.T) {
+func TestFiring_IsDelayedUntilJustBeforeItIsDue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ due, delay time.Duration }{
 		{-time.Hour, 0}, // overdue: at once, never a negative delay
@@ -23,90 +23,82 @@ func TestPlans_SendWhatIsDueWithinTheDirectLaneWithItsDelay(t *testing.T) {
 		{contract.NowLane, 0},
 		{10*time.Second + 700*time.Millisecond, 8 * time.Second},
 		{contract.DirectLane, contract.DirectLane - contract.DelayLead},
+		{contract.Horizon, contract.MaxDelay},
 	} {
-		p := Arm(firingDue(c.due), noon)
-		if p.Send == nil || p.Arm != nil {
-			t.Fatalf("due in %s: %+v, want a send", c.due, p)
-		}
-		if p.Send.Delay != c.delay || p.Queue != "firing-short-normal" || p.Send.Group != "acme" {
-			t.Errorf("due in %s: delay %s to %s for %s", c.due, p.Send.Delay, p.Queue, p.Send.Group)
-		}
-	}
-}
-
-func TestPlans_ArmATimerALeadBeforeWhatIsDueLater(t *testing.T) {
-	t.Parallel()
-	for _, due := range []time.Duration{contract.DirectLane + time.Millisecond, contract.Horizon,
-		contract.Horizon + contract.NearMargin} {
-		f := firingDue(due)
-		p := Arm(f, noon)
-		if p.Arm == nil || p.Send != nil {
-			t.Fatalf("due in %s: %+v, want a timer", due, p)
-		}
-		lead := f.DueAt.Sub(p.Arm.At)
-		if lead < contract.TimerLead || lead >= contract.TimerLead+time.Second || p.Arm.At.Nanosecond() != 0 {
-			t.Errorf("due in %s: the timer stands at %s", due, p.Arm.At)
-		}
-		d, err := message.Decode[message.Dispatch](p.Arm.Body)
-		if err != nil || *d.Firing != f.Message() || d.Pool != "short" || d.Priority != "normal" {
-			t.Errorf("due in %s: the timer carries %s, %v", due, p.Arm.Body, err)
+		f := firingDue(c.due)
+		out := f.Outgoing(noon)
+		if out.Delay != c.delay || f.Queue() != "firing-short-normal" || out.Group != "acme" {
+			t.Errorf("due in %s: delay %s to %s for %s", c.due, out.Delay, f.Queue(), out.Group)
 		}
 	}
 }
 
 // What Scheduler may do to a timer is late by a minute, and what the call takes; both fit.
-func TestTimer_IsNeverSoNearThatItCouldBePast(t *testing.T) {
+func TestSliceTimer_IsNeverSoNearThatItCouldBePast(t *testing.T) {
 	t.Parallel()
-	if contract.DirectLane-contract.TimerLead <= contract.TimerGuard {
-		t.Errorf("a timer of the direct lane's end would stand %s ahead", contract.DirectLane-contract.TimerLead)
+	if contract.DirectLane-time.Minute-contract.TimerLead <= contract.TimerGuard {
+		t.Errorf("the timer of a slice that begins at the direct lane's end could stand %s ahead",
+			contract.DirectLane-time.Minute-contract.TimerLead)
 	}
 }
 
-func TestTimer_NameTellsVersionsAndAttemptsApartAndNothingElse(t *testing.T) {
+func TestSliceTimer_IsOneForEachSlice(t *testing.T) {
 	t.Parallel()
-	f := firingDue(20 * time.Minute)
-	names := map[string]bool{f.TimerName(): true}
-	moved := f
-	moved.DueAt = moved.DueAt.Add(time.Minute)
-	names[moved.TimerName()] = true
-	if len(names) != 1 {
-		t.Error("the same attempt of the same version has two names")
-	}
-	for _, change := range []func(*Firing){
-		func(f *Firing) { f.Version++ }, func(f *Firing) { f.Attempt++ },
-		func(f *Firing) { f.Tenant = "other" }, func(f *Firing) { f.ID = NewID(noon, [10]byte{9}) },
-	} {
-		g := f
-		change(&g)
-		names[g.TimerName()] = true
-	}
-	if len(names) != 5 {
-		t.Errorf("%d names for 5 firings", len(names))
-	}
 	allowed := regexp.MustCompile(`^[0-9a-zA-Z-_.]{1,64}$`)
-	for n := range names {
-		if !allowed.MatchString(n) {
-			t.Errorf("Scheduler would refuse the name %q", n)
+	names := map[string]bool{}
+	for _, s := range []horizon.Slice{
+		{Minute: noon, Shard: 3}, {Minute: noon, Shard: 13}, {Minute: noon.Add(time.Minute), Shard: 3},
+		{Minute: noon.Add(24 * time.Hour), Shard: 3}, {Minute: noon, Shard: 1023},
+	} {
+		m := SliceTimer(s)
+		names[m.Name] = true
+		if again := SliceTimer(horizon.SliceOf(s.Minute.Add(59*time.Second), s.Shard)); again != m {
+			t.Errorf("another wake-up of slice %s has another timer", s)
+		}
+		if !allowed.MatchString(m.Name) {
+			t.Errorf("Scheduler would refuse the name %q", m.Name)
+		}
+		if !m.At.Equal(s.Minute.Add(-contract.TimerLead)) || m.At.Second() != 0 {
+			t.Errorf("the timer of %s stands at %s", s, m.At)
+		}
+		d, err := message.Decode[message.Dispatch](m.Body)
+		if err != nil || d.Slice != s.String() || !d.At.Equal(m.At) || m.Body != AskSlice(s).Body {
+			t.Errorf("the timer of %s carries %s, %v", s, m.Body, err)
 		}
 	}
+	if len(names) != 5 {
+		t.Errorf("%d names for 5 slices", len(names))
+	}
 }
 
-func TestPlans_SendACrowdedSliceByOneTimerOrMessage(t *testing.T) {
+// Each row is sent by whoever wrote it, by the stream consumer, or by whoever reads its slice, and only
+// a row whose clocks disagree by two.
+func TestRow_SaysWhoFiresIt(t *testing.T) {
 	t.Parallel()
-	far := horizon.Slice{Minute: noon.Add(30 * time.Minute), Shard: 3}
-	p := ArmSlice(far, noon)
-	if p.Arm == nil || !p.Arm.At.Equal(far.Minute.Add(-contract.TimerLead)) {
-		t.Fatalf("far: %+v", p)
-	}
-	if d, err := message.Decode[message.Dispatch](p.Arm.Body); err != nil || d.Slice != far.String() {
-		t.Errorf("the timer carries %s, %v", p.Arm.Body, err)
-	}
-	if again := ArmSlice(far, noon.Add(time.Minute)); *again.Arm != *p.Arm {
-		t.Error("arming the slice a minute later is another timer")
-	}
-	if p := ArmSlice(horizon.Slice{Minute: noon.Add(10 * time.Minute), Shard: 3},
-		noon); p.Send == nil || p.Queue != contract.DispatchQueue {
-		t.Errorf("near: %+v", p)
+	for _, c := range []struct {
+		name    string
+		ahead   time.Duration // of due when it is written
+		seen    time.Duration // of due when the stream shows it
+		bySlice bool          // whoever reads the slice sends it
+		waits   bool          // the stream consumer does not
+	}{
+		{"within the direct lane", contract.DirectLane, contract.DirectLane - time.Second, false, false},
+		{"within the direct lane, seen by a clock that is behind", contract.DirectLane, contract.DirectLane + 2*time.Second, false, false},
+		{"just beyond the direct lane", contract.DirectLane + time.Millisecond, contract.DirectLane + time.Millisecond, true, true},
+		{"just beyond the direct lane, seen within", contract.DirectLane + time.Millisecond, contract.DirectLane, true, false},
+		{"seen when its slice has been read", 20 * time.Minute, time.Minute, true, false},
+		{"at the end of the horizon and its margin", contract.Horizon + contract.NearMargin, contract.Horizon, true, true},
+		{"far ahead", 24 * time.Hour, 24 * time.Hour, true, true},
+		{"due now", 0, 0, true, false}, // no slice is read so late
+	} {
+		r := scheduled(func(r *Row) { r.DueAt = noon.Add(c.ahead) })
+		Place(&r, noon)
+		if got := FiredBySlice(r.DueAt, r.WakeAt); got != c.bySlice {
+			t.Errorf("%s: fired by its slice: %v", c.name, got)
+		}
+		if got := WaitsForSlice(r, r.DueAt.Add(-c.seen)); got != c.waits {
+			t.Errorf("%s: left to its slice: %v", c.name, got)
+		}
 	}
 }
 
@@ -121,36 +113,29 @@ func TestRow_IsRearmedOnlyWhenItsFiringChanged(t *testing.T) {
 	}
 	attempt := func(r *Row) { r.Attempt++ }
 	version := func(r *Row) { r.Version++ }
-	later := func(r *Row) { version(r); r.DueAt = r.DueAt.Add(time.Minute) }
+	later := func(r *Row) { r.DueAt = r.DueAt.Add(time.Minute) }
 	unseen := func(r *Row) { r.Near = false }
 	stop := func(r *Row) { r.Stop = StopCancel }
-	soon := func(r *Row) { r.DueAt = noon.Add(30 * time.Second) }
 	row := func(r Row) *Row { return &r }
 	for _, c := range []struct {
-		name  string
-		old   *Row
-		new   Row
-		arm   bool
-		stale int64 // version of the timer taken back, 0 for none
+		name string
+		old  *Row
+		new  Row
+		arm  bool
 	}{
-		{"a new row", nil, near(), true, 0},
-		{"a row that comes into sight", row(near(unseen)), near(), true, 0},
-		{"a row that its writer fires itself", nil, near(unseen), false, 0},
-		{"any other change", row(near()), near(func(r *Row) { r.Failures = 3 }), false, 0},
-		{"running", row(near()), near(func(r *Row) { r.Status = Running }), false, 0},
-		{"a retry", row(near()), near(attempt), true, 1},
-		{"an edit takes the old timer back", row(near()), near(later), true, 1},
-		{"an edit of what was due at once has no timer to take back", row(near(soon)), near(later), true, 0},
-		{"a stop takes the timer back", row(near()), near(stop), false, 1},
-		{"a final row", row(near()), near(func(r *Row) { r.Status = Succeeded }), false, 0},
+		{"a new row", nil, near(), true},
+		{"a row that comes into sight", row(near(unseen)), near(), true},
+		{"a row that its writer fires itself", nil, near(unseen), false},
+		{"any other change", row(near()), near(func(r *Row) { r.Failures = 3 }), false},
+		{"running", row(near()), near(func(r *Row) { r.Status = Running }), false},
+		{"a retry", row(near()), near(attempt), true},
+		{"an edit", row(near()), near(version), true},
+		{"another due time", row(near()), near(later), true},
+		{"a stop", row(near()), near(stop), false},
+		{"a final row", row(near()), near(func(r *Row) { r.Status = Succeeded }), false},
 	} {
-		arm, stale := Rearm(c.old, c.new, noon)
-		got := int64(0)
-		if stale != nil {
-			got = stale.Version
-		}
-		if arm != c.arm || got != c.stale {
-			t.Errorf("%s: arm %v, stale version %d; want %v, %d", c.name, arm, got, c.arm, c.stale)
+		if arm := Rearm(c.old, c.new); arm != c.arm {
+			t.Errorf("%s: arm %v, want %v", c.name, arm, c.arm)
 		}
 	}
 }

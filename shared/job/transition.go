@@ -154,14 +154,20 @@ func Accept(r Row) item.Write {
 }
 
 // Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes:
-// true means that the writer sends it itself, once the row is written.
+// true means that the writer sends it itself, once the row is written. The wake-up of what goes by
+// the direct lane lies just after due: only the stream consumer sends it, and whoever reads the
+// slice passes it by. So the row itself says who fires it, and no two clocks have to agree.
 func Place(r *Row, now time.Time) (send bool) {
 	r.Parked, r.QueuedBehind, r.Postponed = false, false, 0
 	r.WakeAt = r.DueAt
+	lane := horizon.LaneOf(now, r.DueAt)
+	if lane == horizon.Direct {
+		r.WakeAt = r.DueAt.Add(contract.AfterDue)
+	}
 	if r.WakeAt.Before(now) { // any wake-up written is ≥ now
 		r.WakeAt = now
 	}
-	send = horizon.LaneOf(now, r.DueAt) == horizon.Now
+	send = lane == horizon.Now
 	r.Near = !send && horizon.Near(now, r.DueAt)
 	return send
 }

@@ -25,7 +25,6 @@ const (
 	QueueVisibility = "queue.visibility"
 	QueueDepth      = "queue.depth"
 	TimerArm        = "timer.arm"
-	TimerDisarm     = "timer.disarm"
 	TimerFire       = "timer.fire" // the scheduler's own send to the dispatch queue
 	BlobPut         = "blob.put"
 	BlobGet         = "blob.get"

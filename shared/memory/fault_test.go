@@ -74,12 +74,11 @@ func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) e
 		memory.QueueVisibility: func(ctx context.Context) error {
 			return qs.SetVisibility(ctx, work, extending.Receipt, 0)
 		},
-		memory.QueueDepth:  func(ctx context.Context) error { _, err := qs.Depth(ctx, work); return err },
-		memory.TimerArm:    func(ctx context.Context) error { return w.Timers().Arm(ctx, timer) },
-		memory.TimerDisarm: func(ctx context.Context) error { return w.Timers().Disarm(ctx, "j") },
-		memory.BlobPut:     func(ctx context.Context) error { return w.Blobs().Put(ctx, "k", []byte("other")) },
-		memory.BlobGet:     func(ctx context.Context) error { _, err := w.Blobs().Get(ctx, "k"); return err },
-		memory.BlobDelete:  func(ctx context.Context) error { return w.Blobs().Delete(ctx, "k") },
+		memory.QueueDepth: func(ctx context.Context) error { _, err := qs.Depth(ctx, work); return err },
+		memory.TimerArm:   func(ctx context.Context) error { return w.Timers().Arm(ctx, timer) },
+		memory.BlobPut:    func(ctx context.Context) error { return w.Blobs().Put(ctx, "k", []byte("other")) },
+		memory.BlobGet:    func(ctx context.Context) error { _, err := w.Blobs().Get(ctx, "k"); return err },
+		memory.BlobDelete: func(ctx context.Context) error { return w.Blobs().Delete(ctx, "k") },
 		memory.SecretHosts: func(ctx context.Context) error {
 			_, _, err := w.Secrets().Hosts(ctx, "arn")
 			return err
@@ -125,7 +124,7 @@ func TestFaults_HappenAsPlanned(t *testing.T) {
 	changes := map[string]bool{
 		memory.TableWrite: true, memory.TableCommit: true, memory.QueueSend: true, memory.QueueReceive: false,
 		memory.QueueDelete:     true,
-		memory.QueueVisibility: true, memory.TimerArm: true, memory.TimerDisarm: true, memory.BlobPut: true,
+		memory.QueueVisibility: true, memory.TimerArm: true, memory.BlobPut: true,
 		memory.BlobDelete: true, memory.TenantQueueSend: true,
 	}
 	each := func(t *testing.T, try func(t *testing.T, w *memory.World, op string, call func(context.Context) error)) {

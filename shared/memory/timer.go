@@ -85,23 +85,6 @@ func (ts *Timers) Arm(ctx context.Context, t message.Timer) error {
 	return f.after(c)
 }
 
-// Disarm removes a timer; an absent one is no error.
-func (ts *Timers) Disarm(ctx context.Context, name string) error {
-	c := Call{Op: TimerDisarm, Name: name}
-	f, err := ts.world.enter(ctx, c)
-	if err != nil {
-		return err
-	}
-	ts.world.counts.timerCalls.Add(1)
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if a := ts.armed[name]; a != nil {
-		a.alarm.Stop()
-		delete(ts.armed, name)
-	}
-	return f.after(c)
-}
-
 // Armed returns the armed timers, in no order.
 func (ts *Timers) Armed() []message.Timer {
 	ts.mu.Lock()
@@ -134,7 +117,7 @@ func (ts *Timers) fire(a *armed) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.closed || ts.armed[a.Name] != a {
-		return // replaced or disarmed while it fired
+		return // replaced while it fired
 	}
 	if err == nil && !f.Lost {
 		delete(ts.armed, a.Name)

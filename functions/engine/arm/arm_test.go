@@ -8,24 +8,26 @@ import (
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
+	"punctual/shared/message"
 	"punctual/shared/telemetry"
 )
 
-func TestArmer_ArmsAndSends(t *testing.T) {
+func TestArmer_SendsFirings(t *testing.T) {
 	t.Parallel()
-	// plans are n firings, due a minute apart from that on.
-	plans := func(n int, from time.Duration) (plans []job.Plan) {
+	// firings are n of them, due a minute apart from now on.
+	firings := func(n int) (list []job.Firing) {
 		for i := range n {
-			due := time.Now().Add(from + time.Duration(i)*time.Minute)
-			plans = append(plans, job.Arm(jobtest.Row(i, due, time.Now()).Firing(), time.Now()))
+			due := time.Now().Add(time.Duration(i) * time.Minute)
+			list = append(list, jobtest.Row(i, due, time.Now()).Firing())
 		}
-		return plans
+		return list
 	}
 	armer := func(b *stagetest.Setup) arm.Armer {
-		return arm.Armer{Queue: b.World.Queues(), Timers: b.World.Timers(), Log: telemetry.Silent(), Meter: b.Meter}
+		return arm.Armer{Queue: b.World.Queues(), Log: telemetry.Silent(), Meter: b.Meter}
 	}
 	stagetest.Bubble(t, "resends nothing and loses nothing when a batch is half sent", memory.Options{}, func(b *stagetest.Setup) {
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -34,11 +36,11 @@ func TestArmer_ArmsAndSends(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		errs := armer(b).Do(b.Context(), "direct", plans(10, 0))
+		errs := armer(b).FireAll(b.Context(), "direct", firings(10), time.Now())
 		for i, err := range errs {
 			want := map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}[i]
 			if fault.KindOf(err) != want {
-				b.Errorf("plan %d: %v, want %q", i, err, want)
+				b.Errorf("firing %d: %v, want %q", i, err, want)
 			}
 		}
 		if sent := b.Meter.Total(telemetry.FiringsSent); sent != 8 {
@@ -49,59 +51,100 @@ func TestArmer_ArmsAndSends(t *testing.T) {
 			b.Errorf("the queue holds %+v", depth)
 		}
 	})
-	stagetest.Bubble(t, "of one queue that fails says so for its own plans alone", memory.Options{}, func(b *stagetest.Setup) {
+	stagetest.Bubble(t, "of one queue that fails says so for its own firings alone", memory.Options{}, func(b *stagetest.Setup) {
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
-		all := plans(2, 0)
 		other := jobtest.Row(9, time.Now(), time.Now(), func(r *job.Row) { r.Priority = job.Critical })
-		all = append(all, job.Arm(other.Firing(), time.Now()))
-		errs := armer(b).Do(b.Context(), "direct", all)
+		errs := armer(b).FireAll(b.Context(), "direct", append(firings(2), other.Firing()), time.Now())
 		if errs[0] == nil || errs[1] == nil || errs[2] != nil {
 			b.Errorf("got %v", errs)
 		}
+		if sent := b.Meter.Total(telemetry.FiringsSent); sent != 1 {
+			b.Errorf("counted %v sent", sent)
+		}
 	})
-	stagetest.Bubble(t, "arms what is due first, first", memory.Options{}, func(b *stagetest.Setup) {
-		all := plans(15, contract.DirectLane+time.Minute)
+	stagetest.Bubble(t, "sends what is due first, first", memory.Options{}, func(b *stagetest.Setup) {
+		all := firings(12)
 		for i := range len(all) / 2 {
 			all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
 		}
-		var order []string
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			order = append(order, c.Name)
-			return memory.Fault{}
+		b.World.SetFaults(func(c memory.Call) memory.Fault { // the second batch, with the two last
+			return memory.Fault{Fail: map[bool]fault.Kind{true: fault.Throttled}[c.Op == memory.QueueSend && c.N == 2]}
 		})
-		oneByOne := armer(b)
-		oneByOne.TimersAtOnce = 1
-		for _, err := range oneByOne.Do(b.Context(), "direct", all) {
-			if err != nil {
-				b.Fatal(err)
+		errs := armer(b).FireAll(b.Context(), "direct", all, time.Now())
+		for i, err := range errs {
+			if late := i < 2; (err != nil) != late {
+				b.Errorf("firing %d: %v", i, err)
 			}
-		}
-		for i := range order {
-			if order[i] != all[len(all)-1-i].Arm.Name {
-				b.Fatalf("timer %d was not the one due %d minutes ahead", i, i)
-			}
-		}
-		if armed := b.Meter.Total(telemetry.TimersArmed); armed != 15 {
-			b.Errorf("counted %v armed", armed)
-		}
-	})
-	stagetest.Bubble(t, "again after an answer that was lost is success, and one timer", memory.Options{}, func(b *stagetest.Setup) {
-		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TimerArm && c.N == 1} })
-		all := plans(1, 20*time.Minute)
-		if errs := armer(b).Do(b.Context(), "direct", all); !fault.Retryable(errs[0]) {
-			b.Fatalf("got %v", errs)
-		}
-		if errs := armer(b).Do(b.Context(), "direct", all); errs[0] != nil {
-			b.Fatal(errs)
-		}
-		if armed := b.World.Timers().Armed(); len(armed) != 1 {
-			b.Errorf("%d timers", len(armed))
 		}
 	})
 	stagetest.Bubble(t, "gives every firing its tenant as its group", memory.Options{}, func(b *stagetest.Setup) {
-		armer(b).Do(b.Context(), "direct", plans(1, 0))
+		armer(b).FireAll(b.Context(), "direct", firings(1), time.Now())
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 || got[0].Group != jobtest.Tenant {
 			b.Errorf("got %+v", got)
 		}
 	})
+}
+
+func TestSlices_AreAskedFor(t *testing.T) {
+	t.Parallel()
+	some := func() []horizon.Slice {
+		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
+		return []horizon.Slice{{Minute: at, Shard: 1}, {Minute: at, Shard: 2}, {Minute: at, Shard: 1}}
+	}
+	stagetest.Bubble(t, "each once, with the time at which it is to be read", memory.Options{}, func(b *stagetest.Setup) {
+		s := arm.Slices{Queue: b.World.Queues()}
+		for range 2 {
+			for n, err := range s.Ask(b.Context(), some()) {
+				if err != nil {
+					b.Errorf("slice %d: %v", n, err)
+				}
+			}
+		}
+		got := b.Received(contract.DispatchQueue)
+		if len(got) != 2 {
+			b.Fatalf("%d messages for 2 slices", len(got))
+		}
+		d, err := message.Decode[message.Dispatch](got[0].Body)
+		if err != nil || d.Slice != some()[0].String() || !d.At.Equal(some()[0].Minute.Add(-contract.TimerLead)) {
+			b.Errorf("asked by %s, %v", got[0].Body, err)
+		}
+	})
+	stagetest.Bubble(t, "again where the asking failed, and it fails for all that wait for the slice", memory.Options{}, func(b *stagetest.Setup) {
+		s := arm.Slices{Queue: b.World.Queues()}
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.QueueSend && c.N == 1 {
+				return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}}
+			}
+			return memory.Fault{}
+		})
+		errs := s.Ask(b.Context(), some())
+		if fault.KindOf(errs[0]) != fault.Throttled || errs[1] != nil || fault.KindOf(errs[2]) != fault.Throttled {
+			b.Errorf("got %v", errs)
+		}
+		if s.Asked(some()[0]) || !s.Asked(some()[1]) {
+			b.Error("it remembers the wrong one")
+		}
+		s.Ask(b.Context(), some())
+		if got := b.Received(contract.DispatchQueue); len(got) != 2 {
+			b.Errorf("%d messages", len(got))
+		}
+	})
+}
+
+func TestRecent_RemembersTheNewest(t *testing.T) {
+	t.Parallel()
+	var r arm.Recent
+	names := make([]string, 120_000)
+	for n := range names {
+		names[n] = time.Duration(n).String()
+		r.Add(names[n])
+	}
+	for _, name := range names[70_000:] {
+		if !r.Has(name) {
+			t.Fatalf("%s is forgotten", name)
+		}
+	}
+	if r.Has(names[0]) {
+		t.Error("it remembers everything")
+	}
 }

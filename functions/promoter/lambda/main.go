@@ -13,7 +13,6 @@ import (
 	"punctual/shared/aws/queue"
 	"punctual/shared/aws/session"
 	"punctual/shared/aws/table"
-	"punctual/shared/aws/timer"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/store"
@@ -21,13 +20,12 @@ import (
 )
 
 func main() {
-	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
+	env := contract.MustEnv(os.LookupEnv)
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(promoter.New(promoter.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queue:  queue.New(cfg, env.QueueName),
-		Timer:  timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),
 		Clock:  clock.System{},
 		Log:    telemetry.Logger(os.Stdout, "promoter"),
 		Meter:  meter,

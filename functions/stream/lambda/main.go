@@ -11,19 +11,17 @@ import (
 	"punctual/functions/stream"
 	"punctual/shared/aws/queue"
 	"punctual/shared/aws/session"
-	"punctual/shared/aws/timer"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/telemetry"
 )
 
 func main() {
-	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
+	env := contract.MustEnv(os.LookupEnv)
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(stream.New(stream.Deps{
 		Queue: queue.New(cfg, env.QueueName),
-		Timer: timer.New(cfg, timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ}),
 		Clock: clock.System{},
 		Log:   telemetry.Logger(os.Stdout, "stream"),
 		Meter: meter,

@@ -1,4 +1,4 @@
-// Package timer arms and disarms one-shot entries of EventBridge Scheduler. An entry sends its
+// Package timer arms one-shot entries of EventBridge Scheduler. An entry sends its
 // body to the dispatch queue anywhere within the minute of its time, and is then deleted by
 // AWS itself.
 //

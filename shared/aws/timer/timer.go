@@ -26,9 +26,9 @@ const (
 	answerIn = 5 * time.Second  // one request
 	callIn   = 30 * time.Second // one arming with all its tries and the wait for the rate
 
-	// defaultRate allows for four processes under the smallest default quota of the large
-	// regions: 1,000 creations per second and account.
-	defaultRate = 200
+	// defaultRate is more than one deployment's slices a minute, 1,024 at most, and allows for ten
+	// processes under the smallest default quota of a region: 250 creations per second and account.
+	defaultRate = 20
 )
 
 var nameIs = regexp.MustCompile(`^[0-9a-zA-Z\-_.]{1,64}$`)
@@ -39,7 +39,7 @@ type Settings struct {
 	Role       string // ARN of the role with which AWS sends to the target
 	Target     string // ARN of the dispatch queue
 	DeadLetter string // ARN of the queue for what could not be sent; "" for none
-	Rate       int    // calls per second of this process at most; 0 is 200
+	Rate       int    // calls per second of this process at most; 0 is 20
 }
 
 // Timers is one group of timers. It is safe for concurrent use.
@@ -130,7 +130,7 @@ func (t *Timers) arm(ctx context.Context, m message.Timer) (bool, error) {
 		GroupName: aws.String(t.Group), Name: aws.String(m.Name),
 	})
 	switch {
-	case isAbsent(err): // it fired or was disarmed in between
+	case isAbsent(err): // it fired in between
 		return false, nil
 	case err != nil:
 		return false, session.Fault(err, "reading timer %q", m.Name)
@@ -145,29 +145,6 @@ func (t *Timers) arm(ctx context.Context, m message.Timer) (bool, error) {
 		return false, nil
 	}
 	return err == nil, session.Fault(err, "replacing timer %q", m.Name)
-}
-
-// Disarm removes a timer; an absent one is no error.
-func (t *Timers) Disarm(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, callIn)
-	defer cancel()
-	for try := 1; ; try++ {
-		if err := t.next(ctx, name); err != nil {
-			return err
-		}
-		_, err := t.scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{
-			GroupName: aws.String(t.Group), Name: aws.String(name),
-		})
-		switch {
-		case isAbsent(err):
-			return nil
-		case !isConflict(err) || try == session.Tries:
-			return session.Fault(err, "disarming timer %q", name)
-		}
-		if err := session.Wait(ctx, try); err != nil {
-			return session.Fault(err, "disarming timer %q", name)
-		}
-	}
 }
 
 // next waits until the rate allows this call, and counts it.

@@ -29,7 +29,7 @@ type group struct {
 func (g *group) answer(c awstest.Call) awstest.Answer {
 	method, path, _ := strings.Cut(c.Op, " ")
 	name := path[strings.LastIndex(path, "/")+1:]
-	op := map[string]string{"POST": "create", "PUT": "update", "GET": "get", "DELETE": "delete"}[method]
+	op := map[string]string{"POST": "create", "PUT": "update", "GET": "get"}[method]
 	g.ops = append(g.ops, op)
 	g.counts[op]++
 	if g.trouble != nil {
@@ -61,9 +61,6 @@ func (g *group) do(op, name, body string) awstest.Answer {
 		fields["Name"] = name
 		g.entries[name] = fields
 		return awstest.OK(`{"ScheduleArn":"arn"}`)
-	case op == "delete":
-		delete(g.entries, name)
-		return awstest.OK("")
 	}
 	b, err := json.Marshal(entry)
 	if err != nil {
@@ -328,34 +325,6 @@ func TestArm_RefusesWhatAWSMightMisunderstand(t *testing.T) {
 			if err := timers.Arm(t.Context(), m); fault.KindOf(err) != fault.Invalid || len(g.ops) != 0 {
 				t.Errorf("%s: %v after %v; want invalid, unsent", name, err, g.ops)
 			}
-		}
-	})
-}
-
-func TestDisarm_SucceedsWhenThereIsNoEntry(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		timers, g := setup(settings, once("delete", 1, awstest.Lost()))
-		if err := timers.Arm(t.Context(), in(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 { // the first meets its own success
-			if err := timers.Disarm(t.Context(), "j-1"); err != nil {
-				t.Errorf("disarming: %v", err)
-			}
-		}
-		if len(g.entries) != 0 || g.counts["delete"] != 3 {
-			t.Errorf("%d entries stand after %d deletions", len(g.entries), g.counts["delete"])
-		}
-		timers, g = setup(settings, once("delete", 2, conflict))
-		g.do("create", "j-1", "{}")
-		if err := timers.Disarm(t.Context(), "j-1"); err != nil || len(g.entries) != 0 {
-			t.Errorf("after two conflicts: %v, %d entries stand", err, len(g.entries))
-		}
-		timers, g = setup(settings, once("delete", 1000, conflict))
-		g.do("create", "j-1", "{}")
-		if err := timers.Disarm(t.Context(), "j-1"); fault.KindOf(err) != fault.Conflict {
-			t.Errorf("after conflicts without end: %v; want a conflict", err)
 		}
 	})
 }
