@@ -61,6 +61,26 @@ var Stories = []Story{
 		id := w.Post("k", object{"delay": "40m"})
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
+	{Name: "one slice by both lanes", Play: func(w *Client) func() {
+		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
+		due := func(after time.Duration) string { return at.Add(after).UTC().Format(time.RFC3339) }
+		ids := []job.ID{
+			w.Post("waits", object{"run_at": due(20 * time.Second)}),
+			w.Post("leaves", object{"run_at": due(30 * time.Second)}),
+			w.Post("enters", object{"run_at": due(2 * time.Hour)}),
+		}
+		w.Want([]int{200}, "PATCH", "/jobs/"+string(ids[1]), object{"run_at": due(90 * time.Second)})
+		time.Sleep(10 * time.Minute)
+		ids = append(ids, w.Post("direct", object{"run_at": due(20 * time.Second)}))
+		w.Want([]int{200}, "PATCH", "/jobs/"+string(ids[2]), object{"run_at": due(10 * time.Second)})
+		time.Sleep(9*time.Minute + 30*time.Second) // the slice has been read
+		ids = append(ids, w.Post("late", object{"run_at": due(55 * time.Second)}))
+		return func() {
+			for _, id := range ids {
+				w.Is(id, 1, job.Succeeded)
+			}
+		}
+	}},
 	{Name: "retry, then success", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Fail: 2}})
 		return func() { w.Is(id, 3, job.Succeeded) }

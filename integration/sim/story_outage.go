@@ -12,7 +12,7 @@ import (
 )
 
 // Troubles are about what lasts for a while, or coincides, and who must not be affected.
-var Troubles = slices.Concat(refusals, outages, hiddenCopies, lastSeconds, unreadables, meetings, shortPauses)
+var Troubles = slices.Concat(refusals, timerless, outages, hiddenCopies, lastSeconds, unreadables, meetings, shortPauses)
 
 // oddText is text that SQS refuses and any target may answer.
 const oddText = "x\uffffy\x01\ufffez"
@@ -70,6 +70,44 @@ var refusals = []Story{
 			}
 		}
 	}},
+}
+
+// timerless are about a Scheduler that makes no timer for longer than the horizon. No firing may be
+// late for it: neither one that stands behind what asks for the timer, nor one that waits for it.
+var timerless = []Story{
+	{Name: "no timer can be made", Plan: noTimer(Fail, 0), Play: dueAround},
+	{Name: "Scheduler does not answer", Plan: noTimer(Hang, 12*time.Second), Play: dueAround},
+	{Name: "Scheduler's answers are lost", Plan: noTimer(Lost, 0), Play: dueAround},
+}
+
+// noTimer is the fault of each call that makes a timer.
+func noTimer(f Fault, after time.Duration) func() Plan {
+	return func() Plan {
+		return func(p Point) (Fault, time.Duration) {
+			if p.Op == "timer.arm" {
+				return f, after
+			}
+			return None, 0
+		}
+	}
+}
+
+// dueAround posts jobs that wait for their slices, each with one behind it that is due at once, and
+// jobs beyond the horizon.
+func dueAround(w *Client) func() {
+	var ids []job.ID
+	for n := range 12 {
+		ids = append(ids, w.Post(fmt.Sprint("waits ", n), object{"delay": fmt.Sprint(15+n, "m")}),
+			w.Post(fmt.Sprint("behind ", n), object{"delay": "2500ms"}))
+		time.Sleep(5 * time.Second)
+	}
+	ids = append(ids, w.many("far", 4, 35*time.Minute, 20*time.Second, Work{})...)
+	return func() {
+		for _, id := range ids {
+			w.Is(id, 1, job.Succeeded)
+		}
+		w.Started(time.Time{}, 100*time.Millisecond, ids...)
+	}
 }
 
 // outages are about a table that is unavailable, all of it or a part.
