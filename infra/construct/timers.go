@@ -20,7 +20,7 @@ type TimersProps struct {
 	AnyGroup bool
 }
 
-// Timers is the group of the timers that arm jobs, and the role with which they send.
+// Timers is the group of the timers, and the role with which they send.
 type Timers struct {
 	group    string
 	anyGroup bool
@@ -63,11 +63,6 @@ func (t Timers) GrantArm(role awsiam.IRole) {
 		Actions: strs("iam:PassRole"), Resources: &[]*string{t.Role.RoleArn()},
 		Conditions: &map[string]any{"StringEquals": map[string]any{"iam:PassedToService": "scheduler.amazonaws.com"}},
 	}))
-}
-
-// GrantDisarm lets a role remove timers.
-func (t Timers) GrantDisarm(role awsiam.IRole) {
-	allow(role, strs("scheduler:DeleteSchedule"), t.arns()...)
 }
 
 func (t Timers) arns() []*string {

@@ -14,7 +14,6 @@ type access struct {
 	asks    []string // whose depth it may ask for
 	hides   []string // whose messages it may hide or show
 	arms    bool     // timers
-	disarms bool
 	blobs   blobs
 }
 
@@ -68,6 +67,12 @@ func (a access) forgetting() access {
 	return a
 }
 
+// arming is a with the right to make timers.
+func (a access) arming() access {
+	a.arms = true
+	return a
+}
+
 // grant gives a function what it may do.
 func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	var services []string
@@ -94,9 +99,6 @@ func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	}
 	if a.arms {
 		timers.GrantArm(f.Role)
-	}
-	if a.disarms {
-		timers.GrantDisarm(f.Role)
 	}
 	if a.blobs.read {
 		d.Bucket.GrantRead(f.Role)

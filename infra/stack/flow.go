@@ -166,14 +166,13 @@ func parts() []part {
 		{name: Authorizer, program: "authorizer", about: "Who calls, by the token", timeout: 10 * time.Second, mib: 256,
 			env: vars.tokens},
 		{
-			name: Stream, program: "stream", about: "Arms what the jobs table's stream shows",
-			timeout: 60 * time.Second, mib: 256, env: vars.arming,
-			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead), arms: true,
-				disarms: true},
+			name: Stream, program: "stream", about: "Sends what the jobs table's stream shows, or asks for its slice",
+			timeout: 60 * time.Second, mib: 256, env: vars.base,
+			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead)},
 		},
 		{
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute,
-			mib: 512, env: vars.arming,
+			mib: 512, env: vars.blobs,
 			may: access{
 				items: []items{ // jobs, claims and schedules: it makes the jobs of schedules
 					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put,
@@ -184,15 +183,15 @@ func parts() []part {
 					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
 				queries: []query{{contract.Jobs, due}, {contract.Schedules, due}, {contract.Tasks, []string{""}}},
-				sends:   append(contract.FiringQueues(), contract.DispatchQueue), arms: true,
-				blobs: blobs{read: true, write: true},
+				sends:   append(contract.FiringQueues(), contract.DispatchQueue),
+				blobs:   blobs{read: true, write: true},
 			},
 		},
 		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512,
 			env: vars.blobs, may: deciding()},
-		{name: Dispatch, program: "dispatch", about: "Timers and crowded slices become firings",
-			timeout: 30 * time.Second, mib: 256, env: vars.blobs, may: deciding().hiding(contract.DispatchQueue).
-					forgetting()},
+		{name: Dispatch, program: "dispatch", about: "Slices get timers, and become firings at their time",
+			timeout: 30 * time.Second, mib: 256, env: vars.arming, may: deciding().hiding(contract.DispatchQueue).
+					forgetting().arming()},
 		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512,
 			env: vars.blobs, may: deciding().hiding(contract.ReportQueue)},
 		{

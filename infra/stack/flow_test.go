@@ -51,9 +51,8 @@ func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
 		APIRead: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, APIWrite: {"PUNCTUAL_BUCKET",
 			"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
 		Authorizer: {"PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL"},
-		Stream:     {"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Promoter: {"PUNCTUAL_TIMER_ROLE",
-			"PUNCTUAL_TIMER_TARGET"},
-		Sweeper: {"PUNCTUAL_BUCKET"}, Dispatch: {"PUNCTUAL_BUCKET"}, Status: {"PUNCTUAL_BUCKET"},
+		Stream:     {"PUNCTUAL_PREFIX"}, Promoter: {"PUNCTUAL_BUCKET"}, Sweeper: {"PUNCTUAL_BUCKET"},
+		Dispatch: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Status: {"PUNCTUAL_BUCKET"},
 		Redrive: {"PUNCTUAL_BUCKET"}, Forecast: {"PUNCTUAL_PREFIX"},
 	}
 	for _, d := range []*synthesized{prod(), emulator(), other()} {
