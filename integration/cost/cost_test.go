@@ -43,8 +43,8 @@ type lane struct {
 var lanes = []lane{
 	{"due now", 0, 0, false},
 	{"due within 14 minutes", 5 * time.Minute, 10 * time.Minute, false},
-	{"due later, by a timer", 16 * time.Minute, 26 * time.Minute, true},
-	{"due much later, by the promoter and a timer", 40 * time.Minute, 50 * time.Minute, true},
+	{"due later, by its slice's timer", 16 * time.Minute, 26 * time.Minute, true},
+	{"due much later, by the promoter and that timer", 40 * time.Minute, 50 * time.Minute, true},
 }
 
 // used is what one job uses, in billed units.
@@ -230,7 +230,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 			"queue requests": u.queue, "timers": u.timer} {
 			counted["a job "+l.name+": "+what] = n
 		}
-		fmt.Fprintf(&rows, "| %s | %.1f | %.1f | %.1f | %.1f | %.0f | %.0f |\n", l.name, u.write, u.read, u.queue,
+		fmt.Fprintf(&rows, "| %s | %.1f | %.1f | %.1f | %.2f | %.0f | %.0f |\n", l.name, u.write, u.read, u.queue,
 			u.timer, u.dollars(100), u.dollars(1))
 		if u.write > 6.005 {
 			t.Errorf("a job %s takes %.2f write units; at most 6 are promised", l.name, u.write)
