@@ -54,6 +54,9 @@ type used struct {
 
 const jobs = 1000
 
+// between is after the start of a minute: what a pass takes is counted whole or not at all.
+const between = 20 * time.Second
+
 // standing is what a target has while nothing happens. The templates' tests hold it to infra/target.
 type standing struct {
 	shards   int     // of the due index
@@ -133,7 +136,7 @@ func idleHour(t *testing.T, shards int) (u item.Units) {
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
 		defer func() { stop(); <-done }()
-		time.Sleep(2 * time.Hour) // a system that has just begun passes more
+		time.Sleep(2*time.Hour + between) // a system that has just begun passes more
 		before := world.Counts().Total()
 		time.Sleep(time.Hour)
 		after := world.Counts().Total()
@@ -160,7 +163,7 @@ func count(t *testing.T, l lane, n int) (u used) {
 		defer func() { stop(); <-done }()
 		a := story.Over(t, sys.API)
 
-		time.Sleep(3 * time.Minute) // a new system passes every slice once
+		time.Sleep(3*time.Minute + between) // a new system passes every slice once
 		before := world.Counts()
 		last := ""
 		for sent := 0; sent < n; {
