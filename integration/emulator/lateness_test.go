@@ -27,12 +27,13 @@ func promised() time.Duration {
 	return time.Minute
 }
 
-// 200 jobs start on time although each goes through a timer of the emulator's Scheduler, which
-// fires every ten seconds. Only jobs due beyond 14 minutes use a timer. So that nobody waits that
-// long, the clocks of the API and of what arms timers are behind, and all others are right.
+// 200 jobs start on time although they come by timers of the emulator's Scheduler, which fires every
+// ten seconds: those of the slices that they lie in. Only jobs due beyond 14 minutes wait for their
+// slices. So that nobody waits that long, the clocks of the API and of the stream's consumer are
+// behind, and all others are right: dispatch makes timers a minute or two ahead.
 func TestLateness_OfTimersOverMiniStack(t *testing.T) {
 	t.Parallel()
-	const n, behind = 200, 13 * time.Minute
+	const n, shards, behind, ahead = 200, 4, 13 * time.Minute, 270 * time.Second
 	meter := new(telemetry.Meter)
 	h := buildOver(t, environment.MiniStack(t).Config(), func(p *system.Ports) {
 		all := *p
@@ -46,12 +47,13 @@ func TestLateness_OfTimersOverMiniStack(t *testing.T) {
 			return own
 		}
 	}, func(o *system.Options) {
+		o.Shards = shards
 		o.Worker = worker.Options{Name: "w1", Slots: 50, Poll: time.Second, Drain: 5 * time.Second}
 	})
 	var jobs []story.Object
 	for i := range n {
 		jobs = append(jobs, story.Object{"task": "echo", "delay": fmt.Sprintf("%dms",
-			(behind+150*time.Second).Milliseconds()+int64(i)*100)})
+			(behind+ahead).Milliseconds()+int64(i)*100)})
 	}
 	var ids []string
 	for batch := range slices.Chunk(jobs, 100) {
@@ -61,14 +63,14 @@ func TestLateness_OfTimersOverMiniStack(t *testing.T) {
 			ids = append(ids, id)
 		}
 	}
-	time.Sleep(150 * time.Second)
+	time.Sleep(ahead)
 	var late []time.Duration
 	for _, id := range ids {
 		v := h.Await(id, "SUCCEEDED", patient)
 		late = append(late, time.Duration(v["start_lateness_ms"].(float64))*time.Millisecond)
 	}
-	if armed := meter.Total(telemetry.TimersArmed); armed != n {
-		t.Errorf("%v timers were armed for %d jobs: some came another way", armed, n)
+	if armed := meter.Total(telemetry.TimersArmed); armed == 0 || armed > 2*shards {
+		t.Errorf("%v timers were armed for two minutes of %d shards", armed, shards)
 	}
 	slices.Sort(late)
 	t.Logf("start lateness of %d jobs through timers: p50 %s, p99 %s, max %s", n, late[n/2], late[n*99/100], late[n-1])
