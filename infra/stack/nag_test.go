@@ -54,8 +54,8 @@ var accepted = []struct{ rule, path, reason string }{
 	{`AwsSolutions-IAM5\[Resource::.*Payloads.*/\*\]`, `.*-role/DefaultPolicy/Resource`,
 		"keys are made of tenant and job, so the objects cannot be listed beforehand; the bucket holds nothing else"},
 	{`AwsSolutions-IAM5\[Resource::arn:aws:scheduler:.*:schedule/punctual/\*\]`,
-		`punctual-flow/(api-write|stream|promoter)-role/DefaultPolicy/Resource`,
-		"timers are named after jobs; the group holds nothing else"},
+		`punctual-flow/(api-write|dispatch)-role/DefaultPolicy/Resource`,
+		"timers are named after slices and parking places; the group holds nothing else"},
 	{`AwsSolutions-APIG2`, `punctual-flow/Api/Resource`,
 		"the functions judge every field and answer with all mistakes at once, which a model at the gateway cannot; " +
 			"they also serve laptops without a gateway"},
