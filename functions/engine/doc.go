@@ -4,7 +4,7 @@
 //	recur, release   schedules; runs of graphs, and the children of what has ended
 //	   └▶ decide     what becomes of an open job; announces each end once
 //	       └▶ accept contents ▸ row ▸ key ▸ firing: the only way in
-//	           └▶ arm   lanes and timers; the only sender of firings
+//	           └▶ arm   the only sender of firings; asks for slices
 //	scan             passes over slices, watermarks, budgets of time; knows none of the others
 //
 // What always holds: the verbs act over ports; what a job comes to is judged in shared/job,

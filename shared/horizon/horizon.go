@@ -17,7 +17,7 @@ type Lane string
 const (
 	Now    Lane = "now"    // whoever writes the row sends the firing
 	Direct Lane = "direct" // the stream consumer sends it with a delay
-	Timer  Lane = "timer"  // an EventBridge timer, then dispatch
+	Timer  Lane = "timer"  // the timer of its slice, then dispatch
 	Store  Lane = "store"  // only the table holds it, until the promoter comes
 )
 

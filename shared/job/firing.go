@@ -9,9 +9,9 @@ import (
 	"punctual/shared/message"
 )
 
-// Firing is one attempt that becomes due: what arming needs to know, and all of it. Rows,
+// Firing is one attempt that becomes due: what its sender needs to know, and all of it. Rows,
 // stream records and entries of the due index carry the same, so whoever sees one of them
-// arms in the same way.
+// sends in the same way.
 type Firing struct {
 	Key
 	Version, Attempt int64

@@ -26,15 +26,15 @@ type Firing struct {
 	DueAt   time.Time `json:"due_at"`
 }
 
-// Dispatch asks functions/dispatch to send firings: one job's when its timer fired
-// (Firing, Pool, Priority), or everything that a slice or a parking place holds (Slice).
+// Dispatch asks functions/dispatch to send firings: everything that a slice or a parking place holds
+// (Slice), or one job's (Firing, Pool, Priority), as timers of the version before say it.
 type Dispatch struct {
 	V        int       `json:"v"`
 	Firing   *Firing   `json:"firing,omitempty"`
 	Pool     string    `json:"pool,omitempty"`
 	Priority string    `json:"priority,omitempty"`
 	Slice    string    `json:"slice,omitempty"` // a key of the due index
-	At       time.Time `json:"at,omitzero"`     // not before; resent with a delay until then
+	At       time.Time `json:"at,omitzero"`     // not before; until then a slice has a timer, and others are sent again with a delay
 	Round    int       `json:"round,omitempty"` // passes already made over a parking place
 	Cursor   string    `json:"cursor,omitempty"`
 }
