@@ -26,9 +26,9 @@ const (
 	answerIn = 5 * time.Second  // one request
 	callIn   = 30 * time.Second // one arming with all its tries and the wait for the rate
 
-	// defaultRate is more than one deployment's slices a minute, 1,024 at most, and allows for ten
-	// processes under the smallest default quota of a region: 250 creations per second and account.
-	defaultRate = 20
+	// defaultRate allows for five processes at once under the smallest default quota of a region, 250
+	// creations per second and account. A deployment makes one timer a minute for each shard.
+	defaultRate = 50
 )
 
 var nameIs = regexp.MustCompile(`^[0-9a-zA-Z\-_.]{1,64}$`)
@@ -39,7 +39,7 @@ type Settings struct {
 	Role       string // ARN of the role with which AWS sends to the target
 	Target     string // ARN of the dispatch queue
 	DeadLetter string // ARN of the queue for what could not be sent; "" for none
-	Rate       int    // calls per second of this process at most; 0 is 20
+	Rate       int    // calls per second of this process at most; 0 is 50
 }
 
 // Timers is one group of timers. It is safe for concurrent use.
