@@ -56,9 +56,9 @@ func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.Dyn
 func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	now := s.Clock.Now()
 	errs := make([]error, len(changes))
-	var firings todo[job.Firing]
-	var slices todo[horizon.Slice]
-	var forget todo[message.Outgoing]
+	var firings wanted[job.Firing]
+	var slices wanted[horizon.Slice]
+	var forget wanted[message.Outgoing]
 	for i, c := range changes {
 		errs[i] = fault.Guard(func() error {
 			d, err := judge(c, now)
@@ -83,15 +83,15 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	return errs
 }
 
-// todo is one kind of thing to do, with the change that each belongs to.
-type todo[T any] struct {
+// wanted is what changes call for of one kind, with the change that each belongs to.
+type wanted[T any] struct {
 	list []T
 	of   []int
 }
 
-func (t *todo[T]) add(change int, v *T) {
+func (w *wanted[T]) add(change int, v *T) {
 	if v != nil {
-		t.list, t.of = append(t.list, *v), append(t.of, change)
+		w.list, w.of = append(w.list, *v), append(w.of, change)
 	}
 }
 
