@@ -34,15 +34,17 @@ type Timers interface {
 
 // Deps is what the stage works with.
 type Deps struct {
-	Store     Store
-	Queues    Queue
-	Timers    Timers
-	Runs      Runs             // nil: the engine's
-	Clock     clock.Clock      // nil: the system's
-	Log       *slog.Logger     // nil: nothing is logged
-	Meter     *telemetry.Meter // nil: nothing is counted
-	Shards    int              // of the due index; 0: contract.DefaultShards
-	HTTPAllow []netip.Prefix   // special-purpose ranges that http jobs may name; none: none
+	Store  Store
+	Queues Queue
+	Timers Timers
+	Runs   Runs             // nil: the engine's
+	Clock  clock.Clock      // nil: the system's
+	Log    *slog.Logger     // nil: nothing is logged
+	Meter  *telemetry.Meter // nil: nothing is counted
+	Shards int              // of the due index; 0: contract.DefaultShards
+	// its prefix, which names of its tenants' secrets carry; "": contract.DefaultPrefix
+	Deployment string
+	HTTPAllow  []netip.Prefix // special-purpose ranges that http jobs may name; none: none
 	// on this machine's loopback addresses no http job may name them, whatever HTTPAllow says
 	OwnPorts []uint16
 	NoSignIn bool      // nobody is asked for a token, so the document asks for none: the laptop

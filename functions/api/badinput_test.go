@@ -248,14 +248,17 @@ func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 		{"a plain token where the ARN belongs", also("auth", `{"bearer":"`+sentinel+`"}`), 400, "secret_in_payload",
 			"/payload/auth/bearer"},
 		{"another tenant's secret",
-			also("auth", `{"bearer":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400,
+			also("auth", `{"bearer":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/globex/x"}`), 400,
 			"invalid_value", "/payload/auth/bearer"},
 		{"a secret that is not ours",
 			also("sign_with", `"arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/db"`), 400,
 			"invalid_value", "/payload/sign_with"},
+		{"another deployment's secret",
+			also("auth", `{"bearer":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual-dev/acme/x"}`),
+			400, "invalid_value", "/payload/auth/bearer"},
 		{"another tenant's secret in a header",
 			also("headers",
-				`{"Authorization":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/globex/x"}`), 400,
+				`{"Authorization":"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/globex/x"}`), 400,
 			"invalid_value", "/payload/headers/Authorization"},
 		{"a key that signs, in the clear", also("sign_with", `"`+sentinel+`"`), 400, "secret_in_payload",
 			"/payload/sign_with"},
@@ -354,7 +357,7 @@ func TestSQSPayload_IsJudged(t *testing.T) {
 func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	arn := "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme/x"
+	arn := "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme/x"
 	for name, c := range map[string]struct{ payload, pointer string }{
 		"password":         {`{"password":"` + sentinel + `"}`, "/payload/password"},
 		"a part of a name": {`{"dbPasswordOld":"` + sentinel + `"}`, "/payload/dbPasswordOld"},

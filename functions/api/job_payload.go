@@ -46,7 +46,7 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 	}
 	r.AllDuplicates(v.Node)
 	if of.Check != nil {
-		site := executor.Site{Tenant: t, HTTPAllow: s.HTTPAllow, OwnPorts: s.OwnPorts}
+		site := executor.Site{Tenant: t, Deployment: s.Deployment, HTTPAllow: s.HTTPAllow, OwnPorts: s.OwnPorts}
 		of.Check(payloadReader{r}, executor.Value{Node: v.Node, Pointer: v.Pointer}, site)
 	}
 	r.NoSecrets(v, under(pointer, literals))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const ownSecret = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme/t-AbCdEf"
+const ownSecret = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme/t-AbCdEf"
 
 func TestCreateJob_SendsSecretsOverHTTPSOnly(t *testing.T) {
 	t.Parallel()

@@ -68,7 +68,7 @@ var catalogue = []explained{
 	{codeInvalidExpression, 400, "Invalid expression", "The detail says where and why. Expressions are CEL, and " +
 		"see params, run, the nodes before their own, and item and index where there is for_each."},
 	{wire.CodeSecretInPayload, 400, "Secret in payload",
-		"Put it into Secrets Manager under punctual/<tenant>/ and give " +
+		"Put it into Secrets Manager under punctual/<deployment>/<tenant>/ and give " +
 			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are " +
 			"fields whose name contains " + wire.EitherOf(wire.SecretParts()) + ", in any case style, with a string " +
 			"of " + itoa(wire.ShortestSecret) + " or more characters (names that end in _url, _id, _name, _at, " +

@@ -157,7 +157,7 @@ func TestSecret_ConformsOverMiniStack(t *testing.T) {
 	cfg := environment.MiniStack(t).Config()
 	create := func(tags ...secrettypes.Tag) (*secretsmanager.CreateSecretOutput, error) {
 		return secretsmanager.NewFromConfig(cfg).CreateSecret(context.Background(), &secretsmanager.CreateSecretInput{
-			Name: aws.String("punctual/acme/" + rand.Text()), SecretString: aws.String("s3cret"), Tags: tags,
+			Name: aws.String("punctual/punctual/acme/" + rand.Text()), SecretString: aws.String("s3cret"), Tags: tags,
 		})
 	}
 	made := sync.OnceValues(func() (*secretsmanager.CreateSecretOutput, error) {

@@ -116,7 +116,7 @@ def mended(value, calendar=False):
 
 
 HTTP = {"method", "url", "headers", "body", "auth", "sign_with"}
-SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/local/key"
+SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/local/key"
 
 
 def task_of(value):

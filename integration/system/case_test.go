@@ -326,7 +326,7 @@ func TestSystem_StoresNoSecretThatATargetRepeats(t *testing.T) {
 	t.Parallel()
 	// Real sockets need real time; this takes about a second.
 	const secret = "s3cr3t-t0ken-of-a-tenant"
-	const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/local/hook"
+	const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/local/hook"
 	var got atomicString
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got.set(r.Header.Get("Authorization"))

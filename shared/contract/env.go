@@ -36,6 +36,9 @@ type Env struct {
 	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
 }
 
+// DefaultPrefix is the Prefix of a process that was given none.
+const DefaultPrefix = "punctual"
+
 // AuthIAM is the Auth of a deployment whose callers sign their requests (SigV4).
 const AuthIAM = "iam"
 
@@ -63,7 +66,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		}
 	}
 	e := Env{
-		Prefix: get("PUNCTUAL_PREFIX", "punctual"), Bucket: get("PUNCTUAL_BUCKET", ""),
+		Prefix: get("PUNCTUAL_PREFIX", DefaultPrefix), Bucket: get("PUNCTUAL_BUCKET", ""),
 		TimerRole: get("PUNCTUAL_TIMER_ROLE", ""), TimerTarget: get("PUNCTUAL_TIMER_TARGET", ""),
 		TimerDLQ: get("PUNCTUAL_TIMER_DLQ", ""),
 		Issuer:   get("PUNCTUAL_ISSUER", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),

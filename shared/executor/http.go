@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"punctual/shared/target"
-	"punctual/shared/tenant"
 )
 
 // HTTP is the name of the executor, as tasks give it.
@@ -86,18 +85,18 @@ func checkHTTP(r Reader, v Value, s Site) {
 	}
 	clear := inClear(r, f["url"], s.HTTPAllow)
 	if v, ok := f["headers"]; ok {
-		checkHeaders(r, v, s.Tenant, clear)
+		checkHeaders(r, v, s, clear)
 	}
 	if v, ok := f["auth"]; ok {
 		auth := r.Object(v, authFields)
 		if b, ok := auth["bearer"]; ok {
-			sentSecret(r, b, s.Tenant, clear)
+			sentSecret(r, b, s, clear)
 		} else if auth != nil {
 			r.Missing(v, "bearer")
 		}
 	}
 	if v, ok := f["sign_with"]; ok {
-		secret(r, v, s.Tenant)
+		secret(r, v, s)
 	}
 	if u, ok := f["url"]; !ok {
 		r.Missing(v, "url")
@@ -209,7 +208,7 @@ func ours(name string) bool {
 		slices.ContainsFunc(oursByPrefix, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-func checkHeaders(r Reader, v Value, t tenant.ID, inClear bool) {
+func checkHeaders(r Reader, v Value, of Site, inClear bool) {
 	if !r.IsObject(v, "an object of strings") {
 		return
 	}
@@ -233,7 +232,7 @@ func checkHeaders(r Reader, v Value, t tenant.ID, inClear bool) {
 		case seen[lower] && !repeated(node):
 			mistakef(r, at, CodeDuplicateField, "", "the header %s is given more than once", r.Quoted(name))
 		case ok && namesSecret(text):
-			sentSecret(r, at, t, inClear) // the worker puts the secret in its place
+			sentSecret(r, at, of, inClear) // the worker puts the secret in its place
 		case ok && !headerValue.MatchString(text):
 			r.Mistake(at, CodeInvalidValue, "printable characters on one line",
 				"the value of a header has control characters")

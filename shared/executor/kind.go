@@ -36,9 +36,12 @@ type Keywords map[string]any
 
 // Site is where a payload is judged: for whom, and what the deployment opens.
 type Site struct {
-	Tenant    tenant.ID
-	HTTPAllow []netip.Prefix // special-purpose addresses that http jobs may reach
-	OwnPorts  []uint16       // ports of Punctual on this machine, which they may not
+	Tenant tenant.ID
+	// Deployment is the deployment's prefix, which names of its tenants' secrets carry; "" is
+	// contract.DefaultPrefix.
+	Deployment string
+	HTTPAllow  []netip.Prefix // special-purpose addresses that http jobs may reach
+	OwnPorts   []uint16       // ports of Punctual on this machine, which they may not
 }
 
 // kinds is the list of executors.

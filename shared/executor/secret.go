@@ -1,15 +1,24 @@
 package executor
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
+	"punctual/shared/contract"
 	"punctual/shared/tenant"
 )
 
-// SecretPattern is the form of the ARN of a secret that a tenant may use; it captures the tenant.
+// SecretPattern is the form of the ARN of a secret that a tenant may use; it captures the deployment and
+// the tenant.
 const SecretPattern = `^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]*:[0-9]*:secret:` +
-	`punctual/([a-zA-Z0-9_.-]{1,64})/[A-Za-z0-9/_+=.@-]{1,400}$`
+	`punctual/([a-z0-9-]{1,32})/([a-zA-Z0-9_.-]{1,64})/[A-Za-z0-9/_+=.@-]{1,400}$`
+
+// Secrets is what the names of a tenant's secrets begin with, in a deployment of that prefix; "" is
+// contract.DefaultPrefix.
+func Secrets(deployment string, t tenant.ID) string {
+	return "punctual/" + cmp.Or(deployment, contract.DefaultPrefix) + "/" + string(t) + "/"
+}
 
 // ARNPattern is the form of the ARN of anything.
 const ARNPattern = `^arn:aws[a-z-]*:[a-z0-9-]{1,64}:[a-z0-9-]*:([0-9]+|aws)?:[A-Za-z0-9/_+=.@:$*,-]{1,600}$`
@@ -25,8 +34,8 @@ func namesSecret(s string) bool {
 }
 
 // sentSecret reads the ARN of a secret that is going to be sent itself.
-func sentSecret(r Reader, v Value, t tenant.ID, inClear bool) {
-	secret(r, v, t)
+func sentSecret(r Reader, v Value, of Site, inClear bool) {
+	secret(r, v, of)
 	if inClear {
 		r.Mistake(v, CodeConflictingFields, "an https URL", "a secret is sent over https only; the URL is http")
 	}
@@ -34,8 +43,8 @@ func sentSecret(r Reader, v Value, t tenant.ID, inClear bool) {
 
 // secret reads the ARN of one of the tenant's own secrets. Anything else is refused without being
 // repeated, since it may be a plain secret.
-func secret(r Reader, v Value, t tenant.ID) {
-	const allowed = "the ARN of a secret under punctual/<tenant>/ in Secrets Manager"
+func secret(r Reader, v Value, of Site) {
+	const allowed = "the ARN of a secret under punctual/<deployment>/<tenant>/ in Secrets Manager"
 	s, ok := r.Text(v)
 	if !ok {
 		return
@@ -46,8 +55,8 @@ func secret(r Reader, v Value, t tenant.ID) {
 		r.Mistake(v, CodeSecretInPayload, allowed, "a secret is given by its ARN, never itself")
 	case m == nil:
 		r.Mistake(v, CodeInvalidValue, allowed, "this is not the ARN of such a secret")
-	case m[1] != string(t):
-		r.Mistake(v, CodeInvalidValue, "a secret under punctual/"+string(t)+"/",
+	case "punctual/"+m[1]+"/"+m[2]+"/" != Secrets(of.Deployment, of.Tenant):
+		r.Mistake(v, CodeInvalidValue, "a secret under "+Secrets(of.Deployment, of.Tenant),
 			"the secret is not one of this tenant's")
 	}
 }

@@ -19,10 +19,11 @@ import (
 
 // httpExecutor calls a target over HTTP.
 type httpExecutor struct {
-	client  *http.Client
-	guard   guard
-	secrets Secrets
-	clock   clock.Clock
+	client     *http.Client
+	guard      guard
+	secrets    Secrets
+	deployment string
+	clock      clock.Clock
 }
 
 func newHTTP(o Options) Executor {
@@ -30,12 +31,12 @@ func newHTTP(o Options) Executor {
 	return httpExecutor{
 		// No jar: what one job's target sets is not sent by another job.
 		client: &http.Client{Transport: g.transport(), CheckRedirect: g.follow},
-		guard:  g, secrets: o.Secrets, clock: o.Clock,
+		guard:  g, secrets: o.Secrets, deployment: o.Deployment, clock: o.Clock,
 	}
 }
 
 func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) {
-	secrets := &wallet{secrets: h.secrets, tenant: w.Key.Tenant}
+	secrets := &wallet{secrets: h.secrets, tenant: w.Key.Tenant, deployment: h.deployment}
 	req, err := h.request(ctx, w, secrets)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	kind "punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/target"
 	"punctual/shared/tenant"
@@ -25,10 +26,10 @@ var secretARN = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]*:[0
 // isSecretARN says whether s names a secret, whosever it is.
 func isSecretARN(s string) bool { return secretARN.MatchString(s) }
 
-// ownSecret says whether the ARN names a secret of the tenant.
-func ownSecret(t tenant.ID, arn string) bool {
+// ownSecret says whether the ARN names a secret of the tenant in this deployment.
+func ownSecret(deployment string, t tenant.ID, arn string) bool {
 	m := secretARN.FindStringSubmatch(arn)
-	prefix := "punctual/" + string(t) + "/"
+	prefix := kind.Secrets(deployment, t)
 	return m != nil && t != "" && len(m[1]) > len(prefix) && strings.HasPrefix(m[1], prefix)
 }
 
@@ -37,9 +38,11 @@ func ownSecret(t tenant.ID, arn string) bool {
 type wallet struct {
 	secrets Secrets
 	tenant  tenant.ID
-	to      *url.URL       // where the attempt sends them
-	allow   []netip.Prefix // what the deployment has opened
-	known   []string
+
+	deployment string
+	to         *url.URL       // where the attempt sends them
+	allow      []netip.Prefix // what the deployment has opened
+	known      []string
 }
 
 // send returns a secret that is itself sent to the target. The connection must be private: TLS, or
@@ -88,8 +91,8 @@ func (w *wallet) unread(ctx context.Context, field string, err error) error {
 
 // resolve returns the secret's value. No error repeats arn: it may be a secret itself.
 func (w *wallet) resolve(ctx context.Context, field, arn string) (string, error) {
-	if !ownSecret(w.tenant, arn) {
-		return "", never(CodeSecret, field+" wants the ARN of a secret under punctual/"+string(w.tenant)+"/")
+	if !ownSecret(w.deployment, w.tenant, arn) {
+		return "", never(CodeSecret, field+" wants the ARN of a secret under "+kind.Secrets(w.deployment, w.tenant))
 	}
 	if w.secrets == nil {
 		return "", never(CodeSecret, "this deployment holds no secrets")

@@ -94,11 +94,13 @@ func TestHTTP_ResolvesOnlyTheTenantsOwnSecrets(t *testing.T) {
 	everything := anyVault{}
 	for _, arn := range []string{
 		arnOf("other", "t"), arnOf("acme2", "t"), arnOf("acm", "t"), arnOf("acme", ""), arnOf("ACME", "t"),
-		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme",
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme",
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme/t", // as names were before deployments
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual-dev/acme/t",
 		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/database",
-		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:x/punctual/acme/t",
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:x/punctual/punctual/acme/t",
 		"arn:aws:ssm:eu-central-1:123456789012:parameter/punctual/acme/t",
-		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/acme/t:username::",
+		"arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme/t:username::",
 		arnOf("acme", "t\n"), " " + arnOf("acme", "t"), "punctual/acme/t", "hunter2-plain-password",
 	} {
 		for _, payload := range []string{`{"url":%q,"auth":{"bearer":%q}}`, `{"url":%q,"sign_with":%q}`} {

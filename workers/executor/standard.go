@@ -62,6 +62,9 @@ type Resolver interface {
 type Options struct {
 	// Secrets resolves what http payloads name by ARN. Nil: such payloads fail for good.
 	Secrets Secrets
+	// Deployment is the deployment's prefix, which names of its tenants' secrets carry; "" is
+	// contract.DefaultPrefix.
+	Deployment string
 	// Functions is what lambda payloads are sent to. Nil: they fail for good.
 	Functions Invoker
 	// Queues is where sqs payloads go. Nil: they fail for good.

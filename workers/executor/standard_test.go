@@ -69,7 +69,7 @@ func (v vault) Resolve(_ context.Context, arn string) (string, error) {
 }
 
 func arnOf(t tenant.ID, name string) string {
-	return "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/" + string(t) + "/" + name
+	return "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/" + string(t) + "/" + name
 }
 
 func requireWithout(t *testing.T, what, text string, secrets ...string) {

@@ -12,7 +12,7 @@ import (
 	"punctual/shared/fault"
 )
 
-const arn = "arn:aws:secretsmanager:us-east-1:1:secret:punctual/acme/key-AbCdEf"
+const arn = "arn:aws:secretsmanager:us-east-1:1:secret:punctual/punctual/acme/key-AbCdEf"
 
 func TestSecrets_AskOnceInFiveMinutes(t *testing.T) {
 	t.Parallel()
