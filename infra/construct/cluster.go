@@ -173,10 +173,11 @@ func GrantAsk(role awsiam.IRole, queues Queues, logical ...string) {
 }
 
 // GrantRun lets a role run the account's functions and send to its queues that are tagged for a
-// tenant, and read whose they are; and read the secrets under punctual/. Which tenant may use which
+// tenant of the deployment with that prefix, and read whose they are; and read the secrets under
+// punctual/ and that prefix. Which tenant may use which
 // is judged by the worker; what has no tag, as Punctual's own functions and queues, or is elsewhere,
 // is refused by AWS. A queue with a key of its own must let the role use it.
-func GrantRun(role awsiam.IRole) {
+func GrantRun(role awsiam.IRole, prefix string) {
 	stack := awscdk.Stack_Of(role)
 	functions := stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("lambda"), Resource: jsii.String("function"), ResourceName: jsii.String("*"),
@@ -185,19 +186,22 @@ func GrantRun(role awsiam.IRole) {
 	queues := stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("sqs"), Resource: jsii.String("*"), ArnFormat: awscdk.ArnFormat_NO_RESOURCE_NAME,
 	})
-	allowTagged(role, functions, "lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags")
-	allowTagged(role, queues, "sqs:SendMessage", "sqs:GetQueueUrl", "sqs:ListQueueTags")
+	allowTagged(role, prefix, functions, "lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "lambda:ListTags")
+	allowTagged(role, prefix, queues, "sqs:SendMessage", "sqs:GetQueueUrl", "sqs:ListQueueTags")
 	allow(role, strs("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"),
 		stack.FormatArn(&awscdk.ArnComponents{
 			Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
-			ResourceName: jsii.String("punctual/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+			ResourceName: jsii.String("punctual/" + prefix + "/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 		}))
 }
 
-// allowTagged allows actions on those of the resources that are tagged for a tenant.
-func allowTagged(role awsiam.IRole, resources *string, actions ...string) {
+// allowTagged allows actions on those of the resources that are tagged for a tenant of the deployment.
+func allowTagged(role awsiam.IRole, prefix string, resources *string, actions ...string) {
 	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions: strs(actions...), Resources: &[]*string{resources},
-		Conditions: &map[string]any{"Null": map[string]any{"aws:ResourceTag/" + contract.TenantTag: "false"}},
+		Conditions: &map[string]any{
+			"Null":         map[string]any{"aws:ResourceTag/" + contract.TenantTag: "false"},
+			"StringEquals": map[string]any{"aws:ResourceTag/" + contract.DeploymentTag: prefix},
+		},
 	}))
 }

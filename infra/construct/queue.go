@@ -82,6 +82,11 @@ func (q Queues) GrantPoll(role awsiam.IRole, logical ...string) {
 	allow(role, strs("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"), q.arns(logical)...)
 }
 
+// GrantTake lets a role find queues, receive and delete. What it leaves comes again by itself.
+func (q Queues) GrantTake(role awsiam.IRole, logical ...string) {
+	allow(role, strs("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueUrl"), q.arns(logical)...)
+}
+
 // GrantReceive lets a role take messages by itself: find, receive, hide, delete.
 func (q Queues) GrantReceive(role awsiam.IRole, logical ...string) {
 	allow(role, strs("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueUrl"),

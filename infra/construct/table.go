@@ -164,6 +164,29 @@ func (t Tables) GrantQuery(role awsiam.IRole, logical string, indexes ...string)
 	allow(role, strs("dynamodb:Query"), arns...)
 }
 
+// GrantIdentify lets a role ask which table has a name.
+func (t Tables) GrantIdentify(role awsiam.IRole, logical ...string) {
+	var arns []*string
+	for _, l := range logical {
+		arns = append(arns, t.tables[l].TableArn())
+	}
+	allow(role, strs("dynamodb:DescribeTable"), arns...)
+}
+
+// GrantUnder lets a role do verbs with the items of a table whose partitions' names begin so.
+func (t Tables) GrantUnder(role awsiam.IRole, logical, begins string, verbs ...Verb) {
+	actions := make([]string, len(verbs))
+	for i, v := range verbs {
+		actions[i] = string(v)
+	}
+	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: strs(actions...), Resources: &[]*string{t.tables[logical].TableArn()},
+		Conditions: &map[string]any{"ForAllValues:StringLike": map[string]any{
+			"dynamodb:LeadingKeys": jsii.Strings(begins + "*"),
+		}},
+	}))
+}
+
 func allow(role awsiam.IRole, actions *[]*string, resources ...*string) {
 	role.AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: actions,
 		Resources: &resources}))

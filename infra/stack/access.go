@@ -13,6 +13,9 @@ type access struct {
 	sends   []string // queues by logical name
 	asks    []string // whose depth it may ask for
 	hides   []string // whose messages it may hide or show
+	takes   []string // whose messages it may take by itself
+	knows   bool     // asks which tables there are, to hold everything once one was restored
+	counts  bool     // requests of tenants
 	arms    bool     // timers
 	blobs   blobs
 }
@@ -73,6 +76,18 @@ func (a access) arming() access {
 	return a
 }
 
+// knowing is a with the right to ask which tables there are.
+func (a access) knowing() access {
+	a.knows = true
+	return a
+}
+
+// taking is a with the right to take messages of those queues by itself.
+func (a access) taking(queues ...string) access {
+	a.takes = queues
+	return a
+}
+
 // grant gives a function what it may do.
 func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	var services []string
@@ -84,6 +99,15 @@ func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	}
 	if len(a.items)+len(a.queries) > 0 {
 		services = append(services, construct.DynamoDB)
+	}
+	if a.knows {
+		d.Tables.GrantIdentify(f.Role, contract.Guarded...)
+	}
+	if a.counts {
+		d.Tables.GrantUnder(f.Role, contract.Tasks, "quota#", construct.Update)
+	}
+	if len(a.takes) > 0 {
+		d.Queues.GrantTake(f.Role, a.takes...)
 	}
 	if len(a.sends) > 0 {
 		d.Queues.GrantSend(f.Role, a.sends...)

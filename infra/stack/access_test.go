@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,7 +178,7 @@ func done(t *testing.T) map[string]map[string]bool {
 // already is replaced, whom a timer acts as, and how an absent object differs from a refused one.
 func entailed(action, resource string) []string {
 	switch action {
-	case "sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility":
+	case "sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility", "sqs:ReceiveMessage":
 		return []string{"sqs:GetQueueUrl " + resource}
 	case "scheduler:CreateSchedule":
 		return []string{"scheduler:GetSchedule " + resource, "scheduler:UpdateSchedule " + resource,
@@ -275,9 +276,24 @@ func TestReadingNeverWrites(t *testing.T) {
 	for a := range mayDo(prod(), APIRead) {
 		switch verb, _, _ := strings.Cut(a, " "); verb {
 		case "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query":
+		case "dynamodb:UpdateItem": // of what is below
 		default:
 			t.Errorf("%s may %s", APIRead, a)
 		}
+	}
+	counts := 0
+	for _, st := range prod().statements() {
+		if st.stack != "flow" || !strings.HasPrefix(st.id, "apiread") || !slices.Contains(st.actions, "dynamodb:UpdateItem") {
+			continue
+		}
+		counts++
+		const own = `{"ForAllValues:StringLike":{"dynamodb:LeadingKeys":["quota#*"]}}`
+		if got := compact(at(st.whole, "Condition")); len(st.actions) > 1 || got != own {
+			t.Errorf("%s may write under %s; want nothing but the count of requests, under %s", APIRead, got, own)
+		}
+	}
+	if counts != 1 {
+		t.Errorf("%d statements let %s count requests", counts, APIRead)
 	}
 }
 

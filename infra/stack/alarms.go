@@ -127,6 +127,11 @@ func alarms(s target.Settings) []alarm {
 			own(5, telemetry.RunsEnded, "Sum", "outcome", "failed"), "ok", own(5, telemetry.RunsEnded, "Sum",
 				"outcome", "succeeded"))})
 
+	// A restored table.
+	add(alarm{name: "restored", runbook: "restored", pages: true,
+		means:  "A table was restored: nothing starts until an operator lets it run.",
+		metric: own(1, telemetry.TablesHeld, "Maximum"), over: 0, bad: 1, of: 1})
+
 	// Those who keep the time.
 	for _, name := range []string{Promoter, Sweeper, Forecast} {
 		add(alarm{name: name + "-silent", runbook: "pass-silent",

@@ -13,7 +13,7 @@ import (
 
 // grantWorkers lets the workers of a pool do what they do: take firings of their pool, read
 // jobs, write claims, and report. Nothing else of Punctual is theirs to write.
-func (d Data) grantWorkers(role awsiam.IRole, pool string) {
+func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 	var firings []string
 	for _, priority := range contract.Priorities {
 		firings = append(firings, contract.FiringQueue(pool, priority))
@@ -24,11 +24,13 @@ func (d Data) grantWorkers(role awsiam.IRole, pool string) {
 	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.Put, construct.Update)
 	d.Tables.GrantItems(role, contract.Schedules, construct.Get)
 	d.Tables.GrantItems(role, contract.Runs, construct.Get)
+	d.Tables.GrantItems(role, contract.Tasks, construct.Get) // what an operator lets run
+	d.Tables.GrantIdentify(role, contract.Guarded...)
 	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
 	d.Bucket.GrantRead(role)
 	d.Bucket.GrantList(role)
 	d.Key.GrantUse(role, construct.DynamoDB, construct.SQS, construct.S3)
-	construct.GrantRun(role)
+	construct.GrantRun(role, prefix)
 }
 
 // NewCrew makes what an emulator can have of the Fleet: the role of each pool's workers, with
@@ -41,7 +43,7 @@ func NewCrew(scope constructs.Construct, s target.Settings, d Data) awscdk.Stack
 			Description: jsii.String("What workers of the " + p.Name + " pool may do"),
 			AssumedBy:   awsiam.NewAccountRootPrincipal(),
 		})
-		d.grantWorkers(role, p.Name)
+		d.grantWorkers(role, s.Prefix, p.Name)
 	}
 	return stack
 }

@@ -20,10 +20,12 @@ var differences = map[string]string{
 	"flow: AWS::Lambda::Function Properties.Architectures": "functions run on this machine",
 	"flow: AWS::Lambda::Function Properties.Environment.Variables.PUNCTUAL_SHARDS": "its index answers in 20 " +
 		"ms, so that 64 shards would take longer than a minute",
-	"flow: AWS::Lambda::Function Properties.ReservedConcurrentExecutions":               "it has no account to share",
-	"flow: AWS::Lambda::EventSourceMapping Properties.ScalingConfig.MaximumConcurrency": "two cores",
-	"flow: AWS::ApiGateway::Stage Properties.MethodSettings":                            "two cores",
-	"flow: AWS::ApiGateway::Stage DependsOn":                                            "on the account below",
+	"flow: AWS::Lambda::Function Properties.Environment.Variables.PUNCTUAL_TENANT_RATE":  "two cores",
+	"flow: AWS::Lambda::Function Properties.Environment.Variables.PUNCTUAL_TENANT_BURST": "two cores",
+	"flow: AWS::Lambda::Function Properties.ReservedConcurrentExecutions":                "it has no account to share",
+	"flow: AWS::Lambda::EventSourceMapping Properties.ScalingConfig.MaximumConcurrency":  "two cores",
+	"flow: AWS::ApiGateway::Stage Properties.MethodSettings":                             "two cores",
+	"flow: AWS::ApiGateway::Stage DependsOn":                                             "on the account below",
 	"flow: AWS::IAM::Policy Properties.PolicyDocument.Statement": "it judges timers by the " +
 		"default group, whatever group they are in",
 	"flow: missing AWS::ApiGateway::Account ApiAccount":                "there is one for an account, with the role below",

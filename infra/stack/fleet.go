@@ -64,7 +64,7 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	isolation := f.Cluster.Apply("isolation", []constructs.IDependable{space}, manifest.Isolation()...)
 	identity := f.Cluster.Apply("scaler-identity", []constructs.IDependable{space, scaler}, manifest.ScalerIdentity())
 	for _, pool := range f.Pools {
-		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{isolation, f.identity(d, pool)},
+		workers := f.Cluster.Apply(pool.App(), []constructs.IDependable{isolation, f.identity(s, d, pool)},
 			pool.Objects()...)
 		f.Cluster.Apply(pool.App()+"-scaler", []constructs.IDependable{workers, identity},
 			pool.Scaler(contract.Env{Prefix: s.Prefix}.Namespace(), string(telemetry.SlotsWanted)))
@@ -110,10 +110,10 @@ func (f Fleet) pool(s target.Settings, d Data, p target.NamedPool, image string)
 }
 
 // identity gives the workers of a pool their role, with their grants.
-func (f Fleet) identity(d Data, pool manifest.Pool) constructs.IDependable {
+func (f Fleet) identity(s target.Settings, d Data, pool manifest.Pool) constructs.IDependable {
 	role, identity := f.Cluster.Identity(pool.App(), manifest.Namespace, pool.App(),
 		"What workers of the "+pool.Name+" pool may do")
-	d.grantWorkers(role, pool.Name)
+	d.grantWorkers(role, s.Prefix, pool.Name)
 	return identity
 }
 

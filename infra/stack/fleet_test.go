@@ -243,11 +243,13 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 		want := []string{
 			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims",
 			"dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:GetItem Tableruns",
-			"dynamodb:Query Tabletasks",
+			"dynamodb:Query Tabletasks", "dynamodb:GetItem Tabletasks", "dynamodb:DescribeTable Tablejobs",
+			"dynamodb:DescribeTable Tableclaims", "dynamodb:DescribeTable Tableschedules",
+			"dynamodb:DescribeTable Tableruns",
 			"s3:GetObject Payloads", "s3:ListBucket Payloads",
 			"sqs:SendMessage Queuereport", "sqs:GetQueueUrl Queuereport",
-			"secretsmanager:DescribeSecret " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
-			"secretsmanager:GetSecretValue " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/*"),
+			"secretsmanager:DescribeSecret " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/punctual/*"),
+			"secretsmanager:GetSecretValue " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/punctual/*"),
 		}
 		for _, call := range []string{"InvokeFunction", "GetFunctionConfiguration", "ListTags"} {
 			want = append(want, "lambda:"+call+" "+fmt.Sprintf(here, "lambda", "function:*"))
@@ -278,6 +280,9 @@ func TestWorkerRole_ReachesOnlyWhatIsTaggedForATenant(t *testing.T) {
 		found[service]++
 		if got := at(st.whole, "Condition.Null"); compact(got) != `{"aws:ResourceTag/punctual:tenant":"false"}` {
 			t.Errorf("%s: anything of %s, under %s", st.id, service, compact(got))
+		}
+		if got := at(st.whole, "Condition.StringEquals"); compact(got) != `{"aws:ResourceTag/punctual:deployment":"punctual"}` {
+			t.Errorf("%s: %s of any deployment, under %s", st.id, service, compact(got))
 		}
 	}
 	if found["lambda"] != len(contract.Pools) || found["sqs"] != len(contract.Pools) {

@@ -69,7 +69,9 @@ func (v vars) arming() []construct.Var {
 
 func (v vars) api() []construct.Var {
 	env := append(v.arming(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
-		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)})
+		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)},
+		construct.Var{Name: "PUNCTUAL_TENANT_RATE", Value: strconv.Itoa(v.s.API.TenantRate)},
+		construct.Var{Name: "PUNCTUAL_TENANT_BURST", Value: strconv.Itoa(v.s.API.TenantBurst)})
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
 	}
@@ -137,6 +139,7 @@ func parts() []part {
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
 					{contract.Runs, []string{""}}, {contract.Dags, []string{""}},
 				},
+				counts: true,
 			},
 		},
 		{
@@ -159,7 +162,7 @@ func parts() []part {
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}}, {contract.Runs, []string{""}},
 				},
-				sends: append(contract.FiringQueues(), contract.DispatchQueue), arms: true,
+				sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.RedriveQueue), arms: true,
 				blobs: blobs{read: true, write: true, remove: true},
 			},
 		},
@@ -183,12 +186,12 @@ func parts() []part {
 					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
 				queries: []query{{contract.Jobs, due}, {contract.Schedules, due}, {contract.Tasks, []string{""}}},
-				sends:   append(contract.FiringQueues(), contract.DispatchQueue),
-				blobs:   blobs{read: true, write: true},
+				sends:   append(contract.FiringQueues(), contract.DispatchQueue), knows: true,
+				blobs: blobs{read: true, write: true},
 			},
 		},
 		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512,
-			env: vars.blobs, may: deciding()},
+			env: vars.blobs, may: deciding().knowing()},
 		{name: Dispatch, program: "dispatch", about: "Slices get timers, and become firings at their time",
 			timeout: 30 * time.Second, mib: 256, env: vars.arming, may: deciding().hiding(contract.DispatchQueue).
 					forgetting().arming()},
@@ -197,7 +200,8 @@ func parts() []part {
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back",
 			timeout: 10 * time.Second, mib: 256, env: vars.blobs,
-			may: deciding().hiding(contract.RedriveQueue), // retrying a node may bring on all of its run
+			// Retrying a node may bring on all of its run.
+			may: deciding().hiding(contract.RedriveQueue).taking(contract.DeadLetters),
 		},
 		{
 			name: Forecast, program: "forecast", about: "Each minute: how many workers the next half hour wants",

@@ -86,7 +86,7 @@ var accepted = []struct{ rule, path, reason string }{
 	{`AwsSolutions-IAM5\[Resource::arn:aws:sqs:.*:\*\]`,
 		`punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
 		"sqs jobs name queues of tenants; sending needs the tag punctual:tenant on the queue"},
-	{`AwsSolutions-IAM5\[Resource::arn:aws:secretsmanager:.*:secret:punctual/\*\]`,
+	{`AwsSolutions-IAM5\[Resource::arn:aws:secretsmanager:.*:secret:punctual/punctual/\*\]`,
 		`punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
 		"jobs name the secrets of tenants, which all lie below this prefix"},
 	{`W9009`, `punctual-fleet/Cluster/Resource`,

@@ -19,6 +19,9 @@ const MaxShards = 1024
 
 const shardsAllowed = "a power of two from 1 to 1024 is allowed, so that a count can grow by doubling"
 
+// tenantRateAllowed says what tenant_rate and tenant_burst may be.
+const tenantRateAllowed = "1 or more, and less than what all tenants have together"
+
 // MaxQuota bounds what one tenant's schedules may take of what all share: 1,667 runs a second.
 const MaxQuota = 100_000
 
@@ -90,6 +93,10 @@ func Check(s Settings) error {
 		s.API.Rate, maxRate)
 	m.when(s.API.Burst < 1 || s.API.Burst > maxBurst, "the API's burst is %d requests: 1 to %d is allowed", s.API.Burst,
 		maxBurst)
+	m.when(s.API.TenantRate < 1 || s.API.TenantRate >= s.API.Rate, "tenant_rate is %d of the API's %d requests a "+
+		"second: %s", s.API.TenantRate, s.API.Rate, tenantRateAllowed)
+	m.when(s.API.TenantBurst < 1 || s.API.TenantBurst >= s.API.Burst, "tenant_burst is %d of the API's %d requests at "+
+		"once: %s", s.API.TenantBurst, s.API.Burst, tenantRateAllowed)
 	for _, r := range []struct {
 		name string
 		n    int

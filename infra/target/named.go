@@ -33,7 +33,7 @@ func base(name string) Settings {
 func dev() Settings {
 	s := base("dev")
 	s.Prefix, s.Shards = "punctual-dev", 4 // a pass reads each shard every minute
-	s.API = API{Rate: 100, Burst: 200, ManageLogRole: true}
+	s.API = API{Rate: 100, Burst: 200, TenantRate: 50, TenantBurst: 100, ManageLogRole: true}
 	s.Flow = Flow{Settle: 2, Stream: 1} // a new account runs 10 functions at once, of all together
 	s.Fleet = Fleet{
 		Kubernetes: "1.36", NATs: 1, Zones: 2, CIDR: "10.42.0.0/16",
@@ -52,7 +52,7 @@ func dev() Settings {
 func prod() Settings {
 	s := base("prod")
 	s.Keep, s.Logs = true, 90
-	s.API = API{Rate: 5000, Burst: 5000, ManageLogRole: true}
+	s.API = API{Rate: 5000, Burst: 5000, TenantRate: 1000, TenantBurst: 2000, ManageLogRole: true}
 	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Settle: 100, Stream: 10}
 	s.Fleet = Fleet{
 		Kubernetes: "1.36", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16",
@@ -68,7 +68,7 @@ func prod() Settings {
 func emulator() Settings {
 	s := base("emulator")
 	s.Emulated, s.Arch, s.Shards = true, Arch(runtime.GOARCH), 2
-	s.API = API{Rate: 1000, Burst: 2000}
+	s.API = API{Rate: 1000, Burst: 2000, TenantRate: 500, TenantBurst: 1000}
 	s.Flow = Flow{Settle: 10, Stream: 10}
 	s.Origin.Functions, s.Origin.Worker = "build/"+runtime.GOARCH, "build/"+runtime.GOARCH+"/worker"
 	return s
@@ -78,7 +78,8 @@ func emulator() Settings {
 // context gives "" for a key that is not set.
 //
 // The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all
-// schedules of one tenant, each counted at its busiest; 1,000 without it), auth (token, cognito or iam),
+// schedules of one tenant, each counted at its busiest; 1,000 without it), tenant_rate and tenant_burst (requests of each tenant, a
+// second and at once), auth (token, cognito or iam),
 // tenants (of auth=cognito, comma-separated), issuer, audience (comma-separated), jwks,
 // audience_claim, tenant_claim, tenant_scope, scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata
 // addresses stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the
@@ -155,7 +156,8 @@ func Load(context func(key string) string) (Settings, error) {
 		to      *int
 		allowed string
 	}{{"shards", &s.Shards, shardsAllowed}, {"schedule_quota", &s.Quota, quotaAllowed},
-		{"concurrency", &s.Concurrency, concurrencyAllowed}} {
+		{"concurrency", &s.Concurrency, concurrencyAllowed}, {"tenant_rate", &s.API.TenantRate, tenantRateAllowed},
+		{"tenant_burst", &s.API.TenantBurst, tenantRateAllowed}} {
 		if v := context(o.key); v != "" {
 			n, err := strconv.Atoi(v)
 			if err != nil {

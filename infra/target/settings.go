@@ -103,6 +103,9 @@ type Tokens struct {
 type API struct {
 	Rate  int // requests per second
 	Burst int // requests at once
+	// TenantRate and TenantBurst are the same of each tenant, by the product itself; less than all
+	// may make together, or one tenant could take what all share.
+	TenantRate, TenantBurst int
 	// WAF puts a web ACL before it: $7 a month, and $0.60 a million requests.
 	WAF bool
 	// ManageLogRole lets this deployment set the role with which API Gateway writes logs. There
