@@ -31,7 +31,9 @@ type Store interface {
 	// the zero time before the first pass.
 	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
 	// TakeRequests takes n requests from what a tenant may make; wait is 0 when they were taken.
-	TakeRequests(ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time) (wait time.Duration, err error)
+	TakeRequests(
+		ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time,
+	) (wait time.Duration, err error)
 	// Held lists the restored tables for which the passes hold everything.
 	Held(ctx context.Context) ([]string, error)
 }

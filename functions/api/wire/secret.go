@@ -10,7 +10,8 @@ import (
 // ShortestSecret is how long a string under a secret's name must be to be taken for one.
 const ShortestSecret = 8
 
-const secretAllowed = "the ARN of a secret under punctual/<deployment>/<tenant>/ in Secrets Manager, where the task takes one; " +
+const secretAllowed = "the ARN of a secret under punctual/<deployment>/<tenant>/ in Secrets Manager, " +
+	"where the task takes one; " +
 	"or name this pointer in allow_literals if it is no secret"
 
 // NoSecrets blames every string at or below v that looks like a secret: by the name that it
