@@ -158,7 +158,8 @@ func TestAfter_RunsOnceTheLastHasEnded(t *testing.T) {
 		soon := l.after(2, dag.After{Delay: time.Minute}, a)
 		later := l.after(3, dag.After{NotBefore: now.Add(24 * time.Hour)}, a)
 		l.report(a, job.OutcomeSucceeded)
-		if r := l.Row(soon.Key); !r.DueAt.Equal(stagetest.Now().Add(time.Minute)) || !r.Near || !r.WakeAt.Equal(r.DueAt) {
+		if r := l.Row(soon.Key); !r.DueAt.Equal(stagetest.Now().Add(time.Minute)) || !r.Near ||
+			!r.WakeAt.Equal(r.DueAt.Add(contract.AfterDue)) {
 			l.Errorf("the one after a minute is due at %s, near %v", r.DueAt, r.Near)
 		}
 		if r := l.Row(later.Key); !r.DueAt.Equal(now.Add(24*time.Hour)) || r.Near || !r.WakeAt.Equal(r.DueAt) {
