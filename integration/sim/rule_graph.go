@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -67,7 +68,7 @@ func (l *ledger) seeGraph(w item.Write, is item.Item) {
 			}
 		}
 	}
-	if (next.Status.Final() && next.Act == nil) != next.WakeAt.IsZero() {
+	if (next.Status.Final() && next.Act == nil && !next.MustTell()) != next.WakeAt.IsZero() {
 		bad("it is %s and wakes at %s", next.Status, clockTime(next.WakeAt))
 	}
 	if s := next.Slice(); s != "" {
@@ -113,12 +114,12 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 	if why != "" {
 		bad("%s", why)
 	}
-	g, ok := w.graphOfRun(k)
+	is := stood[len(stood)-1].Run
+	g, ok := w.graphOfRun(is)
 	if !ok {
 		bad("nobody has asked for its run")
 		return
 	}
-	is := stood[len(stood)-1].Run
 	rows := w.ledger.nodesOf(is, g)
 	n := g.Nodes[row.Node]
 	ends, older := endsOf(is, g, rows, row.Node)
@@ -165,11 +166,20 @@ func (w *World) withinLimits(g graph, row job.Row, bad func(string, ...any)) {
 	}
 }
 
-func (w *World) graphOfRun(k graphs.Key) (graph, bool) {
+// graphOfRun is the graph that somebody has asked for, or that of a schedule's run.
+func (w *World) graphOfRun(is graphs.Run) (graph, bool) {
+	if is.Schedule != "" {
+		body, err := w.behindTheScenes().Definition(context.Background(), is.Tenant, is.Definition)
+		if err != nil {
+			return graph{}, false
+		}
+		d, err := dag.ParseDefinition(body)
+		return graph{is.Key, d}, err == nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, g := range w.graphs {
-		if g.Key == k {
+		if g.Key == is.Key {
 			return g, true
 		}
 	}

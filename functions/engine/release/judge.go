@@ -289,6 +289,10 @@ func (r *Releaser) accept(
 		return r.Store.KeepContents(ctx, row, c)
 	}}
 	j.Row.Hold(c)
+	if dead.Status == job.Dead && dead.RedrivenBy == "" { // both or none say so, whoever crashes
+		_, link := job.Redriven(dead, row.ID, now)
+		j.With = append(j.With, link)
+	}
 	for _, s := range slots {
 		if s.bounded && s.node == "" {
 			j.Row.Slot = int64(s.no) + 1
@@ -315,9 +319,6 @@ func (r *Releaser) accept(
 	r.Meter.Count(telemetry.NodesReleased, 1)
 	if send {
 		r.Jobs.Fire(ctx, "now", row.Firing())
-	}
-	if dead.Status == job.Dead {
-		return nil, r.redriven(ctx, dead, row.ID)
 	}
 	return nil, nil
 }
