@@ -153,11 +153,14 @@ var meetings = []Story{
 
 	{Name: "of four jobs of a schedule that end within a second every other fails",
 		Recurs: true, Held: true, Cores: 3, Pumps: 3, Play: func(w *Client) func() {
-			w.Put("s", every("1s", 40*time.Second), object{"pause_after_failures": 2,
-				"job": w.template(Work{Quarters: true})})
+			s := object{"job": w.template(Work{Quarters: true})}
+			if !w.o.Disturbed { // disturbed, two that fail may well end one after the other
+				s["pause_after_failures"] = 2
+			}
+			w.Put("s", every("1s", 40*time.Second), s)
 			return func() {
 				for _, e := range w.ledger.epochsOf(w.key("s")) {
-					if e.Paused != nil && !w.o.Disturbed {
+					if e.Paused != nil {
 						w.violation("it was paused: %s", e.Paused.Reason)
 					}
 				}
@@ -292,7 +295,11 @@ func cancelsHolder(policy string) func(*Client) func() {
 				first = r
 			}
 		}
-		code, _ := w.Want([]int{200, 202}, "POST", "/jobs/"+string(first.ID)+"/cancel", nil)
+		codes := []int{200, 202}
+		if w.o.Disturbed { // its firing may have been lost, and a later one come first
+			codes = append(codes, 409)
+		}
+		code, _ := w.Want(codes, "POST", "/jobs/"+string(first.ID)+"/cancel", nil)
 		cancelled := time.Now()
 		return func() {
 			if code != 200 || w.o.Disturbed {

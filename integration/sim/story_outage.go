@@ -194,8 +194,14 @@ var hiddenCopies = []Story{
 		w.Bounded(50 * time.Minute)
 		w.mu.Lock()
 		w.knows = true
+		old := len(w.drains)
 		w.mu.Unlock()
-		w.Deploy()
+		for range old { // also one that took the place of one that died
+			w.Deploy()
+		}
+		if w.o.Disturbed { // what nobody took is looked at ever less often
+			w.Bounded(contract.MaxPostpone)
+		}
 		return func() {
 			for _, id := range ids {
 				w.Is(id, 1, job.Succeeded)

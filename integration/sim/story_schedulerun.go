@@ -101,7 +101,8 @@ var RunsOfSchedules = []Story{
 		}
 	}},
 	{Recurs: true, Name: "runs that fail pause their schedule", Held: true, Play: func(w *Client) func() {
-		w.PutRuns("s", every("20s", 2*time.Minute), Work{Permanent: true}, object{"pause_after_failures": 2})
+		w.PutRuns("s", every("20s", 2*time.Minute), Work{Permanent: true},
+			object{"pause_after_failures": 2, "catch_up": object{"policy": "all"}})
 		for range 600 {
 			if w.ledger.paused(w.key("s")) {
 				break
