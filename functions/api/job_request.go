@@ -16,6 +16,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
@@ -107,7 +108,7 @@ func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string)
 	}
 	b.mu.Unlock()
 	detail := fmt.Sprintf("task %s is not defined", wire.Quoted(name))
-	if near := wire.Nearest(name, b.names); near != "" {
+	if near := text.Nearest(name, b.names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
 	r.Mistake(pointer, codeUnknownTask, listedNames(b.names), "%s", detail)

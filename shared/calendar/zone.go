@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"punctual/shared/text"
 )
 
 // zoneinfo is the toolchain's lib/time/zoneinfo.zip, the same data that
@@ -203,45 +205,10 @@ func (z *zone) changes(t int64) bool {
 // similarZone returns the zone whose name differs from name by a typing mistake, "" if there is
 // none.
 func similarZone(name string) string {
-	if len(name) > 40 {
-		return ""
-	}
 	names := make([]string, 0, len(zoneFiles()))
 	for n := range zoneFiles() {
 		names = append(names, n)
 	}
 	slices.Sort(names)
-	best, like := 3, ""
-	for _, n := range names {
-		if len(n)-len(name) >= best || len(name)-len(n) >= best {
-			continue
-		}
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d < best {
-			best, like = d, n
-		}
-	}
-	return like
-}
-
-// distance returns how many letters to add, drop, change or swap with a neighbour to turn a into b.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
+	return text.Nearest(name, names)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"punctual/shared/fault"
+	"punctual/shared/text"
 )
 
 // Limits of a definition.
@@ -287,40 +288,10 @@ func shorten(s string) string {
 
 // didYouMean suggests the nearest name, if one is near.
 func didYouMean(name string, names []string) string {
-	best, least := "", 3
-	if len(name) > 64 {
-		return ""
+	if near := text.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	for _, n := range names {
-		if d := distance(name, n); d < least {
-			best, least = n, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// distance returns how many characters to change, add or remove to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }
 
 func sortedKeys[V any](m map[string]V) []string {

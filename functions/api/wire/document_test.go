@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"punctual/shared/text"
 )
 
 func TestReadDocument_RefusesWithThePlaceWhatIsNotOneJSONValue(t *testing.T) {
@@ -155,7 +157,7 @@ func TestNearest_FindsTheNameThatWasMeant(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{"Task": "task", "taks": "task", "priorty": "priority",
 		"runAt": "run_at", "payloads": "payload", "x": "", "something": "", "": ""} {
-		if got := Nearest(word, []string{"task", "payload", "run_at", "delay", "priority", "pool"}); got != want {
+		if got := text.Nearest(word, []string{"task", "payload", "run_at", "delay", "priority", "pool"}); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/span"
+	"punctual/shared/text"
 )
 
 // NamePattern is the form of names: of tasks, schedules, exclusions.
@@ -78,7 +79,7 @@ func (r *Reader) Object(n int, pointer string, known []string) Fields {
 			r.Mistake(at, CodeDuplicateField, "", "the field %s is given more than once", Quoted(name))
 		case !slices.Contains(known, name):
 			detail := fmt.Sprintf("no field %s is known here", Quoted(name))
-			if near := Nearest(name, known); near != "" {
+			if near := text.Nearest(name, known); near != "" {
 				detail += fmt.Sprintf("; did you mean %q?", near)
 			}
 			r.Mistake(at, CodeUnknownField, strings.Join(known, ", "), "%s", detail)
@@ -145,7 +146,7 @@ func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !slices.Contains(words, s) {
 		detail := "this is not one of the words that are known here"
-		if near := Nearest(s, words); near != "" { // only a slip of the finger is surely no secret
+		if near := text.Nearest(s, words); near != "" { // only a slip of the finger is surely no secret
 			detail = fmt.Sprintf("%s is not known here; did you mean %q?", Quoted(s), near)
 		}
 		r.Mistake(v.Pointer, code, strings.Join(words, ", "), "%s", detail)
@@ -264,44 +265,6 @@ func namesIn(t reflect.Type) (names []string) {
 		names = append(names, name)
 	}
 	return names
-}
-
-// Nearest returns the word that somebody probably meant, "" if none is near.
-func Nearest(word string, words []string) string {
-	best, least := "", 3 // more than two slips of the finger is another word
-	if len(word) > contract.MaxName {
-		return ""
-	}
-	for _, w := range words {
-		if d := slips(strings.ToLower(word), strings.ToLower(w)); d < least && d < max(len(w), 2) {
-			best, least = w, d
-		}
-	}
-	return best
-}
-
-// slips counts the letters to add, drop, change or swap with their neighbour.
-func slips(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := rows[2]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(rows[1][j]+1, row[j-1]+1, rows[1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], rows[0][j-2]+1)
-			}
-		}
-		rows[0], rows[1], rows[2] = rows[1], rows[2], rows[0]
-	}
-	return rows[1][len(b)]
 }
 
 func listed(names map[string]bool) string {
