@@ -13,6 +13,7 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/message"
+	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/target"
 	"punctual/shared/telemetry"
@@ -60,7 +61,7 @@ type Deps struct {
 type stage struct {
 	Deps
 	router  *wire.Router
-	schemas *schemaCache
+	schemas *schema.Cache
 	entropy *entropy
 	engine  engine.Engine
 	pauses  pausesSeen
@@ -86,7 +87,7 @@ func New(d Deps) http.Handler {
 	if d.Entropy == nil {
 		d.Entropy = rand.Reader
 	}
-	s := &stage{Deps: d, schemas: newSchemaCache(), entropy: &entropy{r: d.Entropy}}
+	s := &stage{Deps: d, schemas: schema.NewCache(), entropy: &entropy{r: d.Entropy}}
 	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards})
 	if s.Runs == nil {

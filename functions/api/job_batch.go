@@ -8,6 +8,7 @@ import (
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/job"
+	"punctual/shared/schema"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -117,7 +118,7 @@ func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader,
 				out[i].err = s.router.Panicked(ctx, p)
 			}
 		}()
-		share := int(int64(workPerPayload) * int64(len(doc.Raw(jobs[i].Node))) / int64(doc.Size()))
+		share := int(int64(schema.WorkPerValue) * int64(len(doc.Raw(jobs[i].Node))) / int64(doc.Size()))
 		r := &reader{Reader: wire.NewReader(doc), fresh: all.fresh, work: workPerItem + share}
 		r.earlier = func(n int) (job.ID, bool) {
 			if n >= i || out[n].err != nil {

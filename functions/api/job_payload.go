@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -9,7 +10,9 @@ import (
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
+	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/schema"
 	"punctual/shared/tenant"
 )
 
@@ -51,20 +54,38 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 	}
 	r.NoSecrets(v, under(pointer, literals))
 	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
-		r.comparable(v.Node)
-	}
-	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
-		if err := s.schemas.judge(ctx, r, v, task.PayloadSchema, payload); err != nil {
+		by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema", Work: r.work}
+		if err := s.judge(ctx, r, v.Pointer, payload, by); err != nil {
 			return nil, err
 		}
 	}
 	return payload, nil
 }
 
+// freshSchemas is how many bytes of schemas one request may have compiled that no other has
+// needed before.
+const freshSchemas = 256 << 10
+
+// judge blames each part of a value that does not fit a schema.
+func (s *stage) judge(ctx context.Context, r *reader, pointer string, value []byte, by schema.Use) error {
+	if !s.schemas.Has(by.Schema) && r.fresh.Add(-int64(len(by.Schema))) < 0 {
+		r.Mistake(pointer, wire.CodeOutOfRange, "jobs of fewer tasks in one batch",
+			"the payload schemas of the batch's tasks are too large together")
+		return nil
+	}
+	err := s.schemas.Judge(ctx, value, by)
+	var wrong fault.Mistakes
+	if errors.As(err, &wrong) {
+		r.allWrong(pointer, wrong)
+		return nil
+	}
+	return err
+}
+
 // reader reads the bodies of this API. It bounds what judging payloads by the schemas of tasks may cost.
 type reader struct {
 	*wire.Reader
-	work  int           // units of work that are left; see meter
+	work  int           // units of work that judging by a schema may take; see schema.Use
 	fresh *atomic.Int64 // bytes of schemas that may still be compiled for this request
 	// earlier is the id of job n of the batch, if it comes before this one and was accepted. Nil: there is
 	// no batch.
@@ -72,7 +93,7 @@ type reader struct {
 }
 
 func newReader(d *wire.Document) *reader {
-	r := &reader{Reader: wire.NewReader(d), work: workPerPayload, fresh: &atomic.Int64{}}
+	r := &reader{Reader: wire.NewReader(d), work: schema.WorkPerValue, fresh: &atomic.Int64{}}
 	r.fresh.Store(freshSchemas)
 	return r
 }
@@ -84,17 +105,4 @@ func under(pointer string, literals []string) []string {
 		absolute[i] = pointer + l
 	}
 	return absolute
-}
-
-// comparable blames numbers that cannot be compared at a fair price.
-func (r *reader) comparable(n int) {
-	for i, number := range r.Doc.Numbers(n) {
-		if len(r.Wrong) >= wire.MaxMistakes {
-			return
-		}
-		if !comparable(number) {
-			r.Mistake(r.Doc.Pointer(i), wire.CodeOutOfRange, comparableAllowed,
-				"the number is too large, too long or too near to nothing to be judged by the task's payload_schema")
-		}
-	}
 }

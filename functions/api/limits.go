@@ -9,6 +9,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
+	"punctual/shared/schema"
 	"punctual/shared/span"
 )
 
@@ -43,7 +44,7 @@ var limits = strings.NewReplacer(
 	"{=preview_count}", itoa(contract.PreviewDefault),
 	"{=preview_skipped}", itoa(previewSkipped),
 	"{=redrive_default}", itoa(contract.RedriveDefault),
-	"{=schema_kib}", itoa(maxSchema>>10),
+	"{=schema_kib}", itoa(schema.MaxText>>10),
 	"{=tag_key}", itoa(contract.MaxTagKey),
 	"{=tag_value}", itoa(contract.MaxTagValue),
 	"{=tags}", itoa(contract.MaxTags),

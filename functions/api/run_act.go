@@ -16,6 +16,7 @@ import (
 	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // runActRequest documents what an operator says of an act on a run.
@@ -97,7 +98,7 @@ func (r *reader) reason(v wire.Value) string {
 		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
 			"the reason has %d characters", runes(s))
 	}
-	if ok && wire.TokenShaped(s) {
+	if ok && text.TokenShaped(s) {
 		r.Mistake(v.Pointer, wire.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")
 	}
 	return s

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -19,6 +18,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -303,22 +303,14 @@ func (s *stage) mergeParams(
 }
 
 // judgeParams blames each part of a run's params that does not fit the dag's schema.
-func (s *stage) judgeParams(ctx context.Context, r *reader, schema json.RawMessage, params []byte) error {
-	doc, err := wire.ReadDocument(params)
-	if err != nil {
-		return err // it was put together from what was read
-	}
-	merged := newReader(doc)
-	merged.comparable(0)
-	if len(merged.Wrong) == 0 {
-		if err := s.schemas.judge(ctx, merged, wire.Value{Node: 0, Pointer: "/params"}, schema, params); err != nil {
-			return err
-		}
+func (s *stage) judgeParams(ctx context.Context, r *reader, by json.RawMessage, params []byte) error {
+	merged := newReader(r.Doc)
+	use := schema.Use{Schema: by, Owner: "dag", Field: "params_schema"}
+	if err := s.judge(ctx, merged, "/params", params, use); err != nil {
+		return err
 	}
 	for _, m := range merged.Wrong {
-		// Who judges by schemas speaks of tasks.
-		detail := strings.ReplaceAll(m.Detail, "task's payload_schema", "dag's params_schema")
-		r.Mistake(m.Pointer, wire.CodeInvalidValue, m.Allowed, "%s", detail)
+		r.Mistake(m.Pointer, wire.CodeInvalidValue, m.Allowed, "%s", m.Detail)
 	}
 	return nil
 }

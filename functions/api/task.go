@@ -13,6 +13,7 @@ import (
 	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/schema"
 	"punctual/shared/span"
 	"punctual/shared/tenant"
 )
@@ -128,24 +129,26 @@ func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
 }
 
 // schema reads a payload schema, which must compile.
-func (r *reader) schema(v wire.Value, schemas *schemaCache) json.RawMessage {
+func (r *reader) schema(v wire.Value, schemas *schema.Cache) json.RawMessage {
 	if k := r.Doc.Kind(v.Node); k != wire.KindObject && k != wire.KindBool {
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
 		return nil
 	}
 	r.AllDuplicates(v.Node)
 	text := r.Doc.Compact(v.Node)
-	_, err := schemas.compile(text)
-	var limit *schemaLimit
-	if errors.As(err, &limit) {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, limit.allowed, "%s", limit.detail)
-		return nil
-	}
-	if err != nil {
-		r.uncompiled(v.Pointer, err)
+	var wrong fault.Mistakes
+	if errors.As(schemas.Check(text), &wrong) {
+		r.allWrong(v.Pointer, wrong)
 		return nil
 	}
 	return slices.Clone(text)
+}
+
+// allWrong adds mistakes about the value at a pointer.
+func (r *reader) allWrong(pointer string, wrong fault.Mistakes) {
+	for _, m := range wrong {
+		r.Mistake(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
+	}
 }
 
 func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"punctual/shared/text"
 )
 
 // Hash is the SHA-256, in hex, of what a value says, whatever the order of its fields, its white
@@ -49,7 +51,7 @@ func (d *Document) canonical(b *bytes.Buffer, n int, without string) {
 	case KindString:
 		writeCounted(b, d.Text(n))
 	case KindNumber:
-		b.WriteString(CanonicalNumber(string(d.Raw(n))))
+		b.WriteString(text.CanonicalNumber(string(d.Raw(n))))
 		b.WriteByte(';')
 	default:
 		b.Write(d.Raw(n))
@@ -61,29 +63,4 @@ func writeCounted(b *bytes.Buffer, s string) {
 	b.WriteString(strconv.Itoa(len(s)))
 	b.WriteByte('"')
 	b.WriteString(s)
-}
-
-// CanonicalNumber writes equal numbers the same way, exactly: 1.50e2 and 150 are 15e1. Floats
-// would call different large integers equal. An exponent beyond counting is left as written.
-func CanonicalNumber(s string) string {
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimLeft(whole+fraction, "0")
-	if digits == "" {
-		return "0"
-	}
-	e := 0
-	if exponent != "" {
-		var err error
-		if e, err = strconv.Atoi(exponent); err != nil || e > 1<<30 || e < -1<<30 {
-			return sign + s
-		}
-	}
-	trimmed := strings.TrimRight(digits, "0")
-	e += len(digits) - len(trimmed) - len(fraction)
-	return sign + trimmed + "e" + strconv.Itoa(e)
 }

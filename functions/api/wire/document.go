@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"punctual/shared/contract"
+	"punctual/shared/text"
 )
 
 // Kind is what a JSON value is. As a text it fits "%s is given where …".
@@ -337,21 +338,5 @@ func (d *Document) Pointer(target int) string {
 	return b.String()
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-// lookedAt is how much of a long name is looked at before its beginning is shown: more than any
-// token that begins there needs to be known.
-const lookedAt = 512
-
-// EscapePointer writes a name as a part of a JSON pointer. Names come from strangers: long ones
-// are cut, and one that looks like a secret is not shown.
-func EscapePointer(name string) string {
-	const limit = 128
-	switch {
-	case TokenShaped(name[:min(len(name), lookedAt)]):
-		return "…"
-	case len(name) > limit:
-		name = strings.ToValidUTF8(name[:limit], "") + "…"
-	}
-	return pointerEscapes.Replace(name)
-}
+// EscapePointer is text.EscapePointer.
+func EscapePointer(name string) string { return text.EscapePointer(name) }

@@ -221,10 +221,10 @@ func FuzzCanonicalNumber(f *testing.F) {
 		if i := strings.IndexAny(s, "eE"); i >= 0 && len(s)-i > 4 {
 			return // too large to compute here
 		}
-		got, ok := new(big.Rat).SetString(CanonicalNumber(s))
+		got, ok := new(big.Rat).SetString(text.CanonicalNumber(s))
 		want, ok2 := new(big.Rat).SetString(s)
 		if !ok || !ok2 || got.Cmp(want) != 0 {
-			t.Fatalf("%s is written as %s", s, CanonicalNumber(s))
+			t.Fatalf("%s is written as %s", s, text.CanonicalNumber(s))
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/shared/fault"
+	"punctual/shared/text"
 )
 
 // The codes of problems and of single mistakes that are about no resource. They never change their
@@ -168,14 +169,14 @@ const (
 
 // shown cuts a text for a problem. One that holds what looks like a secret is not shown at
 // all: values of requests are repeated here and there, to say what is wrong with them.
-func shown(text string, most int) string {
+func shown(s string, most int) string {
 	switch {
-	case TokenShaped(text):
+	case text.TokenShaped(s):
 		return "…"
-	case len(text) > most:
-		return strings.ToValidUTF8(text[:most], "") + "…"
+	case len(s) > most:
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
-	return text
+	return s
 }
 
 // OneMistake returns a problem of a single field or parameter. allowed is "" where it says nothing.

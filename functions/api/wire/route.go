@@ -17,6 +17,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // Open is the scope of routes that ask nobody who they are.
@@ -168,7 +169,7 @@ func checkQuery(raw string, known map[string]bool) error {
 		}
 		switch {
 		case !known[name]:
-			wrong = append(wrong, fault.Field{Pointer: CutName(name), Code: CodeUnknownField,
+			wrong = append(wrong, fault.Field{Pointer: text.CutName(name), Code: CodeUnknownField,
 				Detail: "no parameter " + Quoted(name) + " is known here", Allowed: listed(known)})
 		case len(given) > 1:
 			wrong = append(wrong, fault.Field{Pointer: name, Code: CodeDuplicateField, Detail: name +

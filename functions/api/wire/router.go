@@ -22,6 +22,7 @@ import (
 
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // Options says what a Router answers with.
@@ -214,18 +215,5 @@ func (n nowhere) Header() http.Header       { return n.header }
 func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (nowhere) WriteHeader(int)             {}
 
-// CutName makes a name that came from a stranger fit to be shown: at most 64 bytes, and "…" for one
-// that looks like a secret.
-func CutName(name string) string {
-	const limit = 64
-	if TokenShaped(name[:min(len(name), lookedAt)]) {
-		return "…"
-	}
-	if len(name) > limit {
-		name = strings.ToValidUTF8(name[:limit], "") + "…"
-	}
-	return name
-}
-
-// Quoted returns a name that came from a stranger in quotes, as far as CutName shows it.
-func Quoted(name string) string { return strconv.Quote(CutName(name)) }
+// Quoted is text.Quoted.
+func Quoted(name string) string { return text.Quoted(name) }

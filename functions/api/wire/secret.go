@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"punctual/shared/text"
 )
 
 // ShortestSecret is how long a string under a secret's name must be to be taken for one.
@@ -65,7 +67,7 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 			if len(r.Wrong) >= MaxMistakes {
 				return
 			}
-			if TokenShaped(name) {
+			if text.TokenShaped(name) {
 				r.Mistake(at.String(), CodeSecretInPayload, secretAllowed,
 					"the name of a field here looks like a secret")
 				continue
@@ -84,11 +86,11 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 		}
 	case KindString:
 		raw, hidden := r.Doc.Raw(n), named.hidesStrings()
-		if len(raw)-2 < ShortestSecret || !hidden && len(raw)-2 < shortestToken && !bytes.Contains(raw, []byte(":/")) {
+		if len(raw)-2 < ShortestSecret || !hidden && len(raw)-2 < text.ShortestToken && !bytes.Contains(raw, []byte(":/")) {
 			return
 		}
 		s := r.Doc.Text(n)
-		if hidden && utf8.RuneCountInString(s) >= ShortestSecret && !wholeARN.MatchString(s) || TokenShaped(s) ||
+		if hidden && utf8.RuneCountInString(s) >= ShortestSecret && !wholeARN.MatchString(s) || text.TokenShaped(s) ||
 			urlSecret(s) {
 			if pointer := at.String(); !slices.Contains(allowed, pointer) {
 				r.Mistake(pointer, CodeSecretInPayload, secretAllowed,

@@ -1,4 +1,4 @@
-package wire
+package text
 
 import "strings"
 
@@ -119,8 +119,8 @@ func byFirst(shapes []tokenShape) (table [256][]tokenShape) {
 	return table
 }
 
-// shortestToken is how long any of them is at least.
-const shortestToken = 14
+// ShortestToken is how long any of them is at least.
+const ShortestToken = 14
 
 // follows says whether enough letters follow a mark.
 func (t tokenShape) follows(after string) bool {
@@ -138,7 +138,7 @@ func (t tokenShape) follows(after string) bool {
 // TokenShaped says whether a text holds what has the form of a well-known token, in time that
 // grows with the text.
 func TokenShaped(s string) bool {
-	if len(s) < shortestToken {
+	if len(s) < ShortestToken {
 		return false
 	}
 	var jwt jwtFinder

@@ -1,4 +1,4 @@
-package api
+package schema
 
 import (
 	"context"
@@ -15,7 +15,7 @@ func (left) Err() error { return context.Canceled }
 
 func TestProgram_StopsJudgingWhenTheClientHasLeft(t *testing.T) {
 	t.Parallel()
-	p, err := newSchemaCache().compile(json.RawMessage(`{"items":{"minimum":10}}`))
+	p, err := NewCache().compile(json.RawMessage(`{"items":{"minimum":10}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,31 +23,31 @@ func TestProgram_StopsJudgingWhenTheClientHasLeft(t *testing.T) {
 	for i := range items {
 		items[i] = json.Number("5")
 	}
-	if err := p.judge(left{t.Context()}, items, workPerPayload, 1); !errors.Is(err, context.Canceled) {
+	if err := p.judge(left{t.Context()}, items, WorkPerValue, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("the judgement ended with %.200v", err)
 	}
-	if err := p.judge(t.Context(), []any{json.Number("12")}, workPerPayload, 1); err != nil {
+	if err := p.judge(t.Context(), []any{json.Number("12")}, WorkPerValue, 1); err != nil {
 		t.Errorf("the next payload was judged with %v", err)
 	}
 }
 
 func TestProgram_WaitsNoLongerThanTheClient(t *testing.T) {
 	t.Parallel()
-	p, err := newSchemaCache().compile(json.RawMessage(`{"minimum":10}`))
+	p, err := NewCache().compile(json.RawMessage(`{"minimum":10}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.turn <- struct{}{} // another payload is being judged
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	if err := p.judge(ctx, json.Number("12"), workPerPayload, 1); !errors.Is(err, context.Canceled) {
+	if err := p.judge(ctx, json.Number("12"), WorkPerValue, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("the judgement ended with %v", err)
 	}
 }
 
-func TestSchemaCache_IsBoundedByWeight(t *testing.T) {
+func TestCache_IsBoundedByWeight(t *testing.T) {
 	t.Parallel()
-	c := newSchemaCache()
+	c := NewCache()
 	var texts []json.RawMessage
 	sum, kept := 0, 0
 	for i := range 100 {
@@ -65,7 +65,7 @@ func TestSchemaCache_IsBoundedByWeight(t *testing.T) {
 		}
 	}
 	for _, text := range texts {
-		if !c.has(text) {
+		if !c.Has(text) {
 			continue
 		}
 		p, err := c.compile(text)
@@ -74,10 +74,10 @@ func TestSchemaCache_IsBoundedByWeight(t *testing.T) {
 		}
 		sum, kept = sum+p.weight, kept+1
 	}
-	if sum > maxCached || sum < maxCached/2 || !c.has(texts[len(texts)-1]) {
+	if sum > maxCached || sum < maxCached/2 || !c.Has(texts[len(texts)-1]) {
 		t.Errorf("%d schemas of %d bytes are kept", kept, sum)
 	}
-	if p, _ := c.compile(json.RawMessage(`{"title":"0"}`)); p == nil || !c.has(json.RawMessage(`{"title":"0"}`)) {
+	if p, _ := c.compile(json.RawMessage(`{"title":"0"}`)); p == nil || !c.Has(json.RawMessage(`{"title":"0"}`)) {
 		t.Error("nothing can be added any more")
 	}
 }

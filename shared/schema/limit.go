@@ -1,95 +1,105 @@
-package api
+package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"regexp"
 	"regexp/syntax"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 )
 
-// What a payload schema may be. A tenant writes it and every payload runs it, so it is judged
+// What a schema may be. A tenant writes it and every payload runs it, so it is judged
 // like a program: by what it costs to compile and by how often it can apply itself.
 const (
-	maxSchema       = 32 << 10 // bytes of text: its task is one item, read for every job
+	MaxText         = 32 << 10 // bytes of text: its task is one item, read for every job
 	maxSubschemas   = 2000     // objects and booleans in the text, each of which may be a schema
 	maxReferences   = 500_000  // references times subschemas: the library copies its notes for some of them
-	maxSchemaPaths  = 1 << 20  // bytes of the pointers of all its values together; compiled schemas keep them
+	maxPaths        = 1 << 20  // bytes of the pointers of all its values together; compiled schemas keep them
 	maxApplications = 10_000   // subschemas that can be applied to one value
-	maxSchemaDepth  = 64       // of schemas that apply one another to one value
+	maxDepth        = 64       // of schemas that apply one another to one value
 	maxPattern      = 2500     // instructions of one pattern
 	maxPatterns     = 10_000   // instructions of all patterns of a schema
 	maxCount        = 1 << 31  // of minLength, maxItems and the like
 )
 
-// schemaLimit is a schema that is refused although it may be right. It holds nothing of the schema.
-type schemaLimit struct{ detail, allowed string }
+// limit is a schema that is refused although it may be right. It holds nothing of the schema.
+type limit struct{ detail, allowed string }
 
-func (e *schemaLimit) Error() string { return e.detail }
+func (e *limit) Error() string { return e.detail }
 
 func tooMuch(allowed, detail string, args ...any) error {
-	return &schemaLimit{fmt.Sprintf(detail, args...), allowed}
+	return &limit{fmt.Sprintf(detail, args...), allowed}
 }
 
-// checkSchemaText refuses what would be dear to compile.
-func checkSchemaText(text []byte) error {
-	if len(text) > maxSchema {
-		return tooMuch(fmt.Sprintf("at most %d bytes", maxSchema), "the schema has %d bytes", len(text))
-	}
-	d, err := wire.ReadDocument(text)
-	if err != nil {
-		return fmt.Errorf("reading a payload schema: %w", err)
-	}
-	if d.Depth(0) > contract.MaxDepth {
+// measure refuses what would be dear to compile.
+type measure struct{ subschemas, references, paths int }
+
+// of measures a schema's own value and all that it holds. path is how long its pointer is, and name the
+// property that it is, if it is one.
+func (m *measure) of(v any, path, level int, name string) error {
+	if level > contract.MaxDepth {
 		return tooMuch(fmt.Sprintf("at most %d levels", contract.MaxDepth),
 			"the schema is nested more than %d levels deep", contract.MaxDepth)
 	}
-	subschemas, references, paths := 0, 0, 0
-	var measure func(n, path int, name string) error
-	measure = func(n, path int, name string) error {
-		paths += path
-		switch d.Kind(n) {
-		case wire.KindObject:
-			subschemas++
-			for name, child := range d.Members(n) {
-				if err := measure(child, path+1+3*len(name), name); err != nil { // escaped for a URL, three bytes each
-					return err
-				}
+	m.paths += path
+	switch v := v.(type) {
+	case map[string]any:
+		m.subschemas++
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			// escaped for a URL, three bytes each
+			if err := m.of(v[name], path+1+3*len(name), level+below(v[name]), name); err != nil {
+				return err
 			}
-		case wire.KindArray:
-			for _, child := range d.Elements(n) {
-				if err := measure(child, path+5, ""); err != nil {
-					return err
-				}
-			}
-		case wire.KindBool:
-			subschemas++
-		case wire.KindString:
-			if name == "$ref" {
-				references++
-			}
-		case wire.KindNumber:
-			return checkSchemaNumber(name, string(d.Raw(n)))
 		}
-		return nil
+	case []any:
+		for _, child := range v {
+			if err := m.of(child, path+5, level+below(child), ""); err != nil {
+				return err
+			}
+		}
+	case bool:
+		m.subschemas++
+	case string:
+		if name == "$ref" {
+			m.references++
+		}
+	case json.Number:
+		return checkNumber(name, v.String())
 	}
-	if err := measure(0, 0, ""); err != nil {
+	return nil
+}
+
+// below is how many levels a value adds.
+func below(v any) int {
+	switch v.(type) {
+	case map[string]any, []any:
+		return 1
+	}
+	return 0
+}
+
+func checkCost(doc any) error {
+	var m measure
+	if err := m.of(doc, 0, below(doc), ""); err != nil {
 		return err
 	}
 	switch {
-	case subschemas > maxSubschemas:
+	case m.subschemas > maxSubschemas:
 		return tooMuch(fmt.Sprintf("at most %d objects and booleans", maxSubschemas),
-			"the schema has %d objects and booleans", subschemas)
-	case references*subschemas > maxReferences:
+			"the schema has %d objects and booleans", m.subschemas)
+	case m.references*m.subschemas > maxReferences:
 		return tooMuch("fewer references, or a smaller schema",
-			"the schema has %d references and %d objects and booleans", references, subschemas)
-	case paths > maxSchemaPaths:
+			"the schema has %d references and %d objects and booleans", m.references, m.subschemas)
+	case m.paths > maxPaths:
 		return tooMuch("shorter names, or fewer levels", "the names in the schema are too long for its many levels")
 	}
 	return nil
@@ -101,12 +111,12 @@ var counts = map[string]bool{
 	"minProperties": true, "maxProperties": true, "minContains": true, "maxContains": true,
 }
 
-func checkSchemaNumber(name, number string) error {
-	if !comparable(number) {
-		return tooMuch(comparableAllowed, "a number in the schema cannot be compared at a fair price")
+func checkNumber(name, number string) error {
+	if !Comparable(number) {
+		return tooMuch(ComparableAllowed, "a number in the schema cannot be compared at a fair price")
 	}
 	if n, ok := new(big.Rat).SetString(number); counts[name] && ok && n.Cmp(big.NewRat(maxCount, 1)) > 0 {
-		return tooMuch(wire.Between("0", itoa(maxCount)), "%s is out of range", name)
+		return tooMuch(fmt.Sprintf("0 to %d", maxCount), "%s is out of range", name)
 	}
 	return nil
 }
@@ -116,12 +126,12 @@ type patterns struct {
 	program *program
 	known   map[string]jsonschema.Regexp
 	size    int
-	limit   error // why one was refused although it may be right; the library hides it
+	refused error // why one was refused although it may be right; the library hides it
 }
 
 func (p *patterns) refuse(allowed, detail string) error {
-	p.limit = tooMuch(allowed, "%s; use smaller repeats, or minLength and maxLength", detail)
-	return p.limit
+	p.refused = tooMuch(allowed, "%s; use smaller repeats, or minLength and maxLength", detail)
+	return p.refused
 }
 
 func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
@@ -210,10 +220,11 @@ const (
 	maxDigits   = 400
 )
 
-const comparableAllowed = "at most 400 digits, and an exponent from -400 to 400"
+// ComparableAllowed says what numbers can be compared.
+const ComparableAllowed = "at most 400 digits, and an exponent from -400 to 400"
 
-// comparable says whether a number of a JSON text can be compared at a fair price.
-func comparable(s string) bool {
+// Comparable says whether a number of a JSON text can be compared at a fair price.
+func Comparable(s string) bool {
 	mantissa, exponent, found := strings.Cut(strings.ToLower(s), "e")
 	if len(mantissa) > maxDigits {
 		return false
@@ -222,7 +233,13 @@ func comparable(s string) bool {
 		return true
 	}
 	digits := strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
-	return len(digits) <= 3 && number(digits) <= maxExponent
+	return len(digits) <= 3 && atoi(digits) <= maxExponent
+}
+
+// atoi reads a few digits, 0 from anything else.
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
 }
 
 // cost is what applying one schema to one value takes, in units of about 100 ns.
@@ -275,9 +292,9 @@ func (d *dissection) count(s *jsonschema.Schema) (*reach, error) {
 	case r.applications > maxApplications:
 		return nil, tooMuch(fmt.Sprintf("at most %d", maxApplications),
 			"the schema applies more than %d subschemas to one value", maxApplications)
-	case r.depth > maxSchemaDepth:
-		return nil, tooMuch(fmt.Sprintf("at most %d", maxSchemaDepth),
-			"more than %d schemas of the schema refer to one another in a row", maxSchemaDepth)
+	case r.depth > maxDepth:
+		return nil, tooMuch(fmt.Sprintf("at most %d", maxDepth),
+			"more than %d schemas of the schema refer to one another in a row", maxDepth)
 	}
 	d.unevaluated = d.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
 	d.weight += 1000 + 2*len(s.Location)

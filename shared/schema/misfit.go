@@ -1,4 +1,4 @@
-package api
+package schema
 
 import (
 	"errors"
@@ -6,13 +6,21 @@ import (
 	"math/big"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	keyword "github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"punctual/functions/api/wire"
+	"punctual/shared/fault"
 	"punctual/shared/text"
+)
+
+// The codes of mistakes, as REST gives them.
+const (
+	codeInvalidValue = "invalid_value"
+	codeMissingField = "missing_field"
+	codeOutOfRange   = "out_of_range"
 )
 
 // misfit is one way in which a value does not fit a schema, in words for the person who sent it.
@@ -27,8 +35,8 @@ type misfit struct {
 // misfitsOf says what one keyword of a schema found.
 func misfitsOf(found jsonschema.ErrorKind) []misfit {
 	missing := func(names []string, why string) (all []misfit) {
-		for _, name := range names[:min(len(names), wire.MaxMistakes)] {
-			all = append(all, misfit{name, wire.CodeMissingField, wire.Quoted(name) + " is missing" + why, ""})
+		for _, name := range names[:min(len(names), maxMistakes)] {
+			all = append(all, misfit{name, codeMissingField, text.Quoted(name) + " is missing" + why, ""})
 		}
 		return all
 	}
@@ -39,66 +47,66 @@ func misfitsOf(found jsonschema.ErrorKind) []misfit {
 	case *keyword.Required:
 		return missing(k.Missing, "")
 	case *keyword.DependentRequired:
-		return missing(k.Missing, ", which goes with "+wire.Quoted(k.Prop))
+		return missing(k.Missing, ", which goes with "+text.Quoted(k.Prop))
 	case *keyword.Dependency:
-		return missing(k.Missing, ", which goes with "+wire.Quoted(k.Prop))
+		return missing(k.Missing, ", which goes with "+text.Quoted(k.Prop))
 	case *keyword.AdditionalProperties:
 		var all []misfit
-		for _, name := range k.Properties[:min(len(k.Properties), wire.MaxMistakes)] {
-			all = append(all, misfit{name, wire.CodeInvalidValue, "no property " + wire.Quoted(name) +
+		for _, name := range k.Properties[:min(len(k.Properties), maxMistakes)] {
+			all = append(all, misfit{name, codeInvalidValue, "no property " + text.Quoted(name) +
 				" is allowed here", ""})
 		}
 		return all
 	case *keyword.PropertyNames:
-		return []misfit{{k.Property, wire.CodeInvalidValue, "this is not a name that a property may have here", ""}}
+		return []misfit{{k.Property, codeInvalidValue, "this is not a name that a property may have here", ""}}
 	case *keyword.FalseSchema:
-		return one(wire.CodeInvalidValue, "nothing is allowed here", "")
+		return one(codeInvalidValue, "nothing is allowed here", "")
 	case *keyword.Type:
-		return one(wire.CodeInvalidValue, "the value is of another type", "%s", strings.Join(k.Want, " or "))
+		return one(codeInvalidValue, "the value is of another type", "%s", strings.Join(k.Want, " or "))
 	case *keyword.Enum:
-		return one(wire.CodeInvalidValue, "this is not one of the values that are allowed", "%s", words(k.Want))
+		return one(codeInvalidValue, "this is not one of the values that are allowed", "%s", words(k.Want))
 	case *keyword.Const:
-		return one(wire.CodeInvalidValue, "only one value is allowed here", "%s", words([]any{k.Want}))
+		return one(codeInvalidValue, "only one value is allowed here", "%s", words([]any{k.Want}))
 	case *keyword.Pattern:
-		return one(wire.CodeInvalidValue, "the text does not match the pattern", "pattern %s", shortened(k.Want))
+		return one(codeInvalidValue, "the text does not match the pattern", "pattern %s", shortened(k.Want))
 	case *keyword.Format:
 		if k.Want == "regex" {
-			return one(wire.CodeInvalidValue, "this is not a regular expression", "RE2 syntax")
+			return one(codeInvalidValue, "this is not a regular expression", "RE2 syntax")
 		}
-		return one(wire.CodeInvalidValue, "the text is not of this format", "format %s", shortened(k.Want))
+		return one(codeInvalidValue, "the text is not of this format", "format %s", shortened(k.Want))
 	case *keyword.Minimum:
-		return one(wire.CodeInvalidValue, "the number is too small", "minimum %s", decimal(k.Want))
+		return one(codeInvalidValue, "the number is too small", "minimum %s", decimal(k.Want))
 	case *keyword.ExclusiveMinimum:
-		return one(wire.CodeInvalidValue, "the number is too small", "more than %s (exclusiveMinimum)", decimal(k.Want))
+		return one(codeInvalidValue, "the number is too small", "more than %s (exclusiveMinimum)", decimal(k.Want))
 	case *keyword.Maximum:
-		return one(wire.CodeInvalidValue, "the number is too large", "maximum %s", decimal(k.Want))
+		return one(codeInvalidValue, "the number is too large", "maximum %s", decimal(k.Want))
 	case *keyword.ExclusiveMaximum:
-		return one(wire.CodeInvalidValue, "the number is too large", "less than %s (exclusiveMaximum)", decimal(k.Want))
+		return one(codeInvalidValue, "the number is too large", "less than %s (exclusiveMaximum)", decimal(k.Want))
 	case *keyword.MultipleOf:
-		return one(wire.CodeInvalidValue, "the number is no multiple", "multipleOf %s", decimal(k.Want))
+		return one(codeInvalidValue, "the number is no multiple", "multipleOf %s", decimal(k.Want))
 	case *keyword.MinLength:
-		return one(wire.CodeInvalidValue, "the text is too short", "minLength %d", k.Want)
+		return one(codeInvalidValue, "the text is too short", "minLength %d", k.Want)
 	case *keyword.MaxLength:
-		return one(wire.CodeInvalidValue, "the text is too long", "maxLength %d", k.Want)
+		return one(codeInvalidValue, "the text is too long", "maxLength %d", k.Want)
 	case *keyword.MinItems:
-		return one(wire.CodeInvalidValue, "there are too few items", "minItems %d", k.Want)
+		return one(codeInvalidValue, "there are too few items", "minItems %d", k.Want)
 	case *keyword.MaxItems:
-		return one(wire.CodeInvalidValue, "there are too many items", "maxItems %d", k.Want)
+		return one(codeInvalidValue, "there are too many items", "maxItems %d", k.Want)
 	case *keyword.MinProperties:
-		return one(wire.CodeInvalidValue, "there are too few properties", "minProperties %d", k.Want)
+		return one(codeInvalidValue, "there are too few properties", "minProperties %d", k.Want)
 	case *keyword.MaxProperties:
-		return one(wire.CodeInvalidValue, "there are too many properties", "maxProperties %d", k.Want)
+		return one(codeInvalidValue, "there are too many properties", "maxProperties %d", k.Want)
 	case *keyword.UniqueItems:
 		detail := fmt.Sprintf("items %d and %d are the same", k.Duplicates[0], k.Duplicates[1])
-		return one(wire.CodeInvalidValue, detail, "items that differ (uniqueItems)")
+		return one(codeInvalidValue, detail, "items that differ (uniqueItems)")
 	case *keyword.OneOf:
 		if len(k.Subschemas) > 1 {
-			return one(wire.CodeInvalidValue, "the value fits more than one of the forms of which it must fit one",
+			return one(codeInvalidValue, "the value fits more than one of the forms of which it must fit one",
 				"oneOf")
 		}
 	}
 	name := strings.Join(found.KeywordPath(), "/")
-	return one(wire.CodeInvalidValue, "the value does not fit "+wire.Quoted(name)+" of the schema", "")
+	return one(codeInvalidValue, "the value does not fit "+text.Quoted(name)+" of the schema", "")
 }
 
 // words lists values that a schema names, as long as they are short.
@@ -109,7 +117,7 @@ func words(values []any) string {
 		if !ok {
 			word = string(text.MustJSON(v)) // it was JSON
 		}
-		all = append(all, wire.CutName(word))
+		all = append(all, text.CutName(word))
 	}
 	return shortened(strings.Join(all, ", "))
 }
@@ -129,29 +137,46 @@ func decimal(bound *big.Rat) string {
 		return shortened(bound.Num().String())
 	}
 	f, _ := bound.Float64()
-	return wire.PlainNumber(f)
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// blames are mistakes about a value as they are found.
+type blames struct{ fault.Mistakes }
+
+// maxMistakes is how many mistakes are told; nobody mends more at once.
+const maxMistakes = 50
+
+// add notes a mistake; beyond maxMistakes nothing is noted.
+func (b *blames) add(pointer, code, allowed, detail string, args ...any) {
+	if len(b.Mistakes) >= maxMistakes {
+		return
+	}
+	b.Mistakes = append(b.Mistakes, fault.Field{
+		Pointer: pointer, Code: code, Allowed: allowed, Detail: fmt.Sprintf(detail, args...),
+	})
 }
 
 // misfits blames each part of a value that does not fit a schema.
-func (r *reader) misfits(pointer, of string, e *jsonschema.ValidationError) {
-	if len(r.Wrong) >= wire.MaxMistakes {
+func (b *blames) misfits(of string, e *jsonschema.ValidationError) {
+	if len(b.Mistakes) >= maxMistakes {
 		return
 	}
 	if len(e.Causes) > 0 {
 		for _, cause := range e.Causes {
-			r.misfits(pointer, of, cause)
+			b.misfits(of, cause)
 		}
 		return
 	}
+	pointer := ""
 	for _, part := range e.InstanceLocation {
-		pointer += "/" + wire.EscapePointer(part)
+		pointer += "/" + text.EscapePointer(part)
 	}
 	for _, m := range misfitsOf(e.ErrorKind) {
 		at := pointer
 		if m.property != "" {
-			at += "/" + wire.EscapePointer(m.property)
+			at += "/" + text.EscapePointer(m.property)
 		}
-		r.Mistake(at, m.code, m.allowed, "%s (%s)", m.detail, of)
+		b.add(at, m.code, m.allowed, "%s (%s)", m.detail, of)
 	}
 }
 
@@ -166,11 +191,11 @@ func quotedReference(fragment string) string {
 			return "a reference"
 		}
 	}
-	return wire.Quoted("#" + fragment)
+	return text.Quoted("#" + fragment)
 }
 
 // uncompiled blames a schema that does not compile: where, and why.
-func (r *reader) uncompiled(pointer string, err error) {
+func (b *blames) uncompiled(err error) {
 	const allowed = "a JSON Schema without references to other documents"
 	var (
 		meta      *jsonschema.SchemaValidationError
@@ -186,11 +211,11 @@ func (r *reader) uncompiled(pointer string, err error) {
 		noMeta    *jsonschema.InvalidMetaSchemaURLError
 	)
 	blame := func(at, why string, args ...any) {
-		r.Mistake(pointer+at, wire.CodeInvalidValue, allowed, "the schema does not compile: "+why, args...)
+		b.add(at, codeInvalidValue, allowed, "the schema does not compile: "+why, args...)
 	}
 	switch {
 	case errors.As(err, &meta) && errors.As(meta.Err, &unfit):
-		r.misfits(pointer, "JSON Schema", unfit)
+		b.misfits("JSON Schema", unfit)
 	case errors.As(err, &regex):
 		blame(fragment(regex.URL), "this is not a regular expression: %s", shortened(regex.Err.Error()))
 	case errors.As(err, &nowhere):
@@ -202,9 +227,9 @@ func (r *reader) uncompiled(pointer string, err error) {
 	case errors.As(err, &noDraft), errors.As(err, &noMeta):
 		blame("/$schema", "this is not a draft that is known here")
 	case errors.As(err, &elsewhere):
-		blame("", "it refers to another document, %s", wire.Quoted(elsewhere.URL))
+		blame("", "it refers to another document, %s", text.Quoted(elsewhere.URL))
 	case errors.As(err, &noURL):
-		blame("", "%s is not a URL", wire.Quoted(noURL.URL))
+		blame("", "%s is not a URL", text.Quoted(noURL.URL))
 	case errors.As(err, &twice):
 		blame("", "an $id is given more than once")
 	default:

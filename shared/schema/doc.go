@@ -1,0 +1,10 @@
+// Package schema judges JSON values by JSON schemas that strangers have written: payloads by a task's
+// payload_schema, params by a dag's params_schema.
+//
+// What always holds: a schema is compiled only if that is cheap, and applied only as far as its budget of
+// work goes, so that no schema takes more than a fraction of a second for a value. The same schema and value
+// always get the same answer. Mistakes name the place, the keyword and its bound, and never what is there.
+//
+// It fails by saying so: what is wrong with a schema or a value is a fault.Mistakes, which a caller tells the
+// person who sent it.
+package schema

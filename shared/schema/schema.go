@@ -1,0 +1,278 @@
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"punctual/shared/cache"
+	"punctual/shared/fault"
+	"punctual/shared/text"
+)
+
+// Cache keeps compiled schemas by the hash of their text, which never changes its meaning. It is safe for
+// concurrent use.
+type Cache struct {
+	programs *cache.Cache[[sha256.Size]byte, *program]
+}
+
+// maxCached bounds what the compiled schemas of a process weigh together, in bytes.
+const maxCached = 32 << 20
+
+// NewCache returns an empty Cache.
+func NewCache() *Cache {
+	return &Cache{cache.New[[sha256.Size]byte](cache.Options[*program]{
+		Most: maxCached, Weigh: func(p *program) int { return p.weight },
+	})}
+}
+
+// Has says whether a schema need not be compiled.
+func (c *Cache) Has(schema json.RawMessage) bool {
+	_, ok := c.programs.Peek(sha256.Sum256(schema))
+	return ok
+}
+
+// Check compiles a schema. One that does not compile, or is too dear to compile or to apply, is a
+// fault.Mistakes whose pointers are below the schema.
+func (c *Cache) Check(schema json.RawMessage) error {
+	_, err := c.compile(schema)
+	if err == nil {
+		return nil
+	}
+	var b blames
+	if dear := new(limit); errors.As(err, &dear) {
+		b.add("", codeOutOfRange, dear.allowed, "%s", dear.detail)
+	} else {
+		b.uncompiled(err)
+	}
+	return b.Err()
+}
+
+// Use is one use of a schema, which was checked when it was given.
+type Use struct {
+	Schema json.RawMessage
+	// Owner and Field are whose it is, for the mistakes: "task" and "payload_schema".
+	Owner, Field string
+	// Work is what judging may cost, in units of about 100 ns. 0: WorkPerValue.
+	Work int
+}
+
+func (u Use) name() string { return fmt.Sprintf("the %s's %s", u.Owner, u.Field) }
+
+// Judge says where a value does not fit a schema: a fault.Mistakes whose pointers are below the value. They
+// tell where, and by which keyword, but never what is there. A value that costs too much to judge is one,
+// too. A schema that cannot be compiled is a fault.Undecodable; the context's cause says that nobody waits
+// any more.
+func (c *Cache) Judge(ctx context.Context, value []byte, u Use) error {
+	var b blames
+	p, err := c.compile(u.Schema)
+	if dear := new(limit); errors.As(err, &dear) { // it was put when more was allowed
+		b.add("", codeOutOfRange, dear.allowed, "%s is not taken any more: %s; put the %s again", u.name(), dear.detail,
+			u.Owner)
+		return b.Err()
+	}
+	if err != nil {
+		return fault.New(fault.Undecodable, err, "applying %s", u.name())
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
+		b.add("", codeInvalidValue, "", "the payload has a number that cannot be compared")
+		return b.Err()
+	}
+	var size extent
+	if size.look(instance, 0); size.wild {
+		b.wild(u, instance, "")
+		return b.Err()
+	}
+	err = p.judge(ctx, instance, cmp.Or(u.Work, WorkPerValue), size.price())
+	var bad *jsonschema.ValidationError
+	switch {
+	case errors.As(err, &bad):
+		b.misfits("of "+u.name(), bad)
+		return b.Err()
+	case errors.Is(err, errTooMuchWork):
+		b.add("", codeOutOfRange, "a smaller payload, or a simpler payload_schema",
+			"judging this payload by %s takes more work than is allowed", u.name())
+		return b.Err()
+	}
+	return err
+}
+
+// extent is how deep a value is and how long its numbers are.
+type extent struct {
+	depth, longest int
+	wild           bool // a number cannot be compared at a fair price
+}
+
+func (e *extent) look(v any, level int) {
+	switch v := v.(type) {
+	case map[string]any:
+		e.depth = max(e.depth, level+1)
+		for _, part := range v {
+			e.look(part, level+1)
+		}
+	case []any:
+		e.depth = max(e.depth, level+1)
+		for _, part := range v {
+			e.look(part, level+1)
+		}
+	case json.Number:
+		if !Comparable(v.String()) {
+			e.wild = true
+			return
+		}
+		digits := len(v)
+		if _, exponent, ok := strings.Cut(strings.ToLower(v.String()), "e"); ok {
+			digits += atoi(strings.TrimLeft(exponent, "+-"))
+		}
+		e.longest = max(e.longest, digits)
+	}
+}
+
+// price is how much dearer than usual a step is with this value: mistakes hold the way to their place, and
+// numbers are compared digit by digit.
+func (e *extent) price() int { return 1 + e.depth/16 + e.longest/16 }
+
+// wild blames numbers that cannot be compared at a fair price.
+func (b *blames) wild(u Use, v any, at string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			b.wild(u, v[name], at+"/"+text.EscapePointer(name))
+		}
+	case []any:
+		for i, part := range v {
+			b.wild(u, part, at+"/"+strconv.Itoa(i))
+		}
+	case json.Number:
+		if !Comparable(v.String()) {
+			b.add(at, codeOutOfRange, ComparableAllowed,
+				"the number is too large, too long or too near to nothing to be judged by %s", u.name())
+		}
+	}
+}
+
+// noLoader keeps a schema from making us fetch anything.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("a schema must not refer to other documents")
+}
+
+// program is a compiled schema that pays for every step that it takes. It judges one value
+// at a time, because the library hands its hooks nothing that would tell two apart.
+type program struct {
+	schema *jsonschema.Schema
+	turn   chan struct{}
+	meter  *meter // of the value that is being judged
+	weight int    // about how many bytes it takes
+}
+
+func (p *program) spend(n int) { p.meter.spend(n) }
+
+// compile returns a *limit for what is right but too dear.
+func (c *Cache) compile(text json.RawMessage) (*program, error) {
+	// Compiling is bounded, so nobody needs to give up waiting for it.
+	return c.programs.Get(context.Background(), sha256.Sum256(text), func(context.Context) (*program, error) {
+		return compile(text)
+	})
+}
+
+func compile(text json.RawMessage) (*program, error) {
+	if len(text) > MaxText {
+		return nil, tooMuch(fmt.Sprintf("at most %d bytes", MaxText), "the schema has %d bytes", len(text))
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("reading a schema: %w", err)
+	}
+	if err := checkCost(doc); err != nil {
+		return nil, err
+	}
+	const at = "mem:schema"
+	p := &program{turn: make(chan struct{}, 1), meter: &meter{}}
+	res := &patterns{program: p, known: map[string]jsonschema.Regexp{}}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	compiler.UseRegexpEngine(res.compile)
+	err = compiler.AddResource(at, doc)
+	if err == nil {
+		p.schema, err = compiler.Compile(at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compiling a schema: %w", cmp.Or(res.refused, err))
+	}
+	d := dissection{program: p, seen: map[*jsonschema.Schema]*reach{}, weight: 8*len(text) + 100*res.size}
+	if err := d.all(p.schema); err != nil {
+		return nil, err
+	}
+	p.weight = d.weight
+	return p, nil
+}
+
+// meter is the work that is left for judging a value. A unit is about 100 ns.
+type meter struct {
+	ctx    context.Context
+	price  int // of a unit: deep values and long numbers make every step dearer
+	left   int
+	looked int // what was left when the context was last looked at
+}
+
+// WorkPerValue is what judging one value may cost: about 120 ms, or 100,000 values by a simple schema.
+const WorkPerValue = 1_000_000
+
+// lookEvery is how many units lie between two looks at the context, about 1 ms.
+const lookEvery = 10_000
+
+// stopped ends a judgement from within the library.
+type stopped struct{ err error }
+
+var errTooMuchWork = errors.New("judging the value takes more work than is allowed")
+
+func (m *meter) spend(n int) {
+	m.left -= n * m.price
+	if m.left < 0 {
+		panic(stopped{errTooMuchWork})
+	}
+	if m.looked-m.left < lookEvery {
+		return
+	}
+	m.looked = m.left
+	if m.ctx.Err() != nil {
+		panic(stopped{context.Cause(m.ctx)})
+	}
+}
+
+// judge says by a *jsonschema.ValidationError where a value does not fit. errTooMuchWork
+// says that finding out costs too much; the context's error that nobody waits any more.
+func (p *program) judge(ctx context.Context, instance any, work, price int) (err error) {
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() {
+		p.meter = nil
+		<-p.turn
+		switch stop := recover().(type) {
+		case nil:
+		case stopped:
+			err = stop.err
+		default:
+			panic(stop)
+		}
+	}()
+	p.meter = &meter{ctx, price, work, work}
+	p.spend(1)
+	return p.schema.Validate(instance)
+}
