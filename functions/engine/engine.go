@@ -32,6 +32,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index; 0: contract.DefaultShards
+	// Schemas judges payloads and params. Nil: a cache of its own.
+	Schemas release.Schemas
 }
 
 // Engine is the verbs, each of which knows those below it.
@@ -49,7 +51,7 @@ func New(d Deps) Engine {
 	jobs := &jobs{} // runs and these verbs need each other
 	var r *recur.Recurrer
 	runs := release.New(release.Deps{
-		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards,
+		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas,
 		Over: func(ctx context.Context, is run.Run) error { return r.RunOver(ctx, jobs.decider, is) },
 	})
 	r = recur.New(recur.Deps{

@@ -69,6 +69,7 @@ const (
 	ReasonWhenFalse        = "when_false"
 	ReasonEmpty            = "empty"
 	ReasonExpressionFailed = "expression_failed"
+	ReasonInvalidPayload   = "invalid_payload" // it does not fit its task's payload_schema
 	ReasonRunCancelled     = run.ReasonCancelled
 	ReasonRunFailed        = run.ReasonFailed
 	ReasonRunExpired       = run.ReasonExpired

@@ -21,13 +21,16 @@ import (
 )
 
 // etl makes a dag of two nodes, one after the other.
-func (b *bundle) etl(params string) {
+func (b *bundle) etl(params string, change ...func(*dag.Definition)) {
 	b.Helper()
 	d := dag.Definition{Nodes: map[string]dag.Node{
 		"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
 	}}
 	if err := json.Unmarshal([]byte(params), &d.Params); err != nil {
 		b.Fatal(err)
+	}
+	for _, c := range change {
+		c(&d)
 	}
 	if err := b.Store.PutDefinition(b.Context(), jobtest.Tenant, d.Hash(), d.Encode()); err != nil {
 		b.Fatal(err)
@@ -199,6 +202,14 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		"whose version was never made": {func(b *bundle) { b.etl(`{}`) }, func(s *schedule.Schedule) { s.Template.DagVersion = 7 }, "", job.CodeUnknownDag},
 		"with params that the newest version does not know": {
 			func(b *bundle) { b.etl(`{"x":1}`); b.etl(`{"y":1}`) }, nil, `{"x":2}`, job.CodeParams,
+		},
+		"with params that do not fit the newest version's schema": {
+			func(b *bundle) {
+				b.etl(`{"x":1}`)
+				b.etl(`{"x":1}`, func(d *dag.Definition) {
+					d.ParamsSchema = json.RawMessage(`{"properties":{"x":{"maximum":10}}}`)
+				})
+			}, nil, `{"x":11}`, job.CodeParams,
 		},
 	} {
 		bubble(t, "but not one "+name+": that is said", func(b *bundle) {

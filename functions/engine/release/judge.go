@@ -251,21 +251,31 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 	if err != nil || !free {
 		return nil, err
 	}
-	return r.accept(ctx, f, r.blank(f, name, 0, now), payload, now, slot)
+	return r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, slot)
 }
 
-// accept puts the row of a job that is to run, with what it holds, and sends its firing if it is due. A
-// row that is there already is no error.
+// accept puts the row of a job that is to run, with what it holds, and sends its firing if it is due; or ends
+// it, where its payload does not fit its task. items is how many there are with it, if it is one of a mapped
+// node. A row that is there already is no error.
 func (r *Releaser) accept(
-	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, now time.Time, slots ...slot,
+	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, items int, now time.Time, slots ...slot,
 ) (ended []job.Row, err error) {
 	n := f.graph.Nodes[row.Node]
 	task, err := r.Store.Task(ctx, row.Tenant, n.Task)
 	if fault.KindOf(err) == fault.NotFound { // deleted since the run was made
+		f.giveBack(slots...)
 		return r.putEnded(ctx, f, row, job.Dead, job.Reason{Code: job.CodeUnknownTask}, now)
 	}
 	if err != nil {
 		return nil, err
+	}
+	why, err := r.misfit(ctx, row, task, payload, items)
+	if err != nil {
+		return nil, err
+	}
+	if why.Code != "" {
+		f.giveBack(slots...)
+		return r.putEnded(ctx, f, row, job.Dead, why, now)
 	}
 	if row, err = r.ofTask(row, task, n); err != nil {
 		return nil, err

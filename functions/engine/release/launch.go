@@ -14,6 +14,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -94,7 +95,15 @@ func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why
 		what := fmt.Sprintf("version %d of the dag knows no param %s", d.Version, strings.Join(unknown, ", "))
 		return job.Reason{Code: job.CodeParams, Message: job.Cut(what, contract.MaxErrorMessage)}, nil
 	}
-	return why, nil
+	if len(g.ParamsSchema) == 0 {
+		return why, nil
+	}
+	judged := n.Params
+	if judged == nil {
+		judged = json.RawMessage("{}")
+	}
+	by := schema.Use{Schema: g.ParamsSchema, Owner: "dag", Field: "params_schema"}
+	return r.unfit(ctx, job.CodeParams, "/params", judged, by)
 }
 
 // CancelLaunched cancels the run of a row that has begun, for its schedule. One that is over stays so.

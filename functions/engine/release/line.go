@@ -83,6 +83,15 @@ func (r *Releaser) lookForRoom(ctx context.Context, f *facts) error {
 	return err
 }
 
+// giveBack makes known that slots of the run were not needed.
+func (f *facts) giveBack(slots ...slot) {
+	for _, s := range slots {
+		if s.bounded && s.node == "" {
+			f.free = append(f.free, s)
+		}
+	}
+}
+
 // freedBy makes known that x has ended, whose slot is free if nobody has taken it since.
 func (f *facts) freedBy(x job.Row) {
 	if x.Slot > 0 && f.graph.MaxConcurrency > 0 {

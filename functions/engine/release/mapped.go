@@ -225,16 +225,14 @@ func (r *Releaser) fill(
 		}
 		payload, err := f.graph.Payload(ctx, own.Node, see)
 		if err != nil {
-			if ofRun.bounded { // it was not needed
-				f.free = append(f.free, ofRun)
-			}
+			f.giveBack(ofRun)
 			more, err := r.failedItem(ctx, f, row, err)
 			if ended = append(ended, more...); err != nil {
 				return ended, err
 			}
 			continue
 		}
-		more, err := r.accept(ctx, f, row, payload, now, ofRun, ofNode)
+		more, err := r.accept(ctx, f, row, payload, len(list), now, ofRun, ofNode)
 		if ended = append(ended, more...); err != nil {
 			return ended, err
 		}

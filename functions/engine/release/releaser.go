@@ -17,6 +17,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -84,6 +85,13 @@ type Jobs interface {
 	Unpark(ctx context.Context, row job.Row) error
 }
 
+// Schemas judges values by the schemas of their owners.
+type Schemas interface {
+	// Judge says where a value does not fit: a fault.Mistakes with pointers below the value. A schema that cannot be
+	// compiled is a fault.Undecodable.
+	Judge(ctx context.Context, value []byte, u schema.Use) error
+}
+
 // Deps is what a Releaser needs.
 type Deps struct {
 	Store  Store
@@ -92,6 +100,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter // nil drops metrics
 	Shards int              // of the due index; 0: contract.DefaultShards
+	// Schemas judges payloads and params that no request brings. Nil: a schema.Cache of its own.
+	Schemas Schemas
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
 	// Over brings the end of a schedule's run to its schedule. It may be called more than once for the same
@@ -112,6 +122,9 @@ const graphsKept = 200
 func New(d Deps) *Releaser {
 	if d.Shards == 0 {
 		d.Shards = contract.DefaultShards
+	}
+	if d.Schemas == nil {
+		d.Schemas = schema.NewCache()
 	}
 	if d.RetryOf == nil {
 		d.RetryOf = dag.RetryOf
