@@ -166,3 +166,26 @@ func FuzzDag(f *testing.F) {
 		}
 	})
 }
+
+func TestDag_JudgesPayloadsByTheirTasksSchemas(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/small", `{"executor":"go","payload_schema":{"properties":{"n":{"maximum":10}}}}`)
+	dagOf := func(n string) string {
+		return `{"nodes":{"a":{"task":"echo"},"x":{"task":"small","payload":{"n":` + n + `}}},"params":{"n":11}}`
+	}
+	r := b.want(t, 400, "PUT", "/v1/dags/d", dagOf("11"))
+	if m := mistakeOf(r); m["pointer"] != "/nodes/x/payload/n" || m["code"] != "invalid_value" || m["allowed"] != "maximum 10" {
+		t.Errorf("the problem is %s", r.text)
+	}
+	b.want(t, 201, "PUT", "/v1/dags/d", dagOf(`"${params.n}"`))
+	made := b.want(t, 202, "POST", "/v1/dags/d/runs", `{}`)
+	all, _ := made.body["nodes"].(map[string]any)
+	x, _ := all["x"].(map[string]any)
+	why, _ := x["status_reason"].(map[string]any)
+	if x["status"] != "DEAD" || why["code"] != "invalid_payload" ||
+		why["message"] != "/payload/n: the number is too large (of the task's payload_schema); allowed: maximum 10" {
+		t.Errorf("the node is %v", x)
+	}
+	b.want(t, 202, "POST", "/v1/dags/d/runs", `{"params":{"n":9}}`)
+}

@@ -56,6 +56,55 @@ func (g *graphs) put(name, cron string, more object) {
 	g.Want(http.StatusCreated, "PUT", "/schedules/"+name, body)
 }
 
+func TestRun_JudgesPayloadsByTheirTasksSchema(t *testing.T) {
+	t.Parallel()
+	ofGraphs(t, func(g *graphs) {
+		task := func(most int) object {
+			return object{
+				"executor": "go", "retry": object{"max_attempts": 1},
+				"payload_schema": object{"properties": object{"of": object{"type": "integer", "maximum": most}}},
+			}
+		}
+		g.Want(http.StatusOK, "PUT", "/tasks/step", task(10))
+		g.Want(http.StatusCreated, "PUT", "/dags/etl", etl())
+		id, _ := g.Want(http.StatusAccepted, "POST", "/dags/etl/runs", object{"params": object{"x": 11}})["run_id"].(string)
+		time.Sleep(10 * time.Second)
+		is := g.Want(http.StatusOK, "GET", "/runs/"+id+"/nodes/b", nil)
+		why, _ := is["status_reason"].(map[string]any)
+		if is["status"] != "DEAD" || why["code"] != "invalid_payload" ||
+			why["message"] != "/payload/of: the number is too large (of the task's payload_schema); allowed: maximum 10" {
+			t.Errorf("the node is %v", is)
+		}
+		if ran := g.ran(); ran != "a" {
+			t.Errorf("nodes that ran: %s", ran)
+		}
+		g.Want(http.StatusOK, "PUT", "/tasks/step", task(11))
+		g.Want(http.StatusOK, "POST", "/runs/"+id+"/nodes/b/retry", object{"reason": "the bound was wrong"})
+		time.Sleep(10 * time.Second)
+		if is := g.Want(http.StatusOK, "GET", "/runs/"+id, nil); is["status"] != "SUCCEEDED" {
+			t.Errorf("the run is %v", is)
+		}
+	})
+}
+
+func TestScheduleOfDag_SkipsRunsWhoseParamsNoLongerFit(t *testing.T) {
+	t.Parallel()
+	ofGraphs(t, func(g *graphs) {
+		g.Want(http.StatusCreated, "PUT", "/dags/etl", etl())
+		g.put("often", "*/10 * * * *", object{"dag": object{"name": "etl", "params": object{"x": 7}}})
+		time.Sleep(time.Until(time.Now().Truncate(10*time.Minute).Add(10*time.Minute)) + 5*time.Second)
+		strict := etl()
+		strict["params_schema"] = object{"properties": object{"x": object{"maximum": 5}}}
+		g.Want(http.StatusOK, "PUT", "/dags/etl", strict)
+		time.Sleep(10 * time.Minute)
+		g.came("often", "ran SUCCEEDED", "skipped SKIPPED invalid_params")
+		last := g.occurrences("often", "")[0]
+		if want := "/params/x: the number is too large (of the dag's params_schema); allowed: maximum 5"; last["why"] != want {
+			t.Errorf("the occurrence is %v", last)
+		}
+	})
+}
+
 func TestScheduleOfDag_RunsAtEachNominalTime(t *testing.T) {
 	t.Parallel()
 	ofGraphs(t, func(g *graphs) {
