@@ -50,8 +50,9 @@ var (
 	}
 	dagRunBounds      = runOptionBounds.and(fieldBounds{"version": numberFrom(1, maxVersion)})
 	dagTemplateBounds = fieldBounds{
-		"name": nameForm, "version": numberFrom(1, maxVersion), "params": anyParams, "start_within": windowForm,
-		"expire_after": windowForm, "allow_literals": literalsForm,
+		"name": nameForm, "version": numberFrom(1, maxVersion), "params": anyParams,
+		"priority": oneOf(contract.Priorities), "start_within": windowForm, "expire_after": windowForm,
+		"tags": tagsForm, "allow_literals": literalsForm,
 	}
 	actBounds = fieldBounds{"reason": textOf(0, contract.MaxReason)}
 

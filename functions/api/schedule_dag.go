@@ -16,25 +16,30 @@ import (
 	"punctual/shared/schedule"
 	"punctual/shared/span"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // dagTemplateRequest is the run of each nominal time.
 type dagTemplateRequest struct {
-	Name          string        `json:"name" doc:"Of the dag"`
-	Version       int64         `json:"version,omitempty" doc:"Default: the newest at each nominal time"`
-	Params        wire.Anything `json:"params,omitempty" doc:"As in POST /v1/dags/{name}/runs"`
-	StartWithin   wire.Duration `json:"start_within,omitempty" doc:"The run is missed if it has not begun this long after its due_at; default: no limit"`
-	ExpireAfter   wire.Duration `json:"expire_after,omitempty" doc:"Counts from due_at; default: the dag's"`
-	AllowLiterals []string      `json:"allow_literals,omitempty" doc:"JSON pointers below dag, such as /params/x, of strings that look like secrets and are none"`
+	Name          string            `json:"name" doc:"Of the dag"`
+	Version       int64             `json:"version,omitempty" doc:"Default: the newest at each nominal time"`
+	Params        wire.Anything     `json:"params,omitempty" doc:"As in POST /v1/dags/{name}/runs"`
+	Priority      string            `json:"priority,omitempty" doc:"Of nodes that have none; default: the dag's"`
+	StartWithin   wire.Duration     `json:"start_within,omitempty" doc:"The run is missed if it has not begun this long after its due_at; default: no limit"`
+	ExpireAfter   wire.Duration     `json:"expire_after,omitempty" doc:"Counts from due_at; default: the dag's"`
+	Tags          map[string]string `json:"tags,omitempty" doc:"As of a job; over the dag's"`
+	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers below dag, such as /params/x, of strings that look like secrets and are none"`
 }
 
 type dagTemplateView struct {
-	Name        string          `json:"name"`
-	Version     int64           `json:"version,omitempty" doc:"Absent: the newest at each nominal time"`
-	StartWithin string          `json:"start_within,omitempty"`
-	ExpireAfter string          `json:"expire_after,omitempty"`
-	Literals    []string        `json:"allow_literals,omitempty" doc:"The strings of the params that were declared to be no secrets"`
-	Params      json.RawMessage `json:"params,omitempty" doc:"As given, over the dag's own. Left out in lists, and when larger than {=item_kib} KB"`
+	Name        string       `json:"name"`
+	Version     int64        `json:"version,omitempty" doc:"Absent: the newest at each nominal time"`
+	Priority    job.Priority `json:"priority,omitempty" doc:"Absent: the dag's"`
+	StartWithin string       `json:"start_within,omitempty"`
+	ExpireAfter string       `json:"expire_after,omitempty"`
+	TagsView
+	Literals []string        `json:"allow_literals,omitempty" doc:"The strings of the params that were declared to be no secrets"`
+	Params   json.RawMessage `json:"params,omitempty" doc:"As given, over the dag's own. Left out in lists, and when larger than {=item_kib} KB"`
 }
 
 var dagTemplateFields = wire.NamesOf[dagTemplateRequest]()
@@ -49,7 +54,6 @@ func (s *stage) readDagTemplate(
 	}
 	d := &draft{row: job.Row{
 		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Pool: contract.RunPool,
-		Priority: job.Normal,
 	}}
 	if at, ok := f["version"]; ok {
 		n, _ := r.Whole(at, 1, maxVersion)
@@ -61,8 +65,18 @@ func (s *stage) readDagTemplate(
 	if at, ok := f["expire_after"]; ok {
 		d.row.ExpireAfter, _ = r.Duration(at, contract.MinWindow, contract.MaxWindow)
 	}
+	if at, ok := f["priority"]; ok {
+		word, _ := r.OneOf(at, wire.CodeInvalidValue, contract.Priorities)
+		d.row.Priority = job.Priority(word)
+	}
 	if at, ok := f["allow_literals"]; ok {
 		d.literals = r.literals(at)
+	}
+	if at, ok := f["tags"]; ok {
+		r.NoSecrets(at, under(v.Pointer, d.literals))
+		if tags := r.tags(at); len(tags) > 0 {
+			d.labels.Tags = string(text.MustJSON(tags))
+		}
 	}
 	g, err := s.dagOfTemplate(ctx, r, f, v.Pointer, t, d)
 	if err != nil {
@@ -150,7 +164,9 @@ func (s *stage) paramsOfTemplate(
 }
 
 func viewDagTemplate(t schedule.Template) *dagTemplateView {
-	v := &dagTemplateView{Name: t.Dag, Version: t.DagVersion}
+	v := &dagTemplateView{
+		Name: t.Dag, Version: t.DagVersion, Priority: t.Priority, TagsView: viewLabels(t.Labels).TagsView,
+	}
 	if t.StartWithin > 0 {
 		v.StartWithin = span.Format(t.StartWithin)
 	}

@@ -60,6 +60,9 @@ func TestScheduleOfDag_RefusesBadOnes(t *testing.T) {
 		`{"name":"etl","run_at":"x"}`:          "/dag/run_at unknown_field",
 		`{"name":"etl","start_within":"1ms"}`:  "/dag/start_within out_of_range",
 		`{"name":"strict","params":{"n":"x"}}`: "/dag/params/n invalid_value",
+		`{"name":"etl","priority":"urgent"}`:   "/dag/priority invalid_value",
+		`{"name":"etl","tags":{"a":1}}`:        "/dag/tags/a invalid_value",
+		`{"name":"etl","tags":{"key":"AKIAIOSFODNN7EXAMPLE"}}`:   "/dag/tags/key secret_in_payload",
 		`{"name":"etl","params":{"url":"AKIAIOSFODNN7EXAMPLE"}}`: "/dag/params/url secret_in_payload",
 	} {
 		r := b.want(t, 400, "PUT", "/v1/schedules/s", `{"calendar":{"every":"1d"},"dag":`+dag+`}`)
@@ -85,6 +88,12 @@ func TestScheduleOfDag_ChangesByPatches(t *testing.T) {
 		{`{"dag":{"params":{"url":"y"}}}`, `{"name":"etl","start_within":"10m","params":{"url":"y"}}`, "[/dag/params]"},
 		{`{"dag":{"params":null,"start_within":null}}`, `{"name":"etl"}`, "[/dag/params /dag/start_within]"},
 		{`{"calendar":{"cron":"0 11 * * *"}}`, `{"name":"etl"}`, "[/calendar/cron]"},
+		{
+			`{"dag":{"priority":"high","tags":{"team":"a"}}}`, `{"name":"etl","priority":"high","tags":{"team":"a"}}`,
+			"[/dag/priority /dag/tags]",
+		},
+		{`{"dag":{"version":1}}`, `{"name":"etl","version":1,"priority":"high","tags":{"team":"a"}}`, "[/dag/version]"},
+		{`{"dag":{"priority":null,"tags":null,"version":null}}`, `{"name":"etl"}`, "[/dag/priority /dag/tags /dag/version]"},
 	} {
 		dry := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true", c.patch)
 		if fmt.Sprint(dry.body["changed"]) != c.changed {

@@ -87,6 +87,41 @@ func TestRun_JudgesPayloadsByTheirTasksSchema(t *testing.T) {
 	})
 }
 
+func TestScheduleOfDag_GivesItsRunsPriorityAndTags(t *testing.T) {
+	t.Parallel()
+	ofGraphs(t, func(g *graphs) {
+		d := etl()
+		d["priority"], d["tags"] = "low", object{"team": "a", "of": "dag"}
+		g.Want(http.StatusCreated, "PUT", "/dags/etl", d)
+		g.put("often", "*/10 * * * *", object{"dag": object{
+			"name": "etl", "priority": "high", "tags": object{"team": "b", "by": "schedule"},
+		}})
+		g.put("plain", "*/10 * * * *", nil)
+		time.Sleep(time.Until(time.Now().Truncate(10*time.Minute).Add(10*time.Minute)) + 5*time.Second)
+		now, _ := g.Want(http.StatusAccepted, "POST", "/schedules/often/run-now", nil)["run_id"].(string)
+		time.Sleep(5 * time.Second)
+		of := func(schedule string) string {
+			for _, o := range g.occurrences(schedule, "") {
+				if o["outcome"] == "ran" {
+					return fmt.Sprint(o["run_id"])
+				}
+			}
+			return ""
+		}
+		for run, want := range map[string]string{
+			of("often"): "high map[by:schedule of:dag team:b]",
+			now:         "high map[by:schedule of:dag team:b]",
+			of("plain"): "low map[of:dag team:a]",
+		} {
+			node := g.Want(http.StatusOK, "GET", "/runs/"+run+"/nodes/b", nil)
+			b := g.Want(http.StatusOK, "GET", fmt.Sprint("/jobs/", node["job_id"]), nil)
+			if got := fmt.Sprint(b["priority"], " ", b["tags"]); got != want || b["status"] != "SUCCEEDED" {
+				t.Errorf("a job of run %s has %s, want %s: %v", run, got, want, b)
+			}
+		}
+	})
+}
+
 func TestScheduleOfDag_SkipsRunsWhoseParamsNoLongerFit(t *testing.T) {
 	t.Parallel()
 	ofGraphs(t, func(g *graphs) {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -56,10 +57,11 @@ func (f Firing) Outgoing(now time.Time) message.Outgoing {
 	return out
 }
 
-// dispatch asks dispatch to send the firing, or to begin its run.
+// dispatch asks dispatch to send the firing, or to begin its run. The row of a run may have no priority, because
+// its dag has: what that says counts for the run's jobs, and not on the way to dispatch.
 func (f Firing) dispatch() message.Dispatch {
 	m := f.Message()
-	return message.Dispatch{V: message.V, Firing: &m, Pool: f.Pool, Priority: string(f.Priority)}
+	return message.Dispatch{V: message.V, Firing: &m, Pool: f.Pool, Priority: string(cmp.Or(f.Priority, Normal))}
 }
 
 // AtDue is the firing of a run that must not begin before it is due: it arrives then, or up to a second later.

@@ -28,7 +28,10 @@ const bySchedule = "schedule"
 func (r *Releaser) Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error) {
 	n := Request{
 		Key: run.Key{Tenant: row.Tenant, ID: row.ID}, Dag: row.Dag, DueAt: row.DueAt, NominalAt: row.NominalAt,
-		Schedule: row.Schedule(), By: By{Who: bySchedule, Reason: row.Schedule()}, With: with,
+		Schedule: row.Schedule(), Priority: row.Priority, By: By{Who: bySchedule, Reason: row.Schedule()}, With: with,
+	}
+	if n.Tags, err = r.tagsOf(ctx, row); err != nil {
+		return why, err
 	}
 	if !row.ExpiryAt.IsZero() {
 		n.ExpireAt = func(time.Time) time.Time { return row.ExpiryAt }
@@ -49,6 +52,18 @@ func (r *Releaser) Launch(ctx context.Context, row job.Row, with ...item.Write) 
 		return why, err
 	}
 	return why, r.Derive(ctx, is.Key)
+}
+
+// tagsOf reads the tags of a row; nil is none.
+func (r *Releaser) tagsOf(ctx context.Context, row job.Row) (tags map[string]string, err error) {
+	labels, err := r.Store.LabelsOf(ctx, row)
+	if err != nil || labels[0].Tags == "" {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(labels[0].Tags), &tags); err != nil {
+		return nil, fault.New(fault.Undecodable, err, "reading the tags of run %s", row.ID)
+	}
+	return tags, nil
 }
 
 // definition reads what a row's run is made of: its dag as it now is, and its params over the dag's.

@@ -62,6 +62,8 @@ type Store interface {
 	// Task reads a tenant's task; an absent one is a fault.NotFound.
 	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
 	Content(ctx context.Context, k job.Key, name string) (string, error)
+	// LabelsOf reads the labels of jobs, in the order of the rows; labels that are gone count as none.
+	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
 	// KeepContents keeps what a job holds beside its row, where the row says. It is safe to repeat.
 	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
 	// Payload reads the payload of a row; nil is none.
