@@ -32,7 +32,7 @@ type dagRequest struct {
 // nodeRequest documents a node: a job without a time of its own, and when it runs.
 type nodeRequest struct {
 	Task        string            `json:"task" example:"echo"`
-	Payload     wire.Anything     `json:"payload,omitempty" doc:"As in POST /v1/jobs. Strings may hold expressions: ${…}"`
+	Payload     wire.Anything     `json:"payload,omitempty" doc:"As in POST /v1/jobs. Strings may hold expressions: ${…}. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit"`
 	Priority    string            `json:"priority,omitempty" doc:"Default: the run's, then the dag's, then the task's"`
 	Pool        string            `json:"pool,omitempty" doc:"Default: the task's"`
 	Timeout     wire.Duration     `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
@@ -283,7 +283,7 @@ func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessa
 }
 
 // readTemplate judges a node's payload as a job's, but for strings with expressions: what those become is
-// known when the node is released. A payload that has some is not judged by its task's schema.
+// known when the node is released. A payload that has some is judged by its task's schema then.
 func (s *stage) readTemplate(
 	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID, literals []string,
 ) (json.RawMessage, error) {
