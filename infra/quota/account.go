@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"fmt"
+	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -12,6 +13,7 @@ import (
 
 // account asks AWS.
 type account struct {
+	cfg    aws.Config
 	quotas *servicequotas.Client
 	lambda *lambda.Client
 }
@@ -22,7 +24,25 @@ func Account(ctx context.Context, region string) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding credentials: %w", err)
 	}
-	return account{servicequotas.NewFromConfig(cfg), lambda.NewFromConfig(cfg)}, nil
+	return account{cfg, servicequotas.NewFromConfig(cfg), lambda.NewFromConfig(cfg)}, nil
+}
+
+// Code looks through the defaults: they list all quotas of a service, changed or not.
+func (a account) Code(ctx context.Context, service string, name *regexp.Regexp) (string, error) {
+	pages := servicequotas.NewListAWSDefaultServiceQuotasPaginator(a.quotas,
+		&servicequotas.ListAWSDefaultServiceQuotasInput{ServiceCode: aws.String(service)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return "", fmt.Errorf("listing the quotas of %s: %w", service, err)
+		}
+		for _, q := range page.Quotas {
+			if name.MatchString(aws.ToString(q.QuotaName)) {
+				return aws.ToString(q.QuotaCode), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("no quota of %s is named like %s", service, name)
 }
 
 // Value is what applies to the account, or what applies to all where it has nothing of its own.
