@@ -130,6 +130,11 @@ destroy: ## Delete the stacks of TARGET; prod's data stays
 token: ## Print a token of TENANT for SCOPES (read write), where auth=cognito made the user pool
 	@sh infra/token.sh "$(TARGET)" "$(REGION)" "$(SETTINGS)" "$(TENANT)" "$(SCOPES)"
 
+.PHONY: account
+account: ## Show in ACCOUNT what only AWS can: deploy, use, measure, delete; 90 minutes, about a dollar
+	@[ -n "$(ACCOUNT)" ] || { echo "account: ACCOUNT is not set: the 12 digits of an AWS account of your own" >&2; exit 1; }
+	PUNCTUAL_ACCOUNT=$(ACCOUNT) AWS_REGION=$(REGION) $(GO) test -count=1 -timeout 3h -v -run '^TestAccount_' ./integration/account
+
 .PHONY: emulator
 emulator: ## Run a local AWS (MiniStack) in the foreground; PORT=n moves it (4566)
 	$(GO) run ./integration/emulator/cmd/emulator -port $(PORT)

@@ -113,7 +113,8 @@ func (f found) lacks(s target.Settings) (says, ask string) {
 	if f.held > 0 {
 		held = fmt.Sprintf(", others hold %d,", f.held)
 	}
-	return fmt.Sprintf("%g %s%s and %s wants %g: until there are more, %s", f.allowed, f.what, held, s.Target, f.least, f.short),
+	return fmt.Sprintf("%g %s%s and %s wants %g: until there are more, %s", f.allowed, f.what, held, s.Target, f.least,
+			f.short),
 		fmt.Sprintf("aws service-quotas request-service-quota-increase --region %s --service-code %s --quota-code %s "+
 			"--desired-value %g", s.Region, f.service, f.code, max(f.ask, wants))
 }

@@ -130,7 +130,8 @@ func TestRead_KnowsSchedulersRates(t *testing.T) {
 	a := grown()
 	a.allowed["CreateSchedule request rate"], a.allowed["Invocations throttle limit"] = 100, 32
 	said := strings.Join(Read(t.Context(), settings(t, "prod"), a).Says, "\n")
-	for _, want := range []string{"100 timers made a second and prod wants 250", "32 timers fired a second and prod wants 64",
+	for _, want := range []string{"100 timers made a second and prod wants 250",
+		"32 timers fired a second and prod wants 64",
 		"--service-code scheduler --quota-code CreateSchedule request rate --desired-value 1000"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)

@@ -1,0 +1,81 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/integration/emulator/environment"
+)
+
+func TestFacts_SayWhatNeedsThemOrWhoKnows(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, f := range facts {
+		switch {
+		case f.name == "" || f.needs == "" || names[f.name]:
+			t.Errorf("%q has no name of its own, or nothing that needs it", f.name)
+		case (f.look == nil) == (f.where == ""):
+			t.Errorf("%s is looked at, or something says where; not both, and not neither", f.name)
+		}
+		names[f.name] = true
+	}
+	if len(facts) < 15 {
+		t.Errorf("only %d facts", len(facts))
+	}
+}
+
+func TestJudge_SaysWhetherAFactHolds(t *testing.T) {
+	t.Parallel()
+	sees := func(holds bool, err error) fact {
+		return fact{name: "the sky", needs: "blue", look: func(context.Context, *probe) (string, bool, error) {
+			return "it is grey", holds, err
+		}}
+	}
+	for want, v := range map[string]verdict{
+		"the sky: holds; it is grey":                               judge(t.Context(), sees(true, nil), &probe{}),
+		"the sky: DOES NOT HOLD; it is grey; the code needs: blue": judge(t.Context(), sees(false, nil), &probe{}),
+		"the sky: not judged; night":                               judge(t.Context(), sees(true, errors.New("night")), &probe{}),
+		"the sky: not judged; the emulator: it is grey":            judge(t.Context(), sees(false, nil), &probe{emulated: true}),
+		"the sky: not judged; a window": judge(t.Context(), fact{name: "the sky", where: "a window"},
+			&probe{}),
+	} {
+		if got := v.String(); got != want {
+			t.Errorf("it says %q; want %q", got, want)
+		}
+	}
+	both := report([]verdict{judge(t.Context(), sees(true, nil), &probe{}),
+		judge(t.Context(), sees(true, nil), &probe{emulated: true})})
+	if !strings.Contains(both, "1 of 2 facts were judged") {
+		t.Error(both)
+	}
+}
+
+// Whether each way of looking works; what is seen is the emulator's own.
+func TestFacts_AreLookedAtOverMiniStack(t *testing.T) {
+	t.Parallel()
+	cfg := environment.MiniStack(t).Config()
+	p, err := newProbe(t.Context(), cfg, fmt.Sprint("punctual-facts-", time.Now().UnixNano()), true)
+	t.Cleanup(func() {
+		if err := p.close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := judgeAll(t.Context(), facts, p)
+	said := report(all)
+	t.Log("\n" + said)
+	if !strings.Contains(said, fmt.Sprintf("0 of %d facts were judged", len(facts))) {
+		t.Error("an emulator's answers count as AWS's")
+	}
+	for _, v := range all {
+		if v.look != nil && v.err != nil {
+			t.Errorf("%s could not be looked at: %v", v.name, v.err)
+		}
+	}
+}
