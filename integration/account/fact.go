@@ -25,12 +25,13 @@ var facts = []fact{
 	{name: "a client token used again", needs: "the same request again is no error while a call is tried again",
 		look: clientToken},
 	{name: "deletion after a timer fired", needs: "the name is free again within an hour", look: deletion},
-	{name: "a universal target with a delay", needs: "nothing: timers send to a queue by its own target", look: universal},
+	{name: "a universal target with a delay", needs: "nothing: timers send to a queue by its own target",
+		look: universal},
 	{name: "a universal target with a batch", needs: "nothing: timers send to a queue by its own target",
 		look: universalBatch},
 	{name: "accuracy of a queue's delay", look: delays,
 		needs: "half the messages are there within a second of their delay, and none is early by a second"},
-	{name: "timers into an encrypted queue", needs: "Scheduler's role may use the key: a job due in 16 minutes runs on time",
+	{name: "timers into an encrypted queue", needs: "Scheduler's role may use the key: such jobs run on time",
 		where: "the lateness of jobs by timers, above"},
 	{name: "writes to a table with a stream", needs: "the rate that the target promises",
 		where: "aws service-quotas list-service-quotas --service-code dynamodb"},
@@ -46,7 +47,8 @@ var facts = []fact{
 // billed is the command that shows what a service cost, a day later.
 func billed(service string) string {
 	return "tomorrow: aws ce get-cost-and-usage --granularity DAILY --metrics UnblendedCost " +
-		"--group-by Type=DIMENSION,Key=USAGE_TYPE --time-period Start=$(date -u -d yesterday +%F),End=$(date -u +%F) --filter " +
+		"--group-by Type=DIMENSION,Key=USAGE_TYPE " +
+		"--time-period Start=$(date -u -d yesterday +%F),End=$(date -u +%F) --filter " +
 		`'{"Dimensions":{"Key":"SERVICE","Values":["` + service + `"]}}'`
 }
 

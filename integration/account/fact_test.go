@@ -35,20 +35,20 @@ func TestJudge_SaysWhetherAFactHolds(t *testing.T) {
 			return "it is grey", holds, err
 		}}
 	}
+	ctx, here, there := t.Context(), &probe{}, &probe{emulated: true}
 	for want, v := range map[string]verdict{
-		"the sky: holds; it is grey":                               judge(t.Context(), sees(true, nil), &probe{}),
-		"the sky: DOES NOT HOLD; it is grey; the code needs: blue": judge(t.Context(), sees(false, nil), &probe{}),
-		"the sky: not judged; night":                               judge(t.Context(), sees(true, errors.New("night")), &probe{}),
-		"the sky: not judged; the emulator: it is grey":            judge(t.Context(), sees(false, nil), &probe{emulated: true}),
-		"the sky: not judged; a window": judge(t.Context(), fact{name: "the sky", where: "a window"},
-			&probe{}),
+		"the sky: holds; it is grey":                               judge(ctx, sees(true, nil), here),
+		"the sky: DOES NOT HOLD; it is grey; the code needs: blue": judge(ctx, sees(false, nil), here),
+		"the sky: not judged; night":                               judge(ctx, sees(true, errors.New("night")), here),
+		"the sky: not judged; the emulator: it is grey":            judge(ctx, sees(false, nil), there),
+		"the sky: not judged; a window":                            judge(ctx, fact{name: "the sky", where: "a window"}, here),
 	} {
 		if got := v.String(); got != want {
 			t.Errorf("it says %q; want %q", got, want)
 		}
 	}
-	both := report([]verdict{judge(t.Context(), sees(true, nil), &probe{}),
-		judge(t.Context(), sees(true, nil), &probe{emulated: true})})
+	both := report([]verdict{judge(ctx, sees(true, nil), here),
+		judge(ctx, sees(true, nil), there)})
 	if !strings.Contains(both, "1 of 2 facts were judged") {
 		t.Error(both)
 	}

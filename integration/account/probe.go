@@ -142,10 +142,12 @@ func (p *probe) gone(ctx context.Context, name string) error {
 var errNothing = errors.New("no message came")
 
 // next takes one message, and says when it was sent and when it could be had. none is errNothing.
-func (p *probe) next(ctx context.Context, q queue, until time.Time) (m sqstypes.Message, sent, had time.Time, err error) {
+func (p *probe) next(ctx context.Context, q queue, until time.Time) (
+	m sqstypes.Message, sent, had time.Time, err error,
+) {
 	for time.Now().Before(until) {
-		out, err := p.queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.url), WaitTimeSeconds: 2,
-			MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{
+		out, err := p.queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.url),
+			WaitTimeSeconds: 2, MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{
 				sqstypes.MessageSystemAttributeNameSentTimestamp}})
 		if err != nil {
 			return m, sent, had, fmt.Errorf("receiving: %w", err)
@@ -224,7 +226,8 @@ func clientToken(ctx context.Context, p *probe) (string, bool, error) {
 		conflict := new(types.ConflictException)
 		if err := again(); errors.As(err, &conflict) {
 			after := time.Since(began).Round(time.Second)
-			return fmt.Sprintf("the same request was a conflict after %s", after), after >= 30*time.Second, p.gone(ctx, "token")
+			return fmt.Sprintf("the same request was a conflict after %s", after), after >= 30*time.Second,
+				p.gone(ctx, "token")
 		} else if err != nil {
 			return "", false, errors.Join(err, p.gone(ctx, "token"))
 		}
@@ -259,8 +262,8 @@ func deletion(ctx context.Context, p *probe) (string, bool, error) {
 
 func universal(ctx context.Context, p *probe) (string, bool, error) {
 	return p.universally(ctx, "universal", "sendMessage", func(q queue) any {
-		return map[string]any{"QueueUrl": q.url, "MessageBody": "m", "DelaySeconds": 5, "MessageAttributes": map[string]any{
-			"a": map[string]any{"DataType": "String", "StringValue": "b"}}}
+		return map[string]any{"QueueUrl": q.url, "MessageBody": "m", "DelaySeconds": 5,
+			"MessageAttributes": map[string]any{"a": map[string]any{"DataType": "String", "StringValue": "b"}}}
 	})
 }
 
