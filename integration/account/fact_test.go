@@ -36,19 +36,19 @@ func TestJudge_SaysWhetherAFactHolds(t *testing.T) {
 		}}
 	}
 	ctx, here, there := t.Context(), &probe{}, &probe{emulated: true}
+	told := fact{name: "the sky", where: "a window"}
 	for want, v := range map[string]verdict{
 		"the sky: holds; it is grey":                               judge(ctx, sees(true, nil), here),
 		"the sky: DOES NOT HOLD; it is grey; the code needs: blue": judge(ctx, sees(false, nil), here),
 		"the sky: not judged; night":                               judge(ctx, sees(true, errors.New("night")), here),
 		"the sky: not judged; the emulator: it is grey":            judge(ctx, sees(false, nil), there),
-		"the sky: not judged; a window":                            judge(ctx, fact{name: "the sky", where: "a window"}, here),
+		"the sky: not judged; a window":                            judge(ctx, told, here),
 	} {
 		if got := v.String(); got != want {
 			t.Errorf("it says %q; want %q", got, want)
 		}
 	}
-	both := report([]verdict{judge(ctx, sees(true, nil), here),
-		judge(ctx, sees(true, nil), there)})
+	both := report([]verdict{judge(ctx, sees(true, nil), here), judge(ctx, sees(true, nil), there)})
 	if !strings.Contains(both, "1 of 2 facts were judged") {
 		t.Error(both)
 	}

@@ -141,14 +141,15 @@ func (p *probe) gone(ctx context.Context, name string) error {
 // errNothing says that no message came.
 var errNothing = errors.New("no message came")
 
+var sentAt = []sqstypes.MessageSystemAttributeName{sqstypes.MessageSystemAttributeNameSentTimestamp}
+
 // next takes one message, and says when it was sent and when it could be had. none is errNothing.
 func (p *probe) next(ctx context.Context, q queue, until time.Time) (
 	m sqstypes.Message, sent, had time.Time, err error,
 ) {
 	for time.Now().Before(until) {
 		out, err := p.queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.url),
-			WaitTimeSeconds: 2, MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{
-				sqstypes.MessageSystemAttributeNameSentTimestamp}})
+			WaitTimeSeconds: 2, MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: sentAt})
 		if err != nil {
 			return m, sent, had, fmt.Errorf("receiving: %w", err)
 		}
