@@ -224,17 +224,40 @@ func (u used) dollars(jobsPerRequest float64) float64 {
 		apiRequest/jobsPerRequest + functions(jobsPerRequest))
 }
 
+// provisioned is dollars with the tables' capacity bought by the hour.
+func (u used) provisioned(jobsPerRequest float64) float64 {
+	tables := u.write*(writeProvisioned-writeUnit) + u.read*(readProvisioned-readUnit)
+	return u.dollars(jobsPerRequest) + 1e6*tables
+}
+
+// What a million jobs may cost at 1,000 a second, a hundred in a request, in dollars.
+const mostProvisioned, mostOnDemand = 3.0, 5.0
+
+// crowded is the lane at 1,000 jobs a second: all are due in the last second of the lane.
+func (l lane) crowded() lane {
+	l.first = max(0, l.last-time.Second)
+	return l
+}
+
 func TestCost_MatchesThePage(t *testing.T) {
-	var rows strings.Builder
+	var rows, crowds strings.Builder
 	counted := map[string]float64{}
 	for _, l := range lanes {
-		u := count(t, l, jobs).less(count(t, l, 0), jobs)
+		idle := count(t, l, 0)
+		u, c := count(t, l, jobs).less(idle, jobs), count(t, l.crowded(), jobs).less(idle, jobs)
 		for what, n := range map[string]float64{"write units": u.write, "read units": u.read,
 			"queue requests": u.queue, "timers": u.timer} {
 			counted["a job "+l.name+": "+what] = n
 		}
 		fmt.Fprintf(&rows, "| %s | %.1f | %.1f | %.1f | %.2f | %.0f | %.0f |\n", l.name, u.write, u.read, u.queue,
 			u.timer, u.dollars(100), u.dollars(1))
+		counted["a job "+l.name+", of 1,000 a second: queue requests"] = c.queue
+		fmt.Fprintf(&crowds, "| %s | %.1f | %.1f | %.1f | %.1f | %.1f |\n", l.name, c.write, c.read, c.queue,
+			c.dollars(100), c.provisioned(100))
+		if c.provisioned(100) > mostProvisioned || c.dollars(100) > mostOnDemand {
+			t.Errorf("a million jobs %s, 1,000 a second, cost $%.2f provisioned and $%.2f on demand; at most $%.2f and "+
+				"$%.2f are promised", l.name, c.provisioned(100), c.dollars(100), mostProvisioned, mostOnDemand)
+		}
 		if u.write > 6.005 {
 			t.Errorf("a job %s takes %.2f write units; at most 6 are promised", l.name, u.write)
 		}
@@ -261,7 +284,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 			mostDev, mostProd)
 	}
 	within(t, counted)
-	want := fmt.Sprintf(text, rows.String(), stands.String())
+	want := fmt.Sprintf(text, rows.String(), crowds.String(), stands.String())
 	if strings.Contains(want, "%!") {
 		t.Fatal("the page is not filled in well")
 	}
