@@ -239,8 +239,9 @@ func (d *deployment) api(t *testing.T, tenant string, scopes ...string) *story.A
 	}}
 }
 
-// work starts the real worker for a pool; it is drained when the test ends.
-func (d *deployment) work(t *testing.T, pool string) {
+// work starts the real worker for a pool; it is drained when the test ends. It returns the file with
+// what the worker logs.
+func (d *deployment) work(t *testing.T, pool string) string {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "worker.log"))
 	if err != nil {
@@ -268,6 +269,7 @@ func (d *deployment) work(t *testing.T, pool string) {
 			t.Logf("the worker said:\n%s", text[max(0, len(text)-8000):])
 		}
 	})
+	return log.Name()
 }
 
 // in returns the same API for a subtest.
