@@ -67,6 +67,10 @@ templates: ## Test the infrastructure's templates; needs Node.js
 short: ## Run the tests that need nothing but Go, in seconds
 	$(GO) test -short $(BUT_INFRA)
 
+.PHONY: generate
+generate: ## Make the client's types and calls again from the API's document
+	$(GO) test -count=1 -run '^TestClient_IsMadeOfTheServedDocument$$' ./integration/openapi -update
+
 .PHONY: lint
 lint: $(LINTER) ## Check the style (golangci-lint, pinned in .ci/tools) and the layout
 	$(LINTER) run ./...

@@ -98,6 +98,8 @@ var encodesJSON = map[string]string{
 	"shared/aws/queue/create.go":              "a redrive policy holds a queue's ARN",
 	"shared/aws/table/query.go":               "a cursor is base64 of it",
 	"shared/memory/query.go":                  "a cursor is base64 of it",
+	"shared/client/job.go":                    "it measures what the generated calls will send",
+	"shared/client/rest/rest.gen.go":          "it is generated, and sends to the API",
 	"functions/forecast/learnt.go":            "a forecast holds pools' names and numbers",
 	"functions/api/wire/router.go":            "answers go to web clients, not queues; their markup is not escaped",
 	"workers/worker/workertest/workertest.go": "a payload of a user's test stays in its process",

@@ -11,6 +11,7 @@ var folders = []string{
 	"shared/aws/*",
 	"shared/cache",
 	"shared/calendar",
+	"shared/client",
 	"shared/clock",
 	"shared/conformance",
 	"shared/contract",

@@ -1,0 +1,115 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"punctual/shared/client/rest"
+)
+
+// Client calls one API. It is safe for concurrent use.
+type Client struct {
+	rest *rest.Client
+	wait time.Duration
+}
+
+// Option changes how a [Client] calls.
+type Option func(*caller)
+
+// TokenSource returns the bearer token of one request; "" sends none. It is asked before every
+// request and every repetition, so it keeps the token until shortly before it expires.
+type TokenSource func(ctx context.Context) (string, error)
+
+// WithToken sends the same bearer token with every request. Default: none.
+func WithToken(token string) Option {
+	return WithTokenSource(func(context.Context) (string, error) { return token, nil })
+}
+
+// WithTokenSource asks source for the bearer token of each request. Default: none is sent.
+func WithTokenSource(source TokenSource) Option {
+	return func(c *caller) { c.token = source }
+}
+
+// WithTimeout bounds each request, its answer included, but not its repetitions: the context does that.
+// Default 30 s; 0 means no bound.
+func WithTimeout(d time.Duration) Option { return func(c *caller) { c.timeout = d } }
+
+// WithRetries sets how often a call is repeated at most. Default 4; 0 repeats none.
+func WithRetries(n int) Option { return func(c *caller) { c.retries = n } }
+
+// WithBackoff sets the first and the longest wait before a repetition; waits double in between.
+// Default 500 ms and 20 s.
+func WithBackoff(first, longest time.Duration) Option {
+	return func(c *caller) { c.first, c.longest = first, longest }
+}
+
+// WithHTTPClient sends by h, whose transport may sign requests or go through a proxy.
+// Default: an http.Client of its own.
+func WithHTTPClient(h *http.Client) Option { return func(c *caller) { c.http = h } }
+
+// maxWait is the longest that one request waits for an end; the API takes up to 25 s.
+const maxWait = 20 * time.Second
+
+// New returns a client of the API at baseURL, such as https://punctual.example.com; a path before /v1
+// is kept, and /v1 itself may be there or not. It sends nothing.
+// It returns an error when baseURL is not an absolute http or https URL.
+func New(baseURL string, options ...Option) (*Client, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%q is no address of an API: want a URL such as https://punctual.example.com", baseURL)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("the address of an API has neither user nor query: %q", u.Redacted())
+	}
+	c := &caller{http: new(http.Client), timeout: 30 * time.Second, retries: 4,
+		first: 500 * time.Millisecond, longest: 20 * time.Second}
+	for _, o := range options {
+		o(c)
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
+	generated, err := rest.NewClient(u.String(), rest.WithHTTPClient(c))
+	if err != nil {
+		return nil, err
+	}
+	wait := maxWait
+	if c.timeout > 0 {
+		wait = max(min(wait, c.timeout/2).Truncate(time.Second), time.Second)
+	}
+	return &Client{rest: generated, wait: wait}, nil
+}
+
+// REST returns the generated calls, one an operation of the document. They sign in, repeat and return
+// an [*Error] as the methods of Client do; [Read] reads their answers.
+func (c *Client) REST() *rest.Client { return c.rest }
+
+// Read reads and closes the answer of a generated call. T is the type of its body, such as rest.JobView;
+// an answer without a body gives the zero T.
+//
+//	view, err := client.Read[rest.TaskView](c.REST().GetTask(ctx, "report"))
+func Read[T any](answer *http.Response, err error) (T, error) {
+	var v T
+	if err != nil {
+		return v, err
+	}
+	defer func() { _ = answer.Body.Close() }() // it has been read
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return v, fmt.Errorf("reading the answer to %s: %w", answer.Request.URL.Path, err)
+	}
+	if answer.StatusCode == http.StatusNoContent {
+		return v, nil
+	}
+	if !strings.Contains(answer.Header.Get("Content-Type"), "json") {
+		return v, notOurs(answer, text)
+	}
+	if err := json.Unmarshal(text, &v); err != nil {
+		return v, fmt.Errorf("reading the answer to %s: %w", answer.Request.URL.Path, err)
+	}
+	return v, nil
+}

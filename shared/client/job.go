@@ -1,0 +1,233 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"punctual/shared/client/rest"
+)
+
+// The limits of one batch request.
+const (
+	batchJobs  = 100
+	batchBytes = 1 << 20
+)
+
+// CreateJob creates a job and returns it when it is accepted. key names the request for 24 hours: again
+// with the same key and body it returns the same job, with another body [IdempotencyKeyReused]. With ""
+// the key is a random one, which makes the repetitions of this call safe.
+func (c *Client) CreateJob(ctx context.Context, key string, job rest.JobRequest) (rest.JobView, error) {
+	return Read[rest.JobView](c.rest.CreateJob(ctx, &rest.CreateJobParams{IdempotencyKey: keyed(key)}, job))
+}
+
+// CreateJobs creates any number of jobs, a hundred a request, and returns what became of each, in their
+// order: the job, or the problem. A job without an idempotency key gets a random one. "#n" in After is the
+// job at index n of jobs, which must come before.
+// After an error it returns what became of the jobs before those that failed to be sent.
+func (c *Client) CreateJobs(ctx context.Context, jobs []rest.BatchJobRequest) ([]rest.BatchItem, error) {
+	var done []rest.BatchItem
+	for len(done) < len(jobs) {
+		var lot []rest.BatchJobRequest
+		size := len(`{"jobs":[]}`)
+		for i, j := range jobs[len(done):min(len(done)+batchJobs, len(jobs))] {
+			j.IdempotencyKey = keyed(deref(j.IdempotencyKey))
+			if j.After != nil {
+				after := afterOf(*j.After, done)
+				j.After = &after
+			}
+			text, err := json.Marshal(j)
+			if err != nil {
+				return done, fmt.Errorf("job %d: %w", len(done)+i, err)
+			}
+			if size += len(text) + 1; size > batchBytes && i > 0 {
+				break
+			}
+			lot = append(lot, j)
+		}
+		answer, err := Read[rest.BatchAnswer](c.rest.CreateJobs(mayRepeat(ctx), rest.BatchRequest{Jobs: lot}))
+		if err != nil {
+			return done, err
+		}
+		if len(answer.Items) != len(lot) {
+			return done, fmt.Errorf("a batch of %d jobs was answered by %d items", len(lot), len(answer.Items))
+		}
+		done = append(done, answer.Items...)
+	}
+	return done, nil
+}
+
+// afterOf names jobs of earlier requests by their ids, and those of the next by their place in it.
+func afterOf(after []string, done []rest.BatchItem) []string {
+	after = slices.Clone(after)
+	for i, name := range after {
+		n, err := strconv.Atoi(strings.TrimPrefix(name, "#"))
+		switch {
+		case err != nil || !strings.HasPrefix(name, "#") || n < 0:
+		case n >= len(done):
+			after[i] = "#" + strconv.Itoa(n-len(done))
+		case done[n].Job != nil:
+			after[i] = done[n].Job.JobID
+		default:
+			after[i] = "#refused" // unknown_job, as within one request
+		}
+	}
+	return after
+}
+
+// Job returns a job, [NotFound] if there is none.
+func (c *Client) Job(ctx context.Context, id string) (rest.JobView, error) {
+	return Read[rest.JobView](c.rest.GetJob(ctx, id, nil))
+}
+
+// Wait returns a job once it is over, whatever became of it; [Over] tells of its status. It waits as long
+// as ctx lets it, by requests of up to 20 s. When it fails, the job goes on.
+func (c *Client) Wait(ctx context.Context, id string) (rest.JobView, error) {
+	wait := c.wait.String()
+	for {
+		job, err := Read[rest.JobView](c.rest.GetJob(ctx, id, &rest.GetJobParams{Wait: &wait}))
+		if err != nil || Over(string(job.Status)) {
+			return job, err
+		}
+	}
+}
+
+// Over reports whether a status of a job, a node or a run is final.
+func Over(status string) bool {
+	return slices.Contains([]string{"SUCCEEDED", "DEAD", "CANCELLED", "SKIPPED", "EXPIRED", "FAILED"}, status)
+}
+
+// Jobs iterates over the jobs that filter lets through, newest first; nil is all. It asks for pages as
+// they are needed, and ends after the first error.
+func (c *Client) Jobs(ctx context.Context, filter *rest.ListJobsParams) iter.Seq2[rest.JobView, error] {
+	return pages(func(cursor *string) (rest.JobPage, error) {
+		p := deref(filter)
+		p.Cursor = next(cursor, p.Cursor)
+		return Read[rest.JobPage](c.rest.ListJobs(ctx, &p))
+	}, func(p rest.JobPage) ([]rest.JobView, *string) { return p.Items, p.NextCursor })
+}
+
+// Attempts iterates over the attempts of a job, oldest first.
+func (c *Client) Attempts(ctx context.Context, id string) iter.Seq2[rest.AttemptView, error] {
+	return pages(func(cursor *string) (rest.AttemptPage, error) {
+		return Read[rest.AttemptPage](c.rest.ListAttempts(ctx, id, &rest.ListAttemptsParams{Cursor: cursor}))
+	}, func(p rest.AttemptPage) ([]rest.AttemptView, *string) { return p.Items, p.NextCursor })
+}
+
+// CancelJob cancels a job and returns it: CANCELLED when it had not started, else still RUNNING until it
+// heeds its context. [AlreadyFinished] when it is over.
+func (c *Client) CancelJob(ctx context.Context, id string) (rest.JobView, error) {
+	return Read[rest.JobView](c.rest.CancelJob(ctx, id))
+}
+
+// RedriveJob runs a dead job again and returns the new one. [WrongState] when it is not dead, or was
+// redriven before; RedrivenBy of the error then names the new job.
+func (c *Client) RedriveJob(ctx context.Context, id string) (rest.JobView, error) {
+	return Read[rest.JobView](c.rest.RedriveJob(ctx, id))
+}
+
+// RunJobNow makes a waiting job due.
+func (c *Client) RunJobNow(ctx context.Context, id string) (rest.JobView, error) {
+	return Read[rest.JobView](c.rest.RunJobNow(ctx, id))
+}
+
+// DeleteJob forgets a job that is over, with its attempts. [NotFinished] when it is not.
+func (c *Client) DeleteJob(ctx context.Context, id string) error {
+	_, err := Read[struct{}](c.rest.DeleteJob(ctx, id))
+	return err
+}
+
+// DeadLetters iterates over the jobs that failed for good, newest first; nil lets all through.
+func (c *Client) DeadLetters(
+	ctx context.Context, filter *rest.ListDeadLettersParams,
+) iter.Seq2[rest.DeadLetter, error] {
+	return pages(func(cursor *string) (rest.DeadLetterPage, error) {
+		p := deref(filter)
+		p.Cursor = next(cursor, p.Cursor)
+		return Read[rest.DeadLetterPage](c.rest.ListDeadLetters(ctx, &p))
+	}, func(p rest.DeadLetterPage) ([]rest.DeadLetter, *string) { return p.Items, p.NextCursor })
+}
+
+// RedriveDeadLetters runs dead jobs again, page after page, and iterates over what became of each.
+// With DryRun nothing runs.
+func (c *Client) RedriveDeadLetters(
+	ctx context.Context, which rest.DeadLettersRequest,
+) iter.Seq2[rest.DeadLetterOutcome, error] {
+	return deadLetters(which, func(r rest.DeadLettersRequest) (rest.DeadLetterOutcomesAnswer, error) {
+		return Read[rest.DeadLetterOutcomesAnswer](c.rest.RedriveDeadLetters(mayRepeat(ctx), r))
+	})
+}
+
+// PurgeDeadLetters deletes dead jobs, page after page, and iterates over what became of each.
+// With DryRun nothing is deleted.
+func (c *Client) PurgeDeadLetters(
+	ctx context.Context, which rest.DeadLettersRequest,
+) iter.Seq2[rest.DeadLetterOutcome, error] {
+	return deadLetters(which, func(r rest.DeadLettersRequest) (rest.DeadLetterOutcomesAnswer, error) {
+		return Read[rest.DeadLetterOutcomesAnswer](c.rest.PurgeDeadLetters(mayRepeat(ctx), r))
+	})
+}
+
+func deadLetters(
+	which rest.DeadLettersRequest, act func(rest.DeadLettersRequest) (rest.DeadLetterOutcomesAnswer, error),
+) iter.Seq2[rest.DeadLetterOutcome, error] {
+	return pages(func(cursor *string) (rest.DeadLetterOutcomesAnswer, error) {
+		r := which
+		r.Cursor = next(cursor, r.Cursor)
+		return act(r)
+	}, func(a rest.DeadLetterOutcomesAnswer) ([]rest.DeadLetterOutcome, *string) {
+		return a.Items, a.NextCursor
+	})
+}
+
+// pages iterates over the items of pages; fetch is given nil for the first.
+func pages[P, T any](fetch func(cursor *string) (P, error), split func(P) ([]T, *string)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var cursor *string
+		for {
+			page, err := fetch(cursor)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			items, after := split(page)
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if cursor = after; cursor == nil {
+				return
+			}
+		}
+	}
+}
+
+// next is the cursor of a page: that of the page before, or where the caller begins.
+func next(cursor, first *string) *string {
+	if cursor != nil {
+		return cursor
+	}
+	return first
+}
+
+// keyed is an idempotency key: that of the caller, or a random one.
+func keyed(key string) *string {
+	if key == "" {
+		key = rand.Text()
+	}
+	return &key
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

@@ -1,0 +1,42 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	webhook "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// ErrSignature is a request that none of the secrets has signed, or whose signature is over five
+// minutes old.
+var ErrSignature = errors.New("the signature is missing, wrong or old")
+
+// maxSigned is the longest body that ReadSigned reads: a payload's.
+const maxSigned = 1 << 20
+
+// ReadSigned reads the body of a request that a job of executor http has sent, and checks that one of
+// secrets (whsec_ and base64) has signed it, as Standard Webhooks says. Give the old secret beside the
+// new one while you change them. The request's Idempotency-Key is the same for every attempt of a job.
+// It returns [ErrSignature] when the request must not be trusted, and another error when the body cannot
+// be read or a secret is none.
+func ReadSigned(r *http.Request, secrets ...string) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxSigned+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the body: %w", err)
+	}
+	if len(body) > maxSigned {
+		return nil, fmt.Errorf("the body is longer than %d bytes", maxSigned)
+	}
+	for i, secret := range secrets {
+		key, err := webhook.NewWebhook(secret)
+		if err != nil || secret == "" || secret == "whsec_" {
+			return nil, fmt.Errorf("secret %d is no key: want whsec_ and base64", i) // err could quote it
+		}
+		if key.Verify(body, r.Header) == nil {
+			return body, nil
+		}
+	}
+	return nil, ErrSignature
+}
