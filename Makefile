@@ -41,8 +41,8 @@ help: ## Show this list
 
 .PHONY: run
 run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localhost:8080)
-	@mkdir -p bin && $(GO) build -o bin/punctual ./integration/cmd/local
-	@exec bin/punctual -addr $(ADDR)
+	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
+	@exec bin/local -addr $(ADDR)
 
 .PHONY: test
 test: vet lint race templates ## Check everything: vet, lint, layout, all tests with the race detector, local AWS

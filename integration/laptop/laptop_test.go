@@ -1,4 +1,4 @@
-package main
+package laptop
 
 import (
 	"net/http"

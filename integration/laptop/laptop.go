@@ -1,0 +1,155 @@
+package laptop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"log/slog"
+
+	"punctual/functions/api"
+	"punctual/integration/system"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/memory"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+	"punctual/workers/handler"
+	"punctual/workers/worker"
+)
+
+// Options say where and how to serve.
+type Options struct {
+	Addr  string        // loopback only, because nobody signs in; port 0 is any free one
+	Drain time.Duration // how long running jobs may go on after Ctrl-C
+	Info  bool          // log more than faults
+	// Serving, if it is there, is called with the address once requests are taken.
+	Serving func(addr string)
+}
+
+// Serve serves until ctx ends, or the process is interrupted, and then drains: the first Ctrl-C drains, the
+// second ends the process at once. It returns an error when it cannot serve at Addr.
+func Serve(ctx context.Context, o Options) error {
+	listener, err := listen(o.Addr)
+	if err != nil {
+		return err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	level := slog.LevelWarn
+	if o.Info {
+		level = slog.LevelInfo
+	}
+	log := func(stage string) *slog.Logger {
+		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With(telemetry.Stage, stage)
+	}
+	meter := new(telemetry.Meter)
+	world := memory.New(memory.Options{})
+	defer world.Close()
+	registry := worker.NewRegistry()
+	handler.All(registry)
+
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	sys := system.Compose(system.Ports{
+		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
+		Timers: world.Timers(), Secrets: world.Secrets(),
+		Clock: clock.System{}, Log: log, Meter: meter,
+	}, system.Options{
+		HTTPAllow: loopback, OwnPorts: []uint16{uint16(port)}, NoSignIn: true, Registry: registry,
+		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: o.Drain},
+	})
+
+	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {
+		return fmt.Errorf("defining a task for each handler: %w", err)
+	}
+
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	server := &http.Server{Handler: routes(sys.API, meter, listener.Addr().String()),
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders}
+	failed := make(chan error, 1)
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+			stop()
+		}
+	}()
+	// Expired items are removed, as in DynamoDB.
+	expire := time.NewTicker(time.Hour)
+	defer expire.Stop()
+	go func() {
+		for {
+			select {
+			case <-expire.C:
+				world.Table().Expire()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	if o.Serving != nil {
+		o.Serving(listener.Addr().String())
+	}
+	err = sys.Run(ctx)
+	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = server.Shutdown(closing) // cuts open connections; everything answered is stored
+	select {
+	case err = <-failed:
+	default:
+	}
+	return err
+}
+
+// listen refuses any address that other machines could reach: there is no authentication here.
+func listen(addr string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: want host:port, such as localhost:8080", addr)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return nil, fmt.Errorf("address %q: want a port from 0 to 65535", addr)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("address %q: only loopback addresses (localhost, 127.0.0.1, [::1]) are served, "+
+			"because nobody signs in here", addr)
+	}
+	listener, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is taken; try: make run ADDR=localhost:8081", addr)
+	}
+	return listener, err
+}
+
+// routes serves the API for the one tenant of a laptop, and metrics.
+func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler {
+	local := tenant.Identity{Tenant: tenant.Local, Subject: "laptop",
+		Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
+	// No mux: it would redirect paths that the API answers.
+	return api.LoopbackOnly(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			_ = meter.WriteText(w) // the client may be gone
+			return
+		}
+		rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), local)))
+	}))
+}
+
+// Greet writes how to use what is served at addr.
+func Greet(w io.Writer, addr string) {
+	_, _ = fmt.Fprintf(w, `Punctual on http://%s (in memory: what it holds is gone when it ends)
+
+  curl --json '{"task":"echo","payload":{"hello":"world"},"delay":"3s"}' http://%[1]s/v1/jobs
+  curl http://%[1]s/v1/jobs
+  curl http://%[1]s/v1/openapi.json      Ctrl-C drains and ends
+`, addr)
+}
