@@ -44,6 +44,10 @@ run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localh
 	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
 	@exec bin/local -addr $(ADDR)
 
+.PHONY: cli
+cli: ## Build the command line into bin/punctual; shared/docs/cli.md shows its use
+	@mkdir -p bin && $(GO) build -o bin/punctual ./integration/cmd/punctual
+
 .PHONY: test
 test: vet lint race templates ## Check everything: vet, lint, layout, all tests with the race detector, local AWS
 

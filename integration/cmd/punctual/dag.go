@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"maps"
+
+	"punctual/shared/client"
+	"punctual/shared/client/rest"
+)
+
+type dags struct {
+	Apply    applyDags    `cmd:"" help:"Create dags, or new versions of them, from a YAML file."`
+	Run      runDag       `cmd:"" help:"Start a run of a dag."`
+	Watch    watchRun     `cmd:"" help:"Show what changes in a run until it is over; end with its exit code."`
+	Graph    graphRun     `cmd:"" help:"Draw a run."`
+	Retry    retryRun     `cmd:"" help:"Run again what failed, or one node and what fell with it."`
+	Skip     skipNode     `cmd:"" help:"Pass over a node that is blocked, waits or has failed."`
+	Complete completeNode `cmd:"" help:"Make such a node a success."`
+}
+
+var runColumns = []column[rest.RunView]{
+	{"RUN", runID},
+	{"DAG", func(r rest.RunView) string { return of(r.Dag) }},
+	{"STATUS", func(r rest.RunView) string { return string(r.Status) }},
+	{"DONE", func(r rest.RunView) string {
+		if r.Counts == nil {
+			return ""
+		}
+		return count(r.Counts.Succeeded+r.Counts.Skipped) + "/" + count(r.Counts.Total)
+	}},
+	{"CREATED", func(r rest.RunView) string { return instant(&r.CreatedAt) }},
+	{"FINISHED", func(r rest.RunView) string { return instant(r.FinishedAt) }},
+	{"WHY", func(r rest.RunView) string { return reason(r.StatusReason) }},
+}
+
+func runID(r rest.RunView) string { return r.RunID }
+
+type applyDags struct {
+	File   string `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
+	DryRun bool   `help:"Check the definitions, and change nothing."`
+}
+
+// Run puts each document, and goes on after one that is refused.
+func (c applyDags) Run(s *shell) error {
+	docs, err := s.documents(c.File)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	applied := func(yield func(rest.DagView, error) bool) {
+		for _, d := range docs {
+			view := rest.DagView{Name: d.name}
+			var err error
+			if c.DryRun {
+				_, err = client.Read[rest.ValidateAnswer](s.client.REST().ValidateDagWithBody(s.ctx, asJSON,
+					bytes.NewReader(d.body)))
+			} else {
+				view, err = client.Read[rest.DagView](s.client.REST().PutDagWithBody(s.ctx, d.name, asJSON,
+					bytes.NewReader(d.body)))
+			}
+			if err != nil {
+				failed = append(failed, d.refused(err))
+				continue
+			}
+			if !yield(view, nil) {
+				return
+			}
+		}
+	}
+	version := column[rest.DagView]{"VERSION", func(v rest.DagView) string { return count(v.Version) }}
+	if c.DryRun {
+		version = column[rest.DagView]{"CHECKED", func(rest.DagView) string { return "good" }}
+	}
+	name := func(v rest.DagView) string { return v.Name }
+	if err := list(s, applied, 0, name, column[rest.DagView]{"DAG", name}, version); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
+type runDag struct {
+	Name   string `arg:"" help:"Name of the dag."`
+	Params string `short:"p" help:"JSON, @file, or - for standard input."`
+	In     string `help:"How long from now, such as 3s."`
+	Key    string `help:"Idempotency key; default: a random one."`
+	Wait   bool   `short:"w" help:"Wait for the end, and end with the run's exit code."`
+}
+
+// Run starts the run.
+func (c runDag) Run(s *shell) error {
+	request := rest.DagRunRequest{Delay: ptr(c.In)}
+	text, err := s.value("--params", c.Params)
+	if err != nil {
+		return err
+	}
+	if text != nil {
+		params := map[string]json.RawMessage{}
+		if err := json.Unmarshal(text, &params); err != nil {
+			return usage{errors.New("--params: want an object")}
+		}
+		values := map[string]any{}
+		for name, v := range params {
+			values[name] = v // numbers keep their digits
+		}
+		request.Params = &values
+	}
+	run, err := s.client.RunDag(s.ctx, c.Key, c.Name, request)
+	if err != nil {
+		return err
+	}
+	if !c.Wait {
+		return show(s, run, runID, runColumns...)
+	}
+	id := run.RunID
+	if run, err = s.client.WaitRun(s.ctx, id); err != nil {
+		return s.runGoesOn(err, id)
+	}
+	if err := show(s, run, runID, runColumns...); err != nil {
+		return err
+	}
+	return over(string(run.Status))
+}
+
+func (s *shell) runGoesOn(err error, id string) error {
+	return s.interrupted(err, "run "+id, "punctual dag watch "+id, "POST /v1/runs/"+id+"/cancel")
+}
+
+type watchRun struct {
+	ID    string        `arg:"" help:"Id of the run."`
+	Every time.Duration `default:"500ms" help:"How often to look."`
+}
+
+// Run writes a line for each change of a node until the run is over.
+func (c watchRun) Run(s *shell) error {
+	seen := map[string]string{}
+	for {
+		run, err := s.client.Run(s.ctx, c.ID)
+		if err != nil {
+			return s.runGoesOn(err, c.ID)
+		}
+		if run.Nodes != nil && s.output == "table" {
+			for _, name := range slices.Sorted(maps.Keys(*run.Nodes)) {
+				n := (*run.Nodes)[name]
+				line := fmt.Sprintf("%-10s %s", n.Status, name)
+				if why := of(n.Why); why != "" {
+					line += ": " + plain(why)
+				}
+				if seen[name] != line {
+					seen[name] = line
+					_, _ = fmt.Fprintln(s.out, line)
+				}
+			}
+		}
+		if client.Over(string(run.Status)) {
+			if err := show(s, run, runID, runColumns...); err != nil {
+				return err
+			}
+			return over(string(run.Status))
+		}
+		select {
+		case <-s.ctx.Done():
+			return s.runGoesOn(s.ctx.Err(), c.ID)
+		case <-time.After(c.Every):
+		}
+	}
+}
+
+type graphRun struct {
+	ID     string `arg:"" help:"Id of the run."`
+	Format string `enum:"mermaid,svg" default:"mermaid" help:"mermaid or svg."`
+}
+
+// Run writes the picture.
+func (c graphRun) Run(s *shell) error {
+	format := rest.GetRunGraphParamsFormat(c.Format)
+	answer, err := s.client.REST().GetRunGraph(s.ctx, c.ID, &rest.GetRunGraphParams{Format: &format})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }() // it has been read
+	_, err = io.Copy(s.out, answer.Body)
+	return err
+}
+
+type retryRun struct {
+	ID     string `arg:"" help:"Id of the run."`
+	Node   string `arg:"" optional:"" help:"A failed node; default: all that failed."`
+	From   string `help:"This node and all below it, whatever they were."`
+	Reason string `help:"Why; kept in the run's events."`
+}
+
+// Run retries the run or the node.
+func (c retryRun) Run(s *shell) error {
+	if c.Node != "" && c.From != "" {
+		return usage{errors.New("NODE and --from are not given together")}
+	}
+	if c.Node != "" {
+		return s.acted(s.client.RetryNode(s.ctx, c.ID, c.Node, rest.RunActRequest{Reason: ptr(c.Reason)}))
+	}
+	return s.acted(s.client.RetryRun(s.ctx, c.ID, rest.RunRetryRequest{From: ptr(c.From), Reason: ptr(c.Reason)}))
+}
+
+type skipNode struct {
+	ID       string `arg:"" help:"Id of the run."`
+	Node     string `arg:"" help:"Name of the node."`
+	Children string `help:"run: its children run; skip: they skip, too. Default: run."`
+	Reason   string `help:"Why; kept in the run's events."`
+}
+
+// Run skips the node.
+func (c skipNode) Run(s *shell) error {
+	return s.acted(s.client.SkipNode(s.ctx, c.ID, c.Node, rest.NodeSkipRequest{Reason: ptr(c.Reason),
+		Children: ptr(rest.NodeSkipRequestChildren(c.Children))}))
+}
+
+type completeNode struct {
+	ID     string `arg:"" help:"Id of the run."`
+	Node   string `arg:"" help:"Name of the node."`
+	Result string `help:"What its children see: JSON, @file, or -; default: null."`
+	Reason string `help:"Why; kept in the run's events."`
+}
+
+// Run completes the node.
+func (c completeNode) Run(s *shell) error {
+	result, err := s.value("--result", c.Result)
+	if err != nil {
+		return err
+	}
+	request := rest.NodeCompleteRequest{Reason: ptr(c.Reason)}
+	if result != nil {
+		request.Result = result
+	}
+	return s.acted(s.client.CompleteNode(s.ctx, c.ID, c.Node, request))
+}
+
+func (s *shell) acted(run rest.RunView, err error) error {
+	if err != nil {
+		return err
+	}
+	return show(s, run, runID, runColumns...)
+}

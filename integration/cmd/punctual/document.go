@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"punctual/shared/client"
+)
+
+// document is one of a YAML file: a resource by its name.
+type document struct {
+	file string
+	name string
+	body []byte // JSON, without the name
+	node *yaml.Node
+}
+
+// documents reads the documents of a file, - for standard input. A mistake names its line and column.
+func (s *shell) documents(file string) ([]document, error) {
+	var text []byte
+	var err error
+	if file == "-" {
+		file = "standard input"
+		text, err = io.ReadAll(s.in)
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, usage{err}
+	}
+	var all []document
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var n yaml.Node
+		err := d.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, usage{fmt.Errorf("%s: %w", file, broken(err))}
+		}
+		if len(n.Content) == 0 || n.Content[0].Tag == "!!null" {
+			continue // only comments
+		}
+		doc, err := read(file, n.Content[0])
+		if err != nil {
+			return nil, usage{err}
+		}
+		all = append(all, doc)
+	}
+	if len(all) == 0 {
+		return nil, usage{fmt.Errorf("%s holds no document", file)}
+	}
+	return all, nil
+}
+
+// broken is a mistake in the syntax of YAML, which begins with its place.
+func broken(err error) error {
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		return fmt.Errorf("line %d, column %d: %s", e.Mark.Line, e.Mark.Column, e.Message)
+	}
+	return err
+}
+
+func read(file string, n *yaml.Node) (document, error) {
+	doc := document{file: file, node: n}
+	if n.Kind != yaml.MappingNode {
+		return doc, doc.wrong(n, "want a document with name and what it names")
+	}
+	rest := *n
+	rest.Content = nil
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != "name" {
+			rest.Content = append(rest.Content, n.Content[i], n.Content[i+1])
+			continue
+		}
+		if doc.name = n.Content[i+1].Value; n.Content[i+1].Kind != yaml.ScalarNode || doc.name == "" {
+			return doc, doc.wrong(n.Content[i+1], "name is no name")
+		}
+	}
+	if doc.name == "" {
+		return doc, doc.wrong(n, "the document has no name")
+	}
+	var text bytes.Buffer
+	if err := doc.encode(&text, &rest, 0); err != nil {
+		return doc, err
+	}
+	doc.body = text.Bytes()
+	return doc, nil
+}
+
+func (d document) wrong(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%s: line %d, column %d: %s", d.file, n.Line, n.Column, fmt.Sprintf(format, args...))
+}
+
+// number is what JSON calls one; other spellings of YAML are read and written again.
+var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
+// encode writes a node as JSON. Numbers keep their digits, and times stay as they are spelt.
+func (d document) encode(w *bytes.Buffer, n *yaml.Node, depth int) error {
+	if depth > 100 {
+		return d.wrong(n, "it is nested too deep")
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return d.wrong(n, "aliases are not taken: write it out")
+	case yaml.MappingNode:
+		w.WriteByte('{')
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+				return d.wrong(key, "the name of a field is a string")
+			}
+			if seen[key.Value] {
+				return d.wrong(key, "%s stands twice", key.Value)
+			}
+			seen[key.Value] = true
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			quote(w, key.Value)
+			w.WriteByte(':')
+			if err := d.encode(w, n.Content[i+1], depth+1); err != nil {
+				return err
+			}
+		}
+		w.WriteByte('}')
+		return nil
+	case yaml.SequenceNode:
+		w.WriteByte('[')
+		for i, child := range n.Content {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			if err := d.encode(w, child, depth+1); err != nil {
+				return err
+			}
+		}
+		w.WriteByte(']')
+		return nil
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		w.WriteString("null")
+	case "!!bool":
+		w.WriteString(strings.ToLower(n.Value))
+	case "!!int", "!!float":
+		if number.MatchString(n.Value) {
+			w.WriteString(n.Value)
+			return nil
+		}
+		var v any
+		if err := n.Decode(&v); err != nil {
+			return d.wrong(n, "%v", err)
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			return d.wrong(n, "%s is no number of JSON", n.Value)
+		}
+		w.Write(text)
+	default:
+		quote(w, n.Value)
+	}
+	return nil
+}
+
+func quote(w *bytes.Buffer, text string) {
+	out, _ := json.Marshal(text) // a string always can be
+	w.Write(out)
+}
+
+// refused tells where in the file each mistake is that the API has found.
+func (d document) refused(err error) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || len(e.Mistakes()) == 0 {
+		return fmt.Errorf("%s: %s: %w", d.file, d.name, err)
+	}
+	var all []error
+	for _, m := range e.Mistakes() {
+		n := d.at(m.Pointer)
+		text := fmt.Sprintf("%s: line %d, column %d: %s: %s", d.file, n.Line, n.Column, m.Pointer, m.Detail)
+		if allowed := of(m.Allowed); allowed != "" {
+			text += "; allowed: " + allowed
+		}
+		all = append(all, errors.New(text))
+	}
+	return usage{errors.Join(all...)}
+}
+
+// at is the node that a JSON pointer names, or the last one on the way that is there.
+func (d document) at(pointer string) *yaml.Node {
+	n := d.node
+	for name := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		child := (*yaml.Node)(nil)
+		switch n.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == name {
+					child = n.Content[i+1]
+				}
+			}
+		case yaml.SequenceNode:
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(n.Content) {
+				child = n.Content[i]
+			}
+		}
+		if child == nil {
+			return n
+		}
+		n = child
+	}
+	return n
+}

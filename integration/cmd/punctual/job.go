@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/shared/client/rest"
+)
+
+var jobColumns = []column[rest.JobView]{
+	{"JOB", jobID},
+	{"TASK", func(j rest.JobView) string { return j.Task }},
+	{"STATUS", func(j rest.JobView) string { return string(j.Status) }},
+	{"ATTEMPT", func(j rest.JobView) string { return strconv.FormatInt(j.Attempt, 10) }},
+	{"DUE", func(j rest.JobView) string { return instant(&j.DueAt) }},
+	{"FINISHED", func(j rest.JobView) string { return instant(j.FinishedAt) }},
+	{"WHY", func(j rest.JobView) string {
+		if j.StatusReason == nil {
+			return of(j.WaitingFor)
+		}
+		return reason(j.StatusReason)
+	}},
+}
+
+func jobID(j rest.JobView) string { return j.JobID }
+
+func reason(r *rest.Reason) string {
+	if r == nil {
+		return ""
+	}
+	if of(r.Message) == "" {
+		return r.Code
+	}
+	return r.Code + ": " + *r.Message
+}
+
+type runJob struct {
+	Task     string            `arg:"" help:"Name of the task."`
+	Payload  string            `short:"p" help:"JSON, @file, or - for standard input."`
+	In       string            `xor:"when" help:"How long from now, such as 3s."`
+	At       time.Time         `xor:"when" help:"When, with a zone, such as 2027-03-28T01:00:00Z."`
+	Key      string            `help:"Idempotency key; default: a random one."`
+	Priority string            `help:"high, normal or low; default: the task's."`
+	Tag      map[string]string `help:"name=value; may be given again."`
+	Wait     bool              `short:"w" help:"Wait for the end, and end with the job's exit code."`
+}
+
+// Run creates the job.
+func (c runJob) Run(s *shell) error {
+	request := rest.JobRequest{Task: c.Task, Delay: ptr(c.In), Priority: ptr(rest.JobRequestPriority(c.Priority))}
+	if !c.At.IsZero() {
+		request.RunAt = &c.At
+	}
+	if len(c.Tag) > 0 {
+		request.Tags = &c.Tag
+	}
+	payload, err := s.value("--payload", c.Payload)
+	if err != nil {
+		return err
+	}
+	if payload != nil {
+		request.Payload = payload
+	}
+	job, err := s.client.CreateJob(s.ctx, c.Key, request)
+	if err != nil {
+		return err
+	}
+	if !c.Wait {
+		return show(s, job, jobID, jobColumns...)
+	}
+	id := job.JobID
+	if job, err = s.client.Wait(s.ctx, id); err != nil {
+		return s.interrupted(err, "job "+id, "punctual get "+id, "punctual cancel "+id)
+	}
+	if err := show(s, job, jobID, jobColumns...); err != nil {
+		return err
+	}
+	return over(string(job.Status))
+}
+
+// over is nil for a success.
+func over(status string) error {
+	if status == "SUCCEEDED" {
+		return nil
+	}
+	return ended(status)
+}
+
+// interrupted says what goes on after Ctrl-C.
+func (s *shell) interrupted(err error, what, look, stop string) error {
+	if s.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%s goes on; see it: %s; stop it: %s (%w)", what, look, stop, context.Canceled)
+}
+
+// value reads JSON that an option gives, a file that it names by @, or standard input for -. nil is none.
+func (s *shell) value(option, text string) (json.RawMessage, error) {
+	raw, from := []byte(text), ""
+	var err error
+	switch {
+	case text == "":
+		return nil, nil
+	case text == "-":
+		raw, err = io.ReadAll(s.in)
+		from = "standard input: "
+	case strings.HasPrefix(text, "@"):
+		raw, err = os.ReadFile(text[1:])
+		from = text[1:] + ": "
+	}
+	if err != nil {
+		return nil, usage{fmt.Errorf("%s: %w", option, err)}
+	}
+	var any json.RawMessage
+	if err := json.Unmarshal(raw, &any); err != nil {
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			line, column := place(raw, int(e.Offset))
+			from += fmt.Sprintf("line %d, column %d: ", line, column)
+		}
+		return nil, usage{fmt.Errorf("%s: %sthis is no JSON: %w", option, from, err)}
+	}
+	return any, nil
+}
+
+// place is the line and column, from 1, of the byte before offset.
+func place(text []byte, offset int) (line, column int) {
+	before := string(text[:max(0, min(offset, len(text))-1)])
+	return strings.Count(before, "\n") + 1, len(before) - strings.LastIndex(before, "\n")
+}
+
+type getJob struct {
+	ID string `arg:"" help:"Id of the job."`
+}
+
+// Run shows the job.
+func (c getJob) Run(s *shell) error {
+	job, err := s.client.Job(s.ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return show(s, job, jobID, jobColumns...)
+}
+
+type listJobs struct {
+	Status   string `help:"Only jobs of a status, such as DEAD."`
+	Task     string `help:"Only jobs of a task."`
+	Schedule string `help:"Only jobs of a schedule."`
+	Limit    int    `default:"20" help:"How many at most; 0 is all."`
+}
+
+// Run lists the jobs.
+func (c listJobs) Run(s *shell) error {
+	filter := &rest.ListJobsParams{Status: ptr(rest.ListJobsParamsStatus(strings.ToUpper(c.Status))),
+		Task: ptr(c.Task), Schedule: ptr(c.Schedule)}
+	return list(s, s.client.Jobs(s.ctx, filter), c.Limit, jobID, jobColumns...)
+}
+
+type cancelJobs struct {
+	ID []string `arg:"" help:"Ids of jobs."`
+}
+
+// Run cancels each job, and goes on after one that cannot be cancelled.
+func (c cancelJobs) Run(s *shell) error { return s.each(c.ID, s.client.CancelJob) }
+
+type redriveJobs struct {
+	ID []string `arg:"" help:"Ids of dead jobs."`
+}
+
+// Run redrives each job, and goes on after one that cannot be.
+func (c redriveJobs) Run(s *shell) error { return s.each(c.ID, s.client.RedriveJob) }
+
+func (s *shell) each(ids []string, act func(context.Context, string) (rest.JobView, error)) error {
+	var failed []error
+	jobs := func(yield func(rest.JobView, error) bool) {
+		for _, id := range ids {
+			job, err := act(s.ctx, id)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", id, err))
+				continue
+			}
+			if !yield(job, nil) {
+				return
+			}
+		}
+	}
+	if err := list(s, jobs, 0, jobID, jobColumns...); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
+type listAttempts struct {
+	ID string `arg:"" help:"Id of the job."`
+}
+
+// Run lists the attempts.
+func (c listAttempts) Run(s *shell) error {
+	attempt := func(a rest.AttemptView) string { return strconv.FormatInt(a.Attempt, 10) }
+	return list(s, s.client.Attempts(s.ctx, c.ID), 0, attempt,
+		column[rest.AttemptView]{"ATTEMPT", attempt},
+		column[rest.AttemptView]{"OUTCOME", func(a rest.AttemptView) string { return string(a.Outcome) }},
+		column[rest.AttemptView]{"WORKER", func(a rest.AttemptView) string { return of(a.Worker) }},
+		column[rest.AttemptView]{"STARTED", func(a rest.AttemptView) string { return instant(a.StartedAt) }},
+		column[rest.AttemptView]{"FINISHED", func(a rest.AttemptView) string { return instant(a.FinishedAt) }},
+		column[rest.AttemptView]{"ERROR", func(a rest.AttemptView) string { return reason(a.Error) }})
+}

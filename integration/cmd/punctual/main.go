@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"punctual/integration/laptop"
+	"punctual/shared/client"
+)
+
+// commands are the verbs and what holds for all of them.
+type commands struct {
+	URL    string `name:"url" env:"PUNCTUAL_URL" default:"http://localhost:8080" help:"Address of the API."`
+	Token  string `env:"PUNCTUAL_TOKEN" help:"Bearer token; a laptop needs none."`
+	Output string `short:"o" enum:"table,json,yaml,name" default:"table" help:"table, json, yaml or name."`
+
+	Serve    serve        `cmd:"" help:"Serve Punctual on this machine."`
+	Run      runJob       `cmd:"" help:"Create a job of a task."`
+	Get      getJob       `cmd:"" help:"Show a job."`
+	Ls       listJobs     `cmd:"" help:"List jobs, newest first."`
+	Cancel   cancelJobs   `cmd:"" help:"Cancel jobs."`
+	Redrive  redriveJobs  `cmd:"" help:"Run dead jobs again, each as a new one."`
+	Attempts listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
+	Schedule schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
+	Dag      dags         `cmd:"" help:"Apply, run, watch and mend graphs of jobs."`
+	Dead     deadLetters  `cmd:"" help:"List, redrive and purge jobs that failed for good."`
+	Pause    pause        `cmd:"" help:"Hold a task, or everything."`
+	Resume   resume       `cmd:"" help:"Lift a pause."`
+	Doctor   doctor       `cmd:"" help:"Check that the API answers and works."`
+}
+
+// shell is what a verb is given.
+type shell struct {
+	ctx      context.Context
+	in       io.Reader
+	out, err io.Writer
+	output   string
+	client   *client.Client
+	url      string
+}
+
+func main() {
+	// The first Ctrl-C ends a verb with a word about what goes on; the second ends the process.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// leave is kong's wish to end the process, after --help.
+type leave int
+
+// run does what the arguments ask, and returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (exit int) {
+	defer func() {
+		if wish, ok := recover().(leave); ok {
+			exit = int(wish)
+		}
+	}()
+	var c commands
+	parser, err := kong.New(&c, kong.Name("punctual"), kong.Writers(out, errs),
+		kong.Description("Punctual's command line. Exit codes: 0 done, 1 refused, 2 wrong arguments or file, "+
+			"3 not reached, 4 not allowed, 10 failed, 11 cancelled, 12 expired, 13 skipped, 130 interrupted."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(func(n int) { panic(leave(n)) }))
+	if err != nil {
+		_, _ = fmt.Fprintln(errs, "punctual:", err)
+		return exitUsage
+	}
+	chosen, err := parser.Parse(args)
+	if err != nil {
+		_, _ = fmt.Fprintf(errs, "punctual: %v; see punctual --help\n", err)
+		return exitUsage
+	}
+	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: c.URL}
+	s.client, err = client.New(c.URL, client.WithToken(c.Token), client.WithRetries(3),
+		client.WithBackoff(200*time.Millisecond, 5*time.Second))
+	if err != nil {
+		_, _ = fmt.Fprintln(errs, "punctual: --url:", err)
+		return exitUsage
+	}
+	err = chosen.Run(s)
+	if err != nil {
+		say(s, err)
+	}
+	return code(err)
+}
+
+// say tells a person what is wrong, and what to do about it where that is known.
+func say(s *shell, err error) {
+	if _, ok := errors.AsType[ended](err); ok {
+		return // the answer says it
+	}
+	_, _ = fmt.Fprintln(s.err, "punctual:", err)
+	switch code(err) {
+	case exitUnreached:
+		_, _ = fmt.Fprintf(s.err,
+			"Is %s the address? --url or PUNCTUAL_URL sets it; punctual serve starts a laptop's.\n", s.url)
+	case exitForbidden:
+		_, _ = fmt.Fprintln(s.err, "--token or PUNCTUAL_TOKEN sets the token; it may have expired, or lack a scope.")
+	}
+}
+
+type serve struct {
+	Addr    string        `default:"localhost:8080" help:"Where to serve; loopback only."`
+	Drain   time.Duration `default:"10s" help:"How long running jobs may go on after Ctrl-C."`
+	Verbose bool          `short:"v" help:"Log more than faults."`
+}
+
+// Run serves until it is interrupted.
+func (c serve) Run(s *shell) error {
+	return laptop.Serve(s.ctx, laptop.Options{Addr: c.Addr, Drain: c.Drain, Info: c.Verbose,
+		Serving: func(addr string) { laptop.Greet(s.out, addr) }})
+}

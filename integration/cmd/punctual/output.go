@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// column is one of a table.
+type column[T any] struct {
+	head string
+	cell func(T) string
+}
+
+// show writes one value in the form that was asked for.
+func show[T any](s *shell, v T, name func(T) string, columns ...column[T]) error {
+	switch s.output {
+	case "json", "yaml":
+		return s.encode(v)
+	case "name":
+		_, err := fmt.Fprintln(s.out, name(v))
+		return err
+	}
+	return table(s, []T{v}, columns)
+}
+
+// list writes up to limit values in the form that was asked for; 0 is no limit.
+func list[T any](
+	s *shell, values iter.Seq2[T, error], limit int, name func(T) string, columns ...column[T],
+) error {
+	all, more := []T{}, false
+	for v, err := range values {
+		if err != nil {
+			return err
+		}
+		if limit > 0 && len(all) == limit {
+			more = true
+			break
+		}
+		all = append(all, v)
+	}
+	if more {
+		_, _ = fmt.Fprintf(s.err, "the first %d; --limit shows more\n", limit)
+	}
+	switch s.output {
+	case "json", "yaml":
+		return s.encode(all)
+	case "name":
+		for _, v := range all {
+			if _, err := fmt.Fprintln(s.out, name(v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return table(s, all, columns)
+}
+
+func table[T any](s *shell, values []T, columns []column[T]) error {
+	w := tabwriter.NewWriter(s.out, 0, 8, 2, ' ', 0)
+	cells := make([]string, len(columns))
+	for i, c := range columns {
+		cells[i] = c.head
+	}
+	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	for _, v := range values {
+		for i, c := range columns {
+			cells[i] = plain(c.cell(v))
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// plain keeps a cell on its line, and a terminal from obeying what somebody else wrote.
+func plain(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// encode writes a value as JSON, or as the YAML of the same fields in the same order.
+func (s *shell) encode(v any) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	if s.output == "yaml" {
+		var node yaml.Node
+		if err := yaml.Unmarshal(text.Bytes(), &node); err != nil {
+			return err
+		}
+		block(&node)
+		out, err := yaml.Marshal(&node)
+		if err != nil {
+			return err
+		}
+		text = *bytes.NewBuffer(out)
+	}
+	_, err := s.out.Write(text.Bytes())
+	return err
+}
+
+// block writes collections one item a line, and strings without quotes where they need none.
+func block(n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!str" {
+		n.Style = 0
+	}
+	for _, child := range n.Content {
+		block(child)
+	}
+}
+
+func instant(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+func of[T ~string](p *T) string {
+	if p == nil {
+		return ""
+	}
+	return string(*p)
+}
+
+// ptr is a field of a request: absent when it is the zero value.
+func ptr[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

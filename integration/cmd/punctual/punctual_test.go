@@ -1,0 +1,376 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"punctual/integration/laptop"
+)
+
+// address is that of the server that tests share.
+var address = sync.OnceValue(serving)
+
+// serving starts a laptop's server, which runs until the tests end, and returns its address.
+func serving() string {
+	addr := make(chan string)
+	go func() {
+		err := laptop.Serve(context.Background(), laptop.Options{Addr: "127.0.0.1:0",
+			Serving: func(at string) { addr <- at }})
+		panic(fmt.Sprint("the laptop's server ended: ", err))
+	}()
+	return "http://" + <-addr
+}
+
+// said is what a command answered.
+type said struct {
+	code      int
+	out, errs string
+}
+
+// typed runs a command as if it were typed.
+func typed(ctx context.Context, stdin string, args ...string) said {
+	var out, errs bytes.Buffer
+	code := run(ctx, append([]string{"--url", address()}, args...), strings.NewReader(stdin), &out, &errs)
+	return said{code, out.String(), errs.String()}
+}
+
+// good runs a command that must do its work.
+func good(t *testing.T, args ...string) string {
+	t.Helper()
+	s := typed(t.Context(), "", args...)
+	if s.code != exitDone || s.errs != "" {
+		t.Fatalf("punctual %s: %d\n%s%s", strings.Join(args, " "), s.code, s.out, s.errs)
+	}
+	return s.out
+}
+
+// bad runs a command that must end with a code and say some words.
+func bad(t *testing.T, code int, words string, args ...string) said {
+	t.Helper()
+	s := typed(t.Context(), "", args...)
+	if s.code != code || !strings.Contains(s.errs, words) {
+		t.Errorf("punctual %s: %d, want %d and %q\n%s%s", strings.Join(args, " "), s.code, code, words, s.out, s.errs)
+	}
+	return s
+}
+
+// name runs a command for a name and returns it.
+func name(t *testing.T, args ...string) string {
+	t.Helper()
+	return strings.TrimSpace(good(t, append(args, "-o", "name")...))
+}
+
+// object runs a command for JSON.
+func object(t *testing.T, args ...string) (v map[string]any) {
+	t.Helper()
+	if out := good(t, append(args, "-o", "json")...); json.Unmarshal([]byte(out), &v) != nil {
+		t.Fatalf("%s is no object", out)
+	}
+	return v
+}
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRun_EndsAsTheJobDoes(t *testing.T) {
+	t.Parallel()
+	job := object(t, "run", "echo", "-p", `{"n":1.50}`, "--tag", "a=b", "--wait")
+	if job["status"] != "SUCCEEDED" || fmt.Sprint(job["tags"]) != "map[a:b]" {
+		t.Errorf("%v", job)
+	}
+	s := typed(t.Context(), "", "run", "greet", "--wait")
+	if s.code != exitFailed || !strings.Contains(s.out, "DEAD") || s.errs != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRun_ReadsThePayloadFromAFileOrStandardInput(t *testing.T) {
+	t.Parallel()
+	job := object(t, "run", "echo", "--wait", "-p", "@"+file(t, `{"from":"a file"}`))
+	if fmt.Sprint(job["result"]) != "map[from:a file]" {
+		t.Errorf("%v", job)
+	}
+	s := typed(t.Context(), `{"from":"stdin"}`, "run", "echo", "--wait", "-o", "json", "-p", "-")
+	if s.code != 0 || !strings.Contains(s.out, `"from": "stdin"`) {
+		t.Errorf("%+v", s)
+	}
+	bad(t, exitUsage, "line 2, column 2", "run", "echo", "-p", "@"+file(t, "{\n}}"))
+	bad(t, exitUsage, "no such file", "run", "echo", "-p", "@/nowhere.json")
+	bad(t, exitUsage, "", "run", "echo", "--in", "3s", "--at", "2027-03-28T01:00:00Z")
+	bad(t, exitRefused, "unknown_task", "run", "nobody")
+}
+
+func TestRun_SaysOnCtrlCWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, interrupt)
+	s := typed(ctx, "", "run", "echo", "--in", "1h", "--wait")
+	if s.code != exitInterrupted || !strings.Contains(s.errs, "goes on") ||
+		!strings.Contains(s.errs, "punctual cancel ") {
+		t.Fatalf("%+v", s)
+	}
+	_, rest, _ := strings.Cut(s.errs, "punctual get ")
+	id, _, _ := strings.Cut(rest, ";")
+	if job := object(t, "get", id); job["status"] != "SCHEDULED" {
+		t.Errorf("%v", job["status"])
+	}
+}
+
+func TestJobs_AreShownListedAndCancelled(t *testing.T) {
+	t.Parallel()
+	id := name(t, "run", "echo", "--in", "1h", "--key", t.Name())
+	if again := name(t, "run", "echo", "--in", "1h", "--key", t.Name()); again != id {
+		t.Errorf("one key made %s and %s", id, again)
+	}
+	if out := good(t, "get", id); !strings.HasPrefix(out, "JOB ") || !strings.Contains(out, id+"  echo  SCHEDULED") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "get", id, "-o", "yaml"); !strings.Contains(out, "\njob_id: "+id+"\n") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "ls", "--status", "scheduled", "--limit", "0", "-o", "name"); !strings.Contains(out, id) {
+		t.Errorf("%s is not in %s", id, out)
+	}
+	s := typed(t.Context(), "", "cancel", "01KB4YJ2V0S6Y3Q4M5N6P7R8T9", id)
+	if s.code != exitRefused || !strings.Contains(s.out, "CANCELLED") || !strings.Contains(s.errs, "not_found") {
+		t.Errorf("one bad id keeps the other from its end: %+v", s)
+	}
+	over := object(t, "run", "echo", "--wait")
+	bad(t, exitRefused, "already_finished", "cancel", fmt.Sprint(over["job_id"]))
+}
+
+func TestDead_AreListedRedrivenAndPurged(t *testing.T) {
+	t.Parallel()
+	dead := func() string {
+		id := name(t, "run", "greet")
+		for object(t, "get", id)["status"] != "DEAD" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return id
+	}
+	first, second := dead(), dead()
+	if out := good(t, "attempts", first); !strings.Contains(out, "names nobody to greet") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "dead", "ls", "--limit", "0", "-o", "name"); !strings.Contains(out, first+"\n") {
+		t.Errorf("%s is not in %s", first, out)
+	}
+	if out := good(t, "dead", "redrive", first, "--dry-run"); !strings.Contains(out, first) {
+		t.Errorf("%s", out)
+	}
+	if by := object(t, "get", first)["redriven_by"]; by != nil {
+		t.Errorf("a dry run has redriven it as %v", by)
+	}
+	good(t, "dead", "redrive", first)
+	if object(t, "get", first)["redriven_by"] == nil {
+		t.Error("it is not redriven")
+	}
+	if out := name(t, "redrive", second); out == second || out == "" {
+		t.Errorf("redriven as %q", out)
+	}
+	good(t, "dead", "purge", first)
+	bad(t, exitRefused, "not_found", "get", first)
+	bad(t, exitUsage, "which?", "dead", "purge")
+	bad(t, exitUsage, "not given together", "dead", "redrive", second, "--all")
+}
+
+func TestSchedule_IsAppliedPreviewedAndPaused(t *testing.T) {
+	t.Parallel()
+	const text = `# a comment
+name: cli-nightly
+calendar: {cron: "30 2 * * *", timezone: Europe/Berlin}
+job: {task: echo, payload: {version: "1.0", n: 1.50, yes: "yes", at: 2027-01-01}}
+---
+name: cli-often
+calendar:
+  every: 10m
+job:
+  task: echo
+`
+	path := file(t, text)
+	if out := good(t, "schedule", "apply", "-f", path, "--dry-run"); !strings.Contains(out, "cli-nightly: 10 added") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "ls", "-o", "name"); strings.Contains(out, "cli-nightly") {
+		t.Error("a dry run has made it")
+	}
+	if out := good(t, "schedule", "apply", "-f", path); !strings.Contains(out, "30 2 * * * Europe/Berlin") {
+		t.Errorf("%s", out)
+	}
+	moved := file(t, strings.ReplaceAll(text, "30 2", "45 2"))
+	out := good(t, "schedule", "apply", "-f", moved, "--dry-run")
+	if !strings.Contains(out, "0 added, 0 lost, 30 moved") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "ls", "-o", "yaml"); !strings.Contains(out, "cli-often") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "preview", "cli-nightly", "-n", "3"); strings.Count(out, "\n") != 4 {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "pause", "cli-nightly", "--reason", "a test"); !strings.Contains(out, "since ") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "resume", "cli-nightly", "--missed", "drop"); strings.Contains(out, "since ") {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestSchedule_SaysWhereAFileIsWrong(t *testing.T) {
+	t.Parallel()
+	for text, words := range map[string]string{
+		"name: a\ncalendar: b: c\n":                                       "line 2, column 12",
+		"name: a\njob: {task: echo\nx: [\n":                               "line 3",
+		"calendar: {every: 1m}\n":                                         "line 1, column 1: the document has no name",
+		"- name: a\n":                                                     "line 1, column 1: want a document",
+		"name: a\njob: {task: a}\njob: {task: b}\n":                       "line 3, column 1",
+		"name: &x a\njob: *x\n":                                           "line 2, column 6: aliases",
+		"name: a\ncalendar: {every: 1m}\njob:\n  task: none\n":            "line 4, column 9: /job/task",
+		"name: a\ncalendar:\n  cron: \"99 * * * *\"\njob: {task: echo}\n": "line 3, column 9: /calendar/cron",
+		"# nothing\n":                                                     "holds no document",
+	} {
+		bad(t, exitUsage, words, "schedule", "apply", "-f", file(t, text))
+	}
+	bad(t, exitUsage, "no such file", "schedule", "apply", "-f", "/nowhere.yaml")
+}
+
+func TestDag_IsRunWatchedAndMended(t *testing.T) {
+	t.Parallel()
+	const text = `name: cli-etl
+nodes:
+  load: {task: greet}
+  then: {task: echo, depends_on: [load], payload: {got: "${nodes.load.result}"}}
+`
+	path := file(t, text)
+	good(t, "dag", "apply", "-f", path, "--dry-run")
+	good(t, "dag", "apply", "-f", path)
+	s := typed(t.Context(), "", "dag", "run", "cli-etl", "--wait", "-o", "name")
+	if s.code != exitFailed {
+		t.Fatalf("%+v", s)
+	}
+	id := strings.TrimSpace(s.out)
+	s = typed(t.Context(), "", "dag", "watch", id)
+	if s.code != exitFailed || !strings.Contains(s.out, "DEAD       load") {
+		t.Errorf("%+v", s)
+	}
+	if out := good(t, "dag", "graph", id); !strings.HasPrefix(out, "flowchart") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "dag", "graph", id, "--format", "svg"); !strings.Contains(out, "<svg") {
+		t.Errorf("%s", out)
+	}
+	good(t, "dag", "retry", id, "load", "--reason", "again")
+	if s := typed(t.Context(), "", "dag", "watch", id); s.code != exitFailed {
+		t.Errorf("%+v", s)
+	}
+	good(t, "dag", "complete", id, "load", "--result", `{"rows":7}`)
+	if out := good(t, "dag", "watch", id, "--every", "20ms"); !strings.Contains(out, "SUCCEEDED  then") {
+		t.Errorf("%s", out)
+	}
+	bad(t, exitRefused, "wrong_state", "dag", "retry", id)
+	s = typed(t.Context(), "", "dag", "run", "cli-etl", "--wait", "-o", "name")
+	good(t, "dag", "skip", strings.TrimSpace(s.out), "load", "--children", "skip")
+	bad(t, exitUsage, "line 3, column 21: /nodes/a/depends_on/0", "dag", "apply", "-f",
+		file(t, "name: x\nnodes:\n  a: {depends_on: [ nobody], task: echo}\n"))
+}
+
+func TestPause_HoldsATask(t *testing.T) {
+	t.Parallel()
+	if out := good(t, "pause", "task:http", "--reason", "a test"); !strings.Contains(out, "a test") {
+		t.Errorf("%s", out)
+	}
+	good(t, "resume", "task:http")
+	bad(t, exitRefused, "", "pause", "nonsense")
+}
+
+func TestDoctor_ChecksTheServer(t *testing.T) {
+	t.Parallel()
+	if out := good(t, "doctor"); !strings.Contains(out, "clocks agree") || strings.Contains(out, " NO ") {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestServe_Serves(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan int)
+	go func() {
+		code := run(ctx, []string{"serve", "--addr", "127.0.0.1:0"}, nil, in, io.Discard)
+		_ = in.Close()
+		ended <- code
+	}()
+	var first [64]byte
+	n, err := io.ReadAtLeast(out, first[:], 30)
+	if err != nil || !strings.HasPrefix(string(first[:n]), "Punctual on http://127.0.0.1:") {
+		t.Errorf("%s %v", first[:n], err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	stop()
+	if code := <-ended; code != exitDone {
+		t.Errorf("it ended with %d", code)
+	}
+	bad(t, exitRefused, "only loopback", "serve", "--addr", "0.0.0.0:0")
+}
+
+func TestCommand_SaysWhatIsWrongWithItsSurroundings(t *testing.T) {
+	t.Parallel()
+	wiki := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<html>")
+	}))
+	t.Cleanup(wiki.Close)
+	expired := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer old" {
+			t.Error("the token is not sent")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"message":"The incoming token has expired"}`)
+	}))
+	t.Cleanup(expired.Close)
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	for _, c := range []struct {
+		args  []string
+		code  int
+		words string
+	}{
+		{[]string{"--url", "punctual.example.com", "ls"}, exitUsage, "no address of an API"},
+		{[]string{"--url", nobody.URL, "cancel", "x"}, exitUnreached, "PUNCTUAL_URL sets it"},
+		{[]string{"--url", wiki.URL, "ls"}, exitUnreached, "is the address right?"},
+		{[]string{"--url", expired.URL, "--token", "old", "ls"}, exitForbidden, "has expired"},
+		{[]string{"--url", expired.URL, "--token", "old", "doctor"}, exitForbidden, "PUNCTUAL_TOKEN"},
+		{[]string{"bogus"}, exitUsage, "see punctual --help"},
+		{[]string{"ls", "-o", "xml"}, exitUsage, "--output"},
+		{[]string{}, exitUsage, "see punctual --help"},
+	} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), c.args, nil, &out, &errs)
+		if code != c.code || !strings.Contains(errs.String(), c.words) {
+			t.Errorf("%v: %d, want %d and %q\n%s%s", c.args, code, c.code, c.words, &out, &errs)
+		}
+	}
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"--help"}, nil, &out, io.Discard); code != 0 ||
+		!strings.Contains(out.String(), "doctor") {
+		t.Errorf("%d %s", code, &out)
+	}
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/shared/client"
+	"punctual/shared/client/rest"
+)
+
+type schedules struct {
+	Apply   applySchedules  `cmd:"" help:"Create or replace the schedules of a YAML file."`
+	Ls      listSchedules   `cmd:"" help:"List schedules."`
+	Preview previewSchedule `cmd:"" help:"Show the next times of a schedule."`
+	Pause   pauseSchedule   `cmd:"" help:"Hold the times of a schedule."`
+	Resume  resumeSchedule  `cmd:"" help:"Lift the pause of a schedule."`
+}
+
+var scheduleColumns = []column[rest.ScheduleView]{
+	{"SCHEDULE", scheduleName},
+	{"CALENDAR", func(v rest.ScheduleView) string {
+		c := v.Calendar
+		for _, form := range []*string{c.Cron, c.Every, c.Rrule} {
+			if form != nil {
+				return strings.TrimSpace(*form + " " + of(c.Timezone))
+			}
+		}
+		return "dates"
+	}},
+	{"DOES", func(v rest.ScheduleView) string {
+		if v.Dag != nil {
+			return "dag " + v.Dag.Name
+		}
+		if v.Job != nil {
+			return v.Job.Task
+		}
+		return ""
+	}},
+	{"NEXT", func(v rest.ScheduleView) string {
+		if len(v.Next) == 0 {
+			return ""
+		}
+		return instant(&v.Next[0])
+	}},
+	{"PAUSED", func(v rest.ScheduleView) string {
+		if v.Paused == nil {
+			return ""
+		}
+		return "since " + instant(&v.Paused.Since)
+	}},
+}
+
+func scheduleName(v rest.ScheduleView) string { return v.Name }
+
+const asJSON = "application/json"
+
+type applySchedules struct {
+	File   string `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
+	DryRun bool   `help:"Show the times that would be added, lost and moved, and change nothing."`
+}
+
+// Run puts each document, and goes on after one that is refused.
+func (c applySchedules) Run(s *shell) error {
+	docs, err := s.documents(c.File)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	if c.DryRun {
+		for _, d := range docs {
+			if err := s.tryOut(d); err != nil {
+				failed = append(failed, d.refused(err))
+			}
+		}
+		return errors.Join(failed...)
+	}
+	applied := func(yield func(rest.ScheduleView, error) bool) {
+		for _, d := range docs {
+			view, err := client.Read[rest.ScheduleView](s.client.REST().PutScheduleWithBody(s.ctx, d.name, nil, asJSON,
+				bytes.NewReader(d.body)))
+			if err != nil {
+				failed = append(failed, d.refused(err))
+				continue
+			}
+			if !yield(view, nil) {
+				return
+			}
+		}
+	}
+	if err := list(s, applied, 0, scheduleName, scheduleColumns...); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
+// tryOut shows what a document would change. A schedule that is new adds all of its times.
+func (s *shell) tryOut(d document) error {
+	diff, err := client.Read[rest.ScheduleDiff](s.client.REST().PatchScheduleWithBody(s.ctx, d.name,
+		&rest.PatchScheduleParams{DryRun: new(true)}, asJSON, bytes.NewReader(d.body)))
+	if errors.Is(err, client.NotFound) {
+		diff, err = s.firstTimes(d)
+	}
+	if err != nil {
+		return err
+	}
+	if s.output == "json" || s.output == "yaml" {
+		return s.encode(diff)
+	}
+	_, _ = fmt.Fprintf(s.out, "%s: %d added, %d lost, %d moved through %s\n", d.name, len(diff.Added), len(diff.Lost),
+		len(diff.Moved), instant(&diff.Through))
+	for _, o := range diff.Added {
+		_, _ = fmt.Fprintln(s.out, "  +", instant(&o.DueAt))
+	}
+	for _, o := range diff.Lost {
+		_, _ = fmt.Fprintln(s.out, "  -", instant(&o.DueAt))
+	}
+	for _, m := range diff.Moved {
+		_, _ = fmt.Fprintln(s.out, "  ~", instant(&m.From), "to", instant(&m.To))
+	}
+	if diff.Cut {
+		_, _ = fmt.Fprintln(s.out, "  and more")
+	}
+	return nil
+}
+
+// newTimes is how many times of a new schedule a dry run shows.
+const newTimes = 10
+
+func (s *shell) firstTimes(d document) (rest.ScheduleDiff, error) {
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(d.body, &body); err != nil {
+		return rest.ScheduleDiff{}, err
+	}
+	ask, err := json.Marshal(map[string]any{"calendar": body["calendar"], "name": d.name, "count": newTimes})
+	if err != nil {
+		return rest.ScheduleDiff{}, err
+	}
+	answer, err := client.Read[rest.PreviewAnswer](s.client.REST().PreviewCalendarWithBody(s.ctx, asJSON,
+		bytes.NewReader(ask)))
+	diff := rest.ScheduleDiff{Added: answer.Items, Cut: len(answer.Items) == newTimes}
+	if n := len(answer.Items); n > 0 {
+		diff.Through = answer.Items[n-1].DueAt
+	}
+	return diff, err
+}
+
+type listSchedules struct{}
+
+// Run lists the schedules.
+func (c listSchedules) Run(s *shell) error {
+	return list(s, s.client.Schedules(s.ctx), 0, scheduleName, scheduleColumns...)
+}
+
+type previewSchedule struct {
+	Name  string `arg:"" help:"Name of the schedule."`
+	Count int    `short:"n" default:"10" help:"How many times."`
+}
+
+// Run shows the next times.
+func (c previewSchedule) Run(s *shell) error {
+	answer, err := s.client.PreviewSchedule(s.ctx, c.Name, c.Count)
+	if err != nil {
+		return err
+	}
+	if s.output == "json" || s.output == "yaml" {
+		return s.encode(answer)
+	}
+	times := func(yield func(rest.OccurrenceTime, error) bool) {
+		for _, o := range answer.Items {
+			if !yield(o, nil) {
+				return
+			}
+		}
+	}
+	due := func(o rest.OccurrenceTime) string { return instant(&o.DueAt) }
+	return list(s, times, 0, due,
+		column[rest.OccurrenceTime]{"DUE", due},
+		column[rest.OccurrenceTime]{"LOCAL", func(o rest.OccurrenceTime) string { return o.Local }},
+		column[rest.OccurrenceTime]{"FLAGS", func(o rest.OccurrenceTime) string { return strings.Join(o.Flags, " ") }})
+}
+
+type pauseSchedule struct {
+	Name   string    `arg:"" help:"Name of the schedule."`
+	Reason string    `help:"Why; shown with the pause."`
+	Until  time.Time `help:"When it lifts by itself, with a zone."`
+}
+
+// Run pauses the schedule.
+func (c pauseSchedule) Run(s *shell) error {
+	view, err := s.client.PauseSchedule(s.ctx, c.Name, pauseRequest(c.Reason, c.Until))
+	if err != nil {
+		return err
+	}
+	return show(s, view, scheduleName, scheduleColumns...)
+}
+
+type resumeSchedule struct {
+	Name   string `arg:"" help:"Name of the schedule."`
+	Missed string `help:"What becomes of the times it held: drop, last or all; default: as the pause says."`
+}
+
+// Run resumes the schedule.
+func (c resumeSchedule) Run(s *shell) error {
+	view, err := s.client.ResumeSchedule(s.ctx, c.Name,
+		rest.ResumeRequest{Missed: ptr(rest.ResumeRequestMissed(c.Missed))})
+	if err != nil {
+		return err
+	}
+	return show(s, view, scheduleName, scheduleColumns...)
+}
+
+func pauseRequest(reason string, until time.Time) rest.PauseRequest {
+	p := rest.PauseRequest{Reason: ptr(reason)}
+	if !until.IsZero() {
+		p.Until = &until
+	}
+	return p
+}
+
+type pause struct {
+	Scope  string    `arg:"" help:"all, or task:NAME."`
+	Reason string    `help:"Why; shown with the pause."`
+	Until  time.Time `help:"When it lifts by itself, with a zone."`
+}
+
+// Run pauses the scope.
+func (c pause) Run(s *shell) error {
+	view, err := s.client.Pause(s.ctx, c.Scope, pauseRequest(c.Reason, c.Until))
+	if err != nil {
+		return err
+	}
+	return show(s, view, func(v rest.PauseView) string { return v.Scope },
+		column[rest.PauseView]{"SCOPE", func(v rest.PauseView) string { return v.Scope }},
+		column[rest.PauseView]{"SINCE", func(v rest.PauseView) string { return instant(&v.Since) }},
+		column[rest.PauseView]{"UNTIL", func(v rest.PauseView) string { return instant(v.Until) }},
+		column[rest.PauseView]{"BY", func(v rest.PauseView) string { return of(v.By) }},
+		column[rest.PauseView]{"REASON", func(v rest.PauseView) string { return of(v.Reason) }})
+}
+
+type resume struct {
+	Scope string `arg:"" help:"all, or task:NAME."`
+}
+
+// Run lifts the pause.
+func (c resume) Run(s *shell) error {
+	if err := s.client.Resume(s.ctx, c.Scope); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(s.out, c.Scope)
+	return err
+}
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }
