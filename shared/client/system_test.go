@@ -25,9 +25,13 @@ import (
 	"punctual/workers/worker"
 )
 
+// signingKey names the secret that jobs sign by.
+const signingKey = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:punctual/punctual/local/signing-AbCdEf"
+
 // address is that of the whole product, in memory; it runs until the tests end.
 var address = sync.OnceValue(func() string {
 	world := memory.New(memory.Options{})
+	world.Secrets().Put(signingKey, oldSecret)
 	registry := worker.NewRegistry()
 	worker.Register(registry, "fail", func(context.Context, worker.Job[any]) (any, error) {
 		return nil, worker.Permanent(errors.New("it fails always"))
@@ -286,6 +290,29 @@ func TestClient_WaitEndsWithItsContext(t *testing.T) {
 	}
 	if job, err = c.CancelJob(t.Context(), job.JobID); err != nil || job.Status != rest.JobViewStatusCANCELLED {
 		t.Errorf("%s %v", job.Status, err)
+	}
+}
+
+func TestReadSigned_TakesWhatAJobSends(t *testing.T) {
+	t.Parallel()
+	received := make(chan string, 1)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := client.ReadSigned(r, newSecret, oldSecret)
+		received <- fmt.Sprint(string(body), err)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(hook.Close)
+	c := connect()
+	job, err := c.CreateJob(t.Context(), "", rest.JobRequest{Task: "http", Payload: rest.HTTPPayload{
+		URL: hook.URL, Body: map[string]int{"n": 1}, SignWith: new(signingKey)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job, err = c.Wait(t.Context(), job.JobID); err != nil || job.Status != rest.JobViewStatusSUCCEEDED {
+		t.Fatalf("%s %+v %v", job.Status, job.StatusReason, err)
+	}
+	if got := <-received; got != `{"n":1}<nil>` {
+		t.Error(got)
 	}
 }
 
