@@ -18,9 +18,11 @@ import (
 
 // commands are the verbs and what holds for all of them.
 type commands struct {
-	URL    string `name:"url" env:"PUNCTUAL_URL" default:"http://localhost:8080" help:"Address of the API."`
-	Token  string `env:"PUNCTUAL_TOKEN" help:"Bearer token; a laptop needs none."`
-	Output string `short:"o" enum:"table,json,yaml,name" default:"table" help:"table, json, yaml or name."`
+	URL     string `name:"url" env:"PUNCTUAL_URL" help:"Address of the API; default: http://localhost:8080."`
+	Token   string `env:"PUNCTUAL_TOKEN" help:"Bearer token; a laptop needs none."`
+	Context string `env:"PUNCTUAL_CONTEXT" help:"Deployment of the config file, in place of --url."`
+	Config  string `env:"PUNCTUAL_CONFIG" help:"Config file; default: punctual/config.yaml of the user's."`
+	Output  string `short:"o" enum:"table,json,yaml,name" default:"table" help:"table, json, yaml or name."`
 
 	Serve    serve        `cmd:"" help:"Serve Punctual on this machine."`
 	Run      runJob       `cmd:"" help:"Create a job of a task."`
@@ -78,11 +80,16 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		_, _ = fmt.Fprintf(errs, "punctual: %v; see punctual --help\n", err)
 		return exitUsage
 	}
-	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: c.URL}
-	s.client, err = client.New(c.URL, client.WithToken(c.Token), client.WithRetries(3),
+	url, token, err := c.where()
+	if err != nil {
+		_, _ = fmt.Fprintln(errs, "punctual:", err)
+		return exitUsage
+	}
+	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: url}
+	s.client, err = client.New(url, client.WithTokenSource(token), client.WithRetries(3),
 		client.WithBackoff(200*time.Millisecond, 5*time.Second))
 	if err != nil {
-		_, _ = fmt.Fprintln(errs, "punctual: --url:", err)
+		_, _ = fmt.Fprintln(errs, "punctual:", err)
 		return exitUsage
 	}
 	err = chosen.Run(s)

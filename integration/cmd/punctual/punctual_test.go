@@ -313,7 +313,7 @@ func TestServe_Serves(t *testing.T) {
 	out, in := io.Pipe()
 	ended := make(chan int)
 	go func() {
-		code := run(ctx, []string{"serve", "--addr", "127.0.0.1:0"}, nil, in, io.Discard)
+		code := run(ctx, []string{"--url", laptopURL, "serve", "--addr", "127.0.0.1:0"}, nil, in, io.Discard)
 		_ = in.Close()
 		ended <- code
 	}()
@@ -369,7 +369,7 @@ func TestCommand_SaysWhatIsWrongWithItsSurroundings(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"--help"}, nil, &out, io.Discard); code != 0 ||
+	if code := run(t.Context(), []string{"--url", laptopURL, "--help"}, nil, &out, io.Discard); code != 0 ||
 		!strings.Contains(out.String(), "doctor") {
 		t.Errorf("%d %s", code, &out)
 	}

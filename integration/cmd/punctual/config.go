@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"punctual/shared/client"
+)
+
+// laptopURL is where make run and punctual serve serve.
+const laptopURL = "http://localhost:8080"
+
+// config is the file of contexts.
+type config struct {
+	Current  string                `yaml:"current"` // where neither --context nor --url says another
+	Contexts map[string]deployment `yaml:"contexts"`
+}
+
+// deployment is one, and how to sign in there.
+type deployment struct {
+	URL          string `yaml:"url"`
+	TokenCommand string `yaml:"token_command"` // a shell's; what it writes is the token
+}
+
+// where finds the API and its token: --url with --token, else a context of the config file, else the laptop.
+// A context's token goes to its own URL only.
+func (c commands) where() (url string, token client.TokenSource, err error) {
+	given := func(context.Context) (string, error) { return c.Token, nil }
+	if c.URL != "" {
+		if c.Context != "" {
+			return "", nil, errors.New("--url and --context (or their variables) are not given together")
+		}
+		return c.URL, given, nil
+	}
+	file, err := readConfig(c.Config)
+	if err != nil {
+		return "", nil, err
+	}
+	name := c.Context
+	if name == "" {
+		name = file.Current
+	}
+	if name == "" {
+		return laptopURL, given, nil
+	}
+	at, ok := file.Contexts[name]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(file.Contexts)), ", ")
+		return "", nil, fmt.Errorf("there is no context %q; known: %s", name, plain(known))
+	}
+	if c.Token != "" || at.TokenCommand == "" {
+		return at.URL, given, nil
+	}
+	return at.URL, tokenOf(at.TokenCommand), nil
+}
+
+// readConfig reads the config file at path, or the user's, which need not be there.
+func readConfig(path string) (config, error) {
+	var c config
+	optional := path == ""
+	if optional {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return c, nil //nolint:nilerr // who has no home has no config file
+		}
+		path = filepath.Join(dir, "punctual", "config.yaml")
+	}
+	text, err := os.ReadFile(path)
+	if optional && errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return c, fmt.Errorf("%s: %w", path, broken(err))
+	}
+	return c, nil
+}
+
+// tokenKept is how long a token is used before the command is asked again: less than any token lives.
+const tokenKept = time.Minute
+
+// tokenOf runs a command for a token when the last one is a minute old.
+func tokenOf(command string) client.TokenSource {
+	var mu sync.Mutex
+	var token string
+	var at time.Time
+	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if token != "" && time.Since(at) < tokenKept {
+			return token, nil
+		}
+		out, err := exec.CommandContext(ctx, "sh", "-c", command).Output()
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			return "", fmt.Errorf("token_command: %w: %s", err, plain(strings.TrimSpace(string(e.Stderr))))
+		}
+		if err != nil {
+			return "", fmt.Errorf("token_command: %w", err)
+		}
+		if token = strings.TrimSpace(string(out)); token == "" || strings.ContainsAny(token, " \n") {
+			token = ""
+			return "", errors.New("token_command: it wrote no token, or more than one word")
+		}
+		at = time.Now()
+		return token, nil
+	}
+}
