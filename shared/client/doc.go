@@ -16,7 +16,8 @@
 // change nothing twice, such as a cancel. Creates without a key of yours get a random one, so they may be
 // repeated too. Any call is repeated after a 429 that says when to come back, because it has done nothing.
 // Waits double from half a second to 20 seconds, are shortened at random by up to a half, and are never
-// shorter than Retry-After. The context bounds it all.
+// shorter than Retry-After. The context bounds it all. A DELETE that is repeated can be [NotFound] because
+// its first request has deleted what it names.
 //
 // # Errors
 //
