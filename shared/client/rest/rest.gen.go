@@ -125,6 +125,23 @@ const (
 	DagRunRequestPriorityNormal   DagRunRequestPriority = "normal"
 )
 
+// Defines values for DagTemplatePatchRequestPriority.
+const (
+	DagTemplatePatchRequestPriorityCritical    DagTemplatePatchRequestPriority = "critical"
+	DagTemplatePatchRequestPriorityHigh        DagTemplatePatchRequestPriority = "high"
+	DagTemplatePatchRequestPriorityLessThanNil DagTemplatePatchRequestPriority = "<nil>"
+	DagTemplatePatchRequestPriorityLow         DagTemplatePatchRequestPriority = "low"
+	DagTemplatePatchRequestPriorityNormal      DagTemplatePatchRequestPriority = "normal"
+)
+
+// Defines values for DagTemplateRequestPriority.
+const (
+	DagTemplateRequestPriorityCritical DagTemplateRequestPriority = "critical"
+	DagTemplateRequestPriorityHigh     DagTemplateRequestPriority = "high"
+	DagTemplateRequestPriorityLow      DagTemplateRequestPriority = "low"
+	DagTemplateRequestPriorityNormal   DagTemplateRequestPriority = "normal"
+)
+
 // Defines values for DeadLetterPool.
 const (
 	DeadLetterPoolLong  DeadLetterPool = "long"
@@ -1174,14 +1191,23 @@ type DagTemplatePatchRequest struct {
 	// Params As in POST /v1/dags/{name}/runs
 	Params *map[string]interface{} `json:"params,omitempty"`
 
+	// Priority Of nodes that have none; default: the dag's
+	Priority *DagTemplatePatchRequestPriority `json:"priority,omitempty"`
+
 	// StartWithin The run is missed if it has not begun this long after its due_at; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
+	// Tags As of a job; over the dag's
+	Tags *map[string]*string `json:"tags,omitempty"`
+
 	// Version Default: the newest at each nominal time
 	Version *int64 `json:"version,omitempty"`
 }
+
+// DagTemplatePatchRequestPriority Of nodes that have none; default: the dag's
+type DagTemplatePatchRequestPriority string
 
 // DagTemplateRequest defines model for DagTemplateRequest.
 type DagTemplateRequest struct {
@@ -1199,14 +1225,23 @@ type DagTemplateRequest struct {
 	// Params As in POST /v1/dags/{name}/runs
 	Params *map[string]interface{} `json:"params,omitempty"`
 
+	// Priority Of nodes that have none; default: the dag's
+	Priority *DagTemplateRequestPriority `json:"priority,omitempty"`
+
 	// StartWithin The run is missed if it has not begun this long after its due_at; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
+	// Tags As of a job; over the dag's
+	Tags *map[string]string `json:"tags,omitempty"`
+
 	// Version Default: the newest at each nominal time
 	Version *int64 `json:"version,omitempty"`
 }
+
+// DagTemplateRequestPriority Of nodes that have none; default: the dag's
+type DagTemplateRequestPriority string
 
 // DagTemplateView defines model for DagTemplateView.
 type DagTemplateView struct {
@@ -1216,8 +1251,12 @@ type DagTemplateView struct {
 	Name          string    `json:"name"`
 
 	// Params As given, over the dag's own. Left out in lists, and when larger than 256 KB
-	Params      json.RawMessage `json:"params,omitempty"`
-	StartWithin *string         `json:"start_within,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+
+	// Priority Absent: the dag's
+	Priority    *string            `json:"priority,omitempty"`
+	StartWithin *string            `json:"start_within,omitempty"`
+	Tags        *map[string]string `json:"tags,omitempty"`
 
 	// Version Absent: the newest at each nominal time
 	Version *int64 `json:"version,omitempty"`
@@ -1995,7 +2034,7 @@ type NodeRequest struct {
 	// MaxParallel Items at a time, together with for_each; default: no limit
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
 
-	// Payload As in POST /v1/jobs. Strings may hold expressions: ${…}
+	// Payload As in POST /v1/jobs. Strings may hold expressions: ${…}. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit
 	Payload interface{} `json:"payload,omitempty"`
 
 	// Pool Default: the task's
