@@ -255,8 +255,8 @@ func TestCost_MatchesThePage(t *testing.T) {
 		fmt.Fprintf(&crowds, "| %s | %.1f | %.1f | %.1f | %.1f | %.1f |\n", l.name, c.write, c.read, c.queue,
 			c.dollars(100), c.provisioned(100))
 		if c.provisioned(100) > mostProvisioned || c.dollars(100) > mostOnDemand {
-			t.Errorf("a million jobs %s, 1,000 a second, cost $%.2f provisioned and $%.2f on demand; at most $%.2f and "+
-				"$%.2f are promised", l.name, c.provisioned(100), c.dollars(100), mostProvisioned, mostOnDemand)
+			t.Errorf("a million jobs %s, 1,000 a second, cost $%.2f provisioned and $%.2f on demand; at most $%.2f "+
+				"and $%.2f are promised", l.name, c.provisioned(100), c.dollars(100), mostProvisioned, mostOnDemand)
 		}
 		if u.write > 6.005 {
 			t.Errorf("a job %s takes %.2f write units; at most 6 are promised", l.name, u.write)

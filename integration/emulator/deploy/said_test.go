@@ -128,7 +128,8 @@ func TestLogs_HoldNoBodyNoPayloadAndNoToken(t *testing.T) {
 	for _, body := range []any{canary, []string{canary}, story.Object{canary: 1}, story.Object{"task": canary},
 		story.Object{"task": "echo", "delay": canary}, story.Object{"jobs": []any{story.Object{"payload": canary}}},
 		story.Object{"nodes": []any{story.Object{"name": "a", "task": "echo", "payload": canary}}}} {
-		for _, door := range []string{"POST /jobs", "POST /jobs/batch", "PUT /schedules/s", "PUT /dags/d", "PUT /tasks/t"} {
+		for _, door := range []string{"POST /jobs", "POST /jobs/batch", "PUT /schedules/s", "PUT /dags/d",
+			"PUT /tasks/t"} {
 			method, path, _ := strings.Cut(door, " ")
 			a.Call(method, path, body, "Idempotency-Key", canary, "Cookie", canary)
 		}
