@@ -171,8 +171,8 @@ func shell(t *testing.T, flag, command string) (said string, err error) {
 	} else {
 		cmd.Stdin = strings.NewReader(command)
 	}
-	cmd.Env = append(os.Environ(), "PREFIX=punctual", "RESTORED=arn", "AWS_PAGER=", "AWS_DEFAULT_REGION="+environment.Region,
-		"AWS_ENDPOINT_URL=http://127.0.0.1:1", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_MAX_ATTEMPTS=1")
+	cmd.Env = append(os.Environ(), "PREFIX=punctual", "RESTORED=arn", "AWS_PAGER=",
+		"AWS_DEFAULT_REGION="+environment.Region, "AWS_ENDPOINT_URL=http://127.0.0.1:1", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_MAX_ATTEMPTS=1")
 	out, err := cmd.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		return "", fmt.Errorf("running bash: %w", err)

@@ -36,7 +36,8 @@ func TestToken_IsOfTheTenantAndItsScopes(t *testing.T) {
 	}
 	paste(t, e, prefix, `aws cloudformation create-stack --stack-name $PREFIX-data --template-body file://`+file+`
 		aws cloudformation wait stack-create-complete --stack-name $PREFIX-data`)
-	token := paste(t, e, prefix, `sh ../../infra/token.sh dev `+environment.Region+` "prefix=$PREFIX" acme "read write"`)
+	token := paste(t, e, prefix, "sh ../../infra/token.sh dev "+environment.Region+
+		` "prefix=$PREFIX" acme "read write"`)
 	part := strings.Split(strings.TrimSpace(token), ".")
 	if len(part) != 3 {
 		t.Fatalf("it printed %q", token)
