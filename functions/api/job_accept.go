@@ -58,7 +58,7 @@ func (s *stage) accept(
 	r := d.row
 	r.ID = job.NewID(now, random)
 	r.Shard = horizon.ShardOf(string(r.ID), s.Shards)
-	send := false
+	var send bool
 	if d.after == nil {
 		send = job.Place(&r, now)
 	} else {

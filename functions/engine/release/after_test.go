@@ -213,7 +213,7 @@ func TestAfter_WakesUpByItself(t *testing.T) {
 		var gaps []time.Duration
 		for range 6 {
 			at := l.Row(c.Key).WakeAt
-			time.Sleep(at.Sub(time.Now()) + time.Second)
+			time.Sleep(time.Until(at) + time.Second)
 			if step, err := l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(c.Key))); err != nil || step != job.StepJudge {
 				l.Fatalf("%s, %v", step, err)
 			}

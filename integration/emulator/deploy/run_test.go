@@ -81,7 +81,7 @@ func TestRuns_EndOnTheDeployment(t *testing.T) {
 		a, id := run(t)
 		awaitRun(a, id, "FAILED", "b=DEAD")
 		for format, want := range map[string]string{"mermaid": "flowchart TD", "svg": "<svg"} {
-			req, err := http.NewRequest("GET", a.Base+"/v1/runs/"+id+"/graph?format="+format, nil)
+			req, err := http.NewRequest(http.MethodGet, a.Base+"/v1/runs/"+id+"/graph?format="+format, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
