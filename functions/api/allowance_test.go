@@ -67,7 +67,8 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 		for range 4 {
 			o := *b
 			o.handler = api.New(api.Deps{
-				Store: b.store, Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock, Log: telemetry.Silent(),
+				Store: b.store, Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock,
+				Log:       telemetry.Silent(),
 				Allowance: store.Allowance{Rate: aSecond, Burst: 2 * aSecond},
 			})
 			others = append(others, &o)

@@ -136,10 +136,12 @@ func (s *stage) readNodes(
 	}
 	switch {
 	case count == 0:
-		r.Mistake(v.Pointer, wire.CodeMissingField, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "a dag has at least one node")
+		r.Mistake(v.Pointer, wire.CodeMissingField, fmt.Sprintf("1 to %d nodes", dag.MaxNodes),
+			"a dag has at least one node")
 		return nil
 	case count > dag.MaxNodes:
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "there are %d nodes", count)
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "there are %d nodes",
+			count)
 		return nil
 	}
 	twice := r.Doc.Repeated(v.Node)
@@ -285,7 +287,8 @@ func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessa
 // readTemplate judges a node's payload as a job's, but for strings with expressions: what those become is
 // known when the node is released. A payload that has some is judged by its task's schema then.
 func (s *stage) readTemplate(
-	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID, literals []string,
+	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID,
+	literals []string,
 ) (json.RawMessage, error) {
 	templates, whole := map[string]bool{}, slices.Clone(literals)
 	if given {

@@ -14,7 +14,8 @@ import (
 
 func (s *stage) dagRoutes() {
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPut, Path: "/v1/dags/{name}", ID: "putDag", Tag: tagDags, Scope: mayWrite, Body: dagRequest{},
+		Method: http.MethodPut, Path: "/v1/dags/{name}", ID: "putDag", Tag: tagDags, Scope: mayWrite,
+		Body:    dagRequest{},
 		Summary: "Create a dag, or a new version of it",
 		About: "201 when it is new. The same definition again makes no new version. Runs keep the version " +
 			"that they began with.",
@@ -212,7 +213,8 @@ func (s *stage) listDagVersions(
 	for i := range versions {
 		versions[i].CreatedAt = d.CreatedAt
 	}
-	return pageOfDags(versions, more, func(d store.Dag) *string { return l.Cursor(strconv.FormatInt(d.Version, 10)) }), nil
+	return pageOfDags(versions, more,
+		func(d store.Dag) *string { return l.Cursor(strconv.FormatInt(d.Version, 10)) }), nil
 }
 
 type validateAnswer struct {

@@ -11,9 +11,10 @@ import (
 var dagAndRunRoutes = []string{
 	"DELETE /v1/dags/{name}", "GET /v1/dags", "GET /v1/dags/{name}", "GET /v1/dags/{name}/versions",
 	"POST /v1/dags/validate", "PUT /v1/dags/{name}", "POST /v1/dags/{name}/runs",
-	"POST /v1/runs", "GET /v1/runs", "GET /v1/runs/{id}/graph", "GET /v1/runs/{id}", "DELETE /v1/runs/{id}", "GET /v1/runs/{id}/nodes/{node}",
-	"GET /v1/runs/{id}/events", "POST /v1/runs/{id}/pause", "POST /v1/runs/{id}/resume", "POST /v1/runs/{id}/cancel",
-	"POST /v1/runs/{id}/retry", "POST /v1/runs/{id}/nodes/{node}/retry", "POST /v1/runs/{id}/nodes/{node}/skip",
+	"POST /v1/runs", "GET /v1/runs", "GET /v1/runs/{id}/graph", "GET /v1/runs/{id}", "DELETE /v1/runs/{id}",
+	"GET /v1/runs/{id}/nodes/{node}", "GET /v1/runs/{id}/events", "POST /v1/runs/{id}/pause",
+	"POST /v1/runs/{id}/resume", "POST /v1/runs/{id}/cancel", "POST /v1/runs/{id}/retry",
+	"POST /v1/runs/{id}/nodes/{node}/retry", "POST /v1/runs/{id}/nodes/{node}/skip",
 	"POST /v1/runs/{id}/nodes/{node}/complete",
 }
 
@@ -128,7 +129,8 @@ func TestDag_IsToldEveryMistakeByItsPlace(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", body, strings.Join(got, " "), want)
 		}
 	}
-	if r := b.want(t, 413, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo","payload":`+text(256<<10)+`}}}`); r.str("code") != "too_large" {
+	if r := b.want(t, 413, "PUT", "/v1/dags/d",
+		`{"nodes":{"a":{"task":"echo","payload":`+text(256<<10)+`}}}`); r.str("code") != "too_large" {
 		t.Errorf("a large one: %s", r.text)
 	}
 }
@@ -136,8 +138,10 @@ func TestDag_IsToldEveryMistakeByItsPlace(t *testing.T) {
 func TestDag_TakesAPayloadThatItsExpressionsComplete(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 200, "POST", "/v1/dags/validate", `{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","headers":{"Authorization":"${params.arn}"}}}},"params":{"url":"https://example.com","arn":"x"}}`)
-	r := b.want(t, 400, "POST", "/v1/dags/validate", `{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","urll":1}}},"params":{"url":"https://example.com"}}`)
+	b.want(t, 200, "POST", "/v1/dags/validate",
+		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","headers":{"Authorization":"${params.arn}"}}}},"params":{"url":"https://example.com","arn":"x"}}`)
+	r := b.want(t, 400, "POST", "/v1/dags/validate",
+		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","urll":1}}},"params":{"url":"https://example.com"}}`)
 	if m := mistakeOf(r); m["pointer"] != "/nodes/a/payload/urll" {
 		t.Errorf("answered %s", r.text)
 	}
@@ -146,7 +150,8 @@ func TestDag_TakesAPayloadThatItsExpressionsComplete(t *testing.T) {
 // FuzzDag asks what whatever comes would be as a dag and as a run: it is taken, or refused with a reason.
 func FuzzDag(f *testing.F) {
 	for _, body := range []string{
-		etl, twoTagged, `{"nodes":{"a":{"task":"echo","depends_on":["a"]}}}`, `{"nodes":{"a":null},"params":[]}`, `[]`, `{"nodes":`,
+		etl, twoTagged, `{"nodes":{"a":{"task":"echo","depends_on":["a"]}}}`, `{"nodes":{"a":null},"params":[]}`, `[]`,
+		`{"nodes":`,
 		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.u}","password":"x"},"for_each":"${[1]}","max_parallel":0}},"params_schema":{"type":1}}`,
 		`{"nodes":{"a":{"task":"echo","when":"nodes.b.result","retry":{"max_attempts":1e99}},"a":{}},"expire_after":"9999999d","allow_literals":["/"]}`,
 	} {
@@ -160,7 +165,8 @@ func FuzzDag(f *testing.F) {
 				sent = `{"dag":` + body + `}`
 			}
 			r := b.do(t, "POST", path, sent)
-			if r.status != good && (r.status != 400 && r.status != 413 || r.str("code") == "" || r.str("detail") == "") {
+			if r.status != good &&
+				(r.status != 400 && r.status != 413 || r.str("code") == "" || r.str("detail") == "") {
 				t.Errorf("%s is answered %d %s", sent, r.status, r.text)
 			}
 		}
@@ -175,7 +181,8 @@ func TestDag_JudgesPayloadsByTheirTasksSchemas(t *testing.T) {
 		return `{"nodes":{"a":{"task":"echo"},"x":{"task":"small","payload":{"n":` + n + `}}},"params":{"n":11}}`
 	}
 	r := b.want(t, 400, "PUT", "/v1/dags/d", dagOf("11"))
-	if m := mistakeOf(r); m["pointer"] != "/nodes/x/payload/n" || m["code"] != "invalid_value" || m["allowed"] != "maximum 10" {
+	if m := mistakeOf(r); m["pointer"] != "/nodes/x/payload/n" || m["code"] != "invalid_value" ||
+		m["allowed"] != "maximum 10" {
 		t.Errorf("the problem is %s", r.text)
 	}
 	b.want(t, 201, "PUT", "/v1/dags/d", dagOf(`"${params.n}"`))

@@ -67,8 +67,8 @@ func viewDag(d store.Dag, is dag.Definition) DagView {
 	for name, n := range is.Nodes {
 		shown := dagNodeView{
 			Task: n.Task, Payload: n.Payload, Priority: n.Priority, Pool: n.Pool, Timeout: spanOf(n.Timeout),
-			StartWithin: spanOf(n.StartWithin), Retry: n.Retry, Tags: n.Tags, Literals: n.AllowLiterals, DependsOn: n.DependsOn, RunIf: n.RunIf,
-			When: n.When, ForEach: n.ForEach, MaxParallel: n.MaxParallel,
+			StartWithin: spanOf(n.StartWithin), Retry: n.Retry, Tags: n.Tags, Literals: n.AllowLiterals,
+			DependsOn: n.DependsOn, RunIf: n.RunIf, When: n.When, ForEach: n.ForEach, MaxParallel: n.MaxParallel,
 		}
 		if shown.RunIf == "" {
 			shown.RunIf = dag.AllSucceeded

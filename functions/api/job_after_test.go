@@ -61,7 +61,8 @@ func TestCreateJob_WaitsForTheJobsThatItComesAfter(t *testing.T) {
 		}
 		b.settled(t, last, success)
 		r = b.want(t, 200, "GET", "/v1/jobs/"+id, "")
-		if r.str("status") != "SCHEDULED" || r.str("due_at") != "2027-03-01T12:40:00.000Z" || r.str("waiting_for") != "due" {
+		if r.str("status") != "SCHEDULED" || r.str("due_at") != "2027-03-01T12:40:00.000Z" ||
+			r.str("waiting_for") != "due" {
 			t.Errorf("after both it is %s", r.text)
 		}
 		if row := b.row(t, id); !row.ExpiryAt.Equal(noon.Add(100*time.Minute)) || row.Version != 1 {
@@ -161,10 +162,12 @@ func TestCreateJob_RefusesBadParents(t *testing.T) {
 		{"a number", `{"task":"echo","after":[7]}`, "invalid_value", "/after/0"},
 		{"an unknown rule", comingAfter(`,"run_if":"any"`, own), "invalid_value", "/run_if"},
 		{"a rule of nothing", `{"task":"echo","run_if":"all_done"}`, "missing_field", "/after"},
-		{"both times", comingAfter(`,"run_at":"2027-03-01T13:00:00Z","delay":"1s"`, own), "conflicting_fields", "/delay"},
+		{"both times", comingAfter(`,"run_at":"2027-03-01T13:00:00Z","delay":"1s"`, own), "conflicting_fields",
+			"/delay"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			requireRefused(t, b, wrong{status: 400, code: c.code, pointer: c.pointer}, b.do(t, "POST", "/v1/jobs", c.body))
+			requireRefused(t, b, wrong{status: 400, code: c.code, pointer: c.pointer},
+				b.do(t, "POST", "/v1/jobs", c.body))
 		})
 	}
 	t.Run("in the job of a schedule", func(t *testing.T) {
@@ -209,7 +212,8 @@ func TestBatch_NamesItsEarlierJobs(t *testing.T) {
 	}
 	for n := 4; n < 10; n++ {
 		p, _ := items[n].(map[string]any)["problem"].(map[string]any)
-		if p["code"] != "unknown_job" || !strings.Contains(fmt.Sprint(p["errors"]), fmt.Sprintf("/jobs/%d/after/0", n)) {
+		if p["code"] != "unknown_job" ||
+			!strings.Contains(fmt.Sprint(p["errors"]), fmt.Sprintf("/jobs/%d/after/0", n)) {
 			t.Errorf("job %d: %v", n, items[n])
 		}
 	}

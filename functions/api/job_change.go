@@ -181,7 +181,8 @@ func (s *stage) updateJob(ctx context.Context, k job.Key, decide func(job.Row) (
 // edit changes a job that no attempt is running: row, fence and payload in one transaction.
 // version 0 is any. What to change is asked for each row that is found, because what stands
 // there decides whether it is right.
-func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job.Row, time.Time) (change, error)) (*jobAnswer, error) {
+func (s *stage) edit(ctx context.Context, k job.Key, version int64,
+	ask func(job.Row, time.Time) (change, error)) (*jobAnswer, error) {
 	var row job.Row
 	var c change
 	var contents job.Contents
@@ -216,7 +217,8 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 			after, write, send = job.Reschedule(row, c.Edit, now)
 			writes = []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
 		}
-		if c.Payload != nil && c.Payload.In == job.InBlob { // keyed by the version: if the transaction is refused nobody ever reads it
+		// keyed by the version: if the transaction is refused nobody ever reads it
+		if c.Payload != nil && c.Payload.In == job.InBlob {
 			if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
 				return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)
 			}
@@ -232,7 +234,8 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64, ask func(job
 	}
 	s.logLiterals(ctx, after, contents)
 	if c.Payload != nil {
-		if err := s.Store.ForgetPayload(ctx, row); err != nil { // no attempt can read it any more; what is left goes with its time
+		// no attempt can read it any more; what is left goes with its time
+		if err := s.Store.ForgetPayload(ctx, row); err != nil {
 			s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID,
 				k.ID, telemetry.Err, err)
 		}
@@ -303,7 +306,8 @@ func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput
 func (s *stage) cancelItems(ctx context.Context, row job.Row) error {
 	k := run.Of(row)
 	for i := range row.Items {
-		_, err := s.engine.Decide.Cancel(ctx, k.Job(row.Node, row.Generation, i+1), func(job.Row, time.Time) error { return nil })
+		_, err := s.engine.Decide.Cancel(ctx, k.Job(row.Node, row.Generation, i+1),
+			func(job.Row, time.Time) error { return nil })
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return err
 		}

@@ -264,7 +264,9 @@ func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 	b.clock.at = noon.Add(time.Minute)
 	r := b.want(t, 202, "POST", "/v1/jobs/"+id+"/redrive", "")
 	by := r.str("job_id")
-	if by == id || r.str("redrive_of") != id || r.str("status") != "QUEUED" || r.header.Get("Location") != "/v1/jobs/"+by || fmt.Sprint(r.body["tags"]) != "map[a:b]" || r.str("payload") != strings.Repeat("a", 398) {
+	if by == id || r.str("redrive_of") != id || r.str("status") != "QUEUED" ||
+		r.header.Get("Location") != "/v1/jobs/"+by || fmt.Sprint(r.body["tags"]) != "map[a:b]" ||
+		r.str("payload") != strings.Repeat("a", 398) {
 		t.Errorf("answered %s", r.text)
 	}
 	if n := len(b.sent(t, contract.FiringQueue("short", "high"))); n != 1 {

@@ -268,7 +268,10 @@ func readRange(wrong *fault.Mistakes, afterName, after, beforeName, before strin
 		}
 		t, ok := wire.ParseInstant(s)
 		if !ok || t.Year() < 1970 {
-			*wrong = append(*wrong, fault.Field{Pointer: name, Code: wire.CodeInvalidValue, Detail: "this is not a time with a zone: " + calendar.WhyNoInstant(s), Allowed: wire.InstantAllowed + " (in a URL + is written %2B)"})
+			*wrong = append(*wrong,
+				fault.Field{Pointer: name, Code: wire.CodeInvalidValue,
+					Detail:  "this is not a time with a zone: " + calendar.WhyNoInstant(s),
+					Allowed: wire.InstantAllowed + " (in a URL + is written %2B)"})
 			return time.Time{}
 		}
 		return t

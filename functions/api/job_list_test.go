@@ -225,7 +225,8 @@ func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 func TestListJobs_EndsAtNowAndKeepsToCreatedAt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"every":"10s"},"job":{"task":"echo"}}`) // makes half an hour ahead
+	// makes half an hour ahead
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"every":"10s"},"job":{"task":"echo"}}`)
 	posted := b.post(t, `{"task":"echo"}`)
 	list := func(query string) []string { return flat(b.pages(t, "/v1/jobs?limit=50"+query, "job_id")) }
 	if got := list(""); len(got) == 0 || got[0] != posted {
@@ -240,7 +241,8 @@ func TestListJobs_EndsAtNowAndKeepsToCreatedAt(t *testing.T) {
 		t.Errorf("created since then are %v, want only %s", got, later)
 	}
 	before := list("&created_before=" + b.clock.at.Format(time.RFC3339))
-	if len(before) != 31 || slices.Contains(before, later) { // thirty times that have come since, all made before, and the first job
+	// thirty times that have come since, all made before, and the first job
+	if len(before) != 31 || slices.Contains(before, later) {
 		t.Errorf("%d jobs were created before", len(before))
 	}
 }
@@ -271,9 +273,11 @@ func TestCursor_BelongsToItsListAndFilters(t *testing.T) {
 	flipped := []byte(cursor)
 	flipped[len(flipped)-3] ^= 1
 	for _, path := range []string{
-		"/v1/jobs?limit=2&cursor=" + cursor, "/v1/jobs?status=QUEUED&cursor=" + cursor, "/v1/jobs?status=DEAD&task=echo&cursor=" + cursor, "/v1/dead-letters?cursor=" + cursor, "/v1/tasks?cursor=" + cursor,
-		"/v1/jobs?status=DEAD&cursor=" + string(flipped), "/v1/jobs?status=DEAD&cursor=" + cursor[:len(cursor)-1],
-		"/v1/jobs?status=DEAD&cursor=" + cursor + "A", "/v1/jobs?status=DEAD&cursor=" + strings.Repeat("A", 5000),
+		"/v1/jobs?limit=2&cursor=" + cursor, "/v1/jobs?status=QUEUED&cursor=" + cursor,
+		"/v1/jobs?status=DEAD&task=echo&cursor=" + cursor, "/v1/dead-letters?cursor=" + cursor,
+		"/v1/tasks?cursor=" + cursor, "/v1/jobs?status=DEAD&cursor=" + string(flipped),
+		"/v1/jobs?status=DEAD&cursor=" + cursor[:len(cursor)-1], "/v1/jobs?status=DEAD&cursor=" + cursor + "A",
+		"/v1/jobs?status=DEAD&cursor=" + strings.Repeat("A", 5000),
 	} {
 		if r := b.want(t, 400, "GET", path, ""); r.str("code") != "invalid_cursor" {
 			t.Errorf("%.80s: %s", path, r.text)
@@ -316,7 +320,9 @@ func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 	}
 	letter := b.want(t, 200, "GET", "/v1/dead-letters?limit=1", "").items()[0]
 	attempts := letter["attempts"].([]any)
-	if letter["status"] != "DEAD" || letter["payload_size"] == nil || fmt.Sprint(letter["status_reason"]) != "map[code:http_400 message:the target said no]" || len(attempts) != 1 || attempts[0].(map[string]any)["worker"] != "w1" {
+	if letter["status"] != "DEAD" || letter["payload_size"] == nil ||
+		fmt.Sprint(letter["status_reason"]) != "map[code:http_400 message:the target said no]" || len(attempts) != 1 ||
+		attempts[0].(map[string]any)["worker"] != "w1" {
 		t.Errorf("a letter: %v", letter)
 	}
 }
@@ -356,7 +362,8 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 			t.Errorf("item %d: %v, want %s", i, again.items()[i], code)
 		}
 	}
-	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 10 { // five when accepted, five when brought back
+	// five when accepted, five when brought back
+	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 10 {
 		t.Errorf("%d firings", n)
 	}
 	purged := b.want(t, 200, "POST", "/v1/dead-letters/purge", `{"filter":{"dead_before":"2027-03-01T12:00:03Z"}}`)

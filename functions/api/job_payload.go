@@ -26,7 +26,8 @@ func number(s string) int64 {
 
 // readPayload judges a payload by the rules that hold for all, by its executor's and by its
 // task's schema, and returns it as it will be kept: compact JSON, nil for none.
-func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID, literals []string) ([]byte, error) {
+func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task,
+	t tenant.ID, literals []string) ([]byte, error) {
 	v.Pointer = pointer + "/payload"
 	of, _ := executor.Named(task.Executor)
 	if !given || r.Doc.Kind(v.Node) == wire.KindNull {

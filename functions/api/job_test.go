@@ -81,7 +81,8 @@ func TestCreateJob_TakesFromTheTaskWhatTheJobDoesNotSay(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/charge",
 		`{"executor":"go","pool":"long","priority":"high","timeout":"20h","retry":{"max_attempts":3,"factor":1}}`)
-	r := b.row(t, b.post(t, `{"task":"charge","retry":{"jitter":0,"initial_delay":"5s"},"start_within":"10m","expire_after":"1d","tags":{"team":"billing"},"delay":"1h"}`))
+	r := b.row(t,
+		b.post(t, `{"task":"charge","retry":{"jitter":0,"initial_delay":"5s"},"start_within":"10m","expire_after":"1d","tags":{"team":"billing"},"delay":"1h"}`))
 	want := job.RetryPolicy{MaxAttempts: 3, InitialDelay: 5 * time.Second, Factor: 1, MaxDelay: 5 * time.Minute,
 		Jitter: 0}
 	if r.Executor != "go" || r.Pool != "long" || r.Priority != job.High || r.Timeout != 20*time.Hour ||
@@ -225,7 +226,9 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstAnswer(t *testing.T) {
 	id := first.str("job_id")
 	again := func(when string) {
 		t.Helper()
-		r := b.want(t, 202, "POST", "/v1/jobs", `{"payload":{"b":[2.0],"a":1}, "task":"\u0065cho","run_at":"2027-03-01T12:00:01Z"}`, "Idempotency-Key", "k 1")
+		r := b.want(t, 202, "POST", "/v1/jobs",
+			`{"payload":{"b":[2.0],"a":1}, "task":"\u0065cho","run_at":"2027-03-01T12:00:01Z"}`, "Idempotency-Key",
+			"k 1")
 		if !reflect.DeepEqual(r.body, first.body) || r.header.Get("Idempotency-Replayed") != "true" ||
 			r.header.Get("Location") != "/v1/jobs/"+id {
 			t.Errorf("%s: %s with %v, first it was %s", when, r.text, r.header, first.text)
@@ -317,7 +320,8 @@ func TestIdempotencyKey_IsSharedBySingleJobsAndBatches(t *testing.T) {
 	id := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","payload":1}`, "Idempotency-Key", "k").str("job_id")
 	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[
 		{"task":"echo","payload":1,"idempotency_key":"k"}, {"task":"echo","payload":2,"idempotency_key":"k"},
-		{"task":"echo","payload":3,"idempotency_key":"l"}, {"task":"echo","payload":3,"idempotency_key":"l"}, {"task":"echo","payload":4,"idempotency_key":"l"}]}`)
+		{"task":"echo","payload":3,"idempotency_key":"l"}, {"task":"echo","payload":3,"idempotency_key":"l"},
+		{"task":"echo","payload":4,"idempotency_key":"l"}]}`)
 	items := r.items()
 	view := func(i int) map[string]any { v, _ := items[i]["job"].(map[string]any); return v }
 	if view(0)["job_id"] != id || items[0]["replayed"] != true ||
@@ -457,7 +461,9 @@ func TestJobs_OfAnotherTenantAreNotFound(t *testing.T) {
 	before := b.row(t, id)
 	b.who = all("globex")
 	for _, c := range []struct{ method, path, body string }{
-		{"GET", "/v1/jobs/%s", ""}, {"GET", "/v1/jobs/%s/attempts", ""}, {"PATCH", "/v1/jobs/%s", `{"delay":"1s"}`}, {"DELETE", "/v1/jobs/%s", ""}, {"POST", "/v1/jobs/%s/cancel", ""}, {"POST", "/v1/jobs/%s/run-now", ""}, {"POST", "/v1/jobs/%s/redrive", ""},
+		{"GET", "/v1/jobs/%s", ""}, {"GET", "/v1/jobs/%s/attempts", ""}, {"PATCH", "/v1/jobs/%s", `{"delay":"1s"}`},
+		{"DELETE", "/v1/jobs/%s", ""}, {"POST", "/v1/jobs/%s/cancel", ""}, {"POST", "/v1/jobs/%s/run-now", ""},
+		{"POST", "/v1/jobs/%s/redrive", ""},
 	} {
 		theirs := b.want(t, 404, c.method, fmt.Sprintf(c.path, id), c.body, "X-Request-Id", "r")
 		none := b.want(t, 404, c.method, fmt.Sprintf(c.path, "01ARZ3NDEKTSV4RRFFQ69G5FAV"), c.body, "X-Request-Id", "r")

@@ -378,7 +378,8 @@ func hasNull(name string) *huma.Schema {
 }
 
 func hasValue(name string) *huma.Schema {
-	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: isNot(&huma.Schema{Type: "null"})}}
+	return &huma.Schema{Required: []string{name},
+		Properties: map[string]*huma.Schema{name: isNot(&huma.Schema{Type: "null"})}}
 }
 
 // ruleOfNone says that run_if is there and the jobs that it speaks of are not.

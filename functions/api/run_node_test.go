@@ -40,7 +40,8 @@ func TestRun_TagsTheJobsOfItsNodes(t *testing.T) {
 func TestRun_ShowsOfANodeThatNeverRanWhatItsTaskSays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo","when":"false","retry":{"max_attempts":2}},"b":{"task":"echo","when":"false"}}}}`)
+	r := b.want(t, 202, "POST", "/v1/runs",
+		`{"dag":{"nodes":{"a":{"task":"echo","when":"false","retry":{"max_attempts":2}},"b":{"task":"echo","when":"false"}}}}`)
 	for name, want := range map[string]float64{"a": 2, "b": 6} {
 		one := b.want(t, 200, "GET", "/v1/jobs/"+node(r, name)["job_id"].(string), "")
 		if one.body["max_attempts"] != want {
@@ -64,10 +65,12 @@ func TestRun_TellsWhatARetryMadeOfIt(t *testing.T) {
 func TestRun_NamesTheStatusThatForbidsAnAct(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"},"m":{"task":"echo","for_each":"${[1,2]}"}}}}`)
+	r := b.want(t, 202, "POST", "/v1/runs",
+		`{"dag":{"nodes":{"a":{"task":"echo"},"m":{"task":"echo","for_each":"${[1,2]}"}}}}`)
 	b.claim(t, node(r, "a")["job_id"].(string))
 	for _, name := range []string{"a", "m"} {
-		if p := b.want(t, 409, "POST", "/v1/runs/"+r.str("run_id")+"/nodes/"+name+"/retry", ""); p.str("detail") != "the node is RUNNING" {
+		if p := b.want(t, 409, "POST", "/v1/runs/"+r.str("run_id")+"/nodes/"+name+"/retry",
+			""); p.str("detail") != "the node is RUNNING" {
 			t.Errorf("%s: %s", name, p.text)
 		}
 	}
@@ -77,22 +80,27 @@ func TestDag_TakesWhatIsDeclaredToBeNoSecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const secrets = `{"task":"echo","payload":{"password":"hunter22"},"tags":{"secret":"hunter22"}`
-	r := b.want(t, 400, "POST", "/v1/dags/validate", `{"nodes":{"a":`+secrets+`}},"params":{"api_key":"hunter22"},"tags":{"secret":"hunter22"}}`)
+	r := b.want(t, 400, "POST", "/v1/dags/validate",
+		`{"nodes":{"a":`+secrets+`}},"params":{"api_key":"hunter22"},"tags":{"secret":"hunter22"}}`)
 	if n := len(r.body["errors"].([]any)); n != 4 {
 		t.Errorf("%d secrets are found: %s", n, r.text)
 	}
-	literals := `,"allow_literals":["/payload/password","/tags/secret"]}},"params":{"api_key":"hunter22"},"tags":{"secret":"hunter22"},
+	literals := `,"allow_literals":["/payload/password","/tags/secret"]}},"params":{"api_key":"hunter22"},
+		"tags":{"secret":"hunter22"},
 		"allow_literals":["/params/api_key","/tags/secret"]}`
 	made := b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":`+secrets+literals)
-	if fmt.Sprint(made.body["allow_literals"]) != "[/params/api_key /tags/secret]" || fmt.Sprint(node(made, "a")["allow_literals"]) != "[/payload/password /tags/secret]" {
+	if fmt.Sprint(made.body["allow_literals"]) != "[/params/api_key /tags/secret]" ||
+		fmt.Sprint(node(made, "a")["allow_literals"]) != "[/payload/password /tags/secret]" {
 		t.Errorf("it is not recorded: %s", made.text)
 	}
 	b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":`+secrets+literals+`}`)
-	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"api_key":"hunter23"}}`)); m["pointer"] != "/params/api_key" {
+	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs",
+		`{"params":{"api_key":"hunter23"}}`)); m["pointer"] != "/params/api_key" {
 		t.Errorf("a run's own is taken: %v", m)
 	}
 	b.want(t, 202, "POST", "/v1/dags/d/runs", `{"params":{"api_key":"hunter23"},"allow_literals":["/params/api_key"]}`)
-	m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/validate", `{"nodes":{"a":{"task":"echo","allow_literals":["payload"]}}}`))
+	m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/validate",
+		`{"nodes":{"a":{"task":"echo","allow_literals":["payload"]}}}`))
 	if m["pointer"] != "/nodes/a/allow_literals/0" || m["code"] != "invalid_value" {
 		t.Errorf("what is no pointer: %v", m)
 	}
@@ -118,8 +126,10 @@ func TestRun_IsListedWithAllButItsNodes(t *testing.T) {
 func TestRun_IsHeldFromTheMomentThatNothingGoesOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo","depends_on":["a"]}},"on_failure":"hold"}}`)
-	b.end(t, node(r, "a")["job_id"].(string), job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x"}})
+	r := b.want(t, 202, "POST", "/v1/runs",
+		`{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo","depends_on":["a"]}},"on_failure":"hold"}}`)
+	b.end(t, node(r, "a")["job_id"].(string),
+		job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x"}})
 	// Nobody has told of its end yet.
 	r = b.want(t, 200, "GET", "/v1/runs/"+r.str("run_id"), "")
 	if states(r) != "HELD a:DEAD b:BLOCKED" || node(r, "b")["waiting_for"] != "operator" {
@@ -136,7 +146,8 @@ func TestRun_IsHeldFromTheMomentThatNothingGoesOn(t *testing.T) {
 func TestRun_CancelsTheItemsOfANodeWhoseJobIsCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"m":{"task":"echo","for_each":"${[1,2,3]}","max_parallel":2},
+	r := b.want(t, 202, "POST", "/v1/runs",
+		`{"dag":{"nodes":{"m":{"task":"echo","for_each":"${[1,2,3]}","max_parallel":2},
 		"z":{"task":"echo","depends_on":["m"]}}}}`)
 	k := run.Key{Tenant: b.who.Tenant, ID: job.ID(r.str("run_id"))}
 	for range 2 {

@@ -25,7 +25,8 @@ func (s *stage) runRoutes() {
 		Method: http.MethodPost, Path: "/v1/dags/{name}/runs", ID: "createDagRun", Tag: tagRuns, Scope: mayWrite,
 		Status: http.StatusAccepted, Body: dagRunRequest{}, OptionalBody: true, Summary: "Run a dag",
 		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
-		About:  "With an Idempotency-Key the same request again answers the run that it made, Idempotency-Replayed: true.",
+		About: "With an Idempotency-Key the same request again answers the run that it made, " +
+			"Idempotency-Replayed: true.",
 	}, s.createDagRun)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/runs", ID: "createRun", Tag: tagRuns, Scope: mayWrite,
@@ -68,20 +69,23 @@ func (s *stage) runRoutes() {
 func (s *stage) runActs() {
 	of := func(path, id, summary, about string, body any) wire.Route {
 		return wire.Route{
-			Method: http.MethodPost, Path: "/v1/runs/{id}/" + path, ID: id, Tag: tagRuns, Scope: mayWrite, Summary: summary,
-			Body: body, OptionalBody: true, Errors: []int{http.StatusNotFound, http.StatusConflict}, About: about,
+			Method: http.MethodPost, Path: "/v1/runs/{id}/" + path, ID: id, Tag: tagRuns, Scope: mayWrite,
+			Summary: summary, Body: body, OptionalBody: true, Errors: []int{http.StatusNotFound, http.StatusConflict},
+			About: about,
 		}
 	}
-	wire.Register(s.router, of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}),
-		s.pauseRun)
+	wire.Register(s.router,
+		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}), s.pauseRun)
 	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest{}), s.resumeRun)
 	wire.Register(s.router, of("cancel", "cancelRun", "Cancel a run",
 		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest{}), s.cancelRun)
 	wire.Register(s.router, of("retry", "retryRun", "Run again what failed of a run",
-		"And what fell with it; what succeeded does not run again, unless it stands at or below from.", runRetryRequest{}),
+		"And what fell with it; what succeeded does not run again, unless it stands at or below from.",
+		runRetryRequest{}),
 		s.retryRun)
-	wire.Register(s.router, of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.",
-		runActRequest{}), s.retryRunNode)
+	wire.Register(s.router,
+		of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.", runActRequest{}),
+		s.retryRunNode)
 	wire.Register(s.router, of("nodes/{node}/skip", "skipRunNode", "Skip a node",
 		"One that is blocked, waits or has failed.", nodeSkipRequest{}), s.skipRunNode)
 	wire.Register(s.router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by hand",
@@ -255,7 +259,8 @@ func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
 	for _, name := range []struct{ param, value string }{{"dag", in.Dag}, {"schedule", in.Schedule}} {
 		if name.value != "" && !wire.NamePattern.MatchString(name.value) {
 			wrong = append(wrong, fault.Field{
-				Pointer: name.param, Code: wire.CodeInvalidValue, Detail: "this is not a name", Allowed: wire.NameAllowed,
+				Pointer: name.param, Code: wire.CodeInvalidValue, Detail: "this is not a name",
+				Allowed: wire.NameAllowed,
 			})
 		}
 	}

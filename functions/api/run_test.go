@@ -44,10 +44,13 @@ func TestRun_StartsItsFirstNodes(t *testing.T) {
 	if r.body["dag"] != nil || r.body["dag_version"] != nil || fmt.Sprint(r.body["params"]) != "map[n:3]" {
 		t.Errorf("the view is %s", r.text)
 	}
-	if c := fmt.Sprint(r.body["counts"]); c != "map[blocked:2 cancelled:0 failed:0 running:0 skipped:0 succeeded:0 total:3 waiting:1]" {
+	if c := fmt.Sprint(
+		r.body["counts"]); c != "map[blocked:2 cancelled:0 failed:0 running:0 "+
+		"skipped:0 succeeded:0 total:3 waiting:1]" {
 		t.Errorf("counts %s", c)
 	}
-	if n := node(r, "b"); n["waiting_for"] != "parents" || n["why"] != "waits for a" || n["parents"] != 1.0 || n["parents_done"] != 0.0 || n["generation"] != 1.0 {
+	if n := node(r, "b"); n["waiting_for"] != "parents" || n["why"] != "waits for a" || n["parents"] != 1.0 ||
+		n["parents_done"] != 0.0 || n["generation"] != 1.0 {
 		t.Errorf("b is %v", n)
 	}
 	if n := node(r, "a"); n["waiting_for"] != "worker" || n["attempt"] != 1.0 {
@@ -80,8 +83,10 @@ func TestRun_OfADagKeepsItsVersion(t *testing.T) {
 	if r.str("dag") != "etl" || r.body["dag_version"] != 2.0 {
 		t.Errorf("the run is %s", r.text)
 	}
-	old := b.want(t, 202, "POST", "/v1/dags/etl/runs", `{"version":1,"params":{"url":"x"},"delay":"1h","tags":{"team":"data"}}`)
-	if old.body["dag_version"] != 1.0 || fmt.Sprint(old.body["params"]) != "map[url:x]" || fmt.Sprint(old.body["tags"]) != "map[team:data]" ||
+	old := b.want(t, 202, "POST", "/v1/dags/etl/runs",
+		`{"version":1,"params":{"url":"x"},"delay":"1h","tags":{"team":"data"}}`)
+	if old.body["dag_version"] != 1.0 || fmt.Sprint(old.body["params"]) != "map[url:x]" ||
+		fmt.Sprint(old.body["tags"]) != "map[team:data]" ||
 		old.str("due_at") != "2027-03-01T13:00:00.000Z" || node(old, "a")["waiting_for"] != "due" {
 		t.Errorf("the run is %s", old.text)
 	}
@@ -109,7 +114,8 @@ func TestRun_IsJudgedByTheSchemaOfItsParams(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo","payload":"${params.n}"}},"params":{"n":1},
 		"params_schema":{"type":"object","properties":{"n":{"type":"integer"},"more":{"type":"string"}}}}`)
-	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"n":"x"}}`)); m["pointer"] != "/params/n" || m["code"] != "invalid_value" ||
+	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"n":"x"}}`)); m["pointer"] != "/params/n" ||
+		m["code"] != "invalid_value" ||
 		!strings.Contains(m["detail"].(string), "params_schema") {
 		t.Errorf("told %v", m)
 	}
@@ -121,10 +127,12 @@ func TestRun_IsMadeOnceForAnIdempotencyKey(t *testing.T) {
 	b := setup(t)
 	first := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
 	again := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
-	if again.str("run_id") != first.str("run_id") || again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+	if again.str("run_id") != first.str("run_id") || again.header.Get("Idempotency-Replayed") != "true" ||
+		first.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("again: %s", again.text)
 	}
-	if r := b.want(t, 422, "POST", "/v1/runs", strings.Replace(chain, `"n":3`, `"n":4`, 1), "Idempotency-Key", "k"); r.str("code") != "idempotency_key_reused" {
+	if r := b.want(t, 422, "POST", "/v1/runs", strings.Replace(chain, `"n":3`, `"n":4`, 1), "Idempotency-Key",
+		"k"); r.str("code") != "idempotency_key_reused" {
 		t.Errorf("another body: %s", r.text)
 	}
 	b.want(t, 422, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k")
@@ -164,7 +172,8 @@ func TestRun_IsListedNewestFirst(t *testing.T) {
 	if one["nodes"] != nil || one["status"] != "CANCELLED" {
 		t.Errorf("the list shows %v", one)
 	}
-	for query, pointer := range map[string]string{"status=DEAD": "status", "dag=a%20b": "dag", "created_after=x": "created_after", "x=1": "x"} {
+	for query, pointer := range map[string]string{"status=DEAD": "status", "dag=a%20b": "dag",
+		"created_after=x": "created_after", "x=1": "x"} {
 		if m := mistakeOf(b.want(t, 400, "GET", "/v1/runs?"+query, "")); m["pointer"] != pointer {
 			t.Errorf("%s: %v", query, m)
 		}
@@ -208,8 +217,10 @@ func TestRun_DoesWhatOperatorsAsk(t *testing.T) {
 	act(409, "retry", "", "wrong_state[BUILDING RUNNING PAUSED HELD SUCCEEDED FAILED CANCELLED]")
 	act(409, "nodes/a/retry", "", "wrong_state[DEAD EXPIRED CANCELLED]")
 	act(404, "nodes/x/retry", "", "not_found<nil>")
-	r := act(200, "nodes/a/complete", `{"result":{"rows":3},"reason":"did it by hand"}`, "RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
-	if n := node(r, "a"); n["forced"] != true || n["status_reason"].(map[string]any)["code"] != "completed_by_operator" {
+	r := act(200, "nodes/a/complete", `{"result":{"rows":3},"reason":"did it by hand"}`,
+		"RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
+	if n := node(r, "a"); n["forced"] != true ||
+		n["status_reason"].(map[string]any)["code"] != "completed_by_operator" {
 		t.Errorf("a is %v", n)
 	}
 	if n := b.want(t, 200, "GET", id+"/nodes/a", ""); fmt.Sprint(n.body["result"]) != "map[rows:3]" {
@@ -236,7 +247,8 @@ func TestRun_DoesWhatOperatorsAsk(t *testing.T) {
 		t.Errorf("events: %s", got)
 	}
 	e := b.want(t, 200, "GET", id+"/events", "").items()[1]
-	if fmt.Sprint(e) != "map[action:pause at:2027-03-01T12:00:00.000Z by:tester from:RUNNING reason:look first to:PAUSED]" {
+	if fmt.Sprint(
+		e) != "map[action:pause at:2027-03-01T12:00:00.000Z by:tester from:RUNNING reason:look first to:PAUSED]" {
 		t.Errorf("the pause is told as %v", e)
 	}
 	ofB := node(b.want(t, 200, "GET", id, ""), "b")["job_id"].(string)
@@ -251,9 +263,11 @@ func TestRun_DoesWhatOperatorsAsk(t *testing.T) {
 func TestRun_ShowsTheItemsOfAMappedNode(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"part":{"task":"echo","for_each":"${params.list}","payload":{"n":"${item}","at":"${index}"},"max_parallel":2},
+	r := b.want(t, 202, "POST", "/v1/runs",
+		`{"dag":{"nodes":{"part":{"task":"echo","for_each":"${params.list}","payload":{"n":"${item}","at":"${index}"},"max_parallel":2},
 		"sum":{"task":"echo","depends_on":["part"]}},"params":{"list":[5,6,7]}}}`)
-	if fmt.Sprint(node(r, "part")["items"]) != "map[blocked:1 cancelled:0 failed:0 running:0 skipped:0 succeeded:0 total:3 waiting:2]" {
+	if fmt.Sprint(node(r,
+		"part")["items"]) != "map[blocked:1 cancelled:0 failed:0 running:0 skipped:0 succeeded:0 total:3 waiting:2]" {
 		t.Errorf("the node is %v", node(r, "part"))
 	}
 	if node(r, "sum")["why"] != "waits for part (0 of 3 items)" {
@@ -261,12 +275,14 @@ func TestRun_ShowsTheItemsOfAMappedNode(t *testing.T) {
 	}
 	path := "/v1/runs/" + r.str("run_id") + "/nodes/part"
 	items := b.want(t, 200, "GET", path+"?limit=2", "").body["items"].(map[string]any)
-	rest := b.want(t, 200, "GET", path+"?limit=2&cursor="+items["next_cursor"].(string), "").body["items"].(map[string]any)
+	rest := b.want(t, 200, "GET", path+"?limit=2&cursor="+items["next_cursor"].(string),
+		"").body["items"].(map[string]any)
 	first := items["items"].([]any)[0].(map[string]any)["job_id"].(string)
 	if one := b.want(t, 200, "GET", "/v1/jobs/"+first, ""); one.body["item"] != 0.0 || one.str("node") != "part" {
 		t.Errorf("its job is %s", one.text)
 	}
-	if len(items["items"].([]any)) != 2 || rest["next_cursor"] != nil || rest["items"].([]any)[0].(map[string]any)["item"] != 2.0 {
+	if len(items["items"].([]any)) != 2 || rest["next_cursor"] != nil ||
+		rest["items"].([]any)[0].(map[string]any)["item"] != 2.0 {
 		t.Errorf("items %v and %v", items, rest)
 	}
 }
@@ -277,7 +293,8 @@ func TestRun_IsDrawn(t *testing.T) {
 	path := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id") + "/graph"
 	for _, c := range []struct{ query, accept, kind, begins, holds string }{
 		{"", "*/*", "text/plain; charset=utf-8", "flowchart TD\n", "n0 --> n1"},
-		{"?format=mermaid", "image/svg+xml", "text/plain; charset=utf-8", "flowchart TD\n", `n0(["a<br/>QUEUED"]):::queued`},
+		{"?format=mermaid", "image/svg+xml", "text/plain; charset=utf-8", "flowchart TD\n",
+			`n0(["a<br/>QUEUED"]):::queued`},
 		{"", "text/html;q=0.5,image/svg+xml", "image/svg+xml", "<svg ", `<g id="node-b"><title>b: BLOCKED</title>`},
 		{"?format=svg", "", "image/svg+xml", "<svg ", "</svg>"},
 		{"?format=json", "", "application/json", "{", `"edges":[["a","b"],["b","c"]]`},
@@ -297,7 +314,8 @@ func TestRun_IsDrawn(t *testing.T) {
 func TestRun_RetriesANodeByItsOwnPolicy(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo","retry":{"max_attempts":2,"max_delay":"7s"}}}}}`)
+	r := b.want(t, 202, "POST", "/v1/runs",
+		`{"dag":{"nodes":{"a":{"task":"echo","retry":{"max_attempts":2,"max_delay":"7s"}}}}}`)
 	one := b.row(t, node(r, "a")["job_id"].(string))
 	want := job.DefaultRetry
 	want.MaxAttempts, want.MaxDelay = 2, 7*time.Second

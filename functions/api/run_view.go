@@ -222,8 +222,9 @@ func (f *runFacts) itemCounts(name string) *runCounts {
 func (f *runFacts) node(name string, states map[string]dag.NodeState) NodeState {
 	row, there := f.rows[name]
 	n := NodeState{
-		Status: f.status(row), Generation: f.run.Generation(name), DependsOn: append([]string{}, f.graph.Parents(name)...),
-		Parents: len(f.graph.Parents(name)), Forced: row.Forced != job.NotForced,
+		Status: f.status(row), Generation: f.run.Generation(name),
+		DependsOn: append([]string{}, f.graph.Parents(name)...), Parents: len(f.graph.Parents(name)),
+		Forced: row.Forced != job.NotForced,
 	}
 	for _, p := range f.graph.Parents(name) {
 		if states[p].End() != dag.NotEnded {
@@ -298,7 +299,8 @@ func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, 
 	case f.run.Shown() == run.Paused:
 		return "pause", "the run is paused"
 	case v == dag.Run && f.graph.MaxConcurrency > 0:
-		return "limit", fmt.Sprintf("%d jobs of the run are under way, which is its max_concurrency", f.graph.MaxConcurrency)
+		return "limit", fmt.Sprintf("%d jobs of the run are under way, which is its max_concurrency",
+			f.graph.MaxConcurrency)
 	}
 	return "parents", "its parents have just ended"
 }
@@ -330,9 +332,9 @@ func (f *runFacts) unended(name string, states map[string]dag.NodeState) string 
 // viewRun is what the run's item alone says.
 func viewRun(is run.Run) RunView {
 	v := RunView{
-		RunID: is.ID, Status: is.Shown(), CreatedAt: wire.Instant{Time: is.CreatedAt}, DueAt: wire.Instant{Time: is.DueAt},
-		FinishedAt: wire.Instant{Time: is.FinishedAt}, NominalAt: wire.Instant{Time: is.NominalAt},
-		Schedule: is.Schedule, Priority: is.Priority,
+		RunID: is.ID, Status: is.Shown(), CreatedAt: wire.Instant{Time: is.CreatedAt},
+		DueAt: wire.Instant{Time: is.DueAt}, FinishedAt: wire.Instant{Time: is.FinishedAt},
+		NominalAt: wire.Instant{Time: is.NominalAt}, Schedule: is.Schedule, Priority: is.Priority,
 	}
 	if is.Dag != "" {
 		v.Dag, v.DagVersion = &is.Dag, &is.Version

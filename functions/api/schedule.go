@@ -70,8 +70,8 @@ func (s *stage) scheduleRoutes() {
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
 		ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite,
 		Summary: "Run a schedule's job, or its dag, once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "A job or run of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor " +
-			"max_runs touches it. It is listed among the occurrences as manual.",
+		About: "A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor " +
+			"overlap nor max_runs touches it. It is listed among the occurrences as manual.",
 	}, s.runScheduleNow)
 	s.schedulePauseRoutes()
 }
@@ -272,7 +272,8 @@ func (s *stage) scheduleWrites(
 				"schedule", after.Name, "literals", n, "by", who.Subject)
 		}
 	}
-	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites { // there is room but where very much is recorded
+	// there is room but where very much is recorded
+	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites {
 		writes = append(writes, c.calendar.asRead...)
 	}
 	if c.job != nil && after.Template.Dag != "" { // nobody deletes the dag meanwhile

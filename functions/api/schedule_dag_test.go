@@ -33,7 +33,8 @@ func TestScheduleOfDag_ShowsWhatItWasGiven(t *testing.T) {
 	if again := b.want(t, 200, "PUT", "/v1/schedules/s", ofEtl); again.body["version"] != 1.0 {
 		t.Errorf("the same again: %s", again.text)
 	}
-	if list := b.want(t, 200, "GET", "/v1/schedules", ""); !strings.Contains(list.text, `"dag":{"name":"etl","version":1,"start_within":"10m"}`) {
+	if list := b.want(t, 200, "GET", "/v1/schedules", ""); !strings.Contains(list.text,
+		`"dag":{"name":"etl","version":1,"start_within":"10m"}`) {
 		t.Errorf("the list is %s", list.text)
 	}
 	if p := b.want(t, 200, "GET", "/v1/schedules/s/preview?count=1", ""); len(p.items()) != 1 {
@@ -45,7 +46,8 @@ func TestScheduleOfDag_RefusesBadOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
-	b.want(t, 201, "PUT", "/v1/dags/strict", `{"nodes":{"a":{"task":"echo"}},"params":{"n":1},"params_schema":{"properties":{"n":{"type":"integer"}}}}`)
+	b.want(t, 201, "PUT", "/v1/dags/strict",
+		`{"nodes":{"a":{"task":"echo"}},"params":{"n":1},"params_schema":{"properties":{"n":{"type":"integer"}}}}`)
 	for dag, want := range map[string]string{
 		`null`:                                 "/dag invalid_value",
 		`"etl"`:                                "/dag invalid_value",
@@ -71,8 +73,10 @@ func TestScheduleOfDag_RefusesBadOnes(t *testing.T) {
 		}
 	}
 	b.want(t, 404, "GET", "/v1/schedules/s", "")
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"every":"1d"},"dag":{"name":"etl","params":{"url":"AKIAIOSFODNN7EXAMPLE"},"allow_literals":["/params/url"]}}`)
-	all := b.want(t, 400, "PUT", "/v1/schedules/s", `{"calendar":{"every":"1ms"},"dag":{"name":"none","params":[],"x":1},"overlap":"x"}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"every":"1d"},"dag":{"name":"etl","params":{"url":"AKIAIOSFODNN7EXAMPLE"},"allow_literals":["/params/url"]}}`)
+	all := b.want(t, 400, "PUT", "/v1/schedules/s",
+		`{"calendar":{"every":"1ms"},"dag":{"name":"none","params":[],"x":1},"overlap":"x"}`)
 	if n := len(all.body["errors"].([]any)); n != 5 {
 		t.Errorf("%d mistakes of 5: %s", n, all.text)
 	}
@@ -84,7 +88,8 @@ func TestScheduleOfDag_ChangesByPatches(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
 	b.want(t, 201, "PUT", "/v1/schedules/s", ofEtl)
 	for _, c := range []struct{ patch, want, changed string }{
-		{`{"dag":{"version":null}}`, `{"name":"etl","start_within":"10m","params":{"url":"https://example.com/x"}}`, "[/dag/version]"},
+		{`{"dag":{"version":null}}`, `{"name":"etl","start_within":"10m","params":{"url":"https://example.com/x"}}`,
+			"[/dag/version]"},
 		{`{"dag":{"params":{"url":"y"}}}`, `{"name":"etl","start_within":"10m","params":{"url":"y"}}`, "[/dag/params]"},
 		{`{"dag":{"params":null,"start_within":null}}`, `{"name":"etl"}`, "[/dag/params /dag/start_within]"},
 		{`{"calendar":{"cron":"0 11 * * *"}}`, `{"name":"etl"}`, "[/calendar/cron]"},
@@ -93,7 +98,8 @@ func TestScheduleOfDag_ChangesByPatches(t *testing.T) {
 			"[/dag/priority /dag/tags]",
 		},
 		{`{"dag":{"version":1}}`, `{"name":"etl","version":1,"priority":"high","tags":{"team":"a"}}`, "[/dag/version]"},
-		{`{"dag":{"priority":null,"tags":null,"version":null}}`, `{"name":"etl"}`, "[/dag/priority /dag/tags /dag/version]"},
+		{`{"dag":{"priority":null,"tags":null,"version":null}}`, `{"name":"etl"}`,
+			"[/dag/priority /dag/tags /dag/version]"},
 	} {
 		dry := b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true", c.patch)
 		if fmt.Sprint(dry.body["changed"]) != c.changed {
@@ -114,10 +120,12 @@ func TestScheduleOfDag_ChangesByPatches(t *testing.T) {
 			t.Errorf("%s: %s", patch, r.text)
 		}
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"dag":null,"job":{"task":"echo"}}`); r.at("job", "task") != "echo" || r.body["dag"] != nil {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"dag":null,"job":{"task":"echo"}}`); r.at("job",
+		"task") != "echo" || r.body["dag"] != nil {
 		t.Errorf("a job in place of the dag: %s", r.text)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"dag":{"name":"etl"}}`); r.at("dag", "name") != "etl" || r.body["job"] != nil {
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"dag":{"name":"etl"}}`); r.at("dag", "name") != "etl" ||
+		r.body["job"] != nil {
 		t.Errorf("a dag in place of the job: %s", r.text)
 	}
 }
@@ -138,7 +146,8 @@ func TestScheduleOfDag_KeepsItsDagFromBeingDeleted(t *testing.T) {
 
 	// A schedule that is put while the dag is deleted: one of the two is refused.
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
-	b.before("dag.delete", func() { b.want(t, 201, "PUT", "/v1/schedules/three", strings.Replace(ofEtl, `,"version":1`, "", 1)) })
+	b.before("dag.delete",
+		func() { b.want(t, 201, "PUT", "/v1/schedules/three", strings.Replace(ofEtl, `,"version":1`, "", 1)) })
 	b.want(t, 409, "DELETE", "/v1/dags/etl", "")
 	b.want(t, 204, "DELETE", "/v1/schedules/three", "")
 	b.before("schedule.create", func() { b.want(t, 204, "DELETE", "/v1/dags/etl", "") })
@@ -155,16 +164,19 @@ func TestScheduleOfDag_RunsNow(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/schedules/s", ofEtl)
 	r := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "")
 	id := r.str("run_id")
-	if r.header.Get("Location") != "/v1/runs/"+id || r.str("schedule") != "s" || r.str("status") != "RUNNING" || r.body["nominal_at"] != nil {
+	if r.header.Get("Location") != "/v1/runs/"+id || r.str("schedule") != "s" || r.str("status") != "RUNNING" ||
+		r.body["nominal_at"] != nil {
 		t.Errorf("the run is %s", r.text)
 	}
 	occurrences := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "")
-	if o := occurrences.items(); len(o) != 1 || o[0]["run_id"] != id || o[0]["status"] != "RUNNING" || o[0]["outcome"] != "ran" || o[0]["manual"] != true || o[0]["job_id"] != nil {
+	if o := occurrences.items(); len(o) != 1 || o[0]["run_id"] != id || o[0]["status"] != "RUNNING" ||
+		o[0]["outcome"] != "ran" || o[0]["manual"] != true || o[0]["job_id"] != nil {
 		t.Errorf("the occurrences are %s", occurrences.text)
 	}
 	for _, c := range []struct{ method, path string }{
-		{"GET", "/v1/jobs/" + id}, {"PATCH", "/v1/jobs/" + id}, {"DELETE", "/v1/jobs/" + id}, {"POST", "/v1/jobs/" + id + "/cancel"},
-		{"POST", "/v1/jobs/" + id + "/redrive"}, {"POST", "/v1/jobs/" + id + "/run-now"}, {"GET", "/v1/jobs/" + id + "/attempts"},
+		{"GET", "/v1/jobs/" + id}, {"PATCH", "/v1/jobs/" + id}, {"DELETE", "/v1/jobs/" + id},
+		{"POST", "/v1/jobs/" + id + "/cancel"}, {"POST", "/v1/jobs/" + id + "/redrive"},
+		{"POST", "/v1/jobs/" + id + "/run-now"}, {"GET", "/v1/jobs/" + id + "/attempts"},
 	} {
 		body := ""
 		if c.method == "PATCH" {
@@ -178,7 +190,8 @@ func TestScheduleOfDag_RunsNow(t *testing.T) {
 		}
 	}
 	b.want(t, 200, "POST", "/v1/runs/"+id+"/cancel", "")
-	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); o[0]["status"] != "CANCELLED" || o[0]["outcome"] != "ran" {
+	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); o[0]["status"] != "CANCELLED" ||
+		o[0]["outcome"] != "ran" {
 		t.Errorf("the occurrence is %v", o[0])
 	}
 	b.want(t, 204, "DELETE", "/v1/runs/"+id, "")
@@ -196,8 +209,9 @@ func TestScheduleOfDag_NamesRunsInFlight(t *testing.T) {
 	due := noon.Add(-time.Minute)
 	k := schedule.Key{Tenant: b.who.Tenant, Name: "s"}
 	row := job.Row{
-		Key: job.Key{Tenant: k.Tenant, ID: k.JobID(due)}, Status: job.Blocked, Version: 1, Attempt: 1, DueAt: due, NominalAt: due,
-		CreatedAt: due, StartedAt: due, ScheduleID: "s", Epoch: 1, Dag: "etl", Pool: contract.RunPool, Priority: job.Normal,
+		Key: job.Key{Tenant: k.Tenant, ID: k.JobID(due)}, Status: job.Blocked, Version: 1, Attempt: 1, DueAt: due,
+		NominalAt: due, CreatedAt: due, StartedAt: due, ScheduleID: "s", Epoch: 1, Dag: "etl", Pool: contract.RunPool,
+		Priority: job.Normal,
 	}
 	if err := b.store.Put(ctx, item.Write{Ref: row.Ref(), Name: "test.put", Put: row.Item()}); err != nil {
 		t.Fatal(err)
@@ -210,7 +224,8 @@ func TestScheduleOfDag_NamesRunsInFlight(t *testing.T) {
 		t.Error("there is a run")
 	}
 	// A run that the table has forgotten is as its row says.
-	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); len(o) != 1 || o[0]["status"] != "RUNNING" || o[0]["run_id"] != string(row.ID) {
+	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); len(o) != 1 ||
+		o[0]["status"] != "RUNNING" || o[0]["run_id"] != string(row.ID) {
 		t.Errorf("the occurrences are %v", o)
 	}
 	if r := b.want(t, 204, "DELETE", "/v1/schedules/s", ""); r.header.Get("Punctual-In-Flight") != string(row.ID) {

@@ -85,7 +85,8 @@ func TestOccurrences_SayWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 		return string(s.JobID(time.Date(2027, month, day, 10, 0, 0, 0, time.UTC)))
 	}
 	items := []string{
-		`{"nominal_at":"2027-03-01T10:00:00.000Z","due_at":"2027-03-01T10:00:00.000Z","outcome":"pending","job_id":"` + id(3, 1) + `","status":"RUNNING","start_lateness_ms":1}`,
+		`{"nominal_at":"2027-03-01T10:00:00.000Z","due_at":"2027-03-01T10:00:00.000Z","outcome":"pending","job_id":"` +
+			id(3, 1) + `","status":"RUNNING","start_lateness_ms":1}`,
 		`{"nominal_at":"2027-02-28T10:00:00.000Z","due_at":"2027-02-28T10:00:00.000Z","outcome":"skipped","reason":"overlap","why":"an earlier run was not over","job_id":"` + id(2, 28) + `","status":"SKIPPED"}`,
 		`{"nominal_at":"2027-02-26T10:00:00.000Z","outcome":"missed","reason":"outage","why":"nobody was there","until":"2027-02-27T10:00:00.000Z","count":2}`,
 		`{"nominal_at":"2027-02-25T10:00:00.000Z","outcome":"skipped","reason":"excluded","why":"excluded by \"x\""}`,
@@ -184,7 +185,8 @@ func TestGetJob_SaysWhatAJobIsQueuedBehind(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s",
 		`{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
-	r := b.made(t, b.schedule(t, "s"), noon.Add(-2*time.Hour), func(r *job.Row) { r.Parked, r.QueuedBehind = true, true })
+	r := b.made(t, b.schedule(t, "s"), noon.Add(-2*time.Hour),
+		func(r *job.Row) { r.Parked, r.QueuedBehind = true, true })
 	g := b.want(t, 200, "GET", "/v1/jobs/"+string(r.ID), "")
 	if g.str("status") != "SCHEDULED" || g.str("waiting_for") != "worker" || g.at("status_reason",
 		"code") != "overlap" || !strings.Contains(g.at("status_reason", "message"), "earlier run") {
@@ -336,13 +338,15 @@ func TestPauseSchedule_WithAnEndWakesWhatItHeldThen(t *testing.T) {
 func TestPreview_TakesAScheduleByName(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","timezone":"Europe/Berlin","spread":"30m","max_runs":2},"job":{"task":"echo"}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 9 * * *","timezone":"Europe/Berlin","spread":"30m","max_runs":2},"job":{"task":"echo"}}`)
 	r := b.want(t, 200, "GET", "/v1/schedules/s/preview?after=2027-03-26T12:00:00%2B01:00&count=10", "")
 	if items := r.items(); len(items) != 2 || items[0]["local"] != "2027-03-27T09:00:00+01:00" ||
 		items[1]["nominal_at"] != "2027-03-28T07:00:00.000Z" || fmt.Sprint(items[1]["flags"]) != "[change_over_day]" {
 		t.Errorf("answered %s", r.text)
 	}
-	draft := b.want(t, 200, "POST", "/v1/schedules/preview", `{"calendar":{"cron":"0 9 * * *","timezone":"Europe/Berlin","spread":"30m","max_runs":2},"name":"s","after":"2027-03-26T11:00:00Z"}`)
+	draft := b.want(t, 200, "POST", "/v1/schedules/preview",
+		`{"calendar":{"cron":"0 9 * * *","timezone":"Europe/Berlin","spread":"30m","max_runs":2},"name":"s","after":"2027-03-26T11:00:00Z"}`)
 	if draft.text != r.text || r.items()[0]["due_at"] == r.items()[0]["nominal_at"] {
 		t.Errorf("as a draft it is %s", draft.text)
 	}

@@ -73,8 +73,8 @@ var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "p
 func checkPatch(patch *wire.Document) error {
 	r := newReader(patch)
 	f := r.Object(0, "", scheduleFields)
-	for name, known := range map[string][]string{"calendar": calendarFields, "job": templateFields, "dag": dagTemplateFields,
-		"catch_up": catchUpFields} {
+	for name, known := range map[string][]string{"calendar": calendarFields, "job": templateFields,
+		"dag": dagTemplateFields, "catch_up": catchUpFields} {
 		v, ok := f[name]
 		if !ok || patch.Kind(v.Node) != wire.KindObject {
 			continue

@@ -109,7 +109,9 @@ func TestPreview_SaysWhatIsSpecialAboutATime(t *testing.T) {
 		}
 	}
 	b.who = all("globex")
-	if r := b.want(t, 400, "POST", "/v1/schedules/preview", `{"calendar":{"cron":"0 9 6 * *","exclude":["weekends"]}}`); r.str("code") != "invalid_value" || !strings.Contains(r.text, "/calendar/exclude/0") {
+	if r := b.want(t, 400, "POST", "/v1/schedules/preview",
+		`{"calendar":{"cron":"0 9 6 * *","exclude":["weekends"]}}`); r.str("code") != "invalid_value" ||
+		!strings.Contains(r.text, "/calendar/exclude/0") {
 		t.Errorf("another tenant's exclusion: %s", r.text)
 	}
 }
@@ -188,7 +190,9 @@ var badCalendars = []struct{ name, calendar, code, pointer string }{
 	{"an end at the start", `{"every":"5m","start_at":"2027-04-02T00:00:00Z","end_at":"2027-04-02T00:00:00Z"}`,
 		"conflicting_fields", "/end_at"},
 	{"a start that is no time", `{"every":"5m","start_at":"tomorrow"}`, "invalid_value", "/start_at"},
-	{"a window without a time", `{"cron":"0 9 * * *","start_at":"2027-04-01T10:00:00Z","end_at":"2027-04-02T08:00:00Z"}`, "never_fires", "/cron"},
+	{"a window without a time",
+		`{"cron":"0 9 * * *","start_at":"2027-04-01T10:00:00Z","end_at":"2027-04-02T08:00:00Z"}`, "never_fires",
+		"/cron"},
 	{"no runs", `{"every":"5m","max_runs":0}`, "out_of_range", "/max_runs"},
 	{"half a run", `{"every":"5m","max_runs":1.5}`, "invalid_value", "/max_runs"},
 	{"an exclusion that is not there", `{"every":"5m","exclude":["nowhere"]}`, "invalid_value", "/exclude/0"},
@@ -245,7 +249,10 @@ func FuzzPreview(f *testing.F) {
 			f.Add(c.calendar)
 		}
 	}
-	for _, good := range []string{`{"cron":"0 9 L * ?","timezone":"Asia/Tehran"}`, `{"every":"5m","phase":"30s","spread":"1m"}`, `{"rrule":"FREQ=MONTHLY;BYDAY=-1FR","start_at":"2027-01-01T00:00:00Z"}`, `{"dates":["2027-03-28T01:00:00.001Z"],"max_runs":1}`} {
+	for _, good := range []string{`{"cron":"0 9 L * ?","timezone":"Asia/Tehran"}`,
+		`{"every":"5m","phase":"30s","spread":"1m"}`,
+		`{"rrule":"FREQ=MONTHLY;BYDAY=-1FR","start_at":"2027-01-01T00:00:00Z"}`,
+		`{"dates":["2027-03-28T01:00:00.001Z"],"max_runs":1}`} {
 		f.Add(good)
 	}
 	f.Fuzz(func(t *testing.T, calendar string) {

@@ -43,8 +43,10 @@ func (r reply) at(path ...string) string {
 func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 201, "PUT", "/v1/schedules/report", `{"calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","spread":"5m","max_runs":100},
-		"job":{"task":"echo","payload":{"x":[1, 2]},"priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d","retry":{"max_attempts":3,"on_worker_lost":"fail"},"tags":{"team":"billing"}},
+	r := b.want(t, 201, "PUT", "/v1/schedules/report",
+		`{"calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","spread":"5m","max_runs":100},
+		"job":{"task":"echo","payload":{"x":[1, 2]},"priority":"high","timeout":"2m","start_within":"10m",
+			"expire_after":"1d","retry":{"max_attempts":3,"on_worker_lost":"fail"},"tags":{"team":"billing"}},
 		"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7},"pause_after_failures":5}`)
 	want := `{"name":"report","calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","max_runs":100,"spread":"5m"},` +
 		`"job":{"task":"echo","pool":"short","priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d",` +
@@ -105,7 +107,8 @@ func TestPutSchedule_ChangesNothingWhenRepeated(t *testing.T) {
 		large(two, `"x":`+text(299<<10))); r.body["version"] != 2.0 || r.at("job", "payload") != "<nil>" {
 		t.Errorf("another large payload: %.300s", r.text)
 	}
-	if r := b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(daily, "10", "11", 1)); r.body["version"] != 2.0 || r.body["created_at"] != first.body["created_at"] || r.str("updated_at") != "2027-03-01T13:00:00.000Z" {
+	if r := b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(daily, "10", "11", 1)); r.body["version"] != 2.0 ||
+		r.body["created_at"] != first.body["created_at"] || r.str("updated_at") != "2027-03-01T13:00:00.000Z" {
 		t.Errorf("another hour: %s", r.text)
 	}
 }
@@ -227,7 +230,9 @@ func TestPutSchedule_KeepsWhatItDeclaresToBeNoSecret(t *testing.T) {
 		b.schedule(t, "s").Template.Literals.By != "tester" {
 		t.Errorf("the same by another: %s", again.text)
 	}
-	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":{"secret":"`+sentinel+`","token":"`+sentinel+`"},"allow_literals":["/payload/secret","/payload/token"]}}`)
+	b.want(t, 200, "PATCH", "/v1/schedules/s",
+		`{"job":{"task":"echo","payload":{"secret":"`+sentinel+`","token":"`+sentinel+
+			`"},"allow_literals":["/payload/secret","/payload/token"]}}`)
 	if l := b.schedule(t, "s").Template.Literals; l == nil || l.By != "another" || len(l.Pointers) != 2 {
 		t.Errorf("replaced, it declares %+v", l)
 	}
@@ -289,7 +294,8 @@ func TestDeleteSchedule_KeepsTheEpochOfTheName(t *testing.T) {
 func TestPatchSchedule_MergesWhatItNames(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *","timezone":"America/Los_Angeles"},"job":{"task":"echo","payload":1,"tags":{"a":"b"}},"overlap":"skip","pause_after_failures":3}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 9 * * *","timezone":"America/Los_Angeles"},"job":{"task":"echo","payload":1,"tags":{"a":"b"}},"overlap":"skip","pause_after_failures":3}`)
 	// S10: the zone counts after an edit of the payload, too.
 	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":2}}`)
 	if r.at("job", "payload") != "2" || r.at("job", "tags") != "map[a:b]" ||
@@ -326,7 +332,8 @@ func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *te
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/slow", `{"executor":"go","pool":"long","timeout":"1h"}`)
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo","payload":{"a":{"n":9007199254740993,"x":1.50},"b":1},"timeout":"7s","tags":{"k":"v"}}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo","payload":{"a":{"n":9007199254740993,"x":1.50},"b":1},"timeout":"7s","tags":{"k":"v"}}}`)
 	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"payload":{"a":{"y":[1]},"b":null}}}`)
 	if want := `"payload":{"a":{"n":9007199254740993,"x":1.50,"y":[1]}}`; !strings.Contains(r.text, want) ||
 		r.at("job", "timeout") != "7s" {
@@ -456,7 +463,8 @@ func TestPutSchedule_RefusesBadOnes(t *testing.T) {
 			w := wrong{c.name, "", 400, c.code, "/calendar" + c.pointer}
 			requireRefused(t, b, w, b.do(t, "PUT", "/v1/schedules/bad",
 				`{"calendar":`+c.calendar+`,"job":{"task":"echo"}}`))
-			if c.calendar != "{}" && !strings.Contains(c.calendar, "null") { // in a patch they change or remove something
+			// in a patch they change or remove something
+			if c.calendar != "{}" && !strings.Contains(c.calendar, "null") {
 				requireRefused(t, b, w, b.do(t, "PATCH", "/v1/schedules/there", `{"calendar":`+c.calendar+`}`))
 			}
 		})
@@ -622,7 +630,9 @@ func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 func TestRunScheduleNow_MakesAJobBesideTheTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":`+text(2000)+`,"tags":{"a":"b"},"priority":"high","expire_after":"1h"}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":`+text(2000)+
+			`,"tags":{"a":"b"},"priority":"high","expire_after":"1h"}}`)
 	b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
 	r := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "")
 	if r.str("status") != "QUEUED" || r.header.Get("Location") != "/v1/jobs/"+r.str("job_id") ||

@@ -97,8 +97,9 @@ func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 		Name: c.Name, Calendar: calendarView(c.Spec), Overlap: c.Overlap,
 		CatchUp:            catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap},
 		PauseAfterFailures: c.PauseAfter,
-		Version:            c.Epoch, CreatedAt: wire.Instant{Time: c.CreatedAt}, UpdatedAt: wire.Instant{Time: c.UpdatedAt},
-		Next: []wire.Instant{}, EndedBy: c.EndedBy, FailuresInARow: c.Failures,
+		Version:            c.Epoch, CreatedAt: wire.Instant{Time: c.CreatedAt},
+		UpdatedAt: wire.Instant{Time: c.UpdatedAt}, Next: []wire.Instant{}, EndedBy: c.EndedBy,
+		FailuresInARow: c.Failures,
 	}
 	if c.Template.Dag != "" {
 		v.Dag = viewDagTemplate(c.Template)

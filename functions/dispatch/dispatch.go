@@ -70,7 +70,8 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
-	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards})
+	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
+		Shards: d.Shards})
 	return &Stage{
 		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur,
 		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.DispatchQueue, Queues: d.Queue},

@@ -37,7 +37,8 @@ func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
 // another is the same stage in another process.
 func (b *bundle) another() *dispatch.Stage {
 	return dispatch.New(dispatch.Deps{
-		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{}, Log: telemetry.Silent(),
+		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{},
+		Log:   telemetry.Silent(),
 		Meter: b.Meter,
 	})
 }
@@ -121,7 +122,8 @@ func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 func TestDispatch_FiresSecondsLaterWhatCouldNotBeSent(t *testing.T) {
 	t.Parallel()
 	bubble(t, "", memory.Options{}, func(b *bundle) {
-		if err := b.World.Queues().Send(b.Context(), contract.DispatchQueue, message.Outgoing{Body: message.Encode(firing(0))}); err != nil {
+		if err := b.World.Queues().Send(b.Context(), contract.DispatchQueue,
+			message.Outgoing{Body: message.Encode(firing(0))}); err != nil {
 			b.Fatal(err)
 		}
 		failures := 2
@@ -274,32 +276,34 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 		}
 		once(b, fired(b, slice), 0)
 	})
-	bubble(t, "or, where none can be had, by the queue, and other messages do not wait for it", memory.Options{}, func(b *bundle) {
-		slice, other := b.crowd(20*time.Minute, 40), horizon.Slice{Minute: time.Now().Truncate(time.Minute).Add(20 * time.Minute), Shard: 1}
-		calls := 0
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op != memory.TimerArm {
-				return memory.Fault{}
+	bubble(t, "or, where none can be had, by the queue, and other messages do not wait for it", memory.Options{},
+		func(b *bundle) {
+			slice, other := b.crowd(20*time.Minute, 40),
+				horizon.Slice{Minute: time.Now().Truncate(time.Minute).Add(20 * time.Minute), Shard: 1}
+			calls := 0
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op != memory.TimerArm {
+					return memory.Fault{}
+				}
+				calls++
+				return memory.Fault{Wait: time.Hour}
+			})
+			began := time.Now()
+			if again := b.handle(b.Context(), message.Encode(firing(0)), job.AskSlice(slice).Body); again != "" {
+				b.Fatal("it is to come again")
 			}
-			calls++
-			return memory.Fault{Wait: time.Hour}
+			asked(b, other)
+			if took := time.Since(began); took > 3*time.Second || calls != 1 {
+				b.Errorf("it waited %s, and called %d times", took, calls)
+			}
+			if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
+				b.Fatalf("%d firings that were due came", len(got))
+			}
+			once(b, fired(b, slice), 40)
+			if calls > 20 {
+				b.Errorf("in 18 minutes it called %d times", calls)
+			}
 		})
-		began := time.Now()
-		if again := b.handle(b.Context(), message.Encode(firing(0)), job.AskSlice(slice).Body); again != "" {
-			b.Fatal("it is to come again")
-		}
-		asked(b, other)
-		if took := time.Since(began); took > 3*time.Second || calls != 1 {
-			b.Errorf("it waited %s, and called %d times", took, calls)
-		}
-		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
-			b.Fatalf("%d firings that were due came", len(got))
-		}
-		once(b, fired(b, slice), 40)
-		if calls > 20 {
-			b.Errorf("in 18 minutes it called %d times", calls)
-		}
-	})
 	bubble(t, "again by a timer, once one can be had", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(20*time.Minute, 3)
 		b.Fail(memory.TimerArm, "")
@@ -457,20 +461,24 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 	pause := func(b *bundle, scope string) {
 		b.Helper()
 		p := job.Pause{Scope: scope, Since: time.Now()}
-		if err := b.Store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)}); err != nil {
+		if err := b.Store.Put(b.Context(),
+			item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause",
+				Put: p.Item(jobtest.Tenant)}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	late := time.Hour
 	bubble(t, "whose pause was lifted wakes all that it holds within 5 s", memory.Options{}, func(b *bundle) {
 		for n := range 250 {
-			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
+				func(r *job.Row) { r.Shard = 0 }))
 		}
 		b.dispatch(message.Dispatch{Slice: place})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 250 {
 			b.Errorf("%d of 250 were woken", len(got))
 		}
-		if r, err := b.Store.Row(b.Context(), jobtest.Key(8)); err != nil || r.Parked || r.Slice() != horizon.SliceOf(time.Now(), 0).String() {
+		if r, err := b.Store.Row(b.Context(), jobtest.Key(8)); err != nil || r.Parked ||
+			r.Slice() != horizon.SliceOf(time.Now(), 0).String() {
 			b.Errorf("it lies in %s, %v", r.Slice(), err)
 		}
 	})
@@ -494,41 +502,44 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 			b.Errorf("%d firings, want 1", len(got))
 		}
 	})
-	bubble(t, "goes on in another message when time runs short, and its next round starts from the front", memory.Options{}, func(b *bundle) {
-		for n := range 250 {
-			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
-		}
-		short := func() context.Context {
-			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
-			b.Cleanup(cancel)
-			return ctx
-		}
-		if again := b.handle(short(), message.Encode(message.Dispatch{V: message.V, Slice: place})); again != "" {
-			b.Fatal("it is to come again")
-		}
-		rounds := 0
-		for range 10 {
-			time.Sleep(2 * time.Second)
-			for _, d := range b.Received(contract.DispatchQueue) {
-				m, err := message.Decode[message.Dispatch](d.Body)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if rounds = m.Round; m.Round > 0 && m.Cursor != "" {
-					b.Fatal("the round would miss what lies before its cursor")
-				}
-				if again := b.handle(short(), d.Body); again != "" {
-					b.Fatal("it is to come again")
+	bubble(t, "goes on in another message when time runs short, and its next round starts from the front",
+		memory.Options{}, func(b *bundle) {
+			for n := range 250 {
+				b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
+					func(r *job.Row) { r.Shard = 0 }))
+			}
+			short := func() context.Context {
+				ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
+				b.Cleanup(cancel)
+				return ctx
+			}
+			if again := b.handle(short(), message.Encode(message.Dispatch{V: message.V, Slice: place})); again != "" {
+				b.Fatal("it is to come again")
+			}
+			rounds := 0
+			for range 10 {
+				time.Sleep(2 * time.Second)
+				for _, d := range b.Received(contract.DispatchQueue) {
+					m, err := message.Decode[message.Dispatch](d.Body)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if rounds = m.Round; m.Round > 0 && m.Cursor != "" {
+						b.Fatal("the round would miss what lies before its cursor")
+					}
+					if again := b.handle(short(), d.Body); again != "" {
+						b.Fatal("it is to come again")
+					}
 				}
 			}
-		}
-		if got := b.Received(stagetest.FiringQueue); len(got) != 250 || rounds == 0 {
-			b.Errorf("%d of 250 were woken, round %d", len(got), rounds)
-		}
-	})
+			if got := b.Received(stagetest.FiringQueue); len(got) != 250 || rounds == 0 {
+				b.Errorf("%d of 250 were woken, round %d", len(got), rounds)
+			}
+		})
 	bubble(t, "that another pause still holds keeps what that one holds", memory.Options{}, func(b *bundle) {
 		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
-		mail := b.Put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))
+		mail := b.Put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked,
+			func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))
 		pause(b, "task:echo")
 		b.dispatch(message.Dispatch{Slice: place})
 		got := b.Received(stagetest.FiringQueue)
@@ -540,7 +551,8 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
 		pause(b, job.PauseAll)
 		b.dispatch(message.Dispatch{Slice: place})
-		if err := b.Store.Put(b.Context(), item.Write{Ref: job.PauseRef(jobtest.Tenant, job.PauseAll), Name: "test.lift", Delete: true}); err != nil {
+		if err := b.Store.Put(b.Context(),
+			item.Write{Ref: job.PauseRef(jobtest.Tenant, job.PauseAll), Name: "test.lift", Delete: true}); err != nil {
 			b.Fatal(err)
 		}
 		b.dispatch(message.Dispatch{Slice: place})
@@ -550,11 +562,13 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 	})
 	bubble(t, "with a row that nobody can read wakes the others", memory.Options{}, func(b *bundle) {
 		for n := range 3 {
-			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked, func(r *job.Row) { r.Shard = 0 }))
+			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
+				func(r *job.Row) { r.Shard = 0 }))
 		}
 		bad := jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked).Item()
 		bad["status"] = "LOST"
-		if err := b.Store.Put(b.Context(), item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {
+		if err := b.Store.Put(b.Context(),
+			item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {
 			b.Fatal(err)
 		}
 		b.dispatch(message.Dispatch{Slice: place})
@@ -579,7 +593,8 @@ func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
 		}
 		open := r // they were put before the job was over
 		open.ExpiresAt = time.Time{}
-		for _, w := range []item.Write{open.PutContent(job.TagsContent, "{}"), open.PutAttempt(job.Attempt{Attempt: 1, Outcome: "failed"})} {
+		for _, w := range []item.Write{open.PutContent(job.TagsContent, "{}"),
+			open.PutAttempt(job.Attempt{Attempt: 1, Outcome: "failed"})} {
 			if err := b.Store.Put(b.Context(), w); err != nil {
 				b.Fatal(err)
 			}

@@ -20,8 +20,10 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 	t.Parallel()
 	put := func(b *bundle, change ...func(*schedule.Schedule)) schedule.Schedule {
 		cron := "* * * * *"
-		s := schedule.Schedule{Key: schedule.Key{Tenant: jobtest.Tenant, Name: "s"}, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
-			Template: schedule.Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute, Retry: job.DefaultRetry}}
+		s := schedule.Schedule{Key: schedule.Key{Tenant: jobtest.Tenant, Name: "s"}, Spec: calendar.Spec{Cron: &cron},
+			CatchUp: schedule.DefaultCatchUp,
+			Template: schedule.Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal,
+				Timeout: time.Minute, Retry: job.DefaultRetry}}
 		for _, f := range change {
 			f(&s)
 		}
@@ -43,7 +45,8 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 	}
 	bubble(t, "a message for the end of a pause resumes it, and not before", memory.Options{}, func(b *bundle) {
 		s := put(b)
-		paused, w := schedule.PauseSchedule(s, schedule.Pause{Until: time.Now().Add(10 * time.Minute).UTC()}, time.Now().UTC())
+		paused, w := schedule.PauseSchedule(s, schedule.Pause{Until: time.Now().Add(10 * time.Minute).UTC()},
+			time.Now().UTC())
 		if err := b.Store.Put(b.Context(), w); err != nil {
 			b.Fatal(err)
 		}
@@ -79,7 +82,8 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 		if err := b.Store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
 			b.Fatal(err)
 		}
-		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: horizon.Line(jobtest.Tenant, "s")})); again != "" {
+		if again := b.handle(b.Context(),
+			message.Encode(message.Dispatch{V: 1, Slice: horizon.Line(jobtest.Tenant, "s")})); again != "" {
 			b.Error("it failed")
 		}
 		if now, err := b.Store.Row(b.Context(), r.Key); err != nil || now.Parked || now.QueuedBehind {
@@ -93,7 +97,8 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 		if err := b.Store.Put(b.Context(), item.Write{Ref: s.Ref(), Name: "test.put", Put: i}); err != nil {
 			b.Fatal(err)
 		}
-		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: 1, Slice: horizon.Promotion(jobtest.Tenant, "s")})); again != "" {
+		if again := b.handle(b.Context(),
+			message.Encode(message.Dispatch{V: 1, Slice: horizon.Promotion(jobtest.Tenant, "s")})); again != "" {
 			b.Error("it comes again")
 		}
 	})

@@ -125,7 +125,8 @@ func (s *Stage) passOver(ctx context.Context, k job.Key, err error) error {
 	if err == nil || fault.Retryable(err) {
 		return err
 	}
-	s.Log.ErrorContext(ctx, "job passed over", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, err.Error())
+	s.Log.ErrorContext(ctx, "job passed over", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err,
+		err.Error())
 	return nil
 }
 
@@ -140,7 +141,8 @@ func (s *Stage) promote(ctx context.Context, k schedule.Key) error {
 	if err == nil || fault.Retryable(err) {
 		return err
 	}
-	s.Log.ErrorContext(ctx, "schedule passed over", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err.Error())
+	s.Log.ErrorContext(ctx, "schedule passed over", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err,
+		err.Error())
 	return nil
 }
 

@@ -52,8 +52,9 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:   d,
 		slices: arm.Slices{Queue: d.Queue},
-		recur:  recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}),
-		pass:   scan.Pass{Marks: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
+		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
+			Shards: d.Shards}),
+		pass: scan.Pass{Marks: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
 }
 
@@ -80,7 +81,8 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	walked, err := s.pass.Run(ctx, over, func(ctx context.Context, slice horizon.Slice) error {
 		return scan.Both(
 			func() error { return s.promote(ctx, slice, &came) },
-			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) }, // what they make is near, and goes by the stream
+			// what they make is near, and goes by the stream
+			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) },
 		)
 	})
 	sum := Summary{Walked: walked, Came: came.Counts()}

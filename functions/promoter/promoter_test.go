@@ -89,21 +89,22 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 		b.promote()
 		b.requireAsked(r)
 	})
-	bubble(t, "asks once for all that a slice holds, however often the minute is replayed", memory.Options{}, func(b *bundle) {
-		at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
-		var rows []job.Row
-		for n := range 8 {
-			rows = append(rows, b.far(n, time.Until(at)+time.Duration(n)*time.Second))
-		}
-		for range 5 {
+	bubble(t, "asks once for all that a slice holds, however often the minute is replayed", memory.Options{},
+		func(b *bundle) {
+			at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
+			var rows []job.Row
+			for n := range 8 {
+				rows = append(rows, b.far(n, time.Until(at)+time.Duration(n)*time.Second))
+			}
+			for range 5 {
+				b.promote()
+				time.Sleep(10 * time.Second)
+			}
+			b.requireAsked(rows...)
+			b.stage = b.another()
 			b.promote()
-			time.Sleep(10 * time.Second)
-		}
-		b.requireAsked(rows...)
-		b.stage = b.another()
-		b.promote()
-		b.requireAsked(rows...)
-	})
+			b.requireAsked(rows...)
+		})
 	bubble(t, "reads a slice no more that it has asked for", memory.Options{}, func(b *bundle) {
 		at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
 		for n := range 200 {
@@ -118,46 +119,49 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 			b.Errorf("another pass took %v read units of the jobs table", units)
 		}
 	})
-	bubble(t, "goes on after a pass of 75 s from where it ended, not from the clock", memory.Options{}, func(b *bundle) {
-		b.promote()
-		var rows []job.Row
-		for m := range 3 {
-			for shard := range stagetest.Shards {
-				at := time.Now().Truncate(time.Minute).Add(contract.Horizon + time.Duration(m+1)*time.Minute)
-				rows = append(rows, b.far(m*stagetest.Shards+shard, time.Until(at)))
+	bubble(t, "goes on after a pass of 75 s from where it ended, not from the clock", memory.Options{},
+		func(b *bundle) {
+			b.promote()
+			var rows []job.Row
+			for m := range 3 {
+				for shard := range stagetest.Shards {
+					at := time.Now().Truncate(time.Minute).Add(contract.Horizon + time.Duration(m+1)*time.Minute)
+					rows = append(rows, b.far(m*stagetest.Shards+shard, time.Until(at)))
+				}
 			}
-		}
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery && c.N == 1 {
-				return memory.Fault{Wait: 75 * time.Second}
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.TableQuery && c.N == 1 {
+					return memory.Fault{Wait: 75 * time.Second}
+				}
+				return memory.Fault{}
+			})
+			for range 4 {
+				time.Sleep(time.Minute)
+				b.promote()
 			}
-			return memory.Fault{}
+			b.requireAsked(rows...)
 		})
-		for range 4 {
-			time.Sleep(time.Minute)
+	bubble(t, "catches up after an outage: what is near and ahead it asks for, what is long overdue is the sweeper's",
+		memory.Options{}, func(b *bundle) {
 			b.promote()
-		}
-		b.requireAsked(rows...)
-	})
-	bubble(t, "catches up after an outage: what is near and ahead it asks for, what is long overdue is the sweeper's", memory.Options{}, func(b *bundle) {
-		b.promote()
-		b.far(1, 35*time.Minute)
-		overdue, near, ahead := b.far(2, 49*time.Minute), b.far(3, 55*time.Minute), b.far(4, 70*time.Minute)
-		time.Sleep(50 * time.Minute)
-		b.promote()
-		b.requireAsked(overdue, near, ahead)
-	})
-	bubble(t, "asks for nothing twice that it has passed, though it reads passed slices again", memory.Options{}, func(b *bundle) {
-		r := b.far(1, 5*time.Minute)
-		b.promote()
-		b.requireAsked(r)
-		for range 8 {
-			time.Sleep(time.Minute)
-			b.stage = b.another() // which remembers nothing
+			b.far(1, 35*time.Minute)
+			overdue, near, ahead := b.far(2, 49*time.Minute), b.far(3, 55*time.Minute), b.far(4, 70*time.Minute)
+			time.Sleep(50 * time.Minute)
 			b.promote()
-		}
-		b.requireAsked()
-	})
+			b.requireAsked(overdue, near, ahead)
+		})
+	bubble(t, "asks for nothing twice that it has passed, though it reads passed slices again", memory.Options{},
+		func(b *bundle) {
+			r := b.far(1, 5*time.Minute)
+			b.promote()
+			b.requireAsked(r)
+			for range 8 {
+				time.Sleep(time.Minute)
+				b.stage = b.another() // which remembers nothing
+				b.promote()
+			}
+			b.requireAsked()
+		})
 	bubble(t, "finds what shows in the index after its slice was passed", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 7 * time.Minute },
 	}, func(b *bundle) {
@@ -179,14 +183,15 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 		b.promote()
 		b.requireAsked(r)
 	})
-	bubble(t, "covers the shards that were recorded, though the deployment says fewer", memory.Options{}, func(b *bundle) {
-		if _, err := b.Store.Shards(b.Context(), 9); err != nil {
-			b.Fatal(err)
-		}
-		r := b.far(1, 20*time.Minute, func(r *job.Row) { r.Shard = 8 })
-		b.promote()
-		b.requireAsked(r)
-	})
+	bubble(t, "covers the shards that were recorded, though the deployment says fewer", memory.Options{},
+		func(b *bundle) {
+			if _, err := b.Store.Shards(b.Context(), 9); err != nil {
+				b.Fatal(err)
+			}
+			r := b.far(1, 20*time.Minute, func(r *job.Row) { r.Shard = 8 })
+			b.promote()
+			b.requireAsked(r)
+		})
 }
 
 func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
@@ -258,7 +263,8 @@ func TestPromoter_PassesOverABadEntry(t *testing.T) {
 	t.Parallel()
 	bubble(t, "and still asks for its slice, where it holds another", memory.Options{}, func(b *bundle) {
 		bad := b.far(4, 25*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
-		if err := b.Store.Put(b.Context(), item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
+		if err := b.Store.Put(b.Context(),
+			item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
 			b.Fatal(err)
 		}
 		bad[contract.AttrPK] = "nobody"

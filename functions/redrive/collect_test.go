@@ -98,8 +98,10 @@ func TestRedrive_TakesLettersOfJobsThatAreDeadNoMore(t *testing.T) {
 	bubble(t, "never fails its own message, which would end among the letters", func(b *bundle) {
 		b.redriven(b.die(1))
 		b.World.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
-		ask := message.Delivery{ID: "1", Receives: 3, Body: message.Encode(message.Collect{V: message.V, Collect: true})}
-		if resp, err := b.stage.Handle(b.Context(), batch.SQSEventOf(ask)); err != nil || len(resp.BatchItemFailures) > 0 {
+		ask := message.Delivery{ID: "1", Receives: 3,
+			Body: message.Encode(message.Collect{V: message.V, Collect: true})}
+		if resp, err := b.stage.Handle(b.Context(), batch.SQSEventOf(ask)); err != nil ||
+			len(resp.BatchItemFailures) > 0 {
 			b.Errorf("it fails: %+v, %v", resp, err)
 		}
 	})

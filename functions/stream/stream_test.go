@@ -152,7 +152,8 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 	})
 	bubble(t, "leaves alone what its writer fires and what lies far ahead", func(b *bundle) {
 		b.requireAllDone(b.write(job.Accept(due(1, time.Second)), job.Accept(due(2, time.Hour))))
-		if got := b.received(stagetest.FiringQueue, time.Minute); len(got)+len(b.received(contract.DispatchQueue, 0)) != 0 {
+		if got := b.received(stagetest.FiringQueue, time.Minute); len(got)+
+			len(b.received(contract.DispatchQueue, 0)) != 0 {
 			b.Error("it got them on their way")
 		}
 	})
@@ -200,7 +201,8 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 	bubble(t, "handed the same batch again asks again", func(b *bundle) {
 		r := due(1, 20*time.Minute)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
-		b.World.SetFaults(func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.QueueSend && c.N == 1} })
+		b.World.SetFaults(
+			func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.QueueSend && c.N == 1} })
 		if resp := b.handle(ev); len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "1" {
 			b.Fatalf("a lost answer gave %+v", resp)
 		}
@@ -218,9 +220,11 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 		})
 		var changes []item.Change
 		for n, seq := range []string{"a", "b", "c"} {
-			changes = append(changes, item.Change{Seq: seq, New: due(n, time.Minute+time.Duration(n)*time.Second).Item()})
+			changes = append(changes,
+				item.Change{Seq: seq, New: due(n, time.Minute+time.Duration(n)*time.Second).Item()})
 		}
-		if resp := b.handle(batch.StreamEventOf(changes...)); len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "b" {
+		if resp := b.handle(batch.StreamEventOf(changes...)); len(resp.BatchItemFailures) != 1 ||
+			resp.BatchItemFailures[0].ItemIdentifier != "b" {
 			b.Errorf("came again: %+v", resp)
 		}
 	})
@@ -229,13 +233,15 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 func TestStream_PassesByWhatTheFilterKeepsAway(t *testing.T) {
 	t.Parallel()
 	bubble(t, "readable or not", func(b *bundle) {
-		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, time.Minute).Item()}, item.Change{Seq: "2", New: due(2, time.Minute).Item()})
+		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, time.Minute).Item()},
+			item.Change{Seq: "2", New: due(2, time.Minute).Item()})
 		for _, rec := range ev.Records {
 			delete(rec.Change.NewImage, contract.AttrNear)
 		}
 		ev.Records[1].Change.NewImage["schema_v"] = events.NewNumberAttribute("99")
 		b.requireAllDone(b.handle(ev))
-		if got := len(b.received(stagetest.FiringQueue, time.Minute)) + len(b.received(contract.FiringDead, 0)); got != 0 {
+		if got := len(b.received(stagetest.FiringQueue, time.Minute)) +
+			len(b.received(contract.FiringDead, 0)); got != 0 {
 			b.Errorf("%d messages were sent", got)
 		}
 	})
@@ -248,7 +254,8 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 			r.NewImage["schema_v"] = events.NewNumberAttribute("99")
 		},
 		"a list where a string belongs": func(r events.DynamoDBStreamRecord) {
-			r.NewImage["status"] = events.NewListAttribute([]events.DynamoDBAttributeValue{events.NewStringAttribute("SCHEDULED")})
+			r.NewImage["status"] = events.NewListAttribute(
+				[]events.DynamoDBAttributeValue{events.NewStringAttribute("SCHEDULED")})
 		},
 		"a due time that is no number": func(r events.DynamoDBStreamRecord) {
 			r.NewImage["due_at"] = events.NewStringAttribute("tomorrow")
@@ -278,7 +285,8 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 				Keys   map[string]string `json:"keys"`
 				Reason string            `json:"reason"`
 			}
-			if err := json.Unmarshal([]byte(aside[0].Body), &body); err != nil || body.Keys["job_id"] != string(jobtest.Key(50).ID) || body.Reason == "" {
+			if err := json.Unmarshal([]byte(aside[0].Body), &body); err != nil ||
+				body.Keys["job_id"] != string(jobtest.Key(50).ID) || body.Reason == "" {
 				b.Errorf("set aside as %s", aside[0].Body)
 			}
 			if strings.Contains(aside[0].Body, "secret") {

@@ -40,13 +40,14 @@ func (c Canary) Over(id string, f Function, alarms ...awscloudwatch.Alarm) {
 	for i, a := range alarms {
 		refs[i] = a
 	}
-	group := awscodedeploy.NewLambdaDeploymentGroup(c.scope, jsii.String("Canary-"+id), &awscodedeploy.LambdaDeploymentGroupProps{
-		Application: c.app, Alias: f.Live, Alarms: &refs,
-		// As it is: CDK would add a managed policy to the role.
-		Role:             c.role.WithoutPolicyUpdates(nil),
-		DeploymentConfig: awscodedeploy.LambdaDeploymentConfig_CANARY_10PERCENT_5MINUTES(),
-		AutoRollback: &awscodedeploy.AutoRollbackConfig{FailedDeployment: jsii.Bool(true),
-			StoppedDeployment: jsii.Bool(true), DeploymentInAlarm: jsii.Bool(true)},
-	})
+	group := awscodedeploy.NewLambdaDeploymentGroup(c.scope, jsii.String("Canary-"+id),
+		&awscodedeploy.LambdaDeploymentGroupProps{
+			Application: c.app, Alias: f.Live, Alarms: &refs,
+			// As it is: CDK would add a managed policy to the role.
+			Role:             c.role.WithoutPolicyUpdates(nil),
+			DeploymentConfig: awscodedeploy.LambdaDeploymentConfig_CANARY_10PERCENT_5MINUTES(),
+			AutoRollback: &awscodedeploy.AutoRollbackConfig{FailedDeployment: jsii.Bool(true),
+				StoppedDeployment: jsii.Bool(true), DeploymentInAlarm: jsii.Bool(true)},
+		})
 	group.Node().AddDependency(c.role) // with its policy
 }

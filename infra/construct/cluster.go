@@ -114,8 +114,9 @@ func (c Cluster) Identity(id, namespace, account, about string) (awsiam.Role, co
 	})
 	identity := awseks.NewCfnPodIdentityAssociation(c.scope, jsii.String(id+"-identity"),
 		&awseks.CfnPodIdentityAssociationProps{
-			ClusterName: c.cluster.ClusterName(), Namespace: jsii.String(namespace), ServiceAccount: jsii.String(account),
-			RoleArn: role.RoleArn(),
+			ClusterName: c.cluster.ClusterName(), Namespace: jsii.String(namespace),
+			ServiceAccount: jsii.String(account),
+			RoleArn:        role.RoleArn(),
 		})
 	identity.Node().AddDependency(role) // with its policy
 	return role, identity

@@ -182,7 +182,8 @@ func refusals(api awsapigateway.RestApi, signed bool) {
 				"Authentication required", sign, 0},
 			refusal{"badly-signed", awsapigateway.ResponseType_INVALID_SIGNATURE(), 401, "unauthenticated",
 				"Authentication required", sign, 0},
-			refusal{"expired", awsapigateway.ResponseType_EXPIRED_TOKEN(), 401, "unauthenticated", "Authentication required", sign, 0})
+			refusal{"expired", awsapigateway.ResponseType_EXPIRED_TOKEN(), 401, "unauthenticated",
+				"Authentication required", sign, 0})
 	}
 	for _, r := range all {
 		r.add(api, signed)

@@ -36,7 +36,8 @@ func (t Tick) EveryMinute(id string, f Function, on bool) {
 	}
 	allow(t.role, strs("lambda:InvokeFunction"), f.Live.FunctionArn())
 	awslambda.NewEventInvokeConfig(f.Function, jsii.String("once"), &awslambda.EventInvokeConfigProps{
-		Function: f.Function, Qualifier: f.Live.AliasName(), RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
+		Function: f.Function, Qualifier: f.Live.AliasName(), RetryAttempts: jsii.Number(0),
+		MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
 	})
 	schedule := awsscheduler.NewCfnSchedule(t.scope, jsii.String("Tick-"+id), &awsscheduler.CfnScheduleProps{
 		GroupName: jsii.String(t.group), Name: jsii.String(*t.stackName() + "-" + id),

@@ -71,7 +71,8 @@ func NewUserPool(scope constructs.Construct, id string, p UserPoolProps) UserPoo
 	}
 	u.domain = pool.AddDomain(jsii.String("Domain"), &awscognito.UserPoolDomainOptions{
 		CognitoDomain: &awscognito.CognitoDomainOptions{
-			DomainPrefix: awscdk.Fn_Join(jsii.String("-"), &[]*string{jsii.String(p.Name), awscdk.Stack_Of(pool).Account()}),
+			DomainPrefix: awscdk.Fn_Join(jsii.String("-"),
+				&[]*string{jsii.String(p.Name), awscdk.Stack_Of(pool).Account()}),
 		},
 	})
 	return u
@@ -85,7 +86,8 @@ func (u UserPool) Id() *string { return u.pool.UserPoolId() }
 
 // Issuer is the iss of its tokens.
 func (u UserPool) Issuer() *string {
-	return jsii.String("https://cognito-idp." + *awscdk.Stack_Of(u.pool).Region() + ".amazonaws.com/" + *u.pool.UserPoolId())
+	return jsii.String("https://cognito-idp." + *awscdk.Stack_Of(u.pool).Region() + ".amazonaws.com/" +
+		*u.pool.UserPoolId())
 }
 
 // Clients are the ids of its clients, separated by commas: the client_id of its tokens.

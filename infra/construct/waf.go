@@ -31,8 +31,9 @@ func NewWAF(scope constructs.Construct, id, name string, api REST) {
 				},
 			},
 			&awswafv2.CfnWebACL_RuleProperty{
-				Name: jsii.String("known-attackers"), Priority: jsii.Number(1), VisibilityConfig: seen("known-attackers"),
-				OverrideAction: &awswafv2.CfnWebACL_OverrideActionProperty{None: map[string]any{}},
+				Name: jsii.String("known-attackers"), Priority: jsii.Number(1),
+				VisibilityConfig: seen("known-attackers"),
+				OverrideAction:   &awswafv2.CfnWebACL_OverrideActionProperty{None: map[string]any{}},
 				Statement: &awswafv2.CfnWebACL_StatementProperty{
 					ManagedRuleGroupStatement: &awswafv2.CfnWebACL_ManagedRuleGroupStatementProperty{
 						VendorName: jsii.String("AWS"), Name: jsii.String("AWSManagedRulesAmazonIpReputationList")},
@@ -41,12 +42,13 @@ func NewWAF(scope constructs.Construct, id, name string, api REST) {
 		},
 	})
 	stage := api.DeploymentStage()
-	association := awswafv2.NewCfnWebACLAssociation(scope, jsii.String(id+"-stage"), &awswafv2.CfnWebACLAssociationProps{
-		WebAclArn: acl.AttrArn(),
-		ResourceArn: awscdk.Stack_Of(scope).FormatArn(&awscdk.ArnComponents{
-			Service: jsii.String("apigateway"), Account: jsii.String(""), Resource: jsii.String("/restapis"),
-			ResourceName: jsii.String(*api.RestApiId() + "/stages/" + Version),
-		}),
-	})
+	association := awswafv2.NewCfnWebACLAssociation(scope, jsii.String(id+"-stage"),
+		&awswafv2.CfnWebACLAssociationProps{
+			WebAclArn: acl.AttrArn(),
+			ResourceArn: awscdk.Stack_Of(scope).FormatArn(&awscdk.ArnComponents{
+				Service: jsii.String("apigateway"), Account: jsii.String(""), Resource: jsii.String("/restapis"),
+				ResourceName: jsii.String(*api.RestApiId() + "/stages/" + Version),
+			}),
+		})
 	association.Node().AddDependency(stage)
 }

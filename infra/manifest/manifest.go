@@ -215,7 +215,8 @@ func (p Pool) NodePool() Object {
 					"requirements": []any{
 						need("kubernetes.io/arch", p.Arch), need("karpenter.sh/capacity-type", "on-demand"),
 						need("eks.amazonaws.com/instance-category", p.Machines...),
-						Object{"key": "eks.amazonaws.com/instance-generation", "operator": "Gt", "values": []any{p.generation()}},
+						Object{"key": "eks.amazonaws.com/instance-generation", "operator": "Gt",
+							"values": []any{p.generation()}},
 					},
 					"taints":                 []any{Object{"key": nodeLabel, "value": p.Name, "effect": "NoSchedule"}},
 					"expireAfter":            hours(life),

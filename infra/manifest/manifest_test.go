@@ -15,8 +15,8 @@ import (
 func pools() []Pool {
 	pool := func(name string, milli, mib int, drain time.Duration) Pool {
 		p := Pool{
-			Name: name, Image: "registry/worker:1", Arch: "arm64", Machines: []any{"c", "m"}, Least: 3, Most: 60, Slots: 25, Milli: milli,
-			MiB: mib, Drain: drain, Region: "us-east-1",
+			Name: name, Image: "registry/worker:1", Arch: "arm64", Machines: []any{"c", "m"}, Least: 3, Most: 60,
+			Slots: 25, Milli: milli, MiB: mib, Drain: drain, Region: "us-east-1",
 			Env: []Var{{"PUNCTUAL_PREFIX", "here"}, {"PUNCTUAL_BUCKET", "payloads"}},
 		}
 		for _, priority := range contract.Priorities {
@@ -84,7 +84,8 @@ func TestAPodHasTheTimeToDrainAndANodeTheTimeForItsPods(t *testing.T) {
 		24 * time.Hour} {
 		p := pools()[0]
 		p.Drain = drain
-		grace := time.Duration(at(t, p.Deployment(), "spec.template.spec.terminationGracePeriodSeconds").(int)) * time.Second
+		grace := time.Duration(at(t, p.Deployment(),
+			"spec.template.spec.terminationGracePeriodSeconds").(int)) * time.Second
 		if grace < drain+20*time.Second {
 			t.Errorf("a pod that drains for %s is killed after %s", drain, grace)
 		}
@@ -115,7 +116,8 @@ func TestOnlyItsEndTakesANodeOfLongJobsAway(t *testing.T) {
 		if got := at(t, c.pool.NodePool(), "spec.disruption.consolidationPolicy"); got != c.consolidate {
 			t.Errorf("nodes of %s are consolidated %v; want %s", c.pool.Name, got, c.consolidate)
 		}
-		if got := at(t, c.pool.Deployment(), "spec.template.metadata.annotations").(Object)["karpenter.sh/do-not-disrupt"]; got != c.keep {
+		if got := at(t, c.pool.Deployment(),
+			"spec.template.metadata.annotations").(Object)["karpenter.sh/do-not-disrupt"]; got != c.keep {
 			t.Errorf("pods of %s say do-not-disrupt: %v; want %v", c.pool.Name, got, c.keep)
 		}
 	}
@@ -160,7 +162,8 @@ func TestNoWorkerHasMoreRightsThanItNeeds(t *testing.T) {
 			t.Errorf("pods of %s reach into their host", p.Name)
 		}
 	}
-	if got := at(t, NamespaceObject(), "metadata.labels").(Object)["pod-security.kubernetes.io/enforce"]; got != "restricted" {
+	if got := at(t, NamespaceObject(),
+		"metadata.labels").(Object)["pod-security.kubernetes.io/enforce"]; got != "restricted" {
 		t.Errorf("the workers' namespace enforces %v", got)
 	}
 }

@@ -176,7 +176,8 @@ func TestAccount_CountsAllButItsOwn(t *testing.T) {
 		}
 	}
 	a.cfg.Credentials = credentials.NewStaticCredentialsProvider("another", "secret", "")
-	if _, err := a.Used(t.Context(), networks, "punctual-dev-fleet"); err == nil || !strings.Contains(err.Error(), "403") {
+	if _, err := a.Used(t.Context(), networks, "punctual-dev-fleet"); err == nil ||
+		!strings.Contains(err.Error(), "403") {
 		t.Errorf("a refusal is %v", err)
 	}
 }

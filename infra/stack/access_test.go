@@ -283,7 +283,8 @@ func TestReadingNeverWrites(t *testing.T) {
 	}
 	counts := 0
 	for _, st := range prod().statements() {
-		if st.stack != "flow" || !strings.HasPrefix(st.id, "apiread") || !slices.Contains(st.actions, "dynamodb:UpdateItem") {
+		if st.stack != "flow" || !strings.HasPrefix(st.id, "apiread") ||
+			!slices.Contains(st.actions, "dynamodb:UpdateItem") {
 			continue
 		}
 		counts++

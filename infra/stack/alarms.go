@@ -219,8 +219,9 @@ func alarms(s target.Settings) []alarm {
 	add(alarm{name: "api-slow", runbook: "api-slow", means: "Writes by the API take long.",
 		metric: fn(APIWrite, "Duration", "p99"), over: apiMS, bad: 5, of: 5})
 	if s.Tokens.Auth != target.ByIAM {
-		add(alarm{name: "keys-unfetched", runbook: "keys-unfetched", means: "The issuer of tokens does not give its keys.",
-			metric: own(5, telemetry.KeysUnfetched, "Sum"), over: 0, bad: 2, of: 3, pages: true})
+		add(alarm{name: "keys-unfetched", runbook: "keys-unfetched",
+			means: "The issuer of tokens does not give its keys.", metric: own(5, telemetry.KeysUnfetched, "Sum"),
+			over: 0, bad: 2, of: 3, pages: true})
 	}
 	for _, p := range partsOf(s) {
 		if p.name != Authorizer { // an error of its is how a token is refused

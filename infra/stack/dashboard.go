@@ -61,7 +61,8 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 		runs = append(runs, label(own(1, telemetry.RunDuration, "p99", "pool", pool), pool+" p99"),
 			label(own(1, telemetry.RunAverage, "Average", "pool", pool), pool+" as learnt"))
 		ahead = append(ahead, label(own(1, telemetry.DueAhead, "Maximum", "pool", pool), pool+" due in 30 min"))
-		wanted = append(wanted, label(own(1, telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"), label(own(1, telemetry.SlotsBusy, "Sum", "pool", pool), pool+" slots busy"))
+		wanted = append(wanted, label(own(1, telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"),
+			label(own(1, telemetry.SlotsBusy, "Sum", "pool", pool), pool+" slots busy"))
 		average = append(average, label(own(1, telemetry.ForecastError, "Average", "pool", pool),
 			pool+" came more than expected"))
 	}

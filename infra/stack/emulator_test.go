@@ -28,7 +28,7 @@ var differences = map[string]string{
 	"flow: AWS::ApiGateway::Stage DependsOn":                                             "on the account below",
 	"flow: AWS::IAM::Policy Properties.PolicyDocument.Statement": "it judges timers by the " +
 		"default group, whatever group they are in",
-	"flow: missing AWS::ApiGateway::Account ApiAccount":                "there is one for an account, with the role below",
+	"flow: missing AWS::ApiGateway::Account ApiAccount":                "one for an account, with the role below",
 	"flow: missing AWS::IAM::Role ApiLogRole9A97DE22":                  "",
 	"flow: missing AWS::IAM::Policy ApiLogRoleDefaultPolicyEC9459D9":   "",
 	"flow: AWS::Lambda::Alias Properties.FunctionVersion.Fn::GetAtt":   "a version is named after all of its function",

@@ -43,7 +43,8 @@ func NewFleet(scope constructs.Construct, s target.Settings, d Data) Fleet {
 	f := Fleet{Stack: stack}
 	f.Cluster = construct.NewCluster(stack, "Cluster", construct.ClusterProps{
 		Name: s.Prefix, Kubernetes: s.Fleet.Kubernetes, Network: network, Kubectl: s.Origin.Kubectl,
-		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs), LogAll: s.Keep,
+		Operators: s.Fleet.Operators, Theirs: []string{manifest.Namespace}, Reach: s.Fleet.Reach, LogDays: int(s.Logs),
+		LogAll: s.Keep,
 	})
 	image := awsecrassets.NewDockerImageAsset(stack, jsii.String("Worker"), &awsecrassets.DockerImageAssetProps{
 		Directory: jsii.String(s.Origin.Worker), Platform: platform(s.Arch),

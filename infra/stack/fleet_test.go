@@ -137,7 +137,8 @@ func TestPods_FitTheSmallestMachineTogetherWithScalerAndCourier(t *testing.T) {
 		for _, pool := range contract.Pools {
 			m, b := asks(at(have["Deployment worker-"+pool], "spec.template.spec.containers.0.resources"))
 			if milli+m > machineMilli || mib+b > machineMiB {
-				t.Errorf("%s: a pod of %s, the scaler and the courier ask for %dm and %d MiB; a machine has %dm and %d MiB",
+				t.Errorf("%s: a pod of %s, the scaler and the courier ask for %dm and %d MiB; a machine has "+
+					"%dm and %d MiB",
 					d.settings.Target, pool, milli+m, mib+b, machineMilli, machineMiB)
 			}
 		}
@@ -281,7 +282,8 @@ func TestWorkerRole_ReachesOnlyWhatIsTaggedForATenant(t *testing.T) {
 		if got := at(st.whole, "Condition.Null"); compact(got) != `{"aws:ResourceTag/punctual:tenant":"false"}` {
 			t.Errorf("%s: anything of %s, under %s", st.id, service, compact(got))
 		}
-		if got := at(st.whole, "Condition.StringEquals"); compact(got) != `{"aws:ResourceTag/punctual:deployment":"punctual"}` {
+		if got := at(st.whole,
+			"Condition.StringEquals"); compact(got) != `{"aws:ResourceTag/punctual:deployment":"punctual"}` {
 			t.Errorf("%s: %s of any deployment, under %s", st.id, service, compact(got))
 		}
 	}
@@ -390,9 +392,11 @@ func TestZonesAreTheFirstOfTheRegionUnlessTheyAreNamed(t *testing.T) {
 	one.Lock()
 	defer one.Unlock()
 	for want, c := range map[string]struct{ names, ids []string }{
-		`"us-east-1b"null "us-east-1d"null`:                                                 {[]string{"us-east-1b", "us-east-1d"}, target.ZoneIDs("us-east-1")},
+		`"us-east-1b"null "us-east-1d"null`: {[]string{"us-east-1b",
+			"us-east-1d"}, target.ZoneIDs("us-east-1")},
 		`{"Fn::Select":[0,{"Fn::GetAZs":""}]}null {"Fn::Select":[1,{"Fn::GetAZs":""}]}null`: {},
-		`null"use1-az1" null"use1-az2"`:                                                     {nil, target.ZoneIDs("us-east-1")},
+		`null"use1-az1" null"use1-az2"`: {nil,
+			target.ZoneIDs("us-east-1")},
 	} {
 		stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("zones"),
 			&awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})

@@ -149,7 +149,8 @@ func parts() []part {
 				items: []items{
 					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 						construct.Delete}},
-					{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
+					{contract.Claims,
+						[]construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 					{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update,
 						construct.Check}},
 					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
@@ -218,7 +219,8 @@ func parts() []part {
 // partsOf lists the functions of a deployment: where API Gateway verifies signatures, there is no
 // authorizer.
 func partsOf(s target.Settings) []part {
-	return slices.DeleteFunc(parts(), func(p part) bool { return p.name == Authorizer && s.Tokens.Auth == target.ByIAM })
+	return slices.DeleteFunc(parts(),
+		func(p part) bool { return p.name == Authorizer && s.Tokens.Auth == target.ByIAM })
 }
 
 // Programs lists the folders of functions/ that are deployed, each once.
@@ -294,7 +296,8 @@ func (f Flow) canaries(s target.Settings) {
 	alarm := func(id string, metric awscloudwatch.IMetric, over float64) awscloudwatch.Alarm {
 		return construct.NewAlarm(f.Stack, "canary-"+id, construct.AlarmProps{
 			Name: s.Prefix + "-canary-" + id, Metric: metric, Over: over, Bad: 1, Of: 1,
-			About: "Ends the deploy of a new version, and brings the one before back. See " + Runbook + "deploy-ended.md",
+			About: "Ends the deploy of a new version, and brings the one before back. See " + Runbook +
+				"deploy-ended.md",
 		})
 	}
 	failing := alarm("api", construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), canaryErrors)
@@ -304,8 +307,10 @@ func (f Flow) canaries(s target.Settings) {
 			canary.Over(p.name, f.byName[p.name], failing)
 		default:
 			name := s.Prefix + "-" + p.name
-			canary.Over(p.name, f.byName[p.name], alarm(p.name, construct.Measure(lambda, "Errors", "Sum", "FunctionName",
-				name, "Resource", name+":"+construct.Live), canaryErrors))
+			canary.Over(p.name, f.byName[p.name],
+				alarm(p.name,
+					construct.Measure(lambda, "Errors", "Sum", "FunctionName", name, "Resource",
+						name+":"+construct.Live), canaryErrors))
 		}
 	}
 }

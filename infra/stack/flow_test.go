@@ -134,7 +134,9 @@ func TestFunctions_AreCalledByTheirAliasAlone(t *testing.T) {
 				functions = append(functions, id)
 			case "AWS::Lambda::Alias":
 				aliases = append(aliases, id)
-				if flow.live(id) == nil || flow.resources[text(at(r, "Properties.FunctionVersion.Fn::GetAtt.0"))]["Type"] != "AWS::Lambda::Version" {
+				if flow.live(id) == nil ||
+					flow.resources[text(at(r,
+						"Properties.FunctionVersion.Fn::GetAtt.0"))]["Type"] != "AWS::Lambda::Version" {
 					t.Errorf("%s is an alias of %s", id, compact(r["Properties"]))
 				}
 			}
@@ -143,10 +145,11 @@ func TestFunctions_AreCalledByTheirAliasAlone(t *testing.T) {
 			t.Errorf("%d functions have %d aliases", len(functions), len(aliases))
 		}
 		for id, r := range flow.resources {
-			for _, path := range []string{"Properties.Target.Arn", "Properties.Integration.Uri", "Properties.AuthorizerUri",
-				"Properties.FunctionName"} {
+			for _, path := range []string{"Properties.Target.Arn", "Properties.Integration.Uri",
+				"Properties.AuthorizerUri", "Properties.FunctionName"} {
 				what := compact(at(r, path))
-				if kind := r["Type"]; kind == "AWS::Lambda::Alias" || kind == "AWS::Lambda::Version" || kind == "AWS::Lambda::Function" ||
+				if kind := r["Type"]; kind == "AWS::Lambda::Alias" || kind == "AWS::Lambda::Version" ||
+					kind == "AWS::Lambda::Function" ||
 					kind == "AWS::Lambda::EventInvokeConfig" {
 					continue
 				}

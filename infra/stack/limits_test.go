@@ -43,8 +43,8 @@ var counted = map[string]int{
 	"flow AWS::ApiGateway::Method":          7, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1,
 	"flow AWS::ApiGateway::Stage": 1,
 	"flow AWS::IAM::Policy":       14, "flow AWS::IAM::Role": 14,
-	"flow AWS::CloudWatch::Alarm": 8, "flow AWS::CodeDeploy::Application": 1, "flow AWS::CodeDeploy::DeploymentGroup": 10,
-	"flow AWS::Lambda::Alias": 10, "flow AWS::Lambda::Version": 10,
+	"flow AWS::CloudWatch::Alarm": 8, "flow AWS::CodeDeploy::Application": 1,
+	"flow AWS::CodeDeploy::DeploymentGroup": 10, "flow AWS::Lambda::Alias": 10, "flow AWS::Lambda::Version": 10,
 	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4,
 	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 8,
 	"data AWS::Logs::LogGroup":      14,
@@ -101,7 +101,8 @@ func TestTheNumberOfResourcesIsKnown(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("| alarms, on %d and %d metrics |", dev.alarmed(), full.alarmed()),
 		fmt.Sprintf("| dashboards, %d and %d |", boards(dev), boards(full)),
-		fmt.Sprintf("| NAT gateways with their addresses, %d and %d |", dev.settings.Fleet.NATs, full.settings.Fleet.NATs),
+		fmt.Sprintf("| NAT gateways with their addresses, %d and %d |", dev.settings.Fleet.NATs,
+			full.settings.Fleet.NATs),
 		fmt.Sprintf("| machines, %d t4g.medium and %d c7g.large,", least(dev), least(full)),
 		fmt.Sprintf("of %d and %d shards |", dev.settings.Shards, full.settings.Shards),
 	} {
@@ -226,7 +227,8 @@ func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
 		for id, r := range d.template("data").resources {
 			kind := text(r["Type"])
 			switch kind {
-			case "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::S3::Bucket", "AWS::Logs::LogGroup":
+			case "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::S3::Bucket",
+				"AWS::Logs::LogGroup":
 				if r["DeletionPolicy"] != deleted || r["UpdateReplacePolicy"] != replaced {
 					t.Errorf("%s %s: %v, %v; want %s, %s", d.settings.Target, id, r["DeletionPolicy"],
 						r["UpdateReplacePolicy"], deleted, replaced)
@@ -253,7 +255,8 @@ func TestDeploy_LeavesNothingBehindWhenTheFirstOneFails(t *testing.T) {
 	d := prod()
 	data := d.template("data")
 	d.each("", func(s template, id string, r object) {
-		if r["DeletionPolicy"] == "Retain" && r["Type"] != "AWS::ApiGateway::Account" && !strings.HasPrefix(id, "ApiLogRole") {
+		if r["DeletionPolicy"] == "Retain" && r["Type"] != "AWS::ApiGateway::Account" &&
+			!strings.HasPrefix(id, "ApiLogRole") {
 			t.Errorf("%s %s of %s stays when its creation is rolled back", r["Type"], id, s.name)
 		}
 		if s.name != "data" && r["DeletionPolicy"] == "RetainExceptOnCreate" && r["Type"] != "AWS::Lambda::Version" {

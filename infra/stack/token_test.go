@@ -46,7 +46,8 @@ func TestUserPool_GivesEachTenantTokensForItselfAlone(t *testing.T) {
 		}
 		slices.Sort(scopes)
 		clients[text(at(p, "ClientName"))] = strings.Join(scopes, " ")
-		if s.name != "data" || at(p, "GenerateSecret") != true || compact(at(p, "AllowedOAuthFlows")) != `["client_credentials"]` {
+		if s.name != "data" || at(p, "GenerateSecret") != true ||
+			compact(at(p, "AllowedOAuthFlows")) != `["client_credentials"]` {
 			t.Errorf("%s in %s is %s", id, s.name, compact(p))
 		}
 	})
@@ -60,7 +61,8 @@ func TestUserPool_GivesEachTenantTokensForItselfAlone(t *testing.T) {
 		}
 	})
 	got := d.tokens()
-	if got["AUDIENCE_CLAIM"] != "client_id" || got["TENANT_SCOPE"] != "punctual/tenant." || got["SCOPE_PREFIX"] != "punctual/" {
+	if got["AUDIENCE_CLAIM"] != "client_id" || got["TENANT_SCOPE"] != "punctual/tenant." ||
+		got["SCOPE_PREFIX"] != "punctual/" {
 		t.Errorf("the authorizer is told %s", compact(got))
 	}
 	if !strings.HasPrefix(got["ISSUER"], "https://cognito-idp.us-east-1.amazonaws.com/") ||

@@ -38,7 +38,8 @@ func NewWatch(scope constructs.Construct, s target.Settings, d Data, f Flow) Wat
 	dashboards(stack, s, f)
 	output(stack, "DashboardUrl",
 		jsii.String(
-			"https://"+s.Region+".console.aws.amazon.com/cloudwatch/home?region="+s.Region+"#dashboards:name="+s.Prefix),
+			"https://"+s.Region+".console.aws.amazon.com/cloudwatch/home?region="+s.Region+"#dashboards:name="+
+				s.Prefix),
 		"What is going on")
 	output(stack, "OnCallTopic", w.Topic.Arn(), "Subscribe those on call")
 	return w

@@ -215,7 +215,8 @@ func TestAlarm_TellsByItself(t *testing.T) {
 			return
 		}
 		if len(list(at(r, "Properties.AlarmActions"))) != 1 || len(list(at(r, "Properties.OKActions"))) != 1 {
-			t.Errorf("%s tells %v, and when it is over %v", id, at(r, "Properties.AlarmActions"), at(r, "Properties.OKActions"))
+			t.Errorf("%s tells %v, and when it is over %v", id, at(r, "Properties.AlarmActions"),
+				at(r, "Properties.OKActions"))
 		}
 		if missing := at(r, "Properties.TreatMissingData"); strings.Contains(id, "silent") != (missing == "breaching") {
 			t.Errorf("%s takes missing values as %v", id, missing)

@@ -37,7 +37,8 @@ const (
 	leastPoller = 2      // MaximumConcurrency of an SQS source
 	mostPoller  = 1_000
 	mostWarm    = 40_000 // units per second of a table by default; raised by request
-	mostTenants = 50     // of auth=cognito: Cognito takes 100 scopes of a resource server, and the authorizer 4 KB of settings
+	// of auth=cognito: Cognito takes 100 scopes of a resource server, and the authorizer 4 KB of settings
+	mostTenants = 50
 )
 
 // kubectlMinor is the version of kubectl that infra/package.json pins; a cluster may be one older
@@ -83,7 +84,8 @@ func Check(s Settings) error {
 	m.when(!slices.Contains(logDays, s.Logs), "logs are kept %d days: CloudWatch takes one of %v", s.Logs, logDays)
 	m.when(s.Concurrency < 0 || s.Concurrency > 0 && s.Concurrency < 10, "concurrency is %d: %s", s.Concurrency,
 		concurrencyAllowed)
-	m.when(s.JobsStream != "" && !streamIs.MatchString(s.JobsStream), "jobs_stream is %q: the ARN of a table's stream, "+
+	m.when(s.JobsStream != "" &&
+		!streamIs.MatchString(s.JobsStream), "jobs_stream is %q: the ARN of a table's stream, "+
 		"as `aws dynamodb describe-table --query Table.LatestStreamArn` says it", s.JobsStream)
 	m.when(s.Flow.Stream < 1 || s.Flow.Stream > 10, "concurrency of the stream's consumer is %d: 1 to 10 is allowed",
 		s.Flow.Stream)

@@ -77,16 +77,16 @@ func emulator() Settings {
 // Load returns the target that context("target") names, with what else the context says. The
 // context gives "" for a key that is not set.
 //
-// The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all
-// schedules of one tenant, each counted at its busiest; 1,000 without it), tenant_rate and tenant_burst (requests of each tenant, a
-// second and at once), auth (token, cognito or iam),
-// tenants (of auth=cognito, comma-separated), issuer, audience (comma-separated), jwks,
-// audience_claim, tenant_claim, tenant_scope, scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata
-// addresses stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the
-// role of those who use kubectl), waf (yes: a web ACL
-// before the API), hold (yes: nothing runs but the API, for a restore), jobs_stream (ARN, after a restore), concurrency (invocations at once that the account allows; without
-// it the account is asked), reach (CIDRs that they come from, comma-separated) and functions
-// (where the bootstraps are).
+// The keys are target, prefix, region, account, shards, schedule_quota (runs a minute of all schedules of
+// one tenant, each counted at its busiest; 1,000 without it), tenant_rate and tenant_burst (requests of
+// each tenant, a second and at once), auth (token, cognito or iam), tenants (of auth=cognito,
+// comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
+// scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata addresses
+// stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
+// use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
+// jobs_stream (ARN, after a restore), concurrency (invocations at once that the account allows; without it
+// the account is asked), reach (CIDRs that they come from, comma-separated) and functions (where the
+// bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
 	switch name := context("target"); name {

@@ -146,7 +146,8 @@ func TestPrerequisites_NeedsDockerForTheFleetAlone(t *testing.T) {
 		"": true, "--all": true, "*": true, "punctual-dev-fleet": true, "*-data *-fleet": true,
 		"*-watch": true, "*-data *-flow": false, "punctual-dev-flow": false,
 	} {
-		said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "deploy", stacks)
+		said, ok := m.check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "deploy",
+			stacks)
 		if ok == needs || needs != strings.Contains(said, "docker is not here") {
 			t.Errorf("for %q it says %q", stacks, said)
 		}
@@ -161,8 +162,8 @@ func TestPrerequisites_NeedsDockerForTheFleetAlone(t *testing.T) {
 
 func TestPrerequisites_SaysWhatADeployWithoutATerminalMustBeTold(t *testing.T) {
 	t.Parallel()
-	said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "", "deploy",
-		"", "nobody")
+	said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "",
+		"deploy", "", "nobody")
 	if ok || !strings.Contains(said, "--require-approval never") || !strings.Contains(said, "any-change") {
 		t.Errorf("it says %q", said)
 	}

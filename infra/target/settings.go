@@ -32,15 +32,16 @@ type Settings struct {
 	HTTPAllow   []string // CIDRs that http jobs may reach although private; none by default
 	Concurrency int      // invocations of functions at once that the account allows; 0: enough
 	Hold        bool     // nothing is promoted, swept, fired, settled or run; the API answers
-	JobsStream  string   // ARN of the stream of a jobs table that was put in the place of the deployed one; "": none was
-	Keep        bool     // data outlives its stack: retain and deletion protection
-	Logs        Days     // how long log lines are kept
-	Tokens      Tokens   // who may call the API
-	API         API      // how much of it
-	Flow        Flow     // how much the functions may do at once
-	Fleet       Fleet    // who does the work
-	Alarms      Alarms   // who is told
-	Origin      Sources  // where the built files are
+	// ARN of the stream of a jobs table that was put in the place of the deployed one; "": none was
+	JobsStream string
+	Keep       bool    // data outlives its stack: retain and deletion protection
+	Logs       Days    // how long log lines are kept
+	Tokens     Tokens  // who may call the API
+	API        API     // how much of it
+	Flow       Flow    // how much the functions may do at once
+	Fleet      Fleet   // who does the work
+	Alarms     Alarms  // who is told
+	Origin     Sources // where the built files are
 }
 
 // Warnings are what a deployment can do without, and its owner may not want to.

@@ -19,7 +19,8 @@ func ofAfter(t *testing.T, w *world) {
 		return a.Post(body)
 	}
 	good := a.Post(object{"task": "echo", "delay": "20m"})
-	bad := a.Post(object{"task": "echo", "delay": "20m", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}})
+	bad := a.Post(object{"task": "echo", "delay": "20m", "payload": object{"fail": 9},
+		"retry": object{"max_attempts": 1}})
 	runs := after(object{"payload": payload(2_000), "tags": object{"a": "b"}}, good)
 	falls := after(nil, good, bad)
 	below := after(object{"run_if": "all_failed"}, falls)

@@ -192,14 +192,16 @@ func ofScheduledRuns(t *testing.T, w *world) {
 	}
 	a.Want(201, "PUT", "/dags/chain", definition("1"))
 	a.Want(200, "PUT", "/dags/chain", definition("2"))
-	a.Want(201, "PUT", "/dags/fails", object{"nodes": object{"a": object{"task": "fails", "payload": object{"url": "https://example.com"}}}})
+	a.Want(201, "PUT", "/dags/fails",
+		object{"nodes": object{"a": object{"task": "fails", "payload": object{"url": "https://example.com"}}}})
 	for i, overlap := range []string{"allow", "skip", "buffer_one", "buffer_all", "cancel_running"} {
 		name := "d-" + overlap
 		of := object{"name": "chain", "params": object{"n": strings.Repeat("x", []int{10, 2_000, 200_000}[i%3])}}
 		if i%2 == 0 {
 			of["version"] = 1
 		}
-		a.Want(201, "PUT", "/schedules/"+name, object{"calendar": object{"every": "5m", "max_runs": 20}, "overlap": overlap, "dag": of})
+		a.Want(201, "PUT", "/schedules/"+name,
+			object{"calendar": object{"every": "5m", "max_runs": 20}, "overlap": overlap, "dag": of})
 		time.Sleep(20 * time.Minute)
 		a.Want(200, "PATCH", "/schedules/"+name, object{"calendar": object{"every": "6m", "max_runs": 20}})
 		a.Want(202, "POST", "/schedules/"+name+"/run-now", nil)
@@ -207,7 +209,8 @@ func ofScheduledRuns(t *testing.T, w *world) {
 		time.Sleep(20 * time.Minute)
 		a.Want(200, "POST", "/schedules/"+name+"/resume", object{"missed": "all"})
 		time.Sleep(10 * time.Minute)
-		for _, path := range []string{"/schedules/" + name, "/schedules/" + name + "/occurrences", "/runs?schedule=" + name} {
+		for _, path := range []string{"/schedules/" + name, "/schedules/" + name + "/occurrences",
+			"/runs?schedule=" + name} {
 			a.Want(200, "GET", path, nil)
 		}
 		a.Want(409, "DELETE", "/dags/chain", nil)
@@ -218,11 +221,14 @@ func ofScheduledRuns(t *testing.T, w *world) {
 		a.Want(204, "DELETE", "/schedules/"+name, nil)
 		time.Sleep(time.Hour)
 	}
-	a.Want(201, "PUT", "/schedules/failing", object{"calendar": object{"every": "1m"}, "pause_after_failures": 3, "dag": object{"name": "fails"}})
+	a.Want(201, "PUT", "/schedules/failing",
+		object{"calendar": object{"every": "1m"}, "pause_after_failures": 3, "dag": object{"name": "fails"}})
 	time.Sleep(30 * time.Minute)
 	// Whoever cancels a run of which nothing is under way begins the next in line.
 	a.Want(201, "PUT", "/pauses/task:echo", object{"reason": "to see"})
-	a.Want(201, "PUT", "/schedules/line", object{"calendar": object{"every": "1m", "max_runs": 20}, "overlap": "buffer_all", "dag": object{"name": "chain"}})
+	a.Want(201, "PUT", "/schedules/line",
+		object{"calendar": object{"every": "1m", "max_runs": 20}, "overlap": "buffer_all",
+			"dag": object{"name": "chain"}})
 	time.Sleep(5 * time.Minute)
 	for _, o := range a.Want(200, "GET", "/schedules/line/occurrences?outcome=ran", nil)["items"].([]any) {
 		a.Want(200, "POST", "/runs/"+o.(object)["run_id"].(string)+"/cancel", nil)

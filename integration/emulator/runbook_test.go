@@ -50,7 +50,8 @@ func paste(t *testing.T, e *environment.Emulator, prefix, commands string) strin
 	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
-	cmd.Env = append(append(os.Environ(), e.Environ()...), "PREFIX="+prefix, "AWS_PAGER=", "AWS_DEFAULT_REGION="+environment.Region)
+	cmd.Env = append(append(os.Environ(), e.Environ()...), "PREFIX="+prefix, "AWS_PAGER=",
+		"AWS_DEFAULT_REGION="+environment.Region)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
@@ -107,7 +108,8 @@ func TestRestore_IsHeldUntilTheOperatorHasSeenWhatIsOverdue(t *testing.T) {
 	if v := h.Job(due); v["started_at"] != nil {
 		t.Errorf("nobody has let it run, and it is %v", v)
 	}
-	if seen := paste(t, e, h.env.Prefix, page["See what is overdue"]); !strings.Contains(seen, due) || strings.Contains(seen, done) {
+	if seen := paste(t, e, h.env.Prefix, page["See what is overdue"]); !strings.Contains(seen, due) ||
+		strings.Contains(seen, done) {
 		t.Errorf("overdue are %s; want %s, and not %s", seen, due, done)
 	}
 	paste(t, e, h.env.Prefix, page["Lift"])
@@ -172,7 +174,8 @@ func shell(t *testing.T, flag, command string) (said string, err error) {
 		cmd.Stdin = strings.NewReader(command)
 	}
 	cmd.Env = append(os.Environ(), "PREFIX=punctual", "RESTORED=arn", "AWS_PAGER=",
-		"AWS_DEFAULT_REGION="+environment.Region, "AWS_ENDPOINT_URL=http://127.0.0.1:1", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_MAX_ATTEMPTS=1")
+		"AWS_DEFAULT_REGION="+environment.Region, "AWS_ENDPOINT_URL=http://127.0.0.1:1", "AWS_ACCESS_KEY_ID=x",
+		"AWS_SECRET_ACCESS_KEY=x", "AWS_MAX_ATTEMPTS=1")
 	out, err := cmd.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		return "", fmt.Errorf("running bash: %w", err)

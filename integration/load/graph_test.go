@@ -191,9 +191,11 @@ func BenchmarkJoins(b *testing.B) {
 			_, r1, _, _ := alone(b, fan(wide, false))
 			_, r2, ofRun, waits := alone(b, fan(wide, true))
 			w, r := (ofRun-own)/float64(wide), (r2-r1)/float64(wide)
-			note(fmt.Sprintf("units an edge of a join of %d (at most 3 written)", wide), "%.2f written, %.2f read", w, r)
+			note(fmt.Sprintf("units an edge of a join of %d (at most 3 written)", wide), "%.2f written, %.2f read",
+				w, r)
 			opened := waits[len(waits)-1]
-			note(fmt.Sprintf("a join of %d starts after its last parent", wide), "%s", opened.Round(10*time.Microsecond))
+			note(fmt.Sprintf("a join of %d starts after its last parent", wide), "%s",
+				opened.Round(10*time.Microsecond))
 			if opened > 200*time.Millisecond {
 				b.Errorf("a join of %d starts %s after its last parent", wide, opened)
 			}
@@ -264,8 +266,9 @@ func BenchmarkRunsAtATime(b *testing.B) {
 		h.over(float64(runs), 10*time.Minute)
 		took := time.Since(from)
 		_, all := units(h.world.Counts(), before)
-		note(fmt.Sprintf("%d runs of 500 nodes at a time", runs), "%s, %.0f nodes/s; read units a node %.2f (alone %.2f)",
-			took.Round(10*time.Millisecond), float64(runs)*500/took.Seconds(), all/float64(runs)/500, one/500)
+		note(fmt.Sprintf("%d runs of 500 nodes at a time", runs),
+			"%s, %.0f nodes/s; read units a node %.2f (alone %.2f)", took.Round(10*time.Millisecond),
+			float64(runs)*500/took.Seconds(), all/float64(runs)/500, one/500)
 		if all > 1.1*one*float64(runs) {
 			b.Errorf("%d runs read %.0f units, and one alone %.0f", runs, all, one)
 		}

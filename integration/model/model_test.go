@@ -75,8 +75,8 @@ func (s *searches) whole(c Config) {
 	s.worlds++
 	s.state += f.States
 	if f.Cut || f.Violation != "" {
-		s.t.Fatalf("graph %v, rules %v, policy %s, acts %v %v: cut %v, %v", c.Parents, c.Rules, c.Policy, c.Orders, c.Rivals,
-			f.Cut, f)
+		s.t.Fatalf("graph %v, rules %v, policy %s, acts %v %v: cut %v, %v", c.Parents, c.Rules, c.Policy, c.Orders,
+			c.Rivals, f.Cut, f)
 	}
 }
 

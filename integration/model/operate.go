@@ -142,7 +142,8 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 	at := func(x uint8) row { return s.rows[x][r.gen[x]] }
 	fallsWith := func(x uint8) bool {
 		st := at(x)
-		blocked := st.st == absent && (r.hand[x] == NoAct || m.Broken == HandIsForgotten) && m.Broken != BlockedKeepTheirGeneration
+		blocked := st.st == absent && (r.hand[x] == NoAct || m.Broken == HandIsForgotten) &&
+			m.Broken != BlockedKeepTheirGeneration
 		return m.parents[x]&bump != 0 && (blocked || st.st == cancelled || st.st == skipped && !st.has(forced))
 	}
 	switch o.Act {

@@ -87,7 +87,8 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "reads the run"
 	case failRun:
 		p.pc = readRun
-		if (s.epoch == p.seen.epoch || m.Broken == FailIgnoresEpoch) && !s.status.final() && s.stop == NoAct && s.act.Act == NoAct {
+		if (s.epoch == p.seen.epoch || m.Broken == FailIgnoresEpoch) && !s.status.final() && s.stop == NoAct &&
+			s.act.Act == NoAct {
 			m.checkFailure(s, p.node, p.gen)
 			s.stop, s.wake = stopFail, true
 			s.epoch++

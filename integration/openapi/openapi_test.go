@@ -75,7 +75,8 @@ func TestDocument_MakesAClientInGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := filepath.Join(filepath.Dir(document), "client.go")
-	said, err := run(t, "go", "run", goGenerator, "-generate", "types,client", "-package", "client", "-o", code, document)
+	said, err := run(t, "go", "run", goGenerator, "-generate", "types,client", "-package", "client", "-o", code,
+		document)
 	if err != nil || said != "" {
 		t.Fatalf("generating a client in Go: %v\n%s", err, said)
 	}

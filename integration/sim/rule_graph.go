@@ -330,7 +330,8 @@ func (w *Client) jobCameRight(is graphs.Run, g graph, r job.Row, name string) {
 		want = job.Dead
 	}
 	if r.Status != want {
-		w.violation("node %q of run %s has run and is %s (%s), want %s", name, short(g.ID), r.Status, r.Reason.Code, want)
+		w.violation("node %q of run %s has run and is %s (%s), want %s", name, short(g.ID), r.Status, r.Reason.Code,
+			want)
 	}
 }
 

@@ -73,7 +73,8 @@ var Afters = []Story{
 		}
 	}},
 	{Name: "after a job that expires", Play: func(w *Client) func() {
-		a := w.Post("a", object{"payload": Work{Fail: 9}, "expire_after": "3s", "retry": object{"initial_delay": "10s"}})
+		a := w.Post("a",
+			object{"payload": Work{Fail: 9}, "expire_after": "3s", "retry": object{"initial_delay": "10s"}})
 		b := w.PostAfter("b", object{"run_if": "one_failed"}, a)
 		return func() {
 			w.Is(b, 1, job.Succeeded)
@@ -195,7 +196,8 @@ func (w *Client) RanAfter(id job.ID, least time.Duration, parents ...job.ID) {
 				continue
 			}
 			if at, over := w.ledger.overAt(job.Key{Tenant: w.tenant, ID: p}); !over || r.from.Sub(at) < least {
-				w.violation("job %s started %s after %s was over (%v), want %s", short(id), r.from.Sub(at), short(p), over, least)
+				w.violation("job %s started %s after %s was over (%v), want %s", short(id), r.from.Sub(at), short(p),
+					over, least)
 			}
 		}
 	}

@@ -82,16 +82,18 @@ var RunsOfSchedules = []Story{
 		w.PutRuns("s", every("10s", 35*time.Second), Work{Sleep: "15s"}, object{"overlap": "buffer_all"})
 		return func() { w.RunsCame(w.Came("s", map[string]int{ran: 4}), graphs.Succeeded) }
 	}},
-	{Recurs: true, Name: "a run takes the place of the one before", Held: true, Redo: afterAct, Play: func(w *Client) func() {
-		w.PutRuns("s", every("20s", 65*time.Second), Work{Sleep: "50s"}, object{"overlap": "cancel_running"})
-		return func() {
-			list := w.Came("s", map[string]int{ran: 3})
-			w.RunsCame(list, graphs.Cancelled, graphs.Succeeded)
-			if last, ok := w.scheduled(list[len(list)-1]); ok && w.faults() == 0 && last.Status != graphs.Succeeded {
-				w.violation("the last run is %s", last.Status)
+	{Recurs: true, Name: "a run takes the place of the one before", Held: true, Redo: afterAct,
+		Play: func(w *Client) func() {
+			w.PutRuns("s", every("20s", 65*time.Second), Work{Sleep: "50s"}, object{"overlap": "cancel_running"})
+			return func() {
+				list := w.Came("s", map[string]int{ran: 3})
+				w.RunsCame(list, graphs.Cancelled, graphs.Succeeded)
+				if last, ok := w.scheduled(list[len(list)-1]); ok && w.faults() == 0 &&
+					last.Status != graphs.Succeeded {
+					w.violation("the last run is %s", last.Status)
+				}
 			}
-		}
-	}},
+		}},
 	{Recurs: true, Name: "as many runs as there may be", Play: func(w *Client) func() {
 		w.PutRuns("s", object{"every": "20s", "max_runs": 3}, Work{}, nil)
 		return func() {

@@ -38,8 +38,10 @@ func bodies() []string {
 		`{"task":"panics","payload":` + quoted + `,"retry":{"max_attempts":2}}`,
 		`{"task":"strict","payload":{"amount":` + quoted + `}}`,
 		`{"task":"nobody","payload":` + quoted + `}`,
-		`{"task":"http","payload":{"url":"http://127.0.0.1:1/","body":` + quoted + `,"headers":{"X":` + quoted + `}},"retry":{"max_attempts":1}}`,
-		`{"task":"http","payload":{"url":"http://127.0.0.1:1/` + canary + `?t=` + canary + `"},"retry":{"max_attempts":1}}`,
+		`{"task":"http","payload":{"url":"http://127.0.0.1:1/","body":` + quoted + `,"headers":{"X":` + quoted +
+			`}},"retry":{"max_attempts":1}}`,
+		`{"task":"http","payload":{"url":"http://127.0.0.1:1/` + canary + `?t=` + canary +
+			`"},"retry":{"max_attempts":1}}`,
 		`{"task":"echo","payload":{"password":` + quoted + `}}`,
 		`{"task":"echo","metadata":{"ticket":` + quoted + `},"tags":{"k":` + quoted + `}}`,
 		`{"task":"echo","delay":` + quoted + `}`, `{"task":` + quoted + `}`, `{` + quoted + `:1}`,
@@ -93,13 +95,15 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 						ran["leaky"]++
 						return "", errors.New("no such card: " + j.Payload)
 					})
-					worker.Register(o.Registry, "panics", func(_ context.Context, j worker.Job[string]) (string, error) {
-						ran["panics"]++
-						panic("no such card: " + j.Payload)
-					})
-					worker.Register(o.Registry, "strict", func(context.Context, worker.Job[struct{ Amount int }]) (string, error) {
-						return "", nil
-					})
+					worker.Register(o.Registry, "panics",
+						func(_ context.Context, j worker.Job[string]) (string, error) {
+							ran["panics"]++
+							panic("no such card: " + j.Payload)
+						})
+					worker.Register(o.Registry, "strict",
+						func(context.Context, worker.Job[struct{ Amount int }]) (string, error) {
+							return "", nil
+						})
 				})
 				defer b.stop()
 				if err := b.sys.DefineHandlers(t.Context(), tenant.Local, registry); err != nil {
@@ -119,24 +123,27 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 				for _, door := range canaryDoors {
 					method, path, _ := strings.Cut(door, " ")
 					for n, body := range bodies() {
-						raw(t, b, method, path, body, "Authorization", "Bearer "+canary, "Idempotency-Key", fmt.Sprint(canary, door, n),
-							"X-Request-Id", "r1", "Cookie", canary)
+						raw(t, b, method, path, body, "Authorization", "Bearer "+canary, "Idempotency-Key",
+							fmt.Sprint(canary, door, n), "X-Request-Id", "r1", "Cookie", canary)
 						raw(t, b, method, path+"?cursor="+canary+"&tag="+canary, body)
 					}
 				}
 				// What comes by other ways than REST and cannot be read.
-				queues := append(contract.FiringQueues(), contract.DispatchQueue, contract.ReportQueue, contract.RedriveQueue)
+				queues := append(contract.FiringQueues(), contract.DispatchQueue, contract.ReportQueue,
+					contract.RedriveQueue)
 				for _, q := range queues {
-					for _, text := range []string{canary, `"` + canary + `"`, `{"v":1,"tenant":"` + canary + `","job_id":1}`,
-						`{"v":9,"payload":"` + canary + `"}`, `{"v":1,"tenant":"local","job_id":"` + canary + `","version":1,` +
-							`"attempt":1,"kind":"ended","outcome":{"result":"` + canary + `"},"dead_at":"2027-01-01T00:00:00Z"}`} {
+					for _, text := range []string{canary, `"` + canary + `"`,
+						`{"v":1,"tenant":"` + canary + `","job_id":1}`, `{"v":9,"payload":"` + canary + `"}`,
+						`{"v":1,"tenant":"local","job_id":"` + canary + `","version":1,` +
+							`"attempt":1,"kind":"ended","outcome":{"result":"` + canary +
+							`"},"dead_at":"2027-01-01T00:00:00Z"}`} {
 						_ = b.world.Queues().Send(t.Context(), q, message.Outgoing{Body: text})
 					}
 				}
 				for n, attr := range []string{"payload", "schema_v", "retry", "due_at"} {
 					key := job.Key{Tenant: tenant.Local, ID: job.NewID(time.Now(), [10]byte{byte(n)})}
-					i := item.Item{contract.AttrPK: key.Ref().PK, contract.AttrJobID: key.Ref().SK, contract.AttrNear: "1",
-						"payload": canary, attr: canary}
+					i := item.Item{contract.AttrPK: key.Ref().PK, contract.AttrJobID: key.Ref().SK,
+						contract.AttrNear: "1", "payload": canary, attr: canary}
 					_, _ = b.world.Table().Write(t.Context(), item.Write{Ref: key.Ref(), Name: "test.spoilt", Put: i})
 				}
 				time.Sleep(40 * time.Minute)

@@ -81,7 +81,8 @@ func serve(t *testing.T) string {
 	world := memory.New(memory.Options{})
 	ports := system.Ports{
 		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
-		Timers: world.Timers(), Secrets: world.Secrets(), Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
+		Timers: world.Timers(), Secrets: world.Secrets(), Clock: clock.System{},
+		Log:   func(string) *slog.Logger { return telemetry.Silent() },
 		Meter: new(telemetry.Meter),
 	}
 	sys := system.Compose(ports, system.Options{

@@ -60,7 +60,8 @@ func TestDeadLetters_LeaveTheirQueueWhenTheyAreRedrivenOrPurgedByREST(t *testing
 		defer b.stop()
 		var ids []any
 		for range 5 {
-			ids = append(ids, b.Post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}}))
+			ids = append(ids,
+				b.Post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}}))
 		}
 		letters := func() int {
 			d, err := b.world.Queues().Depth(context.Background(), contract.DeadLetters)

@@ -133,14 +133,16 @@ func TestRun_StaysCancelledWhateverItsNodesReport(t *testing.T) {
 		fails, deaf bool
 		want        string
 	}{
-		"a node that heeds its context":            {want: "CANCELLED a=CANCELLED b=CANCELLED"},
-		"a node that fails all the same":           {fails: true, deaf: true, want: "CANCELLED a=CANCELLED b=CANCELLED"},
+		"a node that heeds its context": {want: "CANCELLED a=CANCELLED b=CANCELLED"},
+		"a node that fails all the same": {fails: true, deaf: true,
+			want: "CANCELLED a=CANCELLED b=CANCELLED"},
 		"a node that is done before it is stopped": {deaf: true, want: "CANCELLED a=SUCCEEDED b=CANCELLED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ofGraphs(t, func(g *graphs) {
-				g.Want(200, "PUT", "/tasks/step", object{"executor": "go", "timeout": "1h", "retry": object{"max_attempts": 5}})
+				g.Want(200, "PUT", "/tasks/step",
+					object{"executor": "go", "timeout": "1h", "retry": object{"max_attempts": 5}})
 				g.fails["a"], g.deaf, g.slow["a"] = c.fails, c.deaf, time.Minute
 				g.create(graph("a", "b: a"))
 				time.Sleep(20 * time.Second)

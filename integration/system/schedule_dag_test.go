@@ -16,7 +16,8 @@ func etl() object {
 	return object{
 		"nodes": object{
 			"a": object{"task": "step", "payload": object{"node": "a"}},
-			"b": object{"task": "step", "depends_on": []string{"a"}, "payload": object{"node": "b", "of": "${params.x}"}},
+			"b": object{"task": "step", "depends_on": []string{"a"},
+				"payload": object{"node": "b", "of": "${params.x}"}},
 		},
 		"params": object{"x": 1},
 	}
@@ -67,12 +68,14 @@ func TestRun_JudgesPayloadsByTheirTasksSchema(t *testing.T) {
 		}
 		g.Want(http.StatusOK, "PUT", "/tasks/step", task(10))
 		g.Want(http.StatusCreated, "PUT", "/dags/etl", etl())
-		id, _ := g.Want(http.StatusAccepted, "POST", "/dags/etl/runs", object{"params": object{"x": 11}})["run_id"].(string)
+		id, _ := g.Want(http.StatusAccepted, "POST", "/dags/etl/runs",
+			object{"params": object{"x": 11}})["run_id"].(string)
 		time.Sleep(10 * time.Second)
 		is := g.Want(http.StatusOK, "GET", "/runs/"+id+"/nodes/b", nil)
 		why, _ := is["status_reason"].(map[string]any)
 		if is["status"] != "DEAD" || why["code"] != "invalid_payload" ||
-			why["message"] != "/payload/of: the number is too large (of the task's payload_schema); allowed: maximum 10" {
+			why["message"] != "/payload/of: the number is too large (of the task's payload_schema); "+
+				"allowed: maximum 10" {
 			t.Errorf("the node is %v", is)
 		}
 		if ran := g.ran(); ran != "a" {
@@ -134,7 +137,8 @@ func TestScheduleOfDag_SkipsRunsWhoseParamsNoLongerFit(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		g.came("often", "ran SUCCEEDED", "skipped SKIPPED invalid_params")
 		last := g.occurrences("often", "")[0]
-		if want := "/params/x: the number is too large (of the dag's params_schema); allowed: maximum 5"; last["why"] != want {
+		if want := "/params/x: the number is too large (of the dag's params_schema); " +
+			"allowed: maximum 5"; last["why"] != want {
 			t.Errorf("the occurrence is %v", last)
 		}
 	})
@@ -154,7 +158,8 @@ func TestScheduleOfDag_RunsAtEachNominalTime(t *testing.T) {
 				fmt.Sprint(is["params"]) != "map[x:7]" || is["dag_version"] != 1.0 {
 				t.Errorf("the run is %v", is)
 			}
-			if late := story.At(t, is["started_at"]).Sub(story.At(t, o["nominal_at"])); late < 0 || late > 100*time.Millisecond {
+			if late := story.At(t, is["started_at"]).Sub(story.At(t, o["nominal_at"])); late < 0 ||
+				late > 100*time.Millisecond {
 				t.Errorf("its first node started %s after its time", late)
 			}
 			if o["job_id"] != nil {
@@ -185,7 +190,8 @@ func TestScheduleOfDag_RunsAtEachNominalTime(t *testing.T) {
 		}
 
 		code, answer := g.Call("DELETE", "/dags/etl", nil)
-		if code != http.StatusConflict || answer["code"] != "wrong_state" || !strings.Contains(fmt.Sprint(answer["detail"]), "often") {
+		if code != http.StatusConflict || answer["code"] != "wrong_state" ||
+			!strings.Contains(fmt.Sprint(answer["detail"]), "often") {
 			t.Errorf("deleting a dag in use answers %d %v", code, answer)
 		}
 		g.Want(http.StatusNoContent, "DELETE", "/schedules/often", nil)
@@ -196,11 +202,12 @@ func TestScheduleOfDag_RunsAtEachNominalTime(t *testing.T) {
 func TestScheduleOfDag_KeepsRunsFromOverlapping(t *testing.T) {
 	t.Parallel()
 	for overlap, want := range map[string][]string{
-		"allow":          {"ran SUCCEEDED", "ran SUCCEEDED", "ran RUNNING", "ran RUNNING"},
-		"skip":           {"ran SUCCEEDED", "skipped SKIPPED overlap", "skipped SKIPPED overlap", "ran RUNNING"},
-		"buffer_one":     {"ran SUCCEEDED", "ran RUNNING", "skipped SKIPPED overlap", "pending SCHEDULED overlap"},
-		"buffer_all":     {"ran SUCCEEDED", "ran RUNNING", "pending SCHEDULED overlap", "pending SCHEDULED overlap"},
-		"cancel_running": {"ran CANCELLED run_cancelled", "ran CANCELLED run_cancelled", "ran CANCELLED run_cancelled", "ran RUNNING"},
+		"allow":      {"ran SUCCEEDED", "ran SUCCEEDED", "ran RUNNING", "ran RUNNING"},
+		"skip":       {"ran SUCCEEDED", "skipped SKIPPED overlap", "skipped SKIPPED overlap", "ran RUNNING"},
+		"buffer_one": {"ran SUCCEEDED", "ran RUNNING", "skipped SKIPPED overlap", "pending SCHEDULED overlap"},
+		"buffer_all": {"ran SUCCEEDED", "ran RUNNING", "pending SCHEDULED overlap", "pending SCHEDULED overlap"},
+		"cancel_running": {"ran CANCELLED run_cancelled", "ran CANCELLED run_cancelled", "ran CANCELLED run_cancelled",
+			"ran RUNNING"},
 	} {
 		t.Run(overlap, func(t *testing.T) {
 			t.Parallel()
@@ -236,7 +243,8 @@ func TestScheduleOfDag_CountsRunsAndFailures(t *testing.T) {
 			t.Errorf("%d runs failed before the pause: %q", n, g.sayOf("fails"))
 		}
 		v := g.Want(http.StatusOK, "GET", "/schedules/fails", nil)
-		if p, _ := v["paused"].(object); p == nil || p["by"] != "punctual" || !strings.Contains(p["reason"].(string), "3 runs in a row") {
+		if p, _ := v["paused"].(object); p == nil || p["by"] != "punctual" ||
+			!strings.Contains(p["reason"].(string), "3 runs in a row") {
 			t.Errorf("the schedule is %v", v)
 		}
 		letters := g.Want(http.StatusOK, "GET", "/dead-letters?limit=200", nil)["items"].([]any)
@@ -288,7 +296,8 @@ func TestScheduleOfDag_HeedsPausesEditsAndWindows(t *testing.T) {
 		}
 		g.Want(http.StatusCreated, "PUT", "/pauses/all", object{"reason": "everything"})
 		until(66 * time.Minute)
-		if o := g.occurrences("s", "")[0]; o["outcome"] == "ran" && story.At(t, o["nominal_at"]).After(start.Add(time.Hour)) {
+		if o := g.occurrences("s", "")[0]; o["outcome"] == "ran" &&
+			story.At(t, o["nominal_at"]).After(start.Add(time.Hour)) {
 			t.Errorf("it ran under a pause of everything: %v", o)
 		}
 	})
@@ -308,7 +317,8 @@ func TestScheduleOfDag_RunsWhenAsked(t *testing.T) {
 			t.Errorf("the run is %v", is)
 		}
 		list := g.occurrences("yearly", "")
-		if len(list) != 1 || list[0]["manual"] != true || list[0]["run_id"] != one["run_id"] || list[0]["status"] != "SUCCEEDED" {
+		if len(list) != 1 || list[0]["manual"] != true || list[0]["run_id"] != one["run_id"] ||
+			list[0]["status"] != "SUCCEEDED" {
 			t.Errorf("the occurrences are %v", list)
 		}
 	})

@@ -27,8 +27,9 @@ type Env struct {
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 
-	TenantRate  int // PUNCTUAL_TENANT_RATE: requests a second of each tenant; default 0, which bounds none
-	TenantBurst int // PUNCTUAL_TENANT_BURST: requests at once of each tenant after a rest; default 0, with a rate 1 or more
+	TenantRate int // PUNCTUAL_TENANT_RATE: requests a second of each tenant; default 0, which bounds none
+	// PUNCTUAL_TENANT_BURST: requests at once of each tenant after a rest; default 0, with a rate 1 or more
+	TenantBurst int
 
 	AudienceClaim string // PUNCTUAL_AUDIENCE_CLAIM: the claim that says whom a token is meant for; default "aud"
 	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim

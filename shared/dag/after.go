@@ -131,7 +131,8 @@ func (a After) Judge() (Verdict, job.Reason) {
 	because := map[string]End{ReasonParentFailed: Failed, ReasonParentSkipped: Skipped}[code]
 	for _, p := range a.Parents {
 		if p.End == because && because != NotEnded {
-			why.Message = fmt.Sprintf("job %s %s", p.ID, map[End]string{Failed: "failed", Skipped: "was skipped"}[p.End])
+			why.Message = fmt.Sprintf("job %s %s", p.ID,
+				map[End]string{Failed: "failed", Skipped: "was skipped"}[p.End])
 			break
 		}
 	}

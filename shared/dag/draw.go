@@ -310,7 +310,8 @@ func box(b *strings.Builder, name string, look Look, p *place, y float64) {
 		first = y + 14
 	}
 	for n, line := range lines {
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#1f2328">%s</text>`, p.x, first+float64(12*n), html.EscapeString(line))
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#1f2328">%s</text>`, p.x, first+float64(12*n),
+			html.EscapeString(line))
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" font-size="10">%s</text></g>`+"\n",
 		p.x, first+float64(12*len(lines)+3), cmp.Or(d.word, d.line), html.EscapeString(look.second()))

@@ -110,8 +110,8 @@ func TestSVG_BreaksALongNameWhereItsPartsMeet(t *testing.T) {
 	}
 	svg := g.SVG("", map[string]dag.Look{"a": {Status: job.Succeeded, Note: "3 of 3 items"}})
 	for _, want := range []string{
-		">load_the_very_long_named_warehouse_<", ">table_of_orders_and_items_001<", "<title>" + long + ": BLOCKED</title>",
-		">" + strings.Repeat("x", 32) + "<", ">SUCCEEDED, 3 of 3 items<",
+		">load_the_very_long_named_warehouse_<", ">table_of_orders_and_items_001<",
+		"<title>" + long + ": BLOCKED</title>", ">" + strings.Repeat("x", 32) + "<", ">SUCCEEDED, 3 of 3 items<",
 	} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("%s is not shown in\n%s", want, svg)

@@ -83,11 +83,15 @@ func TestRow_SaysWhoFiresIt(t *testing.T) {
 		waits   bool          // the stream consumer does not
 	}{
 		{"within the direct lane", contract.DirectLane, contract.DirectLane - time.Second, false, false},
-		{"within the direct lane, seen by a clock that is behind", contract.DirectLane, contract.DirectLane + 2*time.Second, false, false},
-		{"just beyond the direct lane", contract.DirectLane + time.Millisecond, contract.DirectLane + time.Millisecond, true, true},
-		{"just beyond the direct lane, seen within", contract.DirectLane + time.Millisecond, contract.DirectLane, true, false},
+		{"within the direct lane, seen by a clock that is behind", contract.DirectLane,
+			contract.DirectLane + 2*time.Second, false, false},
+		{"just beyond the direct lane", contract.DirectLane + time.Millisecond, contract.DirectLane + time.Millisecond,
+			true, true},
+		{"just beyond the direct lane, seen within", contract.DirectLane + time.Millisecond, contract.DirectLane, true,
+			false},
 		{"seen when its slice has been read", 20 * time.Minute, time.Minute, true, false},
-		{"at the end of the horizon and its margin", contract.Horizon + contract.NearMargin, contract.Horizon, true, true},
+		{"at the end of the horizon and its margin", contract.Horizon + contract.NearMargin, contract.Horizon, true,
+			true},
 		{"far ahead", 24 * time.Hour, 24 * time.Hour, true, true},
 		{"due now", 0, 0, true, false}, // no slice is read so late
 	} {

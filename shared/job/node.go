@@ -61,7 +61,8 @@ func Force(r Row, f Forced, why Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Forced, after.Reason = f, why
 	finish(&after, f.Status(), now)
-	return after, change("row.force", r, after, from("row.force", atAttempt(r.Attempt), stopIs(NoStop), followedAsRead(r)))
+	return after, change("row.force", r, after,
+		from("row.force", atAttempt(r.Attempt), stopIs(NoStop), followedAsRead(r)))
 }
 
 // SetResult gives a row that is about to end its result. What does not fit is to be put beside it first.

@@ -29,14 +29,15 @@ type Firing struct {
 // Dispatch asks functions/dispatch to send firings: everything that a slice or a parking place holds
 // (Slice), or one job's (Firing, Pool, Priority), as timers of the version before say it.
 type Dispatch struct {
-	V        int       `json:"v"`
-	Firing   *Firing   `json:"firing,omitempty"`
-	Pool     string    `json:"pool,omitempty"`
-	Priority string    `json:"priority,omitempty"`
-	Slice    string    `json:"slice,omitempty"` // a key of the due index
-	At       time.Time `json:"at,omitzero"`     // not before; until then a slice has a timer, and others are sent again with a delay
-	Round    int       `json:"round,omitempty"` // passes already made over a parking place
-	Cursor   string    `json:"cursor,omitempty"`
+	V        int     `json:"v"`
+	Firing   *Firing `json:"firing,omitempty"`
+	Pool     string  `json:"pool,omitempty"`
+	Priority string  `json:"priority,omitempty"`
+	Slice    string  `json:"slice,omitempty"` // a key of the due index
+	// not before; until then a slice has a timer, and others are sent again with a delay
+	At     time.Time `json:"at,omitzero"`
+	Round  int       `json:"round,omitempty"` // passes already made over a parking place
+	Cursor string    `json:"cursor,omitempty"`
 }
 
 // ReportKind says what a report is about.

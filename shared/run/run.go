@@ -431,7 +431,8 @@ func Parse(i item.Item) (Run, error) {
 	r := Run{
 		Key: k, Dag: i.Str("dag"), Version: i.Int("dag_version"), Definition: i.Str("definition"),
 		Status: Status(i.Str("status")), Reason: job.Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
-		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "", Tagged: i.Str("tagged") != "",
+		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "",
+		Tagged:    i.Str("tagged") != "",
 		Epoch:     i.Int("epoch"),
 		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
 		ExpiryAt: i.Time("expiry_at"), FinishedAt: i.Time("finished_at"), Schedule: i.Str("schedule"),
@@ -669,7 +670,8 @@ func (k Key) inLine(no int) (item.Ref, string) {
 // JoinLine has the node of that number, in that generation, wait for a slot of the run.
 func (k Key) JoinLine(no int, generation int64) item.Write {
 	ref, attr := k.inLine(no)
-	return item.Write{Ref: ref, Name: "run.join_line", Set: map[string]any{attr: generation, contract.AttrExpiresAt: k.kept()}}
+	return item.Write{Ref: ref, Name: "run.join_line",
+		Set: map[string]any{attr: generation, contract.AttrExpiresAt: k.kept()}}
 }
 
 // LeaveLine takes it out again, unless a newer generation waits there.

@@ -38,7 +38,8 @@ func TestFollow_TellsOfAnEndOrWillBeTold(t *testing.T) {
 		open: "", over: job.Skipped, gone: job.Expired, jobtest.Key(4): job.Cancelled,
 	} {
 		for range 2 {
-			if got, err := s.Follow(ctx, k, child, now); err != nil || got.Status != want || want != "" && got.Key != k {
+			if got, err := s.Follow(ctx, k, child, now); err != nil || got.Status != want || want != "" &&
+				got.Key != k {
 				t.Errorf("following %s: %s %s, %v; want %s", k.ID, got.ID, got.Status, err, want)
 			}
 		}

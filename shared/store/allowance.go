@@ -19,7 +19,8 @@ type Allowance struct{ Rate, Burst int }
 // One number keeps it: the time at which the tenant will have rested fully, in microseconds. A request
 // moves it on by what it costs; there is room while it is no further ahead than a burst costs. That
 // takes one write, which meets no conflict while the tenant is busy.
-func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a Allowance, n int, now time.Time) (wait time.Duration, err error) {
+func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a Allowance, n int, now time.Time) (wait time.Duration,
+	err error) {
 	const tries = 3
 	each := int64(time.Second/time.Microsecond) / int64(a.Rate)
 	cost, at := int64(n)*each, now.UnixMicro()
@@ -27,7 +28,8 @@ func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a Allowance, n in
 	w := item.Write{Ref: item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: "requests"}}
 	for range tries {
 		w.Name, w.Set, w.Add = "requests.more", nil, map[string]int64{"rested_us": cost}
-		w.When = []item.All{{{Attr: "rested_us", Op: item.Ge, Value: at}, {Attr: "rested_us", Op: item.Le, Value: room}}}
+		w.When = []item.All{{{Attr: "rested_us", Op: item.Ge, Value: at},
+			{Attr: "rested_us", Op: item.Le, Value: room}}}
 		err := s.Put(ctx, w)
 		refused := Refused(err)
 		if refused == nil {

@@ -53,8 +53,8 @@ type Router struct {
 func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
 	s := &Router{
-		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn, limit: o.Limit,
-		log: o.Log, meter: o.Meter,
+		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn,
+		limit: o.Limit, log: o.Log, meter: o.Meter,
 	}
 	if o.NoSignIn {
 		s.OpenAPI().Components.SecuritySchemes = nil

@@ -86,7 +86,8 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 		}
 	case KindString:
 		raw, hidden := r.Doc.Raw(n), named.hidesStrings()
-		if len(raw)-2 < ShortestSecret || !hidden && len(raw)-2 < text.ShortestToken && !bytes.Contains(raw, []byte(":/")) {
+		if len(raw)-2 < ShortestSecret || !hidden && len(raw)-2 < text.ShortestToken &&
+			!bytes.Contains(raw, []byte(":/")) {
 			return
 		}
 		s := r.Doc.Text(n)

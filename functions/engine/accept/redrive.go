@@ -37,9 +37,10 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 		send = job.Place(&next, now)
 		by = next.ID
 		_, link := job.Redriven(row, by, now)
-		return nil, a.Put(ctx, Job{Row: next, With: []item.Write{link}, Keep: func(ctx context.Context, next job.Row) error {
-			return a.Jobs.CopyContents(ctx, row, next)
-		}})
+		return nil, a.Put(ctx,
+			Job{Row: next, With: []item.Write{link}, Keep: func(ctx context.Context, next job.Row) error {
+				return a.Jobs.CopyContents(ctx, row, next)
+			}})
 	})
 	if err != nil {
 		return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)

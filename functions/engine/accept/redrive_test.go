@@ -21,7 +21,8 @@ type bundle struct {
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
-	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Accept}) })
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true},
+		func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Accept}) })
 }
 
 func TestAcceptor_Redrives(t *testing.T) {
@@ -35,13 +36,16 @@ func TestAcceptor_Redrives(t *testing.T) {
 		return by, already
 	}
 	bubble(t, "makes a new job of the same work, linked both ways, due now and fired", func(b *bundle) {
-		r := b.Overdue(1, time.Hour, stagetest.Dead, func(r *job.Row) { r.Attempt, r.Failures, r.Payload = 6, 6, `{"n":1}` })
+		r := b.Overdue(1, time.Hour, stagetest.Dead,
+			func(r *job.Row) { r.Attempt, r.Failures, r.Payload = 6, 6, `{"n":1}` })
 		by, already := redrive(b, r)
 		old, next := b.Row(r.Key), b.Row(job.Key{Tenant: jobtest.Tenant, ID: by})
-		if already || old.RedrivenBy != by || old.PendingEffects != job.NoPendingEffects || !old.WakeAt.IsZero() || old.Status != job.Dead {
+		if already || old.RedrivenBy != by || old.PendingEffects != job.NoPendingEffects || !old.WakeAt.IsZero() ||
+			old.Status != job.Dead {
 			b.Errorf("already %v, old %+v", already, old)
 		}
-		if next.RedriveOf != r.ID || next.HandlerKey() != r.ID || next.Attempt != 1 || next.Failures != 0 || next.Payload != r.Payload || next.WakeAt.IsZero() {
+		if next.RedriveOf != r.ID || next.HandlerKey() != r.ID || next.Attempt != 1 || next.Failures != 0 ||
+			next.Payload != r.Payload || next.WakeAt.IsZero() {
 			b.Errorf("new %+v", next)
 		}
 		b.RequireFired(next)
@@ -134,7 +138,8 @@ func TestAcceptor_Redrives(t *testing.T) {
 		}
 	})
 	bubble(t, "that cannot copy the payload changes nothing", func(b *bundle) {
-		r := b.Overdue(1, time.Hour, stagetest.Dead, func(r *job.Row) { r.SetPayload(job.Payload{In: job.InBlob, Size: 9}) })
+		r := b.Overdue(1, time.Hour, stagetest.Dead,
+			func(r *job.Row) { r.SetPayload(job.Payload{In: job.InBlob, Size: 9}) })
 		if _, _, err := b.accept.Redrive(b.Context(), r.Key); err == nil {
 			b.Fatal("it went through")
 		}

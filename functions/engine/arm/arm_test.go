@@ -29,39 +29,41 @@ func TestArmer_SendsFirings(t *testing.T) {
 	armer := func(b *stagetest.Setup) arm.Armer {
 		return arm.Armer{Queue: b.World.Queues(), Log: telemetry.Silent(), Meter: b.Meter}
 	}
-	stagetest.Bubble(t, "resends nothing and loses nothing when a batch is half sent", memory.Options{}, func(b *stagetest.Setup) {
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.N == 1 {
-				return memory.Fault{Entries: map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}}
+	stagetest.Bubble(t, "resends nothing and loses nothing when a batch is half sent", memory.Options{},
+		func(b *stagetest.Setup) {
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.QueueSend && c.N == 1 {
+					return memory.Fault{Entries: map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}}
+				}
+				return memory.Fault{}
+			})
+			errs := armer(b).FireAll(b.Context(), "direct", firings(10), time.Now())
+			for i, err := range errs {
+				want := map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}[i]
+				if fault.KindOf(err) != want {
+					b.Errorf("firing %d: %v, want %q", i, err, want)
+				}
 			}
-			return memory.Fault{}
+			if sent := b.Meter.Total(telemetry.FiringsSent); sent != 8 {
+				b.Errorf("counted %v sent", sent)
+			}
+			depth, _ := b.World.Queues().Depth(b.Context(), stagetest.FiringQueue)
+			if depth.Visible+depth.Delayed != 8 {
+				b.Errorf("the queue holds %+v", depth)
+			}
 		})
-		errs := armer(b).FireAll(b.Context(), "direct", firings(10), time.Now())
-		for i, err := range errs {
-			want := map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}[i]
-			if fault.KindOf(err) != want {
-				b.Errorf("firing %d: %v, want %q", i, err, want)
+	stagetest.Bubble(t, "of one queue that fails says so for its own firings alone", memory.Options{},
+		func(b *stagetest.Setup) {
+			b.Fail(memory.QueueSend, stagetest.FiringQueue)
+			other := jobtest.Row(9, time.Now(), time.Now(), func(r *job.Row) { r.Priority = job.Critical })
+			errs := armer(b).FireAll(b.Context(), "direct", append(firings(2), other.Firing()), time.Now())
+			if errs[0] == nil || errs[1] == nil || errs[2] != nil {
+				b.Errorf("got %v", errs)
 			}
-		}
-		if sent := b.Meter.Total(telemetry.FiringsSent); sent != 8 {
-			b.Errorf("counted %v sent", sent)
-		}
-		depth, _ := b.World.Queues().Depth(b.Context(), stagetest.FiringQueue)
-		if depth.Visible+depth.Delayed != 8 {
-			b.Errorf("the queue holds %+v", depth)
-		}
-	})
-	stagetest.Bubble(t, "of one queue that fails says so for its own firings alone", memory.Options{}, func(b *stagetest.Setup) {
-		b.Fail(memory.QueueSend, stagetest.FiringQueue)
-		other := jobtest.Row(9, time.Now(), time.Now(), func(r *job.Row) { r.Priority = job.Critical })
-		errs := armer(b).FireAll(b.Context(), "direct", append(firings(2), other.Firing()), time.Now())
-		if errs[0] == nil || errs[1] == nil || errs[2] != nil {
-			b.Errorf("got %v", errs)
-		}
-		if sent := b.Meter.Total(telemetry.FiringsSent); sent != 1 {
-			b.Errorf("counted %v sent", sent)
-		}
-	})
+			if sent := b.Meter.Total(telemetry.FiringsSent); sent != 1 {
+				b.Errorf("counted %v sent", sent)
+			}
+		})
 	stagetest.Bubble(t, "sends what is due first, first", memory.Options{}, func(b *stagetest.Setup) {
 		all := firings(12)
 		for i := range len(all) / 2 {
@@ -91,44 +93,46 @@ func TestSlices_AreAskedFor(t *testing.T) {
 		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
 		return []horizon.Slice{{Minute: at, Shard: 1}, {Minute: at, Shard: 2}, {Minute: at, Shard: 1}}
 	}
-	stagetest.Bubble(t, "each once, with the time at which it is to be read", memory.Options{}, func(b *stagetest.Setup) {
-		s := arm.Slices{Queue: b.World.Queues()}
-		for range 2 {
-			for n, err := range s.Ask(b.Context(), some()) {
-				if err != nil {
-					b.Errorf("slice %d: %v", n, err)
+	stagetest.Bubble(t, "each once, with the time at which it is to be read", memory.Options{},
+		func(b *stagetest.Setup) {
+			s := arm.Slices{Queue: b.World.Queues()}
+			for range 2 {
+				for n, err := range s.Ask(b.Context(), some()) {
+					if err != nil {
+						b.Errorf("slice %d: %v", n, err)
+					}
 				}
 			}
-		}
-		got := b.Received(contract.DispatchQueue)
-		if len(got) != 2 {
-			b.Fatalf("%d messages for 2 slices", len(got))
-		}
-		d, err := message.Decode[message.Dispatch](got[0].Body)
-		if err != nil || d.Slice != some()[0].String() || !d.At.Equal(some()[0].Minute.Add(-contract.TimerLead)) {
-			b.Errorf("asked by %s, %v", got[0].Body, err)
-		}
-	})
-	stagetest.Bubble(t, "again where the asking failed, and it fails for all that wait for the slice", memory.Options{}, func(b *stagetest.Setup) {
-		s := arm.Slices{Queue: b.World.Queues()}
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.N == 1 {
-				return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}}
+			got := b.Received(contract.DispatchQueue)
+			if len(got) != 2 {
+				b.Fatalf("%d messages for 2 slices", len(got))
 			}
-			return memory.Fault{}
+			d, err := message.Decode[message.Dispatch](got[0].Body)
+			if err != nil || d.Slice != some()[0].String() || !d.At.Equal(some()[0].Minute.Add(-contract.TimerLead)) {
+				b.Errorf("asked by %s, %v", got[0].Body, err)
+			}
 		})
-		errs := s.Ask(b.Context(), some())
-		if fault.KindOf(errs[0]) != fault.Throttled || errs[1] != nil || fault.KindOf(errs[2]) != fault.Throttled {
-			b.Errorf("got %v", errs)
-		}
-		if s.Asked(some()[0]) || !s.Asked(some()[1]) {
-			b.Error("it remembers the wrong one")
-		}
-		s.Ask(b.Context(), some())
-		if got := b.Received(contract.DispatchQueue); len(got) != 2 {
-			b.Errorf("%d messages", len(got))
-		}
-	})
+	stagetest.Bubble(t, "again where the asking failed, and it fails for all that wait for the slice", memory.Options{},
+		func(b *stagetest.Setup) {
+			s := arm.Slices{Queue: b.World.Queues()}
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				if c.Op == memory.QueueSend && c.N == 1 {
+					return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}}
+				}
+				return memory.Fault{}
+			})
+			errs := s.Ask(b.Context(), some())
+			if fault.KindOf(errs[0]) != fault.Throttled || errs[1] != nil || fault.KindOf(errs[2]) != fault.Throttled {
+				b.Errorf("got %v", errs)
+			}
+			if s.Asked(some()[0]) || !s.Asked(some()[1]) {
+				b.Error("it remembers the wrong one")
+			}
+			s.Ask(b.Context(), some())
+			if got := b.Received(contract.DispatchQueue); len(got) != 2 {
+				b.Errorf("%d messages", len(got))
+			}
+		})
 }
 
 func TestRecent_RemembersTheNewest(t *testing.T) {

@@ -22,7 +22,8 @@ import (
 func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time) error {
 	children := row.PendingEffects.Children() && row.HasChildren()
 	if !row.PendingEffects.DeadLetter() && !children {
-		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID, row.PendingEffects)
+		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID,
+			row.PendingEffects)
 	}
 	row, write := job.RewakePending(row, now.Add(contract.Grace))
 	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
@@ -45,10 +46,11 @@ func (d *Decider) repeatReport(ctx context.Context, row job.Row, c job.Claim, no
 		return err
 	}
 	// Ids alone: these can be sent whatever the outcome holds, and it is read from the claim anyway.
-	return d.Queue.Send(ctx, contract.ReportQueue, message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
-		V: message.V, Kind: message.Ended, Tenant: string(row.Tenant), JobID: string(row.ID), Version: row.Version,
-		Attempt: c.Attempt, Token: c.Token,
-	})})
+	return d.Queue.Send(ctx, contract.ReportQueue,
+		message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
+			V: message.V, Kind: message.Ended, Tenant: string(row.Tenant), JobID: string(row.ID), Version: row.Version,
+			Attempt: c.Attempt, Token: c.Token,
+		})})
 }
 
 // waitForLease decides anew when the lease ends. The owner of a job that is to stop is asked to

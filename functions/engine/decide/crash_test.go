@@ -26,7 +26,8 @@ func TestDecider_MakesGoodAWakeUpThatCrashedAnywhere(t *testing.T) {
 		"send a letter": {stagetest.Dead, func(b *bundle, r job.Row) bool {
 			return len(b.Received(contract.RedriveQueue)) > 0
 		}},
-		"unpark": {func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }, func(b *bundle, r job.Row) bool { return b.HasFired(r) }},
+		"unpark": {func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt },
+			func(b *bundle, r job.Row) bool { return b.HasFired(r) }},
 	} {
 		for _, lost := range []bool{false, true} {
 			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bundle) {

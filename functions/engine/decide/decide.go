@@ -53,8 +53,10 @@ type Queue interface {
 
 // Judge asks the owner of a job, its schedule or run, about a row that would come to step: to be fired or
 // to expire. Of a BLOCKED job it judges those that it comes after. It returns the step that it comes to.
-// done says that this has been acted on, through d; if not, d acts. A refused write means that the facts have changed, and everything is asked anew.
-type Judge func(ctx context.Context, d *Decider, row job.Row, step job.Step, now time.Time) (is job.Step, done bool, err error)
+// done says that this has been acted on, through d; if not, d acts. A refused write means that the facts have
+// changed, and everything is asked anew.
+type Judge func(ctx context.Context, d *Decider, row job.Row, step job.Step, now time.Time) (is job.Step, done bool,
+	err error)
 
 // OnFinal follows the write that made a job final. It may be called more than once for the same end,
 // after a crash or a lost answer, and does no more then. Its error does not take the end back.

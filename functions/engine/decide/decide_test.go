@@ -24,7 +24,8 @@ type bundle struct {
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
 	// An empty page is not the end, wherever something is listed.
-	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Decide}) })
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true},
+		func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Decide}) })
 }
 
 // sweep decides about the row as the sweeper does, and says what it came to.
@@ -64,24 +65,26 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	bubble(t, "of a job that is gone is nothing", func(b *bundle) {
 		b.requireStep(b.sweep(jobtest.Row(1, time.Now(), time.Now())), job.StepNothing)
 	})
-	bubble(t, "of a DEAD job that owes its letter sends the letter again and comes back after the grace", func(b *bundle) {
-		r := b.Overdue(1, stagetest.Late, stagetest.Dead)
-		b.requireStep(b.sweep(r), job.StepEffects)
-		letters := b.Received(contract.RedriveQueue)
-		if len(letters) != 1 {
-			b.Fatalf("%d letters", len(letters))
-		}
-		l, err := message.Decode[message.DeadLetter](letters[0].Body)
-		if err != nil || !l.SentAt.Equal(time.Now()) || job.CameBack(l, letters[0]) {
-			b.Errorf("the letter %+v would be taken for a redriven one: %v", l, err)
-		}
-		after := b.Row(r.Key)
-		if after.PendingEffects != job.PendingDeadLetter || !after.WakeAt.Equal(time.Now().Add(contract.Grace)) {
-			b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
-		}
-	})
+	bubble(t, "of a DEAD job that owes its letter sends the letter again and comes back after the grace",
+		func(b *bundle) {
+			r := b.Overdue(1, stagetest.Late, stagetest.Dead)
+			b.requireStep(b.sweep(r), job.StepEffects)
+			letters := b.Received(contract.RedriveQueue)
+			if len(letters) != 1 {
+				b.Fatalf("%d letters", len(letters))
+			}
+			l, err := message.Decode[message.DeadLetter](letters[0].Body)
+			if err != nil || !l.SentAt.Equal(time.Now()) || job.CameBack(l, letters[0]) {
+				b.Errorf("the letter %+v would be taken for a redriven one: %v", l, err)
+			}
+			after := b.Row(r.Key)
+			if after.PendingEffects != job.PendingDeadLetter || !after.WakeAt.Equal(time.Now().Add(contract.Grace)) {
+				b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
+			}
+		})
 	bubble(t, "of a final job that owes what nobody can pay is a row to set aside", func(b *bundle) {
-		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { stagetest.Dead(r); r.Status, r.PendingEffects = job.Succeeded, job.PendingChildren })
+		r := b.Overdue(1, stagetest.Late,
+			func(r *job.Row) { stagetest.Dead(r); r.Status, r.PendingEffects = job.Succeeded, job.PendingChildren })
 		if _, err := b.decider.Entry(b.Context(), stagetest.Entry(r)); fault.KindOf(err) != fault.Undecodable {
 			b.Errorf("got %v", err)
 		}
@@ -97,7 +100,9 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Fatalf("%d reports", len(reports))
 		}
 		rep, err := message.Decode[message.Report](reports[0].Body)
-		if err != nil || rep.Kind != message.Ended || rep.Attempt != 1 || rep.Token != c.Token || len(rep.Outcome) != 0 { // ids can always be sent
+		// ids can always be sent
+		if err != nil || rep.Kind != message.Ended || rep.Attempt != 1 || rep.Token != c.Token ||
+			len(rep.Outcome) != 0 {
 			b.Errorf("reported %+v, %v", rep, err)
 		}
 		if after := b.Row(r.Key); !after.WakeAt.Equal(time.Now().Add(contract.Grace)) || after.Status != job.Scheduled {
@@ -128,7 +133,8 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		}
 	})
 	bubble(t, "of a job that is to stop fences its attempt before it is over", func(b *bundle) {
-		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now().Add(-time.Minute) })
+		r := b.Overdue(1, stagetest.Late,
+			func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now().Add(-time.Minute) })
 		fenced := false
 		b.Before(stagetest.Named("row.finish_stop"), func() { fenced = b.Claim(r.Key).Token == 1 })
 		b.requireStep(b.sweep(r), job.StepFinishStop)
@@ -149,7 +155,8 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.requireStep(b.sweep(r), job.StepExpire)
 		after := b.Row(r.Key)
-		if after.Status != job.Expired || after.Reason.Code != job.CodeStartWithin || after.Reason.Message != "start_within of 1m0s has passed" {
+		if after.Status != job.Expired || after.Reason.Code != job.CodeStartWithin ||
+			after.Reason.Message != "start_within of 1m0s has passed" {
 			b.Errorf("it is %s because of %+v", after.Status, after.Reason)
 		}
 		if b.Claim(r.Key).Token != 1 {
@@ -161,7 +168,8 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.Before(stagetest.Named("row.stop"), func() { b.Own(r, contract.Lease) })
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
-		if after := b.Row(r.Key); after.Status != job.Scheduled || after.Stop != job.StopExpire || !b.Claim(r.Key).Cancel {
+		if after := b.Row(r.Key); after.Status != job.Scheduled || after.Stop != job.StopExpire ||
+			!b.Claim(r.Key).Cancel {
 			b.Errorf("it is %s with stop %q, its worker asked: %v", after.Status, after.Stop, b.Claim(r.Key).Cancel)
 		}
 	})
@@ -187,7 +195,8 @@ func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 		r := b.Overdue(1, stagetest.Late)
 		b.Before(stagetest.Named("row.rewake"), func() {
 			time.Sleep(time.Millisecond) // in the same one neither could tell the other's write from its own
-			if step, err := b.Engine().Decide.Entry(b.Context(), stagetest.Entry(r)); err != nil || step != job.StepFire {
+			if step, err := b.Engine().Decide.Entry(b.Context(), stagetest.Entry(r)); err != nil ||
+				step != job.StepFire {
 				b.Fatal(step, err)
 			}
 		})
@@ -259,7 +268,8 @@ func TestDecider_SendsNoSecondFiringWhileAWorkerHasGivenTheFirstBack(t *testing.
 	t.Parallel()
 	noted := func(b *bundle, away time.Duration) job.Row {
 		r := b.Overdue(1, stagetest.Late)
-		b.Write(job.NoteWaits(r.Key, job.Waits{Attempt: 1, For: job.WaitsForPlace, Until: time.Now().Add(away)}, r.DueAt, time.Now()))
+		b.Write(job.NoteWaits(r.Key, job.Waits{Attempt: 1, For: job.WaitsForPlace, Until: time.Now().Add(away)},
+			r.DueAt, time.Now()))
 		return r
 	}
 	bubble(t, "until a grace after it comes back", func(b *bundle) {
@@ -385,7 +395,8 @@ func TestDecider_UnparksJobs(t *testing.T) {
 	})
 	bubble(t, "that was cancelled is over without waiting for the pause", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
-		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Parked, r.WakeAt, r.Stop = true, r.DueAt, job.StopCancel })
+		r := b.Overdue(1, stagetest.Late,
+			func(r *job.Row) { r.Parked, r.WakeAt, r.Stop = true, r.DueAt, job.StopCancel })
 		if step, err := b.decider.Parked(b.Context(), r.Key); err != nil || step != job.StepFinishStop {
 			b.Fatal(step, err)
 		}

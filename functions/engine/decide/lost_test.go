@@ -28,7 +28,8 @@ func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 		"paying a letter":  {"row.rewake_owing", stagetest.Dead, job.StepEffects, contract.RedriveQueue, 1, job.Dead},
 		"expiring":         {"row.stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
 		"expiring, at end": {"row.finish_stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
-		"stopping":         {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop, stagetest.FiringQueue, 0, job.Cancelled},
+		"stopping": {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop,
+			stagetest.FiringQueue, 0, job.Cancelled},
 	} {
 		bubble(t, name, func(b *bundle) {
 			// Another run of its schedule stands behind it: whoever ends the job wakes that.
@@ -39,7 +40,8 @@ func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 					c.change(r)
 				}
 			})
-			next := b.Put(jobtest.Row(1, time.Now(), time.Now(), stagetest.Of(s), func(r *job.Row) { r.Parked, r.QueuedBehind, r.WakeAt = true, true, r.DueAt }))
+			next := b.Put(jobtest.Row(1, time.Now(), time.Now(), stagetest.Of(s),
+				func(r *job.Row) { r.Parked, r.QueuedBehind, r.WakeAt = true, true, r.DueAt }))
 			b.Write(s.TakeSlot(r.ID))
 			b.Write(s.Wait(next.ID, schedule.Slot{Holder: r.ID}))
 

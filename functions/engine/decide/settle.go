@@ -114,10 +114,12 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 // tellLater puts the children of a node behind the reports that wait: a look at the job, whose row says
 // that its children are owed.
 func (d *Decider) tellLater(ctx context.Context, row job.Row) error {
-	err := d.Queue.Send(ctx, contract.ReportQueue, message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
-		V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant), JobID: string(row.ID), Version: row.Version,
-		Attempt: row.Attempt,
-	})})
+	err := d.Queue.Send(ctx, contract.ReportQueue,
+		message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
+			V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant), JobID: string(row.ID),
+			Version: row.Version,
+			Attempt: row.Attempt,
+		})})
 	if err != nil {
 		return fmt.Errorf("putting off the children of job %s: %w", row.ID, err)
 	}

@@ -48,9 +48,10 @@ func ofRuns(s *schedule.Schedule) {
 // overdueRun is the row of a run that should have begun.
 func (b *bundle) overdueRun(n int, s schedule.Schedule, change ...func(*job.Row)) job.Row {
 	b.Helper()
-	return b.Overdue(n, stagetest.Late+time.Duration(n)*time.Minute, append([]func(*job.Row){stagetest.Of(s), func(r *job.Row) {
-		r.Dag, r.DagVersion, r.Pool, r.Task, r.Executor = "etl", s.Template.DagVersion, contract.RunPool, "", ""
-	}}, change...)...)
+	return b.Overdue(n, stagetest.Late+time.Duration(n)*time.Minute,
+		append([]func(*job.Row){stagetest.Of(s), func(r *job.Row) {
+			r.Dag, r.DagVersion, r.Pool, r.Task, r.Executor = "etl", s.Template.DagVersion, contract.RunPool, "", ""
+		}}, change...)...)
 }
 
 // run reads the run of a row; the zero Run is none.
@@ -66,7 +67,8 @@ func (b *bundle) run(r job.Row) run.Run {
 // end ends the run of a row: its first node is cancelled with it.
 func (b *bundle) end(r job.Row) {
 	b.Helper()
-	if _, err := b.engine.Release.Cancel(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID}, release.By{Who: "test"}); err != nil {
+	if _, err := b.engine.Release.Cancel(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID},
+		release.By{Who: "test"}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -84,7 +86,8 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		b.requireStep(b.sweep(r), recur.Began)
 		b.requireStep(b.sweep(r), job.StepNothing)
 		is, now := b.run(r), b.Row(r.Key)
-		if is.Status != run.Running || is.Schedule != s.Name || !is.NominalAt.Equal(r.NominalAt) || is.Version != 1 || is.Params != `{"x":1}` {
+		if is.Status != run.Running || is.Schedule != s.Name || !is.NominalAt.Equal(r.NominalAt) || is.Version != 1 ||
+			is.Params != `{"x":1}` {
 			b.Errorf("the run is %+v", is)
 		}
 		if now.Status != job.Blocked || !now.WakeAt.IsZero() || now.StartedAt.IsZero() || now.LatenessMS == 0 {
@@ -108,7 +111,8 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			"alone":              {time.Second, schedule.OverlapSkip, false},
 			"alone, and due":     {0, schedule.OverlapSkip, true},
 		} {
-			s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Name, s.Overlap = fmt.Sprintf("s%d", len(name)), c.overlap })
+			s := b.Rule(ofRuns,
+				func(s *schedule.Schedule) { s.Name, s.Overlap = fmt.Sprintf("s%d", len(name)), c.overlap })
 			r := b.overdueRun(len(name), s, func(r *job.Row) {
 				r.DueAt = stagetest.Now().Add(c.ahead)
 				r.WakeAt = r.DueAt
@@ -125,7 +129,8 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 				b.Errorf("%s: %d firings came", name, len(again))
 			}
 			for _, d := range again {
-				if f, err := message.Decode[message.Dispatch](d.Body); err != nil || f.Firing == nil || f.Firing.JobID != string(r.ID) || f.Pool != contract.RunPool {
+				if f, err := message.Decode[message.Dispatch](d.Body); err != nil || f.Firing == nil ||
+					f.Firing.JobID != string(r.ID) || f.Pool != contract.RunPool {
 					b.Errorf("%s: %s, %v", name, d.Body, err)
 				}
 			}
@@ -198,8 +203,9 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		payload string
 		code    string
 	}{
-		"whose dag is gone":            {func(*bundle) {}, nil, "", job.CodeUnknownDag},
-		"whose version was never made": {func(b *bundle) { b.etl(`{}`) }, func(s *schedule.Schedule) { s.Template.DagVersion = 7 }, "", job.CodeUnknownDag},
+		"whose dag is gone": {func(*bundle) {}, nil, "", job.CodeUnknownDag},
+		"whose version was never made": {func(b *bundle) { b.etl(`{}`) },
+			func(s *schedule.Schedule) { s.Template.DagVersion = 7 }, "", job.CodeUnknownDag},
 		"with params that the newest version does not know": {
 			func(b *bundle) { b.etl(`{"x":1}`); b.etl(`{"y":1}`) }, nil, `{"x":2}`, job.CodeParams,
 		},
@@ -268,7 +274,8 @@ func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
 			var r job.Row
 			var s schedule.Schedule
 			b.Crashes(lost, func(n int) {
-				s = b.Rule(ofRuns, func(s *schedule.Schedule) { s.Name, s.PauseAfter = fmt.Sprintf("s%v%d", lost, n), 9 })
+				s = b.Rule(ofRuns,
+					func(s *schedule.Schedule) { s.Name, s.PauseAfter = fmt.Sprintf("s%v%d", lost, n), 9 })
 				r = b.overdueRun(n, s, func(r *job.Row) { r.ID = job.DerivedID(r.DueAt, "x", fmt.Sprint(lost, n)) })
 				b.restart()
 				b.requireStep(b.sweep(r), recur.Began)
@@ -292,8 +299,10 @@ func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
 					b.Fatal(err)
 				}
 				now, row, is := b.Schedule(s.Key), b.Row(r.Key), b.run(r)
-				if now.Failures != 1 || row.Status != job.Dead || row.PendingEffects != job.NoPendingEffects || !is.Told {
-					b.Errorf("after crash %d: %d failures, the row %s owes %q, told %v", n, now.Failures, row.Status, row.PendingEffects, is.Told)
+				if now.Failures != 1 || row.Status != job.Dead || row.PendingEffects != job.NoPendingEffects ||
+					!is.Told {
+					b.Errorf("after crash %d: %d failures, the row %s owes %q, told %v", n, now.Failures, row.Status,
+						row.PendingEffects, is.Told)
 				}
 			})
 		}

@@ -73,8 +73,10 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 		return nil
 	}
 	after, err := r.Store.WriteSchedule(ctx, write)
-	if refused := store.Refused(err); refused != nil { // counted before, maybe by a try that got no further; or changed meanwhile
-		if after, err = store.OldSchedule(refused, 0); err != nil || after.Epoch != s.Epoch || after.LastDead != row.ID {
+	// counted before, maybe by a try that got no further; or changed meanwhile
+	if refused := store.Refused(err); refused != nil {
+		if after, err = store.OldSchedule(refused, 0); err != nil || after.Epoch != s.Epoch ||
+			after.LastDead != row.ID {
 			return nil
 		}
 	}
@@ -87,7 +89,8 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 		what = "runs"
 	}
 	why := fmt.Sprintf("%d %s in a row failed for good, the last with %s", after.Failures, what, row.Reason.Code)
-	_, write = schedule.PauseSchedule(after, schedule.Pause{By: schedule.ByPunctual, Reason: why}, now.UTC().Truncate(time.Millisecond))
+	_, write = schedule.PauseSchedule(after, schedule.Pause{By: schedule.ByPunctual, Reason: why},
+		now.UTC().Truncate(time.Millisecond))
 	if err := unlessRefused(r.Store.Put(ctx, write)); err != nil {
 		return err
 	}
@@ -97,7 +100,8 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 }
 
 // nextInLine decides about whoever waits behind a job that is over.
-func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row, now time.Time) error {
+func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
+	now time.Time) error {
 	switch s.Overlap {
 	case schedule.OverlapBufferOne, schedule.OverlapCancelRunning:
 		slot, err := r.Store.Slot(ctx, s.Key)

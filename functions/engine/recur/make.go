@@ -40,11 +40,13 @@ type maker struct {
 
 // makeAll makes or adopts the job of each occurrence. All are tried; the first error is
 // returned, and the schedule must not move on then.
-func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []calendar.Occurrence, now time.Time, did *Promoted) error {
+func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []calendar.Occurrence, now time.Time,
+	did *Promoted) error {
 	if len(list) == 0 {
 		return nil
 	}
-	m := &maker{Recurrer: r, s: s, did: did, contents: sync.OnceValues(func() (job.Contents, error) { return r.Store.ScheduleContents(ctx, s) })}
+	m := &maker{Recurrer: r, s: s, did: did,
+		contents: sync.OnceValues(func() (job.Contents, error) { return r.Store.ScheduleContents(ctx, s) })}
 	var g errgroup.Group
 	g.SetLimit(jobsAtOnce)
 	for _, o := range list {
@@ -166,7 +168,8 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if old.Epoch >= m.s.Epoch {
 		if !old.Near && !old.Parked && old.Epoch == m.s.Epoch && horizon.LaneOf(now, old.DueAt) == horizon.Now {
 			m.mu.Lock()
-			m.fire = append(m.fire, old.Firing()) // whoever wrote it may not have got to send it; a second firing is refused at its claim
+			// whoever wrote it may not have got to send it; a second firing is refused at its claim
+			m.fire = append(m.fire, old.Firing())
 			m.mu.Unlock()
 		}
 		return false, nil

@@ -48,7 +48,8 @@ func New(d Deps) *Recurrer {
 		d.Shards = contract.DefaultShards
 	}
 	return &Recurrer{
-		Deps: d, accept: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter}),
+		Deps: d, accept: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log,
+			Meter: d.Meter}),
 		pauses: decide.NewPauses(d.Store.PausesOf, d.Clock),
 		schedules: cache.New[schedule.Key](cache.Options[schedule.Schedule]{
 			Age: decide.FactAge, Most: decide.MaxFacts, Now: d.Clock.Now,
@@ -216,7 +217,9 @@ func (r *Recurrer) resume(ctx context.Context, s schedule.Schedule, now time.Tim
 func (r *Recurrer) Unpark(ctx context.Context, s schedule.Schedule) error {
 	var out []message.Outgoing
 	for _, place := range horizon.Parkings(string(s.Tenant)) {
-		out = append(out, message.Outgoing{Group: string(s.Tenant), Body: message.Encode(message.Dispatch{V: message.V, Slice: place})})
+		out = append(out,
+			message.Outgoing{Group: string(s.Tenant),
+				Body: message.Encode(message.Dispatch{V: message.V, Slice: place})})
 	}
 	return r.Queue.Send(ctx, contract.DispatchQueue, out...)
 }

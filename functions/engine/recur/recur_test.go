@@ -164,7 +164,8 @@ func TestRecurrer_Promotes(t *testing.T) {
 		for _, r := range b.rows(s) {
 			got, err := b.Store.Payload(b.Context(), r)
 			kept, err2 := b.Store.LabelsOf(b.Context(), r)
-			if err != nil || err2 != nil || string(got) != string(body) || kept[0] != labels || r.Version != 2 || r.Epoch != 2 || r.Priority != job.High || r.PayloadVer != 2 {
+			if err != nil || err2 != nil || string(got) != string(body) || kept[0] != labels || r.Version != 2 ||
+				r.Epoch != 2 || r.Priority != job.High || r.PayloadVer != 2 {
 				b.Fatalf("%d bytes, labels %q, %v, %v: %+v", len(got), kept, err, err2, r)
 			}
 			if r.Size() > contract.MaxRow {
@@ -232,14 +233,16 @@ func TestRecurrer_Promotes(t *testing.T) {
 		if now := b.Schedule(s.Key); now.Paused != nil || now.Epoch != 3 || len(b.rows(s)) == 0 {
 			b.Errorf("epoch %d, %d rows", now.Epoch, len(b.rows(s)))
 		}
-		if d, err := b.World.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Visible != contract.ParkShards {
+		if d, err := b.World.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil ||
+			d.Visible != contract.ParkShards {
 			b.Errorf("%+v, %v", d, err)
 		}
 	})
 	bubble(t, "stands still under a pause of everything, findable for whoever lifts it", func(b *bundle) {
 		s := b.put()
 		ref := job.PauseRef("acme", job.PauseAll)
-		b.Write(item.Write{Ref: ref, Name: "test.pause", Put: job.Pause{Scope: job.PauseAll, Since: stagetest.Now(), Missed: "last"}.Item("acme")})
+		b.Write(item.Write{Ref: ref, Name: "test.pause",
+			Put: job.Pause{Scope: job.PauseAll, Since: stagetest.Now(), Missed: "last"}.Item("acme")})
 		if did := b.promote(s); !did.Held || did.Made != 0 {
 			b.Errorf("%+v", did)
 		}
@@ -277,7 +280,8 @@ func TestRecurrer_Promotes(t *testing.T) {
 		time.Sleep(time.Until(stagetest.Now().Truncate(time.Minute).Add(59 * time.Second)))
 		s := b.put()
 		b.promote(s)
-		if d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil || d.Visible != 1 {
+		if d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil ||
+			d.Visible != 1 {
 			b.Errorf("%+v, %v", d, err)
 		}
 	})
@@ -286,7 +290,8 @@ func TestRecurrer_Promotes(t *testing.T) {
 func TestRecurrer_Adopts(t *testing.T) {
 	t.Parallel()
 	claim := func(b *bundle, r job.Row) job.Claim {
-		b.Write(job.ClaimNew(r.Key, 1, job.Owner{Worker: "w", Nonce: "n", LeaseUntil: stagetest.Now().Add(contract.Lease), DueAt: r.DueAt}))
+		b.Write(job.ClaimNew(r.Key, 1,
+			job.Owner{Worker: "w", Nonce: "n", LeaseUntil: stagetest.Now().Add(contract.Lease), DueAt: r.DueAt}))
 		c, err := b.Store.Claim(b.Context(), r.Key)
 		if err != nil {
 			b.Fatal(err)

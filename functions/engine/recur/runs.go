@@ -26,7 +26,8 @@ func keyOf(r job.Row) schedule.Key { return schedule.Key{Tenant: r.Tenant, Name:
 
 // known returns a schedule as it was at most a second ago.
 func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
-	return r.schedules.Get(ctx, k, func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
+	return r.schedules.Get(ctx, k,
+		func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
 }
 
 // Judge asks the schedule of a job that would be fired or expire; it is a decide.Judge. The job may
@@ -114,7 +115,8 @@ func (r *Recurrer) leave(ctx context.Context, row job.Row, now time.Time) error 
 
 // dropped skips a job that fell due under a pause of its task, or of everything, where that pause
 // said so: only now that it is lifted it is known which time under it was the last.
-func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row, now time.Time) (bool, error) {
+func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
+	now time.Time) (bool, error) {
 	lifted, err := r.Store.Lifted(ctx, row.Tenant, row.Task, now)
 	if err != nil {
 		return false, err
@@ -124,14 +126,16 @@ func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Sc
 		if row.DueAt.Before(p.Since) || row.DueAt.After(ended) || !s.Drops(p.Missed, ended, row) {
 			continue
 		}
-		why := job.Reason{Code: job.CodePaused, Message: fmt.Sprintf("it passed under a pause of %s, which said: %s", p.Scope, p.Missed)}
+		why := job.Reason{Code: job.CodePaused,
+			Message: fmt.Sprintf("it passed under a pause of %s, which said: %s", p.Scope, p.Missed)}
 		return true, d.Skip(ctx, row, why, schedule.Is(s), now)
 	}
 	return false, nil
 }
 
 // usedUp skips a job of a schedule that has run as often as it may, and ends the schedule.
-func (r *Recurrer) usedUp(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row, now time.Time) (bool, error) {
+func (r *Recurrer) usedUp(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
+	now time.Time) (bool, error) {
 	if s.MaxRuns() == 0 {
 		return false, nil
 	}
@@ -139,7 +143,8 @@ func (r *Recurrer) usedUp(ctx context.Context, d *decide.Decider, s schedule.Sch
 	if err != nil || counted || left {
 		return false, err
 	}
-	why := job.Reason{Code: job.CodeMaxRuns, Message: fmt.Sprintf("the schedule has run %d times, which is its max_runs", s.MaxRuns())}
+	why := job.Reason{Code: job.CodeMaxRuns,
+		Message: fmt.Sprintf("the schedule has run %d times, which is its max_runs", s.MaxRuns())}
 	if err := d.Skip(ctx, row, why, schedule.Is(s), now); err != nil || s.Next.IsZero() {
 		return true, err
 	}
@@ -171,7 +176,8 @@ func (r *Recurrer) overlap(
 		return job.StepFire, true, err
 	}
 	action, displaced := s.OnOverlap(row, waiting)
-	over := job.Reason{Code: job.CodeOverlap, Message: fmt.Sprintf("job %s of the schedule was not over, and overlap is %s", holder.ID, s.Overlap)}
+	over := job.Reason{Code: job.CodeOverlap,
+		Message: fmt.Sprintf("job %s of the schedule was not over, and overlap is %s", holder.ID, s.Overlap)}
 	if action == schedule.ActionSkip {
 		return Skipped, true, d.Skip(ctx, row, over, schedule.Is(s), now)
 	}

@@ -56,8 +56,9 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		"deleted, while retrying": {remove, attemptTwo, job.StepFinishStop, job.Cancelled, job.CodeDeleted},
 		"edited":                  {edit, nil, recur.Skipped, job.Skipped, job.CodeEdited},
 		"edited, while retrying":  {edit, attemptTwo, job.StepFire, job.Scheduled, ""},
-		"edited, window passed":   {edit, func(r *job.Row) { r.StartWithin = time.Second }, recur.Skipped, job.Skipped, job.CodeEdited},
-		"to be adopted":           {resumed, nil, recur.Left, job.Scheduled, ""},
+		"edited, window passed": {edit, func(r *job.Row) { r.StartWithin = time.Second }, recur.Skipped, job.Skipped,
+			job.CodeEdited},
+		"to be adopted": {resumed, nil, recur.Left, job.Scheduled, ""},
 	} {
 		bubbleOf(t, name, emptyPages, func(b *bundle) {
 			s := b.Rule()
@@ -165,24 +166,26 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Errorf("it is %s: %v", now.Status, now.Reason)
 		}
 	})
-	bubbleOf(t, "buffer_one: one waits, the next is skipped, and the end of the first wakes the one", emptyPages, func(b *bundle) {
-		s := b.Rule(policy(schedule.OverlapBufferOne))
-		h := hold(b, s)
-		one, two := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
-		b.requireStep(b.sweep(one), job.StepPark)
-		b.requireStep(b.sweep(one), job.StepPark) // again, of a lagging entry
-		b.requireStep(b.sweep(two), recur.Skipped)
-		b.RequireSilence()
-		end(b, h)
-		b.RequireFired(b.Row(one.Key))
-		if b.Row(one.Key).Parked {
-			b.Error("it is still parked")
-		}
-	})
+	bubbleOf(t, "buffer_one: one waits, the next is skipped, and the end of the first wakes the one", emptyPages,
+		func(b *bundle) {
+			s := b.Rule(policy(schedule.OverlapBufferOne))
+			h := hold(b, s)
+			one, two := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+			b.requireStep(b.sweep(one), job.StepPark)
+			b.requireStep(b.sweep(one), job.StepPark) // again, of a lagging entry
+			b.requireStep(b.sweep(two), recur.Skipped)
+			b.RequireSilence()
+			end(b, h)
+			b.RequireFired(b.Row(one.Key))
+			if b.Row(one.Key).Parked {
+				b.Error("it is still parked")
+			}
+		})
 	bubbleOf(t, "buffer_all: all wait, and each end wakes the oldest", emptyPages, func(b *bundle) {
 		s := b.Rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
-		one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+		one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
+			b.Overdue(1, stagetest.Late, stagetest.Of(s))
 		b.requireStep(b.sweep(two), job.StepPark)
 		b.requireStep(b.sweep(one), job.StepPark)
 		if keys, err := b.Store.Lines(b.Context()); err != nil || len(keys) != 1 || keys[0] != s.Key {
@@ -202,7 +205,8 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 	bubbleOf(t, "cancel_running: the newest waits for the end of the first", emptyPages, func(b *bundle) {
 		s := b.Rule(policy(schedule.OverlapCancelRunning))
 		h := hold(b, s)
-		one, two, late := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s)), b.Overdue(2, stagetest.Late+time.Hour, stagetest.Of(s))
+		one, two, late := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
+			b.Overdue(1, stagetest.Late, stagetest.Of(s)), b.Overdue(2, stagetest.Late+time.Hour, stagetest.Of(s))
 		b.requireStep(b.sweep(one), job.StepPark)
 		if now := b.Row(h.Key); now.Stop != job.StopCancel || !b.Claim(h.Key).Cancel {
 			b.Errorf("the first is not asked to stop: %+v", now)
@@ -222,22 +226,24 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		}
 		b.RequireFired(b.Row(two.Key))
 	})
-	bubbleOf(t, "one that leaves the line without having run does not make the others go, one after the other", emptyPages, func(b *bundle) {
-		s := b.Rule(policy(schedule.OverlapBufferAll))
-		h := hold(b, s)
-		one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
-		b.requireStep(b.sweep(one), job.StepPark)
-		b.requireStep(b.sweep(two), job.StepPark)
-		_, w := schedule.Delete(s, nil, stagetest.Now())
-		b.Write(w[0])
-		time.Sleep(2 * time.Second)
-		if step, err := b.decider.Parked(b.Context(), one.Key); err != nil || step != recur.Skipped {
-			b.Fatalf("%q, %v", step, err)
-		}
-		if now := b.Row(two.Key); !now.QueuedBehind || b.Row(h.Key).Status != job.Running {
-			b.Errorf("the other is %s, behind %v", now.Status, now.QueuedBehind)
-		}
-	})
+	bubbleOf(t, "one that leaves the line without having run does not make the others go, one after the other",
+		emptyPages, func(b *bundle) {
+			s := b.Rule(policy(schedule.OverlapBufferAll))
+			h := hold(b, s)
+			one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
+				b.Overdue(1, stagetest.Late, stagetest.Of(s))
+			b.requireStep(b.sweep(one), job.StepPark)
+			b.requireStep(b.sweep(two), job.StepPark)
+			_, w := schedule.Delete(s, nil, stagetest.Now())
+			b.Write(w[0])
+			time.Sleep(2 * time.Second)
+			if step, err := b.decider.Parked(b.Context(), one.Key); err != nil || step != recur.Skipped {
+				b.Fatalf("%q, %v", step, err)
+			}
+			if now := b.Row(two.Key); !now.QueuedBehind || b.Row(h.Key).Status != job.Running {
+				b.Errorf("the other is %s, behind %v", now.Status, now.QueuedBehind)
+			}
+		})
 	bubbleOf(t, "a first that ends while the next lines up wakes it", emptyPages, func(b *bundle) {
 		s := b.Rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
@@ -253,43 +259,45 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		b.RequireFired(b.Row(r.Key))
 	})
 	for _, lost := range []bool{false, true} {
-		bubbleOf(t, fmt.Sprintf("a crash anywhere while it lines up is made good, the last answer lost: %v", lost), emptyPages, func(b *bundle) {
-			s := b.Rule(policy(schedule.OverlapBufferOne))
-			var h, r job.Row
-			b.Crashes(lost, func(n int) {
-				h = b.Overdue(100+n, stagetest.Late+time.Hour, stagetest.Of(s))
-				slot, _ := b.Store.Slot(b.Context(), s.Key)
-				b.Write(item.Write{Ref: s.SlotRef(), Name: "test.slot", Set: map[string]any{"holder": string(h.ID), "waiting": nil}})
-				_ = slot
-				r = b.Overdue(n, stagetest.Late, stagetest.Of(s))
-			}, func() error {
-				_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
-				return err
-			}, func(n int) {
-				b.restart()
-				time.Sleep(contract.Grace + time.Minute)
-				now := b.Row(r.Key)
-				if now.WakeAt.IsZero() {
-					b.Fatalf("crashed at call %d: nothing brings it back", n)
-				}
-				if keys, err := b.Store.Lines(b.Context()); now.Parked && (err != nil || len(keys) == 0) {
-					b.Fatalf("crashed at call %d: it is in the line, and nobody knows, %v", n, err)
-				}
-				d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.Write(d.Write)
-				if now.Parked {
-					_, err = b.decider.Parked(b.Context(), r.Key)
-				} else {
-					_, err = b.decider.Entry(b.Context(), stagetest.Entry(now))
-				}
-				if err != nil || !b.HasFired(r) {
-					b.Errorf("crashed at call %d: it is not fired, %v", n, err)
-				}
+		bubbleOf(t, fmt.Sprintf("a crash anywhere while it lines up is made good, the last answer lost: %v", lost),
+			emptyPages, func(b *bundle) {
+				s := b.Rule(policy(schedule.OverlapBufferOne))
+				var h, r job.Row
+				b.Crashes(lost, func(n int) {
+					h = b.Overdue(100+n, stagetest.Late+time.Hour, stagetest.Of(s))
+					slot, _ := b.Store.Slot(b.Context(), s.Key)
+					b.Write(item.Write{Ref: s.SlotRef(), Name: "test.slot",
+						Set: map[string]any{"holder": string(h.ID), "waiting": nil}})
+					_ = slot
+					r = b.Overdue(n, stagetest.Late, stagetest.Of(s))
+				}, func() error {
+					_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+					return err
+				}, func(n int) {
+					b.restart()
+					time.Sleep(contract.Grace + time.Minute)
+					now := b.Row(r.Key)
+					if now.WakeAt.IsZero() {
+						b.Fatalf("crashed at call %d: nothing brings it back", n)
+					}
+					if keys, err := b.Store.Lines(b.Context()); now.Parked && (err != nil || len(keys) == 0) {
+						b.Fatalf("crashed at call %d: it is in the line, and nobody knows, %v", n, err)
+					}
+					d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.Write(d.Write)
+					if now.Parked {
+						_, err = b.decider.Parked(b.Context(), r.Key)
+					} else {
+						_, err = b.decider.Entry(b.Context(), stagetest.Entry(now))
+					}
+					if err != nil || !b.HasFired(r) {
+						b.Errorf("crashed at call %d: it is not fired, %v", n, err)
+					}
+				})
 			})
-		})
 	}
 }
 
@@ -370,7 +378,8 @@ func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
 	bubbleOf(t, "the end of a job whose schedule cannot be read is no fault of the job", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		b.Spoil(s.Ref())
-		if err := b.recur.Ended(b.Context(), b.decider, jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)); err != nil {
+		if err := b.recur.Ended(b.Context(), b.decider,
+			jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)); err != nil {
 			b.Error(err)
 		}
 	})
@@ -378,10 +387,12 @@ func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
 		lease time.Duration // of the one that holds the slot; 0: nobody is at it
 		step  job.Step
 	}{{0, job.StepFire}, {time.Hour, job.StepPark}} {
-		name := fmt.Sprintf("a slot whose holder cannot be read is free unless a worker is at it: %v left of its lease", c.lease)
+		name := fmt.Sprintf("a slot whose holder cannot be read is free unless a worker is at it: %v left of its lease",
+			c.lease)
 		bubbleOf(t, name, emptyPages, func(b *bundle) {
 			s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
-			holder, r := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
+			holder, r := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s)),
+				b.Overdue(1, stagetest.Late, stagetest.Of(s))
 			if c.lease > 0 {
 				b.Own(holder, c.lease)
 			}
@@ -394,7 +405,8 @@ func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
 		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		holder := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s))
 		b.Write(s.TakeSlot(holder.ID))
-		first, second := b.Overdue(1, stagetest.Late+time.Minute, stagetest.Of(s)), b.Overdue(2, stagetest.Late, stagetest.Of(s))
+		first, second := b.Overdue(1, stagetest.Late+time.Minute, stagetest.Of(s)),
+			b.Overdue(2, stagetest.Late, stagetest.Of(s))
 		b.requireStep(b.sweep(first), job.StepPark)
 		b.requireStep(b.sweep(second), job.StepPark)
 		b.Spoil(first.Ref())
@@ -412,7 +424,9 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 	t.Parallel()
 	ended := func(b *bundle, w engine.Engine, s schedule.Schedule, n int, status job.Status) {
 		b.Helper()
-		if err := w.Recur.Ended(b.Context(), w.Decide, jobtest.Row(n, time.Now(), time.Now(), stagetest.Of(s), func(r *job.Row) { r.Status = status })); err != nil {
+		if err := w.Recur.Ended(b.Context(), w.Decide,
+			jobtest.Row(n, time.Now(), time.Now(), stagetest.Of(s),
+				func(r *job.Row) { r.Status = status })); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -450,7 +464,8 @@ func TestRecurrer_DropsWhatALiftedPauseSaid(t *testing.T) {
 		last   bool // no later time of the schedule was due under the pause
 		step   job.Step
 	}{
-		{schedule.MissedDrop, true, recur.Skipped}, {schedule.MissedLast, false, recur.Skipped}, {schedule.MissedLast, true, job.StepFire}, {schedule.MissedAll, false, job.StepFire},
+		{schedule.MissedDrop, true, recur.Skipped}, {schedule.MissedLast, false, recur.Skipped},
+		{schedule.MissedLast, true, job.StepFire}, {schedule.MissedAll, false, job.StepFire},
 	} {
 		bubbleOf(t, fmt.Sprintf("%s, the last: %v", c.missed, c.last), emptyPages, func(b *bundle) {
 			s := b.Rule()
@@ -459,7 +474,8 @@ func TestRecurrer_DropsWhatALiftedPauseSaid(t *testing.T) {
 				ago = 3 * time.Hour
 			}
 			now := stagetest.Now()
-			if err := b.Store.PutPause(b.Context(), s.Tenant, job.Pause{Scope: job.PauseAll, Since: now.Add(-4 * time.Hour), Missed: c.missed}); err != nil {
+			if err := b.Store.PutPause(b.Context(), s.Tenant,
+				job.Pause{Scope: job.PauseAll, Since: now.Add(-4 * time.Hour), Missed: c.missed}); err != nil {
 				b.Fatal(err)
 			}
 			r := b.Overdue(0, ago, stagetest.Of(s), func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })

@@ -35,7 +35,8 @@ func TestRecurrer_LosesNoScheduleFromSight(t *testing.T) {
 			if s.WakeAt.After(at) {
 				at = s.WakeAt
 			}
-			if err := b.recur.Slice(b.Context(), slice, time.Time{}, &came); err != nil || came.Counts()["promoted"] != 0 {
+			if err := b.recur.Slice(b.Context(), slice, time.Time{}, &came); err != nil ||
+				came.Counts()["promoted"] != 0 {
 				b.Fatalf("came to %v, %v", came.Counts(), err)
 			}
 			b.World.SetFaults(nil)
@@ -48,7 +49,8 @@ func TestRecurrer_LosesNoScheduleFromSight(t *testing.T) {
 			if err != nil || len(due) != 1 {
 				b.Fatalf("in its new slice: %v, %v", due, err)
 			}
-			if err := b.recur.Slice(b.Context(), after.Slice(), time.Time{}, &came); err != nil || came.Counts()["promoted"] != 1 {
+			if err := b.recur.Slice(b.Context(), after.Slice(), time.Time{}, &came); err != nil ||
+				came.Counts()["promoted"] != 1 {
 				b.Errorf("came to %v, %v", came.Counts(), err)
 			}
 		})

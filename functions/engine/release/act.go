@@ -39,7 +39,8 @@ type By struct{ Who, Reason string }
 
 // Request is what a run is made of.
 type Request struct {
-	run.Key                                  // the ID is the caller's: derived from an idempotency key, or from a nominal time
+	// the ID is the caller's: derived from an idempotency key, or from a nominal time
+	run.Key
 	Dag        string                        // "" for an inline run
 	Version    int64                         // of the dag; 0 for an inline run
 	Definition dag.Definition                // checked: dag.Compile accepts it
@@ -93,7 +94,8 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 	maps.Copy(tags, n.Tags)
 	is.Tagged = len(tags) > 0
 	is, write := run.Create(is, now)
-	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason, To: string(run.Building)})
+	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason,
+		To: string(run.Building)})
 	writes := []item.Write{write, event, is.List()}
 	if is.Tagged {
 		writes = append(writes, is.PutContent(run.TagsContent, string(text.MustJSON(tags))))
@@ -160,7 +162,8 @@ func (r *Releaser) Cancel(ctx context.Context, k run.Key, by By) (run.Run, error
 		case is.Stop != run.NoStop:
 			return is, item.Write{}, nil
 		}
-		after, write := is.Halt(run.StopCancel, job.Reason{Code: run.ReasonCancelled, Message: by.Reason}, r.Clock.Now())
+		after, write := is.Halt(run.StopCancel, job.Reason{Code: run.ReasonCancelled, Message: by.Reason},
+			r.Clock.Now())
 		return after, write, nil
 	})
 }
@@ -220,7 +223,8 @@ func (r *Releaser) Skip(ctx context.Context, k run.Key, node string, below bool,
 }
 
 // Complete ends a node as SUCCEEDED with that result; nil is none.
-func (r *Releaser) Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by By) (run.Run, error) {
+func (r *Releaser) Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by By) (run.Run,
+	error) {
 	return r.forceNode(ctx, k, node, job.ForcedComplete, result, by)
 }
 
@@ -303,7 +307,8 @@ func (r *Releaser) forceNode(
 		return run.Run{}, err
 	}
 	if failed {
-		return r.twice(ctx, k, run.Act{Kind: run.ActForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who}, result, by)
+		return r.twice(ctx, k, run.Act{Kind: run.ActForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who},
+			result, by)
 	}
 	return r.afterForce(ctx, k, node)
 }
@@ -360,12 +365,14 @@ func known(g *dag.Graph, k run.Key, node string) error {
 }
 
 func acting(is run.Run) error {
-	return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: goingOn, Detail: "somebody else is changing the run just now"}
+	return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: goingOn,
+		Detail: "somebody else is changing the run just now"}
 }
 
 // retryable are the statuses in which a run can be retried.
 var retryable = []string{
-	string(run.Building), string(run.Running), string(run.Paused), string(run.Held), string(run.Succeeded), string(run.Failed),
+	string(run.Building), string(run.Running), string(run.Paused), string(run.Held), string(run.Succeeded),
+	string(run.Failed),
 	string(run.Cancelled),
 }
 
@@ -382,7 +389,8 @@ func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.
 		}
 		a.ID = fmt.Sprintf("%s#%d", is.ID, is.Epoch+1)
 		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {
-			if err := r.Store.PutRunContent(ctx, is, resultName(a.Node, is.Generation(a.Node)+1), string(result)); err != nil {
+			if err := r.Store.PutRunContent(ctx, is, resultName(a.Node, is.Generation(a.Node)+1),
+				string(result)); err != nil {
 				return nil, err
 			}
 		}
@@ -434,7 +442,8 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 	case is.Act != nil:
 		return acting(is)
 	case is.Stop != run.NoStop && !is.Status.Final():
-		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable, Detail: "the run is being stopped: retry it once it has ended"}
+		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
+			Detail: "the run is being stopped: retry it once it has ended"}
 	}
 	f := &facts{run: is, graph: g, ended: map[string]job.Row{}}
 	rows, err := r.rows(ctx, f, g.Names()...)
@@ -449,7 +458,8 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 
 func (r *Releaser) nothing(ctx context.Context, is run.Run, a run.Act, rows map[string]job.Row) error {
 	if a.Kind == run.ActRetry {
-		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable, Detail: "no node of the run has failed"}
+		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
+			Detail: "no node of the run has failed"}
 	}
 	status, err := r.shown(ctx, rows[a.Node])
 	if err != nil {

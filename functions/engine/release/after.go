@@ -116,7 +116,8 @@ func (r *Releaser) judgeAfter(ctx context.Context, k job.Key) (after job.Row, se
 			return after, send, err
 		}
 	}
-	return job.Row{}, false, fault.New(fault.Conflict, nil, "judging job %s: it changed %d times meanwhile", k.ID, tries)
+	return job.Row{}, false, fault.New(fault.Conflict, nil, "judging job %s: it changed %d times meanwhile", k.ID,
+		tries)
 }
 
 // parentsOf reads how the jobs have ended that a BLOCKED one comes after; nil for any other job.

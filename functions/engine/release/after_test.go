@@ -214,7 +214,8 @@ func TestAfter_WakesUpByItself(t *testing.T) {
 		for range 6 {
 			at := l.Row(c.Key).WakeAt
 			time.Sleep(time.Until(at) + time.Second)
-			if step, err := l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(c.Key))); err != nil || step != job.StepJudge {
+			if step, err := l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(c.Key))); err != nil ||
+				step != job.StepJudge {
 				l.Fatalf("%s, %v", step, err)
 			}
 			gaps = append(gaps, l.Row(c.Key).WakeAt.Sub(at.Add(time.Second)))
@@ -256,34 +257,36 @@ func TestAfter_SeesAnEndBetweenAnyTwoSteps(t *testing.T) {
 	t.Parallel()
 	for _, crashes := range []bool{false, true} {
 		for at := range 5 {
-			inLine(t, fmt.Sprintf("before step %d of its request, which crashes there: %v", at, crashes), func(l *line) {
-				a, b := l.open(1), l.open(2)
-				c, steps := l.request(3, dag.After{}, a, b)
-				for n, step := range steps {
-					if n == at {
+			inLine(t, fmt.Sprintf("before step %d of its request, which crashes there: %v", at, crashes),
+				func(l *line) {
+					a, b := l.open(1), l.open(2)
+					c, steps := l.request(3, dag.After{}, a, b)
+					for n, step := range steps {
+						if n == at {
+							l.report(a, job.OutcomeSucceeded)
+							l.report(b, job.OutcomeSucceeded)
+							if crashes {
+								break
+							}
+						}
+						l.must(step())
+					}
+					if at == len(steps) {
 						l.report(a, job.OutcomeSucceeded)
 						l.report(b, job.OutcomeSucceeded)
-						if crashes {
-							break
-						}
 					}
-					l.must(step())
-				}
-				if at == len(steps) {
-					l.report(a, job.OutcomeSucceeded)
-					l.report(b, job.OutcomeSucceeded)
-				}
-				if crashes && at <= 2 {
-					return // it was not accepted
-				}
-				if crashes {
-					l.sweep(c)
-				}
-				l.is(c, job.Scheduled, "")
-				if n := l.Fired()[string(c.ID)]; n == 0 || n > 1 && !crashes { // nobody takes it: the sweeper fires it too
-					l.Errorf("fired %d times", n)
-				}
-			})
+					if crashes && at <= 2 {
+						return // it was not accepted
+					}
+					if crashes {
+						l.sweep(c)
+					}
+					l.is(c, job.Scheduled, "")
+					// nobody takes it: the sweeper fires it too
+					if n := l.Fired()[string(c.ID)]; n == 0 || n > 1 && !crashes {
+						l.Errorf("fired %d times", n)
+					}
+				})
 		}
 	}
 }
@@ -357,11 +360,13 @@ func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
 					}, func(n int) {
 						l.Engine = l.Setup.Engine()
 						if repeated {
-							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Came{Again: true}))
+							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
+								decide.Came{Again: true}))
 						} else {
 							l.sweep(a) // repeats the report, or pays what is owed
 							if l.Row(a.Key).Status == job.Scheduled {
-								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Came{Again: true}))
+								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
+									decide.Came{Again: true}))
 							}
 						}
 						for range 3 {

@@ -227,7 +227,8 @@ func (b *bench) start(row job.Row) bool {
 	}
 	is, err := b.store.Run(ctx, b.key)
 	rows, err2 := b.store.Nodes(ctx, []job.Key{row.Key})
-	if err != nil || err2 != nil || !rows[0].Status.Open() || rows[0].Stop != job.NoStop || is.MayStart(rows[0], b.now) != "" {
+	if err != nil || err2 != nil || !rows[0].Status.Open() || rows[0].Stop != job.NoStop ||
+		is.MayStart(rows[0], b.now) != "" {
 		c, err := b.store.Claim(ctx, row.Key)
 		if err == nil {
 			_ = b.store.Put(ctx, job.LetGo(row.Key, c.Attempt, c.Token))
@@ -252,7 +253,8 @@ func (b *bench) finish(row job.Row, told bool) {
 		o.Result = json.RawMessage(result)
 	}
 	if b.fails(row) {
-		o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: b.now, FinishedAt: b.now, Error: &job.Reason{Code: "x"}}
+		o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: b.now, FinishedAt: b.now,
+			Error: &job.Reason{Code: "x"}}
 	}
 	d, err := job.Settle(rows[0], rows[0].Attempt, o, b.now)
 	if err != nil {

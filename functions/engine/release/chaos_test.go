@@ -68,7 +68,8 @@ func expected(g *dag.Graph, fails func(node string) bool) (map[string]dag.End, r
 			case dag.Skip:
 				ends[name] = dag.Skipped
 			}
-			if ends[name] == dag.Failed && (g.OnFailure != dag.Continue || len(g.Children(name)) == 0) && status != run.Held {
+			if ends[name] == dag.Failed && (g.OnFailure != dag.Continue || len(g.Children(name)) == 0) &&
+				status != run.Held {
 				status = run.Failed
 			}
 			if ends[name] == dag.NotEnded {
@@ -201,7 +202,8 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 		c.depth--
 	}
 	if c.depth == 0 && c.acts > 0 && c.dice.IntN(8) == 0 &&
-		(call.Name == "row.accept" || call.Name == "row.accept_ended") { // an act just before what was judged is written
+		// an act just before what was judged is written
+		(call.Name == "row.accept" || call.Name == "row.accept_ended") {
 		c.depth++
 		var is run.Run
 		stands := false
@@ -298,7 +300,8 @@ func (c *chaos) begin(row job.Row) {
 		if v := naive(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !again {
 			c.Errorf("node %q starts after %v: %s", row.Node, parents, v)
 		}
-		if is.Stop != run.NoStop || is.Paused || is.Act != nil || is.Status.Final() || row.Generation != is.Generation(row.Node) {
+		if is.Stop != run.NoStop || is.Paused || is.Act != nil || is.Status.Final() ||
+			row.Generation != is.Generation(row.Node) {
 			c.Errorf("node %q starts in generation %d, and the run is %+v", row.Node, row.Generation, is)
 		}
 		if most := c.graph.MaxConcurrency; most > 0 && len(c.running) > most {
@@ -395,7 +398,8 @@ func (c *chaos) check() {
 	}
 	for _, row := range c.rows() {
 		if row.PendingEffects.Children() || is.Status.Final() && !row.Status.Final() {
-			c.Errorf("node %q generation %d is %s and owes %q", row.Node, row.Generation, row.Status, row.PendingEffects)
+			c.Errorf("node %q generation %d is %s and owes %q", row.Node, row.Generation, row.Status,
+				row.PendingEffects)
 		}
 	}
 }
@@ -418,7 +422,8 @@ func (c *chaos) checkJudged() {
 			parents = append(parents, dag.StateOf(c.current(p)).End())
 			since = since || is.Since(p) > is.Since(name)
 		}
-		if v := naive(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel && v != dag.Skip {
+		if v := naive(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel &&
+			v != dag.Skip {
 			c.Errorf("node %q ended %s (%s) after %v: %s", name, row.Status, row.Reason.Code, parents, v)
 		}
 	}
@@ -509,8 +514,8 @@ func chaosOf(t *testing.T, seed uint64, size int) {
 		c.asExpected(g, func(node string) bool { return c.fails(c.current(node)) })
 	}
 	if is := c.run(); testing.Verbose() {
-		t.Logf("seed %d: %s, epoch %d, %d nodes, %d of them again, %d starts, acts left %d", seed, is.Status, is.Epoch, len(d.Nodes),
-			len(is.Nodes), len(c.started), c.acts)
+		t.Logf("seed %d: %s, epoch %d, %d nodes, %d of them again, %d starts, acts left %d", seed, is.Status, is.Epoch,
+			len(d.Nodes), len(is.Nodes), len(c.started), c.acts)
 	}
 	if t.Failed() {
 		t.Logf("seed %d, %d nodes, policy %s, at most %d", seed, len(d.Nodes), d.OnFailure, d.MaxConcurrency)

@@ -85,8 +85,9 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 		each := func(n int) float64 {
 			b := setup(t)
 			list, _ := json.Marshal(make([]int, n))
-			b.create(dag.Definition{Nodes: map[string]dag.Node{"m": {Task: "echo", ForEach: "${params.l}", MaxParallel: 3}},
-				Params: map[string]json.RawMessage{"l": list}}, func(r *release.Request) { r.Params = []byte(`{"l":` + string(list) + `}`) })
+			b.create(dag.Definition{Nodes: map[string]dag.Node{"m": {Task: "echo", ForEach: "${params.l}",
+				MaxParallel: 3}}, Params: map[string]json.RawMessage{"l": list}},
+				func(r *release.Request) { r.Params = []byte(`{"l":` + string(list) + `}`) })
 			rows, err := b.store.Nodes(context.Background(), []job.Key{b.key.Job("m", 1, 1)})
 			b.must(err)
 			if !b.start(rows[0]) {

@@ -35,7 +35,8 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 		asRefused(err, &which)
 		if _, row := which.Olds[0]; !row { // only the count was refused
 			return r.end(ctx, f, name, job.Dead, job.Reason{
-				Code: dag.ReasonExpressionFailed, Message: fmt.Sprintf("the run would have more than %d jobs", dag.MaxJobs),
+				Code:    dag.ReasonExpressionFailed,
+				Message: fmt.Sprintf("the run would have more than %d jobs", dag.MaxJobs),
 			})
 		}
 		rows, err := r.rows(ctx, f, name)
@@ -163,7 +164,9 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 		case stop != "" && it.Status == job.Cancelled && it.Reason.Code == stop:
 			s, why = job.Cancelled, it.Reason
 		case s == job.Succeeded: // the first that failed says why
-			s, why = job.Dead, job.Reason{Code: it.Reason.Code, Message: job.Cut(fmt.Sprintf("item %d: %s", i, it.Reason.Message), contract.MaxErrorMessage)}
+			s, why = job.Dead,
+				job.Reason{Code: it.Reason.Code,
+					Message: job.Cut(fmt.Sprintf("item %d: %s", i, it.Reason.Message), contract.MaxErrorMessage)}
 		}
 	}
 	for range tries {
@@ -187,7 +190,8 @@ func (r *Releaser) fill(
 	ctx context.Context, f *facts, own job.Row, list []json.RawMessage, see dag.Facts, items []job.Row,
 ) (ended []job.Row, err error) {
 	if int64(len(list)) != own.Items {
-		return nil, fmt.Errorf("mapped node %q of run %s has %d items, and its list %d", own.Node, f.run.ID, own.Items, len(list))
+		return nil, fmt.Errorf("mapped node %q of run %s has %d items, and its list %d", own.Node, f.run.ID, own.Items,
+			len(list))
 	}
 	before, err := r.itemsBefore(ctx, f, own)
 	if err != nil {

@@ -43,14 +43,15 @@ func TestPayload_IsJudgedByItsTasksSchemaAtRelease(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.task("small", small)
-	d := nodes(def("a", "fits: a", "large: a", "other: a", "lacks: a", "none: a", "null: a", "then: large"), "small", map[string]string{
-		"fits":  `{"n":"${nodes.a.result.n}"}`,
-		"large": `{"n":"${nodes.a.result.n + 735}"}`,
-		"other": `{"n":"${nodes.a.result.n}!"}`,
-		"lacks": `{"m":"${nodes.a.result.n}"}`,
-		"none":  ``,
-		"null":  `null`,
-	})
+	d := nodes(def("a", "fits: a", "large: a", "other: a", "lacks: a", "none: a", "null: a", "then: large"), "small",
+		map[string]string{
+			"fits":  `{"n":"${nodes.a.result.n}"}`,
+			"large": `{"n":"${nodes.a.result.n + 735}"}`,
+			"other": `{"n":"${nodes.a.result.n}!"}`,
+			"lacks": `{"m":"${nodes.a.result.n}"}`,
+			"none":  ``,
+			"null":  `null`,
+		})
 	b.gives = func(job.Row) string { return `{"n":5}` }
 	b.create(d)
 	b.calm()
@@ -115,7 +116,8 @@ func TestPayload_OfAnItemIsJudgedByItself(t *testing.T) {
 		if succeeded != 2 {
 			t.Errorf("%d items of 2 succeeded", succeeded)
 		}
-		if says := b.current("m").Reason.Message; !strings.HasPrefix(says, "item 1: /payload/n: the number is too large") {
+		if says := b.current("m").Reason.Message; !strings.HasPrefix(says,
+			"item 1: /payload/n: the number is too large") {
 			t.Errorf("the node says %q", says)
 		}
 	}

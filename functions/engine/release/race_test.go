@@ -146,7 +146,8 @@ func TestRun_OpensAWideJoinOnce(t *testing.T) {
 	}
 	runs := b.world.Counts().Tables["runs"]
 	edge := (runs.Write - before["runs"].Write) / wide
-	t.Logf("%.2f write units of the run an edge, %.0f read units of rows", edge, b.world.Counts().Tables["jobs"].Read-before["jobs"].Read)
+	t.Logf("%.2f write units of the run an edge, %.0f read units of rows", edge,
+		b.world.Counts().Tables["jobs"].Read-before["jobs"].Read)
 	if edge > 3 {
 		t.Errorf("%.2f write units an edge", edge)
 	}

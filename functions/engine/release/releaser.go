@@ -139,17 +139,18 @@ const tries = 8
 
 // Graph is the graph of a run.
 func (r *Releaser) Graph(ctx context.Context, of run.Run) (*dag.Graph, error) {
-	return r.graphs.Get(ctx, run.DefinitionRef(of.Tenant, of.Definition), func(ctx context.Context) (*dag.Graph, error) {
-		body, err := r.Store.Definition(ctx, of.Tenant, of.Definition)
-		if err != nil {
-			return nil, err
-		}
-		d, err := dag.ParseDefinition(body)
-		if err != nil {
-			return nil, err
-		}
-		return dag.Compile(d)
-	})
+	return r.graphs.Get(ctx, run.DefinitionRef(of.Tenant, of.Definition),
+		func(ctx context.Context) (*dag.Graph, error) {
+			body, err := r.Store.Definition(ctx, of.Tenant, of.Definition)
+			if err != nil {
+				return nil, err
+			}
+			d, err := dag.ParseDefinition(body)
+			if err != nil {
+				return nil, err
+			}
+			return dag.Compile(d)
+		})
 }
 
 // facts is a run as one call reads it: the item first, and then rows of the generations it names.

@@ -84,7 +84,8 @@ func (r *Releaser) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 		return "", false, err
 	}
 	if already = is.Generation(row.Node) > row.Generation; !already {
-		_, err = r.RetryNode(ctx, is.Key, row.Node, By{Who: "redrive", Reason: fmt.Sprintf("job %s was redriven", k.ID)})
+		_, err = r.RetryNode(ctx, is.Key, row.Node,
+			By{Who: "redrive", Reason: fmt.Sprintf("job %s was redriven", k.ID)})
 		if wrong := new(WrongState); errors.As(err, &wrong) {
 			already, err = r.refusal(ctx, row, wrong)
 		}

@@ -228,7 +228,8 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 	}
 	f.run = after
 	if after.Status.Final() {
-		r.Meter.Count(telemetry.RunsEnded, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
+		r.Meter.Count(telemetry.RunsEnded, 1,
+			telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
 		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
 	}
 	if err := r.tellSchedule(ctx, f); err != nil {

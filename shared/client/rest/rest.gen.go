@@ -4303,7 +4303,7 @@ type ClientInterface interface {
 
 	// RunScheduleNow Run a schedule's job, or its dag, once, now
 	//
-	// A job or run of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.
+	// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.
 	//
 	// Corresponds with POST /v1/schedules/{name}/run-now (the `RunScheduleNow` operationId).
 	RunScheduleNow(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5770,7 +5770,7 @@ func (c *Client) ResumeSchedule(ctx context.Context, name string, params *Resume
 
 // RunScheduleNow Run a schedule's job, or its dag, once, now
 //
-// A job or run of its own, beside the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.
+// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.
 //
 // Corresponds with POST /v1/schedules/{name}/run-now (the `RunScheduleNow` operationId).
 func (c *Client) RunScheduleNow(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {

@@ -50,7 +50,8 @@ func main() {
 		Queues: queue.New(cfg, env.QueueName),
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Executors: executor.Standard(executor.Options{
-			Deployment: env.Prefix, Secrets: secret.New(cfg), Functions: function.New(cfg), Queues: queue.NewTenants(cfg),
+			Deployment: env.Prefix, Secrets: secret.New(cfg), Functions: function.New(cfg),
+			Queues:    queue.NewTenants(cfg),
 			HTTPAllow: prefixes(env.HTTPAllow),
 		}),
 		Registry: registry, Clock: clock.System{}, Log: log, Meter: meter,
