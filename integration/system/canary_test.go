@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,17 +88,17 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ran := map[string]int{}
+				var leaked, panicked atomic.Int64 // how often the handlers ran
 				var registry *worker.Registry
 				b := setup(t, func(o *system.Options) {
 					registry = o.Registry
 					worker.Register(o.Registry, "leaky", func(_ context.Context, j worker.Job[string]) (string, error) {
-						ran["leaky"]++
+						leaked.Add(1)
 						return "", errors.New("no such card: " + j.Payload)
 					})
 					worker.Register(o.Registry, "panics",
 						func(_ context.Context, j worker.Job[string]) (string, error) {
-							ran["panics"]++
+							panicked.Add(1)
 							panic("no such card: " + j.Payload)
 						})
 					worker.Register(o.Registry, "strict",
@@ -109,12 +110,12 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 				if err := b.sys.DefineHandlers(t.Context(), tenant.Local, registry); err != nil {
 					t.Fatal(err)
 				}
-				n := uint64(0)
+				var calls atomic.Uint64
 				if fails > 0 {
 					b.world.SetFaults(func(c memory.Call) memory.Fault {
 						h := fnv.New64a()
 						fmt.Fprint(h, c.Op, c.N)
-						if n++; h.Sum64()%fails == 0 {
+						if n := calls.Add(1); h.Sum64()%fails == 0 {
 							return memory.Fault{Fail: []fault.Kind{fault.Unavailable, fault.Throttled}[n%2]}
 						}
 						return memory.Fault{}
@@ -150,8 +151,9 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 				b.world.SetFaults(nil)
 				time.Sleep(20 * time.Minute)
 				b.stop()
-				if ran["leaky"] == 0 || ran["panics"] == 0 {
-					t.Errorf("the handlers ran %v: the test is about nothing", ran)
+				if leaked.Load() == 0 || panicked.Load() == 0 {
+					t.Errorf("the handlers ran %d and %d times: the test is about nothing",
+						leaked.Load(), panicked.Load())
 				}
 				log := b.log.String()
 				for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {
