@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"punctual/shared/client"
@@ -231,16 +232,31 @@ func TestClient_AsksForATokenBeforeEachRequest(t *testing.T) {
 
 func TestClient_BoundsEachRequest(t *testing.T) {
 	t.Parallel()
-	var calls atomic.Int32
-	c := over(t, func(_ http.ResponseWriter, r *http.Request) { calls.Add(1); <-r.Context().Done() },
-		client.WithTimeout(20*time.Millisecond), client.WithRetries(1))
-	if _, err := c.Job(t.Context(), "j"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
-	}
-	if calls.Load() != 2 {
-		t.Errorf("%d requests", calls.Load())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		calls, began := 0, time.Now()
+		silent := roundTrip(func(r *http.Request) (*http.Response, error) {
+			calls++
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		c, err := client.New("http://punctual.test", client.WithHTTPClient(&http.Client{Transport: silent}),
+			client.WithTimeout(5*time.Second), client.WithRetries(1), client.WithBackoff(time.Second, time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Job(t.Context(), "j"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(began); calls != 2 || took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("%d requests in %s, want 2 of 5 s and a wait of 1 s at most", calls, took)
+		}
+	})
 }
+
+// roundTrip is a transport without a network.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestError_SaysWhatIsNotPunctuals(t *testing.T) {
 	t.Parallel()
