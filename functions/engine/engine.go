@@ -100,3 +100,8 @@ func (j *jobs) Unpark(ctx context.Context, row job.Row) error {
 	_, err := j.decider.Parked(ctx, row.Key)
 	return err
 }
+
+// SendDeadLetter sends the dead letter of a DEAD job.
+func (j *jobs) SendDeadLetter(ctx context.Context, row job.Row) error {
+	return j.decider.SendDeadLetter(ctx, row)
+}

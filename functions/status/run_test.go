@@ -70,3 +70,41 @@ func TestStatus_SettlesBeforeItReleasesUnderABacklog(t *testing.T) {
 		})
 	}
 }
+
+// The sweeper is minutes away: whoever ends such a node sends its letter.
+func TestStatus_SendsTheLetterOfANodeThatNeverRan(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]bool{
+		"with the row": false,
+		"and leaves one that fails to its own wake-up": true,
+	} {
+		bubble(t, name, func(b *bundle) {
+			k := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
+			d := dag.Definition{Nodes: map[string]dag.Node{
+				"a": {Task: "echo"},
+				"b": {Task: "echo", DependsOn: []string{"a"}, When: "nodes.a.result.absent > 1"},
+				"c": {Task: "echo", DependsOn: []string{"b"}, RunIf: dag.AllFailed},
+			}}
+			is, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d})
+			if err != nil {
+				b.Fatal(err)
+			}
+			a := b.Row(is.Job("a"))
+			if fails {
+				b.Fail("queue.send", contract.RedriveQueue)
+			}
+			if again := b.handle(1, b.ended(a, 1, success())); again != "" {
+				b.Fatal("the report comes again")
+			}
+			dead, c := b.Row(is.Job("b")), b.Row(is.Job("c"))
+			if dead.Status != job.Dead || !dead.PendingEffects.DeadLetter() || dead.WakeAt.IsZero() ||
+				c.Status != job.Scheduled {
+				b.Errorf("b is %s, owes %q and wakes at %s; c is %s", dead.Status, dead.PendingEffects, dead.WakeAt,
+					c.Status)
+			}
+			if sent := len(b.Received(contract.RedriveQueue)); (sent == 0) != fails || sent > 1 {
+				b.Errorf("%d letters were sent", sent)
+			}
+		})
+	}
+}

@@ -31,7 +31,7 @@ func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time)
 	}
 	var errs []error
 	if row.PendingEffects.DeadLetter() {
-		errs = append(errs, d.sendDeadLetter(ctx, row))
+		errs = append(errs, d.SendDeadLetter(ctx, row))
 	}
 	if children {
 		errs = append(errs, d.ended(ctx, row))
@@ -133,8 +133,8 @@ func (d *Decider) fire(ctx context.Context, row job.Row, lane string) error {
 // would be taken for one that somebody redrove.
 const deadLetterSend = contract.DeadLetterCameBackAfter - contract.SkewMargin
 
-// sendDeadLetter sends the dead letter of a DEAD row to the redrive queue.
-func (d *Decider) sendDeadLetter(ctx context.Context, row job.Row) error {
+// SendDeadLetter sends the dead letter of a DEAD row to the redrive queue.
+func (d *Decider) SendDeadLetter(ctx context.Context, row job.Row) error {
 	ctx, cancel := context.WithTimeout(ctx, deadLetterSend)
 	defer cancel()
 	labels, err := d.Jobs.LabelsOf(ctx, row)

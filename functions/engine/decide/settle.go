@@ -97,7 +97,7 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 	case row.Status == job.Dead:
 		d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 			telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
-		return errors.Join(d.sendDeadLetter(ctx, row), d.announce(ctx, row))
+		return errors.Join(d.SendDeadLetter(ctx, row), d.announce(ctx, row))
 	case row.Status.Final() && late && row.RunID != "":
 		d.settled(row)
 		return d.tellLater(ctx, row)
@@ -135,7 +135,7 @@ func (d *Decider) settledBefore(ctx context.Context, row job.Row, attempt int64,
 		!row.Near && !row.Parked && horizon.LaneOf(now, row.DueAt) == horizon.Now:
 		return d.fire(ctx, row, "now") // a second firing is refused at its claim
 	case row.Status == job.Dead && row.Attempt == attempt && row.PendingEffects.DeadLetter() && repeated:
-		if err := d.sendDeadLetter(ctx, row); err != nil {
+		if err := d.SendDeadLetter(ctx, row); err != nil {
 			return err
 		}
 		return d.ended(ctx, row)

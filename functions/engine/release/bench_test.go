@@ -32,6 +32,7 @@ type bench struct {
 	mu      sync.Mutex // of the maps
 	started map[job.ID]int
 	fired   map[job.ID]int
+	letters map[string]int // by node
 	heard   chan job.Key   // firings, if somebody listens
 	open    sync.WaitGroup // firings that are heard and not done with
 	// fails says how the attempt of a node ends: true, it fails for good.
@@ -43,7 +44,7 @@ type bench struct {
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
 func setup(t testing.TB) *bench {
-	b := &bench{TB: t, now: noon, started: map[job.ID]int{}, fired: map[job.ID]int{}}
+	b := &bench{TB: t, now: noon, started: map[job.ID]int{}, fired: map[job.ID]int{}, letters: map[string]int{}}
 	b.world = memory.New(memory.Options{Clock: b})
 	t.Cleanup(b.world.Close)
 	b.store = store.New(b.world.Table(), b.world.Blobs())
@@ -115,6 +116,12 @@ func (b *bench) Unpark(ctx context.Context, row job.Row) error {
 		return err
 	}
 	b.Fire(ctx, "parked", after.Firing())
+	return nil
+}
+
+// SendDeadLetter counts the letters that nodes have sent which never ran.
+func (b *bench) SendDeadLetter(_ context.Context, row job.Row) error {
+	b.letters[row.Node]++
 	return nil
 }
 

@@ -114,6 +114,11 @@ func (r *Releaser) putEnded(
 	if refused(err) {
 		return nil, nil
 	}
+	if err == nil && after.PendingEffects.DeadLetter() {
+		if err := r.Jobs.SendDeadLetter(ctx, after); err != nil {
+			r.warn(ctx, f.run.Key, "the dead letter of a node waits for the node's wake-up", err)
+		}
+	}
 	return []job.Row{after}, err
 }
 

@@ -250,6 +250,9 @@ func TestExpressions_DecideAndFail(t *testing.T) {
 	b.is("no", job.Skipped, dag.ReasonWhenFalse)
 	b.is("bad", job.Dead, dag.ReasonExpressionFailed)
 	b.is("worse", job.Dead, dag.ReasonExpressionFailed)
+	if fmt.Sprint(b.letters) != "map[bad:1 worse:1]" {
+		t.Errorf("letters of nodes that never ran: %v", b.letters)
+	}
 }
 
 func TestMapped_RunsOneJobForEachItem(t *testing.T) {

@@ -85,6 +85,8 @@ type Jobs interface {
 	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
 	// Unpark decides about a job that a pause of its run has parked.
 	Unpark(ctx context.Context, row job.Row) error
+	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, the job's wake-up sends it again.
+	SendDeadLetter(ctx context.Context, row job.Row) error
 }
 
 // Schemas judges values by the schemas of their owners.
