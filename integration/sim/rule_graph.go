@@ -126,7 +126,7 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 	if v := verdict(n.RunIf, g.OnFailure, ends); v != dag.Run && !older {
 		bad("node %q starts after %v, and its rule %q says %s", row.Node, ends, n.RunIf, v)
 	}
-	if n.When == "false" || n.ForEach == "${[]}" {
+	if n.When == "false" || n.When == failingWhen || n.ForEach == "${[]}" {
 		bad("node %q starts in spite of its when %q, for_each %q", row.Node, n.When, n.ForEach)
 	}
 	if before, ok := w.ledger.row(k.Job(row.Node, row.Generation-1, 0)); ok && before.Status == job.Succeeded &&
@@ -309,6 +309,10 @@ func (w *Client) nodeCameRight(is graphs.Run, g graph, rows map[string]job.Row, 
 		bad("SKIPPED for its parents")
 	case v == dag.Run && n.When == "false" && (r.Status != job.Skipped || r.Reason.Code != dag.ReasonWhenFalse):
 		bad("SKIPPED for its when")
+	case v == dag.Run && n.When == failingWhen:
+		if r.Status != job.Dead || r.Reason.Code != dag.ReasonExpressionFailed {
+			bad("DEAD for its when")
+		}
 	case v == dag.Run && n.When != "false" && n.ForEach == "${[]}" &&
 		(r.Status != job.Skipped || r.Reason.Code != dag.ReasonEmpty):
 		bad("SKIPPED for its empty list")

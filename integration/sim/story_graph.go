@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/release"
+	"punctual/shared/dag"
 	graphs "punctual/shared/run"
 )
 
@@ -39,6 +40,14 @@ var Graphs = []Story{
 		d.Nodes["m"] = n
 		g := w.Start("g", d)
 		return func() { w.CameTo(g, graphs.Succeeded, "m=SUCCEEDED z=SUCCEEDED") }
+	}},
+	{Name: "a node whose expression fails", Play: func(w *Client) func() {
+		d := w.graphOf(nil, "a", "b: a", "c: b", "d: b")
+		b, after := d.Nodes["b"], d.Nodes["d"]
+		b.When, after.RunIf = failingWhen, dag.AllFailed
+		d.Nodes["b"], d.Nodes["d"] = b, after
+		g := w.Start("g", d)
+		return func() { w.CameTo(g, graphs.Failed, "a=SUCCEEDED b=DEAD c=CANCELLED d=SUCCEEDED") }
 	}},
 	{Name: "a failed run is retried", Redo: afterAct, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
@@ -123,6 +132,9 @@ var Graphs = []Story{
 		}
 	}},
 }
+
+// failingWhen fails when it is evaluated, whatever the run is.
+const failingWhen = "1 / (size(run.id) - size(run.id)) > 0"
 
 // Completed verifies the run whose second node was completed by hand: that node ran only if a fault kept
 // the operator for so long that it had started.
