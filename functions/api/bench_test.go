@@ -174,7 +174,7 @@ func (b *bench) end(t *testing.T, id string, o job.Outcome) job.Row {
 	t.Helper()
 	r, now := b.row(t, id), b.clock.Now()
 	o.Worker, o.StartedAt, o.FinishedAt = "w1", now, now.Add(time.Millisecond)
-	d, err := job.Settle(r, r.Attempt, o, now)
+	d, err := job.Settle(&r, r.Attempt, o, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@ package api
 
 import (
 	"context"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
+	"sync/atomic"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
@@ -129,15 +129,16 @@ func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader,
 		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchFields, "", book)
 	}
 	for _, wave := range wavesOf(doc, jobs) {
-		var g errgroup.Group
-		g.SetLimit(batchWriters)
-		for _, i := range wave {
-			g.Go(func() error {
-				one(i)
-				return nil
+		var taken atomic.Int64
+		var g sync.WaitGroup
+		for range min(batchWriters, len(wave)) { // a goroutine for each job would grow its stack for each job
+			g.Go(func() {
+				for n := taken.Add(1); n <= int64(len(wave)); n = taken.Add(1) {
+					one(wave[n-1])
+				}
 			})
 		}
-		_ = g.Wait() // each item has its own error
+		g.Wait()
 	}
 	return out
 }

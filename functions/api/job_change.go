@@ -132,7 +132,7 @@ func (s *stage) readPatch(
 		next.Version++
 		placed := job.Payload{}
 		if c.payload != nil {
-			placed = job.PlacePayload(next, c.payload)
+			placed = job.PlacePayload(&next, c.payload)
 		}
 		c.Payload = &placed
 	}

@@ -329,7 +329,7 @@ func (l *life) look(all bool) {
 			l.due[ref] = row.DueAt
 			continue
 		case s.StandingOf(row) == schedule.Current:
-			d, err := job.Settle(row, 1, job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: l.clock.at}, l.clock.at)
+			d, err := job.Settle(&row, 1, job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: l.clock.at}, l.clock.at)
 			if err == nil {
 				_, err = l.table.Table.Write(context.Background(), d.Write)
 			}

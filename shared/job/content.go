@@ -81,7 +81,7 @@ func (l *Literals) Same(as *Literals) bool {
 func (r *Row) Hold(c Contents) {
 	r.Labelled = c.Labels.Labelled()
 	if c.Payload != nil {
-		r.SetPayload(PlacePayload(*r, c.Payload))
+		r.SetPayload(PlacePayload(r, c.Payload))
 	}
 }
 
@@ -140,14 +140,13 @@ func (r Row) PutAttempt(a Attempt) item.Write {
 	return r.PutContent(name, string(text.MustJSON(a)))
 }
 
-// PlacePayload decides where a payload of that JSON is kept; base is the row without it.
+// PlacePayload decides where a payload of that JSON is kept in a row like base.
 // It leaves space in the row for a result and for what settling adds.
-func PlacePayload(base Row, payload []byte) Payload {
+func PlacePayload(base *Row, payload []byte) Payload {
 	p := Payload{Size: int64(len(payload))}
-	base.Payload = string(payload)
 	switch {
 	case len(payload) <= contract.MaxInlinePayload &&
-		base.Size() <= contract.MaxRow-contract.MaxInlineResult-settleRoom:
+		base.sizeWith(payload) <= contract.MaxRow-contract.MaxInlineResult-settleRoom:
 		p.Inline = string(payload)
 	case len(payload) <= contract.MaxItem:
 		p.In = InItem

@@ -17,7 +17,7 @@ func BenchmarkRow_EncodingsOfAJob(b *testing.B) {
 		r := scheduled()
 		r.Hold(Contents{Payload: payload})
 		_ = Accept(r)
-		_, err := Settle(r, 1, o, noon.Add(2*time.Second))
+		_, err := Settle(&r, 1, o, noon.Add(2*time.Second))
 		return err
 	}
 	b.Run("in a loop", func(b *testing.B) {

@@ -44,7 +44,7 @@ func TestSettle_WritesAllThatItDecidesWhateverWasWrittenSinceItsRead(t *testing.
 	}
 	for read, r := range reads() {
 		for what, o := range outcomes {
-			d, err := Settle(r, r.Attempt, o, noon)
+			d, err := Settle(&r, r.Attempt, o, noon)
 			if err != nil {
 				t.Fatal(err)
 			}

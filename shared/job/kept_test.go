@@ -12,7 +12,7 @@ func TestRow_IsKeptAMonthWhenFinishedAndThreeWhenDead(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for want, o := range map[time.Duration]Outcome{30 * day: succeeded("1"), 90 * day: failed(true)} {
-		d, err := Settle(scheduled(), 1, o, noon)
+		d, err := Settle(new(scheduled()), 1, o, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -20,7 +20,7 @@ func TestRow_IsKeptAMonthWhenFinishedAndThreeWhenDead(t *testing.T) {
 			t.Errorf("a job that is %s is kept for %s, want %s", d.After.Status, got, want)
 		}
 	}
-	if d, _ := Settle(scheduled(), 1, failed(false), noon); !d.After.ExpiresAt.IsZero() {
+	if d, _ := Settle(new(scheduled()), 1, failed(false), noon); !d.After.ExpiresAt.IsZero() {
 		t.Error("a job that is to run again may be forgotten before")
 	}
 }
@@ -40,7 +40,7 @@ func TestDeadLetter_OutlivesItsQueue(t *testing.T) {
 	}
 	// The payload was written when the job was accepted, as early as it may be.
 	r := scheduled(func(r *Row) { r.CreatedAt, r.DueAt = noon, noon.AddDate(2, 0, 0) })
-	dead, _ := Settle(r, 1, failed(true), r.DueAt)
+	dead, _ := Settle(&r, 1, failed(true), r.DueAt)
 	at, _ := r.PutContent(PayloadContent(1), "{}").Put[contract.AttrExpiresAt].(int64)
 	if time.Unix(at, 0).Before(dead.After.ExpiresAt) {
 		t.Errorf("the payload goes at %s, the dead row at %s", time.Unix(at, 0).UTC(), dead.After.ExpiresAt)
@@ -50,7 +50,7 @@ func TestDeadLetter_OutlivesItsQueue(t *testing.T) {
 func TestJob_ContentsAreForgottenWithTheirRow(t *testing.T) {
 	t.Parallel()
 	long := succeeded(`"` + strings.Repeat("x", contract.MaxInlineResult) + `"`)
-	d, err := Settle(scheduled(), 1, long, noon)
+	d, err := Settle(new(scheduled()), 1, long, noon)
 	if err != nil || len(d.Contents) != 1 {
 		t.Fatalf("%v, %v", d.Contents, err)
 	}
@@ -59,7 +59,7 @@ func TestJob_ContentsAreForgottenWithTheirRow(t *testing.T) {
 	}
 	died := failed(true)
 	died.Error.Message = strings.Repeat("x", contract.MaxInlineError+1)
-	if d, err = Settle(scheduled(), 1, died, noon); err != nil || len(d.Contents) != 1 {
+	if d, err = Settle(new(scheduled()), 1, died, noon); err != nil || len(d.Contents) != 1 {
 		t.Fatalf("%v, %v", d.Contents, err)
 	}
 	if at := d.Contents[0].Put[contract.AttrExpiresAt]; at != d.After.ExpiresAt.Unix() {

@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
-	"punctual/shared/text"
 )
 
 // Reason says why a job stands where it stands.
@@ -218,11 +219,7 @@ func (e *encoder) str(name, v string)       { e.add(attr{name: name, s: v}) }
 func (e *encoder) num(name string, v int64) { e.add(attr{name: name, n: v}) }
 
 func (e *encoder) at(name string, t time.Time) {
-	ms := int64(0)
-	if !t.IsZero() {
-		ms = t.UnixMilli()
-	}
-	e.num(name, ms)
+	e.num(name, millis(t))
 }
 
 func (e *encoder) flag(name string, on bool) {
@@ -296,7 +293,7 @@ func (r *Row) encode(to []attr) []attr {
 	e.flag("behind", r.QueuedBehind)
 	e.flag(contract.AttrNear, r.Near)
 	e.num("postponed", r.Postponed)
-	e.str("payload", r.Payload)
+	e.str(payloadName, r.Payload)
 	e.str("payload_in", r.PayloadIn)
 	e.num("payload_ver", r.PayloadVer)
 	e.num("payload_size", r.PayloadSize)
@@ -336,11 +333,22 @@ func (r Row) Item() item.Item {
 }
 
 // Size is what DynamoDB counts for the row, in bytes: what Item().Size() gives, without the item.
-func (r Row) Size() int {
+func (r *Row) Size() int {
 	at := scratches.Get().(*scratch)
 	defer scratches.Put(at)
 	return sizeOf(r.encode(at.after[:0]))
 }
+
+// sizeWith is Size with that payload instead of the row's.
+func (r *Row) sizeWith(payload []byte) int {
+	n := r.Size()
+	if r.Payload != "" {
+		n -= len(payloadName) + len(r.Payload)
+	}
+	return n + len(payloadName) + len(payload)
+}
+
+const payloadName = "payload"
 
 func sizeOf(attrs []attr) int {
 	n := 0
@@ -453,26 +461,47 @@ type attemptWire struct {
 	M string `json:"m,omitempty"`
 }
 
-// encodeAttempts is "" for none.
+// encodeAttempts is "" for none. It writes an attemptWire each as encoding/json would, without reflection: each
+// job is encoded with its attempt once, in a goroutine whose stack would grow for it.
 func encodeAttempts(attempts []Attempt) string {
 	if len(attempts) == 0 {
 		return ""
 	}
-	wire := make([]attemptWire, len(attempts))
-	for n, a := range attempts {
-		w := attemptWire{A: a.Attempt, W: a.Worker, L: a.LatenessMS, O: a.Outcome}
-		if !a.StartedAt.IsZero() {
-			w.S = a.StartedAt.UnixMilli()
+	b := make([]byte, 0, 128*len(attempts))
+	num := func(name string, n int64) {
+		if n != 0 {
+			b = strconv.AppendInt(append(b, name...), n, 10)
 		}
-		if !a.FinishedAt.IsZero() {
-			w.F = a.FinishedAt.UnixMilli()
-		}
-		if a.Error != nil {
-			w.C, w.M = a.Error.Code, a.Error.Message
-		}
-		wire[n] = w
 	}
-	return string(text.MustJSON(wire))
+	str := func(name, s string) {
+		if s != "" {
+			b, _ = jsontext.AppendQuote(append(b, name...), s) // what is no UTF-8 becomes U+FFFD
+		}
+	}
+	for n, a := range attempts {
+		b = append(b, [...]string{`[{"a":`, `,{"a":`}[min(n, 1)]...)
+		b = strconv.AppendInt(b, a.Attempt, 10)
+		str(`,"w":`, a.Worker)
+		num(`,"s":`, millis(a.StartedAt))
+		num(`,"f":`, millis(a.FinishedAt))
+		num(`,"l":`, a.LatenessMS)
+		b = append(b, `,"o":`...)
+		b, _ = jsontext.AppendQuote(b, a.Outcome)
+		if a.Error != nil {
+			str(`,"c":`, a.Error.Code)
+			str(`,"m":`, a.Error.Message)
+		}
+		b = append(b, '}')
+	}
+	return string(append(b, ']'))
+}
+
+// millis is an instant as items hold it, 0 for none.
+func millis(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMilli()
 }
 
 func decodeAttempts(s string) ([]Attempt, error) {

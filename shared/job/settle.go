@@ -25,12 +25,12 @@ type Decision struct {
 // The same facts always give the same answer: now is handed in, and the jitter of a retry is
 // derived from the job's id and attempt.
 // It returns ErrTransition when r is not open at that attempt, so a replayed report changes nothing.
-func Settle(r Row, attempt int64, o Outcome, now time.Time) (*Decision, error) {
+func Settle(r *Row, attempt int64, o Outcome, now time.Time) (*Decision, error) {
 	if !r.Status.Open() || r.Attempt != attempt {
 		return nil, fmt.Errorf("settling attempt %d of job %s, which is %s at attempt %d: %w", attempt, r.ID,
 			r.Status, r.Attempt, ErrTransition)
 	}
-	d := &Decision{After: r}
+	d := &Decision{After: *r}
 	after := &d.After
 	after.Waiting = ""
 	if !o.StartedAt.IsZero() {
@@ -45,7 +45,7 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (*Decision, error) {
 	d.Contents = append(d.Contents, recordAttempt(after, o)...)
 
 	var name string
-	guard := []item.Cond{atAttempt(attempt), followedAsRead(r), stopIs(r.Stop)}
+	guard := []item.Cond{atAttempt(attempt), followedAsRead(*r), stopIs(r.Stop)}
 	switch {
 	case o.Kind == OutcomeSucceeded: // wins over a stop: what is done is done
 		name, guard = "row.succeed", guard[:2]
@@ -73,7 +73,7 @@ func Settle(r Row, attempt int64, o Outcome, now time.Time) (*Decision, error) {
 	}
 	if after.Status == Scheduled && !r.ExpiryAt.IsZero() && after.DueAt.After(r.ExpiryAt) {
 		// The next attempt would be past expire_after.
-		backToAttempt(after, &r)
+		backToAttempt(after, r)
 		after.Reason = Reason{Code: CodeExpiredRetrying, Message: Cut(reasonOf(o).Message, contract.MaxInlineError)}
 		name, d.Send = "row.die", false
 		finish(after, Dead, now)

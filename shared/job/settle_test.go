@@ -96,7 +96,7 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d, err := Settle(c.row, c.row.Attempt, c.outcome, now)
+			d, err := Settle(&c.row, c.row.Attempt, c.outcome, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestSettle_RefusesARowThatHasMovedOn(t *testing.T) {
 		"newer attempt": scheduled(func(r *Row) { r.Attempt = 2 }),
 		"blocked":       scheduled(func(r *Row) { r.Status = Blocked }),
 	} {
-		if _, err := Settle(r, 1, succeeded(`{}`), noon); !errors.Is(err, ErrTransition) {
+		if _, err := Settle(&r, 1, succeeded(`{}`), noon); !errors.Is(err, ErrTransition) {
 			t.Errorf("%s: got %v, want ErrTransition", name, err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestSettle_RefusesARetryWhenAStopArrived(t *testing.T) {
 	r := scheduled()
 	for name, o := range map[string]Outcome{"retry": failed(false), "death": failed(true),
 		"snooze": {Kind: OutcomeSnoozed}} {
-		d, err := Settle(r, 1, o, noon)
+		d, err := Settle(&r, 1, o, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestSettle_RefusesARetryWhenAStopArrived(t *testing.T) {
 			t.Errorf("%s overwrote a stop", name)
 		}
 	}
-	d, _ := Settle(r, 1, succeeded(`{}`), noon)
+	d, _ := Settle(&r, 1, succeeded(`{}`), noon)
 	if _, ok := apply(t, scheduled(func(r *Row) { r.Stop = StopCancel; r.Version = 9 }), d.Write); !ok {
 		t.Error("a success must win over a stop and never ask for the version")
 	}
@@ -162,8 +162,8 @@ func TestSettle_RefusesARetryWhenAStopArrived(t *testing.T) {
 
 func TestSettle_IsDeterministic(t *testing.T) {
 	t.Parallel()
-	a, _ := Settle(scheduled(), 1, failed(false), noon)
-	b, _ := Settle(scheduled(), 1, failed(false), noon)
+	a, _ := Settle(new(scheduled()), 1, failed(false), noon)
+	b, _ := Settle(new(scheduled()), 1, failed(false), noon)
 	if !a.After.DueAt.Equal(b.After.DueAt) {
 		t.Errorf("the same facts gave %s and %s", a.After.DueAt, b.After.DueAt)
 	}
@@ -175,7 +175,7 @@ func TestSettle_GivesARetryExactlyOneSender(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 13 * time.Minute,
 		20 * time.Minute, 31 * time.Minute, 33 * time.Minute, 24 * time.Hour} {
-		d, err := Settle(scheduled(), 1, Outcome{Kind: OutcomeSnoozed, RetryAfterMS: wait.Milliseconds()}, noon)
+		d, err := Settle(new(scheduled()), 1, Outcome{Kind: OutcomeSnoozed, RetryAfterMS: wait.Milliseconds()}, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,12 +196,12 @@ func TestSettle_HonoursRetryAfterUpToTheCap(t *testing.T) {
 	t.Parallel()
 	o := failed(false)
 	o.RetryAfterMS = (10 * time.Hour).Milliseconds()
-	d, _ := Settle(scheduled(), 1, o, noon)
+	d, _ := Settle(new(scheduled()), 1, o, noon)
 	if got := d.After.DueAt.Sub(noon); got != contract.MaxRetryAfter {
 		t.Errorf("a Retry-After of 10 h waits %s, want %s", got, contract.MaxRetryAfter)
 	}
 	o.RetryAfterMS = 30_000
-	d, _ = Settle(scheduled(), 1, o, noon)
+	d, _ = Settle(new(scheduled()), 1, o, noon)
 	if got := d.After.DueAt.Sub(noon); got != 30*time.Second {
 		t.Errorf("a Retry-After of 30 s waits %s", got)
 	}
@@ -219,7 +219,7 @@ func TestSettle_KeepsTheRowWithinOneWriteUnit(t *testing.T) {
 		r.CancelRequestedAt = noon
 	})
 	payload := []byte(`"` + strings.Repeat("p", contract.MaxInlinePayload-2) + `"`)
-	r.SetPayload(PlacePayload(r, payload))
+	r.SetPayload(PlacePayload(&r, payload))
 	if n := r.Item().Size(); n > contract.MaxRow {
 		t.Fatalf("accepted at %d bytes", n)
 	}
@@ -231,7 +231,7 @@ func TestSettle_KeepsTheRowWithinOneWriteUnit(t *testing.T) {
 			o = succeeded(`"` + strings.Repeat("r", contract.MaxInlineResult-2) + `"`)
 			o.Worker = long
 		}
-		d, err := Settle(r, r.Attempt, o, noon.Add(time.Duration(n)*time.Minute))
+		d, err := Settle(&r, r.Attempt, o, noon.Add(time.Duration(n)*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestSettle_KeepsTheRowWithinOneWriteUnit(t *testing.T) {
 
 func TestSettle_SnoozesForAWhileEvenWhenAskedForNone(t *testing.T) {
 	t.Parallel()
-	d, err := Settle(scheduled(), 1, Outcome{Kind: OutcomeSnoozed}, noon)
+	d, err := Settle(new(scheduled()), 1, Outcome{Kind: OutcomeSnoozed}, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestSettle_KeepsEachLostStartInAnItemOfItsOwn(t *testing.T) {
 		o.Lost = append(o.Lost, Attempt{Attempt: 1, Start: n + 1, Worker: "gone", StartedAt: noon, FinishedAt: noon,
 			Outcome: OutcomeLost})
 	}
-	d, err := Settle(r, 1, o, noon)
+	d, err := Settle(&r, 1, o, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestSettle_KeepsEachLostStartInAnItemOfItsOwn(t *testing.T) {
 
 func TestSettle_GivesAnAttemptThatNeverStartedNoTimes(t *testing.T) {
 	t.Parallel()
-	d, err := Settle(scheduled(), 1,
+	d, err := Settle(new(scheduled()), 1,
 		Outcome{Kind: OutcomeFailed, Permanent: true, FinishedAt: noon, Error: &Reason{Code: CodeUnknownTask}}, noon)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestSettle_MovesNothingOutOfTheRowWithoutASibling(t *testing.T) {
 	kept := map[string]bool{}
 	for range 5 {
 		o := failed(false)
-		d, err := Settle(r, r.Attempt, o, noon)
+		d, err := Settle(&r, r.Attempt, o, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func TestSettle_MovesNothingOutOfTheRowWithoutASibling(t *testing.T) {
 			t.Errorf("attempt %d is neither on the row nor beside it", a)
 		}
 	}
-	d, _ := Settle(scheduled(), 1, succeeded(`"`+strings.Repeat("r", 5000)+`"`), noon)
+	d, _ := Settle(new(scheduled()), 1, succeeded(`"`+strings.Repeat("r", 5000)+`"`), noon)
 	if d.After.ResultIn != InItem || len(d.Contents) != 1 || d.Contents[0].SK != string(r.ID)+"#"+ResultContent {
 		t.Errorf("a large result was placed in %q with %d siblings", d.After.ResultIn, len(d.Contents))
 	}

@@ -16,7 +16,7 @@ func every(r Row, now time.Time) map[string]item.Write {
 	for _, o := range []Outcome{succeeded(`1`), failed(true), failed(false), {Kind: OutcomeSnoozed}} {
 		open := r
 		open.Status, open.Failures = Scheduled, 0
-		if d, err := Settle(open, r.Attempt, o, now); err == nil {
+		if d, err := Settle(&open, r.Attempt, o, now); err == nil {
 			add(d.Write)
 		}
 	}
@@ -195,7 +195,7 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 func TestTransitions_WriteOnlyWhatTheyChange(t *testing.T) {
 	t.Parallel()
 	r := scheduled()
-	d, err := Settle(r, 1, succeeded(`1`), noon)
+	d, err := Settle(&r, 1, succeeded(`1`), noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,11 +217,11 @@ func TestTransitions_WriteAWakeUpWhole(t *testing.T) {
 	parked, _ := Park(read, noon)
 	later := noon.Add(time.Hour)
 	_, reschedule, _ := Reschedule(read, Edit{DueAt: &later}, noon)
-	retry, err := Settle(read, 1, failed(false), noon)
+	retry, err := Settle(&read, 1, failed(false), noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	success, err := Settle(read, 1, succeeded(`1`), noon)
+	success, err := Settle(&read, 1, succeeded(`1`), noon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (s *Schedule) SetPayload(payload []byte) {
 	wide := *s
 	wide.Epoch = 1 << 40
 	r, _ := wide.Job(calendar.Occurrence{NominalAt: at, DueAt: at}, 1<<16, at)
-	p := job.PlacePayload(r, payload)
+	p := job.PlacePayload(&r, payload)
 	s.Template.Payload, s.Template.PayloadIn, s.Template.PayloadSize = p.Inline, p.In, p.Size
 	if p.In != job.InRow {
 		sum := sha256.Sum256(payload)

@@ -46,23 +46,27 @@ func (s *Store) Update(
 
 // UpdateWithClaim is Update for a decision that the job's claim makes too: one request reads both. The
 // claim is read once, so decide takes from it only what never changes, as what an attempt came to. The
-// zero Claim is the absent one. It returns the row that decide saw last.
+// zero Claim is the absent one. It returns the row that decide saw last, nil if it saw none.
+//
+// Both go by pointer, and decide keeps neither: each report has a goroutine of its own, and rows by value in
+// six frames make its stack outgrow the 16 KB that the runtime hands out cheaply.
 func (s *Store) UpdateWithClaim(
-	ctx context.Context, k job.Key, decide func(job.Row, job.Claim) ([]item.Write, error),
-) (job.Row, error) {
+	ctx context.Context, k job.Key, decide func(*job.Row, *job.Claim) ([]item.Write, error),
+) (*job.Row, error) {
 	read, err := s.table.GetMany(ctx, []item.Ref{k.Ref(), k.ClaimRef()})
 	if err != nil {
-		return job.Row{}, err
+		return nil, err
 	}
 	c, err := job.ParseClaim(read[1])
 	if err != nil {
-		return job.Row{}, err
+		return nil, err
 	}
-	// A row is large: handed on by value, it would make the stack of each report grow once more.
-	var row job.Row
-	parse := func(i item.Item) (_ *job.Row, err error) { row, err = rowOf(i, k); return &row, err }
-	_, _, err = updateFrom(ctx, s.table, k.Ref(), "job "+string(k.ID), read[0], parse,
-		func(row *job.Row) ([]item.Write, error) { return decide(*row, c) })
+	parse := func(i item.Item) (*job.Row, error) {
+		row, err := rowOf(i, k)
+		return &row, err
+	}
+	row, _, err := updateFrom(ctx, s.table, k.Ref(), "job "+string(k.ID), read[0], parse,
+		func(row *job.Row) ([]item.Write, error) { return decide(row, &c) })
 	return row, err
 }
 

@@ -3,18 +3,38 @@ package text
 import (
 	"bytes"
 	"encoding/json"
+	"sync"
 	"unicode/utf8"
 )
 
+// encoding is an encoder with its buffer. It is pooled: three out of four allocations of an encoding are theirs.
+type encoding struct {
+	to  bytes.Buffer
+	enc *json.Encoder
+}
+
+var encodings = sync.Pool{New: func() any {
+	e := new(encoding)
+	e.enc = json.NewEncoder(&e.to)
+	e.enc.SetEscapeHTML(false) // would make markup six times as long
+	return e
+}}
+
+// maxPooled is the largest buffer, in bytes, that is kept for the next encoding.
+const maxPooled = 64 << 10
+
 // JSON encodes v in a form that can be stored and sent. It fails only where encoding/json does.
 func JSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // would make markup six times as long
-	if err := e.Encode(v); err != nil {
+	e := encodings.Get().(*encoding)
+	e.to.Reset()
+	if err := e.enc.Encode(v); err != nil { // the encoder may remember it
 		return nil, err
 	}
-	return Sendable(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	b := Sendable(bytes.Clone(bytes.TrimSuffix(e.to.Bytes(), []byte("\n"))))
+	if e.to.Cap() <= maxPooled {
+		encodings.Put(e)
+	}
+	return b, nil
 }
 
 // MustJSON is JSON for values that cannot fail: strings, numbers, times and structs of these. It

@@ -130,7 +130,7 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 					}
 					if name == "one that ends before we are due" {
 						time.AfterFunc(3*time.Second-time.Millisecond, func() {
-							d, err := job.Settle(h, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+							d, err := job.Settle(&h, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 							if err != nil {
 								t.Error(err)
 							}

@@ -37,14 +37,14 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 		}
 	}
 	succeed := func(r job.Row) item.Write {
-		d, err := job.Settle(r, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+		d, err := job.Settle(&r, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d.Write
 	}
 	nextAttempt := func(r job.Row) item.Write {
-		d, err := job.Settle(r, 1, job.Outcome{Kind: job.OutcomeFailed, Error: &job.Reason{Code: "x"}}, time.Now())
+		d, err := job.Settle(&r, 1, job.Outcome{Kind: job.OutcomeFailed, Error: &job.Reason{Code: "x"}}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

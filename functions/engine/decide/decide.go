@@ -26,8 +26,8 @@ type Jobs interface {
 	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
 	// UpdateWithClaim is Update for what the claim decides too, and returns the row that decide saw last.
 	UpdateWithClaim(
-		ctx context.Context, k job.Key, decide func(job.Row, job.Claim) ([]item.Write, error),
-	) (job.Row, error)
+		ctx context.Context, k job.Key, decide func(*job.Row, *job.Claim) ([]item.Write, error),
+	) (*job.Row, error)
 	// Claim reads a job's claim; the zero Claim is the absent one.
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// LabelsOf reads the labels of rows, in their order.

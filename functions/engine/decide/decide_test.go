@@ -176,7 +176,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	bubble(t, "never overturns a success that came after the row was read", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.Before(stagetest.Named("row.stop"), func() {
-			d, err := job.Settle(b.Row(r.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+			d, err := job.Settle(new(b.Row(r.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 			if err != nil {
 				b.Fatal(err)
 			}

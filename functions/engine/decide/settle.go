@@ -45,7 +45,7 @@ type Came struct {
 func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, came Came) error {
 	var is *job.Decision // nil: the attempt is over already
 	var ended job.Outcome
-	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row job.Row, c job.Claim) ([]item.Write, error) {
+	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row *job.Row, c *job.Claim) ([]item.Write, error) {
 		is = nil
 		switch {
 		case c.Attempt > attempt:
@@ -81,7 +81,7 @@ func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, c
 	case err != nil:
 		return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
 	case is == nil:
-		return d.settledBefore(ctx, row, attempt, ended, came.Again)
+		return d.settledBefore(ctx, *row, attempt, ended, came.Again)
 	}
 	return d.follow(ctx, is, came.Late)
 }
@@ -92,21 +92,21 @@ var errNewer = errors.New("the attempt was settled before")
 // follow sends what the written decision calls for. If it fails, the report comes again and meets
 // settledBefore.
 func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error {
-	row := is.After
+	row := &is.After
 	switch {
 	case row.Status == job.Dead:
 		d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 			telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
-		return errors.Join(d.SendDeadLetter(ctx, row), d.announce(ctx, row))
+		return errors.Join(d.SendDeadLetter(ctx, *row), d.announce(ctx, *row))
 	case row.Status.Final() && late && row.RunID != "":
-		d.settled(row)
-		return d.tellLater(ctx, row)
+		d.settled(*row)
+		return d.tellLater(ctx, *row)
 	case row.Status.Final():
-		return d.announce(ctx, row)
+		return d.announce(ctx, *row)
 	}
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: row.Waiting})
 	if is.Send {
-		return d.fire(ctx, row, "now")
+		return d.fire(ctx, *row, "now")
 	}
 	return nil
 }

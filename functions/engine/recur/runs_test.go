@@ -106,7 +106,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		b.Write(s.TakeSlot(holder.ID))
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		b.Before(stagetest.Named("row.skip"), func() { // the holder ends, and a second firing of the job comes
-			d, err := job.Settle(holder, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+			d, err := job.Settle(&holder, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		return h
 	}
 	end := func(b *bundle, h job.Row) {
-		d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+		d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Errorf("the one that waited is %s: %v", now.Status, now.Reason)
 		}
 		b.requireStep(b.sweep(late), recur.Skipped)
-		d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeFailed}, time.Now())
+		d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeFailed}, time.Now())
 		if err != nil || d.After.Status != job.Cancelled {
 			b.Fatalf("%s, %v", d.After.Status, err)
 		}
@@ -249,7 +249,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		h := hold(b, s)
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		b.Before(stagetest.Named("row.park"), func() {
-			d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+			d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 			if err != nil {
 				b.Error(err)
 			}
@@ -283,7 +283,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 					if keys, err := b.Store.Lines(b.Context()); now.Parked && (err != nil || len(keys) == 0) {
 						b.Fatalf("crashed at call %d: it is in the line, and nobody knows, %v", n, err)
 					}
-					d, err := job.Settle(b.Row(h.Key), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
+					d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 					if err != nil {
 						b.Fatal(err)
 					}

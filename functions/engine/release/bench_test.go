@@ -263,7 +263,7 @@ func (b *bench) finish(row job.Row, told bool) {
 		o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: b.now, FinishedAt: b.now,
 			Error: &job.Reason{Code: "x"}}
 	}
-	d, err := job.Settle(rows[0], rows[0].Attempt, o, b.now)
+	d, err := job.Settle(&rows[0], rows[0].Attempt, o, b.now)
 	if err != nil {
 		return
 	}
