@@ -63,8 +63,8 @@ var canaryDoors = []string{
 	"POST /dags/d/runs", "POST /dags/check", "POST /dead-letters/redrive", "POST /dead-letters/purge", "GET /jobs",
 }
 
-// raw sends a request whatever its body is; headers come in pairs.
-func raw(t *testing.T, b *bench, method, path, body string, header ...string) {
+// raw sends a request whatever its body is, and returns its status; headers come in pairs.
+func raw(t *testing.T, b *bench, method, path, body string, header ...string) int {
 	t.Helper()
 	r, err := http.NewRequest(method, b.Base+"/v1"+path, strings.NewReader(body))
 	if err != nil {
@@ -79,6 +79,7 @@ func raw(t *testing.T, b *bench, method, path, body string, header ...string) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
+	return resp.StatusCode
 }
 
 // Every door is sent the canary, while nothing and while much of the rest fails.
@@ -127,6 +128,14 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 						raw(t, b, method, path, body, "Authorization", "Bearer "+canary, "Idempotency-Key",
 							fmt.Sprint(canary, door, n), "X-Request-Id", "r1", "Cookie", canary)
 						raw(t, b, method, path+"?cursor="+canary+"&tag="+canary, body)
+					}
+				}
+				for _, task := range []string{"leaky", "panics"} { // those above may all have met a failing call
+					body := `{"task":"` + task + `","payload":"` + canary + `","retry":{"max_attempts":2}}`
+					for tries := 0; raw(t, b, http.MethodPost, "/jobs", body) != http.StatusAccepted; tries++ {
+						if tries == 50 {
+							t.Fatal("no job is accepted")
+						}
 					}
 				}
 				// What comes by other ways than REST and cannot be read.
