@@ -319,7 +319,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 			continue
 		case repeat:
 			w.meter.Count(telemetry.Duplicates, 1)
-			w.ended(f, old.Token, *old.Outcome)
+			w.ended(f, old.Token)
 		case outdated:
 			w.meter.Count(telemetry.Duplicates, 1)
 			w.deletes.add(f)

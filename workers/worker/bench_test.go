@@ -20,6 +20,7 @@ import (
 	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 	"punctual/workers/executor"
 )
 
@@ -233,19 +234,19 @@ func (b *bench) reports() []message.Report {
 	}
 }
 
-// outcomes are those of the ended reports.
-func outcomes(t *testing.T, reports []message.Report) []job.Outcome {
-	t.Helper()
+// outcomes are those that the claims of the reported ends hold.
+func (b *bench) outcomes() []job.Outcome {
+	b.t.Helper()
 	var all []job.Outcome
-	for _, r := range reports {
+	for _, r := range b.reports() {
 		if r.Kind != message.Ended {
 			continue
 		}
-		o, err := job.DecodeOutcome(r.Outcome)
-		if err != nil {
-			t.Fatal(err)
+		c, err := b.store.Claim(b.t.Context(), job.Key{Tenant: tenant.ID(r.Tenant), ID: job.ID(r.JobID)})
+		if err != nil || c.Attempt != r.Attempt || c.Token != r.Token || c.Outcome == nil {
+			b.t.Fatalf("a report of attempt %d, token %d meets the claim %+v, %v", r.Attempt, r.Token, c, err)
 		}
-		all = append(all, o)
+		all = append(all, *c.Outcome)
 	}
 	return all
 }

@@ -56,7 +56,7 @@ func TestClaim_RecognisesItsNonceAfterALostAnswer(t *testing.T) {
 		b.start("a")
 		b.sleep(5 * time.Second) // far less than a lease
 
-		if b.started() != 1 || len(outcomes(t, b.reports())) != 1 {
+		if b.started() != 1 || len(b.outcomes()) != 1 {
 			t.Fatalf("it ran %d times", b.started())
 		}
 		if c := b.claim(r); c.Token != 1 || c.Takeovers != 1 {
@@ -139,7 +139,7 @@ func TestClaim_RepeatsTheReportOfARecordedOutcome(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(5 * time.Second)
-		got := outcomes(t, b.reports())
+		got := b.outcomes()
 		if b.started() != 0 || len(got) != 1 || got[0].Worker != "other" || string(got[0].Result) != "7" {
 			t.Errorf("it ran %d times and reported %+v", b.started(), got)
 		}
@@ -174,7 +174,7 @@ func TestSettle_ReportsOnceAfterALostAnswer(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(5 * time.Second)
-		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 {
+		if got := b.outcomes(); b.started() != 1 || len(got) != 1 {
 			t.Errorf("it ran %d times and was reported %d times", b.started(), len(got))
 		}
 	})
@@ -221,7 +221,7 @@ func TestSettle_RetriesUntilTheOutcomeIsRecorded(t *testing.T) {
 			t.Error("an outcome was reported that is on no record")
 		}
 		b.sleep(10 * time.Second)
-		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 {
+		if got := b.outcomes(); b.started() != 1 || len(got) != 1 {
 			t.Errorf("it ran %d times and was reported %d times", b.started(), len(got))
 		}
 	})
@@ -287,7 +287,7 @@ func TestWorker_RunsTheSecondCopyWhenTheFirstWorkerDied(t *testing.T) {
 		if wait := b.at[1].Sub(b.at[0]); wait < contract.Lease || wait > contract.Lease+5*time.Second {
 			t.Errorf("it was taken over after %s", wait)
 		}
-		if got := outcomes(t, b.reports()); len(got) == 0 || got[0].Worker != "b" {
+		if got := b.outcomes(); len(got) == 0 || got[0].Worker != "b" {
 			t.Errorf("reported %+v", got)
 		}
 	})
@@ -306,7 +306,7 @@ func TestWorker_RepeatsTheReportOfAWorkerThatDied(t *testing.T) {
 		}
 		b.start("b")
 		b.sleep(time.Minute)
-		if got := outcomes(t, b.reports()); b.started() != 1 || len(got) != 1 || got[0].Worker != "a" {
+		if got := b.outcomes(); b.started() != 1 || len(got) != 1 || got[0].Worker != "a" {
 			t.Errorf("it ran %d times and reported %+v", b.started(), got)
 		}
 		if d := b.depth(); d != (message.Depth{}) {

@@ -100,7 +100,7 @@ func TestWorker_Drains(t *testing.T) {
 			if took := time.Since(begun); took > 41*time.Second {
 				t.Errorf("the drain took %s although nothing ran after 40", took)
 			}
-			o := outcomes(t, b.reports())
+			o := b.outcomes()
 			if len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 				t.Errorf("ended as %+v", o)
 			}
@@ -121,7 +121,7 @@ func TestWorker_Drains(t *testing.T) {
 			if took := time.Since(begun); took > 30*time.Second {
 				t.Errorf("the drain took %s", took)
 			}
-			if got := outcomes(t, b.reports()); len(got) != 0 {
+			if got := b.outcomes(); len(got) != 0 {
 				t.Errorf("reported %+v", got)
 			}
 			c := b.claim(long)
@@ -134,7 +134,7 @@ func TestWorker_Drains(t *testing.T) {
 			b.then(nil)
 			b.start("b")
 			b.sleep(5 * time.Second)
-			if got := outcomes(t, b.reports()); len(got) != 4 {
+			if got := b.outcomes(); len(got) != 4 {
 				t.Errorf("the next worker ended %d of 4 jobs", len(got))
 			}
 			if last := b.claim(long); last.Attempt != 1 || last.Token != 2 || last.Takeovers != 1 {
@@ -192,7 +192,7 @@ func TestWorker_Drains(t *testing.T) {
 			b.sleep(time.Second)
 			w.stop()
 			w.wait()
-			if o := outcomes(t, b.reports()); !errors.Is(cause, ErrDraining) || len(o) != 1 ||
+			if o := b.outcomes(); !errors.Is(cause, ErrDraining) || len(o) != 1 ||
 				o[0].Kind != job.OutcomeSucceeded {
 				t.Errorf("the cause was %v and it ended as %+v", cause, o)
 			}
@@ -240,7 +240,7 @@ func TestWorker_Drains(t *testing.T) {
 			})
 			w.stop()
 			w.wait()
-			if n := len(outcomes(t, b.reports())); n != b.started() || n == 0 {
+			if n := len(b.outcomes()); n != b.started() || n == 0 {
 				t.Errorf("%d of %d were reported", n, b.started())
 			}
 			if d := b.depth(); d.InFlight != 0 {
@@ -279,7 +279,7 @@ func TestWorker_NeverCountsDrainsAndGiveBacksAsDeaths(t *testing.T) {
 		}
 		b.start("last")
 		b.sleep(2 * time.Minute)
-		if o := outcomes(t, b.reports()); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+		if o := b.outcomes(); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("after %d drains it ended as %+v", 3*contract.MaxTakeovers, o)
 		}
 	})

@@ -84,7 +84,7 @@ func TestRegistry_HandsAHandlerItsPayloadAndIdentity(t *testing.T) {
 			j.Attempt != 3 || j.Token != 1 || !j.DueAt.Equal(row.DueAt) {
 			t.Errorf("it saw %+v", j)
 		}
-		if o := outcomes(t, b.reports()); len(o) != 1 || string(o[0].Result) != `"receipt of R-1"` {
+		if o := b.outcomes(); len(o) != 1 || string(o[0].Result) != `"receipt of R-1"` {
 			t.Errorf("ended as %+v", o)
 		}
 	})

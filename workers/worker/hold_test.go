@@ -107,7 +107,7 @@ func TestWorker_GivesBackAnUnknownTaskUnclaimed(t *testing.T) {
 			})
 		})
 		b.sleep(time.Minute)
-		got := outcomes(t, b.reports())
+		got := b.outcomes()
 		if len(got) != 1 || got[0].Kind != job.OutcomeSucceeded || string(got[0].Result) != `"charged"` {
 			t.Errorf("a fleet that knows it reported %+v", got)
 		}
@@ -124,7 +124,7 @@ func TestWorker_GivesUpATaskUnknownForAnHour(t *testing.T) {
 			t.Errorf("it was given up before an hour: %+v", c)
 		}
 		b.sleep(10 * time.Minute)
-		got := outcomes(t, b.reports())
+		got := b.outcomes()
 		if len(got) != 1 || got[0].Kind != job.OutcomeFailed || !got[0].Permanent ||
 			got[0].Error.Code != job.CodeUnknownTask || !got[0].StartedAt.IsZero() {
 			t.Errorf("reported %+v", got)
@@ -237,7 +237,7 @@ func TestReports_KeepTheMessageWhileTheirQueueIsDown(t *testing.T) {
 		}
 		b.world.SetFaults(nil)
 		b.sleep(10 * time.Second)
-		if len(outcomes(t, b.reports())) != 1 || b.depth() != (message.Depth{}) {
+		if len(b.outcomes()) != 1 || b.depth() != (message.Depth{}) {
 			t.Errorf("the report was not sent, or the message not deleted: %+v", b.depth())
 		}
 	})
@@ -262,7 +262,7 @@ func TestReports_RetryASendThatFailsAsAWhole(t *testing.T) {
 		b.fire(b.put(0), 0)
 		b.start("a", func(d *Deps, _ *Options) { d.Queues = &deaf{d.Queues, 3} })
 		b.sleep(10 * time.Second)
-		if n := len(outcomes(t, b.reports())); n != 1 || b.depth() != (message.Depth{}) {
+		if n := len(b.outcomes()); n != 1 || b.depth() != (message.Depth{}) {
 			t.Errorf("%d reports of 1 job; queue %+v", n, b.depth())
 		}
 	})
@@ -277,7 +277,7 @@ func TestReports_ResendOnlyWhatWasNotTaken(t *testing.T) {
 			func() memory.Fault { return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}} })
 		b.start("a")
 		b.sleep(10 * time.Second)
-		if n := len(outcomes(t, b.reports())); n != 3 || b.depth() != (message.Depth{}) {
+		if n := len(b.outcomes()); n != 3 || b.depth() != (message.Depth{}) {
 			t.Errorf("%d reports of 3 jobs; queue %+v", n, b.depth())
 		}
 	})

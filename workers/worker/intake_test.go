@@ -321,8 +321,8 @@ func TestConcurrency_LimitsRunningAttemptsOfATask(t *testing.T) {
 			t.Error("a task at its limit stands in the way of another")
 		}
 		b.sleep(2 * time.Minute)
-		if most != 2 || len(outcomes(t, b.reports())) != 21 {
-			t.Errorf("%d ran at once, and %d ended", most, len(outcomes(t, b.reports())))
+		if most != 2 || len(b.outcomes()) != 21 {
+			t.Errorf("%d ran at once, and %d ended", most, len(b.outcomes()))
 		}
 	})
 }
@@ -355,7 +355,7 @@ func TestConcurrency_GivesBackAMessageWhoseTaskStaysAtItsLimit(t *testing.T) {
 		}
 		b.mu.Unlock()
 		b.sleep(20 * time.Minute)
-		if n := len(outcomes(t, b.reports())); n != 2 {
+		if n := len(b.outcomes()); n != 2 {
 			t.Errorf("%d of 2 ended", n)
 		}
 	})

@@ -35,7 +35,7 @@ func TestWorker_RestartsAnAttemptWhoseWorkerDiedUnlessItIsToFail(t *testing.T) {
 					kill()
 					b.start("next")
 					b.sleep(2 * time.Minute)
-					got := outcomes(t, b.reports())
+					got := b.outcomes()
 					if len(got) != 1 || b.started() != c.starts || got[0].Kind != c.kind {
 						t.Fatalf("it started %d times and ended as %+v", b.started(), got)
 					}
@@ -71,7 +71,7 @@ func TestWorker_NotesEveryStartOfAnAttemptThatKillsItsWorkers(t *testing.T) {
 		}
 		b.start("last")
 		b.sleep(10 * time.Minute)
-		got := outcomes(t, b.reports())
+		got := b.outcomes()
 		if len(got) != 1 || got[0].Error == nil || got[0].Error.Code != job.CodePoison || !got[0].StartedAt.IsZero() {
 			t.Fatalf("ended as %+v", got)
 		}
@@ -106,7 +106,7 @@ func TestWorker_NotesAStartThatItsDrainBrokeOff(t *testing.T) {
 				old.wait()
 				b.start("new")
 				b.sleep(time.Minute)
-				got := outcomes(t, b.reports())
+				got := b.outcomes()
 				if len(got) != 1 || b.started() != c.starts {
 					t.Fatalf("it started %d times and ended as %+v", b.started(), got)
 				}

@@ -73,7 +73,7 @@ func TestOutcome_LeavesAPanicsStackInTheLog(t *testing.T) {
 		b.start("a")
 		b.fire(b.put(0), 0)
 		b.sleep(time.Second)
-		o := outcomes(t, b.reports())
+		o := b.outcomes()
 		if len(o) != 1 || o[0].Error.Code != job.CodePanic || o[0].Error.Message != "the handler panicked: first line" {
 			t.Errorf("recorded %+v", o)
 		}

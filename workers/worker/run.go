@@ -331,8 +331,7 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 			old, err := store.OldClaim(refused, 0)
 			if err == nil && old.Attempt == f.attempt && old.Token == l.token && old.Nonce == f.nonce &&
 				old.Outcome != nil {
-				o = *old.Outcome // it was recorded; only the answer was lost
-				break
+				break // it was recorded; only the answer was lost
 			}
 			w.meter.Count(telemetry.ClaimsLost, 1)
 			log.Warn("lost the lease before the outcome was recorded")
@@ -351,13 +350,14 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 		}
 	}
 	w.intake.reached()
-	w.ended(f, l.token, o)
+	w.ended(f, l.token)
 }
 
-// ended reports a recorded outcome; the message is deleted once that is sent.
-func (w *Worker) ended(f *firing, token int64, o job.Outcome) {
+// ended reports that an outcome is recorded; the message is deleted once that is sent. What the outcome is
+// stands on the claim: a report of a large result costs no more than any other.
+func (w *Worker) ended(f *firing, token int64) {
 	w.reports.add(message.Report{
 		Kind: message.Ended, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
-		Version: f.version, Attempt: f.attempt, Token: token, Outcome: json.RawMessage(job.EncodeOutcome(o)),
+		Version: f.version, Attempt: f.attempt, Token: token,
 	}, f)
 }

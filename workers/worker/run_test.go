@@ -36,7 +36,7 @@ func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 		r := b.put(0, func(r *job.Row) { r.Timeout = 10 * time.Minute })
 		b.fire(r, 0)
 		b.sleep(10 * time.Minute)
-		if b.started() != 1 || len(outcomes(t, b.reports())) != 1 {
+		if b.started() != 1 || len(b.outcomes()) != 1 {
 			t.Errorf("it ran %d times", b.started())
 		}
 		if b.depth() != (message.Depth{}) {
@@ -113,7 +113,7 @@ func TestRun_SeesACancelAtItsHeartbeat(t *testing.T) {
 		if !errors.Is(cause, ErrCancelled) {
 			t.Errorf("the handler's cause is %v", cause)
 		}
-		o := outcomes(t, b.reports())
+		o := b.outcomes()
 		if len(o) != 1 || o[0].Kind != job.OutcomeFailed || o[0].Error.Code != job.CodeCancelled {
 			t.Errorf("ended as %+v", o)
 		}
@@ -132,7 +132,7 @@ func TestRun_SucceedsDespiteACancel(t *testing.T) {
 		b.sleep(2 * time.Second)
 		b.write(job.FlagCancel(r.Key, 1, 1))
 		b.sleep(20 * time.Second)
-		if o := outcomes(t, b.reports()); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+		if o := b.outcomes(); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("ended as %+v", o)
 		}
 	})
@@ -150,7 +150,7 @@ func TestRun_EndsRetryableAtItsTimeout(t *testing.T) {
 		r := b.put(0, func(r *job.Row) { r.Timeout = 3 * time.Second })
 		b.fire(r, 0)
 		b.sleep(5 * time.Second)
-		o := outcomes(t, b.reports())
+		o := b.outcomes()
 		if len(o) != 1 || o[0].Kind != job.OutcomeFailed || o[0].Permanent || o[0].Error.Code != job.CodeTimeout {
 			t.Fatalf("ended as %+v", o)
 		}
@@ -175,7 +175,7 @@ func TestRun_KeepsTheSlotOfAHandlerThatIgnoresItsTimeout(t *testing.T) {
 		b.sleep(time.Second)
 		b.fire(b.put(0), 0)
 		b.sleep(10 * time.Second)
-		o := outcomes(t, b.reports())
+		o := b.outcomes()
 		if len(o) != 1 || o[0].Error == nil || o[0].Error.Code != job.CodeTimeout {
 			t.Errorf("its timeout was not recorded while it goes on: %+v", o)
 		}
@@ -201,7 +201,7 @@ func TestRun_TimesOutAHandlerThatIgnoresACancel(t *testing.T) {
 		b.sleep(2 * time.Second)
 		b.write(job.FlagCancel(r.Key, 1, 1))
 		b.sleep(time.Minute)
-		o := outcomes(t, b.reports())
+		o := b.outcomes()
 		if len(o) != 1 || o[0].Error.Code != job.CodeCancelled {
 			t.Errorf("ended as %+v", o)
 		}
@@ -263,7 +263,7 @@ func TestRun_CancelsTheHandlerBeforeItsLeaseEnds(t *testing.T) {
 		if want := r.DueAt.Add(contract.Lease - contract.SkewMargin); ended.Sub(want).Abs() > time.Millisecond {
 			t.Errorf("cancelled at %v, want %v", ended, want)
 		}
-		if got := outcomes(t, b.reports()); len(got) != 0 {
+		if got := b.outcomes(); len(got) != 0 {
 			t.Errorf("reported %+v", got)
 		}
 		b.then(nil)
@@ -291,7 +291,7 @@ func TestRun_RetriesAFailedHeartbeatInTime(t *testing.T) {
 		b.start("a")
 		b.fire(b.put(0), 0)
 		b.sleep(2 * time.Minute)
-		if o := outcomes(t, b.reports()); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+		if o := b.outcomes(); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("it ran %d times and ended as %+v", b.started(), o)
 		}
 	})
@@ -310,7 +310,7 @@ func TestRun_OutlivesItsMessage(t *testing.T) {
 			t.Errorf("its message would come back: %+v", b.depth())
 		}
 		b.sleep(9 * time.Hour)
-		if o := outcomes(t, b.reports()); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
+		if o := b.outcomes(); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("it ran %d times and ended as %+v", b.started(), o)
 		}
 		if dead, _ := b.world.Queues().Depth(t.Context(), contract.FiringDead); dead.Visible != 0 {
@@ -364,7 +364,7 @@ func TestRun_RecordsWhatAHandlerReturns(t *testing.T) {
 				b.start("a")
 				b.fire(b.put(0), 0)
 				b.sleep(5 * time.Second)
-				all := outcomes(t, b.reports())
+				all := b.outcomes()
 				if len(all) != 1 {
 					t.Fatalf("%d outcomes", len(all))
 				}

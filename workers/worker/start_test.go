@@ -186,7 +186,7 @@ func TestWorker_GivesUpAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 				b.fire(r, 0)
 				b.start("a")
 				b.sleep(5 * time.Second)
-				o := outcomes(t, b.reports())
+				o := b.outcomes()
 				if len(o) != 1 {
 					t.Fatalf("%d outcomes", len(o))
 				}
@@ -398,7 +398,7 @@ func TestWorker_FailsForGoodWhenThePayloadIsGone(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(5 * time.Second)
-		o := outcomes(t, b.reports())
+		o := b.outcomes()
 		if b.started() != 0 || len(o) != 1 || !o[0].Permanent || o[0].Error.Code != job.CodeUnreadablePayload {
 			t.Errorf("ended as %+v", o)
 		}
@@ -415,7 +415,7 @@ func TestWorker_RereadsAPayloadThatIsOutOfReach(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(10 * time.Second)
-		o := outcomes(t, b.reports())
+		o := b.outcomes()
 		if len(o) != 1 || string(o[0].Result) != "1" || b.claim(r).Takeovers != 1 {
 			t.Errorf("ended as %+v, claim %+v", o, b.claim(r))
 		}
@@ -442,7 +442,7 @@ func TestWorker_CountsLatenessFromDueOrLaterAcceptance(t *testing.T) {
 				b.fire(r, c.delay)
 				b.start("a")
 				b.sleep(10 * time.Second)
-				o := outcomes(t, b.reports())
+				o := b.outcomes()
 				if len(o) != 1 || o[0].LatenessMS != c.want {
 					t.Errorf("lateness in %+v, want %d ms", o, c.want)
 				}

@@ -29,16 +29,17 @@ func TestWorker_RunsAJobOnceWhenItIsDue(t *testing.T) {
 		}
 		reports := b.reports()
 		if len(reports) != 1 || reports[0].Kind != message.Ended || reports[0].Attempt != 1 ||
-			reports[0].Version != 1 || reports[0].Token != 1 {
+			reports[0].Version != 1 || reports[0].Token != 1 || reports[0].Outcome != nil {
 			t.Fatalf("reported %+v", reports)
 		}
-		o := outcomes(t, reports)[0]
+		c := b.claim(r)
+		if c.Outcome == nil {
+			t.Fatalf("its claim is %+v", c)
+		}
+		o := c.Outcome
 		if o.Kind != job.OutcomeSucceeded || string(o.Result) != `{"n":1}` || o.Worker != "a" ||
 			!o.StartedAt.Equal(r.DueAt) {
 			t.Errorf("its outcome is %+v", o)
-		}
-		if c := b.claim(r); c.Outcome == nil || c.Outcome.Kind != job.OutcomeSucceeded {
-			t.Errorf("its claim is %+v", c)
 		}
 		if d := b.depth(); d != (message.Depth{}) {
 			t.Errorf("its message is still there: %+v", d)
