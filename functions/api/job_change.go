@@ -215,7 +215,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 		} else {
 			var write item.Write
 			after, write, send = job.Reschedule(row, c.Edit, now)
-			writes = []item.Write{write, job.Fence(k, row.Attempt, after.DueAt, now)}
+			writes = []item.Write{write, job.FenceRow(row, claim, after.DueAt, now)}
 		}
 		// keyed by the version: if the transaction is refused nobody ever reads it
 		if c.Payload != nil && c.Payload.In == job.InBlob {

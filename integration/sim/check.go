@@ -134,6 +134,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	case r.Status == job.Dead && r.RedrivenBy == "" && letters == 0:
 		w.violation("job %s is DEAD and its letter is not in the dead-letter queue", short(r.ID))
 	}
+	w.showsStarts(r)
 	switch {
 	case len(children) > 1:
 		w.violation("job %s was brought back %d times", short(r.ID), len(children))
@@ -142,6 +143,36 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 			r.HandlerKey(), children[0].ID, children[0].HandlerKey())
 	case len(children) == 0 && r.RedrivenBy != "":
 		w.violation("job %s says redriven by %s, which is not there", short(r.ID), r.RedrivenBy)
+	}
+}
+
+// startsShown is how many starts of one attempt a job shows at least: beyond these the oldest are forgotten.
+const startsShown = 10
+
+// showsStarts verifies that every start of a job is among its attempts, whatever became of its worker.
+func (w *World) showsStarts(r job.Row) {
+	started := map[int64]int{}
+	for _, run := range w.runs(r.Key) {
+		started[run.attempt]++
+	}
+	if len(started) == 0 || r.IsMapped() {
+		return
+	}
+	entries, _, err := w.behindTheScenes().Attempts(context.Background(), r, 0, 1000)
+	if err != nil {
+		w.violation("reading the attempts of job %s: %v", short(r.ID), err)
+	}
+	shown := map[int64]int{}
+	for _, a := range entries {
+		if !a.StartedAt.IsZero() {
+			shown[a.Attempt]++
+		}
+	}
+	for attempt, n := range started {
+		if shown[attempt] < min(n, startsShown) {
+			w.violation("attempt %d of job %s (%s) was started %d times, and its attempts show %d", attempt,
+				short(r.ID), r.Status, n, shown[attempt])
+		}
 	}
 }
 

@@ -141,7 +141,8 @@ func (a After) Judge() (Verdict, job.Reason) {
 
 // Due is when the job is due if its parents have ended at now.
 func (a After) Due(now time.Time) time.Time {
-	due := now.Add(a.Delay).Truncate(time.Millisecond) // as rows hold it
+	// Rows hold milliseconds; rounding up keeps the promised minimum.
+	due := now.Add(a.Delay + time.Millisecond - 1).Truncate(time.Millisecond)
 	if a.NotBefore.After(due) {
 		return a.NotBefore
 	}

@@ -105,3 +105,14 @@ func TestAfter_AdmitsByWhatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestAfter_IsNeverDueBeforeItsDelayIsOver(t *testing.T) {
+	t.Parallel()
+	for _, past := range []time.Duration{0, 1, 32 * time.Microsecond, time.Millisecond - 1} {
+		ended := afterNoon.Add(past)
+		due := After{Delay: 40 * time.Minute}.Due(ended)
+		if late := due.Sub(ended) - 40*time.Minute; late < 0 || late >= time.Millisecond || due.Nanosecond()%1e6 != 0 {
+			t.Errorf("due %s after its parents ended at %s", due.Sub(ended), ended)
+		}
+	}
+}

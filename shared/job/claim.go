@@ -113,6 +113,18 @@ func (c Claim) LostStart(due time.Time) (Attempt, bool) {
 	}, true
 }
 
+// Starts lists the starts of an attempt that ended without an outcome, oldest first, once nobody owns it any
+// more: those that the claim remembers, and its last owner's. due is the attempt's.
+func (c Claim) Starts(attempt int64, due time.Time) []Attempt {
+	if c.Attempt != attempt {
+		return nil
+	}
+	if start, ok := c.LostStart(due); ok {
+		return withLost(c.Lost, start)
+	}
+	return c.Lost
+}
+
 // withLost adds a start to those that a claim remembers.
 func withLost(lost []Attempt, a Attempt) []Attempt {
 	a.Start = 1
@@ -223,9 +235,7 @@ func TakeOver(k Key, old Claim, o Owner, now time.Time) item.Write {
 	if start, ok := old.LostStart(o.DueAt); ok {
 		set["lost"] = encodeLost(withLost(old.Lost, start))
 	}
-	when := append(unheld(old.Attempt, now),
-		item.Cond{Attr: "token", Op: item.Eq, Value: old.Token},
-		item.Cond{Attr: "lease_until", Op: item.Eq, Value: old.LeaseUntil.UnixMilli()})
+	when := append(unheld(old.Attempt, now), asRead(old)...)
 	return item.Write{
 		Ref: k.ClaimRef(), Name: "claim.take_over", Set: set, Add: map[string]int64{"token": 1, "takeovers": 1},
 		When: []item.All{when},
@@ -322,6 +332,28 @@ func Fence(k Key, attempt int64, due, now time.Time) item.Write {
 			{{Attr: "attempt", Op: item.Lt, Value: attempt}},
 			unheld(attempt, now),
 		},
+	}
+}
+
+// FenceRow is Fence of the attempt that a row stands at, with the claim as it was read: if its owner's lease has
+// ended without an outcome, the start is remembered, as by a takeover. due is the attempt's from now on. Refused
+// means that the claim is live, or has changed: decide again.
+func FenceRow(r Row, old Claim, due, now time.Time) item.Write {
+	w := Fence(r.Key, r.Attempt, due, now)
+	start, ok := old.LostStart(r.DueAt)
+	if !ok || old.Attempt != r.Attempt {
+		return w
+	}
+	w.Set["lost"] = encodeLost(withLost(old.Lost, start))
+	w.When = []item.All{append(unheld(r.Attempt, now), asRead(old)...)}
+	return w
+}
+
+// asRead: the claim has the owner and the lease that it was read with.
+func asRead(old Claim) item.All {
+	return item.All{
+		{Attr: "token", Op: item.Eq, Value: old.Token},
+		{Attr: "lease_until", Op: item.Eq, Value: old.LeaseUntil.UnixMilli()},
 	}
 }
 

@@ -140,6 +140,15 @@ func (r Row) PutAttempt(a Attempt) item.Write {
 	return r.PutContent(name, string(text.MustJSON(a)))
 }
 
+// PutStarts writes entries of starts that ended without an outcome, for a row that ends without another.
+func (r Row) PutStarts(starts []Attempt) []item.Write {
+	writes := make([]item.Write, len(starts))
+	for n, a := range starts {
+		writes[n] = r.PutAttempt(a)
+	}
+	return writes
+}
+
 // PlacePayload decides where a payload of that JSON is kept in a row like base.
 // It leaves space in the row for a result and for what settling adds.
 func PlacePayload(base *Row, payload []byte) Payload {

@@ -46,11 +46,11 @@ func (d *Decider) cancelOnce(ctx context.Context, row job.Row, may func(job.Row,
 			return row, err
 		}
 	}
-	asked, err := d.askOwner(ctx, row, now)
+	c, asked, err := d.askOwner(ctx, row, now)
 	if asked || err != nil {
 		return row, err // with an outcome on the claim its settlement decides
 	}
-	after, write, err := d.fenceStop(ctx, row, now)
+	after, write, err := d.fenceStop(ctx, row, c, now)
 	if err != nil {
 		return row, err
 	}
@@ -80,41 +80,49 @@ func (d *Decider) Stop(ctx context.Context, row job.Row, why job.Reason, now tim
 		}
 		row = after
 	}
-	asked, err := d.askOwner(ctx, row, now)
+	c, asked, err := d.askOwner(ctx, row, now)
 	switch {
 	case store.Refused(err) != nil: // it ended just now, and its report finds the stop
 		return nil
 	case asked || err != nil:
 		return err
 	}
-	return d.finishStop(ctx, row, now)
+	return d.finishStop(ctx, row, c, now)
 }
 
-// askOwner asks the worker that owns the attempt of a row with a stop to stop it. false: nobody owns it.
-func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (asked bool, err error) {
-	c, err := d.Jobs.Claim(ctx, row.Key)
+// askOwner asks the worker that owns the attempt of a row with a stop to stop it, and returns the claim.
+// false: nobody owns it.
+func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (c job.Claim, asked bool, err error) {
+	c, err = d.Jobs.Claim(ctx, row.Key)
 	if err != nil || !c.Live(row.Attempt, now) {
-		return false, err
+		return c, false, err
 	}
 	if c.Cancel || c.Outcome != nil {
-		return true, nil
+		return c, true, nil
 	}
-	return true, d.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
+	return c, true, d.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
 }
 
-// fenceStop fences the attempt, so that no worker can start it any more, and returns what makes the
-// stop final then.
-func (d *Decider) fenceStop(ctx context.Context, row job.Row, now time.Time) (job.Row, item.Write, error) {
-	if err := d.Jobs.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
+// fenceStop fences the attempt, so that no worker can start it any more, notes the starts that it had, and
+// returns what makes the stop final then. c is the claim as it was read.
+func (d *Decider) fenceStop(
+	ctx context.Context, row job.Row, c job.Claim, now time.Time,
+) (job.Row, item.Write, error) {
+	if err := d.Jobs.Put(ctx, job.FenceRow(row, c, row.DueAt, now)); err != nil {
 		return row, item.Write{}, err
 	}
 	after, write := job.FinishStop(row, now)
+	for _, start := range after.PutStarts(c.Starts(row.Attempt, row.DueAt)) {
+		if err := d.Jobs.Put(ctx, start); err != nil {
+			return row, item.Write{}, err
+		}
+	}
 	return after, write, nil
 }
 
 // finishStop fences the attempt and only then makes the stop final.
-func (d *Decider) finishStop(ctx context.Context, row job.Row, now time.Time) error {
-	after, write, err := d.fenceStop(ctx, row, now)
+func (d *Decider) finishStop(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {
+	after, write, err := d.fenceStop(ctx, row, c, now)
 	if err != nil {
 		return err
 	}
@@ -126,7 +134,7 @@ func (d *Decider) finishStop(ctx context.Context, row job.Row, now time.Time) er
 
 // expire writes the intent before anything else, because a worker may be starting just now:
 // if it is, its claim is live, and what comes of the attempt decides.
-func (d *Decider) expire(ctx context.Context, row job.Row, window string, now time.Time) error {
+func (d *Decider) expire(ctx context.Context, row job.Row, c job.Claim, window string, now time.Time) error {
 	limit := row.ExpireAfter
 	if window == job.CodeStartWithin {
 		limit = row.StartWithin
@@ -136,14 +144,20 @@ func (d *Decider) expire(ctx context.Context, row job.Row, window string, now ti
 	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
 		return err
 	}
-	return d.finishStop(ctx, row, now)
+	return d.finishStop(ctx, row, c, now)
 }
 
 // Skip fences the attempt and ends the job, while what its owner decided it on still holds. All in
 // one: nothing on the row would tell a worker who claims in between that it is to end.
 func (d *Decider) Skip(ctx context.Context, row job.Row, why job.Reason, holds item.Write, now time.Time) error {
+	c, err := d.Jobs.Claim(ctx, row.Key)
+	if err != nil {
+		return err
+	}
 	after, write := job.Skip(row, why, now)
-	if err := d.Jobs.Commit(ctx, write, holds, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
+	writes := append([]item.Write{write, holds, job.FenceRow(row, c, row.DueAt, now)},
+		after.PutStarts(c.Starts(row.Attempt, row.DueAt))...)
+	if err := d.Jobs.Commit(ctx, writes...); err != nil {
 		return err
 	}
 	d.Log.InfoContext(ctx, "a schedule's job was skipped",

@@ -70,3 +70,45 @@ func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 		}
 	})
 }
+
+// A worker that died over a job has started it, whoever ends the job then, and whatever an edit did in between.
+func TestDecider_ShowsAStartWhoseWorkerDied(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(b *bundle, r job.Row) error{
+		"of a job that is cancelled": func(b *bundle, r job.Row) error {
+			_, err := b.decider.Cancel(b.Context(), r.Key, func(job.Row, time.Time) error { return nil })
+			return err
+		},
+		"of a job that expires": func(b *bundle, r job.Row) error {
+			b.sweep(r)
+			return nil
+		},
+		"of a job that its schedule skips": func(b *bundle, r job.Row) error {
+			return b.decider.Skip(b.Context(), r, job.Reason{Code: job.CodeEdited},
+				schedule.Is(b.Schedule(schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID})), time.Now())
+		},
+		"of a job that was edited and then cancelled": func(b *bundle, r job.Row) error {
+			edited, w, _ := job.Reschedule(r, job.Edit{}, time.Now())
+			b.Write(w, job.FenceRow(r, b.Claim(r.Key), r.DueAt, time.Now()))
+			_, err := b.decider.Cancel(b.Context(), edited.Key, func(job.Row, time.Time) error { return nil })
+			return err
+		},
+	} {
+		bubble(t, name, func(b *bundle) {
+			s := b.Rule()
+			r := b.Overdue(0, stagetest.Late, stagetest.Of(s), func(r *job.Row) {
+				r.ExpireAfter, r.ExpiryAt = time.Second, r.DueAt.Add(time.Second)
+			})
+			b.Own(r, -time.Second)
+			if err := end(b, r); err != nil {
+				b.Fatal(err)
+			}
+			row := b.Row(r.Key)
+			attempts, _, err := b.Store.Attempts(b.Context(), row, 0, 10)
+			if err != nil || !row.Status.Final() || len(attempts) != 1 || attempts[0].Worker != "w1" ||
+				attempts[0].Outcome != job.OutcomeLost || attempts[0].StartedAt.IsZero() {
+				b.Errorf("it is %s after %+v, %v", row.Status, attempts, err)
+			}
+		})
+	}
+}

@@ -104,14 +104,14 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 	case job.StepWaitForLease:
 		return step, d.waitForLease(ctx, row, claim, now)
 	case job.StepFinishStop:
-		return step, d.finishStop(ctx, row, now)
+		return step, d.finishStop(ctx, row, claim, now)
 	case job.StepPark:
 		return d.Park(ctx, row, now, func() (bool, error) {
 			d.Reread(row.Tenant)
 			return d.held(ctx, row, now)
 		})
 	case job.StepExpire:
-		return step, d.expire(ctx, row, window, now)
+		return step, d.expire(ctx, row, claim, window, now)
 	case job.StepFire:
 		back := claim.Waits.Until.Add(contract.Grace)
 		if gently && claim.WaitsFor(row.Attempt) != "" && back.After(now) {

@@ -178,7 +178,13 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if err := m.keep(ctx, after); err != nil {
 		return false, err
 	}
-	err = m.Store.Commit(ctx, w, job.Fence(old.Key, 1, after.DueAt, now))
+	var claim job.Claim // before it is due nobody can have started it
+	if !old.DueAt.After(now) {
+		if claim, err = m.Store.Claim(ctx, old.Key); err != nil {
+			return false, err
+		}
+	}
+	err = m.Store.Commit(ctx, w, job.FenceRow(old, claim, after.DueAt, now))
 	if err == nil {
 		m.done(after, send, true)
 	}

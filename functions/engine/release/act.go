@@ -299,9 +299,10 @@ func (r *Releaser) forceNode(
 		if err := r.putAll(ctx, row.SetResult(result)); err != nil {
 			return nil, err
 		}
-		_, put := job.Force(row, forced, why, now)
+		ended, put := job.Force(row, forced, why, now)
 		put.Set["result"], put.Set["result_in"] = orNil(row.Result), orNil(row.ResultIn)
-		return append(writes, put, job.Fence(row.Key, row.Attempt, row.DueAt, now)), nil
+		writes = append(writes, put, job.FenceRow(row, c, row.DueAt, now))
+		return append(writes, ended.PutStarts(c.Starts(row.Attempt, row.DueAt))...), nil
 	})
 	if err != nil {
 		return run.Run{}, err
