@@ -29,7 +29,10 @@ import (
 
 // Options say where and how to serve.
 type Options struct {
-	Addr  string        // loopback only, because nobody signs in; port 0 is any free one
+	Addr string // loopback only, because nobody signs in; port 0 is any free one
+	// Handlers registers the handlers that there are; nil: those of workers/handler.
+	Handlers func(*worker.Registry)
+
 	Drain time.Duration // how long running jobs may go on after Ctrl-C
 	Info  bool          // log more than faults
 	// Serving, if it is there, is called with the address once requests are taken.
@@ -55,7 +58,10 @@ func Serve(ctx context.Context, o Options) error {
 	world := memory.New(memory.Options{})
 	defer world.Close()
 	registry := worker.NewRegistry()
-	handler.All(registry)
+	if o.Handlers == nil {
+		o.Handlers = handler.All
+	}
+	o.Handlers(registry)
 
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	sys := system.Compose(system.Ports{
