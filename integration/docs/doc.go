@@ -1,0 +1,21 @@
+// Package docs runs the documents: every command and snippet of README.md and shared/docs is executed from
+// the page itself over the laptop's server, and every link between Markdown files is looked up. The package
+// holds tests only.
+//
+// A page is one session in bash, in the order of its blocks, with a server of its own in place of
+// localhost:8080. What follows a fence's three marks says what becomes of its block:
+//
+//	sh         runs. Where "# → text" ends a line, or is one, that text must have been written since the one before;
+//	           … in the text stands for anything.
+//	sh serve   starts a server in another terminal; here it is read by bash -n, and the page's server is there
+//	sh aws     needs an account or another machine; it is read by bash -n
+//	yaml, go, python, …
+//	           is a file, whose name stands in a comment on its first line
+//	diff       changes files of the repository
+//	json       must be JSON; js, mermaid and text are looked at
+//
+// A page with a diff, or with a file of workers/, runs in a copy of the repository, and its server is built of
+// that. Every other page runs in a folder beside it, which is called punctual.
+//
+// A file that no command names is a mistake, since nothing would run it.
+package docs

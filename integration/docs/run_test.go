@@ -1,0 +1,390 @@
+package docs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// within is how long a page may take. The longest takes some seconds, and a minute or two where Go has
+// nothing cached.
+const within = 3 * time.Minute
+
+// Pages mostly wait for jobs to be due, so more of them run at once than there are cores.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func TestDocuments_RunAsWritten(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"bash", "curl", "git", "python3"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatalf("%s is not here", tool)
+			}
+			t.Skip(tool + " is not here")
+		}
+	}
+	bin := t.TempDir()
+	build(t, root, filepath.Join(bin, "local"), "./integration/cmd/local")
+	build(t, root, filepath.Join(bin, "punctual"), "./integration/cmd/punctual")
+	var counts sync.Map
+	t.Run("pages", func(t *testing.T) {
+		for _, path := range documents(t) {
+			t.Run(strings.TrimSuffix(strings.TrimPrefix(path, "shared/docs/"), ".md"), func(t *testing.T) {
+				t.Parallel()
+				p, err := read(path)
+				if err != nil {
+					t.Fatalf("%s: %v", path, err)
+				}
+				for _, b := range p.blocks {
+					n, _ := counts.LoadOrStore(b.info, new(sync.Map))
+					n.(*sync.Map).Store(fmt.Sprint(path, b.line), b)
+				}
+				run(t, p, bin)
+			})
+		}
+	})
+	count := func(info string) (n int) {
+		if all, ok := counts.Load(info); ok {
+			all.(*sync.Map).Range(func(any, any) bool { n++; return true })
+		}
+		return n
+	}
+	t.Logf("%d blocks of commands ran; %d need an account and %d start a server, which bash has only read",
+		count(runs), count(account), count(serves))
+}
+
+// The page about tokens lies in infra. Its commands need an account: they are read, and not run.
+func TestDocuments_OfTokensAreReadByTheShell(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for _, path := range []string{"infra/auth.md"} {
+		p, err := read(path)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, b := range p.blocks {
+			if b.info == account {
+				n++
+				parses(t, path, b)
+			} else if !shown[b.info] || b.info == "" {
+				t.Errorf("%s:%d: a block of %q; commands that need an account are %q", path, b.line, b.info, account)
+			}
+		}
+	}
+	t.Logf("%d blocks need an account, and bash has only read them", n)
+	if n < 5 {
+		t.Errorf("only %d blocks are there", n)
+	}
+}
+
+// build builds a program of the repository at dir.
+func build(t *testing.T, dir, into, program string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", into, program)
+	cmd.Dir = dir
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", program, err, said)
+	}
+}
+
+// starts are the lines that start a server, or that are for the terminal beside it.
+var starts = regexp.MustCompile(`^(?:(?:make [a-z]+|bin/punctual serve)\b[^;&|\n]*\n)+$`)
+
+// parses looks whether bash understands a block, and whether make and its settings are as the block says.
+func parses(t *testing.T, path string, b block) {
+	t.Helper()
+	if b.info == serves && !starts.MatchString(b.body) {
+		t.Errorf("%s:%d: this starts no server: it has to run", path, b.line)
+	}
+	for _, m := range made.FindAllStringSubmatch(b.body, -1) {
+		if !strings.Contains(text(t, "Makefile"), "\n"+m[1]+": ") {
+			t.Errorf("%s:%d: make %s is not there", path, b.line, m[1])
+		}
+	}
+	for _, m := range settings.FindAllStringSubmatch(b.body, -1) {
+		for _, setting := range strings.Fields(m[1]) {
+			key, _, _ := strings.Cut(setting, "=")
+			if !slices.Contains(strings.Fields(known.FindStringSubmatch(text(t, "infra/prerequisites.sh"))[1]), key) {
+				t.Errorf("%s:%d: there is no setting %s", path, b.line, key)
+			}
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-n")
+	cmd.Stdin = strings.NewReader(b.body)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s:%d: %v\n%s", path, b.line, err, said)
+	}
+}
+
+var (
+	made     = regexp.MustCompile(`\bmake(?: -s| -C \S+)* ([a-z-]+)`)
+	settings = regexp.MustCompile(`SETTINGS='?([^'\n]*)`)
+	known    = regexp.MustCompile(`\nknown="([^"]*)"`)
+)
+
+// run runs a page's blocks in one shell, and looks at what it answers.
+func run(t *testing.T, p page, bin string) {
+	home := t.TempDir()
+	repository := filepath.Join(home, "punctual")
+	dir, server := filepath.Join(home, "work"), filepath.Join(bin, "local")
+	if p.inCopy() {
+		dir = repository
+		copied(t, repository)
+	} else {
+		abs, err := filepath.Abs(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(abs, repository); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, body := range p.files {
+		write(t, filepath.Join(dir, name), []byte(body))
+	}
+	if p.diffs != "" {
+		apply := exec.CommandContext(t.Context(), "git", "apply", "-")
+		apply.Dir, apply.Stdin = dir, strings.NewReader(p.diffs)
+		if said, err := apply.CombinedOutput(); err != nil {
+			t.Fatalf("%s: its change does not apply: %v\n%s", p.path, err, said)
+		}
+	}
+	if p.inCopy() {
+		server = filepath.Join(home, "local")
+		build(t, dir, server, "./integration/cmd/local")
+	}
+
+	for _, b := range p.blocks {
+		if b.info == serves || b.info == account {
+			parses(t, p.path, b)
+		}
+	}
+	text, wants := script(p.blocks)
+	if text == "" {
+		return
+	}
+	at := serve(t, server)
+	text = strings.ReplaceAll(text, "localhost:8080", at)
+	for _, other := range []string{"localhost:9000", "localhost:9001"} { // what a page serves itself
+		text = strings.ReplaceAll(text, other, free(t))
+	}
+	out, err := shell(t, dir, text, "PUNCTUAL_URL=http://"+at, "PUNCTUAL_TOKEN=", "PUNCTUAL_CONFIG="+home+"/none.yaml",
+		"NO_PROXY=127.0.0.1,localhost", "GOFLAGS=-trimpath", "GOWORK=",
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, m := range mistakes(wants, out, err) {
+		t.Errorf("%s: %s", p.path, m)
+	}
+}
+
+const mark = "=== answered"
+
+// script is what bash is given of a page: its blocks of commands, with a mark after each line that says what it
+// must answer.
+func script(all []block) (string, []want) {
+	var text strings.Builder
+	var wants []want
+	for _, b := range all {
+		if b.info != runs {
+			continue
+		}
+		n := b.line
+		for line := range strings.Lines(b.body) {
+			n++
+			text.WriteString(line)
+			if _, must, ok := strings.Cut(line, "# →"); ok {
+				wants = append(wants, want{n, strings.TrimSpace(must)})
+				text.WriteString("echo; echo '" + mark + "'\n")
+			}
+		}
+	}
+	return text.String(), wants
+}
+
+// mistakes are what is wrong with what a script has written, and with how it ended.
+func mistakes(wants []want, out string, ended error) (all []string) {
+	answers := strings.Split(out, mark)
+	for i, a := range answers {
+		if refused.MatchString(a) && (i >= len(wants) || !strings.Contains(wants[i].text, `"code"`)) {
+			all = append(all, fmt.Sprintf("after %d answers something was refused:\n%s", i, a))
+		}
+		if i < len(wants) && i < len(answers)-1 && !wants[i].in(a) {
+			all = append(all, fmt.Sprintf("line %d: the answer lacks %s:\n%s", wants[i].line, wants[i].text, a))
+		}
+	}
+	if ended != nil || len(answers)-1 != len(wants) {
+		all = append(all, fmt.Sprintf("it ended with %v after %d of %d answers\n%s", ended, len(answers)-1, len(wants),
+			answers[len(answers)-1]))
+	}
+	return all
+}
+
+func TestMistakes_AreFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, mistake string }{
+		{"echo one   # → one\necho two\n", ""},
+		{"echo one\necho two   # → one … two\n", ""},
+		{"echo one   # → two\n", "line 8: the answer lacks two"},
+		{"echo one\nfalse\necho two   # → two\n", "exit status 1 after 0 of 1 answers"},
+		{"echo one   # → one\nfalse\n", "exit status 1 after 1 of 1 answers"},
+		{"echo \"$nothing\"\n", "unbound variable"},
+		{"if\n", "syntax error"},
+		{`echo '{"status":404,"code":"not_found"}'` + "\n", "something was refused"},
+		{`echo '{"status":404,"code":"not_found"}'   # → "status":404` + "\n", "something was refused"},
+		{`echo '{"status":404,"code":"not_found"}'   # → "code":"not_found"` + "\n", ""},
+		{"exit 0\necho one   # → one\n", "<nil> after 0 of 1 answers"},
+	} {
+		text, wants := script([]block{{3, "yaml", "# x.yaml\n"}, {7, runs, c.body}})
+		out, err := shell(t, t.TempDir(), text)
+		got := strings.Join(mistakes(wants, out, err), "\n")
+		if c.mistake == "" && got != "" || !strings.Contains(got, c.mistake) {
+			t.Errorf("%q: %q, want %q", c.body, got, c.mistake)
+		}
+	}
+}
+
+// refused is a problem, of which curl makes no failure. A line that wants one names its code.
+var refused = regexp.MustCompile(`"status":[45]\d\d\b`)
+
+// want is what a line must answer.
+type want struct {
+	line int // in the page
+	text string
+}
+
+// in says whether the answer holds the text, with anything in place of each ….
+func (w want) in(answer string) bool {
+	for part := range strings.SplitSeq(w.text, "…") {
+		_, after, ok := strings.Cut(answer, strings.TrimSpace(part))
+		if !ok {
+			return false
+		}
+		answer = after
+	}
+	return true
+}
+
+func TestWant_TakesDotsForAnything(t *testing.T) {
+	t.Parallel()
+	for text, holds := range map[string]bool{"a": true, "a … c": true, "c … a": false, "d": false, "a…b…c": true} {
+		if got := (want{1, text}).in("xa b c"); got != holds {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// shell runs a script in bash and ends what it leaves behind.
+func shell(t *testing.T, dir, script string, env ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	// A file, not a pipe: what the page has put in the background holds it open, and is not waited for.
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is in the background
+	}
+	said, unread := os.ReadFile(out.Name())
+	return string(said), errors.Join(err, unread)
+}
+
+var served = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
+
+// serve starts a laptop's server of a page's own, and returns its address.
+func serve(t *testing.T, server string) string {
+	t.Helper()
+	cmd := exec.Command(server, "-addr", "127.0.0.1:0", "-drain", "1s")
+	cmd.Dir = t.TempDir()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+	})
+	greeting := bufio.NewReader(out)
+	for {
+		line, err := greeting.ReadString('\n')
+		if m := served.FindStringSubmatch(line); m != nil {
+			go io.Copy(io.Discard, greeting)
+			return m[1]
+		}
+		if err != nil {
+			t.Fatalf("the server does not say where it is: %v", err)
+		}
+	}
+}
+
+// free returns an address of this machine at which nobody serves.
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// copied copies the repository, as a fresh clone would be.
+func copied(t *testing.T, to string) {
+	t.Helper()
+	err := walk(func(path string) error {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			return err
+		}
+		write(t, filepath.Join(to, path), text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write writes a file, and the folders that it lies in.
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
