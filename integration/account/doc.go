@@ -1,6 +1,6 @@
 // Package account is for a person with an AWS account: it deploys dev under a prefix of its own, uses
 // it as a user would, measures how late jobs start, looks at each fact that only AWS can show, and
-// deletes what it deployed. `make account` runs it, and infra/deploy.md says how.
+// deletes what it deployed. `make account` runs it, and shared/docs/deploying.md says how.
 //
 // What always holds: it works in no account but the one that it is told, and it deletes what it made
 // when a step fails as well. Each fact has one line in the report: what AWS does, and whether that is
