@@ -97,11 +97,14 @@ func TestDocuments_OfTokensAreReadByTheShell(t *testing.T) {
 	}
 }
 
+// goFlags save time: compiled packages are shared whatever the folder, and nobody debugs what is linked.
+const goFlags = "-trimpath -ldflags=-w"
+
 // build builds a program of the repository at dir.
 func build(t *testing.T, dir, into, program string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", into, program)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", into, program)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+goFlags)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", program, err, said)
 	}
@@ -192,7 +195,7 @@ func run(t *testing.T, p page, bin string) {
 		text = strings.ReplaceAll(text, other, free(t))
 	}
 	out, err := shell(t, dir, text, "PUNCTUAL_URL=http://"+at, "PUNCTUAL_TOKEN=", "PUNCTUAL_CONFIG="+home+"/none.yaml",
-		"NO_PROXY=127.0.0.1,localhost", "GOFLAGS=-trimpath", "GOWORK=",
+		"NO_PROXY=127.0.0.1,localhost", "GOFLAGS="+goFlags, "GOWORK=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, m := range mistakes(wants, out, err) {
 		t.Errorf("%s: %s", p.path, m)
