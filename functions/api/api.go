@@ -94,8 +94,8 @@ func New(d Deps) http.Handler {
 		s.Runs = s.engine.Release
 	}
 	o := wire.Options{
-		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, NoSignIn: d.NoSignIn, Log: d.Log,
-		Meter: d.Meter,
+		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, Catalogue: catalogue,
+		NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
 	}
 	if d.Allowance.Rate > 0 {
 		o.Limit = s.allow

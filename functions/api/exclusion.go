@@ -237,7 +237,7 @@ func (s *stage) followOne(
 	if changed {
 		s.promote(ctx, after.Key)
 	}
-	if p := wire.ProblemOf(err); err != nil && p.Status == http.StatusNotFound { // deleted meanwhile
+	if p := wire.ProblemOf(err); err != nil && p.Code == wire.CodeNotFound { // deleted meanwhile
 		return nil
 	}
 	return err

@@ -42,6 +42,6 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 		if foreign {
 			detail = "a web page of another origin may not ask this server"
 		}
-		wire.WriteProblem(w, hex.EncodeToString(id[:]), wire.NewProblem(wire.CodeForbidden, "%s", detail))
+		catalogue.Write(w, hex.EncodeToString(id[:]), wire.NewProblem(wire.CodeForbidden, "%s", detail))
 	})
 }

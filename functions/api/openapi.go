@@ -313,6 +313,7 @@ var bounds = map[string]fieldBounds{
 	"NodeCompleteRequest": actBounds,
 
 	"JobView": shownBounds.and(fieldBounds{"run_if": oneOf(dag.Rules)}), "DeadLetter": shownBounds,
+	"Problem": {"code": oneOf(codes())}, "Mistake": {"code": oneOf(codes())},
 	"TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
 	"PauseView":         {"scope": scopeForm, "missed": oneOf(missedWords)},
 	"SchedulePauseView": {"missed": oneOf(missedWords)},

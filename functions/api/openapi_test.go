@@ -309,7 +309,7 @@ func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
 		executor.CodeInvalidValue, executor.CodeOutOfRange, executor.CodeDuplicateField, executor.CodeConflictingFields,
 		executor.CodeSecretInPayload, executor.CodeTargetRefused,
 	} {
-		if _, ok := wire.Explain(code); !ok {
+		if _, ok := catalogue.Explain(code); !ok {
 			t.Errorf("%s is not in the catalogue", code)
 		}
 	}

@@ -30,74 +30,77 @@ const (
 	codeKeyReused         = "idempotency_key_reused"
 )
 
-type explained wire.Explanation
-
-func init() {
-	for _, e := range catalogue {
-		wire.Catalogue = append(wire.Catalogue, wire.Explanation(e))
-	}
+// catalogue explains every code, in the order of the statuses.
+var catalogue = wire.Catalogue{
+	explain(wire.CodeInvalidJSON, 400, "Invalid JSON",
+		"The body must be one JSON value in UTF-8, without anything after it. "+
+			"The detail says where reading stopped."),
+	explain(wire.CodeUnknownField, 400, "Unknown field",
+		"Names are compared exactly, capital letters included. Remove the field, "+
+			"or spell it as the detail suggests."),
+	explain(wire.CodeDuplicateField, 400, "Duplicate field",
+		"Readers of JSON disagree about which of the two counts, so neither does. Give it once."),
+	explain(wire.CodeMissingField, 400, "Missing field", "The pointer names it."),
+	explain(wire.CodeInvalidValue, 400, "Invalid value",
+		"The pointer names the field; allowed says what would be taken."),
+	explain(wire.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."),
+	explain(wire.CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."),
+	explain(wire.CodeInThePast, 400, "Time in the past", "A run_at may be up to "+
+		wire.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
+		"refused, because running late is probably not what was meant."),
+	explain(codeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
+		wire.InWords(executor.BuiltIn())+" are there from the start."),
+	explain(codeUnknownPool, 400, "Unknown pool", "The pools are "+wire.InWords(contract.Pools)+"."),
+	explain(codeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."),
+	explain(codeUnknownJob, 400, "Unknown job",
+		"It never was, has been forgotten, or is not yours. Within a batch #n names "+
+			"an earlier job of it that was accepted, from #0."),
+	explain(codeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."),
+	explain(codeCycle, 400, "Graph has a cycle", "A node would wait for itself."),
+	explain(codeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."),
+	explain(codeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."),
+	explain(codeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."),
+	explain(codeInvalidExpression, 400, "Invalid expression",
+		"The detail says where and why. Expressions are CEL, and "+
+			"see params, run, the nodes before their own, and item and index where there is for_each."),
+	explain(wire.CodeSecretInPayload, 400, "Secret in payload",
+		"Put it into Secrets Manager under punctual/<deployment>/<tenant>/ and give "+
+			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are "+
+			"fields whose name contains "+wire.EitherOf(wire.SecretParts())+", in any case style, with a string "+
+			"of "+itoa(wire.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
+			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and "+
+			"parameters in URLs, and the well-known forms of tokens."),
+	explain(codeTargetRefused, 400, "Target not allowed",
+		"Only http and https to public addresses; ranges of your own "+
+			"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."),
+	explain(wire.CodeInvalidCursor, 400, "Invalid cursor",
+		"Use next_cursor as it was given, with the same parameters, as the same tenant."),
+	explain(wire.CodeUnauthenticated, 401, "Authentication required", "Send a valid bearer token."),
+	explain(wire.CodeForbidden, 403, "Forbidden", "The token lacks a scope, or the request came from another origin."),
+	explain(wire.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."),
+	explain(wire.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."),
+	explain(codeAlreadyStarted, 409, "Job already started",
+		"What runs cannot be edited. Cancel it, or wait for its end."),
+	explain(codeAlreadyFinished, 409, "Job already finished",
+		"A final status is never left. A dead job can be redriven as a new one."),
+	explain(codeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."),
+	explain(codeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."),
+	explain(codeStaleVersion, 412, "Precondition failed",
+		"Read it again, decide again, and send the new ETag in If-Match."),
+	explain(wire.CodeTooLarge, 413, "Body too large", "The limit is in the detail."),
+	explain(wire.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."),
+	explain(codeKeyReused, 422, "Idempotency key reused", "A key names one request for "+
+		wire.InUnits(contract.IdempotencyKept, time.Hour, " hours")+". Use a new key for a new request."),
+	explain(wire.CodeRateLimited, 429, "Too many requests",
+		"Try again after Retry-After seconds. Without that header waiting "+
+			"does not help: the detail names a limit of what a tenant may have; make room first."),
+	explain(wire.CodeInternal, 500, "Internal error",
+		"It has been logged under the request_id; trying again may not help."),
+	explain(wire.CodeUnavailable, 503, "Service unavailable",
+		"Something that we need does not answer. The same request may "+
+			"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."),
 }
 
-// catalogue explains every code, in the order of the statuses.
-var catalogue = []explained{
-	{wire.CodeInvalidJSON, 400, "Invalid JSON",
-		"The body must be one JSON value in UTF-8, without anything after it. " +
-			"The detail says where reading stopped."},
-	{wire.CodeUnknownField, 400, "Unknown field", "Names are compared exactly, capital letters included. Remove the " +
-		"field, or spell it as the detail suggests."},
-	{wire.CodeDuplicateField, 400, "Duplicate field", "Readers of JSON disagree about which of the two counts, so " +
-		"neither does. Give it once."},
-	{wire.CodeMissingField, 400, "Missing field", "The pointer names it."},
-	{wire.CodeInvalidValue, 400, "Invalid value", "The pointer names the field; allowed says what would be taken."},
-	{wire.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."},
-	{wire.CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."},
-	{wire.CodeInThePast, 400, "Time in the past", "A run_at may be up to " +
-		wire.InUnits(contract.PastAllowed, time.Second, " s") + " ago, which runs the job at once. Older times are " +
-		"refused, because running late is probably not what was meant."},
-	{codeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; " +
-		wire.InWords(executor.BuiltIn()) + " are there from the start."},
-	{codeUnknownPool, 400, "Unknown pool", "The pools are " + wire.InWords(contract.Pools) + "."},
-	{codeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."},
-	{codeUnknownJob, 400, "Unknown job", "It never was, has been forgotten, or is not yours. Within a batch #n names " +
-		"an earlier job of it that was accepted, from #0."},
-	{codeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."},
-	{codeCycle, 400, "Graph has a cycle", "A node would wait for itself."},
-	{codeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."},
-	{codeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."},
-	{codeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."},
-	{codeInvalidExpression, 400, "Invalid expression", "The detail says where and why. Expressions are CEL, and " +
-		"see params, run, the nodes before their own, and item and index where there is for_each."},
-	{wire.CodeSecretInPayload, 400, "Secret in payload",
-		"Put it into Secrets Manager under punctual/<deployment>/<tenant>/ and give " +
-			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are " +
-			"fields whose name contains " + wire.EitherOf(wire.SecretParts()) + ", in any case style, with a string " +
-			"of " + itoa(wire.ShortestSecret) + " or more characters (names that end in _url, _id, _name, _at, " +
-			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and " +
-			"parameters in URLs, and the well-known forms of " +
-			"tokens."},
-	{codeTargetRefused, 400, "Target not allowed", "Only http and https to public addresses; ranges of your own " +
-		"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."},
-	{wire.CodeInvalidCursor, 400, "Invalid cursor",
-		"Use next_cursor as it was given, with the same parameters, as the " +
-			"same tenant."},
-	{wire.CodeUnauthenticated, 401, "Authentication required", "Send a valid bearer token."},
-	{wire.CodeForbidden, 403, "Forbidden", "The token lacks a scope, or the request came from another origin."},
-	{wire.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."},
-	{wire.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."},
-	{codeAlreadyStarted, 409, "Job already started", "What runs cannot be edited. Cancel it, or wait for its end."},
-	{codeAlreadyFinished, 409, "Job already finished", "A final status is never left. A dead job can be redriven " +
-		"as a new one."},
-	{codeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."},
-	{codeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."},
-	{codeStaleVersion, 412, "Precondition failed", "Read it again, decide again, and send the new ETag in If-Match."},
-	{wire.CodeTooLarge, 413, "Body too large", "The limit is in the detail."},
-	{wire.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."},
-	{codeKeyReused, 422, "Idempotency key reused", "A key names one request for " +
-		wire.InUnits(contract.IdempotencyKept, time.Hour, " hours") + ". Use a new key for a new request."},
-	{wire.CodeRateLimited, 429, "Too many requests",
-		"Try again after Retry-After seconds. Without that header waiting " +
-			"does not help: the detail names a limit of what a tenant may have; make room first."},
-	{wire.CodeInternal, 500, "Internal error", "It has been logged under the request_id; trying again may not help."},
-	{wire.CodeUnavailable, 503, "Service unavailable", "Something that we need does not answer. The same request may " +
-		"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."},
+func explain(code string, status int, title, help string) wire.Explanation {
+	return wire.Explanation{Code: code, Status: status, Title: title, Help: help}
 }

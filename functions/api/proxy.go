@@ -34,7 +34,7 @@ func Proxy(
 		if err != nil { // a path or a body that is none
 			id := ev.RequestContext.RequestID
 			w.Header().Set("X-Request-Id", id)
-			wire.WriteProblem(w, id, wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
+			catalogue.Write(w, id, wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
 			return w.GetProxyResponse()
 		}
 		if r.Header.Get("X-Request-Id") == "" {

@@ -3,9 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"punctual/functions/api/wire"
@@ -236,8 +234,7 @@ func (s *stage) forgetNode(ctx context.Context, f *runFacts, name string, genera
 			return err
 		}
 		err := s.forget(ctx, k, func(job.Row) error { return nil })
-		var p *wire.Problem
-		if errors.As(err, &p) && p.Status == http.StatusNotFound {
+		if isNotFound(err) {
 			continue
 		}
 		if err != nil {

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -230,8 +229,7 @@ func (s *stage) replayRun(
 		Status: http.StatusAccepted, Location: "/v1/runs/" + string(seen.JobID), Replayed: "true",
 	}
 	out.Body, err = s.showRun(ctx, run.Key{Tenant: t, ID: seen.JobID})
-	var p *wire.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound {
+	if isNotFound(err) {
 		if err := json.Unmarshal([]byte(seen.Answer), &out.Body); err != nil {
 			return nil, fault.New(fault.Undecodable, err, "reading the answer kept for run %s", seen.JobID)
 		}

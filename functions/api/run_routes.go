@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -223,8 +222,7 @@ func (s *stage) listedRuns(ctx context.Context, runs []store.ListedRun) (views [
 	for n, r := range runs {
 		all.Go(func() error {
 			f, err := s.readRun(ctx, r.Key)
-			var p *wire.Problem
-			if errors.As(err, &p) && p.Status == http.StatusNotFound {
+			if isNotFound(err) {
 				return nil
 			}
 			if err != nil {

@@ -110,7 +110,7 @@ func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *struct{ w
 		return nil, err
 	}
 	l := wire.NewList("", "problems") // of nobody: it is the same for everybody
-	items, next, err := wire.CutPage(l, in.Cursor, limit, wire.Catalogue)
+	items, next, err := wire.CutPage(l, in.Cursor, limit, catalogue)
 	return &problemsAnswer{wire.Page[wire.Explanation]{Items: items, NextCursor: next}}, err
 }
 
@@ -121,7 +121,7 @@ type explainInput struct {
 type explainAnswer struct{ Body wire.Explanation }
 
 func (s *stage) explain(_ context.Context, _ tenant.Identity, in *explainInput) (*explainAnswer, error) {
-	e, ok := wire.Explain(in.Code)
+	e, ok := catalogue.Explain(in.Code)
 	if !ok {
 		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such code")
 	}

@@ -47,9 +47,8 @@ type Explanation struct {
 	Help   string `json:"help" doc:"What it means and what to do"`
 }
 
-// Catalogue explains every code, in the order of the statuses. Who registers routes sets it before the
-// first request, because most codes are about resources, which this package does not know.
-var Catalogue []Explanation
+// Catalogue explains every code of an API. It holds at least the codes of this package.
+type Catalogue []Explanation
 
 // InWords lists words as a sentence does: "a, b and c".
 func InWords(words []string) string {
@@ -64,66 +63,73 @@ func EitherOf(words []string) string {
 }
 
 // Explain returns what the catalogue says of a code, false if there is no such code.
-func Explain(code string) (Explanation, bool) {
-	at := slices.IndexFunc(Catalogue, func(e Explanation) bool { return e.Code == code })
+func (c Catalogue) Explain(code string) (Explanation, bool) {
+	at := slices.IndexFunc(c, func(e Explanation) bool { return e.Code == code })
 	if at < 0 {
 		return Explanation{}, false
 	}
-	return Catalogue[at], true
+	return c[at], true
 }
 
-// problemCode is a code in the OpenAPI document.
-type problemCode string
-
-// Schema lists every code.
-func (problemCode) Schema(huma.Registry) *huma.Schema {
-	s := &huma.Schema{Type: huma.TypeString, Description: "Stable; GET /v1/problems/{code} explains it"}
-	for _, e := range Catalogue {
-		s.Enum = append(s.Enum, e.Code)
+// complete fills in what the catalogue says of p's code. A code that it does not have becomes CodeInternal.
+func (c Catalogue) complete(p *Problem) {
+	e, ok := c.Explain(p.Code)
+	if !ok {
+		e, _ = c.Explain(CodeInternal)
 	}
-	return s
+	p.Type, p.Title, p.Status, p.Code = "/v1/problems/"+e.Code, e.Title, e.Status, e.Code
+	if p.Detail == "" {
+		p.Detail = e.Title
+	}
+}
+
+// Write answers with p, under the id of the request.
+func (c Catalogue) Write(w http.ResponseWriter, id string, p *Problem) {
+	c.complete(p)
+	p.RequestID = id
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = marshal(w, p) // the client has gone
 }
 
 // Mistake is one mistake in a request; it is a fault.Field with its schema.
 type Mistake struct {
-	Pointer string      `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
-	Code    problemCode `json:"code"`
-	Detail  string      `json:"detail"`
-	Allowed string      `json:"allowed,omitempty" doc:"What would have been taken"`
+	Pointer string `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
+	Code    string `json:"code" doc:"Stable; GET /v1/problems/{code} explains it"`
+	Detail  string `json:"detail"`
+	Allowed string `json:"allowed,omitempty" doc:"What would have been taken"`
 }
 
 // Problem is the answer to a request that failed (RFC 9457), and an error. It never holds a payload or
-// a secret.
+// a secret. Until it is answered it has neither type, title nor status: they come from the Router's Catalogue.
 type Problem struct {
-	Type       string      `json:"type" doc:"/v1/problems/{code}"`
-	Title      string      `json:"title"`
-	Status     int         `json:"status"`
-	Code       problemCode `json:"code"`
-	Detail     string      `json:"detail"`
-	RequestID  string      `json:"request_id,omitempty"`
-	Errors     []Mistake   `json:"errors,omitempty" doc:"Every mistake in the request"`
-	Allowed    []string    `json:"allowed,omitempty" doc:"States in which it would be possible"`
-	RedrivenBy string      `json:"redriven_by,omitempty" doc:"The job that this dead one was brought back as"`
+	Type       string    `json:"type" doc:"/v1/problems/{code}"`
+	Title      string    `json:"title"`
+	Status     int       `json:"status"`
+	Code       string    `json:"code" doc:"Stable; GET /v1/problems/{code} explains it"`
+	Detail     string    `json:"detail"`
+	RequestID  string    `json:"request_id,omitempty"`
+	Errors     []Mistake `json:"errors,omitempty" doc:"Every mistake in the request"`
+	Allowed    []string  `json:"allowed,omitempty" doc:"States in which it would be possible"`
+	RedrivenBy string    `json:"redriven_by,omitempty" doc:"The job that this dead one was brought back as"`
 
 	header http.Header
 	cause  error // for the log only
 }
 
-// NewProblem returns a problem of a code of the catalogue; of any other code it is an internal one.
+// NewProblem returns a problem of a code of the catalogue; of any other code it becomes an internal one.
 // detail is formatted with args, if there are any.
 func NewProblem(code, detail string, args ...any) *Problem {
-	e, ok := Explain(code)
-	if !ok {
-		e, _ = Explain(CodeInternal)
-	}
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
 	}
-	return &Problem{Type: "/v1/problems/" + e.Code, Title: e.Title, Status: e.Status, Code: problemCode(e.Code),
-		Detail: shown(detail, maxDetail)}
+	return &Problem{Code: code, Detail: shown(detail, maxDetail)}
 }
 
-func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
+func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
 // Unwrap gives the log what the client is not told.
 func (p *Problem) Unwrap() error { return p.cause }
@@ -155,7 +161,7 @@ func mistaken(fields fault.Mistakes) *Problem {
 		p.Detail = fmt.Sprintf("%d mistakes; the first: %s", len(fields), fields[0].Detail)
 	}
 	for _, f := range fields[:min(len(fields), MaxMistakes)] {
-		p.Errors = append(p.Errors, Mistake{shown(f.Pointer, maxPointer), problemCode(f.Code),
+		p.Errors = append(p.Errors, Mistake{shown(f.Pointer, maxPointer), f.Code,
 			shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
 	}
 	return p
@@ -208,10 +214,14 @@ func ProblemOf(err error) *Problem {
 		p = NewProblem(CodeUnavailable, "something that is needed does not answer at the moment; try "+
 			"again").with("Retry-After", strconv.Itoa(retryAfterSeconds))
 	default:
-		p = NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
+		p = internalProblem()
 	}
 	p.cause = err
 	return p
+}
+
+func internalProblem() *Problem {
+	return NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
 }
 
 // Huma makes errors of its own only where our own reading of a request does not come first; it
@@ -229,16 +239,22 @@ func init() {
 	}
 }
 
+// problemOfStatus has its status at once, because huma asks for it before anything is written.
 func problemOfStatus(status int) *Problem {
-	if status == http.StatusUnprocessableEntity {
-		status = http.StatusBadRequest
+	p := &Problem{Status: status, Code: CodeInternal}
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		p.Status, p.Code = http.StatusBadRequest, CodeInvalidValue
+	case http.StatusRequestEntityTooLarge:
+		p.Code = CodeTooLarge
+	case http.StatusUnsupportedMediaType:
+		p.Code = CodeMediaType
+	case http.StatusInternalServerError:
+	default:
+		p = internalProblem()
+		p.Status = http.StatusInternalServerError
 	}
-	for _, code := range []string{CodeInvalidValue, CodeTooLarge, CodeMediaType, CodeInternal} {
-		if e, _ := Explain(code); e.Status == status {
-			return NewProblem(code, e.Title)
-		}
-	}
-	return NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
+	return p
 }
 
 type requestKey struct{}

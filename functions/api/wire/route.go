@@ -207,7 +207,7 @@ func Unreadable(text []byte, err error) error {
 	line := 1 + strings.Count(string(before), "\n")
 	column := len(before) - strings.LastIndexByte(string(before), '\n')
 	p := NewProblem(e.code, "line %d, column %d: %s", line, column, e.why)
-	p.Errors = []Mistake{{Pointer: "", Code: problemCode(e.code), Detail: p.Detail}}
+	p.Errors = []Mistake{{Pointer: "", Code: e.code, Detail: p.Detail}}
 	return p
 }
 

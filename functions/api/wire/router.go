@@ -30,6 +30,7 @@ type Options struct {
 	Title, Version, About string // of the OpenAPI document
 	// SchemaName names the schema of a Go type in the document; the hint is huma's own proposal.
 	SchemaName func(t reflect.Type, hint string) string
+	Catalogue  Catalogue
 	NoSignIn   bool // nobody is asked for a token, so the document asks for none
 	// Limit refuses the request of a tenant that has made too many; nil: none is.
 	Limit func(context.Context, tenant.ID) error
@@ -40,21 +41,22 @@ type Options struct {
 // Router is the http.Handler of all routes that are registered with it. Every request gets an id,
 // and every answer a form, whatever happens inside.
 type Router struct {
-	mux      *http.ServeMux
-	literal  map[string][]string // methods of the paths without a parameter
-	api      huma.API
-	noSignIn bool
-	limit    func(context.Context, tenant.ID) error
-	log      *slog.Logger
-	meter    *telemetry.Meter
+	mux       *http.ServeMux
+	literal   map[string][]string // methods of the paths without a parameter
+	api       huma.API
+	catalogue Catalogue
+	noSignIn  bool
+	limit     func(context.Context, tenant.ID) error
+	log       *slog.Logger
+	meter     *telemetry.Meter
 }
 
 // NewRouter returns a router without routes; they come by Register, before the first request.
 func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
 	s := &Router{
-		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), noSignIn: o.NoSignIn,
-		limit: o.Limit, log: o.Log, meter: o.Meter,
+		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), catalogue: o.Catalogue,
+		noSignIn: o.NoSignIn, limit: o.Limit, log: o.Log, meter: o.Meter,
 	}
 	if o.NoSignIn {
 		s.OpenAPI().Components.SecuritySchemes = nil
@@ -68,6 +70,12 @@ func (s *Router) OpenAPI() *huma.OpenAPI { return s.api.OpenAPI() }
 // humaConfig is all that we take of huma's defaults: no documentation page from somebody's CDN,
 // no links to schemas in bodies, no formats but JSON.
 func humaConfig(o Options) huma.Config {
+	format := huma.Format{Marshal: func(w io.Writer, v any) error {
+		if p, ok := v.(*Problem); ok { // one of huma's own
+			o.Catalogue.complete(p)
+		}
+		return marshal(w, v)
+	}}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -78,7 +86,7 @@ func humaConfig(o Options) huma.Config {
 					BearerFormat: "JWT"}},
 			},
 		},
-		Formats:       map[string]huma.Format{"application/json": {Marshal: marshal}, "json": {Marshal: marshal}},
+		Formats:       map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat: "application/json",
 	}
 }
@@ -109,7 +117,7 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if p := recover(); p != nil {
 			err := s.Panicked(r.Context(), p)
 			if answer.status == 0 {
-				WriteProblem(answer, req.ID, err)
+				s.catalogue.Write(answer, req.ID, err)
 			}
 		}
 		s.meter.Count(telemetry.Requests, 1,
@@ -119,11 +127,11 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	allow, literal := s.literal[r.URL.Path]
 	switch {
 	case literal && !slices.Contains(allow, r.Method):
-		WriteProblem(answer, req.ID, wrongMethod(strings.Join(allow, ", ")))
+		s.catalogue.Write(answer, req.ID, wrongMethod(strings.Join(allow, ", ")))
 	case path.Clean(r.URL.Path) != r.URL.Path: // the mux would redirect; a client that builds such paths has a bug
-		WriteProblem(answer, req.ID, NewProblem(CodeNotFound, "there is no such path"))
+		s.catalogue.Write(answer, req.ID, NewProblem(CodeNotFound, "there is no such path"))
 	case pattern == "":
-		WriteProblem(answer, req.ID, noRoute(handler, r))
+		s.catalogue.Write(answer, req.ID, noRoute(handler, r))
 	default:
 		s.mux.ServeHTTP(answer, r)
 	}
@@ -133,7 +141,7 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Router) Panicked(ctx context.Context, p any) *Problem {
 	s.log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack",
 		string(debug.Stack()))
-	return NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
+	return internalProblem()
 }
 
 // noRoute tells a wrong method from an unknown path by what the mux would have answered.
@@ -164,24 +172,14 @@ func (s *Router) noteLiteral(r Route) {
 	s.literal[r.Path] = methods
 }
 
-// WriteProblem answers with p, under the id of the request.
-func WriteProblem(w http.ResponseWriter, id string, p *Problem) {
-	p.RequestID = id
-	for name, values := range p.header {
-		w.Header()[name] = values
-	}
-	w.Header().Set("Content-Type", p.ContentType(""))
-	w.WriteHeader(p.Status)
-	_ = marshal(w, p) // the client has gone
-}
-
 // Refuse turns an error into the problem that the client is told, and logs what it is not told.
 func (s *Router) Refuse(ctx context.Context, err error) *Problem {
 	p := ProblemOf(err)
+	s.catalogue.complete(p)
 	p.RequestID = requestID(ctx)
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
 		s.log.ErrorContext(ctx, "a request failed", "request_id", p.RequestID, "code", p.Code, telemetry.Err, err)
-		s.meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(p.Code)})
+		s.meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: p.Code})
 	}
 	return p
 }
