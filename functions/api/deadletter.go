@@ -416,8 +416,8 @@ func (r *reader) jobIDs(v wire.Value) []job.ID {
 		}
 		id, err := job.ParseID(s)
 		if err != nil {
-			r.Mistake(each.Pointer, wire.CodeInvalidValue, "a job's id: 26 characters of a ULID",
-				"this is not a job's id")
+			r.Mistake(each.Pointer, wire.CodeInvalidValue,
+				fmt.Sprintf("a job's id: %d characters of a ULID", jobIDLength), "this is not a job's id")
 			continue
 		}
 		if !seen[id] {

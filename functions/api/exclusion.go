@@ -51,7 +51,7 @@ type exclusionRequest struct {
 	Dates    []string                `json:"dates,omitempty" doc:"Whole days" example:"[\"2027-12-25\"]"`
 	Ranges   []exclusionRangeRequest `json:"ranges,omitempty" doc:"Of whole days, both included, or of instants, to not included"`
 	Yearly   []string                `json:"yearly,omitempty" doc:"Days of every year" example:"[\"12-25\"]"`
-	Weekly   []string                `json:"weekly,omitempty" doc:"mon to sun; at most six of them" example:"[\"sat\",\"sun\"]"`
+	Weekly   []string                `json:"weekly,omitempty" doc:"mon to sun; at most {=idle_weekdays} of them" example:"[\"sat\",\"sun\"]"`
 	Timezone string                  `json:"timezone,omitempty" doc:"Whose days these are, an IANA name; default: the calendar's"`
 	Move     string                  `json:"move,omitempty" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within {=move_days} days. Default drop"`
 }

@@ -43,7 +43,7 @@ func (s *stage) jobRoutes() {
 		Summary: "List jobs", About: "Newest first, without payloads, by the time in the id: when a job was " +
 			"accepted, of a schedule's job its nominal time, " +
 			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with " +
-			"schedule. A page reads on for about a second, and may then be short, or empty, and have a cursor: " +
+			"schedule. A page reads on for about {=list_read}, and may then be short, or empty, and have a cursor: " +
 			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number " +
 			"of others. " +
 			"A tenant with more than {=known} DEAD jobs gets the last that died first.",
@@ -176,8 +176,7 @@ func (r *reader) batchKey(f wire.Fields) string {
 	}
 	s, ok := r.Text(v)
 	if ok && !validKey(s) {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "1 to 256 printable ASCII characters",
-			"this is not an idempotency key")
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, keyAllowed, "this is not an idempotency key")
 	}
 	return s
 }

@@ -176,9 +176,10 @@ func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
 	s.engine.Accept.Fire(ctx, string(horizon.Now), firings...)
 }
 
+var keyAllowed = fmt.Sprintf("1 to %d printable ASCII characters", contract.MaxIdempotencyKey)
+
 // readKey reads the Idempotency-Key header, "" if there is none.
 func readKey(values []string) (string, error) {
-	allowed := fmt.Sprintf("1 to %d printable ASCII characters", contract.MaxIdempotencyKey)
 	switch {
 	case len(values) == 0:
 		return "", nil
@@ -186,7 +187,8 @@ func readKey(values []string) (string, error) {
 		return "", wire.OneMistake("Idempotency-Key", wire.CodeDuplicateField, "",
 			"the header Idempotency-Key is given more than once")
 	case !validKey(strings.TrimSpace(values[0])):
-		return "", wire.OneMistake("Idempotency-Key", wire.CodeInvalidValue, allowed, "the Idempotency-Key is not one")
+		return "", wire.OneMistake("Idempotency-Key", wire.CodeInvalidValue, keyAllowed,
+			"the Idempotency-Key is not one")
 	}
 	return strings.TrimSpace(values[0]), nil
 }

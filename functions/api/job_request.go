@@ -49,7 +49,7 @@ type retryRequest struct {
 	Factor       float64       `json:"factor,omitempty"`
 	MaxDelay     wire.Duration `json:"max_delay,omitempty"`
 	Jitter       float64       `json:"jitter,omitempty" doc:"Share of the delay that is added at most"`
-	OnWorkerLost string        `json:"on_worker_lost,omitempty" doc:"What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left"`
+	OnWorkerLost string        `json:"on_worker_lost,omitempty" doc:"What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to {=starts} starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left"`
 }
 
 var (

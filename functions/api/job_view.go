@@ -130,8 +130,8 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 }
 
 // noHandler says what a job waits for whose task no worker has known so far.
-const noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until an hour after " +
-	"it was due"
+var noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +
+	timeInWords(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
 
 // standsInLine says what a job waits for whose schedule lets no two runs overlap.
 const standsInLine = "an earlier run of the schedule is not over; it waits for the end of that"

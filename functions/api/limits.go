@@ -13,10 +13,8 @@ import (
 	"punctual/shared/span"
 )
 
-// The texts of the OpenAPI document stand in routes and in the tags of struct fields. They name a
-// limit as {=name}; here it gets the value that the code goes by, so that no limit is typed twice.
-
-// limits puts the limits into the texts of the document.
+// limits puts the limits into the texts of the OpenAPI document. Routes and struct tags name a limit as
+// {=name}, so no limit is typed twice.
 var limits = strings.NewReplacer(
 	"{=ahead_years}", itoa(wire.YearsAhead),
 	"{=batch_jobs}", itoa(contract.MaxBatchJobs),
@@ -36,8 +34,12 @@ var limits = strings.NewReplacer(
 	"{=in_flight_looked}", itoa(inFlightLooked),
 	"{=item_kib}", itoa(contract.MaxItem>>10),
 	"{=key_hours}", wire.InUnits(contract.IdempotencyKept, time.Hour, ""),
+	"{=held_starts_s}", wire.InUnits(heldStartsWithin, time.Second, ""),
+	"{=idle_weekdays}", numberWord(maxWeekly-1),
 	"{=known}", itoa(maxKnown/1000)+",000",
+	"{=list_read}", timeInWords(contract.MaxListRead, time.Second, "a second", "seconds"),
 	"{=move_days}", itoa(calendar.MaxMoveDays),
+	"{=next_shown}", numberWord(nextShown),
 	"{=past_s}", wire.InUnits(contract.PastAllowed, time.Second, ""),
 	"{=payload_mib}", itoa(contract.MaxPayload>>20),
 	"{=pending_before}", itoa(pendingBefore),
@@ -45,12 +47,30 @@ var limits = strings.NewReplacer(
 	"{=preview_skipped}", itoa(previewSkipped),
 	"{=redrive_default}", itoa(contract.RedriveDefault),
 	"{=schema_kib}", itoa(schema.MaxText>>10),
+	"{=starts}", numberWord(contract.MaxTakeovers),
 	"{=tag_key}", itoa(contract.MaxTagKey),
 	"{=tag_value}", itoa(contract.MaxTagValue),
 	"{=tags}", itoa(contract.MaxTags),
 )
 
 func days(d time.Duration) string { return wire.InUnits(d, 24*time.Hour, "") }
+
+// numberWord spells out a number up to ten; a larger one is in digits.
+func numberWord(n int) string {
+	words := strings.Fields("zero one two three four five six seven eight nine ten")
+	if n < len(words) {
+		return words[n]
+	}
+	return itoa(n)
+}
+
+// timeInWords is "a second" or "five seconds".
+func timeInWords(d, unit time.Duration, one, many string) string {
+	if d == unit {
+		return one
+	}
+	return numberWord(int(d/unit)) + " " + many
+}
 
 // retryText says a retry policy in one line.
 func retryText(p job.RetryPolicy) string {

@@ -129,24 +129,25 @@ const (
 	datePattern    = `^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
 	yearlyPattern  = `^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
 	jobIDPattern   = `^[0-7][0-9A-HJKMNP-TV-Z]{25}$`
-	scopePattern   = `^(all|task:[a-zA-Z0-9_-]{1,64})$`
 	keyPattern     = `^[ -~]+$`
 	pointerPattern = `^/`
 	zonePattern    = `^[A-Za-z0-9_+/-]+$`
 	cursorPattern  = `^[A-Za-z0-9_-]+$`
 	printable      = `^[^\x00-\x1f\x7f-\x9f]*$` // no unicode.IsControl
-	maxTimeText    = 35                         // 2027-03-28T01:00:00.123456789+02:00
+	jobIDLength    = 26
+	maxTimeText    = 35 // 2027-03-28T01:00:00.123456789+02:00
 )
 
 var (
 	nameForm    = matching(contract.NamePattern, contract.MaxName)
 	instantForm = formatted("date-time", wire.InstantPattern.String(), maxTimeText)
 	keyForm     = matching(keyPattern, contract.MaxIdempotencyKey)
-	idForm      = matching(jobIDPattern, 26)
-	scopeForm   = matching(scopePattern, len(job.PauseTaskPrefix)+contract.MaxName)
-	zoneForm    = formatted("time-zone", zonePattern, 0)
-	tagName     = map[string]any{"minLength": 1, "maxLength": contract.MaxTagKey, "pattern": printable}
-	tagsForm    = mapOf(contract.MaxTags, tagName, func(s *huma.Schema) {
+	idForm      = matching(jobIDPattern, jobIDLength)
+	scopeForm   = matching("^(all|"+job.PauseTaskPrefix+strings.Trim(contract.NamePattern, "^$")+")$",
+		len(job.PauseTaskPrefix)+contract.MaxName)
+	zoneForm = formatted("time-zone", zonePattern, 0)
+	tagName  = map[string]any{"minLength": 1, "maxLength": contract.MaxTagKey, "pattern": printable}
+	tagsForm = mapOf(contract.MaxTags, tagName, func(s *huma.Schema) {
 		s.MaxLength, s.Pattern = new(contract.MaxTagValue), printable
 	})
 	literalsForm = listOf(0, maxLiterals, formatted("json-pointer", pointerPattern, maxLiteral))
@@ -247,7 +248,7 @@ var (
 var bounds = map[string]fieldBounds{
 	"JobRequest": jobBounds,
 	"BatchJobRequest": jobBounds.and(fieldBounds{
-		"idempotency_key": keyForm, "after": listOf(0, contract.MaxAfter, matching(parentPattern, 26)),
+		"idempotency_key": keyForm, "after": listOf(0, contract.MaxAfter, matching(parentPattern, jobIDLength)),
 	}),
 	"BatchRequest":    {"jobs": listOf(1, contract.MaxBatchJobs, nil)},
 	"JobPatchRequest": runBounds.and(timeBounds),

@@ -27,17 +27,20 @@ func (s *stage) pauseRoutes() {
 		Body: pauseRequest{}, OptionalBody: true,
 		Summary: "Pause everything, or one task",
 		About: "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. " +
-			"When it is lifted, or until has passed, what it held starts within 5 s.",
+			"When it is lifted, or until has passed, what it held starts within {=held_starts_s} s.",
 	}, s.putPause)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodDelete, Path: "/v1/pauses/{scope}", ID: "deletePause", Tag: tagPauses, Scope: mayManage,
-		Summary: "Lift a pause", About: "What it held starts within 5 s.", Errors: []int{http.StatusNotFound},
+		Summary: "Lift a pause", About: "What it held starts within {=held_starts_s} s.", Errors: []int{http.StatusNotFound},
 	}, s.liftPause)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/pauses", ID: "listPauses", Tag: tagPauses, Scope: mayRead,
 		Summary: "List pauses", About: "Those that the operator has set for everybody are among them.",
 	}, s.listPauses)
 }
+
+// heldStartsWithin is what the document promises of the jobs that a pause held.
+const heldStartsWithin = 5 * time.Second
 
 type pauseRequest struct {
 	Reason string `json:"reason,omitempty"`

@@ -329,7 +329,7 @@ type RunNodeDetail struct {
 	RunID job.ID `json:"run_id"`
 	Node  string `json:"node"`
 	NodeState
-	Payload json.RawMessage         `json:"payload,omitempty" doc:"As sent; left out when larger than 256 KB"`
+	Payload json.RawMessage         `json:"payload,omitempty" doc:"As sent; left out when larger than {=item_kib} KB"`
 	Result  json.RawMessage         `json:"result,omitempty"`
 	Error   *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
 	Items   *wire.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`

@@ -31,7 +31,7 @@ type ScheduleView struct {
 	Version            int64                     `json:"version" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
 	CreatedAt          wire.Instant              `json:"created_at"`
 	UpdatedAt          wire.Instant              `json:"updated_at"`
-	Next               []wire.Instant            `json:"next" doc:"The next three nominal times; none while it is paused without an end, or has ended"`
+	Next               []wire.Instant            `json:"next" doc:"The next {=next_shown} nominal times; none while it is paused without an end, or has ended"`
 	Last               orNull[occurrenceView]    `json:"last,omitzero" doc:"The newest time that has passed; null before the first, absent in lists"`
 	Paused             orNull[schedulePauseView] `json:"paused" doc:"null: it is not"`
 	EffectiveAt        wire.Instant              `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time"`
