@@ -14,6 +14,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // dagRequest documents what PUT /v1/dags/{name} takes.
@@ -146,12 +147,12 @@ func (s *stage) readNodes(
 	}
 	twice := r.Doc.Repeated(v.Node)
 	for name, n := range r.Doc.Members(v.Node) {
-		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + wire.EscapePointer(name)}
+		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
 		switch {
 		case len(r.Wrong) >= wire.MaxMistakes:
 			return nil
 		case twice[int32(n-1)]:
-			r.Mistake(at.Pointer, wire.CodeDuplicateField, "", "the node %s is given more than once", wire.Quoted(name))
+			r.Mistake(at.Pointer, wire.CodeDuplicateField, "", "the node %s is given more than once", text.Quoted(name))
 			continue
 		case !wire.NamePattern.MatchString(name):
 			r.Mistake(at.Pointer, wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a node")
@@ -275,7 +276,7 @@ func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessa
 	params := map[string]json.RawMessage{}
 	for name, n := range r.Doc.Members(v.Node) {
 		if !wire.NamePattern.MatchString(name) {
-			r.Mistake(v.Pointer+"/"+wire.EscapePointer(name), wire.CodeInvalidValue, wire.NameAllowed,
+			r.Mistake(v.Pointer+"/"+text.EscapePointer(name), wire.CodeInvalidValue, wire.NameAllowed,
 				"this is not a name for a param")
 			continue
 		}

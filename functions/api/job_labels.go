@@ -109,7 +109,7 @@ func (r *reader) noControls(v any, pointer string) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			at := pointer + "/" + wire.EscapePointer(name)
+			at := pointer + "/" + text.EscapePointer(name)
 			blame(at, "a name", name)
 			r.noControls(v[name], at)
 		}

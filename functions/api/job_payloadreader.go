@@ -5,6 +5,7 @@ import (
 
 	"punctual/functions/api/wire"
 	"punctual/shared/executor"
+	"punctual/shared/text"
 )
 
 // payloadReader lets executors check payloads with a reader; it is an executor.Reader.
@@ -35,7 +36,7 @@ func (p payloadReader) Members(v executor.Value) iter.Seq2[string, int] {
 }
 
 func (payloadReader) Member(of executor.Value, name string, node int) executor.Value {
-	return executor.Value{Node: node, Pointer: of.Pointer + "/" + wire.EscapePointer(name)}
+	return executor.Value{Node: node, Pointer: of.Pointer + "/" + text.EscapePointer(name)}
 }
 
 func (p payloadReader) Repeated(v executor.Value) func(node int) bool {
@@ -72,4 +73,4 @@ func (p payloadReader) Mistake(v executor.Value, code, allowed, detail string) {
 	p.r.Mistake(v.Pointer, code, allowed, "%s", detail)
 }
 
-func (payloadReader) Quoted(name string) string { return wire.Quoted(name) }
+func (payloadReader) Quoted(name string) string { return text.Quoted(name) }

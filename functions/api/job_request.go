@@ -107,7 +107,7 @@ func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string)
 		}
 	}
 	b.mu.Unlock()
-	detail := fmt.Sprintf("task %s is not defined", wire.Quoted(name))
+	detail := fmt.Sprintf("task %s is not defined", text.Quoted(name))
 	if near := text.Nearest(name, b.names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -273,7 +273,7 @@ func (r *reader) tags(v wire.Value) map[string]string {
 	tags := map[string]string{}
 	count := 0
 	for name, n := range r.Doc.Members(v.Node) {
-		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + wire.EscapePointer(name)}
+		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
 		if count++; count > contract.MaxTags {
 			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags),
 				"there are more than %d tags", contract.MaxTags)

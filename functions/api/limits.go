@@ -55,6 +55,15 @@ var limits = strings.NewReplacer(
 
 func days(d time.Duration) string { return wire.InUnits(d, 24*time.Hour, "") }
 
+// inWords lists words as a sentence does: "a", "a and b", "a, b and c".
+func inWords(words []string, conjunction string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
+}
+
 // numberWord spells out a number up to ten; a larger one is in digits.
 func numberWord(n int) string {
 	words := strings.Fields("zero one two three four five six seven eight nine ten")

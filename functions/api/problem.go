@@ -49,8 +49,8 @@ var catalogue = wire.Catalogue{
 		wire.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
 		"refused, because running late is probably not what was meant."),
 	explain(codeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
-		wire.InWords(executor.BuiltIn())+" are there from the start."),
-	explain(codeUnknownPool, 400, "Unknown pool", "The pools are "+wire.InWords(contract.Pools)+"."),
+		inWords(executor.BuiltIn(), "and")+" are there from the start."),
+	explain(codeUnknownPool, 400, "Unknown pool", "The pools are "+inWords(contract.Pools, "and")+"."),
 	explain(codeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."),
 	explain(codeUnknownJob, 400, "Unknown job",
 		"It never was, has been forgotten, or is not yours. Within a batch #n names "+
@@ -66,7 +66,7 @@ var catalogue = wire.Catalogue{
 	explain(wire.CodeSecretInPayload, 400, "Secret in payload",
 		"Put it into Secrets Manager under punctual/<deployment>/<tenant>/ and give "+
 			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are "+
-			"fields whose name contains "+wire.EitherOf(wire.SecretParts())+", in any case style, with a string "+
+			"fields whose name contains "+inWords(wire.SecretParts(), "or")+", in any case style, with a string "+
 			"of "+itoa(wire.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
 			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and "+
 			"parameters in URLs, and the well-known forms of tokens."),

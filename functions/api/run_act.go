@@ -132,7 +132,7 @@ func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput)
 		is, err := s.Runs.Retry(ctx, k, from, by)
 		if fault.KindOf(err) == fault.Invalid && from != "" {
 			err = wire.OneMistake("/from", codeUnknownNode, "a node of the run",
-				"the run has no node %s", wire.Quoted(from))
+				"the run has no node %s", text.Quoted(from))
 		}
 		return is, err
 	})

@@ -276,8 +276,8 @@ func (s *stage) mergeParams(
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !g.KnowsParam(name) {
-			r.Mistake("/params/"+wire.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
-				"the dag knows no param %s", wire.Quoted(name))
+			r.Mistake("/params/"+text.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
+				"the dag knows no param %s", text.Quoted(name))
 		}
 	}
 	merged := maps.Clone(g.Params)

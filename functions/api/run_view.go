@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -305,8 +304,16 @@ func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, 
 	return "parents", "its parents have just ended"
 }
 
-// unendedMost is how many parents a sentence names.
-const unendedMost = 3
+// namedMost is how many nodes a sentence names.
+const namedMost = 3
+
+// someInWords names up to namedMost nodes and counts the others.
+func someInWords(names []string) string {
+	if more := len(names) - namedMost; more > 0 {
+		names = append(names[:namedMost:namedMost], fmt.Sprintf("%d more", more))
+	}
+	return inWords(names, "and")
+}
 
 // unended names the parents that have not ended.
 func (f *runFacts) unended(name string, states map[string]dag.NodeState) string {
@@ -320,13 +327,7 @@ func (f *runFacts) unended(name string, states map[string]dag.NodeState) string 
 		}
 		open = append(open, p)
 	}
-	if more := len(open) - unendedMost; more > 0 {
-		open = append(open[:unendedMost], fmt.Sprintf("%d more", more))
-	}
-	if len(open) < 2 {
-		return strings.Join(open, "")
-	}
-	return wire.InWords(open)
+	return someInWords(open)
 }
 
 // viewRun is what the run's item alone says.
@@ -374,10 +375,7 @@ func failedNodes(names []string) string {
 	if len(names) == 1 {
 		return "node " + names[0] + " failed"
 	}
-	if more := len(names) - unendedMost; more > 0 {
-		return fmt.Sprintf("nodes %s and %d more failed", strings.Join(names[:unendedMost], ", "), more)
-	}
-	return "nodes " + wire.InWords(names) + " failed"
+	return "nodes " + someInWords(names) + " failed"
 }
 
 // showRun is the whole view of a run.

@@ -101,12 +101,12 @@ func (s *stage) dagOfTemplate(
 	if isNotFound(err) && d.row.DagVersion > 0 {
 		if _, err := s.Store.Dag(ctx, t, d.row.Dag); err == nil {
 			r.Mistake(pointer+"/version", codeUnknownDag, "", "the dag %s has no version %d",
-				wire.Quoted(d.row.Dag), d.row.DagVersion)
+				text.Quoted(d.row.Dag), d.row.DagVersion)
 			return nil, nil
 		}
 	}
 	if isNotFound(err) {
-		r.Mistake(at.Pointer, codeUnknownDag, "", "there is no dag %s", wire.Quoted(d.row.Dag))
+		r.Mistake(at.Pointer, codeUnknownDag, "", "there is no dag %s", text.Quoted(d.row.Dag))
 		return nil, nil
 	}
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *stage) paramsOfTemplate(
 	}
 	merged, unknown := g.MergeParams(given)
 	for _, name := range unknown {
-		r.Mistake(pointer+"/params/"+wire.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
-			"the dag knows no param %s", wire.Quoted(name))
+		r.Mistake(pointer+"/params/"+text.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
+			"the dag knows no param %s", text.Quoted(name))
 	}
 	if len(merged) > dag.MaxDefinition {
 		r.Mistake(pointer+"/params", wire.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
@@ -214,6 +214,6 @@ func (s *stage) unusedDag(ctx context.Context, t tenant.ID, name string) error {
 // errDagGone is what a schedule is refused with whose dag is deleted in the same moment.
 func errDagGone(name string) error {
 	return fault.Mistakes{{
-		Pointer: "/dag/name", Code: codeUnknownDag, Detail: "there is no dag " + wire.Quoted(name),
+		Pointer: "/dag/name", Code: codeUnknownDag, Detail: "there is no dag " + text.Quoted(name),
 	}}
 }

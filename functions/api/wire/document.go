@@ -235,17 +235,6 @@ func (d *Document) Kind(n int) Kind { return d.nodes[n].kind }
 // Size is how many bytes the whole text has.
 func (d *Document) Size() int { return len(d.text) }
 
-// Numbers iterates over the indexes of all numbers at and below a value, and how they were written.
-func (d *Document) Numbers(n int) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		for i := n; i < int(d.nodes[n].next); i++ {
-			if d.nodes[i].kind == KindNumber && !yield(i, string(d.Raw(i))) {
-				return
-			}
-		}
-	}
-}
-
 // Strings iterates over the indexes of all strings at and below a value, names of fields included, and
 // what they say.
 func (d *Document) Strings(n int) iter.Seq2[int, string] {
@@ -314,7 +303,7 @@ func (d *Document) Pointer(target int) string {
 		case KindObject:
 			for i := at + 1; i < int(d.nodes[at].next); i = int(d.nodes[i+1].next) {
 				if target == i || i < target && target < int(d.nodes[i+1].next) {
-					b.WriteString("/" + EscapePointer(d.Text(i)))
+					b.WriteString("/" + text.EscapePointer(d.Text(i)))
 					if target == i {
 						return b.String()
 					}
@@ -337,6 +326,3 @@ func (d *Document) Pointer(target int) string {
 	}
 	return b.String()
 }
-
-// EscapePointer is text.EscapePointer.
-func EscapePointer(name string) string { return text.EscapePointer(name) }

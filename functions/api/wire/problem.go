@@ -50,18 +50,6 @@ type Explanation struct {
 // Catalogue explains every code of an API. It holds at least the codes of this package.
 type Catalogue []Explanation
 
-// InWords lists words as a sentence does: "a, b and c".
-func InWords(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
-// EitherOf lists words as a choice: "a, b or c".
-func EitherOf(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
 // Explain returns what the catalogue says of a code, false if there is no such code.
 func (c Catalogue) Explain(code string) (Explanation, bool) {
 	at := slices.IndexFunc(c, func(e Explanation) bool { return e.Code == code })
@@ -95,8 +83,8 @@ func (c Catalogue) Write(w http.ResponseWriter, id string, p *Problem) {
 	_ = marshal(w, p) // the client has gone
 }
 
-// Mistake is one mistake in a request; it is a fault.Field with its schema.
-type Mistake struct {
+// mistake is one mistake in a request; it is a fault.Field with its schema.
+type mistake struct {
 	Pointer string `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
 	Code    string `json:"code" doc:"Stable; GET /v1/problems/{code} explains it"`
 	Detail  string `json:"detail"`
@@ -112,7 +100,7 @@ type Problem struct {
 	Code       string    `json:"code" doc:"Stable; GET /v1/problems/{code} explains it"`
 	Detail     string    `json:"detail"`
 	RequestID  string    `json:"request_id,omitempty"`
-	Errors     []Mistake `json:"errors,omitempty" doc:"Every mistake in the request"`
+	Errors     []mistake `json:"errors,omitempty" doc:"Every mistake in the request"`
 	Allowed    []string  `json:"allowed,omitempty" doc:"States in which it would be possible"`
 	RedrivenBy string    `json:"redriven_by,omitempty" doc:"The job that this dead one was brought back as"`
 
@@ -161,7 +149,7 @@ func mistaken(fields fault.Mistakes) *Problem {
 		p.Detail = fmt.Sprintf("%d mistakes; the first: %s", len(fields), fields[0].Detail)
 	}
 	for _, f := range fields[:min(len(fields), MaxMistakes)] {
-		p.Errors = append(p.Errors, Mistake{shown(f.Pointer, maxPointer), f.Code,
+		p.Errors = append(p.Errors, mistake{shown(f.Pointer, maxPointer), f.Code,
 			shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
 	}
 	return p

@@ -73,12 +73,12 @@ func (r *Reader) Object(n int, pointer string, known []string) Fields {
 		if len(r.Wrong) >= MaxMistakes {
 			break
 		}
-		at := pointer + "/" + EscapePointer(name)
+		at := pointer + "/" + text.EscapePointer(name)
 		switch {
 		case twice[int32(v-1)]:
-			r.Mistake(at, CodeDuplicateField, "", "the field %s is given more than once", Quoted(name))
+			r.Mistake(at, CodeDuplicateField, "", "the field %s is given more than once", text.Quoted(name))
 		case !slices.Contains(known, name):
-			detail := fmt.Sprintf("no field %s is known here", Quoted(name))
+			detail := fmt.Sprintf("no field %s is known here", text.Quoted(name))
 			if near := text.Nearest(name, known); near != "" {
 				detail += fmt.Sprintf("; did you mean %q?", near)
 			}
@@ -118,7 +118,7 @@ func (r *Reader) AllDuplicates(n int) {
 			return
 		}
 		r.Mistake(r.Doc.Pointer(int(key)), CodeDuplicateField, "", "the field %s is given more than once",
-			Quoted(r.Doc.Text(int(key))))
+			text.Quoted(r.Doc.Text(int(key))))
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 	if ok && !slices.Contains(words, s) {
 		detail := "this is not one of the words that are known here"
 		if near := text.Nearest(s, words); near != "" { // only a slip of the finger is surely no secret
-			detail = fmt.Sprintf("%s is not known here; did you mean %q?", Quoted(s), near)
+			detail = fmt.Sprintf("%s is not known here; did you mean %q?", text.Quoted(s), near)
 		}
 		r.Mistake(v.Pointer, code, strings.Join(words, ", "), "%s", detail)
 		return "", false

@@ -39,12 +39,12 @@ type Route struct {
 	MergePatch   bool  // takes a body of application/merge-patch+json (RFC 7396), too
 }
 
-// Call handles one request: in holds path, query and header parameters.
-type Call[I, O any] func(ctx context.Context, who tenant.Identity, in *I) (*O, error)
-
 // Register adds a route to s. What all calls have in common happens here: who asks may do so, only
-// known query parameters are given, and an error is answered as a problem.
-func Register[I, O any](s *Router, r Route, handle Call[I, O]) {
+// known query parameters are given, and an error is answered as a problem. The input of handle holds path, query
+// and header parameters.
+func Register[I, O any](
+	s *Router, r Route, handle func(ctx context.Context, who tenant.Identity, in *I) (*O, error),
+) {
 	op := huma.Operation{
 		Method: r.Method, Path: r.Path, DefaultStatus: r.Status, OperationID: r.ID, Summary: r.Summary,
 		Description: r.About, Tags: []string{r.Tag},
@@ -170,7 +170,7 @@ func checkQuery(raw string, known map[string]bool) error {
 		switch {
 		case !known[name]:
 			wrong = append(wrong, fault.Field{Pointer: text.CutName(name), Code: CodeUnknownField,
-				Detail: "no parameter " + Quoted(name) + " is known here", Allowed: listed(known)})
+				Detail: "no parameter " + text.Quoted(name) + " is known here", Allowed: listed(known)})
 		case len(given) > 1:
 			wrong = append(wrong, fault.Field{Pointer: name, Code: CodeDuplicateField, Detail: name +
 				" is given more than once"})
@@ -207,7 +207,7 @@ func Unreadable(text []byte, err error) error {
 	line := 1 + strings.Count(string(before), "\n")
 	column := len(before) - strings.LastIndexByte(string(before), '\n')
 	p := NewProblem(e.code, "line %d, column %d: %s", line, column, e.why)
-	p.Errors = []Mistake{{Pointer: "", Code: e.code, Detail: p.Detail}}
+	p.Errors = []mistake{{Pointer: "", Code: e.code, Detail: p.Detail}}
 	return p
 }
 

@@ -22,7 +22,6 @@ import (
 
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
-	"punctual/shared/text"
 )
 
 // Options says what a Router answers with.
@@ -212,6 +211,3 @@ type nowhere struct{ header http.Header }
 func (n nowhere) Header() http.Header       { return n.header }
 func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (nowhere) WriteHeader(int)             {}
-
-// Quoted is text.Quoted.
-func Quoted(name string) string { return text.Quoted(name) }

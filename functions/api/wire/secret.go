@@ -37,7 +37,7 @@ func (t *trail) String() string {
 	case t.index >= 0:
 		return t.from.String() + "/" + strconv.Itoa(t.index)
 	}
-	return t.from.String() + "/" + EscapePointer(t.name)
+	return t.from.String() + "/" + text.EscapePointer(t.name)
 }
 
 // secrecyOf judges a name once: most names of a payload stand there many times.
