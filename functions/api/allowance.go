@@ -10,16 +10,16 @@ import (
 	"punctual/shared/tenant"
 )
 
-// What a process knows of a tenant's allowance, so that it need not ask the table for each request. It
-// takes requests in lots: one of them after a rest, twice as many as the last time while it needs more
-// within a second, up to a twentieth of a second's. A lot that is not used within lotKept is lost.
+// A process does not ask the table about each request. It takes requests in lots: a lot of one when a tenant has been
+// quiet, twice the last lot while the tenant needs more within a second, and at most a twentieth of its rate. What is
+// left of a lot after lotKept is lost.
 const (
 	lotKept      = 5 * time.Second
 	lotPart      = 20
-	tenantsKnown = 10_000 // then all are forgotten: that costs each a write
+	tenantsKnown = 10_000 // beyond that all are forgotten, which costs each tenant one write
 )
 
-// allowances are those of the tenants that asked this process.
+// allowances are the lots of the tenants that called this process.
 type allowances struct {
 	mu   sync.Mutex
 	held map[tenant.ID]*lot
@@ -28,10 +28,10 @@ type allowances struct {
 type lot struct {
 	left, size int
 	took       time.Time
-	refused    time.Time // until then there is none
+	refused    time.Time // no request is allowed before this time
 }
 
-// of is the lot of a tenant. The lock is held.
+// of returns the lot of a tenant. The caller holds the lock.
 func (a *allowances) of(t tenant.ID) *lot {
 	if a.held == nil || len(a.held) >= tenantsKnown {
 		a.held = map[tenant.ID]*lot{}
@@ -42,8 +42,8 @@ func (a *allowances) of(t tenant.ID) *lot {
 	return a.held[t]
 }
 
-// next says what to do for a request: answer it from the lot (0, 0), take a lot of that size, or let
-// the client wait.
+// next decides how to answer a request. It is (0, 0) when the lot covers the request; take > 0 asks for a lot of that
+// size from the table; wait > 0 lets the client wait.
 func (a *allowances) next(t tenant.ID, most int, now time.Time) (take int, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +61,7 @@ func (a *allowances) next(t tenant.ID, most int, now time.Time) (take int, wait 
 	return 1, 0
 }
 
-// took notes a lot, of which the first is used up by the request that took it.
+// took records a new lot. The request that took it uses one of it.
 func (a *allowances) took(t tenant.ID, size int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,20 +69,19 @@ func (a *allowances) took(t tenant.ID, size int, now time.Time) {
 	l.left, l.size, l.took = size-1, size, now
 }
 
-// refused notes that there is nothing until then.
+// refused records that no request is allowed before until.
 func (a *allowances) refused(t tenant.ID, until time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.of(t).refused = until
 }
 
-// allow takes one request from what a tenant may make, or refuses it with the time to wait. When the
-// table does not answer it lets all through: the limit is there for others' sake, and they are no better
-// off when nobody is served.
+// allow takes one request from the tenant's allowance, or refuses with the time to wait. If the table does not answer,
+// it lets the request through: the limit protects other tenants, and refusing everybody would not help them.
 func (s *stage) allow(ctx context.Context, t tenant.ID) error {
 	now := s.now()
 	size, wait := s.allowances.next(t, max(1, s.Allowance.Rate/lotPart), now)
-	for ; wait == 0 && size > 0; size /= 2 { // less, where there is no whole lot
+	for ; wait == 0 && size > 0; size /= 2 { // half as many when a whole lot is not there
 		var err error
 		wait, err = s.Store.TakeRequests(ctx, t, s.Allowance, size, now)
 		if err != nil {

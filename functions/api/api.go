@@ -20,20 +20,20 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Queue is where firings and dispatches go.
+// Queue sends firings and dispatches.
 type Queue interface {
-	// Send sends any number of messages; those that were not taken come back as *message.Unsent.
+	// Send sends any number of messages. Those that were not sent come back as *message.Unsent.
 	Send(ctx context.Context, queue string, out ...message.Outgoing) error
-	// Depth says about how much a queue holds.
+	// Depth returns about how many messages a queue holds.
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
 
-// Timers arms what is due beyond the reach of a queue's delay.
+// Timers arms what is due later than a delayed message can reach.
 type Timers interface {
 	Arm(ctx context.Context, t message.Timer) error
 }
 
-// Deps is what the stage works with.
+// Deps holds what the stage needs.
 type Deps struct {
 	Store  Store
 	Queues Queue
@@ -43,21 +43,21 @@ type Deps struct {
 	Log    *slog.Logger     // nil: nothing is logged
 	Meter  *telemetry.Meter // nil: nothing is counted
 	Shards int              // of the due index; 0: contract.DefaultShards
-	// its prefix, which names of its tenants' secrets carry; "": contract.DefaultPrefix
+	// Deployment is the prefix in the names of its tenants' secrets; "": contract.DefaultPrefix
 	Deployment string
-	HTTPAllow  []netip.Prefix // special-purpose ranges that http jobs may name; none: none
-	// on this machine's loopback addresses no http job may name them, whatever HTTPAllow says
+	HTTPAllow  []netip.Prefix // special-purpose ranges that http jobs may reach; none: none
+	// OwnPorts are ports on this machine's loopback addresses that no http job may reach, whatever HTTPAllow says.
 	OwnPorts []uint16
-	NoSignIn bool      // nobody is asked for a token, so the document asks for none: the laptop
+	NoSignIn bool      // no token is needed, and the document asks for none: the laptop
 	Entropy  io.Reader // of job ids; nil: crypto/rand
-	// ScheduleQuota is how many times a minute a tenant's schedules may run in all, each counted
-	// at its busiest and at least once; 0: contract.ScheduleQuota.
+	// ScheduleQuota is how many times a minute all schedules of a tenant may run, each counted at its busiest and at
+	// least once; 0: contract.ScheduleQuota.
 	ScheduleQuota int
-	// Allowance bounds the requests of each tenant; the zero one bounds none.
+	// Allowance bounds the requests of each tenant; the zero Allowance is no bound.
 	Allowance store.Allowance
 }
 
-// stage is the handler with all that its calls share.
+// stage is the handler, with what its calls share.
 type stage struct {
 	Deps
 	router  *wire.Router
@@ -115,18 +115,18 @@ func New(d Deps) http.Handler {
 	return s.router
 }
 
-// about introduces the API in its document.
+// about is the introduction in the OpenAPI document.
 const about = "Say what to run and when; it runs once, on time, retried, ordered, and accounted for. " +
 	"v1 only grows: ignore what you don't know. Times are RFC 3339 in UTC with milliseconds. " +
 	"Errors are problems of RFC 9457 with a stable code. Every answer has X-Request-Id; " +
 	"503 carries Retry-After, and 429 where waiting helps."
 
-// WithIdentity says who asks, for whoever serves the handler; see wire.WithIdentity.
+// WithIdentity returns a context with the caller's identity; see wire.WithIdentity.
 func WithIdentity(ctx context.Context, id tenant.Identity) context.Context {
 	return wire.WithIdentity(ctx, id)
 }
 
-// MustRanges reads address ranges for Deps.HTTPAllow; one that cannot be read ends the process.
+// MustRanges reads address ranges for Deps.HTTPAllow. It panics if one cannot be read.
 func MustRanges(cidrs []string) []netip.Prefix {
 	ranges, err := target.Ranges(cidrs)
 	if err != nil {
@@ -135,7 +135,7 @@ func MustRanges(cidrs []string) []netip.Prefix {
 	return ranges
 }
 
-// tags of the OpenAPI document, and scopes under names that read well in a table of routes.
+// The tags of the OpenAPI document, and short names of the scopes.
 const (
 	tagJobs      = "jobs"
 	tagDead      = "dead letters"
@@ -148,5 +148,5 @@ const (
 	mayRead      = tenant.Read
 	mayWrite     = tenant.Write
 	mayManage    = tenant.Admin
-	anybody      = tenant.Scope("") // who is named, whatever they may do
+	anybody      = tenant.Scope("") // any scope, but an identity
 )

@@ -10,14 +10,14 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// collected remembers when this process last asked for a go through the dead letters.
+// collected remembers when this process last asked for a collection of dead letters.
 type collected struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// lately says that what is asked for now is part of the go that was asked for before; else it notes
-// that one is asked for now.
+// lately reports whether a collection that was asked for before covers a request made now. If not, it records now as
+// the time of a new one.
 func (c *collected) lately(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,9 +28,9 @@ func (c *collected) lately(now time.Time) bool {
 	return false
 }
 
-// collect has the letters taken out of the dead-letter queue whose jobs are dead no more. The letters
-// of this request are among those: the go begins a while from now. If that cannot be asked for, the
-// letters stay until the next one is, or for their 14 days.
+// collect asks for the removal of dead letters whose jobs are no longer dead. The collection begins after a delay, so
+// it covers the jobs of this request. If the message cannot be sent, the letters stay until the next collection, or
+// until the queue drops them after contract.DeadLetterKept.
 func (s *stage) collect(ctx context.Context) {
 	if s.collected.lately(s.now()) {
 		return

@@ -7,10 +7,10 @@ import (
 	"punctual/shared/dag"
 )
 
-// nodeName says what the names of nodes are, and of params.
+// nodeName is the form of the names of nodes and of params.
 var nodeName = map[string]any{"minLength": 1, "maxLength": contract.MaxName, "pattern": contract.NamePattern}
 
-// byName is an object of whatever stands under names; each is documented by its own schema.
+// byName bounds an object with entries by name; each entry has its own schema.
 func byName(least, most int) bound {
 	return func(s *huma.Schema) {
 		mapOf(most, nodeName, func(*huma.Schema) {})(s)
@@ -20,7 +20,7 @@ func byName(least, most int) bound {
 	}
 }
 
-// anyParams is an object of any values under names.
+// anyParams is an object with any values.
 func anyParams(s *huma.Schema) {
 	s.Type, s.AdditionalProperties = huma.TypeObject, true
 	s.Extensions = map[string]any{"propertyNames": nodeName}
@@ -56,6 +56,6 @@ var (
 	}
 	actBounds = fieldBounds{"reason": textOf(0, contract.MaxReason)}
 
-	// ownParameterBounds are those of parameters that mean something else in that operation.
+	// ownParameterBounds replace parameterBounds where an operation gives a parameter another meaning.
 	ownParameterBounds = map[string]fieldBounds{"listRuns": {"status": oneOf(dag.RunStatuses)}}
 )

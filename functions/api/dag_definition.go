@@ -30,7 +30,7 @@ type dagRequest struct {
 	AllowLiterals  []string               `json:"allow_literals,omitempty" doc:"As of a job, for params and tags"`
 }
 
-// nodeRequest documents a node: a job without a time of its own, and when it runs.
+// nodeRequest documents a node: a job without a time, and what it waits for.
 type nodeRequest struct {
 	Task        string            `json:"task" example:"echo"`
 	Payload     wire.Anything     `json:"payload,omitempty" doc:"As in POST /v1/jobs. Strings may hold expressions: ${…}. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit"`
@@ -53,8 +53,8 @@ var (
 	nodeFields = wire.NamesOf[nodeRequest]()
 )
 
-// readDefinition reads a dag and judges all of it. Mistakes are left in r; the error is for what could not be
-// looked up. The graph is nil where there are mistakes.
+// readDefinition reads a dag and checks all of it. Mistakes go to r; the error is for a failed look-up. With mistakes
+// the graph is nil.
 func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t tenant.ID) (*dag.Graph, error) {
 	before := len(r.Wrong)
 	f := r.Object(at.Node, at.Pointer, dagFields)
@@ -111,7 +111,7 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 	return g, nil
 }
 
-// alsoWrong adds the mistakes that are not known yet: what cannot be read is blamed once, where it was read.
+// alsoWrong adds the mistakes of dag.Compile, except those at pointers that the reader has blamed already.
 func (r *reader) alsoWrong(pointer string, before int, mistakes fault.Mistakes) {
 	blamed := map[string]bool{}
 	for _, m := range r.Wrong[before:] {
@@ -167,7 +167,7 @@ func (s *stage) readNodes(
 	return nil
 }
 
-// readNode reads one node. What the graph makes of it is judged by dag.Compile.
+// readNode reads one node. dag.Compile checks it as part of the graph.
 func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *taskBook) (n dag.Node, err error) {
 	f := r.Object(at.Node, at.Pointer, nodeFields)
 	if f == nil {
@@ -206,7 +206,7 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 	return n, err
 }
 
-// runningNode reads how the node's job runs: what it does not say is the task's when the job is made.
+// runningNode reads how the node's job runs. What is left out comes from the task when the job is made.
 func (r *reader) runningNode(f wire.Fields, task job.Task, n *dag.Node) {
 	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
 	r.running(f, &row)
@@ -231,7 +231,7 @@ func (r *reader) runningNode(f wire.Fields, task job.Task, n *dag.Node) {
 func (r *reader) edges(f wire.Fields, n *dag.Node) {
 	if v, ok := f["depends_on"]; ok {
 		for _, each := range r.List(v, dag.MaxNodes) {
-			name, _ := r.Name(each) // its place is kept: mistakes are told by it
+			name, _ := r.Name(each) // keeps its index, because mistakes name it
 			n.DependsOn = append(n.DependsOn, name)
 		}
 	}
@@ -250,7 +250,7 @@ func (r *reader) edges(f wire.Fields, n *dag.Node) {
 	}
 }
 
-// expression reads the text of an expression; dag.Compile judges it.
+// expression reads the text of an expression; dag.Compile checks it.
 func (r *reader) expression(v wire.Value) string {
 	s, ok := r.Text(v)
 	if ok && strings.TrimSpace(s) == "" {
@@ -260,7 +260,7 @@ func (r *reader) expression(v wire.Value) string {
 	return s
 }
 
-// params reads an object of any values; allowed are the pointers of what is no secret.
+// params reads an object with any values. allowed are the pointers of strings that look like secrets and are none.
 func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessage {
 	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
@@ -285,8 +285,8 @@ func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessa
 	return params
 }
 
-// readTemplate judges a node's payload as a job's, but for strings with expressions: what those become is
-// known when the node is released. A payload that has some is judged by its task's schema then.
+// readTemplate checks a node's payload like a job's, except strings with expressions: their values are known only when
+// the node is released, and then the task's schema is applied.
 func (s *stage) readTemplate(
 	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID,
 	literals []string,
@@ -294,7 +294,7 @@ func (s *stage) readTemplate(
 	templates, whole := map[string]bool{}, slices.Clone(literals)
 	if given {
 		for n, raw := range r.Doc.Strings(v.Node) {
-			if len(templates) > dag.MaxExpressions { // more are refused, whatever they say
+			if len(templates) > dag.MaxExpressions { // the graph refuses more
 				break
 			}
 			if !strings.Contains(raw, "${") {
@@ -303,7 +303,7 @@ func (s *stage) readTemplate(
 			at := r.Doc.Pointer(n)
 			templates[at] = true
 			if strings.HasPrefix(raw, "${") && strings.HasSuffix(raw, "}") {
-				whole = append(whole, strings.TrimPrefix(at, pointer)) // a reference is no secret
+				whole = append(whole, strings.TrimPrefix(at, pointer)) // an expression is no secret
 			}
 		}
 	}

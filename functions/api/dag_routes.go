@@ -58,7 +58,7 @@ type dagAnswer struct {
 	Body   DagView
 }
 
-// dagBody reads the definition in a request's body.
+// dagBody reads the definition in the body of a request.
 func (s *stage) dagBody(ctx context.Context, t tenant.ID) (*dag.Graph, error) {
 	doc, err := wire.ReadBody(ctx, dag.MaxDefinition)
 	if err != nil {
@@ -102,7 +102,7 @@ func errNoDag() error {
 	return wire.NewProblem(wire.CodeNotFound, "there is no such dag, or no such version of it")
 }
 
-// dag reads a dag: its newest version, or the one that is not 0, and what that says.
+// dag reads the newest version of a dag, or the given one if version is not 0, with its definition.
 func (s *stage) dag(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, dag.Definition, error) {
 	read := func() (store.Dag, error) {
 		if version > 0 {
@@ -137,7 +137,7 @@ func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput
 	return &dagAnswer{http.StatusOK, viewDag(d, is)}, nil
 }
 
-// maxVersion is the highest version that can be asked for.
+// maxVersion is the highest version that a request may name.
 const maxVersion = 999_999_999
 
 func (s *stage) deleteDag(ctx context.Context, who tenant.Identity, in *dagInput) (*empty, error) {
@@ -160,7 +160,7 @@ func (s *stage) listDags(ctx context.Context, who tenant.Identity, in *listDagsI
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "dags")
-	after, err := l.Place(in.Cursor)
+	after, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (s *stage) listDagVersions(
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "dag versions", in.Name)
-	place, err := l.Place(in.Cursor)
+	position, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s *stage) listDagVersions(
 	if err != nil {
 		return nil, err
 	}
-	versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, number(place), limit)
+	versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, number(position), limit)
 	if err != nil {
 		return nil, err
 	}

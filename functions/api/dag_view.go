@@ -11,7 +11,7 @@ import (
 	"punctual/shared/store"
 )
 
-// DagView is a dag as it is shown: what was put, with the graph's defaults.
+// DagView shows a dag: its definition, with the defaults filled in.
 type DagView struct {
 	Name           string                     `json:"name"`
 	Version        int64                      `json:"version" doc:"From 1; a version never changes"`
@@ -45,7 +45,7 @@ type dagNodeView struct {
 	MaxParallel int               `json:"max_parallel,omitempty"`
 }
 
-// dagItemView is a dag, or one version of it, in a list.
+// dagItemView shows a dag, or one version of it, in a list.
 type dagItemView struct {
 	Name      string       `json:"name"`
 	Version   int64        `json:"version"`
@@ -78,7 +78,7 @@ func viewDag(d store.Dag, is dag.Definition) DagView {
 	return v
 }
 
-// spanOf writes a length of time, "" for none.
+// spanOf formats a length of time; zero is "".
 func spanOf(d time.Duration) string {
 	if d == 0 {
 		return ""

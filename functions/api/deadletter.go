@@ -37,7 +37,7 @@ func (s *stage) deadLetterRoutes() {
 	}, s.purgeLetters)
 }
 
-// deadLetter is a job's view with what a person needs to judge it.
+// deadLetter is the view of a dead job, with its newest attempts.
 type deadLetter struct {
 	JobView
 	DeadAt   wire.Instant  `json:"dead_at"`
@@ -47,12 +47,12 @@ type deadLetter struct {
 // deadLetterAttempts is how many attempts a dead letter shows.
 const deadLetterAttempts = 10
 
-// letterFilter is what a list of dead letters lets through.
+// letterFilter selects dead letters.
 type letterFilter struct {
 	task          string
 	after, before time.Time
-	waiting       bool               // only those that were not redriven yet
-	row           func(job.Row) bool // nil: lets any through
+	waiting       bool               // only jobs that were not redriven yet
+	row           func(job.Row) bool // nil: any row
 }
 
 type deadLettersInput struct {
@@ -94,7 +94,7 @@ func (s *stage) listDeadLetters(
 		attempts = attempts[max(len(attempts)-deadLetterAttempts, 0):]
 		out.Body.Items[i] = deadLetter{views[i], wire.Instant{Time: row.DeadAt}, viewAttempts(attempts)}
 	}
-	out.Body.Fit(func(last int) *string { return l.Cursor(letterPlace(rows[last].DeadAt, rows[last].ID)) })
+	out.Body.Fit(func(last int) *string { return l.Cursor(letterPosition(rows[last].DeadAt, rows[last].ID)) })
 	return out, nil
 }
 
@@ -109,38 +109,38 @@ func readLetterFilter(prefix, task, after, before string) (letterFilter, error) 
 	return f, wrong.Err()
 }
 
-func letterPlace(deadAt time.Time, id job.ID) string {
+func letterPosition(deadAt time.Time, id job.ID) string {
 	return itoa(int(deadAt.UnixMilli())) + "#" + string(id)
 }
 
-// letters reads one page of dead jobs. The place in a cursor is the last job looked at.
+// letters reads one page of dead jobs. The cursor holds the last job that was read.
 func (s *stage) letters(
 	ctx context.Context, l wire.List, f letterFilter, cursor string, limit int,
 ) (rows []job.Row, next *string, err error) {
-	place, err := l.Place(cursor)
+	position, err := l.Position(cursor)
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, place, err = s.lettersFrom(ctx, l.Tenant, f, place, limit)
+	rows, position, err = s.lettersFrom(ctx, l.Tenant, f, position, limit)
 	if err != nil {
 		return nil, nil, err
 	}
-	if place != "" {
-		next = l.Cursor(place)
+	if position != "" {
+		next = l.Cursor(position)
 	}
 	return rows, next, nil
 }
 
-// lettersFrom reads dead jobs from a place on, and says where the next page begins; "" is the end.
+// lettersFrom reads dead jobs after a position, and returns where the next page begins; "" is the end.
 func (s *stage) lettersFrom(
-	ctx context.Context, t tenant.ID, f letterFilter, place string, limit int,
+	ctx context.Context, t tenant.ID, f letterFilter, position string, limit int,
 ) (rows []job.Row, next string, err error) {
 	before := f.before
 	var lastAt int64
 	lastID := ""
-	if at, id, ok := strings.Cut(place, "#"); ok {
+	if at, id, ok := strings.Cut(position, "#"); ok {
 		lastAt, lastID = number(at), id
-		before = time.UnixMilli(lastAt + 1) // that millisecond again: others may have died in it
+		before = time.UnixMilli(lastAt + 1) // include that millisecond: others may have died in it
 	}
 	read := 0
 	var lot []store.DeadLetter
@@ -154,7 +154,7 @@ func (s *stage) lettersFrom(
 			return err
 		}
 		for i, row := range found {
-			place = letterPlace(lot[i].DeadAt, lot[i].ID)
+			position = letterPosition(lot[i].DeadAt, lot[i].ID)
 			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting &&
 				row.RedrivenBy != "" || f.row != nil && !f.row(row) {
 				continue
@@ -174,7 +174,7 @@ func (s *stage) lettersFrom(
 			return nil, "", err
 		}
 		if d.DeadAt.UnixMilli() == lastAt && string(d.ID) >= lastID {
-			continue // of the page before
+			continue // the page before had it
 		}
 		read++
 		if lot = append(lot, d); len(lot) == store.ReadAtOnce || len(lot) >= limit-len(rows) || read >= maxRead {
@@ -182,14 +182,14 @@ func (s *stage) lettersFrom(
 				return nil, "", err
 			}
 			if len(rows) == limit || read >= maxRead {
-				return rows, place, nil
+				return rows, position, nil
 			}
 		}
 	}
 	return rows, "", take()
 }
 
-// deadLettersRequest names dead letters one by one or by a filter.
+// deadLettersRequest names dead letters by id or by a filter.
 type deadLettersRequest struct {
 	JobIDs []string                 `json:"job_ids,omitempty" doc:"These; not with filter"`
 	Filter *DeadLetterFilterRequest `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
@@ -247,7 +247,7 @@ func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothin
 	})
 }
 
-// eachLetter does one thing to every dead letter that the body names, several at a time.
+// eachLetter calls do for every dead letter that the body names, up to batchWriters at a time.
 func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string,
 	do func(job.Key) deadLetterOutcome,
 ) (*deadLetterOutcomesAnswer, error) {
@@ -283,7 +283,7 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 		var all sync.WaitGroup
 		free := make(chan struct{}, batchWriters)
 		for i := range items {
-			if items[i].Problem != nil { // it is no dead letter
+			if items[i].Problem != nil { // not a dead letter
 				continue
 			}
 			free <- struct{}{}
@@ -298,7 +298,7 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 	return out, nil
 }
 
-// named are the dead letters of these ids. What is none carries a problem.
+// named looks up the dead letters of these ids. An id of anything else gets a problem.
 func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLetterOutcome, error) {
 	items := make([]deadLetterOutcome, 0, len(ids))
 	for lot := range slices.Chunk(ids, store.ReadAtOnce) {
@@ -328,7 +328,7 @@ func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLet
 	return items, nil
 }
 
-// letterPick is a deadLettersRequest that was read.
+// letterPick is a deadLettersRequest after reading.
 type letterPick struct {
 	ids      []job.ID
 	filtered bool
@@ -405,7 +405,7 @@ func (r *reader) letterFilter(v wire.Value) letterFilter {
 	return filter
 }
 
-// jobIDs reads a list of ids, each once.
+// jobIDs reads a list of ids without repetitions.
 func (r *reader) jobIDs(v wire.Value) []job.ID {
 	var ids []job.ID
 	seen := map[job.ID]bool{}

@@ -46,7 +46,7 @@ func (s *stage) exclusionRoutes() {
 	}, s.listExclusions)
 }
 
-// exclusionRequest documents an exclusion; it excludes something.
+// exclusionRequest documents an exclusion. It must exclude something.
 type exclusionRequest struct {
 	Dates    []string                `json:"dates,omitempty" doc:"Whole days" example:"[\"2027-12-25\"]"`
 	Ranges   []exclusionRangeRequest `json:"ranges,omitempty" doc:"Of whole days, both included, or of instants, to not included"`
@@ -63,7 +63,7 @@ type exclusionRangeRequest struct {
 
 var moveWords = []string{"drop", "next", "previous"}
 
-// Every day of a leap year, and every weekday; that not all of them may be there the calendar says.
+// Every day of a leap year, and every weekday. Package calendar refuses an exclusion of all seven.
 const (
 	maxYearly = 366
 	maxWeekly = 7
@@ -113,7 +113,7 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 			status = http.StatusOK
 			if old == nil {
 				status = http.StatusCreated
-				if err := s.roomForExclusion(ctx, who.Tenant); err != nil {
+				if err := s.limitExclusions(ctx, who.Tenant); err != nil {
 					return store.Exclusion{}, err
 				}
 			}
@@ -128,8 +128,8 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 	return &exclusionAnswer{status, viewExclusion(after)}, nil
 }
 
-// naming lists the schedules of a tenant whose calendar names an exclusion. Those that cannot
-// be read are reported and left out.
+// naming lists a tenant's schedules whose calendar names an exclusion. Schedules that cannot be read are reported and
+// left out.
 func (s *stage) naming(ctx context.Context, t tenant.ID, name string) ([]schedule.Schedule, error) {
 	var naming []schedule.Schedule
 	for after := ""; ; {
@@ -151,7 +151,7 @@ func (s *stage) naming(ctx context.Context, t tenant.ID, name string) ([]schedul
 	}
 }
 
-// following is a schedule with its copy of an exclusion replaced.
+// following returns the schedule with its copy of an exclusion replaced.
 func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.Schedule {
 	c.Exclusions = maps.Clone(c.Exclusions)
 	if c.Exclusions == nil {
@@ -161,7 +161,7 @@ func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.
 	return c
 }
 
-// judgeExclusion refuses an exclusion that a schedule which names it could not live with.
+// judgeExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
 func (s *stage) judgeExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
 	naming, err := s.naming(ctx, t, name)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *stage) judgeExclusion(ctx context.Context, t tenant.ID, name string, e 
 	for _, c := range naming {
 		before, err := c.Calendar()
 		if err != nil || before.Check(now) != nil {
-			continue // it does not run as it is
+			continue // its calendar is invalid as it is
 		}
 		after, err := following(c, name, e).Calendar()
 		if err == nil {
@@ -186,7 +186,7 @@ func (s *stage) judgeExclusion(ctx context.Context, t tenant.ID, name string, e 
 	return nil
 }
 
-// follow edits each schedule that names an exclusion, where its copy says something else.
+// follow edits each schedule that names an exclusion, unless its copy is the same already.
 func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e calendar.Exclusion) error {
 	naming, err := s.naming(ctx, who.Tenant, name)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e 
 		})
 	}
 	all.Wait()
-	for _, err := range errs { // the same PUT again goes on from here
+	for _, err := range errs { // repeating the PUT continues from here
 		if err != nil {
 			return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
 		}
@@ -226,7 +226,7 @@ func (s *stage) followOne(
 			}
 			after, writes, err := schedule.Edit(old, wanted, has, now)
 			var bad *calendar.Error
-			if errors.As(err, &bad) { // it did not run before
+			if errors.As(err, &bad) { // its calendar was invalid before
 				return nil, nil
 			}
 			if err != nil {
@@ -237,15 +237,15 @@ func (s *stage) followOne(
 	if changed {
 		s.promote(ctx, after.Key)
 	}
-	if p := wire.ProblemOf(err); err != nil && p.Code == wire.CodeNotFound { // deleted meanwhile
+	if p := wire.ProblemOf(err); err != nil && p.Code == wire.CodeNotFound { // deleted in the meantime
 		return nil
 	}
 	return err
 }
 
-// roomForExclusion refuses one exclusion too many. Two at once may both find the last place:
-// the limit bounds what a list reads, and that it still does.
-func (s *stage) roomForExclusion(ctx context.Context, t tenant.ID) error {
+// limitExclusions refuses an exclusion beyond contract.MaxExclusions. Two requests at once may exceed it by one; the
+// limit only bounds how much a list reads.
+func (s *stage) limitExclusions(ctx context.Context, t tenant.ID) error {
 	_, more, err := s.Store.Exclusions(ctx, t, "", contract.MaxExclusions-1)
 	if err != nil {
 		return err
@@ -267,7 +267,7 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 		return e, wire.OneMistake("", wire.CodeMissingField, "an object", "an exclusion is needed in the body")
 	}
 	r := newReader(doc)
-	r.NoSecrets(wire.Value{}, nil) // before anything is shown again
+	r.NoSecrets(wire.Value{}, nil) // before a mistake can repeat a value
 	f := r.Object(0, "", wire.NamesOf[exclusionRequest]())
 	texts := func(name string, most int) (list []string) {
 		if v, ok := f[name]; ok {
@@ -302,7 +302,7 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 	return e, r.Wrong.Err()
 }
 
-// stretch reads one range of an exclusion.
+// stretch reads one range of days or of instants.
 func (r *reader) stretch(v wire.Value) calendar.Range {
 	f := r.Object(v.Node, v.Pointer, wire.NamesOf[exclusionRangeRequest]())
 	end := func(name string) (s string) {
@@ -354,7 +354,7 @@ func (s *stage) listExclusions(
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "exclusions")
-	after, err := l.Place(in.Cursor)
+	after, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +373,7 @@ func (s *stage) listExclusions(
 	return out, nil
 }
 
-// inUse says which schedules name an exclusion.
+// inUse is the sentence that names the schedules with an exclusion.
 func inUse(naming []schedule.Schedule) string {
 	const few = 3
 	var names []string

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// jobAnswer is the view of one job with its headers.
+// jobAnswer is the view of one job, with headers.
 type jobAnswer struct {
 	Status   int
 	Location string `header:"Location"`
@@ -128,8 +128,8 @@ func answerAccepted(a accepted) *jobAnswer {
 	return out
 }
 
-// submit reads and accepts the job at v. A key is asked before anything else is judged: what
-// was right when it was accepted (a time, a task) may be wrong by now.
+// submit reads and accepts the job at v. The idempotency key is checked first: a time or a task that was right in the
+// first request may be wrong by now.
 func (s *stage) submit(
 	ctx context.Context, who tenant.Identity, r *reader, v wire.Value, known []string, key string, book *taskBook,
 ) (accepted, error) {
@@ -168,7 +168,7 @@ func (s *stage) submit(
 	return a, nil
 }
 
-// batchKey reads a batch item's key, "" if there is none.
+// batchKey reads the key of a job in a batch; "" is none.
 func (r *reader) batchKey(f wire.Fields) string {
 	v, ok := f["idempotency_key"]
 	if !ok {
@@ -186,7 +186,7 @@ type getJobInput struct {
 	Wait string `query:"wait" doc:"How long to wait for a final status; what stands then is answered" example:"20s"`
 }
 
-// keyOf is the job of that id. What is not spelled as an id names nothing.
+// keyOf returns the key of the job with that id. A text that is no id is a job that does not exist.
 func keyOf(who tenant.Identity, id string) (job.Key, error) {
 	parsed, err := job.ParseID(id)
 	if err != nil {
@@ -197,7 +197,7 @@ func keyOf(who tenant.Identity, id string) (job.Key, error) {
 
 func errNoJob() error { return wire.NewProblem(wire.CodeNotFound, "there is no such job") }
 
-// row reads a job's row; absent, forgotten and another tenant's are all the same.
+// row reads a job's row. Absent, forgotten and another tenant's jobs give the same error.
 func (s *stage) row(ctx context.Context, k job.Key) (job.Row, error) {
 	r, err := s.Store.Row(ctx, k)
 	if err == nil {
@@ -206,7 +206,7 @@ func (s *stage) row(ctx context.Context, k job.Key) (job.Row, error) {
 	return r, asNoJob(err)
 }
 
-// asNoJob says what is absent.
+// asNoJob turns fault.NotFound into the problem of an absent job.
 func asNoJob(err error) error {
 	if fault.KindOf(err) == fault.NotFound {
 		return errNoJob()
@@ -235,7 +235,7 @@ func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput
 	return s.answerJob(ctx, r, http.StatusOK, true)
 }
 
-// answerJob shows one job, with what lies beside its row if all of it is wanted.
+// answerJob answers with one job; all adds its payload, labels and result.
 func (s *stage) answerJob(ctx context.Context, r job.Row, status int, all bool) (*jobAnswer, error) {
 	v, err := s.show(ctx, r)
 	if err == nil && all {
@@ -262,13 +262,13 @@ func readWait(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// How often a waiting request looks: soon after a short job, seldom for a long one.
+// How often a waiting request reads the row: soon at first, then less and less often.
 const (
 	firstLook = 20 * time.Millisecond
 	lastLook  = 500 * time.Millisecond
 )
 
-// waitFor reads the row until it is final, the time is up, or nobody waits any more.
+// waitFor reads the row until its status is final, the time is up, or the client has left.
 func (s *stage) waitFor(ctx context.Context, k job.Key, wait time.Duration) (job.Row, error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()

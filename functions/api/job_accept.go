@@ -23,7 +23,7 @@ import (
 	"punctual/shared/text"
 )
 
-// entropy guards a reader that need not be safe for concurrent use.
+// entropy makes a reader safe for concurrent use.
 type entropy struct {
 	mu sync.Mutex
 	r  io.Reader
@@ -38,16 +38,15 @@ func (e *entropy) next() (b [10]byte, err error) {
 	return b, err
 }
 
-// accepted is the answer to a job: its view, and whether it is the answer of an earlier request.
+// accepted is the view of a job that was accepted, by this request or by an earlier one with its key.
 type accepted struct {
 	view     JobView
 	replayed bool
-	fire     *job.Firing // for the caller to send: the job is due now
+	fire     *job.Firing // nil, or the firing that the caller sends: the job is due now
 }
 
-// accept writes a job that has been judged: what lies beside the row first, the row second.
-// With a key, row and key are one transaction; whoever loses the race for the key is answered
-// as if they had come later.
+// accept writes a job that was checked: its contents first, its row second. With a key, row and key are one
+// transaction. A request that loses the race for a key gets the answer of the one that won.
 func (s *stage) accept(
 	ctx context.Context, who tenant.Identity, d *draft, key, bodyHash string, now time.Time,
 ) (accepted, error) {
@@ -62,7 +61,7 @@ func (s *stage) accept(
 	if d.after == nil {
 		send = job.Place(&r, now)
 	} else {
-		r, send = d.after.Admit(r, s.now()) // one of them may have ended since now
+		r, send = d.after.Admit(r, s.now()) // a parent may have ended since now
 	}
 	contents := d.contents(who)
 	r.Hold(contents)
@@ -75,7 +74,7 @@ func (s *stage) accept(
 	s.logLiterals(ctx, r, contents)
 	a := accepted{view: view(r, job.Claim{}, s.held(ctx, r, now), now)}
 	a.view.JobDetail = detailOf(r)
-	kept := a.view // what the key remembers: a repetition brings the contents itself
+	kept := a.view // the key keeps the view without contents; a repeated request brings them
 	a.view.asked(contents)
 	if send {
 		f := r.Firing()
@@ -97,7 +96,7 @@ func (s *stage) accept(
 		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
 		earlier.view.asked(contents)
 		switch {
-		case ok && earlier.view.JobID == r.ID: // our own transaction, repeated below us when its answer was lost
+		case ok && earlier.view.JobID == r.ID: // our own transaction, which a retry repeated because its answer was lost
 			return a, nil
 		case err != nil || ok:
 			return earlier, err
@@ -107,12 +106,12 @@ func (s *stage) accept(
 	return a, err
 }
 
-// contents are what the job holds, as that client wants it.
+// contents returns what the job holds, declared by who.
 func (d *draft) contents(who tenant.Identity) job.Contents {
 	return job.Contents{Payload: d.payload, Labels: d.labels, Literals: literalsBy(who, d.literals)}
 }
 
-// literalsBy is that declaration, nil for none.
+// literalsBy returns the declaration of these literals; nil for none.
 func literalsBy(who tenant.Identity, pointers []string) *job.Literals {
 	if len(pointers) == 0 {
 		return nil
@@ -128,7 +127,7 @@ func (s *stage) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
 		telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(c.Literals.Pointers))
 }
 
-// replay answers from an idempotency key: false if it stands for nothing.
+// replay returns the answer that an idempotency key stands for; false if it stands for none.
 func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time) (accepted, bool, error) {
 	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
 	if err != nil || !ok {
@@ -147,8 +146,8 @@ func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, n
 	return a, true, nil
 }
 
-// unfired is the firing of a job that the request which accepted it did not get to send, as far
-// as can be seen. What is not seen here the sweeper finds, minutes later.
+// unfired returns the firing of a job if the request that accepted it seems not to have sent it. If this misses one,
+// the sweeper finds it minutes later.
 func (s *stage) unfired(ctx context.Context, k job.Key, now time.Time) *job.Firing {
 	row, err := s.Store.Row(ctx, k)
 	if err != nil {
@@ -162,11 +161,11 @@ func (s *stage) unfired(ctx context.Context, k job.Key, now time.Time) *job.Firi
 	return &f
 }
 
-// sendTimeout bounds what comes after a job is already written; the caller has gone or waits.
+// sendTimeout bounds the sends after a job was written, because the client still waits for the answer.
 const sendTimeout = 5 * time.Second
 
-// fire sends firings of jobs that are due now. What could not be sent is logged and
-// left to the due index: the jobs are accepted.
+// fire sends firings of jobs that are due now. A failure is only logged: the jobs are accepted, and the due index
+// brings them.
 func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
 	if len(firings) == 0 {
 		return
@@ -178,7 +177,7 @@ func (s *stage) fire(ctx context.Context, firings ...job.Firing) {
 
 var keyAllowed = fmt.Sprintf("1 to %d printable ASCII characters", contract.MaxIdempotencyKey)
 
-// readKey reads the Idempotency-Key header, "" if there is none.
+// readKey reads the Idempotency-Key header; "" is none.
 func readKey(values []string) (string, error) {
 	switch {
 	case len(values) == 0:

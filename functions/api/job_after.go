@@ -16,15 +16,14 @@ import (
 	"punctual/shared/tenant"
 )
 
-// parentPattern is how a job of a batch names one that it comes after: by id, or as an earlier job of the
-// batch.
+// parentPattern is how a job of a batch names a job that it comes after: by id, or as #n.
 const parentPattern = jobIDPattern + `|` + earlierForm
 
 const earlierForm = `^#(0|[1-9][0-9]?)$`
 
 var earlierPattern = regexp.MustCompile(earlierForm)
 
-// earlierOf reads #n, which names job n of a batch; false for anything else.
+// earlierOf reads #n, which names job n of a batch. It is false for anything else.
 func earlierOf(s string) (n int, ok bool) {
 	if !earlierPattern.MatchString(s) {
 		return 0, false
@@ -33,7 +32,7 @@ func earlierOf(s string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// parent is the job that s names, in the words of after.
+// parent returns the id of the job that s names.
 func (r *reader) parent(s string) (job.ID, bool) {
 	if n, ok := earlierOf(s); ok && r.earlier != nil {
 		return r.earlier(n)
@@ -42,8 +41,8 @@ func (r *reader) parent(s string) (job.ID, bool) {
 	return id, err == nil
 }
 
-// readAfter reads which jobs the draft comes after, and what it waits for then. One that is named twice
-// counts once.
+// readAfter reads which jobs the draft comes after, and what they have done so far. A job that is named twice counts
+// once.
 func (s *stage) readAfter(
 	ctx context.Context, r *reader, f wire.Fields, pointer string, d *draft, now time.Time,
 ) error {
@@ -54,7 +53,7 @@ func (s *stage) readAfter(
 			rule = dag.Rule(word)
 		}
 		if !given {
-			r.Missing(pointer, "after") // run_if speaks of them
+			r.Missing(pointer, "after") // run_if is about them
 		}
 	}
 	if !given {
@@ -86,7 +85,7 @@ func (s *stage) readAfter(
 	}
 	after := dag.After{Rule: rule}
 	for i, row := range rows {
-		if row.Status == "" || row.StartsRun() { // what stands for a run is no job
+		if row.Status == "" || row.StartsRun() { // the row of a schedule's run is not a job
 			r.unknownJob(at[i])
 		}
 		after.Parents = append(after.Parents, dag.Parent{ID: keys[i].ID})
@@ -97,7 +96,7 @@ func (s *stage) readAfter(
 	return nil
 }
 
-// setTime says when the job is due, by a run_at or a delay that was read as at.
+// setTime sets when the job is due, from a run_at or a delay that was read as at.
 func setTime(a *dag.After, f wire.Fields, at, now time.Time) {
 	a.NotBefore, a.Delay = time.Time{}, 0
 	if _, ok := f["run_at"]; ok {
@@ -115,8 +114,8 @@ func (r *reader) unknownJob(v wire.Value) {
 	r.Mistake(v.Pointer, codeUnknownJob, allowed, "there is no such job")
 }
 
-// followParents has whoever ends a job that r waits for tell it. It comes before the row: whoever ends one in
-// between finds no row yet, and what has ended by then is seen when r is judged.
+// followParents registers r with each job that it waits for. It comes before the row is written. A parent that ends in
+// between finds no row; judgeAfter notices that.
 func (s *stage) followParents(ctx context.Context, r job.Row, after *dag.After, now time.Time) error {
 	if r.Status != job.Blocked {
 		return nil
@@ -129,8 +128,8 @@ func (s *stage) followParents(ctx context.Context, r job.Row, after *dag.After, 
 	return nil
 }
 
-// judgeAfter judges a job that was accepted as BLOCKED: those that it comes after may have ended before
-// they were to tell it. If this fails, the job's own wake-up does it.
+// judgeAfter decides about a job that was accepted as BLOCKED, because its parents may have ended before they knew of
+// it. If this fails, the job's wake-up decides.
 func (s *stage) judgeAfter(ctx context.Context, t tenant.ID, a accepted) {
 	if a.view.Status != job.Blocked {
 		return
@@ -141,16 +140,16 @@ func (s *stage) judgeAfter(ctx context.Context, t tenant.ID, a accepted) {
 	}
 }
 
-// countEnded counts a job as settled that was over when it was accepted.
+// countEnded counts a job as settled if it was over when it was accepted.
 func (s *stage) countEnded(status job.Status) {
 	if status.Final() {
 		s.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(status))})
 	}
 }
 
-// wavesOf puts the jobs of a batch into the order in which they are submitted: those of one wave at the
-// same time. A job comes later than those that it names as #n, and than an earlier one with its key, so
-// that the first of these is the one that counts.
+// wavesOf returns the order in which the jobs of a batch are submitted. The jobs of one wave are submitted at the same
+// time. A job comes in a later wave than the jobs that it names as #n, and than an earlier job with the same key, so
+// that the first one gets the key.
 func wavesOf(doc *wire.Document, jobs []wire.Value) (waves [][]int) {
 	wave := make([]int, len(jobs))
 	keys := map[string]int{}

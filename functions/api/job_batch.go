@@ -17,7 +17,7 @@ type batchRequest struct {
 	Jobs []BatchJobRequest `json:"jobs" doc:"Each as in POST /v1/jobs, with a key of its own"`
 }
 
-// batchItem is what became of one job of a batch: exactly one of the two.
+// batchItem is what became of one job of a batch: it has a job or a problem.
 type batchItem struct {
 	Job      *JobView      `json:"job,omitempty"`
 	Problem  *wire.Problem `json:"problem,omitempty"`
@@ -32,8 +32,8 @@ type batchAnswer struct {
 	}
 }
 
-// maxBatchMistakes is how many mistakes the problems of one batch list together; each says in its
-// detail how many there are.
+// maxBatchMistakes is how many mistakes all problems of one batch list together. Each problem's detail has the full
+// number.
 const maxBatchMistakes = 200
 
 // batchWriters is how many jobs of one batch are written at the same time.
@@ -77,7 +77,7 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 			continue
 		}
 		if a.view.JobDetail != nil {
-			a.view.Payload = nil // the answer would be as large as the request
+			a.view.Payload = nil // else the answer would be as large as the request
 		}
 		item.Job, item.Replayed = &a.view, a.replayed
 		out.Body.Accepted++
@@ -98,8 +98,7 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 	return out, nil
 }
 
-// workPerItem is what each job of a batch may cost beside its share, by bytes, of what a
-// request may cost.
+// workPerItem is the work that each job of a batch may cost in addition to its share by size.
 const workPerItem = 8_000
 
 type submitted struct {
@@ -107,7 +106,7 @@ type submitted struct {
 	err error
 }
 
-// submitAll submits every job by itself, in waves: see wavesOf.
+// submitAll submits each job on its own, wave by wave; see wavesOf.
 func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader, jobs []wire.Value) []submitted {
 	doc := all.Doc
 	out := make([]submitted, len(jobs))
@@ -119,7 +118,7 @@ func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader,
 			}
 		}()
 		share := int(int64(schema.WorkPerValue) * int64(len(doc.Raw(jobs[i].Node))) / int64(doc.Size()))
-		r := &reader{Reader: wire.NewReader(doc), fresh: all.fresh, work: workPerItem + share}
+		r := &reader{Reader: wire.NewReader(doc), compilable: all.compilable, work: workPerItem + share}
 		r.earlier = func(n int) (job.ID, bool) {
 			if n >= i || out[n].err != nil {
 				return "", false

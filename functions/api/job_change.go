@@ -65,16 +65,16 @@ func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInpu
 	})
 }
 
-// change is what an edit puts in place of what was there.
+// change holds the new values of an edit.
 type change struct {
 	job.Edit
-	parents  string // of a BLOCKED job, in place of Edit.DueAt
-	payload  []byte // of Edit.Payload, when it is not kept in the row
+	parents  string // the new parents of a BLOCKED job, with its time; Edit.DueAt is nil then
+	payload  []byte // Edit.Payload's text
 	literals []string
 	who      tenant.Identity
 }
 
-// readPatch judges a patch for the row that it is to change.
+// readPatch checks a patch against the row that it changes.
 func (s *stage) readPatch(
 	ctx context.Context, who tenant.Identity, r *reader, f wire.Fields, row job.Row, now time.Time,
 ) (change, error) {
@@ -103,7 +103,7 @@ func (s *stage) readPatch(
 	if v, ok := f["allow_literals"]; ok {
 		c.literals = r.literals(v)
 		if !slices.ContainsFunc(literalFields, func(name string) bool { _, ok := f[name]; return ok }) {
-			r.Missing("", "payload") // they speak of its literals
+			r.Missing("", "payload") // they are literals of it
 		}
 	}
 	if v, ok := f["metadata"]; ok {
@@ -118,7 +118,7 @@ func (s *stage) readPatch(
 	}
 	if v, ok := f["payload"]; ok {
 		task, err := s.Store.Task(ctx, row.Tenant, row.Task)
-		if fault.KindOf(err) == fault.NotFound { // deleted meanwhile: the job still runs, by what it copied
+		if fault.KindOf(err) == fault.NotFound { // the task was deleted; the job still runs with what it copied
 			task, err = job.Task{Name: row.Task}, nil
 		}
 		if err != nil {
@@ -139,10 +139,10 @@ func (s *stage) readPatch(
 	return c, r.Wrong.Err()
 }
 
-// matchPattern is one strong entity tag of ours.
+// matchPattern is one strong ETag as we write it.
 var matchPattern = regexp.MustCompile(`^"([1-9][0-9]{0,17})"$`)
 
-// readMatch reads If-Match: the version that must stand, 0 for any.
+// readMatch reads the version in If-Match; 0 is any.
 func readMatch(values []string) (int64, error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "*" {
 		return 0, nil
@@ -155,7 +155,7 @@ func readMatch(values []string) (int64, error) {
 	return strconv.ParseInt(m[1], 10, 64)
 }
 
-// noJob is the answer about a row that stands for a run; nil for a job.
+// noJob returns the problem of an absent job for a row that stands for a run, and nil for a job.
 func noJob(row job.Row) error {
 	if row.StartsRun() {
 		return errNoJob()
@@ -163,7 +163,7 @@ func noJob(row job.Row) error {
 	return nil
 }
 
-// updateJob is store.Update; absent, forgotten and another tenant's are all the same.
+// updateJob is Store.Update. Absent, forgotten and another tenant's jobs give the same error.
 func (s *stage) updateJob(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error) {
 	var decided error
 	row, err := s.Store.Update(ctx, k, func(row job.Row) (writes []item.Write, _ error) {
@@ -178,9 +178,8 @@ func (s *stage) updateJob(ctx context.Context, k job.Key, decide func(job.Row) (
 	return row, err
 }
 
-// edit changes a job that no attempt is running: row, fence and payload in one transaction.
-// version 0 is any. What to change is asked for each row that is found, because what stands
-// there decides whether it is right.
+// edit changes a job that no attempt is running: row, fence and payload in one transaction. version 0 is any. ask is
+// called for each row that is read, because the change depends on it.
 func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 	ask func(job.Row, time.Time) (change, error)) (*jobAnswer, error) {
 	var row job.Row
@@ -217,7 +216,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 			after, write, send = job.Reschedule(row, c.Edit, now)
 			writes = []item.Write{write, job.FenceRow(row, claim, after.DueAt, now)}
 		}
-		// keyed by the version: if the transaction is refused nobody ever reads it
+		// The blob's name has the version in it. If the transaction is refused, nobody reads it.
 		if c.Payload != nil && c.Payload.In == job.InBlob {
 			if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
 				return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)
@@ -234,7 +233,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 	}
 	s.logLiterals(ctx, after, contents)
 	if c.Payload != nil {
-		// no attempt can read it any more; what is left goes with its time
+		// No attempt can read it any more. If the delete fails, its time to live ends it.
 		if err := s.Store.ForgetPayload(ctx, row); err != nil {
 			s.Log.WarnContext(ctx, "a payload that was replaced is left", telemetry.Tenant, k.Tenant, telemetry.JobID,
 				k.ID, telemetry.Err, err)
@@ -246,7 +245,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 	return s.answerJob(ctx, after, http.StatusOK, true)
 }
 
-// editable says why a job cannot be edited as it stands; nil if it can.
+// editable returns why a job cannot be edited, nil if it can.
 func editable(row job.Row, claim job.Claim, now time.Time) error {
 	switch {
 	case row.Status.Final():
@@ -278,8 +277,8 @@ func (s *stage) runNow(ctx context.Context, who tenant.Identity, in *jobInput) (
 	})
 }
 
-// cancelJob answers 200 when no attempt can start any more, 202 when the worker that runs the job has
-// been asked to stop.
+// cancelJob answers 200 when no attempt can start any more, and 202 when the worker that runs the job was asked to
+// stop.
 func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput) (*jobAnswer, error) {
 	k, err := keyOf(who, in.ID)
 	if err != nil {
@@ -301,8 +300,8 @@ func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput
 	return s.answerJob(ctx, row, http.StatusAccepted, true)
 }
 
-// cancelItems cancels what has been made of the items of a node with for_each, once its own row is CANCELLED:
-// no more are made then. Those that have ended stay as they are.
+// cancelItems cancels the jobs of the items of a node with for_each. The node's own row is CANCELLED by then, so no
+// more are made. Items that have ended keep their status.
 func (s *stage) cancelItems(ctx context.Context, row job.Row) error {
 	k := run.Of(row)
 	for i := range row.Items {
@@ -335,8 +334,8 @@ func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInpu
 	return out, err
 }
 
-// redrive brings a dead job back as a new one and returns the new one's id. One that was
-// brought back before is a problem with redriven_by, and the id comes with it.
+// redrive brings a dead job back as a new job and returns its id. If it was redriven before, the error is a problem
+// with redriven_by, and the id is the one of that time.
 func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 	by, already, err := s.engine.Accept.Redrive(ctx, k)
 	switch {
@@ -368,7 +367,7 @@ func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput
 		return nil, err
 	}
 	return &empty{}, s.forget(ctx, k, func(row job.Row) error {
-		if row.Status == job.Dead && !who.May(mayManage) { // it is what a purge does
+		if row.Status == job.Dead && !who.May(mayManage) { // this is a purge
 			return wire.NewProblem(wire.CodeForbidden,
 				"to delete a DEAD job needs the scope %s, which the token does not have", mayManage)
 		}
@@ -376,11 +375,10 @@ func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput
 	})
 }
 
-// empty is the answer 204.
+// empty is the answer 204, which has no body.
 type empty struct{}
 
-// forget puts a tombstone in a finished job's place, and deletes what lay beside it. may judges the
-// row that is about to go.
+// forget replaces a finished job by a tombstone and deletes its contents. may refuses a row by an error.
 func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) error {
 	found, dead := false, false
 	row, err := s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
@@ -400,7 +398,7 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		return []item.Write{job.Forget(row, s.now())}, nil
 	})
 	switch {
-	case found && fault.KindOf(err) == fault.NotFound: // it was here a moment ago: somebody else has forgotten it
+	case found && fault.KindOf(err) == fault.NotFound: // somebody else has just forgotten it
 		return nil
 	case err != nil:
 		return asNoJob(err)
@@ -408,7 +406,7 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 	if dead {
 		s.collect(ctx)
 	}
-	if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone; what is left has a time to live
+	if err := s.Store.ForgetContents(ctx, row); err != nil { // the job is gone, and what is left has a time to live
 		s.Log.WarnContext(ctx, "a forgotten job left something behind", telemetry.Tenant, k.Tenant, telemetry.JobID,
 			k.ID, telemetry.Err, err)
 	}

@@ -15,32 +15,30 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Which jobs are DEAD, and which RUNNING, an index knows: a list of them need not look for them
-// among all jobs.
+// An index knows which jobs are DEAD and which are RUNNING, so their lists do not read all jobs.
 
-// maxKnown is how many keys a page reads from an index and puts in the order of a list.
+// maxKnown is how many keys a page reads from an index and sorts.
 const maxKnown = 10_000
 
-// deadOrder begins the place of a list that goes by the time of death.
+// deadOrder is the prefix of a cursor of a list in the order of death.
 const deadOrder = "dead "
 
-// dead fills a page with dead jobs, newest first like any list. A tenant who has more of them than
-// can be put in order for a page gets the last that died first; a list keeps the order in which it
-// began.
+// dead fills a page with dead jobs, newest first. A tenant with more dead jobs than can be sorted for one page gets
+// them in the order of death, the last one first. A list keeps the order in which it began.
 func (s *stage) dead(
-	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, place string, limit int, items *[]JobView,
+	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, position string, limit int, items *[]JobView,
 ) (next string, err error) {
-	after, byDeath := strings.CutPrefix(place, deadOrder)
+	after, byDeath := strings.CutPrefix(position, deadOrder)
 	if !byDeath {
 		most := maxKnown
-		if place != "" { // more may have died since the page before
+		if position != "" { // more jobs may have died since the page before
 			most *= 2
 		}
 		keys, all, err := s.Store.DeadKeys(ctx, t, most)
 		if err != nil {
 			return "", err
 		}
-		if all || place != "" {
+		if all || position != "" {
 			return s.among(ctx, t, f, keys, before, limit, items)
 		}
 	}
@@ -56,9 +54,9 @@ func (s *stage) dead(
 	return next, err
 }
 
-// waking are the keys of jobs that may be running: the sweeper keeps the wake-up of a job that runs
-// at the end of its lease, so it lies between where the slowest shard was swept and the next minute.
-// That of a job which had to wait for a worker may lie further ahead; it comes back with the sweeper.
+// waking returns the keys of jobs that may be running. The wake-up of a running job is the end of its lease, so it lies
+// between the slowest sweeper and the next minute. A job that waited long for a worker may wake up later; the sweeper
+// brings it back into this range.
 func (s *stage) waking(ctx context.Context, t tenant.ID) ([]job.Key, error) {
 	now := s.now()
 	swept, shards, err := s.Store.Slowest(ctx, store.Swept)
@@ -66,7 +64,7 @@ func (s *stage) waking(ctx context.Context, t tenant.ID) ([]job.Key, error) {
 		return nil, err
 	}
 	from := now.Add(-contract.Grace - time.Minute)
-	if earliest := now.Add(-maxBehind); !swept.IsZero() && swept.Before(from) {
+	if earliest := now.Add(-maxLag); !swept.IsZero() && swept.Before(from) {
 		from = swept
 		if from.Before(earliest) {
 			from = earliest
@@ -82,10 +80,10 @@ func (s *stage) waking(ctx context.Context, t tenant.ID) ([]job.Key, error) {
 	return keys, err
 }
 
-// maxBehind is how far behind a sweeper may be before its slices are too many to be read for a list.
-const maxBehind = 30 * time.Minute
+// maxLag is how late the sweeper may be before its slices are too many to read for a list.
+const maxLag = 30 * time.Minute
 
-// among fills a page with those of the jobs of these keys that pass, newest first.
+// among fills a page with the jobs of these keys that pass the filter, newest first.
 func (s *stage) among(
 	ctx context.Context, t tenant.ID, f jobFilter, keys []job.Key, before job.ID, limit int, items *[]JobView,
 ) (next string, err error) {
@@ -123,7 +121,8 @@ func (s *stage) among(
 	return "", nil
 }
 
-// rows reads up to 100 rows. One that cannot be read is reported and left out: the rest is unharmed.
+// rows reads up to store.ReadAtOnce rows. A row that cannot be read is reported and left out, so the others are still
+// listed.
 func (s *stage) rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
 	rows, there, err = s.Store.Rows(ctx, keys)
 	if fault.KindOf(err) != fault.Undecodable {

@@ -17,32 +17,32 @@ import (
 	"punctual/shared/text"
 )
 
-// LabelsRequest is how every request that makes a job names its labels.
+// LabelsRequest holds the labels in a request that makes a job.
 type LabelsRequest struct {
 	Tags     map[string]string `json:"tags,omitempty" doc:"Up to {=tags}, names up to {=tag_key} and values up to {=tag_value} characters, none of them control characters"`
 	Metadata wire.Anything     `json:"metadata,omitempty" doc:"An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on"`
 }
 
-// TagsView is tags as they are shown.
+// TagsView shows tags.
 type TagsView struct {
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// MetadataView is metadata as it is shown.
+// MetadataView shows metadata.
 type MetadataView struct {
 	Metadata json.RawMessage `json:"metadata,omitempty" doc:"As it was given, its names in order"`
 }
 
-// LabelsView is all labels as they are shown.
+// LabelsView shows all labels.
 type LabelsView struct {
 	TagsView
 	MetadataView
 }
 
-// literalFields are the fields of a PATCH of a job whose strings allow_literals speaks of.
+// literalFields are the fields of a job's PATCH to which allow_literals applies.
 var literalFields = []string{"payload", "metadata"}
 
-// labelBounds are those of LabelsRequest's fields.
+// labelBounds are the bounds of the fields of LabelsRequest.
 var labelBounds = fieldBounds{"tags": tagsForm, "metadata": func(s *huma.Schema) {
 	s.Type, s.AdditionalProperties = huma.TypeObject, true
 	s.Description += fmt.Sprintf("; up to %d bytes of compact JSON, without control characters", contract.MaxMetadata)
@@ -63,8 +63,7 @@ func (r *reader) labels(f wire.Fields) (l job.Labels) {
 	return l
 }
 
-// metadata reads any JSON object, "" for an empty one. Its names are put in order, so that the same object
-// in other words is the same text.
+// metadata reads any JSON object; "" for an empty one. It sorts the names, so that equal objects have the same text.
 func (r *reader) metadata(v wire.Value) string {
 	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
@@ -84,15 +83,15 @@ func (r *reader) metadata(v wire.Value) string {
 	r.AllDuplicates(v.Node)
 	var read map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // numbers stay as they came
+	d.UseNumber() // keeps numbers as they were written
 	if err := d.Decode(&read); err != nil || len(read) == 0 {
-		return "" // the document was read, so this can be: it is empty
+		return "" // {}; an error cannot happen, because the document was read before
 	}
 	r.noControls(read, v.Pointer)
 	return string(text.MustJSON(read))
 }
 
-// noControls blames control characters in the names and strings of metadata.
+// noControls reports control characters in the names and strings of metadata.
 func (r *reader) noControls(v any, pointer string) {
 	blame := func(pointer, what, s string) {
 		if strings.ContainsFunc(s, unicode.IsControl) {
@@ -116,7 +115,7 @@ func (r *reader) noControls(v any, pointer string) {
 	}
 }
 
-// noSecretLabels blames what looks like a secret in them; allowed are the pointers of what is none.
+// noSecretLabels reports labels that look like secrets. allowed are the pointers of those that are none.
 func (r *reader) noSecretLabels(f wire.Fields, allowed []string) {
 	for _, name := range labelFields {
 		if v, ok := f[name]; ok {
@@ -125,7 +124,7 @@ func (r *reader) noSecretLabels(f wire.Fields, allowed []string) {
 	}
 }
 
-// restated reads the contents of a request that was accepted before as it stands.
+// restated reads the contents in a repeated request.
 func (r *reader) restated(f wire.Fields) (c job.Contents) {
 	if v, ok := f["payload"]; ok && r.Doc.Kind(v.Node) != wire.KindNull {
 		c.Payload = r.Doc.Compact(v.Node)
@@ -136,19 +135,19 @@ func (r *reader) restated(f wire.Fields) (c job.Contents) {
 
 func viewLabels(l job.Labels) (v LabelsView) {
 	if l.Tags != "" {
-		_ = json.Unmarshal([]byte(l.Tags), &v.Tags) // we wrote it; unreadable tags are not worth an error
+		_ = json.Unmarshal([]byte(l.Tags), &v.Tags) // we wrote it; unreadable tags are no reason for an error
 	}
 	v.Metadata = json.RawMessage(l.Metadata)
 	return v
 }
 
-// label adds the labels of its job to a view that has a detail.
+// label adds the labels of a job to its detailed view.
 func (v *JobView) label(l job.Labels) {
 	shown := viewLabels(l)
 	v.TagsView, v.MetadataView = shown.TagsView, shown.MetadataView
 }
 
-// asked adds the contents of a request to the view of its job, as detail reads them.
+// asked adds the contents of a request to the view of its job.
 func (v *JobView) asked(c job.Contents) {
 	if v.JobDetail == nil {
 		v.JobDetail = &JobDetail{}

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// maxRead is how many rows a page of dead letters, or of running jobs, looks at one after the other.
+// maxRead is how many rows a page of dead letters or of running jobs reads at most.
 const maxRead = 2000
 
 type listJobsInput struct {
@@ -30,17 +30,18 @@ type listJobsInput struct {
 
 type jobsAnswer struct{ Body wire.Page[JobView] }
 
-// jobFilter is what a list of jobs lets through.
+// jobFilter selects jobs.
 type jobFilter struct {
 	status   job.Status // "" is any
 	task     string
 	schedule string
-	from, to job.ID // from ≤ id < to: where such jobs can lie in the order of the list
-	// created_at: after ≤ created < before; zero is open
+	from, to job.ID // from ≤ id < to, "" is open: where such jobs can be in the list
+	// after ≤ created_at < before; the zero time is open
 	after, before time.Time
 }
 
-// rowMay says whether a row can pass; only its claim may still tell QUEUED, RUNNING and SCHEDULED apart.
+// rowMay reports whether a job with this row can pass. Its claim may still decide between SCHEDULED, QUEUED and
+// RUNNING.
 func (f jobFilter) rowMay(r job.Row) bool {
 	switch {
 	case f.task != "" && r.Task != f.task, f.schedule != "" && r.Schedule() != f.schedule:
@@ -65,12 +66,12 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "jobs", in.State, in.Task, in.Schedule, in.CreatedAfter, in.CreatedBefore)
-	place, err := l.Place(in.Cursor)
+	position, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	out := &jobsAnswer{Body: wire.Page[JobView]{Items: []JobView{}}}
-	next, err := s.listed(ctx, who.Tenant, f, place, limit, &out.Body.Items)
+	next, err := s.listed(ctx, who.Tenant, f, position, limit, &out.Body.Items)
 	if err != nil {
 		return nil, err
 	}
@@ -80,16 +81,16 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 	return out, nil
 }
 
-// listed fills a page from a place on, and says where the next one begins; "" is the end.
+// listed fills a page that begins after a position, and returns where the next one begins; "" is the end.
 func (s *stage) listed(
-	ctx context.Context, t tenant.ID, f jobFilter, place string, limit int, items *[]JobView,
+	ctx context.Context, t tenant.ID, f jobFilter, position string, limit int, items *[]JobView,
 ) (next string, err error) {
 	before := f.to
-	if place != "" && (before == "" || job.ID(place) < before) {
-		before = job.ID(place)
+	if position != "" && (before == "" || job.ID(position) < before) {
+		before = job.ID(position)
 	}
 	if f.status == job.Dead {
-		return s.dead(ctx, t, f, before, place, limit, items)
+		return s.dead(ctx, t, f, before, position, limit, items)
 	}
 	began := s.Clock.Now()
 	if f.task != "" && f.status != job.Running {
@@ -109,7 +110,7 @@ func (s *stage) listed(
 	return string(last), nil
 }
 
-// ofTask fills a page with jobs of a task: it looks only where the task has jobs.
+// ofTask fills a page with the jobs of a task. It reads only the stretches in which the task has jobs.
 func (s *stage) ofTask(
 	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView,
 ) (next string, err error) {
@@ -126,7 +127,7 @@ func (s *stage) ofTask(
 		if before != "" {
 			to = min(to, before)
 		}
-		if to <= part.from { // all that follows is older
+		if to <= part.from { // all later stretches are older
 			if to <= f.from {
 				return "", nil
 			}
@@ -146,22 +147,22 @@ func (s *stage) ofTask(
 	return "", nil
 }
 
-// newest fills a page and says which id it looked at last, and whether that was the end.
-// Rows are looked at in lots, so that claims are read many at a time.
+// newest fills a page. It returns the last id that it read, and whether that was the end of the list. It shows rows in
+// lots, so that many claims are one read.
 func (s *stage) newest(
 	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]JobView,
 ) (last job.ID, end bool, err error) {
 	return s.look(ctx, t, f, s.Store.Newest(ctx, t, f.from, before, limit), limit, began, items)
 }
 
-// look is newest over rows that come from somewhere.
+// look is newest for the given rows.
 func (s *stage) look(
 	ctx context.Context, t tenant.ID, f jobFilter, rows iter.Seq2[job.Row, error], limit int, began time.Time,
 	items *[]JobView,
 ) (last job.ID, end bool, err error) {
 	read := 0
 	enoughRead := func() bool {
-		if f.status == job.Running { // the due index knows the others
+		if f.status == job.Running { // the due index knows the other running jobs
 			return read >= maxRead
 		}
 		return s.Clock.Now().Sub(began) >= contract.MaxListRead
@@ -189,7 +190,7 @@ func (s *stage) look(
 		if f.status == "" {
 			return limit - len(*items)
 		}
-		return store.ReadAtOnce // few of them may be in that status
+		return store.ReadAtOnce // not many of them may have that status
 	}
 	for r, err := range rows {
 		if err != nil && fault.KindOf(err) != fault.Undecodable {
@@ -197,7 +198,7 @@ func (s *stage) look(
 		}
 		read++
 		last = r.ID
-		if err != nil { // the rest of the list is unharmed
+		if err != nil { // the others are still listed
 			s.unreadableRow(ctx, r.Key, err)
 		} else if f.rowMay(r) {
 			lot = append(lot, r)
@@ -216,11 +217,11 @@ func (s *stage) look(
 	return last, !full, err
 }
 
-// madeAhead is how long before its nominal time a schedule's job may be made, whose id has that time.
+// madeAhead is how long before its nominal time a schedule's job may be made. Its id has the nominal time.
 const madeAhead = contract.Horizon + 2*time.Minute
 
-// readFilter reads what a list of jobs lets through. The list is in the order of ids, and ends at
-// now: what schedules have made ahead is shown where their name is given.
+// readFilter reads the filter of a list of jobs. The list is in the order of ids and ends at now. Jobs that a schedule
+// has made ahead are listed only with that schedule as the filter.
 func readFilter(in *listJobsInput, now time.Time) (jobFilter, error) {
 	f := jobFilter{status: job.Status(in.State), task: in.Task, schedule: in.Schedule}
 	var wrong fault.Mistakes
@@ -260,7 +261,7 @@ func statusWords() string {
 	return strings.Join(words, ", ")
 }
 
-// readRange reads the two ends of a half-open range; a zero time is an open end.
+// readRange reads the two ends of a half-open range; the zero time is an open end.
 func readRange(wrong *fault.Mistakes, afterName, after, beforeName, before string) (from, to time.Time) {
 	read := func(name, s string) time.Time {
 		if s == "" {
@@ -323,7 +324,7 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "attempts", in.ID)
-	place, err := l.Place(in.Cursor)
+	position, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +332,7 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 	if err != nil {
 		return nil, err
 	}
-	attempts, more, err := s.Store.Attempts(ctx, r, number(place), limit)
+	attempts, more, err := s.Store.Attempts(ctx, r, number(position), limit)
 	if err != nil {
 		return nil, err
 	}

@@ -18,14 +18,14 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// number reads what itoa wrote, 0 from anything else.
+// number reads what itoa wrote; 0 for anything else.
 func number(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n
 }
 
-// readPayload judges a payload by the rules that hold for all, by its executor's and by its
-// task's schema, and returns it as it will be kept: compact JSON, nil for none.
+// readPayload checks a payload by the general rules, by those of its executor and by its task's schema. It returns the
+// payload as compact JSON; nil is none.
 func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task,
 	t tenant.ID, literals []string) ([]byte, error) {
 	v.Pointer = pointer + "/payload"
@@ -63,13 +63,12 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 	return payload, nil
 }
 
-// freshSchemas is how many bytes of schemas one request may have compiled that no other has
-// needed before.
-const freshSchemas = 256 << 10
+// newSchemaBytes is how many bytes of schemas that are not in the cache one request may have compiled.
+const newSchemaBytes = 256 << 10
 
-// judge blames each part of a value that does not fit a schema.
+// judge reports each part of a value that does not fit a schema.
 func (s *stage) judge(ctx context.Context, r *reader, pointer string, value []byte, by schema.Use) error {
-	if !s.schemas.Has(by.Schema) && r.fresh.Add(-int64(len(by.Schema))) < 0 {
+	if !s.schemas.Has(by.Schema) && r.compilable.Add(-int64(len(by.Schema))) < 0 {
 		r.Mistake(pointer, wire.CodeOutOfRange, "jobs of fewer tasks in one batch",
 			"the payload schemas of the batch's tasks are too large together")
 		return nil
@@ -83,23 +82,23 @@ func (s *stage) judge(ctx context.Context, r *reader, pointer string, value []by
 	return err
 }
 
-// reader reads the bodies of this API. It bounds what judging payloads by the schemas of tasks may cost.
+// reader reads the bodies of this API. It bounds the cost of checking payloads by the schemas of tasks.
 type reader struct {
 	*wire.Reader
-	work  int           // units of work that judging by a schema may take; see schema.Use
-	fresh *atomic.Int64 // bytes of schemas that may still be compiled for this request
-	// earlier is the id of job n of the batch, if it comes before this one and was accepted. Nil: there is
-	// no batch.
+	work       int           // units of work that checking by schemas may take; see schema.Use
+	compilable *atomic.Int64 // bytes of schemas that this request may still compile
+	// earlier returns the id of job n of the batch, if it comes before this one and was accepted. nil: there is no
+	// batch.
 	earlier func(n int) (job.ID, bool)
 }
 
 func newReader(d *wire.Document) *reader {
-	r := &reader{Reader: wire.NewReader(d), work: schema.WorkPerValue, fresh: &atomic.Int64{}}
-	r.fresh.Store(freshSchemas)
+	r := &reader{Reader: wire.NewReader(d), work: schema.WorkPerValue, compilable: &atomic.Int64{}}
+	r.compilable.Store(newSchemaBytes)
 	return r
 }
 
-// under are the pointers of allow_literals, which within a batch are still those of the job.
+// under turns the pointers in allow_literals, which are relative to a job, into pointers of the whole body.
 func under(pointer string, literals []string) []string {
 	absolute := make([]string, len(literals))
 	for i, l := range literals {

@@ -8,7 +8,7 @@ import (
 	"punctual/shared/text"
 )
 
-// payloadReader lets executors check payloads with a reader; it is an executor.Reader.
+// payloadReader is an executor.Reader over a reader, for executors that check payloads.
 type payloadReader struct{ r *reader }
 
 func (p payloadReader) Object(v executor.Value, known []string) map[string]executor.Value {
@@ -41,7 +41,7 @@ func (payloadReader) Member(of executor.Value, name string, node int) executor.V
 
 func (p payloadReader) Repeated(v executor.Value) func(node int) bool {
 	repeated := p.r.Doc.Repeated(v.Node)
-	return func(node int) bool { return repeated[int32(node-1)] } // a name stands before its value
+	return func(node int) bool { return repeated[int32(node-1)] } // the node before a value is its name
 }
 
 func (p payloadReader) Text(v executor.Value) (string, bool) {

@@ -19,7 +19,7 @@ import (
 	"punctual/shared/text"
 )
 
-// JobRequest documents what POST /v1/jobs takes; its names are the ones that are known.
+// JobRequest documents the body of POST /v1/jobs. Its field names are the only ones allowed.
 type JobRequest struct {
 	Task        string        `json:"task" example:"echo"`
 	Payload     wire.Anything `json:"payload,omitempty" doc:"Up to {=payload_mib} MiB, {=depth} levels deep. What it holds is up to the executor of the task"`
@@ -37,7 +37,7 @@ type JobRequest struct {
 	AllowLiterals []string `json:"allow_literals,omitempty" doc:"JSON pointers of strings that look like secrets and are none; recorded with the job"`
 }
 
-// BatchJobRequest is a JobRequest within a batch.
+// BatchJobRequest is a JobRequest in a batch.
 type BatchJobRequest struct {
 	JobRequest
 	IdempotencyKey string `json:"idempotency_key,omitempty" doc:"Printable ASCII; one key space with the Idempotency-Key header"`
@@ -58,22 +58,22 @@ var (
 	retryFields = wire.NamesOf[retryRequest]()
 )
 
-// draft is a job that may be accepted: all of it but its id.
+// draft is a job before it is accepted; it has no id yet.
 type draft struct {
 	row      job.Row
-	after    *dag.After // nil: it comes after no other job
+	after    *dag.After // nil: it waits for no job
 	payload  []byte     // compact JSON; nil for none
 	labels   job.Labels
 	literals []string
 }
 
-// taskBook looks each task up once per request.
+// taskBook reads each task once per request.
 type taskBook struct {
 	stage  *stage
 	tenant tenant.ID
 	mu     sync.Mutex
 	known  map[string]job.Task
-	names  []string // for suggestions; nil until somebody needs one
+	names  []string // for suggestions; nil until the first one
 }
 
 func (s *stage) taskBook(t tenant.ID) *taskBook {
@@ -93,7 +93,7 @@ func (b *taskBook) task(ctx context.Context, name string) (job.Task, error) {
 	return t, err
 }
 
-// unknown blames a task that is not there, with the one that was probably meant.
+// unknown reports a task that does not exist, with the most similar name.
 func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string) {
 	b.mu.Lock()
 	if b.names == nil {
@@ -114,10 +114,10 @@ func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string)
 	r.Mistake(pointer, codeUnknownTask, listedNames(b.names), "%s", detail)
 }
 
-// listedMost is how many tasks an answer names.
+// listedMost is how many tasks a mistake lists.
 const listedMost = 20
 
-// listedNames lists the tasks that there are.
+// listedNames lists up to listedMost names in order.
 func listedNames(names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	if len(names) > listedMost {
@@ -126,8 +126,7 @@ func listedNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// readJob reads one job of a body and judges all of it. Mistakes are left in r; the error is
-// for what could not be looked up.
+// readJob reads one job of a body and checks all of it. Mistakes go to r; the error is for a failed look-up.
 func (s *stage) readJob(
 	ctx context.Context, r *reader, f wire.Fields, pointer string, book *taskBook, now time.Time,
 ) (*draft, error) {
@@ -172,14 +171,14 @@ func (s *stage) readJob(
 	r.noSecretLabels(f, under(pointer, d.literals))
 	v, given := f["payload"]
 	if !known {
-		return d, nil // what the payload must be depends on the task
+		return d, nil // the rules for the payload depend on the task
 	}
 	var err error
 	d.payload, err = s.readPayload(ctx, r, v, given, pointer, task, book.tenant, d.literals)
 	return d, err
 }
 
-// due reads run_at or delay into at.
+// due reads run_at or delay into at; false if neither is given.
 func (r *reader) due(f wire.Fields, now time.Time, at *time.Time) (given bool) {
 	runAt, isTime := f["run_at"]
 	delay, isDelay := f["delay"]
@@ -198,7 +197,7 @@ func (r *reader) due(f wire.Fields, now time.Time, at *time.Time) (given bool) {
 	return isTime || isDelay
 }
 
-// running reads what says how a job runs, over what its task says.
+// running reads how a job runs, over what its task has set.
 func (r *reader) running(f wire.Fields, row *job.Row) {
 	if v, ok := f["pool"]; ok {
 		if pool, ok := r.OneOf(v, codeUnknownPool, contract.Pools); ok {
@@ -214,7 +213,7 @@ func (r *reader) running(f wire.Fields, row *job.Row) {
 		if d, ok := r.Duration(v, contract.MinTimeout, longest(row.Pool)); ok {
 			row.Timeout = d
 		}
-	} else if row.Timeout > longest(row.Pool) { // the task's, in a pool that the job chose
+	} else if row.Timeout > longest(row.Pool) { // the task's timeout in a pool that the job chose
 		r.Mistake(f["pool"].Pointer, wire.CodeConflictingFields, "",
 			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
 	}
@@ -310,7 +309,7 @@ var lostWords = []string{job.LostRerun, job.LostFail}
 // maxLiterals bounds how many strings one job may declare to be no secrets.
 const maxLiterals = 50
 
-// maxLiteral is how long such a pointer may be, in characters.
+// maxLiteral is how long a pointer in allow_literals may be, in characters.
 const maxLiteral = 1024
 
 func (r *reader) literals(v wire.Value) []string {

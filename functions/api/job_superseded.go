@@ -13,17 +13,17 @@ import (
 	"punctual/shared/schedule"
 )
 
-// A schedule makes its jobs half an hour ahead. Once it is deleted, or edited so that it has no such
-// time any more, those that have not started will not run: they are shown as SKIPPED at once, though
-// their rows say so only when their time comes, and nothing can be done with them.
+// A schedule makes its jobs up to contract.Horizon ahead. When it is deleted, or edited so that a time is gone, the
+// jobs of that time that have not started will not run. They are shown as SKIPPED at once and cannot be changed,
+// although their rows become SKIPPED only when they are due.
 
-// mayBeSuperseded says that only the schedule can tell whether a job will still run.
+// mayBeSuperseded reports whether the schedule decides if this job still runs.
 func mayBeSuperseded(r job.Row) bool {
 	return r.ScheduleID != "" && r.Status == job.Scheduled && r.Attempt == 1 && r.Stop == job.NoStop
 }
 
-// superseded is the row as it will end, if its schedule has gone on without it and no worker is at
-// it; false: it will not.
+// superseded returns the row as it will end, if the schedule no longer has the job's time and no worker runs it. It is
+// false if the job will run.
 func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (job.Row, bool) {
 	if of == nil || !mayBeSuperseded(r) || c.Live(r.Attempt, now) {
 		return r, false
@@ -40,11 +40,11 @@ func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (j
 	return r, true
 }
 
-// schedulesAtOnce bounds the schedules of a page that are read together.
+// schedulesAtOnce is how many schedules of a page are read at the same time.
 const schedulesAtOnce = 16
 
-// schedulesOf reads the schedules that say what becomes of the rows, each once. One that is absent,
-// or cannot be read, is left out: its jobs run.
+// schedulesOf reads the schedules of these rows, each once. A schedule that is absent or cannot be read is left out;
+// its jobs run.
 func (s *stage) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.Key]*schedule.Schedule, error) {
 	found := map[schedule.Key]*schedule.Schedule{}
 	for _, r := range rows {
@@ -75,7 +75,7 @@ func (s *stage) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.K
 	return found, g.Wait()
 }
 
-// changeable is a problem for a job that its schedule has gone on without.
+// changeable returns a problem for a job that is superseded, nil for any other.
 func (s *stage) changeable(ctx context.Context, row job.Row, now time.Time) error {
 	if !mayBeSuperseded(row) {
 		return nil

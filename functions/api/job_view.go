@@ -18,7 +18,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// JobView is a job as it is shown. Absent values are left out.
+// JobView shows a job. Absent values are left out.
 type JobView struct {
 	JobID             job.ID          `json:"job_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
 	Status            job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"A job waiting for a retry is SCHEDULED with attempt > 1"`
@@ -54,7 +54,7 @@ type JobView struct {
 	*JobDetail
 }
 
-// JobDetail is what only the view of a single job shows.
+// JobDetail is shown only with a single job.
 type JobDetail struct {
 	Timeout     string     `json:"timeout,omitempty"`
 	StartWithin string     `json:"start_within,omitempty"`
@@ -85,7 +85,7 @@ func viewRetry(p job.RetryPolicy) *retryView {
 		p.OnWorkerLost()}
 }
 
-// view shows a job as it stands by these facts.
+// view shows a job with these facts.
 func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	v := JobView{
 		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
@@ -121,7 +121,7 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	case v.WaitingFor == "handler":
 		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(noHandler, r.Task)}
 	case r.QueuedBehind:
-		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: standsInLine}
+		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: waitsForEarlier}
 	}
 	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
 		v.Progress = &progressView{p.Done, p.Total, p.Note, wire.Instant{Time: p.At}}
@@ -129,21 +129,21 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	return v
 }
 
-// noHandler says what a job waits for whose task no worker has known so far.
+// noHandler is why a job waits whose task no worker has known so far.
 var noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +
 	timeInWords(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
 
-// standsInLine says what a job waits for whose schedule lets no two runs overlap.
-const standsInLine = "an earlier run of the schedule is not over; it waits for the end of that"
+// waitsForEarlier is why a job waits whose schedule lets no two runs overlap.
+const waitsForEarlier = "an earlier run of the schedule is not over; it waits for the end of that"
 
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// startsSoon says that a worker may be at the job: only then can its claim change what is shown.
+// startsSoon reports whether a worker may have the job. Only then does its claim matter.
 func startsSoon(r job.Row, now time.Time) bool {
 	return r.Status.Open() && !r.DueAt.After(now.Add(contract.HoldUntil))
 }
 
-// show reads what a row alone does not say and returns the view.
+// show returns the view of a row, with what its claim, pauses and schedule add.
 func (s *stage) show(ctx context.Context, r job.Row) (JobView, error) {
 	views, err := s.views(ctx, r.Tenant, []job.Row{r})
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *stage) show(ctx context.Context, r job.Row) (JobView, error) {
 	return views[0], nil
 }
 
-// showAll is show for the rows of a page, with what of their labels a list shows.
+// showAll is show for the rows of a page, with the labels that a list shows.
 func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
 	views, err := s.views(ctx, t, rows)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job
 	return views, err
 }
 
-// views is show for many rows: at most two reads, whatever their number.
+// views is show for many rows. It reads claims and pauses only if a worker may have one of the jobs.
 func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
 	now := s.now()
 	var keys []job.Key
@@ -215,7 +215,7 @@ func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVi
 	return views, nil
 }
 
-// detailOf is what the row says of a job's detail.
+// detailOf returns the part of a job's detail that the row has.
 func detailOf(r job.Row) *JobDetail {
 	d := &JobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
 	if r.StartWithin > 0 {
@@ -227,11 +227,11 @@ func detailOf(r job.Row) *JobDetail {
 	return d
 }
 
-// detail completes the view of a single job with what lies beside its row.
+// detail adds the contents of a single job to its view.
 func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 	v.JobDetail = detailOf(r)
 	if r.ResultIn != job.InRow {
-		body, err := s.beside(ctx, r, job.ResultContent)
+		body, err := s.content(ctx, r, job.ResultContent)
 		if err != nil {
 			return err
 		}
@@ -254,8 +254,9 @@ func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 	return nil
 }
 
-// beside reads a sibling item; one that has gone (the row may be just being forgotten) is nothing.
-func (s *stage) beside(ctx context.Context, r job.Row, name string) (json.RawMessage, error) {
+// content reads one item of a job's contents. It is nil when the item is gone, because the job may be forgotten at this
+// moment.
+func (s *stage) content(ctx context.Context, r job.Row, name string) (json.RawMessage, error) {
 	body, err := s.Store.Content(ctx, r.Key, name)
 	if fault.KindOf(err) == fault.NotFound || body == "" && err == nil {
 		return nil, nil
@@ -263,5 +264,5 @@ func (s *stage) beside(ctx context.Context, r job.Row, name string) (json.RawMes
 	return json.RawMessage(body), err
 }
 
-// now is the time to the millisecond, as it is stored.
+// now returns the time, to the millisecond as it is stored.
 func (s *stage) now() time.Time { return s.Clock.Now().UTC().Truncate(time.Millisecond) }

@@ -73,7 +73,7 @@ func numberWord(n int) string {
 	return itoa(n)
 }
 
-// timeInWords is "a second" or "five seconds".
+// timeInWords is "a second" (one) or "five seconds".
 func timeInWords(d, unit time.Duration, one, many string) string {
 	if d == unit {
 		return one
@@ -81,7 +81,7 @@ func timeInWords(d, unit time.Duration, one, many string) string {
 	return numberWord(int(d/unit)) + " " + many
 }
 
-// retryText says a retry policy in one line.
+// retryText describes a retry policy in one line.
 func retryText(p job.RetryPolicy) string {
 	return itoa(p.MaxAttempts) + " attempts, " + span.Format(p.InitialDelay) + " × " + wire.PlainNumber(p.Factor) +
 		" up to " + span.Format(p.MaxDelay) + ", jitter " + wire.PlainNumber(p.Jitter)

@@ -10,11 +10,10 @@ import (
 	"punctual/functions/api/wire"
 )
 
-// LoopbackOnly guards a server on the own machine that asks nobody who they are: addr is where
-// it listens, with its port. A request must name it as localhost, 127.0.0.1 or [::1] with that
-// port, or a web page could reach it under a name of its own (DNS rebinding); and one that a web
-// page sends must come from this very origin: browsers say so in Origin and, also where they send
-// none, in Sec-Fetch-Site.
+// LoopbackOnly guards a server that listens on addr, on the user's own machine, and asks for no token. A request must
+// call it localhost, 127.0.0.1 or [::1], with the port of addr; otherwise a web page could reach it under a name of its
+// own (DNS rebinding). A request from a web page must come from this very origin. Browsers send Origin or, where they
+// leave that out, Sec-Fetch-Site.
 func LoopbackOnly(addr string, next http.Handler) http.Handler {
 	_, port, err := net.SplitHostPort(addr)
 	hosts := []string{}

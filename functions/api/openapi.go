@@ -23,10 +23,10 @@ import (
 	"punctual/shared/text"
 )
 
-// This file makes the OpenAPI document as strict as the readers. Go types say which fields there
-// are; the tables below say what each may hold, by the same constants that the readers use.
+// This file makes the OpenAPI document as strict as the readers. Go types define the fields; the tables below define
+// what each field may hold, with the constants that the readers use.
 
-// bound narrows a schema to what its reader takes.
+// bound narrows a schema to what its reader accepts.
 type bound func(*huma.Schema)
 
 // allOf applies several bounds to one field.
@@ -38,7 +38,7 @@ func allOf(bounds ...bound) bound {
 	}
 }
 
-// oneOf is a text that is one of a few.
+// oneOf is a text from a list.
 func oneOf[T ~string](list []T) bound {
 	return func(s *huma.Schema) {
 		s.Enum = nil
@@ -48,7 +48,7 @@ func oneOf[T ~string](list []T) bound {
 	}
 }
 
-// matching is a text of that form and of 1 to most characters; 0 leaves the length to the pattern.
+// matching is a text that matches a pattern and has 1 to most characters; with most 0 only the pattern limits it.
 func matching(pattern string, most int) bound {
 	return func(s *huma.Schema) {
 		if s.Pattern, s.MinLength = pattern, new(1); most > 0 {
@@ -57,27 +57,27 @@ func matching(pattern string, most int) bound {
 	}
 }
 
-// textOf is any text of that many characters.
+// textOf is any text of least to most characters.
 func textOf(least, most int) bound {
 	return func(s *huma.Schema) { s.MinLength, s.MaxLength = &least, &most }
 }
 
-// numberFrom is a number within limits, both included.
+// numberFrom is a number from least to most.
 func numberFrom(least, most float64) bound {
 	return func(s *huma.Schema) { s.Minimum, s.Maximum = &least, &most }
 }
 
-// wholeFrom is a parameter that counts. Parameters are strings to the reader.
+// wholeFrom is a whole number as a parameter. The reader sees a string.
 func wholeFrom(least, most int) bound {
 	return allOf(numberFrom(float64(least), float64(most)), func(s *huma.Schema) {
 		s.Type, s.Pattern, s.Examples = huma.TypeInteger, "", nil
 	})
 }
 
-// defaulting is a parameter's default.
+// defaulting is the default of a parameter.
 func defaulting(value int) bound { return func(s *huma.Schema) { s.Default = value } }
 
-// lasting is a length of time within limits, which JSON Schema has no words for.
+// lasting is a length of time from least to most. JSON Schema has no keywords for that.
 func lasting(least, most time.Duration) bound {
 	return func(s *huma.Schema) {
 		s.Type, s.Pattern, s.MaxLength = huma.TypeString, contract.DurationPattern, new(span.MaxText)
@@ -87,7 +87,7 @@ func lasting(least, most time.Duration) bound {
 	}
 }
 
-// listOf is a list of that many, each within its own bounds.
+// listOf is a list of least to most elements, each within its own bounds.
 func listOf(least, most int, each bound) bound {
 	return func(s *huma.Schema) {
 		if s.MaxItems = &most; least > 0 {
@@ -99,7 +99,7 @@ func listOf(least, most int, each bound) bound {
 	}
 }
 
-// mapOf is an object of strings.
+// mapOf is an object of strings with at most that many entries.
 func mapOf(most int, name map[string]any, each bound) bound {
 	return func(s *huma.Schema) {
 		s.MaxProperties = &most
@@ -108,7 +108,7 @@ func mapOf(most int, name map[string]any, each bound) bound {
 	}
 }
 
-// anyCase is the pattern of a few words, whatever their letters' case.
+// anyCase is a pattern for these words in small or capital letters.
 func anyCase(words []string) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -120,7 +120,7 @@ func anyCase(words []string) string {
 	return b.String() + ")$"
 }
 
-// formatted is a text with a name for its form, which says more than its pattern.
+// formatted is a text with a named format, which says more than its pattern.
 func formatted(format, pattern string, most int) bound {
 	return allOf(matching(pattern, most), func(s *huma.Schema) { s.Format = format })
 }
@@ -133,7 +133,7 @@ const (
 	pointerPattern = `^/`
 	zonePattern    = `^[A-Za-z0-9_+/-]+$`
 	cursorPattern  = `^[A-Za-z0-9_-]+$`
-	printable      = `^[^\x00-\x1f\x7f-\x9f]*$` // no unicode.IsControl
+	printable      = `^[^\x00-\x1f\x7f-\x9f]*$` // without the characters of unicode.IsControl
 	jobIDLength    = 26
 	maxTimeText    = 35 // 2027-03-28T01:00:00.123456789+02:00
 )
@@ -161,7 +161,7 @@ var (
 	})
 )
 
-// payloads says what a payload is by the task's executor.
+// payloads lists the payloads of all executors.
 func payloads(s *huma.Schema) {
 	s.AnyOf = nil
 	for _, k := range executor.Kinds() {
@@ -172,7 +172,7 @@ func payloads(s *huma.Schema) {
 	s.AnyOf = append(s.AnyOf, &huma.Schema{Description: "What your own handler takes"})
 }
 
-// executors says which there are, and what each does.
+// executors lists the executors and what each does.
 func executors(s *huma.Schema) {
 	oneOf(executor.Names())(s)
 	var about []string
@@ -182,7 +182,8 @@ func executors(s *huma.Schema) {
 	s.Description = strings.Join(about, "; ")
 }
 
-// narrowed is what keywords say. Those of all values of an object narrow the schema that is there.
+// narrowed applies keywords to a schema. The keywords for all values of an object go to the schema that it has for
+// them.
 func narrowed(words executor.Keywords) bound {
 	return func(s *huma.Schema) {
 		s.Extensions = maps.Clone(map[string]any(words))
@@ -197,7 +198,7 @@ func narrowed(words executor.Keywords) bound {
 	}
 }
 
-// documentPayloads adds the schemas of what executors take.
+// documentPayloads adds the schemas of the executors' payloads.
 func documentPayloads(registry huma.Registry) {
 	for _, k := range executor.Kinds() {
 		if k.Payload == nil {
@@ -222,7 +223,7 @@ const schemaPrefix = "#/components/schemas/"
 
 func ref(name string) *huma.Schema { return &huma.Schema{Ref: schemaPrefix + name} }
 
-// fieldBounds are those of one schema's fields.
+// fieldBounds are the bounds of one schema's fields.
 type fieldBounds map[string]bound
 
 func (f fieldBounds) and(more fieldBounds) fieldBounds {
@@ -244,7 +245,7 @@ var (
 	shownBounds = fieldBounds{"pool": oneOf(contract.Pools), "priority": oneOf(contract.Priorities)}
 )
 
-// bounds of every field that has some, by the names of schemas.
+// bounds are the bounds of fields, by the names of schemas.
 var bounds = map[string]fieldBounds{
 	"JobRequest": jobBounds,
 	"BatchJobRequest": jobBounds.and(fieldBounds{
@@ -270,7 +271,7 @@ var bounds = map[string]fieldBounds{
 	"ResumeRequest": {"missed": oneOf(missedWords)},
 	"DeadLettersRequest": {
 		"job_ids": listOf(1, contract.RedriveMax, idForm), "limit": numberFrom(1, contract.RedriveMax),
-		// an empty one is the beginning
+		// "" begins at the beginning
 		"cursor": allOf(matching(`^$|`+cursorPattern, wire.MaxCursor), textOf(0, wire.MaxCursor)),
 	},
 	"DeadLetterFilterRequest": {"task": nameForm, "dead_after": instantForm, "dead_before": instantForm},
@@ -320,10 +321,11 @@ var bounds = map[string]fieldBounds{
 	"SchedulePauseView": {"missed": oneOf(missedWords)},
 }
 
-// dayForm is a whole day or an instant.
+// dayForm is a day or an instant.
 var dayForm = matching(datePattern+"|"+wire.InstantPattern.String(), maxTimeText)
 
-// parameterBounds are those of path, query and header parameters; each name means the same everywhere.
+// parameterBounds are the bounds of path, query and header parameters. A name means the same in all operations, except
+// in ownParameterBounds.
 var parameterBounds = fieldBounds{
 	"limit":  allOf(wholeFrom(1, contract.ListMax), defaulting(contract.ListDefault)),
 	"cursor": matching(cursorPattern, wire.MaxCursor),
@@ -354,7 +356,7 @@ func codes() []string {
 	return all
 }
 
-// hasAll says that these fields are there.
+// hasAll is an object with all these fields.
 func hasAll(names ...string) *huma.Schema { return &huma.Schema{Required: names} }
 
 func hasAny(names []string) *huma.Schema {
@@ -369,12 +371,12 @@ func isNot(s *huma.Schema) *huma.Schema { return &huma.Schema{Not: s} }
 
 func isEither(of ...*huma.Schema) *huma.Schema { return &huma.Schema{AnyOf: of} }
 
-// hasSome says that a list is there with something in it.
+// hasSome is an object with a list of that name that is not empty.
 func hasSome(name string) *huma.Schema {
 	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: {MinItems: new(1)}}}
 }
 
-// hasNull says that a field is there as null, and hasValue that it is there as anything else.
+// hasNull is an object whose field is null; hasValue is one whose field is anything else.
 func hasNull(name string) *huma.Schema {
 	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: {Type: "null"}}}
 }
@@ -384,10 +386,10 @@ func hasValue(name string) *huma.Schema {
 		Properties: map[string]*huma.Schema{name: isNot(&huma.Schema{Type: "null"})}}
 }
 
-// ruleOfNone says that run_if is there and the jobs that it speaks of are not.
+// ruleOfNone is an object with run_if but without after.
 var ruleOfNone = &huma.Schema{AllOf: []*huma.Schema{hasAll("run_if"), isNot(hasAll("after"))}}
 
-// refusals are what a whole object must not be: generators of clients pass them over, validators do not.
+// refusals are schemas that an object must not match. Generators of clients ignore them; validators apply them.
 var refusals = map[string]*huma.Schema{
 	"JobRequest":      isEither(hasAll("run_at", "delay"), ruleOfNone),
 	"BatchJobRequest": isEither(hasAll("run_at", "delay"), ruleOfNone),
@@ -411,14 +413,14 @@ var refusals = map[string]*huma.Schema{
 	"ExclusionRequest":     isNot(isEither(hasSome("dates"), hasSome("ranges"), hasSome("yearly"), hasSome("weekly"))),
 }
 
-// changes are bodies that must say something.
+// changes are bodies that must have at least one field.
 var changes = []string{"JobPatchRequest", "SchedulePatchRequest"}
 
 func closedObject() *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{}}
 }
 
-// calendars makes the schema of a calendar one of its four forms.
+// calendars turns the schema of a calendar into one of its four forms.
 func calendars(schemas map[string]*huma.Schema) {
 	whole := schemas["CalendarRequest"]
 	whole.OneOf = nil
@@ -436,8 +438,8 @@ func calendars(schemas map[string]*huma.Schema) {
 	whole.Type, whole.Properties, whole.AdditionalProperties, whole.Required = "", nil, nil, nil
 }
 
-// patchOf makes the schema of a merge patch (RFC 7396) of a whole one: nothing is required, and
-// null removes what the whole may lack. Objects within are patched too.
+// patchOf makes the schema of a merge patch (RFC 7396) from a whole schema: no field is required, and null removes an
+// optional one. Nested objects are patched too.
 func patchOf(schemas map[string]*huma.Schema, name string) *huma.Schema {
 	whole, patch := schemas[name], strings.TrimSuffix(name, "Request")+"PatchRequest"
 	s := closedObject()
@@ -470,7 +472,7 @@ func nullable(s huma.Schema) huma.Schema {
 	return s
 }
 
-// ofOneForm says that what a patch gives a calendar belongs to one form of it.
+// ofOneForm is a patch whose fields all belong to one form of a calendar.
 func ofOneForm() *huma.Schema {
 	either := &huma.Schema{}
 	for _, form := range calendarForms {
@@ -483,7 +485,7 @@ func ofOneForm() *huma.Schema {
 	return either
 }
 
-// schemaName names a schema as a programmer would: PageJobView is JobPage, BatchAnswerBody is BatchAnswer.
+// schemaName shortens the names of schemas: PageJobView becomes JobPage, BatchAnswerBody becomes BatchAnswer.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	if of, ok := strings.CutPrefix(name, "Page"); ok {
@@ -495,8 +497,8 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// document is the OpenAPI document. Answers may grow, so their schemas leave room for fields
-// that are not known yet; bodies that we read must not have any.
+// document returns the OpenAPI document. Answers may grow, so their schemas allow unknown fields; the bodies that we
+// read must not have any.
 func (s *stage) document() ([]byte, error) {
 	doc := s.router.OpenAPI()
 	registry := doc.Components.Schemas
@@ -527,7 +529,7 @@ func (s *stage) document() ([]byte, error) {
 	return []byte(limits.Replace(string(whole))), err
 }
 
-// isRead says that a schema is of what we read, whose fields are all known.
+// isRead reports whether a schema is of a body that we read.
 func isRead(name string) bool {
 	return strings.HasSuffix(name, "Request") ||
 		slices.ContainsFunc(executor.Kinds(), func(k executor.Kind) bool { return k.Bounds[name] != nil && !k.Loose })

@@ -39,7 +39,7 @@ func (s *stage) pauseRoutes() {
 	}, s.listPauses)
 }
 
-// heldStartsWithin is what the document promises of the jobs that a pause held.
+// heldStartsWithin is how soon the document promises that a job starts after its pause.
 const heldStartsWithin = 5 * time.Second
 
 type pauseRequest struct {
@@ -98,10 +98,10 @@ func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInpu
 	switch {
 	case fault.KindOf(err) == fault.NotFound, err == nil && passed(old, now):
 		status = http.StatusCreated
-	case old.Unreadable: // that is how it is mended
+	case old.Unreadable: // this PUT repairs it
 	case err != nil:
 		return nil, err
-	default: // it stands already, and has been effective since
+	default: // it holds jobs already, since its own time
 		p.Since, p.EffectiveAt = old.Since, old.EffectiveAt
 	}
 	err = s.Store.PutPause(ctx, who.Tenant, p)
@@ -115,7 +115,7 @@ func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInpu
 	return &pauseAnswer{status, viewPause(p)}, nil
 }
 
-// passed says that a pause has lifted itself.
+// passed reports whether a pause has ended by its until.
 func passed(p job.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
 func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
@@ -158,21 +158,20 @@ func (s *stage) liftPause(ctx context.Context, who tenant.Identity, in *pauseInp
 	if err != nil && !absent {
 		return nil, err
 	}
-	s.wakeParked(ctx, who.Tenant, s.now()) // of an absent one too: whoever lifted it may have got no further
+	s.wakeParked(ctx, who.Tenant, s.now()) // also if it is absent: an earlier request may have failed after its delete
 	if absent {
 		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such pause")
 	}
 	return &empty{}, nil
 }
 
-// wakeParked has everything in the tenant's parking places looked at again at that time:
-// dispatch does, by a message or, beyond a message's reach, by a timer. What is lost here the
-// sweeper finds, later; so this is no reason to refuse.
+// wakeParked lets dispatch look at all parked jobs of a tenant at a given time: by a message, or by a timer if the time
+// is beyond a message's delay. A failure does not fail the request, because the sweeper finds the jobs later.
 func (s *stage) wakeParked(ctx context.Context, t tenant.ID, at time.Time) {
 	s.wakePlaces(ctx, t, at, horizon.Parkings(string(t)))
 }
 
-// wakePlaces is wakeParked for any places of the due index.
+// wakePlaces is wakeParked for any parking places.
 func (s *stage) wakePlaces(ctx context.Context, t tenant.ID, at time.Time, places []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
@@ -203,10 +202,10 @@ func (s *stage) wakePlaces(ctx context.Context, t tenant.ID, at time.Time, place
 	}
 }
 
-// parkingMaxAge is what the lateness of such a timer is worth; the sweeper has been there by then.
+// parkingMaxAge is how late such a timer may still fire. After that the sweeper has done its work.
 const parkingMaxAge = time.Hour
 
-// parkingTimer is the name of a parking place's timer: the same for the same place and time.
+// parkingTimer is the name of the timer of a parking place; the same place and time give the same name.
 func parkingTimer(place string, at time.Time) string {
 	sum := sha256.Sum256([]byte(place + " " + at.UTC().Format(time.RFC3339Nano)))
 	return "p-" + hex.EncodeToString(sum[:16])
@@ -214,14 +213,14 @@ func parkingTimer(place string, at time.Time) string {
 
 type pausesAnswer struct{ Body wire.Page[pauseView] }
 
-// listPauses reads all of them, as everybody does who looks for a pause, and answers a page.
+// listPauses reads all pauses, because the store does, and answers one page of them.
 func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{ wire.Paging }) (*pausesAnswer, error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "pauses")
-	after, err := l.Place(in.Cursor)
+	after, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +232,7 @@ func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{
 	now := s.now()
 	out := &pausesAnswer{Body: wire.Page[pauseView]{Items: []pauseView{}}}
 	for i, p := range pauses {
-		at := pausePlace(pauses, i)
+		at := pausePosition(pauses, i)
 		switch {
 		case passed(p, now) || at <= after:
 		case len(out.Body.Items) == limit:
@@ -247,9 +246,8 @@ func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{
 	return out, nil
 }
 
-// pausePlace is where a pause stands in a list by scope; the operator and the tenant may both have
-// one of the same.
-func pausePlace(all job.Pauses, i int) string {
+// pausePosition is the position of a pause in the list. The operator and the tenant may both have a pause of one scope.
+func pausePosition(all job.Pauses, i int) string {
 	nth := "#0"
 	if i > 0 && all[i-1].Scope == all[i].Scope {
 		nth = "#1"
@@ -257,8 +255,8 @@ func pausePlace(all job.Pauses, i int) string {
 	return all[i].Scope + nth
 }
 
-// pausesSeen keeps each tenant's pauses for a moment: an accepted job's view says whether one holds
-// it, and to read them for every job would be to read one partition for all.
+// pausesSeen caches the pauses of each tenant for a moment. The view of an accepted job shows whether a pause holds it,
+// and reading the pauses for every job would put all reads on one partition.
 type pausesSeen struct {
 	mu   sync.Mutex
 	seen map[tenant.ID]seenPauses
@@ -269,21 +267,20 @@ type seenPauses struct {
 	at     time.Time
 }
 
-// pausesFor is how long they are kept.
+// pausesFor is how long pauses are cached.
 const pausesFor = time.Second
 
-// maxPausesSeen bounds the tenants that are kept; when there are more, all are forgotten.
+// maxPausesSeen is how many tenants are cached; beyond that all are forgotten.
 const maxPausesSeen = 1000
 
-// forget makes the next look at a tenant's pauses a read.
+// forget drops the cached pauses of a tenant.
 func (p *pausesSeen) forget(t tenant.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.seen, t)
 }
 
-// held says whether a pause holds a job that is about to be accepted, as far as can be seen: who
-// asks is told so, and nothing depends on it.
+// held reports whether a pause seems to hold a job that is about to be accepted. It is only for the view.
 func (s *stage) held(ctx context.Context, r job.Row, now time.Time) bool {
 	if !startsSoon(r, now) {
 		return false

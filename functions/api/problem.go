@@ -8,8 +8,7 @@ import (
 	"punctual/shared/executor"
 )
 
-// The codes of problems and of single mistakes that are about resources. They never change their
-// meaning.
+// The codes of problems and mistakes about resources. Their meaning never changes.
 const (
 	codeUnknownTask       = "unknown_task"
 	codeUnknownPool       = "unknown_pool"

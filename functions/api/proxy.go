@@ -15,23 +15,22 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Proxy answers API Gateway's proxy events by h. Who asks is what the authorizer found out, and
-// nothing else in the event is believed about it. After each answer the metrics are flushed to
-// out, because a Lambda sleeps between two.
+// Proxy answers API Gateway's proxy events with h. The identity is the authorizer's; nothing else in the event is
+// trusted. It flushes the metrics to out after each answer, because a Lambda sleeps between two.
 func Proxy(
 	h http.Handler, m *telemetry.Meter, out io.Writer,
 ) func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	return func(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		if m != nil {
-			defer func() { _ = m.Flush(out, time.Now()) }() // the answer matters more
+			defer func() { _ = m.Flush(out, time.Now()) }() // a failure must not fail the answer
 		}
-		if whole := ev.RequestContext.Path; whole != "" { // the stage is the version, and ev.Path lacks it
+		if whole := ev.RequestContext.Path; whole != "" { // the stage is the version, and ev.Path leaves it out
 			ev.Path = whole
 		}
 		w := core.NewProxyResponseWriter()
 		var events core.RequestAccessor
 		r, err := events.EventToRequestWithContext(wire.WithIdentity(ctx, identityOf(ev)), ev)
-		if err != nil { // a path or a body that is none
+		if err != nil { // the path or the body is malformed
 			id := ev.RequestContext.RequestID
 			w.Header().Set("X-Request-Id", id)
 			catalogue.Write(w, id, wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
@@ -45,7 +44,7 @@ func Proxy(
 	}
 }
 
-// identityOf reads what the authorizer put into the event; the zero Identity is nobody.
+// identityOf reads the authorizer's context in the event; the zero Identity is nobody.
 func identityOf(ev events.APIGatewayProxyRequest) tenant.Identity {
 	text := func(name string) string { s, _ := ev.RequestContext.Authorizer[name].(string); return s }
 	id := tenant.Identity{Tenant: tenant.ID(text("tenant")), Subject: text("subject")}

@@ -17,33 +17,33 @@ import (
 	"punctual/shared/text"
 )
 
-// runActRequest documents what an operator says of an act on a run.
+// runActRequest documents the body of an act on a run.
 type runActRequest struct {
 	Reason string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
 }
 
-// runRetryRequest documents what POST /v1/runs/{id}/retry takes.
+// runRetryRequest documents the body of POST /v1/runs/{id}/retry.
 type runRetryRequest struct {
 	From   string `json:"from,omitempty" doc:"This node and all below it run again, whatever they are. Default: what failed, and what fell with it"`
 	Reason string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
 }
 
-// nodeSkipRequest documents what POST …/skip takes.
+// nodeSkipRequest documents the body of POST …/skip.
 type nodeSkipRequest struct {
 	Children string `json:"children,omitempty" doc:"run (default): they run as if the node had succeeded, with result null; skip: they are skipped as by any skipped parent"`
 	Reason   string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
 }
 
-// nodeCompleteRequest documents what POST …/complete takes.
+// nodeCompleteRequest documents the body of POST …/complete.
 type nodeCompleteRequest struct {
 	Result wire.Anything `json:"result,omitempty" doc:"What the node's children see; default null"`
 	Reason string        `json:"reason,omitempty" doc:"Why; shown in the run's events"`
 }
 
-// actFields are the fields of acts that take nothing but a reason.
+// actFields are the fields of acts that take only a reason.
 var actFields = wire.NamesOf[runActRequest]()
 
-// skipWords are the values of children.
+// skipWords are the values of children in a skip.
 var skipWords = []string{"run", "skip"}
 
 type runInput struct {
@@ -57,7 +57,7 @@ type runNodeInput struct {
 
 type runAnswer struct{ Body RunView }
 
-// act reads what an operator says, does it, and answers the run as it then stands.
+// act reads the body of an act, does it, and answers with the run after it.
 func (s *stage) act(
 	ctx context.Context, who tenant.Identity, id string, known []string,
 	read func(*reader, wire.Fields), do func(run.Key, release.By) (run.Run, error),
@@ -89,7 +89,7 @@ func (s *stage) act(
 	return &runAnswer{v}, err
 }
 
-// reason reads why somebody acts.
+// reason reads the reason of an act.
 func (r *reader) reason(v wire.Value) string {
 	s, ok := r.Text(v)
 	if ok && runes(s) > contract.MaxReason {
@@ -167,7 +167,7 @@ func (s *stage) completeRunNode(ctx context.Context, who tenant.Identity, in *ru
 	})
 }
 
-// result reads what a node is to have given; null is none.
+// result reads the result that a node gets; null is none.
 func (r *reader) result(v wire.Value) json.RawMessage {
 	if r.Doc.Kind(v.Node) == wire.KindNull {
 		return nil
@@ -216,7 +216,7 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 	return &empty{}, err
 }
 
-// forgetNode forgets the jobs of one generation of a node; those that are gone are passed over.
+// forgetNode forgets the jobs of one generation of a node. It skips jobs that are gone.
 func (s *stage) forgetNode(ctx context.Context, f *runFacts, name string, generation int64) error {
 	rows, err := s.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, generation, 0)})
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *stage) forgetNode(ctx context.Context, f *runFacts, name string, genera
 		keys = append(keys, f.run.Key.Job(name, generation, i+1))
 	}
 	for _, k := range append(keys, f.run.Key.Job(name, generation, 0)) {
-		if err := s.tellNobody(ctx, k); err != nil {
+		if err := s.clearEffects(ctx, k); err != nil {
 			return err
 		}
 		err := s.forget(ctx, k, func(job.Row) error { return nil })
@@ -244,8 +244,8 @@ func (s *stage) forgetNode(ctx context.Context, f *runFacts, name string, genera
 	return nil
 }
 
-// tellNobody settles what the job of a run that is over owes: nothing of the run waits for its end any more.
-func (s *stage) tellNobody(ctx context.Context, k job.Key) error {
+// clearEffects clears the pending effects of a job whose run is over, because nothing in the run waits for it.
+func (s *stage) clearEffects(ctx context.Context, k job.Key) error {
 	rows, err := s.Store.Nodes(ctx, []job.Key{k})
 	if err != nil || !rows[0].PendingEffects.Children() {
 		return err

@@ -24,19 +24,19 @@ import (
 	"punctual/shared/text"
 )
 
-// dagRunRequest documents what POST /v1/dags/{name}/runs takes.
+// dagRunRequest documents the body of POST /v1/dags/{name}/runs.
 type dagRunRequest struct {
 	Version int64 `json:"version,omitempty" doc:"Default: the newest"`
 	RunOptionsRequest
 }
 
-// runRequest documents what POST /v1/runs takes.
+// runRequest documents the body of POST /v1/runs.
 type runRequest struct {
 	Dag dagRequest `json:"dag" doc:"A definition for this run alone"`
 	RunOptionsRequest
 }
 
-// RunOptionsRequest are what any run may be given.
+// RunOptionsRequest holds the options of any run.
 type RunOptionsRequest struct {
 	Params      wire.Anything     `json:"params,omitempty" doc:"Over the dag's defaults, name by name; names that the dag does not know are refused"`
 	RunAt       string            `json:"run_at,omitempty" format:"date-time" doc:"As of a job: nothing starts before; not with delay"`
@@ -128,7 +128,7 @@ func (s *stage) createInlineRun(
 	})
 }
 
-// createRun makes the run that a body asks for. A key is asked before anything else is judged, as for jobs.
+// createRun makes the run that a body describes. As for jobs, the idempotency key is checked first.
 func (s *stage) createRun(
 	ctx context.Context, who tenant.Identity, doc *wire.Document, of string,
 	definition func(*reader, *release.Request) (wire.Fields, *dag.Graph, error),
@@ -170,7 +170,7 @@ func (s *stage) createRun(
 	return s.beginRun(ctx, n, key, hash, now)
 }
 
-// rememberRun is the write of the run's key: with the run, or not at all.
+// rememberRun returns the write of the idempotency key, which is in one transaction with the run.
 func (s *stage) rememberRun(n release.Request, key, hash string, now time.Time) item.Write {
 	answer := RunView{
 		RunID: n.Key.ID, Status: run.Building, CreatedAt: wire.Instant{Time: now},
@@ -196,10 +196,10 @@ func (s *stage) beginRun(
 ) (*createdRunAnswer, error) {
 	_, created, err := s.Runs.Create(ctx, n)
 	switch {
-	case created && err != nil: // it is there, and its wake-up brings it on
+	case created && err != nil: // the run exists, and its wake-up continues it
 		s.Log.WarnContext(ctx, "a new run waits for its wake-up", telemetry.Tenant, n.Tenant, telemetry.RunID, n.ID,
 			telemetry.Err, err)
-	case key != "" && fault.KindOf(err) == fault.NotFound: // somebody else has the key
+	case key != "" && fault.KindOf(err) == fault.NotFound: // another request has the key
 		out, err := s.replayRun(ctx, n.Tenant, key, hash, now)
 		if out == nil && err == nil {
 			err = fault.New(fault.Conflict, nil, "making a run under a key that has just expired")
@@ -212,8 +212,8 @@ func (s *stage) beginRun(
 	return &createdRunAnswer{Status: http.StatusAccepted, Location: "/v1/runs/" + string(n.ID), Body: v}, err
 }
 
-// replayRun answers from an idempotency key with the run as it stands; nil if the key stands for nothing. Of a
-// run that is forgotten the answer tells what was asked.
+// replayRun returns the run that an idempotency key stands for, as it is now; nil if it stands for none. For a
+// forgotten run it returns the first answer.
 func (s *stage) replayRun(
 	ctx context.Context, t tenant.ID, key, hash string, now time.Time,
 ) (*createdRunAnswer, error) {
@@ -238,8 +238,7 @@ func (s *stage) replayRun(
 	return out, err
 }
 
-// readRunOptions reads what any run may be given, but for its params. It returns the pointers of what is no
-// secret.
+// readRunOptions reads the options of a run, except params. It returns the pointers in allow_literals.
 func (s *stage) readRunOptions(
 	r *reader, f wire.Fields, now time.Time, n *release.Request,
 ) (allowed []string) {
@@ -265,8 +264,8 @@ func (s *stage) readRunOptions(
 	return allowed
 }
 
-// mergeParams puts a run's params over the dag's defaults, and judges what comes of it by the dag's schema. nil
-// is no params at all.
+// mergeParams merges a run's params over the dag's defaults, and checks the result by the dag's schema. nil is no
+// params.
 func (s *stage) mergeParams(
 	ctx context.Context, r *reader, v wire.Value, allowed []string, g *dag.Graph,
 ) (json.RawMessage, error) {
@@ -300,7 +299,7 @@ func (s *stage) mergeParams(
 	return params, s.judgeParams(ctx, r, g.ParamsSchema, params)
 }
 
-// judgeParams blames each part of a run's params that does not fit the dag's schema.
+// judgeParams reports each part of a run's params that does not fit the dag's schema.
 func (s *stage) judgeParams(ctx context.Context, r *reader, by json.RawMessage, params []byte) error {
 	merged := newReader(r.Doc)
 	use := schema.Use{Schema: by, Owner: "dag", Field: "params_schema"}

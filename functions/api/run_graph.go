@@ -18,14 +18,14 @@ import (
 	"punctual/shared/text"
 )
 
-// The forms of a run's graph.
+// The formats of a run's graph.
 const (
 	graphMermaid = "mermaid"
 	graphSVG     = "svg"
 	graphJSON    = "json"
 )
 
-// graphForms lists the forms, the default first, and graphTypes the type of each.
+// graphForms are the formats, with the default first; graphTypes are their media types.
 var (
 	graphForms = []string{graphMermaid, graphSVG, graphJSON}
 	graphTypes = map[string]string{
@@ -44,7 +44,7 @@ type runGraphAnswer struct {
 	Body        []byte
 }
 
-// documentGraph says which types the graph has.
+// documentGraph documents the media types of the graph.
 func (s *stage) documentGraph() {
 	content := map[string]*huma.MediaType{}
 	for form, kind := range graphTypes {
@@ -57,7 +57,7 @@ func (s *stage) documentGraph() {
 	s.router.OpenAPI().Paths["/v1/runs/{id}/graph"].Get.Responses["200"].Content = content
 }
 
-// graphView is a run's graph as data: what a page draws itself.
+// graphView is a run's graph as data, for a page that draws it.
 type graphView struct {
 	Levels [][]string      `json:"levels"`
 	Nodes  []graphNodeView `json:"nodes"`
@@ -99,7 +99,7 @@ func (s *stage) getRunGraph(ctx context.Context, who tenant.Identity, in *runGra
 	return out, err
 }
 
-// acceptedForm is the form that an Accept header prefers, the default if it names none.
+// acceptedForm returns the format that an Accept header prefers; the default if it names none.
 func acceptedForm(accept []string) string {
 	best, form := 0.0, graphForms[0]
 	for _, one := range strings.Split(strings.Join(accept, ","), ",") {
@@ -123,7 +123,7 @@ func acceptedForm(accept []string) string {
 	return form
 }
 
-// title names the run in a picture.
+// title is the title of a picture of the run.
 func (f *runFacts) title() string {
 	title := "run " + string(f.run.ID)
 	if f.run.Dag != "" {

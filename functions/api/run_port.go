@@ -14,19 +14,19 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Runs makes runs of dags, shows them and acts on them. An absent run or node is a fault.NotFound; an act that
-// the state forbids is a *release.WrongState.
+// Runs makes, shows and changes runs of dags. An absent run or node is a fault.NotFound. An act that the state does not
+// allow is a *release.WrongState.
 type Runs interface {
 	Create(ctx context.Context, n release.Request) (is run.Run, created bool, err error)
-	// Nodes reads a run with the rows of its nodes that count; a BLOCKED node has none.
+	// Nodes reads a run with the current rows of its nodes; a BLOCKED node has none.
 	Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error)
 	Cancel(ctx context.Context, k run.Key, by release.By) (run.Run, error)
 	Pause(ctx context.Context, k run.Key, by release.By) (run.Run, error)
 	Resume(ctx context.Context, k run.Key, by release.By) (run.Run, error)
-	// Retry runs again what failed, or from and all below it; an unknown from is a fault.Invalid.
+	// Retry runs the failed nodes again, or from and all nodes below it. An unknown from is a fault.Invalid.
 	Retry(ctx context.Context, k run.Key, from string, by release.By) (run.Run, error)
 	RetryNode(ctx context.Context, k run.Key, node string, by release.By) (run.Run, error)
-	// Skip lets the node's children run, or with below has them skipped as well.
+	// Skip lets the node's children run, or, with below, skips them as well.
 	Skip(ctx context.Context, k run.Key, node string, below bool, by release.By) (run.Run, error)
 	Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by release.By) (run.Run, error)
 }
@@ -35,7 +35,7 @@ func errNoRun() error {
 	return wire.NewProblem(wire.CodeNotFound, "there is no such run, or no such node in it")
 }
 
-// runKey is the run of that id. What is not spelled as an id names nothing.
+// runKey returns the key of the run with that id. A text that is no id is a run that does not exist.
 func runKey(who tenant.Identity, id string) (run.Key, error) {
 	parsed, err := job.ParseID(id)
 	if err != nil {
@@ -44,7 +44,7 @@ func runKey(who tenant.Identity, id string) (run.Key, error) {
 	return run.Key{Tenant: who.Tenant, ID: parsed}, nil
 }
 
-// asRunProblem says what a client is told of an error about a run.
+// asRunProblem turns an error of Runs into a problem.
 func asRunProblem(err error) error {
 	var wrong *release.WrongState
 	switch {

@@ -64,7 +64,7 @@ func (s *stage) runRoutes() {
 	s.runActs()
 }
 
-// runActs are what an operator does.
+// runActs are the routes of an operator's acts.
 func (s *stage) runActs() {
 	of := func(path, id, summary, about string, body any) wire.Route {
 		return wire.Route{
@@ -115,7 +115,7 @@ func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput
 	return &runAnswer{v}, err
 }
 
-// waitForRun reads the run until it is over, the time is up, or nobody waits any more.
+// waitForRun reads the run until it is over, the time is up, or the client has left.
 func (s *stage) waitForRun(ctx context.Context, k run.Key, wait time.Duration) error {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
@@ -148,10 +148,10 @@ type listRunsInput struct {
 
 type runsAnswer struct{ Body wire.Page[RunView] }
 
-// lookedAtRuns is how many entries of the list one request looks at, at most.
+// lookedAtRuns is how many entries of the list one request reads at most.
 const lookedAtRuns = 2_000
 
-// A page ends early where its runs have very many nodes: their rows are read for what the page says of each.
+// A page of runs with very many nodes ends early, because it reads the rows of all nodes.
 const (
 	listedRows     = 10_000 // rows after which a page ends
 	runsReadAtOnce = 16     // runs that are read at the same time
@@ -167,11 +167,11 @@ func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsI
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "runs", in.Dag, in.State, in.Schedule, in.CreatedAfter, in.CreatedBefore)
-	if q.Below, err = l.Place(in.Cursor); err != nil {
+	if q.Below, err = l.Position(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &runsAnswer{Body: wire.Page[RunView]{Items: []RunView{}}}
-	var places []string
+	var positions []string
 	rows := 0
 	for range lookedAtRuns / store.ReadAtOnce {
 		found, next, err := s.Store.Runs(ctx, who.Tenant, q)
@@ -179,8 +179,8 @@ func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsI
 			return nil, err
 		}
 		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !mayBe(r.Run, in.State) })
-		for len(found) > 0 && len(places) < limit && rows < listedRows {
-			lot := found[:min(len(found), limit-len(places), runsReadAtOnce)]
+		for len(found) > 0 && len(positions) < limit && rows < listedRows {
+			lot := found[:min(len(found), limit-len(positions), runsReadAtOnce)]
 			found = found[len(lot):]
 			views, read, err := s.listedRuns(ctx, lot)
 			if err != nil {
@@ -189,7 +189,7 @@ func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsI
 			rows += read
 			for n, v := range views {
 				if v != nil && (in.State == "" || string(v.Status) == in.State) {
-					out.Body.Items, places = append(out.Body.Items, *v), append(places, lot[n].Place)
+					out.Body.Items, positions = append(out.Body.Items, *v), append(positions, lot[n].Place)
 				}
 			}
 			q.Below = lot[len(lot)-1].Place
@@ -197,24 +197,24 @@ func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsI
 		if len(found) == 0 {
 			q.Below = next
 		}
-		if q.Below == "" || len(places) == limit || rows >= listedRows {
+		if q.Below == "" || len(positions) == limit || rows >= listedRows {
 			break
 		}
 	}
 	if q.Below != "" {
 		out.Body.NextCursor = l.Cursor(q.Below)
 	}
-	out.Body.Fit(func(last int) *string { return l.Cursor(places[last]) })
+	out.Body.Fit(func(last int) *string { return l.Cursor(positions[last]) })
 	return out, nil
 }
 
-// mayBe says whether a run may be shown with that status; "" is any.
+// mayBe reports whether a run may be shown with that status; "" is any.
 func mayBe(is run.Run, status string) bool {
 	shown := string(is.Shown())
 	return status == "" || shown == status || status == string(run.Held) && shown == string(run.Running) && is.Holds
 }
 
-// listedRuns shows runs without their nodes, nil one that was just forgotten. rows is how many were read.
+// listedRuns shows runs without their nodes; nil for a run that was just forgotten. rows is how many rows it read.
 func (s *stage) listedRuns(ctx context.Context, runs []store.ListedRun) (views []*RunView, rows int, err error) {
 	views = make([]*RunView, len(runs))
 	read := make([]int, len(runs))
@@ -235,7 +235,7 @@ func (s *stage) listedRuns(ctx context.Context, runs []store.ListedRun) (views [
 			v := f.view()
 			v.Nodes = nil
 			views[n] = &v
-			return s.besideRun(ctx, f.run, &v)
+			return s.addRunContents(ctx, f.run, &v)
 		})
 	}
 	err = all.Wait()
@@ -295,14 +295,14 @@ func (s *stage) listRunEvents(
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "run events", in.ID)
-	place, err := l.Place(in.Cursor)
+	position, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := s.Store.Run(ctx, k); err != nil {
 		return nil, asRunProblem(err)
 	}
-	events, next, err := s.Store.Events(ctx, k, place, limit)
+	events, next, err := s.Store.Events(ctx, k, position, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +324,7 @@ type getRunNodeInput struct {
 	wire.Paging
 }
 
-// RunNodeDetail is a node of a run with all that is known of it.
+// RunNodeDetail shows one node of a run with all its details.
 type RunNodeDetail struct {
 	RunID job.ID `json:"run_id"`
 	Node  string `json:"node"`
@@ -384,7 +384,7 @@ func (s *stage) getRunNode(ctx context.Context, who tenant.Identity, in *getRunN
 	return out, s.nodeDetail(ctx, row, &out.Body)
 }
 
-// nodeDetail adds what lies beside the row of a node's job.
+// nodeDetail adds the contents of a node's job.
 func (s *stage) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) error {
 	if row.Status == "" {
 		return nil
@@ -394,7 +394,7 @@ func (s *stage) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) e
 		v.Result = json.RawMessage(row.Result)
 	}
 	if row.ResultIn != job.InRow {
-		body, err := s.beside(ctx, row, job.ResultContent)
+		body, err := s.content(ctx, row, job.ResultContent)
 		if err != nil {
 			return err
 		}
@@ -413,7 +413,7 @@ func (s *stage) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) e
 	return nil
 }
 
-// lastError is that of the newest attempt, nil if it has none.
+// lastError returns the error of the newest attempt, nil if there is none.
 func lastError(row job.Row) *job.Reason {
 	if len(row.Attempts) == 0 {
 		return nil
@@ -421,7 +421,7 @@ func lastError(row job.Row) *job.Reason {
 	return row.Attempts[len(row.Attempts)-1].Error
 }
 
-// item shows one item of a mapped node. One that waits for its turn under max_parallel has no job yet.
+// item shows one item of a mapped node. An item that max_parallel keeps waiting has no job yet.
 func (f *runFacts) item(index int, row job.Row) runItemView {
 	n := NodeState{Status: f.status(row)}
 	f.describe(row, &n)

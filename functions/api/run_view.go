@@ -15,7 +15,7 @@ import (
 	"punctual/shared/store"
 )
 
-// RunView is a run as it is shown. Absent values are left out.
+// RunView shows a run. Absent values are left out.
 type RunView struct {
 	RunID        job.ID                 `json:"run_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
 	Dag          *string                `json:"dag" doc:"null for a run of a definition of its own"`
@@ -67,7 +67,7 @@ func (c *runCounts) add(s job.Status) {
 	}
 }
 
-// NodeState is what every view of a node shows.
+// NodeState is the part that every view of a node has.
 type NodeState struct {
 	Status       job.Status   `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED"`
 	JobID        job.ID       `json:"job_id,omitempty" doc:"Absent until the node is released"`
@@ -90,7 +90,7 @@ type runNodeView struct {
 	Items *runCounts `json:"items,omitempty" doc:"Of a node with for_each that has been released"`
 }
 
-// runFacts is a run with all that its view is made of.
+// runFacts is a run with everything that its view needs.
 type runFacts struct {
 	run    run.Run
 	graph  *dag.Graph
@@ -101,7 +101,7 @@ type runFacts struct {
 	now    time.Time
 }
 
-// readRun reads a run and its nodes; an absent one is a problem.
+// readRun reads a run and its nodes. An absent run is a problem.
 func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 	is, g, rows, err := s.Runs.Nodes(ctx, k)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 			return nil, err
 		}
 		for i, item := range f.items[name] {
-			if item.Status == "" && row.Status.Final() { // its turn had not come when somebody cancelled the node
+			if item.Status == "" && row.Status.Final() { // it had not begun when somebody cancelled the node
 				f.items[name][i].Status = job.Cancelled
 			}
 			look(item)
@@ -151,7 +151,7 @@ func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 	return f, err
 }
 
-// status is what is shown of a job, or of a mapped node by its items.
+// status returns the status to show for a job, or for a mapped node by its items.
 func (f *runFacts) status(row job.Row) job.Status {
 	switch {
 	case row.Status == "":
@@ -174,7 +174,7 @@ func (f *runFacts) status(row job.Row) job.Status {
 	return waits
 }
 
-// times are when a node started and ended: of a mapped one when the first of its items did.
+// times returns when a node started and ended. For a mapped node it is the start of its first item.
 func (f *runFacts) times(row job.Row) (started, finished time.Time) {
 	started, finished = row.StartedAt, row.FinishedAt
 	for _, item := range f.items[row.Node] {
@@ -185,8 +185,8 @@ func (f *runFacts) times(row job.Row) (started, finished time.Time) {
 	return started, finished
 }
 
-// shown is the run's status: HELD from the moment that nothing can go on without an operator, also where
-// nobody has written so yet.
+// shown returns the run's status. It is HELD as soon as nothing can continue without an operator, even if nobody has
+// written that yet.
 func (f *runFacts) shown(states map[string]dag.NodeState) run.Status {
 	is := f.run.Shown()
 	if is == run.Running && f.run.Act == nil && f.graph.Outcome(states, f.run.Stop) == run.Held {
@@ -195,7 +195,7 @@ func (f *runFacts) shown(states map[string]dag.NodeState) run.Status {
 	return is
 }
 
-// states are what the graph judges by.
+// states returns the states of the nodes for dag's rules.
 func (f *runFacts) states() map[string]dag.NodeState {
 	is := make(map[string]dag.NodeState, len(f.rows))
 	for name, row := range f.rows {
@@ -217,7 +217,7 @@ func (f *runFacts) itemCounts(name string) *runCounts {
 	return c
 }
 
-// node is the state of a node.
+// node returns the view of a node.
 func (f *runFacts) node(name string, states map[string]dag.NodeState) NodeState {
 	row, there := f.rows[name]
 	n := NodeState{
@@ -238,7 +238,7 @@ func (f *runFacts) node(name string, states map[string]dag.NodeState) NodeState 
 	return n
 }
 
-// describe adds what the row of a job says.
+// describe adds what the row of a job has.
 func (f *runFacts) describe(row job.Row, n *NodeState) {
 	if !row.IsMapped() {
 		n.JobID, n.Attempt = row.ID, row.Attempt
@@ -259,7 +259,7 @@ func (f *runFacts) describe(row job.Row, n *NodeState) {
 	}
 }
 
-// waits says what a node waits for, in a word and in a sentence.
+// waits returns what a node waits for, as a word and as a sentence.
 func (f *runFacts) waits(name string, row job.Row, s job.Status, states map[string]dag.NodeState) (word, why string) {
 	switch s {
 	case job.Blocked:
@@ -288,7 +288,7 @@ func (f *runFacts) waits(name string, row job.Row, s job.Status, states map[stri
 	return "worker", "it is due and waits for a free worker"
 }
 
-// blocked says why a node has not been released.
+// blocked returns why a node has not been released.
 func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, why string) {
 	switch v, _ := f.graph.JudgeNode(name, states); {
 	case v == dag.Held:
@@ -315,7 +315,7 @@ func someInWords(names []string) string {
 	return inWords(names, "and")
 }
 
-// unended names the parents that have not ended.
+// unended lists the parents that have not ended, in words.
 func (f *runFacts) unended(name string, states map[string]dag.NodeState) string {
 	var open []string
 	for _, p := range f.graph.Parents(name) {
@@ -330,7 +330,7 @@ func (f *runFacts) unended(name string, states map[string]dag.NodeState) string 
 	return someInWords(open)
 }
 
-// viewRun is what the run's item alone says.
+// viewRun shows what the run's own item has.
 func viewRun(is run.Run) RunView {
 	v := RunView{
 		RunID: is.ID, Status: is.Shown(), CreatedAt: wire.Instant{Time: is.CreatedAt},
@@ -378,18 +378,18 @@ func failedNodes(names []string) string {
 	return "nodes " + someInWords(names) + " failed"
 }
 
-// showRun is the whole view of a run.
+// showRun reads a run and returns its whole view.
 func (s *stage) showRun(ctx context.Context, k run.Key) (RunView, error) {
 	f, err := s.readRun(ctx, k)
 	if err != nil {
 		return RunView{}, err
 	}
 	v := f.view()
-	return v, s.besideRun(ctx, f.run, &v)
+	return v, s.addRunContents(ctx, f.run, &v)
 }
 
-// besideRun adds what lies beside the run's item.
-func (s *stage) besideRun(ctx context.Context, is run.Run, v *RunView) error {
+// addRunContents adds the run's contents to its view.
+func (s *stage) addRunContents(ctx context.Context, is run.Run, v *RunView) error {
 	params, err := s.Store.Params(ctx, is)
 	if err != nil {
 		return err
@@ -402,7 +402,7 @@ func (s *stage) besideRun(ctx context.Context, is run.Run, v *RunView) error {
 		return nil
 	}
 	tags, err := s.Store.RunContent(ctx, is.Key, run.TagsContent)
-	if fault.KindOf(err) == fault.NotFound { // it is just being forgotten
+	if fault.KindOf(err) == fault.NotFound { // it is being forgotten at this moment
 		return nil
 	}
 	if err == nil {

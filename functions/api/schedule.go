@@ -76,7 +76,7 @@ func (s *stage) scheduleRoutes() {
 	s.schedulePauseRoutes()
 }
 
-// ScheduleInput names a schedule, and its epoch if it matters.
+// ScheduleInput names a schedule, and its epoch in If-Match.
 type ScheduleInput struct {
 	Name    string `path:"name"`
 	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
@@ -90,13 +90,13 @@ type scheduleAnswer struct {
 
 func errNoSchedule() error { return wire.NewProblem(wire.CodeNotFound, "there is no such schedule") }
 
-// asked is the schedule that a path names, and the epoch that must stand, 0 for any.
+// asked returns the key of the schedule in the path, and the epoch that it must have, 0 for any.
 func (in *ScheduleInput) asked(ctx context.Context, who tenant.Identity) (schedule.Key, int64, error) {
 	epoch, err := readMatch(wire.HeaderOf(ctx).Values("If-Match"))
 	return schedule.Key{Tenant: who.Tenant, Name: in.Name}, epoch, err
 }
 
-// schedule reads a schedule at that epoch, 0 for any; absent and deleted are the same.
+// schedule reads a schedule that must have that epoch, 0 for any. Absent and deleted schedules give the same error.
 func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (schedule.Schedule, error) {
 	if !wire.NamePattern.MatchString(k.Name) {
 		return schedule.Schedule{}, errNoSchedule()
@@ -111,8 +111,8 @@ func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (sche
 	return found, err
 }
 
-// changeSchedule has decide say what to write to change a schedule as it stands, and writes that. It returns
-// the schedule as it then is, and whether anything was written.
+// changeSchedule reads a schedule, calls decide, and writes what that returns. It returns the schedule after the
+// change, and whether anything was written.
 func (s *stage) changeSchedule(
 	ctx context.Context, k schedule.Key, epoch int64, decide func(schedule.Schedule, time.Time) ([]item.Write, error),
 ) (after schedule.Schedule, changed bool, err error) {
@@ -130,8 +130,8 @@ func (s *stage) changeSchedule(
 	})
 }
 
-// updateSchedule is changeSchedule for one that may be absent, which is nil, or deleted. A payload that the
-// write has replaced is deleted after it.
+// updateSchedule is changeSchedule for a schedule that may be absent (decide gets nil) or deleted. It deletes a payload
+// that the write has replaced.
 func (s *stage) updateSchedule(
 	ctx context.Context, k schedule.Key, decide func(*schedule.Schedule, time.Time) ([]item.Write, error),
 ) (after schedule.Schedule, changed bool, err error) {
@@ -192,8 +192,8 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 	return s.answerSchedule(ctx, after, status, err)
 }
 
-// createSchedule decides how to make a schedule; deleted is what is left of one of that name, nil for
-// nothing.
+// createSchedule returns the writes that make a schedule; deleted is what is left of a deleted one of that name, nil
+// for none.
 func (s *stage) createSchedule(
 	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
 	now time.Time,
@@ -201,7 +201,7 @@ func (s *stage) createSchedule(
 	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow,
 		CatchUp: schedule.DefaultCatchUp}
 	if deleted != nil {
-		wanted.Epoch = deleted.Epoch // names the payload apart from those that were let go
+		wanted.Epoch = deleted.Epoch // so its payload gets a name that was never used
 	}
 	c.apply(&wanted, nil, who.Subject)
 	after, write, err := schedule.Create(deleted, wanted, now)
@@ -211,7 +211,7 @@ func (s *stage) createSchedule(
 	return s.scheduleWrites(ctx, who, weightOf(after), after, c, []item.Write{write})
 }
 
-// editSchedule decides how to make a change; there are no writes where it changes nothing.
+// editSchedule returns the writes of a change; none if it changes nothing.
 func (s *stage) editSchedule(
 	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
 ) ([]item.Write, error) {
@@ -230,8 +230,7 @@ func (s *stage) editSchedule(
 	return s.scheduleWrites(ctx, who, weightOf(after)-weightOf(old), after, c, writes)
 }
 
-// forgetReplaced deletes a payload that a write has replaced. The write stands; a failure is
-// only a blob that nobody needs and that stays.
+// forgetReplaced deletes a payload that a write has replaced. A failure only leaves a blob that nobody needs.
 func (s *stage) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
 	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
 		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant,
@@ -239,8 +238,7 @@ func (s *stage) forgetReplaced(ctx context.Context, old, after schedule.Schedule
 	}
 }
 
-// edited is the schedule as a change wants it. A payload that says the same in other words
-// stays as it is.
+// edited returns the schedule after a change. A payload that is equal as JSON is not replaced.
 func (s *stage) edited(
 	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange,
 ) (schedule.Schedule, error) {
@@ -256,8 +254,8 @@ func (s *stage) edited(
 	return wanted, nil
 }
 
-// scheduleWrites puts what lies beside a schedule, and returns what is then written: the schedule together
-// with what it takes of its tenant's quota.
+// scheduleWrites writes the schedule's payload, and returns the writes of the schedule and of its share of the tenant's
+// quota.
 func (s *stage) scheduleWrites(
 	ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange,
 	writes []item.Write,
@@ -272,11 +270,11 @@ func (s *stage) scheduleWrites(
 				"schedule", after.Name, "literals", n, "by", who.Subject)
 		}
 	}
-	// there is room but where very much is recorded
+	// These conditions fit into the transaction unless the edit records very much in the ledger.
 	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites {
 		writes = append(writes, c.calendar.asRead...)
 	}
-	if c.job != nil && after.Template.Dag != "" { // nobody deletes the dag meanwhile
+	if c.job != nil && after.Template.Dag != "" { // the dag must not be deleted in the meantime
 		use := store.UseDag(after.Tenant, after.Template.Dag)
 		use.Else = errDagGone(after.Template.Dag)
 		writes = append(writes, use)
@@ -290,14 +288,14 @@ func (s *stage) scheduleWrites(
 	return writes, nil
 }
 
-// mostWrites is what one transaction takes.
+// mostWrites is how many writes one transaction can have.
 const mostWrites = 100
 
-// promoteTimeout bounds how long a request makes near jobs: an every-second schedule has 1,800.
+// promoteTimeout bounds how long a request makes the jobs of the next half hour: an every-second schedule has 1,800.
 const promoteTimeout = 15 * time.Second
 
-// promote makes the jobs of a schedule that are near. What is not made here dispatch makes, asked
-// to: a failure is no reason to refuse.
+// promote makes the jobs of a schedule that are within the horizon. If it fails, dispatch makes them, so the request
+// does not fail.
 func (s *stage) promote(ctx context.Context, k schedule.Key) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
 	defer cancel()
@@ -396,7 +394,7 @@ func (s *stage) patchSchedule(
 	return out, nil
 }
 
-// dryRun judges a change as if it were made, and says what it does to the times ahead.
+// dryRun checks a change as if it were made, and returns what it does to the coming times.
 func (s *stage) dryRun(
 	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
 ) (*ScheduleDiff, error) {
@@ -408,22 +406,22 @@ func (s *stage) dryRun(
 	if err != nil {
 		return nil, calendarProblem(err)
 	}
-	fresh, err := after.Calendar()
+	next, err := after.Calendar()
 	if err != nil {
 		return nil, calendarProblem(err)
 	}
 	before, err := old.Calendar()
 	runs := most(old)
-	if err != nil { // it has no times
-		before, runs = fresh, 0
+	if err != nil { // it has no coming times
+		before, runs = next, 0
 	}
-	d := compare(before, fresh, runs, most(after), now)
+	d := compare(before, next, runs, most(after), now)
 	d.Changed = changedParts(viewSchedule(old, now), viewSchedule(after, now),
 		old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
 	return &d, nil
 }
 
-// changedParts names what an edit changes, by JSON pointer, in order.
+// changedParts lists the fields that an edit changes, as JSON pointers in order.
 func changedParts(old, after ScheduleView, payload bool) []string {
 	changed := []string{}
 	part := func(name string, was, is any) {
@@ -472,10 +470,10 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	if err != nil {
 		return nil, err
 	}
-	// It is deleted only now, and a worker may act on what it read just before.
+	// The delete happened just now, and a worker may still act on what it read before.
 	out := &deletedAnswer{EffectiveAt: s.now().Add(contract.EffectiveAfter).Format(wire.InstantLayout)}
 	running, err := s.inFlight(ctx, k)
-	if err != nil { // the schedule is deleted all the same, and asking again would be 404
+	if err != nil { // the schedule is deleted anyway, and a second DELETE would be 404
 		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant,
 			k.Tenant, "schedule", k.Name, telemetry.Err, err)
 	}
@@ -488,7 +486,7 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	return out, nil
 }
 
-// deletedAnswer has no body: what there is to say stands in headers.
+// deletedAnswer has headers and no body.
 type deletedAnswer struct {
 	EffectiveAt string `header:"Punctual-Effective-At" doc:"Nothing of it starts after this time"`
 	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest {=in_flight_looked} jobs that a worker is at, by comma; absent: none"`
@@ -506,7 +504,7 @@ func (s *stage) listSchedules(
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "schedules")
-	after, err := l.Place(in.Cursor)
+	after, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -517,7 +515,7 @@ func (s *stage) listSchedules(
 	out := &schedulesAnswer{Body: wire.Page[ScheduleView]{Items: []ScheduleView{}}}
 	now := s.now()
 	for _, f := range found {
-		if f.Err != nil { // the rest of the list is unharmed
+		if f.Err != nil { // the others are still listed
 			s.unreadable(ctx, f)
 			continue
 		}
@@ -537,10 +535,11 @@ func (s *stage) unreadable(ctx context.Context, f store.FoundSchedule) {
 	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
 }
 
-// rereads is how often a schedule is read, at most, to find the payload that belongs to it.
+// rereads is how often withContents reads a schedule before it gives up.
 const rereads = 8
 
-// withContents reads a schedule and what its jobs hold, which an edit may have replaced in between.
+// withContents reads a schedule and the contents of its jobs. An edit between the two reads may have replaced the
+// contents; then it reads both once more.
 func (s *stage) withContents(ctx context.Context, k schedule.Key) (schedule.Schedule, job.Contents, error) {
 	for range rereads {
 		found, err := s.schedule(ctx, k, 0)
@@ -556,20 +555,20 @@ func (s *stage) withContents(ctx context.Context, k schedule.Key) (schedule.Sche
 		"reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
 }
 
-// runNowAnswer is a job or a run.
+// runNowAnswer is the answer with a job or a run.
 type runNowAnswer struct {
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"Of a job: the version in quotes, for If-Match"`
 	Body     ranNow
 }
 
-// ranNow is what a schedule makes: one of the two.
+// ranNow is the job or the run that a schedule made.
 type ranNow struct {
 	job *JobView
 	run *RunView
 }
 
-// MarshalJSON writes the one that is there.
+// MarshalJSON writes the job or the run.
 func (r ranNow) MarshalJSON() ([]byte, error) {
 	if r.run != nil {
 		return text.JSON(r.run)
@@ -583,7 +582,7 @@ func (ranNow) Schema(r huma.Registry) *huma.Schema {
 		r.Schema(reflect.TypeFor[RunView](), true, "")}}
 }
 
-// runScheduleNow accepts a job as the template has it, due now; or begins a run.
+// runScheduleNow accepts a job of the template that is due now, or begins a run.
 func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*runNowAnswer, error) {
 	found, contents, err := s.withContents(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	if err != nil {
@@ -615,7 +614,7 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 	return &runNowAnswer{Location: "/v1/jobs/" + string(r.ID), ETag: out.ETag, Body: ranNow{job: &out.Body}}, nil
 }
 
-// beginNow begins the run of a row that was just put. What does not get done here the row's wake-up does.
+// beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.
 func (s *stage) beginNow(ctx context.Context, r job.Row) (*runNowAnswer, error) {
 	if _, err := s.engine.Decide.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
 		s.fire(ctx, r.Firing())
@@ -628,7 +627,7 @@ func (s *stage) beginNow(ctx context.Context, r job.Row) (*runNowAnswer, error) 
 	return &runNowAnswer{Location: "/v1/runs/" + string(r.ID), Body: ranNow{run: &v}}, err
 }
 
-// notBegun says why a run did not begin at once.
+// notBegun returns why a run did not begin at once.
 func (s *stage) notBegun(ctx context.Context, r job.Row) error {
 	is, err := s.Store.Row(ctx, r.Key)
 	switch {

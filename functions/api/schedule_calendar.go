@@ -12,7 +12,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// calendarRequest documents a calendar; its names are the ones that are known.
+// calendarRequest documents a calendar. Its field names are the only ones allowed.
 type calendarRequest struct {
 	Cron         string        `json:"cron,omitempty" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
 	Every        wire.Duration `json:"every,omitempty" doc:"A period of real time of whole seconds; counted from start_at, without one from 1970-01-01T00:00:00Z"`
@@ -31,10 +31,10 @@ type calendarRequest struct {
 
 var calendarFields = wire.NamesOf[calendarRequest]()
 
-// calendarForm is one of the ways to say when, by the schema that documents it.
+// calendarForm is one way to write a calendar, with the name of its schema.
 type calendarForm struct {
 	schema string
-	own    []string // fields that not every form has; the first is what makes it this form
+	own    []string // fields that not every form has; the first one is required and selects the form
 }
 
 var calendarForms = []calendarForm{
@@ -44,7 +44,7 @@ var calendarForms = []calendarForm{
 	{"RRuleCalendarRequest", []string{"rrule", "missing_hour", "repeated_hour"}},
 }
 
-// others are the fields that belong to other forms only.
+// others returns the fields that belong only to other forms.
 func (f calendarForm) others() []string {
 	var names []string
 	for _, form := range calendarForms {
@@ -57,10 +57,10 @@ func (f calendarForm) others() []string {
 	return names
 }
 
-// spec reads a calendar as it was written. What it means is judged by package calendar.
+// spec reads a calendar as it is written. Package calendar checks its meaning.
 func (r *reader) spec(v wire.Value) (calendar.Spec, bool) {
 	before := len(r.Wrong)
-	r.NoSecrets(v, nil) // before anything is shown again
+	r.NoSecrets(v, nil) // before a mistake can repeat a value
 	f := r.Object(v.Node, v.Pointer, calendarFields)
 	text := func(name string) *string {
 		at, ok := f[name]
@@ -81,7 +81,7 @@ func (r *reader) spec(v wire.Value) (calendar.Spec, bool) {
 		if !ok {
 			return nil
 		}
-		list := []string{} // an empty list was given, too
+		list := []string{} // an empty list is not the same as none
 		for _, each := range r.List(at, most) {
 			s, _ := r.Text(each)
 			list = append(list, s)
@@ -102,8 +102,8 @@ func (r *reader) spec(v wire.Value) (calendar.Spec, bool) {
 	return s, f != nil && len(r.Wrong) == before
 }
 
-// readCalendar reads a calendar with the tenant's exclusions that it names, as they stand. Mistakes
-// are left in r, and then it is false; the error is for what could not be looked up.
+// readCalendar reads a calendar with the exclusions that it names. Mistakes go to r, and then it is false; the error is
+// for a failed look-up.
 func (s *stage) readCalendar(ctx context.Context, r *reader, v wire.Value, t tenant.ID) (planned, bool, error) {
 	p := planned{}
 	var ok bool
@@ -125,15 +125,15 @@ func (s *stage) readCalendar(ctx context.Context, r *reader, v wire.Value, t ten
 	return p, r.refused(v.Pointer, err), nil
 }
 
-// planned is a calendar that was read.
+// planned is a calendar after reading.
 type planned struct {
 	spec       calendar.Spec
 	exclusions calendar.Exclusions
-	asRead     []item.Write // hold while the exclusions are what they were
+	asRead     []item.Write // conditions that the exclusions have not changed
 	calendar   calendar.Calendar
 }
 
-// exclusionNames are the names to look up: each once, and only what can be a name.
+// exclusionNames returns the names to look up, each once; texts that are no names are left out.
 func exclusionNames(s calendar.Spec) []string {
 	names := slices.Clone(s.Exclude)
 	slices.Sort(names)
@@ -141,7 +141,7 @@ func exclusionNames(s calendar.Spec) []string {
 		func(name string) bool { return !wire.NamePattern.MatchString(name) })
 }
 
-// refused blames what package calendar refuses at that place; true is nothing.
+// refused reports what package calendar refuses at this pointer; true if err is nil.
 func (r *reader) refused(pointer string, err error) bool {
 	var e *calendar.Error
 	if !errors.As(err, &e) {
@@ -151,7 +151,7 @@ func (r *reader) refused(pointer string, err error) bool {
 	return false
 }
 
-// firing blames a calendar that has no time left; true is one that has.
+// firing reports a calendar that has no coming time; true if it has one.
 func (r *reader) firing(pointer string, c calendar.Calendar, now time.Time) bool {
 	return r.refused(pointer, c.Check(now))
 }

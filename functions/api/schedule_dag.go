@@ -19,7 +19,7 @@ import (
 	"punctual/shared/text"
 )
 
-// dagTemplateRequest is the run of each nominal time.
+// dagTemplateRequest documents the run that each nominal time makes.
 type dagTemplateRequest struct {
 	Name          string            `json:"name" doc:"Of the dag"`
 	Version       int64             `json:"version,omitempty" doc:"Default: the newest at each nominal time"`
@@ -44,7 +44,7 @@ type dagTemplateView struct {
 
 var dagTemplateFields = wire.NamesOf[dagTemplateRequest]()
 
-// readDagTemplate reads the run of each nominal time, and judges its params by the dag as it now is.
+// readDagTemplate reads the run that each nominal time makes, and checks its params by the dag as it is now.
 func (s *stage) readDagTemplate(
 	ctx context.Context, r *reader, v wire.Value, t tenant.ID, now time.Time,
 ) (*draft, error) {
@@ -85,7 +85,7 @@ func (s *stage) readDagTemplate(
 	return d, s.paramsOfTemplate(ctx, r, f["params"], v.Pointer, g, d)
 }
 
-// dagOfTemplate looks up the dag that a template names; nil where it names none that is there.
+// dagOfTemplate reads the dag that a template names; nil with a mistake if there is none.
 func (s *stage) dagOfTemplate(
 	ctx context.Context, r *reader, f wire.Fields, pointer string, t tenant.ID, d *draft,
 ) (*dag.Graph, error) {
@@ -116,14 +116,14 @@ func (s *stage) dagOfTemplate(
 	return dag.Compile(is)
 }
 
-// isNotFound says that an error is a problem about something that is not there.
+// isNotFound reports whether an error is the problem of something absent.
 func isNotFound(err error) bool {
 	p := new(wire.Problem)
 	return errors.As(err, &p) && p.Code == wire.CodeNotFound
 }
 
-// paramsOfTemplate reads a template's params as those of a run: what is given is kept, and the whole judged. g is
-// nil where the dag is unknown.
+// paramsOfTemplate reads a template's params. It keeps what is given and checks the merged params. g is nil if the dag
+// is unknown.
 func (s *stage) paramsOfTemplate(
 	ctx context.Context, r *reader, v wire.Value, pointer string, g *dag.Graph, d *draft,
 ) error {
@@ -179,10 +179,10 @@ func viewDagTemplate(t schedule.Template) *dagTemplateView {
 	return v
 }
 
-// schedulesNamed is how many schedules a refusal names.
+// schedulesNamed is how many schedules a problem lists.
 const schedulesNamed = 10
 
-// unusedDag is a problem that names the schedules which make runs of a dag; nil if there are none.
+// unusedDag returns a problem that lists the schedules which make runs of a dag; nil if there are none.
 func (s *stage) unusedDag(ctx context.Context, t tenant.ID, name string) error {
 	var by []string
 	for after := ""; ; {
@@ -211,7 +211,7 @@ func (s *stage) unusedDag(ctx context.Context, t tenant.ID, name string) error {
 		strings.Join(by, ", "), more)
 }
 
-// errDagGone is what a schedule is refused with whose dag is deleted in the same moment.
+// errDagGone is the problem of a schedule whose dag was deleted at the same moment.
 func errDagGone(name string) error {
 	return fault.Mistakes{{
 		Pointer: "/dag/name", Code: codeUnknownDag, Detail: "there is no dag " + text.Quoted(name),

@@ -8,14 +8,14 @@ import (
 	"punctual/shared/calendar"
 )
 
-// Bounds of what a dry run compares.
+// Limits of a dry run.
 const (
 	dryRunAhead  = 30 * 24 * time.Hour
 	dryRunListed = 1000  // of each list
-	dryRunTimes  = 10000 // of each calendar: an every-second one has millions in 30 days
+	dryRunTimes  = 10000 // of each calendar; an every-second one has millions in 30 days
 )
 
-// ScheduleDiff is what an edit would change about when a schedule runs.
+// ScheduleDiff is how an edit would change the times of a schedule.
 type ScheduleDiff struct {
 	Added   []occurrenceTime  `json:"added" doc:"At most {=dry_run_listed}"`
 	Lost    []occurrenceTime  `json:"lost" doc:"At most {=dry_run_listed}"`
@@ -30,7 +30,7 @@ type movedOccurrence struct {
 	To   wire.Instant `json:"to" doc:"Its due_at then"`
 }
 
-// timesAhead is when a calendar runs after now, until it ends, 30 days are over or there are too many.
+// timesAhead returns the next times of a calendar, up to dryRunAhead after now and at most that many.
 func timesAhead(c calendar.Calendar, now time.Time, most int) (times []calendar.Occurrence, through time.Time) {
 	through = now.Add(dryRunAhead)
 	for at := now; len(times) < most; {
@@ -43,21 +43,21 @@ func timesAhead(c calendar.Calendar, now time.Time, most int) (times []calendar.
 	return times, times[len(times)-1].NominalAt
 }
 
-// compare says what changes when after takes the place of before. Runs that they may still make
-// in all are given; they bound how far each goes.
+// compare returns what changes when after replaces before. Each list ends with the runs that its schedule may still
+// make.
 func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now time.Time) ScheduleDiff {
 	old, oldThrough := timesAhead(before, now, min(runsBefore, dryRunTimes))
-	fresh, freshThrough := timesAhead(after, now, min(runsAfter, dryRunTimes))
+	edited, newThrough := timesAhead(after, now, min(runsAfter, dryRunTimes))
 	end := now.Add(dryRunAhead)
 	if len(old) == dryRunTimes && oldThrough.Before(end) {
 		end = oldThrough
 	}
-	if len(fresh) == dryRunTimes && freshThrough.Before(end) {
-		end = freshThrough
+	if len(edited) == dryRunTimes && newThrough.Before(end) {
+		end = newThrough
 	}
 	d := ScheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{},
 		Through: wire.Instant{Time: end}, Cut: end.Before(now.Add(dryRunAhead))}
-	d.fill(only(old, end), only(fresh, end))
+	d.fill(only(old, end), only(edited, end))
 	return d
 }
 
@@ -71,8 +71,8 @@ func only(times []calendar.Occurrence, end time.Time) []calendar.Occurrence {
 	return times[:n]
 }
 
-// fill walks both lists side by side: what only one of them has is lost or added, day by day.
-func (d *ScheduleDiff) fill(old, fresh []calendar.Occurrence) {
+// fill compares two sorted lists. A time that only one of them has is lost or added, day by day.
+func (d *ScheduleDiff) fill(old, edited []calendar.Occurrence) {
 	lost, added := map[string][]calendar.Occurrence{}, map[string][]calendar.Occurrence{}
 	var days []string
 	note := func(to map[string][]calendar.Occurrence, o calendar.Occurrence) {
@@ -82,19 +82,19 @@ func (d *ScheduleDiff) fill(old, fresh []calendar.Occurrence) {
 		}
 		to[day] = append(to[day], o)
 	}
-	for len(old) > 0 || len(fresh) > 0 {
+	for len(old) > 0 || len(edited) > 0 {
 		switch {
-		case len(fresh) == 0 || len(old) > 0 && old[0].NominalAt.Before(fresh[0].NominalAt):
+		case len(edited) == 0 || len(old) > 0 && old[0].NominalAt.Before(edited[0].NominalAt):
 			note(lost, old[0])
 			old = old[1:]
-		case len(old) == 0 || fresh[0].NominalAt.Before(old[0].NominalAt):
-			note(added, fresh[0])
-			fresh = fresh[1:]
+		case len(old) == 0 || edited[0].NominalAt.Before(old[0].NominalAt):
+			note(added, edited[0])
+			edited = edited[1:]
 		default:
-			if !old[0].DueAt.Equal(fresh[0].DueAt) {
-				d.move(old[0], fresh[0])
+			if !old[0].DueAt.Equal(edited[0].DueAt) {
+				d.move(old[0], edited[0])
 			}
-			old, fresh = old[1:], fresh[1:]
+			old, edited = old[1:], edited[1:]
 		}
 	}
 	for _, day := range days {
@@ -104,8 +104,8 @@ func (d *ScheduleDiff) fill(old, fresh []calendar.Occurrence) {
 			}
 			continue
 		}
-		d.Lost, d.Cut = list1000(d.Lost, lost[day], d.Cut)
-		d.Added, d.Cut = list1000(d.Added, added[day], d.Cut)
+		d.Lost, d.Cut = addUpTo1000(d.Lost, lost[day], d.Cut)
+		d.Added, d.Cut = addUpTo1000(d.Added, added[day], d.Cut)
 	}
 }
 
@@ -117,11 +117,11 @@ func (d *ScheduleDiff) move(from, to calendar.Occurrence) {
 	d.Moved = append(d.Moved, movedOccurrence{wire.Instant{Time: from.DueAt}, wire.Instant{Time: to.DueAt}})
 }
 
-// list1000 adds times to a list until it is full, and says whether any was left out.
-func list1000(list []occurrenceTime, times []calendar.Occurrence, cut bool) ([]occurrenceTime, bool) {
-	room := dryRunListed - len(list)
-	if len(times) > room {
-		times, cut = times[:room], true
+// addUpTo1000 adds times to a list up to dryRunListed, and reports whether it left any out.
+func addUpTo1000(list []occurrenceTime, times []calendar.Occurrence, cut bool) ([]occurrenceTime, bool) {
+	free := dryRunListed - len(list)
+	if len(times) > free {
+		times, cut = times[:free], true
 	}
 	return append(list, viewTimes(times)...), cut
 }

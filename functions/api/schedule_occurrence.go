@@ -29,7 +29,7 @@ func (s *stage) occurrenceRoutes() {
 	}, s.listOccurrences)
 }
 
-// occurrenceView is what became of a nominal time, or of several in a row.
+// occurrenceView shows what became of a nominal time, or of several in a row.
 type occurrenceView struct {
 	NominalAt       wire.Instant `json:"nominal_at" doc:"Of several the first; of a manual run when it was asked for"`
 	DueAt           wire.Instant `json:"due_at,omitzero" doc:"Of its job"`
@@ -75,7 +75,7 @@ func (s *stage) listOccurrences(
 		return nil, wrong
 	}
 	l := wire.NewList(who.Tenant, "occurrences", in.Name, in.Outcome, in.After, in.Before)
-	place, err := l.Place(in.Cursor)
+	position, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +93,9 @@ func (s *stage) listOccurrences(
 	if f.outcome == schedule.Pending {
 		read = s.pendingOccurrences
 	} else if f.before.IsZero() {
-		f.before = s.now().Add(time.Millisecond) // what is still to come is listed by outcome=pending
+		f.before = s.now().Add(time.Millisecond) // the coming ones are listed with outcome=pending
 	}
-	items, next, err := read(ctx, of, f, place)
+	items, next, err := read(ctx, of, f, position)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *stage) listOccurrences(
 	return out, nil
 }
 
-// occurrenceFilter is what a list of occurrences lets through.
+// occurrenceFilter selects occurrences.
 type occurrenceFilter struct {
 	outcome       string    // "" is any
 	after, before time.Time // after ≤ nominal < before; zero is open
@@ -114,25 +114,25 @@ type occurrenceFilter struct {
 	timesOnly     bool // leaves manual runs out
 }
 
-// told is one thing that is said of a nominal time: by its job, or by the ledger.
-type told struct {
+// fact is one record about a nominal time: its job, or an entry of the ledger.
+type fact struct {
 	at    time.Time
 	job   *job.Row
 	entry *schedule.Entry
 }
 
-func (t told) manual() bool { return t.job != nil && t.job.ManualOf != "" }
+func (t fact) manual() bool { return t.job != nil && t.job.ManualOf != "" }
 
-// occurrences reads one page, newest first. next is the place to go on from, "" at the end:
-// the nominal time that was come to, and how many items of it were seen.
+// occurrences reads one page, newest first. next is the position of the next page, "" at the end: a nominal time, and
+// how many of its facts this page has read.
 func (s *stage) occurrences(
-	ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string,
+	ctx context.Context, of schedule.Schedule, f occurrenceFilter, position string,
 ) (items []occurrenceView, next string, err error) {
 	before, seen := f.before, int64(0)
-	if at, n, ok := strings.Cut(place, "#"); ok {
-		before, seen = time.UnixMilli(number(at)+1).UTC(), number(n) // that time again: more may be said of it
+	if at, n, ok := strings.Cut(position, "#"); ok {
+		before, seen = time.UnixMilli(number(at)+1).UTC(), number(n) // include that time: it may have more facts
 	}
-	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only what reaches in from before is left
+	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only stretches that began before are left
 	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
 	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
 	entries.derived(of.LeftOut(s.now()))
@@ -162,16 +162,16 @@ func (s *stage) occurrences(
 	}
 }
 
-// pendingBefore is how many jobs before now a list of what is pending begins with when it does not
-// say where: of these some may run long, wait for a retry or be held.
+// pendingBefore is with how many jobs before now the list of pending occurrences begins by default. Some of them may
+// still run, wait for a retry or be held.
 const pendingBefore = 500
 
-// pendingOccurrences reads one page of what is not over, soonest first. next is as in occurrences.
+// pendingOccurrences reads one page of what is not over, the earliest first. next is as in occurrences.
 func (s *stage) pendingOccurrences(
-	ctx context.Context, of schedule.Schedule, f occurrenceFilter, place string,
+	ctx context.Context, of schedule.Schedule, f occurrenceFilter, position string,
 ) (items []occurrenceView, next string, err error) {
 	after, skip := f.after, int64(0)
-	if after.IsZero() && place == "" {
+	if after.IsZero() && position == "" {
 		found, _, err := s.Store.JobsOf(ctx, of.Key, time.Time{}, s.now(), true, pendingBefore, "")
 		if err != nil {
 			return nil, "", err
@@ -180,11 +180,11 @@ func (s *stage) pendingOccurrences(
 			after = found[len(found)-1].NominalAt
 		}
 	}
-	if at, n, ok := strings.Cut(place, "#"); ok {
+	if at, n, ok := strings.Cut(position, "#"); ok {
 		after, skip = time.UnixMilli(number(at)).UTC(), number(n)
 	}
 	jobs := &jobsAhead{stage: s, of: of.Key, after: after, before: f.before, page: f.limit, forward: true}
-	at, same := time.Time{}, int64(0) // the time come to, and how many rows of it were seen
+	at, same := time.Time{}, int64(0) // the time of this row, and how many of its rows were read
 	for read := 0; ; read++ {
 		row, err := jobs.peek(ctx)
 		if err != nil || row == nil {
@@ -198,7 +198,7 @@ func (s *stage) pendingOccurrences(
 		}
 		same++
 		if !at.Equal(after) || same > skip {
-			if v := viewOccurrence(of, told{at: at, job: row}); v.Outcome == schedule.Pending {
+			if v := viewOccurrence(of, fact{at: at, job: row}); v.Outcome == schedule.Pending {
 				items = append(items, v)
 			}
 		}
@@ -206,10 +206,9 @@ func (s *stage) pendingOccurrences(
 	}
 }
 
-// together takes from both lists all that is said of the newest time left, in an order that
-// never changes: its job, or else the newest word of the ledger about it alone, then stretches
-// that begin there, then manual runs that were asked for at that very time.
-func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]told, error) {
+// together takes all facts about the newest time that is left. Their order never changes: the job, or else the newest
+// entry about this time alone; then stretches that begin here; then manual runs of this very time.
+func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]fact, error) {
 	row, err := jobs.peek(ctx)
 	if err != nil {
 		return nil, err
@@ -224,9 +223,9 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]to
 	} else {
 		at = entry.From
 	}
-	var group, stretches, manual []told
+	var group, stretches, manual []fact
 	for row != nil && row.OccurredAt().Equal(at) {
-		if t := (told{at: at, job: row}); t.manual() {
+		if t := (fact{at: at, job: row}); t.manual() {
 			manual = append(manual, t)
 		} else {
 			group = append(group, t)
@@ -236,7 +235,7 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]to
 			return nil, err
 		}
 	}
-	slices.SortFunc(manual, func(a, b told) int { return strings.Compare(string(a.job.ID), string(b.job.ID)) })
+	slices.SortFunc(manual, func(a, b fact) int { return strings.Compare(string(a.job.ID), string(b.job.ID)) })
 	var alone *schedule.Entry
 	for entry != nil && entry.From.Equal(at) {
 		if entry.Count == 1 {
@@ -244,7 +243,7 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]to
 				alone = entry
 			}
 		} else {
-			stretches = append(stretches, told{at: at, entry: entry})
+			stretches = append(stretches, fact{at: at, entry: entry})
 		}
 		entries.take()
 		if entry, err = entries.peek(ctx); err != nil {
@@ -252,12 +251,12 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]to
 		}
 	}
 	if alone != nil && len(group) == 0 {
-		group = append(group, told{at: at, entry: alone})
+		group = append(group, fact{at: at, entry: alone})
 	}
 	return slices.Concat(group, stretches, manual), nil
 }
 
-func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
+func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
 	if e := t.entry; e != nil {
 		v := occurrenceView{NominalAt: wire.Instant{Time: e.From}, Outcome: e.Outcome, Reason: e.Reason, Why: e.Why}
 		if e.Count != 1 {
@@ -285,7 +284,7 @@ func viewOccurrence(of schedule.Schedule, t told) occurrenceView {
 	return v
 }
 
-// runStatus is the status of a run as its row knows it.
+// runStatus returns the status of a run as far as its row knows.
 func runStatus(r job.Row) run.Status {
 	switch r.Status {
 	case job.Succeeded:
@@ -298,8 +297,7 @@ func runStatus(r job.Row) run.Status {
 	return run.Running
 }
 
-// withRuns gives occurrences the status of their runs as these now are; of one that is forgotten it stays as its
-// row knows it.
+// withRuns gives occurrences the current status of their runs. A forgotten run keeps the status that its row knows.
 func (s *stage) withRuns(ctx context.Context, t tenant.ID, items []occurrenceView) error {
 	var keys []run.Key
 	var of []int
@@ -317,8 +315,8 @@ func (s *stage) withRuns(ctx context.Context, t tenant.ID, items []occurrenceVie
 	return err
 }
 
-// pending says what keeps a job that is not over. One of an older epoch that did not start and
-// was not taken over by the newer one will not run any more.
+// pending returns why a job is not over. A job of an older epoch that has not started, and that the newer epoch did not
+// keep, will not run any more.
 func pending(of schedule.Schedule, r job.Row) (outcome, reason, why string) {
 	if r.ManualOf != "" {
 		return schedule.Pending, "", ""
@@ -336,18 +334,18 @@ func pending(of schedule.Schedule, r job.Row) (outcome, reason, why string) {
 	case stale && (standing == schedule.Passed || of.Held == nil):
 		return schedule.Superseded, job.CodeEdited, "the schedule was edited before it started"
 	case r.QueuedBehind:
-		return schedule.Pending, job.CodeOverlap, standsInLine
+		return schedule.Pending, job.CodeOverlap, waitsForEarlier
 	}
 	return schedule.Pending, "", ""
 }
 
-// jobsAhead reads a schedule's jobs from the newest down, or forward, a page at a time.
+// jobsAhead reads a schedule's jobs page by page, from the newest to the oldest, or the other way.
 type jobsAhead struct {
 	stage         *stage
 	of            schedule.Key
 	after, before time.Time
 	page          int
-	forward       bool // from the oldest up instead
+	forward       bool // from the oldest to the newest
 	cursor        string
 	rows          []job.Row
 	done          bool
@@ -384,7 +382,7 @@ func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
 
 func (a *jobsAhead) take() { a.rows = a.rows[1:] }
 
-// entriesAhead reads a schedule's ledger from the newest down, a page at a time.
+// entriesAhead reads a schedule's ledger page by page, from the newest to the oldest.
 type entriesAhead struct {
 	stage         *stage
 	of            schedule.Key
@@ -393,10 +391,10 @@ type entriesAhead struct {
 	cursor        string
 	entries       []schedule.Entry
 	done          bool
-	reached       bool // what reaches over the beginning has been read
+	reached       bool // the stretches that began before after have been read
 }
 
-// derived puts before what the ledger holds what it does not hold yet. It is newer than all of that.
+// derived adds entries that are not yet in the ledger. They are newer than all that it has.
 func (a *entriesAhead) derived(entries []schedule.Entry) {
 	for _, e := range slices.Backward(entries) {
 		if (a.before.IsZero() || e.From.Before(a.before)) && !e.To.Before(a.after) {
@@ -405,8 +403,8 @@ func (a *entriesAhead) derived(entries []schedule.Entry) {
 	}
 }
 
-// reaching is how many entries before the beginning are looked at for those that reach over it;
-// they do not overlap but where epochs do.
+// reaching is how many entries before the beginning are read to find stretches that reach over it. Entries overlap only
+// between epochs.
 const reaching = 4
 
 // peek returns the next entry without taking it, nil at the end.

@@ -13,15 +13,15 @@ import (
 	"punctual/shared/text"
 )
 
-// A PATCH of a schedule is a merge patch (RFC 7396): objects merge at every depth, null removes,
-// everything else replaces. It is merged into the schedule as a PUT would write it, and the parts
-// that it names are then read as those of a PUT.
+// A PATCH of a schedule is a merge patch (RFC 7396): objects are merged at every depth, null removes, and any other
+// value replaces. It is merged into the schedule in the form of a PUT, and the parts that it names are then read like
+// those of a PUT.
 
-// taskSettings are the fields of a job that its task gives when the job does not.
+// taskSettings are the fields of a job that come from its task when the job leaves them out.
 var taskSettings = []string{"pool", "priority", "timeout", "retry"}
 
-// mergedSchedule is the parts of a schedule that a patch names, as the patch leaves them. Mistakes
-// that only the patch can show, such as fields that are repeated, are found here.
+// mergedSchedule returns the parts of a schedule that a patch names, after the patch. It also finds mistakes that only
+// the patch shows, such as repeated fields.
 func (s *stage) mergedSchedule(
 	ctx context.Context, old schedule.Schedule, patch *wire.Document,
 ) (*wire.Document, error) {
@@ -29,7 +29,7 @@ func (s *stage) mergedSchedule(
 		return nil, err
 	}
 	parts, ok := asObject(patch.Raw(0))
-	if !ok { // said by readSchedule
+	if !ok { // readSchedule reports it
 		return patch, nil
 	}
 	base, err := s.scheduleParts(ctx, old, parts)
@@ -54,10 +54,10 @@ func (s *stage) mergedSchedule(
 	}
 	text := encodeObject(merged)
 	doc, err := wire.ReadDocument(text)
-	if err != nil { // both halves were JSON, but together they may be too deep
+	if err != nil { // each was JSON, but the result may be too deep
 		return nil, wire.Unreadable(text, err)
 	}
-	// A schedule needs a calendar, and a job or a dag; one of these may give way to the other.
+	// A schedule needs a calendar, and either a job or a dag. A patch may replace one of those two by the other.
 	for name, other := range map[string]string{"calendar": "", "job": "dag", "dag": "job"} {
 		if part, named := parts[name]; named && isNull(part) && merged[other] == nil {
 			return nil, wire.OneMistake("/"+name, wire.CodeMissingField, "an object", "a schedule needs a "+name)
@@ -66,10 +66,10 @@ func (s *stage) mergedSchedule(
 	return doc, nil
 }
 
-// patchDefaults are what removing a field means.
+// patchDefaults are the values of removed fields.
 var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "pause_after_failures": `0`}
 
-// checkPatch finds unknown and repeated fields, by their pointers in the patch.
+// checkPatch reports unknown and repeated fields, by their pointers in the patch.
 func checkPatch(patch *wire.Document) error {
 	r := newReader(patch)
 	f := r.Object(0, "", scheduleFields)
@@ -89,7 +89,7 @@ func checkPatch(patch *wire.Document) error {
 	return r.Wrong.Err()
 }
 
-// scheduleParts writes the parts of a schedule that a patch names as a PUT would have them.
+// scheduleParts returns the parts of a schedule that a patch names, in the form of a PUT.
 func (s *stage) scheduleParts(
 	ctx context.Context, old schedule.Schedule, parts map[string]json.RawMessage,
 ) (map[string]json.RawMessage, error) {
@@ -99,7 +99,7 @@ func (s *stage) scheduleParts(
 	if v.Dag != nil {
 		kind, contents, template = "dag", "params", encode(v.Dag)
 	}
-	if _, ok := parts[kind]; !ok { // what takes the other's place begins from nothing
+	if _, ok := parts[kind]; !ok { // the new kind begins empty
 		return base, nil
 	}
 	payload, err := s.Store.SchedulePayload(ctx, old)
@@ -115,7 +115,7 @@ func (s *stage) scheduleParts(
 	return base, nil
 }
 
-// withoutOtherForms leaves out of a calendar what belongs to the form that a patch replaces by another.
+// withoutOtherForms removes the fields of the old form from a calendar if the patch gives it another form.
 func withoutOtherForms(calendar, patch json.RawMessage) json.RawMessage {
 	fields, ok := asObject(patch)
 	base, _ := asObject(calendar)
@@ -132,7 +132,7 @@ func withoutOtherForms(calendar, patch json.RawMessage) json.RawMessage {
 	return encodeObject(base)
 }
 
-// withoutOtherTask leaves out of a job what its task gave, if a patch names another task.
+// withoutOtherTask removes from a job what came from its task if the patch names another task.
 func withoutOtherTask(job, patch json.RawMessage) json.RawMessage {
 	fields, _ := asObject(patch)
 	base, _ := asObject(job)
@@ -145,7 +145,7 @@ func withoutOtherTask(job, patch json.RawMessage) json.RawMessage {
 	return encodeObject(base)
 }
 
-// merge is RFC 7396 over JSON texts; what it does not touch stays byte for byte.
+// merge is RFC 7396 on JSON texts. It does not change the bytes of what the patch leaves alone.
 func merge(base, patch json.RawMessage) json.RawMessage {
 	changes, ok := asObject(patch)
 	if !ok {
@@ -167,7 +167,7 @@ func merge(base, patch json.RawMessage) json.RawMessage {
 
 func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
 
-// asObject reads the fields of a JSON object; false for any other value.
+// asObject returns the fields of a JSON object; false for any other value.
 func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
@@ -176,7 +176,7 @@ func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	return fields, true
 }
 
-// encodeObject writes fields in the order of their names, and their values as they are.
+// encodeObject writes fields in the order of their names, with their values unchanged.
 func encodeObject(fields map[string]json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -192,7 +192,7 @@ func encodeObject(fields map[string]json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// encode writes what cannot fail to be written.
+// encode writes a value that cannot fail to be written.
 func encode(v any) json.RawMessage {
 	return text.MustJSON(v)
 }

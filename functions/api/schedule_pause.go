@@ -90,7 +90,7 @@ func (s *stage) resumeSchedule(ctx context.Context, who tenant.Identity, in *Sch
 	if err == nil && resumed {
 		s.promote(ctx, k)
 		s.wakeParked(ctx, k.Tenant, s.now())
-		after, err = s.schedule(ctx, k, 0) // promotion has moved it on
+		after, err = s.schedule(ctx, k, 0) // promotion has changed it
 	}
 	return s.answerSchedule(ctx, after, http.StatusOK, err)
 }
@@ -108,7 +108,7 @@ func readMissed(ctx context.Context) (missed string, err error) {
 	return missed, r.Wrong.Err()
 }
 
-// wakeSchedule has a schedule and the jobs that its pause holds looked at when the pause ends.
+// wakeSchedule lets dispatch look at a schedule and the jobs that its pause holds, at the time when the pause ends.
 func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
 	places := horizon.Parkings(string(paused.Tenant))
 	if slice := paused.Slice(); slice != "" {
@@ -117,10 +117,10 @@ func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at t
 	s.wakePlaces(ctx, paused.Tenant, at, places)
 }
 
-// inFlightLooked is how many of a schedule's jobs are looked at for those that run.
+// inFlightLooked is how many of a schedule's newest jobs are read to find those that run.
 const inFlightLooked = store.ReadAtOnce
 
-// inFlight names the jobs of a schedule that a worker is at, and the runs that go on, of the newest ones.
+// inFlight returns the ids of a schedule's newest jobs that a worker has, and of its runs that are not over.
 func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
 	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, time.Time{}, true, inFlightLooked, "")
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) 
 	}
 	var keys []job.Key
 	for _, f := range found {
-		if !f.Manual { // no pause of the schedule touches it
+		if !f.Manual { // a pause of the schedule does not apply to it
 			keys = append(keys, f.Key)
 		}
 	}
@@ -143,7 +143,7 @@ func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) 
 		switch {
 		case !there[i]:
 		case r.StartsRun():
-			if r.Status == job.Blocked { // its run goes on
+			if r.Status == job.Blocked { // its run is not over
 				ids = append(ids, r.ID)
 			}
 		case startsSoon(r, now):

@@ -33,7 +33,7 @@ type previewRequest struct {
 	Count    int             `json:"count,omitempty" doc:"Default {=preview_count}"`
 }
 
-// occurrenceTime is one time of a calendar.
+// occurrenceTime shows one time of a calendar.
 type occurrenceTime struct {
 	NominalAt wire.Instant `json:"nominal_at" doc:"What the calendar says"`
 	DueAt     wire.Instant `json:"due_at" doc:"The same after the spread"`
@@ -41,7 +41,7 @@ type occurrenceTime struct {
 	Flags     []string     `json:"flags" doc:"change_over_day: this local day misses or repeats a stretch of the clock; missing_hour: runs for a wall time that a change swallowed; repeated_hour: the clock shows this time twice; moved_later, moved_earlier: from a day that an exclusion closed"`
 }
 
-// skippedTime is a time at which the calendar runs nothing.
+// skippedTime shows a time at which the calendar runs nothing.
 type skippedTime struct {
 	NominalAt wire.Instant `json:"nominal_at"`
 	Local     string       `json:"local"`
@@ -58,7 +58,7 @@ type previewAnswer struct {
 	}
 }
 
-// Bounds of what a preview says of skipped times: how many, and after how many looked at.
+// Limits of the skipped times in a preview: how many are shown, and how many are read for them.
 const (
 	previewSkipped = 100
 	previewLooked  = 5000
@@ -95,7 +95,7 @@ func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothin
 			return nil, err
 		}
 		if fine {
-			r.firing(v.Pointer, p.calendar, s.now()) // what a schedule could not have is not shown either
+			r.firing(v.Pointer, p.calendar, s.now()) // refuse what a schedule could not have
 		}
 	} else if f != nil {
 		r.Missing("", "calendar")
@@ -140,7 +140,7 @@ func (s *stage) previewSchedule(ctx context.Context, who tenant.Identity, in *pr
 	return preview(c, after, min(count, most(found))), nil
 }
 
-// preview shows count times of a calendar after that one.
+// preview returns count times of a calendar after a time.
 func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
 	out := &previewAnswer{}
 	times := c.Preview(after, count)

@@ -11,11 +11,11 @@ import (
 	"punctual/shared/tenant"
 )
 
-// weighed is how many times of a rule its weight is taken from: enough to see a whole minute of
-// an every-second one, wherever in it the first lies. Of dates it is taken from all.
+// weighed is how many times of a calendar are read for its weight. It is enough for one whole minute of an every-second
+// calendar. For dates all times are read.
 const weighed = 120
 
-// weight is how many of so many times of a calendar fall into its busiest minute, at least 1.
+// weight returns how many of the next times fall into the busiest minute, at least 1.
 func weight(c calendar.Calendar, after time.Time, looked int) int64 {
 	times := c.Preview(after, looked)
 	busiest, from := 1, 0
@@ -28,8 +28,8 @@ func weight(c calendar.Calendar, after time.Time, looked int) int64 {
 	return int64(busiest)
 }
 
-// weightOf is what a schedule takes of its tenant's quota: the same whenever it is asked, so
-// that what is given back is what was taken. Exclusions do not count: they may be replaced.
+// weightOf returns what a schedule takes from its tenant's quota. It is always the same, so that a delete gives back
+// what was taken. Exclusions do not count, because they may be replaced.
 func weightOf(sched schedule.Schedule) int64 {
 	if sched.Deleted() {
 		return 0
@@ -37,7 +37,7 @@ func weightOf(sched schedule.Schedule) int64 {
 	sched.Spec.Exclude = nil
 	c, err := sched.Calendar()
 	if err != nil {
-		return 1 // it cannot run, but is there
+		return 1 // it cannot run, but it exists
 	}
 	if sched.Spec.Dates != nil {
 		return weight(c, time.Time{}, calendar.MaxDates)
@@ -45,8 +45,8 @@ func weightOf(sched schedule.Schedule) int64 {
 	return weight(c, sched.CreatedAt, weighed)
 }
 
-// takeQuota is the write that takes so much of a tenant's quota, in the transaction of what it
-// is taken for; when there is not so much left the transaction fails with errQuota. Less than nothing gives back.
+// takeQuota returns the write that takes an amount from a tenant's quota; a negative amount gives back. If not enough
+// is left, the transaction fails with errQuota.
 func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
 	w := item.Write{
 		Ref:  item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: "schedules"},
@@ -63,7 +63,7 @@ func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
 	return w
 }
 
-// errQuota carries no Retry-After: waiting frees nothing, only deleting does.
+// errQuota has no Retry-After: waiting does not help, only deleting does.
 func (s *stage) errQuota(amount int64) error {
 	return wire.NewProblem(wire.CodeRateLimited,
 		"a tenant's schedules may run %d times a minute in all, each at its busiest and at least once; "+

@@ -15,7 +15,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// scheduleRequest documents what PUT /v1/schedules/{name} takes.
+// scheduleRequest documents the body of PUT /v1/schedules/{name}.
 type scheduleRequest struct {
 	Calendar           calendarRequest    `json:"calendar" doc:"When"`
 	Job                jobTemplateRequest `json:"job,omitempty" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
@@ -25,7 +25,7 @@ type scheduleRequest struct {
 	PauseAfterFailures int                `json:"pause_after_failures,omitempty" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
 }
 
-// schedulePatchRequest documents what PATCH takes: any part of it.
+// schedulePatchRequest documents the body of PATCH: any part of a schedule.
 type schedulePatchRequest struct {
 	Calendar           calendarRequest    `json:"calendar,omitempty"`
 	Job                jobTemplateRequest `json:"job,omitempty"`
@@ -41,7 +41,7 @@ type catchUpRequest struct {
 	Cap    int           `json:"cap,omitempty" doc:"With all: of these the newest are kept; default {=catch_up_cap}"`
 }
 
-// jobTemplateRequest is a JobRequest that says nothing of its time.
+// jobTemplateRequest is a JobRequest without a time.
 type jobTemplateRequest struct {
 	Task        string        `json:"task" example:"echo"`
 	Payload     wire.Anything `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
@@ -61,7 +61,7 @@ var (
 	catchUpFields  = wire.NamesOf[catchUpRequest]()
 )
 
-// scheduleChange is what a body says of a schedule; what it does not name is nil.
+// scheduleChange holds the new values of a schedule; nil for what does not change.
 type scheduleChange struct {
 	calendar   *planned
 	job        *draft
@@ -70,8 +70,8 @@ type scheduleChange struct {
 	pauseAfter *int
 }
 
-// apply puts the change, made by that subject, in place of what a schedule says. kept is the
-// payload that it has: one that says the same in other words is no change.
+// apply makes the change in a schedule, in the name of by. kept is the schedule's payload; a payload that is equal as
+// JSON is no change.
 func (c scheduleChange) apply(to *schedule.Schedule, kept []byte, by string) {
 	if c.calendar != nil {
 		to.Spec, to.Exclusions = c.calendar.spec, c.calendar.exclusions
@@ -101,7 +101,7 @@ func (c scheduleChange) apply(to *schedule.Schedule, kept []byte, by string) {
 
 func sameJSON(a, b []byte) bool {
 	if a == nil || b == nil || bytes.Equal(a, b) {
-		return false // nothing to choose between
+		return false // there is no payload to keep
 	}
 	x, errX := wire.ReadDocument(a)
 	y, errY := wire.ReadDocument(b)
@@ -117,8 +117,7 @@ func scheduleBody(ctx context.Context) (*wire.Document, error) {
 	return doc, err
 }
 
-// readSchedule reads a schedule, or a part of one. A whole one that leaves something out means
-// its default.
+// readSchedule reads a schedule or a part of one. In a whole schedule, a missing field means its default.
 func (s *stage) readSchedule(
 	ctx context.Context, doc *wire.Document, whole bool, t tenant.ID, now time.Time,
 ) (c scheduleChange, err error) {
@@ -162,7 +161,7 @@ func (s *stage) readSchedule(
 	return c, r.Wrong.Err()
 }
 
-// policies reads what a schedule does when things go wrong.
+// policies reads overlap, catch_up and pause_after_failures.
 func (r *reader) policies(f wire.Fields, whole bool, c *scheduleChange) {
 	if whole {
 		overlap, catchUp, pauseAfter := schedule.OverlapAllow, schedule.DefaultCatchUp, 0
@@ -207,8 +206,7 @@ func (r *reader) catchUp(v wire.Value) schedule.CatchUp {
 	return c
 }
 
-// calendarProblem is what a client is told of a calendar that is refused when it is bound to
-// its schedule.
+// calendarProblem turns an error of package calendar about a schedule into a problem.
 func calendarProblem(err error) error {
 	var e *calendar.Error
 	if !errors.As(err, &e) {

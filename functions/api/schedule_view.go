@@ -19,7 +19,7 @@ import (
 	"punctual/shared/text"
 )
 
-// ScheduleView is a schedule as it is shown.
+// ScheduleView shows a schedule.
 type ScheduleView struct {
 	Name               string                    `json:"name"`
 	Calendar           calendarView              `json:"calendar"`
@@ -41,7 +41,7 @@ type ScheduleView struct {
 	Notes              []string                  `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
 }
 
-// calendarView is a calendar as it was written.
+// calendarView shows a calendar as it was written.
 type calendarView calendar.Spec
 
 type jobTemplateView struct {
@@ -88,10 +88,10 @@ func viewTemplate(t schedule.Template) *jobTemplateView {
 	return v
 }
 
-// nextShown is how many times a schedule shows.
+// nextShown is how many coming times a schedule shows.
 const nextShown = 3
 
-// viewSchedule shows a schedule by what its item alone says.
+// viewSchedule shows what the schedule's own item has.
 func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	v := ScheduleView{
 		Name: c.Name, Calendar: calendarView(c.Spec), Overlap: c.Overlap,
@@ -129,7 +129,7 @@ func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	return v
 }
 
-// showSchedule shows one schedule with what lies beside it and its last run.
+// showSchedule shows one schedule with its payload and its last run.
 func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (ScheduleView, error) {
 	now := s.now()
 	v := viewSchedule(c, now)
@@ -153,7 +153,7 @@ func (s *stage) showSchedule(ctx context.Context, c schedule.Schedule) (Schedule
 	return v, err
 }
 
-// most is how often a schedule may run at most.
+// most returns how often a schedule may still run, at most.
 func most(c schedule.Schedule) int {
 	switch n := c.MaxRuns(); {
 	case c.EndedBy != "":
@@ -164,13 +164,13 @@ func most(c schedule.Schedule) int {
 	return math.MaxInt
 }
 
-// orNull is an object in an answer, or null. One that is not known can be left out.
+// orNull is an object in an answer, or null. It can be left out if it is not known.
 type orNull[T any] struct {
 	value *T
 	known bool
 }
 
-// IsZero says that omitzero leaves it out.
+// IsZero reports whether omitzero leaves it out.
 func (o orNull[T]) IsZero() bool { return !o.known && o.value == nil }
 
 // MarshalJSON writes the object, or null.
@@ -181,13 +181,13 @@ func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
 }
 
-// patched is the answer to a PATCH: one of the two.
+// patched is the answer to a PATCH: a view, or the diff of a dry run.
 type patched struct {
 	view *ScheduleView
 	diff *ScheduleDiff
 }
 
-// MarshalJSON writes the one that is there.
+// MarshalJSON writes the view or the diff.
 func (p patched) MarshalJSON() ([]byte, error) {
 	if p.diff != nil {
 		return text.JSON(p.diff)

@@ -12,19 +12,19 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Principals tells who signed a request, where API Gateway verifies signatures.
+// Principals knows the roles and users that sign requests, where API Gateway verifies signatures.
 type Principals interface {
-	// Tags returns the tags of a role or user by the ARN that API Gateway gives a caller; one that can
-	// have none has none. One that is gone is a fault.NotFound.
+	// Tags returns the tags of a role or user, by the ARN that API Gateway gives to a caller. A caller that cannot have
+	// tags has none. A caller that no longer exists is a fault.NotFound.
 	Tags(ctx context.Context, arn string) (map[string]string, error)
 }
 
 type proxied = func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
 
-// Signed has next told who asks by the signature of the request, where auth is contract.AuthIAM: the
-// tenant and the scopes are tags of the role or user that signed. Whatever else the event says of a
-// caller is dropped. Of another account nobody is known: a role there may have the name of one here,
-// whose tags are not its own. Where auth is any other, the authorizer has said who asks.
+// Signed takes the identity from the signature of a request if auth is contract.AuthIAM: tenant and scopes are tags of
+// the role or user that signed. Everything else in the event about the caller is dropped. A caller of another account
+// gets no identity, because a role there may have the same name as one here, with other tags. For any other auth the
+// authorizer has set the identity.
 func Signed(auth string, by Principals, next proxied) proxied {
 	if auth != contract.AuthIAM {
 		return next
@@ -44,7 +44,7 @@ func Signed(auth string, by Principals, next proxied) proxied {
 	}
 }
 
-// tagged spells scopes out: a tag says "read write admin".
+// tagged returns the full names of scopes: a tag has "read write admin".
 func tagged(tag string) string {
 	var scopes []string
 	for _, s := range []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin} {

@@ -67,8 +67,8 @@ type readyAnswer struct {
 	}
 }
 
-// ready reads what every call needs. Watermarks that lag are told, not judged: jobs are
-// accepted and kept all the same, and an alarm looks after the lag.
+// ready reads what every call needs. It shows watermarks that lag and is ready all the same: jobs are still accepted,
+// and an alarm watches the lag.
 func (s *stage) ready(ctx context.Context, _ tenant.Identity, _ *nothing) (*readyAnswer, error) {
 	out := &readyAnswer{}
 	out.Body.Status = "ready"
@@ -109,7 +109,7 @@ func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *struct{ w
 	if err != nil {
 		return nil, err
 	}
-	l := wire.NewList("", "problems") // of nobody: it is the same for everybody
+	l := wire.NewList("", "problems") // no tenant: the list is the same for everybody
 	items, next, err := wire.CutPage(l, in.Cursor, limit, catalogue)
 	return &problemsAnswer{wire.Page[wire.Explanation]{Items: items, NextCursor: next}}, err
 }

@@ -185,7 +185,7 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 		return nil, err
 	}
 	l := wire.NewList(who.Tenant, "tasks")
-	after, err := l.Place(in.Cursor)
+	after, err := l.Position(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 	if err != nil {
 		return nil, err
 	}
-	// The built-in ones are in no table: those that belong between after and the page's end join it.
+	// The built-in tasks are in no table. Those with names between after and the end of the page join it.
 	own := tasks
 	for _, b := range job.BuiltInTasks() {
 		if b.Name > after && (!more || b.Name < own[len(own)-1].Name) {

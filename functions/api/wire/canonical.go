@@ -11,9 +11,8 @@ import (
 	"punctual/shared/text"
 )
 
-// Hash is the SHA-256, in hex, of what a value says, whatever the order of its fields, its white
-// space, its escapes and the spelling of its numbers. At the top a field called without is left out;
-// "" leaves out none.
+// Hash returns the SHA-256, in hex, of the meaning of a value. The order of fields, white space, escapes and the
+// spelling of numbers do not matter. The field called without is left out at the top level; "" leaves out none.
 func (d *Document) Hash(n int, without string) string {
 	var b bytes.Buffer
 	b.Grow(int(d.nodes[n].end - d.nodes[n].start))
@@ -58,7 +57,7 @@ func (d *Document) canonical(b *bytes.Buffer, n int, without string) {
 	}
 }
 
-// writeCounted writes a string with its length before it, so that no two lists of strings look alike.
+// writeCounted writes a string after its length, so that different lists of strings never give the same bytes.
 func writeCounted(b *bytes.Buffer, s string) {
 	b.WriteString(strconv.Itoa(len(s)))
 	b.WriteByte('"')

@@ -14,10 +14,10 @@ import (
 	"punctual/shared/text"
 )
 
-// Kind is what a JSON value is. As a text it fits "%s is given where …".
+// Kind is the kind of a JSON value. Its text fits "%s is given where …".
 type Kind uint8
 
-// The kinds of values.
+// The kinds of JSON values.
 const (
 	KindNull Kind = iota
 	KindBool
@@ -31,31 +31,31 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// node is one value of a document. Children follow their parent; an object's are a key and a
-// value in turn.
+// node is one value of a document. Children come after their parent; in an object, keys and values alternate.
 type node struct {
 	start, end int32 // bytes of the text
-	next       int32 // index of the node after this one and all that it holds
+	next       int32 // index of the first node after this one and its children
 	kind       Kind
 	escaped    bool // a string with a backslash in it
 }
 
-// Document is a JSON text that was read strictly: valid UTF-8 without lone surrogates, exactly
-// one value, not nested too deeply. Duplicate fields are noted, not refused, so that each
-// reader can blame the part that they stand in. Values are named by their index; 0 is the whole.
+// Document is a JSON text that was read strictly: valid UTF-8 without lone surrogates, one value, not nested too
+// deeply. Repeated fields are recorded, and the reader of their object reports them. Values are named by their index; 0
+// is the whole text.
 type Document struct {
 	text  []byte
 	nodes []node
-	twice []int32 // indexes of keys that repeat one of the same object, ascending
+	twice []int32 // indexes of keys that repeat a key of their object, ascending
 }
 
-// envelope is how deep a payload may be nested in a body: jobs, the item, payload, and what http adds.
+// envelope is how many levels a body may have around a payload: jobs, the item, the payload, and what the http executor
+// adds.
 const envelope = 8
 
-// maxNesting stops the reader; a payload's own limit is looked at where the payload is read.
+// maxNesting is where reading stops. The limit of a payload is checked with the payload.
 const maxNesting = contract.MaxDepth + envelope
 
-// syntaxError says where and why a text is not what we read. It holds nothing of the text.
+// syntaxError is where and why a text is not valid. It has nothing of the text.
 type syntaxError struct {
 	code string // of the catalogue
 	at   int
@@ -64,10 +64,9 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.why }
 
-// ReadDocument reads a JSON text in one pass. The error of a text that is not one says where and why;
-// Unreadable makes a *Problem of it. The document goes on using text.
+// ReadDocument reads a JSON text in one pass. Unreadable turns its error into a *Problem. The document keeps text.
 func ReadDocument(text []byte) (*Document, error) {
-	// Most values are longer than 16 bytes with their key; a text of "[[[[" grows this as needed.
+	// Most values are longer than 16 bytes with their key. For a text like "[[[[" the slice grows.
 	s := scanner{doc: &Document{text: text, nodes: make([]node, 0, len(text)/16+8)}}
 	s.in = jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	if err := s.value(); err != nil {
@@ -84,7 +83,7 @@ func ReadDocument(text []byte) (*Document, error) {
 	return s.doc, nil
 }
 
-// faultOf is an error of the decoder in our words.
+// faultOf turns an error of the decoder into a syntaxError.
 func faultOf(err error, length int) *syntaxError {
 	var is *syntaxError
 	var syntactic *jsontext.SyntacticError
@@ -97,13 +96,13 @@ func faultOf(err error, length int) *syntaxError {
 	return &syntaxError{CodeInvalidJSON, length, "the text ends before its JSON value does"}
 }
 
-// scanner notes the values that a decoder passes.
+// scanner records the values that a decoder reads.
 type scanner struct {
 	in  *jsontext.Decoder
 	doc *Document
 }
 
-// open starts a node that begins so many bytes before where the decoder is, and returns its index.
+// open records a node that begins length bytes before the decoder, and returns its index.
 func (s *scanner) open(k Kind, length int) int {
 	s.doc.nodes = append(s.doc.nodes, node{start: int32(s.in.InputOffset()) - int32(length), kind: k})
 	return len(s.doc.nodes) - 1
@@ -118,7 +117,7 @@ var kinds = map[jsontext.Kind]Kind{
 	'n': KindNull, 't': KindBool, 'f': KindBool, '0': KindNumber, '"': KindString, '[': KindArray, '{': KindObject,
 }
 
-// value notes the next value with all that it holds.
+// value records the next value with its children.
 func (s *scanner) value() error {
 	k := s.in.PeekKind()
 	if k != '{' && k != '[' {
@@ -140,7 +139,7 @@ func (s *scanner) value() error {
 	}
 	n := s.open(kinds[k], 1)
 	fields := names{doc: s.doc}
-	for end := k + 2; s.in.PeekKind() != end; { // "[" and "]" stand two apart, and so do the braces
+	for end := k + 2; s.in.PeekKind() != end; { // the code of "]" is that of "[" plus 2, and the same holds for braces
 		key := len(s.doc.nodes)
 		if err := s.value(); err != nil {
 			return err
@@ -159,20 +158,20 @@ func (s *scanner) value() error {
 	return nil
 }
 
-// fewFields is how many fields an object may have before a map pays for finding duplicates.
-const fewFields = 16
+// scannedFields is how many fields of an object are compared one by one before a map finds repeated ones.
+const scannedFields = 16
 
-// names finds the fields of one object that repeat an earlier one.
+// names finds the repeated fields of one object.
 type names struct {
 	doc   *Document
-	keys  [fewFields]int32
+	keys  [scannedFields]int32
 	count int
 	seen  map[string]struct{}
 }
 
 func (f *names) add(key int32) {
 	defer func() { f.count++ }()
-	if f.count < fewFields {
+	if f.count < scannedFields {
 		for _, k := range f.keys[:f.count] {
 			if f.doc.sameKey(k, key) {
 				f.doc.twice = append(f.doc.twice, key)
@@ -183,13 +182,13 @@ func (f *names) add(key int32) {
 		return
 	}
 	if f.seen == nil {
-		f.seen = make(map[string]struct{}, 2*fewFields)
+		f.seen = make(map[string]struct{}, 2*scannedFields)
 		for _, k := range f.keys {
 			f.seen[f.doc.Text(int(k))] = struct{}{}
 		}
 	}
 	name := f.doc.Text(int(key))
-	if _, again := f.seen[name]; again {
+	if _, repeated := f.seen[name]; repeated {
 		f.doc.twice = append(f.doc.twice, key)
 	}
 	f.seen[name] = struct{}{}
@@ -203,40 +202,39 @@ func (d *Document) sameKey(a, b int32) bool {
 	return d.Text(int(a)) == d.Text(int(b))
 }
 
-// Raw is the text of a value as it was written; it must not be changed.
+// Raw returns the text of a value as it was written. The caller must not change it.
 func (d *Document) Raw(n int) []byte { return d.text[d.nodes[n].start:d.nodes[n].end] }
 
-// Compact is the text of a value without white space between its parts.
+// Compact returns the text of a value without white space between tokens.
 func (d *Document) Compact(n int) []byte {
 	raw := d.Raw(n)
 	if !bytes.ContainsAny(raw, " \t\n\r") {
 		return raw
 	}
 	short := jsontext.Value(bytes.Clone(raw))
-	if err := short.Compact(jsontext.AllowDuplicateNames(true)); err != nil { // it was read, so it can be read
+	if err := short.Compact(jsontext.AllowDuplicateNames(true)); err != nil { // cannot happen: it was read before
 		return raw
 	}
 	return short
 }
 
-// Text is what a string at n says.
+// Text returns the content of the string at n.
 func (d *Document) Text(n int) string {
 	raw := d.Raw(n)
 	if !d.nodes[n].escaped {
 		return string(raw[1 : len(raw)-1])
 	}
-	plain, _ := jsontext.AppendUnquote(nil, raw) // it was read, so it can be read
+	plain, _ := jsontext.AppendUnquote(nil, raw) // cannot happen: it was read before
 	return string(plain)
 }
 
-// Kind is what kind of value stands at n.
+// Kind returns the kind of the value at n.
 func (d *Document) Kind(n int) Kind { return d.nodes[n].kind }
 
-// Size is how many bytes the whole text has.
+// Size returns the length of the whole text in bytes.
 func (d *Document) Size() int { return len(d.text) }
 
-// Strings iterates over the indexes of all strings at and below a value, names of fields included, and
-// what they say.
+// Strings iterates over all strings at and below a value, with their indexes; names of fields are among them.
 func (d *Document) Strings(n int) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for i := n; i < int(d.nodes[n].next); i++ {
@@ -247,10 +245,10 @@ func (d *Document) Strings(n int) iter.Seq2[int, string] {
 	}
 }
 
-// Depth is how many levels of arrays and objects a value has; 0 for any other.
+// Depth returns how many levels of arrays and objects a value has; 0 for any other value.
 func (d *Document) Depth(n int) int {
 	deepest, level := 0, 0
-	var ends []int32 // of the containers around
+	var ends []int32 // ends of the enclosing containers
 	for i := n; i < int(d.nodes[n].next); i++ {
 		for len(ends) > 0 && int32(i) >= ends[len(ends)-1] {
 			ends, level = ends[:len(ends)-1], level-1
@@ -293,7 +291,7 @@ func (d *Document) Elements(n int) iter.Seq2[int, int] {
 	}
 }
 
-// Pointer is the JSON pointer of a node, or of the field of which it is the key.
+// Pointer returns the JSON pointer of a node. The node may be the key of a field.
 func (d *Document) Pointer(target int) string {
 	var b strings.Builder
 	at := 0

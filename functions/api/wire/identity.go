@@ -8,13 +8,13 @@ import (
 
 type identityKey struct{}
 
-// WithIdentity says who asks. Whoever serves the handler has verified it: the lambda door takes
-// it from the authorizer's answer, the laptop server from nowhere, since there is one tenant.
+// WithIdentity returns a context with a verified identity. The lambda door takes it from the authorizer's answer; the
+// laptop server has one fixed tenant.
 func WithIdentity(ctx context.Context, id tenant.Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// admit returns who asks, if they may.
+// admit returns the identity if it has the scope.
 func admit(ctx context.Context, need tenant.Scope) (tenant.Identity, error) {
 	id, _ := ctx.Value(identityKey{}).(tenant.Identity)
 	if _, err := tenant.Parse(string(id.Tenant)); err != nil {

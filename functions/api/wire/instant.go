@@ -13,13 +13,13 @@ import (
 	"punctual/shared/span"
 )
 
-// Instant is a time in an answer: RFC 3339 in UTC with milliseconds, always.
+// Instant is a time in an answer: RFC 3339 in UTC with milliseconds.
 type Instant struct{ time.Time }
 
-// InstantLayout is how answers write times, for package time.
+// InstantLayout is the layout of times in answers, for package time.
 const InstantLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// MarshalJSON writes the instant.
+// MarshalJSON writes the time.
 func (i Instant) MarshalJSON() ([]byte, error) {
 	return []byte(i.UTC().Format(`"` + InstantLayout + `"`)), nil
 }
@@ -29,8 +29,8 @@ func (Instant) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2027-03-28T01:00:00.000Z"}}
 }
 
-// InUnits says how many whole units a length of time has, so that texts name the limits of the
-// contract: InUnits(contract.IdempotencyKept, time.Hour, " hours") is "24 hours".
+// InUnits returns how many whole units a length of time has. Texts take the limits of the contract with it:
+// InUnits(contract.IdempotencyKept, time.Hour, " hours") is "24 hours".
 func InUnits(d, unit time.Duration, name string) string {
 	return strconv.FormatInt(int64(d/unit), 10) + name
 }
@@ -50,17 +50,17 @@ type Anything struct{}
 // Schema documents it.
 func (Anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
-// InstantAllowed says what an instant is, for an error's "allowed".
+// InstantAllowed describes a time, for the "allowed" of a mistake.
 const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
 
-// InstantPattern is the form of RFC 3339 exactly: Go's own reading is a little wider.
+// InstantPattern is RFC 3339 exactly; time.Parse accepts a little more.
 var InstantPattern = regexp.MustCompile(
 	`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?` +
 		`(Z|[+-][0-9]{2}:[0-9]{2})$`)
 
-// ParseInstant reads a time, false if it is none. Leap seconds, years beyond 9999 and times without a
-// zone are refused: not everybody agrees on when they are. What is finer than a millisecond is rounded
-// up: nothing may start before it is due.
+// ParseInstant reads a time; false if it is none. It refuses leap seconds, years beyond 9999 and times without a zone,
+// because not everybody agrees when they are. It rounds up to a millisecond, because nothing may start before it is
+// due.
 func ParseInstant(s string) (time.Time, bool) {
 	if !InstantPattern.MatchString(s) {
 		return time.Time{}, false
@@ -86,13 +86,13 @@ func (r *Reader) Instant(v Value) (time.Time, bool) {
 	return t, ok
 }
 
-// YearsAhead is how many years ahead a time may be at most, 29 February or not.
+// YearsAhead is how many years ahead a time may be at most, with or without a 29 February.
 const YearsAhead = int(contract.MaxAhead / (366 * 24 * time.Hour))
 
-// Latest is the last time that Ahead takes.
+// Latest returns the last time that Ahead accepts.
 func Latest(now time.Time) time.Time { return now.AddDate(YearsAhead, 0, 0) }
 
-// Ahead reads a time from contract.PastAllowed before now to two years after it.
+// Ahead reads a time from contract.PastAllowed before now to Latest.
 func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
 	t, ok := r.Instant(v)
 	if !ok {

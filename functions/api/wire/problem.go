@@ -15,8 +15,7 @@ import (
 	"punctual/shared/text"
 )
 
-// The codes of problems and of single mistakes that are about no resource. They never change their
-// meaning.
+// The codes of problems and mistakes about no resource. Their meaning never changes.
 const (
 	CodeInvalidJSON       = "invalid_json"
 	CodeUnknownField      = "unknown_field"
@@ -39,7 +38,7 @@ const (
 	CodeUnavailable       = "unavailable"
 )
 
-// Explanation is what GET /v1/problems/{code} says.
+// Explanation is the answer of GET /v1/problems/{code}.
 type Explanation struct {
 	Code   string `json:"code" doc:"Stable; what a program decides by"`
 	Status int    `json:"status" doc:"The HTTP status that it comes with"`
@@ -50,7 +49,7 @@ type Explanation struct {
 // Catalogue explains every code of an API. It holds at least the codes of this package.
 type Catalogue []Explanation
 
-// Explain returns what the catalogue says of a code, false if there is no such code.
+// Explain returns the explanation of a code; false if there is no such code.
 func (c Catalogue) Explain(code string) (Explanation, bool) {
 	at := slices.IndexFunc(c, func(e Explanation) bool { return e.Code == code })
 	if at < 0 {
@@ -59,7 +58,7 @@ func (c Catalogue) Explain(code string) (Explanation, bool) {
 	return c[at], true
 }
 
-// complete fills in what the catalogue says of p's code. A code that it does not have becomes CodeInternal.
+// complete fills in type, title and status from the catalogue. An unknown code becomes CodeInternal.
 func (c Catalogue) complete(p *Problem) {
 	e, ok := c.Explain(p.Code)
 	if !ok {
@@ -71,7 +70,7 @@ func (c Catalogue) complete(p *Problem) {
 	}
 }
 
-// Write answers with p, under the id of the request.
+// Write answers with p and the id of the request.
 func (c Catalogue) Write(w http.ResponseWriter, id string, p *Problem) {
 	c.complete(p)
 	p.RequestID = id
@@ -80,10 +79,10 @@ func (c Catalogue) Write(w http.ResponseWriter, id string, p *Problem) {
 	}
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = marshal(w, p) // the client has gone
+	_ = marshal(w, p) // an error means that the client has left
 }
 
-// mistake is one mistake in a request; it is a fault.Field with its schema.
+// mistake is one mistake in a request: a fault.Field with a schema.
 type mistake struct {
 	Pointer string `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
 	Code    string `json:"code" doc:"Stable; GET /v1/problems/{code} explains it"`
@@ -91,8 +90,8 @@ type mistake struct {
 	Allowed string `json:"allowed,omitempty" doc:"What would have been taken"`
 }
 
-// Problem is the answer to a request that failed (RFC 9457), and an error. It never holds a payload or
-// a secret. Until it is answered it has neither type, title nor status: they come from the Router's Catalogue.
+// Problem is the answer to a request that failed (RFC 9457), and an error. It never has a payload or a secret in it. It
+// gets type, title and status from the Catalogue when it is answered.
 type Problem struct {
 	Type       string    `json:"type" doc:"/v1/problems/{code}"`
 	Title      string    `json:"title"`
@@ -108,8 +107,8 @@ type Problem struct {
 	cause  error // for the log only
 }
 
-// NewProblem returns a problem of a code of the catalogue; of any other code it becomes an internal one.
-// detail is formatted with args, if there are any.
+// NewProblem returns a problem with a code of the catalogue; any other code becomes CodeInternal. If there are args,
+// detail is a format.
 func NewProblem(code, detail string, args ...any) *Problem {
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
@@ -119,19 +118,19 @@ func NewProblem(code, detail string, args ...any) *Problem {
 
 func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
-// Unwrap gives the log what the client is not told.
+// Unwrap returns the cause, which is logged and not answered.
 func (p *Problem) Unwrap() error { return p.cause }
 
-// GetStatus makes a problem an answer of huma's.
+// GetStatus implements huma.StatusError.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// ContentType makes huma send it as what it is.
+// ContentType implements huma.ContentTypeFilter.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
-// GetHeaders makes huma send the problem's own headers.
+// GetHeaders implements huma.HeadersError.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
-// After says that the same request may be made again after that many seconds.
+// After adds Retry-After: the client may repeat the request after that many seconds.
 func (p *Problem) After(seconds int) *Problem { return p.with("Retry-After", strconv.Itoa(seconds)) }
 
 func (p *Problem) with(header, value string) *Problem {
@@ -142,7 +141,7 @@ func (p *Problem) with(header, value string) *Problem {
 	return p
 }
 
-// mistakes turns a list of mistakes into one problem; it speaks for the first.
+// mistaken makes one problem of a list of mistakes. Its code and detail are those of the first.
 func mistaken(fields fault.Mistakes) *Problem {
 	p := NewProblem(fields[0].Code, fields[0].Detail)
 	if len(fields) > 1 {
@@ -155,14 +154,14 @@ func mistaken(fields fault.Mistakes) *Problem {
 	return p
 }
 
-// What a problem shows of a pointer and of a sentence at most, in bytes.
+// The longest pointer and the longest sentence in a problem, in bytes.
 const (
 	maxPointer = 256
 	maxDetail  = 1024
 )
 
-// shown cuts a text for a problem. One that holds what looks like a secret is not shown at
-// all: values of requests are repeated here and there, to say what is wrong with them.
+// shown cuts a text for a problem. It hides a text that looks like a secret, because some details repeat values of the
+// request.
 func shown(s string, most int) string {
 	switch {
 	case text.TokenShaped(s):
@@ -173,7 +172,7 @@ func shown(s string, most int) string {
 	return s
 }
 
-// OneMistake returns a problem of a single field or parameter. allowed is "" where it says nothing.
+// OneMistake returns the problem of a single field or parameter. allowed may be "".
 func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
@@ -181,11 +180,11 @@ func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
 	return mistaken(fault.Mistakes{{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed}})
 }
 
-// retryAfter is what 503 answers ask for: adapters have retried already.
+// retryAfterSeconds is the Retry-After of 503. It is short, because the adapters have retried already.
 const retryAfterSeconds = 2
 
-// ProblemOf returns what a client is told of an error: a *Problem itself, fault.Mistakes all together,
-// and of anything else what its fault.Kind says.
+// ProblemOf turns an error into a problem: a *Problem stays as it is, fault.Mistakes become one problem, and any other
+// error depends on its fault.Kind.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -212,8 +211,8 @@ func internalProblem() *Problem {
 	return NewProblem(CodeInternal, "something went wrong on our side; it has been logged")
 }
 
-// Huma makes errors of its own only where our own reading of a request does not come first; it
-// has no other hook for their form than these two variables.
+// Huma makes an error itself only where we do not read the request first. It has no other hook for its form than these
+// two variables.
 func init() {
 	huma.DefaultArrayNullable = false // our lists are never null
 	huma.NewError = func(status int, _ string, _ ...error) huma.StatusError { return problemOfStatus(status) }
@@ -227,7 +226,7 @@ func init() {
 	}
 }
 
-// problemOfStatus has its status at once, because huma asks for it before anything is written.
+// problemOfStatus returns a problem with its status, because huma reads the status before anything is written.
 func problemOfStatus(status int) *Problem {
 	p := &Problem{Status: status, Code: CodeInternal}
 	switch status {
@@ -247,7 +246,7 @@ func problemOfStatus(status int) *Problem {
 
 type requestKey struct{}
 
-// request is what the handlers need of the HTTP request.
+// request is the part of an HTTP request that handlers need.
 type request struct {
 	ID         string
 	http       *http.Request
@@ -259,7 +258,7 @@ func requestOf(ctx context.Context) *request {
 	return r
 }
 
-// HeaderOf returns the header fields of the request that a handler answers.
+// HeaderOf returns the header of the request in ctx.
 func HeaderOf(ctx context.Context) http.Header { return requestOf(ctx).http.Header }
 
 func requestID(ctx context.Context) string {

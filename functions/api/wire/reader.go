@@ -16,28 +16,28 @@ import (
 	"punctual/shared/text"
 )
 
-// NamePattern is the form of names: of tasks, schedules, exclusions.
+// NamePattern is the form of names of tasks, schedules, exclusions and dags.
 var NamePattern = regexp.MustCompile(contract.NamePattern)
 
-// NameAllowed says what a name is, for an error's "allowed".
+// NameAllowed describes a name, for the "allowed" of a mistake.
 var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
 
-// Reader takes values out of a document and gathers every mistake on the way. No detail holds
-// a string of the document, except names that follow NamePattern and names of fields.
+// Reader reads values from a document and collects all mistakes. No detail repeats a string of the document, except
+// names of fields and names that match NamePattern.
 type Reader struct {
 	Doc   *Document
 	Wrong fault.Mistakes
-	names map[string]secrecy // what names of fields say of what is there, as far as it was asked
+	names map[string]secrecy // what the names seen so far mean
 }
 
-// NewReader returns a reader of d that has found no mistake yet.
+// NewReader returns a reader of d without mistakes.
 func NewReader(d *Document) *Reader { return &Reader{Doc: d} }
 
-// MaxMistakes is how many mistakes an answer names; nobody mends more at once.
+// MaxMistakes is how many mistakes an answer lists; nobody corrects more at once.
 const MaxMistakes = 50
 
-// Mistake notes a mistake at a pointer; allowed is "" where it says nothing, and detail is formatted
-// with args, if there are any. Beyond MaxMistakes nothing is noted.
+// Mistake adds a mistake at a pointer. allowed may be "", and detail is a format if there are args. Beyond MaxMistakes
+// it adds nothing.
 func (r *Reader) Mistake(pointer, code, allowed, detail string, args ...any) {
 	if len(r.Wrong) >= MaxMistakes {
 		return
@@ -51,17 +51,17 @@ func (r *Reader) Mistake(pointer, code, allowed, detail string, args ...any) {
 	r.Wrong = append(r.Wrong, fault.Field{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed})
 }
 
-// Value is a place in the document with its pointer.
+// Value is a value of the document, with its pointer.
 type Value struct {
 	Node    int
 	Pointer string
 }
 
-// Fields are an object's values by name.
+// Fields are the values of an object by name.
 type Fields map[string]Value
 
-// Object reads an object of which only known fields may be there. A value of another kind, an
-// unknown field and a repeated one are mistakes. The fields that are known come back.
+// Object reads an object and returns its known fields. A value of another kind, an unknown field and a repeated field
+// are mistakes.
 func (r *Reader) Object(n int, pointer string, known []string) Fields {
 	if got := r.Doc.nodes[n].kind; got != KindObject {
 		r.Mistake(pointer, CodeInvalidValue, "an object", "%s is given where an object belongs", got)
@@ -90,8 +90,7 @@ func (r *Reader) Object(n int, pointer string, known []string) Fields {
 	return found
 }
 
-// Repeated are the keys within a node that repeat one of their object; nil if there are none,
-// which is the rule.
+// Repeated returns the keys in a node that repeat a key of their object; nil if there are none.
 func (d *Document) Repeated(n int) map[int32]bool {
 	within := d.twiceWithin(n)
 	if len(within) == 0 {
@@ -104,14 +103,14 @@ func (d *Document) Repeated(n int) map[int32]bool {
 	return keys
 }
 
-// twiceWithin is repeated as a list, in their order.
+// twiceWithin is Repeated as a list, in the order of the text.
 func (d *Document) twiceWithin(n int) []int32 {
 	from, _ := slices.BinarySearch(d.twice, int32(n+1))
 	to, _ := slices.BinarySearch(d.twice, d.nodes[n].next)
 	return d.twice[from:to]
 }
 
-// AllDuplicates blames every repeated field at any depth of a value.
+// AllDuplicates reports every repeated field at any depth of a value.
 func (r *Reader) AllDuplicates(n int) {
 	for _, key := range r.Doc.twiceWithin(n) {
 		if len(r.Wrong) >= MaxMistakes {
@@ -131,7 +130,7 @@ func (r *Reader) Text(v Value) (string, bool) {
 	return r.Doc.Text(v.Node), true
 }
 
-// Name reads a name of the form of NamePattern.
+// Name reads a name that matches NamePattern.
 func (r *Reader) Name(v Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !NamePattern.MatchString(s) {
@@ -141,12 +140,12 @@ func (r *Reader) Name(v Value) (string, bool) {
 	return s, ok
 }
 
-// OneOf reads one of a few words.
+// OneOf reads one of the given words.
 func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !slices.Contains(words, s) {
 		detail := "this is not one of the words that are known here"
-		if near := text.Nearest(s, words); near != "" { // only a slip of the finger is surely no secret
+		if near := text.Nearest(s, words); near != "" { // only a misspelled word is surely no secret
 			detail = fmt.Sprintf("%s is not known here; did you mean %q?", text.Quoted(s), near)
 		}
 		r.Mistake(v.Pointer, code, strings.Join(words, ", "), "%s", detail)
@@ -155,7 +154,7 @@ func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 	return s, ok
 }
 
-// Duration reads a length of time within limits, both included; false for any other, which is a mistake.
+// Duration reads a length of time from least to most. Anything else is a mistake, and false.
 func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bool) {
 	if r.BareSeconds(v) {
 		return 0, false
@@ -177,7 +176,7 @@ func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bo
 	return d, true
 }
 
-// BareSeconds blames a number where a length of time belongs: most people who write 30 mean "30s".
+// BareSeconds reports a number where a length of time belongs. Most people who write 30 mean "30s".
 func (r *Reader) BareSeconds(v Value) bool {
 	if r.Doc.nodes[v.Node].kind != KindNumber {
 		return false
@@ -190,10 +189,10 @@ func (r *Reader) BareSeconds(v Value) bool {
 	return true
 }
 
-// Between says two limits, both included.
+// Between describes two limits, both included.
 func Between(least, most string) string { return least + " to " + most }
 
-// Number reads a number within limits, both included.
+// Number reads a number from least to most.
 func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
 	if got := r.Doc.nodes[v.Node].kind; got != KindNumber {
 		r.Mistake(v.Pointer, CodeInvalidValue, "a number", "%s is given where a number belongs", got)
@@ -208,10 +207,10 @@ func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
 	return f, true
 }
 
-// PlainNumber writes a number as people do, without an exponent where it can be short.
+// PlainNumber formats a number without an exponent if it is short enough.
 func PlainNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// Whole reads a whole number within limits, both included.
+// Whole reads a whole number from least to most.
 func (r *Reader) Whole(v Value, least, most int) (int, bool) {
 	f, ok := r.Number(v, float64(least), float64(most))
 	if ok && f != math.Trunc(f) {
@@ -230,7 +229,7 @@ func (r *Reader) Flag(v Value) (on, ok bool) {
 	return r.Doc.Raw(v.Node)[0] == 't', true
 }
 
-// List reads an array of at most that many values; nil for one that is longer, empty or none.
+// List reads an array of at most that many values. A longer one is a mistake, and nil.
 func (r *Reader) List(v Value, most int) []Value {
 	if got := r.Doc.nodes[v.Node].kind; got != KindArray {
 		r.Mistake(v.Pointer, CodeInvalidValue, "an array", "%s is given where an array belongs", got)
@@ -247,12 +246,12 @@ func (r *Reader) List(v Value, most int) []Value {
 	return values
 }
 
-// Missing blames an object at pointer for a field that is not there.
+// Missing reports that the object at pointer has no field of that name.
 func (r *Reader) Missing(pointer, name string) {
 	r.Mistake(pointer+"/"+name, CodeMissingField, "", "%s is missing", name)
 }
 
-// NamesOf returns the JSON names of a struct's fields: what documents a body also says what it may hold.
+// NamesOf returns the JSON names of a struct's fields. The type that documents a body also defines its fields.
 func NamesOf[T any]() []string { return namesIn(reflect.TypeFor[T]()) }
 
 func namesIn(t reflect.Type) (names []string) {
@@ -280,7 +279,7 @@ func sortMistakes(m fault.Mistakes) {
 	slices.SortFunc(m, func(a, b fault.Field) int { return strings.Compare(a.Pointer, b.Pointer) })
 }
 
-// Span reads a length of time of any size.
+// Span reads any length of time.
 func (r *Reader) Span(v Value) {
 	if r.BareSeconds(v) {
 		return

@@ -20,48 +20,47 @@ import (
 	"punctual/shared/text"
 )
 
-// Open is the scope of routes that ask nobody who they are.
+// Open is the scope of routes that need no identity.
 const Open tenant.Scope = "open"
 
-// Route is one call of the API: what the OpenAPI document says of it, and what it asks first.
+// Route is one call of the API: its documentation and its conditions.
 type Route struct {
 	Method, Path string
-	Status       int // of success, where it is always the same one
+	Status       int // of success, if it is always the same
 	ID           string
 	Summary      string
 	About        string
 	Tag          string
-	Scope        tenant.Scope // "" asks only for an identity
-	Body         any          // a value of the type that documents the body; nil takes none
+	Scope        tenant.Scope // "" needs only an identity
+	Body         any          // a value of the type that documents the body; nil: no body
 	OptionalBody bool
-	Errors       []int // beyond those that every call can have
-	Also         []int // statuses of success beside the first; of a PUT 201 is always one
-	MergePatch   bool  // takes a body of application/merge-patch+json (RFC 7396), too
+	Errors       []int // in addition to those of every call
+	Also         []int // more statuses of success; a PUT always has 201
+	MergePatch   bool  // also accepts application/merge-patch+json (RFC 7396)
 }
 
-// Register adds a route to s. What all calls have in common happens here: who asks may do so, only
-// known query parameters are given, and an error is answered as a problem. The input of handle holds path, query
-// and header parameters.
+// Register adds a route to s. It does what all calls have in common: it checks the identity and the query parameters,
+// and answers an error as a problem. The input of handle holds path, query and header parameters.
 func Register[I, O any](
 	s *Router, r Route, handle func(ctx context.Context, who tenant.Identity, in *I) (*O, error),
 ) {
 	op := huma.Operation{
 		Method: r.Method, Path: r.Path, DefaultStatus: r.Status, OperationID: r.ID, Summary: r.Summary,
 		Description: r.About, Tags: []string{r.Tag},
-		SkipValidateParams: true, SkipValidateBody: true, // our own reading names every mistake, and without echoing
+		SkipValidateParams: true, SkipValidateBody: true, // our own readers list all mistakes and repeat no values
 		Errors: append([]int{http.StatusBadRequest, http.StatusServiceUnavailable}, r.Errors...),
 	}
 	switch {
 	case r.Scope == Open:
 		op.Security = []map[string][]string{}
-	case s.noSignIn: // what another origin asks for is refused all the same
+	case s.noSignIn: // requests of other origins are still refused
 		op.Security = []map[string][]string{}
 		op.Errors = append(op.Errors, http.StatusForbidden)
 	default:
 		op.Security = []map[string][]string{{"bearer": scopesOf(r.Scope)}}
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
 	}
-	if strings.Contains(r.Path, "{") { // a parameter may be such that the path is none
+	if strings.Contains(r.Path, "{") { // a parameter may make the path invalid
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}
 	if r.Body != nil {
@@ -102,8 +101,8 @@ func Register[I, O any](
 	s.noteLiteral(r)
 }
 
-// describe says what huma cannot know or gets wrong: it must not read the body, so it does not
-// know of one, and it thinks that bad parameters are answered with 422.
+// describe corrects the document where huma cannot know: it must not read the body, so it does not document one, and it
+// answers bad parameters with 422.
 func (s *Router) describe(r Route) {
 	path := s.api.OpenAPI().Paths[r.Path]
 	op := map[string]*huma.Operation{
@@ -118,9 +117,9 @@ func (s *Router) describe(r Route) {
 		also = append(also, http.StatusCreated)
 	}
 	for _, status := range also {
-		again := *op.Responses[strconv.Itoa(op.DefaultStatus)]
-		again.Description = http.StatusText(status)
-		op.Responses[strconv.Itoa(status)] = &again
+		other := *op.Responses[strconv.Itoa(op.DefaultStatus)]
+		other.Description = http.StatusText(status)
+		op.Responses[strconv.Itoa(status)] = &other
 	}
 	if r.Body != nil {
 		schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(r.Body), true, "")
@@ -139,7 +138,7 @@ func scopesOf(s tenant.Scope) []string {
 	return []string{string(s)}
 }
 
-// queryNames are the query parameters that a route's input declares.
+// queryNames returns the query parameters in the input type of a route.
 func queryNames(t reflect.Type) map[string]bool {
 	names := map[string]bool{}
 	for i := range t.NumField() {
@@ -156,7 +155,7 @@ func queryNames(t reflect.Type) map[string]bool {
 	return names
 }
 
-// checkQuery refuses parameters that nobody would read: an ignored filter is a wrong answer.
+// checkQuery refuses unknown parameters, because an ignored filter gives a wrong answer.
 func checkQuery(raw string, known map[string]bool) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -183,8 +182,8 @@ func checkQuery(raw string, known map[string]bool) error {
 	return wrong.Err()
 }
 
-// ReadBody reads the body of at most limit bytes as JSON. An absent body is nil without an error; one
-// that is larger, of another type or not JSON is a *Problem.
+// ReadBody reads a JSON body of at most limit bytes. An absent body is nil. A larger body, one of another type, and one
+// that is not JSON are a *Problem.
 func ReadBody(ctx context.Context, limit int64) (*Document, error) {
 	text, err := bodyText(ctx, limit)
 	if err != nil || text == nil {
@@ -197,7 +196,7 @@ func ReadBody(ctx context.Context, limit int64) (*Document, error) {
 	return d, nil
 }
 
-// Unreadable makes a problem of an error of ReadDocument: with line and column in the text.
+// Unreadable turns an error of ReadDocument into a problem with line and column.
 func Unreadable(text []byte, err error) error {
 	var e *syntaxError
 	if !errors.As(err, &e) {
@@ -211,7 +210,7 @@ func Unreadable(text []byte, err error) error {
 	return p
 }
 
-// bodyText reads the body, refusing by its stated length before reading where it has one.
+// bodyText reads the body. It refuses a body by its Content-Length before it reads.
 func bodyText(ctx context.Context, limit int64) ([]byte, error) {
 	r := requestOf(ctx).http
 	tooLarge := NewProblem(CodeTooLarge, "a body here is at most %d bytes", limit)
@@ -243,8 +242,8 @@ func bodyText(ctx context.Context, limit int64) ([]byte, error) {
 	return text, checkContentType(r.Header, requestOf(ctx).mergePatch)
 }
 
-// checkContentType takes JSON, and nothing that means something else by it: a JSON Patch would be
-// read as the fields of a body, and a merge patch where whole fields are replaced.
+// checkContentType accepts only JSON. It refuses a JSON Patch, which would be read as fields, and a merge patch where
+// the route replaces whole fields.
 func checkContentType(h http.Header, mergePatch bool) error {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return NewProblem(CodeMediaType, "a body must not be compressed")
@@ -258,7 +257,7 @@ func checkContentType(h http.Header, mergePatch bool) error {
 	return nil
 }
 
-// expectNoBody lets pass what says nothing: no body, or {}.
+// expectNoBody accepts no body, or {}.
 func expectNoBody(ctx context.Context) error {
 	d, err := ReadBody(ctx, contract.MaxBody)
 	if err != nil || d == nil {

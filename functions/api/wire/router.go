@@ -24,21 +24,21 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Options says what a Router answers with.
+// Options are the settings of a Router.
 type Options struct {
 	Title, Version, About string // of the OpenAPI document
-	// SchemaName names the schema of a Go type in the document; the hint is huma's own proposal.
+	// SchemaName names the schema of a Go type in the document; hint is huma's proposal.
 	SchemaName func(t reflect.Type, hint string) string
 	Catalogue  Catalogue
-	NoSignIn   bool // nobody is asked for a token, so the document asks for none
-	// Limit refuses the request of a tenant that has made too many; nil: none is.
+	NoSignIn   bool // no token is needed, and the document asks for none
+	// Limit returns an error if a tenant has made too many requests; nil: no limit.
 	Limit func(context.Context, tenant.ID) error
-	Log   *slog.Logger     // of what clients are not told
+	Log   *slog.Logger     // of errors that clients do not see
 	Meter *telemetry.Meter // nil: nothing is counted
 }
 
-// Router is the http.Handler of all routes that are registered with it. Every request gets an id,
-// and every answer a form, whatever happens inside.
+// Router is the http.Handler of all routes that are registered with it. Every request gets an id, and every answer has
+// the same form, even after a panic.
 type Router struct {
 	mux       *http.ServeMux
 	literal   map[string][]string // methods of the paths without a parameter
@@ -50,7 +50,7 @@ type Router struct {
 	meter     *telemetry.Meter
 }
 
-// NewRouter returns a router without routes; they come by Register, before the first request.
+// NewRouter returns a router without routes. Register adds them, before the first request.
 func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
 	s := &Router{
@@ -63,14 +63,14 @@ func NewRouter(o Options) *Router {
 	return s
 }
 
-// OpenAPI is the document of the routes so far. Whoever narrows its schemas changes it in place.
+// OpenAPI returns the document of the routes so far. The caller may change it.
 func (s *Router) OpenAPI() *huma.OpenAPI { return s.api.OpenAPI() }
 
-// humaConfig is all that we take of huma's defaults: no documentation page from somebody's CDN,
-// no links to schemas in bodies, no formats but JSON.
+// humaConfig turns off huma's defaults: the documentation page from a CDN, links to schemas in bodies, and formats
+// other than JSON.
 func humaConfig(o Options) huma.Config {
 	format := huma.Format{Marshal: func(w io.Writer, v any) error {
-		if p, ok := v.(*Problem); ok { // one of huma's own
+		if p, ok := v.(*Problem); ok { // an error that huma made
 			o.Catalogue.complete(p)
 		}
 		return marshal(w, v)
@@ -98,7 +98,7 @@ func marshal(w io.Writer, v any) error {
 
 var requestIDPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// ServeHTTP gives every request an id and every answer a form, whatever happens inside.
+// ServeHTTP gives every request an id, and answers a panic as a problem.
 func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{ID: r.Header.Get("X-Request-Id")}
 	if !requestIDPattern.MatchString(req.ID) {
@@ -136,14 +136,14 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Panicked logs a panic where it happened and returns what the client is told of it.
+// Panicked logs a panic with its stack and returns the problem for the client.
 func (s *Router) Panicked(ctx context.Context, p any) *Problem {
 	s.log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack",
 		string(debug.Stack()))
 	return internalProblem()
 }
 
-// noRoute tells a wrong method from an unknown path by what the mux would have answered.
+// noRoute tells a wrong method from an unknown path by the answer of the mux.
 func noRoute(handler http.Handler, r *http.Request) *Problem {
 	probe := &answer{ResponseWriter: nowhere{http.Header{}}}
 	handler.ServeHTTP(probe, r)
@@ -157,8 +157,8 @@ func wrongMethod(allow string) *Problem {
 	return NewProblem(CodeMethodNotAllowed, "this path takes %s", allow).with("Allow", allow)
 }
 
-// noteLiteral keeps the methods of each path without a parameter. The mux would give a method that
-// such a path lacks to a path with a parameter: PATCH /v1/jobs/batch to the job called batch.
+// noteLiteral records the methods of each path without a parameter. For any other method the mux would choose a path
+// with a parameter: it would take PATCH /v1/jobs/batch as the job called batch.
 func (s *Router) noteLiteral(r Route) {
 	if strings.Contains(r.Path, "{") {
 		return
@@ -171,7 +171,7 @@ func (s *Router) noteLiteral(r Route) {
 	s.literal[r.Path] = methods
 }
 
-// Refuse turns an error into the problem that the client is told, and logs what it is not told.
+// Refuse turns an error into a complete problem, and logs what the client does not see.
 func (s *Router) Refuse(ctx context.Context, err error) *Problem {
 	p := ProblemOf(err)
 	s.catalogue.complete(p)
@@ -183,7 +183,7 @@ func (s *Router) Refuse(ctx context.Context, err error) *Problem {
 	return p
 }
 
-// answer remembers the status that was written.
+// answer records the status that was written.
 type answer struct {
 	http.ResponseWriter
 	status int

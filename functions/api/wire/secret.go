@@ -9,21 +9,21 @@ import (
 	"punctual/shared/text"
 )
 
-// ShortestSecret is how long a string under a secret's name must be to be taken for one.
+// ShortestSecret is how many characters a string under the name of a secret must have to count as one.
 const ShortestSecret = 8
 
 const secretAllowed = "the ARN of a secret under punctual/<deployment>/<tenant>/ in Secrets Manager, " +
 	"where the task takes one; " +
 	"or name this pointer in allow_literals if it is no secret"
 
-// NoSecrets blames every string at or below v that looks like a secret: by the name that it
-// stands under, by its own form, or as a part of a URL.
+// NoSecrets reports every string at or below v that looks like a secret: by the name of its field, by its own form, or
+// as a part of a URL.
 func (r *Reader) NoSecrets(v Value, allowed []string) {
 	r.secretsBelow(v.Node, &trail{name: v.Pointer}, notSecret, allowed)
 }
 
-// trail is the way to a value, from its end. Its pointer is written only for the few values
-// that are blamed: a payload can have half a million.
+// trail is the path to a value, from its end. A pointer is written only for values that are reported, because a payload
+// can have half a million values.
 type trail struct {
 	from  *trail // nil at the start, whose name is a pointer already
 	name  string
@@ -40,7 +40,7 @@ func (t *trail) String() string {
 	return t.from.String() + "/" + text.EscapePointer(t.name)
 }
 
-// secrecyOf judges a name once: most names of a payload stand there many times.
+// secrecyOf classifies each name once: most names of a payload repeat.
 func (r *Reader) secrecyOf(name string) secrecy {
 	const most = 1000
 	known, ok := r.names[name]

@@ -11,16 +11,16 @@ import (
 	"punctual/shared/executor"
 )
 
-// secretParts name a secret wherever they stand in a name, in whatever case style.
+// secretParts in a name make it the name of a secret, in any case style.
 var secretParts = []string{"password", "passwd", "secret", "api_key", "apikey", "access_token", "private_key",
 	authorization}
 
 const authorization = "authorization"
 
-// SecretParts returns the parts of names under which a string is taken for a secret.
+// SecretParts returns the parts that make a name the name of a secret.
 func SecretParts() []string { return slices.Clone(secretParts) }
 
-// secretWords name a secret as whole words.
+// secretWords are whole words that make a name the name of a secret.
 var secretWords = []string{
 	"pwd", "passphrase", "passcode", "accesstoken", "privatekey", "refreshtoken", "authtoken", "sessiontoken",
 	"refresh_token", "auth_token", "id_token", "session_token", "bearer_token", "security_token", "oauth_token",
@@ -28,11 +28,11 @@ var secretWords = []string{
 	"access_key", "account_key", "signing_key", "encryption_key",
 }
 
-// innocent words hold the letters of a secret part and mean something else.
+// innocent words contain "secret" and mean something else.
 var innocent = strings.NewReplacer("secretary", "", "secretaries", "", "secretariat", "", "secretarial", "",
 	"secretion", "", "secretive", "")
 
-// metadata are the last words of names that tell something about a secret and are none.
+// metadata are the last words of names of facts about a secret.
 var metadata = wordSet(`
 	id ids name names url urls uri uris link links href host hostname domain endpoint path file filename
 	location region arn arns ref refs reference
@@ -52,13 +52,13 @@ func wordSet(list string) map[string]bool {
 	return set
 }
 
-// stems are in every name of a secret. Most names have none, which is quickly seen.
+// stems are parts of all names of secrets. Most names have none, which is quick to check.
 var stems = []string{"pass", "pwd", "secret", "key", "token", "auth"}
 
 func suspicious(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
-		case c >= utf8.RuneSelf: // some letters beyond ASCII have small forms within it
+		case c >= utf8.RuneSelf: // the small form of some letters is ASCII
 			return true
 		case strings.IndexByte("psktaPSKTA", c) >= 0:
 			for _, stem := range stems {
@@ -71,11 +71,11 @@ func suspicious(name string) bool {
 	return false
 }
 
-// longestName is how much of a name is looked at.
+// longestName is how many bytes of a name are checked.
 const longestName = 512
 
-// fold writes a name in words of small letters with _ between them: accessToken, access-token,
-// ACCESS_TOKEN and "Access Token" are access_token.
+// fold writes a name as words of small letters with _ between them: accessToken, access-token, ACCESS_TOKEN and "Access
+// Token" become access_token.
 func fold(name string) string {
 	name = name[:min(len(name), longestName)]
 	var b strings.Builder
@@ -96,17 +96,17 @@ func fold(name string) string {
 	return strings.Trim(b.String(), "_")
 }
 
-// secrecy is what a name says of the strings that stand under it.
+// secrecy is what a name means for the strings below it.
 type secrecy uint8
 
 const (
 	notSecret      secrecy = iota
-	aboutSecret            // a fact about a secret; what it holds is judged by its own name
-	secretItself           // a string here is a secret, and so is what an object here holds
+	aboutSecret            // a fact about a secret; names below it count on their own
+	secretItself           // a string here is a secret, and so are the strings of an object here
 	maybeStructure         // authorization: a header's value, or the record of a payment
 )
 
-// secrecyOf judges a name.
+// secrecyOf classifies a name.
 func secrecyOf(name string) secrecy {
 	folded := fold(name)
 	plain := strings.ReplaceAll(strings.ToLower(name[:min(len(name), longestName)]), "-", "_")
@@ -131,11 +131,10 @@ func secrecyOf(name string) secrecy {
 	return notSecret
 }
 
-// valueWords name the secret within a structure about it.
+// valueWords name the secret itself in an object about it.
 var valueWords = wordSet("value values token key credential credentials bearer basic header plain raw")
 
-// below is what a field means that stands in an object under a name of secrecy s; own is what
-// its name alone means.
+// below returns what a field means in an object with a name of secrecy s; own is what its name means alone.
 func (s secrecy) below(name string, own secrecy) secrecy {
 	switch {
 	case own != notSecret || s == notSecret || s == aboutSecret:
@@ -148,11 +147,10 @@ func (s secrecy) below(name string, own secrecy) secrecy {
 
 func (s secrecy) hidesStrings() bool { return s == secretItself || s == maybeStructure }
 
-// wholeARN is the ARN of anything, and nothing beside it.
+// wholeARN is an ARN and nothing else.
 var wholeARN = regexp.MustCompile(executor.ARNPattern)
 
-// urlSecret says whether a text has a URL with a password before its host, or with a secret
-// among its parameters.
+// urlSecret reports whether a text has a URL with a password before its host, or with a secret in its parameters.
 func urlSecret(s string) bool {
 	for rest := s; ; {
 		at := strings.Index(rest, "://")
