@@ -15,13 +15,13 @@ import (
 	"punctual/shared/telemetry"
 )
 
-const aSecond = 100 // requests, of the tests' allowance
+const aSecond = 100 // requests in the allowance of these tests
 
 func bounded(_ *memory.Options, d *api.Deps) {
 	d.Allowance = store.Allowance{Rate: aSecond, Burst: 2 * aSecond}
 }
 
-// answered asks n times at once and counts the answers by status.
+// answered makes n requests at once and counts the answers by status.
 func (b *bench) answered(t *testing.T, n int) map[int]int {
 	t.Helper()
 	got := map[int]int{}
@@ -33,7 +33,7 @@ func (b *bench) answered(t *testing.T, n int) map[int]int {
 
 func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 	t.Parallel()
-	t.Run("answers a burst, refuses what is more, and again as much as a second brings", func(t *testing.T) {
+	t.Run("answers a burst, then as many requests as each second allows", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, bounded)
 		if got := b.answered(t, 500); got[200] != 2*aSecond || got[429] != 500-2*aSecond {
@@ -50,7 +50,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 			}
 		}
 	})
-	t.Run("leaves others what is theirs, and asks nobody who asks for nothing of a tenant", func(t *testing.T) {
+	t.Run("counts neither other tenants nor routes without a tenant", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, bounded)
 		b.answered(t, 1000)
@@ -60,7 +60,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 			t.Errorf("another tenant was answered %v", got)
 		}
 	})
-	t.Run("counts what all processes answer", func(t *testing.T) {
+	t.Run("counts the requests of all processes together", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, bounded)
 		others := []*bench{b}
@@ -93,7 +93,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 			t.Errorf("five processes answered %d", answered)
 		}
 	})
-	t.Run("answers all while the table does not", func(t *testing.T) {
+	t.Run("answers every request while the table is unavailable", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, bounded)
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
@@ -106,7 +106,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 			t.Errorf("answered %v", got)
 		}
 	})
-	t.Run("costs a busy tenant a write for twenty requests, and a refused one few", func(t *testing.T) {
+	t.Run("writes once for twenty requests, and not for each refused one", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, func(o *memory.Options, d *api.Deps) {
 			d.Allowance = store.Allowance{Rate: 1000, Burst: 2000}
@@ -127,7 +127,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 			t.Errorf("3,000 refused requests cost %v writes", n)
 		}
 	})
-	t.Run("tells when a long wait is over", func(t *testing.T) {
+	t.Run("answers how long to wait", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, func(_ *memory.Options, d *api.Deps) { d.Allowance = store.Allowance{Rate: 1, Burst: 3} })
 		for range 3 {

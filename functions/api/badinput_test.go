@@ -12,13 +12,12 @@ import (
 	"punctual/shared/executor"
 )
 
-// wrong is a request that must be refused: with that status and code, and, where a field is to
-// blame, its pointer.
+// wrong is a request that must be refused, with its status, code and first pointer.
 type wrong struct {
 	name, body string
 	status     int
 	code       string
-	pointer    string // of the first mistake; "-" for none at all
+	pointer    string // of the first mistake; "-": no mistake is listed
 }
 
 func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
@@ -33,7 +32,7 @@ func tags(n int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// sentinel stands in values that must never come back.
+// sentinel is in values that no answer may repeat.
 const sentinel = "hunter2hunter2"
 
 func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
@@ -135,7 +134,7 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 			"/allow_literals/0"},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("refuses a job: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", c.body))
 		})
@@ -201,7 +200,7 @@ func TestCreateJob_NamesAllMistakesOfABodyTogether(t *testing.T) {
 	}
 }
 
-func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
+func TestHTTPPayload_IsCheckedWhenAJobIsMadeAndChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	later := b.want(t, 202, "POST", "/v1/jobs",
@@ -281,7 +280,7 @@ func TestHTTPPayload_IsJudgedWhenTheJobIsMadeAndWhenItIsChanged(t *testing.T) {
 		}
 	}
 	for _, c := range cases {
-		t.Run("an http payload is judged: "+c.name, func(t *testing.T) {
+		t.Run("refuses an http payload: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"http","payload":`+c.body+`}`))
 			requireRefused(t, b, c, b.do(t, "PATCH", "/v1/jobs/"+later.str("job_id"), `{"payload":`+c.body+`}`))
@@ -298,7 +297,7 @@ func TestHTTPPayload_MayNameRangesThatTheDeploymentOpens(t *testing.T) {
 	}
 }
 
-func TestLambdaPayload_IsJudged(t *testing.T) {
+func TestLambdaPayload_IsChecked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range []wrong{
@@ -316,7 +315,7 @@ func TestLambdaPayload_IsJudged(t *testing.T) {
 	}
 }
 
-func TestSQSPayload_IsJudged(t *testing.T) {
+func TestSQSPayload_IsChecked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/queue", `{"executor":"sqs"}`)
@@ -342,7 +341,7 @@ func TestSQSPayload_IsJudged(t *testing.T) {
 		{"a group with a space", `{"queue":"q","message":"m","group":"a b"}`, 400, "invalid_value", "/payload/group"},
 		{"an empty group", `{"queue":"q","message":"m","group":""}`, 400, "invalid_value", "/payload/group"},
 	} {
-		t.Run("an sqs payload is judged: "+c.name, func(t *testing.T) {
+		t.Run("refuses an sqs payload: "+c.name, func(t *testing.T) {
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"queue","payload":`+c.body+`}`))
 		})
 	}
@@ -374,7 +373,7 @@ func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 		"as a name":        {`{"AKIAIOSFODNN7EXAMPLE":1}`, "/payload"},
 		"authorization":    {`{"authorization":"Basic aHVudGVyMg=="}`, "/payload/authorization"},
 	} {
-		t.Run("a secret is refused: "+name, func(t *testing.T) {
+		t.Run("refuses a secret: "+name, func(t *testing.T) {
 			t.Parallel()
 			r := b.do(t, "POST", "/v1/jobs", `{"task":"echo","payload":`+c.payload+`}`)
 			requireRefused(t, b, wrong{"", "", 400, "secret_in_payload", c.pointer}, r)
@@ -391,7 +390,7 @@ func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 			t.Errorf("%s was refused: %s", name, r.text)
 		}
 	}
-	t.Run("what is declared to be none passes, there and nowhere else", func(t *testing.T) {
+	t.Run("accepts what looks like a secret only where it is declared a literal", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		b.want(t, 202, "POST", "/v1/jobs",
@@ -497,14 +496,14 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 			`{"task":"echo"}]}`, nil, 400, "out_of_range", "/jobs"},
 		{"a batch over 1 MiB", "POST", "/v1/jobs/batch", `{"jobs":[{"task":"echo","payload":` + text(1<<20) + `}]}`,
 			nil, 413, "too_large", "-"},
-		{"no letters named", "POST", "/v1/dead-letters/redrive", `{}`, nil, 400, "missing_field", ""},
-		{"letters named twice", "POST", "/v1/dead-letters/redrive",
+		{"no dead letters named", "POST", "/v1/dead-letters/redrive", `{}`, nil, 400, "missing_field", ""},
+		{"dead letters named by id and by filter", "POST", "/v1/dead-letters/redrive",
 			`{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV"],"filter":{}}`, nil, 400, "conflicting_fields", "/filter"},
 		{"a limit without filter", "POST", "/v1/dead-letters/purge",
 			`{"job_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV"],"limit":1}`, nil, 400, "conflicting_fields", "/limit"},
 		{"an id that is none in a list", "POST", "/v1/dead-letters/purge", `{"job_ids":["x"]}`, nil, 400,
 			"invalid_value", "/job_ids/0"},
-		{"1,001 letters", "POST", "/v1/dead-letters/redrive", `{"filter":{},"limit":1001}`, nil, 400, "out_of_range",
+		{"1,001 dead letters", "POST", "/v1/dead-letters/redrive", `{"filter":{},"limit":1001}`, nil, 400, "out_of_range",
 			"/limit"},
 		{"a filter that is unknown", "POST", "/v1/dead-letters/redrive", `{"filter":{"status":"x"}}`, nil, 400,
 			"unknown_field", "/filter/status"},
@@ -531,11 +530,11 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 		{"a pause's missed", "PUT", "/v1/pauses/all", `{"missed":"some"}`, nil, 400, "invalid_value", "/missed"},
 		{"a pause's long reason", "PUT", "/v1/pauses/all", `{"reason":` + text(259) + `}`, nil, 400, "out_of_range",
 			"/reason"},
-		{"a pause that does not stand", "DELETE", "/v1/pauses/all", "", nil, 404, "not_found", "-"},
+		{"an absent pause", "DELETE", "/v1/pauses/all", "", nil, 404, "not_found", "-"},
 		{"a pause by itself", "GET", "/v1/pauses/all", "", nil, 405, "method_not_allowed", "-"},
 		{"a dag that is not there", "GET", "/v1/dags/d", "", nil, 404, "not_found", "-"},
 	} {
-		t.Run("a request is refused for "+c.name, func(t *testing.T) {
+		t.Run("refuses a request: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			r := b.do(t, c.method, c.path, c.body, c.headers...)
 			requireRefused(t, b, wrong{c.name, c.body, c.status, c.code, c.pointer}, r)
@@ -546,7 +545,7 @@ func TestAPI_RefusesBadRequestsBeforeTheirBodies(t *testing.T) {
 	}
 }
 
-// endless is a body that never ends; reading far beyond the limit ends the test.
+// endless is a body that never ends. Reading far beyond the limit ends the test.
 type endless struct {
 	t    *testing.T
 	read int
@@ -614,7 +613,7 @@ func TestBatch_AcceptsGoodItemsDespiteABadOne(t *testing.T) {
 	}
 }
 
-func TestAPI_RefusesWhoIsNotNamedOrLacksTheScope(t *testing.T) {
+func TestAPI_RefusesACallerWithoutIdentityOrScope(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.who.Tenant = ""
@@ -625,7 +624,7 @@ func TestAPI_RefusesWhoIsNotNamedOrLacksTheScope(t *testing.T) {
 	for _, path := range []string{"/v1/health", "/v1/openapi.json", "/v1/problems", "/v1/problems/not_found"} {
 		b.want(t, 200, "GET", path, "")
 	}
-	b.want(t, 401, "GET", "/v1/ready", "") // as the gateway has it
+	b.want(t, 401, "GET", "/v1/ready", "") // the gateway asks for a token, too
 	for _, scope := range []string{"read", "write", "admin"} {
 		b := setup(t)
 		b.who.Scopes = b.who.Scopes[map[string]int{"read": 0, "write": 1, "admin": 2}[scope]:][:1]
@@ -654,7 +653,7 @@ func TestAPI_RefusesWhoIsNotNamedOrLacksTheScope(t *testing.T) {
 	}
 }
 
-func TestLoopbackOnly_AnswersTheMachineItselfOnly(t *testing.T) {
+func TestLoopbackOnly_AnswersOnlyTheMachineItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := api.LoopbackOnly("127.0.0.1:8080", b.handler)

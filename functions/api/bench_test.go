@@ -22,7 +22,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// bench is the stage over a world of its own, asked by one tenant who may do everything.
+// bench is the stage over a memory world of its own. Its caller is one tenant with all scopes.
 type bench struct {
 	world   *memory.World
 	store   *store.Store
@@ -33,7 +33,7 @@ type bench struct {
 	clock   *hand
 }
 
-// hand is a clock that tests move.
+// hand is a clock that tests set.
 type hand struct{ at time.Time }
 
 func (h *hand) Now() time.Time { return h.at }
@@ -70,7 +70,7 @@ func allow(cidrs ...string) func(*memory.Options, *api.Deps) {
 	}
 }
 
-// reply is an answer with its body read.
+// reply is an answer with its decoded body.
 type reply struct {
 	status int
 	header http.Header
@@ -80,7 +80,7 @@ type reply struct {
 
 func (r reply) str(name string) string { s, _ := r.body[name].(string); return s }
 
-// do asks as the bench's tenant; headers are name, value in turn.
+// do makes a request as the bench's tenant; headers are names and values in pairs.
 func (b *bench) do(t *testing.T, method, path, body string, headers ...string) reply {
 	t.Helper()
 	var in io.Reader
@@ -120,7 +120,7 @@ func (b *bench) ask(t *testing.T, r *http.Request) reply {
 	return out
 }
 
-// want asks and ends the test at another status.
+// want makes a request and fails the test if the status is another.
 func (b *bench) want(t *testing.T, status int, method, path, body string, headers ...string) reply {
 	t.Helper()
 	r := b.do(t, method, path, body, headers...)
@@ -130,7 +130,7 @@ func (b *bench) want(t *testing.T, status int, method, path, body string, header
 	return r
 }
 
-// sent receives what lies on a queue.
+// sent receives all messages of a queue.
 func (b *bench) sent(t *testing.T, queue string) []message.Delivery {
 	t.Helper()
 	var all []message.Delivery
@@ -157,7 +157,7 @@ func (b *bench) row(t *testing.T, id string) job.Row {
 	return r
 }
 
-// claim makes a worker the owner of the job's attempt, as a worker does.
+// claim claims the job's attempt, as a worker does.
 func (b *bench) claim(t *testing.T, id string) job.Claim {
 	t.Helper()
 	r, now := b.row(t, id), b.clock.Now()
@@ -191,7 +191,7 @@ func (b *bench) post(t *testing.T, body string) string {
 	return b.want(t, 202, "POST", "/v1/jobs", body).str("job_id")
 }
 
-// dead posts a job and has it fail for good.
+// dead posts a job and makes it fail for good.
 func (b *bench) dead(t *testing.T, body string) string {
 	t.Helper()
 	id := b.post(t, body)
@@ -200,7 +200,7 @@ func (b *bench) dead(t *testing.T, body string) string {
 	return id
 }
 
-// items are the items of a list.
+// items returns the items of a list.
 func (r reply) items() []map[string]any {
 	list, _ := r.body["items"].([]any)
 	out := make([]map[string]any, len(list))

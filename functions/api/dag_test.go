@@ -23,18 +23,18 @@ const etl = `{"nodes":{
 	"merge":{"task":"echo","depends_on":["b","a"],"payload":{"all":"${nodes.a.result}","url":"${params.url}"}},
 	"report":{"task":"echo","depends_on":["merge"],"run_if":"all_done"}},"params":{"url":"https://example.com"}}`
 
-func TestDag_MakesAVersionOfEachOtherDefinition(t *testing.T) {
+func TestDag_MakesAVersionOfEachNewDefinition(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.want(t, 201, "PUT", "/v1/dags/etl", etl)
 	if first.str("name") != "etl" || first.body["version"] != 1.0 || first.str("on_failure") != "cancel_downstream" {
 		t.Errorf("the view is %s", first.text)
 	}
-	// The same in another order of keys and dependencies, and with defaults.
+	// The same definition with another order of keys and dependencies, and with its defaults.
 	same := strings.Replace(etl, `["b","a"]`, `["a","b"]`, 1)
 	same = strings.Replace(same, `{"nodes"`, `{"on_failure":"cancel_downstream","nodes"`, 1)
 	if r := b.want(t, 200, "PUT", "/v1/dags/etl", same); r.body["version"] != 1.0 {
-		t.Errorf("the same again is version %v", r.body["version"])
+		t.Errorf("the same definition is version %v", r.body["version"])
 	}
 	if r := b.want(t, 200, "PUT", "/v1/dags/etl", strings.Replace(etl, `"n":1`, `"n":3`, 1)); r.body["version"] != 2.0 {
 		t.Errorf("another one is version %v", r.body["version"])
@@ -55,11 +55,11 @@ func TestDag_MakesAVersionOfEachOtherDefinition(t *testing.T) {
 	b.want(t, 404, "GET", "/v1/dags/etl", "")
 	b.want(t, 404, "GET", "/v1/dags/etl?version=1", "")
 	if r := b.want(t, 201, "PUT", "/v1/dags/etl", etl); r.body["version"] != 3.0 {
-		t.Errorf("put again it is version %v", r.body["version"])
+		t.Errorf("after a delete and a PUT it is version %v", r.body["version"])
 	}
 }
 
-func TestDag_IsListedByNameAndSeenByItsTenantAlone(t *testing.T) {
+func TestDag_IsListedByNameForItsTenantOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, name := range []string{"b", "a", "c", "gone"} {
@@ -87,7 +87,7 @@ func TestDag_IsCheckedAsADraft(t *testing.T) {
 	b.want(t, 404, "GET", "/v1/dags/etl", "")
 }
 
-func TestDag_IsToldEveryMistakeByItsPlace(t *testing.T) {
+func TestDag_ReportsEveryMistakeByPointer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	node := func(more string) string { return `{"nodes":{"a":{"task":"echo"},"b":{"task":"echo"` + more + `}}}` }
@@ -135,7 +135,7 @@ func TestDag_IsToldEveryMistakeByItsPlace(t *testing.T) {
 	}
 }
 
-func TestDag_TakesAPayloadThatItsExpressionsComplete(t *testing.T) {
+func TestDag_AcceptsAPayloadWithExpressions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 200, "POST", "/v1/dags/validate",
@@ -147,7 +147,7 @@ func TestDag_TakesAPayloadThatItsExpressionsComplete(t *testing.T) {
 	}
 }
 
-// FuzzDag asks what whatever comes would be as a dag and as a run: it is taken, or refused with a reason.
+// FuzzDag puts any text as a dag and as a run: it is accepted, or refused with a reason.
 func FuzzDag(f *testing.F) {
 	for _, body := range []string{
 		etl, twoTagged, `{"nodes":{"a":{"task":"echo","depends_on":["a"]}}}`, `{"nodes":{"a":null},"params":[]}`, `[]`,
@@ -173,7 +173,7 @@ func FuzzDag(f *testing.F) {
 	})
 }
 
-func TestDag_JudgesPayloadsByTheirTasksSchemas(t *testing.T) {
+func TestDag_ChecksPayloadsByTheirTasksSchemas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/small", `{"executor":"go","payload_schema":{"properties":{"n":{"maximum":10}}}}`)

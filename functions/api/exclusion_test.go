@@ -23,7 +23,7 @@ func TestExclusions_ArePutReadListedAndDeleted(t *testing.T) {
 		t.Errorf("the view is %s, want %s", r.text, want)
 	}
 	if again := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", body); again.text != r.text {
-		t.Errorf("the same again: %s", again.text)
+		t.Errorf("the same body once more: %s", again.text)
 	}
 	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de",
 		`{"weekly":["sun"],"move":"drop"}`); r.body["version"] != 2.0 || r.body["dates"] != nil {
@@ -55,7 +55,7 @@ func TestExclusions_ArePutReadListedAndDeleted(t *testing.T) {
 	b.want(t, 404, "DELETE", "/v1/exclusions/a", "")
 }
 
-func TestPutExclusion_RefusesBadOnes(t *testing.T) {
+func TestPutExclusion_RefusesBadExclusions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range []wrong{
@@ -82,7 +82,7 @@ func TestPutExclusion_RefusesBadOnes(t *testing.T) {
 		{"a zone", `{"weekly":["sun"],"timezone":"Local"}`, 400, "invalid_value", "/timezone"},
 		{"no way to move", `{"weekly":["sun"],"move":"nearest"}`, 400, "invalid_value", "/move"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("refuses an exclusion: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, b, c, b.do(t, "PUT", "/v1/exclusions/x", c.body))
 		})
@@ -150,7 +150,7 @@ func TestPutExclusion_ChangesTheSchedulesThatNameIt(t *testing.T) {
 	}
 	b.want(t, 200, "PUT", "/v1/exclusions/x", `{"weekly":["tue","wed"]}`)
 	if b.schedule(t, "both").Epoch != 2 {
-		t.Error("the same exclusion again was an edit")
+		t.Error("an equal exclusion was an edit")
 	}
 	r := b.want(t, 400, "PUT", "/v1/exclusions/x", `{"weekly":["tue","sat"]}`)
 	if r.str("code") != "never_fires" || !strings.Contains(r.str("detail"), "once") {
@@ -168,7 +168,7 @@ func TestPutExclusion_ChangesTheSchedulesThatNameIt(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/exclusions/x", "")
 }
 
-func TestPutExclusion_MayBeRepeatedWhenSchedulesCouldNotFollow(t *testing.T) {
+func TestPutExclusion_EditsTheRemainingSchedulesWhenRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)

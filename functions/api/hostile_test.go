@@ -13,10 +13,10 @@ import (
 	"punctual/shared/store"
 )
 
-// slowBody is a request made to be slow.
+// slowBody is a request that is made to be slow.
 type slowBody struct{ method, path, body string }
 
-// slowTasks are the tasks that some of the slow bodies name, by their schemas.
+// slowTasks returns the schemas of the tasks in some of the slow bodies.
 func slowTasks() map[string]string {
 	return map[string]string{
 		"sum":      `{"type":"array","items":{"minimum":1,"multipleOf":3}}`,
@@ -29,8 +29,8 @@ func slowTasks() map[string]string {
 	}
 }
 
-// slowBodies are requests of about that size that what grows with the square of something would take many
-// minutes for, at least one for each reader.
+// slowBodies returns requests of about that size, at least one for each reader. An algorithm in quadratic time would
+// take many minutes for them.
 func slowBodies(bytes int) map[string]slowBody {
 	many := func(each func(i int) string, bytes int) string {
 		var s strings.Builder
@@ -43,7 +43,7 @@ func slowBodies(bytes int) map[string]slowBody {
 		return s.String()
 	}
 	size := bytes - 100
-	item := size/100 - 100 // bytes of each of a full batch
+	item := size/100 - 100 // bytes of each item of a full batch
 	longName := size * 2 / 5
 	job := func(body string) slowBody { return slowBody{"POST", "/v1/jobs", body} }
 	payload := func(task, payload string) slowBody { return job(`{"task":"` + task + `","payload":` + payload + `}`) }
@@ -52,7 +52,7 @@ func slowBodies(bytes int) map[string]slowBody {
 	}
 	secrets := many(func(int) string { return `"aaaaaaaa"` }, size-longName-100)
 	return map[string]slowBody{
-		"one field again and again": job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
+		"one field many times": job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
 		"unknown fields": job(`{` +
 			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`),
 		"one field of the payload": payload("echo",
@@ -64,7 +64,7 @@ func slowBodies(bytes int) map[string]slowBody {
 		"one header in many cases": payload("http",
 			`{"url":"https://example.com","headers":{`+many(func(i int) string { return fmt.Sprintf(`"x-%d":"1"`, i) },
 				size)+`}}`),
-		"one header again and again": payload("http",
+		"one header many times": payload("http",
 			`{"url":"https://example.com","headers":{`+many(func(int) string { return `"a":"1"` }, size)+`}}`),
 		"secrets only": payload("echo",
 			`[`+many(func(int) string { return `{"password":"12345678"}` }, size)+`]`),
@@ -155,10 +155,10 @@ func slowBodies(bytes int) map[string]slowBody {
 	}
 }
 
-// maxAnswer is what every answer stays under.
+// maxAnswer is the limit of every answer, in bytes.
 const maxAnswer = 1 << 20
 
-// How long each takes is BenchmarkSlowBodies; one that took many minutes would end the test.
+// BenchmarkSlowBodies measures each body; one that took minutes would end this test.
 func TestAPI_AnswersBodiesMadeToBeSlowQuickly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -168,7 +168,7 @@ func TestAPI_AnswersBodiesMadeToBeSlowQuickly(t *testing.T) {
 	for name, s := range slowBodies(maxAnswer / 4) {
 		r := b.do(t, s.method, s.path, s.body)
 		most := 100_000
-		if r.status == 202 { // a job that was accepted is shown with its payload
+		if r.status == 202 { // an accepted job is shown with its payload
 			most += maxAnswer / 4
 		}
 		if r.status >= 500 || len(r.text) > most && !strings.HasPrefix(name, "a batch") || len(r.text) > maxAnswer {
@@ -260,7 +260,7 @@ func TestAPI_DoesNotRepeatANameThatIsASecret(t *testing.T) {
 	}
 }
 
-func TestPutTask_RefusesStrangeSchemasOrBearsThem(t *testing.T) {
+func TestPutTask_RefusesOrHandlesStrangeSchemas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, schema := range []string{
@@ -304,8 +304,8 @@ func TestBatch_HasNoKeyOfItsOwn(t *testing.T) {
 	requireRefused(t, b, wrong{status: 400, code: "unknown_field", pointer: "Idempotency-Key"}, r)
 }
 
-// repeating does writes of that name twice and answers with the second, as a client below us
-// does that lost the first answer.
+// repeating commits each write of that name twice and answers with the second result, like an SDK that lost the first
+// answer.
 type repeating struct {
 	store.Table
 	name string
@@ -325,7 +325,7 @@ func (r repeating) Commit(ctx context.Context, writes ...item.Write) error {
 	return r.Table.Commit(ctx, writes...)
 }
 
-func TestAPI_TakesARepeatedWriteForItsOwn(t *testing.T) {
+func TestAPI_RecognizesItsOwnRepeatedWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		write, method, path, body string

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// settled ends a job as its report would, and tells the jobs that come after it.
+// settled ends a job as its report does, and lets the jobs after it learn of that.
 func (b *bench) settled(t *testing.T, id string, o job.Outcome) {
 	t.Helper()
 	row := b.end(t, id, o)
@@ -33,7 +33,7 @@ func comingAfter(more string, ids ...string) string {
 
 var success = job.Outcome{Kind: job.OutcomeSucceeded}
 
-// fired counts the firings of jobs of the bench's priority.
+// fired counts the firings in the queue of the bench's priority.
 func (b *bench) fired(t *testing.T) int {
 	t.Helper()
 	return len(b.sent(t, contract.FiringQueue("short", "normal")))
@@ -41,7 +41,7 @@ func (b *bench) fired(t *testing.T) int {
 
 func TestCreateJob_WaitsForTheJobsThatItComesAfter(t *testing.T) {
 	t.Parallel()
-	t.Run("and is due a delay after the last of them has ended", func(t *testing.T) {
+	t.Run("makes a blocked job due a delay after its last parent has ended", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		first, last := b.post(t, `{"task":"echo","delay":"1h"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -69,10 +69,10 @@ func TestCreateJob_WaitsForTheJobsThatItComesAfter(t *testing.T) {
 			t.Errorf("it expires at %s in version %d", row.ExpiryAt, row.Version)
 		}
 		if b.row(t, last).PendingEffects != job.NoPendingEffects || b.fired(t) != 0 {
-			t.Error("the parent still owes, or a firing was sent")
+			t.Error("the parent still has pending effects, or a firing was sent")
 		}
 	})
-	t.Run("and fires at once where its run_at has passed by then", func(t *testing.T) {
+	t.Run("fires a released job at once if its run_at has passed", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		parent := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -87,7 +87,7 @@ func TestCreateJob_WaitsForTheJobsThatItComesAfter(t *testing.T) {
 			t.Errorf("the later one is %s, due at %s", row.Status, row.DueAt)
 		}
 	})
-	t.Run("and keeps what it was given", func(t *testing.T) {
+	t.Run("keeps the contents of a blocked job", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		parent := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -102,7 +102,7 @@ func TestCreateJob_WaitsForTheJobsThatItComesAfter(t *testing.T) {
 	})
 }
 
-func TestCreateJob_JudgesJobsThatAreOverAlready(t *testing.T) {
+func TestCreateJob_DecidesByParentsThatAreOver(t *testing.T) {
 	t.Parallel()
 	failure := job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "no"}}
 	for name, c := range map[string]struct {
@@ -110,17 +110,17 @@ func TestCreateJob_JudgesJobsThatAreOverAlready(t *testing.T) {
 		runIf        string
 		status, code string
 	}{
-		"a success lets it run":                     {success, "", "QUEUED", ""},
-		"a failure cancels it":                      {failure, "", "CANCELLED", "parent_failed"},
-		"a failure lets all_done run":               {failure, "all_done", "QUEUED", ""},
-		"a failure lets one_failed run":             {failure, "one_failed", "QUEUED", ""},
-		"a success skips all_failed":                {success, "all_failed", "SKIPPED", "rule_not_met"},
-		"a failure leaves one_succeeded cancelled":  {failure, "one_succeeded", "CANCELLED", "parent_failed"},
-		"a success lets none_failed run":            {success, "none_failed", "QUEUED", ""},
-		"a success is enough for both rules in one": {success, "none_failed_one_succeeded", "QUEUED", ""},
+		"a parent's success lets the job run":                {success, "", "QUEUED", ""},
+		"a parent's failure cancels the job":                 {failure, "", "CANCELLED", "parent_failed"},
+		"a parent's failure lets all_done run":               {failure, "all_done", "QUEUED", ""},
+		"a parent's failure lets one_failed run":             {failure, "one_failed", "QUEUED", ""},
+		"a parent's success skips all_failed":                {success, "all_failed", "SKIPPED", "rule_not_met"},
+		"a parent's failure leaves one_succeeded cancelled":  {failure, "one_succeeded", "CANCELLED", "parent_failed"},
+		"a parent's success lets none_failed run":            {success, "none_failed", "QUEUED", ""},
+		"a parent's success is enough for both rules in one": {success, "none_failed_one_succeeded", "QUEUED", ""},
 	} {
 		for _, forgotten := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, forgotten %v", name, forgotten), func(t *testing.T) {
+			t.Run(name+map[bool]string{true: ", also when forgotten"}[forgotten], func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
 				parent := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -156,7 +156,7 @@ func TestCreateJob_RefusesBadParents(t *testing.T) {
 		{"another tenant's", comingAfter("", own, theirs), "unknown_job", "/after/1"},
 		{"one that never was", comingAfter("", "01KB4YJ2V0S6Y3Q4M5N6P7R8T9"), "unknown_job", "/after/0"},
 		{"what is no id", comingAfter("", "first"), "unknown_job", "/after/0"},
-		{"a place in a batch", comingAfter("", "#0"), "unknown_job", "/after/0"},
+		{"an item of a batch", comingAfter("", "#0"), "unknown_job", "/after/0"},
 		{"eleven", comingAfter("", strings.Split(strings.Repeat(own+" ", 10)+own, " ")...), "out_of_range", "/after"},
 		{"no list", `{"task":"echo","after":"` + own + `"}`, "invalid_value", "/after"},
 		{"a number", `{"task":"echo","after":[7]}`, "invalid_value", "/after/0"},
@@ -165,18 +165,18 @@ func TestCreateJob_RefusesBadParents(t *testing.T) {
 		{"both times", comingAfter(`,"run_at":"2027-03-01T13:00:00Z","delay":"1s"`, own), "conflicting_fields",
 			"/delay"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("refuses a parent: "+c.name, func(t *testing.T) {
 			requireRefused(t, b, wrong{status: 400, code: c.code, pointer: c.pointer},
 				b.do(t, "POST", "/v1/jobs", c.body))
 		})
 	}
-	t.Run("in the job of a schedule", func(t *testing.T) {
+	t.Run("refuses parents in the job of a schedule", func(t *testing.T) {
 		requireRefused(t, b, wrong{status: 400, code: "unknown_field", pointer: "/job/after"},
 			b.do(t, "PUT", "/v1/schedules/s", `{"calendar":{"every":"1d"},"job":`+comingAfter("", own)+`}`))
 	})
 }
 
-func TestCreateJob_TakesNoParentsForAnOrdinaryJob(t *testing.T) {
+func TestCreateJob_AcceptsAnEmptyListOfParents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","after":[],"run_if":"all_done"}`)
@@ -185,7 +185,7 @@ func TestCreateJob_TakesNoParentsForAnOrdinaryJob(t *testing.T) {
 	}
 }
 
-func TestBatch_NamesItsEarlierJobs(t *testing.T) {
+func TestBatch_LinksJobsToEarlierOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[
@@ -243,12 +243,12 @@ func TestBatch_OfAJobAfterOthersMayBeRepeated(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKey_JudgesAJobWhoseRequestDidNot(t *testing.T) {
+func TestIdempotencyKey_DecidesAboutABlockedJobWhenRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	parent := b.post(t, `{"task":"echo","delay":"1h"}`)
 	done := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault { // the parent ends before it is followed, and judging fails
+	b.world.SetFaults(func(c memory.Call) memory.Fault { // the parent ends before it is followed, and the decision after that fails
 		if c.Name == "row.follow" && !done {
 			done = true
 			b.world.SetFaults(nil)
@@ -307,7 +307,7 @@ func TestCancelJob_EndsABlockedJobAndWhatComesAfterIt(t *testing.T) {
 	}
 }
 
-func TestRedriveJob_LeavesCancelledWhatCameAfterTheDeadOne(t *testing.T) {
+func TestRedriveJob_LeavesTheChildrenOfTheDeadJobCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	parent := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -338,12 +338,12 @@ func TestBlockedJob_IsListedAndNotDeleted(t *testing.T) {
 	}
 }
 
-func TestDeleteJob_WaitsUntilThoseAfterItAreTold(t *testing.T) {
+func TestDeleteJob_RefusesAJobWithPendingEffects(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	parent := b.post(t, `{"task":"echo","delay":"1h"}`)
 	id := b.post(t, comingAfter("", parent))
-	b.end(t, parent, success) // and nobody told
+	b.end(t, parent, success) // its child does not know yet
 	if r := b.want(t, 409, "DELETE", "/v1/jobs/"+parent, ""); r.str("code") != "wrong_state" {
 		t.Errorf("deleted: %s", r.text)
 	}
@@ -386,7 +386,7 @@ func TestPatchJob_ChangesABlockedJob(t *testing.T) {
 	}
 }
 
-func TestPatchJob_KeepsTheReleaseThatComesBetween(t *testing.T) {
+func TestPatchJob_KeepsAReleaseDuringTheEdit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	parent := b.post(t, `{"task":"echo","delay":"1h"}`)

@@ -19,7 +19,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestPatchJob_GivesANewVersionThatFiresAgain(t *testing.T) {
+func TestPatchJob_MakesANewVersionAndFiresIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h","payload":1,"expire_after":"2h"}`)
@@ -60,7 +60,7 @@ func TestPatchJob_NeverRacesAnAttempt(t *testing.T) {
 	for _, path := range []string{"PATCH ", "POST /run-now"} {
 		method, action, _ := strings.Cut(path, " ")
 		body := map[string]string{"PATCH": `{"priority":"low"}`}[method]
-		t.Run(path, func(t *testing.T) {
+		t.Run("refuses "+method+action+" while an attempt runs", func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			id := b.post(t, `{"task":"echo"}`)
@@ -69,7 +69,7 @@ func TestPatchJob_NeverRacesAnAttempt(t *testing.T) {
 				t.Errorf("while it is claimed: %s", r.text)
 			}
 			b.clock.at = noon.Add(contract.Lease + time.Second)
-			b.want(t, 200, method, "/v1/jobs/"+id+action, body) // its owner is gone
+			b.want(t, 200, method, "/v1/jobs/"+id+action, body) // its lease has ended
 			b.end(t, id, job.Outcome{Kind: job.OutcomeFailed})
 			b.want(t, 200, method, "/v1/jobs/"+id+action, body) // between attempts
 			if row := b.row(t, id); row.Attempt != 2 || row.Version != 3 {
@@ -81,7 +81,7 @@ func TestPatchJob_NeverRacesAnAttempt(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a worker that claims in between wins", func(t *testing.T) {
+	t.Run("refuses an edit when a worker claims in between", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		id := b.post(t, `{"task":"echo"}`)
@@ -150,13 +150,13 @@ func TestCancelJob_AsksARunningJobToStop(t *testing.T) {
 		t.Errorf("answered %s", r.text)
 	}
 	if c, _ := b.store.Claim(context.Background(), b.key(id)); !c.Cancel {
-		t.Error("the owner was not told")
+		t.Error("the claim has no cancel")
 	}
-	b.want(t, 202, "POST", "/v1/jobs/"+id+"/cancel", "") // again is harmless
+	b.want(t, 202, "POST", "/v1/jobs/"+id+"/cancel", "") // repeating it is harmless
 	if r := b.want(t, 409, "PATCH", "/v1/jobs/"+id, `{"delay":"1h"}`); r.str("code") != "wrong_state" {
 		t.Errorf("an edit of a job that is to stop: %s", r.text)
 	}
-	b.clock.at = noon.Add(time.Minute) // its owner died: nothing is left to wait for
+	b.clock.at = noon.Add(time.Minute) // its worker died, so nothing is left to wait for
 	b.want(t, 200, "POST", "/v1/jobs/"+id+"/cancel", "")
 	if row := b.row(t, id); row.Status != job.Cancelled {
 		t.Errorf("the row is %s", row.Status)
@@ -181,8 +181,8 @@ func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 		return r
 	}
 	holder, next := run(0), run(1)
-	_, behind := job.ParkQueuedBehind(next, noon)
-	for _, w := range []item.Write{s.TakeSlot(holder.ID), behind} {
+	_, queued := job.ParkQueuedBehind(next, noon)
+	for _, w := range []item.Write{s.TakeSlot(holder.ID), queued} {
 		if err := b.store.Put(ctx, w); err != nil {
 			t.Fatal(err)
 		}
@@ -197,11 +197,11 @@ func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 	}
 	b.want(t, 200, "POST", "/v1/jobs/"+string(holder.ID)+"/cancel", "")
 	if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
-		t.Errorf("asked for again it counts as settled %v times", n)
+		t.Errorf("after a second request it counts as settled %v times", n)
 	}
 }
 
-func TestCancelJob_TakesAnUnsettledOutcomeForLive(t *testing.T) {
+func TestCancelJob_TreatsAnUnsettledOutcomeAsRunning(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo"}`)
@@ -218,10 +218,10 @@ func TestCancelJob_TakesAnUnsettledOutcomeForLive(t *testing.T) {
 	}
 }
 
-func TestCancelJob_DecidesAgainWhenSomebodyWasFaster(t *testing.T) {
+func TestCancelJob_DecidesOnceMoreWhenSomebodyWasFaster(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"row.stop", "claim.fence", "row.finish_stop", "claim.cancel"} {
-		t.Run(at, func(t *testing.T) {
+		t.Run("cancels although somebody writes just before "+at, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			id := b.post(t, `{"task":"echo","retry":{"max_attempts":9}}`)
@@ -286,7 +286,7 @@ func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 	}
 }
 
-func TestDeleteJob_LeavesNothingBehind(t *testing.T) {
+func TestDeleteJob_DeletesAllItemsOfTheJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, payload := range map[string]string{"inline": `1`, "in an item": text(5000),
@@ -309,7 +309,7 @@ func TestDeleteJob_LeavesNothingBehind(t *testing.T) {
 			t.Errorf("%s: a late put of the same id went through", name)
 		}
 	}
-	dead := b.dead(t, `{"task":"echo"}`) // it owes its letter, which is deleted when the row is gone
+	dead := b.dead(t, `{"task":"echo"}`) // its pending effect is a dead letter, which the delete of the row cancels
 	b.want(t, 204, "DELETE", "/v1/jobs/"+dead, "")
 }
 

@@ -19,7 +19,7 @@ import (
 	"punctual/shared/memory"
 )
 
-// pages reads a list to its end and returns the values of one field, page by page.
+// pages reads a whole list and returns the values of one field, page by page.
 func (b *bench) pages(t *testing.T, path, field string) [][]string {
 	t.Helper()
 	sep := "?"
@@ -53,8 +53,8 @@ func flat(pages [][]string) []string { return slices.Concat(pages...) }
 func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*memory.Options, *api.Deps){
-		"plain":            func(*memory.Options, *api.Deps) {},
-		"with empty pages": func(o *memory.Options, _ *api.Deps) { o.EmptyPages = true },
+		"lists the newest first":                  func(*memory.Options, *api.Deps) {},
+		"lists the newest first over empty pages": func(o *memory.Options, _ *api.Deps) { o.EmptyPages = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +66,7 @@ func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 			}
 			slices.Reverse(ids)
 			for _, limit := range []int{1, 7, 50, 200} {
-				if limit == 1 && name != "plain" {
+				if limit == 1 && strings.HasSuffix(name, "pages") {
 					continue
 				}
 				if got := flat(b.pages(t, fmt.Sprintf("/v1/jobs?limit=%d", limit), "job_id")); !slices.Equal(got, ids) {
@@ -84,7 +84,7 @@ func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 	}
 }
 
-func TestListJobs_ShowsWhatRowAndClaimSay(t *testing.T) {
+func TestListJobs_ShowsTheStatusOfRowAndClaim(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/other", `{"executor":"go"}`)
@@ -127,7 +127,7 @@ func TestListJobs_ShowsWhatRowAndClaimSay(t *testing.T) {
 	}
 }
 
-// crowd puts so many jobs in a final status above everything that is there.
+// crowd writes n jobs in a final status, newer than all others.
 func (b *bench) crowd(t *testing.T, like job.Row, n int) {
 	t.Helper()
 	for i := range n {
@@ -203,10 +203,10 @@ func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 		needle := b.post(t, `{"task":"echo"}`)
 		b.end(t, needle, job.Outcome{Kind: job.OutcomeSucceeded})
 		b.crowd(t, b.row(t, needle), 5000)
-		time.Sleep(time.Minute) // the crowd is not ahead of now
+		time.Sleep(time.Minute) // so that no job of the crowd is later than now
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery {
-				time.Sleep(50 * time.Millisecond) // of the bubble
+				time.Sleep(50 * time.Millisecond) // of virtual time
 			}
 			return memory.Fault{}
 		})
@@ -222,10 +222,10 @@ func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 	})
 }
 
-func TestListJobs_EndsAtNowAndKeepsToCreatedAt(t *testing.T) {
+func TestListJobs_EndsAtNowAndFiltersByCreatedAt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	// makes half an hour ahead
+	// This makes the jobs of the next half hour.
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"every":"10s"},"job":{"task":"echo"}}`)
 	posted := b.post(t, `{"task":"echo"}`)
 	list := func(query string) []string { return flat(b.pages(t, "/v1/jobs?limit=50"+query, "job_id")) }
@@ -241,7 +241,7 @@ func TestListJobs_EndsAtNowAndKeepsToCreatedAt(t *testing.T) {
 		t.Errorf("created since then are %v, want only %s", got, later)
 	}
 	before := list("&created_before=" + b.clock.at.Format(time.RFC3339))
-	// thirty times that have come since, all made before, and the first job
+	// The first job, and thirty jobs that were made before they were due.
 	if len(before) != 31 || slices.Contains(before, later) {
 		t.Errorf("%d jobs were created before", len(before))
 	}
@@ -262,14 +262,14 @@ func TestListJobs_LeavesOutOnlyARowThatCannotBeRead(t *testing.T) {
 	b.want(t, 500, "GET", "/v1/jobs/"+first, "")
 }
 
-func TestCursor_BelongsToItsListAndFilters(t *testing.T) {
+func TestCursor_IsRefusedForAnotherListOrFilter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 5 {
 		b.dead(t, `{"task":"echo"}`)
 	}
 	cursor := b.want(t, 200, "GET", "/v1/jobs?limit=2&status=DEAD", "").str("next_cursor")
-	b.want(t, 200, "GET", "/v1/jobs?limit=3&status=DEAD&cursor="+cursor, "") // a limit is no filter
+	b.want(t, 200, "GET", "/v1/jobs?limit=3&status=DEAD&cursor="+cursor, "") // a limit is not a filter
 	flipped := []byte(cursor)
 	flipped[len(flipped)-3] ^= 1
 	for _, path := range []string{
@@ -295,7 +295,7 @@ func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/tasks/other", `{"executor":"go"}`)
 	var ids []string
 	for i := range 40 {
-		if i%3 == 0 { // so that some die in the same millisecond
+		if i%3 == 0 { // some die in the same millisecond
 			b.clock.at = b.clock.at.Add(time.Second)
 		}
 		ids = append(ids, b.dead(t, fmt.Sprintf(`{"task":"%s","payload":{"n":%d}}`, []string{"echo", "other"}[i%2], i)))
@@ -303,7 +303,7 @@ func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 	for _, limit := range []int{1, 4, 50} {
 		got := flat(b.pages(t, fmt.Sprintf("/v1/dead-letters?limit=%d", limit), "job_id"))
 		if sorted := slices.Sorted(slices.Values(got)); !slices.Equal(sorted, slices.Sorted(slices.Values(ids))) {
-			t.Errorf("in pages of %d: %d of %d letters, or some twice", limit, len(got), len(ids))
+			t.Errorf("in pages of %d: %d of %d dead letters, or some twice", limit, len(got), len(ids))
 		}
 		died := flat(b.pages(t, fmt.Sprintf("/v1/dead-letters?limit=%d", limit), "dead_at"))
 		if !slices.IsSortedFunc(died, func(a, b string) int { return strings.Compare(b, a) }) {
@@ -323,7 +323,7 @@ func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 	if letter["status"] != "DEAD" || letter["payload_size"] == nil ||
 		fmt.Sprint(letter["status_reason"]) != "map[code:http_400 message:the target said no]" || len(attempts) != 1 ||
 		attempts[0].(map[string]any)["worker"] != "w1" {
-		t.Errorf("a letter: %v", letter)
+		t.Errorf("a dead letter: %v", letter)
 	}
 }
 
@@ -355,14 +355,14 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 	again := b.want(t, 200, "POST", "/v1/dead-letters/redrive",
 		`{"job_ids":["`+ids[4]+`","`+ids[4]+`","`+alive+`","01ARZ3NDEKTSV4RRFFQ69G5FAV"]}`)
 	if again.body["matched"] != 1.0 || again.items()[0]["new_job_id"] != first.items()[0]["new_job_id"] {
-		t.Errorf("again by id: %s", again.text)
+		t.Errorf("by id once more: %s", again.text)
 	}
 	for i, code := range map[int]string{1: "not_finished", 2: "not_found"} {
 		if p, _ := again.items()[i]["problem"].(map[string]any); p["code"] != code {
 			t.Errorf("item %d: %v, want %s", i, again.items()[i], code)
 		}
 	}
-	// five when accepted, five when brought back
+	// Five when they were accepted, and five when they were redriven.
 	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 10 {
 		t.Errorf("%d firings", n)
 	}
@@ -381,7 +381,7 @@ func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	b := setup(t)
 	b.clock.at = noon.Add(-5 * time.Hour)
 	var rare []string
-	for range 3 { // an hour apart, and two in one
+	for range 3 { // an hour apart, with two jobs in one of them
 		b.clock.at = b.clock.at.Add(time.Hour)
 		for range 2 {
 			b.clock.at = b.clock.at.Add(time.Minute)
@@ -395,7 +395,7 @@ func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	if len(first.items()) != 4 || first.items()[0]["job_id"] != rare[0] {
 		t.Errorf("the first page: %.300s", first.text)
 	}
-	if units := b.world.Counts().Total().Read - before.Total().Read; units > 120 { // 5,000 rows would be over 250
+	if units := b.world.Counts().Total().Read - before.Total().Read; units > 120 { // reading 5,000 rows would cost more than 250
 		t.Errorf("one page cost %v read units", units)
 	}
 	for _, limit := range []string{"1", "4", "5", "200"} {
@@ -413,7 +413,7 @@ func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
-func TestCreateJob_NotesATaskOnceForAStretchOfTime(t *testing.T) {
+func TestCreateJob_RecordsATaskOncePerStretchOfTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	notes := 0

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/job"
 )
 
-// described is metadata as it is given, and as every view shows it.
+// described is metadata as it is sent; shown is how every view shows it.
 const (
 	described = `{ "ticket": {"n": 9007199254740993, "url": "https://example.com/1\u2028"}, "by": ["a", null, 1.50] }`
 	shown     = `map[by:[a <nil> 1.5] ticket:map[n:9.007199254740992e+15 url:https://example.com/1` + "\u2028" + `]]`
@@ -45,7 +45,7 @@ func TestMetadata_IsShownWithTheJobAndInLists(t *testing.T) {
 	}
 }
 
-func TestMetadata_AloneOrEmptyNeedsNoTags(t *testing.T) {
+func TestMetadata_NeedsNoTags(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","metadata":{"a":1}}`)
@@ -59,7 +59,7 @@ func TestMetadata_AloneOrEmptyNeedsNoTags(t *testing.T) {
 	}
 }
 
-func TestMetadata_OfABatchIsThatOfEachItem(t *testing.T) {
+func TestMetadata_BelongsToEachJobOfABatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 200, "POST", "/v1/jobs/batch",
@@ -76,7 +76,7 @@ func TestMetadata_OfABatchIsThatOfEachItem(t *testing.T) {
 	}
 }
 
-func TestMetadata_OfARepeatedRequestIsInItsAnswer(t *testing.T) {
+func TestMetadata_IsInTheAnswerToARepeatedRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n, replayed := range []string{"", "true"} {
@@ -87,7 +87,7 @@ func TestMetadata_OfARepeatedRequestIsInItsAnswer(t *testing.T) {
 	}
 }
 
-func TestMetadata_IsRefusedWhereItIsNotFitToBeShown(t *testing.T) {
+func TestMetadata_IsRefusedIfItCannotBeShown(t *testing.T) {
 	t.Parallel()
 	at := strings.Repeat("a", contract.MaxMetadata-len(`{"k":""}`))
 	b := setup(t)
@@ -106,14 +106,14 @@ func TestMetadata_IsRefusedWhereItIsNotFitToBeShown(t *testing.T) {
 		{"an escape in a name", with(`{"k":{"\u001b[31m":1}}`), 400, "invalid_value", "/metadata/k/\u001b[31m"},
 		{"a password", with(`{"k":{"password":"hunter2hunter2"}}`), 400, "secret_in_payload", "/metadata/k/password"},
 	} {
-		t.Run("refuses "+c.name, func(t *testing.T) {
+		t.Run("refuses metadata: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", c.body))
 		})
 	}
 }
 
-func TestMetadata_IsReplacedByAPatchAndNothingElseIs(t *testing.T) {
+func TestMetadata_IsReplacedAloneByAPatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.post(t, `{"task":"echo","delay":"1h","payload":`+text(5000)+`,"tags":{"a":"b"},"metadata":{"x":1}}`)
@@ -160,7 +160,7 @@ func TestMetadata_IsKeptByRedriveAndShownAmongDeadLetters(t *testing.T) {
 	}
 }
 
-func TestMetadata_OfAScheduleIsThatOfItsJobs(t *testing.T) {
+func TestMetadata_OfAScheduleIsCopiedToItsJobs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := `{"calendar":{"every":"10m"},"job":{"task":"echo","metadata":{"b":{"c":1,"d":2},"a":1}}}`

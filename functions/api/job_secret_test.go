@@ -8,13 +8,13 @@ import (
 
 const ownSecret = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme/t-AbCdEf"
 
-func TestCreateJob_SendsSecretsOverHTTPSOnly(t *testing.T) {
+func TestCreateJob_RefusesSecretsOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	for name, field := range map[string]struct{ payload, pointer string }{
 		"a bearer token": {`"auth":{"bearer":"` + ownSecret + `"}`, "/payload/auth/bearer"},
 		"a header":       {`"headers":{"X-Api-Key":"` + ownSecret + `"}`, "/payload/headers/X-Api-Key"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("refuses to send a secret over plain HTTP: "+name, func(t *testing.T) {
 			t.Parallel()
 			deployed, laptop := setup(t), setup(t, allow("127.0.0.0/8", "::1/128", "10.0.0.0/8"))
 			post := func(b *bench, url string) reply {
@@ -34,12 +34,12 @@ func TestCreateJob_SendsSecretsOverHTTPSOnly(t *testing.T) {
 			}
 		})
 	}
-	b := setup(t) // a signature shows nothing of its key
+	b := setup(t) // a signature reveals nothing of its key
 	b.want(t, 202, "POST", "/v1/jobs",
 		`{"task":"http","payload":{"url":"http://example.com/","sign_with":"`+ownSecret+`"}}`)
 }
 
-func TestAPI_RefusesSecretsWhereverTheyWouldBeKept(t *testing.T) {
+func TestAPI_RefusesSecretsInEveryStoredField(t *testing.T) {
 	t.Parallel()
 	token := "ghp_" + strings.Repeat("aB3", 12)
 	job := func(field string) string { return `{"task":"echo",` + field + `}` }
@@ -68,7 +68,7 @@ func TestAPI_RefusesSecretsWhereverTheyWouldBeKept(t *testing.T) {
 			"/timezone"},
 		"a pause's reason": {"PUT", "/v1/pauses/all", `{"reason":"because of ` + token + `"}`, "/reason"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("refuses a secret in "+name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			r := b.do(t, c.method, c.path, c.body)
@@ -83,7 +83,7 @@ func TestAPI_RefusesSecretsWhereverTheyWouldBeKept(t *testing.T) {
 		job(`"tags":{"dbPassword":"`+sentinel+`"},"allow_literals":["/tags/dbPassword"]`))
 }
 
-// A value in the wrong place may be a secret in whatever form.
+// A value in the wrong field may be a secret in any form.
 func TestProblems_DoNotRepeatValuesThatMayBeSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

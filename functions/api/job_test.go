@@ -56,7 +56,7 @@ func TestCreateJob_LeavesALaterJobToTheStream(t *testing.T) {
 	b := setup(t)
 	for body, want := range map[string]struct {
 		near  bool
-		after time.Duration // the wake-up, of due: what goes by the direct lane is not its slice's
+		after time.Duration // of the wake-up after due: a job of the direct lane does not fire by its slice
 	}{
 		`{"task":"echo","delay":"901s"}`:                       {true, 0},
 		`{"task":"echo","delay":"6h"}`:                         {false, 0},
@@ -76,7 +76,7 @@ func TestCreateJob_LeavesALaterJobToTheStream(t *testing.T) {
 	}
 }
 
-func TestCreateJob_TakesFromTheTaskWhatTheJobDoesNotSay(t *testing.T) {
+func TestCreateJob_TakesDefaultsFromTheTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/charge",
@@ -99,7 +99,7 @@ func TestCreateJob_TakesFromTheTaskWhatTheJobDoesNotSay(t *testing.T) {
 	}
 }
 
-func TestCreateJob_RunsAtOnceWhatIsJustPast(t *testing.T) {
+func TestCreateJob_RunsAJobAtOnceThatIsJustPast(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, at := range []string{"2027-03-01T11:59:58Z", "2027-03-01T11:59:00Z"} {
@@ -113,7 +113,7 @@ func TestCreateJob_RunsAtOnceWhatIsJustPast(t *testing.T) {
 	}
 }
 
-func TestCreateJob_TakesEachLimitItself(t *testing.T) {
+func TestCreateJob_AcceptsEachLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, body := range map[string]string{
@@ -122,22 +122,22 @@ func TestCreateJob_TakesEachLimitItself(t *testing.T) {
 		"a payload 100 levels deep":      `{"task":"echo","payload":` + nested(100) + `}`,
 		"a payload with an escaped NUL":  `{"task":"echo","payload":"\u0000"}`,
 		"a payload with fields in cases": `{"task":"echo","payload":{"a":1,"A":2}}`,
-		"null as payload":                `{"task":"echo","payload":null}`,
+		"null as its payload":            `{"task":"echo","payload":null}`,
 		"10 tags":                        `{"task":"echo","tags":` + tags(10) + `}`,
-		"tags at their length": `{"task":"echo","tags":{"` + strings.Repeat("ä", 64) + `":"` +
+		"tags of the longest length": `{"task":"echo","tags":{"` + strings.Repeat("ä", 64) + `":"` +
 			strings.Repeat("ß", 256) + `"}}`,
-		"2 years ahead":                `{"task":"echo","run_at":"2029-03-01T12:00:00Z"}`,
-		"60 s ago":                     `{"task":"echo","run_at":"2027-03-01T11:59:00Z"}`,
-		"a delay of 2 years":           `{"task":"echo","delay":"731d"}`,
-		"no delay":                     `{"task":"echo","delay":"0s"}`,
-		"12 h":                         `{"task":"echo","timeout":"12h"}`,
-		"24 h in pool long":            `{"task":"echo","timeout":"24h","pool":"long"}`,
-		"the ends of retry":            `{"task":"echo","retry":{"max_attempts":50,"initial_delay":"1h","factor":10,"max_delay":"24h","jitter":1,"on_worker_lost":"fail"}}`,
-		"the other ends of retry":      `{"task":"echo","retry":{"max_attempts":1,"initial_delay":"0s","factor":1.0,"max_delay":"1ms","jitter":0}}`,
-		"the default of a lost worker": `{"task":"echo","retry":{"on_worker_lost":"rerun"}}`,
-		"windows":                      `{"task":"echo","start_within":"1s","expire_after":"30d"}`,
+		"a run_at 2 years ahead":         `{"task":"echo","run_at":"2029-03-01T12:00:00Z"}`,
+		"a run_at 60 s ago":              `{"task":"echo","run_at":"2027-03-01T11:59:00Z"}`,
+		"a delay of 2 years":             `{"task":"echo","delay":"731d"}`,
+		"no delay":                       `{"task":"echo","delay":"0s"}`,
+		"a timeout of 12 h":              `{"task":"echo","timeout":"12h"}`,
+		"a timeout of 24 h in pool long": `{"task":"echo","timeout":"24h","pool":"long"}`,
+		"the largest retry":              `{"task":"echo","retry":{"max_attempts":50,"initial_delay":"1h","factor":10,"max_delay":"24h","jitter":1,"on_worker_lost":"fail"}}`,
+		"the smallest retry":             `{"task":"echo","retry":{"max_attempts":1,"initial_delay":"0s","factor":1.0,"max_delay":"1ms","jitter":0}}`,
+		"the default of a lost worker":   `{"task":"echo","retry":{"on_worker_lost":"rerun"}}`,
+		"the limits of its windows":      `{"task":"echo","start_within":"1s","expire_after":"30d"}`,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("accepts a job with "+name, func(t *testing.T) {
 			t.Parallel()
 			r := b.do(t, "POST", "/v1/jobs", body)
 			if r.status != 202 {
@@ -235,7 +235,7 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstAnswer(t *testing.T) {
 		}
 	}
 	again("at once")
-	b.clock.at = noon.Add(23 * time.Hour) // its run_at is long past, which must not matter
+	b.clock.at = noon.Add(23 * time.Hour) // its run_at is long past; that must not matter
 	again("a day later")
 	b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
 	again("once it is over")
@@ -261,8 +261,8 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// Who gets no answer asks again: that is when a job that was accepted and not fired is found.
-func TestIdempotencyKey_SendsTheFiringThatTheFirstRequestDidNot(t *testing.T) {
+// A client without an answer repeats its request. That is how a job is found that was accepted and not fired.
+func TestIdempotencyKey_SendsAMissingFiringWhenRepeated(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(b *bench, key string){
 		"a job": func(b *bench, key string) {
@@ -284,7 +284,7 @@ func TestIdempotencyKey_SendsTheFiringThatTheFirstRequestDidNot(t *testing.T) {
 		b.world.SetFaults(nil)
 		ask(b, "k")
 		if n := len(b.sent(t, queue)); n != 0 {
-			t.Errorf("%s: asked again at once sends %d: the first may be on its way", name, n)
+			t.Errorf("%s: a repetition at once sends %d: the first may be on its way", name, n)
 		}
 		b.clock.at = noon.Add(2 * time.Second)
 		ask(b, "k")
@@ -299,13 +299,13 @@ func TestIdempotencyKey_SendsTheFiringThatTheFirstRequestDidNot(t *testing.T) {
 		b.claim(t, f.JobID)
 		ask(b, "k")
 		b.clock.at = noon.Add(contract.Grace + time.Second)
-		ask(b, "k") // now it is the sweeper's
+		ask(b, "k") // from now on the sweeper fires it
 		if n := len(b.sent(t, queue)); n != 0 {
 			t.Errorf("%s: what is claimed, or long due, is fired %d times", name, n)
 		}
 	}
 	b := setup(t)
-	for range 2 { // others bring it on
+	for range 2 { // somebody else has fired it
 		b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","delay":"1h"}`, "Idempotency-Key", "later")
 		b.clock.at = noon.Add(time.Hour + time.Minute)
 	}
@@ -403,7 +403,7 @@ func TestBatch_IsWrittenAndFiredByQueue(t *testing.T) {
 	}
 }
 
-func TestGetJob_WaitsForTheEndOfTheJobOrOfTheTime(t *testing.T) {
+func TestGetJob_WaitsForTheEndOrTheTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(o *memory.Options, d *api.Deps) { o.Clock, d.Clock = clock.System{}, clock.System{} })
@@ -525,7 +525,7 @@ func TestAPI_TakesTheTenantFromTheIdentityAlone(t *testing.T) {
 	}
 }
 
-func TestAPI_TakesWhatBecomesOfAnAttemptWhoseWorkerIsLost(t *testing.T) {
+func TestAPI_KeepsThePolicyForALostWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	shown := func(path string) any {
@@ -554,7 +554,7 @@ func TestAPI_TakesWhatBecomesOfAnAttemptWhoseWorkerIsLost(t *testing.T) {
 	}
 }
 
-func TestAPI_NamesTheTasksThereAreWhenOneIsUnknown(t *testing.T) {
+func TestAPI_ListsTheTasksWhenOneIsUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/charge", `{"executor":"go"}`)
@@ -564,7 +564,7 @@ func TestAPI_NamesTheTasksThereAreWhenOneIsUnknown(t *testing.T) {
 	}
 }
 
-func TestAPI_TakesTasksThatEcho(t *testing.T) {
+func TestAPI_RunsATaskByTheEchoExecutor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/rehearsal", `{"executor":"echo","pool":"long","priority":"low"}`)

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// askedTwice repeats each put of a row, as an SDK does when the first answer was lost.
+// askedTwice repeats each put of a row, like an SDK that lost the first answer.
 type askedTwice struct{ store.Table }
 
 func (t askedTwice) Write(ctx context.Context, w item.Write) (item.Item, error) {

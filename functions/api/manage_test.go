@@ -31,7 +31,7 @@ func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
 		t.Errorf("answered %s", r.text)
 	}
 	if r := b.want(t, 200, "PUT", "/v1/tasks/call", body); r.body["version"] != 1.0 {
-		t.Errorf("the same again: %s", r.text)
+		t.Errorf("the same body once more: %s", r.text)
 	}
 	if r := b.want(t, 200, "PUT", "/v1/tasks/call", `{"executor":"go"}`); r.body["version"] != 2.0 ||
 		r.str("executor") != "go" || r.body["payload_schema"] != nil {
@@ -53,7 +53,7 @@ func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/tasks/call", "")
 	b.want(t, 404, "GET", "/v1/tasks/call", "")
 	b.want(t, 400, "POST", "/v1/jobs", `{"task":"call"}`)
-	b.want(t, 200, "PATCH", "/v1/jobs/"+waiting, `{"payload":2}`) // it runs by what it copied
+	b.want(t, 200, "PATCH", "/v1/jobs/"+waiting, `{"payload":2}`) // it runs with what it copied from the task
 	b.who = all("globex")
 	b.want(t, 404, "GET", "/v1/tasks/a", "")
 }
@@ -98,7 +98,7 @@ func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {
 	}
 }
 
-func TestPauses_SayWhenTheyHoldAndWakeWhatTheyHeld(t *testing.T) {
+func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	dispatches := func() []message.Dispatch {
@@ -123,7 +123,7 @@ func TestPauses_SayWhenTheyHoldAndWakeWhatTheyHeld(t *testing.T) {
 	if again.str("effective_at") != r.str("effective_at") || again.str("reason") != "still" {
 		t.Errorf("it has held since, but: %s", again.text)
 	}
-	b.want(t, 201, "PUT", "/v1/pauses/all", "") // no body at all
+	b.want(t, 201, "PUT", "/v1/pauses/all", "") // without a body
 	held := b.post(t, `{"task":"echo"}`)
 	if g := b.want(t, 200, "GET", "/v1/jobs/"+held, ""); g.str("waiting_for") != "pause" {
 		t.Errorf("a job that is held: %s", g.text)
@@ -159,7 +159,7 @@ func TestPauses_SayWhenTheyHoldAndWakeWhatTheyHeld(t *testing.T) {
 		t.Errorf("a pause that has passed is shown: %v", got)
 	}
 	far := b.clock.at.Add(3 * time.Hour)
-	for range 2 { // the same again arms the same timers
+	for range 2 { // the second one arms the same timers
 		b.do(t, "PUT", "/v1/pauses/all", `{"until":"`+far.Format(time.RFC3339)+`"}`)
 	}
 	armed := b.world.Timers().Armed()
@@ -168,7 +168,7 @@ func TestPauses_SayWhenTheyHoldAndWakeWhatTheyHeld(t *testing.T) {
 	}
 }
 
-// Whoever lifted it may have died before waking what it held.
+// The request that lifted the pause may have failed before it woke the parked jobs.
 func TestDeletePause_RepeatsItsWakeUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -285,7 +285,7 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	refs(r.body)
 }
 
-func TestReady_SaysHowFarThePassesAre(t *testing.T) {
+func TestReady_ShowsTheWatermarks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("status") != "ready" || r.str("swept_through") != "" {
@@ -317,7 +317,7 @@ func TestReady_SaysHowFarThePassesAre(t *testing.T) {
 	}
 }
 
-func TestProxy_TakesWhoAsksFromTheAuthorizer(t *testing.T) {
+func TestProxy_TakesTheIdentityFromTheAuthorizer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var metrics bytes.Buffer

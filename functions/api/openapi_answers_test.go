@@ -8,7 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-func TestDocument_FitsWhatIsAnsweredAboutSchedules(t *testing.T) {
+func TestDocument_FitsTheAnswersAboutSchedules(t *testing.T) {
 	t.Parallel()
 	b, _ := history(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"],"ranges":[{"from":"2027-12-24","to":"2027-12-26"}]}`)

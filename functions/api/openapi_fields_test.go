@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Bodies are documented by structs and read by hand: a field that only the document knows would
-// be taken and forgotten. No field takes a list of an object, so each must blame it.
+// Bodies are documented by structs and read by hand. A field that only the document has would be accepted and ignored.
+// No field accepts a list of an object, so each field must be reported.
 func TestDocument_HasNoFieldThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -45,9 +45,9 @@ func TestDocument_HasNoFieldThatIsNotRead(t *testing.T) {
 		for field, s := range schemas[c.schema].(map[string]any)["properties"].(map[string]any) {
 			if schema := s.(map[string]any); schema["type"] == nil && schema["$ref"] == nil &&
 				field != "payload_schema" {
-				continue // takes anything
+				continue // accepts any value
 			}
-			// The field comes first where the frame has it, too: then it is blamed as given twice.
+			// The field comes first. If the body has it already, it is reported as repeated.
 			r := b.do(t, c.method, c.path, strings.Replace(c.around, "%", `"`+field+`":[{}]`, 1))
 			if !strings.Contains(r.text, `/`+field) || r.status != 400 && r.body["refused"] != 1.0 {
 				t.Errorf("%s: the field %s is taken and not read: %d %.300s", c.schema, field, r.status, r.text)

@@ -18,7 +18,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// served is the document that a deployment serves, or a laptop.
+// served returns the document of a deployment or of a laptop.
 func served(t *testing.T, d Deps) map[string]any {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -105,7 +105,7 @@ func TestDocument_BoundsEveryValueThatIsRead(t *testing.T) {
 	}
 }
 
-func TestDocument_HasEveryFieldThatIsGivenBounds(t *testing.T) {
+func TestDocument_HasEveryFieldWithBounds(t *testing.T) {
 	t.Parallel()
 	doc := served(t, Deps{Store: &store.Store{}})
 	schemas := schemasOf(doc)
@@ -124,7 +124,7 @@ func TestDocument_HasEveryFieldThatIsGivenBounds(t *testing.T) {
 			t.Errorf("there is no schema %s", name)
 		}
 		for field := range fields {
-			// A few schemas share the bounds of jobs, and lack some of their fields.
+			// These two schemas share the bounds of jobs without all of their fields.
 			shared := name == "TaskRequest" || name == "JobPatchRequest"
 			if properties[field] == nil && !shared {
 				t.Errorf("schema %s has no field %s", name, field)
@@ -155,7 +155,7 @@ func TestDocument_IsMadeForGeneratedClients(t *testing.T) {
 	}
 }
 
-func TestDocument_SaysWhichStatusesSuccessHas(t *testing.T) {
+func TestDocument_ListsTheStatusesOfSuccess(t *testing.T) {
 	t.Parallel()
 	for name, op := range eachOperation(served(t, Deps{Store: &store.Store{}})) {
 		responses := op["responses"].(map[string]any)
@@ -190,7 +190,7 @@ func TestDocument_AsksForATokenOnlyWhereOneIsNeeded(t *testing.T) {
 	}
 }
 
-func TestDocument_TakesAndRefusesWhatTheReadersDo(t *testing.T) {
+func TestDocument_AcceptsExactlyWhatTheReadersAccept(t *testing.T) {
 	t.Parallel()
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -257,7 +257,7 @@ func TestDocument_TakesAndRefusesWhatTheReadersDo(t *testing.T) {
 		{"ExclusionRequest", `{"move":"next"}`, false},
 		{"ExclusionRequest", `{"dates":[],"yearly":["12-25"]}`, true},
 		{"ExclusionRequest", `{"dates":["2027-13-01"]}`, false},
-		// the reader says why not
+		// the reader refuses it
 		{"ExclusionRequest", `{"ranges":[{"from":"2027-12-24","to":"2027-12-24T12:00:00Z"}]}`, true},
 		{"HTTPPayload", `{"url":"https://example.com/x?y=1"}`, true},
 		{"HTTPPayload", `{"url":"ftp://example.com"}`, false},
@@ -282,7 +282,7 @@ func TestDocument_TakesAndRefusesWhatTheReadersDo(t *testing.T) {
 	}
 }
 
-func TestAPI_TellsTheMethodsOfAPathWithoutParameters(t *testing.T) {
+func TestAPI_ListsTheMethodsOfAPathWithoutParameters(t *testing.T) {
 	t.Parallel()
 	h := New(Deps{Store: &store.Store{}})
 	who := tenant.Identity{Tenant: "acme", Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
@@ -302,7 +302,7 @@ func TestAPI_TellsTheMethodsOfAPathWithoutParameters(t *testing.T) {
 	}
 }
 
-// Executors name mistakes by codes of their own, since they know nothing of the API.
+// Executors have codes of their own, because they do not know the API.
 func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{
@@ -315,8 +315,8 @@ func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
 	}
 }
 
-// A limit that is typed into a text goes stale when the contract changes; one whose name is wrong
-// would stand in the document as it was written.
+// A limit that is typed into a text is wrong after the contract changes. A name that is misspelled would be served as
+// it is.
 func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()

@@ -33,10 +33,10 @@ func TestCreateJob_AnswersTheViewThatGetAnswers(t *testing.T) {
 		keyed := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", fmt.Sprint(len(body)))
 		again := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", fmt.Sprint(len(body)))
 		if keyed.text != again.text || again.header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("with a key\n%.600s\nand again\n%.600s", keyed.text, again.text)
+			t.Errorf("with a key\n%.600s\nand repeated\n%.600s", keyed.text, again.text)
 		}
 	}
-	for _, verb := range []string{"PUT", "DELETE"} { // held, and not held any more
+	for _, verb := range []string{"PUT", "DELETE"} { // with a pause, and after it
 		b.do(t, verb, "/v1/pauses/task:echo", "")
 		one := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`)
 		if got := b.want(t, 200, "GET", "/v1/jobs/"+one.str("job_id"), ""); got.text != one.text ||
@@ -51,7 +51,7 @@ func TestCreateJob_AnswersTheViewThatGetAnswers(t *testing.T) {
 	}
 }
 
-// without is a view less one field.
+// without returns a view without one field.
 func without(view map[string]any, field string) map[string]any {
 	delete(view, field)
 	return view
@@ -92,7 +92,7 @@ func TestLists_TakeLimitAndCursor(t *testing.T) {
 	}
 }
 
-// mistakeOf is the first mistake of a problem.
+// mistakeOf returns the first mistake of a problem.
 func mistakeOf(r reply) map[string]any {
 	list, _ := r.body["errors"].([]any)
 	if len(list) == 0 {
@@ -231,7 +231,7 @@ func TestHTTPPayload_MayNotNameOurOwnPort(t *testing.T) {
 	}
 }
 
-func TestDocument_SaysWhatPutAnswersWhenItIsNew(t *testing.T) {
+func TestDocument_Has201ForEveryPut(t *testing.T) {
 	t.Parallel()
 	for name, laptop := range map[string]bool{"a deployment asks for a token": false, "a laptop asks for none": true} {
 		t.Run(name, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestRedriveDeadLetters_MatchesNothingByAnUnknownID(t *testing.T) {
 	}
 }
 
-func TestRedriveDeadLetters_PassesOverWhatWasRedriven(t *testing.T) {
+func TestRedriveDeadLetters_SkipsRedrivenJobs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first, second := b.dead(t, `{"task":"echo"}`), b.dead(t, `{"task":"echo"}`)
@@ -292,7 +292,7 @@ func TestRedriveDeadLetters_PassesOverWhatWasRedriven(t *testing.T) {
 	}
 	if r := b.want(t, 200, "POST", "/v1/dead-letters/redrive",
 		`{"filter":{"task":"echo"},"dry_run":true}`); r.body["matched"] != 0.0 {
-		t.Errorf("again: %s", r.text)
+		t.Errorf("a second redrive: %s", r.text)
 	}
 	if r := b.want(t, 200, "POST", "/v1/dead-letters/purge", `{"filter":{}}`); r.body["matched"] != 2.0 {
 		t.Errorf("purge: %s", r.text)

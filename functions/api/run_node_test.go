@@ -11,7 +11,7 @@ import (
 	"punctual/shared/run"
 )
 
-// twoTagged is a dag whose nodes have tags, and whose own tags they share.
+// twoTagged is a dag with tags whose nodes have tags, too.
 const twoTagged = `{"nodes":{"a":{"task":"echo","tags":{"of":"node","a":"1"}},"b":{"task":"echo","when":"false","tags":{"b":"1"}},
 	"c":{"task":"echo"}},"tags":{"of":"dag","dag":"1"}}`
 
@@ -37,7 +37,7 @@ func TestRun_TagsTheJobsOfItsNodes(t *testing.T) {
 	}
 }
 
-func TestRun_ShowsOfANodeThatNeverRanWhatItsTaskSays(t *testing.T) {
+func TestRun_ShowsTheTasksRetriesForANodeThatNeverRan(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 202, "POST", "/v1/runs",
@@ -50,7 +50,7 @@ func TestRun_ShowsOfANodeThatNeverRanWhatItsTaskSays(t *testing.T) {
 	}
 }
 
-func TestRun_TellsWhatARetryMadeOfIt(t *testing.T) {
+func TestRun_RecordsTheStatusesOfARetry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id")
@@ -58,7 +58,7 @@ func TestRun_TellsWhatARetryMadeOfIt(t *testing.T) {
 	b.want(t, 200, "POST", id+"/retry", "")
 	e := b.want(t, 200, "GET", id+"/events", "").items()[2]
 	if e["action"] != "retry" || e["from"] != "CANCELLED" || e["to"] != "RUNNING" {
-		t.Errorf("the retry is told as %v", e)
+		t.Errorf("the event of the retry is %v", e)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestRun_NamesTheStatusThatForbidsAnAct(t *testing.T) {
 	}
 }
 
-func TestDag_TakesWhatIsDeclaredToBeNoSecret(t *testing.T) {
+func TestDag_AcceptsDeclaredLiterals(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const secrets = `{"task":"echo","payload":{"password":"hunter22"},"tags":{"secret":"hunter22"}`
@@ -123,14 +123,14 @@ func TestRun_IsListedWithAllButItsNodes(t *testing.T) {
 	}
 }
 
-func TestRun_IsHeldFromTheMomentThatNothingGoesOn(t *testing.T) {
+func TestRun_IsHeldAsSoonAsNothingCanContinue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.want(t, 202, "POST", "/v1/runs",
 		`{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo","depends_on":["a"]}},"on_failure":"hold"}}`)
 	b.end(t, node(r, "a")["job_id"].(string),
 		job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x"}})
-	// Nobody has told of its end yet.
+	// Nobody has settled its end yet.
 	r = b.want(t, 200, "GET", "/v1/runs/"+r.str("run_id"), "")
 	if states(r) != "HELD a:DEAD b:BLOCKED" || node(r, "b")["waiting_for"] != "operator" {
 		t.Errorf("the run is %s", r.text)

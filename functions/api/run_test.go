@@ -15,16 +15,16 @@ import (
 	"punctual/shared/memory"
 )
 
-// chain is an inline run of three nodes, one after the other.
+// chain is an inline run of three nodes in a row.
 const chain = `{"dag":{"nodes":{"a":{"task":"echo","payload":{"n":"${params.n + 1}"}},"b":{"task":"echo","depends_on":["a"]},
 	"c":{"task":"echo","depends_on":["b"]}},"params":{"n":3}}}`
 
-// node is what a run's view says of one node.
+// node returns one node of a run's view.
 func node(r reply, name string) map[string]any {
 	return r.body["nodes"].(map[string]any)[name].(map[string]any)
 }
 
-// states are the statuses of a run's nodes.
+// states returns the status of a run and of its nodes.
 func states(r reply) string {
 	var all []string
 	for name, n := range r.body["nodes"].(map[string]any) {
@@ -109,7 +109,7 @@ func TestRun_OfADagKeepsItsVersion(t *testing.T) {
 	b.want(t, 404, "POST", "/v1/dags/etl/runs", "")
 }
 
-func TestRun_IsJudgedByTheSchemaOfItsParams(t *testing.T) {
+func TestRun_ChecksItsParamsByTheDagsSchema(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo","payload":"${params.n}"}},"params":{"n":1},
@@ -117,7 +117,7 @@ func TestRun_IsJudgedByTheSchemaOfItsParams(t *testing.T) {
 	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"n":"x"}}`)); m["pointer"] != "/params/n" ||
 		m["code"] != "invalid_value" ||
 		!strings.Contains(m["detail"].(string), "params_schema") {
-		t.Errorf("told %v", m)
+		t.Errorf("the first mistake is %v", m)
 	}
 	b.want(t, 202, "POST", "/v1/dags/d/runs", `{"params":{"more":"x"}}`)
 }
@@ -129,7 +129,7 @@ func TestRun_IsMadeOnceForAnIdempotencyKey(t *testing.T) {
 	again := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
 	if again.str("run_id") != first.str("run_id") || again.header.Get("Idempotency-Replayed") != "true" ||
 		first.header.Get("Idempotency-Replayed") != "" {
-		t.Errorf("again: %s", again.text)
+		t.Errorf("a repeated request: %s", again.text)
 	}
 	if r := b.want(t, 422, "POST", "/v1/runs", strings.Replace(chain, `"n":3`, `"n":4`, 1), "Idempotency-Key",
 		"k"); r.str("code") != "idempotency_key_reused" {
@@ -180,7 +180,7 @@ func TestRun_IsListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestRun_IsNobodyElses(t *testing.T) {
+func TestRun_IsVisibleToItsTenantOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id")
@@ -198,7 +198,7 @@ func TestRun_IsNobodyElses(t *testing.T) {
 	}
 }
 
-func TestRun_DoesWhatOperatorsAsk(t *testing.T) {
+func TestRun_FollowsTheActsOfAnOperator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id")
@@ -249,7 +249,7 @@ func TestRun_DoesWhatOperatorsAsk(t *testing.T) {
 	e := b.want(t, 200, "GET", id+"/events", "").items()[1]
 	if fmt.Sprint(
 		e) != "map[action:pause at:2027-03-01T12:00:00.000Z by:tester from:RUNNING reason:look first to:PAUSED]" {
-		t.Errorf("the pause is told as %v", e)
+		t.Errorf("the event of the pause is %v", e)
 	}
 	ofB := node(b.want(t, 200, "GET", id, ""), "b")["job_id"].(string)
 	b.want(t, 204, "DELETE", id, "")
@@ -324,7 +324,7 @@ func TestRun_RetriesANodeByItsOwnPolicy(t *testing.T) {
 	}
 }
 
-func TestRun_IsMadeOnceWhereTwoAskAtOnce(t *testing.T) {
+func TestRun_IsMadeOnceForConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := ""

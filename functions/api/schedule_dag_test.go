@@ -15,10 +15,10 @@ import (
 	"punctual/shared/schedule"
 )
 
-// ofEtl runs a dag at ten: from noon on nothing of it is near.
+// ofEtl runs a dag at ten each day, so at noon its next time is beyond the horizon.
 const ofEtl = `{"calendar":{"cron":"0 10 * * *"},"dag":{"name":"etl","version":1,"params":{"url":"https://example.com/x"},"start_within":"10m"}}`
 
-func TestScheduleOfDag_ShowsWhatItWasGiven(t *testing.T) {
+func TestScheduleOfDag_ShowsItsTemplate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
@@ -31,7 +31,7 @@ func TestScheduleOfDag_ShowsWhatItWasGiven(t *testing.T) {
 		t.Errorf("GET answers %s", g.text)
 	}
 	if again := b.want(t, 200, "PUT", "/v1/schedules/s", ofEtl); again.body["version"] != 1.0 {
-		t.Errorf("the same again: %s", again.text)
+		t.Errorf("the same body once more: %s", again.text)
 	}
 	if list := b.want(t, 200, "GET", "/v1/schedules", ""); !strings.Contains(list.text,
 		`"dag":{"name":"etl","version":1,"start_within":"10m"}`) {
@@ -42,7 +42,7 @@ func TestScheduleOfDag_ShowsWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestScheduleOfDag_RefusesBadOnes(t *testing.T) {
+func TestScheduleOfDag_RefusesBadTemplates(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
@@ -144,7 +144,7 @@ func TestScheduleOfDag_KeepsItsDagFromBeingDeleted(t *testing.T) {
 	b.want(t, 200, "PUT", "/v1/schedules/two", daily)
 	b.want(t, 204, "DELETE", "/v1/dags/etl", "")
 
-	// A schedule that is put while the dag is deleted: one of the two is refused.
+	// If a schedule is put while its dag is deleted, one of the two is refused.
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
 	b.before("dag.delete",
 		func() { b.want(t, 201, "PUT", "/v1/schedules/three", strings.Replace(ofEtl, `,"version":1`, "", 1)) })
@@ -223,7 +223,7 @@ func TestScheduleOfDag_NamesRunsInFlight(t *testing.T) {
 	if _, err := b.store.Run(ctx, run.Key{Tenant: k.Tenant, ID: row.ID}); err == nil {
 		t.Error("there is a run")
 	}
-	// A run that the table has forgotten is as its row says.
+	// A forgotten run keeps the status that its row has.
 	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); len(o) != 1 ||
 		o[0]["status"] != "RUNNING" || o[0]["run_id"] != string(row.ID) {
 		t.Errorf("the occurrences are %v", o)
@@ -233,7 +233,7 @@ func TestScheduleOfDag_NamesRunsInFlight(t *testing.T) {
 	}
 }
 
-// before does something once, before the next write of that name.
+// before calls do once, before the next write of that name.
 func (b *bench) before(write string, do func()) {
 	done := false
 	b.world.SetFaults(func(c memory.Call) memory.Fault {

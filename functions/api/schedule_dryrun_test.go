@@ -20,7 +20,7 @@ func cron(t *testing.T, expression, zone string) calendar.Calendar {
 	return c.For("s", march)
 }
 
-func TestDryRun_SaysWhatAnEditAddsLosesAndMoves(t *testing.T) {
+func TestDryRun_ListsAddedLostAndMovedTimes(t *testing.T) {
 	t.Parallel()
 	const none = math.MaxInt
 	nominals := func(times []occurrenceTime) (list []string) {
@@ -67,7 +67,7 @@ func TestDryRun_IsCutWhenThereIsTooMuchToCompare(t *testing.T) {
 	if len(d.Added) != 1000 || !d.Cut || !d.Through.Equal(march.Add(dryRunTimes*time.Second)) || len(d.Lost) != 0 {
 		t.Errorf("%d added, %d lost, cut %v, through %v", len(d.Added), len(d.Lost), d.Cut, d.Through)
 	}
-	// Every two minutes has more than 1000 times in 30 days, which are compared to the end.
+	// A calendar of every two minutes has more than 1000 times in 30 days. All of them are compared.
 	d = compare(cron(t, "1-59/2 * * * *", "UTC"), cron(t, "*/5 10-23 * * *", "UTC"), math.MaxInt, math.MaxInt, march)
 	if len(d.Lost) != 1000 || !d.Cut || d.Through.After(march.Add(30*24*time.Hour)) {
 		t.Errorf("%d lost, cut %v, through %v", len(d.Lost), d.Cut, d.Through)
@@ -85,7 +85,7 @@ func TestQuota_CountsTheBusiestMinuteOfASchedule(t *testing.T) {
 		"0 10 * * *": 1, "* * * * *": 1, "*/5 * * * * *": 12, "* * * * * *": 60, "0,30 * * * * *": 2,
 		"* 0 10 * * *": 60, "0-29 0 0 1 1 *": 30, "@every 1s": 60, "@every 7s": 9,
 	} {
-		for _, at := range []time.Time{march, march.Add(-2*time.Hour + 40*time.Second)} { // within a busy minute, too
+		for _, at := range []time.Time{march, march.Add(-2*time.Hour + 40*time.Second)} { // also within a busy minute
 			if got := weight(cron(t, expression, "UTC"), at, weighed); got != want {
 				t.Errorf("%s weighs %d at %v, want %d", expression, got, at, want)
 			}

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-// made puts the job of a nominal time as promotion does, some time before it was due.
+// made writes the job of a nominal time, as promotion does.
 func (b *bench) made(t *testing.T, s schedule.Schedule, nominal time.Time, change func(*job.Row)) job.Row {
 	t.Helper()
 	r, _ := s.Job(calendar.Occurrence{NominalAt: nominal, DueAt: nominal}, 4, nominal.Add(-time.Minute))
@@ -38,9 +38,8 @@ func (b *bench) recorded(t *testing.T, entries ...schedule.Entry) {
 	}
 }
 
-// history is a schedule at ten each day with something behind it: of February's days
-// 23 ran, 24 failed, 25 was excluded, 26 to 27 were lost in an outage, 28 was skipped, and
-// today's runs.
+// history is a schedule at ten each day with a past. Of the days in February, 23 ran, 24 failed, 25 was excluded, 26 to
+// 27 were lost in an outage, and 28 was skipped; today's job runs.
 func history(t *testing.T) (*bench, schedule.Schedule) {
 	t.Helper()
 	b := setup(t)
@@ -78,7 +77,7 @@ func history(t *testing.T) (*bench, schedule.Schedule) {
 	return b, s
 }
 
-func TestOccurrences_SayWhatBecameOfEachTimeNewestFirst(t *testing.T) {
+func TestOccurrences_ShowEachTimeNewestFirst(t *testing.T) {
 	t.Parallel()
 	b, s := history(t)
 	id := func(month time.Month, day int) string {
@@ -146,7 +145,7 @@ func TestOccurrences_SayWhatBecameOfEachTimeNewestFirst(t *testing.T) {
 	}
 }
 
-func TestOccurrences_ListManualRunsBesideTheirTime(t *testing.T) {
+func TestOccurrences_ListManualRunsAtTheirTime(t *testing.T) {
 	t.Parallel()
 	b, s := history(t)
 	day := func(n int) time.Time { return time.Date(2027, 2, n, 10, 0, 0, 0, time.UTC) }
@@ -180,7 +179,7 @@ func TestOccurrences_ListManualRunsBesideTheirTime(t *testing.T) {
 	}
 }
 
-func TestGetJob_SaysWhatAJobIsQueuedBehind(t *testing.T) {
+func TestGetJob_ShowsWhyAJobIsQueuedBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s",
@@ -207,7 +206,7 @@ func TestGetJob_SaysWhatAJobIsQueuedBehind(t *testing.T) {
 	}
 }
 
-func TestOccurrences_SayWhatAnEditOrAPauseSkips(t *testing.T) {
+func TestOccurrences_ShowTimesThatAnEditOrPauseSkips(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := noon.Add(10 * time.Minute)
@@ -224,7 +223,7 @@ func TestOccurrences_SayWhatAnEditOrAPauseSkips(t *testing.T) {
 		return "none"
 	}
 	id := string(b.schedule(t, "s").JobID(at))
-	if got := occurrence(); got != "pending <nil> "+id { // made at once, since it is near
+	if got := occurrence(); got != "pending <nil> "+id { // made at once, because it is within the horizon
 		t.Errorf("made: %s", got)
 	}
 	b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
@@ -251,7 +250,7 @@ func TestOccurrences_SayWhatAnEditOrAPauseSkips(t *testing.T) {
 	}
 }
 
-// A pause sets the schedule's next time back to what may not have run yet; jobs stand there.
+// A pause moves the schedule's next time back to times that may already have jobs.
 func TestSchedules_RecordNoTimeThatHasAJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *memory.Options, _ *api.Deps) { o.IndexLag = memory.LagUpTo(time.Hour) })
@@ -273,7 +272,7 @@ func TestSchedules_RecordNoTimeThatHasAJob(t *testing.T) {
 		if left := s.Leaves(b.clock.at); len(left) != 3 || !left[0].Equal(noon.Add(3*time.Minute)) {
 			t.Fatalf("%s: it would leave %v", name, left)
 		}
-		// The job of one of them was never made.
+		// The job of one of these times was never made.
 		if err := b.store.Put(context.Background(), item.Write{Ref: job.Key{Tenant: s.Tenant,
 			ID: s.JobID(noon.Add(4 * time.Minute))}.Ref(), Delete: true}); err != nil {
 			t.Fatal(err)
@@ -312,7 +311,7 @@ func TestPauseSchedule_NamesTheJobsInFlight(t *testing.T) {
 	}
 }
 
-func TestPauseSchedule_WithAnEndWakesWhatItHeldThen(t *testing.T) {
+func TestPauseSchedule_WakesParkedJobsAtItsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
@@ -359,25 +358,25 @@ func TestPreview_TakesAScheduleByName(t *testing.T) {
 	}
 }
 
-func TestOccurrences_TellWhatTheCalendarLeftOutBeforeItIsRecorded(t *testing.T) {
+func TestOccurrences_ShowExcludedTimesBeforeTheyAreRecorded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/holidays", `{"dates":["2027-03-02"]}`)
 	b.want(t, 201, "PUT", "/v1/schedules/s",
 		`{"calendar":{"cron":"0 10 * * *","exclude":["holidays"]},"job":{"task":"echo"}}`)
 	list := func() string {
-		var told []string
+		var lines []string
 		for _, o := range b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items() {
-			told = append(told, fmt.Sprint(o["nominal_at"], " ", o["outcome"], " ", o["reason"], " ", o["why"]))
+			lines = append(lines, fmt.Sprint(o["nominal_at"], " ", o["outcome"], " ", o["reason"], " ", o["why"]))
 		}
-		return strings.Join(told, "\n")
+		return strings.Join(lines, "\n")
 	}
 	b.clock.at = time.Date(2027, 3, 2, 9, 59, 0, 0, time.UTC)
 	if got := list(); got != "" {
-		t.Errorf("a minute before the excluded time it tells of %s", got)
+		t.Errorf("a minute before the excluded time it lists %s", got)
 	}
 	b.clock.at = time.Date(2027, 3, 2, 10, 0, 1, 0, time.UTC)
 	if got := list(); got != `2027-03-02T10:00:00.000Z skipped excluded excluded by "holidays"` {
-		t.Errorf("a second after the excluded time it tells of %q", got)
+		t.Errorf("a second after the excluded time it lists %q", got)
 	}
 }

@@ -34,7 +34,7 @@ func TestPreview_AnswersEveryPublicVector(t *testing.T) {
 		if v.After != "" {
 			body += `,"after":` + quote(v.After)
 		}
-		if v.ID == "cs-e22" { // soft: "L" is documented here
+		if v.ID == "cs-e22" { // the vector is optional, and "L" is documented here
 			b.want(t, 200, "POST", "/v1/schedules/preview", body+"}")
 			continue
 		}
@@ -68,7 +68,7 @@ func TestPreview_AnswersEveryPublicVector(t *testing.T) {
 	}
 }
 
-func TestPreview_SaysWhatIsSpecialAboutATime(t *testing.T) {
+func TestPreview_FlagsSpecialTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/holidays-de", `{"dates":["2027-03-29"],"weekly":["sun"]}`)
@@ -116,7 +116,7 @@ func TestPreview_SaysWhatIsSpecialAboutATime(t *testing.T) {
 	}
 }
 
-func TestPreview_IsAsLongAsAsked(t *testing.T) {
+func TestPreview_HasTheRequestedLength(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for body, want := range map[string]int{
@@ -145,7 +145,7 @@ func TestPreview_IsAsLongAsAsked(t *testing.T) {
 	}
 }
 
-// badCalendars are refused wherever a calendar is taken: code and pointer below the calendar.
+// badCalendars are refused by every reader of a calendar. The pointer is relative to the calendar.
 var badCalendars = []struct{ name, calendar, code, pointer string }{
 	{"nothing", `{}`, "missing_field", "/cron"},
 	{"no object", `"0 9 * * *"`, "invalid_value", ""},
@@ -213,7 +213,7 @@ func TestPreview_RefusesBadCalendars(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range badCalendars {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("refuses to preview a calendar: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, b, wrong{c.name, "", 400, c.code, "/calendar" + c.pointer},
 				b.do(t, "POST", "/v1/schedules/preview", `{"calendar":`+c.calendar+`}`))
@@ -231,7 +231,7 @@ func TestPreview_RefusesBadCalendars(t *testing.T) {
 		{"a count of 1001", `{"calendar":{"every":"5m"},"count":1001}`, 400, "out_of_range", "/count"},
 		{"a name that is none", `{"calendar":{"every":"5m"},"name":"a b"}`, 400, "invalid_value", "/name"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("refuses a preview: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, b, c, b.do(t, "POST", "/v1/schedules/preview", c.body))
 		})
@@ -242,7 +242,7 @@ func TestPreview_RefusesBadCalendars(t *testing.T) {
 	}
 }
 
-// FuzzPreview asks for previews of whatever comes: it is answered, or refused with a reason.
+// FuzzPreview previews any text: it is answered, or refused with a reason.
 func FuzzPreview(f *testing.F) {
 	for _, c := range badCalendars {
 		if len(c.calendar) < 200 {

@@ -19,7 +19,7 @@ import (
 	"punctual/shared/store"
 )
 
-// daily runs at ten: from noon on nothing of it is near.
+// daily runs at ten each day, so at noon its next time is beyond the horizon.
 const daily = `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"a":1,"b":[2]}}}`
 
 func (b *bench) schedule(t *testing.T, name string) schedule.Schedule {
@@ -113,7 +113,7 @@ func TestPutSchedule_ChangesNothingWhenRepeated(t *testing.T) {
 	}
 }
 
-// payloads are the payloads beside a tenant's schedule that are there to stay.
+// payloads returns the payloads of a tenant's schedule that have no time to live.
 func (b *bench) payloads(t *testing.T, k schedule.Key) (stay []string) {
 	t.Helper()
 	page, err := b.world.Table().Query(context.Background(),
@@ -139,13 +139,13 @@ func TestPutSchedule_DeletesAReplacedPayloadAndJobsKeepTheirs(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/schedules/s", body(small("a"), ""))
 	first := b.schedule(t, "s")
 	made := string(first.JobID(noon.Add(10 * time.Minute)))
-	b.want(t, 200, "PUT", "/v1/schedules/s", body(small("a"), `,"priority":"high"`)) // the payload stays as it is
+	b.want(t, 200, "PUT", "/v1/schedules/s", body(small("a"), `,"priority":"high"`)) // the payload does not change
 	if s := b.schedule(t, "s"); s.Epoch != 2 || s.Template.PayloadHash != first.Template.PayloadHash ||
 		fmt.Sprint(b.payloads(t, s.Key)) != fmt.Sprint([]string{first.Template.PayloadHash}) {
 		t.Errorf("epoch %d, payloads %v", s.Epoch, b.payloads(t, s.Key))
 	}
 	ran := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "").str("job_id")
-	for _, letter := range []string{"b", "a", "b"} { // what was there once may come again
+	for _, letter := range []string{"b", "a", "b"} { // a payload may come back
 		b.want(t, 200, "PUT", "/v1/schedules/s", body(small(letter), ""))
 		s := b.schedule(t, "s")
 		if fmt.Sprint(b.payloads(t, s.Key)) != fmt.Sprint([]string{s.Template.PayloadHash}) {
@@ -174,12 +174,12 @@ func TestPutSchedule_DeletesAReplacedPayloadAndJobsKeepTheirs(t *testing.T) {
 		keys = append(keys, s.PayloadBlob(s.Template.PayloadHash))
 		b.want(t, 200, "PUT", "/v1/schedules/l", body(large(letter), ""))
 	}
-	ran = b.want(t, 202, "POST", "/v1/schedules/l/run-now", "").str("job_id") // reads the blob that stands
+	ran = b.want(t, 202, "POST", "/v1/schedules/l/run-now", "").str("job_id") // reads the blob that the schedule has now
 	s := b.schedule(t, "l")
 	b.want(t, 204, "DELETE", "/v1/schedules/l", "")
 	b.want(t, 204, "DELETE", "/v1/schedules/s", "")
 	if left := b.payloads(t, b.schedule(t, "s").Key); len(left) != 0 {
-		t.Errorf("beside a deleted schedule stay %v", left)
+		t.Errorf("a deleted schedule leaves the payloads %v", left)
 	}
 	for _, key := range append(keys, s.PayloadBlob(s.Template.PayloadHash)) {
 		if _, err := b.world.Blobs().Get(context.Background(), key); fault.KindOf(err) != fault.NotFound {
@@ -216,7 +216,7 @@ func TestRunScheduleNow_RunsAPayloadThatIsJustReplaced(t *testing.T) {
 	}
 }
 
-func TestPutSchedule_KeepsWhatItDeclaresToBeNoSecret(t *testing.T) {
+func TestPutSchedule_KeepsDeclaredLiterals(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":{"secret":"` + sentinel +
@@ -242,7 +242,7 @@ func TestPutSchedule_KeepsWhatItDeclaresToBeNoSecret(t *testing.T) {
 	}
 }
 
-func TestDeleteSchedule_SaysWhatItLeavesRunning(t *testing.T) {
+func TestDeleteSchedule_ListsWhatKeepsRunning(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"}}`)
@@ -250,7 +250,7 @@ func TestDeleteSchedule_SaysWhatItLeavesRunning(t *testing.T) {
 	one := b.made(t, s, noon.Add(-time.Hour), func(r *job.Row) { r.Status, r.StartedAt = job.Running, r.DueAt })
 	two := b.made(t, s, noon.Add(-10*time.Minute), nil)
 	b.claim(t, string(two.ID))
-	// The write takes three seconds: until then workers may have read that it stands.
+	// The write takes three seconds. Until then workers may have read the schedule as it was.
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
 		if c.Name == "schedule.delete" {
 			b.clock.at = noon.Add(3 * time.Second)
@@ -287,16 +287,16 @@ func TestDeleteSchedule_KeepsTheEpochOfTheName(t *testing.T) {
 		t.Errorf("the list shows %s", r.text)
 	}
 	if r := b.want(t, 201, "PUT", "/v1/schedules/s", daily); r.body["version"] != 3.0 {
-		t.Errorf("put again: %s", r.text)
+		t.Errorf("a PUT after the delete: %s", r.text)
 	}
 }
 
-func TestPatchSchedule_MergesWhatItNames(t *testing.T) {
+func TestPatchSchedule_MergesTheNamedFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s",
 		`{"calendar":{"cron":"0 9 * * *","timezone":"America/Los_Angeles"},"job":{"task":"echo","payload":1,"tags":{"a":"b"}},"overlap":"skip","pause_after_failures":3}`)
-	// S10: the zone counts after an edit of the payload, too.
+	// S10: the zone still counts after an edit of the payload.
 	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":2}}`)
 	if r.at("job", "payload") != "2" || r.at("job", "tags") != "map[a:b]" ||
 		r.at("calendar", "timezone") != "America/Los_Angeles" || r.at("overlap") != "skip" || r.body["version"] != 2.0 {
@@ -312,7 +312,7 @@ func TestPatchSchedule_MergesWhatItNames(t *testing.T) {
 		t.Errorf("after the calendar: %s", r.text)
 	}
 	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *"}}`); r.body["version"] != 3.0 {
-		t.Errorf("the same again: %s", r.text)
+		t.Errorf("the same body once more: %s", r.text)
 	}
 	if r := b.want(t, 200, "PATCH", "/v1/schedules/s",
 		`{"calendar":{"timezone":null}}`); r.at("calendar") != "map[cron:0 10 * * *]" {
@@ -361,8 +361,8 @@ func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *te
 	}
 }
 
-// S48: the first version and the second never run.
-func TestPutSchedule_LeavesOneTruthAfterSeveralEdits(t *testing.T) {
+// S48: the first and the second version never run.
+func TestPutSchedule_RunsOnlyTheLastOfSeveralEdits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.clock.at = time.Date(2027, 3, 1, 9, 45, 0, 0, time.UTC)
@@ -406,20 +406,20 @@ func TestPutSchedule_MakesConcurrentEditsOneAfterTheOther(t *testing.T) {
 	if r := b.want(t, 200, "GET", "/v1/schedules/s", ""); r.body["version"] != 6.0 {
 		t.Errorf("after five: %s", r.text)
 	}
-	// Here all are in one millisecond, and who writes the very same cannot tell its own write from another's.
-	fresh := map[int]int{}
+	// All edits here are in one millisecond, and an edit cannot tell an equal write from its own.
+	answers := map[int]int{}
 	var mu sync.Mutex
 	for range 5 {
 		wg.Go(func() {
-			r := b.do(t, "PUT", "/v1/schedules/fresh", daily)
+			r := b.do(t, "PUT", "/v1/schedules/new", daily)
 			mu.Lock()
 			defer mu.Unlock()
-			fresh[r.status]++
+			answers[r.status]++
 		})
 	}
 	wg.Wait()
-	if fresh[200]+fresh[201] != 5 || fresh[201] == 0 || b.schedule(t, "fresh").Epoch != 1 {
-		t.Errorf("five who create the same: %v at epoch %d", fresh, b.schedule(t, "fresh").Epoch)
+	if answers[200]+answers[201] != 5 || answers[201] == 0 || b.schedule(t, "new").Epoch != 1 {
+		t.Errorf("five who create the same: %v at epoch %d", answers, b.schedule(t, "new").Epoch)
 	}
 }
 
@@ -453,17 +453,17 @@ func TestDryRun_WritesNothing(t *testing.T) {
 	}
 }
 
-func TestPutSchedule_RefusesBadOnes(t *testing.T) {
+func TestPutSchedule_RefusesBadSchedules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/there", daily)
 	for _, c := range badCalendars {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("refuses a schedule with a bad calendar: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			w := wrong{c.name, "", 400, c.code, "/calendar" + c.pointer}
 			requireRefused(t, b, w, b.do(t, "PUT", "/v1/schedules/bad",
 				`{"calendar":`+c.calendar+`,"job":{"task":"echo"}}`))
-			// in a patch they change or remove something
+			// In a patch these two change or remove something.
 			if c.calendar != "{}" && !strings.Contains(c.calendar, "null") {
 				requireRefused(t, b, w, b.do(t, "PATCH", "/v1/schedules/there", `{"calendar":`+c.calendar+`}`))
 			}
@@ -505,7 +505,7 @@ func TestPutSchedule_RefusesBadOnes(t *testing.T) {
 		{"a cap over 1000", with(`"catch_up":{"cap":1001}`), 400, "out_of_range", "/catch_up/cap"},
 		{"failures below none", with(`"pause_after_failures":-1`), 400, "out_of_range", "/pause_after_failures"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("refuses a schedule: "+c.name, func(t *testing.T) {
 			t.Parallel()
 			r := b.do(t, "PUT", "/v1/schedules/bad", c.body)
 			c.status = map[bool]int{true: 413, false: 400}[c.code == "too_large"]
@@ -531,7 +531,7 @@ func TestPutSchedule_RefusesBadOnes(t *testing.T) {
 	})
 }
 
-// S40: a tenant's schedules have a quota, which an edit cannot get around.
+// S40: a tenant's schedules have a quota, also for edits.
 func TestQuota_BoundsTheSchedulesOfOneTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
@@ -598,7 +598,7 @@ func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 	}
 	if r := b.want(t, 200, "POST", "/v1/schedules/s/pause",
 		`{"reason":"a freeze","until":"2027-03-03T00:00:00Z","missed":"drop"}`); r.body["version"] != 2.0 {
-		t.Errorf("the same pause again: %s", r.text)
+		t.Errorf("the same pause once more: %s", r.text)
 	}
 	r = b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
 	if r.at("paused", "missed") != "last" || r.at("paused", "until") != "<nil>" || r.at("next") != "[]" ||
@@ -614,7 +614,7 @@ func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 		t.Errorf("resumed: %s", r.text)
 	}
 	if r := b.want(t, 200, "POST", "/v1/schedules/s/resume", ""); r.body["version"] != 5.0 {
-		t.Errorf("resumed again: %s", r.text)
+		t.Errorf("resumed once more: %s", r.text)
 	}
 	for _, c := range []wrong{
 		{"an end that is past", `{"until":"2027-03-01T11:59:59Z"}`, 400, "in_the_past", "/until"},
@@ -627,7 +627,7 @@ func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 	b.want(t, 404, "POST", "/v1/schedules/none/pause", "")
 }
 
-func TestRunScheduleNow_MakesAJobBesideTheTimes(t *testing.T) {
+func TestRunScheduleNow_MakesAJobInAdditionToTheTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s",
@@ -755,7 +755,7 @@ func TestPutSchedule_WritesNothingWithoutItsPayload(t *testing.T) {
 	}
 }
 
-func TestPutSchedule_FollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
+func TestPutSchedule_ReadsAnExclusionOnceMoreIfItChanges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
@@ -782,7 +782,7 @@ func TestPutSchedule_FollowsNoExclusionThatWasReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestPutSchedule_IsTakenWhenNearJobsCannotBeMade(t *testing.T) {
+func TestPutSchedule_IsAcceptedWhenNearJobsCannotBeMade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(c memory.Call) memory.Fault {

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/fault"
 )
 
-// principals are tags by ARN; who is not there is a fault.NotFound.
+// principals are tags by ARN; an absent ARN is a fault.NotFound.
 type principals map[string]map[string]string
 
 func (p principals) Tags(_ context.Context, arn string) (map[string]string, error) {
@@ -24,7 +24,7 @@ func (p principals) Tags(_ context.Context, arn string) (map[string]string, erro
 	return tags, nil
 }
 
-func TestSigned_KnowsACallerByTheTagsOfWhoSigned(t *testing.T) {
+func TestSigned_TakesTheIdentityFromTheSignersTags(t *testing.T) {
 	t.Parallel()
 	const role = "arn:aws:sts::1:assumed-role/billing/s"
 	known := principals{

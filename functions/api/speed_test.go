@@ -69,6 +69,6 @@ func BenchmarkSlowBodies(b *testing.B) {
 	}
 }
 
-// slowest is what the worst request of any reader may take. The fastest of several tries counts:
-// others are slowed down by what else the machine does.
+// slowest is how long the slowest request of any reader may take. The fastest of several tries counts, because the
+// machine may be busy.
 const slowest = 200 * time.Millisecond

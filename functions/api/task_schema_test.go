@@ -16,7 +16,7 @@ func list(n int, each func(i int) string) string {
 	return strings.Join(all, ",")
 }
 
-// doubling is a schema whose every level applies the next one twice to the same value.
+// doubling returns a schema in which every level applies the next one twice to the same value.
 func doubling(levels int) string {
 	return fmt.Sprintf(`{"$defs":{%s,"a%d":{"type":"object"}},"$ref":"#/$defs/a0"}`, list(levels, func(i int) string {
 		return fmt.Sprintf(`"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]}`, i, i+1, i+1)
@@ -102,15 +102,15 @@ func within(open, inner, shut string, levels int) string {
 	return strings.Repeat(open, levels) + inner + strings.Repeat(shut, levels)
 }
 
-// Each of these schemas is within the limits of PUT, and would take minutes to years with its payload.
-func TestCreateJob_RefusesPayloadsThatTakeTooMuchWorkToJudge(t *testing.T) {
+// PUT accepts each of these schemas, and each payload would take minutes to years to check.
+func TestCreateJob_RefusesPayloadsThatTakeTooMuchWorkToCheck(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, c := range map[string]struct{ schema, payload string }{
-		"a property that is judged twice a level": {`{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}`, within(`{"a":`, `1`, `}`, 90)},
+		"a property that is checked twice a level": {`{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}`, within(`{"a":`, `1`, `}`, 90)},
 		"the same under not": {`{"$defs":{"n":{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"patternProperties":{"a":{"$ref":"#/$defs/n"}}}},"not":{"$ref":"#/$defs/n"}}`,
 			within(`{"a":`, `1`, `}`, 90)},
-		"items that contains judges again": {`{"$defs":{"n":{"type":"array","contains":{"$ref":"#/$defs/n"},"items":{"$ref":"#/$defs/n"}}},"not":{"$ref":"#/$defs/n"}}`, within(`[`, ``, `]`, 90)},
+		"items that contains checks too": {`{"$defs":{"n":{"type":"array","contains":{"$ref":"#/$defs/n"},"items":{"$ref":"#/$defs/n"}}},"not":{"$ref":"#/$defs/n"}}`, within(`[`, ``, `]`, 90)},
 		"items of an old draft": {`{"$schema":"http://json-schema.org/draft-04/schema#","definitions":{"n":{"type":"array","items":{"anyOf":[{"$ref":"#/definitions/n"},{"$ref":"#/definitions/n"},{"$ref":"#/definitions/n"}]},"minItems":1}},"$ref":"#/definitions/n"}`,
 			within(`[`, ``, `]`, 90)},
 		"a slow pattern": {`{"pattern":"(a|b|[a-c]){400}x$"}`, `"` + strings.Repeat("abc", 50_000) + `"`},
@@ -120,7 +120,7 @@ func TestCreateJob_RefusesPayloadsThatTakeTooMuchWorkToJudge(t *testing.T) {
 		"names by patterns": {`{"patternProperties":{` + list(200,
 			func(i int) string { return fmt.Sprintf(`"(a|b)+%d$":true`, i) }) + `}}`,
 			`{` + list(10_000, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `}`},
-		"what nobody has evaluated": {`{"unevaluatedProperties":false,"allOf":[` + list(900,
+		"unevaluated properties": {`{"unevaluatedProperties":false,"allOf":[` + list(900,
 			func(int) string { return `{"maxProperties":90000}` }) + `]}`,
 			`{` + list(30_000, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `}`},
 		"uniqueness of long texts on every level": {`{"$defs":{"n":{"uniqueItems":true,"items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}]}}},"$ref":"#/$defs/n"}`,
@@ -139,8 +139,8 @@ func TestCreateJob_RefusesPayloadsThatTakeTooMuchWorkToJudge(t *testing.T) {
 	}
 }
 
-// Items whose bytes run together the same way met in one slot of the library's table.
-func TestCreateJob_JudgesUniquenessInTimeThatGrowsWithTheItems(t *testing.T) {
+// Items whose bytes are the same when written one after the other had the same hash in the library.
+func TestCreateJob_ChecksUniquenessInLinearTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/u", `{"executor":"go","payload_schema":{"items":{"uniqueItems":true}}}`)
@@ -160,7 +160,7 @@ func TestCreateJob_JudgesUniquenessInTimeThatGrowsWithTheItems(t *testing.T) {
 	b.want(t, 400, "POST", "/v1/jobs", `{"task":"u","payload":[[`+all+`,`+split(7)+`]]}`)
 }
 
-func TestCreateJob_JudgesEnumConstAndUniqueItemsByWhatValuesSay(t *testing.T) {
+func TestCreateJob_ComparesEnumConstAndUniqueItemsByMeaning(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i, c := range []struct {
@@ -217,7 +217,7 @@ func TestBatch_CompilesABoundedNumberOfSchemas(t *testing.T) {
 		b.want(t, 201, "PUT", fmt.Sprint("/v1/tasks/t", i), `{"executor":"go","payload_schema":`+large(i)+`}`)
 	}
 	batch := `{"jobs":[` + list(20, func(i int) string { return fmt.Sprintf(`{"task":"t%d","payload":{}}`, i) }) + `]}`
-	// which has compiled none of them
+	// The new process has compiled none of them.
 	b.handler = api.New(api.Deps{Store: b.store, Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
 	if r := b.want(t, 200, "POST", "/v1/jobs/batch", batch); !strings.Contains(r.text, `"refused":12`) {
 		t.Errorf("answered %.300s", r.text)

@@ -23,9 +23,9 @@ func TestAPI_RepairsAnUnreadableItemByAPut(t *testing.T) {
 	for _, c := range []struct {
 		list, name, body string
 		ref              item.Ref
-		listed           int // how many the list shows beside one that cannot be read
+		listed           int // how many the list shows in addition to one that cannot be read
 	}{
-		{"/v1/pauses", "task:bad", `{}`, job.PauseRef("acme", "task:bad"), 2}, // what its key names it still holds
+		{"/v1/pauses", "task:bad", `{}`, job.PauseRef("acme", "task:bad"), 2}, // it still holds what its key names
 		{"/v1/tasks", "bad", `{"executor":"go"}`, job.TaskRef("acme", "bad"), 1 + len(job.BuiltInTasks())},
 		{"/v1/exclusions", "bad", `{"weekly":["sun"]}`,
 			item.Ref{Table: contract.Tasks, PK: "exclusion#acme", SK: "bad"}, 1},

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/text"
 )
 
-func TestReadDocument_RefusesWithThePlaceWhatIsNotOneJSONValue(t *testing.T) {
+func TestReadDocument_RefusesInvalidJSONWithItsPosition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string
@@ -163,7 +163,7 @@ func TestNearest_FindsTheNameThatWasMeant(t *testing.T) {
 	}
 }
 
-// What encoding/json takes we take, apart from what we refuse by intent; what we take means the same.
+// Whatever encoding/json accepts is accepted, except what is refused on purpose. An accepted text means the same.
 func FuzzReadDocument(f *testing.F) {
 	for _, seed := range []string{
 		`{"task":"echo","payload":{"a":[1,-2.5e3,true,null,"\ud83d\ude00\u0000"]}}`, `{"a":1,"a":2}`, `[[[]]]`,
@@ -176,7 +176,7 @@ func FuzzReadDocument(f *testing.F) {
 		if err != nil {
 			var e *syntaxError
 			if !errors.As(err, &e) || e.at < 0 || e.at > len(text) {
-				t.Fatalf("a fault without a place: %v", err)
+				t.Fatalf("an error without a position: %v", err)
 			}
 			if json.Valid(text) && utf8.Valid(text) && e.code != CodeOutOfRange &&
 				!strings.Contains(e.why, "surrogate") {
@@ -188,7 +188,7 @@ func FuzzReadDocument(f *testing.F) {
 			t.Fatalf("took what is no JSON: %q", text)
 		}
 		if len(d.twice) > 0 {
-			return // encoding/json believes the last one
+			return // encoding/json takes the last one
 		}
 		dec := json.NewDecoder(bytes.NewReader(text))
 		dec.UseNumber()
@@ -202,8 +202,8 @@ func FuzzReadDocument(f *testing.F) {
 		if compact := d.Compact(0); !json.Valid(compact) || len(compact) > len(text) {
 			t.Fatalf("%q made compact is %q", text, compact)
 		}
-		again, err := ReadDocument(d.Compact(0))
-		if err != nil || again.Hash(0, "") != d.Hash(0, "") {
+		compact, err := ReadDocument(d.Compact(0))
+		if err != nil || compact.Hash(0, "") != d.Hash(0, "") {
 			t.Fatalf("%q made compact says something else", text)
 		}
 	})
@@ -229,7 +229,7 @@ func FuzzCanonicalNumber(f *testing.F) {
 	})
 }
 
-// decoded is a node as encoding/json decodes it.
+// decoded returns a node in the form of encoding/json.
 func (d *Document) decoded(n int) any {
 	switch d.nodes[n].kind {
 	case KindObject:

@@ -10,7 +10,7 @@ const (
 	harmless = false
 )
 
-// Tokens are put together here, so that no scanner takes this file for a leak.
+// Tokens are assembled here, so that no scanner reports this file as a leak.
 func TestNoSecrets_KnowsSecretsByTheirNames(t *testing.T) {
 	t.Parallel()
 	const given = "hunter2hunter2"
@@ -53,7 +53,7 @@ func TestNoSecrets_KnowsSecretsByTheirNames(t *testing.T) {
 	}
 }
 
-func TestNoSecrets_KnowsSecretsByTheirFormAndPlace(t *testing.T) {
+func TestNoSecrets_KnowsSecretsByTheirFormAndPath(t *testing.T) {
 	t.Parallel()
 	letter := func(n int) string { return strings.Repeat("aB3", n)[:n] }
 	hex := func(n int) string { return strings.Repeat("0a", n)[:n] }
