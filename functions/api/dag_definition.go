@@ -78,20 +78,10 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 	if v, ok := f["params_schema"]; ok {
 		d.ParamsSchema = r.schema(v, s.schemas)
 	}
-	if v, ok := f["on_failure"]; ok {
-		word, _ := r.OneOf(v, wire.CodeInvalidValue, dag.Policies)
-		d.OnFailure = dag.Policy(word)
-	}
-	if v, ok := f["max_concurrency"]; ok {
-		d.MaxConcurrency, _ = r.Whole(v, 1, dag.MaxJobs)
-	}
-	if v, ok := f["expire_after"]; ok {
-		d.ExpireAfter, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
-	}
-	if v, ok := f["priority"]; ok {
-		word, _ := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities)
-		d.Priority = job.Priority(word)
-	}
+	set(f, "on_failure", &d.OnFailure, wordOf[dag.Policy](r, dag.Policies))
+	set(f, "max_concurrency", &d.MaxConcurrency, r.whole(1, dag.MaxJobs))
+	set(f, "expire_after", &d.ExpireAfter, r.window)
+	set(f, "priority", &d.Priority, wordOf[job.Priority](r, contract.Priorities))
 	if v, ok := f["tags"]; ok {
 		d.Tags = r.tags(v)
 		r.NoSecrets(v, allowed)
@@ -154,7 +144,7 @@ func (s *stage) readNodes(
 		case twice[int32(n-1)]:
 			r.Mistake(at.Pointer, wire.CodeDuplicateField, "", "the node %s is given more than once", text.Quoted(name))
 			continue
-		case !wire.NamePattern.MatchString(name):
+		case !wire.IsName(name):
 			r.Mistake(at.Pointer, wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a node")
 			continue
 		}
@@ -173,23 +163,11 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 	if f == nil {
 		return n, nil
 	}
-	task := job.Task{
-		Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry,
+	name, task, known, err := book.read(ctx, r, f, at.Pointer)
+	if err != nil {
+		return n, err
 	}
-	known := false
-	if v, ok := f["task"]; !ok {
-		r.Missing(at.Pointer, "task")
-	} else if n.Task, ok = r.Name(v); ok {
-		found, err := book.task(ctx, n.Task)
-		switch {
-		case err == nil:
-			task, known = found, true
-		case fault.KindOf(err) == fault.NotFound:
-			book.unknown(ctx, r, v.Pointer, n.Task)
-		default:
-			return n, err
-		}
-	}
+	n.Task = name
 	r.runningNode(f, task, &n)
 	r.edges(f, &n)
 	if v, ok := f["allow_literals"]; ok {
@@ -222,9 +200,7 @@ func (r *reader) runningNode(f wire.Fields, task job.Task, n *dag.Node) {
 	if v, ok := f["retry"]; ok {
 		n.Retry = slices.Clone(r.Doc.Compact(v.Node))
 	}
-	if v, ok := f["start_within"]; ok {
-		n.StartWithin, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
-	}
+	set(f, "start_within", &n.StartWithin, r.window)
 }
 
 // edges reads what a node waits for.
@@ -235,29 +211,20 @@ func (r *reader) edges(f wire.Fields, n *dag.Node) {
 			n.DependsOn = append(n.DependsOn, name)
 		}
 	}
-	if v, ok := f["run_if"]; ok {
-		word, _ := r.OneOf(v, wire.CodeInvalidValue, dag.Rules)
-		n.RunIf = dag.Rule(word)
-	}
-	if v, ok := f["when"]; ok {
-		n.When = r.expression(v)
-	}
-	if v, ok := f["for_each"]; ok {
-		n.ForEach = r.expression(v)
-	}
-	if v, ok := f["max_parallel"]; ok {
-		n.MaxParallel, _ = r.Whole(v, 1, dag.MaxItems)
-	}
+	set(f, "run_if", &n.RunIf, wordOf[dag.Rule](r, dag.Rules))
+	set(f, "when", &n.When, r.expression)
+	set(f, "for_each", &n.ForEach, r.expression)
+	set(f, "max_parallel", &n.MaxParallel, r.whole(1, dag.MaxItems))
 }
 
 // expression reads the text of an expression; dag.Compile checks it.
-func (r *reader) expression(v wire.Value) string {
+func (r *reader) expression(v wire.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && strings.TrimSpace(s) == "" {
 		r.Mistake(v.Pointer, dag.CodeInvalidExpression, "a CEL expression", "line 1, column 1: the expression is empty")
-		return ""
+		return "", false
 	}
-	return s
+	return s, ok
 }
 
 // params reads an object with any values. allowed are the pointers of strings that look like secrets and are none.
@@ -266,16 +233,14 @@ func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessa
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
 		return nil
 	}
-	if r.Doc.Depth(v.Node) > contract.MaxDepth {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
-			"the params are nested more than %d levels deep", contract.MaxDepth)
+	if r.tooDeep(v, "the params are") {
 		return nil
 	}
 	r.AllDuplicates(v.Node)
 	r.NoSecrets(v, allowed)
 	params := map[string]json.RawMessage{}
 	for name, n := range r.Doc.Members(v.Node) {
-		if !wire.NamePattern.MatchString(name) {
+		if !wire.IsName(name) {
 			r.Mistake(v.Pointer+"/"+text.EscapePointer(name), wire.CodeInvalidValue, wire.NameAllowed,
 				"this is not a name for a param")
 			continue

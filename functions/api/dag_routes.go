@@ -60,12 +60,9 @@ type dagAnswer struct {
 
 // dagBody reads the definition in the body of a request.
 func (s *stage) dagBody(ctx context.Context, t tenant.ID) (*dag.Graph, error) {
-	doc, err := wire.ReadBody(ctx, dag.MaxDefinition)
+	doc, err := neededBody(ctx, dag.MaxDefinition, "an object", "a dag is needed in the body")
 	if err != nil {
 		return nil, err
-	}
-	if doc == nil {
-		return nil, wire.OneMistake("", wire.CodeMissingField, "an object", "a dag is needed in the body")
 	}
 	r := newReader(doc)
 	g, err := s.readDefinition(ctx, r, wire.Value{}, t)
@@ -76,8 +73,8 @@ func (s *stage) dagBody(ctx context.Context, t tenant.ID) (*dag.Graph, error) {
 }
 
 func (s *stage) putDag(ctx context.Context, who tenant.Identity, in *dagInput) (*dagAnswer, error) {
-	if !wire.NamePattern.MatchString(in.Name) {
-		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a dag")
+	if err := checkName(in.Name, "a dag"); err != nil {
+		return nil, err
 	}
 	g, err := s.dagBody(ctx, who.Tenant)
 	if err != nil {

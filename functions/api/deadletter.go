@@ -7,8 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
@@ -101,10 +102,7 @@ func (s *stage) listDeadLetters(
 func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {
 	f := letterFilter{task: task}
 	var wrong fault.Mistakes
-	if task != "" && !wire.NamePattern.MatchString(task) {
-		wrong = append(wrong, fault.Field{Pointer: prefix + "task", Code: wire.CodeInvalidValue,
-			Detail: "this is not a name", Allowed: wire.NameAllowed})
-	}
+	filterName(&wrong, prefix+"task", task)
 	f.after, f.before = readRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
 	return f, wrong.Err()
 }
@@ -280,19 +278,18 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 		}
 	}
 	if !choice.dryRun {
-		var all sync.WaitGroup
-		free := make(chan struct{}, batchWriters)
+		var all errgroup.Group
+		all.SetLimit(batchWriters)
 		for i := range items {
 			if items[i].Problem != nil { // not a dead letter
 				continue
 			}
-			free <- struct{}{}
-			all.Go(func() {
-				defer func() { <-free }()
+			all.Go(func() error {
 				items[i] = do(job.Key{Tenant: who.Tenant, ID: items[i].JobID})
+				return nil
 			})
 		}
-		all.Wait()
+		_ = all.Wait() // each item has its own problem
 	}
 	out.Body.Matched, out.Body.Items = matched, items
 	return out, nil
@@ -340,13 +337,9 @@ type letterPick struct {
 
 func readLetters(ctx context.Context) (letterPick, error) {
 	pick := letterPick{limit: contract.RedriveDefault}
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	doc, err := neededBody(ctx, contract.MaxBody, "job_ids or filter", "the dead letters must be named in the body")
 	if err != nil {
 		return pick, err
-	}
-	if doc == nil {
-		return pick, wire.OneMistake("", wire.CodeMissingField, "job_ids or filter",
-			"the dead letters must be named in the body")
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[deadLettersRequest]())
@@ -370,17 +363,9 @@ func readLetters(ctx context.Context) (letterPick, error) {
 		pick.filtered = true
 		pick.filter = r.letterFilter(filter)
 	}
-	if v, ok := f["limit"]; ok {
-		if n, ok := r.Whole(v, 1, contract.RedriveMax); ok {
-			pick.limit = n
-		}
-	}
-	if v, ok := f["cursor"]; ok {
-		pick.cursor, _ = r.Text(v)
-	}
-	if v, ok := f["dry_run"]; ok {
-		pick.dryRun, _ = r.Flag(v)
-	}
+	set(f, "limit", &pick.limit, r.whole(1, contract.RedriveMax))
+	set(f, "cursor", &pick.cursor, r.Text)
+	set(f, "dry_run", &pick.dryRun, r.Flag)
 	return pick, r.Wrong.Err()
 }
 

@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
@@ -99,9 +99,8 @@ type exclusionAnswer struct {
 }
 
 func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
-	if !wire.NamePattern.MatchString(in.Name) {
-		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed,
-			"this is not a name for an exclusion")
+	if err := checkName(in.Name, "an exclusion"); err != nil {
+		return nil, err
 	}
 	wanted, err := readExclusion(ctx)
 	if err != nil {
@@ -192,21 +191,13 @@ func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e 
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(naming))
-	var all sync.WaitGroup
-	free := make(chan struct{}, batchWriters)
-	for i, c := range naming {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			errs[i] = s.followOne(ctx, who, c.Key, name, e)
-		})
+	var all errgroup.Group
+	all.SetLimit(batchWriters)
+	for _, c := range naming {
+		all.Go(func() error { return s.followOne(ctx, who, c.Key, name, e) })
 	}
-	all.Wait()
-	for _, err := range errs { // repeating the PUT continues from here
-		if err != nil {
-			return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
-		}
+	if err := all.Wait(); err != nil { // repeating the PUT continues from here
+		return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
 	}
 	return nil
 }
@@ -259,12 +250,9 @@ func (s *stage) limitExclusions(ctx context.Context, t tenant.ID) error {
 
 func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 	var e calendar.Exclusion
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	doc, err := neededBody(ctx, contract.MaxBody, "an object", "an exclusion is needed in the body")
 	if err != nil {
 		return e, err
-	}
-	if doc == nil {
-		return e, wire.OneMistake("", wire.CodeMissingField, "an object", "an exclusion is needed in the body")
 	}
 	r := newReader(doc)
 	r.NoSecrets(wire.Value{}, nil) // before a mistake can repeat a value
@@ -318,16 +306,11 @@ func (r *reader) stretch(v wire.Value) calendar.Range {
 
 func (s *stage) getExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
 	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, errNoExclusion()
-	}
 	if err != nil {
-		return nil, err
+		return nil, absent(err, "exclusion")
 	}
 	return &exclusionAnswer{http.StatusOK, viewExclusion(e)}, nil
 }
-
-func errNoExclusion() error { return wire.NewProblem(wire.CodeNotFound, "there is no such exclusion") }
 
 func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*empty, error) {
 	naming, err := s.naming(ctx, who.Tenant, in.Name)
@@ -337,11 +320,7 @@ func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *ex
 	if len(naming) > 0 {
 		return nil, wire.NewProblem(codeWrongState, "%s", inUse(naming))
 	}
-	err = s.Store.DeleteExclusion(ctx, who.Tenant, in.Name)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, errNoExclusion()
-	}
-	return &empty{}, err
+	return &empty{}, absent(s.Store.DeleteExclusion(ctx, who.Tenant, in.Name), "exclusion")
 }
 
 type exclusionsAnswer struct{ Body wire.Page[exclusionView] }
@@ -375,14 +354,13 @@ func (s *stage) listExclusions(
 
 // inUse is the sentence that names the schedules with an exclusion.
 func inUse(naming []schedule.Schedule) string {
-	const few = 3
 	var names []string
-	for _, c := range naming[:min(len(naming), few)] {
+	for _, c := range naming[:min(len(naming), namedMost)] {
 		names = append(names, c.Name)
 	}
 	more := ""
-	if len(naming) > few {
-		more = fmt.Sprintf(" and %d more", len(naming)-few)
+	if len(naming) > namedMost {
+		more = fmt.Sprintf(" and %d more", len(naming)-namedMost)
 	}
 	return "schedules name this exclusion: " + strings.Join(names, ", ") + more
 }

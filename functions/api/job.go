@@ -99,12 +99,9 @@ func (s *stage) createJob(ctx context.Context, who tenant.Identity, _ *createJob
 	if err != nil {
 		return nil, err
 	}
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	doc, err := neededBody(ctx, contract.MaxBody, "an object", "a job is needed in the body")
 	if err != nil {
 		return nil, err
-	}
-	if doc == nil {
-		return nil, wire.OneMistake("", wire.CodeMissingField, "an object", "a job is needed in the body")
 	}
 	a, err := s.submit(ctx, who, newReader(doc), wire.Value{}, jobFields, key, s.taskBook(who.Tenant))
 	if err != nil {

@@ -44,12 +44,9 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 		return nil, wire.OneMistake("Idempotency-Key", wire.CodeUnknownField, "idempotency_key in each job",
 			"a batch has no key; its jobs have keys of their own")
 	}
-	doc, err := wire.ReadBody(ctx, contract.MaxBatchBody)
+	doc, err := neededBody(ctx, contract.MaxBatchBody, `{"jobs":[…]}`, "jobs are needed in the body")
 	if err != nil {
 		return nil, err
-	}
-	if doc == nil {
-		return nil, wire.OneMistake("", wire.CodeMissingField, `{"jobs":[…]}`, "jobs are needed in the body")
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[batchRequest]())

@@ -44,18 +44,15 @@ func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInpu
 	if err != nil {
 		return nil, err
 	}
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	const changeable = "payload, metadata, run_at, delay or priority"
+	doc, err := neededBody(ctx, contract.MaxBody, changeable, "something to change is needed in the body")
 	if err != nil {
 		return nil, err
-	}
-	if doc == nil {
-		return nil, wire.OneMistake("", wire.CodeMissingField, "payload, metadata, run_at, delay or priority",
-			"something to change is needed in the body")
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[jobPatchRequest]())
 	if f != nil && len(f) == 0 && len(r.Wrong) == 0 {
-		r.Mistake("", wire.CodeMissingField, "payload, metadata, run_at, delay or priority", "the body changes nothing")
+		r.Mistake("", wire.CodeMissingField, changeable, "the body changes nothing")
 	}
 	if len(r.Wrong) > 0 {
 		return nil, r.Wrong
@@ -95,9 +92,8 @@ func (s *stage) readPatch(
 		c.DueAt = &at
 	}
 	if v, ok := f["priority"]; ok {
-		if p, ok := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities); ok {
-			priority := job.Priority(p)
-			c.Priority = &priority
+		if p, ok := wordOf[job.Priority](r, contract.Priorities)(v); ok {
+			c.Priority = &p
 		}
 	}
 	if v, ok := f["allow_literals"]; ok {

@@ -75,9 +75,7 @@ func (r *reader) metadata(v wire.Value) string {
 			"the metadata has %d bytes", len(raw))
 		return ""
 	}
-	if r.Doc.Depth(v.Node) > contract.MaxDepth {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
-			"the metadata is nested more than %d levels deep", contract.MaxDepth)
+	if r.tooDeep(v, "the metadata is") {
 		return ""
 	}
 	r.AllDuplicates(v.Node)

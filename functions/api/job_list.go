@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -225,16 +223,9 @@ const madeAhead = contract.Horizon + 2*time.Minute
 func readFilter(in *listJobsInput, now time.Time) (jobFilter, error) {
 	f := jobFilter{status: job.Status(in.State), task: in.Task, schedule: in.Schedule}
 	var wrong fault.Mistakes
-	if f.status != "" && !slices.Contains(job.Statuses, f.status) {
-		wrong = append(wrong, fault.Field{Pointer: "status", Code: wire.CodeInvalidValue,
-			Detail: "this is not one status", Allowed: statusWords()})
-	}
-	for _, name := range []struct{ param, value string }{{"task", in.Task}, {"schedule", in.Schedule}} {
-		if name.value != "" && !wire.NamePattern.MatchString(name.value) {
-			wrong = append(wrong, fault.Field{Pointer: name.param, Code: wire.CodeInvalidValue,
-				Detail: "this is not a name", Allowed: wire.NameAllowed})
-		}
-	}
+	filterWord(&wrong, "status", in.State, wordsOf(job.Statuses))
+	filterName(&wrong, "task", in.Task)
+	filterName(&wrong, "schedule", in.Schedule)
 	after, before := readRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
 	f.after, f.before = after, before
 	if !after.IsZero() {
@@ -251,14 +242,6 @@ func readFilter(in *listJobsInput, now time.Time) (jobFilter, error) {
 		f.to = job.NewID(end, [10]byte{})
 	}
 	return f, wrong.Err()
-}
-
-func statusWords() string {
-	words := make([]string, len(job.Statuses))
-	for i, s := range job.Statuses {
-		words[i] = string(s)
-	}
-	return strings.Join(words, ", ")
 }
 
 // readRange reads the two ends of a half-open range; the zero time is an open end.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
@@ -43,9 +42,7 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 			"the payload has %d bytes", len(payload))
 		return nil, nil
 	}
-	if r.Doc.Depth(v.Node) > contract.MaxDepth {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
-			"the payload is nested more than %d levels deep", contract.MaxDepth)
+	if r.tooDeep(v, "the payload is") {
 		return nil, nil
 	}
 	r.AllDuplicates(v.Node)
@@ -63,9 +60,6 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 	return payload, nil
 }
 
-// newSchemaBytes is how many bytes of schemas that are not in the cache one request may have compiled.
-const newSchemaBytes = 256 << 10
-
 // judge reports each part of a value that does not fit a schema.
 func (s *stage) judge(ctx context.Context, r *reader, pointer string, value []byte, by schema.Use) error {
 	if !s.schemas.Has(by.Schema) && r.compilable.Add(-int64(len(by.Schema))) < 0 {
@@ -80,22 +74,6 @@ func (s *stage) judge(ctx context.Context, r *reader, pointer string, value []by
 		return nil
 	}
 	return err
-}
-
-// reader reads the bodies of this API. It bounds the cost of checking payloads by the schemas of tasks.
-type reader struct {
-	*wire.Reader
-	work       int           // units of work that checking by schemas may take; see schema.Use
-	compilable *atomic.Int64 // bytes of schemas that this request may still compile
-	// earlier returns the id of job n of the batch, if it comes before this one and was accepted. nil: there is no
-	// batch.
-	earlier func(n int) (job.ID, bool)
-}
-
-func newReader(d *wire.Document) *reader {
-	r := &reader{Reader: wire.NewReader(d), work: schema.WorkPerValue, compilable: &atomic.Int64{}}
-	r.compilable.Store(newSchemaBytes)
-	return r
 }
 
 // under turns the pointers in allow_literals, which are relative to a job, into pointers of the whole body.

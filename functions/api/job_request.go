@@ -93,6 +93,31 @@ func (b *taskBook) task(ctx context.Context, name string) (job.Task, error) {
 	return t, err
 }
 
+// defaultTask has the settings of a task that does not set them.
+var defaultTask = job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout,
+	Retry: job.DefaultRetry}
+
+// read reads the task that an object names. Without a known task it is defaultTask, with a mistake; the error is for a
+// failed look-up.
+func (b *taskBook) read(
+	ctx context.Context, r *reader, f wire.Fields, pointer string,
+) (name string, task job.Task, known bool, err error) {
+	v, ok := f["task"]
+	if !ok {
+		r.Missing(pointer, "task")
+		return "", defaultTask, false, nil
+	}
+	if name, ok = r.Name(v); !ok {
+		return "", defaultTask, false, nil
+	}
+	task, err = b.task(ctx, name)
+	if fault.KindOf(err) == fault.NotFound {
+		b.unknown(ctx, r, v.Pointer, name)
+		return name, defaultTask, false, nil
+	}
+	return name, task, err == nil, err
+}
+
 // unknown reports a task that does not exist, with the most similar name.
 func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string) {
 	b.mu.Lock()
@@ -130,21 +155,9 @@ func listedNames(names []string) string {
 func (s *stage) readJob(
 	ctx context.Context, r *reader, f wire.Fields, pointer string, book *taskBook, now time.Time,
 ) (*draft, error) {
-	task := job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout,
-		Retry: job.DefaultRetry}
-	known := false
-	if v, ok := f["task"]; !ok {
-		r.Missing(pointer, "task")
-	} else if name, ok := r.Name(v); ok {
-		found, err := book.task(ctx, name)
-		switch {
-		case err == nil:
-			task, known = found, true
-		case fault.KindOf(err) == fault.NotFound:
-			book.unknown(ctx, r, v.Pointer, name)
-		default:
-			return nil, err
-		}
+	_, task, known, err := book.read(ctx, r, f, pointer)
+	if err != nil {
+		return nil, err
 	}
 	d := &draft{row: job.Row{
 		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Task: task.Name,
@@ -157,11 +170,8 @@ func (s *stage) readJob(
 		return nil, err
 	}
 	r.running(f, &d.row)
-	if v, ok := f["start_within"]; ok {
-		d.row.StartWithin, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
-	}
-	if v, ok := f["expire_after"]; ok {
-		d.row.ExpireAfter, _ = r.Duration(v, contract.MinWindow, contract.MaxWindow)
+	set(f, "start_within", &d.row.StartWithin, r.window)
+	if set(f, "expire_after", &d.row.ExpireAfter, r.window); d.row.ExpireAfter > 0 {
 		d.row.ExpiryAt = d.row.DueAt.Add(d.row.ExpireAfter)
 	}
 	d.labels = r.labels(f)
@@ -173,7 +183,6 @@ func (s *stage) readJob(
 	if !known {
 		return d, nil // the rules for the payload depend on the task
 	}
-	var err error
 	d.payload, err = s.readPayload(ctx, r, v, given, pointer, task, book.tenant, d.literals)
 	return d, err
 }
@@ -199,21 +208,11 @@ func (r *reader) due(f wire.Fields, now time.Time, at *time.Time) (given bool) {
 
 // running reads how a job runs, over what its task has set.
 func (r *reader) running(f wire.Fields, row *job.Row) {
-	if v, ok := f["pool"]; ok {
-		if pool, ok := r.OneOf(v, codeUnknownPool, contract.Pools); ok {
-			row.Pool = pool
-		}
-	}
-	if v, ok := f["priority"]; ok {
-		if p, ok := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities); ok {
-			row.Priority = job.Priority(p)
-		}
-	}
-	if v, ok := f["timeout"]; ok {
-		if d, ok := r.Duration(v, contract.MinTimeout, longest(row.Pool)); ok {
-			row.Timeout = d
-		}
-	} else if row.Timeout > longest(row.Pool) { // the task's timeout in a pool that the job chose
+	set(f, "pool", &row.Pool,
+		func(v wire.Value) (string, bool) { return r.OneOf(v, codeUnknownPool, contract.Pools) })
+	set(f, "priority", &row.Priority, wordOf[job.Priority](r, contract.Priorities))
+	set(f, "timeout", &row.Timeout, r.duration(contract.MinTimeout, longest(row.Pool)))
+	if _, ok := f["timeout"]; !ok && row.Timeout > longest(row.Pool) { // the task's timeout in a pool that the job chose
 		r.Mistake(f["pool"].Pointer, wire.CodeConflictingFields, "",
 			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
 	}
@@ -231,36 +230,15 @@ func longest(pool string) time.Duration {
 
 func (r *reader) retry(v wire.Value, p *job.RetryPolicy) {
 	f := r.Object(v.Node, v.Pointer, retryFields)
-	if v, ok := f["max_attempts"]; ok {
-		if n, ok := r.Whole(v, 1, contract.MaxAttempts); ok {
-			p.MaxAttempts = n
-		}
-	}
-	if v, ok := f["initial_delay"]; ok {
-		if d, ok := r.Duration(v, 0, contract.MaxInitialDelay); ok {
-			p.InitialDelay = d
-		}
-	}
-	if v, ok := f["factor"]; ok {
-		if n, ok := r.Number(v, 1, contract.MaxFactor); ok {
-			p.Factor = n
-		}
-	}
-	if v, ok := f["max_delay"]; ok {
-		if d, ok := r.Duration(v, time.Millisecond, contract.MaxRetryDelay); ok {
-			p.MaxDelay = d
-		}
-	}
-	if v, ok := f["jitter"]; ok {
-		if n, ok := r.Number(v, 0, 1); ok {
-			p.Jitter = n
-		}
-	}
-	if v, ok := f["on_worker_lost"]; ok {
-		if s, ok := r.OneOf(v, wire.CodeInvalidValue, lostWords); ok {
-			p.FailOnLost = s == job.LostFail
-		}
-	}
+	set(f, "max_attempts", &p.MaxAttempts, r.whole(1, contract.MaxAttempts))
+	set(f, "initial_delay", &p.InitialDelay, r.duration(0, contract.MaxInitialDelay))
+	set(f, "factor", &p.Factor, r.number(1, contract.MaxFactor))
+	set(f, "max_delay", &p.MaxDelay, r.duration(time.Millisecond, contract.MaxRetryDelay))
+	set(f, "jitter", &p.Jitter, r.number(0, 1))
+	set(f, "on_worker_lost", &p.FailOnLost, func(v wire.Value) (bool, bool) {
+		word, ok := r.OneOf(v, wire.CodeInvalidValue, lostWords)
+		return word == job.LostFail, ok
+	})
 }
 
 func (r *reader) tags(v wire.Value) map[string]string {

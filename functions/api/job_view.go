@@ -217,14 +217,8 @@ func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVi
 
 // detailOf returns the part of a job's detail that the row has.
 func detailOf(r job.Row) *JobDetail {
-	d := &JobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry)}
-	if r.StartWithin > 0 {
-		d.StartWithin = span.Format(r.StartWithin)
-	}
-	if r.ExpireAfter > 0 {
-		d.ExpireAfter = span.Format(r.ExpireAfter)
-	}
-	return d
+	return &JobDetail{Timeout: span.Format(r.Timeout), Retry: viewRetry(r.Retry), StartWithin: spanOf(r.StartWithin),
+		ExpireAfter: spanOf(r.ExpireAfter)}
 }
 
 // detail adds the contents of a single job to its view.

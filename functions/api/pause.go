@@ -76,7 +76,7 @@ type pauseAnswer struct {
 
 func readScope(scope string) (string, error) {
 	name, isTask := strings.CutPrefix(scope, job.PauseTaskPrefix)
-	if scope == job.PauseAll || isTask && wire.NamePattern.MatchString(name) {
+	if scope == job.PauseAll || isTask && wire.IsName(name) {
 		return scope, nil
 	}
 	return "", wire.OneMistake("scope", wire.CodeInvalidValue, "all, or task:NAME", "this is not what a pause can hold")
@@ -141,9 +141,7 @@ func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
 			}
 		}
 	}
-	if v, ok := f["missed"]; ok {
-		p.Missed, _ = r.OneOf(v, wire.CodeInvalidValue, missedWords)
-	}
+	set(f, "missed", &p.Missed, wordOf[string](r, missedWords))
 	return p, r.Wrong.Err()
 }
 

@@ -177,9 +177,8 @@ func (r *reader) result(v wire.Value) json.RawMessage {
 	case len(raw) > contract.MaxResult:
 		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult),
 			"the result has %d bytes", len(raw))
-	case r.Doc.Depth(v.Node) > contract.MaxDepth:
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
-			"the result is nested more than %d levels deep", contract.MaxDepth)
+	default:
+		r.tooDeep(v, "the result is")
 	}
 	r.AllDuplicates(v.Node)
 	r.NoSecrets(v, nil)

@@ -104,12 +104,9 @@ func (s *stage) createDagRun(
 func (s *stage) createInlineRun(
 	ctx context.Context, who tenant.Identity, _ *createRunInput,
 ) (*createdRunAnswer, error) {
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	doc, err := neededBody(ctx, contract.MaxBody, "an object", "a run is needed in the body")
 	if err != nil {
 		return nil, err
-	}
-	if doc == nil {
-		return nil, wire.OneMistake("", wire.CodeMissingField, "an object", "a run is needed in the body")
 	}
 	return s.createRun(ctx, who, doc, "run", func(r *reader, _ *release.Request) (wire.Fields, *dag.Graph, error) {
 		f := r.Object(0, "", runFields)
@@ -249,10 +246,7 @@ func (s *stage) readRunOptions(
 	if r.due(f, now, &due) {
 		n.DueAt = due
 	}
-	if v, ok := f["priority"]; ok {
-		word, _ := r.OneOf(v, wire.CodeInvalidValue, contract.Priorities)
-		n.Priority = job.Priority(word)
-	}
+	set(f, "priority", &n.Priority, wordOf[job.Priority](r, contract.Priorities))
 	if v, ok := f["expire_after"]; ok {
 		after, _ := r.Duration(v, contract.MinWindow, contract.MaxWindow)
 		n.ExpireAt = func(due time.Time) time.Time { return due.Add(after) }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -248,20 +247,9 @@ func (s *stage) listedRuns(ctx context.Context, runs []store.ListedRun) (views [
 func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
 	q := store.RunQuery{Dag: in.Dag, Schedule: in.Schedule}
 	var wrong fault.Mistakes
-	if in.State != "" && !slices.Contains(dag.RunStatuses, in.State) {
-		wrong = append(wrong, fault.Field{
-			Pointer: "status", Code: wire.CodeInvalidValue, Detail: "this is not one status",
-			Allowed: strings.Join(dag.RunStatuses, ", "),
-		})
-	}
-	for _, name := range []struct{ param, value string }{{"dag", in.Dag}, {"schedule", in.Schedule}} {
-		if name.value != "" && !wire.NamePattern.MatchString(name.value) {
-			wrong = append(wrong, fault.Field{
-				Pointer: name.param, Code: wire.CodeInvalidValue, Detail: "this is not a name",
-				Allowed: wire.NameAllowed,
-			})
-		}
-	}
+	filterWord(&wrong, "status", in.State, dag.RunStatuses)
+	filterName(&wrong, "dag", in.Dag)
+	filterName(&wrong, "schedule", in.Schedule)
 	q.From, q.Before = readRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
 	return q, wrong.Err()
 }

@@ -98,7 +98,7 @@ func (in *ScheduleInput) asked(ctx context.Context, who tenant.Identity) (schedu
 
 // schedule reads a schedule that must have that epoch, 0 for any. Absent and deleted schedules give the same error.
 func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (schedule.Schedule, error) {
-	if !wire.NamePattern.MatchString(k.Name) {
+	if !wire.IsName(k.Name) {
 		return schedule.Schedule{}, errNoSchedule()
 	}
 	found, err := s.Store.Schedule(ctx, k)
@@ -116,7 +116,7 @@ func (s *stage) schedule(ctx context.Context, k schedule.Key, epoch int64) (sche
 func (s *stage) changeSchedule(
 	ctx context.Context, k schedule.Key, epoch int64, decide func(schedule.Schedule, time.Time) ([]item.Write, error),
 ) (after schedule.Schedule, changed bool, err error) {
-	if !wire.NamePattern.MatchString(k.Name) {
+	if !wire.IsName(k.Name) {
 		return schedule.Schedule{}, false, errNoSchedule()
 	}
 	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
@@ -155,9 +155,8 @@ func errStaleSchedule(is, asked int64) error {
 }
 
 func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
-	if !wire.NamePattern.MatchString(in.Name) {
-		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed,
-			"this is not a name for a schedule")
+	if err := checkName(in.Name, "a schedule"); err != nil {
+		return nil, err
 	}
 	k, epoch, err := in.asked(ctx, who)
 	if err != nil {

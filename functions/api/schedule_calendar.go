@@ -138,7 +138,7 @@ func exclusionNames(s calendar.Spec) []string {
 	names := slices.Clone(s.Exclude)
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names),
-		func(name string) bool { return !wire.NamePattern.MatchString(name) })
+		func(name string) bool { return !wire.IsName(name) })
 }
 
 // refused reports what package calendar refuses at this pointer; true if err is nil.

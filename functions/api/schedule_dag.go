@@ -14,7 +14,6 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
-	"punctual/shared/span"
 	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
@@ -59,16 +58,9 @@ func (s *stage) readDagTemplate(
 		n, _ := r.Whole(at, 1, maxVersion)
 		d.row.DagVersion = int64(n)
 	}
-	if at, ok := f["start_within"]; ok {
-		d.row.StartWithin, _ = r.Duration(at, contract.MinWindow, contract.MaxWindow)
-	}
-	if at, ok := f["expire_after"]; ok {
-		d.row.ExpireAfter, _ = r.Duration(at, contract.MinWindow, contract.MaxWindow)
-	}
-	if at, ok := f["priority"]; ok {
-		word, _ := r.OneOf(at, wire.CodeInvalidValue, contract.Priorities)
-		d.row.Priority = job.Priority(word)
-	}
+	set(f, "start_within", &d.row.StartWithin, r.window)
+	set(f, "expire_after", &d.row.ExpireAfter, r.window)
+	set(f, "priority", &d.row.Priority, wordOf[job.Priority](r, contract.Priorities))
 	if at, ok := f["allow_literals"]; ok {
 		d.literals = r.literals(at)
 	}
@@ -157,21 +149,14 @@ func (s *stage) paramsOfTemplate(
 	if err := s.judgeParams(ctx, judged, g.ParamsSchema, merged); err != nil {
 		return err
 	}
-	for _, m := range judged.Wrong {
-		r.Mistake(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
-	}
+	r.allWrong(pointer, judged.Wrong)
 	return nil
 }
 
 func viewDagTemplate(t schedule.Template) *dagTemplateView {
 	v := &dagTemplateView{
-		Name: t.Dag, Version: t.DagVersion, Priority: t.Priority, TagsView: viewLabels(t.Labels).TagsView,
-	}
-	if t.StartWithin > 0 {
-		v.StartWithin = span.Format(t.StartWithin)
-	}
-	if t.ExpireAfter > 0 {
-		v.ExpireAfter = span.Format(t.ExpireAfter)
+		Name: t.Dag, Version: t.DagVersion, Priority: t.Priority, StartWithin: spanOf(t.StartWithin),
+		ExpireAfter: spanOf(t.ExpireAfter), TagsView: viewLabels(t.Labels).TagsView,
 	}
 	if t.Literals != nil {
 		v.Literals = t.Literals.Pointers

@@ -65,10 +65,7 @@ func (s *stage) listOccurrences(
 		return nil, err
 	}
 	var wrong fault.Mistakes
-	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
-		wrong = append(wrong, fault.Field{Pointer: "outcome", Code: wire.CodeInvalidValue,
-			Detail: "this is not one outcome", Allowed: strings.Join(outcomes, ", ")})
-	}
+	filterWord(&wrong, "outcome", in.Outcome, outcomes)
 	f := occurrenceFilter{outcome: in.Outcome, limit: limit}
 	f.after, f.before = readRange(&wrong, "after", in.After, "before", in.Before)
 	if len(wrong) > 0 {
@@ -79,7 +76,7 @@ func (s *stage) listOccurrences(
 	if err != nil {
 		return nil, err
 	}
-	if !wire.NamePattern.MatchString(in.Name) {
+	if !wire.IsName(in.Name) {
 		return nil, errNoSchedule()
 	}
 	of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})

@@ -102,9 +102,7 @@ func readMissed(ctx context.Context) (missed string, err error) {
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[resumeRequest]())
-	if v, ok := f["missed"]; ok {
-		missed, _ = r.OneOf(v, wire.CodeInvalidValue, missedWords)
-	}
+	set(f, "missed", &missed, wordOf[string](r, missedWords))
 	return missed, r.Wrong.Err()
 }
 

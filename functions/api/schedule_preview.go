@@ -65,29 +65,16 @@ const (
 )
 
 func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothing) (*previewAnswer, error) {
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	doc, err := neededBody(ctx, contract.MaxBody, "an object", "a calendar is needed in the body")
 	if err != nil {
 		return nil, err
-	}
-	if doc == nil {
-		return nil, wire.OneMistake("", wire.CodeMissingField, "an object", "a calendar is needed in the body")
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[previewRequest]())
 	after, count, name := s.now(), contract.PreviewDefault, ""
-	if v, ok := f["after"]; ok {
-		if t, ok := r.Instant(v); ok {
-			after = t
-		}
-	}
-	if v, ok := f["count"]; ok {
-		if n, ok := r.Whole(v, 1, calendar.MaxPreview); ok {
-			count = n
-		}
-	}
-	if v, ok := f["name"]; ok {
-		name, _ = r.Name(v)
-	}
+	set(f, "after", &after, r.Instant)
+	set(f, "count", &count, r.whole(1, calendar.MaxPreview))
+	set(f, "name", &name, r.Name)
 	var p planned
 	if v, ok := f["calendar"]; ok {
 		var fine bool

@@ -110,11 +110,7 @@ func sameJSON(a, b []byte) bool {
 
 // scheduleBody reads the body of a PUT or PATCH as JSON.
 func scheduleBody(ctx context.Context) (*wire.Document, error) {
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
-	if err == nil && doc == nil {
-		err = wire.OneMistake("", wire.CodeMissingField, "an object", "a schedule is needed in the body")
-	}
-	return doc, err
+	return neededBody(ctx, contract.MaxBody, "an object", "a schedule is needed in the body")
 }
 
 // readSchedule reads a schedule or a part of one. In a whole schedule, a missing field means its default.
@@ -164,17 +160,14 @@ func (s *stage) readSchedule(
 // policies reads overlap, catch_up and pause_after_failures.
 func (r *reader) policies(f wire.Fields, whole bool, c *scheduleChange) {
 	if whole {
-		overlap, catchUp, pauseAfter := schedule.OverlapAllow, schedule.DefaultCatchUp, 0
-		c.overlap, c.catchUp, c.pauseAfter = &overlap, &catchUp, &pauseAfter
+		c.overlap, c.catchUp, c.pauseAfter = new(schedule.OverlapAllow), new(schedule.DefaultCatchUp), new(0)
 	}
 	if v, ok := f["overlap"]; ok {
-		word, _ := r.OneOf(v, wire.CodeInvalidValue, wordsOf(schedule.Overlaps...))
-		overlap := schedule.Overlap(word)
+		overlap, _ := wordOf[schedule.Overlap](r, schedule.Overlaps)(v)
 		c.overlap = &overlap
 	}
 	if v, ok := f["catch_up"]; ok {
-		catchUp := r.catchUp(v)
-		c.catchUp = &catchUp
+		c.catchUp = new(r.catchUp(v))
 	}
 	if v, ok := f["pause_after_failures"]; ok {
 		n, _ := r.Whole(v, 0, schedule.MaxPauseAfter)
@@ -182,27 +175,12 @@ func (r *reader) policies(f wire.Fields, whole bool, c *scheduleChange) {
 	}
 }
 
-func wordsOf[T ~string](values ...T) []string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = string(v)
-	}
-	return words
-}
-
 func (r *reader) catchUp(v wire.Value) schedule.CatchUp {
 	c := schedule.DefaultCatchUp
 	f := r.Object(v.Node, v.Pointer, catchUpFields)
-	if at, ok := f["policy"]; ok {
-		word, _ := r.OneOf(at, wire.CodeInvalidValue, wordsOf(schedule.Policies...))
-		c.Policy = schedule.Policy(word)
-	}
-	if at, ok := f["window"]; ok {
-		c.Window, _ = r.Duration(at, contract.MinWindow, schedule.MaxCatchUpWindow)
-	}
-	if at, ok := f["cap"]; ok {
-		c.Cap, _ = r.Whole(at, 1, schedule.MaxCatchUpCap)
-	}
+	set(f, "policy", &c.Policy, wordOf[schedule.Policy](r, schedule.Policies))
+	set(f, "window", &c.Window, r.duration(contract.MinWindow, schedule.MaxCatchUpWindow))
+	set(f, "cap", &c.Cap, r.whole(1, schedule.MaxCatchUpCap))
 	return c
 }
 

@@ -75,13 +75,8 @@ type schedulePauseView struct {
 
 func viewTemplate(t schedule.Template) *jobTemplateView {
 	v := &jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
-		Retry: viewRetry(t.Retry), LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
-	if t.StartWithin > 0 {
-		v.StartWithin = span.Format(t.StartWithin)
-	}
-	if t.ExpireAfter > 0 {
-		v.ExpireAfter = span.Format(t.ExpireAfter)
-	}
+		StartWithin: spanOf(t.StartWithin), ExpireAfter: spanOf(t.ExpireAfter), Retry: viewRetry(t.Retry),
+		LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
 	if t.Literals != nil {
 		v.Literals = t.Literals.Pointers
 	}

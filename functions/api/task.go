@@ -77,8 +77,8 @@ type taskAnswer struct {
 }
 
 func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
-	if !wire.NamePattern.MatchString(in.Name) {
-		return nil, wire.OneMistake("name", wire.CodeInvalidValue, wire.NameAllowed, "this is not a name for a task")
+	if err := checkName(in.Name, "a task"); err != nil {
+		return nil, err
 	}
 	task, err := s.readTask(ctx, in.Name)
 	if err != nil {
@@ -103,14 +103,11 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput)
 }
 
 func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
-	task := job.Task{Name: name, Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout,
-		Retry: job.DefaultRetry}
-	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	task := defaultTask
+	task.Name = name
+	doc, err := neededBody(ctx, contract.MaxBody, "an object", "a task is needed in the body")
 	if err != nil {
 		return task, err
-	}
-	if doc == nil {
-		return task, wire.OneMistake("", wire.CodeMissingField, "an object", "a task is needed in the body")
 	}
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[taskRequest]())
@@ -153,11 +150,8 @@ func (r *reader) allWrong(pointer string, wrong fault.Mistakes) {
 
 func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
 	t, err := s.Store.Task(ctx, who.Tenant, in.Name)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such task")
-	}
 	if err != nil {
-		return nil, err
+		return nil, absent(err, "task")
 	}
 	return &taskAnswer{http.StatusOK, viewTask(t)}, nil
 }
@@ -168,11 +162,7 @@ func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *taskInp
 			return nil, wire.NewProblem(codeWrongState, "task %s is built in and cannot be deleted", b.Name)
 		}
 	}
-	err := s.Store.DeleteTask(ctx, who.Tenant, in.Name)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such task")
-	}
-	return &empty{}, err
+	return &empty{}, absent(s.Store.DeleteTask(ctx, who.Tenant, in.Name), "task")
 }
 
 type listTasksInput struct{ wire.Paging }

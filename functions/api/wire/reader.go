@@ -16,14 +16,16 @@ import (
 	"punctual/shared/text"
 )
 
-// NamePattern is the form of names of tasks, schedules, exclusions and dags.
-var NamePattern = regexp.MustCompile(contract.NamePattern)
+var namePattern = regexp.MustCompile(contract.NamePattern)
+
+// IsName reports whether s can be the name of a task, a schedule, an exclusion, a dag or a node.
+func IsName(s string) bool { return namePattern.MatchString(s) }
 
 // NameAllowed describes a name, for the "allowed" of a mistake.
 var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
 
 // Reader reads values from a document and collects all mistakes. No detail repeats a string of the document, except
-// names of fields and names that match NamePattern.
+// names of fields and names by IsName.
 type Reader struct {
 	Doc   *Document
 	Wrong fault.Mistakes
@@ -130,10 +132,10 @@ func (r *Reader) Text(v Value) (string, bool) {
 	return r.Doc.Text(v.Node), true
 }
 
-// Name reads a name that matches NamePattern.
+// Name reads a name; see IsName.
 func (r *Reader) Name(v Value) (string, bool) {
 	s, ok := r.Text(v)
-	if ok && !NamePattern.MatchString(s) {
+	if ok && !IsName(s) {
 		r.Mistake(v.Pointer, CodeInvalidValue, NameAllowed, "this is not a name")
 		return "", false
 	}
