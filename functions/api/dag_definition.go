@@ -117,8 +117,7 @@ func (r *reader) alsoWrong(pointer string, before int, mistakes fault.Mistakes) 
 func (s *stage) readNodes(
 	ctx context.Context, r *reader, v wire.Value, book *taskBook, into map[string]dag.Node,
 ) error {
-	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
+	if !r.Is(v, wire.KindObject) {
 		return nil
 	}
 	count := 0
@@ -229,8 +228,7 @@ func (r *reader) expression(v wire.Value) (string, bool) {
 
 // params reads an object with any values. allowed are the pointers of strings that look like secrets and are none.
 func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessage {
-	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
+	if !r.Is(v, wire.KindObject) {
 		return nil
 	}
 	if r.tooDeep(v, "the params are") {

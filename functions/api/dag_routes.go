@@ -3,11 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/dag"
-	"punctual/shared/fault"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -95,9 +93,7 @@ func (s *stage) putDag(ctx context.Context, who tenant.Identity, in *dagInput) (
 	return out, nil
 }
 
-func errNoDag() error {
-	return wire.NewProblem(wire.CodeNotFound, "there is no such dag, or no such version of it")
-}
+func absentDag(err error) error { return absent(err, "dag, or no such version of it") }
 
 // dag reads the newest version of a dag, or the given one if version is not 0, with its definition.
 func (s *stage) dag(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, dag.Definition, error) {
@@ -108,11 +104,8 @@ func (s *stage) dag(ctx context.Context, t tenant.ID, name string, version int64
 		return s.Store.Dag(ctx, t, name)
 	}
 	d, err := read()
-	if fault.KindOf(err) == fault.NotFound {
-		return d, dag.Definition{}, errNoDag()
-	}
 	if err != nil {
-		return d, dag.Definition{}, err
+		return d, dag.Definition{}, absentDag(err)
 	}
 	body, err := s.Store.Definition(ctx, t, d.Definition)
 	if err != nil {
@@ -141,10 +134,7 @@ func (s *stage) deleteDag(ctx context.Context, who tenant.Identity, in *dagInput
 	err := s.Store.DeleteDag(ctx, who.Tenant, in.Name, s.now(), func() error {
 		return s.unusedDag(ctx, who.Tenant, in.Name)
 	})
-	if fault.KindOf(err) == fault.NotFound {
-		err = errNoDag()
-	}
-	return &empty{}, err
+	return &empty{}, absentDag(err)
 }
 
 type listDagsInput struct{ wire.Paging }
@@ -152,12 +142,8 @@ type listDagsInput struct{ wire.Paging }
 type dagsAnswer struct{ Body wire.Page[dagItemView] }
 
 func (s *stage) listDags(ctx context.Context, who tenant.Identity, in *listDagsInput) (*dagsAnswer, error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "dags")
-	after, err := l.Position(in.Cursor)
+	limit, after, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}
@@ -165,18 +151,7 @@ func (s *stage) listDags(ctx context.Context, who tenant.Identity, in *listDagsI
 	if err != nil {
 		return nil, err
 	}
-	return pageOfDags(dags, more, func(d store.Dag) *string { return l.Cursor(d.Name) }), nil
-}
-
-func pageOfDags(dags []store.Dag, more bool, cursor func(store.Dag) *string) *dagsAnswer {
-	out := &dagsAnswer{Body: wire.Page[dagItemView]{Items: []dagItemView{}}}
-	for _, d := range dags {
-		out.Body.Items = append(out.Body.Items, viewDagItem(d))
-	}
-	if more {
-		out.Body.NextCursor = cursor(dags[len(dags)-1])
-	}
-	return out
+	return &dagsAnswer{wire.PageOf(l, dags, more, viewDagItem, func(d store.Dag) string { return d.Name })}, nil
 }
 
 type listDagVersionsInput struct {
@@ -187,21 +162,14 @@ type listDagVersionsInput struct {
 func (s *stage) listDagVersions(
 	ctx context.Context, who tenant.Identity, in *listDagVersionsInput,
 ) (*dagsAnswer, error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "dag versions", in.Name)
-	position, err := l.Position(in.Cursor)
+	limit, position, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.Store.Dag(ctx, who.Tenant, in.Name)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, errNoDag()
-	}
 	if err != nil {
-		return nil, err
+		return nil, absentDag(err)
 	}
 	versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, number(position), limit)
 	if err != nil {
@@ -210,8 +178,8 @@ func (s *stage) listDagVersions(
 	for i := range versions {
 		versions[i].CreatedAt = d.CreatedAt
 	}
-	return pageOfDags(versions, more,
-		func(d store.Dag) *string { return l.Cursor(strconv.FormatInt(d.Version, 10)) }), nil
+	return &dagsAnswer{wire.PageOf(l, versions, more, viewDagItem,
+		func(d store.Dag) string { return itoa(int(d.Version)) })}, nil
 }
 
 type validateAnswer struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
@@ -131,21 +133,34 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 // left out.
 func (s *stage) naming(ctx context.Context, t tenant.ID, name string) ([]schedule.Schedule, error) {
 	var naming []schedule.Schedule
-	for after := ""; ; {
-		found, more, err := s.Store.Schedules(ctx, t, after, contract.ListMax)
-		if err != nil {
+	for f, err := range s.allSchedules(ctx, t) {
+		switch {
+		case err != nil:
 			return nil, err
+		case f.Err != nil:
+			s.unreadable(ctx, f)
+		case slices.Contains(f.Spec.Exclude, name):
+			naming = append(naming, f.Schedule)
 		}
-		for _, f := range found {
-			if f.Err != nil {
-				s.unreadable(ctx, f)
-			} else if slices.Contains(f.Spec.Exclude, name) {
-				naming = append(naming, f.Schedule)
+	}
+	return naming, nil
+}
+
+// allSchedules iterates over a tenant's schedules, also those that cannot be read.
+func (s *stage) allSchedules(ctx context.Context, t tenant.ID) iter.Seq2[store.FoundSchedule, error] {
+	return func(yield func(store.FoundSchedule, error) bool) {
+		for after, more := "", true; more; {
+			var found []store.FoundSchedule
+			var err error
+			if found, more, err = s.Store.Schedules(ctx, t, after, contract.ListMax); err != nil {
+				yield(store.FoundSchedule{}, err)
+				return
 			}
-			after = f.Name
-		}
-		if !more {
-			return naming, nil
+			for _, f := range found {
+				if after = f.Name; !yield(f, nil) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -228,7 +243,7 @@ func (s *stage) followOne(
 	if changed {
 		s.promote(ctx, after.Key)
 	}
-	if p := wire.ProblemOf(err); err != nil && p.Code == wire.CodeNotFound { // deleted in the meantime
+	if isNotFound(err) || fault.KindOf(err) == fault.NotFound { // deleted in the meantime
 		return nil
 	}
 	return err
@@ -328,12 +343,8 @@ type exclusionsAnswer struct{ Body wire.Page[exclusionView] }
 func (s *stage) listExclusions(
 	ctx context.Context, who tenant.Identity, in *struct{ wire.Paging },
 ) (*exclusionsAnswer, error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "exclusions")
-	after, err := l.Position(in.Cursor)
+	limit, after, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}
@@ -341,15 +352,8 @@ func (s *stage) listExclusions(
 	if err != nil {
 		return nil, err
 	}
-	out := &exclusionsAnswer{Body: wire.Page[exclusionView]{Items: make([]exclusionView, len(exclusions))}}
-	for i, e := range exclusions {
-		out.Body.Items[i] = viewExclusion(e)
-	}
-	if more {
-		out.Body.NextCursor = l.Cursor(exclusions[len(exclusions)-1].Name)
-	}
-	out.Body.Fit(func(last int) *string { return l.Cursor(exclusions[last].Name) })
-	return out, nil
+	return &exclusionsAnswer{wire.PageOf(l, exclusions, more, viewExclusion,
+		func(e store.Exclusion) string { return e.Name })}, nil
 }
 
 // inUse is the sentence that names the schedules with an exclusion.

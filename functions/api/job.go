@@ -204,12 +204,7 @@ func (s *stage) row(ctx context.Context, k job.Key) (job.Row, error) {
 }
 
 // asNoJob turns fault.NotFound into the problem of an absent job.
-func asNoJob(err error) error {
-	if fault.KindOf(err) == fault.NotFound {
-		return errNoJob()
-	}
-	return err
-}
+func asNoJob(err error) error { return absent(err, "job") }
 
 func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput) (*jobAnswer, error) {
 	k, err := keyOf(who, in.ID)
@@ -225,7 +220,11 @@ func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput
 		return nil, err
 	}
 	if wait > 0 && !r.Status.Final() {
-		if r, err = s.waitFor(ctx, k, wait); err != nil {
+		err := poll(ctx, wait, func() (_ bool, err error) {
+			r, err = s.row(ctx, k)
+			return r.Status.Final(), err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -265,25 +264,25 @@ const (
 	lastLook  = 500 * time.Millisecond
 )
 
-// waitFor reads the row until its status is final, the time is up, or the client has left.
-func (s *stage) waitFor(ctx context.Context, k job.Key, wait time.Duration) (job.Row, error) {
+// poll calls look until it is done or fails, the time is up, or the client has left. It calls look once more at the
+// end of the time.
+func poll(ctx context.Context, wait time.Duration, look func() (done bool, err error)) error {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
-	look := time.NewTimer(firstLook)
-	defer look.Stop()
+	next := time.NewTimer(firstLook)
+	defer next.Stop()
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		look.Reset(pause)
+		next.Reset(pause)
 		over := false
 		select {
 		case <-ctx.Done():
-			return job.Row{}, fault.New(fault.Unavailable, ctx.Err(), "waiting for job %s", k.ID)
+			return fault.New(fault.Unavailable, ctx.Err(), "waiting for an end")
 		case <-deadline.C:
 			over = true
-		case <-look.C:
+		case <-next.C:
 		}
-		r, err := s.row(ctx, k)
-		if err != nil || over || r.Status.Final() {
-			return r, err
+		if done, err := look(); done || over || err != nil {
+			return err
 		}
 	}
 }

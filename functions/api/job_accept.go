@@ -77,8 +77,7 @@ func (s *stage) accept(
 	kept := a.view // the key keeps the view without contents; a repeated request brings them
 	a.view.asked(contents)
 	if send {
-		f := r.Firing()
-		a.fire = &f
+		a.fire = new(r.Firing())
 	}
 	if key == "" {
 		return a, s.engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true})
@@ -129,14 +128,9 @@ func (s *stage) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
 
 // replay returns the answer that an idempotency key stands for; false if it stands for none.
 func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time) (accepted, bool, error) {
-	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	seen, ok, err := s.remembered(ctx, t, key, bodyHash, now)
 	if err != nil || !ok {
 		return accepted{}, false, err
-	}
-	if seen.BodyHash != bodyHash {
-		return accepted{}, false, wire.NewProblem(codeKeyReused,
-			"this key was used for another body less than %s ago",
-			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	a := accepted{replayed: true}
 	if err := json.Unmarshal([]byte(seen.Answer), &a.view); err != nil {
@@ -144,6 +138,18 @@ func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, n
 	}
 	a.fire = s.unfired(ctx, job.Key{Tenant: t, ID: seen.JobID}, now)
 	return a, true, nil
+}
+
+// remembered reads what an idempotency key stands for; false if it stands for nothing. Another body is a problem.
+func (s *stage) remembered(
+	ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time,
+) (store.Remembered, bool, error) {
+	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	if err == nil && ok && seen.BodyHash != bodyHash {
+		err = wire.NewProblem(codeKeyReused, "this key was used for another body less than %s ago",
+			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
+	}
+	return seen, ok, err
 }
 
 // unfired returns the firing of a job if the request that accepted it seems not to have sent it. If this misses one,
@@ -157,8 +163,7 @@ func (s *stage) unfired(ctx context.Context, k job.Key, now time.Time) *job.Firi
 	if err != nil || !job.SeemsUnfired(row, claim, now) {
 		return nil
 	}
-	f := row.Firing()
-	return &f
+	return new(row.Firing())
 }
 
 // sendTimeout bounds the sends after a job was written, because the client still waits for the answer.

@@ -65,8 +65,7 @@ func (r *reader) labels(f wire.Fields) (l job.Labels) {
 
 // metadata reads any JSON object; "" for an empty one. It sorts the names, so that equal objects have the same text.
 func (r *reader) metadata(v wire.Value) string {
-	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object", "%s is given where an object belongs", got)
+	if !r.Is(v, wire.KindObject) {
 		return ""
 	}
 	raw := r.Doc.Compact(v.Node)

@@ -302,12 +302,8 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 	if err != nil {
 		return nil, err
 	}
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "attempts", in.ID)
-	position, err := l.Position(in.Cursor)
+	limit, position, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}

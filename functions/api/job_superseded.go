@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,11 +57,7 @@ func (s *stage) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.K
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(schedulesAtOnce)
-	keys := make([]schedule.Key, 0, len(found))
-	for k := range found {
-		keys = append(keys, k)
-	}
-	for _, k := range keys {
+	for _, k := range slices.Collect(maps.Keys(found)) {
 		g.Go(func() error {
 			read, err := s.Store.Schedule(ctx, k)
 			switch fault.KindOf(err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,20 +105,17 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 		}
 	}
 	if !r.StartedAt.IsZero() {
-		late := r.LatenessMS
-		v.StartLatenessMS = &late
+		v.StartLatenessMS = new(r.LatenessMS)
 	}
 	if r.ItemNo > 0 {
-		index := r.ItemNo - 1
-		v.Item = &index
+		v.Item = new(r.ItemNo - 1)
 	}
 	if r.Result != "" {
 		v.Result = json.RawMessage(r.Result)
 	}
 	switch {
 	case r.Reason.Code != "":
-		reason := r.Reason
-		v.StatusReason = &reason
+		v.StatusReason = new(r.Reason)
 	case v.WaitingFor == "handler":
 		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(noHandler, r.Task)}
 	case r.QueuedBehind:
@@ -176,29 +174,14 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job
 func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
 	now := s.now()
 	var keys []job.Key
-	var at []int
-	for n, r := range rows {
+	for _, r := range rows {
 		if startsSoon(r, now) {
-			keys, at = append(keys, r.Key), append(at, n)
+			keys = append(keys, r.Key)
 		}
 	}
-	claims := make([]job.Claim, len(rows))
-	var pauses job.Pauses
-	if len(keys) > 0 {
-		for from := 0; from < len(keys); from += store.ReadAtOnce {
-			to := min(from+store.ReadAtOnce, len(keys))
-			found, err := s.Store.Claims(ctx, keys[from:to])
-			if err != nil {
-				return nil, err
-			}
-			for i, c := range found {
-				claims[at[from+i]] = c
-			}
-		}
-		var err error
-		if pauses, err = s.Store.Pauses(ctx, t); err != nil {
-			return nil, err
-		}
+	claims, pauses, err := s.claims(ctx, t, keys)
+	if err != nil {
+		return nil, err
 	}
 	of, err := s.schedulesOf(ctx, rows)
 	if err != nil {
@@ -208,11 +191,33 @@ func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVi
 	for n, r := range rows {
 		_, paused := pauses.Hold(r.Task, now)
 		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
-		r, _ = superseded(r, claims[n], rule, now)
+		claim := claims[r.ID]
+		r, _ = superseded(r, claim, rule, now)
 		paused = paused || rule != nil && !r.DueAt.After(now) && rule.StandingOf(r) == schedule.IsPaused
-		views[n] = view(r, claims[n], paused, now)
+		views[n] = view(r, claim, paused, now)
 	}
 	return views, nil
+}
+
+// claims reads the claims of jobs, by id, and the tenant's pauses. Without keys it reads nothing.
+func (s *stage) claims(
+	ctx context.Context, t tenant.ID, keys []job.Key,
+) (claims map[job.ID]job.Claim, pauses job.Pauses, err error) {
+	if len(keys) == 0 {
+		return nil, nil, nil
+	}
+	claims = make(map[job.ID]job.Claim, len(keys))
+	for lot := range slices.Chunk(keys, store.ReadAtOnce) {
+		found, err := s.Store.Claims(ctx, lot)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, c := range found {
+			claims[lot[i].ID] = c
+		}
+	}
+	pauses, err = s.Store.Pauses(ctx, t)
+	return claims, pauses, err
 }
 
 // detailOf returns the part of a job's detail that the row has.
@@ -224,38 +229,30 @@ func detailOf(r job.Row) *JobDetail {
 // detail adds the contents of a single job to its view.
 func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 	v.JobDetail = detailOf(r)
-	if r.ResultIn != job.InRow {
-		body, err := s.content(ctx, r, job.ResultContent)
-		if err != nil {
-			return err
-		}
-		v.Result = body
-	}
 	labels, err := s.Store.LabelsOf(ctx, r)
 	if err != nil {
 		return err
 	}
 	v.label(labels[0])
-	if r.PayloadIn != job.InBlob {
-		body, err := s.Store.Payload(ctx, r)
-		if err != nil && fault.KindOf(err) != fault.NotFound {
-			return err
-		}
-		if len(body) > 0 {
-			v.Payload = body
-		}
-	}
-	return nil
+	v.Result, v.Payload, err = s.contents(ctx, r)
+	return err
 }
 
-// content reads one item of a job's contents. It is nil when the item is gone, because the job may be forgotten at this
-// moment.
-func (s *stage) content(ctx context.Context, r job.Row, name string) (json.RawMessage, error) {
-	body, err := s.Store.Content(ctx, r.Key, name)
-	if fault.KindOf(err) == fault.NotFound || body == "" && err == nil {
-		return nil, nil
+// contents reads the result and the payload of a job, except a payload in a blob. What is gone is nil, because the job
+// may be forgotten at this moment.
+func (s *stage) contents(ctx context.Context, r job.Row) (result, payload json.RawMessage, err error) {
+	body := r.Result
+	if r.ResultIn != job.InRow {
+		if body, err = s.Store.Content(ctx, r.Key, job.ResultContent); err != nil && fault.KindOf(err) != fault.NotFound {
+			return nil, nil, err
+		}
 	}
-	return json.RawMessage(body), err
+	if r.PayloadIn != job.InBlob {
+		if payload, err = s.Store.Payload(ctx, r); err != nil && fault.KindOf(err) != fault.NotFound {
+			return nil, nil, err
+		}
+	}
+	return json.RawMessage(body), payload, nil
 }
 
 // now returns the time, to the millisecond as it is stored.

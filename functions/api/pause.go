@@ -213,12 +213,8 @@ type pausesAnswer struct{ Body wire.Page[pauseView] }
 
 // listPauses reads all pauses, because the store does, and answers one page of them.
 func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{ wire.Paging }) (*pausesAnswer, error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "pauses")
-	after, err := l.Position(in.Cursor)
+	limit, after, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}

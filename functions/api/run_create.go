@@ -214,13 +214,9 @@ func (s *stage) beginRun(
 func (s *stage) replayRun(
 	ctx context.Context, t tenant.ID, key, hash string, now time.Time,
 ) (*createdRunAnswer, error) {
-	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	seen, ok, err := s.remembered(ctx, t, key, hash, now)
 	if err != nil || !ok {
 		return nil, err
-	}
-	if seen.BodyHash != hash {
-		return nil, wire.NewProblem(codeKeyReused, "this key was used for another body less than %s ago",
-			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	out := &createdRunAnswer{
 		Status: http.StatusAccepted, Location: "/v1/runs/" + string(seen.JobID), Replayed: "true",

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -106,34 +105,20 @@ func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput
 		return nil, err
 	}
 	if wait > 0 {
-		if err := s.waitForRun(ctx, k, wait); err != nil {
+		look := func() (bool, error) {
+			is, err := s.Store.Run(ctx, k)
+			return is.Status.Final(), asRunProblem(err)
+		}
+		over, err := look()
+		if err == nil && !over {
+			err = poll(ctx, wait, look)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	v, err := s.showRun(ctx, k)
 	return &runAnswer{v}, err
-}
-
-// waitForRun reads the run until it is over, the time is up, or the client has left.
-func (s *stage) waitForRun(ctx context.Context, k run.Key, wait time.Duration) error {
-	deadline := time.NewTimer(wait)
-	defer deadline.Stop()
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		is, err := s.Store.Run(ctx, k)
-		if err != nil || is.Status.Final() {
-			return asRunProblem(err)
-		}
-		look := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			look.Stop()
-			return fault.New(fault.Unavailable, ctx.Err(), "waiting for run %s", k.ID)
-		case <-deadline.C:
-			look.Stop()
-			return nil
-		case <-look.C:
-		}
-	}
 }
 
 type listRunsInput struct {
@@ -278,12 +263,8 @@ func (s *stage) listRunEvents(
 	if err != nil {
 		return nil, err
 	}
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "run events", in.ID)
-	position, err := l.Position(in.Cursor)
+	limit, position, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}
@@ -378,27 +359,9 @@ func (s *stage) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) e
 		return nil
 	}
 	v.Error = lastError(row)
-	if row.Result != "" {
-		v.Result = json.RawMessage(row.Result)
-	}
-	if row.ResultIn != job.InRow {
-		body, err := s.content(ctx, row, job.ResultContent)
-		if err != nil {
-			return err
-		}
-		v.Result = body
-	}
-	if row.PayloadIn == job.InBlob {
-		return nil
-	}
-	body, err := s.Store.Payload(ctx, row)
-	if err != nil && fault.KindOf(err) != fault.NotFound {
-		return err
-	}
-	if len(body) > 0 {
-		v.Payload = body
-	}
-	return nil
+	var err error
+	v.Result, v.Payload, err = s.contents(ctx, row)
+	return err
 }
 
 // lastError returns the error of the newest attempt, nil if there is none.

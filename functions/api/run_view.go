@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -12,7 +11,6 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
-	"punctual/shared/store"
 )
 
 // RunView shows a run. Absent values are left out.
@@ -108,7 +106,7 @@ func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 		return nil, asRunProblem(err)
 	}
 	f := &runFacts{
-		run: is, graph: g, rows: rows, items: map[string][]job.Row{}, claims: map[job.ID]job.Claim{}, now: s.now(),
+		run: is, graph: g, rows: rows, items: map[string][]job.Row{}, now: s.now(),
 	}
 	var soon []job.Key
 	look := func(r job.Row) {
@@ -135,19 +133,7 @@ func (s *stage) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 			look(item)
 		}
 	}
-	if len(soon) == 0 {
-		return f, nil
-	}
-	for lot := range slices.Chunk(soon, store.ReadAtOnce) {
-		claims, err := s.Store.Claims(ctx, lot)
-		if err != nil {
-			return nil, err
-		}
-		for n, c := range claims {
-			f.claims[lot[n].ID] = c
-		}
-	}
-	f.pauses, err = s.Store.Pauses(ctx, k.Tenant)
+	f.claims, f.pauses, err = s.claims(ctx, k.Tenant, soon)
 	return f, err
 }
 
@@ -244,8 +230,7 @@ func (f *runFacts) describe(row job.Row, n *NodeState) {
 		n.JobID, n.Attempt = row.ID, row.Attempt
 	}
 	if row.Reason.Code != "" {
-		reason := row.Reason
-		n.StatusReason = &reason
+		n.StatusReason = new(row.Reason)
 	}
 	started, finished := f.times(row)
 	n.StartedAt, n.FinishedAt = wire.Instant{Time: started}, wire.Instant{Time: finished}
@@ -254,8 +239,7 @@ func (f *runFacts) describe(row job.Row, n *NodeState) {
 		until = f.now
 	}
 	if !started.IsZero() && !until.IsZero() {
-		took := max(until.Sub(started), 0).Milliseconds()
-		n.DurationMS = &took
+		n.DurationMS = new(max(until.Sub(started), 0).Milliseconds())
 	}
 }
 

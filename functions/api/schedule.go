@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/accept"
@@ -26,7 +23,6 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
-	"punctual/shared/text"
 )
 
 func (s *stage) scheduleRoutes() {
@@ -342,7 +338,7 @@ type patchScheduleInput struct {
 
 type patchScheduleAnswer struct {
 	ETag string `header:"ETag" doc:"The version in quotes, for If-Match"`
-	Body patched
+	Body either[ScheduleView, ScheduleDiff]
 }
 
 func (s *stage) patchSchedule(
@@ -371,7 +367,7 @@ func (s *stage) patchSchedule(
 				return nil, err
 			}
 			if in.DryRun == "true" {
-				out.Body.diff, err = s.dryRun(ctx, who, old, c, now)
+				out.Body.other, err = s.dryRun(ctx, who, old, c, now)
 				return nil, err
 			}
 			return s.editSchedule(ctx, who, old, c, now)
@@ -383,12 +379,12 @@ func (s *stage) patchSchedule(
 		return nil, err
 	}
 	out.ETag = etag(after.Epoch)
-	if out.Body.diff == nil {
+	if out.Body.other == nil {
 		v, err := s.showSchedule(ctx, after)
 		if err != nil {
 			return nil, err
 		}
-		out.Body.view = &v
+		out.Body.one = &v
 	}
 	return out, nil
 }
@@ -498,12 +494,8 @@ type listSchedulesInput struct{ wire.Paging }
 func (s *stage) listSchedules(
 	ctx context.Context, who tenant.Identity, in *listSchedulesInput,
 ) (*schedulesAnswer, error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "schedules")
-	after, err := l.Position(in.Cursor)
+	limit, after, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}
@@ -558,27 +550,7 @@ func (s *stage) withContents(ctx context.Context, k schedule.Key) (schedule.Sche
 type runNowAnswer struct {
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"Of a job: the version in quotes, for If-Match"`
-	Body     ranNow
-}
-
-// ranNow is the job or the run that a schedule made.
-type ranNow struct {
-	job *JobView
-	run *RunView
-}
-
-// MarshalJSON writes the job or the run.
-func (r ranNow) MarshalJSON() ([]byte, error) {
-	if r.run != nil {
-		return text.JSON(r.run)
-	}
-	return text.JSON(r.job)
-}
-
-// Schema documents both.
-func (ranNow) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[JobView](), true, ""),
-		r.Schema(reflect.TypeFor[RunView](), true, "")}}
+	Body     either[JobView, RunView]
 }
 
 // runScheduleNow accepts a job of the template that is due now, or begins a run.
@@ -610,7 +582,7 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 	if err != nil {
 		return nil, err
 	}
-	return &runNowAnswer{Location: "/v1/jobs/" + string(r.ID), ETag: out.ETag, Body: ranNow{job: &out.Body}}, nil
+	return &runNowAnswer{Location: "/v1/jobs/" + string(r.ID), ETag: out.ETag, Body: either[JobView, RunView]{one: &out.Body}}, nil
 }
 
 // beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.
@@ -623,7 +595,7 @@ func (s *stage) beginNow(ctx context.Context, r job.Row) (*runNowAnswer, error) 
 	if isNotFound(err) {
 		return nil, s.notBegun(ctx, r)
 	}
-	return &runNowAnswer{Location: "/v1/runs/" + string(r.ID), Body: ranNow{run: &v}}, err
+	return &runNowAnswer{Location: "/v1/runs/" + string(r.ID), Body: either[JobView, RunView]{other: &v}}, err
 }
 
 // notBegun returns why a run did not begin at once.

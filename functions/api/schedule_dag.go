@@ -170,18 +170,14 @@ const schedulesNamed = 10
 // unusedDag returns a problem that lists the schedules which make runs of a dag; nil if there are none.
 func (s *stage) unusedDag(ctx context.Context, t tenant.ID, name string) error {
 	var by []string
-	for after := ""; ; {
-		found, more, err := s.Store.Schedules(ctx, t, after, contract.ListMax)
+	for f, err := range s.allSchedules(ctx, t) {
 		if err != nil {
 			return err
 		}
-		for _, f := range found {
-			after = f.Name
-			if f.Err == nil && f.Template.Dag == name {
-				by = append(by, f.Name)
-			}
+		if f.Err == nil && f.Template.Dag == name {
+			by = append(by, f.Name)
 		}
-		if !more || len(by) > schedulesNamed {
+		if len(by) > schedulesNamed {
 			break
 		}
 	}

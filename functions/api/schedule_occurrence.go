@@ -80,11 +80,8 @@ func (s *stage) listOccurrences(
 		return nil, errNoSchedule()
 	}
 	of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, errNoSchedule()
-	}
 	if err != nil {
-		return nil, err
+		return nil, absent(err, "schedule")
 	}
 	read := s.occurrences
 	if f.outcome == schedule.Pending {
@@ -272,8 +269,7 @@ func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
 	}
 	v.Outcome, v.Reason, v.Why = schedule.OfJob(r)
 	if !r.StartedAt.IsZero() {
-		late := r.LatenessMS
-		v.StartLatenessMS = &late
+		v.StartLatenessMS = new(r.LatenessMS)
 	}
 	if v.Outcome == schedule.Pending {
 		v.Outcome, v.Reason, v.Why = pending(of, r)

@@ -176,22 +176,22 @@ func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
 }
 
-// patched is the answer to a PATCH: a view, or the diff of a dry run.
-type patched struct {
-	view *ScheduleView
-	diff *ScheduleDiff
+// either is an answer of one of two kinds; the other is nil.
+type either[A, B any] struct {
+	one   *A
+	other *B
 }
 
-// MarshalJSON writes the view or the diff.
-func (p patched) MarshalJSON() ([]byte, error) {
-	if p.diff != nil {
-		return text.JSON(p.diff)
+// MarshalJSON writes the one that is there.
+func (e either[A, B]) MarshalJSON() ([]byte, error) {
+	if e.other != nil {
+		return text.JSON(e.other)
 	}
-	return text.JSON(p.view)
+	return text.JSON(e.one)
 }
 
 // Schema documents both.
-func (patched) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[ScheduleView](), true, ""),
-		r.Schema(reflect.TypeFor[ScheduleDiff](), true, "")}}
+func (either[A, B]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""),
+		r.Schema(reflect.TypeFor[B](), true, "")}}
 }

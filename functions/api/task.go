@@ -170,12 +170,8 @@ type listTasksInput struct{ wire.Paging }
 type tasksAnswer struct{ Body wire.Page[taskView] }
 
 func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTasksInput) (*tasksAnswer, error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := wire.NewList(who.Tenant, "tasks")
-	after, err := l.Position(in.Cursor)
+	limit, after, err := in.Page(l)
 	if err != nil {
 		return nil, err
 	}
@@ -194,13 +190,5 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 	if len(tasks) > limit {
 		tasks, more = tasks[:limit], true
 	}
-	out := &tasksAnswer{Body: wire.Page[taskView]{Items: make([]taskView, len(tasks))}}
-	for i, t := range tasks {
-		out.Body.Items[i] = viewTask(t)
-	}
-	if more {
-		out.Body.NextCursor = l.Cursor(tasks[len(tasks)-1].Name)
-	}
-	out.Body.Fit(func(last int) *string { return l.Cursor(tasks[last].Name) })
-	return out, nil
+	return &tasksAnswer{wire.PageOf(l, tasks, more, viewTask, func(t job.Task) string { return t.Name })}, nil
 }

@@ -90,6 +90,15 @@ func (p Paging) PageSize() (int, error) {
 	return ReadNumber("limit", p.Limit, contract.ListDefault, contract.ListMax)
 }
 
+// Page returns how many items a page of l has at most, and the position after which it begins; see PageSize and
+// List.Position.
+func (p Paging) Page(l List) (limit int, after string, err error) {
+	if limit, err = p.PageSize(); err == nil {
+		after, err = l.Position(p.Cursor)
+	}
+	return limit, after, err
+}
+
 // CutPage returns one page of a short list that is read whole. next is nil on the last page. A cursor of another list
 // is a *Problem.
 func CutPage[T any](l List, cursor string, limit int, all []T) (items []T, next *string, err error) {
@@ -110,6 +119,20 @@ func CutPage[T any](l List, cursor string, limit int, all []T) (items []T, next 
 type Page[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"next_cursor" doc:"null at the end. A page may be short, even empty, and have a cursor: go on until it is null"`
+}
+
+// PageOf returns a page of rows. more says that rows follow; position is that of a row in the list.
+func PageOf[R, V any](l List, rows []R, more bool, view func(R) V, position func(R) string) Page[V] {
+	p := Page[V]{Items: make([]V, len(rows))}
+	for i, r := range rows {
+		p.Items[i] = view(r)
+	}
+	cursor := func(last int) *string { return l.Cursor(position(rows[last])) }
+	if more {
+		p.NextCursor = cursor(len(rows) - 1)
+	}
+	p.Fit(cursor)
+	return p
 }
 
 // maxPage is how many bytes all items of a page may have, so that an answer stays under 1 MB. A single larger item is a

@@ -62,11 +62,19 @@ type Value struct {
 // Fields are the values of an object by name.
 type Fields map[string]Value
 
+// Is reports whether a value is of a kind; any other is a mistake.
+func (r *Reader) Is(v Value, want Kind) bool {
+	got := r.Doc.Kind(v.Node)
+	if got != want {
+		r.Mistake(v.Pointer, CodeInvalidValue, want.String(), "%s is given where %s belongs", got, want)
+	}
+	return got == want
+}
+
 // Object reads an object and returns its known fields. A value of another kind, an unknown field and a repeated field
 // are mistakes.
 func (r *Reader) Object(n int, pointer string, known []string) Fields {
-	if got := r.Doc.nodes[n].kind; got != KindObject {
-		r.Mistake(pointer, CodeInvalidValue, "an object", "%s is given where an object belongs", got)
+	if !r.Is(Value{n, pointer}, KindObject) {
 		return nil
 	}
 	twice := r.Doc.Repeated(n)
@@ -125,8 +133,7 @@ func (r *Reader) AllDuplicates(n int) {
 
 // Text reads a string.
 func (r *Reader) Text(v Value) (string, bool) {
-	if got := r.Doc.nodes[v.Node].kind; got != KindString {
-		r.Mistake(v.Pointer, CodeInvalidValue, "a string", "%s is given where a string belongs", got)
+	if !r.Is(v, KindString) {
 		return "", false
 	}
 	return r.Doc.Text(v.Node), true
@@ -196,8 +203,7 @@ func Between(least, most string) string { return least + " to " + most }
 
 // Number reads a number from least to most.
 func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
-	if got := r.Doc.nodes[v.Node].kind; got != KindNumber {
-		r.Mistake(v.Pointer, CodeInvalidValue, "a number", "%s is given where a number belongs", got)
+	if !r.Is(v, KindNumber) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(r.Doc.Raw(v.Node)), 64)
@@ -233,8 +239,7 @@ func (r *Reader) Flag(v Value) (on, ok bool) {
 
 // List reads an array of at most that many values. A longer one is a mistake, and nil.
 func (r *Reader) List(v Value, most int) []Value {
-	if got := r.Doc.nodes[v.Node].kind; got != KindArray {
-		r.Mistake(v.Pointer, CodeInvalidValue, "an array", "%s is given where an array belongs", got)
+	if !r.Is(v, KindArray) {
 		return nil
 	}
 	var values []Value
