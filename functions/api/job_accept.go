@@ -95,7 +95,7 @@ func (s *stage) accept(
 		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
 		earlier.view.asked(contents)
 		switch {
-		case ok && earlier.view.JobID == r.ID: // our own transaction, which a retry repeated because its answer was lost
+		case ok && earlier.view.JobID == r.ID: // our own, which a retry repeated because its answer was lost
 			return a, nil
 		case err != nil || ok:
 			return earlier, err

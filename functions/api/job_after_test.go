@@ -248,7 +248,8 @@ func TestIdempotencyKey_DecidesAboutABlockedJobWhenRepeated(t *testing.T) {
 	b := setup(t)
 	parent := b.post(t, `{"task":"echo","delay":"1h"}`)
 	done := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault { // the parent ends before it is followed, and the decision after that fails
+	// The parent ends before it is followed, and the decision after that fails.
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
 		if c.Name == "row.follow" && !done {
 			done = true
 			b.world.SetFaults(nil)

@@ -395,7 +395,7 @@ func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	if len(first.items()) != 4 || first.items()[0]["job_id"] != rare[0] {
 		t.Errorf("the first page: %.300s", first.text)
 	}
-	if units := b.world.Counts().Total().Read - before.Total().Read; units > 120 { // reading 5,000 rows would cost more than 250
+	if units := b.world.Counts().Total().Read - before.Total().Read; units > 120 { // 5,000 rows would cost over 250
 		t.Errorf("one page cost %v read units", units)
 	}
 	for _, limit := range []string{"1", "4", "5", "200"} {

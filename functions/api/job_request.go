@@ -212,7 +212,7 @@ func (r *reader) running(f wire.Fields, row *job.Row) {
 		func(v wire.Value) (string, bool) { return r.OneOf(v, codeUnknownPool, contract.Pools) })
 	set(f, "priority", &row.Priority, wordOf[job.Priority](r, contract.Priorities))
 	set(f, "timeout", &row.Timeout, r.duration(contract.MinTimeout, longest(row.Pool)))
-	if _, ok := f["timeout"]; !ok && row.Timeout > longest(row.Pool) { // the task's timeout in a pool that the job chose
+	if _, ok := f["timeout"]; !ok && row.Timeout > longest(row.Pool) { // the task's, in a pool that the job chose
 		r.Mistake(f["pool"].Pointer, wire.CodeConflictingFields, "",
 			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
 	}

@@ -243,7 +243,8 @@ func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 func (s *stage) contents(ctx context.Context, r job.Row) (result, payload json.RawMessage, err error) {
 	body := r.Result
 	if r.ResultIn != job.InRow {
-		if body, err = s.Store.Content(ctx, r.Key, job.ResultContent); err != nil && fault.KindOf(err) != fault.NotFound {
+		body, err = s.Store.Content(ctx, r.Key, job.ResultContent)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return nil, nil, err
 		}
 	}

@@ -31,7 +31,8 @@ func (s *stage) pauseRoutes() {
 	}, s.putPause)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodDelete, Path: "/v1/pauses/{scope}", ID: "deletePause", Tag: tagPauses, Scope: mayManage,
-		Summary: "Lift a pause", About: "What it held starts within {=held_starts_s} s.", Errors: []int{http.StatusNotFound},
+		Summary: "Lift a pause", About: "What it held starts within {=held_starts_s} s.",
+		Errors: []int{http.StatusNotFound},
 	}, s.liftPause)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/pauses", ID: "listPauses", Tag: tagPauses, Scope: mayRead,

@@ -106,8 +106,8 @@ func checkName(name, of string) error {
 // filterName adds a mistake if a filter is given and is not a name.
 func filterName(wrong *fault.Mistakes, parameter, value string) {
 	if value != "" && !wire.IsName(value) {
-		*wrong = append(*wrong, fault.Field{Pointer: parameter, Code: wire.CodeInvalidValue, Detail: "this is not a name",
-			Allowed: wire.NameAllowed})
+		*wrong = append(*wrong, fault.Field{Pointer: parameter, Code: wire.CodeInvalidValue,
+			Detail: "this is not a name", Allowed: wire.NameAllowed})
 	}
 }
 

@@ -582,7 +582,8 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 	if err != nil {
 		return nil, err
 	}
-	return &runNowAnswer{Location: "/v1/jobs/" + string(r.ID), ETag: out.ETag, Body: either[JobView, RunView]{one: &out.Body}}, nil
+	return &runNowAnswer{Location: "/v1/jobs/" + string(r.ID), ETag: out.ETag,
+		Body: either[JobView, RunView]{one: &out.Body}}, nil
 }
 
 // beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.

@@ -36,7 +36,7 @@ func NewList(t tenant.ID, name string, filters ...string) List { return List{t, 
 func (l List) sum(position string) []byte {
 	h := sha256.New()
 	for _, part := range append([]string{"cursor 1", string(l.Tenant), l.name, position}, l.filters...) {
-		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part)) // with lengths, so that different parts never give the same bytes
+		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part)) // lengths keep different parts apart
 	}
 	return h.Sum(nil)[:sumSize]
 }
