@@ -42,18 +42,9 @@ func (s *stage) dagRoutes() {
 	}, s.validateDag)
 }
 
-type dagInput struct {
-	Name string `path:"name"`
-}
-
 type getDagInput struct {
 	Name    string `path:"name"`
 	Version string `query:"version" doc:"Default: the newest"`
-}
-
-type dagAnswer struct {
-	Status int
-	Body   DagView
 }
 
 // dagBody reads the definition in the body of a request.
@@ -70,7 +61,7 @@ func (s *stage) dagBody(ctx context.Context, t tenant.ID) (*dag.Graph, error) {
 	return g, err
 }
 
-func (s *stage) putDag(ctx context.Context, who tenant.Identity, in *dagInput) (*dagAnswer, error) {
+func (s *stage) putDag(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[DagView], error) {
 	if err := checkName(in.Name, "a dag"); err != nil {
 		return nil, err
 	}
@@ -86,7 +77,7 @@ func (s *stage) putDag(ctx context.Context, who tenant.Identity, in *dagInput) (
 	if err != nil {
 		return nil, err
 	}
-	out := &dagAnswer{http.StatusOK, viewDag(d, g.Definition)}
+	out := &statusAnswer[DagView]{http.StatusOK, viewDag(d, g.Definition)}
 	if created {
 		out.Status = http.StatusCreated
 	}
@@ -115,7 +106,7 @@ func (s *stage) dag(ctx context.Context, t tenant.ID, name string, version int64
 	return d, is, err
 }
 
-func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput) (*dagAnswer, error) {
+func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput) (*statusAnswer[DagView], error) {
 	version, err := wire.ReadNumber("version", in.Version, 0, maxVersion)
 	if err != nil {
 		return nil, err
@@ -124,24 +115,20 @@ func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput
 	if err != nil {
 		return nil, err
 	}
-	return &dagAnswer{http.StatusOK, viewDag(d, is)}, nil
+	return &statusAnswer[DagView]{http.StatusOK, viewDag(d, is)}, nil
 }
 
 // maxVersion is the highest version that a request may name.
 const maxVersion = 999_999_999
 
-func (s *stage) deleteDag(ctx context.Context, who tenant.Identity, in *dagInput) (*empty, error) {
+func (s *stage) deleteDag(ctx context.Context, who tenant.Identity, in *namedInput) (*empty, error) {
 	err := s.Store.DeleteDag(ctx, who.Tenant, in.Name, s.now(), func() error {
 		return s.unusedDag(ctx, who.Tenant, in.Name)
 	})
 	return &empty{}, absentDag(err)
 }
 
-type listDagsInput struct{ wire.Paging }
-
-type dagsAnswer struct{ Body wire.Page[dagItemView] }
-
-func (s *stage) listDags(ctx context.Context, who tenant.Identity, in *listDagsInput) (*dagsAnswer, error) {
+func (s *stage) listDags(ctx context.Context, who tenant.Identity, in *pageInput) (*page[dagItemView], error) {
 	l := wire.NewList(who.Tenant, "dags")
 	limit, after, err := in.Page(l)
 	if err != nil {
@@ -151,7 +138,7 @@ func (s *stage) listDags(ctx context.Context, who tenant.Identity, in *listDagsI
 	if err != nil {
 		return nil, err
 	}
-	return &dagsAnswer{wire.PageOf(l, dags, more, viewDagItem, func(d store.Dag) string { return d.Name })}, nil
+	return &page[dagItemView]{wire.PageOf(l, dags, more, viewDagItem, func(d store.Dag) string { return d.Name })}, nil
 }
 
 type listDagVersionsInput struct {
@@ -161,7 +148,7 @@ type listDagVersionsInput struct {
 
 func (s *stage) listDagVersions(
 	ctx context.Context, who tenant.Identity, in *listDagVersionsInput,
-) (*dagsAnswer, error) {
+) (*page[dagItemView], error) {
 	l := wire.NewList(who.Tenant, "dag versions", in.Name)
 	limit, position, err := in.Page(l)
 	if err != nil {
@@ -178,7 +165,7 @@ func (s *stage) listDagVersions(
 	for i := range versions {
 		versions[i].CreatedAt = d.CreatedAt
 	}
-	return &dagsAnswer{wire.PageOf(l, versions, more, viewDagItem,
+	return &page[dagItemView]{wire.PageOf(l, versions, more, viewDagItem,
 		func(d store.Dag) string { return itoa(int(d.Version)) })}, nil
 }
 

@@ -63,11 +63,9 @@ type deadLettersInput struct {
 	DeadBefore string `query:"dead_before" format:"date-time" doc:"Before this time"`
 }
 
-type deadLettersAnswer struct{ Body wire.Page[deadLetter] }
-
 func (s *stage) listDeadLetters(
 	ctx context.Context, who tenant.Identity, in *deadLettersInput,
-) (*deadLettersAnswer, error) {
+) (*page[deadLetter], error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
@@ -85,7 +83,7 @@ func (s *stage) listDeadLetters(
 	if err != nil {
 		return nil, err
 	}
-	out := &deadLettersAnswer{Body: wire.Page[deadLetter]{Items: make([]deadLetter, len(rows)), NextCursor: next}}
+	out := &page[deadLetter]{Body: wire.Page[deadLetter]{Items: make([]deadLetter, len(rows)), NextCursor: next}}
 	for i, row := range rows {
 		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-deadLetterAttempts, 0)),
 			contract.ListMax)

@@ -91,16 +91,7 @@ func viewExclusion(e store.Exclusion) exclusionView {
 	return v
 }
 
-type exclusionInput struct {
-	Name string `path:"name"`
-}
-
-type exclusionAnswer struct {
-	Status int
-	Body   exclusionView
-}
-
-func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
+func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[exclusionView], error) {
 	if err := checkName(in.Name, "an exclusion"); err != nil {
 		return nil, err
 	}
@@ -126,7 +117,7 @@ func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *exclu
 	if err := s.follow(ctx, who, in.Name, wanted); err != nil {
 		return nil, err
 	}
-	return &exclusionAnswer{status, viewExclusion(after)}, nil
+	return &statusAnswer[exclusionView]{status, viewExclusion(after)}, nil
 }
 
 // naming lists a tenant's schedules whose calendar names an exclusion. Schedules that cannot be read are reported and
@@ -319,15 +310,15 @@ func (r *reader) stretch(v wire.Value) calendar.Range {
 	return calendar.Range{From: end("from"), To: end("to")}
 }
 
-func (s *stage) getExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*exclusionAnswer, error) {
+func (s *stage) getExclusion(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[exclusionView], error) {
 	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
 	if err != nil {
 		return nil, absent(err, "exclusion")
 	}
-	return &exclusionAnswer{http.StatusOK, viewExclusion(e)}, nil
+	return &statusAnswer[exclusionView]{http.StatusOK, viewExclusion(e)}, nil
 }
 
-func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *exclusionInput) (*empty, error) {
+func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *namedInput) (*empty, error) {
 	naming, err := s.naming(ctx, who.Tenant, in.Name)
 	if err != nil {
 		return nil, err
@@ -338,11 +329,9 @@ func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *ex
 	return &empty{}, absent(s.Store.DeleteExclusion(ctx, who.Tenant, in.Name), "exclusion")
 }
 
-type exclusionsAnswer struct{ Body wire.Page[exclusionView] }
-
 func (s *stage) listExclusions(
-	ctx context.Context, who tenant.Identity, in *struct{ wire.Paging },
-) (*exclusionsAnswer, error) {
+	ctx context.Context, who tenant.Identity, in *pageInput,
+) (*page[exclusionView], error) {
 	l := wire.NewList(who.Tenant, "exclusions")
 	limit, after, err := in.Page(l)
 	if err != nil {
@@ -352,7 +341,7 @@ func (s *stage) listExclusions(
 	if err != nil {
 		return nil, err
 	}
-	return &exclusionsAnswer{wire.PageOf(l, exclusions, more, viewExclusion,
+	return &page[exclusionView]{wire.PageOf(l, exclusions, more, viewExclusion,
 		func(e store.Exclusion) string { return e.Name })}, nil
 }
 

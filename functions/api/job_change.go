@@ -202,15 +202,13 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 			return nil, err
 		}
 		var after job.Row
-		var writes []item.Write
+		writes := make([]item.Write, 1)
 		if row.Status == job.Blocked {
-			var write item.Write
-			after, write = job.EditBlocked(row, c.Edit, c.parents)
-			writes, send = []item.Write{write}, false
+			after, writes[0] = job.EditBlocked(row, c.Edit, c.parents)
+			send = false
 		} else {
-			var write item.Write
-			after, write, send = job.Reschedule(row, c.Edit, now)
-			writes = []item.Write{write, job.FenceRow(row, claim, after.DueAt, now)}
+			after, writes[0], send = job.Reschedule(row, c.Edit, now)
+			writes = append(writes, job.FenceRow(row, claim, after.DueAt, now))
 		}
 		// The blob's name has the version in it. If the transaction is refused, nobody reads it.
 		if c.Payload != nil && c.Payload.In == job.InBlob {
@@ -370,9 +368,6 @@ func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput
 		return nil
 	})
 }
-
-// empty is the answer 204, which has no body.
-type empty struct{}
 
 // forget replaces a finished job by a tombstone and deletes its contents. may refuses a row by an error.
 func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) error {

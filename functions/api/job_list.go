@@ -26,8 +26,6 @@ type listJobsInput struct {
 	CreatedBefore string `query:"created_before" format:"date-time" doc:"Only jobs with a created_at before this time"`
 }
 
-type jobsAnswer struct{ Body wire.Page[JobView] }
-
 // jobFilter selects jobs.
 type jobFilter struct {
 	status   job.Status // "" is any
@@ -54,7 +52,7 @@ func (f jobFilter) rowMay(r job.Row) bool {
 	return r.Status == f.status || f.status == job.Skipped && mayBeSuperseded(r)
 }
 
-func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsInput) (*jobsAnswer, error) {
+func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsInput) (*page[JobView], error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
@@ -68,7 +66,7 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 	if err != nil {
 		return nil, err
 	}
-	out := &jobsAnswer{Body: wire.Page[JobView]{Items: []JobView{}}}
+	out := &page[JobView]{Body: wire.Page[JobView]{Items: []JobView{}}}
 	next, err := s.listed(ctx, who.Tenant, f, position, limit, &out.Body.Items)
 	if err != nil {
 		return nil, err
@@ -295,9 +293,7 @@ type attemptsInput struct {
 	wire.Paging
 }
 
-type attemptsAnswer struct{ Body wire.Page[attemptView] }
-
-func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attemptsInput) (*attemptsAnswer, error) {
+func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attemptsInput) (*page[attemptView], error) {
 	k, err := keyOf(who, in.ID)
 	if err != nil {
 		return nil, err
@@ -315,7 +311,7 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 	if err != nil {
 		return nil, err
 	}
-	out := &attemptsAnswer{Body: wire.Page[attemptView]{Items: viewAttempts(attempts)}}
+	out := &page[attemptView]{Body: wire.Page[attemptView]{Items: viewAttempts(attempts)}}
 	if more {
 		out.Body.NextCursor = l.Cursor(itoa(int(attempts[len(attempts)-1].Place())))
 	}

@@ -36,7 +36,6 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 		}
 		var id [8]byte
 		_, _ = rand.Read(id[:]) // never fails
-		w.Header().Set("X-Request-Id", hex.EncodeToString(id[:]))
 		detail := "this server answers only to localhost"
 		if foreign {
 			detail = "a web page of another origin may not ask this server"

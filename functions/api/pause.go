@@ -70,11 +70,6 @@ type pauseInput struct {
 	Scope string `path:"scope" doc:"all, or task:NAME" example:"task:http"`
 }
 
-type pauseAnswer struct {
-	Status int
-	Body   pauseView
-}
-
 func readScope(scope string) (string, error) {
 	name, isTask := strings.CutPrefix(scope, job.PauseTaskPrefix)
 	if scope == job.PauseAll || isTask && wire.IsName(name) {
@@ -83,7 +78,7 @@ func readScope(scope string) (string, error) {
 	return "", wire.OneMistake("scope", wire.CodeInvalidValue, "all, or task:NAME", "this is not what a pause can hold")
 }
 
-func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInput) (*pauseAnswer, error) {
+func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInput) (*statusAnswer[pauseView], error) {
 	scope, err := readScope(in.Scope)
 	if err != nil {
 		return nil, err
@@ -113,7 +108,7 @@ func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInpu
 	if !p.Until.IsZero() {
 		s.wakeParked(ctx, who.Tenant, p.Until)
 	}
-	return &pauseAnswer{status, viewPause(p)}, nil
+	return &statusAnswer[pauseView]{status, viewPause(p)}, nil
 }
 
 // passed reports whether a pause has ended by its until.
@@ -210,10 +205,8 @@ func parkingTimer(place string, at time.Time) string {
 	return "p-" + hex.EncodeToString(sum[:16])
 }
 
-type pausesAnswer struct{ Body wire.Page[pauseView] }
-
 // listPauses reads all pauses, because the store does, and answers one page of them.
-func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{ wire.Paging }) (*pausesAnswer, error) {
+func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *pageInput) (*page[pauseView], error) {
 	l := wire.NewList(who.Tenant, "pauses")
 	limit, after, err := in.Page(l)
 	if err != nil {
@@ -225,7 +218,7 @@ func (s *stage) listPauses(ctx context.Context, who tenant.Identity, in *struct{
 	}
 	slices.SortStableFunc(pauses, func(a, b job.Pause) int { return strings.Compare(a.Scope, b.Scope) })
 	now := s.now()
-	out := &pausesAnswer{Body: wire.Page[pauseView]{Items: []pauseView{}}}
+	out := &page[pauseView]{Body: wire.Page[pauseView]{Items: []pauseView{}}}
 	for i, p := range pauses {
 		at := pausePosition(pauses, i)
 		switch {

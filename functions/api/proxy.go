@@ -31,9 +31,7 @@ func Proxy(
 		var events core.RequestAccessor
 		r, err := events.EventToRequestWithContext(wire.WithIdentity(ctx, identityOf(ev)), ev)
 		if err != nil { // the path or the body is malformed
-			id := ev.RequestContext.RequestID
-			w.Header().Set("X-Request-Id", id)
-			catalogue.Write(w, id, wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
+			catalogue.Write(w, ev.RequestContext.RequestID, wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
 			return w.GetProxyResponse()
 		}
 		if r.Header.Get("X-Request-Id") == "" {

@@ -55,13 +55,11 @@ type runNodeInput struct {
 	Node string `path:"node"`
 }
 
-type runAnswer struct{ Body RunView }
-
 // act reads the body of an act, does it, and answers with the run after it.
 func (s *stage) act(
 	ctx context.Context, who tenant.Identity, id string, known []string,
 	read func(*reader, wire.Fields), do func(run.Key, release.By) (run.Run, error),
-) (*runAnswer, error) {
+) (*answer[RunView], error) {
 	k, err := runKey(who, id)
 	if err != nil {
 		return nil, err
@@ -86,7 +84,7 @@ func (s *stage) act(
 		return nil, asRunProblem(err)
 	}
 	v, err := s.showRun(ctx, k)
-	return &runAnswer{v}, err
+	return &answer[RunView]{v}, err
 }
 
 // reason reads the reason of an act.
@@ -104,30 +102,21 @@ func (r *reader) reason(v wire.Value) string {
 
 func nothingMore(*reader, wire.Fields) {}
 
-func (s *stage) pauseRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
-	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
-		return s.Runs.Pause(ctx, k, by)
-	})
+// runAct returns the handler of an act that takes only a reason.
+func (s *stage) runAct(
+	do func(context.Context, run.Key, release.By) (run.Run, error),
+) func(context.Context, tenant.Identity, *runInput) (*answer[RunView], error) {
+	return func(ctx context.Context, who tenant.Identity, in *runInput) (*answer[RunView], error) {
+		return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+			return do(ctx, k, by)
+		})
+	}
 }
 
-func (s *stage) resumeRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
-	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
-		return s.Runs.Resume(ctx, k, by)
-	})
-}
-
-func (s *stage) cancelRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
-	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
-		return s.Runs.Cancel(ctx, k, by)
-	})
-}
-
-func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
+func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*answer[RunView], error) {
 	from := ""
 	return s.act(ctx, who, in.ID, wire.NamesOf[runRetryRequest](), func(r *reader, f wire.Fields) {
-		if v, ok := f["from"]; ok {
-			from, _ = r.Name(v)
-		}
+		set(f, "from", &from, r.Name)
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
 		if fault.KindOf(err) == fault.Invalid && from != "" {
@@ -138,13 +127,13 @@ func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput)
 	})
 }
 
-func (s *stage) retryRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+func (s *stage) retryRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*answer[RunView], error) {
 	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.RetryNode(ctx, k, in.Node, by)
 	})
 }
 
-func (s *stage) skipRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+func (s *stage) skipRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*answer[RunView], error) {
 	below := false
 	return s.act(ctx, who, in.ID, wire.NamesOf[nodeSkipRequest](), func(r *reader, f wire.Fields) {
 		if v, ok := f["children"]; ok {
@@ -156,7 +145,7 @@ func (s *stage) skipRunNode(ctx context.Context, who tenant.Identity, in *runNod
 	})
 }
 
-func (s *stage) completeRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+func (s *stage) completeRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*answer[RunView], error) {
 	var result json.RawMessage
 	return s.act(ctx, who, in.ID, wire.NamesOf[nodeCompleteRequest](), func(r *reader, f wire.Fields) {
 		if v, ok := f["result"]; ok {

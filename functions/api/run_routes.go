@@ -72,10 +72,10 @@ func (s *stage) runActs() {
 		}
 	}
 	wire.Register(s.router,
-		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}), s.pauseRun)
-	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest{}), s.resumeRun)
+		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}), s.runAct(s.Runs.Pause))
+	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest{}), s.runAct(s.Runs.Resume))
 	wire.Register(s.router, of("cancel", "cancelRun", "Cancel a run",
-		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest{}), s.cancelRun)
+		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest{}), s.runAct(s.Runs.Cancel))
 	wire.Register(s.router, of("retry", "retryRun", "Run again what failed of a run",
 		"And what fell with it; what succeeded does not run again, unless it stands at or below from.",
 		runRetryRequest{}),
@@ -95,7 +95,7 @@ type getRunInput struct {
 	Wait string `query:"wait" doc:"How long to wait for a final status; what stands then is answered" example:"20s"`
 }
 
-func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*runAnswer, error) {
+func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*answer[RunView], error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput
 		}
 	}
 	v, err := s.showRun(ctx, k)
-	return &runAnswer{v}, err
+	return &answer[RunView]{v}, err
 }
 
 type listRunsInput struct {
@@ -130,8 +130,6 @@ type listRunsInput struct {
 	wire.Paging
 }
 
-type runsAnswer struct{ Body wire.Page[RunView] }
-
 // lookedAtRuns is how many entries of the list one request reads at most.
 const lookedAtRuns = 2_000
 
@@ -141,7 +139,7 @@ const (
 	runsReadAtOnce = 16     // runs that are read at the same time
 )
 
-func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsInput) (*runsAnswer, error) {
+func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsInput) (*page[RunView], error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
@@ -154,7 +152,7 @@ func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsI
 	if q.Below, err = l.Position(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &runsAnswer{Body: wire.Page[RunView]{Items: []RunView{}}}
+	out := &page[RunView]{Body: wire.Page[RunView]{Items: []RunView{}}}
 	var positions []string
 	rows := 0
 	for range lookedAtRuns / store.ReadAtOnce {
@@ -254,11 +252,9 @@ type runEventView struct {
 	To     string       `json:"to,omitempty" doc:"The run's status after"`
 }
 
-type runEventsAnswer struct{ Body wire.Page[runEventView] }
-
 func (s *stage) listRunEvents(
 	ctx context.Context, who tenant.Identity, in *listRunEventsInput,
-) (*runEventsAnswer, error) {
+) (*page[runEventView], error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
 		return nil, err
@@ -275,7 +271,7 @@ func (s *stage) listRunEvents(
 	if err != nil {
 		return nil, err
 	}
-	out := &runEventsAnswer{Body: wire.Page[runEventView]{Items: []runEventView{}}}
+	out := &page[runEventView]{Body: wire.Page[runEventView]{Items: []runEventView{}}}
 	for _, e := range events {
 		out.Body.Items = append(out.Body.Items, runEventView{
 			wire.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To,
@@ -317,9 +313,7 @@ type runItemView struct {
 	Error        *job.Reason     `json:"error,omitempty"`
 }
 
-type runNodeAnswer struct{ Body RunNodeDetail }
-
-func (s *stage) getRunNode(ctx context.Context, who tenant.Identity, in *getRunNodeInput) (*runNodeAnswer, error) {
+func (s *stage) getRunNode(ctx context.Context, who tenant.Identity, in *getRunNodeInput) (*answer[RunNodeDetail], error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
 		return nil, err
@@ -335,7 +329,7 @@ func (s *stage) getRunNode(ctx context.Context, who tenant.Identity, in *getRunN
 	if !slices.Contains(f.graph.Names(), in.Node) {
 		return nil, errNoRun()
 	}
-	out := &runNodeAnswer{RunNodeDetail{RunID: k.ID, Node: in.Node, NodeState: f.node(in.Node, f.states())}}
+	out := &answer[RunNodeDetail]{RunNodeDetail{RunID: k.ID, Node: in.Node, NodeState: f.node(in.Node, f.states())}}
 	row := f.rows[in.Node]
 	if row.IsMapped() {
 		l := wire.NewList(who.Tenant, "run items", in.ID, in.Node)

@@ -327,10 +327,6 @@ func (s *stage) getSchedule(ctx context.Context, who tenant.Identity, in *namedI
 	return s.answerSchedule(ctx, found, http.StatusOK, err)
 }
 
-type namedInput struct {
-	Name string `path:"name"`
-}
-
 type patchScheduleInput struct {
 	ScheduleInput
 	DryRun string `query:"dry_run" doc:"true: only say what would change"`
@@ -487,13 +483,9 @@ type deletedAnswer struct {
 	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest {=in_flight_looked} jobs that a worker is at, by comma; absent: none"`
 }
 
-type schedulesAnswer struct{ Body wire.Page[ScheduleView] }
-
-type listSchedulesInput struct{ wire.Paging }
-
 func (s *stage) listSchedules(
-	ctx context.Context, who tenant.Identity, in *listSchedulesInput,
-) (*schedulesAnswer, error) {
+	ctx context.Context, who tenant.Identity, in *pageInput,
+) (*page[ScheduleView], error) {
 	l := wire.NewList(who.Tenant, "schedules")
 	limit, after, err := in.Page(l)
 	if err != nil {
@@ -503,7 +495,7 @@ func (s *stage) listSchedules(
 	if err != nil {
 		return nil, err
 	}
-	out := &schedulesAnswer{Body: wire.Page[ScheduleView]{Items: []ScheduleView{}}}
+	out := &page[ScheduleView]{Body: wire.Page[ScheduleView]{Items: []ScheduleView{}}}
 	now := s.now()
 	for _, f := range found {
 		if f.Err != nil { // the others are still listed

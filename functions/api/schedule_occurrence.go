@@ -53,13 +53,11 @@ type occurrencesInput struct {
 	Before  string `query:"before" format:"date-time" doc:"Before this nominal time"`
 }
 
-type occurrencesAnswer struct{ Body wire.Page[occurrenceView] }
-
 var outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedule.Missed, schedule.Superseded}
 
 func (s *stage) listOccurrences(
 	ctx context.Context, who tenant.Identity, in *occurrencesInput,
-) (*occurrencesAnswer, error) {
+) (*page[occurrenceView], error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
@@ -93,7 +91,7 @@ func (s *stage) listOccurrences(
 	if err != nil {
 		return nil, err
 	}
-	out := &occurrencesAnswer{Body: wire.Page[occurrenceView]{Items: append([]occurrenceView{}, items...)}}
+	out := &page[occurrenceView]{Body: wire.Page[occurrenceView]{Items: append([]occurrenceView{}, items...)}}
 	if next != "" {
 		out.Body.NextCursor = l.Cursor(next)
 	}

@@ -174,7 +174,7 @@ func TestPutSchedule_DeletesAReplacedPayloadAndJobsKeepTheirs(t *testing.T) {
 		keys = append(keys, s.PayloadBlob(s.Template.PayloadHash))
 		b.want(t, 200, "PUT", "/v1/schedules/l", body(large(letter), ""))
 	}
-	ran = b.want(t, 202, "POST", "/v1/schedules/l/run-now", "").str("job_id") // reads the blob of now
+	ran = b.want(t, 202, "POST", "/v1/schedules/l/run-now", "").str("job_id") // reads the current blob
 	s := b.schedule(t, "l")
 	b.want(t, 204, "DELETE", "/v1/schedules/l", "")
 	b.want(t, 204, "DELETE", "/v1/schedules/s", "")

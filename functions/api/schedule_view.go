@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
@@ -16,7 +13,6 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/span"
-	"punctual/shared/text"
 )
 
 // ScheduleView shows a schedule.
@@ -157,41 +153,4 @@ func most(c schedule.Schedule) int {
 		return int(n)
 	}
 	return math.MaxInt
-}
-
-// orNull is an object in an answer, or null. It can be left out if it is not known.
-type orNull[T any] struct {
-	value *T
-	known bool
-}
-
-// IsZero reports whether omitzero leaves it out.
-func (o orNull[T]) IsZero() bool { return !o.known && o.value == nil }
-
-// MarshalJSON writes the object, or null.
-func (o orNull[T]) MarshalJSON() ([]byte, error) { return text.JSON(o.value) }
-
-// Schema documents it.
-func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
-}
-
-// either is an answer of one of two kinds; the other is nil.
-type either[A, B any] struct {
-	one   *A
-	other *B
-}
-
-// MarshalJSON writes the one that is there.
-func (e either[A, B]) MarshalJSON() ([]byte, error) {
-	if e.other != nil {
-		return text.JSON(e.other)
-	}
-	return text.JSON(e.one)
-}
-
-// Schema documents both.
-func (either[A, B]) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""),
-		r.Schema(reflect.TypeFor[B](), true, "")}}
 }

@@ -43,8 +43,6 @@ type documentAnswer struct {
 	Body        []byte
 }
 
-type nothing struct{}
-
 type healthAnswer struct {
 	Body struct {
 		Status    string `json:"status" enum:"ok"`
@@ -102,28 +100,24 @@ func (s *stage) whoami(_ context.Context, who tenant.Identity, _ *nothing) (*who
 	return out, nil
 }
 
-type problemsAnswer struct{ Body wire.Page[wire.Explanation] }
-
-func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *struct{ wire.Paging }) (*problemsAnswer, error) {
+func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *pageInput) (*page[wire.Explanation], error) {
 	limit, err := in.PageSize()
 	if err != nil {
 		return nil, err
 	}
 	l := wire.NewList("", "problems") // no tenant: the list is the same for everybody
 	items, next, err := wire.CutPage(l, in.Cursor, limit, catalogue)
-	return &problemsAnswer{wire.Page[wire.Explanation]{Items: items, NextCursor: next}}, err
+	return &page[wire.Explanation]{wire.Page[wire.Explanation]{Items: items, NextCursor: next}}, err
 }
 
 type explainInput struct {
 	Code string `path:"code"`
 }
 
-type explainAnswer struct{ Body wire.Explanation }
-
-func (s *stage) explain(_ context.Context, _ tenant.Identity, in *explainInput) (*explainAnswer, error) {
+func (s *stage) explain(_ context.Context, _ tenant.Identity, in *explainInput) (*answer[wire.Explanation], error) {
 	e, ok := catalogue.Explain(in.Code)
 	if !ok {
 		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such code")
 	}
-	return &explainAnswer{e}, nil
+	return &answer[wire.Explanation]{e}, nil
 }

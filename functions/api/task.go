@@ -67,16 +67,7 @@ func viewTask(t job.Task) taskView {
 		t.PayloadSchema, t.Version, t.BuiltIn}
 }
 
-type taskInput struct {
-	Name string `path:"name"`
-}
-
-type taskAnswer struct {
-	Status int
-	Body   taskView
-}
-
-func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
+func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[taskView], error) {
 	if err := checkName(in.Name, "a task"); err != nil {
 		return nil, err
 	}
@@ -99,7 +90,7 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *taskInput)
 	if err != nil {
 		return nil, err
 	}
-	return &taskAnswer{status, viewTask(after)}, nil
+	return &statusAnswer[taskView]{status, viewTask(after)}, nil
 }
 
 func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
@@ -148,15 +139,15 @@ func (r *reader) allWrong(pointer string, wrong fault.Mistakes) {
 	}
 }
 
-func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *taskInput) (*taskAnswer, error) {
+func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[taskView], error) {
 	t, err := s.Store.Task(ctx, who.Tenant, in.Name)
 	if err != nil {
 		return nil, absent(err, "task")
 	}
-	return &taskAnswer{http.StatusOK, viewTask(t)}, nil
+	return &statusAnswer[taskView]{http.StatusOK, viewTask(t)}, nil
 }
 
-func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *taskInput) (*empty, error) {
+func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *namedInput) (*empty, error) {
 	for _, b := range job.BuiltInTasks() {
 		if b.Name == in.Name {
 			return nil, wire.NewProblem(codeWrongState, "task %s is built in and cannot be deleted", b.Name)
@@ -165,11 +156,7 @@ func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *taskInp
 	return &empty{}, absent(s.Store.DeleteTask(ctx, who.Tenant, in.Name), "task")
 }
 
-type listTasksInput struct{ wire.Paging }
-
-type tasksAnswer struct{ Body wire.Page[taskView] }
-
-func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTasksInput) (*tasksAnswer, error) {
+func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *pageInput) (*page[taskView], error) {
 	l := wire.NewList(who.Tenant, "tasks")
 	limit, after, err := in.Page(l)
 	if err != nil {
@@ -190,5 +177,5 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *listTask
 	if len(tasks) > limit {
 		tasks, more = tasks[:limit], true
 	}
-	return &tasksAnswer{wire.PageOf(l, tasks, more, viewTask, func(t job.Task) string { return t.Name })}, nil
+	return &page[taskView]{wire.PageOf(l, tasks, more, viewTask, func(t job.Task) string { return t.Name })}, nil
 }

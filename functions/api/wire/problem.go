@@ -77,6 +77,7 @@ func (c Catalogue) Write(w http.ResponseWriter, id string, p *Problem) {
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}
+	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
 	_ = marshal(w, p) // an error means that the client has left
