@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -327,5 +328,23 @@ func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
 	}
 	if want := "Up to " + itoa(contract.MaxTags) + ", names up to"; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("the document does not say %q", want)
+	}
+}
+
+func TestLimits_AreSpelledAsSentencesDo(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string]string{
+		"":            inWords(nil, "and"),
+		"a":           inWords([]string{"a"}, "and"),
+		"a and b":     inWords([]string{"a", "b"}, "and"),
+		"a, b or c":   inWords([]string{"a", "b", "c"}, "or"),
+		"five":        numberWord(5),
+		"12":          numberWord(12),
+		"a second":    timeInWords(time.Second, time.Second, "a second", "seconds"),
+		"two seconds": timeInWords(2*time.Second, time.Second, "a second", "seconds"),
+	} {
+		if got != want {
+			t.Errorf("spelled %q, want %q", got, want)
+		}
 	}
 }

@@ -137,7 +137,7 @@ func (f *runFacts) looks() map[string]dag.Look {
 	for _, name := range f.graph.Names() {
 		look := dag.Look{Status: f.status(f.rows[name])}
 		if c := f.itemCounts(name); c != nil {
-			look.Note = fmt.Sprintf("%d of %d items", c.Total-c.Blocked-c.Waiting-c.Running, c.Total)
+			look.Note = c.ended()
 		}
 		looks[name] = look
 	}

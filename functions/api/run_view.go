@@ -45,6 +45,11 @@ type runCounts struct {
 	Skipped   int `json:"skipped"`
 }
 
+// ended says how many of the items have ended.
+func (c *runCounts) ended() string {
+	return fmt.Sprintf("%d of %d items", c.Total-c.Blocked-c.Waiting-c.Running, c.Total)
+}
+
 func (c *runCounts) add(s job.Status) {
 	c.Total++
 	switch s {
@@ -307,7 +312,7 @@ func (f *runFacts) unended(name string, states map[string]dag.NodeState) string 
 			continue
 		}
 		if c := f.itemCounts(p); c != nil {
-			p = fmt.Sprintf("%s (%d of %d items)", p, c.Total-c.Blocked-c.Waiting-c.Running, c.Total)
+			p += " (" + c.ended() + ")"
 		}
 		open = append(open, p)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -468,12 +469,7 @@ func (s *stage) deleteSchedule(ctx context.Context, who tenant.Identity, in *Sch
 		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant,
 			k.Tenant, "schedule", k.Name, telemetry.Err, err)
 	}
-	for n, id := range running {
-		if n > 0 {
-			out.InFlight += ", "
-		}
-		out.InFlight += string(id)
-	}
+	out.InFlight = strings.Join(wordsOf(running), ", ")
 	return out, nil
 }
 
