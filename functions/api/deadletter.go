@@ -118,13 +118,7 @@ func (s *stage) letters(
 		return nil, nil, err
 	}
 	rows, position, err = s.lettersFrom(ctx, l.Tenant, f, position, limit)
-	if err != nil {
-		return nil, nil, err
-	}
-	if position != "" {
-		next = l.Cursor(position)
-	}
-	return rows, next, nil
+	return rows, l.Cursor(position), err
 }
 
 // lettersFrom reads dead jobs after a position, and returns where the next page begins; "" is the end.

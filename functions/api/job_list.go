@@ -68,13 +68,8 @@ func (s *stage) listJobs(ctx context.Context, who tenant.Identity, in *listJobsI
 	}
 	out := &page[JobView]{Body: wire.Page[JobView]{Items: []JobView{}}}
 	next, err := s.listed(ctx, who.Tenant, f, position, limit, &out.Body.Items)
-	if err != nil {
-		return nil, err
-	}
-	if next != "" {
-		out.Body.NextCursor = l.Cursor(next)
-	}
-	return out, nil
+	out.Body.NextCursor = l.Cursor(next)
+	return out, err
 }
 
 // listed fills a page that begins after a position, and returns where the next one begins; "" is the end.

@@ -183,9 +183,7 @@ func (s *stage) listRuns(ctx context.Context, who tenant.Identity, in *listRunsI
 			break
 		}
 	}
-	if q.Below != "" {
-		out.Body.NextCursor = l.Cursor(q.Below)
-	}
+	out.Body.NextCursor = l.Cursor(q.Below)
 	out.Body.Fit(func(last int) *string { return l.Cursor(positions[last]) })
 	return out, nil
 }
@@ -277,9 +275,7 @@ func (s *stage) listRunEvents(
 			wire.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To,
 		})
 	}
-	if next != "" {
-		out.Body.NextCursor = l.Cursor(next)
-	}
+	out.Body.NextCursor = l.Cursor(next)
 	return out, nil
 }
 

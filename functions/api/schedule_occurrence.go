@@ -88,14 +88,9 @@ func (s *stage) listOccurrences(
 		f.before = s.now().Add(time.Millisecond) // the coming ones are listed with outcome=pending
 	}
 	items, next, err := read(ctx, of, f, position)
-	if err != nil {
-		return nil, err
-	}
-	out := &page[occurrenceView]{Body: wire.Page[occurrenceView]{Items: append([]occurrenceView{}, items...)}}
-	if next != "" {
-		out.Body.NextCursor = l.Cursor(next)
-	}
-	return out, nil
+	return &page[occurrenceView]{Body: wire.Page[occurrenceView]{
+		Items: append([]occurrenceView{}, items...), NextCursor: l.Cursor(next),
+	}}, err
 }
 
 // occurrenceFilter selects occurrences.

@@ -41,8 +41,11 @@ func (l List) sum(position string) []byte {
 	return h.Sum(nil)[:sumSize]
 }
 
-// Cursor returns the cursor for a position in the list; it is never nil.
+// Cursor returns the cursor for a position in the list; nil for "", the end.
 func (l List) Cursor(position string) *string {
+	if position == "" {
+		return nil
+	}
 	c := base64.RawURLEncoding.EncodeToString(append(l.sum(position), position...))
 	return &c
 }
