@@ -91,7 +91,9 @@ func viewExclusion(e store.Exclusion) exclusionView {
 	return v
 }
 
-func (s *stage) putExclusion(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[exclusionView], error) {
+func (s *stage) putExclusion(
+	ctx context.Context, who tenant.Identity, in *namedInput,
+) (*statusAnswer[exclusionView], error) {
 	if err := checkName(in.Name, "an exclusion"); err != nil {
 		return nil, err
 	}
@@ -310,7 +312,9 @@ func (r *reader) stretch(v wire.Value) calendar.Range {
 	return calendar.Range{From: end("from"), To: end("to")}
 }
 
-func (s *stage) getExclusion(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[exclusionView], error) {
+func (s *stage) getExclusion(
+	ctx context.Context, who tenant.Identity, in *namedInput,
+) (*statusAnswer[exclusionView], error) {
 	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
 	if err != nil {
 		return nil, absent(err, "exclusion")

@@ -202,7 +202,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 			return nil, err
 		}
 		var after job.Row
-		writes := make([]item.Write, 1)
+		writes := []item.Write{{}}
 		if row.Status == job.Blocked {
 			after, writes[0] = job.EditBlocked(row, c.Edit, c.parents)
 			send = false

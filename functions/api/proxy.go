@@ -31,7 +31,8 @@ func Proxy(
 		var events core.RequestAccessor
 		r, err := events.EventToRequestWithContext(wire.WithIdentity(ctx, identityOf(ev)), ev)
 		if err != nil { // the path or the body is malformed
-			catalogue.Write(w, ev.RequestContext.RequestID, wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
+			catalogue.Write(w, ev.RequestContext.RequestID,
+				wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
 			return w.GetProxyResponse()
 		}
 		if r.Header.Get("X-Request-Id") == "" {

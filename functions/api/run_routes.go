@@ -72,7 +72,8 @@ func (s *stage) runActs() {
 		}
 	}
 	wire.Register(s.router,
-		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}), s.runAct(s.Runs.Pause))
+		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}),
+		s.runAct(s.Runs.Pause))
 	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest{}), s.runAct(s.Runs.Resume))
 	wire.Register(s.router, of("cancel", "cancelRun", "Cancel a run",
 		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest{}), s.runAct(s.Runs.Cancel))
@@ -309,7 +310,9 @@ type runItemView struct {
 	Error        *job.Reason     `json:"error,omitempty"`
 }
 
-func (s *stage) getRunNode(ctx context.Context, who tenant.Identity, in *getRunNodeInput) (*answer[RunNodeDetail], error) {
+func (s *stage) getRunNode(
+	ctx context.Context, who tenant.Identity, in *getRunNodeInput,
+) (*answer[RunNodeDetail], error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
 		return nil, err

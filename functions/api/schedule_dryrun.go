@@ -104,8 +104,8 @@ func (d *ScheduleDiff) fill(old, edited []calendar.Occurrence) {
 			}
 			continue
 		}
-		d.Lost, d.Cut = addUpTo1000(d.Lost, lost[day], d.Cut)
-		d.Added, d.Cut = addUpTo1000(d.Added, added[day], d.Cut)
+		d.Lost, d.Cut = addListed(d.Lost, lost[day], d.Cut)
+		d.Added, d.Cut = addListed(d.Added, added[day], d.Cut)
 	}
 }
 
@@ -117,8 +117,8 @@ func (d *ScheduleDiff) move(from, to calendar.Occurrence) {
 	d.Moved = append(d.Moved, movedOccurrence{wire.Instant{Time: from.DueAt}, wire.Instant{Time: to.DueAt}})
 }
 
-// addUpTo1000 adds times to a list up to dryRunListed, and reports whether it left any out.
-func addUpTo1000(list []occurrenceTime, times []calendar.Occurrence, cut bool) ([]occurrenceTime, bool) {
+// addListed adds times to a list up to dryRunListed, and reports whether it left any out.
+func addListed(list []occurrenceTime, times []calendar.Occurrence, cut bool) ([]occurrenceTime, bool) {
 	free := dryRunListed - len(list)
 	if len(times) > free {
 		times, cut = times[:free], true

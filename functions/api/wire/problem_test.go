@@ -32,7 +32,7 @@ func TestRouter_CompletesProblemsByItsOwnCatalogue(t *testing.T) {
 		title, path string
 		want        Problem
 	}{
-		{"Absent", "/nowhere", Problem{Type: "/v1/problems/not_found", Title: "Absent", Status: 404, Code: "not_found"}},
+		{"None", "/nowhere", Problem{Type: "/v1/problems/not_found", Title: "None", Status: 404, Code: "not_found"}},
 		{"Gone", "/nowhere", Problem{Type: "/v1/problems/not_found", Title: "Gone", Status: 404, Code: "not_found"}},
 		{"Gone", "/unheard-of", Problem{Type: "/v1/problems/internal", Title: "Bug", Status: 500, Code: "internal"}},
 	} {
