@@ -212,10 +212,8 @@ func (r *Releaser) force(ctx context.Context, f *facts, name string) ([]job.Row,
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return nil, err
 		}
-		for _, w := range row.SetResult(json.RawMessage(result)) {
-			if err := r.Store.Put(ctx, w); err != nil {
-				return nil, err
-			}
+		if err := r.putAll(ctx, row.SetResult(json.RawMessage(result))); err != nil {
+			return nil, err
 		}
 	}
 	return r.putEnded(ctx, f, row, n.Hand.Status(), forcedReason(n.Hand, n.Reason), now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -169,19 +170,13 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 					Message: job.Cut(fmt.Sprintf("item %d: %s", i, it.Reason.Message), contract.MaxErrorMessage)}
 		}
 	}
-	for range tries {
-		after, write := job.CloseMapped(own, s, why, r.Clock.Now())
-		err := r.Store.PutRow(ctx, after, write)
-		if !refused(err) {
-			return []job.Row{after}, err
-		}
-		rows, err := r.Store.Nodes(ctx, []job.Key{own.Key})
-		if err != nil || rows[0].Status != job.Blocked { // somebody else has closed it
-			return nil, err
-		}
-		own = rows[0] // a job has begun to come after it
+	// A job that begins to come after the node changes its row; somebody else may have closed it.
+	after, wrote, err := r.rewrite(ctx, own, func(own job.Row) bool { return own.Status == job.Blocked },
+		func(own job.Row, now time.Time) (job.Row, item.Write) { return job.CloseMapped(own, s, why, now) })
+	if !wrote {
+		return nil, err
 	}
-	return nil, changed(f.run.Key)
+	return []job.Row{after}, nil
 }
 
 // fill puts the items that are missing, as many as there is room for; items are the rows of the last ones, as
@@ -271,10 +266,8 @@ func (r *Releaser) carry(ctx context.Context, f *facts, from, to job.Row) ([]job
 		}
 	}
 	to.StartedAt = from.StartedAt
-	for _, w := range to.SetResult(json.RawMessage(result)) {
-		if err := r.Store.Put(ctx, w); err != nil {
-			return nil, err
-		}
+	if err := r.putAll(ctx, to.SetResult(json.RawMessage(result))); err != nil {
+		return nil, err
 	}
 	return r.putEnded(ctx, f, to, job.Succeeded, job.Reason{}, r.Clock.Now())
 }

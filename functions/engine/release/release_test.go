@@ -395,3 +395,34 @@ func TestMapped_GivesWhatItsItemsGaveWhateverFailed(t *testing.T) {
 		t.Errorf("its child saw %s", got)
 	}
 }
+
+func TestRedrive_LinksTheDeadJobBeforeItsRunReleasesTheNewOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	b.fails = func(r job.Row) bool { return r.Node == "a" && r.Generation == 1 }
+	b.create(def("a", "x"))
+	b.start(b.current("a"))
+	b.finish(b.current("a"), true)
+	dead := b.current("a")
+	_, err := b.rel.Pause(ctx, b.key, by)
+	b.must(err)
+	id, already, err := b.rel.Redrive(ctx, dead.Key)
+	b.must(err)
+	if already || b.current("a").Status != "" {
+		t.Errorf("already %v, and a paused run has released %+v", already, b.current("a"))
+	}
+	rows, err := b.store.Nodes(ctx, []job.Key{dead.Key})
+	b.must(err)
+	if rows[0].RedrivenBy != id || rows[0].PendingEffects.DeadLetter() {
+		t.Errorf("the dead job was redriven by %q, want %q, and its pending effects are %q", rows[0].RedrivenBy, id,
+			rows[0].PendingEffects)
+	}
+	_, err = b.rel.Resume(ctx, b.key, by)
+	b.must(err)
+	b.calm()
+	b.runIs(run.Succeeded)
+	if next := b.current("a"); next.ID != id || next.RedriveOf != dead.ID {
+		t.Errorf("the new job is %s, a redrive of %q; want %s of %q", next.ID, next.RedriveOf, id, dead.ID)
+	}
+}

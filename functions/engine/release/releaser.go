@@ -227,6 +227,29 @@ func states(rows map[string]job.Row) map[string]dag.NodeState {
 	return is
 }
 
+// rewrite writes what change makes of a row. Where somebody was faster it reads the row and tries anew. It writes
+// nothing where open says false; then wrote is false.
+func (r *Releaser) rewrite(
+	ctx context.Context, row job.Row, open func(job.Row) bool,
+	change func(row job.Row, now time.Time) (job.Row, item.Write),
+) (after job.Row, wrote bool, err error) {
+	for range tries {
+		if !open(row) {
+			return row, false, nil
+		}
+		after, write := change(row, r.Clock.Now())
+		if err := r.Store.PutRow(ctx, after, write); !refused(err) {
+			return after, err == nil, err
+		}
+		rows, err := r.Store.Nodes(ctx, []job.Key{row.Key})
+		if err != nil {
+			return row, false, err
+		}
+		row = rows[0]
+	}
+	return row, false, changed(run.Of(row))
+}
+
 // refused says that somebody has acted since the run was read.
 func refused(err error) bool {
 	var r *item.Refused

@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/engine/decide"
 	"punctual/shared/fault"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
@@ -94,7 +95,7 @@ func (r *Releaser) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 		}
 	}
 	by = is.Key.Job(row.Node, row.Generation+1, row.ItemNo).ID
-	return by, already, r.redriven(ctx, row, by)
+	return by, already, r.linkRedriven(ctx, row, by)
 }
 
 // refusal says why the run did not allow a redrive. already tells that somebody was faster.
@@ -111,24 +112,14 @@ func (r *Releaser) refusal(ctx context.Context, row job.Row, why *WrongState) (a
 	return false, fault.New(fault.Refused, why, "retrying a node of run %s", is.ID)
 }
 
-// redriven links a dead job to the one that has taken its place; its dead letter is no longer pending.
-func (r *Releaser) redriven(ctx context.Context, row job.Row, by job.ID) error {
-	for range tries {
-		if row.Status != job.Dead || row.RedrivenBy != "" {
-			return nil
-		}
-		after, write := job.Redriven(row, by, r.Clock.Now())
-		err := r.Store.PutRow(ctx, after, write)
-		if !refused(err) {
-			return err
-		}
-		rows, err := r.Store.Nodes(ctx, []job.Key{row.Key})
-		if err != nil {
-			return err
-		}
-		row = rows[0]
-	}
-	return changed(run.Of(row))
+// linkRedriven links a dead job to the one that replaces it, so that its dead letter is no longer pending.
+// accept does so in one transaction with the new row; but while the run is paused or has no free slot there is
+// no such row, and a node that then ends without having run never gets one.
+func (r *Releaser) linkRedriven(ctx context.Context, row job.Row, by job.ID) error {
+	_, _, err := r.rewrite(ctx, row,
+		func(row job.Row) bool { return row.Status == job.Dead && row.RedrivenBy == "" },
+		func(row job.Row, now time.Time) (job.Row, item.Write) { return job.Redriven(row, by, now) })
+	return err
 }
 
 // warn notes what was left to the run's wake-up.

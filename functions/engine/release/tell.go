@@ -36,7 +36,7 @@ func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
 		}
 		rows = append(rows, followed...)
 		if x.RunID == "" {
-			if err := r.told(ctx, x); err != nil {
+			if err := r.settled(ctx, x); err != nil {
 				return err
 			}
 			continue
@@ -58,7 +58,7 @@ func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err er
 			f.freedBy(x)
 		}
 		if fault.KindOf(err) == fault.NotFound { // forgotten
-			return ended, r.told(ctx, x)
+			return ended, r.settled(ctx, x)
 		}
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
 	switch {
 	case f.run.Status.Final():
-		return nil, true, r.told(ctx, x)
+		return nil, true, r.settled(ctx, x)
 	case f.run.Expired(r.Clock.Now()):
 		if err := r.expire(ctx, f); err != nil {
 			return nil, false, err
@@ -96,7 +96,7 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		if err := r.Store.WriteRun(ctx, after, write); err != nil {
 			return nil, false, err
 		}
-		if err := r.told(ctx, x); err != nil {
+		if err := r.settled(ctx, x); err != nil {
 			return nil, false, err
 		}
 		return nil, true, r.Derive(ctx, f.run.Key)
@@ -135,7 +135,7 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 			return ended, false, err
 		}
 	}
-	return ended, true, r.told(ctx, x)
+	return ended, true, r.settled(ctx, x)
 }
 
 // targets are the nodes to be judged after the end of x.
@@ -146,24 +146,10 @@ func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
 	return f.graph.Children(x.Node)
 }
 
-// told notes that nobody has to be told of x any more.
-func (r *Releaser) told(ctx context.Context, x job.Row) error {
-	for range tries {
-		if !x.PendingEffects.Children() {
-			return nil
-		}
-		after, write := job.Told(x, r.Clock.Now())
-		err := r.Store.PutRow(ctx, after, write)
-		if !refused(err) {
-			return err
-		}
-		rows, err := r.Store.Nodes(ctx, []job.Key{x.Key})
-		if err != nil {
-			return err
-		}
-		x = rows[0]
-	}
-	return changed(run.Of(x))
+// settled notes that the children of x have been judged.
+func (r *Releaser) settled(ctx context.Context, x job.Row) error {
+	_, _, err := r.rewrite(ctx, x, func(x job.Row) bool { return x.PendingEffects.Children() }, job.Told)
+	return err
 }
 
 func (r *Releaser) noteHolds(ctx context.Context, f *facts) error {
