@@ -11,6 +11,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/dag/dagtest"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	graphs "punctual/shared/run"
@@ -123,7 +124,7 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 	rows := w.ledger.nodesOf(is, g)
 	n := g.Nodes[row.Node]
 	ends, older := endsOf(is, g, rows, row.Node)
-	if v := verdict(n.RunIf, g.OnFailure, ends); v != dag.Run && !older {
+	if v, _ := dagtest.Judge(n.RunIf, g.OnFailure, ends); v != dag.Run && !older {
 		bad("node %q starts after %v, and its rule %q says %s", row.Node, ends, n.RunIf, v)
 	}
 	if n.When == "false" || n.When == failingWhen || n.ForEach == "${[]}" {
@@ -219,35 +220,6 @@ func endsOf(is graphs.Run, g graph, rows map[string]job.Row, node string) (ends 
 	return ends, older
 }
 
-// verdict is the table of trigger rules, written once more.
-func verdict(rule dag.Rule, policy dag.Policy, parents []dag.End) dag.Verdict {
-	n := map[dag.End]int{}
-	for _, p := range parents {
-		n[p]++
-	}
-	ok, failed, all := n[dag.Succeeded], n[dag.Failed], len(parents)
-	if n[dag.NotEnded] > 0 {
-		return dag.Wait
-	}
-	if policy == dag.Continue && (rule == "" || rule == dag.AllSucceeded) {
-		ok, failed = ok+failed, 0
-	}
-	runs := map[dag.Rule]bool{
-		"": ok == all, dag.AllSucceeded: ok == all, dag.AllDone: true, dag.AllFailed: failed == all,
-		dag.OneSucceeded: ok > 0, dag.OneFailed: failed > 0, dag.NoneFailed: failed == 0,
-		dag.NoneFailedOneSucceeded: failed == 0 && ok > 0,
-	}[rule]
-	switch {
-	case all == 0 || runs:
-		return dag.Run
-	case rule == dag.AllFailed || rule == dag.OneFailed || failed == 0:
-		return dag.Skip
-	case policy == dag.Hold:
-		return dag.Held
-	}
-	return dag.Cancel
-}
-
 // CameRight verifies that a run has ended as its graph, the ends of its nodes and its operators say.
 func (w *Client) CameRight(g graph) {
 	is, rows := w.nodes(g)
@@ -290,7 +262,7 @@ func (w *Client) CameRight(g graph) {
 func (w *Client) nodeCameRight(is graphs.Run, g graph, rows map[string]job.Row, name string) {
 	r, n := rows[name], g.Nodes[name]
 	ends, older := endsOf(is, g, rows, name)
-	v := verdict(n.RunIf, g.OnFailure, ends)
+	v, _ := dagtest.Judge(n.RunIf, g.OnFailure, ends)
 	bad := func(want string) {
 		w.violation("node %q of run %s is %s (%s) after %v: %s under %s says %s, so it should be %s", name, short(g.ID),
 			r.Status, r.Reason.Code, ends, n.RunIf, g.OnFailure, v, want)

@@ -12,40 +12,12 @@ import (
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/dag/dagtest"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/run"
 )
-
-// naive is the contract's table, written once more: what becomes of a node after such ends of its parents.
-func naive(rule dag.Rule, policy dag.Policy, parents []dag.End) dag.Verdict {
-	n := map[dag.End]int{}
-	for _, p := range parents {
-		n[p]++
-	}
-	ok, failed, all := n[dag.Succeeded], n[dag.Failed], len(parents)
-	if n[dag.NotEnded] > 0 {
-		return dag.Wait
-	}
-	if policy == dag.Continue && (rule == "" || rule == dag.AllSucceeded) {
-		ok, failed = ok+failed, 0
-	}
-	runs := map[dag.Rule]bool{
-		"": ok == all, dag.AllSucceeded: ok == all, dag.AllDone: true, dag.AllFailed: failed == all,
-		dag.OneSucceeded: ok > 0, dag.OneFailed: failed > 0, dag.NoneFailed: failed == 0,
-		dag.NoneFailedOneSucceeded: failed == 0 && ok > 0,
-	}[rule]
-	switch {
-	case all == 0 || runs:
-		return dag.Run
-	case rule == dag.AllFailed || rule == dag.OneFailed || failed == 0:
-		return dag.Skip
-	case policy == dag.Hold:
-		return dag.Held
-	}
-	return dag.Cancel
-}
 
 // expected is what a run comes to in which nobody acts: the end of each node, and the status.
 func expected(g *dag.Graph, fails func(node string) bool) (map[string]dag.End, run.Status) {
@@ -57,7 +29,7 @@ func expected(g *dag.Graph, fails func(node string) bool) (map[string]dag.End, r
 			for _, p := range g.Parents(name) {
 				parents = append(parents, ends[p])
 			}
-			switch naive(g.Nodes[name].RunIf, g.OnFailure, parents) {
+			switch v, _ := dagtest.Judge(g.Nodes[name].RunIf, g.OnFailure, parents); v {
 			case dag.Run:
 				ends[name] = dag.Succeeded
 				if fails(name) {
@@ -297,7 +269,7 @@ func (c *chaos) begin(row job.Row) {
 			parents = append(parents, dag.StateOf(c.current(p)).End())
 			again = again || is.Since(p) > is.Since(row.Node)
 		}
-		if v := naive(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !again {
+		if v, _ := dagtest.Judge(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !again {
 			c.Errorf("node %q starts after %v: %s", row.Node, parents, v)
 		}
 		if is.Stop != run.NoStop || is.Paused || is.Act != nil || is.Status.Final() ||
@@ -422,7 +394,7 @@ func (c *chaos) checkJudged() {
 			parents = append(parents, dag.StateOf(c.current(p)).End())
 			since = since || is.Since(p) > is.Since(name)
 		}
-		if v := naive(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel &&
+		if v, _ := dagtest.Judge(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel &&
 			v != dag.Skip {
 			c.Errorf("node %q ended %s (%s) after %v: %s", name, row.Status, row.Reason.Code, parents, v)
 		}
