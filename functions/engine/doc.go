@@ -1,5 +1,5 @@
-// Package engine puts the verbs together that the stages share: one package each, importing only
-// downwards.
+// Package engine wires together the verbs that the stages share. Each verb is a package of its own and imports
+// only those below it.
 //
 //	recur, release   schedules; runs of graphs, and the children of what has ended
 //	   └▶ decide     what becomes of an open job; announces each end once
@@ -7,8 +7,8 @@
 //	           └▶ arm   the only sender of firings; asks for slices
 //	scan             passes over slices, watermarks, budgets of time; knows none of the others
 //
-// What always holds: the verbs act over ports; what a job comes to is judged in shared/job,
-// shared/schedule, shared/dag and shared/run.
+// What always holds: the verbs read and write only through interfaces. What becomes of a job is decided in
+// shared/job, shared/schedule, shared/dag and shared/run.
 //
-// How it fails: it wires and does nothing else, so it does not.
+// How it fails: it does not. It only wires.
 package engine

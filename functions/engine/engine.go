@@ -16,7 +16,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Store is what the verbs need of the table, each for its part.
+// Store is what the verbs need of the table.
 type Store interface {
 	accept.Jobs
 	decide.Jobs
@@ -32,11 +32,11 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index; 0: contract.DefaultShards
-	// Schemas judges payloads and params. Nil: a cache of its own.
+	// Schemas judges payloads and params. Nil: a schema.Cache of its own.
 	Schemas release.Schemas
 }
 
-// Engine is the verbs, each of which knows those below it.
+// Engine holds the verbs.
 type Engine struct {
 	Arm     arm.Armer
 	Accept  *accept.Acceptor
@@ -45,10 +45,10 @@ type Engine struct {
 	Release *release.Releaser
 }
 
-// New puts the verbs together: what ends a job is brought to its schedule and to its children, and
-// before it starts both are asked.
+// New wires the verbs together: before a job starts, its schedule or its run is asked, and both are notified
+// when it has ended.
 func New(d Deps) Engine {
-	jobs := &jobs{} // runs and these verbs need each other
+	jobs := &jobs{} // runs and the verbs on jobs need each other
 	var r *recur.Recurrer
 	runs := release.New(release.Deps{
 		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas,

@@ -82,6 +82,6 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 		return err
 	default:
 		late := !d.SentAt.IsZero() && s.Clock.Now().Sub(d.SentAt) > contract.ReportsBehind
-		return s.decider.Settle(ctx, k, rep.Attempt, rep.Token, decide.Came{Again: d.Receives > 1, Late: late})
+		return s.decider.Settle(ctx, k, rep.Attempt, rep.Token, decide.Arrival{Repeated: d.Receives > 1, Late: late})
 	}
 }

@@ -130,7 +130,7 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 
 	// Each kind of work has a share of the time. What one does not need the next ones have.
 	var sum Summary
-	sum.Runs = s.pass.Again(scan.Share(ctx, runShare, scan.Closing), since(cutoff, now, shards), runs)
+	sum.Runs = s.pass.Revisit(scan.Share(ctx, runShare, scan.Closing), since(cutoff, now, shards), runs)
 	over := scan.Range{
 		Shards: shards, To: cutoff,
 		From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) },
@@ -142,7 +142,7 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	var errParked error
 	sum.Parked, errParked = s.parked(scan.Share(ctx, parkedShare, scan.Closing), now, &came)
 	errLines := s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came)
-	sum.Again = s.pass.Again(ctx, lastDay(cutoff, shards), visit)
+	sum.Again = s.pass.Revisit(ctx, lastDay(cutoff, shards), visit)
 	if sum.Cut && scan.TimeLeft(ctx, scan.Closing) { // the others left time for more of a backlog
 		over.From = func(mark time.Time) time.Time {
 			if mark.IsZero() {
@@ -216,11 +216,11 @@ func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error
 // one decides about one job. What cannot be read is set aside for a while, and what cannot be handled
 // is put off: whatever the index holds stays in sight.
 func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, decide handler) error {
-	met := scan.Met{
+	found := scan.Found{
 		Entry: scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, Err: f.Err,
 		Log: s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID),
 	}
-	return s.keeper.One(ctx, met, came, func() (string, error) {
+	return s.keeper.One(ctx, found, came, func() (string, error) {
 		step, err := decide(ctx, f.Entry)
 		if err != nil || step == job.StepNothing {
 			return "", err

@@ -15,14 +15,14 @@ import (
 
 // Jobs is what an Acceptor reads and writes of jobs.
 type Jobs interface {
-	// Update reads a job's row and lets decide write; where a write of decide's own was refused, it
-	// decides anew. An absent or forgotten job is a fault.NotFound.
+	// Update reads a job's row and writes what decide returns. Where a write was refused, it reads the row
+	// once more and calls decide anew. An absent or forgotten job is a fault.NotFound.
 	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
-	// CopyContents keeps what an old job holds beside its row under a new one's key. It is safe to repeat.
+	// CopyContents copies the contents of an old job under a new one's key. It is safe to repeat.
 	CopyContents(ctx context.Context, from, to job.Row) error
 	// Accept puts a new row in one transaction with other writes. A refusal is an *item.Refused in
 	// which the row is write 0.
-	Accept(ctx context.Context, r job.Row, beside ...item.Write) error
+	Accept(ctx context.Context, r job.Row, with ...item.Write) error
 }
 
 // Deps is what an Acceptor needs. A nil Meter drops metrics.
@@ -32,8 +32,8 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
-	// OfNode redrives the dead job of a run's node: its run is retried from there, and the new job takes
-	// the node's place. It answers as Redrive does. Nil: such a job is refused.
+	// OfNode redrives the dead job of a run's node: it retries the run from that node. It answers as Redrive
+	// does. Nil: such a job is refused.
 	OfNode func(ctx context.Context, k job.Key) (by job.ID, already bool, err error)
 }
 
@@ -50,18 +50,18 @@ func New(d Deps) *Acceptor {
 
 // Job is a job to accept.
 type Job struct {
-	Row job.Row // placed by job.Place
-	// Keep keeps what the job holds beside its row, before the row refers to it. Nil: nothing.
+	Row job.Row // job.Place has set its lane and wake-up
+	// Keep writes the job's contents before the row refers to them. Nil: there are none.
 	Keep func(ctx context.Context, r job.Row) error
-	// With is what stands or falls with the row: an idempotency key, a link to the job it comes from.
+	// With is written in the row's transaction: an idempotency key, a link from the job it replaces.
 	With []item.Write
-	// Unique says that nobody else can have this id: a row in the way is our own first try, whose
-	// answer was lost, and the job is accepted.
+	// Unique says that nobody else can have this id. A row that is there already is then our own first
+	// try, whose answer was lost, and counts as accepted.
 	Unique bool
 }
 
-// Put writes a job so that it cannot be lost. A row, or something of With, in its way is an
-// *item.Refused in which the row is write 0.
+// Put writes a job so that it cannot be lost. If the row exists already, or something of With is refused, that
+// is an *item.Refused in which the row is write 0.
 func (a *Acceptor) Put(ctx context.Context, j Job) error {
 	if j.Keep != nil {
 		if err := j.Keep(ctx, j.Row); err != nil {
@@ -75,8 +75,8 @@ func (a *Acceptor) Put(ctx context.Context, j Job) error {
 	return err
 }
 
-// Fire sends the firings of accepted jobs that are due now; lane is for the metric. What could not be
-// sent is logged and left to the due index: the jobs are accepted.
+// Fire sends the firings of accepted jobs that are due now; lane is for the metric. Firings that could not be
+// sent are logged, and the sweeper sends them: the jobs are accepted anyway.
 func (a *Acceptor) Fire(ctx context.Context, lane string, firings ...job.Firing) {
 	errs := a.armer.FireAll(ctx, lane, firings, a.Clock.Now())
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })

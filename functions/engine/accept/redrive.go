@@ -10,12 +10,12 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Redrive brings a DEAD job back as a new one and says by which id. already tells that it had
-// been brought back before; then by is the job made at that time. A row that is gone is a
-// fault.NotFound, one that is not DEAD a fault.Refused.
+// Redrive brings a DEAD job back as a new one and returns the new job's id. already is true if the job was
+// redriven before; by is then the job made at that time. A row that is gone is a fault.NotFound, one that
+// is not DEAD a fault.Refused.
 //
-// The new job's contents come first, then both rows in one transaction, then the firing; a
-// firing that could not be sent is no error, for the new row has its wake-up.
+// The new job's contents are written first, then both rows in one transaction. Then the firing is sent; if that
+// fails it is no error, because the new row has its wake-up.
 func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
 	var next job.Row
 	send, ofNode := false, false
@@ -54,7 +54,7 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 		return by, true, nil
 	}
 	a.Meter.Count(telemetry.Redriven, 1)
-	if send { // a node's run has sent its own
+	if send { // the firing of a node's job was sent by its run
 		a.Fire(ctx, "now", next.Firing())
 	}
 	return by, false, nil

@@ -15,9 +15,9 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Sender is the one verb of a queue that most stages need.
+// Sender is the one method of a queue that most stages need.
 type Sender interface {
-	// Send sends any number of messages; those not taken are named by a *message.Unsent.
+	// Send sends any number of messages. A *message.Unsent names those that the queue did not take.
 	Send(ctx context.Context, queue string, out ...message.Outgoing) error
 }
 
@@ -28,8 +28,8 @@ type Armer struct {
 	Meter *telemetry.Meter // nil drops metrics
 }
 
-// FireAll sends firings with the delay that is left at now, and returns one error for each. What is
-// due first goes first; lane is for the metric.
+// FireAll sends firings, earliest due first, each delayed until its due time, and returns one error for each.
+// lane is for the metric.
 func (a Armer) FireAll(ctx context.Context, lane string, firings []job.Firing, now time.Time) []error {
 	errs := make([]error, len(firings))
 	byQueue := map[string][]int{}

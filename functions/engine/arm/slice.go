@@ -10,15 +10,15 @@ import (
 	"punctual/shared/message"
 )
 
-// Slices asks dispatch to have slices read at their time. It is safe for concurrent use; the zero
-// Slices with a Queue is ready.
+// Slices asks dispatch to read slices at their time. It is safe for concurrent use; the zero Slices with a Queue
+// is ready.
 type Slices struct {
 	Queue Sender
 	asked Recent
 }
 
-// Ask asks for each slice, unless this process did so before, and returns one error for each. To
-// ask twice does no harm: the slice has one timer.
+// Ask asks for each slice, unless this process has asked before, and returns one error for each. Asking twice
+// does no harm: the slice has one timer.
 func (s *Slices) Ask(ctx context.Context, slices []horizon.Slice) []error {
 	errs := make([]error, len(slices))
 	of := map[horizon.Slice][]int{}
@@ -53,8 +53,8 @@ func (s *Slices) Ask(ctx context.Context, slices []horizon.Slice) []error {
 // Asked says whether this process has asked for a slice.
 func (s *Slices) Asked(slice horizon.Slice) bool { return s.asked.Has(slice.String()) }
 
-// Recent remembers names of late, at least the last 50,000: more than all slices of the horizon.
-// Forgetting is harmless: what is done again changes nothing.
+// Recent remembers at least the last 50,000 names, which is more than all slices of the horizon. Forgetting one is
+// harmless: it is asked for twice.
 type Recent struct {
 	mu       sync.Mutex
 	new, old map[string]struct{}
@@ -62,7 +62,7 @@ type Recent struct {
 
 const generation = 50_000
 
-// Has says whether a name was added lately.
+// Has says whether a name was added and is not forgotten yet.
 func (r *Recent) Has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Each act writes the row's next wake-up before it sends anything: of two who act at once only
-// one passes the condition and sends. PutRow knows its own write again when the answer was lost,
-// or nobody would send.
+// Each act writes the row's next wake-up before it sends anything: when two act at the same time, one of the
+// writes is refused and only the other act sends. PutRow recognizes its own write when the answer was lost;
+// otherwise nobody would send.
 
-// settleEffects does what a final row still has to cause.
+// settleEffects does the pending effects of a final row.
 func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time) error {
 	children := row.PendingEffects.Children() && row.HasChildren()
 	if !row.PendingEffects.DeadLetter() && !children {
-		return fault.New(fault.Undecodable, nil, "reading what job %s owes: %q, which nothing pays", row.ID,
+		return fault.New(fault.Undecodable, nil, "reading the pending effects of job %s: nothing does %q", row.ID,
 			row.PendingEffects)
 	}
 	row, write := job.RewakePending(row, now.Add(contract.Grace))
@@ -39,13 +39,13 @@ func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time)
 	return errors.Join(errs...)
 }
 
-// repeatReport sends the report of an outcome that nobody has settled.
+// repeatReport reports an outcome that is on the claim and was not settled.
 func (d *Decider) repeatReport(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {
 	after, write := job.Rewake(row, now.Add(contract.Grace), now, 0)
 	if err := d.Jobs.PutRow(ctx, after, write); err != nil {
 		return err
 	}
-	// Ids alone: these can be sent whatever the outcome holds, and it is read from the claim anyway.
+	// The message has ids only, so it is never too large; the outcome is read from the claim anyway.
 	return d.Queue.Send(ctx, contract.ReportQueue,
 		message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
 			V: message.V, Kind: message.Ended, Tenant: string(row.Tenant), JobID: string(row.ID), Version: row.Version,
@@ -53,8 +53,8 @@ func (d *Decider) repeatReport(ctx context.Context, row job.Row, c job.Claim, no
 		})})
 }
 
-// waitForLease decides anew when the lease ends. The owner of a job that is to stop is asked to
-// once more: whoever wrote the stop may have got no further.
+// waitForLease puts the wake-up off until the lease ends. If the job is to stop, its owner is asked first: whoever
+// wrote the stop may have crashed before asking.
 func (d *Decider) waitForLease(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {
 	if row.Stop != job.NoStop && !c.Cancel {
 		err := d.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
@@ -66,9 +66,8 @@ func (d *Decider) waitForLease(ctx context.Context, row job.Row, c job.Claim, no
 	return d.Jobs.PutRow(ctx, after, write)
 }
 
-// Park puts a job where the end of what holds it finds it. That may have ended meanwhile, and
-// whoever ended it may have looked there before; so held is asked once more, and if nothing holds
-// the job, it is fired.
+// Park puts a job into a parking place, where whoever lifts the pause finds it. The pause may have been lifted just
+// before the job was there; so held is asked once more, and if nothing holds the job any more, it is fired.
 func (d *Decider) Park(ctx context.Context, row job.Row, now time.Time, held func() (bool, error)) (job.Step, error) {
 	if row.Parked && !row.QueuedBehind {
 		return job.StepPark, nil
@@ -94,15 +93,15 @@ func (d *Decider) unpark(ctx context.Context, row job.Row, now time.Time) error 
 	return d.fire(ctx, row, "parked")
 }
 
-// fireAgain sends the firing once more, unless it is likely to wait in a deep queue.
-func (d *Decider) fireAgain(ctx context.Context, row job.Row, gently bool, now time.Time) (job.Step, error) {
+// refire sends the firing once more, unless gently is set and the first one probably waits in a deep queue.
+func (d *Decider) refire(ctx context.Context, row job.Row, gently bool, now time.Time) (job.Step, error) {
 	if row.Parked {
 		return job.StepFire, d.unpark(ctx, row, now)
 	}
 	next := now.Add(contract.Grace)
 	if gently && !row.StartsRun() {
-		// However it ends, the next wake-up is twice as far away: a firing that nobody took, though it
-		// was sent again, waits for a slot, and copies of it must not grow with the time it waits.
+		// Each wake-up is twice as far away as the one before, sent or not. A firing that was repeated and still
+		// not taken waits for a slot, and the number of its copies must not grow with that wait.
 		next = now.Add(job.Postpone(row.Postponed))
 		visible, err := d.visible(ctx, row.Firing().Queue())
 		if err != nil {
@@ -118,7 +117,7 @@ func (d *Decider) fireAgain(ctx context.Context, row job.Row, gently bool, now t
 	return job.StepFire, d.fire(ctx, row, "swept")
 }
 
-// postpone puts the row's next wake-up off; times in a row are counted.
+// postpone sets the row's next wake-up and counts how often in a row it did.
 func (d *Decider) postpone(ctx context.Context, row job.Row, next, now time.Time) error {
 	after, write := job.Rewake(row, next, now, row.Postponed+1)
 	return d.Jobs.PutRow(ctx, after, write)
@@ -129,8 +128,8 @@ func (d *Decider) fire(ctx context.Context, row job.Row, lane string) error {
 	return d.armer.Fire(ctx, lane, row.Firing(), d.Clock.Now())
 }
 
-// deadLetterSend bounds one send of a dead letter. It is stamped when it is sent; arriving late, it
-// would be taken for one that somebody redrove.
+// deadLetterSend bounds one send of a dead letter. The letter carries the time of the send: if it arrived later than
+// this, it would be taken for one that was redriven.
 const deadLetterSend = contract.DeadLetterCameBackAfter - contract.SkewMargin
 
 // SendDeadLetter sends the dead letter of a DEAD row to the redrive queue.

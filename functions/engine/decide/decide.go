@@ -20,11 +20,11 @@ import (
 // Jobs is what a Decider reads and writes of jobs. A write whose condition does not hold is an
 // *item.Refused with the item as it was.
 type Jobs interface {
-	// Update reads a job's row, lets decide say what to write, and writes it. Where the row has changed, or
-	// a write of decide's own was refused, it decides anew, a few times; then it is a fault.Conflict. An
-	// absent or forgotten job is a fault.NotFound.
+	// Update reads a job's row and writes what decide returns. Where the row has changed, or decide's own write
+	// was refused, it reads the row once more and calls decide anew. After several tries that is a
+	// fault.Conflict. An absent or forgotten job is a fault.NotFound.
 	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
-	// UpdateWithClaim is Update for what the claim decides too, and returns the row that decide saw last.
+	// UpdateWithClaim is Update for a decision that needs the claim, too. It returns the row that decide saw last.
 	UpdateWithClaim(
 		ctx context.Context, k job.Key, decide func(*job.Row, *job.Claim) ([]item.Write, error),
 	) (*job.Row, error)
@@ -33,33 +33,34 @@ type Jobs interface {
 	// LabelsOf reads the labels of rows, in their order.
 	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
 	Put(ctx context.Context, w item.Write) error
-	// PutRow makes a row what after is. It knows its own write again when the answer was lost.
+	// PutRow does the write w, which turns the row into after. If the answer is lost, it reads the row to see
+	// whether its write arrived.
 	PutRow(ctx context.Context, after job.Row, w item.Write) error
 	// WriteRow returns the row as it then is.
 	WriteRow(ctx context.Context, w item.Write) (job.Row, error)
 	Commit(ctx context.Context, writes ...item.Write) error
 	// PausesOf reads the pauses that an owner has set: a tenant, or job.Everyone.
 	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)
-	// NoteParked notes that a tenant has parked jobs, so that somebody looks after them.
+	// NoteParked notes that a tenant has parked jobs, so that the sweeper visits its parking places.
 	NoteParked(ctx context.Context, t tenant.ID, now time.Time) error
 }
 
 // Queue is what a Decider needs of the queues.
 type Queue interface {
 	arm.Sender
-	// Depth says about how much a queue holds.
+	// Depth says how many messages a queue holds, approximately.
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
 
-// Judge asks the owner of a job, its schedule or run, about a row that would come to step: to be fired or
-// to expire. Of a BLOCKED job it judges those that it comes after. It returns the step that it comes to.
-// done says that this has been acted on, through d; if not, d acts. A refused write means that the facts have
-// changed, and everything is asked anew.
+// Judge asks the schedule or the run of a job that is about to be fired or to expire, and returns the step to take
+// instead, or the same one. For a BLOCKED job it judges the jobs that it comes after. done says that Judge has
+// taken that step itself, through d; otherwise d takes it. A refused write means that the facts have changed; then
+// d reads everything once more.
 type Judge func(ctx context.Context, d *Decider, row job.Row, step job.Step, now time.Time) (is job.Step, done bool,
 	err error)
 
-// OnFinal follows the write that made a job final. It may be called more than once for the same end,
-// after a crash or a lost answer, and does no more then. Its error does not take the end back.
+// OnFinal is called after the write that made a job final. After a crash or a lost answer it may be called more than
+// once for the same end; the second call changes nothing. If it fails, the job is final all the same.
 type OnFinal func(ctx context.Context, d *Decider, row job.Row) error
 
 // Deps is what a Decider needs. A nil Meter drops metrics.
@@ -69,7 +70,7 @@ type Deps struct {
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Meter   *telemetry.Meter
-	Judge   Judge // nil: no job has an owner to ask
+	Judge   Judge // nil: no job has a schedule or a run
 	OnFinal []OnFinal
 }
 
@@ -95,14 +96,14 @@ func New(d Deps) *Decider {
 	}
 }
 
-// Reread makes the next decision about a tenant's jobs read its pauses anew; the caller knows
-// that one has just changed.
+// Reread makes the next decision about a tenant's jobs read its pauses from the table; the caller knows that one
+// has just changed.
 func (d *Decider) Reread(t tenant.ID) { d.pauses.Drop(t) }
 
-// Announce tells whoever hangs on the end of a row that others have made final, maybe once more.
+// Announce notifies the schedule and the children of a row that somebody else has made final. It may be repeated.
 func (d *Decider) Announce(ctx context.Context, row job.Row) error { return d.ended(ctx, row) }
 
-// announce counts a job that has become final as settled, and tells whoever hangs on its end.
+// announce counts a job that has become final as settled, and notifies its schedule and its children.
 func (d *Decider) announce(ctx context.Context, row job.Row) error {
 	d.settled(row)
 	return d.ended(ctx, row)
@@ -112,7 +113,7 @@ func (d *Decider) settled(row job.Row) {
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})
 }
 
-// ended tells whoever hangs on a job's end, maybe once more.
+// ended calls every OnFinal. It may be repeated.
 func (d *Decider) ended(ctx context.Context, row job.Row) error {
 	var errs []error
 	for _, on := range d.OnFinal {

@@ -1,17 +1,16 @@
-// Package decide finds out from the facts what becomes of an open job, and does it: at a wake-up, at
-// a worker's report, or because somebody asks for its end.
+// Package decide reads the facts about an open job, decides what becomes of it, and does it: at a wake-up, at a
+// worker's report, or when somebody cancels it.
 //
 //	wake-up ─▶ row, claim, pauses, owner ─▶ run · wait · park · skip · expire · settle pending effects
 //	report  ─▶ claim's outcome           ─▶ done · retry · dead
 //	request ─▶ stop on the row           ─▶ cancelled, or its worker is asked to stop
 //	                                                    └▶ final ─▶ OnFinal: metrics, schedule, children
 //
-// What always holds: every act starts from strongly read facts; every write carries the protocol's
-// condition, and a refused one decides anew from what stands there; a wake-up that leaves a job
-// unfinished has given it its next one before anything is sent, so a crash in between costs time,
-// never the job; doing any of it twice does no more than doing it once, apart from messages that
-// their receivers refuse. What ends a job announces it once.
+// What always holds: every act starts from strongly consistent reads. Every write carries the protocol's condition;
+// if it is refused, the facts are read once more. A job that stays open gets its next wake-up before anything is
+// sent, so a crash in between delays the job and never loses it. Everything may be done twice: the only trace is a
+// second message, which its receiver refuses. Whoever ends a job announces the end once.
 //
-// How it fails: with an error that says what was being done to which job. The job keeps a wake-up,
-// so trying again is always allowed.
+// How it fails: with an error that says what was being done to which job. The job keeps a wake-up, so every call
+// may be repeated.
 package decide

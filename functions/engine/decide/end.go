@@ -12,15 +12,14 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Cancel asks a job to end as cancelled, and returns its row as it then stands: CANCELLED, and no
-// attempt can start any more; open, and the worker that runs it has been asked to stop; or final
-// already, and nothing was changed. may judges the open row first. A job that is
-// absent is a fault.NotFound.
+// Cancel asks a job to end as cancelled, and returns its row: CANCELLED, and no attempt can start any more; open,
+// and the worker that runs it was asked to stop; or final already, and nothing was changed. may can refuse an open
+// row first. An absent job is a fault.NotFound.
 func (d *Decider) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error) {
 	var after job.Row
 	_, err := d.Jobs.Update(ctx, k, func(row job.Row) (_ []item.Write, err error) {
 		after, err = d.cancelOnce(ctx, row, may)
-		return nil, err // it has written step by step
+		return nil, err // cancelOnce has written already
 	})
 	return after, err
 }
@@ -48,7 +47,7 @@ func (d *Decider) cancelOnce(ctx context.Context, row job.Row, may func(job.Row,
 	}
 	c, asked, err := d.askOwner(ctx, row, now)
 	if asked || err != nil {
-		return row, err // with an outcome on the claim its settlement decides
+		return row, err // if the claim has an outcome, settling it decides
 	}
 	after, write, err := d.fenceStop(ctx, row, c, now)
 	if err != nil {
@@ -57,8 +56,8 @@ func (d *Decider) cancelOnce(ctx context.Context, row job.Row, may func(job.Row,
 	return d.end(ctx, after, write)
 }
 
-// end does the write that makes a job final, and announces it. What the announcement does not get
-// to, the sweeper does for whoever waits behind the job, so a failure is no reason to refuse.
+// end does the write that makes a job final, and announces it. If announcing fails that is only logged: the sweeper
+// finds the jobs that are queued behind this one.
 func (d *Decider) end(ctx context.Context, after job.Row, write item.Write) (job.Row, error) {
 	if err := d.Jobs.PutRow(ctx, after, write); err != nil {
 		return after, err
@@ -70,8 +69,8 @@ func (d *Decider) end(ctx context.Context, after job.Row, write item.Write) (job
 	return after, nil
 }
 
-// Stop asks a job to end as cancelled for a reason of its owner's. A stop that stands already stays
-// as it is.
+// Stop asks a job to end as cancelled, for the reason that its schedule or run gives. If the row has a stop already,
+// that one is kept.
 func (d *Decider) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
 	if row.Stop == job.NoStop {
 		after, write := job.RequestStop(row, job.StopCancel, why, now)
@@ -82,7 +81,7 @@ func (d *Decider) Stop(ctx context.Context, row job.Row, why job.Reason, now tim
 	}
 	c, asked, err := d.askOwner(ctx, row, now)
 	switch {
-	case store.Refused(err) != nil: // it ended just now, and its report finds the stop
+	case store.Refused(err) != nil: // the attempt ended just now; settling its report finds the stop
 		return nil
 	case asked || err != nil:
 		return err
@@ -90,8 +89,8 @@ func (d *Decider) Stop(ctx context.Context, row job.Row, why job.Reason, now tim
 	return d.finishStop(ctx, row, c, now)
 }
 
-// askOwner asks the worker that owns the attempt of a row with a stop to stop it, and returns the claim.
-// false: nobody owns it.
+// askOwner asks the worker that owns the attempt to stop it. asked is false if no worker owns it. It returns
+// the claim as it was read.
 func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (c job.Claim, asked bool, err error) {
 	c, err = d.Jobs.Claim(ctx, row.Key)
 	if err != nil || !c.Live(row.Attempt, now) {
@@ -103,8 +102,8 @@ func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (c j
 	return c, true, d.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
 }
 
-// fenceStop fences the attempt, so that no worker can start it any more, notes the starts that it had, and
-// returns what makes the stop final then. c is the claim as it was read.
+// fenceStop fences the attempt, so that no worker can start it any more, and notes the starts that it had, and returns
+// the write that then ends the job. c is the claim as it was read.
 func (d *Decider) fenceStop(
 	ctx context.Context, row job.Row, c job.Claim, now time.Time,
 ) (job.Row, item.Write, error) {
@@ -120,7 +119,7 @@ func (d *Decider) fenceStop(
 	return after, write, nil
 }
 
-// finishStop fences the attempt and only then makes the stop final.
+// finishStop fences the attempt and then ends the job as its stop says.
 func (d *Decider) finishStop(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {
 	after, write, err := d.fenceStop(ctx, row, c, now)
 	if err != nil {
@@ -132,8 +131,8 @@ func (d *Decider) finishStop(ctx context.Context, row job.Row, c job.Claim, now 
 	return d.announce(ctx, after)
 }
 
-// expire writes the intent before anything else, because a worker may be starting just now:
-// if it is, its claim is live, and what comes of the attempt decides.
+// expire writes the stop on the row first, because a worker may be starting the job just now. If one is, its claim
+// is live and the fence is refused; then the outcome of the attempt decides.
 func (d *Decider) expire(ctx context.Context, row job.Row, c job.Claim, window string, now time.Time) error {
 	limit := row.ExpireAfter
 	if window == job.CodeStartWithin {
@@ -147,8 +146,8 @@ func (d *Decider) expire(ctx context.Context, row job.Row, c job.Claim, window s
 	return d.finishStop(ctx, row, c, now)
 }
 
-// Skip fences the attempt and ends the job, while what its owner decided it on still holds. All in
-// one: nothing on the row would tell a worker who claims in between that it is to end.
+// Skip fences the attempt and ends the job as skipped if holds is not refused: the condition under which its
+// schedule decided so. It is one transaction, because nothing on the row would warn a worker that claims in between.
 func (d *Decider) Skip(ctx context.Context, row job.Row, why job.Reason, holds item.Write, now time.Time) error {
 	c, err := d.Jobs.Claim(ctx, row.Key)
 	if err != nil {

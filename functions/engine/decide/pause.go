@@ -11,15 +11,15 @@ import (
 	"punctual/shared/tenant"
 )
 
-// FactAge is how old a pause or a schedule may be when a job is decided about: one missed by this
-// much lets a firing go that its worker then refuses.
+// FactAge is how old the copy of a pause or a schedule may be when a job is decided about. If a pause is seen too
+// late, a firing is sent that the worker refuses.
 const FactAge = time.Second
 
 // MaxFacts bounds how many pauses, or schedules, are kept.
 const MaxFacts = 10_000
 
-// Pauses reads the pauses that hold a tenant's jobs, each at most once a second. They are kept by
-// owner: those for everyone are one partition, which all tenants' jobs ask.
+// Pauses reads the pauses that hold a tenant's jobs, and keeps what it read for FactAge. Those for everyone are kept
+// once for all tenants, because they lie in one partition.
 type Pauses struct {
 	read func(ctx context.Context, owner tenant.ID) (job.Pauses, error)
 	kept *cache.Cache[tenant.ID, job.Pauses]
@@ -30,7 +30,7 @@ func NewPauses(read func(ctx context.Context, owner tenant.ID) (job.Pauses, erro
 	return &Pauses{read, cache.New[tenant.ID](cache.Options[job.Pauses]{Age: FactAge, Most: MaxFacts, Now: c.Now})}
 }
 
-// Of returns the pauses that stand for a tenant.
+// Of returns the pauses that apply to a tenant: its own and those for everyone.
 func (p *Pauses) Of(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 	of := func(owner tenant.ID) (job.Pauses, error) {
 		return p.kept.Get(ctx, owner, func(ctx context.Context) (job.Pauses, error) { return p.read(ctx, owner) })
@@ -43,7 +43,6 @@ func (p *Pauses) Of(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 	return slices.Concat(everyone, own), err
 }
 
-// Drop makes the next Of read the tenant's own; the caller knows that something has just changed.
-// Those for everyone change by hand only: whoever lifts one wakes nobody by a message, and no
-// such message can be missed for a second's age.
+// Drop makes the next Of read the tenant's own pauses; the caller knows that one has just changed. Those for everyone
+// are kept: they are lifted by hand, without a message that an old copy could make useless.
 func (p *Pauses) Drop(t tenant.ID) { p.kept.Drop(t) }

@@ -15,15 +15,15 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Began makes RUNNING a fact, unless the job or its claim has moved on since. began is what is known
-// of the attempt so far.
+// Began marks a job RUNNING, unless the job or its claim has moved on since. began holds the start time and lateness
+// of the attempt.
 func (d *Decider) Began(ctx context.Context, k job.Key, version, attempt, token int64, began job.Outcome) error {
 	c, err := d.Jobs.Claim(ctx, k)
 	if err != nil {
 		return fmt.Errorf("reading the claim of job %s: %w", k.ID, err)
 	}
 	if c.Attempt != attempt || c.Token != token {
-		return nil // somebody else owns it by now
+		return nil // another worker owns it by now
 	}
 	err = d.Jobs.Put(ctx, job.MarkRunning(k, version, attempt, began.StartedAt, began.LatenessMS))
 	if err != nil && store.Refused(err) == nil {
@@ -32,17 +32,16 @@ func (d *Decider) Began(ctx context.Context, k job.Key, version, attempt, token 
 	return nil
 }
 
-// Came is how a report came.
-type Came struct {
-	Again bool // it came before, and may have got as far as the row
-	Late  bool // it waited behind others: those that still wait go before the children of this job
+// Arrival says how a report arrived.
+type Arrival struct {
+	Repeated bool // it was received before, and the row may be written already
+	Late     bool // it waited in a busy queue: reports that still wait are settled before the children are judged
 }
 
-// Settle settles an attempt by what its claim says: contents, then the row, then the firing or the
-// dead letter, then OnFinal. A report only says that there is something to settle; nothing comes of
-// it that its worker has not recorded. One that the claim knows nothing of is a fault.Undecodable.
-// came says how the report came.
-func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, came Came) error {
+// Settle settles an attempt by the outcome on its claim: it writes the contents, then the row, then sends the firing
+// or the dead letter, then calls OnFinal. The report only says that there is an outcome; everything else is read from
+// the claim. A report that the claim does not confirm is a fault.Undecodable.
+func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, by Arrival) error {
 	var is *job.Decision // nil: the attempt is over already
 	var ended job.Outcome
 	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row *job.Row, c *job.Claim) ([]item.Write, error) {
@@ -81,16 +80,16 @@ func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, c
 	case err != nil:
 		return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
 	case is == nil:
-		return d.settledBefore(ctx, *row, attempt, ended, came.Again)
+		return d.settledBefore(ctx, *row, attempt, ended, by.Repeated)
 	}
-	return d.follow(ctx, is, came.Late)
+	return d.follow(ctx, is, by.Late)
 }
 
-// errNewer says that there is a newer attempt, which there is only because this one was settled.
+// errNewer says that there is a newer attempt, so this one was settled before.
 var errNewer = errors.New("the attempt was settled before")
 
-// follow sends what the written decision calls for. If it fails, the report comes again and meets
-// settledBefore.
+// follow sends what the written decision calls for. If it fails, the report is redelivered, and settledBefore sends
+// the rest.
 func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error {
 	row := &is.After
 	switch {
@@ -100,7 +99,7 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 		return errors.Join(d.SendDeadLetter(ctx, *row), d.announce(ctx, *row))
 	case row.Status.Final() && late && row.RunID != "":
 		d.settled(*row)
-		return d.tellLater(ctx, *row)
+		return d.announceLater(ctx, *row)
 	case row.Status.Final():
 		return d.announce(ctx, *row)
 	}
@@ -111,9 +110,9 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 	return nil
 }
 
-// tellLater puts the children of a node behind the reports that wait: a look at the job, whose row says
-// that its children are owed.
-func (d *Decider) tellLater(ctx context.Context, row job.Row) error {
+// announceLater lets the reports that already wait go before the children of a node: it sends a message that has the
+// job re-evaluated, and the row's pending effects then name the children.
+func (d *Decider) announceLater(ctx context.Context, row job.Row) error {
 	err := d.Queue.Send(ctx, contract.ReportQueue,
 		message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
 			V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant), JobID: string(row.ID),
@@ -126,8 +125,8 @@ func (d *Decider) tellLater(ctx context.Context, row job.Row) error {
 	return nil
 }
 
-// settledBefore deals with a report whose attempt is over already. It changes nothing; it only sends
-// what the writer of the row may not have got to send.
+// settledBefore handles a report whose attempt was settled before. It writes nothing; it only sends what whoever wrote
+// the row may not have sent.
 func (d *Decider) settledBefore(ctx context.Context, row job.Row, attempt int64, o job.Outcome, repeated bool) error {
 	now := d.Clock.Now()
 	switch {

@@ -12,33 +12,33 @@ import (
 	"punctual/shared/store"
 )
 
-// Postponed is what a wake-up came to when the job's firing is not lost as far as can be seen: a
-// worker has given it back, or its queue is too deep for another one.
+// Postponed is the step of a wake-up that sends no firing because the last one is probably not lost: a worker has
+// given it back, or its queue is too deep for another one.
 const Postponed job.Step = "postpone"
 
-// reportedEarly is how long before its due time a worker may ask for a job to be re-evaluated: it
-// claims this early, and clocks differ.
+// reportedEarly is how long before its due time a worker may ask for a job to be re-evaluated: workers claim that
+// early, and clocks differ.
 const reportedEarly = contract.HoldUntil + contract.SkewMargin
 
-// about says whether a call is still about this row, and how it sees it. Writes are conditioned on
-// the row as it was read.
+// about says whether a call still concerns the row, and returns the row as the decision is to see it. Writes are
+// conditioned on the row as it was read.
 type about func(r job.Row, now time.Time) (job.Row, bool)
 
-// Entry decides about the job of an index entry whose time has come. An entry that the row has moved
-// on from is stale: the newer one decides. A deep queue postpones.
+// Entry decides about the job of an index entry whose wake-up has come. An entry that is older than the row's wake-up
+// is ignored. If the firing probably waits in a deep queue, the wake-up is postponed.
 func (d *Decider) Entry(ctx context.Context, e store.Entry) (job.Step, error) {
 	return d.decide(ctx, e.Key, true, func(r job.Row, _ time.Time) (job.Row, bool) {
 		return r, r.Parked || !r.WakeAt.After(e.WakeAt)
 	})
 }
 
-// Parked decides about a job that lies in a parking place, if it still does.
+// Parked decides about a job in a parking place, if it is still there.
 func (d *Decider) Parked(ctx context.Context, k job.Key) (job.Step, error) {
 	return d.decide(ctx, k, false, func(r job.Row, _ time.Time) (job.Row, bool) { return r, r.Parked })
 }
 
-// Reevaluate decides at once about a job whose firing a worker would not start and gave up: its
-// wake-up may lie later, as safety for a firing that is no more.
+// Reevaluate decides at once about a job that a worker refused to start: its firing is gone, and its wake-up may be
+// far away.
 func (d *Decider) Reevaluate(ctx context.Context, k job.Key, version, attempt int64) (job.Step, error) {
 	return d.decide(ctx, k, false, func(r job.Row, now time.Time) (job.Row, bool) {
 		if r.Version != version || r.Attempt != attempt || r.DueAt.After(now.Add(reportedEarly)) {
@@ -51,8 +51,8 @@ func (d *Decider) Reevaluate(ctx context.Context, k job.Key, version, attempt in
 	})
 }
 
-// decide reads the facts about a job, decides and acts. When a write finds that the facts have
-// changed, it starts anew.
+// decide reads the facts about a job, decides and acts. If a write is refused because the facts have changed, it
+// starts anew.
 func (d *Decider) decide(ctx context.Context, k job.Key, gently bool, about about) (step job.Step, err error) {
 	var failed error // of the step
 	_, err = d.Jobs.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
@@ -60,7 +60,7 @@ func (d *Decider) decide(ctx context.Context, k job.Key, gently bool, about abou
 		if seen, ok := about(row, d.Clock.Now()); ok {
 			step, failed = d.step(ctx, row, seen, gently)
 		}
-		return nil, failed // it has written step by step
+		return nil, failed // the step has written already
 	})
 	switch gone := fault.KindOf(err) == fault.NotFound; {
 	case gone && (failed == nil || store.Refused(failed) != nil):
@@ -79,7 +79,7 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 	}
 	now := d.Clock.Now()
 	step, window := job.Wake(seen, claim, false, now)
-	if step == job.StepFire || step == job.StepExpire { // only now it matters whether a pause holds it
+	if step == job.StepFire || step == job.StepExpire { // no other step depends on pauses
 		held, err := d.held(ctx, row, now)
 		if err != nil {
 			return step, err
@@ -117,7 +117,7 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 		if gently && claim.WaitsFor(row.Attempt) != "" && back.After(now) {
 			return Postponed, d.postpone(ctx, row, back, now)
 		}
-		return d.fireAgain(ctx, row, gently, now)
+		return d.refire(ctx, row, gently, now)
 	}
 	return job.StepNothing, nil
 }

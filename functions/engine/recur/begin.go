@@ -16,15 +16,15 @@ import (
 	"punctual/shared/store"
 )
 
-// tooEarly says that a run must not begin yet. Where runs may overlap it begins a little before its time, and
-// its jobs wait for that; else only at its time it is known whether another is over.
+// tooEarly says that a run must not begin yet. If runs may overlap, a run begins a little before its due time, and its
+// jobs wait for that. If not, it begins at its due time, because only then it is known whether the run before is over.
 func tooEarly(s schedule.Schedule, row job.Row, now time.Time) bool {
 	ahead := row.DueAt.Sub(now)
 	return ahead > contract.NowLane || s.Limited() && ahead > 0
 }
 
-// begin makes the run that a row stands for, in one transaction with all that a worker asks before it starts a
-// job. s is nil for a run that somebody asked for. A refusal has everything decided again.
+// begin creates the run that a row stands for, in one transaction with the checks that a worker makes before it starts
+// a job. s is nil for a run that was requested by REST. If the transaction is refused, everything is decided anew.
 func (r *Recurrer) begin(
 	ctx context.Context, d *decide.Decider, s *schedule.Schedule, row job.Row, now time.Time,
 ) (is job.Step, done bool, err error) {
@@ -47,8 +47,8 @@ func (r *Recurrer) begin(
 	return Skipped, true, d.Skip(ctx, row, why, schedule.Is(*s), now)
 }
 
-// admission is what a schedule writes when one of its runs begins: that it stands as it was read, its slot, and
-// its count.
+// admission returns the schedule's part of the transaction in which one of its runs begins: the condition that the
+// schedule has not changed, its slot, and its count.
 func (r *Recurrer) admission(ctx context.Context, s schedule.Schedule, row job.Row) ([]item.Write, error) {
 	writes := []item.Write{schedule.Is(s)}
 	if s.Limited() {
@@ -56,7 +56,7 @@ func (r *Recurrer) admission(ctx context.Context, s schedule.Schedule, row job.R
 		switch {
 		case err != nil:
 			return nil, err
-		case holder != nil: // somebody took it just now
+		case holder != nil: // another run took the slot just now
 			return nil, &item.Refused{}
 		case slot.Holder == "" || slot.Holder == row.ID:
 			writes = append(writes, s.TakeSlot(row.ID))
@@ -70,11 +70,11 @@ func (r *Recurrer) admission(ctx context.Context, s schedule.Schedule, row job.R
 	return writes, nil
 }
 
-// closeTries bounds how often a row is read again because somebody was faster.
+// closeTries bounds how often a row is read because somebody changed it meanwhile.
 const closeTries = 4
 
-// RunOver ends the row of a run that is over, and brings that to the schedule as the end of a job. Whoever
-// calls it does so again until it has succeeded: a row that is final already is only announced again.
+// RunOver ends the row of a run that is over, and announces that to the schedule as the end of a job. The caller
+// repeats it until it succeeds: if the row is final already, its end is announced once more.
 func (r *Recurrer) RunOver(ctx context.Context, d *decide.Decider, is run.Run) error {
 	k := job.Key{Tenant: is.Tenant, ID: is.ID}
 	for range closeTries {

@@ -17,15 +17,15 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// lineFront is how many at the front of a line are looked at for one that can be read.
+// lineFront is how many of the jobs that are queued behind another are read to find one that can be read.
 const lineFront = 4
 
-// lineLag is how long an index may keep what stands in a line from being seen.
+// lineLag is how late an index may show that a job was queued behind another.
 const lineLag = 2 * time.Second
 
-// Ended does for its schedule what is due once a job is final; it is a decide.OnFinal. Failures in a
-// row are counted, and the next in line is decided about. Where that fails, or nobody gets so far,
-// the sweeper looks after those that wait behind the job.
+// Ended updates the schedule of a job that has become final; it is a decide.OnFinal. It counts failures in a row, and
+// decides about the next job that is queued behind this one. If it fails or never runs, the sweeper finds the queued
+// jobs.
 func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) error {
 	if row.ScheduleID == "" || !row.Status.Final() {
 		return nil
@@ -33,8 +33,8 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 	now := r.Clock.Now()
 	s, err := r.known(ctx, keyOf(row))
 	if err == nil && (s.PauseAfter > 0 || s.Epoch < row.Epoch) {
-		// Failures are counted by whoever settles them, so what was read a moment ago may not know
-		// of the last: a success would then end a row of failures that it does not see.
+		// The kept copy of the schedule may lack the last failure, which another process has counted. A
+		// success must see it to end the count.
 		r.schedules.Drop(s.Key)
 		s, err = r.known(ctx, s.Key)
 	}
@@ -47,7 +47,7 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 	if err == nil {
 		err = r.nextInLine(ctx, d, s, row, now)
 	}
-	if fault.KindOf(err) == fault.Undecodable { // that is not the job's fault, and trying again does not help
+	if fault.KindOf(err) == fault.Undecodable { // a retry does not help, and the job has ended all the same
 		r.Log.ErrorContext(ctx, "the end of a job could not be brought to its schedule",
 			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		return nil
@@ -58,7 +58,7 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 	return nil
 }
 
-// countDead counts failures in a row, and pauses the schedule at as many as it stands.
+// countDead counts failures in a row, and pauses the schedule at its limit.
 func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) error {
 	if s.PauseAfter == 0 || s.Deleted() || row.Epoch != s.Epoch {
 		return nil
@@ -73,7 +73,7 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 		return nil
 	}
 	after, err := r.Store.WriteSchedule(ctx, write)
-	// counted before, maybe by a try that got no further; or changed meanwhile
+	// Refused: it was counted by an earlier try, which may have crashed before pausing, or the schedule has changed.
 	if refused := store.Refused(err); refused != nil {
 		if after, err = store.OldSchedule(refused, 0); err != nil || after.Epoch != s.Epoch ||
 			after.LastDead != row.ID {
@@ -99,7 +99,7 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 	return nil
 }
 
-// nextInLine decides about whoever waits behind a job that is over.
+// nextInLine decides about the next job that is queued behind one that is over.
 func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
 	now time.Time) error {
 	switch s.Overlap {
@@ -123,11 +123,11 @@ func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule
 			if f.Err == nil {
 				_, f.Err = d.Parked(ctx, f.Key)
 			}
-			if fault.KindOf(f.Err) != fault.Undecodable { // one that cannot be read does not keep those behind it
+			if fault.KindOf(f.Err) != fault.Undecodable { // an unreadable row does not hold up the next one
 				return f.Err
 			}
 		}
-		// Nobody that can be read waits, or does not show yet.
+		// No queued job can be read, or the index does not show one yet.
 		later := message.Dispatch{V: message.V, Slice: line, At: now.Add(lineLag)}
 		return r.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{
 			Body: message.Encode(later), Delay: lineLag, Group: string(s.Tenant),

@@ -22,9 +22,9 @@ import (
 // jobsAtOnce bounds the jobs of one schedule that are made together.
 const jobsAtOnce = 8
 
-// claimAgain is when a job whose claim is live is tried again: its worker may be about to let
-// it go, because its epoch is over.
-var claimAgain = []time.Duration{200 * time.Millisecond, time.Second}
+// claimWaits are the waits before another try to adopt a job whose claim is live: its worker may be about to let it
+// go, because its epoch is over.
+var claimWaits = []time.Duration{200 * time.Millisecond, time.Second}
 
 // maker makes the jobs of one step.
 type maker struct {
@@ -38,8 +38,8 @@ type maker struct {
 	first error
 }
 
-// makeAll makes or adopts the job of each occurrence. All are tried; the first error is
-// returned, and the schedule must not move on then.
+// makeAll makes or adopts the job of each occurrence. It tries all of them and returns the first error; the schedule
+// must not move on then.
 func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []calendar.Occurrence, now time.Time,
 	did *Promoted) error {
 	if len(list) == 0 {
@@ -70,7 +70,7 @@ func (m *maker) failed(err error) {
 	}
 }
 
-// done counts a job that was written, and sends its firing if nobody else will.
+// done counts a job that was written, and collects its firing if send is set.
 func (m *maker) done(row job.Row, send, adopted bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,21 +88,21 @@ func (m *maker) done(row job.Row, send, adopted bool) {
 	}
 }
 
-// one puts the job of an occurrence, or adopts what stands there.
+// one puts the job of an occurrence, or adopts the job that is there already.
 func (m *maker) one(ctx context.Context, o calendar.Occurrence, now time.Time) error {
 	row, send := m.s.Job(o, m.Shards, now)
-	if o.NominalAt.After(m.s.AdoptThrough) { // of an older time only an older epoch can have made a job
+	if o.NominalAt.After(m.s.AdoptThrough) { // up to AdoptThrough, only an older epoch has made jobs
 		put, err := m.put(ctx, row, send)
 		if put || err != nil {
 			return err
 		}
 	}
-	waits := claimAgain
+	waits := claimWaits
 	var failed error // of the adoption
 	_, err := m.Store.Update(ctx, row.Key, func(old job.Row) ([]item.Write, error) {
 		var held bool
 		if held, failed = m.adopt(ctx, old, row, now); !held {
-			return nil, failed // it has written already
+			return nil, failed // adopt has written already
 		}
 		if len(waits) == 0 {
 			failed = fault.New(fault.Conflict, nil, "adopting job %s, which a worker holds", row.ID)
@@ -117,9 +117,9 @@ func (m *maker) one(ctx context.Context, o calendar.Occurrence, now time.Time) e
 		return failed
 	}
 	switch fault.KindOf(err) {
-	case fault.NotFound: // nobody made one, or it is forgotten: it ran
+	case fault.NotFound: // there never was a job, or it has run and is forgotten
 		return nil
-	case fault.Undecodable: // the row is set aside where it is met; the schedule goes on
+	case fault.Undecodable: // the sweeper sets the row aside; the schedule goes on
 		m.Log.ErrorContext(ctx, "a job in the way cannot be read",
 			telemetry.Tenant, m.s.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		return nil
@@ -138,7 +138,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// put puts a new row; false: another one stands in its way.
+// put puts a new row. It returns false if there is a row already.
 func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
 	err := m.accept.Put(ctx, accept.Job{Row: row, Keep: m.keep})
 	if store.Refused(err) != nil {
@@ -150,17 +150,17 @@ func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
 	return err == nil, err
 }
 
-// keep keeps what a job holds beside its row, before the row is written.
+// keep writes a job's contents, before the row is written.
 func (m *maker) keep(ctx context.Context, row job.Row) error {
 	contents, err := m.contents()
 	if err != nil {
-		return fmt.Errorf("reading what the jobs hold: %w", err)
+		return fmt.Errorf("reading the contents of the jobs: %w", err)
 	}
 	return m.Store.KeepContents(ctx, row, contents)
 }
 
-// adopt makes a job of an older epoch one of this epoch. What has started, ended, or is of
-// this epoch already stays as it is. held says that a worker holds it: its claim refused the fence.
+// adopt makes a job of an older epoch one of this epoch. A job that has started, has ended, or is of this epoch
+// already stays as it is. held says that a worker holds the job: its claim refused the fence.
 func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (held bool, err error) {
 	if old.Status != job.Scheduled || old.Attempt != 1 || old.Stop != job.NoStop {
 		return false, nil
@@ -168,7 +168,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if old.Epoch >= m.s.Epoch {
 		if !old.Near && !old.Parked && old.Epoch == m.s.Epoch && horizon.LaneOf(now, old.DueAt) == horizon.Now {
 			m.mu.Lock()
-			// whoever wrote it may not have got to send it; a second firing is refused at its claim
+			// whoever wrote the row may have crashed before sending; a second firing is refused at its claim
 			m.fire = append(m.fire, old.Firing())
 			m.mu.Unlock()
 		}

@@ -14,10 +14,11 @@ import (
 
 // Runs begins and cancels the runs that rows of schedules stand for.
 type Runs interface {
-	// Launch makes the run of a row together with those writes or not at all: refused, and there is no
-	// run, is an *item.Refused. One that is there already is no error. why says that there can be none.
+	// Launch creates the run of a row in one transaction with those writes. If one of them is refused and there
+	// is no run, that is an *item.Refused; if there is a run already, that is no error. why is set if there
+	// can be no run, and says why.
 	Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error)
-	// CancelLaunched asks a run that has begun to end as cancelled. One that is over stays so.
+	// CancelLaunched asks a run that has begun to end as cancelled. A run that is over stays as it is.
 	CancelLaunched(ctx context.Context, row job.Row, why string) error
 }
 
@@ -25,35 +26,35 @@ type Runs interface {
 // write whose condition does not hold is an *item.Refused with the items as they were.
 type Store interface {
 	accept.Jobs
-	// Schedule reads a schedule; an absent one is a fault.NotFound, a deleted one is there.
+	// Schedule reads a schedule, a deleted one too; an absent one is a fault.NotFound.
 	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
-	// ScheduleContents reads what each job of a schedule holds.
+	// ScheduleContents reads the contents of each job of a schedule.
 	ScheduleContents(ctx context.Context, s schedule.Schedule) (job.Contents, error)
 	// WriteSchedule returns the schedule as it then is.
 	WriteSchedule(ctx context.Context, w item.Write) (schedule.Schedule, error)
-	// DueSchedules reads a page of those whose wake-up lies in a slice; next is "" at the end.
+	// DueSchedules reads a page of the schedules whose wake-up lies in a slice; next is "" at the end.
 	DueSchedules(ctx context.Context, q store.DueQuery) (due []store.DueSchedule, next string, err error)
 	// HaveJobs says which of these nominal times have a job.
 	HaveJobs(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error)
-	// RunsLeft says whether a job counts as a run already, and whether there are runs left.
+	// RunsLeft says whether a job is counted as a run already, and whether the schedule may run once more.
 	RunsLeft(ctx context.Context, s schedule.Schedule, id job.ID) (counted, left bool, err error)
 	Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error)
 	// Lifted reads the pauses of a task, or of everything, that are over.
 	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
-	// NoteLine notes that jobs wait in a schedule's line, so that somebody looks after them.
+	// NoteLine notes that a schedule has queued jobs, so that the sweeper visits them.
 	NoteLine(ctx context.Context, k schedule.Key, now time.Time) error
-	// DueFront reads the earliest entries of a slice or line.
+	// DueFront reads the earliest entries of a slice, or of a schedule's queued jobs.
 	DueFront(ctx context.Context, q store.DueQuery) ([]store.Found, error)
 
 	Row(ctx context.Context, k job.Key) (job.Row, error)
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
-	// KeepContents keeps what a job holds beside its row, before the row is written.
+	// KeepContents writes a job's contents, before the row is written.
 	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
 	Put(ctx context.Context, w item.Write) error
 	Commit(ctx context.Context, writes ...item.Write) error
 	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)
 	NoteParked(ctx context.Context, t tenant.ID, now time.Time) error
-	// SetAside and PutOff give what cannot be read or promoted its next wake-up.
+	// SetAside and PutOff give a schedule that cannot be read, or not be promoted, another wake-up.
 	SetAside(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
 	PutOff(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
 }

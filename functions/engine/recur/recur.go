@@ -31,7 +31,7 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int  // of the due index; 0: contract.DefaultShards
-	Runs   Runs // nil where schedules are promoted and no more
+	Runs   Runs // nil where schedules are only promoted
 }
 
 // Recurrer promotes schedules. It is safe for concurrent use.
@@ -61,22 +61,21 @@ func New(d Deps) *Recurrer {
 type Promoted struct {
 	Made     int `json:"made,omitempty"`     // new jobs
 	Adopted  int `json:"adopted,omitempty"`  // jobs of an older epoch
-	Recorded int `json:"recorded,omitempty"` // nominal times that the ledger now speaks of
+	Recorded int `json:"recorded,omitempty"` // nominal times recorded in the ledger
 	Held     bool
 }
 
 const (
-	// steps bounds one promotion; each is about two thousand nominal times at most. After a long
-	// outage of a schedule of every second there are many.
+	// steps bounds one promotion. A step covers about two thousand nominal times at most, and a schedule of
+	// every second has many after a long outage.
 	steps = 1000
-	// stepTime is what one step, and closing the pass, may take at worst; with less left the next
-	// pass goes on.
+	// stepTime is the longest that one step and the end of the pass take. With less time left, the next pass
+	// continues.
 	stepTime = 15 * time.Second
 )
 
-// Promote makes jobs of all nominal times of a schedule that lie inside the horizon, and
-// resumes it first when the until of its pause is over. A schedule that is paused, deleted or
-// ended is left alone. An absent one is no error.
+// Promote makes jobs of all nominal times of a schedule inside the horizon. A schedule whose pause has passed its
+// until is resumed first. A schedule that is paused, deleted or ended is left alone. An absent one is no error.
 func (r *Recurrer) Promote(ctx context.Context, k schedule.Key) (Promoted, error) {
 	var did Promoted
 	for range steps {
@@ -104,7 +103,7 @@ func (r *Recurrer) Promote(ctx context.Context, k schedule.Key) (Promoted, error
 	return did, fault.New(fault.Conflict, nil, "promoting schedule %q: there is more to do than one call may", k.Name)
 }
 
-// step does one thing for the schedule as it was read; more says that there is another.
+// step does one thing for the schedule as it was read; more says that there is something left to do.
 func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted) (more bool, err error) {
 	now := r.Clock.Now().UTC().Truncate(time.Millisecond)
 	switch {
@@ -176,13 +175,11 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 	return p.More, nil
 }
 
-// Reread makes the next promotion read a tenant's pauses anew; the caller knows that one has
-// just changed.
+// Reread makes the next promotion read a tenant's pauses from the table; the caller knows that one has just changed.
 func (r *Recurrer) Reread(t tenant.ID) { r.pauses.Drop(t) }
 
-// hold lets a schedule wait for the end of a pause of its task, or of everything. The pause
-// may be lifted while we do, and whoever lifts it may have looked there before us; so the
-// pauses are read again.
+// hold parks a schedule until a pause of its task, or of everything, is lifted. Whoever lifts the pause may have
+// visited the parking place just before the schedule was there; so the pauses are read once more.
 func (r *Recurrer) hold(ctx context.Context, s schedule.Schedule, p job.Pause, now time.Time) (more bool, err error) {
 	if s.Parked || s.Next.IsZero() {
 		return false, nil
@@ -203,7 +200,7 @@ func (r *Recurrer) hold(ctx context.Context, s schedule.Schedule, p job.Pause, n
 	return !held, nil
 }
 
-// resume ends a pause whose until is over, and wakes the jobs it has parked.
+// resume ends a pause that has passed its until, and has the jobs unparked.
 func (r *Recurrer) resume(ctx context.Context, s schedule.Schedule, now time.Time) error {
 	after, w := schedule.Resume(s, "", now)
 	if err := r.Store.Put(ctx, w); err != nil {
@@ -213,18 +210,18 @@ func (r *Recurrer) resume(ctx context.Context, s schedule.Schedule, now time.Tim
 	return r.Unpark(ctx, after)
 }
 
-// Unpark has the jobs looked at that a pause of the schedule has parked. It follows a Resume.
+// Unpark asks dispatch to decide about the jobs that a pause of the schedule has parked. The caller has resumed the
+// schedule.
 func (r *Recurrer) Unpark(ctx context.Context, s schedule.Schedule) error {
 	var out []message.Outgoing
-	for _, place := range horizon.Parkings(string(s.Tenant)) {
-		out = append(out,
-			message.Outgoing{Group: string(s.Tenant),
-				Body: message.Encode(message.Dispatch{V: message.V, Slice: place})})
+	for _, parking := range horizon.Parkings(string(s.Tenant)) {
+		body := message.Encode(message.Dispatch{V: message.V, Slice: parking})
+		out = append(out, message.Outgoing{Group: string(s.Tenant), Body: body})
 	}
 	return r.Queue.Send(ctx, contract.DispatchQueue, out...)
 }
 
-// Ask asks dispatch for the promotion of a schedule, not before a time.
+// Ask is the message that asks dispatch to promote a schedule, not before at.
 func Ask(k schedule.Key, at time.Time) message.Dispatch {
 	return message.Dispatch{V: message.V, Slice: horizon.Promotion(string(k.Tenant), k.Name), At: at}
 }

@@ -14,11 +14,11 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// What a wake-up of a schedule's job may come to besides the steps of every job.
+// The steps of a wake-up that only the jobs of schedules have.
 const (
-	Skipped job.Step = "skip"  // its schedule went on without it
-	Left    job.Step = "leave" // promotion is to decide about it, or its time has not come
-	Began   job.Step = "begin" // the run that its row stands for goes on
+	Skipped job.Step = "skip"  // the schedule skips the job
+	Left    job.Step = "leave" // promotion decides about the job, or it is too early
+	Began   job.Step = "begin" // the run that the row stands for has begun
 )
 
 // keyOf names the schedule that the row belongs to.
@@ -30,8 +30,8 @@ func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule
 		func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
 }
 
-// Judge asks the schedule of a job that would be fired or expire; it is a decide.Judge. The job may
-// have to be parked, skipped, left to promotion, or to wait behind another run.
+// Judge asks the schedule of a job that is about to be fired or to expire; it is a decide.Judge. The job may have to
+// be parked, skipped, left to promotion, or queued behind another run.
 func (r *Recurrer) Judge(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
@@ -43,7 +43,7 @@ func (r *Recurrer) Judge(
 	}
 	is, done, err = r.judge(ctx, d, row, step, now)
 	if store.Refused(err) != nil {
-		r.schedules.Drop(keyOf(row)) // it may be the schedule that has changed
+		r.schedules.Drop(keyOf(row)) // the schedule may have changed
 	}
 	return is, done, err
 }
@@ -52,10 +52,10 @@ func (r *Recurrer) judge(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
 	s, err := r.known(ctx, keyOf(row))
-	if fault.KindOf(err) == fault.NotFound { // nobody deletes one: the job was accepted, and runs
+	if fault.KindOf(err) == fault.NotFound { // no item of a schedule is ever deleted, but an accepted job must run
 		return step, false, nil
 	}
-	if fault.KindOf(err) == fault.Undecodable { // the job can be read: it waits for its schedule
+	if fault.KindOf(err) == fault.Undecodable { // the job waits until its schedule can be read
 		r.Log.ErrorContext(ctx, "a job waits: its schedule cannot be read",
 			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		_, write := job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)
@@ -73,7 +73,7 @@ func (r *Recurrer) judge(
 		})
 		return step, true, err
 	case schedule.IsDeleted, schedule.Passed:
-		if row.DueAt.After(now) { // until then an edit may bring its time back
+		if row.DueAt.After(now) { // until it is due, an edit may bring its nominal time back
 			return Left, true, r.leave(ctx, row, now)
 		}
 		if row.Attempt > 1 {
@@ -87,12 +87,12 @@ func (r *Recurrer) judge(
 		return step, false, nil
 	}
 	if row.StartsRun() && tooEarly(s, row, now) {
-		if row.Parked { // it goes on its way again
+		if row.Parked { // firing it unparks it
 			return step, false, nil
 		}
 		return Left, true, r.Queue.Send(ctx, contract.DispatchQueue, row.Firing().AtDue(now))
 	}
-	if !row.QueuedBehind && !row.DueAt.After(now) { // a short pause may be over before a job is parked
+	if !row.QueuedBehind && !row.DueAt.After(now) { // a short pause may be lifted before it has parked the job
 		if done, err := r.dropped(ctx, d, s, row, now); done || err != nil {
 			return Skipped, true, err
 		}
@@ -107,14 +107,14 @@ func (r *Recurrer) judge(
 	return is, done, err
 }
 
-// leave gives the row a later wake-up: promotion comes by before.
+// leave gives the row a later wake-up; promotion decides about the job before that.
 func (r *Recurrer) leave(ctx context.Context, row job.Row, now time.Time) error {
 	_, write := job.Rewake(row, now.Add(contract.Grace), now, 0)
 	return r.Store.Put(ctx, write)
 }
 
-// dropped skips a job that fell due under a pause of its task, or of everything, where that pause
-// said so: only now that it is lifted it is known which time under it was the last.
+// dropped skips a job that was due during a pause of its task, or of everything, if that pause says so. This is decided
+// after the pause: only then it is known which missed time was the last.
 func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
 	now time.Time) (bool, error) {
 	lifted, err := r.Store.Lifted(ctx, row.Tenant, row.Task, now)
@@ -133,7 +133,7 @@ func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Sc
 	return false, nil
 }
 
-// usedUp skips a job of a schedule that has run as often as it may, and ends the schedule.
+// usedUp skips a job whose schedule has reached its max_runs, and ends the schedule.
 func (r *Recurrer) usedUp(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
 	now time.Time) (bool, error) {
 	if s.MaxRuns() == 0 {
@@ -152,7 +152,7 @@ func (r *Recurrer) usedUp(ctx context.Context, d *decide.Decider, s schedule.Sch
 	return true, unlessRefused(r.Store.Put(ctx, write))
 }
 
-// unlessRefused is no error where somebody else has done, or undone, the same meanwhile.
+// unlessRefused returns nil for a refusal: somebody else has done the same, or undone it.
 func unlessRefused(err error) error {
 	if store.Refused(err) != nil {
 		return nil
@@ -160,7 +160,7 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// overlap decides about a job of which another run of its schedule may not be over.
+// overlap decides about a job while another run of its schedule may not be over.
 func (r *Recurrer) overlap(
 	ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row, now time.Time,
 ) (is job.Step, done bool, err error) {
@@ -204,7 +204,7 @@ func (r *Recurrer) overlap(
 			return job.StepPark, true, err
 		}
 	}
-	// The holder may have come to its end before the job stood in the line.
+	// The holder may have ended before this job was queued behind it.
 	if _, holder, err = r.holder(ctx, s, row); err != nil || holder != nil {
 		return job.StepPark, true, err
 	}
@@ -212,7 +212,7 @@ func (r *Recurrer) overlap(
 	return job.StepPark, true, err
 }
 
-// queue parks a job behind the one that is not over.
+// queue parks a job as queued behind the one that holds the slot.
 func (r *Recurrer) queue(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) error {
 	if row.Parked && row.QueuedBehind {
 		return nil
@@ -224,7 +224,7 @@ func (r *Recurrer) queue(ctx context.Context, s schedule.Schedule, row job.Row, 
 	return r.Store.Put(ctx, write)
 }
 
-// holder is the other job that has the slot and is not over, nil for none.
+// holder reads the schedule's slot and the other job that holds it, nil if there is none or it is over.
 func (r *Recurrer) holder(ctx context.Context, s schedule.Schedule, row job.Row) (schedule.Slot, *job.Row, error) {
 	slot, err := r.Store.Slot(ctx, s.Key)
 	if err != nil || slot.Holder == "" || slot.Holder == row.ID {
@@ -234,7 +234,7 @@ func (r *Recurrer) holder(ctx context.Context, s schedule.Schedule, row job.Row)
 	return slot, holder, err
 }
 
-// waiting is the other job that waits behind the holder, nil for none.
+// waiting reads the other job that is queued behind the holder of the slot, nil if there is none or it is over.
 func (r *Recurrer) waiting(ctx context.Context, row job.Row, slot schedule.Slot) (*job.Row, error) {
 	if slot.Waiting == "" || slot.Waiting == row.ID || slot.Waiting == slot.Holder {
 		return nil, nil
@@ -242,8 +242,8 @@ func (r *Recurrer) waiting(ctx context.Context, row job.Row, slot schedule.Slot)
 	return r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
 }
 
-// open reads a job that is not over, nil when it is, or is gone. No attempt of a row that cannot
-// be read can start; such a job is over unless a worker is at it. It comes without a status then.
+// open reads a job, nil if it is over or gone. If its row cannot be read, no attempt can start, so the job counts as
+// over unless a worker holds its claim; it is then returned with its key only.
 func (r *Recurrer) open(ctx context.Context, k job.Key) (*job.Row, error) {
 	row, err := r.Store.Row(ctx, k)
 	switch {

@@ -9,20 +9,19 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Slice promotes every schedule whose wake-up lies in a slice or parking place, before that
-// time if it is not zero. One that failed in a way that may go better next time fails the slice; the
-// others are promoted all the same. One that cannot be read is set aside for a while, one that
-// cannot be promoted is put off: no schedule drops from sight.
+// Slice promotes every schedule whose wake-up lies in a slice or parking place; only those that wake before that time,
+// if it is not zero. If a schedule fails with an error that may go away by itself, so does the slice; the others are
+// promoted all the same. A schedule that cannot be read is set aside, and one that cannot be promoted is put off.
 func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, came *scan.Counter) error {
-	keeper := scan.Keeper{Index: r.Store, Clock: r.Clock, Meter: r.Meter, What: "schedule", Came: "schedule_"}
+	keeper := scan.Keeper{Index: r.Store, Clock: r.Clock, Meter: r.Meter, What: "schedule", Prefix: "schedule_"}
 	return scan.Each(ctx, slice, func(cursor string) ([]store.DueSchedule, string, error) {
 		return r.Store.DueSchedules(ctx, store.DueQuery{Slice: slice, Before: before, Cursor: cursor})
 	}, func(due store.DueSchedule) error {
-		met := scan.Met{
+		found := scan.Found{
 			Entry: scan.Entry{Ref: due.Ref, Slice: slice, WakeAt: due.WakeAt}, Err: due.Err,
 			Log: r.Log.With(telemetry.Tenant, due.Tenant, "schedule", due.Name),
 		}
-		return keeper.One(ctx, met, came, func() (string, error) {
+		return keeper.One(ctx, found, came, func() (string, error) {
 			did, err := r.Promote(ctx, due.Key)
 			if did == (Promoted{}) {
 				return "", err

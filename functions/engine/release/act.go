@@ -19,12 +19,12 @@ import (
 	"punctual/shared/text"
 )
 
-// WrongState says that an act is not possible as the run, or the node, stands: 409 wrong_state.
+// WrongState says that an act is not possible in the current state of the run, or of the node: 409 wrong_state.
 type WrongState struct {
 	Of      string   // "run" or "node"
 	Is      string   // its status
 	Allowed []string // statuses in which the act is possible
-	Detail  string   // what else stands in the way; "" for nothing
+	Detail  string   // why, if it is not the status; "" if it is
 }
 
 func (e *WrongState) Error() string {
@@ -37,14 +37,14 @@ func (e *WrongState) Error() string {
 // By is who acts, and why.
 type By struct{ Who, Reason string }
 
-// Request is what a run is made of.
+// Request says which run to create.
 type Request struct {
-	// the ID is the caller's: derived from an idempotency key, or from a nominal time
+	// The caller derives the ID from an idempotency key or from a nominal time.
 	run.Key
 	Dag        string                        // "" for an inline run
 	Version    int64                         // of the dag; 0 for an inline run
 	Definition dag.Definition                // checked: dag.Compile accepts it
-	Kept       bool                          // the definition is kept already
+	Kept       bool                          // the definition is stored already
 	Params     json.RawMessage               // merged; nil for none
 	DueAt      time.Time                     // zero: now
 	NominalAt  time.Time                     // zero without a schedule
@@ -53,13 +53,12 @@ type Request struct {
 	Tags       map[string]string             // over the definition's
 	ExpireAt   func(due time.Time) time.Time // nil: the definition's expire_after
 	By         By
-	With       []item.Write // written with the run, all or nothing; refused, nothing is made
+	With       []item.Write // in the transaction that creates the run
 }
 
-// Create makes a run and brings it on its way. A run that is there already under that ID is returned as
-// it stands, and created is false; where something of With is refused and there is no run, that is a
-// fault.NotFound. From the moment the run's item stands it goes on by itself, whatever
-// becomes of the call.
+// Create creates a run and derives it for the first time. If there is a run with that ID already, it returns that run,
+// and created is false. If something of With is refused and there is no run, that is a fault.NotFound. Once the run's
+// item is written the run goes on by itself, even if the call fails.
 func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created bool, err error) {
 	now := r.Clock.Now()
 	is = run.Run{
@@ -111,8 +110,8 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 	return is, true, r.Derive(ctx, n.Key)
 }
 
-// act changes a run by one write, records it, and brings the run on. decide returns what the run becomes,
-// with the zero Write where nothing changes.
+// act changes a run by one write, records the act as an event, and derives the run. decide returns the run as it
+// becomes, and the zero Write if nothing changes.
 func (r *Releaser) act(
 	ctx context.Context, k run.Key, by By, action string, decide func(run.Run) (run.Run, item.Write, error),
 ) (run.Run, error) {
@@ -136,8 +135,8 @@ func (r *Releaser) event(old, after run.Run, by By, action, node string) item.Wr
 	})
 }
 
-// after brings a run on after an act and returns it as it then stands. What does not get done now, the
-// run's wake-up does, and those of its jobs.
+// after derives a run after an act and returns it. If that fails it is only logged: the wake-ups of the run and of its
+// jobs do the rest.
 func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
 	if err := r.Derive(ctx, k); err != nil {
 		r.warn(ctx, k, "a run waits for its wake-up after an act", err)
@@ -152,7 +151,7 @@ func wrongRun(is run.Run, allowed []string) error {
 	return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: allowed}
 }
 
-// Cancel ends a run: what has not started is CANCELLED, and what runs is asked to stop. Cancelling again
+// Cancel ends a run: nodes that have not started become CANCELLED, and running ones are asked to stop. Cancelling twice
 // changes nothing.
 func (r *Releaser) Cancel(ctx context.Context, k run.Key, by By) (run.Run, error) {
 	return r.act(ctx, k, by, "cancel", func(is run.Run) (run.Run, item.Write, error) {
@@ -168,7 +167,7 @@ func (r *Releaser) Cancel(ctx context.Context, k run.Key, by By) (run.Run, error
 	})
 }
 
-// Pause keeps everything of a run from starting; what runs ends. Pausing again changes nothing.
+// Pause keeps the nodes of a run from starting; nodes that run already end normally. Pausing twice changes nothing.
 func (r *Releaser) Pause(ctx context.Context, k run.Key, by By) (run.Run, error) {
 	return r.act(ctx, k, by, "pause", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
@@ -182,7 +181,7 @@ func (r *Releaser) Pause(ctx context.Context, k run.Key, by By) (run.Run, error)
 	})
 }
 
-// Resume lets a paused run go on. One that is not paused stays as it is; one that is HELD is refused.
+// Resume lets a paused run go on. A run that is not paused stays as it is; one that is HELD is refused.
 func (r *Releaser) Resume(ctx context.Context, k run.Key, by By) (run.Run, error) {
 	allowed := []string{string(run.Building), string(run.Running), string(run.Paused)}
 	return r.act(ctx, k, by, "resume", func(is run.Run) (run.Run, item.Write, error) {
@@ -197,20 +196,20 @@ func (r *Releaser) Resume(ctx context.Context, k run.Key, by By) (run.Run, error
 	})
 }
 
-// Retry runs again what failed and what fell with it; with from, that node and all below it. What succeeded
-// stays, but for from. An unknown from is a fault.Invalid.
+// Retry gives a new generation to the nodes that failed and to those that did not run because of them; with from, to
+// that node and all below it. An unknown from is a fault.Invalid.
 func (r *Releaser) Retry(ctx context.Context, k run.Key, from string, by By) (run.Run, error) {
 	a := run.Act{Kind: run.ActRetry, Node: from, Reason: by.Reason, By: by.Who}
 	if from != "" {
 		a.Kind = run.ActRetryFrom
 	}
-	return r.twice(ctx, k, a, nil, by)
+	return r.inTwoWrites(ctx, k, a, nil, by)
 }
 
-// RetryNode is Retry for one failed node. A redrive of its dead job is this, too. An unknown node is a
+// RetryNode is Retry for one failed node. A redrive of the node's dead job calls it, too. An unknown node is a
 // fault.NotFound.
 func (r *Releaser) RetryNode(ctx context.Context, k run.Key, node string, by By) (run.Run, error) {
-	return r.twice(ctx, k, run.Act{Kind: run.ActRetryNode, Node: node, Reason: by.Reason, By: by.Who}, nil, by)
+	return r.inTwoWrites(ctx, k, run.Act{Kind: run.ActRetryNode, Node: node, Reason: by.Reason, By: by.Who}, nil, by)
 }
 
 // Skip ends a node as SKIPPED. Its children run as if it had succeeded, or with below are skipped as well.
@@ -222,7 +221,7 @@ func (r *Releaser) Skip(ctx context.Context, k run.Key, node string, below bool,
 	return r.forceNode(ctx, k, node, f, nil, by)
 }
 
-// Complete ends a node as SUCCEEDED with that result; nil is none.
+// Complete ends a node as SUCCEEDED with that result; nil for none.
 func (r *Releaser) Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by By) (run.Run,
 	error) {
 	return r.forceNode(ctx, k, node, job.ForcedComplete, result, by)
@@ -230,7 +229,7 @@ func (r *Releaser) Complete(ctx context.Context, k run.Key, node string, result 
 
 var failedNode = []string{string(job.Dead), string(job.Expired), string(job.Cancelled)}
 
-// forceNode ends a node by hand: at once where it is blocked or waits, by an act of two writes where it failed.
+// forceNode ends a node by hand: in one transaction if it is blocked or waits, in two writes if it has failed.
 func (r *Releaser) forceNode(
 	ctx context.Context, k run.Key, node string, forced job.Forced, result json.RawMessage, by By,
 ) (run.Run, error) {
@@ -308,8 +307,8 @@ func (r *Releaser) forceNode(
 		return run.Run{}, err
 	}
 	if failed {
-		return r.twice(ctx, k, run.Act{Kind: run.ActForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who},
-			result, by)
+		a := run.Act{Kind: run.ActForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who}
+		return r.inTwoWrites(ctx, k, a, result, by)
 	}
 	return r.afterForce(ctx, k, node)
 }
@@ -330,7 +329,7 @@ func (r *Releaser) putAll(ctx context.Context, writes []item.Write) error {
 	return nil
 }
 
-// afterForce tells the children of a node that was ended by hand, and brings the run on.
+// afterForce judges the children of a node that was ended by hand, and derives the run.
 func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.Run, error) {
 	is, err := r.Store.Run(ctx, k)
 	if err != nil {
@@ -346,7 +345,7 @@ func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.
 	return r.after(ctx, k)
 }
 
-// actionOf is what an act is called among the run's events: as the request that asked for it.
+// actionOf is the action of an act in the run's events: the name of the request.
 func actionOf(a run.Act) string {
 	switch {
 	case a.Kind != run.ActForce:
@@ -357,7 +356,7 @@ func actionOf(a run.Act) string {
 	return "skip"
 }
 
-// known says whether the run has that node: an unknown one is a fault.NotFound.
+// known returns a fault.NotFound if the run does not have that node.
 func known(g *dag.Graph, k run.Key, node string) error {
 	if !slices.Contains(g.Names(), node) {
 		return fault.New(fault.NotFound, nil, "looking for node %q of run %s", node, k.ID)
@@ -377,9 +376,11 @@ var retryable = []string{
 	string(run.Cancelled),
 }
 
-// twice carries out an act of two writes. Between them nothing of the run starts. If the call breaks off,
-// whoever derives the run does the second.
-func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.RawMessage, by By) (run.Run, error) {
+// inTwoWrites carries out an act in two writes. Between them no node of the run starts. If the call fails after the
+// first, the next one that derives the run does the second.
+func (r *Releaser) inTwoWrites(
+	ctx context.Context, k run.Key, a run.Act, result json.RawMessage, by By,
+) (run.Run, error) {
 	is, err := r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
 		g, err := r.Graph(ctx, is)
 		if err != nil {
@@ -397,7 +398,7 @@ func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.
 		}
 		after, write := is.Begin(a, r.Clock.Now())
 		begun := after
-		begun.Status, begun.Stop = run.Running, run.NoStop // what the second write makes it
+		begun.Status, begun.Stop = run.Running, run.NoStop // as after the second write
 		return []item.Write{write, r.event(is, begun, by, actionOf(a), a.Node)}, nil
 	})
 	if err != nil {
@@ -408,20 +409,20 @@ func (r *Releaser) twice(ctx context.Context, k run.Key, a run.Act, result json.
 		if err != nil {
 			return is, err
 		}
-		if f.run.Act == nil || f.run.Act.ID != a.ID { // somebody has finished it, or stopped the run
+		if f.run.Act == nil || f.run.Act.ID != a.ID { // somebody has done the second write, or stopped the run
 			if f.run.Stop != run.NoStop {
 				return f.run, wrongRun(f.run, retryable)
 			}
 			break
 		}
-		again, err := r.finish(ctx, f)
+		retried, err := r.finish(ctx, f)
 		if refused(err) {
 			continue
 		}
 		if err != nil {
 			return is, err
 		}
-		if !again {
+		if !retried {
 			return f.run, r.nothing(ctx, f.run, a, f.ended)
 		}
 		break
@@ -457,6 +458,7 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 	return nil
 }
 
+// nothing is the error of an act that finds no node to run.
 func (r *Releaser) nothing(ctx context.Context, is run.Run, a run.Act, rows map[string]job.Row) error {
 	if a.Kind == run.ActRetry {
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
@@ -469,21 +471,21 @@ func (r *Releaser) nothing(ctx context.Context, is run.Run, a run.Act, rows map[
 	return &WrongState{Of: "node", Is: string(status), Allowed: failedNode}
 }
 
-// shown is the status of a node that a reader sees.
+// shown is the status of a node as REST shows it.
 func (r *Releaser) shown(ctx context.Context, row job.Row) (job.Status, error) {
 	switch {
 	case row.Status == "":
 		return job.Blocked, nil
 	case row.Status.Final():
 		return row.Status, nil
-	case row.IsMapped(): // its items are on their way
+	case row.IsMapped(): // its items are not over
 		return job.Running, nil
 	}
 	c, err := r.Store.Claim(ctx, row.Key)
 	return job.ReadStatus(row, c, r.Clock.Now()), err
 }
 
-// Nodes reads a run with the rows of its nodes in the generations that count. A BLOCKED node has none.
+// Nodes reads a run, its graph, and the rows of its nodes in their current generations. A BLOCKED node has no row.
 func (r *Releaser) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error) {
 	f, err := r.read(ctx, k)
 	if err != nil {
@@ -493,7 +495,7 @@ func (r *Releaser) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, m
 	return f.run, f.graph, rows, err
 }
 
-// Due is told of a run's wake-up.
+// Due derives a run whose wake-up has come.
 func (r *Releaser) Due(ctx context.Context, t tenant.ID, id job.ID) error {
 	return r.Derive(ctx, run.Key{Tenant: t, ID: id})
 }

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// judgedAtOnce is how many jobs after one are judged at the same time.
+	// judgedAtOnce is how many followers of a job are judged at the same time.
 	judgedAtOnce = 16
-	// pageTime is what a hundred of them may take at worst; with less left the rest stays owed.
+	// pageTime is the longest that judging a hundred of them takes. With less time left, the rest stays a
+	// pending effect.
 	pageTime = 5 * time.Second
 )
 
-// tellFollowers judges the single jobs that come after x, which is over, and returns those that have ended
-// by it and have others after them. What a crash leaves is still owed.
+// tellFollowers judges the single jobs that come after x, which is over, and returns those of them that it has ended
+// and that have followers of their own. After a crash x still has its pending effects.
 func (r *Releaser) tellFollowers(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	if !x.Followed || !x.PendingEffects.Children() {
 		return nil, nil
@@ -47,7 +48,7 @@ func (r *Releaser) tellFollowers(ctx context.Context, x job.Row) (ended []job.Ro
 	}
 }
 
-// judgeFollowers judges jobs after parent, and forgets that they were to be told.
+// judgeFollowers judges the followers of parent, and removes each from parent's list.
 func (r *Releaser) judgeFollowers(
 	ctx context.Context, parent job.Key, children []job.Key,
 ) (ended []job.Row, firings []job.Firing, err error) {
@@ -68,7 +69,7 @@ func (r *Releaser) judgeFollowers(
 				mu.Unlock()
 			}
 			switch fault.KindOf(err) {
-			case fault.Undecodable: // it stands in nobody's way; its own wake-up sets it aside
+			case fault.Undecodable: // the others do not wait for it; its own wake-up sets it aside
 				r.Log.WarnContext(ctx, "a job that waits for another could not be judged",
 					telemetry.Tenant, child.Tenant, telemetry.JobID, child.ID, telemetry.Err, err.Error())
 			default:
@@ -83,8 +84,8 @@ func (r *Releaser) judgeFollowers(
 	return ended, firings, err
 }
 
-// JudgeAfter releases or ends a single job that comes after others if they have ended as far as its rule
-// asks; else it stays BLOCKED.
+// JudgeAfter releases or ends a single job that comes after others, if enough of them have ended for its rule. If not,
+// the job stays BLOCKED.
 func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
 	after, send, err := r.judgeAfter(ctx, k)
 	if err != nil {
@@ -99,8 +100,8 @@ func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
 	return r.Ended(ctx, after)
 }
 
-// judgeAfter is JudgeAfter without what follows it. after is the zero Row if nothing was written, and send
-// tells that its firing is to be sent.
+// judgeAfter is JudgeAfter, but sends no firing and judges no followers. after is the zero Row if nothing was written.
+// send says that the firing is to be sent.
 func (r *Releaser) judgeAfter(ctx context.Context, k job.Key) (after job.Row, send bool, err error) {
 	for range tries {
 		rows, err := r.Store.Nodes(ctx, []job.Key{k})
@@ -120,7 +121,7 @@ func (r *Releaser) judgeAfter(ctx context.Context, k job.Key) (after job.Row, se
 		tries)
 }
 
-// parentsOf reads how the jobs have ended that a BLOCKED one comes after; nil for any other job.
+// parentsOf reads how the jobs ended that a BLOCKED one comes after; nil for any other job.
 func (r *Releaser) parentsOf(ctx context.Context, row job.Row) (*dag.After, error) {
 	if row.Status != job.Blocked {
 		return nil, nil
@@ -139,7 +140,7 @@ func (r *Releaser) parentsOf(ctx context.Context, row job.Row) (*dag.After, erro
 		return nil, err
 	}
 	for i, p := range rows {
-		if p.Status == "" { // it was there, and nothing says how it ended: it counts as failed
+		if p.Status == "" { // it is forgotten, and nothing says how it ended: it counts as failed
 			rows[i] = job.Row{Key: keys[i], Status: job.Cancelled}
 		}
 	}
@@ -147,7 +148,7 @@ func (r *Releaser) parentsOf(ctx context.Context, row job.Row) (*dag.After, erro
 	return &is, nil
 }
 
-// decideAfter writes what the parents of a BLOCKED job decide about it, if they do.
+// decideAfter releases or ends a BLOCKED job as its parents decide. It writes nothing while they do not.
 func (r *Releaser) decideAfter(ctx context.Context, row job.Row, is dag.After) (after job.Row, send bool, err error) {
 	now := r.Clock.Now()
 	switch v, why := is.Judge(); v {
@@ -166,7 +167,7 @@ func (r *Releaser) decideAfter(ctx context.Context, row job.Row, is dag.After) (
 	return job.Row{}, false, nil
 }
 
-// wakeBlocked judges a BLOCKED job at its own wake-up: whoever was to tell it may have got no further.
+// wakeBlocked judges a BLOCKED job at its own wake-up, in case whoever ended its parents crashed before judging it.
 func (r *Releaser) wakeBlocked(ctx context.Context, row job.Row, now time.Time) error {
 	is, err := r.parentsOf(ctx, row)
 	if err != nil {

@@ -73,7 +73,7 @@ func (l *line) must(err error) {
 func (l *line) report(r job.Row, kind job.OutcomeKind) {
 	l.Helper()
 	c := l.claimed(r, kind)
-	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Came{}))
+	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Arrival{}))
 }
 
 // claimed has a worker run a job's attempt to its end.
@@ -356,17 +356,17 @@ func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
 						below = l.after(3*n+2, dag.After{}, b)
 						claim = l.claimed(a, c.kind)
 					}, func() error {
-						return l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Came{})
+						return l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Arrival{})
 					}, func(n int) {
 						l.Engine = l.Setup.Engine()
 						if repeated {
 							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
-								decide.Came{Again: true}))
+								decide.Arrival{Repeated: true}))
 						} else {
 							l.sweep(a) // repeats the report, or pays what is owed
 							if l.Row(a.Key).Status == job.Scheduled {
 								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
-									decide.Came{Again: true}))
+									decide.Arrival{Repeated: true}))
 							}
 						}
 						for range 3 {

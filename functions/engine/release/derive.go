@@ -12,8 +12,8 @@ import (
 	"punctual/shared/run"
 )
 
-// Derive brings a run on from the facts alone: it is what the run's wake-up asks for, and what follows
-// each act. A run that is forgotten needs nothing.
+// Derive judges every node of a run from its rows, and ends the run if it is over. It is called at the run's wake-up
+// and after each act. A run that is forgotten is no error.
 func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
 	for range tries {
 		f, err := r.read(ctx, k)
@@ -39,8 +39,8 @@ func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
 	return changed(k)
 }
 
-// deriveOnce is one reading's worth of Derive. It returns the rows that it has ended, whose children are
-// to be told.
+// deriveOnce is Derive for the run as it was read. It returns the rows that it has ended; their children are still to
+// be judged. done is false if the run is to be read and derived once more.
 func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, done bool, err error) {
 	now := r.Clock.Now()
 	switch is := f.run; {
@@ -64,7 +64,7 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 	if err := r.endRun(ctx, f); err != nil {
 		return ended, false, err
 	}
-	return ended, true, r.rest(ctx, f, r.nextLook(f.run, now))
+	return ended, true, r.rest(ctx, f, r.nextWakeUp(f.run, now))
 }
 
 func (r *Releaser) expire(ctx context.Context, f *facts) error {
@@ -73,9 +73,9 @@ func (r *Releaser) expire(ctx context.Context, f *facts) error {
 	return r.Store.WriteRun(ctx, after, write)
 }
 
-// nextLook is when a run that goes on is looked at again: nothing waits for that unless something was
-// left behind.
-func (r *Releaser) nextLook(is run.Run, now time.Time) time.Time {
+// nextWakeUp is the next wake-up of a run that goes on. It finds what a crash has left undone; nothing else waits for
+// it, unless the run expires.
+func (r *Releaser) nextWakeUp(is run.Run, now time.Time) time.Time {
 	at := now
 	if is.DueAt.After(now) {
 		at = is.DueAt
@@ -90,7 +90,7 @@ func (r *Releaser) nextLook(is run.Run, now time.Time) time.Time {
 	return at
 }
 
-// rest puts the run's wake-up off, unless somebody has acted since it was read. One that is over has none.
+// rest sets the run's next wake-up, unless somebody has acted since it was read. A run that is over gets none.
 func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 	if f.run.Status.Final() {
 		if f.run.WakeAt.IsZero() || f.run.MustTell() {
@@ -109,7 +109,7 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 	}
 	f.once = map[string]job.Row{}
 	defer func() { f.once = nil }()
-	if _, err := r.rows(ctx, f, f.graph.Names()...); err != nil { // many at a time
+	if _, err := r.rows(ctx, f, f.graph.Names()...); err != nil { // all in one read
 		return nil, err
 	}
 	for _, level := range f.graph.Levels() {
@@ -126,7 +126,7 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 			}
 		}
 	}
-	more, err := r.lookAgain(ctx, f)
+	more, err := r.recheckLine(ctx, f)
 	if ended = append(ended, more...); err != nil {
 		return ended, err
 	}
@@ -143,10 +143,10 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 	return ended, nil
 }
 
-// newerCounts is why a job of an older generation ends.
+// newerCounts is the reason with which a job of an older generation ends.
 var newerCounts = job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
 
-// stopOlder asks what is left of older generations to stop.
+// stopOlder asks jobs of the generation before the current one to stop.
 func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
 	for _, name := range f.graph.Names() {
 		g := f.run.Generation(name)
@@ -164,7 +164,7 @@ func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// stopAll ends what has not started of a stopped run, and asks what runs to stop.
+// stopAll ends the nodes of a stopped run that have not started, and asks the running ones to stop.
 func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err error) {
 	why := job.Reason{Code: f.run.Stop.Reason()}
 	if err := r.stopOlder(ctx, f); err != nil {
@@ -180,11 +180,11 @@ func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err 
 		switch {
 		case there:
 			more, err = r.stopRow(ctx, f, row, why)
-		case f.run.Nodes[name].Hand != job.NotForced: // its end was answered already
+		case f.run.Nodes[name].Hand != job.NotForced: // an operator has ended it, and was answered so
 			more, err = r.force(ctx, f, name)
 		default:
 			more, err = r.end(ctx, f, name, job.Cancelled, why)
-			if err == nil && len(more) == 0 { // it was released just now
+			if err == nil && len(more) == 0 { // somebody has released it just now
 				delete(f.ended, name)
 				rows, err := r.rows(ctx, f, name)
 				if err != nil {
@@ -209,7 +209,7 @@ func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err 
 	return ended, nil
 }
 
-// stopRow ends what a row stands for: a job, or a mapped node with all its items.
+// stopRow stops a job, or a mapped node with all its items.
 func (r *Releaser) stopRow(ctx context.Context, f *facts, row job.Row, why job.Reason) (ended []job.Row, err error) {
 	switch {
 	case row.Status == "", row.Status.Final():
@@ -241,8 +241,8 @@ func (r *Releaser) stopRow(ctx context.Context, f *facts, row job.Row, why job.R
 	return append(ended, more...), err
 }
 
-// ignoreRefused makes a refusal nothing: the job has ended or moved on, and its end, or the next look,
-// goes on from there.
+// ignoreRefused returns nil for a refusal: the job has changed or ended meanwhile, and its end or the run's next
+// wake-up continues from there.
 func ignoreRefused(err error) error {
 	if refused(err) {
 		return nil
@@ -250,9 +250,9 @@ func ignoreRefused(err error) error {
 	return err
 }
 
-// finish does the second write of the act that the run holds. again says that nodes begin a new
-// generation; otherwise the act found nothing to do and was withdrawn.
-func (r *Releaser) finish(ctx context.Context, f *facts) (again bool, err error) {
+// finish does the second write of the act that is on the run. retried says that nodes begin a new generation; if not,
+// there was nothing to do, and the act was withdrawn.
+func (r *Releaser) finish(ctx context.Context, f *facts) (retried bool, err error) {
 	rows, err := r.rows(ctx, f, f.graph.Names()...)
 	if err != nil {
 		return false, err

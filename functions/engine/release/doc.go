@@ -1,12 +1,12 @@
-// Package release brings the runs of graphs on: it releases what may run once its parents have ended,
-// ends what may not, and ends the run. The protocol is shared/job/PROTOCOL.md, "Runs".
+// Package release moves the runs of graphs forward: it releases a node once its parents have ended, ends a node that
+// must not run, and ends the run. The protocol is in shared/job/PROTOCOL.md, "Runs".
 //
-//	end of a job ─▶ Ended ── judges the children, tells on what it ends itself ─┐
-//	wake-up, acts ─▶ Derive ─ judges the whole run from its rows ───────────────┴▶ rows · the run's end
+//	end of a job ─▶ Ended ── judges its children, and the children of those that this ends ─┐
+//	wake-up, acts ─▶ Derive ─ judges the whole run from its rows ───────────────────────────┴▶ rows · the run's end
 //
-// What always holds: a node's fact is one row for each of its generations; whoever finds that row
-// written leaves it as it is. Each call may be repeated, and two may be made at a time.
+// What always holds: a node has at most one row in each generation, and whoever finds that row written leaves it as it
+// is. Each call may be repeated, and two may be made at a time.
 //
-// How it fails: with an error that names the run. What a call has left undone is found again: by what
-// the ended job owes, or by the run's wake-up, which is there until the run is over.
+// How it fails: with an error that names the run. What a call leaves undone is done later: by the pending effects of
+// the ended job, or at the run's wake-up, which it has until it is over.
 package release

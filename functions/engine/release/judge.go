@@ -22,8 +22,8 @@ import (
 	"punctual/shared/text"
 )
 
-// judge writes what has become of a node, if it has been decided. by is the end that asks, the zero Row
-// when the whole run is derived. It returns the rows that it has ended.
+// judge releases or ends a node if its parents decide so. by is the job whose end is the cause, the zero Row when the
+// whole run is derived. It returns the rows that it has ended.
 func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row) ([]job.Row, error) {
 	if by.ItemNo > 0 && by.Node == name && by.Generation == f.run.Generation(name) {
 		return r.itemEnded(ctx, f, name)
@@ -58,7 +58,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	if g := f.run.Generation(name); g > 1 {
 		older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, g-1, 0)})
 		if err != nil || older[0].Status != "" && !older[0].Status.Final() {
-			return nil, err // its end asks again
+			return nil, err // the end of the older job judges the node
 		}
 	}
 	switch v, why := f.graph.JudgeNode(name, states(rows)); v {
@@ -76,7 +76,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	return nil, nil
 }
 
-// blank is the row of a node that is about to be put.
+// blank is the row of a node, or of item no of a mapped one, before its task is known.
 func (r *Releaser) blank(f *facts, name string, no int64, now time.Time) job.Row {
 	n := f.graph.Nodes[name]
 	k := f.run.Key.Job(name, f.run.Generation(name), no)
@@ -98,7 +98,7 @@ func first(of ...job.Priority) job.Priority {
 	return ""
 }
 
-// putEnded puts the row of a node that ends without having run; nothing if somebody has put it before.
+// putEnded puts the row of a node that ends without having run. It returns no row if somebody else has put one.
 func (r *Releaser) putEnded(
 	ctx context.Context, f *facts, row job.Row, s job.Status, why job.Reason, now time.Time,
 ) ([]job.Row, error) {
@@ -127,7 +127,7 @@ func (r *Releaser) end(ctx context.Context, f *facts, name string, s job.Status,
 	return r.putEnded(ctx, f, r.blank(f, name, 0, now), s, why, now)
 }
 
-// filled is a blank row with what its task says, for one that no worker runs.
+// filled completes a blank row from its task, for a node that no worker runs.
 func (r *Releaser) filled(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
 	task, err := r.Store.Task(ctx, row.Tenant, row.Task)
 	if fault.KindOf(err) == fault.NotFound {
@@ -139,7 +139,7 @@ func (r *Releaser) filled(ctx context.Context, f *facts, row job.Row) (job.Row, 
 	return r.ofTask(row, task, f.graph.Nodes[row.Node])
 }
 
-// ofTask gives a row what its node leaves to the task.
+// ofTask sets on a row what its node leaves to the task.
 func (r *Releaser) ofTask(row job.Row, t job.Task, n dag.Node) (job.Row, error) {
 	row.Executor, row.Retry = t.Executor, t.Retry
 	if row.Pool == "" {
@@ -157,7 +157,7 @@ func (r *Releaser) ofTask(row job.Row, t job.Task, n dag.Node) (job.Row, error) 
 	return row, err
 }
 
-// labels are the tags of a node's job: its own, over the run's, over the dag's.
+// labels are the tags of a node's job: those of the run and its dag, overridden by the node's own.
 func (r *Releaser) labels(ctx context.Context, f *facts, node string) (l job.Labels, err error) {
 	if f.tags == nil && f.run.Tagged {
 		body, err := r.Store.RunContent(ctx, f.run.Key, run.TagsContent)
@@ -181,7 +181,7 @@ func (r *Releaser) labels(ctx context.Context, f *facts, node string) (l job.Lab
 	return l, nil
 }
 
-// label keeps the tags of a job that is not to run, and notes on its row that it has some.
+// label writes the tags of a job that is not to run, and notes on its row that it has some.
 func (r *Releaser) label(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
 	l, err := r.labels(ctx, f, row.Node)
 	if err != nil || l == (job.Labels{}) {
@@ -191,7 +191,7 @@ func (r *Releaser) label(ctx context.Context, f *facts, row job.Row) (job.Row, e
 	return row, r.Store.KeepContents(ctx, row, job.Contents{Labels: l})
 }
 
-// failed ends a node whose expression failed.
+// failed ends a node as DEAD if err is that of its expression, and returns any other error.
 func (r *Releaser) failed(ctx context.Context, f *facts, name string, err error) ([]job.Row, error) {
 	wrong := new(dag.ExpressionError)
 	if !errors.As(err, &wrong) {
@@ -230,7 +230,7 @@ func forcedReason(f job.Forced, why string) job.Reason {
 	return job.Reason{Code: dag.ReasonSkippedByHand, Message: why}
 }
 
-// release makes the job of a node whose rule is met, or ends it where its when says no.
+// release makes the job of a node whose rule is met, or skips the node if its when is false.
 func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Row, error) {
 	now := r.Clock.Now()
 	see, err := r.sight(ctx, f, name)
@@ -250,16 +250,16 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 	if err != nil {
 		return r.failed(ctx, f, name, err)
 	}
-	slot, free, err := r.room(ctx, f, name)
+	slot, free, err := r.runSlot(ctx, f, name)
 	if err != nil || !free {
 		return nil, err
 	}
 	return r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, slot)
 }
 
-// accept puts the row of a job that is to run, with what it holds, and sends its firing if it is due; or ends
-// it, where its payload does not fit its task. items is how many there are with it, if it is one of a mapped
-// node. A row that is there already is no error.
+// accept puts the row and the contents of a job that is to run, and sends its firing if it is due. If its payload does
+// not fit its task, the job ends as DEAD. items is the number of items if the job is one of a mapped node. A row that
+// is there already is no error.
 func (r *Releaser) accept(
 	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, items int, now time.Time, slots ...slot,
 ) (ended []job.Row, err error) {
@@ -291,7 +291,7 @@ func (r *Releaser) accept(
 	if err != nil {
 		return nil, err
 	}
-	if dead.Status == job.Dead { // as a redrive: what the handler does once, it does once for both
+	if dead.Status == job.Dead { // as a redrive does, so that the handler's key stays the same
 		row.RedriveOf, row.RootID = dead.ID, dead.HandlerKey()
 	}
 	c := job.Contents{Payload: payload}
@@ -302,7 +302,7 @@ func (r *Releaser) accept(
 		return r.Store.KeepContents(ctx, row, c)
 	}}
 	j.Row.Hold(c)
-	if dead.Status == job.Dead && dead.RedrivenBy == "" { // both or none say so, whoever crashes
+	if dead.Status == job.Dead && dead.RedrivenBy == "" { // in one transaction, so that no crash leaves one link
 		_, link := job.Redriven(dead, row.ID, now)
 		j.With = append(j.With, link)
 	}
@@ -315,8 +315,9 @@ func (r *Releaser) accept(
 		}
 	}
 	if err := r.Jobs.Put(ctx, j); err != nil {
-		// A row that is there was put by somebody else, or by our own first try, whose answer was lost:
-		// then its firing is still to be sent. A slot that somebody took has everything read again.
+		// If the row is there, somebody else has put it, or our own first try has and its answer was lost; in
+		// the second case the firing is still to be sent. If a slot was taken meanwhile, the caller reads
+		// everything once more.
 		var refused *item.Refused
 		if !errors.As(err, &refused) {
 			return nil, err
@@ -336,8 +337,8 @@ func (r *Releaser) accept(
 	return nil, nil
 }
 
-// deadBefore is the job of the generation before that ended DEAD and in whose place row comes; the zero
-// Row if there is none.
+// deadBefore reads the job that row replaces, if it ended DEAD: that of the generation before. The zero Row says that
+// there is none.
 func (r *Releaser) deadBefore(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
 	if row.Generation == 1 {
 		return job.Row{}, nil
@@ -374,7 +375,7 @@ func (r *Releaser) sight(ctx context.Context, f *facts, name string) (dag.Facts,
 	for _, n := range needs {
 		row := rows[n]
 		facts := dag.NodeFacts{Status: string(row.Status), Attempt: row.Attempt, Forced: row.Forced != job.NotForced}
-		if row.Status == job.Succeeded || row.IsMapped() { // what a mapped node's items gave is there, whatever failed
+		if row.Status == job.Succeeded || row.IsMapped() { // a mapped node has results even if some items failed
 			if facts.Result, err = r.result(ctx, f, row); err != nil {
 				return see, err
 			}
@@ -384,7 +385,7 @@ func (r *Releaser) sight(ctx context.Context, f *facts, name string) (dag.Facts,
 	return see, nil
 }
 
-// result reads what a node gave: of a mapped one the list of what its items gave.
+// result reads the result of a node. That of a mapped node is the list of its items' results.
 func (r *Releaser) result(ctx context.Context, f *facts, row job.Row) (any, error) {
 	if !row.IsMapped() {
 		raw := row.Result

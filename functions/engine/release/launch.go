@@ -22,9 +22,9 @@ import (
 // bySchedule is who starts and cancels the runs of schedules.
 const bySchedule = "schedule"
 
-// Launch makes the run that a schedule's row stands for, together with those writes or not at all. Where one
-// of them is refused, and there is no run, that is an *item.Refused. A run that is there already is brought
-// on. why says that there can be no run: the dag is gone, or the params do not fit it.
+// Launch creates the run that a schedule's row stands for, in one transaction with those writes. If one of them is
+// refused and there is no run, that is an *item.Refused. If there is a run already, it is derived. why is set if there
+// can be no run: the dag is gone, or the params do not fit it.
 func (r *Releaser) Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error) {
 	n := Request{
 		Key: run.Key{Tenant: row.Tenant, ID: row.ID}, Dag: row.Dag, DueAt: row.DueAt, NominalAt: row.NominalAt,
@@ -41,7 +41,7 @@ func (r *Releaser) Launch(ctx context.Context, row job.Row, with ...item.Write) 
 	}
 	is, created, err := r.Create(ctx, n)
 	switch {
-	case created && err != nil: // it stands, and its wake-up brings it on
+	case created && err != nil: // the run is created, and its wake-up does the rest
 		r.warn(ctx, n.Key, "a new run waits for its wake-up", err)
 		return why, nil
 	case created:
@@ -66,7 +66,7 @@ func (r *Releaser) tagsOf(ctx context.Context, row job.Row) (tags map[string]str
 	return tags, nil
 }
 
-// definition reads what a row's run is made of: its dag as it now is, and its params over the dag's.
+// definition completes the request for a row's run: the dag as it now is, and the row's params over the dag's.
 func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why job.Reason, err error) {
 	read := r.Store.Dag
 	what := fmt.Sprintf("the dag %q", row.Dag)
@@ -121,7 +121,7 @@ func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why
 	return r.unfit(ctx, job.CodeParams, "/params", judged, by)
 }
 
-// CancelLaunched cancels the run of a row that has begun, for its schedule. One that is over stays so.
+// CancelLaunched cancels the run of a row for its schedule. A run that is over or was never created stays so.
 func (r *Releaser) CancelLaunched(ctx context.Context, row job.Row, why string) error {
 	_, err := r.Cancel(ctx, run.Key{Tenant: row.Tenant, ID: row.ID}, By{Who: bySchedule, Reason: why})
 	if wrong := new(WrongState); errors.As(err, &wrong) || fault.KindOf(err) == fault.NotFound {

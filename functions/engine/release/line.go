@@ -9,19 +9,19 @@ import (
 	"punctual/shared/run"
 )
 
-// slot is room for one more at a time: a number, and who had it before.
+// slot lets one job of a run, or one item of a mapped node, be open at a time.
 type slot struct {
-	bounded bool
-	node    string
-	no      int
-	from    job.ID
+	bounded bool   // false: there is no bound, and nothing is to be taken
+	node    string // the mapped node; "" for a slot of the run
+	no      int    // from 0
+	from    job.ID // the job that had it and has ended; "" for none
 }
 
 func (s slot) take(k run.Key, row job.Row) item.Write {
 	return k.TakeSlot(s.node, s.no, s.from, row.ID)
 }
 
-// slot finds a free one of the run (node "") or of a mapped node; most 0 says that there is no bound.
+// slot finds a free slot of the run (node "") or of a mapped node; most 0 says that there is no bound.
 func (r *Releaser) slot(ctx context.Context, f *facts, node string, most int) (slot, bool, error) {
 	if most == 0 {
 		return slot{}, true, nil
@@ -51,13 +51,13 @@ func (r *Releaser) slot(ctx context.Context, f *facts, node string, most int) (s
 	return slot{}, false, nil
 }
 
-// room finds a free slot of the run for a node. Without one the node joins the run's line; whoever has it
-// join looks once more for a slot afterwards, by moveUp: one may have become free in between.
-func (r *Releaser) room(ctx context.Context, f *facts, name string) (slot, bool, error) {
+// runSlot finds a free slot of the run for a node. If there is none, the node joins the run's line; the caller then
+// calls recheckLine, because a slot may have become free in between.
+func (r *Releaser) runSlot(ctx context.Context, f *facts, name string) (slot, bool, error) {
 	if f.graph.MaxConcurrency == 0 {
 		return slot{}, true, nil
 	}
-	if err := r.lookForRoom(ctx, f); err != nil {
+	if err := r.findSlot(ctx, f); err != nil {
 		return slot{}, false, err
 	}
 	if len(f.free) > 0 {
@@ -70,8 +70,8 @@ func (r *Releaser) room(ctx context.Context, f *facts, name string) (slot, bool,
 	return slot{}, false, r.Store.Put(ctx, f.run.Key.JoinLine(no, f.run.Generation(name)))
 }
 
-// lookForRoom looks for a slot of the run if none is known to be free, and no more once there was none.
-func (r *Releaser) lookForRoom(ctx context.Context, f *facts) error {
+// findSlot looks for a free slot of the run if none is known. Once it has found none it looks no more.
+func (r *Releaser) findSlot(ctx context.Context, f *facts) error {
 	if len(f.free) > 0 || f.full {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (r *Releaser) lookForRoom(ctx context.Context, f *facts) error {
 	return err
 }
 
-// giveBack makes known that slots of the run were not needed.
+// giveBack returns slots of the run that were not needed.
 func (f *facts) giveBack(slots ...slot) {
 	for _, s := range slots {
 		if s.bounded && s.node == "" {
@@ -92,15 +92,15 @@ func (f *facts) giveBack(slots ...slot) {
 	}
 }
 
-// freedBy makes known that x has ended, whose slot is free if nobody has taken it since.
+// freedBy notes that x has ended: its slot is free if nobody has taken it since.
 func (f *facts) freedBy(x job.Row) {
 	if x.Slot > 0 && f.graph.MaxConcurrency > 0 {
 		f.free = append(f.free, slot{bounded: true, no: int(x.Slot) - 1, from: x.ID})
 	}
 }
 
-// moveUp releases nodes that stand in line for a slot of the run, in the order of levels and names, while
-// slots are free. It returns the rows that it has ended.
+// moveUp releases the nodes that wait in the run's line while slots are free, in the order of levels and names. It
+// returns the rows that it has ended.
 func (r *Releaser) moveUp(ctx context.Context, f *facts) (ended []job.Row, err error) {
 	if f.graph.MaxConcurrency == 0 || f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
 		return nil, nil
@@ -116,7 +116,7 @@ func (r *Releaser) moveUp(ctx context.Context, f *facts) (ended []job.Row, err e
 		if !waits {
 			continue
 		}
-		if err := r.lookForRoom(ctx, f); err != nil || len(f.free) == 0 {
+		if err := r.findSlot(ctx, f); err != nil || len(f.free) == 0 {
 			return ended, err
 		}
 		if generation == f.run.Generation(name) {
@@ -125,7 +125,7 @@ func (r *Releaser) moveUp(ctx context.Context, f *facts) (ended []job.Row, err e
 			if ended = append(ended, more...); err != nil {
 				return ended, err
 			}
-			if f.lined { // it has items that still wait
+			if f.lined { // some of its items still wait
 				return ended, nil
 			}
 		}
@@ -136,8 +136,8 @@ func (r *Releaser) moveUp(ctx context.Context, f *facts) (ended []job.Row, err e
 	return ended, nil
 }
 
-// lookAgain is moveUp for whoever has had nodes join the line.
-func (r *Releaser) lookAgain(ctx context.Context, f *facts) ([]job.Row, error) {
+// recheckLine calls moveUp if nodes have joined the line: a slot may have become free just before that.
+func (r *Releaser) recheckLine(ctx context.Context, f *facts) ([]job.Row, error) {
 	if !f.lined {
 		return nil, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"punctual/shared/run"
 )
 
-// open puts the row of a mapped node, and then its items.
+// open puts the row of a mapped node, and then those of its items.
 func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Facts) ([]job.Row, error) {
 	list, err := f.graph.Items(ctx, name, see)
 	if err != nil {
@@ -28,8 +28,7 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	}
 	row.Items = int64(len(list))
 	row, write := job.AcceptMapped(row)
-	room := int64(dag.MaxJobs - len(f.graph.Names()) - len(list))
-	count := f.run.CountItems(row.Items, room)
+	count := f.run.CountItems(row.Items, int64(dag.MaxJobs-len(f.graph.Names())-len(list)))
 	err = r.Store.Commit(ctx, write, count)
 	if refused(err) {
 		var which *item.Refused
@@ -56,8 +55,7 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	return r.fill(ctx, f, row, list, see, make([]job.Row, len(list)))
 }
 
-// mapped brings on a mapped node whose row stands: it puts what is missing of its items, or ends it once
-// all have ended.
+// mapped puts the missing items of a mapped node that has its row, and ends the node once all items have ended.
 func (r *Releaser) mapped(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
 	items, err := r.items(ctx, f, own)
 	if err != nil {
@@ -71,7 +69,7 @@ func (r *Releaser) mapped(ctx context.Context, f *facts, own job.Row) ([]job.Row
 	return append(ended, more...), err
 }
 
-// itemEnded brings on a mapped node after the end of one of its items.
+// itemEnded puts the next items of a mapped node after one of them has ended, or ends the node.
 func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended []job.Row, err error) {
 	rows, err := r.rows(ctx, f, name)
 	own := rows[name]
@@ -97,8 +95,8 @@ func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended 
 	return append(ended, more...), err
 }
 
-// itemsThere is how many items have a row. They are put in order, so that no other has one but those that
-// somebody is putting just now.
+// itemsThere is how many items have a row. Items are put in order, so the others have none yet, unless somebody is
+// putting them just now.
 func (r *Releaser) itemsThere(ctx context.Context, f *facts, own job.Row) (int64, error) {
 	const probes = 10
 	from, to := int64(0), own.Items
@@ -124,7 +122,8 @@ func (r *Releaser) itemsThere(ctx context.Context, f *facts, own job.Row) (int64
 	return from, nil
 }
 
-// refill puts items that are missing, if anything may be released. items are the rows of the last ones.
+// refill puts missing items, if the run may release anything. items are the rows of the last items of the list; a zero
+// Row is a missing one.
 func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row, items []job.Row) ([]job.Row, error) {
 	if f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
 		return nil, nil
@@ -170,7 +169,7 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 					Message: job.Cut(fmt.Sprintf("item %d: %s", i, it.Reason.Message), contract.MaxErrorMessage)}
 		}
 	}
-	// A job that begins to come after the node changes its row; somebody else may have closed it.
+	// The row may change meanwhile: a job may begin to come after the node, or somebody else may close it.
 	after, wrote, err := r.rewrite(ctx, own, func(own job.Row) bool { return own.Status == job.Blocked },
 		func(own job.Row, now time.Time) (job.Row, item.Write) { return job.CloseMapped(own, s, why, now) })
 	if !wrote {
@@ -179,8 +178,8 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 	return []job.Row{after}, nil
 }
 
-// fill puts the items that are missing, as many as there is room for; items are the rows of the last ones, as
-// they were read. Items that had succeeded in the generation before, of the same list, are carried over.
+// fill puts missing items while slots are free. items are the rows of the last items of the list; a zero Row is a
+// missing one. Items of the same list that succeeded in the generation before are carried over.
 func (r *Releaser) fill(
 	ctx context.Context, f *facts, own job.Row, list []json.RawMessage, see dag.Facts, items []job.Row,
 ) (ended []job.Row, err error) {
@@ -214,7 +213,7 @@ func (r *Releaser) fill(
 		if err != nil || !free {
 			return ended, err
 		}
-		ofRun, free, err := r.room(ctx, f, own.Node)
+		ofRun, free, err := r.runSlot(ctx, f, own.Node)
 		if err != nil || !free {
 			return ended, err
 		}
@@ -239,14 +238,14 @@ func (r *Releaser) fill(
 	return ended, nil
 }
 
-// itemsBefore are the items of the generation before, where what succeeded of them is not to run again.
+// itemsBefore reads the items of the generation before, if those that succeeded are carried over; nil if not.
 func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
 	is := f.run.Nodes[own.Node]
 	if own.Generation <= 1 || is.Whole {
 		return nil, nil
 	}
 	for _, p := range f.graph.Parents(own.Node) {
-		if f.run.Since(p) >= is.Since { // its list may be another
+		if f.run.Since(p) >= is.Since { // the list may have changed with the parent
 			return nil, nil
 		}
 	}
@@ -257,6 +256,7 @@ func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row) ([]jo
 	return r.items(ctx, f, older[0])
 }
 
+// carry puts an item that succeeded in the generation before, with its result.
 func (r *Releaser) carry(ctx context.Context, f *facts, from, to job.Row) ([]job.Row, error) {
 	result := from.Result
 	if from.ResultIn == job.InItem {

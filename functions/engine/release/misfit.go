@@ -14,12 +14,12 @@ import (
 	"punctual/shared/schema"
 )
 
-// workPerItem is what judging the payload of an item of a mapped node may cost at least. All items together may
-// cost a few seconds.
+// workPerItem is the least work that judging the payload of one item may cost. With it, judging all items of a mapped
+// node takes seconds at most.
 const workPerItem = schema.WorkPerValue / 20
 
-// misfit judges the payload of a job by its task's schema, as REST judges the payload of a job that is posted. why
-// is the zero Reason where it fits, or there is nothing to judge.
+// misfit judges the payload of a job by its task's schema, as REST does when a job is posted. why is the zero Reason if
+// the payload fits, or there is nothing to judge.
 func (r *Releaser) misfit(
 	ctx context.Context, row job.Row, task job.Task, payload json.RawMessage, items int,
 ) (why job.Reason, err error) {
@@ -33,8 +33,8 @@ func (r *Releaser) misfit(
 	return r.unfit(ctx, dag.ReasonInvalidPayload, "/payload", payload, by)
 }
 
-// unfit says with that code why a value does not fit a schema; the zero Reason if it does. Nobody can mend a schema
-// or a value that is kept, so again does not help.
+// unfit returns a reason with that code if a value does not fit a schema, and the zero Reason if it does. A schema that
+// cannot be applied is a reason, too, not an error: a retry would meet the same schema and value.
 func (r *Releaser) unfit(
 	ctx context.Context, code, at string, value json.RawMessage, by schema.Use,
 ) (why job.Reason, err error) {
@@ -49,7 +49,7 @@ func (r *Releaser) unfit(
 	return why, err
 }
 
-// sentence tells the first mistake about the value at a place, and how many more there are.
+// sentence describes the first mistake in the value at that pointer, and says how many more there are.
 func sentence(at string, wrong fault.Mistakes) string {
 	m := wrong[0]
 	s := fmt.Sprintf("%s%s: %s", at, m.Pointer, m.Detail)

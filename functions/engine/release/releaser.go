@@ -27,17 +27,19 @@ import (
 type Store interface {
 	// Run reads a run; an absent one is a fault.NotFound.
 	Run(ctx context.Context, k run.Key) (run.Run, error)
-	// UpdateRun is the run's compare and set: decide is called again when somebody was faster.
+	// UpdateRun reads a run and writes what decide returns. If the run has changed meanwhile, it is read once
+	// more and decide is called anew.
 	UpdateRun(ctx context.Context, k run.Key, decide func(run.Run) ([]item.Write, error)) (run.Run, error)
-	// WriteRun makes a run what after is. It knows its own write again when the answer was lost.
+	// WriteRun does the write w, which turns the run into after. If the answer is lost, it reads the run to see
+	// whether its write arrived.
 	WriteRun(ctx context.Context, after run.Run, w item.Write) error
-	// Count adds one to a counter of the run and returns what it is then.
+	// Count adds one to a counter of the run and returns the sum.
 	Count(ctx context.Context, k run.Key, counter item.Ref) (int64, error)
 	// Slots reads who has the first n slots of the run (node "") or of a mapped node.
 	Slots(ctx context.Context, k run.Key, node string, n int) (map[int]run.Holder, error)
-	// Line reads which of the first n nodes stand in line for a slot of the run, and in which generation.
+	// Line reads which of the first n nodes wait in the run's line for a slot, and in which generation.
 	Line(ctx context.Context, k run.Key, n int) (map[int]int64, error)
-	// Definition and Params read what lies beside runs; absent is a fault.NotFound.
+	// Definition and Params read items that a run refers to; an absent one is a fault.NotFound.
 	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
 	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
 	// Dag reads the newest version of a dag, DagVersion another; absent or deleted is a fault.NotFound.
@@ -47,9 +49,9 @@ type Store interface {
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
 	PutRunContent(ctx context.Context, r run.Run, name, body string) error
 
-	// Followers reads up to 100 of the jobs that come after parent and were not told of its end.
+	// Followers reads up to 100 of the jobs that come after parent and were not judged since it ended.
 	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)
-	// Unfollow forgets that child is to be told of the end of parent.
+	// Unfollow removes child from the followers of parent.
 	Unfollow(ctx context.Context, parent, child job.Key) error
 
 	// DueRuns reads one page of a slice of the runs' due index.
@@ -64,34 +66,35 @@ type Store interface {
 	Content(ctx context.Context, k job.Key, name string) (string, error)
 	// LabelsOf reads the labels of jobs, in the order of the rows; labels that are gone count as none.
 	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
-	// KeepContents keeps what a job holds beside its row, where the row says. It is safe to repeat.
+	// KeepContents writes a job's contents where its row says. It is safe to repeat.
 	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
 	// Payload reads the payload of a row; nil is none.
 	Payload(ctx context.Context, r job.Row) ([]byte, error)
 	Put(ctx context.Context, w item.Write) error
-	// PutRow makes a row what after is. It knows its own write again when the answer was lost.
+	// PutRow does the write w, which turns the row into after. If the answer is lost, it reads the row to see
+	// whether its write arrived.
 	PutRow(ctx context.Context, after job.Row, w item.Write) error
 	Commit(ctx context.Context, writes ...item.Write) error
 }
 
-// Jobs is what is done with the jobs of nodes as with any job.
+// Jobs is what a Releaser does with the jobs of nodes.
 type Jobs interface {
-	// Put accepts a job. A row, or something of With, in its way is an *item.Refused in which the row is
-	// write 0.
+	// Put accepts a job. If the row exists already, or something of With is refused, that is an *item.Refused
+	// in which the row is write 0.
 	Put(ctx context.Context, j accept.Job) error
-	// Fire sends firings that are due now; what could not be sent is left to the due index.
+	// Fire sends firings that are due now. If one cannot be sent, the sweeper sends it.
 	Fire(ctx context.Context, lane string, firings ...job.Firing)
-	// Stop asks an open job to end as cancelled for that reason. It ends at once, or its worker is asked.
+	// Stop ends an open job as cancelled for that reason, or asks its worker to stop it.
 	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
 	// Unpark decides about a job that a pause of its run has parked.
 	Unpark(ctx context.Context, row job.Row) error
-	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, the job's wake-up sends it again.
+	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, each wake-up of the job repeats it.
 	SendDeadLetter(ctx context.Context, row job.Row) error
 }
 
 // Schemas judges values by the schemas of their owners.
 type Schemas interface {
-	// Judge says where a value does not fit: a fault.Mistakes with pointers below the value. A schema that cannot be
+	// Judge returns a fault.Mistakes with pointers into the value if it does not fit. A schema that cannot be
 	// compiled is a fault.Undecodable.
 	Judge(ctx context.Context, value []byte, u schema.Use) error
 }
@@ -104,16 +107,16 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter // nil drops metrics
 	Shards int              // of the due index; 0: contract.DefaultShards
-	// Schemas judges payloads and params that no request brings. Nil: a schema.Cache of its own.
+	// Schemas judges the payloads of nodes and the params of schedules. Nil: a schema.Cache of its own.
 	Schemas Schemas
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
-	// Over brings the end of a schedule's run to its schedule. It may be called more than once for the same
-	// end, and does no more then. Nil: no schedule has runs.
+	// Over notifies the schedule of a run that is over. It may be called more than once for the same end; the
+	// second call changes nothing. Nil: no schedule has runs.
 	Over func(ctx context.Context, is run.Run) error
 }
 
-// Releaser brings runs on. It is safe for concurrent use.
+// Releaser moves runs forward. It is safe for concurrent use.
 type Releaser struct {
 	Deps
 	graphs *cache.Cache[item.Ref, *dag.Graph]
@@ -136,7 +139,7 @@ func New(d Deps) *Releaser {
 	return &Releaser{Deps: d, graphs: cache.New[item.Ref, *dag.Graph](cache.Options[*dag.Graph]{Most: graphsKept})}
 }
 
-// tries bounds how often one call reads a run again because somebody acted on it meanwhile.
+// tries bounds how often one call reads a run or a row because somebody changed it meanwhile.
 const tries = 8
 
 // Graph is the graph of a run.
@@ -155,19 +158,19 @@ func (r *Releaser) Graph(ctx context.Context, of run.Run) (*dag.Graph, error) {
 		})
 }
 
-// facts is a run as one call reads it: the item first, and then rows of the generations it names.
+// facts is a run as one call reads it: first its item, then the rows of the generations that the item names.
 type facts struct {
 	run   run.Run
 	graph *dag.Graph
-	ended map[string]job.Row // rows that were final when they were read: they stay so
-	// once holds the other rows while all nodes are judged by one reading of them, nil otherwise. What
-	// ends meanwhile is told by whoever ends it.
+	ended map[string]job.Row // rows that were final when they were read: these never change
+	// once holds the other rows while all nodes are judged from one read, nil otherwise. If a node ends
+	// meanwhile, whoever ends it judges its children.
 	once  map[string]job.Row
 	holds bool              // a node is held
-	tags  map[string]string // of the run; nil until somebody needs them
-	free  []slot            // of the run, as far as is known
-	full  bool              // no other slot of the run is free
-	lined bool              // a node has joined the line since that was seen
+	tags  map[string]string // of the run; nil until they are needed
+	free  []slot            // free slots of the run that are known
+	full  bool              // the run has no other free slot
+	lined bool              // a node has joined the line since full was set
 }
 
 func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
@@ -182,7 +185,7 @@ func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
 	return &facts{run: is, graph: g, ended: map[string]job.Row{}}, nil
 }
 
-// rows reads the rows of nodes in the generations that count; a BLOCKED node has none.
+// rows reads the rows of nodes in their current generations; a BLOCKED node has none.
 func (r *Releaser) rows(ctx context.Context, f *facts, names ...string) (map[string]job.Row, error) {
 	rows := make(map[string]job.Row, len(names))
 	var keys []job.Key
@@ -250,13 +253,13 @@ func (r *Releaser) rewrite(
 	return row, false, changed(run.Of(row))
 }
 
-// refused says that somebody has acted since the run was read.
+// refused says that a condition did not hold: somebody has written since the facts were read.
 func refused(err error) bool {
 	var r *item.Refused
 	return asRefused(err, &r)
 }
 
-// changed is what a call says that gives up because of it.
+// changed is the error of a call that gives up after too many refusals.
 func changed(k run.Key) error {
 	return fault.New(fault.Conflict, nil, "bringing on run %s: it changed %d times meanwhile", k.ID, tries)
 }

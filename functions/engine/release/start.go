@@ -14,9 +14,9 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Judge asks the run of a job that would be fired or expire; it is a decide.Judge. The job ends with a
-// run that is stopped or over, or with its generation, and a paused run parks it. A single job that is
-// BLOCKED is judged by the jobs that it comes after.
+// Judge asks the run of a job that is about to be fired or to expire; it is a decide.Judge. It stops a job whose run is
+// stopped or over, or whose generation is no longer the current one, and parks a job whose run is paused. A single job
+// that is BLOCKED is judged by the jobs that it comes after.
 func (r *Releaser) Judge(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
@@ -26,7 +26,7 @@ func (r *Releaser) Judge(
 	for range tries {
 		of, err := r.Store.Run(ctx, run.Of(row))
 		switch {
-		case fault.KindOf(err) == fault.NotFound: // it was forgotten, so it was over
+		case fault.KindOf(err) == fault.NotFound: // only a run that is over is forgotten
 			return job.StepFinishStop, true, d.Stop(ctx, row, job.Reason{Code: run.ReasonCancelled}, now)
 		case err != nil:
 			return step, true, err
@@ -41,7 +41,7 @@ func (r *Releaser) Judge(
 			})
 			return step, true, err
 		}
-		// Whoever changes the run has not finished, or its time has passed and nobody has said so.
+		// An act still lacks its second write, or the run has expired and is not stopped yet: Derive does that.
 		if err := r.Derive(ctx, of.Key); err != nil {
 			return step, true, err
 		}
@@ -49,7 +49,7 @@ func (r *Releaser) Judge(
 	return step, true, changed(run.Of(row))
 }
 
-// supersededBy is the reason with which a job ends that its run lets start no more.
+// supersededBy is the reason with which a job ends that its run does not let start any more.
 func supersededBy(of run.Run, row job.Row) job.Reason {
 	if row.Generation != of.Generation(row.Node) {
 		return newerCounts
@@ -60,7 +60,7 @@ func supersededBy(of run.Run, row job.Row) job.Reason {
 	return job.Reason{Code: run.ReasonCancelled, Message: "the run is over"}
 }
 
-// unpark has a job that a pause of the run had parked decided about again.
+// unpark unparks a job of a run that is not paused any more.
 func (r *Releaser) unpark(ctx context.Context, f *facts, row job.Row) error {
 	if !row.Parked || !row.Status.Open() || f.run.Paused {
 		return nil
@@ -68,9 +68,9 @@ func (r *Releaser) unpark(ctx context.Context, f *facts, row job.Row) error {
 	return r.Jobs.Unpark(ctx, row)
 }
 
-// Redrive brings back the dead job of a node: the run is retried from it, and a new job takes its place.
-// by is that job, which may not be there yet; already tells that the node runs again anyway. A job that
-// is gone is a fault.NotFound, and one whose run forbids it a fault.Refused.
+// Redrive brings back the dead job of a node: it retries the node. by is the id of the new job, which may not be there
+// yet. already says that the node was retried before. A job that is gone is a fault.NotFound, and one whose run cannot
+// be retried a fault.Refused.
 func (r *Releaser) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
 	rows, err := r.Store.Nodes(ctx, []job.Key{k})
 	if err != nil {
@@ -98,7 +98,8 @@ func (r *Releaser) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 	return by, already, r.linkRedriven(ctx, row, by)
 }
 
-// refusal says why the run did not allow a redrive. already tells that somebody was faster.
+// refusal is the error of a redrive that the run did not allow. already says that somebody else has just retried the
+// node; then there is no error.
 func (r *Releaser) refusal(ctx context.Context, row job.Row, why *WrongState) (already bool, err error) {
 	is, err := r.Store.Run(ctx, run.Of(row))
 	switch {
@@ -106,7 +107,7 @@ func (r *Releaser) refusal(ctx context.Context, row job.Row, why *WrongState) (a
 		return false, err
 	case is.Generation(row.Node) > row.Generation:
 		return true, nil
-	case is.Act != nil, is.Stop != run.NoStop && !is.Status.Final(): // in a moment it may be allowed
+	case is.Act != nil, is.Stop != run.NoStop && !is.Status.Final(): // it may be allowed soon
 		return false, fault.New(fault.Conflict, why, "retrying a node of run %s", is.ID)
 	}
 	return false, fault.New(fault.Refused, why, "retrying a node of run %s", is.ID)
@@ -122,7 +123,7 @@ func (r *Releaser) linkRedriven(ctx context.Context, row job.Row, by job.ID) err
 	return err
 }
 
-// warn notes what was left to the run's wake-up.
+// warn logs an error after which the run's wake-up does the rest.
 func (r *Releaser) warn(ctx context.Context, k run.Key, what string, err error) {
 	r.Log.WarnContext(ctx, what, telemetry.Tenant, k.Tenant, telemetry.RunID, k.ID, telemetry.Err, err.Error())
 }

@@ -16,9 +16,8 @@ import (
 
 func asRefused(err error, r **item.Refused) bool { return errors.As(err, r) }
 
-// Ended is told of each job that has become final, after its row says so: its children are judged, and
-// the children of those that end by it, and so on. A job that is no node and that none comes after has
-// none.
+// Ended judges the children of a job that has become final, the children of those that this ends, and so on. It is
+// called after the write that made the job final. A job that is no node and that no other comes after has no children.
 func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
 	if !row.HasChildren() {
 		return nil
@@ -32,25 +31,25 @@ func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
 		rows = rows[1:]
 		followed, err := r.tellFollowers(ctx, x)
 		if err != nil {
-			return fmt.Errorf("telling the jobs after job %s: %w", x.ID, err)
+			return fmt.Errorf("judging the jobs after job %s: %w", x.ID, err)
 		}
 		rows = append(rows, followed...)
 		if x.RunID == "" {
-			if err := r.settled(ctx, x); err != nil {
+			if err := r.clearPending(ctx, x); err != nil {
 				return err
 			}
 			continue
 		}
 		more, err := r.tell(ctx, x)
 		if err != nil {
-			return fmt.Errorf("telling the children of node %q of run %s: %w", x.Node, x.RunID, err)
+			return fmt.Errorf("judging the children of node %q of run %s: %w", x.Node, x.RunID, err)
 		}
 		rows = append(rows, more...)
 	}
 	return nil
 }
 
-// tell judges what waits for x, notes that this is done, and returns the rows that it has ended itself.
+// tell judges the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended.
 func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	for try := range tries {
 		f, err := r.read(ctx, run.Of(x))
@@ -58,7 +57,7 @@ func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err er
 			f.freedBy(x)
 		}
 		if fault.KindOf(err) == fault.NotFound { // forgotten
-			return ended, r.settled(ctx, x)
+			return ended, r.clearPending(ctx, x)
 		}
 		if err != nil {
 			return nil, err
@@ -75,34 +74,34 @@ func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err er
 	return nil, changed(run.Of(x))
 }
 
-// tellOnce is one reading's worth of tell; done says that nothing has to be read again.
+// tellOnce is tell for the run as it was read. done is false if the run has to be read once more.
 func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, done bool, err error) {
 	counts := x.Generation == f.run.Generation(x.Node)
 	node := x.ItemNo == 0 && counts
 	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
 	switch {
 	case f.run.Status.Final():
-		return nil, true, r.settled(ctx, x)
+		return nil, true, r.clearPending(ctx, x)
 	case f.run.Expired(r.Clock.Now()):
 		if err := r.expire(ctx, f); err != nil {
 			return nil, false, err
 		}
 		return nil, false, r.Derive(ctx, f.run.Key)
 	case failed && f.run.Act != nil:
-		return nil, true, nil // it stays owed: the act decides whether the failure still counts
+		return nil, true, nil // x keeps its pending effects: the act decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
 		why := job.Reason{Code: run.ReasonFailed, Message: fmt.Sprintf("node %q failed", x.Node)}
 		after, write := f.run.Halt(run.StopFail, why, r.Clock.Now())
 		if err := r.Store.WriteRun(ctx, after, write); err != nil {
 			return nil, false, err
 		}
-		if err := r.settled(ctx, x); err != nil {
+		if err := r.clearPending(ctx, x); err != nil {
 			return nil, false, err
 		}
 		return nil, true, r.Derive(ctx, f.run.Key)
 	}
 
-	if x.Slot > 0 { // somebody may take it over
+	if x.Slot > 0 { // a node in the line may take the slot over
 		if ended, err = r.moveUp(ctx, f); err != nil {
 			return ended, false, err
 		}
@@ -117,7 +116,7 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 			return ended, false, err
 		}
 	}
-	more, err := r.lookAgain(ctx, f)
+	more, err := r.recheckLine(ctx, f)
 	if ended = append(ended, more...); err != nil {
 		return ended, false, err
 	}
@@ -129,25 +128,25 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 			return ended, false, err
 		}
 	}
-	if f.run.Act != nil || f.run.Paused { // who counted after us may have left it to us
+	if f.run.Act != nil || f.run.Paused { // nodes were left unjudged for the act or the pause, which may be over now
 		is, err := r.Store.Run(ctx, f.run.Key)
 		if err != nil || is.Epoch != f.run.Epoch {
 			return ended, false, err
 		}
 	}
-	return ended, true, r.settled(ctx, x)
+	return ended, true, r.clearPending(ctx, x)
 }
 
 // targets are the nodes to be judged after the end of x.
 func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
-	if !counts || x.ItemNo > 0 { // a newer generation may have waited for it; a mapped node has
+	if !counts || x.ItemNo > 0 { // the newer generation may wait for the older one; a mapped node waits for its items
 		return []string{x.Node}
 	}
 	return f.graph.Children(x.Node)
 }
 
-// settled notes that the children of x have been judged.
-func (r *Releaser) settled(ctx context.Context, x job.Row) error {
+// clearPending notes on x that its children were judged.
+func (r *Releaser) clearPending(ctx context.Context, x job.Row) error {
 	_, _, err := r.rewrite(ctx, x, func(x job.Row) bool { return x.PendingEffects.Children() }, job.Told)
 	return err
 }
@@ -164,8 +163,8 @@ func (r *Releaser) noteHolds(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// endAfter ends the run if x may have been the last: if all below it has ended, and enough of the last
-// nodes were counted.
+// endAfter ends the run if x may have been its last node: if all children of x have ended, and the counter of the last
+// nodes says so.
 func (r *Releaser) endAfter(ctx context.Context, f *facts, x job.Row) error {
 	if f.run.Holds {
 		return r.endRun(ctx, f)
@@ -189,7 +188,7 @@ func (r *Releaser) endAfter(ctx context.Context, f *facts, x job.Row) error {
 	return r.endRun(ctx, f)
 }
 
-// endRun writes what the run has come to, by all of its rows.
+// endRun ends or holds the run if its rows say so.
 func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 	if f.run.Act != nil || f.run.Status.Final() {
 		return nil
@@ -199,7 +198,7 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 		return err
 	}
 	is := states(rows)
-	for name, n := range f.run.Nodes { // ended by hand, and its row is yet to be put
+	for name, n := range f.run.Nodes { // an operator has ended it, and its row is not put yet
 		if _, there := rows[name]; !there && n.Hand != job.NotForced {
 			is[name] = dag.NodeState{Status: job.Scheduled}
 		}
@@ -224,8 +223,8 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// tellSchedule tells the schedule of a run that is over, and only then takes the run's wake-up: whoever
-// crashes around it leaves that to be done again.
+// tellSchedule notifies the schedule of a run that is over, and only then clears the run's wake-up: after a crash in
+// between, the wake-up repeats it.
 func (r *Releaser) tellSchedule(ctx context.Context, f *facts) error {
 	if !f.run.MustTell() || f.run.Act != nil {
 		return nil

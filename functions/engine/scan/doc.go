@@ -1,9 +1,9 @@
-// Package scan walks the due index: slice by slice, behind a watermark, within a budget of time.
-// It knows nothing of jobs or schedules; the promoter and the sweeper hand it what to do in a slice.
+// Package scan walks the due index slice by slice, within a budget of time, and moves a watermark along. It knows
+// nothing of jobs or schedules; the promoter and the sweeper say what to do with a slice.
 //
-// What always holds: what is due first comes first, in whichever shard it lies; a slice that failed
-// is noted and visited again by each pass, and nothing waits for it; a pass ends while it can still
-// write down how far it came; whatever cannot be handled keeps a wake-up, so nothing drops from sight.
+// What always holds: the earliest minute is visited first, in all shards. A slice that failed is noted, and each
+// later pass visits it until it succeeds; nothing waits for it. A pass ends while there is time to write its
+// watermarks. What cannot be handled gets another wake-up, so nothing is forgotten.
 //
-// How it fails: with an error that names the shard or the slice. The next pass goes on from there.
+// How it fails: with an error that names the shard or the slice. The next pass continues there.
 package scan

@@ -19,9 +19,9 @@ import (
 // entriesAtOnce bounds the entries of one slice that are handled together.
 const entriesAtOnce = 8
 
-// Each handles every entry of a slice, page by page and several at once. read returns a page and
-// where the next one begins, "" at the end. An entry that fails keeps no other from being handled;
-// the first failure is returned. When the invocation's time runs short that is a fault.Unavailable.
+// Each handles every entry of a slice, page by page and several at once. read returns a page and the cursor of the
+// next one, "" at the end. If an entry fails, the others are handled all the same, and the first error is returned.
+// When the invocation's time runs short, that is a fault.Unavailable.
 func Each[T any](
 	ctx context.Context, slice string,
 	read func(cursor string) (page []T, next string, err error), handle func(T) error,
@@ -47,35 +47,35 @@ func Each[T any](
 	}
 }
 
-// Index is what a Keeper writes of the due index. An entry that has moved since it was found there,
-// at wakeAt, is left alone.
+// Index is what a Keeper writes to the due index. An entry whose wake-up is no longer wakeAt is left alone.
 type Index interface {
 	// PutOff gives an entry its next wake-up, a quarter of an hour later.
 	PutOff(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
-	// SetAside is PutOff for what cannot be read: it is listed, with the reason, for a person.
+	// SetAside is PutOff for what cannot be read. It also lists the entry, with the reason, for an operator.
 	SetAside(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
 }
 
-// Keeper keeps in sight what could not be handled: whatever the index holds has a wake-up.
+// Keeper gives another wake-up to entries that could not be handled, so that none is forgotten.
 type Keeper struct {
 	Index Index
 	Clock clock.Clock
 	Meter *telemetry.Meter
 	What  string // "job", "schedule" or "run", for the log
-	Came  string // goes before what an entry came to in a Counter
+	// Prefix goes before the outcome in the Counter: "schedule_" makes "schedule_failed".
+	Prefix string
 }
 
-// Met is an entry as a walk over a slice meets it.
-type Met struct {
+// Found is an entry as it was read from a slice.
+type Found struct {
 	Entry
 	Err error        // why the entry cannot be read; nil if it can
 	Log *slog.Logger // names whose entry it is
 }
 
-// One handles an entry, or else keeps it in sight. handle returns what the entry came to, "" for
-// nothing that counts. An error that may go better next time is returned.
-func (k Keeper) One(ctx context.Context, m Met, came *Counter, handle func() (string, error)) error {
-	is, err := "", m.Err
+// One handles an entry, or calls Keep if that fails. handle returns the outcome to count, "" for none. An error that
+// may go away by itself is returned.
+func (k Keeper) One(ctx context.Context, f Found, came *Counter, handle func() (string, error)) error {
+	is, err := "", f.Err
 	if err == nil {
 		err = fault.Guard(func() (err error) { is, err = handle(); return err })
 	}
@@ -85,23 +85,23 @@ func (k Keeper) One(ctx context.Context, m Met, came *Counter, handle func() (st
 	if err == nil {
 		return nil
 	}
-	kept, err := k.Keep(ctx, m.Entry, err, m.Log)
+	kept, err := k.Keep(ctx, f.Entry, err, f.Log)
 	if kept != "" {
-		came.Add(k.Came + kept)
+		came.Add(k.Prefix + kept)
 	}
 	return err
 }
 
-// Entry is where something lies in the due index.
+// Entry names an entry of the due index.
 type Entry struct {
 	Ref    item.Ref
 	Slice  string
 	WakeAt time.Time
 }
 
-// Keep deals with the error that handling an entry came to. What cannot be read is set aside, what
-// may go better next time is returned as it is, anything else is put off: visiting the slice again
-// would meet the same, and after a day nobody visits it any more. came names which it was.
+// Keep handles the error of an entry. If the entry cannot be read, it is set aside. An error that may go away by
+// itself is returned as it is. After any other error the entry is put off: visiting the slice once more would not
+// help, and after a day nobody visits it. came is the outcome to count.
 func (k Keeper) Keep(ctx context.Context, e Entry, err error, log *slog.Logger) (came string, _ error) {
 	log = log.With("ref", e.Ref.String(), telemetry.Err, err.Error())
 	panicked := new(fault.Panicked)

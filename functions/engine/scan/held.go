@@ -7,14 +7,14 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Recognizer knows tables again.
+// Recognizer tells a restored table from the original.
 type Recognizer interface {
-	// Recognize lists the tables that were restored and that no operator has let run since.
+	// Recognize lists the tables that were restored and that no operator has released since.
 	Recognize(ctx context.Context) ([]string, error)
 }
 
-// Held lists the restored tables for which a pass must do nothing, and says so in the log and in a
-// metric, which an alarm watches.
+// Held lists the restored tables that hold a pass back. It logs them and counts them in a metric, which an alarm
+// watches.
 func Held(ctx context.Context, tables Recognizer, log *slog.Logger, meter *telemetry.Meter) ([]string, error) {
 	held, err := tables.Recognize(ctx)
 	if err != nil {

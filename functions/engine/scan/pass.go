@@ -20,23 +20,22 @@ import (
 // shardsAtOnce bounds the slices that are visited together.
 const shardsAtOnce = 16
 
-// Closing is what is kept of an invocation's time to finish what runs and write watermarks.
+// Closing is the time at the end of an invocation that is kept for finishing what runs and writing watermarks.
 const Closing = 10 * time.Second
 
-// Marks keeps how far each shard has come.
+// Marks keeps the watermark of each shard.
 type Marks interface {
-	// Watermark reads a shard's mark, zero in a shard that was never passed.
+	// Watermark reads a shard's watermark, zero in a shard that was never passed.
 	Watermark(ctx context.Context, w store.Watermark, shard int) (store.Mark, error)
-	// Pass moves a shard's mark to at, unless that is zero, and notes minutes as done or failed.
+	// Pass moves a shard's watermark to at, unless at is zero, and notes minutes as done or failed.
 	Pass(ctx context.Context, w store.Watermark, shard int, at time.Time, done, failed []time.Time) error
 }
 
-// Pass walks the slices of all shards, minute by minute, so that what is due first comes first
-// in whichever shard it lies, and moves the watermarks behind it.
+// Pass walks the slices of all shards minute by minute, the earliest first, and moves the watermarks along.
 //
-// A slice that could not be handled whole is noted on its shard's watermark and visited again by
-// each pass until it is; nothing waits for it, neither its shard nor the others. When the
-// invocation's time runs short the walk ends and the next one goes on from there.
+// A slice that fails is noted on its shard's watermark, and each later pass visits it until it succeeds. Nothing
+// waits for it, neither its shard nor the others. When the invocation's time runs short, the walk ends, and the
+// next one continues there.
 type Pass struct {
 	Marks Marks
 	Mark  store.Watermark
@@ -47,40 +46,40 @@ type Pass struct {
 // Walked says how a pass went.
 type Walked struct {
 	Slices int  `json:"slices"`           // visited
-	Failed int  `json:"failed,omitempty"` // of those; they are visited again by the next pass
+	Failed int  `json:"failed,omitempty"` // of those; the next pass visits them once more
 	Cut    bool `json:"cut,omitempty"`    // time ran short
 }
 
-// Visit handles one slice whole, or says why it could not.
+// Visit handles one slice. An error says that it did not handle all of it.
 type Visit func(ctx context.Context, s horizon.Slice) error
 
-// Range is what a pass walks: all shards, each from From(its watermark) up to and including the
-// minute of To. The watermark is zero in a shard that was never passed.
+// Range is what a pass walks: all shards, each from From(its watermark) up to and including the minute of To. The
+// watermark is zero in a shard that was never passed.
 type Range struct {
 	Shards int
 	From   func(mark time.Time) time.Time
 	To     time.Time
-	// Since is from when on slices that failed before are visited again; what is older somebody
-	// else looks after. Zero: all are.
+	// Since bounds the slices that failed before and are visited once more: older ones are left to the
+	// sweeper. Zero: all are visited.
 	Since time.Time
 }
 
-// newShare is the part of a pass's time for the minutes that are new, where there are slices that
-// failed before: these get the rest.
+// newShare is the part of a pass's time that new minutes get if there are slices that failed before. Those get the
+// rest.
 const newShare = 0.7
 
-// Run visits the range. A shard whose watermark cannot be read is left to the next pass; the
-// error says so when the others are done.
+// Run visits the range. A shard whose watermark cannot be read is left to the next pass; the error names it once the
+// other shards are done.
 func (p Pass) Run(ctx context.Context, r Range, visit Visit) (Walked, error) {
 	marks, err := p.marks(ctx, r.Shards)
 	w := walk{Pass: p, marks: marks, to: r.To.UTC().Truncate(time.Minute), visit: visit}
-	again := w.behind(r.Since)
+	failed := w.failedBefore(r.Since)
 	forward := ctx
-	if len(again) > 0 {
+	if len(failed) > 0 {
 		forward = Share(ctx, newShare, Closing)
 	}
 	w.forward(forward, r.From)
-	w.again(ctx, again)
+	w.revisit(ctx, failed)
 	w.gauge()
 	return w.walked, errors.Join(err, w.write(ctx))
 }
@@ -88,8 +87,8 @@ func (p Pass) Run(ctx context.Context, r Range, visit Visit) (Walked, error) {
 // shard is what a walk knows of one shard.
 type shard struct {
 	store.Mark
-	unknown      bool      // its mark could not be read
-	at           time.Time // visited up to here; zero: nothing was
+	unknown      bool      // its watermark could not be read
+	at           time.Time // the last minute visited; zero: none was
 	done, failed []time.Time
 }
 
@@ -101,7 +100,8 @@ func (s *shard) came(minute time.Time, err error) {
 	}
 }
 
-// news is what of the walk has to be written down. Minutes that went well are not noted on the mark.
+// news is what has to be written to the shard's watermark. Minutes that succeeded are written only if the watermark
+// notes them as failed.
 func (s *shard) news() (at time.Time, done, failed []time.Time) {
 	for _, m := range s.done {
 		if slices.ContainsFunc(s.Behind, m.Equal) {
@@ -119,7 +119,7 @@ type walk struct {
 	walked Walked
 }
 
-// forward visits the minutes that lie ahead of the marks, and those that are read once more.
+// forward visits the minutes from the start that from gives for each shard.
 func (w *walk) forward(ctx context.Context, from func(time.Time) time.Time) {
 	starts := make([]time.Time, len(w.marks))
 	minute := w.to.Add(time.Minute)
@@ -152,7 +152,7 @@ func (w *walk) forward(ctx context.Context, from func(time.Time) time.Time) {
 	}
 }
 
-// each visits slices together and notes what came of them.
+// each visits slices together and notes which of them failed.
 func (w *walk) each(ctx context.Context, list []horizon.Slice) {
 	for n, err := range w.Pass.visit(ctx, list, w.visit) {
 		w.walked.Slices++
@@ -163,9 +163,8 @@ func (w *walk) each(ctx context.Context, list []horizon.Slice) {
 	}
 }
 
-// behind lists the slices that failed before, oldest first. Those that are too old for this pass
-// are done with.
-func (w *walk) behind(since time.Time) (list []horizon.Slice) {
+// failedBefore lists the slices that failed in earlier passes, oldest first. Those before since are noted as done.
+func (w *walk) failedBefore(since time.Time) (list []horizon.Slice) {
 	for n, s := range w.marks {
 		for _, minute := range s.Behind {
 			if minute.Before(since.Truncate(time.Minute)) {
@@ -179,9 +178,9 @@ func (w *walk) behind(since time.Time) (list []horizon.Slice) {
 	return list
 }
 
-// again visits the slices that failed before, but for those that the walk has just come by. Each
-// pass begins with another of them: one that takes all the time does not keep the rest.
-func (w *walk) again(ctx context.Context, list []horizon.Slice) {
+// revisit visits slices that failed before, except those that this walk has visited already. Each pass begins with
+// another one, so that a slow slice does not keep the others from being visited.
+func (w *walk) revisit(ctx context.Context, list []horizon.Slice) {
 	for list = Rotate(list, w.to); len(list) > 0; list = list[min(len(list), shardsAtOnce):] {
 		if !TimeLeft(ctx, Closing) {
 			w.walked.Cut = true
@@ -194,8 +193,8 @@ func (w *walk) again(ctx context.Context, list []horizon.Slice) {
 	}
 }
 
-// Rotate lets a list begin with another entry each minute, so that whatever takes long in a pass
-// has the others wait only now and then.
+// Rotate returns the list rotated so that it begins with another entry each minute: a slow entry then does not always
+// come before the same others.
 func Rotate[T any](list []T, now time.Time) []T {
 	if len(list) == 0 {
 		return list
@@ -204,9 +203,9 @@ func Rotate[T any](list []T, now time.Time) []T {
 	return slices.Concat(list[first:], list[:first])
 }
 
-// Again visits slices that were passed before; no watermark moves. It ends early when the
-// invocation's time runs short.
-func (p Pass) Again(ctx context.Context, slices []horizon.Slice, visit Visit) Walked {
+// Revisit visits slices that were passed before; no watermark moves. It ends early when the invocation's time runs
+// short.
+func (p Pass) Revisit(ctx context.Context, slices []horizon.Slice, visit Visit) Walked {
 	var walked Walked
 	for len(slices) > 0 {
 		if !TimeLeft(ctx, Closing) {
@@ -225,7 +224,7 @@ func (p Pass) Again(ctx context.Context, slices []horizon.Slice, visit Visit) Wa
 	return walked
 }
 
-// visit visits some slices together and logs what failed.
+// visit visits slices together, logs those that failed and returns one error for each.
 func (p Pass) visit(ctx context.Context, slices []horizon.Slice, visit Visit) []error {
 	errs := make([]error, len(slices))
 	var g errgroup.Group
@@ -244,7 +243,7 @@ func (p Pass) visit(ctx context.Context, slices []horizon.Slice, visit Visit) []
 	return errs
 }
 
-// marks reads how far each shard has come.
+// marks reads the watermark of each shard.
 func (p Pass) marks(ctx context.Context, shards int) ([]*shard, error) {
 	marks, errs := make([]*shard, shards), make([]error, shards)
 	var g errgroup.Group
@@ -263,7 +262,7 @@ func (p Pass) marks(ctx context.Context, shards int) ([]*shard, error) {
 	return marks, errors.Join(errs...)
 }
 
-// write notes how far each shard has come.
+// write moves the watermark of each shard.
 func (w *walk) write(ctx context.Context) error {
 	errs := make([]error, len(w.marks))
 	var g errgroup.Group
@@ -284,7 +283,7 @@ func (w *walk) write(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// gauge says how far the shard that has come least is behind.
+// gauge measures the largest lag of a shard.
 func (w *walk) gauge() {
 	lag := time.Duration(0)
 	for _, s := range w.marks {
@@ -296,7 +295,7 @@ func (w *walk) gauge() {
 	w.Meter.Gauge(telemetry.WatermarkLag, float64(lag.Milliseconds()), pass)
 }
 
-// Both does two things at once: the jobs and the schedules of a slice.
+// Both does two things at once and joins their errors.
 func Both(a, b func() error) error {
 	var g errgroup.Group
 	var errB error
@@ -306,7 +305,7 @@ func Both(a, b func() error) error {
 	return errors.Join(errA, errB)
 }
 
-// Counter counts by name under a lock, for a pass's summary.
+// Counter counts by name, for a pass's summary. It is safe for concurrent use.
 type Counter struct {
 	mu sync.Mutex
 	n  map[string]int

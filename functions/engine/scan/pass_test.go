@@ -260,7 +260,7 @@ func TestPass_WalksSlices(t *testing.T) {
 		func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			w := &walker{}
-			walked := pass(b).Again(b.Context(), horizon.Slices(now.Add(-time.Hour), now, 0), w.visit)
+			walked := pass(b).Revisit(b.Context(), horizon.Slices(now.Add(-time.Hour), now, 0), w.visit)
 			if walked.Slices != 61 || !mark(b, 0).IsZero() {
 				b.Errorf("%+v, and the shard stands at %s", walked, mark(b, 0))
 			}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TimeLeft says whether at least that much time is left until the context's deadline, and
-// anything of the Share that it may have; without either there always is. Passes stop by it
-// while they can still write down how far they came.
+// TimeLeft says whether at least that much time is left until the context's deadline, and whether its Share is not
+// used up. A context with neither always has time left. Passes ask it so that they end while there is time to write
+// watermarks.
 func TimeLeft(ctx context.Context, atLeast time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	end, shared := ctx.Value(shareEnd{}).(time.Time)
@@ -16,9 +16,9 @@ func TimeLeft(ctx context.Context, atLeast time.Duration) bool {
 
 type shareEnd struct{}
 
-// Share gives one kind of work a part of what is left of the time until keep before the deadline,
-// so that none takes it all. What it has begun it may finish: only TimeLeft speaks of the share.
-// Without a deadline there is nothing to share.
+// Share returns a context for one kind of work that may use a part of the time that is left until keep before the
+// deadline. Work that has begun is not cut off: only TimeLeft knows of the share. Without a deadline there is nothing
+// to share.
 func Share(ctx context.Context, part float64, keep time.Duration) context.Context {
 	end, ok := ctx.Deadline()
 	if !ok {
