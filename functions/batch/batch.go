@@ -17,8 +17,8 @@ type Runner struct {
 	Log   *slog.Logger
 	Meter *telemetry.Meter
 	Limit int // records at once; 0: 16
-	// Queue is where SQS's messages are from. With it, one that failed is redelivered in seconds, and
-	// then ever later; without it, when its visibility ends, which is minutes.
+	// Queue is the queue of the messages. With it, a message that failed is redelivered after seconds, then
+	// after longer and longer waits; without it, when its visibility ends, which takes minutes.
 	Queue  string
 	Queues Hider
 }
@@ -28,8 +28,8 @@ type Hider interface {
 	SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
 }
 
-// each runs do for 0 … n-1, several at once, and returns what each came to. Records that the
-// context leaves no time for fail without being run.
+// each runs do for 0 … n-1, several at once, and returns one error for each. Once the context is done, the remaining
+// records fail without being run.
 func (r Runner) each(ctx context.Context, n int, do func(i int) error) []error {
 	limit := r.Limit
 	if limit <= 0 {
@@ -50,7 +50,7 @@ func (r Runner) each(ctx context.Context, n int, do func(i int) error) []error {
 	return errs
 }
 
-// note says once what became of a record that was not handled.
+// note logs and counts a record that was not handled.
 func (r Runner) note(ctx context.Context, err error, aside bool, args ...any) {
 	args = append(args, telemetry.Err, err.Error())
 	if p := new(fault.Panicked); errors.As(err, &p) {

@@ -1,10 +1,8 @@
-// Package batch runs a function over the records of an SQS or DynamoDB stream event and tells
-// Lambda which of them to redeliver.
+// Package batch runs a function over the records of an SQS or DynamoDB stream event and tells Lambda which of them to
+// redeliver.
 //
-// What always holds: one bad record harms no other. Only the records that failed
-// or panicked are redelivered. What cannot be read is counted and logged once, without its body; in a
-// queue it is then left to the redrive policy, which moves it to the dead-letter queue as it
-// came; in a stream, where it would block its shard until it is a day old, it is set aside and
-// counts as done. The answer always carries a list, never null, which Lambda would take for
-// "all of them failed".
+// What always holds: one bad record harms no other. Only the records that failed or panicked are redelivered. A record
+// that cannot be read is counted and logged once, without its body. In a queue, the redrive policy then moves it to
+// the dead-letter queue unchanged. In a stream it would block its shard for a day, so it is set aside and counts as
+// done. The answer always has a list, never null, which Lambda would take for "all of them failed".
 package batch

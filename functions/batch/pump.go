@@ -10,8 +10,8 @@ import (
 	"punctual/shared/message"
 )
 
-// SQSEventOf is the event that Lambda would make of those deliveries: for pumping stages
-// in-process, on a laptop and in tests.
+// SQSEventOf is the event that Lambda would make of those deliveries. The stages on a laptop and in tests are called
+// with it.
 func SQSEventOf(deliveries ...message.Delivery) events.SQSEvent {
 	ev := events.SQSEvent{Records: make([]events.SQSMessage, len(deliveries))}
 	for i, d := range deliveries {
@@ -31,8 +31,8 @@ func SQSEventOf(deliveries ...message.Delivery) events.SQSEvent {
 	return ev
 }
 
-// StreamEventOf is the event that Lambda would make of those changes of the jobs table. It
-// leaves out what the event source's filter does.
+// StreamEventOf is the event that Lambda would make of those changes of the jobs table. It leaves out the changes that
+// the event source's filter drops.
 func StreamEventOf(changes ...item.Change) events.DynamoDBEvent {
 	var ev events.DynamoDBEvent
 	for _, c := range changes {
@@ -57,8 +57,8 @@ func StreamEventOf(changes ...item.Change) events.DynamoDBEvent {
 	return ev
 }
 
-// shown says whether the event source's filter lets a change through: what is near, and rows that
-// the table lets go of and that may have items of their own.
+// shown says whether the event source's filter lets a change through: a job that is near, or an expired row that may
+// have contents.
 func shown(c item.Change) bool {
 	if c.New != nil {
 		return c.New.Str(contract.AttrNear) == "1"

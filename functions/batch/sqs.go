@@ -17,17 +17,17 @@ import (
 // ErrRedeliver leaves a message in its queue on purpose. It is not a fault and is not logged.
 var ErrRedeliver = errors.New("the message is to be redelivered")
 
-// A message that failed is redelivered after firstRetry, then after twice as long each time, up to
-// lastRetry. What is due must not wait for minutes because a table was busy for a moment, and the ten
-// receives that the queues allow still outlast an outage of ten minutes.
+// A message that failed is redelivered after firstRetry, then after twice as long each time, up to lastRetry. A due job
+// does not wait for minutes because a table was busy for a moment, and the ten receives that the queues allow still
+// outlast an outage of ten minutes.
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = contract.StageVisibility
 )
 
-// SQS runs do over the messages of the event, several at once and in no order. Those that
-// failed are redelivered, and go to the queue's DLQ after its maxReceiveCount. What cannot be read
-// fails each time and arrives there unchanged.
+// SQS runs do over the messages of the event, several at once and in no order. Those that failed are redelivered, and
+// SQS moves them to the queue's DLQ after its maxReceiveCount. A message that cannot be read fails each time and
+// arrives there unchanged.
 func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
 	do func(context.Context, message.Delivery) error) events.SQSEventResponse {
 	resp := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
@@ -47,7 +47,7 @@ func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
 		}
 		undecodable := fault.KindOf(err) == fault.Undecodable
 		if undecodable && d.Receives > 1 {
-			continue // said when it came first
+			continue // it was logged at the first receive
 		}
 		r.note(ctx, err, undecodable, "message_id", d.ID, "receives", d.Receives)
 		if reachable && !undecodable {
@@ -57,8 +57,8 @@ func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
 	return resp
 }
 
-// soon makes a message that failed visible again after a while. It says whether the queue could
-// be reached; if not, visibility ends by itself.
+// soon makes a message that failed visible after a wait that grows with each receive. It says whether the queue could
+// be reached; if not, the message is redelivered when its visibility ends.
 func (r Runner) soon(ctx context.Context, d message.Delivery) bool {
 	in := firstRetry
 	for n := 1; n < d.Receives && in < lastRetry; n++ {
@@ -72,7 +72,7 @@ func (r Runner) soon(ctx context.Context, d message.Delivery) bool {
 	return err == nil
 }
 
-// DeliveryOf reads an event's message.
+// DeliveryOf reads a message of an event.
 func DeliveryOf(m events.SQSMessage) message.Delivery {
 	d := message.Delivery{
 		ID: m.MessageId, Receipt: m.ReceiptHandle, Body: m.Body,

@@ -12,24 +12,22 @@ import (
 	"punctual/shared/text"
 )
 
-// Aside is what is kept of a stream record that could not be handled: its keys and the reason,
-// never its contents.
+// Aside describes a stream record that could not be handled: its keys and the reason, never its values.
 type Aside struct {
 	Seq    string            // of the record in its stream
 	Keys   map[string]string // of its item
 	Reason string
 }
 
-// Body is the message about the record in a dead-letter queue.
+// Body is the message that is kept in a dead-letter queue.
 func (a Aside) Body() string {
 	return string(text.MustJSON(map[string]any{"v": 1, "stream_seq": a.Seq, "keys": a.Keys, "reason": a.Reason}))
 }
 
-// Stream runs do over all records of the event at once, so that it can send in tens; do
-// answers with one error for each, in their order. A record whose failure is retryable is
-// redelivered, and so is everything behind it. Any other failure would only block the shard, so aside
-// must keep the record where people find it; then it counts as done. It also counts as done where
-// aside can never work: the log has its keys, and the sweeper finds its row.
+// Stream runs do over all records of the event at once, so that it can send in tens; do returns one error for each
+// record, in their order. A record whose error is retryable is redelivered with all later ones of its shard. After any
+// other error a redelivery would only block the shard, so aside keeps the record where an operator finds it, and it
+// counts as done. It counts as done even if aside fails for good: the log has its keys, and the sweeper finds its row.
 func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(context.Context, []item.Change) []error,
 	aside func(context.Context, Aside) error) events.DynamoDBEventResponse {
 	resp := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
@@ -57,8 +55,8 @@ func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(con
 	return resp
 }
 
-// ChangeOf reads an event's record. Values that are neither strings nor whole numbers are left
-// out: whoever needs them finds them missing, and says so.
+// ChangeOf reads a record of an event. Values that are neither strings nor whole numbers are left out; whoever needs
+// one fails because it is missing.
 func ChangeOf(rec events.DynamoDBEventRecord) item.Change {
 	return item.Change{Seq: rec.Change.SequenceNumber, Old: itemOf(rec.Change.OldImage),
 		New: itemOf(rec.Change.NewImage)}

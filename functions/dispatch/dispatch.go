@@ -36,11 +36,11 @@ type Store interface {
 	engine.Store
 	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
 	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
-	// ForgetContents deletes what lay beside a row that is gone.
+	// ForgetContents deletes the contents of a row that is gone.
 	ForgetContents(ctx context.Context, r job.Row) error
 }
 
-// Timers makes timers. To arm the same again is success.
+// Timers makes timers. Making the same one twice is no error.
 type Timers interface {
 	Arm(ctx context.Context, t message.Timer) error
 }
@@ -53,7 +53,7 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
-	// Shards is how many the due index has, for the jobs that schedules make here; 0: contract.DefaultShards.
+	// Shards is the number of shards of the due index; 0: contract.DefaultShards.
 	Shards int
 }
 
@@ -64,8 +64,8 @@ type Stage struct {
 	decider *decide.Decider
 	recur   *recur.Recurrer
 	records batch.Runner
-	armed   arm.Recent   // names of timers
-	skips   atomic.Int64 // until when no timer is asked for, in Unix ns
+	armed   arm.Recent   // names of timers that were made
+	skips   atomic.Int64 // until when no timer is made, in Unix ns
 }
 
 // New returns the stage.
@@ -78,7 +78,7 @@ func New(d Deps) *Stage {
 	}
 }
 
-// Handle dispatches what the messages ask for and names those that must come again.
+// Handle does what the messages ask for, and names those to redeliver.
 func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 	return s.records.SQS(ctx, ev, s.dispatch), nil
 }
@@ -101,11 +101,11 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 			return s.await(ctx, d, slice, early)
 		}
 	}
-	return s.again(ctx, d, early)
+	return s.resend(ctx, d, early)
 }
 
-// work is what the message asks for. Keys are made of the tenant that it names, so that is read
-// as strictly as a token's.
+// work is what the message asks for. The tenant that it names becomes part of keys, so it is checked as strictly as
+// that of a token.
 func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err error) {
 	if d.Firing != nil {
 		id, err := job.ParseID(d.Firing.JobID)
@@ -140,8 +140,7 @@ func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err e
 	return func(ctx context.Context) error { return s.slice(ctx, d, slice) }, err
 }
 
-// forget deletes what lay beside a row that the table has let go. A row that is there again, by
-// the same derived id, keeps what it has.
+// forget deletes the contents of a row that has expired, unless there is a new row with the same derived id.
 func (s *Stage) forget(ctx context.Context, row job.Row) error {
 	_, err := s.Store.Row(ctx, row.Key)
 	if fault.KindOf(err) == fault.NotFound {
@@ -150,8 +149,8 @@ func (s *Stage) forget(ctx context.Context, row job.Row) error {
 	return err
 }
 
-// earlyBy is how long the message must wait before it can be acted on: until its own time, or
-// until the queue can delay the firing by all that is left.
+// earlyBy is how long the message must wait: until its own time, or until the firing queue can delay the firing to its
+// due time.
 func earlyBy(d message.Dispatch, now time.Time) time.Duration {
 	early := d.At.Sub(now)
 	if d.Firing != nil {
@@ -160,17 +159,18 @@ func earlyBy(d message.Dispatch, now time.Time) time.Duration {
 	return early
 }
 
-// again sends the message to come back later, as far ahead as the queue can delay it.
-func (s *Stage) again(ctx context.Context, d message.Dispatch, in time.Duration) error {
+// resend sends the message once more with a delay, but no longer than the queue allows.
+func (s *Stage) resend(ctx context.Context, d message.Dispatch, in time.Duration) error {
 	delay := min((in + time.Second - 1).Truncate(time.Second), contract.MaxDelay)
 	return s.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Body: message.Encode(d), Delay: delay})
 }
 
-// beginsAhead is how long before its time a run may be decided about. What its timer brings earlier waits in
-// the queue.
+// beginsAhead is how long before its due time a run may be decided about. A firing that arrives earlier waits in the
+// queue.
 const beginsAhead = contract.NowLane + time.Second
 
-// fire sends one job's firing: what timers say that an older version made for one job each.
+// fire sends the firing of one job, for timers of an older version, which had one for each job. A run near its time is
+// decided about instead.
 func (s *Stage) fire(ctx context.Context, d message.Dispatch, id job.ID) error {
 	f := job.Firing{
 		Key: job.Key{Tenant: tenant.ID(d.Firing.Tenant), ID: id}, Version: d.Firing.Version, Attempt: d.Firing.Attempt,

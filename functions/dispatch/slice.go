@@ -22,20 +22,19 @@ import (
 const (
 	pageSize   = 100
 	rowsAtOnce = 16
-	// pageTime is what one page may take at worst; with less left the rest goes on in a message.
+	// pageTime is the longest that one page takes. With less time left, a message carries the rest.
 	pageTime = 10 * time.Second
-	// pageAgain is how long a page that failed waits.
-	pageAgain = 2 * time.Second
-	// timerTime is what one timer may take: what else came with the message is not to wait for it.
+	// pageRetry is how long a page waits after it has failed.
+	pageRetry = 2 * time.Second
+	// timerTime bounds making one timer, because the other messages of the batch wait meanwhile.
 	timerTime = 3 * time.Second
-	// timerAgain is how long nobody asks for timers after one has failed.
-	timerAgain = time.Minute
+	// timerRetry is how long no timer is made after one has failed.
+	timerRetry = time.Minute
 )
 
-// pages runs do over the pages of a slice from the message's cursor on. When the invocation's time
-// runs short, or a page fails behind others, the rest goes on in a message of its own; done is false
-// then. So a message that comes again repeats one page, and one that cannot be handled ends in the
-// dead-letter queue.
+// pages runs do over the pages of a slice, from the message's cursor on. If the invocation's time runs short, or a
+// later page fails, a new message carries the rest, and done is false. If the first page fails, so does the message:
+// its redelivery repeats that page, and one that never succeeds ends in the dead-letter queue.
 func (s *Stage) pages(ctx context.Context, d message.Dispatch, do func([]store.Found) error) (done bool, err error) {
 	for first := true; ; first = false {
 		found, next, err := s.Store.DuePage(ctx, store.DueQuery{Slice: d.Slice, Cursor: d.Cursor, Limit: pageSize})
@@ -48,14 +47,14 @@ func (s *Stage) pages(ctx context.Context, d message.Dispatch, do func([]store.F
 		case err != nil:
 			s.Log.WarnContext(ctx, "page of a slice failed and will be read again", "slice", d.Slice,
 				telemetry.Err, err.Error())
-			return false, s.again(ctx, d, pageAgain)
+			return false, s.resend(ctx, d, pageRetry)
 		}
 		if next == "" {
 			return true, nil
 		}
 		d.Cursor = next
 		if !scan.TimeLeft(ctx, pageTime) {
-			return false, s.again(ctx, d, 0)
+			return false, s.resend(ctx, d, 0)
 		}
 	}
 }
@@ -73,31 +72,31 @@ func (s *Stage) readable(ctx context.Context, found []store.Found) []store.Found
 	return good
 }
 
-// await has a slice that is early read at its time, by its timer. While none can be had the message
-// itself waits in the queue, and asks again each minute: the slice is then read once for each message
-// about it, and what is fired twice is refused at its claim.
+// await makes the timer of a slice whose time has not come. If that fails, the message itself waits in the queue and
+// tries once a minute. The slice is then read once for each message about it, and a second firing is refused at its
+// claim.
 func (s *Stage) await(ctx context.Context, d message.Dispatch, slice horizon.Slice, early time.Duration) error {
 	timer := job.SliceTimer(slice)
 	if s.armed.Has(timer.Name) {
 		return nil
 	}
 	if s.Clock.Now().UnixNano() < s.skips.Load() {
-		return s.again(ctx, d, min(early, timerAgain))
+		return s.resend(ctx, d, min(early, timerRetry))
 	}
 	within, cancel := context.WithTimeout(ctx, timerTime)
 	defer cancel()
 	if err := s.Timer.Arm(within, timer); err != nil {
-		s.skips.Store(s.Clock.Now().Add(timerAgain).UnixNano())
+		s.skips.Store(s.Clock.Now().Add(timerRetry).UnixNano())
 		s.Log.WarnContext(ctx, "timer could not be made", "slice", d.Slice, telemetry.Err, err.Error())
-		return s.again(ctx, d, min(early, timerAgain))
+		return s.resend(ctx, d, min(early, timerRetry))
 	}
 	s.armed.Add(timer.Name)
 	s.Meter.Count(telemetry.TimersArmed, 1)
 	return nil
 }
 
-// slice sends the firings of all that a minute holds. What is overdue by more than the grace is the
-// sweeper's, who asks the row first.
+// slice sends the firings of all jobs in a slice. A slice that is overdue by more than the grace is left to the
+// sweeper, which reads the rows first.
 func (s *Stage) slice(ctx context.Context, d message.Dispatch, slice horizon.Slice) error {
 	if s.Clock.Now().After(slice.Minute.Add(time.Minute + contract.Grace)) {
 		s.Log.WarnContext(ctx, "slice came too late and is left to the sweeper", "slice", d.Slice)
@@ -110,7 +109,7 @@ func (s *Stage) slice(ctx context.Context, d message.Dispatch, slice horizon.Sli
 			firings[i] = f.Firing()
 		}
 		for i, err := range s.armer.FireAll(ctx, "slice", firings, s.Clock.Now()) {
-			if err := s.passOver(ctx, found[i].Key, err); err != nil {
+			if err := s.passOver(ctx, err, "job passed over", jobArgs(found[i].Key)...); err != nil {
 				return err
 			}
 		}
@@ -119,35 +118,30 @@ func (s *Stage) slice(ctx context.Context, d message.Dispatch, slice horizon.Sli
 	return err
 }
 
-// passOver keeps one bad job from stopping all others: only what may go better next time is
-// an error of the message. The rest is left to the sweeper.
-func (s *Stage) passOver(ctx context.Context, k job.Key, err error) error {
+// passOver logs an error that a retry does not mend, so that one bad job does not stop the others; the sweeper sets it
+// aside. An error that may go away by itself is returned.
+func (s *Stage) passOver(ctx context.Context, err error, what string, args ...any) error {
 	if err == nil || fault.Retryable(err) {
 		return err
 	}
-	s.Log.ErrorContext(ctx, "job passed over", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err,
-		err.Error())
+	s.Log.ErrorContext(ctx, what, append(args, telemetry.Err, err.Error())...)
 	return nil
 }
 
-// rounds are the waits before a parking place is looked at again: a job that was parked just
-// before the pause was lifted may not be in the index yet.
+func jobArgs(k job.Key) []any { return []any{telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID} }
+
+// rounds are the waits before a parking place is read once more: the index may not show yet a job that was parked just
+// before the pause was lifted.
 var rounds = []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second}
 
-// promote promotes one schedule. One that cannot be read is left to the sweeper, who sets it aside.
+// promote promotes one schedule.
 func (s *Stage) promote(ctx context.Context, k schedule.Key) error {
 	s.recur.Reread(k.Tenant)
 	_, err := s.recur.Promote(ctx, k)
-	if err == nil || fault.Retryable(err) {
-		return err
-	}
-	s.Log.ErrorContext(ctx, "schedule passed over", telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err,
-		err.Error())
-	return nil
+	return s.passOver(ctx, err, "schedule passed over", telemetry.Tenant, k.Tenant, "schedule", k.Name)
 }
 
-// unpark brings on all that a parking place holds and that no pause holds any more: jobs, and
-// schedules that stood still.
+// unpark decides about the jobs and schedules in a parking place whose pause was lifted.
 func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID) error {
 	s.decider.Reread(owner)
 	s.recur.Reread(owner)
@@ -160,7 +154,7 @@ func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID)
 	return s.parked(ctx, d)
 }
 
-// parked brings on the jobs of a parking place, or of a schedule's line.
+// parked decides about the jobs of a parking place, or about a schedule's queued jobs.
 func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 	done, err := s.pages(ctx, d, func(found []store.Found) error {
 		var g errgroup.Group
@@ -168,7 +162,7 @@ func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 		for _, f := range found {
 			g.Go(func() error {
 				err := fault.Guard(func() error { _, err := s.decider.Parked(ctx, f.Key); return err })
-				return s.passOver(ctx, f.Key, err)
+				return s.passOver(ctx, err, "job passed over", jobArgs(f.Key)...)
 			})
 		}
 		return g.Wait()
@@ -179,5 +173,5 @@ func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 	d.Cursor = ""
 	wait := rounds[d.Round]
 	d.Round++
-	return s.again(ctx, d, wait)
+	return s.resend(ctx, d, wait)
 }

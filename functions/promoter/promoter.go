@@ -23,7 +23,7 @@ type Store interface {
 	recur.Store
 	scan.Marks
 	scan.Recognizer
-	// Shards says how many shards the due index has, by what was ever recorded.
+	// Shards records that the due index has n shards, and returns the largest number ever recorded.
 	Shards(ctx context.Context, n int) (int, error)
 	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
 	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
@@ -36,7 +36,7 @@ type Deps struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
-	Shards int // of the due index, as the deployment says; more may be recorded
+	Shards int // of the due index in this deployment; an earlier one may have had more
 }
 
 // Stage is the promoter. It is safe for concurrent use.
@@ -61,11 +61,11 @@ func New(d Deps) *Stage {
 // Summary says what a pass did.
 type Summary struct {
 	scan.Walked
-	Came map[string]int `json:"came,omitempty"` // entries by what came of them
+	Came map[string]int `json:"came,omitempty"` // entries by outcome
 	Held []string       `json:"held,omitempty"` // tables that were restored: nothing was done
 }
 
-// Handle makes one pass; what triggers it says nothing.
+// Handle makes one pass; the event is ignored.
 func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	if held, err := scan.Held(ctx, s.Store, s.Log, s.Meter); err != nil || len(held) > 0 {
 		return Summary{Held: held}, err
@@ -81,7 +81,7 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	walked, err := s.pass.Run(ctx, over, func(ctx context.Context, slice horizon.Slice) error {
 		return scan.Both(
 			func() error { return s.promote(ctx, slice, &came) },
-			// what they make is near, and goes by the stream
+			// the jobs that schedules make are near, so the stream consumer fires them
 			func() error { return s.recur.Slice(ctx, slice.String(), time.Time{}, &came) },
 		)
 	})
@@ -90,21 +90,21 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	return sum, err
 }
 
-// firstSlice is where a pass begins in a shard: behind what was passed, and in the last minutes
-// of that once more as long as asking for a slice only has its timer made, which may be done twice.
-// What is overdue by more than the grace is left to the sweeper, who asks the row first.
+// firstSlice is where a pass begins in a shard: after the watermark, and a while before it for slices that are so far
+// ahead that asking for them only makes their timer, which may be done twice. Slices that are overdue by more than the
+// grace are left to the sweeper, which reads the rows first.
 func firstSlice(mark, now time.Time) time.Time {
 	oldest := now.Add(-contract.Grace)
 	if mark.IsZero() {
 		return oldest
 	}
 	next := mark.Add(time.Minute)
-	again := mark.Add(time.Minute - contract.RereadEachPass)
-	if timersOnly := now.Add(contract.DirectLane + time.Minute); again.Before(timersOnly) {
-		again = timersOnly
+	reread := mark.Add(time.Minute - contract.RereadEachPass)
+	if timersOnly := now.Add(contract.DirectLane + time.Minute); reread.Before(timersOnly) {
+		reread = timersOnly
 	}
-	if again.Before(next) {
-		next = again
+	if reread.Before(next) {
+		next = reread
 	}
 	if next.Before(oldest) {
 		return oldest
@@ -112,11 +112,11 @@ func firstSlice(mark, now time.Time) time.Time {
 	return next
 }
 
-// lookAt is how many entries of a slice are read at once to find one that it fires.
-const lookAt = 25
+// pageSize is how many entries of a slice are read at once to find one that is to be fired.
+const pageSize = 25
 
-// promote asks for a slice that holds something to fire; one such entry is enough to know. A slice
-// that was asked for is not looked at again: whatever enters it later is read at its time.
+// promote asks for a slice that has at least one job to fire. A slice that was asked for is not visited any more: what
+// enters it later is read at its time.
 func (s *Stage) promote(ctx context.Context, slice horizon.Slice, came *scan.Counter) error {
 	if s.slices.Asked(slice) {
 		return nil
@@ -132,17 +132,17 @@ func (s *Stage) promote(ctx context.Context, slice horizon.Slice, came *scan.Cou
 	case fault.Retryable(err):
 		came.Add("failed")
 		return fmt.Errorf("asking for slice %s: %w", slice, err)
-	default: // the next pass would meet the same; the sweeper comes by when it is due
+	default: // the next pass would fail, too; the sweeper finds the jobs when they are overdue
 		s.Log.ErrorContext(ctx, "slice could not be asked for", "slice", slice.String(), telemetry.Err, err.Error())
 		came.Add("passed_over")
 	}
 	return nil
 }
 
-// fires says whether a slice holds something to fire.
+// fires says whether a slice has a job to fire.
 func (s *Stage) fires(ctx context.Context, slice horizon.Slice, came *scan.Counter) (bool, error) {
 	for cursor := ""; ; {
-		found, next, err := s.Store.DuePage(ctx, store.DueQuery{Slice: slice.String(), Cursor: cursor, Limit: lookAt})
+		found, next, err := s.Store.DuePage(ctx, store.DueQuery{Slice: slice.String(), Cursor: cursor, Limit: pageSize})
 		if err != nil {
 			return false, err
 		}

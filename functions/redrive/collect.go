@@ -20,8 +20,9 @@ const (
 	receiveMax = 10 // SQS's limit of one receive
 )
 
-// collect goes through the dead-letter queue. What fails of it is not worth another try of this
-// message, which would end among the letters: the next redrive or purge asks again.
+// collect goes through the dead-letter queue and deletes dead letters whose jobs are redriven or gone. If that fails
+// it is only logged: a failed message would end up in the dead-letter queue itself, and the next redrive or purge
+// sends another.
 func (s *Stage) collect(ctx context.Context, d message.Delivery) error {
 	ask, err := message.Decode[message.Collect](d.Body)
 	if err != nil {
@@ -68,8 +69,8 @@ func (s *Stage) collect(ctx context.Context, d message.Delivery) error {
 	return nil
 }
 
-// overOf returns the receipts of the letters whose jobs were brought back or are gone. A letter that
-// cannot be read stays for a person, one whose row cannot be read as well.
+// overOf returns the receipts of the dead letters whose jobs were redriven or are gone. One that cannot be read is
+// kept for an operator, and so is one whose row cannot be read.
 func (s *Stage) overOf(ctx context.Context, letters []message.Delivery) (over []string, err error) {
 	var keys []job.Key
 	var receipts []string

@@ -35,10 +35,8 @@ type Queue interface {
 // Store is what the stage reads and writes.
 type Store interface {
 	engine.Store
-	// Rows reads many rows, in their order; there is false for those that are absent or cannot be read.
+	// Rows reads rows in the order of their keys; there is false for those that are absent or cannot be read.
 	Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error)
-	// Row reads a job's row. An absent or forgotten job is a fault.NotFound.
-	Row(ctx context.Context, k job.Key) (job.Row, error)
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.
@@ -48,7 +46,7 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
-	// Shards is how many the due index has; 0: contract.DefaultShards.
+	// Shards is the number of shards of the due index; 0: contract.DefaultShards.
 	Shards int
 }
 
@@ -70,8 +68,8 @@ func New(d Deps) *Stage {
 	}
 }
 
-// Handle buries new dead letters and brings back the jobs of redriven ones. A message that is
-// named in the answer stays in the queue, on its way to the DLQ.
+// Handle buries new dead letters, and makes a new job for each redriven one. A message that the answer names stays in
+// the queue until SQS moves it to the DLQ.
 func (s *Stage) Handle(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 	return s.records.SQS(ctx, ev, s.deadLetter), nil
 }
@@ -102,7 +100,7 @@ func (s *Stage) deadLetter(ctx context.Context, d message.Delivery) error {
 	return batch.ErrRedeliver
 }
 
-// bringBack makes a new job of the dead one, once.
+// bringBack redrives a job.
 func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
 	by, already, err := s.accept.Redrive(ctx, k)
 	log := s.Log.With(telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID)
@@ -117,8 +115,8 @@ func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
 	return nil
 }
 
-// bury notes that the dead letter has reached the queue from which SQS moves it. done says that
-// there is nothing to bury: the dead letter can be deleted.
+// bury notes on the row that the dead letter has reached the redrive queue, from which SQS moves it to the DLQ. done
+// says that there is nothing to bury: the dead letter can be deleted.
 func (s *Stage) bury(ctx context.Context, k job.Key) (done bool, err error) {
 	_, err = s.Store.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
 		if done = row.Status != job.Dead || row.RedrivenBy != ""; done || !row.PendingEffects.DeadLetter() {

@@ -32,7 +32,7 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
-	// Shards is how many the due index has; 0: contract.DefaultShards.
+	// Shards is the number of shards of the due index; 0: contract.DefaultShards.
 	Shards int
 }
 
@@ -71,7 +71,7 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 	switch rep.Kind {
 	case message.Running:
 		began := job.Outcome{StartedAt: s.Clock.Now()}
-		if len(rep.Outcome) > 0 { // what is known of the attempt so far
+		if len(rep.Outcome) > 0 { // the start time and lateness of the attempt
 			if err := json.Unmarshal(rep.Outcome, &began); err != nil {
 				return fault.New(fault.Undecodable, nil, "reading a running report")
 			}

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -47,7 +46,7 @@ func New(d Deps) *Stage {
 	}
 }
 
-// Handle arms what the records call for and names those that must come again.
+// Handle sends what the records call for, and names those to redeliver.
 func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return s.records.Stream(ctx, ev, s.arm, s.setAside), nil
 }
@@ -68,8 +67,7 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 			return err
 		})
 	}
-	fired := s.armer.FireAll(ctx, "direct", firings.list, now)
-	for n, err := range fired {
+	for n, err := range s.armer.FireAll(ctx, "direct", firings.list, now) {
 		if err != nil {
 			errs[firings.of[n]] = fmt.Errorf("sending the firing of job %s: %w", firings.list[n].ID, err)
 		}
@@ -79,11 +77,16 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 			errs[slices.of[n]] = fmt.Errorf("asking for slice %s: %w", slices.list[n], err)
 		}
 	}
-	s.forget(ctx, forget.list, func(n int, err error) { errs[forget.of[n]] = err })
+	// Deleting contents is left to dispatch: firings must not wait for it.
+	for n, err := range arm.Send(ctx, s.Queue, contract.DispatchQueue, forget.list) {
+		if err != nil {
+			errs[forget.of[n]] = err
+		}
+	}
 	return errs
 }
 
-// wanted is what changes call for of one kind, with the change that each belongs to.
+// wanted lists what changes call for, all of one kind, with the index of the change that each belongs to.
 type wanted[T any] struct {
 	list []T
 	of   []int
@@ -95,36 +98,18 @@ func (w *wanted[T]) add(change int, v *T) {
 	}
 }
 
-// forget asks dispatch to forget what lay beside rows that are gone: that takes longer than
-// firings may be kept waiting, and dispatch may be asked again.
-func (s *Stage) forget(ctx context.Context, out []message.Outgoing, failed func(n int, err error)) {
-	if len(out) == 0 {
-		return
-	}
-	err := s.Queue.Send(ctx, contract.DispatchQueue, out...)
-	if unsent := new(message.Unsent); errors.As(err, &unsent) {
-		for n, why := range unsent.Failed {
-			failed(n, why)
-		}
-	} else if err != nil {
-		for n := range out {
-			failed(n, err)
-		}
-	}
-}
-
 // decision is what a change calls for; nil for what it does not.
 type decision struct {
 	fire   *job.Firing
-	slice  *horizon.Slice    // is to be read at its time, and sends the firing then
-	forget *message.Outgoing // asks for what lay beside a row that is gone
+	slice  *horizon.Slice    // dispatch is to read it at its time
+	forget *message.Outgoing // asks dispatch to delete the contents of a row that is gone
 }
 
 func judge(c item.Change, now time.Time) (d decision, err error) {
 	if c.New == nil {
 		return gone(c.Old), nil
 	}
-	if c.New.Str(contract.AttrNear) == "" { // the event source filters these; a pump may not
+	if c.New.Str(contract.AttrNear) == "" { // the event source filters these; without one nobody does
 		return d, nil
 	}
 	row, err := job.ParseRow(c.New)
@@ -147,8 +132,8 @@ func judge(c item.Change, now time.Time) (d decision, err error) {
 	return d, nil
 }
 
-// gone decides about an item that the table has let go. A row that could not be read leaves
-// nothing that could be found; a tombstone and what lies beside rows leave nothing.
+// gone decides about an item that has expired. Only a row has contents; those of a row that cannot be read cannot be
+// found.
 func gone(old item.Item) (d decision) {
 	row, err := job.ParseRow(old)
 	if err != nil {

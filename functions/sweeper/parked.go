@@ -14,13 +14,13 @@ import (
 	"punctual/shared/tenant"
 )
 
-// lineFront is how many at the front of a line one pass decides about: enough for a line whose
-// schedule was deleted to go away.
+// lineFront is how many queued jobs of a schedule one pass decides about. More than one, so that the queued jobs of a
+// deleted schedule go away in time.
 const lineFront = 50
 
-// parked looks after jobs that are in parking places although no pause holds them: the message
-// that was to unpark them was lost. A tenant whose pause holds everything is skipped. Each pass begins
-// with another tenant, and each tenant has its share of the time.
+// parked unparks jobs that no pause holds any more, because the message that was to unpark them was lost. A tenant
+// whose pause holds everything is skipped. Each pass begins with another tenant, and each tenant has its share of the
+// time.
 func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (scan.Walked, error) {
 	tenants, err := s.Store.ParkedTenants(ctx)
 	if err != nil {
@@ -44,8 +44,7 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (
 	return walked, errors.Join(errs...)
 }
 
-// lines looks after jobs that wait in their schedules' lines although nothing is before them
-// any more. Each pass begins with another schedule.
+// lines decides about jobs that are queued behind a run that may be over. Each pass begins with another schedule.
 func (s *Stage) lines(ctx context.Context, now time.Time, came *scan.Counter) error {
 	keys, err := s.Store.Lines(ctx)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s *Stage) lines(ctx context.Context, now time.Time, came *scan.Counter) er
 
 func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *scan.Counter) error {
 	line := horizon.Line(string(k.Tenant), k.Name)
-	// The oldest decides for all: while it waits, so do the others.
+	// While the oldest waits, so do the others.
 	found, err := s.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront})
 	if err != nil {
 		return err
@@ -93,42 +92,43 @@ func (s *Stage) parkedOf(
 			s.Meter.Count(telemetry.SetAside, 1)
 		}
 	}
-	places, holding := parkingsToVisit(t.ID, pauses, now)
+	parkings, holding := parkingsToVisit(t.ID, pauses, now)
 	if !holding && now.Sub(t.NotedAt) > store.NoteKept {
-		// The tenant's schedules hold what is still there; it can wait.
-		empty, err := s.empty(ctx, places)
+		empty, err := s.empty(ctx, parkings)
 		if err != nil {
 			return err
 		}
 		if empty {
 			return s.Store.ForgetParked(ctx, t.ID, now)
 		}
-		places = scan.Rotate(places, now)[:1]
+		// Only paused schedules hold what is still there, and that is not urgent.
+		parkings = scan.Rotate(parkings, now)[:1]
 	}
-	for _, place := range scan.Rotate(places, now) {
+	for _, parking := range scan.Rotate(parkings, now) {
 		if !scan.TimeLeft(ctx, scan.Closing) {
 			walked.Cut = true
 			return nil
 		}
 		walked.Slices++
-		if err := s.recur.Slice(ctx, place, time.Time{}, came); err != nil {
+		if err := s.recur.Slice(ctx, parking, time.Time{}, came); err != nil {
 			return err
 		}
-		if err := s.each(ctx, store.DueQuery{Slice: place}, came, s.parkedEntry); err != nil {
+		if err := s.each(ctx, store.DueQuery{Slice: parking}, came, s.parkedEntry); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// empty says that nothing is in any of the places.
-func (s *Stage) empty(ctx context.Context, places []string) (bool, error) {
-	for _, place := range places {
-		jobs, err := s.Store.DueFront(ctx, store.DueQuery{Slice: place, Limit: 1})
+// empty says that no job and no schedule is in those parking places.
+func (s *Stage) empty(ctx context.Context, parkings []string) (bool, error) {
+	for _, parking := range parkings {
+		q := store.DueQuery{Slice: parking, Limit: 1}
+		jobs, err := s.Store.DueFront(ctx, q)
 		if err != nil || len(jobs) > 0 {
 			return false, err
 		}
-		for q := (store.DueQuery{Slice: place, Limit: 1}); ; {
+		for {
 			schedules, next, err := s.Store.DueSchedules(ctx, q)
 			if err != nil || len(schedules) > 0 {
 				return false, err
@@ -141,11 +141,11 @@ func (s *Stage) empty(ctx context.Context, places []string) (bool, error) {
 	return true, nil
 }
 
-// parkingsToVisit are the tenant's parking places worth looking into: none while everything is
-// paused, all when nothing is; with some tasks paused their jobs are in the way, so that the
-// places take turns. holding says that some pause holds something.
-func parkingsToVisit(t tenant.ID, pauses job.Pauses, now time.Time) (places []string, holding bool) {
-	places = horizon.Parkings(string(t))
+// parkingsToVisit lists the tenant's parking places that this pass visits: none while everything is paused, all if
+// nothing is. If some tasks are paused, their jobs fill the parking places and take time, so each pass visits one.
+// holding says that there is a pause that has not ended.
+func parkingsToVisit(t tenant.ID, pauses job.Pauses, now time.Time) (parkings []string, holding bool) {
+	parkings = horizon.Parkings(string(t))
 	for _, p := range pauses {
 		if !p.Until.IsZero() && !now.Before(p.Until) {
 			continue
@@ -156,7 +156,7 @@ func parkingsToVisit(t tenant.ID, pauses job.Pauses, now time.Time) (places []st
 		holding = true
 	}
 	if holding {
-		places = scan.Rotate(places, now)[:1]
+		parkings = scan.Rotate(parkings, now)[:1]
 	}
-	return places, holding
+	return parkings, holding
 }

@@ -21,24 +21,24 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Store is what the stage reads and writes: what the engine does, and the due index with the notes of
-// who has something parked.
+// Store is what the stage reads and writes: what the engine does, the due index, and the notes of which tenants have
+// parked jobs.
 type Store interface {
 	engine.Store
 	scan.Marks
 	scan.Recognizer
 	scan.Index
-	// Shards says how many shards the due index has, by what was ever recorded.
+	// Shards records that the due index has n shards, and returns the largest number ever recorded.
 	Shards(ctx context.Context, n int) (int, error)
 	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
 	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
-	// ParkedTenants lists the tenants that may have parked jobs, Lines the schedules whose jobs may
-	// wait behind another; what is forgotten is listed no more, unless it was noted since.
+	// ParkedTenants lists the tenants that may have parked jobs, and Lines the schedules that may have queued
+	// jobs. After ForgetParked or ForgetLine they are no longer listed, unless noted since.
 	ParkedTenants(ctx context.Context) ([]store.Parked, error)
 	ForgetParked(ctx context.Context, t tenant.ID, now time.Time) error
 	Lines(ctx context.Context) ([]schedule.Key, error)
 	ForgetLine(ctx context.Context, k schedule.Key, now time.Time) error
-	// Pauses reads all that apply to a tenant, those for everyone too.
+	// Pauses reads all pauses that apply to a tenant, those for everyone too.
 	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
 }
 
@@ -49,7 +49,7 @@ type Deps struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
-	Shards int // of the due index, as the deployment says; more may be recorded
+	Shards int // of the due index in this deployment; an earlier one may have had more
 }
 
 // Stage is the sweeper. It is safe for concurrent use.
@@ -79,14 +79,13 @@ type Summary struct {
 	Again  scan.Walked    `json:"again"`          // slices of the last day
 	Parked scan.Walked    `json:"parked"`         // parking places
 	Runs   scan.Walked    `json:"runs"`           // slices of runs since the cutoff
-	Came   map[string]int `json:"came,omitempty"` // jobs by what came of them
+	Came   map[string]int `json:"came,omitempty"` // jobs by the step taken
 	Held   []string       `json:"held,omitempty"` // tables that were restored: nothing was done
 }
 
-// The parts of what time is left that each kind of work may take when its turn comes. Of an
-// invocation's time runs have an eighth at most; of the rest the slices have half, parking places and
-// lines each a sixth or more, and the slices of the last day the rest; what is left over goes to a
-// backlog of slices.
+// The part of the remaining time that each kind of work may take, in this order. Runs get an eighth of the invocation
+// at most; of the rest, slices get half, parking places and queued jobs a sixth each or more, and the slices of the
+// last day the remainder. Time that is left over goes to a backlog of slices.
 const (
 	runShare    = 1.0 / 8
 	sliceShare  = 1.0 / 2
@@ -94,7 +93,7 @@ const (
 	lineShare   = 1.0 / 2
 )
 
-// Handle makes one pass; what triggers it says nothing.
+// Handle makes one pass; the event is ignored.
 func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	if held, err := scan.Held(ctx, s.Store, s.Log, s.Meter); err != nil || len(held) > 0 {
 		return Summary{Held: held}, err
@@ -111,24 +110,24 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 			func() error { return s.sweep(ctx, slice.String(), cutoff, &came) },
 			func() error {
 				return scan.Both(
-					// Schedules whose writer did not get to promote them.
+					// Schedules that were written and not promoted, because of a crash in between.
 					func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) },
 					func() error { return s.release.Slice(ctx, slice.String(), now, &came) },
 				)
 			},
 		)
 	}
-	// Runs are looked at as soon as their time has come: nobody else ends one that has expired.
+	// Runs are derived as soon as their wake-up has come: nothing else ends one that has expired.
 	runs := func(ctx context.Context, slice horizon.Slice) error {
 		return s.release.Slice(ctx, slice.String(), now, &came)
 	}
-	// Schedules that the promoter left behind when they entered the horizon.
+	// Schedules that the promoter missed when they entered the horizon.
 	ahead := func(ctx context.Context, slice horizon.Slice) error {
 		slice.Minute = slice.Minute.Add(contract.Horizon)
 		return s.recur.Slice(ctx, slice.String(), time.Time{}, &came)
 	}
 
-	// Each kind of work has a share of the time. What one does not need the next ones have.
+	// Each kind of work has a share of the time. What one does not need, the later ones get.
 	var sum Summary
 	sum.Runs = s.pass.Revisit(scan.Share(ctx, runShare, scan.Closing), since(cutoff, now, shards), runs)
 	over := scan.Range{
@@ -143,7 +142,7 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	sum.Parked, errParked = s.parked(scan.Share(ctx, parkedShare, scan.Closing), now, &came)
 	errLines := s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came)
 	sum.Again = s.pass.Revisit(ctx, lastDay(cutoff, shards), visit)
-	if sum.Cut && scan.TimeLeft(ctx, scan.Closing) { // the others left time for more of a backlog
+	if sum.Cut && scan.TimeLeft(ctx, scan.Closing) { // there is a backlog, and time is left over
 		over.From = func(mark time.Time) time.Time {
 			if mark.IsZero() {
 				return firstSlice(mark, cutoff)
@@ -159,9 +158,8 @@ func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
 	return sum, errors.Join(err, errParked, errLines)
 }
 
-// firstSlice is where a pass begins in a shard: what was passed in the last minutes is read
-// once more. A shard that was never passed has nothing that is older, or the hourly reading
-// of the last day finds it.
+// firstSlice is where a pass begins in a shard: some minutes before the watermark, which are read once more. In a shard
+// that was never passed it begins near the cutoff; older entries are found by the hourly reading of the last day.
 func firstSlice(mark, cutoff time.Time) time.Time {
 	if mark.IsZero() {
 		mark = cutoff
@@ -179,8 +177,8 @@ func since(cutoff, now time.Time, shards int) (slices []horizon.Slice) {
 	return slices
 }
 
-// lastDay lists this pass's share of the last day's slices: a sixtieth, so that each slice has
-// its turn once an hour. Each hour another of them is the first.
+// lastDay lists a sixtieth of the last day's slices, so that each slice is read once an hour. Each hour the list begins
+// with another slice.
 func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 	var slices []horizon.Slice
 	for back := time.Hour; back <= contract.RereadHourly; back += time.Hour {
@@ -196,8 +194,8 @@ func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came 
 	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.decider.Entry)
 }
 
-// each handles what the pages of q hold. A job that failed in a way that may go better next time
-// fails the slice; the others are handled all the same.
+// each handles every job that q finds. If one fails with an error that may go away by itself, so does the slice; the
+// others are handled all the same.
 func (s *Stage) each(ctx context.Context, q store.DueQuery, came *scan.Counter, decide handler) error {
 	return scan.Each(ctx, q.Slice, func(cursor string) ([]store.Found, string, error) {
 		q.Cursor = cursor
@@ -208,13 +206,13 @@ func (s *Stage) each(ctx context.Context, q store.DueQuery, came *scan.Counter, 
 // handler decides about the job of an index entry.
 type handler func(context.Context, store.Entry) (job.Step, error)
 
-// parkedEntry decides about a job that is in a parking place or a line.
+// parkedEntry decides about a job that is parked or queued.
 func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error) {
 	return s.decider.Parked(ctx, e.Key)
 }
 
-// one decides about one job. What cannot be read is set aside for a while, and what cannot be handled
-// is put off: whatever the index holds stays in sight.
+// one decides about one job. A job that cannot be read is set aside, and one that cannot be handled is put off, so that
+// none is forgotten.
 func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, decide handler) error {
 	found := scan.Found{
 		Entry: scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, Err: f.Err,

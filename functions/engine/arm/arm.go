@@ -45,7 +45,7 @@ func (a Armer) FireAll(ctx context.Context, lane string, firings []job.Firing, n
 		}
 		sends.Go(func() error {
 			sent := int64(len(at))
-			for n, err := range send(ctx, a.Queue, queue, out) {
+			for n, err := range Send(ctx, a.Queue, queue, out) {
 				if err != nil {
 					errs[at[n]] = err
 					sent--
@@ -61,8 +61,11 @@ func (a Armer) FireAll(ctx context.Context, lane string, firings []job.Firing, n
 	return errs
 }
 
-// send sends messages to one queue and returns one error for each.
-func send(ctx context.Context, q Sender, queue string, out []message.Outgoing) []error {
+// Send sends messages to one queue and returns one error for each. Without messages it does nothing.
+func Send(ctx context.Context, q Sender, queue string, out []message.Outgoing) []error {
+	if len(out) == 0 {
+		return nil
+	}
 	errs := make([]error, len(out))
 	err := q.Send(ctx, queue, out...)
 	if unsent := new(message.Unsent); errors.As(err, &unsent) {

@@ -32,14 +32,11 @@ func (s *Slices) Ask(ctx context.Context, slices []horizon.Slice) []error {
 		}
 		of[slice] = append(of[slice], i)
 	}
-	if len(todo) == 0 {
-		return errs
-	}
 	out := make([]message.Outgoing, len(todo))
 	for n, slice := range todo {
 		out[n] = job.AskSlice(slice)
 	}
-	for n, err := range send(ctx, s.Queue, contract.DispatchQueue, out) {
+	for n, err := range Send(ctx, s.Queue, contract.DispatchQueue, out) {
 		if err == nil {
 			s.asked.Add(todo[n].String())
 		}
