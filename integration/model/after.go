@@ -1,13 +1,13 @@
 package model
 
-// after is a single job that comes after two others (rule all_done), from its request on.
+// after is a single job that comes after two others (rule all_done), from its request onwards.
 type after struct {
 	entry    [2]bool
 	followed [2]bool
 	parent   [2]status
 	child    status  // waiting stands for BLOCKED, running for released
 	request  uint8   // the step of the request
-	told     [2]bool // somebody is to tell the child of this end
+	pending  [2]bool // the child is still to be judged because this parent has ended
 	crashes  uint8
 	sweeps   bool // the child's own wake-up comes
 	broken   Broken
@@ -16,7 +16,7 @@ type after struct {
 
 // The conditions of jobs after jobs that can be left out.
 const (
-	NoJudgeAtLast  Broken = "a request does not judge the rule once its row stands"
+	NoJudgeAtLast  Broken = "a request does not judge the rule after it has put the row"
 	OpenBeforeBoth Broken = "a job after others does not read all of them"
 	NoWakeOfIts    Broken = "a job after others has no wake-up of its own"
 )
@@ -49,23 +49,23 @@ func (a after) follow(each func(string, bool, after)) {
 		if a.parent[p] == waiting {
 			to := a
 			to.parent[p] = succeeded
-			to.told[p] = a.followed[p] // the answer to the write shows it
+			to.pending[p] = a.followed[p] // the answer to the write shows it
 			each("a parent ends", false, to)
 			busy = true
 		}
-		if a.told[p] {
+		if a.pending[p] {
 			to := a
-			to.told[p] = false
+			to.pending[p] = false
 			if a.entry[p] {
 				to.release()
 			}
-			each("the child is told", false, to)
+			each("the child is judged", false, to)
 			busy = true
 			if a.crashes > 0 {
 				to := a
-				to.told[p] = false
+				to.pending[p] = false
 				to.crashes--
-				each("who tells crashes", true, to)
+				each("a crash keeps the child from being judged", true, to)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"punctual/shared/dag"
 )
 
-// world is a Config that most of these tests begin with.
+// world is the Config that most of these tests change.
 func world(parents [][]uint8, orders ...Order) Config {
 	return Config{Parents: parents, Rules: rules(parents, dag.AllSucceeded), Policy: dag.CancelDownstream, Joins: true,
 		Releasers: 2, Orders: orders}
@@ -24,13 +24,13 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 		StopIgnoresFinal:       world(chain2, Order{Cancel, 0}),
 		FailIgnoresEpoch:       with(world(chain2, Order{RetryNode, 0}), func(c *Config) { c.Policy = dag.CancelRun }),
 		ReleaseBeforeParents:   world(chain2),
-		ReleaseBesideOlder:     world(chain2, Order{RetryFrom, 0}),
+		ReleaseBeforeOlder:     world(chain2, Order{RetryFrom, 0}),
 		PutOverwrites:          with(world(chain2), func(c *Config) { c.Fine = true }),
 		JoinIsTruth:            with(world(join), func(c *Config) { c.Repeats = 1 }),
 		JoinWantsAll: with(world(join, Order{RetryNode, 0}), func(c *Config) {
 			c.NoSweeps, c.Steady = true, 0b110
 		}),
-		CountsBesideAnAct: with(world(join, Order{RetryNode, 0}), func(c *Config) {
+		CountsDuringAnAct: with(world(join, Order{RetryNode, 0}), func(c *Config) {
 			c.NoSweeps, c.Steady = true, 0b110
 		}),
 		HeldIsNotNoted:   with(world(crossed), func(c *Config) { c.NoSweeps, c.Policy = true, dag.Hold }),
@@ -55,13 +55,13 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 			c.Rivals, c.Releasers, c.Steady = []Order{{RetryNode, 0}}, 1, 0b10
 		}),
 		HandIgnoresRunning: world(chain2, Order{Complete, 0}),
-		PayBeforeTelling:   with(world(chain2), func(c *Config) { c.NoSweeps, c.Crashes = true, 1 }),
+		ClearBeforeJudging: with(world(chain2), func(c *Config) { c.NoSweeps, c.Crashes = true, 1 }),
 	} {
 		t.Run(string(broken), func(t *testing.T) {
 			t.Parallel()
 			c := c
 			if f := Search(c, bound); f.Violation != "" || f.Cut {
-				t.Fatalf("the whole protocol fails: cut %v, %v", f.Cut, f)
+				t.Fatalf("the protocol with all its conditions fails: cut %v, %v", f.Cut, f)
 			}
 			c.Broken = broken
 			f := Search(c, bound)

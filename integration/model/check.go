@@ -13,56 +13,10 @@ func (m *model) violated(format string, args ...any) {
 	}
 }
 
-// naive is the contract's table, written once more, one sentence after the other.
-func naive(rule dag.Rule, policy dag.Policy, parents []dag.End) found {
-	n := map[dag.End]int{}
-	for _, p := range parents {
-		n[p]++
-	}
-	all := len(parents)
-	if n[dag.NotEnded] > 0 {
-		return nothing
-	}
-	ok, failed := n[dag.Succeeded], n[dag.Failed]
-	runs := true
-	switch rule {
-	case dag.AllSucceeded:
-		if policy == dag.Continue {
-			ok, failed = ok+failed, 0
-		}
-		runs = ok == all
-	case dag.AllFailed:
-		runs = failed == all
-	case dag.OneSucceeded:
-		runs = ok > 0
-	case dag.OneFailed:
-		runs = failed > 0
-	case dag.NoneFailed:
-		runs = failed == 0
-	case dag.NoneFailedOneSucceeded:
-		runs = failed == 0 && ok > 0
-	}
-	switch {
-	case runs || all == 0:
-		return toRelease
-	case rule == dag.AllFailed || rule == dag.OneFailed || failed == 0:
-		return toSkip
-	case policy == dag.Hold:
-		return toHold
-	}
-	return toCancel
-}
+// due is what the rule of x says about the current rows of its parents.
+func (m *model) due(s *state, x uint8) found { return m.dues[x][m.code(s, &s.gen, x)] }
 
-// due is what the rule of x says of the rows that count now.
-func (m *model) due(s *state, x uint8) found {
-	var parents []dag.End
-	for _, p := range m.Config.Parents[x] {
-		parents = append(parents, s.rows[p][s.gen[p]].end())
-	}
-	return naive(m.Rules[x], m.Policy, parents)
-}
-
-// checkStart looks at a start before it happens.
+// checkStart checks a start before it happens.
 func (m *model) checkStart(s *state, x, g int) {
 	older := row{}
 	if g > 0 {
@@ -80,11 +34,11 @@ func (m *model) checkStart(s *state, x, g int) {
 	case s.ran&(1<<(x*maxGens+g)) != 0:
 		m.violated("node %d starts twice in generation %d", x, g+1)
 	case older.st == running:
-		m.violated("node %d starts in generation %d beside the older one", x, g+1)
+		m.violated("node %d starts in generation %d while the older one runs", x, g+1)
 	case older.st == succeeded && !m.ordered(RetryFrom):
-		m.violated("node %d starts again, and it had succeeded", x)
+		m.violated("node %d starts once more after it has succeeded", x)
 	case s.hand[x] != NoAct:
-		m.violated("node %d starts, and an operator had ended it", x)
+		m.violated("node %d starts after an operator has ended it", x)
 	case !s.rows[x][g].has(kept) && m.due(s, uint8(x)) != toRelease:
 		m.violated("node %d starts before its rule", x)
 	}
@@ -99,24 +53,24 @@ func (m *model) ordered(a Act) bool {
 	return false
 }
 
-// checkPut looks at what was judged of a node before it is written.
+// checkPut checks the verdict about a node before it is written.
 func (m *model) checkPut(s *state, x, g uint8, f found) {
 	if g != s.gen[x] {
-		return // nobody asks for it any more
+		return // it is not the current generation
 	}
 	if due := m.due(s, x); f != toForce && f != due {
 		m.violated("node %d is written as %d, and its rule says %d", x, f, due)
 	}
 }
 
-// checkFailure looks at the failure that is about to stop the run.
+// checkFailure checks a failure before it stops the run.
 func (m *model) checkFailure(s *state, x, g uint8) {
 	if g != s.gen[x] || !s.rows[x][g].st.failed() {
-		m.violated("the run is stopped for a failure of node %d that counts no more", x)
+		m.violated("the run is stopped for a failure of an older generation of node %d", x)
 	}
 }
 
-// checkEnd looks at the end of the run before it is written.
+// checkEnd checks the end of the run before it is written.
 func (m *model) checkEnd(s *state, f found) {
 	failed := false
 	for x := range m.n {
@@ -143,7 +97,7 @@ func (m *model) checkEnd(s *state, f found) {
 	}
 }
 
-// checkMove looks at what one step may never do.
+// checkMove checks what no step may do.
 func (m *model) checkMove(from, to *state) {
 	isOpen := 0
 	for x := range m.n {
@@ -161,11 +115,11 @@ func (m *model) checkMove(from, to *state) {
 		}
 	}
 	if m.Limited && isOpen > 1 {
-		m.violated("two nodes of a limited run are on their way")
+		m.violated("two jobs of a limited run are open")
 	}
 }
 
-// checkRest looks at a state in which nothing happens any more by itself.
+// checkRest checks a state in which nothing more happens by itself.
 func (m *model) checkRest(s *state) {
 	allFinal, open := true, false
 	for x := range m.n {
@@ -197,7 +151,7 @@ func (m *model) checkRest(s *state) {
 	m.checkOver(s)
 }
 
-// checkOver looks at a run that has ended.
+// checkOver checks a run that has ended.
 func (m *model) checkOver(s *state) {
 	stops := m.Policy == dag.CancelRun || m.ordered(Cancel) || m.ordered(Expire)
 	for x := range uint8(m.n) {
@@ -207,7 +161,7 @@ func (m *model) checkOver(s *state) {
 		}
 		due := m.due(s, x)
 		switch {
-		case r.st == cancelled && s.ran&(1<<(int(x)*maxGens+int(s.gen[x]))) != 0: // it heeded a stop
+		case r.st == cancelled && s.ran&(1<<(int(x)*maxGens+int(s.gen[x]))) != 0: // it ran and was stopped
 		case r.st == cancelled && (due == toCancel || stops):
 		case r.st == skipped && due == toSkip:
 		case (r.st == succeeded || r.st == dead) && due == toRelease:
@@ -222,9 +176,9 @@ func (m *model) checkOver(s *state) {
 	}
 }
 
-// checkAnswer looks whether what was answered 200 holds at the end.
+// checkAnswer checks at the end that an act that was answered 200 has taken effect.
 func (m *model) checkAnswer(s *state, o Order) {
-	if len(m.Rivals) > 0 { // the other may have undone it
+	if len(m.Rivals) > 0 { // the other operator may have undone it
 		return
 	}
 	switch {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Found is what a search has come to.
+// Found is the result of a search.
 type Found struct {
 	States    int
 	Violation string   // "" for none
-	Trace     []string // the steps that lead to it, the first first
+	Trace     []string // the steps that lead to it, in order
 	Cut       bool     // the search stopped at its bound
 }
 
@@ -32,8 +32,8 @@ type search struct {
 	came   []visit
 }
 
-// Search visits every state that may follow, up to a bound, nearest first, and then shows of each
-// that the run comes to rest from there with nobody's help.
+// Search visits every reachable state, nearest first, up to most states. Then it checks for each that the run comes to
+// rest from there by itself.
 func Search(c Config, most int) Found {
 	s := &search{model: newModel(c), at: map[uint64]int32{}}
 	s.add(s.start(), visit{from: -1})
@@ -46,9 +46,9 @@ func Search(c Config, most int) Found {
 			if s.bad == "" {
 				s.checkMove(&from, to)
 			}
-			fresh := s.add(*to, visit{int32(i), by})
-			if s.bad != "" && fresh >= 0 {
-				s.came = append(s.came[:fresh], visit{int32(i), by})
+			added := s.add(*to, visit{int32(i), by})
+			if s.bad != "" && added >= 0 {
+				s.came = append(s.came[:added], visit{int32(i), by})
 			}
 		})
 		if s.bad != "" {
@@ -61,7 +61,7 @@ func Search(c Config, most int) Found {
 	return Found{States: len(s.states)}
 }
 
-// add notes a state that is new.
+// add notes a state and returns its number, or -1 if it was visited before.
 func (s *search) add(to state, by visit) int {
 	if s.procsSwapped(&to) {
 		to.procs[0], to.procs[1] = to.procs[1], to.procs[0]
@@ -83,7 +83,7 @@ func (s *search) add(to state, by visit) int {
 
 var seed = maphash.MakeSeed()
 
-// find is where a state stands that was visited.
+// find returns the number of a state, and whether it was visited.
 func (s *search) find(to *state) (int32, bool) {
 	i, ok := s.at[maphash.Comparable(seed, *to)]
 	if !ok {
@@ -95,7 +95,7 @@ func (s *search) find(to *state) (int32, bool) {
 	return i, i >= 0
 }
 
-// procsSwapped says whether the two releasers stand in the other order: which is which does not matter.
+// procsSwapped says whether the two releasers have to be swapped. States that differ only in which is which are one.
 func (s *search) procsSwapped(to *state) bool {
 	a, b := &to.procs[0], &to.procs[1]
 	key := func(p *process) uint64 {
@@ -117,7 +117,7 @@ func (s *search) trace(i int) []string {
 	return steps
 }
 
-// settleAll follows from each state the steps that need nobody's will, and checks where they end.
+// settleAll follows from each state the steps that happen by themselves, and checks the state in which they end.
 func (s *search) settleAll() (at int) {
 	rests := make([]bool, len(s.states))
 	var path []int32
@@ -145,8 +145,8 @@ func (s *search) settleAll() (at int) {
 	return 0
 }
 
-// onward is the next state without an act, a crash or a repetition; false if all rests. A wake-up at
-// rest is followed to its end: where it changes nothing, nothing will.
+// onward is the next state without an act, a crash or a repetition; false if there is none. A wake-up is followed to
+// its end, and counts only if it has changed something.
 func (s *search) onward(from *state) (int32, bool) {
 	to, by, ok := s.first(from)
 	if !ok {

@@ -3,8 +3,8 @@ package model
 // items is how many a mapped node of the search has.
 const items = 2
 
-// mapped is a mapped node whose parents have ended: its row, its items, and two who may put them or
-// tell the node of their ends.
+// mapped is a mapped node whose parents have ended: its row, its items, and two releasers, which put them and close the
+// node.
 type mapped struct {
 	row     status // waiting stands for BLOCKED with the number of items
 	item    [items]row
@@ -20,7 +20,7 @@ type mapped struct {
 	bad     bool
 }
 
-// maker puts the row and its items, or tells of the end of one.
+// maker is a releaser that puts the row and its items, or handles the end of an item.
 type maker struct {
 	pc   makerPC
 	item uint8
@@ -35,18 +35,18 @@ const (
 	makeItem
 	countItem
 	readItems
-	closeDone   // all had succeeded
-	closeFailed // one had not
-	payItem
+	closeDone   // all items succeeded
+	closeFailed // an item failed
+	clearItem   // clear the item's pending effects
 	makeRest
 )
 
 // The conditions of mapped nodes that can be left out.
 const (
-	ItemOverwrites    Broken = "an item is put whether it is there or not"
-	CloseByCounter    Broken = "a mapped node ends by its counter"
-	StopForgetsItems  Broken = "a stop leaves items that are missing without rows"
-	PayItemBeforeTold Broken = "what an item owes is paid before its node is told"
+	ItemOverwrites         Broken = "an item is put whether it is there or not"
+	CloseByCounter         Broken = "a mapped node ends by its counter and not by its items' rows"
+	StopForgetsItems       Broken = "a stop leaves missing items without rows"
+	ClearItemBeforeClosing Broken = "an item's pending effects are cleared before its node is closed"
 )
 
 func (m mapped) wrong(rests bool) string {
@@ -115,16 +115,16 @@ func (m mapped) follow(each func(string, bool, mapped)) {
 		}
 		if r.st.final() && r.has(owes) {
 			busy = true
-			if k := m.free(); k >= 0 && !m.told(uint8(i)) {
+			if k := m.free(); k >= 0 && !m.handled(uint8(i)) {
 				to := m
 				to.procs[k] = maker{pc: readItems, item: uint8(i)}
 				if m.counts {
 					to.procs[k].pc = countItem
 				}
-				if m.broken == PayItemBeforeTold {
+				if m.broken == ClearItemBeforeClosing {
 					to.item[i].flags &^= owes
 				}
-				each("somebody tells of an item", false, to)
+				each("a releaser handles the end of an item", false, to)
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (m mapped) follow(each func(string, bool, mapped)) {
 		if k >= 0 {
 			to := m
 			to.procs[k] = maker{pc: makeRow, stop: m.stop, item: items}
-			each("somebody derives the run", false, to)
+			each("a releaser derives the run", false, to)
 		}
 	}
 	if !busy && m.sweeps && !m.row.final() {
@@ -152,7 +152,8 @@ func (m *mapped) free() int {
 	return -1
 }
 
-func (m *mapped) told(i uint8) bool {
+// handled says whether a releaser handles the end of item i just now.
+func (m *mapped) handled(i uint8) bool {
 	for _, p := range m.procs {
 		if p.pc != makerIdle && p.item == i && p.pc >= countItem {
 			return true
@@ -166,7 +167,7 @@ func (m *mapped) step(p *maker) {
 	case makeRow:
 		switch {
 		case m.row == absent && p.stop:
-			for i := range m.item { // nothing was released: no item ever will be
+			for i := range m.item { // nothing was released, so no item ever will be
 				if m.item[i].st == absent {
 					m.item[i].st = cancelled
 				}
@@ -189,7 +190,7 @@ func (m *mapped) step(p *maker) {
 		}
 	case countItem:
 		m.counted = min(m.counted+1, items)
-		p.pc = payItem
+		p.pc = clearItem
 		if m.counted == items {
 			p.pc = readItems
 			if m.broken == CloseByCounter {
@@ -215,7 +216,7 @@ func (m *mapped) step(p *maker) {
 			m.row = map[makerPC]status{closeDone: succeeded, closeFailed: dead}[p.pc]
 		}
 		p.pc = p.done()
-	case payItem:
+	case clearItem:
 		m.item[p.item].flags &^= owes
 		*p = maker{}
 	case makeRest:
@@ -226,10 +227,10 @@ func (m *mapped) step(p *maker) {
 	}
 }
 
-// done is where a process ends: one that has put items has its place behind the last.
+// done is the last step of a releaser: of one that has put the items, or of one that handles the end of an item.
 func (p *maker) done() makerPC {
 	if p.item == items {
 		return makeRest
 	}
-	return payItem
+	return clearItem
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"punctual/shared/dag"
+	"punctual/shared/dag/dagtest"
 )
 
 // Config is one small world: a graph, and what may happen to its run.
@@ -15,20 +16,20 @@ type Config struct {
 	Steady    uint8   // set of nodes that never fail
 	Limited   bool    // max_concurrency is 1
 	Joins     bool    // ends are counted at joins of two and more, and at the end of a run with two last nodes
-	Orders    []Order // each may come at any time after the one before, or never
+	Orders    []Order // each may happen at any time after the one before, or never
 	Rivals    []Order // of a second operator
 	Releasers int     // at most 2
-	Crashes   int     // of whoever releases, or of the operator's request
-	Repeats   int     // tellings and wake-ups more than there need be
-	Fine      bool    // every read is a step of its own; otherwise what follows without a write belongs to it
-	NoSweeps  bool    // the run's wake-up comes only when it was asked for
+	Crashes   int     // of a releaser, or of an operator's request
+	Repeats   int     // reports and wake-ups that arrive once too often
+	Fine      bool    // every read is a step of its own; otherwise all reads up to the next write are one step
+	NoSweeps  bool    // the run's wake-up comes only when an act has set it
 	Broken    Broken
 }
 
-// Broken names a condition that is left out, to show that the search would find it.
+// Broken names a condition that is left out, to show that the search finds the violation.
 type Broken string
 
-// model is a Config with what follows from its graph. Sets of nodes are bits.
+// model is a Config with what its graph implies. Sets of nodes are bits.
 type model struct {
 	Config
 	n        int
@@ -36,9 +37,10 @@ type model struct {
 	children [maxNodes]uint8
 	below    [maxNodes]uint8 // the node and all below it
 	sinks    uint8
-	verdicts [maxNodes][64]found
-	bad      string // what was violated
-	to       state  // where the next state is made, one after the other
+	verdicts [maxNodes][64]found // by code: what dag.Judge says
+	dues     [maxNodes][64]found // by code: what dagtest.Judge says
+	bad      string              // what was violated
+	to       state               // the next state is made here
 }
 
 var ends = [4]dag.End{dag.NotEnded, dag.Succeeded, dag.Failed, dag.Skipped}
@@ -67,12 +69,15 @@ func newModel(c Config) *model {
 				parents = append(parents, ends[rest%4])
 			}
 			v, _ := dag.Judge(c.Rules[x], c.Policy, parents)
-			m.verdicts[x][code] = map[dag.Verdict]found{
-				dag.Wait: nothing, dag.Run: toRelease, dag.Cancel: toCancel, dag.Skip: toSkip, dag.Held: toHold,
-			}[v]
+			due, _ := dagtest.Judge(c.Rules[x], c.Policy, parents)
+			m.verdicts[x][code], m.dues[x][code] = founds[v], founds[due]
 		}
 	}
 	return m
+}
+
+var founds = map[dag.Verdict]found{
+	dag.Wait: nothing, dag.Run: toRelease, dag.Cancel: toCancel, dag.Skip: toSkip, dag.Held: toHold,
 }
 
 func (m *model) start() state {
@@ -82,7 +87,12 @@ func (m *model) start() state {
 
 // judge is the verdict about node x by the rows of its parents in those generations.
 func (m *model) judge(s *state, gen *[maxNodes]uint8, x uint8) found {
-	code, scale := 0, 1
+	return m.verdicts[x][m.code(s, gen, x)]
+}
+
+// code numbers how the parents of node x have ended in those generations.
+func (m *model) code(s *state, gen *[maxNodes]uint8, x uint8) (code int) {
+	scale := 1
 	for _, p := range m.Config.Parents[x] {
 		switch s.rows[p][gen[p]].end() {
 		case dag.Succeeded:
@@ -94,7 +104,7 @@ func (m *model) judge(s *state, gen *[maxNodes]uint8, x uint8) found {
 		}
 		scale *= 4
 	}
-	return m.verdicts[x][code]
+	return code
 }
 
 // move is one atomic step.
@@ -102,7 +112,7 @@ type move struct {
 	what      string
 	who       int8 // the releaser, -1: the worker, -2 and -3: the operators
 	node, gen int8
-	free      bool // it need not happen: an act, a crash, a repetition
+	free      bool // it may never happen: an act, a crash, a repetition
 }
 
 func (v move) String() string {
@@ -113,13 +123,13 @@ func (v move) String() string {
 	return fmt.Sprintf("%s: %s node %d generation %d", who, v.what, v.node, v.gen+1)
 }
 
-// copy makes the state that is to be changed. It is good until the next one is made.
+// copy returns a copy of the state that may be changed. The next call overwrites it.
 func (m *model) copy(s *state) *state {
 	m.to = *s
 	return &m.to
 }
 
-// next hands out every state that may follow.
+// next calls each with every state that may follow.
 func (m *model) next(s *state, each func(move, *state)) {
 	busy := false
 	for i := range m.Releasers {
@@ -179,7 +189,7 @@ func (m *model) orders(k int) []Order {
 	return m.Orders
 }
 
-// pick lets an idle releaser take up something.
+// pick gives an idle releaser something to do.
 func (m *model) pick(s *state, each func(move, *state)) (any bool) {
 	i := 0
 	for i < m.Releasers && s.procs[i].pc != idle {
@@ -207,7 +217,7 @@ func (m *model) pick(s *state, each func(move, *state)) (any bool) {
 				to := m.copy(s)
 				to.repeats--
 				m.take(to, i, process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)})
-				each(move{what: "hears again of the end of", who: int8(i), node: int8(x), gen: int8(g), free: true}, to)
+				each(move{what: "takes up twice the end of", who: int8(i), node: int8(x), gen: int8(g), free: true}, to)
 			}
 		}
 	}
@@ -227,7 +237,7 @@ func (m *model) pick(s *state, each func(move, *state)) (any bool) {
 	return any
 }
 
-// take gives an idle releaser its task.
+// take sets what a releaser does next.
 func (m *model) take(s *state, i int, p process) {
 	s.procs[i] = p
 	if !m.Fine {
@@ -235,7 +245,7 @@ func (m *model) take(s *state, i int, p process) {
 	}
 }
 
-// work lets workers start and end what is due, each job as the protocol of jobs has it.
+// work lets workers start and end jobs, as the protocol of jobs says.
 func (m *model) work(s *state, each func(move, *state)) (any bool) {
 	for x := range m.n {
 		for g := range maxGens {
@@ -274,7 +284,7 @@ func (m *model) work(s *state, each func(move, *state)) (any bool) {
 	return any
 }
 
-// mayStart is what a worker asks of the run once it has claimed the attempt.
+// mayStart is what a worker checks on the run after it has claimed the attempt.
 func (m *model) mayStart(s *state, x, g int) bool {
 	return !s.status.final() &&
 		(s.stop == NoAct || m.Broken == StartIgnoresStop) &&

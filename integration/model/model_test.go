@@ -8,7 +8,7 @@ import (
 	"punctual/shared/dag"
 )
 
-// bound keeps one search from eating the machine: none of those below comes near it.
+// bound limits the states of one search. No search below comes near it.
 var bound = map[bool]int{false: 3_000_000, true: 12_000_000}[full()]
 
 // full says that the long searches run, too: MODEL_FULL=1.
@@ -27,7 +27,7 @@ var (
 	wide     = [][]uint8{{}, {}, {}, {0, 1, 2}}
 )
 
-// rules gives every node the same rule; roots have no use for one.
+// rules gives every node the same rule; a node without parents ignores it.
 func rules(parents [][]uint8, r dag.Rule) []dag.Rule {
 	all := make([]dag.Rule, len(parents))
 	for i := range all {
@@ -56,14 +56,14 @@ func graphs(n int) (all [][][]uint8) {
 	return all
 }
 
-// searches counts what one test has searched. Without MODEL_FULL it takes one world of each lot.
+// searches counts what one test has searched. Without MODEL_FULL it searches a sample.
 type searches struct {
 	t             *testing.T
 	seen          int
 	worlds, state int
 }
 
-// lot says whether the next world is to be searched: one of n, every one of a full search.
+// lot says whether the next world is searched: every n-th, or all with MODEL_FULL.
 func (s *searches) lot(n int) bool {
 	s.seen++
 	return full() || s.seen%n == 0
@@ -82,7 +82,7 @@ func (s *searches) whole(c Config) {
 
 func (s *searches) report() { s.t.Logf("%d worlds of %d, %d states", s.worlds, s.seen, s.state) }
 
-// each hands out every graph of those under every rule and policy.
+// each calls do with every one of those graphs under every rule and policy.
 func each(of [][][]uint8, do func(Config)) {
 	for _, g := range of {
 		for _, rule := range dag.Rules {
@@ -105,7 +105,7 @@ func TestRun_EndsRightOnEveryGraphUnderEveryRuleAndPolicy(t *testing.T) {
 	s.report()
 }
 
-func TestRun_EndsRightWhoeverCrashesAndWhateverIsHeardTwice(t *testing.T) {
+func TestRun_EndsRightAfterACrashAndADuplicateMessage(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each(slices.Concat(graphs(2), graphs(3)), func(c Config) {
@@ -120,7 +120,7 @@ func TestRun_EndsRightWhoeverCrashesAndWhateverIsHeardTwice(t *testing.T) {
 	s.report()
 }
 
-func TestRun_EndsRightIfEveryReadIsAStepOfItsOwn(t *testing.T) {
+func TestRun_EndsRightWhenEveryReadIsAStep(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{chain2, apart, join, fork}, func(c Config) {
@@ -160,10 +160,10 @@ func TestRun_EndsRightWhileOneNodeRunsAtATime(t *testing.T) {
 	s.report()
 }
 
-// acts are all of them, but for Resume, which comes with Pause.
+// acts are all acts but Resume, which follows Pause.
 var acts = []Act{Cancel, Expire, Pause, Retry, RetryFrom, RetryNode, SkipNode, SkipBelow, Complete}
 
-// orders asks for the act, of that node if it is about one.
+// orders asks for the act on that node, if it is about one, and for a resume after a pause.
 func orders(a Act, node uint8) []Order {
 	if a == Pause {
 		return []Order{{Act: Pause}, {Act: Resume}}
@@ -186,7 +186,7 @@ func TestRun_ObeysEveryActAtAnyTime(t *testing.T) {
 	s.report()
 }
 
-func TestRun_ObeysEveryActWhoeverCrashes(t *testing.T) {
+func TestRun_ObeysEveryActDespiteACrash(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{chain2}, func(c Config) {

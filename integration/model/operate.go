@@ -1,6 +1,6 @@
 package model
 
-// begin takes up the next order.
+// begin starts the next order.
 func (m *model) begin(s *state, k int) move {
 	o := m.orders(k)[s.ops[k].next]
 	v := move{what: "begins " + names[o.Act], who: operators[k], node: int8(o.Node), free: true}
@@ -33,7 +33,7 @@ func (m *model) begin(s *state, k int) move {
 	default:
 		s.ops[k].seen, s.ops[k].pc = s.run, readNode
 		if !m.Fine && len(m.Rivals) == 0 {
-			m.firstWord(s, k, o)
+			m.firstWrite(s, k, o)
 		}
 	}
 	return v
@@ -61,12 +61,12 @@ func (m *model) operate(s *state, k int) move {
 	v := move{who: operators[k], node: -1}
 	switch op.pc {
 	case readNode:
-		v.what = "writes its first word"
-		m.firstWord(s, k, o)
+		v.what = "does its first write"
+		m.firstWrite(s, k, o)
 	case readAct:
 		op.seen = s.run
 		if s.act != o {
-			v.what = "finds its act done by somebody"
+			v.what = "finds that somebody has finished its act"
 			m.answer(s, k, false)
 			return v
 		}
@@ -91,8 +91,8 @@ func (m *model) operate(s *state, k int) move {
 	return v
 }
 
-// firstWord writes the act into the run, or ends the node at once where it has not failed.
-func (m *model) firstWord(s *state, k int, o Order) {
+// firstWrite writes the act into the run, or ends the node at once if it has not failed.
+func (m *model) firstWrite(s *state, k int, o Order) {
 	seen := &s.ops[k].seen
 	stopping := seen.stop != NoAct && !seen.status.final()
 	same := s.epoch == seen.epoch
@@ -110,7 +110,7 @@ func (m *model) firstWord(s *state, k int, o Order) {
 			return
 		default: // one transaction: row, fence, run
 			if seen.gen[o.Node] != s.gen[o.Node] {
-				m.violated("node %d is ended by hand in a generation that counts no more", o.Node)
+				m.violated("node %d is ended by hand in an older generation", o.Node)
 			}
 			*r = forcedRow(o.Act)
 			s.epoch++
@@ -126,7 +126,7 @@ func (m *model) firstWord(s *state, k int, o Order) {
 		m.answer(s, k, false)
 		return
 	}
-	if m.Broken == ActInOneWrite { // decides by what it reads while all goes on
+	if m.Broken == ActInOneWrite { // it decides while nodes still start
 		seen.act, s.ops[k].pc = o, writeAct
 		s.ops[k].bump, _ = m.decide(s, seen)
 		return
@@ -136,7 +136,7 @@ func (m *model) firstWord(s *state, k int, o Order) {
 	s.ops[k].pc, s.ops[k].seen = readAct, run{}
 }
 
-// decide says which nodes begin a new generation by the act that the run holds; false withdraws it.
+// decide says which nodes begin a new generation by the act on the run; ok is false if there are none.
 func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 	o := r.act
 	at := func(x uint8) row { return s.rows[x][r.gen[x]] }
@@ -169,7 +169,7 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 	return bump, bump != 0
 }
 
-// finishAct is the second write of an act: the new generations, or that it is withdrawn.
+// finishAct is the second write of an act: it writes the new generations, or withdraws the act.
 func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
 	o := seen.act
 	switch same := s.epoch == seen.epoch && s.act == o; {

@@ -1,18 +1,17 @@
 package model
 
-// Small worlds beside the run itself: mapped nodes, and single jobs that come after others. Both are
-// searched in the same way, each with a state of its own.
+// Mapped nodes and single jobs that come after others are searched apart from runs, each with a small state of its own.
 
-// small is a state that says what may follow it and what is wrong with it.
+// small is a state that knows its successors and its violations.
 type small[S any] interface {
 	comparable
-	// follow hands out the next states; free ones need not happen (a crash).
+	// follow calls each with every next state. free says that the step may never happen: a crash.
 	follow(each func(what string, free bool, to S))
 	// wrong says what this state violates, "" for nothing; rests says that nothing follows by itself.
 	wrong(rests bool) string
 }
 
-// reach visits all states from the first one on and returns the steps to the nearest that is wrong.
+// reach visits all states from the first one onwards and returns the steps to the nearest that is wrong.
 func reach[S small[S]](first S) (states int, trace []string) {
 	type visit struct {
 		from S

@@ -5,10 +5,10 @@ import "testing"
 func TestMapped_EndsWithItsItems(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]mapped{
-		"nobody crashes and no sweep comes":         {counts: true},
-		"somebody crashes, and what is owed is due": {counts: true, crashes: 1},
-		"items are not counted":                     {crashes: 1},
-		"two crash and sweeps come":                 {counts: true, crashes: 2, sweeps: true},
+		"without a crash or a sweep":         {counts: true},
+		"after a crash without a sweep":      {counts: true, crashes: 1},
+		"if items are not counted":           {crashes: 1},
+		"after two crashes and with a sweep": {counts: true, crashes: 2, sweeps: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -24,7 +24,7 @@ func TestMapped_EndsWithItsItems(t *testing.T) {
 
 func TestMapped_NeedsEachOfItsConditions(t *testing.T) {
 	t.Parallel()
-	for _, broken := range []Broken{ItemOverwrites, CloseByCounter, StopForgetsItems, PayItemBeforeTold} {
+	for _, broken := range []Broken{ItemOverwrites, CloseByCounter, StopForgetsItems, ClearItemBeforeClosing} {
 		t.Run(string(broken), func(t *testing.T) {
 			t.Parallel()
 			if _, trace := reach(mapped{wake: true, counts: true, crashes: 1, broken: broken}); trace == nil {

@@ -7,13 +7,13 @@ func (m *model) targets(p *process) uint8 {
 	switch {
 	case !p.tells || m.Limited:
 		return 1<<m.n - 1
-	case p.gen != p.seen.gen[p.node]: // an older one is over: the newer may have waited for it
+	case p.gen != p.seen.gen[p.node]: // the newer generation may have waited for this older one
 		return 1 << p.node
 	}
 	return m.children[p.node]
 }
 
-// advance goes on to the next node to be judged, from the given one on.
+// advance moves to the next node to be judged, at or after from.
 func (m *model) advance(p *process, from uint8) {
 	p.found = nothing
 	all := m.targets(p)
@@ -42,8 +42,8 @@ func (m *model) counted(p *process, x uint8) bool {
 	return m.Joins && !m.Limited && p.tells && p.gen == p.seen.gen[p.node] && len(m.Config.Parents[x]) > 1
 }
 
-// step is the next step of a releaser that is not idle. Fine, it is one read or one write; otherwise
-// all reads up to the next write are one step.
+// step is the next step of a releaser that is not idle: one read or one write if the Config is Fine, otherwise all
+// reads up to the next write.
 func (m *model) step(s *state, i int) move {
 	p := &s.procs[i]
 	v := move{who: int8(i), node: -1}
@@ -55,23 +55,23 @@ func (m *model) step(s *state, i int) move {
 	return v
 }
 
-// reads says whether the step there only reads.
+// reads says whether the step only reads.
 func (p pc) reads() bool {
 	switch p {
-	case readRun, readAct, readNode, readBelow, readAgain, readEnd:
+	case readRun, readAct, readNode, readBelow, readTwice, readEnd:
 		return true
 	}
 	return false
 }
 
-// forget drops what a process does not need any more, so that states which differ in nothing else are one.
+// forget clears what a process does not need any more, so that fewer states differ.
 func (m *model) forget(p *process) {
 	switch p.pc {
 	case idle:
 		*p = process{}
-	case pay, readRun:
+	case clearPending, readRun:
 		*p = process{pc: p.pc, tells: p.tells, node: p.node, gen: p.gen}
-	case rest, writeEnd, readAgain:
+	case rest, writeEnd, readTwice:
 		*p = process{
 			pc: p.pc, tells: p.tells, node: p.node, gen: p.gen, found: p.found,
 			seen: run{epoch: p.seen.epoch, act: p.seen.act, paused: p.seen.paused},
@@ -119,7 +119,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 			switch {
 			case r.st == running:
 				r.flags |= stop
-			case r.st == absent && g == p.seen.gen[x] && p.seen.hand[x] != NoAct: // its end was answered already
+			case r.st == absent && g == p.seen.gen[x] && p.seen.hand[x] != NoAct: // ended by hand
 				*r = forcedRow(p.seen.hand[x])
 			case r.st == waiting, r.st == absent && g == p.seen.gen[x] && m.Broken != StopLeavesBlocked:
 				*r = row{cancelled, r.flags | owes}
@@ -143,7 +143,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 		if p.at++; int(p.at) == m.n {
 			m.advance(p, 0)
 		}
-		return "ends what is older of"
+		return "ends older generations of"
 	case countJoin:
 		x := p.at
 		about(x, p.seen.gen[x])
@@ -197,7 +197,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 		case all:
 			p.pc = readEnd
 		}
-		return "looks whether all below has ended:"
+		return "checks whether all children have ended:"
 	case countEnd:
 		era, need := m.endNeeds(&p.seen)
 		n := &s.closed[era]
@@ -207,12 +207,12 @@ func (m *model) act(s *state, p *process, v *move) string {
 			p.pc = m.after(p)
 		}
 		return "counts at the end"
-	case readAgain:
-		p.pc = pay
-		if s.epoch != p.seen.epoch && m.Broken != CountsBesideAnAct {
+	case readTwice:
+		p.pc = clearPending
+		if s.epoch != p.seen.epoch && m.Broken != CountsDuringAnAct {
 			p.pc = readRun
 		}
-		return "reads the run again"
+		return "reads the run once more"
 	case readEnd:
 		p.found = m.judgeRun(s, &p.seen)
 		p.pc = writeEnd
@@ -242,23 +242,23 @@ func (m *model) act(s *state, p *process, v *move) string {
 		}
 		p.pc = idle
 		return "puts the wake-up off"
-	case pay:
+	case clearPending:
 		about(p.node, p.gen)
 		s.rows[p.node][p.gen].flags &^= owes
 		p.pc = idle
-		return "has told the children of"
+		return "clears the pending effects of"
 	}
-	panic("a process stands nowhere")
+	panic("a process has no step")
 }
 
 func (m *model) after(p *process) pc {
 	switch {
 	case !p.tells:
 		return rest
-	case p.seen.act.Act != NoAct || p.seen.paused: // who counted after us may have left it to us
-		return readAgain
+	case p.seen.act.Act != NoAct || p.seen.paused: // nodes were left unjudged for that, and it may be over by now
+		return readTwice
 	}
-	return pay
+	return clearPending
 }
 
 func (m *model) readRun(s *state, p *process) {
@@ -280,15 +280,15 @@ func (m *model) readRun(s *state, p *process) {
 		}
 		return
 	}
-	if m.Broken == PayBeforeTelling {
+	if m.Broken == ClearBeforeJudging {
 		s.rows[p.node][p.gen].flags &^= owes
 	}
 	failed := m.Policy == dag.CancelRun && p.gen == r.gen[p.node] && s.rows[p.node][p.gen].st.failed()
 	switch {
 	case r.status.final():
-		p.pc = pay
+		p.pc = clearPending
 	case failed && r.act.Act != NoAct:
-		p.pc = idle // what is owed stays: the act decides whether the failure still counts
+		p.pc = idle // the pending effects stay: the act decides whether the failure still counts
 	case failed && r.stop == NoAct:
 		p.pc = failRun
 	case r.stop != NoAct:
@@ -298,8 +298,8 @@ func (m *model) readRun(s *state, p *process) {
 	}
 }
 
-// joinNeeds is how many parents must have been counted before a join is worth a look: those whose
-// generation began no earlier than the child's. The others had ended before, or are counted as well.
+// joinNeeds is how many parents must be counted before a join is judged: those whose generation began no earlier than
+// the child's. The others ended before that, or are counted as well.
 func (m *model) joinNeeds(r *run, x uint8) uint8 {
 	n := uint8(0)
 	for _, p := range m.Config.Parents[x] {
@@ -310,7 +310,7 @@ func (m *model) joinNeeds(r *run, x uint8) uint8 {
 	return n
 }
 
-// endNeeds is the same for the end of the run: the last nodes that the newest retry brought back.
+// endNeeds is the same for the end of the run: the number of last nodes that began with the newest retry.
 func (m *model) endNeeds(r *run) (era, n uint8) {
 	for x := range m.n {
 		era = max(era, r.since[x])
@@ -323,7 +323,7 @@ func (m *model) endNeeds(r *run) (era, n uint8) {
 	return era, n
 }
 
-// readNode judges the node that the process is at.
+// readNode judges node p.at.
 func (m *model) readNode(s *state, p *process) {
 	x := p.at
 	g := p.seen.gen[x]
@@ -334,7 +334,7 @@ func (m *model) readNode(s *state, p *process) {
 	case s.rows[x][g].st.final():
 	case p.seen.hand[x] != NoAct:
 		f = toForce
-	case g > 0 && s.rows[x][g-1].st.open() && m.Broken != ReleaseBesideOlder:
+	case g > 0 && s.rows[x][g-1].st.open() && m.Broken != ReleaseBeforeOlder:
 	default:
 		f = m.judge(s, &p.seen.gen, x)
 		if m.Broken == ReleaseBeforeParents && f == nothing {
@@ -374,7 +374,7 @@ func holder(slot uint8) (x, g uint8, ok bool) {
 	return (slot - 1) / maxGens, (slot - 1) % maxGens, true
 }
 
-// putNode writes what was judged: the row of that generation, which must not exist.
+// putNode writes the verdict as the row of the node's generation, which must not exist.
 func (m *model) putNode(s *state, p *process) string {
 	x, f, slot := p.at, p.found, p.slot
 	g := p.seen.gen[x]
@@ -416,7 +416,7 @@ func forcedRow(a Act) row {
 	return row{succeeded, owes | forced}
 }
 
-// judgeRun says what the run has come to, by the rows of the generations that were seen.
+// judgeRun is the verdict about the run by the rows of the generations as they were read.
 func (m *model) judgeRun(s *state, r *run) found {
 	if r.act.Act != NoAct || r.status.final() {
 		return nothing

@@ -2,20 +2,20 @@ package model
 
 import "punctual/shared/dag"
 
-// Bounds of what is searched.
+// The bounds of a search.
 const (
 	maxNodes  = 4
 	maxGens   = 3
 	maxEpochs = 10
 )
 
-// status is where the row of a node stands, as far as the run cares: QUEUED counts as waiting.
+// status is the status of a node's row. QUEUED counts as waiting.
 type status uint8
 
 const (
 	absent status = iota // no row: the node is BLOCKED
 	waiting
-	running // claimed by a worker that has asked the run: from here on the claim is live
+	running // claimed by a worker that was allowed to start: its claim is live
 	succeeded
 	dead
 	cancelled
@@ -35,16 +35,16 @@ type row struct {
 type flags uint8
 
 const (
-	owes   flags = 1 << iota // its children are yet to be told
+	owes   flags = 1 << iota // its children are still to be judged
 	stop                     // its worker is asked to stop
 	forced                   // an operator skipped or completed it
 	lets                     // skipped, and children run as if it had succeeded
-	kept                     // of the search only: it stood when a parent of it was to run again
+	kept                     // for checks only: it was there when a parent began a new generation
 )
 
 func (f flags) has(one flags) bool { return f&one != 0 }
 
-// end is how the row ended, for children.
+// end is how the row ended, as its children see it.
 func (r row) end() dag.End {
 	switch r.st {
 	case succeeded:
@@ -77,7 +77,7 @@ func (s runStatus) final() bool { return s >= runSucceeded }
 // Act is what an operator asks for.
 type Act uint8
 
-// The acts. Expire is not an operator's: the run's expire_after has passed.
+// The acts. Expire is none of an operator: the run's expire_after has passed.
 const (
 	NoAct Act = iota
 	Cancel
@@ -92,13 +92,13 @@ const (
 	Complete
 )
 
-// stopFail marks a run that a failed node ends.
+// stopFail is the stop of a run that a failed node ends.
 const stopFail = Retry
 
-// byHand says whether the act ends its node itself.
+// byHand says whether the act ends a node by hand.
 func (a Act) byHand() bool { return a >= SkipNode }
 
-// Order is one act, of one node if it is about one.
+// Order is an act, and the node if it is about one.
 type Order struct {
 	Act  Act
 	Node uint8
@@ -109,29 +109,29 @@ type run struct {
 	status runStatus
 	stop   Act // Cancel, Expire or stopFail
 	paused bool
-	holds  bool  // a node is held: every end may be the one after which nothing goes on
+	holds  bool  // a node is held: after every end the run may have to become HELD
 	epoch  uint8 // grows with every act
-	act    Order // begun and not done: nothing starts and nothing is released meanwhile
+	act    Order // after its first write and before its second: no node starts or is released meanwhile
 	gen    [maxNodes]uint8
 	since  [maxNodes]uint8 // the epoch in which the node's generation began
 	hand   [maxNodes]Act   // how an operator ended the node's generation
 }
 
-// process is somebody who releases: its place and what it remembers. The zero process is idle.
+// process is a releaser: its next step and what it remembers. The zero process is idle.
 type process struct {
 	pc    pc
-	tells bool // it tells the children of node and gen; otherwise it derives the run
+	tells bool // it judges the children of node and gen; otherwise it derives the run
 	holds bool // it has seen a node that is held
 	node  uint8
 	gen   uint8
-	at    uint8 // the node it is at
-	found found // what it has judged
-	slot  uint8 // what it has read of the slot
-	bump  uint8 // set of nodes that run again
+	at    uint8 // the node that it judges
+	found found // its verdict
+	slot  uint8 // who has the slot, as it was read
+	bump  uint8 // set of nodes that begin a new generation
 	seen  run
 }
 
-// state is everything: the table, those who act, and what may still go wrong.
+// state is the table, all actors, and the number of crashes and repetitions that may still happen.
 type state struct {
 	run
 	wake    bool // the run's wake-up is due
@@ -143,44 +143,44 @@ type state struct {
 	ops     [2]operator
 	crashes uint8
 	repeats uint8
-	ran     uint16 // of the search only: which generations have started
+	ran     uint16 // for checks only: which generations have started
 }
 
-// operator carries out the orders, one after the other.
+// operator carries out orders, one after the other.
 type operator struct {
 	pc   pc
-	next uint8 // the order it is at
+	next uint8 // its next order
 	bump uint8
 	done Order // the newest order that was answered 200
 	seen run
 }
 
-// pc is the place of a process.
+// pc is the next step of a process or an operator.
 type pc uint8
 
 const (
 	idle pc = iota
 	readRun
-	readAct   // the facts by which an act that was begun is decided
-	writeAct  // its second write
+	readAct   // the facts for the second write of an act
+	writeAct  // the second write of an act
 	failRun   // stop a run whose node failed
 	stopNode  // end one node of a stopped run
-	oldNode   // end what is left of older generations of one node
+	oldNode   // end jobs of older generations of one node
 	countJoin // count an end at a child's join
 	readNode  // judge one node
-	putNode   // write what was judged
+	putNode   // write the verdict
 	noteHeld  // the run has a node that is held
 	built     // the run is no longer BUILDING
 	readBelow // have all children of the node ended?
-	readAgain // the run was paused or an act was begun: does it go on by now?
+	readTwice // the run was paused or had an act: has that ended by now?
 	countEnd
 	readEnd // judge the run
 	writeEnd
-	rest // put the wake-up off
-	pay  // the children are told
+	rest         // put the wake-up off
+	clearPending // the children were judged
 )
 
-// found is what was judged of a node or of the run.
+// found is the verdict about a node or the run.
 type found uint8
 
 const (
