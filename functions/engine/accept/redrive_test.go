@@ -35,7 +35,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 		}
 		return by, already
 	}
-	bubble(t, "makes a new job of the same work, linked both ways, due now and fired", func(b *bundle) {
+	bubble(t, "makes a new job that is linked both ways, due now and fired", func(b *bundle) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead,
 			func(r *job.Row) { r.Attempt, r.Failures, r.Payload = 6, 6, `{"n":1}` })
 		by, already := redrive(b, r)
@@ -50,7 +50,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 		}
 		b.RequireFired(next)
 	})
-	bubble(t, "a second time answers with the job of the first", func(b *bundle) {
+	bubble(t, "a second redrive answers with the job of the first", func(b *bundle) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		first, _ := redrive(b, r)
 		time.Sleep(time.Minute)
@@ -59,7 +59,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 			b.Errorf("%s, then %s; already: %v", first, second, already)
 		}
 	})
-	bubble(t, "that meets another one makes one job", func(b *bundle) {
+	bubble(t, "two redrives at once make one job", func(b *bundle) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		var theirs job.ID
 		inside := false
@@ -72,10 +72,10 @@ func TestAcceptor_Redrives(t *testing.T) {
 		})
 		ours, already := redrive(b, r)
 		if theirs == "" || theirs != ours || !already || len(b.Firings()) != 1 {
-			b.Errorf("they made %q and we %q, already: %v", theirs, ours, already)
+			b.Errorf("the other redrive made %q and this one %q, already: %v", theirs, ours, already)
 		}
 	})
-	bubble(t, "that meets the letter's burial goes through", func(b *bundle) {
+	bubble(t, "a redrive succeeds while the dead letter is buried", func(b *bundle) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		done := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -90,12 +90,12 @@ func TestAcceptor_Redrives(t *testing.T) {
 			b.Errorf("already %v", already)
 		}
 	})
-	for place, size := range map[string]int{job.InItem: 2_000, job.InBlob: 300_000} {
-		bubble(t, "takes along a payload kept in a "+place+", and tags, before the new row stands", func(b *bundle) {
+	for in, size := range map[string]int{job.InItem: 2_000, job.InBlob: 300_000} {
+		bubble(t, "copies the tags and a payload in a "+in+" before the new row is written", func(b *bundle) {
 			payload := `"` + strings.Repeat("x", size) + `"`
 			r := jobtest.Row(1, time.Now(), time.Now(), stagetest.Dead, func(r *job.Row) {
 				r.Version, r.Tagged = 3, true
-				r.SetPayload(job.Payload{In: place, Size: int64(len(payload))})
+				r.SetPayload(job.Payload{In: in, Size: int64(len(payload))})
 			})
 			if err := b.Store.PutPayload(b.Context(), r, []byte(payload)); err != nil {
 				b.Fatal(err)
@@ -120,7 +120,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "whose firing cannot be sent has its new job wait for the sweeper", func(b *bundle) {
+	bubble(t, "a new job whose firing cannot be sent waits for the sweeper", func(b *bundle) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
 		by, _ := redrive(b, r)
@@ -128,7 +128,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 			b.Errorf("it wakes at %s", next.WakeAt)
 		}
 	})
-	bubble(t, "of a job that is not dead is refused, of one that is gone not found", func(b *bundle) {
+	bubble(t, "a job that is not dead is refused, and one that is gone is not found", func(b *bundle) {
 		r := b.Overdue(1, time.Hour)
 		if _, _, err := b.accept.Redrive(b.Context(), r.Key); fault.KindOf(err) != fault.Refused {
 			b.Errorf("waiting: %v", err)
@@ -137,7 +137,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 			b.Errorf("gone: %v", err)
 		}
 	})
-	bubble(t, "that cannot copy the payload changes nothing", func(b *bundle) {
+	bubble(t, "a redrive that cannot copy the payload changes nothing", func(b *bundle) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead,
 			func(r *job.Row) { r.SetPayload(job.Payload{In: job.InBlob, Size: 9}) })
 		if _, _, err := b.accept.Redrive(b.Context(), r.Key); err == nil {
@@ -150,10 +150,10 @@ func TestAcceptor_Redrives(t *testing.T) {
 	})
 }
 
-func TestAcceptor_RedrivesOnceWhereverItCrashed(t *testing.T) {
+func TestAcceptor_RedrivesOnceAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
-		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {
+		bubble(t, fmt.Sprintf("redrives once after any crash, last answer lost: %v", lost), func(b *bundle) {
 			var r job.Row
 			b.Crashes(lost, func(n int) {
 				r = jobtest.Row(n, time.Now(), time.Now(), stagetest.Dead, func(r *job.Row) {
@@ -169,7 +169,7 @@ func TestAcceptor_RedrivesOnceWhereverItCrashed(t *testing.T) {
 				_, _, err := b.accept.Redrive(b.Context(), r.Key)
 				return err
 			}, func(n int) {
-				b.accept = b.Engine().Accept // the process died, and with it what it remembered
+				b.accept = b.Engine().Accept // of a new process, which remembers nothing
 				by, _, err := b.accept.Redrive(b.Context(), r.Key)
 				if err != nil {
 					b.Fatal(err)

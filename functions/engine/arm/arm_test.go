@@ -18,7 +18,7 @@ import (
 
 func TestArmer_SendsFirings(t *testing.T) {
 	t.Parallel()
-	// firings are n of them, due a minute apart from now on.
+	// firings are n firings, due a minute apart from now on.
 	firings := func(n int) (list []job.Firing) {
 		for i := range n {
 			due := time.Now().Add(time.Duration(i) * time.Minute)
@@ -29,7 +29,7 @@ func TestArmer_SendsFirings(t *testing.T) {
 	armer := func(b *stagetest.Setup) arm.Armer {
 		return arm.Armer{Queue: b.World.Queues(), Log: telemetry.Silent(), Meter: b.Meter}
 	}
-	stagetest.Bubble(t, "resends nothing and loses nothing when a batch is half sent", memory.Options{},
+	stagetest.Bubble(t, "returns an error for each firing of a batch that was not sent", memory.Options{},
 		func(b *stagetest.Setup) {
 			b.World.SetFaults(func(c memory.Call) memory.Fault {
 				if c.Op == memory.QueueSend && c.N == 1 {
@@ -52,7 +52,7 @@ func TestArmer_SendsFirings(t *testing.T) {
 				b.Errorf("the queue holds %+v", depth)
 			}
 		})
-	stagetest.Bubble(t, "of one queue that fails says so for its own firings alone", memory.Options{},
+	stagetest.Bubble(t, "a queue that fails returns errors for its own firings only", memory.Options{},
 		func(b *stagetest.Setup) {
 			b.Fail(memory.QueueSend, stagetest.FiringQueue)
 			other := jobtest.Row(9, time.Now(), time.Now(), func(r *job.Row) { r.Priority = job.Critical })
@@ -64,12 +64,12 @@ func TestArmer_SendsFirings(t *testing.T) {
 				b.Errorf("counted %v sent", sent)
 			}
 		})
-	stagetest.Bubble(t, "sends what is due first, first", memory.Options{}, func(b *stagetest.Setup) {
+	stagetest.Bubble(t, "sends the earliest due first", memory.Options{}, func(b *stagetest.Setup) {
 		all := firings(12)
 		for i := range len(all) / 2 {
 			all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
 		}
-		b.World.SetFaults(func(c memory.Call) memory.Fault { // the second batch, with the two last
+		b.World.SetFaults(func(c memory.Call) memory.Fault { // the second batch fails, with the two that are due last
 			return memory.Fault{Fail: map[bool]fault.Kind{true: fault.Throttled}[c.Op == memory.QueueSend && c.N == 2]}
 		})
 		errs := armer(b).FireAll(b.Context(), "direct", all, time.Now())
@@ -79,7 +79,7 @@ func TestArmer_SendsFirings(t *testing.T) {
 			}
 		}
 	})
-	stagetest.Bubble(t, "gives every firing its tenant as its group", memory.Options{}, func(b *stagetest.Setup) {
+	stagetest.Bubble(t, "sends each firing in the group of its tenant", memory.Options{}, func(b *stagetest.Setup) {
 		armer(b).FireAll(b.Context(), "direct", firings(1), time.Now())
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 || got[0].Group != jobtest.Tenant {
 			b.Errorf("got %+v", got)
@@ -87,13 +87,13 @@ func TestArmer_SendsFirings(t *testing.T) {
 	})
 }
 
-func TestSlices_AreAskedFor(t *testing.T) {
+func TestSlices_AskForASlice(t *testing.T) {
 	t.Parallel()
 	some := func() []horizon.Slice {
 		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
 		return []horizon.Slice{{Minute: at, Shard: 1}, {Minute: at, Shard: 2}, {Minute: at, Shard: 1}}
 	}
-	stagetest.Bubble(t, "each once, with the time at which it is to be read", memory.Options{},
+	stagetest.Bubble(t, "asks once for a slice, with the time at which it is to be read", memory.Options{},
 		func(b *stagetest.Setup) {
 			s := arm.Slices{Queue: b.World.Queues()}
 			for range 2 {
@@ -112,7 +112,7 @@ func TestSlices_AreAskedFor(t *testing.T) {
 				b.Errorf("asked by %s, %v", got[0].Body, err)
 			}
 		})
-	stagetest.Bubble(t, "again where the asking failed, and it fails for all that wait for the slice", memory.Options{},
+	stagetest.Bubble(t, "asks once more after a failure, which it returns for every job of the slice", memory.Options{},
 		func(b *stagetest.Setup) {
 			s := arm.Slices{Queue: b.World.Queues()}
 			b.World.SetFaults(func(c memory.Call) memory.Fault {

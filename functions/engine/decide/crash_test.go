@@ -10,27 +10,27 @@ import (
 	"punctual/shared/job"
 )
 
-func TestDecider_MakesGoodAWakeUpThatCrashedAnywhere(t *testing.T) {
+func TestDecider_RepeatsAWakeUpThatCrashed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*job.Row)
-		end    func(b *bundle, r job.Row) bool // it came to its end
+		end    func(b *bundle, r job.Row) bool // it is done
 	}{
-		"fire": {nil, func(b *bundle, r job.Row) bool { return b.HasFired(r) }},
-		"finish a stop": {func(r *job.Row) { r.Stop = job.StopCancel }, func(b *bundle, r job.Row) bool {
+		"fires": {nil, func(b *bundle, r job.Row) bool { return b.HasFired(r) }},
+		"finishes a stop": {func(r *job.Row) { r.Stop = job.StopCancel }, func(b *bundle, r job.Row) bool {
 			return b.Row(r.Key).Status == job.Cancelled && b.Claim(r.Key).Token > 0
 		}},
-		"expire": {func(r *job.Row) { r.StartWithin = time.Second }, func(b *bundle, r job.Row) bool {
+		"expires": {func(r *job.Row) { r.StartWithin = time.Second }, func(b *bundle, r job.Row) bool {
 			return b.Row(r.Key).Status == job.Expired && b.Claim(r.Key).Token > 0
 		}},
-		"send a letter": {stagetest.Dead, func(b *bundle, r job.Row) bool {
+		"sends a dead letter": {stagetest.Dead, func(b *bundle, r job.Row) bool {
 			return len(b.Received(contract.RedriveQueue)) > 0
 		}},
-		"unpark": {func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt },
+		"unparks": {func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt },
 			func(b *bundle, r job.Row) bool { return b.HasFired(r) }},
 	} {
 		for _, lost := range []bool{false, true} {
-			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bundle) {
+			bubble(t, fmt.Sprintf("%s after any crash, last answer lost: %v", name, lost), func(b *bundle) {
 				var r job.Row
 				bring := func() error {
 					if now := b.Row(r.Key); now.Parked {
@@ -54,7 +54,7 @@ func TestDecider_MakesGoodAWakeUpThatCrashedAnywhere(t *testing.T) {
 					_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
 					return err
 				}, func(n int) {
-					b.decider = b.Engine().Decide // the process died, and with it what it remembered
+					b.decider = b.Engine().Decide // of a new process, which remembers nothing
 					for range 4 {
 						if c.end(b, r) {
 							return
@@ -75,14 +75,14 @@ func TestDecider_MakesGoodAWakeUpThatCrashedAnywhere(t *testing.T) {
 	}
 }
 
-func TestDecider_FindsAParkingThatCrashedAnywhere(t *testing.T) {
+func TestDecider_FindsAJobWhoseParkingCrashed(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
-		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {
+		bubble(t, fmt.Sprintf("finds the job after any crash, last answer lost: %v", lost), func(b *bundle) {
 			var r job.Row
 			b.Crashes(lost, func(n int) {
 				b.Pause(job.PauseAll, time.Time{})
-				time.Sleep(2 * time.Second) // what was read before the pause is old by then
+				time.Sleep(2 * time.Second) // longer than pauses are kept
 				r = b.Overdue(n, stagetest.Late)
 			}, func() error {
 				_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
@@ -92,7 +92,7 @@ func TestDecider_FindsAParkingThatCrashedAnywhere(t *testing.T) {
 				b.Lift(job.PauseAll)
 				now := b.Row(r.Key)
 				if tenants, err := b.Store.ParkedTenants(b.Context()); now.Parked && (err != nil || len(tenants) == 0) {
-					b.Fatalf("crashed at call %d: it is parked, and nobody knows, %v", n, err)
+					b.Fatalf("crashed at call %d: it is parked, and the sweeper does not know of it, %v", n, err)
 				}
 				time.Sleep(2 * time.Second)
 				bring := func() (job.Step, error) { return b.decider.Entry(b.Context(), stagetest.Entry(now)) }

@@ -23,12 +23,12 @@ type bundle struct {
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
-	// An empty page is not the end, wherever something is listed.
+	// Lists have empty pages before their end.
 	stagetest.Bubble(t, name, memory.Options{EmptyPages: true},
 		func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Decide}) })
 }
 
-// sweep decides about the row as the sweeper does, and says what it came to.
+// sweep decides about the row as the sweeper does, and returns the step.
 func (b *bundle) sweep(r job.Row) job.Step {
 	b.Helper()
 	step, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
@@ -47,7 +47,7 @@ func (b *bundle) requireStep(got, want job.Step) {
 
 func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	t.Parallel()
-	bubble(t, "that was lost is fired again, and again after the grace", func(b *bundle) {
+	bubble(t, "a lost firing is repeated, and once more after the grace", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		b.requireStep(b.sweep(r), job.StepFire)
 		b.RequireFired(r)
@@ -55,41 +55,41 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s and wakes at %s", after.Status, after.WakeAt)
 		}
 	})
-	bubble(t, "later than the entry makes the entry stale, whoever reads it", func(b *bundle) {
+	bubble(t, "an index entry older than the row's wake-up is ignored", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		_, w := job.Rewake(r, time.Now().Add(-time.Second), time.Now(), 0)
 		b.Write(w)
 		b.requireStep(b.sweep(r), job.StepNothing)
 		b.RequireSilence()
 	})
-	bubble(t, "of a job that is gone is nothing", func(b *bundle) {
+	bubble(t, "a job that is gone needs nothing", func(b *bundle) {
 		b.requireStep(b.sweep(jobtest.Row(1, time.Now(), time.Now())), job.StepNothing)
 	})
-	bubble(t, "of a DEAD job that owes its letter sends the letter again and comes back after the grace",
+	bubble(t, "a dead letter that was not buried is sent once more, and again after the grace",
 		func(b *bundle) {
 			r := b.Overdue(1, stagetest.Late, stagetest.Dead)
 			b.requireStep(b.sweep(r), job.StepEffects)
-			letters := b.Received(contract.RedriveQueue)
-			if len(letters) != 1 {
-				b.Fatalf("%d letters", len(letters))
+			dead := b.Received(contract.RedriveQueue)
+			if len(dead) != 1 {
+				b.Fatalf("%d dead letters", len(dead))
 			}
-			l, err := message.Decode[message.DeadLetter](letters[0].Body)
-			if err != nil || !l.SentAt.Equal(time.Now()) || job.CameBack(l, letters[0]) {
-				b.Errorf("the letter %+v would be taken for a redriven one: %v", l, err)
+			l, err := message.Decode[message.DeadLetter](dead[0].Body)
+			if err != nil || !l.SentAt.Equal(time.Now()) || job.CameBack(l, dead[0]) {
+				b.Errorf("the dead letter %+v would be taken for a redriven one: %v", l, err)
 			}
 			after := b.Row(r.Key)
 			if after.PendingEffects != job.PendingDeadLetter || !after.WakeAt.Equal(time.Now().Add(contract.Grace)) {
-				b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
+				b.Errorf("its pending effects are %q, and it wakes at %s", after.PendingEffects, after.WakeAt)
 			}
 		})
-	bubble(t, "of a final job that owes what nobody can pay is a row to set aside", func(b *bundle) {
+	bubble(t, "a final row with unknown pending effects is undecodable", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late,
 			func(r *job.Row) { stagetest.Dead(r); r.Status, r.PendingEffects = job.Succeeded, job.PendingChildren })
 		if _, err := b.decider.Entry(b.Context(), stagetest.Entry(r)); fault.KindOf(err) != fault.Undecodable {
 			b.Errorf("got %v", err)
 		}
 	})
-	bubble(t, "of a job with an unsettled outcome repeats the report", func(b *bundle) {
+	bubble(t, "the report of an unsettled outcome is repeated", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
 		c := b.Own(r, -time.Second)
 		o := job.Outcome{Kind: job.OutcomeSucceeded, Worker: "w1", Result: []byte(`{"n":1}`)}
@@ -109,7 +109,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s and wakes at %s", after.Status, after.WakeAt)
 		}
 	})
-	bubble(t, "of a job that runs waits for the end of its lease", func(b *bundle) {
+	bubble(t, "a running job waits for the end of its lease", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		c := b.Own(r, 7*time.Second)
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
@@ -121,7 +121,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Error("nobody cancelled it")
 		}
 	})
-	bubble(t, "of a job that runs and is to stop asks its worker once more", func(b *bundle) {
+	bubble(t, "the worker of a job with a stop is asked once more", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
 		c := b.Own(r, 7*time.Second)
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
@@ -132,7 +132,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s and wakes at %s", after.Status, after.WakeAt)
 		}
 	})
-	bubble(t, "of a job that is to stop fences its attempt before it is over", func(b *bundle) {
+	bubble(t, "a job with a stop is fenced before it ends", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late,
 			func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now().Add(-time.Minute) })
 		fenced := false
@@ -143,7 +143,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		}
 		b.RequireSilence()
 	})
-	bubble(t, "of a job that is to stop and whose worker starts meanwhile leaves it to its worker", func(b *bundle) {
+	bubble(t, "a job with a stop that starts meanwhile is left to its worker", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
 		b.Before(stagetest.Named("claim.fence"), func() { b.Own(r, contract.Lease) })
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
@@ -151,7 +151,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s, its worker asked: %v", after.Status, b.Claim(r.Key).Cancel)
 		}
 	})
-	bubble(t, "whose window has passed expires it with the window's name", func(b *bundle) {
+	bubble(t, "a job whose window has passed expires with the window's name", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.requireStep(b.sweep(r), job.StepExpire)
 		after := b.Row(r.Key)
@@ -164,7 +164,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		}
 		b.RequireSilence()
 	})
-	bubble(t, "whose window has passed lets a worker finish that starts just then", func(b *bundle) {
+	bubble(t, "a job that starts while it is expired is left to its worker", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.Before(stagetest.Named("row.stop"), func() { b.Own(r, contract.Lease) })
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
@@ -173,7 +173,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s with stop %q, its worker asked: %v", after.Status, after.Stop, b.Claim(r.Key).Cancel)
 		}
 	})
-	bubble(t, "never overturns a success that came after the row was read", func(b *bundle) {
+	bubble(t, "a success that is settled after the row was read stays", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.Before(stagetest.Named("row.stop"), func() {
 			d, err := job.Settle(new(b.Row(r.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
@@ -191,7 +191,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 
 func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 	t.Parallel()
-	bubble(t, "whichever is later finds the other's wake-up", func(b *bundle) {
+	bubble(t, "of two sweepers one fires, and the other finds a later wake-up", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		b.Before(stagetest.Named("row.rewake"), func() {
 			time.Sleep(time.Millisecond) // in the same one neither could tell the other's write from its own
@@ -205,9 +205,9 @@ func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 	})
 }
 
-func TestDecider_LeavesAWakeUpWhereTheFiringCannotBeSent(t *testing.T) {
+func TestDecider_KeepsAWakeUpWhenTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
-	bubble(t, "which the next sweep meets", func(b *bundle) {
+	bubble(t, "a firing that cannot be sent is repeated by the next sweep", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
 		if _, err := b.decider.Entry(b.Context(), stagetest.Entry(r)); !fault.Retryable(err) {
@@ -221,9 +221,9 @@ func TestDecider_LeavesAWakeUpWhereTheFiringCannotBeSent(t *testing.T) {
 	})
 }
 
-func TestDecider_PostponesWhereTheQueueIsDeep(t *testing.T) {
+func TestDecider_PostponesWhileTheQueueIsDeep(t *testing.T) {
 	t.Parallel()
-	bubble(t, "3, 6, 12 … minutes, and fires once it is no longer deep", func(b *bundle) {
+	bubble(t, "postpones by 3, 6, 12 … minutes and fires once the queue is no longer deep", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		load := make([]message.Outgoing, decide.DeepQueue+1)
 		for i := range load {
@@ -249,22 +249,22 @@ func TestDecider_PostponesWhereTheQueueIsDeep(t *testing.T) {
 	})
 }
 
-func TestDecider_FiresAgainEverLessOftenWhatNobodyTakes(t *testing.T) {
+func TestDecider_RepeatsAFiringLessAndLessOften(t *testing.T) {
 	t.Parallel()
-	bubble(t, "3, 6, 12 … minutes after the last firing", func(b *bundle) {
+	bubble(t, "a firing that no worker takes is repeated after 3, 6, 12 … minutes", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		for n, want := range []time.Duration{3, 6, 12, 24, 48, 48} {
 			b.requireStep(b.sweep(r), job.StepFire)
 			r = b.Row(r.Key)
 			if got := time.Until(r.WakeAt); got != want*time.Minute {
-				b.Fatalf("after firing %d it is looked at again in %s, want %d min", n+1, got, want)
+				b.Fatalf("after firing %d it wakes up in %s, want %d min", n+1, got, want)
 			}
 			time.Sleep(time.Until(r.WakeAt) + contract.Grace)
 		}
 	})
 }
 
-func TestDecider_SendsNoSecondFiringWhileAWorkerHasGivenTheFirstBack(t *testing.T) {
+func TestDecider_WaitsForAFiringThatAWorkerGaveBack(t *testing.T) {
 	t.Parallel()
 	noted := func(b *bundle, away time.Duration) job.Row {
 		r := b.Overdue(1, stagetest.Late)
@@ -272,17 +272,17 @@ func TestDecider_SendsNoSecondFiringWhileAWorkerHasGivenTheFirstBack(t *testing.
 			r.DueAt, time.Now()))
 		return r
 	}
-	bubble(t, "until a grace after it comes back", func(b *bundle) {
+	bubble(t, "the sweeper waits until a grace after the firing returns", func(b *bundle) {
 		r := noted(b, 5*time.Minute)
 		b.requireStep(b.sweep(r), decide.Postponed)
 		r = b.Row(r.Key)
 		if got := time.Until(r.WakeAt); got != 5*time.Minute+contract.Grace {
-			b.Errorf("it is looked at again in %s", got)
+			b.Errorf("it wakes up in %s", got)
 		}
 		time.Sleep(time.Until(r.WakeAt) + contract.Grace)
 		b.requireStep(b.sweep(r), job.StepFire)
 	})
-	bubble(t, "but at once when a worker asks for a look", func(b *bundle) {
+	bubble(t, "a re-evaluation does not wait for the firing", func(b *bundle) {
 		r := noted(b, 5*time.Minute)
 		step, err := b.decider.Reevaluate(b.Context(), r.Key, r.Version, r.Attempt)
 		if err != nil {
@@ -295,7 +295,7 @@ func TestDecider_SendsNoSecondFiringWhileAWorkerHasGivenTheFirstBack(t *testing.
 func TestDecider_ObeysPauses(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{job.PauseAll, "task:echo"} {
-		bubble(t, "of "+scope+" parks what it holds, noted for the sweeper", func(b *bundle) {
+		bubble(t, "a pause of "+scope+" parks a job and notes it for the sweeper", func(b *bundle) {
 			b.Pause(scope, time.Time{})
 			r := b.Overdue(1, stagetest.Late)
 			noted := false
@@ -310,17 +310,17 @@ func TestDecider_ObeysPauses(t *testing.T) {
 			b.RequireSilence()
 		})
 	}
-	bubble(t, "of another task holds nothing", func(b *bundle) {
+	bubble(t, "a pause of another task does not hold the job", func(b *bundle) {
 		b.Pause("task:mail", time.Time{})
 		r := b.Overdue(1, stagetest.Late)
 		b.requireStep(b.sweep(r), job.StepFire)
 	})
-	bubble(t, "comes before a window that has passed", func(b *bundle) {
+	bubble(t, "a paused job is parked even if its window has passed", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.requireStep(b.sweep(r), job.StepPark)
 	})
-	bubble(t, "parks what a dead worker left running, and it can be woken", func(b *bundle) {
+	bubble(t, "a paused job of a dead worker is parked and can be unparked", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Status = job.Running; r.WakeAt = r.DueAt })
 		b.Own(r, -time.Second)
@@ -335,7 +335,7 @@ func TestDecider_ObeysPauses(t *testing.T) {
 		}
 		b.RequireFired(r)
 	})
-	bubble(t, "that is lifted while its job is being parked wakes it at once", func(b *bundle) {
+	bubble(t, "a job is fired at once when its pause is lifted while it is parked", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late)
 		b.Before(stagetest.Named("row.park"), func() { b.Lift(job.PauseAll) })
@@ -345,7 +345,7 @@ func TestDecider_ObeysPauses(t *testing.T) {
 			b.Errorf("parked: %v, wakes at %s", after.Parked, after.WakeAt)
 		}
 	})
-	bubble(t, "that still stands leaves the parked where they are", func(b *bundle) {
+	bubble(t, "a parked job stays parked while its pause holds", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late)
 		b.sweep(r)
@@ -360,7 +360,7 @@ func TestDecider_ObeysPauses(t *testing.T) {
 			b.Error("it was woken")
 		}
 	})
-	bubble(t, "whose until has passed holds nothing any more", func(b *bundle) {
+	bubble(t, "a pause whose until has passed holds nothing", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Now().Add(time.Minute))
 		r := b.Overdue(1, stagetest.Late)
 		b.requireStep(b.sweep(r), job.StepPark)
@@ -374,7 +374,7 @@ func TestDecider_ObeysPauses(t *testing.T) {
 
 func TestDecider_UnparksJobs(t *testing.T) {
 	t.Parallel()
-	bubble(t, "that was woken is not woken a second time", func(b *bundle) {
+	bubble(t, "a job is unparked once", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
 		for range 2 {
 			if _, err := b.decider.Parked(b.Context(), r.Key); err != nil {
@@ -383,7 +383,7 @@ func TestDecider_UnparksJobs(t *testing.T) {
 		}
 		b.RequireFired(r)
 	})
-	bubble(t, "that a worker runs all the same comes back to the slices", func(b *bundle) {
+	bubble(t, "a parked job that a worker runs moves to the slices", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
 		c := b.Own(r, contract.Lease)
 		if step, err := b.decider.Parked(b.Context(), r.Key); err != nil || step != job.StepWaitForLease {
@@ -393,7 +393,7 @@ func TestDecider_UnparksJobs(t *testing.T) {
 			b.Errorf("parked: %v, wakes at %s", after.Parked, after.WakeAt)
 		}
 	})
-	bubble(t, "that was cancelled is over without waiting for the pause", func(b *bundle) {
+	bubble(t, "a parked job that was cancelled ends during the pause", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late,
 			func(r *job.Row) { r.Parked, r.WakeAt, r.Stop = true, r.DueAt, job.StopCancel })
@@ -405,7 +405,7 @@ func TestDecider_UnparksJobs(t *testing.T) {
 
 func TestDecider_Reevaluates(t *testing.T) {
 	t.Parallel()
-	look := func(b *bundle, r job.Row) job.Step {
+	reevaluate := func(b *bundle, r job.Row) job.Step {
 		b.Helper()
 		step, err := b.decider.Reevaluate(b.Context(), r.Key, r.Version, r.Attempt)
 		if err != nil {
@@ -413,20 +413,20 @@ func TestDecider_Reevaluates(t *testing.T) {
 		}
 		return step
 	}
-	bubble(t, "parks a paused job though it is not due for the moment that workers claim ahead", func(b *bundle) {
+	bubble(t, "parks a paused job a moment before it is due", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Put(jobtest.Row(1, time.Now().Add(contract.HoldUntil), time.Now()))
-		b.requireStep(look(b, r), job.StepPark)
+		b.requireStep(reevaluate(b, r), job.StepPark)
 		if !b.Row(r.Key).Parked {
 			b.Error("lifting the pause would not find it")
 		}
 	})
-	bubble(t, "parks a paused job though its wake-up was put off when it was fired", func(b *bundle) {
+	bubble(t, "parks a paused job although its wake-up is later", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, time.Minute, func(r *job.Row) { r.WakeAt = time.Now().Add(2 * time.Minute) })
-		b.requireStep(look(b, r), job.StepPark)
+		b.requireStep(reevaluate(b, r), job.StepPark)
 	})
-	bubble(t, "fires a job again that nothing holds any more, however deep the queue", func(b *bundle) {
+	bubble(t, "fires a job that nothing holds, even if the queue is deep", func(b *bundle) {
 		r := b.Overdue(1, time.Second)
 		load := make([]message.Outgoing, decide.DeepQueue+1)
 		for i := range load {
@@ -435,30 +435,30 @@ func TestDecider_Reevaluates(t *testing.T) {
 		if err := b.World.Queues().Send(b.Context(), stagetest.FiringQueue, load...); err != nil {
 			b.Fatal(err)
 		}
-		b.requireStep(look(b, r), job.StepFire)
+		b.requireStep(reevaluate(b, r), job.StepFire)
 		if got := len(b.Firings()); got != len(load)+1 {
 			b.Errorf("%d firings, want one more than %d", got, len(load))
 		}
 	})
-	bubble(t, "expires a job whose window has passed, at once", func(b *bundle) {
+	bubble(t, "expires a job whose window has passed", func(b *bundle) {
 		r := b.Overdue(1, 2*time.Second, func(r *job.Row) { r.StartWithin = time.Second })
-		b.requireStep(look(b, r), job.StepExpire)
+		b.requireStep(reevaluate(b, r), job.StepExpire)
 	})
 	for name, change := range map[string]func(*job.Row){
 		"another version": func(r *job.Row) { r.Version++ },
 		"another attempt": func(r *job.Row) { r.Attempt++ },
-		"a due time that was moved": func(r *job.Row) {
+		"a later due time": func(r *job.Row) {
 			r.DueAt = time.Now().Add(time.Minute)
 			r.WakeAt = r.DueAt
 		},
 	} {
-		bubble(t, "at a job of "+name+" changes nothing", func(b *bundle) {
+		bubble(t, "ignores a job of "+name, func(b *bundle) {
 			b.Pause(job.PauseAll, time.Time{})
 			r := b.Overdue(1, time.Second)
 			moved := r
 			change(&moved)
 			b.Put(moved)
-			b.requireStep(look(b, r), job.StepNothing)
+			b.requireStep(reevaluate(b, r), job.StepNothing)
 			b.RequireSilence()
 			if b.Row(r.Key).Parked {
 				b.Error("it was parked")
@@ -467,9 +467,9 @@ func TestDecider_Reevaluates(t *testing.T) {
 	}
 }
 
-func TestDecider_GivesUpOnAJobThatChangesAllTheTime(t *testing.T) {
+func TestDecider_GivesUpOnAJobThatKeepsChanging(t *testing.T) {
 	t.Parallel()
-	bubble(t, "and no endless loop", func(b *bundle) {
+	bubble(t, "a job that changes before every write is a conflict", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		inside := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -490,7 +490,7 @@ func TestDecider_GivesUpOnAJobThatChangesAllTheTime(t *testing.T) {
 
 func TestDecider_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
 	t.Parallel()
-	bubble(t, "however many tenants' jobs it brings on", func(b *bundle) {
+	bubble(t, "jobs of 50 tenants cause one read of the pauses for everyone", func(b *bundle) {
 		reads := 0
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey(job.Everyone) {

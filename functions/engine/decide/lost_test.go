@@ -11,7 +11,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
+func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 	t.Parallel()
 	expiring := func(r *job.Row) { r.StartWithin = time.Second }
 	parked := func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }
@@ -23,16 +23,17 @@ func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 		sent   int
 		status job.Status
 	}{
-		"firing again":     {"row.rewake", nil, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
-		"unparking":        {"row.unpark", parked, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
-		"paying a letter":  {"row.rewake_owing", stagetest.Dead, job.StepEffects, contract.RedriveQueue, 1, job.Dead},
-		"expiring":         {"row.stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
-		"expiring, at end": {"row.finish_stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
-		"stopping": {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop,
+		"fires once":   {"row.rewake", nil, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
+		"unparks once": {"row.unpark", parked, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
+		"sends a dead letter": {"row.rewake_owing", stagetest.Dead, job.StepEffects, contract.RedriveQueue, 1,
+			job.Dead},
+		"stops and expires": {"row.stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
+		"expires":           {"row.finish_stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
+		"finishes a stop": {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop,
 			stagetest.FiringQueue, 0, job.Cancelled},
 	} {
-		bubble(t, name, func(b *bundle) {
-			// Another run of its schedule stands behind it: whoever ends the job wakes that.
+		bubble(t, name+" after a lost answer", func(b *bundle) {
+			// Another job of its schedule is queued behind it, and is fired when it ends.
 			s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferOne })
 			r := b.Overdue(0, stagetest.Late, func(r *job.Row) {
 				stagetest.Of(s)(r)
@@ -52,14 +53,14 @@ func TestDecider_KnowsItsOwnLostFirstTry(t *testing.T) {
 			}
 			sent := c.sent
 			if c.status == job.Expired || c.status == job.Cancelled {
-				sent++ // the one behind it
+				sent++ // the firing of the queued job
 			}
 			if got := b.Received(c.queue); len(got) != sent {
 				b.Errorf("%d messages were sent, want %d", len(got), sent)
 			}
 		})
 	}
-	bubble(t, "repeating a report", func(b *bundle) {
+	bubble(t, "repeats a report once after a lost answer", func(b *bundle) {
 		r := b.Overdue(0, stagetest.Late)
 		claim := b.Own(r, time.Second)
 		b.Write(job.RecordOutcome(r.Key, r.Attempt, claim.Token, job.Outcome{Kind: job.OutcomeSucceeded}))

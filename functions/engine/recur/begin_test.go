@@ -54,7 +54,7 @@ func (b *bundle) overdueRun(n int, s schedule.Schedule, change ...func(*job.Row)
 		}}, change...)...)
 }
 
-// run reads the run of a row; the zero Run is none.
+// run reads the run of a row; the zero Run says that there is none.
 func (b *bundle) run(r job.Row) run.Run {
 	b.Helper()
 	is, err := b.Store.Run(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID})
@@ -64,7 +64,7 @@ func (b *bundle) run(r job.Row) run.Run {
 	return is
 }
 
-// end ends the run of a row: its first node is cancelled with it.
+// end cancels the run of a row.
 func (b *bundle) end(r job.Row) {
 	b.Helper()
 	if _, err := b.engine.Release.Cancel(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID},
@@ -79,7 +79,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		n := 5
 		s.Overlap, s.Spec.MaxRuns = schedule.OverlapSkip, &n
 	}
-	bubble(t, "with slot and count, once, however often it is asked", func(b *bundle) {
+	bubble(t, "begins a run once, with its slot and count", func(b *bundle) {
 		b.etl(`{"x":1}`)
 		s := b.Rule(ofRuns, limited)
 		r := b.overdueRun(0, s)
@@ -99,7 +99,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			b.Errorf("slot %+v, counted %v, left %v: %v, %v", slot, counted, left, err, err2)
 		}
 	})
-	bubble(t, "not before their time where another may still go on", func(b *bundle) {
+	bubble(t, "begins a run early only if runs may overlap", func(b *bundle) {
 		b.etl(`{}`)
 		for name, c := range map[string]struct {
 			ahead   time.Duration
@@ -123,12 +123,12 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			if begun := b.Row(r.Key).Status == job.Blocked; begun != c.begins {
 				b.Errorf("%s: it began: %v", name, begun)
 			}
-			time.Sleep(c.ahead + time.Second) // the firing that was sent again arrives
-			again := b.Received(contract.DispatchQueue)
-			if (len(again) == 1) == c.begins {
-				b.Errorf("%s: %d firings came", name, len(again))
+			time.Sleep(c.ahead + time.Second) // the repeated firing arrives
+			repeated := b.Received(contract.DispatchQueue)
+			if (len(repeated) == 1) == c.begins {
+				b.Errorf("%s: %d firings arrived", name, len(repeated))
 			}
-			for _, d := range again {
+			for _, d := range repeated {
 				if f, err := message.Decode[message.Dispatch](d.Body); err != nil || f.Firing == nil ||
 					f.Firing.JobID != string(r.ID) || f.Pool != contract.RunPool {
 					b.Errorf("%s: %s, %v", name, d.Body, err)
@@ -136,7 +136,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "whole or not at all, wherever the process ends", func(b *bundle) {
+	bubble(t, "begins a run completely or not at all after a crash at any call", func(b *bundle) {
 		b.etl(`{}`)
 		for _, lost := range []bool{false, true} {
 			var r job.Row
@@ -167,7 +167,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			})
 		}
 	})
-	bubble(t, "never of a schedule that changed in the same moment", func(b *bundle) {
+	bubble(t, "begins no run of a schedule that has just changed", func(b *bundle) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
@@ -180,7 +180,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			b.Errorf("the row is %s, the run %q", now.Status, b.run(r).Status)
 		}
 	})
-	bubble(t, "and leave a late skip, park or adoption without effect", func(b *bundle) {
+	bubble(t, "refuses a skip, a park and an adoption after the run has begun", func(b *bundle) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
@@ -218,7 +218,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			}, nil, `{"x":11}`, job.CodeParams,
 		},
 	} {
-		bubble(t, "but not one "+name+": that is said", func(b *bundle) {
+		bubble(t, "skips a run "+name+" and says why", func(b *bundle) {
 			c.prepare(b)
 			s := b.Rule(ofRuns, func(s *schedule.Schedule) {
 				if c.change != nil {
@@ -236,9 +236,9 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 	}
 }
 
-func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
+func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 	t.Parallel()
-	bubble(t, "ends their rows and brings on the next in line", func(b *bundle) {
+	bubble(t, "ends the row of a run and begins the next one that is queued", func(b *bundle) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		first, second := b.overdueRun(1, s), b.overdueRun(0, s)
@@ -258,7 +258,7 @@ func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
 			b.Errorf("the second run is %q", is.Status)
 		}
 	})
-	bubble(t, "cancels the run before, where the later one takes its place", func(b *bundle) {
+	bubble(t, "cancels the earlier run under overlap cancel_running", func(b *bundle) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
 		first, second := b.overdueRun(1, s), b.overdueRun(0, s)
@@ -268,7 +268,7 @@ func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
 			b.Errorf("the first is %s, the second %q", was.Status, is.Status)
 		}
 	})
-	bubble(t, "counts a failure once, whoever crashes around the telling", func(b *bundle) {
+	bubble(t, "counts a failed run once after a crash at any call", func(b *bundle) {
 		b.etl(`{}`)
 		for _, lost := range []bool{false, true} {
 			var r job.Row
@@ -288,7 +288,7 @@ func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
 			}, func(n int) {
 				is := b.run(r)
 				if is.Status.Final() && !is.Told && is.WakeAt.IsZero() {
-					b.Errorf("after crash %d nobody looks at the run, and its schedule was not told", n)
+					b.Errorf("after crash %d the run has no wake-up, and its schedule was not notified", n)
 				}
 				b.restart()
 				if err := b.engine.Release.Derive(b.Context(), is.Key); err != nil {
@@ -301,13 +301,13 @@ func TestRecurrer_HearsOfTheEndsOfRuns(t *testing.T) {
 				now, row, is := b.Schedule(s.Key), b.Row(r.Key), b.run(r)
 				if now.Failures != 1 || row.Status != job.Dead || row.PendingEffects != job.NoPendingEffects ||
 					!is.Told {
-					b.Errorf("after crash %d: %d failures, the row %s owes %q, told %v", n, now.Failures, row.Status,
-						row.PendingEffects, is.Told)
+					b.Errorf("after crash %d: %d failures, the row is %s with pending effects %q, notified %v", n,
+						now.Failures, row.Status, row.PendingEffects, is.Told)
 				}
 			})
 		}
 	})
-	bubble(t, "and does not forget a run that has not told", func(b *bundle) {
+	bubble(t, "keeps a run until its schedule was notified", func(b *bundle) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)

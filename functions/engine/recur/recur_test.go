@@ -29,7 +29,7 @@ type bundle struct {
 	decider *decide.Decider
 }
 
-// restart goes on in a new process, which remembers nothing.
+// restart continues in a new process, which remembers nothing.
 func (b *bundle) restart() {
 	b.engine = b.Engine()
 	b.recur, b.decider = b.engine.Recur, b.engine.Decide
@@ -56,7 +56,7 @@ func (b *bundle) once(op string, do func()) {
 	b.Before(func(c memory.Call) bool { return c.Op == op }, do)
 }
 
-// sweep decides about the row as the sweeper does, and says what it came to.
+// sweep decides about the row as the sweeper does, and returns the step.
 func (b *bundle) sweep(r job.Row) job.Step {
 	b.Helper()
 	step, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
@@ -101,13 +101,13 @@ func (b *bundle) rows(s schedule.Schedule) []job.Row {
 
 func TestRecurrer_Promotes(t *testing.T) {
 	t.Parallel()
-	bubble(t, "makes what lies inside the horizon, once, however often", func(b *bundle) {
+	bubble(t, "makes each job inside the horizon once", func(b *bundle) {
 		s := b.put()
 		if did := b.promote(s); did.Made != 30 {
 			b.Errorf("it did %+v", did)
 		}
 		if did := b.promote(s); did != (recur.Promoted{}) {
-			b.Errorf("again it did %+v", did)
+			b.Errorf("the second promotion did %+v", did)
 		}
 		rows := b.rows(s)
 		if len(rows) != 30 || b.Schedule(s.Key).WakeAt.Before(time.Now().Add(contract.Horizon)) {
@@ -119,7 +119,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "by two at once makes each job once and moves the schedule on", func(b *bundle) {
+	bubble(t, "two promotions at once make each job once and move the schedule on", func(b *bundle) {
 		s := b.put()
 		var both sync.WaitGroup
 		made := make([]int, 2)
@@ -173,8 +173,8 @@ func TestRecurrer_Promotes(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "decides again where an edit replaces the payload that it is about to read", func(b *bundle) {
-		body := func(letter string) []byte { return []byte(`"` + strings.Repeat(letter, 300<<10) + `"`) }
+	bubble(t, "decides anew when an edit replaces the payload that it is about to read", func(b *bundle) {
+		body := func(char string) []byte { return []byte(`"` + strings.Repeat(char, 300<<10) + `"`) }
 		set := func(s *schedule.Schedule, payload []byte) {
 			s.SetPayload(payload)
 			if err := b.Store.PutSchedulePayload(b.Context(), *s, payload); err != nil {
@@ -203,7 +203,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("the job has %.5s, %v", got, err)
 		}
 	})
-	bubble(t, "leaves a paused, a deleted and an absent one alone", func(b *bundle) {
+	bubble(t, "leaves a paused, a deleted and an absent schedule alone", func(b *bundle) {
 		s := b.put()
 		paused, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
 		b.Write(w)
@@ -220,7 +220,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("absent: %+v", did)
 		}
 	})
-	bubble(t, "resumes when the until of the pause is over, and has the parked looked at", func(b *bundle) {
+	bubble(t, "resumes a schedule whose pause has passed its until, and unparks its jobs", func(b *bundle) {
 		s := b.put()
 		_, w := schedule.PauseSchedule(s, schedule.Pause{Until: stagetest.Now().Add(time.Hour)}, stagetest.Now())
 		b.Write(w)
@@ -238,7 +238,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("%+v, %v", d, err)
 		}
 	})
-	bubble(t, "stands still under a pause of everything, findable for whoever lifts it", func(b *bundle) {
+	bubble(t, "parks a schedule under a pause of everything", func(b *bundle) {
 		s := b.put()
 		ref := job.PauseRef("acme", job.PauseAll)
 		b.Write(item.Write{Ref: ref, Name: "test.pause",
@@ -268,7 +268,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("%d missed times run, parked %v", late, b.Schedule(s.Key).Parked)
 		}
 	})
-	bubble(t, "ends a schedule that has run as often as it may", func(b *bundle) {
+	bubble(t, "ends a schedule that has reached its max_runs", func(b *bundle) {
 		one := 1
 		s := b.put(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
 		b.Write(s.CountRun(job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, DueAt: stagetest.Now()})...)
@@ -276,7 +276,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("%+v, ended by %q", did, b.Schedule(s.Key).EndedBy)
 		}
 	})
-	bubble(t, "sends what is due now, and again if nobody is sure to have", func(b *bundle) {
+	bubble(t, "sends the firing of a job that is due now, and repeats it if it may be lost", func(b *bundle) {
 		time.Sleep(time.Until(stagetest.Now().Truncate(time.Minute).Add(59 * time.Second)))
 		s := b.put()
 		b.promote(s)
@@ -298,7 +298,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 		}
 		return c
 	}
-	bubble(t, "waits for a worker that lets go of the old epoch", func(b *bundle) {
+	bubble(t, "adopts a job after its worker has let it go", func(b *bundle) {
 		s := b.put()
 		b.promote(s)
 		s = edit(b, s)
@@ -312,17 +312,17 @@ func TestRecurrer_Adopts(t *testing.T) {
 			b.Errorf("%+v", now)
 		}
 	})
-	bubble(t, "does not move on when what the jobs hold cannot be found", func(b *bundle) {
+	bubble(t, "does not move on when the contents of the jobs are missing", func(b *bundle) {
 		s := b.put()
 		b.promote(s)
 		after := s
-		body := []byte(`"` + strings.Repeat("x", 5000) + `"`) // too large for a row, and kept by nobody
+		body := []byte(`"` + strings.Repeat("x", 5000) + `"`) // too large for a row, and not stored
 		after.SetPayload(body)
 		after, _, err := schedule.Edit(s, after, nil, stagetest.Now())
 		if err != nil {
 			b.Fatal(err)
 		}
-		after.AdoptThrough = after.Next.Add(contract.Horizon) // all times are of the older epoch: adopted, not made
+		after.AdoptThrough = after.Next.Add(contract.Horizon) // all jobs are adopted, none is made
 		b.Write(item.Write{Ref: s.Ref(), Name: "test.edit", Put: after.Item()})
 		if _, err := b.recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.NotFound {
 			b.Errorf("it says %v", err)
@@ -331,7 +331,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 			b.Errorf("next is %s, and was %s", got.Next, after.Next)
 		}
 	})
-	bubble(t, "does not move on while a worker holds one, and passes it once it runs", func(b *bundle) {
+	bubble(t, "does not move on while a worker holds a job, and passes the job once it runs", func(b *bundle) {
 		s := b.put()
 		b.promote(s)
 		s = edit(b, s)
@@ -350,16 +350,16 @@ func TestRecurrer_Adopts(t *testing.T) {
 		}
 	})
 	for name, change := range map[string]func(*job.Row){
-		"one that retries":        func(r *job.Row) { r.Attempt = 2 },
-		"one that is to stop":     func(r *job.Row) { r.Stop = job.StopCancel },
-		"one that is over":        func(r *job.Row) { r.Status = job.Succeeded },
-		"one of this epoch":       func(r *job.Row) { r.Epoch = 2 },
-		"one of an epoch to come": func(r *job.Row) { r.Epoch = 3 },
-		"one that is running":     func(r *job.Row) { r.Status = job.Running },
-		"one that cannot be read": nil,
-		"one that was forgotten":  nil,
+		"a job that retries":        func(r *job.Row) { r.Attempt = 2 },
+		"a job with a stop":         func(r *job.Row) { r.Stop = job.StopCancel },
+		"a job that is over":        func(r *job.Row) { r.Status = job.Succeeded },
+		"a job of this epoch":       func(r *job.Row) { r.Epoch = 2 },
+		"a job of a later epoch":    func(r *job.Row) { r.Epoch = 3 },
+		"a running job":             func(r *job.Row) { r.Status = job.Running },
+		"a job that cannot be read": nil,
+		"a forgotten job":           nil,
 	} {
-		bubble(t, "passes "+name, func(b *bundle) {
+		bubble(t, "leaves alone "+name, func(b *bundle) {
 			s := b.put()
 			b.promote(s)
 			s = edit(b, s)
@@ -369,7 +369,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 			case change != nil:
 				change(&first)
 				i = first.Item()
-			case name == "one that cannot be read":
+			case name == "a job that cannot be read":
 				i["status"] = "LOST"
 			default:
 				i["status"] = string(job.Gone)
@@ -386,16 +386,16 @@ func TestRecurrer_Adopts(t *testing.T) {
 	}
 }
 
-func TestRecurrer_MakesGoodAPromotionThatCrashedAnywhere(t *testing.T) {
+func TestRecurrer_RepeatsAPromotionThatCrashed(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
-		bubble(t, fmt.Sprintf("the last answer lost: %v", lost), func(b *bundle) {
+		bubble(t, fmt.Sprintf("accounts for each time after any crash, last answer lost: %v", lost), func(b *bundle) {
 			for n := range 200 {
 				cron := "*/10 * * * *"
 				s := b.put(func(s *schedule.Schedule) { s.Name, s.Spec.Cron = fmt.Sprintf("s%d", n), &cron })
 				b.promote(s)
 				from := b.Schedule(s.Key).Next
-				time.Sleep(90 * time.Minute) // then some were missed
+				time.Sleep(90 * time.Minute) // so that some times are missed
 				asked := 0
 				var mu sync.Mutex
 				b.World.SetFaults(func(memory.Call) memory.Fault {
@@ -430,17 +430,17 @@ func TestRecurrer_MakesGoodAPromotionThatCrashedAnywhere(t *testing.T) {
 	}
 }
 
-// A step that made its jobs and died leaves next where it was; the index does not show them yet.
+// A step that crashed after making its jobs has not moved the schedule on, and the index does not show the jobs yet.
 func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 	t.Parallel()
 	const lag = time.Hour
 	for how, then := range map[string]func(b *bundle, s schedule.Schedule){
-		"promoted again": func(b *bundle, s schedule.Schedule) {
-			time.Sleep(5 * time.Minute) // some that were made then would now be given up
+		"is promoted later": func(b *bundle, s schedule.Schedule) {
+			time.Sleep(5 * time.Minute) // some of those times are too old by now
 			b.promote(s)
 		},
-		"edited": func(b *bundle, s schedule.Schedule) { edit(b, b.Schedule(s.Key)); b.promote(s) },
-		"paused and edited": func(b *bundle, s schedule.Schedule) {
+		"is edited": func(b *bundle, s schedule.Schedule) { edit(b, b.Schedule(s.Key)); b.promote(s) },
+		"is paused and edited": func(b *bundle, s schedule.Schedule) {
 			paused, w := schedule.PauseSchedule(b.Schedule(s.Key), schedule.Pause{}, stagetest.Now())
 			b.Write(w)
 			edit(b, paused)
@@ -448,13 +448,13 @@ func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 			b.Write(w)
 			b.promote(s)
 		},
-		"deleted": func(b *bundle, s schedule.Schedule) {
+		"is deleted": func(b *bundle, s schedule.Schedule) {
 			old := b.Schedule(s.Key)
 			_, writes := schedule.Delete(old, haveJobs(b, old), stagetest.Now())
 			b.Write(writes...)
 		},
 	} {
-		bubble(t, how, func(b *bundle) {
+		bubble(t, "accounts for each time once when the schedule "+how, func(b *bundle) {
 			b.World = memory.New(memory.Options{IndexLag: memory.LagUpTo(lag)})
 			b.Cleanup(b.World.Close)
 			b.Store = store.New(b.World.Table(), b.World.Blobs())
@@ -487,10 +487,10 @@ func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 	}
 }
 
-// A run that somebody asked for at that very millisecond stands in the same index.
+// A manual run of the same millisecond is in the same index.
 func TestRecurrer_CountsNoManualRunAsANominalTime(t *testing.T) {
 	t.Parallel()
-	bubble(t, "promoted long after", func(b *bundle) {
+	bubble(t, "records the nominal time of a manual run as missed", func(b *bundle) {
 		s := b.put()
 		b.promote(s)
 		from := b.Schedule(s.Key).Next
@@ -505,7 +505,7 @@ func TestRecurrer_CountsNoManualRunAsANominalTime(t *testing.T) {
 	})
 }
 
-// edit gives the schedule a new epoch in which the same times stand.
+// edit gives the schedule a new epoch with the same times.
 func edit(b *bundle, s schedule.Schedule) schedule.Schedule {
 	b.Helper()
 	s = b.Schedule(s.Key)
@@ -517,7 +517,7 @@ func edit(b *bundle, s schedule.Schedule) schedule.Schedule {
 	return after
 }
 
-// haveJobs says of which times that an edit would leave behind there are jobs.
+// haveJobs says which of the times that an edit drops have jobs.
 func haveJobs(b *bundle, s schedule.Schedule) map[time.Time]bool {
 	b.Helper()
 	has, err := b.Store.HaveJobs(b.Context(), s.Key, s.Leaves(stagetest.Now()))
@@ -562,7 +562,7 @@ func accountUntil(b *bundle, s schedule.Schedule, from, until time.Time) {
 
 func TestRecurrer_PromotesASlice(t *testing.T) {
 	t.Parallel()
-	bubble(t, "sets aside what cannot be read, and fails only where again helps", func(b *bundle) {
+	bubble(t, "sets an unreadable schedule aside and fails for a throttled one", func(b *bundle) {
 		var all []schedule.Schedule
 		for n := range 10 {
 			all = append(all, b.put(func(s *schedule.Schedule) { s.Name = fmt.Sprintf("s%d", n) }))
@@ -578,7 +578,7 @@ func TestRecurrer_PromotesASlice(t *testing.T) {
 		})
 		var came scan.Counter
 		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); !fault.Retryable(err) {
-			b.Errorf("the slice says %v", err)
+			b.Errorf("the slice returned %v", err)
 		}
 		b.World.SetFaults(nil)
 		if got := came.Counts(); got["promoted"] != 8 || got["schedule_set_aside"] != 1 || got["schedule_failed"] != 1 {

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-// emptyPages: an empty page is not the end, wherever something is listed.
+// emptyPages is a world whose lists have empty pages before their end.
 var emptyPages = memory.Options{EmptyPages: true}
 
 func attemptTwo(r *job.Row) { r.Attempt = 2 }
@@ -38,10 +38,11 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		}
 		return w[:1]
 	}
-	resumed := func(s schedule.Schedule) []item.Write { // promotion has not come to it yet
+	resumed := func(s schedule.Schedule) []item.Write { // it is not promoted yet
 		s.Epoch, s.Next = 2, stagetest.Now().Add(-time.Hour)
 		return []item.Write{{Ref: s.Ref(), Name: "test.put", Put: s.Item()}}
 	}
+	expiring := func(r *job.Row) { r.StartWithin = time.Second }
 	for name, c := range map[string]struct {
 		write  func(schedule.Schedule) []item.Write
 		change func(*job.Row)
@@ -49,16 +50,16 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		status job.Status
 		reason string
 	}{
-		"current":                 {nil, nil, job.StepFire, job.Scheduled, ""},
-		"paused":                  {pause, nil, job.StepPark, job.Scheduled, ""},
-		"paused, while retrying":  {pause, attemptTwo, job.StepPark, job.Scheduled, ""},
-		"deleted":                 {remove, nil, recur.Skipped, job.Skipped, job.CodeDeleted},
-		"deleted, while retrying": {remove, attemptTwo, job.StepFinishStop, job.Cancelled, job.CodeDeleted},
-		"edited":                  {edit, nil, recur.Skipped, job.Skipped, job.CodeEdited},
-		"edited, while retrying":  {edit, attemptTwo, job.StepFire, job.Scheduled, ""},
-		"edited, window passed": {edit, func(r *job.Row) { r.StartWithin = time.Second }, recur.Skipped, job.Skipped,
-			job.CodeEdited},
-		"to be adopted": {resumed, nil, recur.Left, job.Scheduled, ""},
+		"a current job is fired":                 {nil, nil, job.StepFire, job.Scheduled, ""},
+		"a job of a paused schedule is parked":   {pause, nil, job.StepPark, job.Scheduled, ""},
+		"a retry of a paused schedule is parked": {pause, attemptTwo, job.StepPark, job.Scheduled, ""},
+		"a job of a deleted schedule is skipped": {remove, nil, recur.Skipped, job.Skipped, job.CodeDeleted},
+		"a retry of a deleted schedule is cancelled": {remove, attemptTwo, job.StepFinishStop, job.Cancelled,
+			job.CodeDeleted},
+		"a job of an edited schedule is skipped":          {edit, nil, recur.Skipped, job.Skipped, job.CodeEdited},
+		"a retry of an edited schedule is fired":          {edit, attemptTwo, job.StepFire, job.Scheduled, ""},
+		"an overdue job of an edited schedule is skipped": {edit, expiring, recur.Skipped, job.Skipped, job.CodeEdited},
+		"a job to be adopted is left to promotion":        {resumed, nil, recur.Left, job.Scheduled, ""},
 	} {
 		bubbleOf(t, name, emptyPages, func(b *bundle) {
 			s := b.Rule()
@@ -88,7 +89,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 			}
 		})
 	}
-	bubbleOf(t, "a worker that starts it while it is to be skipped goes on", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job that starts while it is skipped is left to its worker", emptyPages, func(b *bundle) {
 		s := b.Rule()
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		if err := b.Store.Commit(b.Context(), remove(s)...); err != nil {
@@ -100,12 +101,12 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 			b.Errorf("it is %s", now.Status)
 		}
 	})
-	bubbleOf(t, "nobody takes an attempt over between its fence and the skip", emptyPages, func(b *bundle) {
+	bubbleOf(t, "an attempt that is taken over before the skip is left to its worker", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })
 		holder := b.Overdue(1, stagetest.Late, stagetest.Of(s))
 		b.Write(s.TakeSlot(holder.ID))
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
-		b.Before(stagetest.Named("row.skip"), func() { // the holder ends, and a second firing of the job comes
+		b.Before(stagetest.Named("row.skip"), func() { // the holder ends, and a second firing of the job is claimed
 			d, err := job.Settle(&holder, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 			if err != nil {
 				b.Fatal(err)
@@ -121,7 +122,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 			b.Errorf("it is %s, with the claim %+v", now.Status, c)
 		}
 	})
-	bubbleOf(t, "an edit that comes between leaves it to the new epoch", emptyPages, func(b *bundle) {
+	bubbleOf(t, "an edit just before the skip leaves the job to the new epoch", emptyPages, func(b *bundle) {
 		s := b.Rule()
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		if err := b.Store.Commit(b.Context(), edit(s)...); err != nil {
@@ -157,7 +158,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Fatal(err)
 		}
 	}
-	bubbleOf(t, "skip", emptyPages, func(b *bundle) {
+	bubbleOf(t, "overlap skip skips the later job", emptyPages, func(b *bundle) {
 		s := b.Rule(policy(schedule.OverlapSkip))
 		hold(b, s)
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
@@ -166,13 +167,13 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Errorf("it is %s: %v", now.Status, now.Reason)
 		}
 	})
-	bubbleOf(t, "buffer_one: one waits, the next is skipped, and the end of the first wakes the one", emptyPages,
+	bubbleOf(t, "overlap buffer_one queues one job, skips the next, and fires the queued one at the end", emptyPages,
 		func(b *bundle) {
 			s := b.Rule(policy(schedule.OverlapBufferOne))
 			h := hold(b, s)
 			one, two := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
 			b.requireStep(b.sweep(one), job.StepPark)
-			b.requireStep(b.sweep(one), job.StepPark) // again, of a lagging entry
+			b.requireStep(b.sweep(one), job.StepPark) // a late index entry shows it twice
 			b.requireStep(b.sweep(two), recur.Skipped)
 			b.RequireSilence()
 			end(b, h)
@@ -181,7 +182,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 				b.Error("it is still parked")
 			}
 		})
-	bubbleOf(t, "buffer_all: all wait, and each end wakes the oldest", emptyPages, func(b *bundle) {
+	bubbleOf(t, "overlap buffer_all queues all jobs, and each end fires the oldest", emptyPages, func(b *bundle) {
 		s := b.Rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
 		one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
@@ -198,11 +199,11 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		b.RequireFired(b.Row(two.Key))
 		b.Write(s.TakeSlotFrom(two.ID, one.ID))
 		end(b, two)
-		if got := b.Received(contract.DispatchQueue); len(got) != 0 { // it comes later: the index lags
-			b.Errorf("an empty line is looked at at once: %v", got)
+		if got := b.Received(contract.DispatchQueue); len(got) != 0 { // it is delayed, because the index lags
+			b.Errorf("an empty line is read at once: %v", got)
 		}
 	})
-	bubbleOf(t, "cancel_running: the newest waits for the end of the first", emptyPages, func(b *bundle) {
+	bubbleOf(t, "overlap cancel_running queues the newest until the first has ended", emptyPages, func(b *bundle) {
 		s := b.Rule(policy(schedule.OverlapCancelRunning))
 		h := hold(b, s)
 		one, two, late := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
@@ -226,7 +227,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		}
 		b.RequireFired(b.Row(two.Key))
 	})
-	bubbleOf(t, "one that leaves the line without having run does not make the others go, one after the other",
+	bubbleOf(t, "a queued job that is skipped does not start the next one",
 		emptyPages, func(b *bundle) {
 			s := b.Rule(policy(schedule.OverlapBufferAll))
 			h := hold(b, s)
@@ -241,10 +242,10 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 				b.Fatalf("%q, %v", step, err)
 			}
 			if now := b.Row(two.Key); !now.QueuedBehind || b.Row(h.Key).Status != job.Running {
-				b.Errorf("the other is %s, behind %v", now.Status, now.QueuedBehind)
+				b.Errorf("the other is %s, queued %v", now.Status, now.QueuedBehind)
 			}
 		})
-	bubbleOf(t, "a first that ends while the next lines up wakes it", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job is fired when the one before ends while it is queued", emptyPages, func(b *bundle) {
 		s := b.Rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
@@ -259,16 +260,14 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		b.RequireFired(b.Row(r.Key))
 	})
 	for _, lost := range []bool{false, true} {
-		bubbleOf(t, fmt.Sprintf("a crash anywhere while it lines up is made good, the last answer lost: %v", lost),
+		bubbleOf(t, fmt.Sprintf("a job is fired after any crash of its queueing, last answer lost: %v", lost),
 			emptyPages, func(b *bundle) {
 				s := b.Rule(policy(schedule.OverlapBufferOne))
 				var h, r job.Row
 				b.Crashes(lost, func(n int) {
 					h = b.Overdue(100+n, stagetest.Late+time.Hour, stagetest.Of(s))
-					slot, _ := b.Store.Slot(b.Context(), s.Key)
 					b.Write(item.Write{Ref: s.SlotRef(), Name: "test.slot",
 						Set: map[string]any{"holder": string(h.ID), "waiting": nil}})
-					_ = slot
 					r = b.Overdue(n, stagetest.Late, stagetest.Of(s))
 				}, func() error {
 					_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
@@ -281,7 +280,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 						b.Fatalf("crashed at call %d: nothing brings it back", n)
 					}
 					if keys, err := b.Store.Lines(b.Context()); now.Parked && (err != nil || len(keys) == 0) {
-						b.Fatalf("crashed at call %d: it is in the line, and nobody knows, %v", n, err)
+						b.Fatalf("crashed at call %d: it is queued, and the sweeper does not know of it, %v", n, err)
 					}
 					d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 					if err != nil {
@@ -303,7 +302,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 
 func TestRecurrer_EndsAScheduleAfterItsLastRun(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "one too many is skipped and ends the schedule", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job beyond max_runs is skipped and ends the schedule", emptyPages, func(b *bundle) {
 		one := 1
 		s := b.Rule(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
 		first, second := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
@@ -312,7 +311,7 @@ func TestRecurrer_EndsAScheduleAfterItsLastRun(t *testing.T) {
 			b.Fatal(err)
 		}
 		time.Sleep(contract.Grace + time.Minute)
-		b.requireStep(b.sweep(b.Row(first.Key)), job.StepFire) // it was counted: it may still run
+		b.requireStep(b.sweep(b.Row(first.Key)), job.StepFire) // it is counted already, so it may run
 		b.requireStep(b.sweep(second), recur.Skipped)
 		now, err := b.Store.Schedule(b.Context(), s.Key)
 		if err != nil || !now.Next.IsZero() || now.EndedBy != job.CodeMaxRuns {
@@ -323,7 +322,7 @@ func TestRecurrer_EndsAScheduleAfterItsLastRun(t *testing.T) {
 
 func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "are counted once each, end with a success, and pause at the limit", emptyPages, func(b *bundle) {
+	bubbleOf(t, "failures are counted once each until a success, and pause at the limit", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 2 })
 		ended := func(n int, status job.Status, change ...func(*job.Row)) schedule.Schedule {
 			b.Helper()
@@ -360,7 +359,7 @@ func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 	})
 }
 
-func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
+func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 	t.Parallel()
 	bubbleOf(t, "a job whose schedule cannot be read waits, and runs once it can be", emptyPages, func(b *bundle) {
 		s := b.Rule()
@@ -375,7 +374,7 @@ func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
 		time.Sleep(contract.Grace)
 		b.requireStep(b.sweep(after), job.StepFire)
 	})
-	bubbleOf(t, "the end of a job whose schedule cannot be read is no fault of the job", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job ends although its schedule cannot be read", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		b.Spoil(s.Ref())
 		if err := b.recur.Ended(b.Context(), b.decider,
@@ -384,11 +383,10 @@ func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
 		}
 	})
 	for _, c := range []struct {
-		lease time.Duration // of the one that holds the slot; 0: nobody is at it
+		lease time.Duration // of the job that holds the slot; 0: it has no claim
 		step  job.Step
 	}{{0, job.StepFire}, {time.Hour, job.StepPark}} {
-		name := fmt.Sprintf("a slot whose holder cannot be read is free unless a worker is at it: %v left of its lease",
-			c.lease)
+		name := fmt.Sprintf("a slot whose holder cannot be read, with a lease of %v, comes to %s", c.lease, c.step)
 		bubbleOf(t, name, emptyPages, func(b *bundle) {
 			s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
 			holder, r := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s)),
@@ -401,7 +399,7 @@ func TestRecurrer_BearsUnreadableNeighbours(t *testing.T) {
 			b.requireStep(b.sweep(r), c.step)
 		})
 	}
-	bubbleOf(t, "one in a line that cannot be read does not keep those behind it", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a queued job that cannot be read does not hold up the next one", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		holder := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s))
 		b.Write(s.TakeSlot(holder.ID))
@@ -430,7 +428,7 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 			b.Fatal(err)
 		}
 	}
-	bubbleOf(t, "a success ends a row of failures that another process has just begun", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a success ends a count of failures that another process has just begun", emptyPages, func(b *bundle) {
 		s, other := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 2 }), b.Engine()
 		ended(b, other, s, 0, job.Succeeded)
 		ended(b, b.engine, s, 1, job.Dead)
@@ -440,7 +438,7 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 			b.Errorf("%d failures, paused %+v, %v", now.Failures, now.Paused, err)
 		}
 	})
-	bubbleOf(t, "a death under an edit of this second counts", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a dead job counts for a schedule that was edited a moment ago", emptyPages, func(b *bundle) {
 		s := b.Rule()
 		ended(b, b.engine, s, 0, job.Succeeded)
 		edited := s
@@ -457,17 +455,18 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 	})
 }
 
-func TestRecurrer_DropsWhatALiftedPauseSaid(t *testing.T) {
+func TestRecurrer_SkipsJobsAsALiftedPauseSays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		missed string
-		last   bool // no later time of the schedule was due under the pause
+		last   bool // it is the last time of the schedule under the pause
 		step   job.Step
 	}{
 		{schedule.MissedDrop, true, recur.Skipped}, {schedule.MissedLast, false, recur.Skipped},
 		{schedule.MissedLast, true, job.StepFire}, {schedule.MissedAll, false, job.StepFire},
 	} {
-		bubbleOf(t, fmt.Sprintf("%s, the last: %v", c.missed, c.last), emptyPages, func(b *bundle) {
+		name := fmt.Sprintf("missed %s, the last time under the pause: %v, comes to %s", c.missed, c.last, c.step)
+		bubbleOf(t, name, emptyPages, func(b *bundle) {
 			s := b.Rule()
 			ago := 10 * time.Minute
 			if !c.last {
@@ -480,7 +479,7 @@ func TestRecurrer_DropsWhatALiftedPauseSaid(t *testing.T) {
 			}
 			r := b.Overdue(0, ago, stagetest.Of(s), func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
 			if c.last {
-				r.NominalAt = now.Truncate(time.Hour) // the next is an hour later
+				r.NominalAt = now.Truncate(time.Hour) // the next time is an hour later
 				b.Put(r)
 			}
 			if err := b.Store.DeletePause(b.Context(), s.Tenant, job.PauseAll, time.Now()); err != nil {
@@ -498,9 +497,9 @@ func TestRecurrer_DropsWhatALiftedPauseSaid(t *testing.T) {
 	}
 }
 
-func TestRecurrer_KnowsItsOwnLostFirstTry(t *testing.T) {
+func TestRecurrer_RecognizesItsOwnWrite(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "counting a death pauses the schedule", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a dead job is counted once after a lost answer and pauses the schedule", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		r := jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)
 		b.Twice("schedule.count_dead")

@@ -12,7 +12,7 @@ import (
 	"punctual/shared/store"
 )
 
-func TestRecurrer_LosesNoScheduleFromSight(t *testing.T) {
+func TestRecurrer_ForgetsNoSchedule(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(b *bundle, ref item.Ref){
 		"that cannot be read": func(b *bundle, ref item.Ref) {

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/memory"
 )
 
-// line is a world of single jobs after each other.
+// line is a setup for single jobs that come after each other.
 type line struct {
 	*stagetest.Setup
 	engine.Engine
@@ -32,7 +32,7 @@ func (l *line) open(n int) job.Row {
 	return l.Overdue(n, time.Second)
 }
 
-// request is what the API writes for job n after others, in order.
+// request returns the row of job n after others, and what the API does to accept it, step by step.
 func (l *line) request(n int, a dag.After, parents ...job.Row) (job.Row, []func() error) {
 	now := stagetest.Now()
 	for _, p := range parents {
@@ -52,7 +52,7 @@ func (l *line) request(n int, a dag.After, parents ...job.Row) (job.Row, []func(
 	)
 }
 
-// after accepts job n after others.
+// after accepts job n, which comes after others.
 func (l *line) after(n int, a dag.After, parents ...job.Row) job.Row {
 	l.Helper()
 	row, steps := l.request(n, a, parents...)
@@ -76,7 +76,7 @@ func (l *line) report(r job.Row, kind job.OutcomeKind) {
 	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Arrival{}))
 }
 
-// claimed has a worker run a job's attempt to its end.
+// claimed has a worker claim a job and record its outcome.
 func (l *line) claimed(r job.Row, kind job.OutcomeKind) job.Claim {
 	l.Helper()
 	c := l.Own(r, time.Minute)
@@ -88,7 +88,7 @@ func (l *line) claimed(r job.Row, kind job.OutcomeKind) job.Claim {
 	return c
 }
 
-// sweep decides about rows as the sweeper does that comes a while later.
+// sweep decides about rows as the sweeper does, after their wake-ups.
 func (l *line) sweep(rows ...job.Row) {
 	l.Helper()
 	time.Sleep(2 * contract.MaxPostpone)
@@ -109,9 +109,9 @@ func (l *line) is(r job.Row, want job.Status, code string) {
 	}
 }
 
-func TestAfter_RunsOnceTheLastHasEnded(t *testing.T) {
+func TestAfter_RunsOnceAllHaveEnded(t *testing.T) {
 	t.Parallel()
-	inLine(t, "and is fired once", func(l *line) {
+	inLine(t, "a job is fired once after the last of two has ended", func(l *line) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{Rule: dag.AllDone}, a, b)
 		l.report(a, job.OutcomeFailed)
@@ -123,11 +123,11 @@ func TestAfter_RunsOnceTheLastHasEnded(t *testing.T) {
 		}
 		for _, r := range []job.Row{a, b} {
 			if now := l.Row(r.Key); now.PendingEffects.Children() {
-				l.Errorf("job %s owes %q", r.ID, now.PendingEffects)
+				l.Errorf("job %s has pending effects %q", r.ID, now.PendingEffects)
 			}
 		}
 	})
-	inLine(t, "and so do all that follow it, however many", func(l *line) {
+	inLine(t, "all 250 followers of a job are released", func(l *line) {
 		a := l.open(0)
 		var all []job.Row
 		for n := range 250 {
@@ -145,14 +145,14 @@ func TestAfter_RunsOnceTheLastHasEnded(t *testing.T) {
 			l.Errorf("%d entries are left, %v", len(left), err)
 		}
 	})
-	inLine(t, "though another that waits with it cannot be read", func(l *line) {
+	inLine(t, "a follower is released although another one cannot be read", func(l *line) {
 		a := l.open(1)
 		spoilt, good := l.after(2, dag.After{}, a), l.after(3, dag.After{}, a)
 		l.Write(item.Write{Ref: spoilt.Ref(), Name: "test.spoil", Set: map[string]any{"parents": "{"}})
 		l.report(a, job.OutcomeSucceeded)
 		l.is(good, job.Scheduled, "")
 	})
-	inLine(t, "and then waits for its own time, near or far", func(l *line) {
+	inLine(t, "a released job waits for its own due time", func(l *line) {
 		a := l.open(1)
 		now := stagetest.Now()
 		soon := l.after(2, dag.After{Delay: time.Minute}, a)
@@ -169,9 +169,9 @@ func TestAfter_RunsOnceTheLastHasEnded(t *testing.T) {
 	})
 }
 
-func TestAfter_EndsWithWhatItCameAfter(t *testing.T) {
+func TestAfter_EndsWithItsParents(t *testing.T) {
 	t.Parallel()
-	inLine(t, "down a whole chain, and says why", func(l *line) {
+	inLine(t, "a failure cancels a whole chain of followers", func(l *line) {
 		chain := []job.Row{l.open(0)}
 		for n := range 20 {
 			chain = append(chain, l.after(n+1, dag.After{}, chain[n]))
@@ -180,11 +180,11 @@ func TestAfter_EndsWithWhatItCameAfter(t *testing.T) {
 		for _, c := range chain[1:] {
 			l.is(c, job.Cancelled, dag.ReasonParentFailed)
 			if now := l.Row(c.Key); !now.WakeAt.IsZero() || now.PendingEffects != job.NoPendingEffects {
-				l.Errorf("job %s owes %q and wakes at %s", c.ID, now.PendingEffects, now.WakeAt)
+				l.Errorf("job %s has pending effects %q and wakes at %s", c.ID, now.PendingEffects, now.WakeAt)
 			}
 		}
 	})
-	inLine(t, "as skipped where a rule asks for a failure", func(l *line) {
+	inLine(t, "a job whose rule asks for a failure is skipped after a success", func(l *line) {
 		a := l.open(1)
 		b := l.after(2, dag.After{Rule: dag.AllFailed}, a)
 		c := l.after(3, dag.After{}, b)
@@ -192,7 +192,7 @@ func TestAfter_EndsWithWhatItCameAfter(t *testing.T) {
 		l.is(b, job.Skipped, dag.ReasonRuleNotMet)
 		l.is(c, job.Skipped, dag.ReasonParentSkipped)
 	})
-	inLine(t, "when that is cancelled or expires", func(l *line) {
+	inLine(t, "a job is cancelled when its parent is cancelled or expires", func(l *line) {
 		a, b := l.open(1), l.Overdue(2, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Second })
 		c, d := l.after(3, dag.After{}, a), l.after(4, dag.After{}, b)
 		_, err := l.Decide.Cancel(l.Context(), a.Key, func(job.Row, time.Time) error { return nil })
@@ -204,9 +204,9 @@ func TestAfter_EndsWithWhatItCameAfter(t *testing.T) {
 	})
 }
 
-func TestAfter_WakesUpByItself(t *testing.T) {
+func TestAfter_WakesUpItself(t *testing.T) {
 	t.Parallel()
-	inLine(t, "ever later, and remembers an end that the table forgets", func(l *line) {
+	inLine(t, "a blocked job wakes up less and less often and remembers an end that is forgotten", func(l *line) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
 		l.report(a, job.OutcomeSucceeded)
@@ -227,7 +227,7 @@ func TestAfter_WakesUpByItself(t *testing.T) {
 		l.report(b, job.OutcomeSucceeded)
 		l.is(c, job.Scheduled, "")
 	})
-	inLine(t, "and goes by the tombstone of one that was deleted", func(l *line) {
+	inLine(t, "a blocked job reads the end of a deleted parent from its tombstone", func(l *line) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
 		l.report(a, job.OutcomeFailed)
@@ -237,11 +237,11 @@ func TestAfter_WakesUpByItself(t *testing.T) {
 		l.report(b, job.OutcomeSucceeded)
 		l.is(c, job.Cancelled, dag.ReasonParentFailed)
 	})
-	inLine(t, "while everything is paused", func(l *line) {
+	inLine(t, "a blocked job is released and parked while everything is paused", func(l *line) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)
 		l.must(steps[0]())
-		l.report(a, job.OutcomeSucceeded) // nobody is there yet who could be told
+		l.report(a, job.OutcomeSucceeded) // the follower has no row yet
 		l.must(steps[1]())
 		l.Pause(job.PauseAll, time.Time{})
 		l.sweep(c)
@@ -253,11 +253,11 @@ func TestAfter_WakesUpByItself(t *testing.T) {
 	})
 }
 
-func TestAfter_SeesAnEndBetweenAnyTwoSteps(t *testing.T) {
+func TestAfter_SeesAnEndBetweenTwoStepsOfItsRequest(t *testing.T) {
 	t.Parallel()
 	for _, crashes := range []bool{false, true} {
 		for at := range 5 {
-			inLine(t, fmt.Sprintf("before step %d of its request, which crashes there: %v", at, crashes),
+			inLine(t, fmt.Sprintf("parents end before step %d of the request, which crashes there: %v", at, crashes),
 				func(l *line) {
 					a, b := l.open(1), l.open(2)
 					c, steps := l.request(3, dag.After{}, a, b)
@@ -276,13 +276,13 @@ func TestAfter_SeesAnEndBetweenAnyTwoSteps(t *testing.T) {
 						l.report(b, job.OutcomeSucceeded)
 					}
 					if crashes && at <= 2 {
-						return // it was not accepted
+						return // the job was not accepted
 					}
 					if crashes {
 						l.sweep(c)
 					}
 					l.is(c, job.Scheduled, "")
-					// nobody takes it: the sweeper fires it too
+					// No worker takes it, so the sweeper fires it, too.
 					if n := l.Fired()[string(c.ID)]; n == 0 || n > 1 && !crashes {
 						l.Errorf("fired %d times", n)
 					}
@@ -291,14 +291,14 @@ func TestAfter_SeesAnEndBetweenAnyTwoSteps(t *testing.T) {
 	}
 }
 
-func TestAfter_HasOneWinner(t *testing.T) {
+func TestAfter_HasOneResultOfARace(t *testing.T) {
 	t.Parallel()
 	cancel := func(l *line, r job.Row) job.Row {
 		after, err := l.Decide.Cancel(l.Context(), r.Key, func(job.Row, time.Time) error { return nil })
 		l.must(err)
 		return after
 	}
-	inLine(t, "of a cancel just before a release", func(l *line) {
+	inLine(t, "a cancel just before the release wins", func(l *line) {
 		a := l.open(1)
 		c := l.after(2, dag.After{}, a)
 		l.Before(stagetest.Named("row.release"), func() { cancel(l, c) })
@@ -308,15 +308,15 @@ func TestAfter_HasOneWinner(t *testing.T) {
 			l.Errorf("fired %d times", n)
 		}
 	})
-	inLine(t, "of a release just before a cancel, which ends a job that was released", func(l *line) {
+	inLine(t, "a cancel just after the release ends the released job", func(l *line) {
 		a := l.open(1)
 		c := l.after(2, dag.After{Delay: time.Minute}, a)
 		l.Before(stagetest.Named("row.cancel_blocked"), func() { l.report(a, job.OutcomeSucceeded) })
 		if after := cancel(l, c); after.Status != job.Cancelled || l.Claim(c.Key).Token == 0 {
-			l.Errorf("it is %s, and no fence stands", after.Status)
+			l.Errorf("it is %s, and not fenced", after.Status)
 		}
 	})
-	inLine(t, "of an end and of one that begins to follow just before it", func(l *line) {
+	inLine(t, "a job that begins to follow just before its parent ends is released", func(l *line) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)
 		l.Before(stagetest.Named("row.succeed"), func() {
@@ -326,7 +326,7 @@ func TestAfter_HasOneWinner(t *testing.T) {
 		l.report(a, job.OutcomeSucceeded)
 		l.is(c, job.Scheduled, "")
 	})
-	inLine(t, "of two ends at the same time", func(l *line) {
+	inLine(t, "two parents that end at once release the job once", func(l *line) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
 		l.Before(stagetest.Named("row.told"), func() { l.report(b, job.OutcomeSucceeded) })
@@ -338,7 +338,7 @@ func TestAfter_HasOneWinner(t *testing.T) {
 	})
 }
 
-func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
+func TestAfter_IsJudgedAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		kind job.OutcomeKind
@@ -346,7 +346,7 @@ func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
 	}{"a success": {job.OutcomeSucceeded, job.Scheduled}, "a failure": {job.OutcomeFailed, job.Cancelled}} {
 		for _, lost := range []bool{false, true} {
 			for _, repeated := range []bool{false, true} {
-				what := fmt.Sprintf("of %s, the last answer lost: %v, its report repeated: %v", name, lost, repeated)
+				what := fmt.Sprintf("%s, any crash, last answer lost: %v, report repeated: %v", name, lost, repeated)
 				inLine(t, what, func(l *line) {
 					var a, b, below job.Row
 					var claim job.Claim
@@ -363,7 +363,7 @@ func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
 							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
 								decide.Arrival{Repeated: true}))
 						} else {
-							l.sweep(a) // repeats the report, or pays what is owed
+							l.sweep(a) // it repeats the report, or does the pending effects
 							if l.Row(a.Key).Status == job.Scheduled {
 								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
 									decide.Arrival{Repeated: true}))
@@ -378,8 +378,8 @@ func TestAfter_IsBroughtOnAfterACrashAnywhere(t *testing.T) {
 						} else if fired := l.Fired(); fired[string(b.ID)] == 0 || fired[string(below.ID)] > 0 {
 							l.Errorf("crashed at call %d: fired %v", n, fired)
 						}
-						if owes := l.Row(a.Key).PendingEffects; owes.Children() {
-							l.Errorf("crashed at call %d: %q is still owed", n, owes)
+						if left := l.Row(a.Key).PendingEffects; left.Children() {
+							l.Errorf("crashed at call %d: the pending effects are %q", n, left)
 						}
 					})
 				})

@@ -21,30 +21,30 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// bench is a table, a releaser over it, and a worker that this test plays.
+// bench is a table, a releaser over it, and a worker.
 type bench struct {
 	testing.TB
-	now     time.Time
-	world   *memory.World
-	store   *store.Store
-	rel     *release.Releaser
-	key     run.Key
-	mu      sync.Mutex // of the maps
-	started map[job.ID]int
-	fired   map[job.ID]int
-	letters map[string]int // by node
-	heard   chan job.Key   // firings, if somebody listens
-	open    sync.WaitGroup // firings that are heard and not done with
-	// fails says how the attempt of a node ends: true, it fails for good.
+	now         time.Time
+	world       *memory.World
+	store       *store.Store
+	rel         *release.Releaser
+	key         run.Key
+	mu          sync.Mutex // of the maps
+	started     map[job.ID]int
+	fired       map[job.ID]int
+	deadLetters map[string]int // dead deadLetters, by node
+	heard       chan job.Key   // firings, if not nil
+	open        sync.WaitGroup // firings in heard that no worker has finished
+	// fails says whether the attempt of a node fails for good.
 	fails func(row job.Row) bool
-	// gives is the result of one that succeeds; "" is none.
+	// gives is the result of a node that succeeds; "" for none.
 	gives func(row job.Row) string
 }
 
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
 func setup(t testing.TB) *bench {
-	b := &bench{TB: t, now: noon, started: map[job.ID]int{}, fired: map[job.ID]int{}, letters: map[string]int{}}
+	b := &bench{TB: t, now: noon, started: map[job.ID]int{}, fired: map[job.ID]int{}, deadLetters: map[string]int{}}
 	b.world = memory.New(memory.Options{Clock: b})
 	t.Cleanup(b.world.Close)
 	b.store = store.New(b.world.Table(), b.world.Blobs())
@@ -55,7 +55,7 @@ func setup(t testing.TB) *bench {
 	return b
 }
 
-// another is a second process: it shares nothing with the first but the table.
+// another is a second process, which shares only the table with the first.
 func (b *bench) another() *release.Releaser {
 	return release.New(release.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4})
 }
@@ -73,7 +73,7 @@ func (b *bench) Put(ctx context.Context, j accept.Job) error {
 	return b.store.Accept(ctx, j.Row, j.With...)
 }
 
-// Fire notes firings.
+// Fire records firings.
 func (b *bench) Fire(_ context.Context, _ string, firings ...job.Firing) {
 	for _, f := range firings {
 		b.mu.Lock()
@@ -86,7 +86,7 @@ func (b *bench) Fire(_ context.Context, _ string, firings ...job.Firing) {
 	}
 }
 
-// Stop does what the engine does: a stop on the row, and then the claim's owner is asked, or fenced.
+// Stop does what the engine does: it writes a stop on the row, and fences the attempt if no worker owns it.
 func (b *bench) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
 	if row.Stop == job.NoStop {
 		after, write := job.RequestStop(row, job.StopCancel, why, now)
@@ -109,7 +109,7 @@ func (b *bench) Stop(ctx context.Context, row job.Row, why job.Reason, now time.
 	return b.rel.Ended(ctx, after)
 }
 
-// Unpark fires a parked job, as the engine does where nothing else holds it.
+// Unpark fires a parked job, as the engine does if nothing else holds it.
 func (b *bench) Unpark(ctx context.Context, row job.Row) error {
 	after, write := job.Unpark(row, b.now)
 	if err := b.store.PutRow(ctx, after, write); err != nil {
@@ -119,13 +119,13 @@ func (b *bench) Unpark(ctx context.Context, row job.Row) error {
 	return nil
 }
 
-// SendDeadLetter counts the letters that nodes have sent which never ran.
+// SendDeadLetter counts the dead deadLetters of nodes that never ran.
 func (b *bench) SendDeadLetter(_ context.Context, row job.Row) error {
-	b.letters[row.Node]++
+	b.deadLetters[row.Node]++
 	return nil
 }
 
-// judge asks the run about a job that would be fired.
+// judge asks the run about a job that is about to be fired.
 func (b *bench) judge(row job.Row) (is job.Step, done bool, err error) {
 	d := decide.New(decide.Deps{Jobs: b.store, Queue: b.world.Queues(), Clock: b, Log: telemetry.Silent()})
 	return b.rel.Judge(context.Background(), d, row, job.StepFire, b.now)
@@ -188,7 +188,7 @@ func (b *bench) rows() []job.Row {
 			continue
 		}
 		rows = append(rows, row)
-		if row.Pool == "" || row.Priority == "" { // also of one that no worker runs: views show both
+		if row.Pool == "" || row.Priority == "" { // REST shows both, even if no worker runs the job
 			b.Errorf("node %q is %s with pool %q and priority %q", row.Node, row.Status, row.Pool, row.Priority)
 		}
 		var items []job.Key
@@ -206,7 +206,7 @@ func (b *bench) rows() []job.Row {
 	return rows
 }
 
-// current is the row of a node in the generation that counts; the zero Row says that it is BLOCKED.
+// current is the row of a node in its current generation; the zero Row says that it is BLOCKED.
 func (b *bench) current(node string) job.Row {
 	b.Helper()
 	rows, err := b.store.Nodes(context.Background(), []job.Key{b.run().Job(node)})
@@ -214,7 +214,7 @@ func (b *bench) current(node string) job.Row {
 	return rows[0]
 }
 
-// start is a worker that claims a due job and asks the run; false: it may not start.
+// start claims a due job as a worker does and asks the run. It returns false if the job may not start.
 func (b *bench) start(row job.Row) bool {
 	ctx := context.Background()
 	if !row.Status.Open() || row.IsMapped() || row.DueAt.After(b.now) || row.Stop != job.NoStop {
@@ -226,7 +226,7 @@ func (b *bench) start(row job.Row) bool {
 	}
 	owner := job.Owner{Worker: "w", Nonce: string(row.ID), LeaseUntil: b.now.Add(contract.Lease), DueAt: row.DueAt}
 	claim := job.ClaimNew(row.Key, row.Attempt, owner)
-	if c.Attempt == row.Attempt { // somebody let it go
+	if c.Attempt == row.Attempt { // a worker has let it go
 		claim = job.TakeOver(row.Key, c, owner, b.now)
 	}
 	if _, err = b.store.WriteClaim(ctx, claim); err != nil {
@@ -248,8 +248,8 @@ func (b *bench) start(row job.Row) bool {
 	return true
 }
 
-// finish settles an attempt that has started; told says whether its end is announced.
-func (b *bench) finish(row job.Row, told bool) {
+// finish settles an attempt that has started, and announces its end if announce is set.
+func (b *bench) finish(row job.Row, announce bool) {
 	ctx := context.Background()
 	rows, err := b.store.Nodes(ctx, []job.Key{row.Key})
 	if err != nil || !rows[0].Status.Open() {
@@ -276,12 +276,12 @@ func (b *bench) finish(row job.Row, told bool) {
 		return
 	}
 	_ = b.store.Put(ctx, job.Fence(row.Key, row.Attempt+1, row.DueAt, b.now)) // the claim is over
-	if told {
+	if announce {
 		_ = b.rel.Ended(ctx, d.After)
 	}
 }
 
-// sweep does what messages and the sweeper do for what was left behind; false: there was nothing.
+// sweep does what the sweeper does after crashes. It returns false if there was nothing to do.
 func (b *bench) sweep() (any bool) {
 	ctx := context.Background()
 	is := b.run()
@@ -303,7 +303,7 @@ func (b *bench) sweep() (any bool) {
 	return any
 }
 
-// work starts and ends everything that may.
+// work starts and finishes every job that may start. It returns false if there was none.
 func (b *bench) work() (any bool) {
 	for _, row := range b.rows() {
 		if b.start(row) {
@@ -314,7 +314,7 @@ func (b *bench) work() (any bool) {
 	return any
 }
 
-// settle lets everything happen that can; the run's wake-ups come, too.
+// settle works and sweeps, with the run's wake-ups, until nothing happens any more.
 func (b *bench) settle() {
 	b.Helper()
 	for range 10_000 {
@@ -337,7 +337,7 @@ func (b *bench) settle() {
 	b.Fatal("the run never comes to rest")
 }
 
-// calm does the same without any help: nobody crashes, and no wake-up comes but the first.
+// calm only works until nothing happens any more: there is no sweep and no wake-up.
 func (b *bench) calm() {
 	for b.work() {
 	}

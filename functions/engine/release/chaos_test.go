@@ -19,7 +19,7 @@ import (
 	"punctual/shared/run"
 )
 
-// expected is what a run comes to in which nobody acts: the end of each node, and the status.
+// expected is the end of each node and the status of a run on which no operator acts.
 func expected(g *dag.Graph, fails func(node string) bool) (map[string]dag.End, run.Status) {
 	ends := map[string]dag.End{}
 	status := run.Succeeded
@@ -63,7 +63,7 @@ func (b *bench) asExpected(g *dag.Graph, fails func(string) bool) {
 	}
 }
 
-// reordered plays a run whose reports come late, in any order, and some of them again. No wake-up helps.
+// reordered plays a run whose reports arrive late, in any order, and some of them twice. There are no wake-ups.
 func (b *bench) reordered(dice *rand.Rand) {
 	var late []job.Key
 	for {
@@ -91,9 +91,9 @@ func (b *bench) reordered(dice *rand.Rand) {
 	}
 }
 
-// TestRun_ComesToWhatTheTableSaysForEveryGraphOfFourNodes plays every graph, rule and outcome with reports that
-// come twice and in another order: RUNS=1 plays all 7,168, otherwise one in eleven.
-func TestRun_ComesToWhatTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
+// TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes plays every graph, rule and outcome with reports that
+// arrive twice and in another order: RUNS=1 plays all 7,168, otherwise one in eleven.
+func TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 	t.Parallel()
 	nodes := []string{"a", "b", "c", "d"}
 	worlds := 0
@@ -117,7 +117,7 @@ func TestRun_ComesToWhatTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 					continue
 				}
 				policy := dag.Policies[[]int{0, 2, 3}[(set+r+failing)%3]]
-				for x, name := range nodes { // one rule for all nodes, or another one for each
+				for x, name := range nodes { // the same rule for all nodes, or different ones
 					n := d.Nodes[name]
 					n.RunIf = dag.Rule(rule)
 					if (set+failing)%2 == 1 {
@@ -148,33 +148,33 @@ func TestRun_ComesToWhatTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 	t.Logf("%d runs", worlds)
 }
 
-// chaos is a run to which everything happens at once.
+// chaos is a run with random acts, crashes and races.
 type chaos struct {
 	*bench
 	dice    *rand.Rand
 	graph   *dag.Graph
 	depth   int
 	running []job.Row
-	acts    int  // how many more there may be
-	from    bool // somebody has asked for a retry from a node
+	acts    int  // acts that are still to come
+	from    bool // there was a retry from a node
 	acted   bool
-	stopped bool // somebody has asked for a cancel
+	stopped bool // there was a cancel
 	quiet   bool
 }
 
-// between is called before each call of the table: somebody else may be faster, or the call breaks off.
+// between is called before each call of the table: it may do something else first, or make the call fail.
 func (c *chaos) between(call memory.Call) memory.Fault {
 	if c.quiet {
 		return memory.Fault{}
 	}
-	// Whoever reads a graph has others who want it wait, and here those would be ourselves.
+	// The cache of graphs lets a second reader wait for the first, which would wait for itself here.
 	if c.depth == 0 && call.Ref.Table != contract.Dags && c.dice.IntN(5) == 0 {
 		c.depth++
 		c.something()
 		c.depth--
 	}
 	if c.depth == 0 && c.acts > 0 && c.dice.IntN(8) == 0 &&
-		// an act just before what was judged is written
+		// an act just before the write of a verdict
 		(call.Name == "row.accept" || call.Name == "row.accept_ended") {
 		c.depth++
 		var is run.Run
@@ -193,7 +193,7 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 	return memory.Fault{}
 }
 
-// calmly does something during which nothing else happens.
+// calmly does something while nothing else happens.
 func (c *chaos) calmly(do func()) {
 	was := c.quiet
 	c.quiet = true
@@ -213,7 +213,7 @@ func (c *chaos) something() {
 		}
 		is, rows = c.run(), c.rows()
 	})
-	if !stands { // it is being made just now
+	if !stands { // the run is being created
 		return
 	}
 	switch n := c.dice.IntN(21); {
@@ -229,7 +229,7 @@ func (c *chaos) something() {
 		if c.dice.IntN(4) > 0 {
 			c.hear(row.Key)
 		}
-	case n < 16 && len(rows) > 0: // a message that comes again
+	case n < 16 && len(rows) > 0: // a message arrives twice
 		c.hear(rows[c.dice.IntN(len(rows))].Key)
 	case n < 17:
 		_ = c.rel.Derive(ctx, c.key)
@@ -260,16 +260,16 @@ func (c *chaos) begin(row job.Row) {
 			older, err := c.store.Nodes(context.Background(), []job.Key{c.key.Job(row.Node, row.Generation-1, 0)})
 			c.must(err)
 			if older[0].Status == job.Succeeded {
-				c.Errorf("node %q starts again, and it had succeeded", row.Node)
+				c.Errorf("node %q starts once more after it has succeeded", row.Node)
 			}
 		}
 		var parents []dag.End
-		again := false
+		older := false
 		for _, p := range c.graph.Parents(row.Node) {
 			parents = append(parents, dag.StateOf(c.current(p)).End())
-			again = again || is.Since(p) > is.Since(row.Node)
+			older = older || is.Since(p) > is.Since(row.Node)
 		}
-		if v, _ := dagtest.Judge(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !again {
+		if v, _ := dagtest.Judge(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !older {
 			c.Errorf("node %q starts after %v: %s", row.Node, parents, v)
 		}
 		if is.Stop != run.NoStop || is.Paused || is.Act != nil || is.Status.Final() ||
@@ -282,7 +282,7 @@ func (c *chaos) begin(row job.Row) {
 	})
 }
 
-// hear is a report, or a wake-up of a job.
+// hear announces the end of a job, as a report or a wake-up does.
 func (c *chaos) hear(k job.Key) {
 	rows, err := c.store.Nodes(context.Background(), []job.Key{k})
 	if err == nil && rows[0].Status.Final() {
@@ -318,7 +318,7 @@ func (c *chaos) operate(is run.Run) {
 	}
 }
 
-// rest lets everything come to its end, with nobody's will and without faults.
+// rest lets the run end, without acts and without faults.
 func (c *chaos) rest() {
 	c.quiet = true
 	for _, row := range c.running {
@@ -370,14 +370,14 @@ func (c *chaos) check() {
 	}
 	for _, row := range c.rows() {
 		if row.PendingEffects.Children() || is.Status.Final() && !row.Status.Final() {
-			c.Errorf("node %q generation %d is %s and owes %q", row.Node, row.Generation, row.Status,
+			c.Errorf("node %q generation %d is %s with pending effects %q", row.Node, row.Generation, row.Status,
 				row.PendingEffects)
 		}
 	}
 }
 
-// checkJudged looks whether what was judged of each node agrees with the ends of its parents, where none
-// of them has run again since.
+// checkJudged checks that the end of each node agrees with the ends of its parents, unless one of them has begun a
+// newer generation since.
 func (c *chaos) checkJudged() {
 	is := c.run()
 	if c.stopped || c.graph.OnFailure == dag.CancelRun {
@@ -468,7 +468,7 @@ func chaosOf(t *testing.T, seed uint64, size int) {
 	c.quiet = true
 	if _, gone := c.store.Run(context.Background(), c.key); gone != nil {
 		c.world.Close()
-		return // it broke off before anything was promised
+		return // the run was not created
 	}
 	_ = err
 	c.quiet = false
@@ -486,7 +486,7 @@ func chaosOf(t *testing.T, seed uint64, size int) {
 		c.asExpected(g, func(node string) bool { return c.fails(c.current(node)) })
 	}
 	if is := c.run(); testing.Verbose() {
-		t.Logf("seed %d: %s, epoch %d, %d nodes, %d of them again, %d starts, acts left %d", seed, is.Status, is.Epoch,
+		t.Logf("seed %d: %s, epoch %d, %d nodes, %d retried, %d starts, acts left %d", seed, is.Status, is.Epoch,
 			len(d.Nodes), len(is.Nodes), len(c.started), c.acts)
 	}
 	if t.Failed() {

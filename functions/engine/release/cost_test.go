@@ -14,8 +14,8 @@ import (
 	"punctual/shared/run"
 )
 
-// TestRun_CostsWhatIsPromised holds the budget of the contract, in write units of both tables.
-func TestRun_CostsWhatIsPromised(t *testing.T) {
+// TestRun_StaysWithinItsCost holds the budget of the contract, in write units of both tables.
+func TestRun_StaysWithinItsCost(t *testing.T) {
 	t.Parallel()
 	written := func(b *bench) float64 {
 		n := b.world.Counts()
@@ -25,7 +25,7 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 		}
 		return sum
 	}
-	t.Run("a node with one parent costs at most 12 write units, all in", func(t *testing.T) {
+	t.Run("a node with one parent costs at most 12 write units", func(t *testing.T) {
 		t.Parallel()
 		cost := func(n int) float64 {
 			b := setup(t)
@@ -48,7 +48,7 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 			t.Errorf("%.1f write units a node", each)
 		}
 	})
-	t.Run("an end under max_concurrency reads the same of a large run as of a small one", func(t *testing.T) {
+	t.Run("an end under max_concurrency reads as much in a large run as in a small one", func(t *testing.T) {
 		t.Parallel()
 		each := func(n int) float64 {
 			b := setup(t)
@@ -76,11 +76,11 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 		}
 		small, large := each(20), each(500)
 		t.Logf("%.1f and %.1f read units", small, large)
-		if large > small+10 { // of the line, which lies in a few items
+		if large > small+10 { // the line takes up to ten more
 			t.Errorf("%.1f read units of 500 nodes, and %.1f of 20", large, small)
 		}
 	})
-	t.Run("an end of an item under max_parallel reads no more of many items than of few", func(t *testing.T) {
+	t.Run("an end of an item under max_parallel reads as much with many items as with ten", func(t *testing.T) {
 		t.Parallel()
 		each := func(n int) float64 {
 			b := setup(t)
@@ -103,10 +103,10 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 			}
 			return after - before
 		}
-		few, many := each(20), each(1000)
-		t.Logf("%.1f and %.1f read units", few, many)
-		if many > few+30 {
-			t.Errorf("%.1f read units of 1,000 items, and %.1f of 20", many, few)
+		small, large := each(20), each(1000)
+		t.Logf("%.1f and %.1f read units", small, large)
+		if large > small+30 {
+			t.Errorf("%.1f read units of 1,000 items, and %.1f of 20", large, small)
 		}
 	})
 	for _, wide := range []int{5, 50, 499} {
@@ -135,7 +135,7 @@ func TestRun_CostsWhatIsPromised(t *testing.T) {
 			}
 			b.calm()
 			b.runIs(run.Succeeded)
-			// The job of each parent is paid for without the edge; what the edge adds lies with the run.
+			// The cost of the parents' jobs does not depend on edges. What an edge adds is written to the run.
 			n := b.world.Counts().Tables[contract.Runs]
 			edge := (n.Write + n.IndexWrite - made.Write - made.IndexWrite) / float64(wide)
 			t.Logf("%.2f write units an edge; it opened %s after the last end", edge, took)

@@ -14,8 +14,8 @@ import (
 	"punctual/shared/run"
 )
 
-// TestRun_GoesOnByItselfWhileManyWorkAtOnce plays eight workers that know nothing but firings.
-func TestRun_GoesOnByItselfWhileManyWorkAtOnce(t *testing.T) {
+// TestRun_GoesOnByItselfWithManyWorkers plays eight workers that know nothing but firings.
+func TestRun_GoesOnByItselfWithManyWorkers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
 		b := setup(t)
@@ -45,7 +45,7 @@ func TestRun_GoesOnByItselfWhileManyWorkAtOnce(t *testing.T) {
 	}
 }
 
-// work lets eight workers run what is fired, until nothing is.
+// work lets eight workers run the jobs that are fired, until there are no more firings.
 func work(b *bench) {
 	ctx := context.Background()
 	stop := make(chan struct{})
@@ -60,7 +60,7 @@ func work(b *bench) {
 					if rows, err := b.store.Nodes(ctx, []job.Key{k}); err == nil && b.start(rows[0]) {
 						b.finish(rows[0], true)
 					}
-					b.open.Done() // after what it has released was fired
+					b.open.Done() // the jobs that it has released are fired by now
 				}
 			}
 		})

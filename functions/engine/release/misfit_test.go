@@ -12,7 +12,7 @@ import (
 	"punctual/shared/run"
 )
 
-// task puts a task with that payload_schema.
+// task puts a task with the given payload_schema.
 func (b *bench) task(name, schema string) {
 	b.Helper()
 	_, err := b.store.UpdateTask(context.Background(), b.key.Tenant, name, func(*job.Task) (job.Task, error) {
@@ -79,7 +79,7 @@ func TestPayload_IsJudgedByItsTasksSchemaAtRelease(t *testing.T) {
 	}
 }
 
-func TestPayload_ThatDoesNotFitLeavesItsSlotToOthers(t *testing.T) {
+func TestPayload_ThatDoesNotFitFreesItsSlot(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.task("small", small)
@@ -93,7 +93,7 @@ func TestPayload_ThatDoesNotFitLeavesItsSlotToOthers(t *testing.T) {
 	b.is("c", job.Succeeded, "")
 }
 
-func TestPayload_OfAnItemIsJudgedByItself(t *testing.T) {
+func TestPayload_OfEachItemIsJudged(t *testing.T) {
 	t.Parallel()
 	for _, parallel := range []int{0, 1} {
 		b := setup(t)
@@ -136,7 +136,7 @@ func TestPayload_ThatTakesTooMuchWorkIsRefused(t *testing.T) {
 	}
 }
 
-func TestPayload_IsJudgedByTheTaskAsItThenIs(t *testing.T) {
+func TestPayload_IsJudgedByTheCurrentTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.task("small", small)

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/run"
 )
 
-// before has do happen once, just before the first write of that name.
+// before calls do once, just before the first write of that name.
 func (b *bench) before(name string, do func()) {
 	done := false
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
@@ -22,11 +22,11 @@ func (b *bench) before(name string, do func()) {
 	})
 }
 
-func TestRace_HasOneWinner(t *testing.T) {
+func TestRace_HasOneResult(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, story := range map[string]func(b *bench){
-		"a retry just before a child is cancelled brings the child back": func(b *bench) {
+		"a retry just before a child is cancelled gives the child a new generation": func(b *bench) {
 			b.fails = func(r job.Row) bool { return r.Generation == 1 }
 			b.create(def("a", "b: a"))
 			b.before("row.accept_ended", func() {
@@ -37,7 +37,7 @@ func TestRace_HasOneWinner(t *testing.T) {
 			b.runIs(run.Succeeded)
 			b.is("b", job.Succeeded, "")
 		},
-		"a cancel just before a release ends what is released": func(b *bench) {
+		"a cancel just before a release ends the released job": func(b *bench) {
 			b.create(def("a", "b: a"))
 			b.before("row.accept", func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
@@ -50,7 +50,7 @@ func TestRace_HasOneWinner(t *testing.T) {
 				b.Error("b has started")
 			}
 		},
-		"a skip just before a release stands": func(b *bench) {
+		"a skip just before a release keeps the node skipped": func(b *bench) {
 			b.create(def("a", "b: a", "c: b"))
 			b.before("row.accept", func() {
 				_, err := b.rel.Skip(ctx, b.key, "b", true, by)
@@ -61,7 +61,7 @@ func TestRace_HasOneWinner(t *testing.T) {
 			b.is("b", job.Skipped, dag.ReasonSkippedByHand)
 			b.is("c", job.Skipped, dag.ReasonParentSkipped)
 		},
-		"a pause just before a release keeps it from starting": func(b *bench) {
+		"a pause just before a release keeps the job from starting": func(b *bench) {
 			b.create(def("a", "b: a"))
 			b.before("row.accept", func() {
 				_, err := b.rel.Pause(ctx, b.key, by)
@@ -76,7 +76,7 @@ func TestRace_HasOneWinner(t *testing.T) {
 			b.settle()
 			b.runIs(run.Succeeded)
 		},
-		"a cancel just before the run's end makes it cancelled": func(b *bench) {
+		"a cancel just before the run's end makes the run cancelled": func(b *bench) {
 			b.create(def("a"))
 			b.before("run.end", func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
@@ -86,7 +86,7 @@ func TestRace_HasOneWinner(t *testing.T) {
 			b.runIs(run.Cancelled)
 			b.is("a", job.Succeeded, "")
 		},
-		"two who tell of the last parents open a join once": func(b *bench) {
+		"two parents that end at once release a join once": func(b *bench) {
 			b.create(def("a", "c", "d: a c"))
 			a, c := b.current("a"), b.current("c")
 			b.start(a)
@@ -101,7 +101,7 @@ func TestRace_HasOneWinner(t *testing.T) {
 				b.Errorf("d was fired %d times and started %d times", b.fired[d], b.started[d])
 			}
 		},
-		"a cancel between the two writes of a retry is the last word": func(b *bench) {
+		"a cancel between the two writes of a retry wins": func(b *bench) {
 			b.fails = func(r job.Row) bool { return r.Node == "a" }
 			b.create(def("a", "x"))
 			b.start(b.current("a"))

@@ -29,7 +29,8 @@ func TestRun_RunsEachNodeAfterItsParents(t *testing.T) {
 	}
 	for _, row := range b.rows() {
 		if row.PendingEffects != job.NoPendingEffects || b.fired[row.ID] != 1 {
-			t.Errorf("node %q owes %q and was fired %d times", row.Node, row.PendingEffects, b.fired[row.ID])
+			t.Errorf("node %q has pending effects %q and was fired %d times", row.Node, row.PendingEffects,
+				b.fired[row.ID])
 		}
 	}
 }
@@ -74,7 +75,7 @@ func TestRun_IsFailedAsAWholeByCancelRun(t *testing.T) {
 	b.is("c", job.Cancelled, run.ReasonFailed)
 }
 
-func TestRetry_RunsAgainWhatFailedAndNothingElse(t *testing.T) {
+func TestRetry_RunsFailedNodesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.fails = func(r job.Row) bool { return r.Node == "c" && r.Generation == 1 }
@@ -151,7 +152,7 @@ func TestComplete_GivesChildrenItsResult(t *testing.T) {
 	}
 }
 
-func TestCancel_EndsWhatHasNotStartedAndAsksWhatRuns(t *testing.T) {
+func TestCancel_EndsWaitingNodesAndAsksRunningOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.create(def("a", "x", "b: a"))
@@ -179,7 +180,7 @@ func TestCancel_EndsWhatHasNotStartedAndAsksWhatRuns(t *testing.T) {
 	b.runIs(run.Succeeded)
 }
 
-func TestPause_KeepsEverythingFromStarting(t *testing.T) {
+func TestPause_KeepsNodesFromStarting(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.create(def("a", "b: a"))
@@ -250,8 +251,8 @@ func TestExpressions_DecideAndFail(t *testing.T) {
 	b.is("no", job.Skipped, dag.ReasonWhenFalse)
 	b.is("bad", job.Dead, dag.ReasonExpressionFailed)
 	b.is("worse", job.Dead, dag.ReasonExpressionFailed)
-	if fmt.Sprint(b.letters) != "map[bad:1 worse:1]" {
-		t.Errorf("letters of nodes that never ran: %v", b.letters)
+	if fmt.Sprint(b.deadLetters) != "map[bad:1 worse:1]" {
+		t.Errorf("dead letters of nodes that never ran: %v", b.deadLetters)
 	}
 }
 
@@ -262,7 +263,8 @@ func TestMapped_RunsOneJobForEachItem(t *testing.T) {
 			b := setup(t)
 			d := def("a", "m: a", "z: m")
 			m, z := d.Nodes["m"], d.Nodes["z"]
-			m.ForEach, m.Payload, m.MaxParallel = "${nodes.a.result}", []byte(`{"v":"${item}","at":"${index}"}`), parallel
+			m.ForEach, m.MaxParallel = "${nodes.a.result}", parallel
+			m.Payload = []byte(`{"v":"${item}","at":"${index}"}`)
 			z.Payload, z.RunIf = []byte(`{"all":"${nodes.m.result}"}`), dag.AllDone
 			d.Nodes["m"], d.Nodes["z"] = m, z
 			list := "["
@@ -309,7 +311,7 @@ func contains(b *bench, want string) bool {
 	return len(p) > len(want) && strings.Contains(string(p), want)
 }
 
-func TestJudge_StopsWhatItsRunGoesOnWithoutAndParksWhatItHolds(t *testing.T) {
+func TestJudge_StopsAnOlderGenerationAndParksAPausedNode(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	b := setup(t)
@@ -334,7 +336,7 @@ func TestJudge_StopsWhatItsRunGoesOnWithoutAndParksWhatItHolds(t *testing.T) {
 	if old := b.rows()[0]; old.Generation != 1 || old.Status != job.Cancelled {
 		t.Errorf("the older generation is %s", old.Status)
 	}
-	late := row // released by the old facts, just after the retry
+	late := row // a release by the old facts, just after the retry
 	late.Generation, late.Key = 1, b.key.Job("c", 1, 0)
 	b.must(b.store.Accept(ctx, late))
 	if _, done, err := b.judge(late); !done || err != nil {
@@ -343,11 +345,11 @@ func TestJudge_StopsWhatItsRunGoesOnWithoutAndParksWhatItHolds(t *testing.T) {
 	rows, err := b.store.Nodes(ctx, []job.Key{late.Key})
 	b.must(err)
 	if rows[0].Status != job.Cancelled {
-		t.Errorf("what the run has gone on without is %s", rows[0].Status)
+		t.Errorf("the job of the older generation is %s", rows[0].Status)
 	}
 }
 
-func TestRetry_PutsAJobInTheDeadOnesPlace(t *testing.T) {
+func TestRetry_LinksTheDeadJobToItsSuccessor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.fails = func(r job.Row) bool { return r.Generation < 3 }
@@ -368,18 +370,18 @@ func TestRetry_PutsAJobInTheDeadOnesPlace(t *testing.T) {
 			rows[1].RedrivenBy, third.ID, third.RedriveOf)
 	}
 	if third.HandlerKey() != first.ID {
-		t.Errorf("what the handler does once is known as %s, want %s", third.HandlerKey(), first.ID)
+		t.Errorf("the handler's key is %s, want %s", third.HandlerKey(), first.ID)
 	}
 	if _, err := b.rel.Retry(context.Background(), b.key, "a", by); err != nil {
 		t.Fatal(err)
 	}
 	b.calm()
-	if again := b.current("a"); again.HandlerKey() != again.ID {
-		t.Errorf("a job that takes a successful one's place is known as %s", again.HandlerKey())
+	if next := b.current("a"); next.HandlerKey() != next.ID {
+		t.Errorf("the handler's key of a job after a success is %s", next.HandlerKey())
 	}
 }
 
-func TestMapped_GivesWhatItsItemsGaveWhateverFailed(t *testing.T) {
+func TestMapped_ResultListsItsItemsDespiteFailures(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := def("m", "z: m")

@@ -11,14 +11,14 @@ import (
 	"punctual/shared/job"
 )
 
-func TestSlice_BringsOnRunsThatWereLeftBehind(t *testing.T) {
+func TestSlice_DerivesRunsAfterACrash(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	b := setup(t)
 	b.create(def("a", "b: a"))
 	row := b.current("a")
 	b.start(row)
-	b.finish(row, false) // whoever should have told of it has crashed
+	b.finish(row, false) // a crash keeps it from being announced
 	due := b.run().WakeAt
 	var came scan.Counter
 	slice := horizon.SliceOf(due, b.run().Shard).String()
@@ -32,7 +32,7 @@ func TestSlice_BringsOnRunsThatWereLeftBehind(t *testing.T) {
 		t.Errorf("b is %q, and there came %v", b.current("b").Status, came.Counts())
 	}
 	if next := b.run().WakeAt; !next.After(b.now) {
-		t.Errorf("it wakes at %s again", next)
+		t.Errorf("it still wakes at %s", next)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestPass_WalksSlices(t *testing.T) {
 			}
 		}
 	}
-	stagetest.Bubble(t, "goes on from where each shard stood, earliest minute first in whichever shard",
+	stagetest.Bubble(t, "continues at each shard's watermark, the earliest minute of all shards first",
 		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			setMarks(b, now.Add(-3*time.Minute), now.Add(-2*time.Minute))
@@ -85,7 +85,7 @@ func TestPass_WalksSlices(t *testing.T) {
 				b.Errorf("the lag is %v ms", lag)
 			}
 		})
-	stagetest.Bubble(t, "notes a slice that failed and visits what lies behind", memory.Options{EmptyPages: true},
+	stagetest.Bubble(t, "notes a slice that failed and visits the later ones", memory.Options{EmptyPages: true},
 		func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			setMarks(b, now.Add(-4*time.Minute), now.Add(-4*time.Minute))
@@ -121,7 +121,7 @@ func TestPass_WalksSlices(t *testing.T) {
 			b.Errorf("%+v, %v", walked, err)
 		}
 	})
-	stagetest.Bubble(t, "that runs out of time stops early, and the next goes on from there",
+	stagetest.Bubble(t, "a pass without time stops early, and the next one continues there",
 		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			setMarks(b, now.Add(-60*time.Minute))
@@ -140,7 +140,7 @@ func TestPass_WalksSlices(t *testing.T) {
 				b.Errorf("then %+v, %v", walked, err)
 			}
 		})
-	stagetest.Bubble(t, "with a slice that fails for hours visits that and what is new, and no more each time",
+	stagetest.Bubble(t, "a slice that fails for hours costs each pass one more visit",
 		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			setMarks(b, now)
@@ -168,7 +168,7 @@ func TestPass_WalksSlices(t *testing.T) {
 				b.Errorf("once it is mended the shard stands at %s, %v", mark(b, 0), err)
 			}
 		})
-	stagetest.Bubble(t, "leaves what failed too long ago to others, where it is told to",
+	stagetest.Bubble(t, "leaves slices that failed before Since alone",
 		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			if err := b.Store.Pass(b.Context(), store.Swept, 0, now, nil,
@@ -182,7 +182,7 @@ func TestPass_WalksSlices(t *testing.T) {
 				b.Errorf("visited %v, and stands at %s, %v", w.seen, mark(b, 0), err)
 			}
 		})
-	stagetest.Bubble(t, "gives the minutes that are new most of its time, and what failed before the rest",
+	stagetest.Bubble(t, "gives new minutes most of its time, and slices that failed before the rest",
 		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
 			now := time.Now().UTC().Truncate(time.Minute)
 			setMarks(b, now.Add(-10*time.Hour))
@@ -210,7 +210,7 @@ func TestPass_WalksSlices(t *testing.T) {
 				b.Errorf("%+v: %d ahead, %d that had failed, %v", walked, ahead.Load(), before.Load(), err)
 			}
 		})
-	stagetest.Bubble(t, "that cannot read one shard's watermark passes the others", memory.Options{EmptyPages: true},
+	stagetest.Bubble(t, "passes the other shards when one watermark cannot be read", memory.Options{EmptyPages: true},
 		func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			setMarks(b, now.Add(-2*time.Minute), now.Add(-2*time.Minute))
@@ -242,7 +242,7 @@ func TestPass_WalksSlices(t *testing.T) {
 			b.Errorf("it stands at %s", mark(b, 0))
 		}
 	})
-	stagetest.Bubble(t, "that cannot read a watermark says so and visits nothing", memory.Options{EmptyPages: true},
+	stagetest.Bubble(t, "visits nothing when no watermark can be read", memory.Options{EmptyPages: true},
 		func(b *stagetest.Setup) {
 			b.World.SetFaults(func(c memory.Call) memory.Fault {
 				if c.Op == memory.TableGet {
@@ -256,7 +256,7 @@ func TestPass_WalksSlices(t *testing.T) {
 				b.Errorf("visited %v, %v", w.seen, err)
 			}
 		})
-	stagetest.Bubble(t, "over the same slices again moves no watermark", memory.Options{EmptyPages: true},
+	stagetest.Bubble(t, "a second visit of slices moves no watermark", memory.Options{EmptyPages: true},
 		func(b *stagetest.Setup) {
 			now := time.Now().UTC()
 			w := &walker{}
