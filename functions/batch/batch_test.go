@@ -38,7 +38,7 @@ func failed(resp events.SQSEventResponse) string {
 	return ids
 }
 
-func TestSQS_ReturnsOnlyTheBadMessages(t *testing.T) {
+func TestSQS_RedeliversOnlyTheBadMessages(t *testing.T) {
 	t.Parallel()
 	meter, logged := new(telemetry.Meter), new(bytes.Buffer)
 	r := Runner{Log: telemetry.Logger(logged, "test"), Meter: meter}
@@ -57,18 +57,18 @@ func TestSQS_ReturnsOnlyTheBadMessages(t *testing.T) {
 			return nil
 		})
 	if failed(resp) != "ghi" || handled.Load() != 7 {
-		t.Errorf("%q came again and %d were handled", failed(resp), handled.Load())
+		t.Errorf("%q are redelivered and %d were handled", failed(resp), handled.Load())
 	}
 	if meter.Total(telemetry.SetAside) != 1 || meter.Total(telemetry.Faults) != 3 {
 		t.Errorf("%v set aside of %v faults", meter.Total(telemetry.SetAside), meter.Total(telemetry.Faults))
 	}
 	if s := logged.String(); strings.Contains(s, "secret-body") || strings.Count(s, "\n") != 3 ||
 		!strings.Contains(s, "batch_test.go") {
-		t.Errorf("the log should have three lines, the panic's place and no body:\n%s", s)
+		t.Errorf("the log should have three lines, the panic's line and no body:\n%s", s)
 	}
 }
 
-// hidden notes what is to come again when.
+// hidden records when each message becomes visible.
 type hidden struct {
 	calls []string
 	fails bool
@@ -82,7 +82,7 @@ func (h *hidden) SetVisibility(_ context.Context, queue, receipt string, d time.
 	return nil
 }
 
-func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
+func TestSQS_RedeliversAfterGrowingWaits(t *testing.T) {
 	t.Parallel()
 	batchOf := func(receives int, bodies ...string) events.SQSEvent {
 		var deliveries []message.Delivery
@@ -97,7 +97,7 @@ func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
 			return errors.New("the table is busy")
 		case "unreadable":
 			return fault.New(fault.Undecodable, nil, "reading a report")
-		case "again":
+		case "redeliver":
 			return ErrRedeliver
 		}
 		return nil
@@ -108,9 +108,9 @@ func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
 	}{{1, "2s"}, {2, "4s"}, {3, "8s"}, {7, "2m8s"}, {8, "3m0s"}, {1000, "3m0s"}} {
 		h := new(hidden)
 		r := Runner{Log: telemetry.Silent(), Queue: "report", Queues: h}
-		if resp := r.SQS(t.Context(), batchOf(c.receives, "good", "fails", "unreadable", "again"),
+		if resp := r.SQS(t.Context(), batchOf(c.receives, "good", "fails", "unreadable", "redeliver"),
 			do); len(resp.BatchItemFailures) != 3 {
-			t.Errorf("%d of 3 come again", len(resp.BatchItemFailures))
+			t.Errorf("%d of 3 are redelivered", len(resp.BatchItemFailures))
 		}
 		if want := []string{"report fails " + c.want}; !slices.Equal(h.calls, want) {
 			t.Errorf("received %d times: %v, want %v", c.receives, h.calls, want)
@@ -120,7 +120,7 @@ func TestSQS_RetriesSoonAndThenEverLater(t *testing.T) {
 	r := Runner{Log: telemetry.Silent(), Queue: "report", Queues: h}
 	if resp := r.SQS(t.Context(), batchOf(1, "fails", "too"), do); len(resp.BatchItemFailures) != 2 ||
 		len(h.calls) != 1 {
-		t.Errorf("with a queue that is gone %d of 2 come again and it is asked %d times, want once",
+		t.Errorf("with a queue that is gone %d of 2 are redelivered and it is asked %d times, want once",
 			len(resp.BatchItemFailures), len(h.calls))
 	}
 }
@@ -163,18 +163,18 @@ func TestSQS_ReportsAnUnreadableMessageOnce(t *testing.T) {
 	}
 }
 
-func TestSQS_ReturnsWhatThereIsNoTimeFor(t *testing.T) {
+func TestSQS_RedeliversWhatItHasNoTimeFor(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	resp := Runner{Log: telemetry.Silent()}.SQS(ctx, messages("1", "2"),
 		func(context.Context, message.Delivery) error { return nil })
 	if failed(resp) != "ab" {
-		t.Errorf("%q came again", failed(resp))
+		t.Errorf("%q are redelivered", failed(resp))
 	}
 }
 
-func TestDelivery_KeepsWhatTellsARedriveApart(t *testing.T) {
+func TestDelivery_KeepsSourceAndTimes(t *testing.T) {
 	t.Parallel()
 	d := DeliveryOf(events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: "b", Attributes: map[string]string{
 		"SentTimestamp": "1800000000123", "ApproximateReceiveCount": "2", "DeadLetterQueueSourceArn": "arn:q",
@@ -195,7 +195,7 @@ func record(seq string, image map[string]events.DynamoDBAttributeValue) events.D
 	}}
 }
 
-func TestStream_SetsAPoisonRecordAsideAndReturnsAnUnluckyOne(t *testing.T) {
+func TestStream_SetsAnUnreadableRecordAsideAndRedeliversAThrottledOne(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	r := Runner{Log: slog.New(slog.NewTextHandler(&log, nil)), Meter: new(telemetry.Meter)}
@@ -209,7 +209,7 @@ func TestStream_SetsAPoisonRecordAsideAndReturnsAnUnluckyOne(t *testing.T) {
 			fault.New(fault.Throttled, nil, "arming"), &fault.Panicked{Value: "x"}}
 	}, func(_ context.Context, a Aside) error { asides = append(asides, a); return nil })
 	if len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "3" {
-		t.Errorf("came again: %v", resp.BatchItemFailures)
+		t.Errorf("redelivered: %v", resp.BatchItemFailures)
 	}
 	if len(asides) != 2 || asides[0].Keys["job_id"] != "2" || asides[1].Seq != "4" ||
 		!json.Valid([]byte(asides[0].Body())) {
@@ -217,7 +217,7 @@ func TestStream_SetsAPoisonRecordAsideAndReturnsAnUnluckyOne(t *testing.T) {
 	}
 }
 
-func TestStream_ReturnsARecordThatCannotBeSetAside(t *testing.T) {
+func TestStream_RedeliversARecordThatCannotBeSetAside(t *testing.T) {
 	t.Parallel()
 	r := Runner{Log: telemetry.Silent()}
 	resp := r.Stream(t.Context(), events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{record("1", nil)}},
@@ -258,7 +258,7 @@ func TestRunner_RunsNoMoreRecordsThanTheLimit(t *testing.T) {
 	})
 }
 
-func TestStream_GoesOnWhereARecordCanNeverBeSetAside(t *testing.T) {
+func TestStream_PassesARecordThatCanNeverBeSetAside(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []fault.Kind{fault.Invalid, fault.TooLarge, fault.Forbidden} {
 		var log bytes.Buffer
@@ -270,7 +270,7 @@ func TestStream_GoesOnWhereARecordCanNeverBeSetAside(t *testing.T) {
 			},
 			func(context.Context, Aside) error { return fault.New(kind, nil, "sending") })
 		if len(resp.BatchItemFailures) != 0 {
-			t.Errorf("refused as %s it comes again, and blocks its shard", kind)
+			t.Errorf("refused as %s it is redelivered, and blocks its shard", kind)
 		}
 		if meter.Total(telemetry.SetAside) != 1 || !strings.Contains(log.String(), "acme#1") ||
 			!strings.Contains(log.String(), string(kind)) {
@@ -280,7 +280,7 @@ func TestStream_GoesOnWhereARecordCanNeverBeSetAside(t *testing.T) {
 	}
 }
 
-func TestAside_IsSendableWhateverKeysItsRecordHas(t *testing.T) {
+func TestAside_IsSendableWithAnyKeys(t *testing.T) {
 	t.Parallel()
 	body := Aside{Seq: "1", Keys: map[string]string{"pk": "a\x00\uffff#1", "\ufffe": "\xff"},
 		Reason: "reading \uffff"}.Body()

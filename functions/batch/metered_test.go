@@ -10,7 +10,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestMetered_WritesAtTheEndAlsoAfterAFailure(t *testing.T) {
+func TestMetered_WritesMetricsAfterAFailure(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	meter := new(telemetry.Meter)

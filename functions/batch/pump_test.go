@@ -9,7 +9,7 @@ import (
 	"punctual/shared/message"
 )
 
-func TestPump_ReadsBackTheSame(t *testing.T) {
+func TestPump_EventsReadBackUnchanged(t *testing.T) {
 	t.Parallel()
 	d := message.Delivery{ID: "m", Receipt: "r", Body: "b", Group: "acme", Receives: 2,
 		SentAt: time.UnixMilli(1800000000123).UTC(), Source: "arn:q"}

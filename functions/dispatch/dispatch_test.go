@@ -34,7 +34,7 @@ func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
 	})
 }
 
-// another is the same stage in another process.
+// another is the stage in another process.
 func (b *bundle) another() *dispatch.Stage {
 	return dispatch.New(dispatch.Deps{
 		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{},
@@ -43,8 +43,8 @@ func (b *bundle) another() *dispatch.Stage {
 	})
 }
 
-// handle hands the stage those bodies and returns the indexes of those that must come again.
-func (b *bundle) handle(ctx context.Context, bodies ...string) (again string) {
+// handle gives the stage those bodies and returns the indexes of those to redeliver.
+func (b *bundle) handle(ctx context.Context, bodies ...string) (failed string) {
 	b.Helper()
 	return b.Handle(ctx, b.stage.Handle, 1, bodies...)
 }
@@ -52,19 +52,19 @@ func (b *bundle) handle(ctx context.Context, bodies ...string) (again string) {
 func (b *bundle) dispatch(d message.Dispatch) {
 	b.Helper()
 	d.V = message.V
-	if again := b.handle(b.Context(), message.Encode(d)); again != "" {
-		b.Fatal("it is to come again")
+	if failed := b.handle(b.Context(), message.Encode(d)); failed != "" {
+		b.Fatal("it is to be redelivered")
 	}
 }
 
-// pump waits and hands the stage what the dispatch queue holds then, all of it.
+// pump waits and then gives the stage all messages of the dispatch queue.
 func (b *bundle) pump(ctx context.Context, after time.Duration) (n int) {
 	b.Helper()
 	time.Sleep(after)
 	for _, d := range b.Received(contract.DispatchQueue) {
 		n++
-		if again := b.handle(ctx, d.Body); again != "" {
-			b.Fatalf("%s is to come again", d.Body)
+		if failed := b.handle(ctx, d.Body); failed != "" {
+			b.Fatalf("%s is to be redelivered", d.Body)
 		}
 	}
 	return n
@@ -75,10 +75,10 @@ func firing(in time.Duration) message.Dispatch {
 	return message.Dispatch{V: message.V, Firing: &f, Pool: "short", Priority: "normal"}
 }
 
-// Timers that the version before made for one job each are still on their way after an update.
+// After an update there are still timers of the version before, one for each job.
 func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 	t.Parallel()
-	bubble(t, "goes to its queue with the exact delay", memory.Options{}, func(b *bundle) {
+	bubble(t, "a firing goes to its queue with the exact delay", memory.Options{}, func(b *bundle) {
 		d := firing(97*time.Second + 300*time.Millisecond)
 		b.dispatch(d)
 		time.Sleep(95*time.Second - time.Millisecond)
@@ -94,13 +94,13 @@ func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 			b.Errorf("received %+v, %v", f, err)
 		}
 	})
-	bubble(t, "that is late goes at once", memory.Options{}, func(b *bundle) {
+	bubble(t, "a late firing goes at once", memory.Options{}, func(b *bundle) {
 		b.dispatch(firing(-time.Minute))
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "that a queue cannot delay long enough waits on the way", memory.Options{}, func(b *bundle) {
+	bubble(t, "a firing that a queue cannot delay long enough waits on the way", memory.Options{}, func(b *bundle) {
 		b.dispatch(firing(40 * time.Minute))
 		for range 2 {
 			if n := b.pump(b.Context(), contract.MaxDelay); n != 1 {
@@ -118,8 +118,8 @@ func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 	})
 }
 
-// What is due must not wait out the queue's visibility because something was busy for a moment.
-func TestDispatch_FiresSecondsLaterWhatCouldNotBeSent(t *testing.T) {
+// A due job does not wait for the queue's visibility because a queue was busy for a moment.
+func TestDispatch_RepeatsAFailedFiringAfterSeconds(t *testing.T) {
 	t.Parallel()
 	bubble(t, "", memory.Options{}, func(b *bundle) {
 		if err := b.World.Queues().Send(b.Context(), contract.DispatchQueue,
@@ -149,25 +149,25 @@ func TestDispatch_FiresSecondsLaterWhatCouldNotBeSent(t *testing.T) {
 				}
 			}
 		}
-		if took := time.Since(began); took > 7*time.Second { // tries after 2 and 4 more
+		if took := time.Since(began); took > 7*time.Second { // retries after 2 and 4 s
 			b.Errorf("it is sent after %s", took)
 		}
 	})
 }
 
-func TestDispatch_ReplaysOnlyTheBadMessageAmongTen(t *testing.T) {
+func TestDispatch_RedeliversOnlyTheBadMessageOfTen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
-		"not JSON":                "{",
-		"an unknown version":      `{"v":2,"slice":"2027-03-28T00:05#17"}`,
-		"nothing to do":           `{"v":1}`,
-		"no slice":                `{"v":1,"slice":"soon"}`,
-		"no job id":               `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"x","version":1,"attempt":1,"due_at":"2027-01-01T00:00:00Z"}}`,
-		"a firing of no tenant":   `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"a/b","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
-		"a parking place of none": `{"v":1,"slice":"parked#a/b#0"}`,
-		"a schedule of no tenant": `{"v":1,"slice":"promote#a/b#rule"}`,
-		"a line of no tenant":     `{"v":1,"slice":"line#a/b#rule"}`,
-		"no such queue":           `{"v":1,"pool":"gone","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
+		"a body that is not JSON":          "{",
+		"an unknown version":               `{"v":2,"slice":"2027-03-28T00:05#17"}`,
+		"a message without anything to do": `{"v":1}`,
+		"a slice that cannot be parsed":    `{"v":1,"slice":"soon"}`,
+		"a firing without a job id":        `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"x","version":1,"attempt":1,"due_at":"2027-01-01T00:00:00Z"}}`,
+		"a firing without a tenant":        `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"a/b","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
+		"a parking place without a tenant": `{"v":1,"slice":"parked#a/b#0"}`,
+		"a schedule without a tenant":      `{"v":1,"slice":"promote#a/b#rule"}`,
+		"a line without a tenant":          `{"v":1,"slice":"line#a/b#rule"}`,
+		"an unknown queue":                 `{"v":1,"pool":"gone","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
 	} {
 		bubble(t, name, memory.Options{}, func(b *bundle) {
 			bodies := make([]string, 10)
@@ -175,8 +175,8 @@ func TestDispatch_ReplaysOnlyTheBadMessageAmongTen(t *testing.T) {
 				bodies[i] = message.Encode(firing(0))
 			}
 			bodies[7] = poison
-			if again := b.handle(b.Context(), bodies...); again != "7" {
-				b.Errorf("%q came again", again)
+			if failed := b.handle(b.Context(), bodies...); failed != "7" {
+				b.Errorf("%q are redelivered", failed)
 			}
 			if got := b.Received(stagetest.FiringQueue); len(got) != 9 {
 				b.Errorf("%d firings", len(got))
@@ -185,7 +185,7 @@ func TestDispatch_ReplaysOnlyTheBadMessageAmongTen(t *testing.T) {
 	}
 }
 
-// crowd puts n jobs into the slice of shard 0 so far ahead.
+// crowd puts n jobs into the slice of shard 0 that is so far ahead.
 func (b *bundle) crowd(ahead time.Duration, n int) horizon.Slice {
 	minute := time.Now().Truncate(time.Minute).Add(ahead)
 	for i := range n {
@@ -195,16 +195,16 @@ func (b *bundle) crowd(ahead time.Duration, n int) horizon.Slice {
 	return horizon.SliceOf(minute, 0)
 }
 
-func TestDispatch_HasASliceReadByATimer(t *testing.T) {
+func TestDispatch_MakesATimerForASlice(t *testing.T) {
 	t.Parallel()
-	// asked hands the stage the message for a slice.
+	// asked gives the stage the message for a slice.
 	asked := func(b *bundle, slice horizon.Slice) {
 		b.Helper()
-		if again := b.handle(b.Context(), job.AskSlice(slice).Body); again != "" {
-			b.Fatal("it is to come again")
+		if failed := b.handle(b.Context(), job.AskSlice(slice).Body); failed != "" {
+			b.Fatal("it is to be redelivered")
 		}
 	}
-	// fired pumps the dispatch queue until the slice is over, and returns how often each job came.
+	// fired pumps the dispatch queue until the slice is over, and returns how often each job was fired.
 	fired := func(b *bundle, slice horizon.Slice) map[string]int {
 		for time.Now().Before(slice.Minute.Add(time.Minute)) {
 			b.pump(b.Context(), time.Second)
@@ -222,7 +222,7 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 			b.Errorf("%d jobs were fired, want %d", len(got), jobs)
 		}
 	}
-	bubble(t, "one, whoever asks and however often", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice has one timer, however often it is asked for", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(20*time.Minute, 40)
 		asked(b, slice)
 		asked(b, slice)
@@ -253,14 +253,14 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "and what is written meanwhile for the direct lane is left out", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that the direct lane fires is left out of its slice", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(20*time.Minute, 4)
 		asked(b, slice)
 		time.Sleep(10 * time.Minute)
 		b.Put(jobtest.Row(50, slice.Minute.Add(time.Second), time.Now(), func(r *job.Row) { r.Shard = 0 }))
 		once(b, fired(b, slice), 4)
 	})
-	bubble(t, "and what has left it by then is not sent", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that has left its slice is not sent", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(20*time.Minute, 4)
 		asked(b, slice)
 		for n := range 4 {
@@ -276,7 +276,7 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 		}
 		once(b, fired(b, slice), 0)
 	})
-	bubble(t, "or, where none can be had, by the queue, and other messages do not wait for it", memory.Options{},
+	bubble(t, "a slice without a timer waits in the queue, and other messages do not wait for it", memory.Options{},
 		func(b *bundle) {
 			slice, other := b.crowd(20*time.Minute, 40),
 				horizon.Slice{Minute: time.Now().Truncate(time.Minute).Add(20 * time.Minute), Shard: 1}
@@ -289,8 +289,8 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 				return memory.Fault{Wait: time.Hour}
 			})
 			began := time.Now()
-			if again := b.handle(b.Context(), message.Encode(firing(0)), job.AskSlice(slice).Body); again != "" {
-				b.Fatal("it is to come again")
+			if failed := b.handle(b.Context(), message.Encode(firing(0)), job.AskSlice(slice).Body); failed != "" {
+				b.Fatal("it is to be redelivered")
 			}
 			asked(b, other)
 			if took := time.Since(began); took > 3*time.Second || calls != 1 {
@@ -304,7 +304,7 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 				b.Errorf("in 18 minutes it called %d times", calls)
 			}
 		})
-	bubble(t, "again by a timer, once one can be had", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice gets its timer once one can be made", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(20*time.Minute, 3)
 		b.Fail(memory.TimerArm, "")
 		asked(b, slice)
@@ -315,7 +315,7 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 		}
 		once(b, fired(b, slice), 3)
 	})
-	bubble(t, "but not where it is so near that a timer could be past", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice that is too near for a timer waits in the queue", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(3*time.Minute, 3)
 		asked(b, slice)
 		if n := len(b.World.Timers().Armed()); n != 0 {
@@ -323,7 +323,7 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 		}
 		once(b, fired(b, slice), 3)
 	})
-	bubble(t, "and of an empty slice nothing is sent", memory.Options{}, func(b *bundle) {
+	bubble(t, "an empty slice sends nothing", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(20*time.Minute, 0)
 		asked(b, slice)
 		once(b, fired(b, slice), 0)
@@ -333,7 +333,7 @@ func TestDispatch_HasASliceReadByATimer(t *testing.T) {
 func TestDispatch_FiresASlice(t *testing.T) {
 	t.Parallel()
 	crowd := func(b *bundle, n int) string { return b.crowd(2*time.Minute, n).String() }
-	bubble(t, "is sent whole, each job just before it is due", memory.Options{EmptyPages: true}, func(b *bundle) {
+	bubble(t, "each job of a slice is sent just before it is due", memory.Options{EmptyPages: true}, func(b *bundle) {
 		b.dispatch(message.Dispatch{Slice: crowd(b, 350)})
 		got := 0
 		for range 60 * 4 {
@@ -353,15 +353,15 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d calls: it did not send in tens", calls)
 		}
 	})
-	bubble(t, "goes on in another message when time runs short, and loses nothing", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice continues in another message when time runs short", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 350)
 		short := func() context.Context {
 			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
 			b.Cleanup(cancel)
 			return ctx
 		}
-		if again := b.handle(short(), message.Encode(message.Dispatch{V: message.V, Slice: slice})); again != "" {
-			b.Fatal("it is to come again")
+		if failed := b.handle(short(), message.Encode(message.Dispatch{V: message.V, Slice: slice})); failed != "" {
+			b.Fatal("it is to be redelivered")
 		}
 		messages := 0
 		for n := 1; n > 0; messages += n {
@@ -372,7 +372,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d of 350 were sent by %d more messages", len(got), messages)
 		}
 	})
-	bubble(t, "leaves out what the sweeper has put off to that minute", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that the sweeper has put off to that minute is left out", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 3)
 		minute, err := horizon.ParseSlice(slice)
 		if err != nil {
@@ -386,7 +386,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d firings of 3", len(got))
 		}
 	})
-	bubble(t, "that is over is left to the sweeper", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice that is over is left to the sweeper", memory.Options{}, func(b *bundle) {
 		slice := b.crowd(0, 3)
 		time.Sleep(time.Minute + contract.Grace)
 		b.dispatch(message.Dispatch{Slice: slice.String()})
@@ -399,7 +399,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("after the grace %d were sent", len(got))
 		}
 	})
-	bubble(t, "goes on from the page that failed, and repeats no other", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice continues from the page that failed, and repeats no other", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 350)
 		sends := 0
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -422,7 +422,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d messages are left", len(got))
 		}
 	})
-	bubble(t, "with a row that nobody can read sends the others", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice with an unreadable row sends the other jobs", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 5)
 		bad := jobtest.Row(99, time.Now(), time.Now()).Item()
 		bad[contract.AttrWakeSlice], bad[contract.AttrPK] = slice, "nobody"
@@ -440,7 +440,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d were sent", len(got))
 		}
 	})
-	bubble(t, "comes again when the queue was throttled at its first page", memory.Options{}, func(b *bundle) {
+	bubble(t, "a message whose first page was throttled is redelivered", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 5)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.N == 1 {
@@ -448,16 +448,17 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		if again := b.handle(b.Context(), message.Encode(message.Dispatch{V: message.V, Slice: slice})); again != "0" {
+		body := message.Encode(message.Dispatch{V: message.V, Slice: slice})
+		if failed := b.handle(b.Context(), body); failed != "0" {
 			b.Fatal("the one that was not sent is lost")
 		}
 	})
 }
 
-func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
+func TestDispatch_UnparksJobs(t *testing.T) {
 	t.Parallel()
 	parked := func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }
-	place := horizon.Parking(jobtest.Tenant, 0)
+	parking := horizon.Parking(jobtest.Tenant, 0)
 	pause := func(b *bundle, scope string) {
 		b.Helper()
 		p := job.Pause{Scope: scope, Since: time.Now()}
@@ -468,12 +469,12 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 		}
 	}
 	late := time.Hour
-	bubble(t, "whose pause was lifted wakes all that it holds within 5 s", memory.Options{}, func(b *bundle) {
+	bubble(t, "all jobs of a lifted pause are fired within 5 s", memory.Options{}, func(b *bundle) {
 		for n := range 250 {
 			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
 				func(r *job.Row) { r.Shard = 0 }))
 		}
-		b.dispatch(message.Dispatch{Slice: place})
+		b.dispatch(message.Dispatch{Slice: parking})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 250 {
 			b.Errorf("%d of 250 were woken", len(got))
 		}
@@ -482,11 +483,11 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 			b.Errorf("it lies in %s, %v", r.Slice(), err)
 		}
 	})
-	bubble(t, "is looked at again after 2, 10 and 60 s, because the index lags", memory.Options{
+	bubble(t, "a parking place is read once more after 2, 10 and 60 s, because the index lags", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 8 * time.Second },
 	}, func(b *bundle) {
 		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
-		b.dispatch(message.Dispatch{Slice: place})
+		b.dispatch(message.Dispatch{Slice: parking})
 		for i, wait := range []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second} {
 			if n := b.pump(b.Context(), wait-time.Millisecond); n != 0 {
 				b.Fatalf("round %d came early", i+1)
@@ -502,7 +503,7 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 			b.Errorf("%d firings, want 1", len(got))
 		}
 	})
-	bubble(t, "goes on in another message when time runs short, and its next round starts from the front",
+	bubble(t, "a parking place continues in another message, and its next round starts from the front",
 		memory.Options{}, func(b *bundle) {
 			for n := range 250 {
 				b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
@@ -513,8 +514,9 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 				b.Cleanup(cancel)
 				return ctx
 			}
-			if again := b.handle(short(), message.Encode(message.Dispatch{V: message.V, Slice: place})); again != "" {
-				b.Fatal("it is to come again")
+			body := message.Encode(message.Dispatch{V: message.V, Slice: parking})
+			if failed := b.handle(short(), body); failed != "" {
+				b.Fatal("it is to be redelivered")
 			}
 			rounds := 0
 			for range 10 {
@@ -527,8 +529,8 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 					if rounds = m.Round; m.Round > 0 && m.Cursor != "" {
 						b.Fatal("the round would miss what lies before its cursor")
 					}
-					if again := b.handle(short(), d.Body); again != "" {
-						b.Fatal("it is to come again")
+					if failed := b.handle(short(), d.Body); failed != "" {
+						b.Fatal("it is to be redelivered")
 					}
 				}
 			}
@@ -536,31 +538,31 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 				b.Errorf("%d of 250 were woken, round %d", len(got), rounds)
 			}
 		})
-	bubble(t, "that another pause still holds keeps what that one holds", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that another pause holds stays parked", memory.Options{}, func(b *bundle) {
 		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
 		mail := b.Put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked,
 			func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))
 		pause(b, "task:echo")
-		b.dispatch(message.Dispatch{Slice: place})
+		b.dispatch(message.Dispatch{Slice: parking})
 		got := b.Received(stagetest.FiringQueue)
 		if len(got) != 1 || got[0].Body != message.Encode(mail.Firing().Message()) {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "is judged by pauses read after the message came", memory.Options{}, func(b *bundle) {
+	bubble(t, "pauses are read after the message has arrived", memory.Options{}, func(b *bundle) {
 		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
 		pause(b, job.PauseAll)
-		b.dispatch(message.Dispatch{Slice: place})
+		b.dispatch(message.Dispatch{Slice: parking})
 		if err := b.Store.Put(b.Context(),
 			item.Write{Ref: job.PauseRef(jobtest.Tenant, job.PauseAll), Name: "test.lift", Delete: true}); err != nil {
 			b.Fatal(err)
 		}
-		b.dispatch(message.Dispatch{Slice: place})
+		b.dispatch(message.Dispatch{Slice: parking})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("%d firings", len(got))
 		}
 	})
-	bubble(t, "with a row that nobody can read wakes the others", memory.Options{}, func(b *bundle) {
+	bubble(t, "a parking place with an unreadable row unparks the other jobs", memory.Options{}, func(b *bundle) {
 		for n := range 3 {
 			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
 				func(r *job.Row) { r.Shard = 0 }))
@@ -571,17 +573,17 @@ func TestDispatch_EmptiesAParkingPlace(t *testing.T) {
 			item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {
 			b.Fatal(err)
 		}
-		b.dispatch(message.Dispatch{Slice: place})
+		b.dispatch(message.Dispatch{Slice: parking})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 2 {
 			b.Errorf("%d were woken", len(got))
 		}
 	})
 }
 
-func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
+func TestDispatch_DeletesTheContentsOfAnExpiredRow(t *testing.T) {
 	t.Parallel()
-	// beside puts a job with everything that may lie beside its row.
-	beside := func(b *bundle) job.Row {
+	// full puts a job with all contents that a row may have.
+	full := func(b *bundle) job.Row {
 		b.Helper()
 		r := jobtest.Row(1, time.Now(), time.Now(), func(r *job.Row) {
 			r.Status, r.WakeAt, r.Tagged, r.PayloadIn, r.PayloadVer = job.Succeeded, time.Time{}, true, job.InBlob, 2
@@ -591,7 +593,7 @@ func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
 		if err := b.Store.PutPayload(b.Context(), r, []byte("{}")); err != nil {
 			b.Fatal(err)
 		}
-		open := r // they were put before the job was over
+		open := r // contents are put before the job is over
 		open.ExpiresAt = time.Time{}
 		for _, w := range []item.Write{open.PutContent(job.TagsContent, "{}"),
 			open.PutAttempt(job.Attempt{Attempt: 1, Outcome: "failed"})} {
@@ -614,9 +616,9 @@ func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
 		left int
 	}{"that is gone": {true, 0}, "that is there, whatever the message says": {false, 3}} {
 		bubble(t, name, memory.Options{}, func(b *bundle) {
-			r := beside(b)
+			r := full(b)
 			if c.gone {
-				time.Sleep(time.Hour) // its time is over, though the table keeps it a little longer
+				time.Sleep(time.Hour) // it has expired, although the table still has it
 			}
 			ask, _ := job.Forgotten(r)
 			for range 2 {
@@ -627,8 +629,8 @@ func TestDispatch_ForgetsWhatLayBesideARow(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "that names no job is a message to set aside", memory.Options{}, func(b *bundle) {
-		if again := b.handle(b.Context(), `{"v":1,"slice":"forget#acme#x#0"}`); again != "0" {
+	bubble(t, "a message that names no job is undecodable", memory.Options{}, func(b *bundle) {
+		if failed := b.handle(b.Context(), `{"v":1,"slice":"forget#acme#x#0"}`); failed != "0" {
 			b.Error("it was taken")
 		}
 	})

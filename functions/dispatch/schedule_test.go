@@ -43,7 +43,7 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 		}
 		return s
 	}
-	bubble(t, "a message for the end of a pause resumes it, and not before", memory.Options{}, func(b *bundle) {
+	bubble(t, "a message for the end of a pause resumes its schedule at that time", memory.Options{}, func(b *bundle) {
 		s := put(b)
 		paused, w := schedule.PauseSchedule(s, schedule.Pause{Until: time.Now().Add(10 * time.Minute).UTC()},
 			time.Now().UTC())
@@ -51,15 +51,15 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 			b.Fatal(err)
 		}
 		body := message.Encode(recur.Ask(paused.Key, paused.Paused.Until))
-		if again := b.handle(b.Context(), body); again != "" || read(b, s).Paused == nil {
-			b.Errorf("before: %q, %+v", again, read(b, s).Paused)
+		if failed := b.handle(b.Context(), body); failed != "" || read(b, s).Paused == nil {
+			b.Errorf("before: %q, %+v", failed, read(b, s).Paused)
 		}
 		if d, err := b.World.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil || d.Delayed != 1 {
 			b.Errorf("it was not sent to come later: %+v, %v", d, err)
 		}
 		time.Sleep(10 * time.Minute)
-		if again := b.handle(b.Context(), body); again != "" || read(b, s).Paused != nil {
-			b.Errorf("then: %q, %+v", again, read(b, s).Paused)
+		if failed := b.handle(b.Context(), body); failed != "" || read(b, s).Paused != nil {
+			b.Errorf("then: %q, %+v", failed, read(b, s).Paused)
 		}
 	})
 	bubble(t, "lifting a pause promotes the schedules that it held", memory.Options{}, func(b *bundle) {
@@ -73,7 +73,7 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 			b.Errorf("next %s, parked %v", now.Next, now.Parked)
 		}
 	})
-	bubble(t, "a line is brought on", memory.Options{}, func(b *bundle) {
+	bubble(t, "the next queued job of a schedule is fired", memory.Options{}, func(b *bundle) {
 		s := put(b, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		due := time.Now().Add(-time.Minute)
 		r := jobtest.Row(0, due, due, func(r *job.Row) {
@@ -82,24 +82,24 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 		if err := b.Store.Put(b.Context(), item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()}); err != nil {
 			b.Fatal(err)
 		}
-		if again := b.handle(b.Context(),
-			message.Encode(message.Dispatch{V: 1, Slice: horizon.Line(jobtest.Tenant, "s")})); again != "" {
+		if failed := b.handle(b.Context(),
+			message.Encode(message.Dispatch{V: 1, Slice: horizon.Line(jobtest.Tenant, "s")})); failed != "" {
 			b.Error("it failed")
 		}
 		if now, err := b.Store.Row(b.Context(), r.Key); err != nil || now.Parked || now.QueuedBehind {
 			b.Errorf("%+v, %v", now, err)
 		}
 	})
-	bubble(t, "a schedule that cannot be read does not come again and again", memory.Options{}, func(b *bundle) {
+	bubble(t, "a message about an unreadable schedule is not redelivered", memory.Options{}, func(b *bundle) {
 		s := put(b)
 		i := s.Item()
 		i["body"] = "{"
 		if err := b.Store.Put(b.Context(), item.Write{Ref: s.Ref(), Name: "test.put", Put: i}); err != nil {
 			b.Fatal(err)
 		}
-		if again := b.handle(b.Context(),
-			message.Encode(message.Dispatch{V: 1, Slice: horizon.Promotion(jobtest.Tenant, "s")})); again != "" {
-			b.Error("it comes again")
+		if failed := b.handle(b.Context(),
+			message.Encode(message.Dispatch{V: 1, Slice: horizon.Promotion(jobtest.Tenant, "s")})); failed != "" {
+			b.Error("it is redelivered")
 		}
 	})
 }

@@ -40,7 +40,7 @@ func (b *bundle) another() *promoter.Stage {
 	})
 }
 
-// far stores job n as it was accepted long before, so that no stream consumer armed it.
+// far stores job n as if it was accepted long ago, so that the stream consumer ignored it.
 func (b *bundle) far(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	r := jobtest.Row(n, time.Now().Add(in), time.Now().Add(-24*time.Hour), change...)
@@ -57,8 +57,7 @@ func (b *bundle) promote() promoter.Summary {
 	return sum
 }
 
-// requireAsked takes what the dispatch queue holds: one message for each of the rows' slices, and none
-// for another.
+// requireAsked requires one message in the dispatch queue for each slice of the rows, and no other.
 func (b *bundle) requireAsked(rows ...job.Row) {
 	b.Helper()
 	asked := map[string]int{}
@@ -74,7 +73,7 @@ func (b *bundle) requireAsked(rows ...job.Row) {
 	}
 }
 
-func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
+func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 	t.Parallel()
 	bubble(t, "asks for each slice when it enters the horizon, and only then", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 45*time.Minute+30*time.Second)
@@ -89,7 +88,7 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 		b.promote()
 		b.requireAsked(r)
 	})
-	bubble(t, "asks once for all that a slice holds, however often the minute is replayed", memory.Options{},
+	bubble(t, "asks once for a slice, however often the minute is repeated", memory.Options{},
 		func(b *bundle) {
 			at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
 			var rows []job.Row
@@ -105,7 +104,7 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 			b.promote()
 			b.requireAsked(rows...)
 		})
-	bubble(t, "reads a slice no more that it has asked for", memory.Options{}, func(b *bundle) {
+	bubble(t, "does not read a slice that it has asked for", memory.Options{}, func(b *bundle) {
 		at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
 		for n := range 200 {
 			b.far(n, time.Until(at), func(r *job.Row) { r.Shard = 0 })
@@ -114,12 +113,12 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 		before := b.World.Counts().Tables[contract.Jobs].Read
 		time.Sleep(time.Minute)
 		b.promote()
-		// What is empty costs half a unit to read: ten minutes and the new one of four shards.
+		// An empty slice costs half a unit to read: ten minutes and the new one, of four shards.
 		if units := b.World.Counts().Tables[contract.Jobs].Read - before; units > stagetest.Shards*11*0.5 {
 			b.Errorf("another pass took %v read units of the jobs table", units)
 		}
 	})
-	bubble(t, "goes on after a pass of 75 s from where it ended, not from the clock", memory.Options{},
+	bubble(t, "continues after a pass of 75 s where it ended, not at the clock", memory.Options{},
 		func(b *bundle) {
 			b.promote()
 			var rows []job.Row
@@ -141,7 +140,7 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 			}
 			b.requireAsked(rows...)
 		})
-	bubble(t, "catches up after an outage: what is near and ahead it asks for, what is long overdue is the sweeper's",
+	bubble(t, "catches up after an outage, and leaves jobs that are long overdue to the sweeper",
 		memory.Options{}, func(b *bundle) {
 			b.promote()
 			b.far(1, 35*time.Minute)
@@ -150,7 +149,7 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 			b.promote()
 			b.requireAsked(overdue, near, ahead)
 		})
-	bubble(t, "asks for nothing twice that it has passed, though it reads passed slices again", memory.Options{},
+	bubble(t, "asks for no slice twice although it reads passed slices once more", memory.Options{},
 		func(b *bundle) {
 			r := b.far(1, 5*time.Minute)
 			b.promote()
@@ -162,7 +161,7 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 			}
 			b.requireAsked()
 		})
-	bubble(t, "finds what shows in the index after its slice was passed", memory.Options{
+	bubble(t, "finds a job that the index shows after its slice was passed", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 7 * time.Minute },
 	}, func(b *bundle) {
 		b.promote()
@@ -183,7 +182,7 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 		b.promote()
 		b.requireAsked(r)
 	})
-	bubble(t, "covers the shards that were recorded, though the deployment says fewer", memory.Options{},
+	bubble(t, "covers all recorded shards although the deployment has fewer", memory.Options{},
 		func(b *bundle) {
 			if _, err := b.Store.Shards(b.Context(), 9); err != nil {
 				b.Fatal(err)
@@ -194,9 +193,9 @@ func TestPromoter_AsksForWhatEntersTheHorizon(t *testing.T) {
 		})
 }
 
-func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
+func TestPromoter_LeavesJobsToOtherStages(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a job that the sweeper put off is not fired on the way", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for no slice of a job that the sweeper has put off", memory.Options{}, func(b *bundle) {
 		b.promote()
 		r := b.far(1, -time.Minute)
 		_, w := job.Rewake(r, time.Now().Add(contract.MaxPostpone), time.Now(), 4)
@@ -212,7 +211,7 @@ func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
 			b.Error("it was never met")
 		}
 	})
-	bubble(t, "a job that the stream consumer sends is not asked for", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for no slice of a job that the stream consumer sends", memory.Options{}, func(b *bundle) {
 		b.far(1, 10*time.Minute, func(r *job.Row) { r.WakeAt = r.DueAt.Add(contract.AfterDue) })
 		if sum := b.promote(); sum.Came["put_off"] != 1 {
 			b.Errorf("the pass says %+v", sum)
@@ -221,9 +220,9 @@ func TestPromoter_LeavesToTheSweeperWhatItHasPutOff(t *testing.T) {
 	})
 }
 
-func TestPromoter_LosesNothingToATroubledQueue(t *testing.T) {
+func TestPromoter_LosesNothingWhenAQueueFails(t *testing.T) {
 	t.Parallel()
-	bubble(t, "every third call for five minutes", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for each slice although every third call fails", memory.Options{}, func(b *bundle) {
 		var rows []job.Row
 		for n := range 40 {
 			rows = append(rows, b.far(n, 20*time.Minute+time.Duration(n/4)*time.Minute))
@@ -246,7 +245,7 @@ func TestPromoter_LosesNothingToATroubledQueue(t *testing.T) {
 			b.Error("nothing was throttled")
 		}
 	})
-	bubble(t, "and the watermark waits before the slice", memory.Options{}, func(b *bundle) {
+	bubble(t, "keeps its watermark before a slice that could not be asked for", memory.Options{}, func(b *bundle) {
 		r := b.far(0, 20*time.Minute)
 		b.Fail(memory.QueueSend, contract.DispatchQueue)
 		if sum := b.promote(); sum.Failed != 1 || sum.Came["failed"] != 1 {
@@ -254,14 +253,14 @@ func TestPromoter_LosesNothingToATroubledQueue(t *testing.T) {
 		}
 		mark, err := b.Store.Watermark(b.Context(), store.Promoted, 0)
 		if want := r.DueAt.Truncate(time.Minute).Add(-time.Minute); err != nil || !mark.Whole().Equal(want) {
-			b.Errorf("it stands at %s, want %s, %v", mark, want, err)
+			b.Errorf("the watermark is %s, want %s, %v", mark, want, err)
 		}
 	})
 }
 
 func TestPromoter_PassesOverABadEntry(t *testing.T) {
 	t.Parallel()
-	bubble(t, "and still asks for its slice, where it holds another", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for the slice of an unreadable entry if it has another job", memory.Options{}, func(b *bundle) {
 		bad := b.far(4, 25*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
 		if err := b.Store.Put(b.Context(),
 			item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
@@ -281,7 +280,7 @@ func TestPromoter_PassesOverABadEntry(t *testing.T) {
 
 func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
 	t.Parallel()
-	bubble(t, "and says so", memory.Options{}, func(b *bundle) {
+	bubble(t, "stops a pass without time, and says so", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 29*time.Minute)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableQuery {

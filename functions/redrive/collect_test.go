@@ -13,7 +13,7 @@ import (
 	"punctual/shared/message"
 )
 
-// die puts a DEAD job and brings its letter into the dead-letter queue.
+// die puts a DEAD job and its dead letter into the dead-letter queue.
 func (b *bundle) die(n int) job.Row {
 	b.Helper()
 	r := b.dead(n)
@@ -23,8 +23,8 @@ func (b *bundle) die(n int) job.Row {
 	return r
 }
 
-// letters is how many lie in the dead-letter queue.
-func (b *bundle) letters() int {
+// deadLetters is the number of messages in the dead-letter queue.
+func (b *bundle) deadLetters() int {
 	b.Helper()
 	depth, err := b.World.Queues().Depth(b.Context(), contract.DeadLetters)
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *bundle) letters() int {
 	return depth.Visible
 }
 
-// collect hands the stage the request of REST.
+// collect gives the stage the message of REST.
 func (b *bundle) collect() {
 	b.Helper()
 	b.World.SetFaults(nil)
@@ -50,26 +50,26 @@ func (b *bundle) redriven(r job.Row) {
 	b.Write(item.Write{Ref: r.Ref(), Name: "test.redriven", Set: map[string]any{"redriven_by": string(r.ID)}})
 }
 
-func TestRedrive_TakesLettersOfJobsThatAreDeadNoMore(t *testing.T) {
+func TestRedrive_DeletesDeadLettersOfRedrivenAndPurgedJobs(t *testing.T) {
 	t.Parallel()
-	bubble(t, "takes those that were brought back or deleted and leaves the others", func(b *bundle) {
+	bubble(t, "deletes dead letters of redriven and purged jobs and keeps the others", func(b *bundle) {
 		back, gone, dead := b.die(1), b.die(2), b.die(3)
-		if n := b.letters(); n != 3 {
-			b.Fatalf("there are %d letters", n)
+		if n := b.deadLetters(); n != 3 {
+			b.Fatalf("there are %d dead letters", n)
 		}
 		b.redriven(back)
 		b.Write(item.Write{Ref: gone.Ref(), Name: "test.delete", Delete: true})
 		b.collect()
-		if n := b.letters(); n != 1 {
-			b.Errorf("%d letters are left", n)
+		if n := b.deadLetters(); n != 1 {
+			b.Errorf("%d dead letters are left", n)
 		}
 		b.redriven(dead)
 		b.collect()
-		if n := b.letters(); n != 0 {
-			b.Errorf("%d letters are left", n)
+		if n := b.deadLetters(); n != 0 {
+			b.Errorf("%d dead letters are left", n)
 		}
 	})
-	bubble(t, "goes through hundreds", func(b *bundle) {
+	bubble(t, "goes through hundreds of dead letters", func(b *bundle) {
 		for n := range 300 {
 			r := b.dead(n)
 			if n%3 == 0 {
@@ -81,21 +81,21 @@ func TestRedrive_TakesLettersOfJobsThatAreDeadNoMore(t *testing.T) {
 			}
 		}
 		b.collect()
-		if n := b.letters(); n != 200 {
-			b.Errorf("%d letters are left", n)
+		if n := b.deadLetters(); n != 200 {
+			b.Errorf("%d dead letters are left", n)
 		}
 	})
-	bubble(t, "leaves what cannot be read, of letters and of rows", func(b *bundle) {
+	bubble(t, "keeps dead letters that cannot be read, or whose rows cannot", func(b *bundle) {
 		b.Spoil(b.die(1).Ref())
 		if err := b.World.Queues().Send(b.Context(), contract.DeadLetters, message.Outgoing{Body: "?"}); err != nil {
 			b.Fatal(err)
 		}
 		b.collect()
-		if n := b.letters(); n != 2 {
-			b.Errorf("%d letters are left", n)
+		if n := b.deadLetters(); n != 2 {
+			b.Errorf("%d dead letters are left", n)
 		}
 	})
-	bubble(t, "never fails its own message, which would end among the letters", func(b *bundle) {
+	bubble(t, "never fails its own message, which would become a dead letter", func(b *bundle) {
 		b.redriven(b.die(1))
 		b.World.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
 		ask := message.Delivery{ID: "1", Receives: 3,

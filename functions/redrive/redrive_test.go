@@ -32,7 +32,7 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 	})
 }
 
-// dead puts a DEAD job that owes its letter.
+// dead puts a DEAD job whose dead letter is pending.
 func (b *bundle) dead(n int, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	r := jobtest.Row(n, time.Now(), time.Now(), func(r *job.Row) {
@@ -44,7 +44,7 @@ func (b *bundle) dead(n int, change ...func(*job.Row)) job.Row {
 	return b.Put(r)
 }
 
-// send sends the letter of r, as the status consumer does.
+// send sends the dead letter of r, as the status consumer does.
 func (b *bundle) send(r job.Row) {
 	b.Helper()
 	out := message.Outgoing{Body: message.Encode(job.DeadLetterOf(r, job.Labels{}, time.Now()))}
@@ -53,7 +53,7 @@ func (b *bundle) send(r job.Row) {
 	}
 }
 
-// pump plays Lambda once: it receives, hands over, and deletes what was not named.
+// pump does what Lambda does once: it receives, calls the stage, and deletes the messages that did not fail.
 func (b *bundle) pump() (received int) {
 	b.Helper()
 	got, err := b.World.Queues().Receive(b.Context(), contract.RedriveQueue, 10, 0, 0)
@@ -64,12 +64,12 @@ func (b *bundle) pump() (received int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	again := map[string]bool{}
+	failed := map[string]bool{}
 	for _, f := range resp.BatchItemFailures {
-		again[f.ItemIdentifier] = true
+		failed[f.ItemIdentifier] = true
 	}
 	for _, d := range got {
-		if !again[d.ID] {
+		if !failed[d.ID] {
 			if err := b.World.Queues().Delete(b.Context(), contract.RedriveQueue, d.Receipt); err != nil {
 				b.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func (b *bundle) drain() {
 	}
 }
 
-// redriveToSource is what the console does by default: no destination is named.
+// redriveToSource is the default redrive of the console, without a destination.
 func (b *bundle) redriveToSource() {
 	b.Helper()
 	if _, err := b.World.Queues().StartMoveTask(b.Context(), contract.DeadLetters, ""); err != nil {
@@ -113,7 +113,7 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		after := b.Row(r.Key)
 		if after.PendingEffects != job.NoPendingEffects || !after.WakeAt.IsZero() || !after.BuriedAt.Equal(start) ||
 			after.Status != job.Dead {
-			b.Errorf("it owes %q, wakes at %s, buried at %s", after.PendingEffects, after.WakeAt, after.BuriedAt)
+			b.Errorf("pending effects %q, wake-up %s, buried at %s", after.PendingEffects, after.WakeAt, after.BuriedAt)
 		}
 		if took := time.Since(start); took != 0 {
 			b.Errorf("it took %s", took)
@@ -165,19 +165,19 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "a burial leaves the children pending", func(b *bundle) {
+	bubble(t, "burying a dead letter leaves the children pending", func(b *bundle) {
 		r := b.dead(1, func(r *job.Row) { r.RunID, r.Node, r.PendingEffects = "run", "a", job.PendingBoth })
 		b.send(r)
 		b.drain()
 		if after := b.Row(r.Key); after.PendingEffects != job.PendingChildren || after.WakeAt.IsZero() {
-			b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
+			b.Errorf("it has pending effects %q and wakes at %s", after.PendingEffects, after.WakeAt)
 		}
 	})
 }
 
-func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
+func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 	t.Parallel()
-	// buried brings a letter into the DLQ, where somebody finds it an hour later.
+	// buried moves a dead letter into the DLQ and waits an hour.
 	buried := func(b *bundle, n int) job.Row {
 		b.Helper()
 		r := b.dead(n)
@@ -263,7 +263,7 @@ func TestRedrive_BringsBackARedrivenDeadLetter(t *testing.T) {
 		time.Sleep(contract.DeadLetterVisibility)
 		b.drain()
 		if q := b.Depth(contract.RedriveQueue); q != 0 {
-			b.Errorf("%d letters are left", q)
+			b.Errorf("%d dead letters are left", q)
 		}
 		if b.Row(jobtest.Key(1)).RedrivenBy == "" {
 			b.Error("it was not brought back")

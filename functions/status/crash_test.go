@@ -11,7 +11,7 @@ import (
 	"punctual/shared/job"
 )
 
-func TestStatus_EndsAReportThatCrashedAnywhere(t *testing.T) {
+func TestStatus_SettlesAReportAfterACrash(t *testing.T) {
 	t.Parallel()
 	large := success()
 	large.Result = json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)
@@ -21,13 +21,13 @@ func TestStatus_EndsAReportThatCrashedAnywhere(t *testing.T) {
 		change  func(*job.Row)
 		want    job.Status
 		attempt int64
-		queue   string // which is looked at …
-		sends   bool   // … and must have been sent something
+		queue   string // of the message that follows
+		sends   bool   // whether there must be one
 	}{
 		"a success with a large result": {large, nil, job.Succeeded, 1, stagetest.FiringQueue, false},
 		"a retry with a long error":     {long, nil, job.Scheduled, 2, stagetest.FiringQueue, true},
-		"a death":                       {failure(permanent), nil, job.Dead, 1, contract.RedriveQueue, true},
-		"a failure of what is to stop": {failure(), func(r *job.Row) { r.Stop = job.StopCancel }, job.Cancelled, 1,
+		"a dead job":                    {failure(permanent), nil, job.Dead, 1, contract.RedriveQueue, true},
+		"a failure of a job with a stop": {failure(), func(r *job.Row) { r.Stop = job.StopCancel }, job.Cancelled, 1,
 			stagetest.FiringQueue, false},
 	} {
 		for _, lost := range []bool{false, true} {
@@ -41,20 +41,20 @@ func TestStatus_EndsAReportThatCrashedAnywhere(t *testing.T) {
 					}
 					body := b.ended(r, 1, c.outcome)
 					asked := b.DieAt(n, lost)
-					again := b.handle(1, body)
+					failed := b.handle(1, body)
 					b.World.SetFaults(nil)
-					if *asked <= n { // it was over before
+					if *asked <= n { // it needs no more calls
 						break
 					}
 					points++
 					if after := b.Row(r.Key); !after.Status.Final() && after.WakeAt.IsZero() {
 						b.Fatalf("crashed at call %d: nothing brings the job back", n)
 					}
-					if again == "" {
+					if failed == "" {
 						b.Fatalf("crashed at call %d: the report is gone", n)
 					}
 					sent := len(b.Received(c.queue))
-					if again = b.handle(2, body); again != "" {
+					if failed = b.handle(2, body); failed != "" {
 						b.Fatalf("crashed at call %d: it goes on failing", n)
 					}
 					after := b.Row(r.Key)

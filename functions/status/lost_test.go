@@ -10,7 +10,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-func TestStatus_KnowsItsOwnLostFirstTry(t *testing.T) {
+func TestStatus_RecognizesItsOwnWrite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		write   string
@@ -19,10 +19,10 @@ func TestStatus_KnowsItsOwnLostFirstTry(t *testing.T) {
 		queue   string
 		sent    int
 	}{
-		"a success": {"row.succeed", success(), nil, stagetest.FiringQueue, 0},
-		"a retry":   {"row.retry", failure(), nil, stagetest.FiringQueue, 1},
-		"a snooze":  {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, stagetest.FiringQueue, 1},
-		"a death":   {"row.die", failure(permanent), nil, contract.RedriveQueue, 1},
+		"a success":  {"row.succeed", success(), nil, stagetest.FiringQueue, 0},
+		"a retry":    {"row.retry", failure(), nil, stagetest.FiringQueue, 1},
+		"a snooze":   {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, stagetest.FiringQueue, 1},
+		"a dead job": {"row.die", failure(permanent), nil, contract.RedriveQueue, 1},
 		"a failure of a stopped job": {"row.finish_stop", failure(), func(r *job.Row) { r.Stop = job.StopCancel },
 			stagetest.FiringQueue, 0},
 	} {

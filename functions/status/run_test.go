@@ -13,12 +13,12 @@ import (
 	"punctual/shared/run"
 )
 
-// A report that has waited means that others wait behind it.
-func TestStatus_SettlesBeforeItReleasesUnderABacklog(t *testing.T) {
+// A report that has waited long shows that the queue is busy.
+func TestStatus_SettlesReportsBeforeChildrenInABacklog(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{
-		"releases the children of a node at once when its report is new": false,
-		"puts the children of a node behind the reports that wait":       true,
+		"releases the children of a node at once if its report is new": false,
+		"releases the children of a node after the reports that wait":  true,
 	} {
 		bubble(t, name, func(b *bundle) {
 			rel := b.Engine().Release
@@ -49,7 +49,7 @@ func TestStatus_SettlesBeforeItReleasesUnderABacklog(t *testing.T) {
 				b.Fatal(err)
 			}
 			if row := b.Row(a.Key); row.Status != job.Succeeded || row.PendingEffects.Children() != late {
-				b.Errorf("a is %s and owes %q", row.Status, row.PendingEffects)
+				b.Errorf("a is %s with pending effects %q", row.Status, row.PendingEffects)
 			}
 			waiting := b.Received(contract.ReportQueue)
 			if !late {
@@ -61,22 +61,22 @@ func TestStatus_SettlesBeforeItReleasesUnderABacklog(t *testing.T) {
 			if child() != "" || len(waiting) != 1 {
 				b.Fatalf("b is %q, and %d messages wait", child(), len(waiting))
 			}
-			if again := b.handle(1, waiting[0].Body); again != "" || child() != job.Scheduled {
-				b.Errorf("b is %q after the look at a; again %q", child(), again)
+			if failed := b.handle(1, waiting[0].Body); failed != "" || child() != job.Scheduled {
+				b.Errorf("b is %q after the re-evaluation of a; redelivered %q", child(), failed)
 			}
 			if row := b.Row(a.Key); row.PendingEffects != job.NoPendingEffects {
-				b.Errorf("a still owes %q", row.PendingEffects)
+				b.Errorf("a still has pending effects %q", row.PendingEffects)
 			}
 		})
 	}
 }
 
-// The sweeper is minutes away: whoever ends such a node sends its letter.
-func TestStatus_SendsTheLetterOfANodeThatNeverRan(t *testing.T) {
+// Whoever ends such a node sends its dead letter at once: the sweeper would come minutes later.
+func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{
-		"with the row": false,
-		"and leaves one that fails to its own wake-up": true,
+		"sends the dead letter with the row":                    false,
+		"leaves a dead letter that fails to the node's wake-up": true,
 	} {
 		bubble(t, name, func(b *bundle) {
 			k := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
@@ -93,17 +93,17 @@ func TestStatus_SendsTheLetterOfANodeThatNeverRan(t *testing.T) {
 			if fails {
 				b.Fail("queue.send", contract.RedriveQueue)
 			}
-			if again := b.handle(1, b.ended(a, 1, success())); again != "" {
-				b.Fatal("the report comes again")
+			if failed := b.handle(1, b.ended(a, 1, success())); failed != "" {
+				b.Fatal("the report is redelivered")
 			}
 			dead, c := b.Row(is.Job("b")), b.Row(is.Job("c"))
 			if dead.Status != job.Dead || !dead.PendingEffects.DeadLetter() || dead.WakeAt.IsZero() ||
 				c.Status != job.Scheduled {
-				b.Errorf("b is %s, owes %q and wakes at %s; c is %s", dead.Status, dead.PendingEffects, dead.WakeAt,
-					c.Status)
+				b.Errorf("b is %s with pending effects %q and wakes at %s; c is %s", dead.Status, dead.PendingEffects,
+					dead.WakeAt, c.Status)
 			}
 			if sent := len(b.Received(contract.RedriveQueue)); (sent == 0) != fails || sent > 1 {
-				b.Errorf("%d letters were sent", sent)
+				b.Errorf("%d dead letters were sent", sent)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
+func TestStatus_NotifiesTheScheduleOfAnEnd(t *testing.T) {
 	t.Parallel()
 	rule := func(b *bundle) schedule.Schedule {
 		cron := "0 0 1 1 *"
@@ -40,7 +40,7 @@ func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 		}
 		return r
 	}
-	bubble(t, "an end wakes the run behind it, and a death pauses the schedule", func(b *bundle) {
+	bubble(t, "an end fires the queued job, and a dead job pauses the schedule", func(b *bundle) {
 		s := rule(b)
 		first := put(b, s, 0, func(*job.Row) {})
 		next := put(b, s, 1, func(r *job.Row) { r.Parked, r.QueuedBehind, r.WakeAt = true, true, r.DueAt })
@@ -60,7 +60,7 @@ func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 			b.Errorf("%+v, %v", now.Paused, err)
 		}
 	})
-	bubble(t, "an end that did not reach its schedule reaches it when the report is redelivered", func(b *bundle) {
+	bubble(t, "a redelivered report notifies the schedule that an earlier try did not reach", func(b *bundle) {
 		s := rule(b)
 		r := put(b, s, 0, func(*job.Row) {})
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -70,12 +70,12 @@ func TestStatus_BringsTheEndToItsSchedule(t *testing.T) {
 			return memory.Fault{}
 		})
 		body := b.ended(r, 1, failure(permanent))
-		if again := b.handle(1, body); again != "0" {
+		if failed := b.handle(1, body); failed != "0" {
 			b.Fatal("the report was done although its schedule does not know")
 		}
 		b.World.SetFaults(nil)
-		if again := b.handle(2, body); again != "" {
-			b.Fatal("it is to come again")
+		if failed := b.handle(2, body); failed != "" {
+			b.Fatal("it is to be redelivered")
 		}
 		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
 			b.Errorf("%+v, %v", now.Paused, err)

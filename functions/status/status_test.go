@@ -36,15 +36,13 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 	})
 }
 
-// handle hands the stage those bodies, received for the n-th time, and returns the indexes of
-// those that must come again.
-func (b *bundle) handle(receives int, bodies ...string) (again string) {
+// handle gives the stage those bodies, received for the n-th time, and returns the indexes of those to redeliver.
+func (b *bundle) handle(receives int, bodies ...string) (failed string) {
 	b.Helper()
 	return b.Handle(b.Context(), b.stage.Handle, receives, bodies...)
 }
 
-// ended records on the claim that an attempt of r ended so, and returns its worker's report. What
-// the claim says already stays.
+// ended records the outcome of an attempt of r on its claim, unless there is one, and returns the worker's report.
 func (b *bundle) ended(r job.Row, attempt int64, o job.Outcome) string {
 	b.Helper()
 	b.claimed(r, attempt, map[string]any{"outcome": job.EncodeOutcome(o)})
@@ -64,7 +62,7 @@ func (b *bundle) claimed(r job.Row, attempt int64, more map[string]any) {
 	}
 }
 
-// ended is the report of an attempt of r that ended so.
+// ended is the report of an attempt of r with that outcome.
 func ended(r job.Row, attempt int64, o job.Outcome) string {
 	return message.Encode(message.Report{
 		V: message.V, Kind: message.Ended, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version,
@@ -88,11 +86,11 @@ func failure(change ...func(*job.Outcome)) job.Outcome {
 
 func permanent(o *job.Outcome) { o.Permanent = true }
 
-// report hands one report in and requires that it is done.
+// report gives the stage one report and requires that it is settled.
 func (b *bundle) report(body string) {
 	b.Helper()
-	if again := b.handle(1, body); again != "" {
-		b.Fatal("the report is to come again")
+	if failed := b.handle(1, body); failed != "" {
+		b.Fatal("the report is to be redelivered")
 	}
 }
 
@@ -119,7 +117,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 		after := b.Row(r.Key)
 		if after.Status != job.Succeeded || !after.WakeAt.IsZero() || after.Near || len(after.Attempts) != 1 ||
 			after.ExpiresAt.IsZero() {
-			b.Errorf("it stands at %+v", after)
+			b.Errorf("it is %+v", after)
 		}
 		b.requireNothingSent()
 	})
@@ -130,7 +128,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
-	bubble(t, "a success is settled whatever the row's version, which an edit may have raised", func(b *bundle) {
+	bubble(t, "a success is settled although an edit has raised the row's version", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Version = 7 })
 		r.Version = 6
 		b.report(b.ended(r, 1, success()))
@@ -144,7 +142,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 		b.Fail(memory.TableWrite, "row.succeed")
 		o := success()
 		o.Result = json.RawMessage(body)
-		if again := b.handle(1, b.ended(r, 1, o)); again != "0" {
+		if failed := b.handle(1, b.ended(r, 1, o)); failed != "0" {
 			b.Fatal("the report is lost")
 		}
 		if got, err := b.Store.Content(b.Context(), r.Key, job.ResultContent); err != nil || got != body {
@@ -176,20 +174,20 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 
 func TestStatus_SettlesAFailure(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a failure with tries left is due again, and its firing is sent when that is now", func(b *bundle) {
+	bubble(t, "a failure with attempts left is due later, and is fired if that is now", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
 		after := b.Row(r.Key)
 		if after.Status != job.Scheduled || after.Attempt != 2 || after.Failures != 1 || after.Waiting != "retry" ||
 			after.Near || after.WakeAt != after.DueAt {
-			b.Errorf("it stands at %+v", after)
+			b.Errorf("it is %+v", after)
 		}
 		got := b.Received(stagetest.FiringQueue)
 		if len(got) != 1 || got[0].Body != message.Encode(after.Firing().Message()) {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "a retry that is due later leaves its firing to the stream", func(b *bundle) {
+	bubble(t, "a retry that is due later is left to the stream consumer", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
 		if after := b.Row(r.Key); !after.Near || time.Until(after.DueAt) != time.Minute {
@@ -202,33 +200,33 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		b.report(b.ended(r, 1, failure()))
 		b.report(b.ended(r, 1, failure()))
 		if after := b.Row(r.Key); after.Attempt != 2 || after.Failures != 1 {
-			b.Errorf("it stands at attempt %d after %d failures", after.Attempt, after.Failures)
+			b.Errorf("it is at attempt %d after %d failures", after.Attempt, after.Failures)
 		}
 		if got := b.Received(stagetest.FiringQueue); len(got) != 2 || got[0].Body != got[1].Body {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "a retry whose firing cannot be sent is reported again", func(b *bundle) {
+	bubble(t, "the report of a retry whose firing cannot be sent is redelivered", func(b *bundle) {
 		r := b.running(1)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
-		if again := b.handle(1, b.ended(r, 1, failure())); again != "0" {
-			b.Fatal("nobody sends the firing")
+		if failed := b.handle(1, b.ended(r, 1, failure())); failed != "0" {
+			b.Fatal("the firing is lost")
 		}
 		b.World.SetFaults(nil)
-		if again := b.handle(2, b.ended(r, 1, failure())); again != "" {
-			b.Fatal("it is to come again")
+		if failed := b.handle(2, b.ended(r, 1, failure())); failed != "" {
+			b.Fatal("it is to be redelivered")
 		}
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("%d firings", len(got))
 		}
 	})
 	for name, change := range map[string]func(*job.Row){
-		"lies further ahead":          func(r *job.Row) { r.DueAt = time.Now().Add(time.Hour) },
-		"the stream has sent":         func(r *job.Row) { r.Near = true },
-		"is to stop":                  func(r *job.Row) { r.Stop = job.StopCancel },
-		"a pause has parked":          func(r *job.Row) { r.Parked = true },
-		"runs by now":                 func(r *job.Row) { r.Status = job.Running },
-		"is older than that reported": func(r *job.Row) { r.Attempt = 1 },
+		"is due later":                   func(r *job.Row) { r.DueAt = time.Now().Add(time.Hour) },
+		"the stream consumer has sent":   func(r *job.Row) { r.Near = true },
+		"has a stop":                     func(r *job.Row) { r.Stop = job.StopCancel },
+		"a pause has parked":             func(r *job.Row) { r.Parked = true },
+		"is running":                     func(r *job.Row) { r.Status = job.Running },
+		"is older than the reported one": func(r *job.Row) { r.Attempt = 1 },
 	} {
 		bubble(t, "a late report does not fire an attempt that "+name, func(b *bundle) {
 			r := b.running(1, func(r *job.Row) { r.Attempt = 3 })
@@ -238,11 +236,11 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			b.requireNothingSent()
 		})
 	}
-	bubble(t, "a failure of a job that is to stop ends it, with no retry and no dead letter", func(b *bundle) {
+	bubble(t, "a failure of a job with a stop ends it, with no retry and no dead letter", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
 		b.report(b.ended(r, 1, failure()))
 		if after := b.Row(r.Key); after.Status != job.Cancelled || after.Attempt != 1 || !after.WakeAt.IsZero() {
-			b.Errorf("it stands at %+v", after)
+			b.Errorf("it is %+v", after)
 		}
 		b.requireNothingSent()
 	})
@@ -263,7 +261,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		}
 		b.requireNothingSent()
 	})
-	bubble(t, "a report whose row changes all the time is retried", func(b *bundle) {
+	bubble(t, "a report whose row keeps changing is redelivered", func(b *bundle) {
 		r := b.running(1)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == "row.retry" {
@@ -278,7 +276,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		if again := b.handle(1, b.ended(r, 1, failure())); again != "0" {
+		if failed := b.handle(1, b.ended(r, 1, failure())); failed != "0" {
 			b.Error("it was given up")
 		}
 	})
@@ -291,14 +289,14 @@ func TestStatus_SnoozesWithoutCostingATry(t *testing.T) {
 		b.report(b.ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
 		if after := b.Row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" ||
 			time.Until(after.DueAt) != time.Minute {
-			b.Errorf("it stands at %+v", after)
+			b.Errorf("it is %+v", after)
 		}
 	})
 }
 
-func TestStatus_SettlesADeath(t *testing.T) {
+func TestStatus_SettlesADeadJob(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a death is written before its dead letter is sent and stamped", func(b *bundle) {
+	bubble(t, "a row becomes DEAD before its dead letter is sent and stamped", func(b *bundle) {
 		labels := job.Labels{Metadata: `{"ticket":7}`}
 		r := b.running(1, func(r *job.Row) { r.Labelled = labels.Labelled() })
 		b.Write(r.PutLabels(labels))
@@ -310,53 +308,53 @@ func TestStatus_SettlesADeath(t *testing.T) {
 			return memory.Fault{}
 		})
 		b.report(b.ended(r, 1, failure(permanent)))
-		letters := b.Received(contract.RedriveQueue)
-		if before != job.Dead || len(letters) != 1 {
-			b.Fatalf("%d letters, the first sent while the job was %s", len(letters), before)
+		dead := b.Received(contract.RedriveQueue)
+		if before != job.Dead || len(dead) != 1 {
+			b.Fatalf("%d dead letters, the first sent while the job was %s", len(dead), before)
 		}
-		l, err := message.Decode[message.DeadLetter](letters[0].Body)
+		l, err := message.Decode[message.DeadLetter](dead[0].Body)
 		after := b.Row(r.Key)
 		if err != nil || !reflect.DeepEqual(l, job.DeadLetterOf(after, labels, time.Now())) ||
 			l.Code != job.CodeHandler || l.Message != "no" {
-			b.Errorf("the letter says %+v, %v", l, err)
+			b.Errorf("the dead letter is %+v, %v", l, err)
 		}
 		if after.PendingEffects != job.PendingDeadLetter || after.WakeAt.IsZero() {
-			b.Errorf("it owes %q and wakes at %s", after.PendingEffects, after.WakeAt)
+			b.Errorf("it has pending effects %q and wakes at %s", after.PendingEffects, after.WakeAt)
 		}
 		if n := b.Meter.Total(telemetry.DeadLetters); n != 1 {
-			b.Errorf("counted %v letters", n)
+			b.Errorf("counted %v dead letters", n)
 		}
 	})
-	bubble(t, "a death whose dead letter cannot be sent is reported again", func(b *bundle) {
+	bubble(t, "the report of a dead job whose dead letter cannot be sent is redelivered", func(b *bundle) {
 		r := b.running(1)
 		b.Fail(memory.QueueSend, contract.RedriveQueue)
-		if again := b.handle(1, b.ended(r, 1, failure(permanent))); again != "0" {
-			b.Fatal("the letter is left to the sweeper")
+		if failed := b.handle(1, b.ended(r, 1, failure(permanent))); failed != "0" {
+			b.Fatal("the dead letter is left to the sweeper")
 		}
 		b.World.SetFaults(nil)
-		if again := b.handle(2, b.ended(r, 1, failure(permanent))); again != "" {
-			b.Fatal("it is to come again")
+		if failed := b.handle(2, b.ended(r, 1, failure(permanent))); failed != "" {
+			b.Fatal("it is to be redelivered")
 		}
 		if got := b.Received(contract.RedriveQueue); len(got) != 1 {
-			b.Errorf("%d letters", len(got))
+			b.Errorf("%d dead letters", len(got))
 		}
 	})
-	bubble(t, "a death reported by two messages sends one dead letter", func(b *bundle) {
+	bubble(t, "a dead job that is reported twice sends one dead letter", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(permanent)))
 		b.report(b.ended(r, 1, failure(permanent)))
 		if got := b.Received(contract.RedriveQueue); len(got) != 1 {
-			b.Errorf("%d letters", len(got))
+			b.Errorf("%d dead letters", len(got))
 		}
 	})
-	bubble(t, "a dead letter that hangs is given up before it looks redriven", func(b *bundle) {
+	bubble(t, "a dead letter that hangs is given up before it would be taken for a redriven one", func(b *bundle) {
 		r := b.running(1)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			return memory.Fault{Hang: c.Op == memory.QueueSend && c.Name == contract.RedriveQueue}
 		})
 		start := time.Now()
-		if again := b.handle(1, b.ended(r, 1, failure(permanent))); again != "0" {
-			b.Error("the letter is left to the sweeper")
+		if failed := b.handle(1, b.ended(r, 1, failure(permanent))); failed != "0" {
+			b.Error("the dead letter is left to the sweeper")
 		}
 		if took := time.Since(start); took >= contract.DeadLetterCameBackAfter {
 			b.Errorf("it hung for %s", took)
@@ -409,7 +407,7 @@ func TestStatus_MarksRunning(t *testing.T) {
 		after := b.Row(r.Key)
 		if after.Status != job.Running || !after.StartedAt.Equal(at) || after.LatenessMS != 12 || after.Waiting != "" ||
 			after.WakeAt.IsZero() {
-			b.Errorf("it stands at %+v", after)
+			b.Errorf("it is %+v", after)
 		}
 	})
 	bubble(t, "a start without a time counts from now", func(b *bundle) {
@@ -441,7 +439,7 @@ func TestStatus_MarksRunning(t *testing.T) {
 
 func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a claim that a pause refused is parked, so that lifting the pause finds it", func(b *bundle) {
+	bubble(t, "a job that a worker refuses because of a pause is parked", func(b *bundle) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
 		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
 		r := b.Put(jobtest.Row(1, time.Now().Add(300*time.Millisecond), time.Now()))
@@ -453,16 +451,16 @@ func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 	})
 }
 
-func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
+func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
-		"one that is not JSON":                 "{",
-		"one of an unknown version":            `{"v":2,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"succeeded"}}`,
-		"one of an unknown kind":               `{"v":1,"kind":"gone","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
-		"one of an end that no claim knows":    `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":1,"outcome":{"kind":"succeeded"}}`,
-		"one of a later attempt than claimed":  `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":2,"outcome":{"kind":"succeeded"}}`,
-		"one without a job id":                 `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
-		"a running report that cannot be read": `{"v":1,"kind":"running","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"started_at":"soon"}}`,
+		"a body that is not JSON":                "{",
+		"an unknown version":                     `{"v":2,"kind":"ended","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"kind":"succeeded"}}`,
+		"an unknown kind":                        `{"v":1,"kind":"gone","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1}`,
+		"an end that no claim confirms":          `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":1,"outcome":{"kind":"succeeded"}}`,
+		"an end of a later attempt than claimed": `{"v":1,"kind":"ended","tenant":"acme","job_id":"` + string(jobtest.Key(7).ID) + `","attempt":2,"outcome":{"kind":"succeeded"}}`,
+		"a report without a job id":              `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
+		"a running report that cannot be read":   `{"v":1,"kind":"running","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"started_at":"soon"}}`,
 	} {
 		bubble(t, "one of ten reports comes back: "+name, func(b *bundle) {
 			bodies := make([]string, 10)
@@ -473,8 +471,8 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 					bodies[i] = b.ended(r, 1, success())
 				}
 			}
-			if again := b.handle(1, bodies...); again != "7" {
-				b.Errorf("%q came again", again)
+			if failed := b.handle(1, bodies...); failed != "7" {
+				b.Errorf("%q are redelivered", failed)
 			}
 			for i := range bodies {
 				if got := b.Row(jobtest.Key(i)).Status; (got == job.Succeeded) != (i != 7) {
@@ -498,7 +496,7 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		if again := b.handle(1, b.ended(r, 1, success())); again != "0" {
+		if failed := b.handle(1, b.ended(r, 1, success())); failed != "0" {
 			b.Error("its outcome is lost")
 		}
 	})
@@ -507,9 +505,9 @@ func TestStatus_ReplaysOnlyTheBadReportAmongTen(t *testing.T) {
 		bad["schema_v"] = int64(99)
 		b.Write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
 		good := b.running(2)
-		if again := b.handle(1, b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()),
-			b.ended(good, 1, success())); again != "0" {
-			b.Errorf("%q came again", again)
+		if failed := b.handle(1, b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()),
+			b.ended(good, 1, success())); failed != "0" {
+			b.Errorf("%q are redelivered", failed)
 		}
 	})
 }
@@ -528,8 +526,8 @@ func TestStatus_WritesARowOnceForASuccess(t *testing.T) {
 	})
 }
 
-// Whoever may send to the report queue, but does not hold the claim, changes nothing.
-func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
+// A sender to the report queue that does not hold the claim changes nothing.
+func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 	t.Parallel()
 	outcome := map[string]any{"outcome": job.EncodeOutcome(failure())}
 	for name, claim := range map[string]func(b *bundle, r job.Row){
@@ -546,8 +544,8 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 		bubble(t, "an end is refused with "+name, func(b *bundle) {
 			r := b.running(1)
 			claim(b, r)
-			if again := b.handle(1, ended(r, 1, success())); again != "0" {
-				b.Error("the report is not kept for people to look at")
+			if failed := b.handle(1, ended(r, 1, success())); failed != "0" {
+				b.Error("the report is not kept for an operator")
 			}
 			if after := b.Row(r.Key); after.Status != job.Scheduled || len(after.Attempts) != 0 {
 				b.Errorf("it is %s", after.Status)
@@ -604,7 +602,7 @@ func TestStatus_SettlesNothingThatTheClaimDoesNotSay(t *testing.T) {
 		bubble(t, fmt.Sprintf("a report of the tenant %.20q is set aside", owner), func(b *bundle) {
 			r := b.running(1)
 			r.Tenant = tenant.ID(owner)
-			if again := b.handle(1, ended(r, 1, success())); again != "0" || b.Meter.Total(telemetry.SetAside) != 1 {
+			if failed := b.handle(1, ended(r, 1, success())); failed != "0" || b.Meter.Total(telemetry.SetAside) != 1 {
 				b.Error("a report of no tenant is not set aside")
 			}
 		})

@@ -38,7 +38,7 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 	})
 }
 
-// write writes to the table and hands the stage what its stream then shows.
+// write writes to the table and gives the stage the records of its stream.
 func (b *bundle) write(writes ...item.Write) events.DynamoDBEventResponse {
 	b.Helper()
 	for _, w := range writes {
@@ -66,18 +66,18 @@ func (b *bundle) handle(ev events.DynamoDBEvent) events.DynamoDBEventResponse {
 func (b *bundle) requireAllDone(resp events.DynamoDBEventResponse) {
 	b.Helper()
 	if len(resp.BatchItemFailures) != 0 {
-		b.Fatalf("came again: %v", resp.BatchItemFailures)
+		b.Fatalf("redelivered: %v", resp.BatchItemFailures)
 	}
 }
 
-// received takes what the queue shows after that long.
+// received takes the messages that the queue shows after that time.
 func (b *bundle) received(queue string, after time.Duration) []message.Delivery {
 	b.Helper()
 	time.Sleep(after)
 	return b.Received(queue)
 }
 
-// requireAsked takes what the dispatch queue holds: one message for each of the slices.
+// requireAsked requires one message in the dispatch queue for each of the slices.
 func (b *bundle) requireAsked(want ...horizon.Slice) {
 	b.Helper()
 	var bodies []string
@@ -99,9 +99,9 @@ func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	return jobtest.Row(n, time.Now().Add(in), time.Now(), change...)
 }
 
-func TestStream_ArmsWhatChanged(t *testing.T) {
+func TestStream_FiresChangedJobs(t *testing.T) {
 	t.Parallel()
-	bubble(t, "sends what is due soon with the delay that is left", func(b *bundle) {
+	bubble(t, "sends a job that is due soon with the delay that is left", func(b *bundle) {
 		r := due(1, 10*time.Second)
 		b.requireAllDone(b.write(job.Accept(r)))
 		if got := b.received(stagetest.FiringQueue, 7*time.Second); len(got) != 0 {
@@ -115,7 +115,7 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("received %+v, %v", f, err)
 		}
 	})
-	bubble(t, "asks once for the slice of what is due later, also a little beyond the horizon", func(b *bundle) {
+	bubble(t, "asks once for the slice of jobs that are due later, even a little beyond the horizon", func(b *bundle) {
 		minute := time.Now().Truncate(time.Minute)
 		rows := []job.Row{
 			due(1, 15*time.Minute), due(5, 15*time.Minute+20*time.Second), due(2, contract.Horizon+contract.NearMargin),
@@ -128,20 +128,20 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("it sent %d firings as well", len(got))
 		}
 	})
-	bubble(t, "sends itself what says so, though by its clock it is due later", func(b *bundle) {
+	bubble(t, "sends a job that its row marks for the direct lane, even if the clock differs", func(b *bundle) {
 		r := due(1, contract.DirectLane)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
-		behind := stream.New(stream.Deps{
+		slow := stream.New(stream.Deps{
 			Queue: b.World.Queues(), Clock: clock.Skewed{Offset: -3 * time.Second}, Log: telemetry.Silent(),
 		})
-		if resp, err := behind.Handle(b.Context(), ev); err != nil || len(resp.BatchItemFailures) != 0 {
+		if resp, err := slow.Handle(b.Context(), ev); err != nil || len(resp.BatchItemFailures) != 0 {
 			b.Fatal(resp, err)
 		}
 		if got := b.received(stagetest.FiringQueue, contract.DirectLane+3*time.Second); len(got) != 1 {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "sends itself what it sees too late for its slice", func(b *bundle) {
+	bubble(t, "sends a job that it sees too late for its slice", func(b *bundle) {
 		r := due(1, 20*time.Minute)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		time.Sleep(6*time.Minute + time.Second)
@@ -150,14 +150,14 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "leaves alone what its writer fires and what lies far ahead", func(b *bundle) {
+	bubble(t, "ignores a job that its writer fires and one that is far ahead", func(b *bundle) {
 		b.requireAllDone(b.write(job.Accept(due(1, time.Second)), job.Accept(due(2, time.Hour))))
 		if got := b.received(stagetest.FiringQueue, time.Minute); len(got)+
 			len(b.received(contract.DispatchQueue, 0)) != 0 {
 			b.Error("it got them on their way")
 		}
 	})
-	bubble(t, "sends with no delay what became due on the way", func(b *bundle) {
+	bubble(t, "sends a job that has become due without a delay", func(b *bundle) {
 		r := due(1, 10*time.Second)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		time.Sleep(time.Minute)
@@ -166,7 +166,7 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "sends again only what changed in version, attempt or due time", func(b *bundle) {
+	bubble(t, "sends a job once more only if version, attempt or due time changed", func(b *bundle) {
 		r := due(1, 5*time.Minute)
 		b.write(job.Accept(r))
 		b.requireAllDone(b.write(item.Write{Ref: r.Ref(), Name: "test", Set: map[string]any{"failures": int64(1)}}))
@@ -182,7 +182,7 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 		b.requireAllDone(b.write(w))
 		b.requireAsked(horizon.SliceOf(r.DueAt, 1), horizon.SliceOf(after.DueAt, 1))
 	})
-	bubble(t, "does nothing about a job that is to stop", func(b *bundle) {
+	bubble(t, "ignores a job with a stop", func(b *bundle) {
 		r := due(1, 5*time.Minute)
 		_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
 		b.write(job.Accept(r))
@@ -191,14 +191,14 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("%d firings", len(got))
 		}
 	})
-	bubble(t, "never writes the table, so that it cannot feed itself", func(b *bundle) {
+	bubble(t, "never writes the table", func(b *bundle) {
 		b.write(job.Accept(due(1, time.Minute)), job.Accept(due(2, 20*time.Minute)))
 		changes, err := b.World.Table().Stream(b.Context(), b.seen, 1000, time.Hour)
 		if err != nil || len(changes) != 0 {
 			b.Errorf("%d records followed, %v", len(changes), err)
 		}
 	})
-	bubble(t, "handed the same batch again asks again", func(b *bundle) {
+	bubble(t, "asks once more for a batch that is redelivered", func(b *bundle) {
 		r := due(1, 20*time.Minute)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		b.World.SetFaults(
@@ -211,7 +211,7 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 			b.Errorf("asked by %v", got)
 		}
 	})
-	bubble(t, "names the records that were throttled and only them", func(b *bundle) {
+	bubble(t, "names only the records that were throttled", func(b *bundle) {
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.N == 1 {
 				return memory.Fault{Entries: map[int]fault.Kind{1: fault.Throttled}}
@@ -225,14 +225,14 @@ func TestStream_ArmsWhatChanged(t *testing.T) {
 		}
 		if resp := b.handle(batch.StreamEventOf(changes...)); len(resp.BatchItemFailures) != 1 ||
 			resp.BatchItemFailures[0].ItemIdentifier != "b" {
-			b.Errorf("came again: %+v", resp)
+			b.Errorf("redelivered: %+v", resp)
 		}
 	})
 }
 
-func TestStream_PassesByWhatTheFilterKeepsAway(t *testing.T) {
+func TestStream_IgnoresWhatTheFilterDrops(t *testing.T) {
 	t.Parallel()
-	bubble(t, "readable or not", func(b *bundle) {
+	bubble(t, "ignores an item that is not near, readable or not", func(b *bundle) {
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, time.Minute).Item()},
 			item.Change{Seq: "2", New: due(2, time.Minute).Item()})
 		for _, rec := range ev.Records {
@@ -253,7 +253,7 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 		"an unknown version": func(r events.DynamoDBStreamRecord) {
 			r.NewImage["schema_v"] = events.NewNumberAttribute("99")
 		},
-		"a list where a string belongs": func(r events.DynamoDBStreamRecord) {
+		"a list instead of a string": func(r events.DynamoDBStreamRecord) {
 			r.NewImage["status"] = events.NewListAttribute(
 				[]events.DynamoDBAttributeValue{events.NewStringAttribute("SCHEDULED")})
 		},
@@ -299,12 +299,12 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 	}
 }
 
-func TestStream_AsksToForgetWhatLayBesideARowThatIsGone(t *testing.T) {
+func TestStream_AsksToDeleteTheContentsOfAnExpiredRow(t *testing.T) {
 	t.Parallel()
 	over := func(r *job.Row) {
 		r.Status, r.WakeAt, r.ExpiresAt = job.Succeeded, time.Time{}, time.Now().Add(time.Minute)
 	}
-	bubble(t, "once the table has let it go", func(b *bundle) {
+	bubble(t, "asks once the row has expired", func(b *bundle) {
 		plain, tagged := due(1, 0, over), due(2, 0, over, func(r *job.Row) { r.Tagged = true })
 		b.requireAllDone(b.write(job.Accept(plain), job.Accept(tagged), tagged.PutContent(job.TagsContent, "{}")))
 		time.Sleep(2 * time.Minute)
@@ -319,7 +319,7 @@ func TestStream_AsksToForgetWhatLayBesideARowThatIsGone(t *testing.T) {
 			b.Errorf("asked for %v", got)
 		}
 	})
-	bubble(t, "and again where the asking failed", func(b *bundle) {
+	bubble(t, "asks once more after a failure", func(b *bundle) {
 		r := due(2, 0, over, func(r *job.Row) { r.Tagged = true })
 		b.requireAllDone(b.write(job.Accept(r)))
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -329,7 +329,7 @@ func TestStream_AsksToForgetWhatLayBesideARowThatIsGone(t *testing.T) {
 			return memory.Fault{}
 		})
 		if resp := b.write(item.Write{Ref: r.Ref(), Name: "expire", Delete: true}); len(resp.BatchItemFailures) != 1 {
-			b.Errorf("came again: %v", resp.BatchItemFailures)
+			b.Errorf("redelivered: %v", resp.BatchItemFailures)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 func TestSweeper_DoesNothingWithARestoredTable(t *testing.T) {
 	t.Parallel()
-	bubble(t, "fires nothing of what is overdue until the table is let run", memory.Options{}, func(b *bundle) {
+	bubble(t, "fires no overdue job of a restored table until it is released", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		b.lost(1, lost)
 		b.World.Table().Restored(contract.Jobs)
@@ -45,7 +45,7 @@ func TestSweeper_DoesNothingWithARestoredTable(t *testing.T) {
 			b.Errorf("the metric says %v once it may", n)
 		}
 	})
-	bubble(t, "needs nobody after an outage of days", memory.Options{}, func(b *bundle) {
+	bubble(t, "fires overdue jobs after an outage of days without an operator", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		b.lost(1, lost)
 		time.Sleep(4 * 24 * time.Hour)

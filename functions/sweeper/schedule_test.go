@@ -17,9 +17,9 @@ func (b *bundle) rule(cron string, change ...func(*schedule.Schedule)) schedule.
 	return b.Create(stagetest.Schedule("rule", cron, change...))
 }
 
-func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
+func TestSweeper_PromotesForgottenSchedules(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a schedule that was never armed is promoted after the grace", memory.Options{}, func(b *bundle) {
+	bubble(t, "a schedule that was never promoted is promoted after the grace", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		s := b.rule("* * * * *")
 		time.Sleep(contract.Grace + time.Minute)
@@ -51,7 +51,7 @@ func TestSweeper_PromotesSchedulesLeftBehind(t *testing.T) {
 				b.Errorf("parked %v, next %s", now.Parked, now.Next)
 			}
 		})
-	bubble(t, "a line goes on after its first run, and an empty one is forgotten", memory.Options{EmptyPages: true},
+	bubble(t, "a queued job is fired after the one before, and an empty line goes", memory.Options{EmptyPages: true},
 		func(b *bundle) {
 			s := b.rule("0 0 1 1 *", func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 			inLine := func(r *job.Row) {

@@ -43,7 +43,7 @@ func (b *bundle) another() *sweeper.Stage {
 	})
 }
 
-// lost stores job n, due then, as it stands when its firing was lost.
+// lost stores job n, due then, as it is after its firing was lost.
 func (b *bundle) lost(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	return b.Overdue(n, -in, change...)
@@ -76,11 +76,11 @@ func (b *bundle) mark(shard int) time.Time {
 	return at.Whole()
 }
 
-const lost = -(contract.Grace + 10*time.Second) // due so long ago, and nobody came
+const lost = -(contract.Grace + 10*time.Second) // due that long ago, and its firing was lost
 
-func TestSweeper_RecoversWhatWasLost(t *testing.T) {
+func TestSweeper_RecoversLostJobs(t *testing.T) {
 	t.Parallel()
-	bubble(t, "recovers what was lost after the grace, and leaves younger jobs alone", memory.Options{},
+	bubble(t, "recovers a lost job after the grace, and leaves younger jobs alone", memory.Options{},
 		func(b *bundle) {
 			b.sweep()
 			var rows []job.Row
@@ -105,7 +105,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 				}
 			}
 		})
-	bubble(t, "fires once for each grace, though it rereads passed slices", memory.Options{}, func(b *bundle) {
+	bubble(t, "fires once in each grace although it rereads passed slices", memory.Options{}, func(b *bundle) {
 		r := b.lost(1, lost)
 		b.sweepFor(3 * time.Minute)
 		if got := b.Fired(); got[string(r.ID)] != 1 {
@@ -128,7 +128,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Errorf("brought on %v", order)
 		}
 	})
-	bubble(t, "finds within the next passes what shows in the index after its slice was passed", memory.Options{
+	bubble(t, "finds a job that the index shows after its slice was passed", memory.Options{
 		IndexLag: func(_ string, ref item.Ref, _ int64) time.Duration {
 			if ref == jobtest.Key(1).Ref() {
 				return 10 * time.Minute
@@ -143,7 +143,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Errorf("fired %v", got)
 		}
 	})
-	bubble(t, "finds within the hour what the index shows hours late", memory.Options{}, func(b *bundle) {
+	bubble(t, "finds within the hour a job that the index shows hours late", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		time.Sleep(20 * time.Hour)
 		b.sweep()
@@ -170,7 +170,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.lost(n, lost)
 		}
 		start := time.Now()
-		// each read ends in a millisecond of its own: of one decision made twice in the same, both are sent
+		// each read takes another millisecond: two equal decisions of the same millisecond are both sent
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op != memory.TableGet {
 				return memory.Fault{}
@@ -197,7 +197,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Errorf("%d of 50 were fired", len(got))
 		}
 	})
-	bubble(t, "a pass counts what it did by step", memory.Options{}, func(b *bundle) {
+	bubble(t, "a pass counts its steps", memory.Options{}, func(b *bundle) {
 		b.lost(1, lost)
 		b.lost(2, lost, func(r *job.Row) { r.Stop = job.StopCancel })
 		sum := b.sweep()
@@ -215,7 +215,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 			b.Errorf("%d of 300 were fired", len(got))
 		}
 	})
-	bubble(t, "does no more each minute than read while nothing is left behind", memory.Options{}, func(b *bundle) {
+	bubble(t, "only reads while no job is overdue", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		before := b.World.Counts()
 		time.Sleep(time.Minute)
@@ -228,7 +228,7 @@ func TestSweeper_RecoversWhatWasLost(t *testing.T) {
 	})
 }
 
-func TestSweeper_SetsABadRowAside(t *testing.T) {
+func TestSweeper_SetsAnUnreadableRowAside(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(b *bundle, i item.Item){
 		"an unknown version":           func(_ *bundle, i item.Item) { i["schema_v"] = int64(99) },
@@ -258,13 +258,13 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 				b.Errorf("the pass says %+v", sum)
 			}
 			i, err := b.World.Table().Get(b.Context(), ref)
-			again := time.Now().Add(contract.RetryEvery)
-			if err != nil || i.Str(contract.AttrWakeSlice) != horizon.SliceOf(again, 0).String() ||
-				!i.Time(contract.AttrWakeAt).Equal(again) || i.Str("payload") == "" {
+			next := time.Now().Add(contract.RetryEvery)
+			if err != nil || i.Str(contract.AttrWakeSlice) != horizon.SliceOf(next, 0).String() ||
+				!i.Time(contract.AttrWakeAt).Equal(next) || i.Str("payload") == "" {
 				b.Errorf("the row is left as %v, %v", i, err)
 			}
 			if b.sweep(); b.Meter.Total(telemetry.SetAside) != 1 {
-				b.Error("it is met hot again")
+				b.Error("the next pass visits it once more")
 			}
 			page, err := b.World.Table().Query(b.Context(), item.Query{Table: contract.Tasks, PK: "system#set_aside"})
 			if err != nil || len(page.Items) != 1 || page.Items[0].Str("reason") == "" {
@@ -283,10 +283,10 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 			b.Errorf("the pass says %+v", sum)
 		}
 		if sum := b.sweep(); sum.Came["set_aside"] != 0 {
-			b.Error("it is met hot again")
+			b.Error("the next pass visits it once more")
 		}
 	})
-	bubble(t, "two sweepers set the same row aside without an error", memory.Options{}, func(b *bundle) {
+	bubble(t, "two passes set the same row aside without an error", memory.Options{}, func(b *bundle) {
 		bad := b.lost(4, lost).Item()
 		bad["schema_v"] = int64(99)
 		b.Write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
@@ -321,7 +321,7 @@ func TestSweeper_SetsABadRowAside(t *testing.T) {
 
 func TestSweeper_MovesItsWatermark(t *testing.T) {
 	t.Parallel()
-	bubble(t, "its watermark passes only slices that were handled whole", memory.Options{}, func(b *bundle) {
+	bubble(t, "its watermark passes only slices that were handled completely", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		before := b.mark(1)
 		time.Sleep(10 * time.Minute)
@@ -336,10 +336,10 @@ func TestSweeper_MovesItsWatermark(t *testing.T) {
 			b.Errorf("the pass says %+v", sum)
 		}
 		if at := b.mark(1); !at.Equal(bad.DueAt.Truncate(time.Minute).Add(-time.Minute)) || !at.After(before) {
-			b.Errorf("it stands at %s, the bad row at %s", at, bad.DueAt)
+			b.Errorf("the watermark is %s, the bad row at %s", at, bad.DueAt)
 		}
 		if got := b.Fired(); got[string(good.ID)] != 1 {
-			b.Error("the rows behind it had to wait")
+			b.Error("the later rows had to wait")
 		}
 		b.World.SetFaults(nil)
 		b.sweep()
@@ -347,7 +347,7 @@ func TestSweeper_MovesItsWatermark(t *testing.T) {
 			b.Errorf("then fired %v", got)
 		}
 	})
-	bubble(t, "its watermark stays where time ran short, and the next pass goes on from there", memory.Options{},
+	bubble(t, "its watermark stays where time ran short, and the next pass continues there", memory.Options{},
 		func(b *bundle) {
 			b.sweep()
 			time.Sleep(3 * time.Hour)
@@ -378,7 +378,7 @@ func TestSweeper_MovesItsWatermark(t *testing.T) {
 
 func TestSweeper_UnparksJobs(t *testing.T) {
 	t.Parallel()
-	// park pauses, lets the sweeper park n jobs, and lifts without telling anybody.
+	// park pauses, lets the sweeper park n jobs, and lifts the pause without a message.
 	park := func(b *bundle, scope string, n int) {
 		b.Helper()
 		b.Pause(scope, time.Time{})
@@ -399,7 +399,7 @@ func TestSweeper_UnparksJobs(t *testing.T) {
 			b.Errorf("%d of 20 were woken", len(got))
 		}
 	})
-	bubble(t, "jobs whose pause ran out are unparked", memory.Options{}, func(b *bundle) {
+	bubble(t, "jobs whose pause has ended are unparked", memory.Options{}, func(b *bundle) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now(), Until: time.Now().Add(5 * time.Minute)}
 		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
 		b.lost(0, lost)
@@ -487,7 +487,7 @@ func TestSweeper_ReadsEachSliceOfADayOnceAnHour(t *testing.T) {
 	})
 }
 
-func TestSweeper_LosesNothingFromSight(t *testing.T) {
+func TestSweeper_ForgetsNoJob(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a job that cannot be fired for more than a day is fired once it can be", memory.Options{},
 		func(b *bundle) {
@@ -510,13 +510,13 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 				b.Error("it is lost")
 			}
 		})
-	for name, place := range map[string]func(*job.Row){
-		"in a minute":          func(*job.Row) {},
+	for name, change := range map[string]func(*job.Row){
+		"in a slice":           func(*job.Row) {},
 		"in a parking place":   func(r *job.Row) { r.Parked = true },
 		"in a schedule's line": func(r *job.Row) { r.Parked, r.QueuedBehind, r.ScheduleID = true, true, "s" },
 	} {
 		bubble(t, "a row "+name+" is retried and fires once it is mended", memory.Options{}, func(b *bundle) {
-			r := b.lost(7, lost, place)
+			r := b.lost(7, lost, change)
 			bad := r.Item()
 			bad["schema_v"] = int64(99)
 			b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
@@ -538,7 +538,7 @@ func TestSweeper_LosesNothingFromSight(t *testing.T) {
 	}
 }
 
-func TestSweeper_KeepsAPauseThatNobodyCanRead(t *testing.T) {
+func TestSweeper_KeepsAnUnreadablePause(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []tenant.ID{job.Everyone, jobtest.Tenant} {
 		bubble(t, "a broken pause of "+string(owner)+" holds its jobs until it is mended", memory.Options{},
@@ -554,7 +554,7 @@ func TestSweeper_KeepsAPauseThatNobodyCanRead(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				if b.sweep(); b.Meter.Total(telemetry.SetAside) == 0 {
-					b.Error("nobody is told of the pause")
+					b.Error("the unreadable pause is not reported")
 				}
 				p.Until = time.Now()
 				b.Write(item.Write{Ref: ref, Name: "test.mend", Put: p.Item(owner)})
@@ -566,7 +566,7 @@ func TestSweeper_KeepsAPauseThatNobodyCanRead(t *testing.T) {
 	}
 }
 
-func TestSweeper_SharesItsTime(t *testing.T) {
+func TestSweeper_SharesItsTimeFairly(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a backlog of slices does not delay parked jobs and late slices", memory.Options{}, func(b *bundle) {
 		b.sweep()
@@ -609,7 +609,7 @@ func TestSweeper_SharesItsTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(b.Context(), 120*time.Second)
 		defer cancel()
 		if _, err := b.stage.Handle(ctx, nil); err != nil || len(seen) != 3 {
-			b.Errorf("looked after %v, %v", seen, err)
+			b.Errorf("visited %v, %v", seen, err)
 		}
 	})
 	bubble(t, "a slice too large for one pass is finished by the next", memory.Options{}, func(b *bundle) {
