@@ -25,7 +25,7 @@ func Climate(seed uint64) Options {
 		IndexLag:   pick(0, 2*time.Second, 10*time.Second, 100*time.Second),
 		StreamLag:  pick(0, 500*time.Millisecond, 4*time.Second),
 		Restart:    pick(time.Second, 20*time.Second, 70*time.Second),
-		Behind:     3 * time.Minute,
+		Late:       3 * time.Minute,
 	}
 	share := func(most int) int { return max(0, d.IntN(most+most/2)-most/2) } // zero for a third of the seeds
 	o.Plan = Storm(seed, Weather{

@@ -62,7 +62,7 @@ func (w *World) allGraphs() []graph {
 	return append([]graph(nil), w.graphs...)
 }
 
-// letGoOn lifts the pauses that nobody has lifted, and completes what holds a run; false: there was none.
+// letGoOn lifts the remaining pauses and completes the nodes that hold a run. It returns false if there were none.
 func (w *World) letGoOn() (any bool) {
 	for _, g := range w.allGraphs() {
 		c := w.As(g.Tenant)
@@ -90,7 +90,7 @@ func (w *World) letGoOn() (any bool) {
 	return any
 }
 
-// try is act where a refusal is as good as any other answer; it is returned.
+// try is act, but a refusal is no violation; it is returned.
 func (w *Client) try(what string, do func(context.Context, *release.Releaser) error) error {
 	for n := range 300 {
 		err := w.actOnce(what, do)
@@ -125,10 +125,10 @@ func (w *Client) operate(g graph, d *rand.Rand) {
 	node := names[d.IntN(len(names))]
 	below := d.IntN(2) == 0
 	what := []string{
-		"cancel", "pause", "pause", "resume", "resume", "resume", "retry", "retry", "retry", "from", "again", "again",
-		"again", "skip", "skip", "complete", "complete",
+		"cancel", "pause", "pause", "resume", "resume", "resume", "retry", "retry", "retry", "from", "retry node",
+		"retry node", "retry node", "skip", "skip", "complete", "complete",
 	}[d.IntN(17)]
-	if slices.Contains([]string{"retry", "again"}, what) || below {
+	if slices.Contains([]string{"retry", "retry node"}, what) || below {
 		node = w.aFailedNode(g, node)
 	}
 	w.mu.Lock()
@@ -150,7 +150,7 @@ func (w *Client) operate(g graph, d *rand.Rand) {
 			_, err = r.Retry(ctx, g.Key, "", sam)
 		case "from":
 			_, err = r.Retry(ctx, g.Key, node, sam)
-		case "again":
+		case "retry node":
 			_, err = r.RetryNode(ctx, g.Key, node, sam)
 		case "skip":
 			_, err = r.Skip(ctx, g.Key, node, below, sam)
@@ -168,7 +168,7 @@ func (w *Client) operate(g graph, d *rand.Rand) {
 	}
 }
 
-// aFailedNode waits for up to a minute until a node has failed, and returns it; otherwise if none has.
+// aFailedNode waits for up to a minute until a node has failed, and returns it. If none has, it returns otherwise.
 func (w *Client) aFailedNode(g graph, otherwise string) string {
 	for range 30 {
 		_, rows := w.nodes(g)
@@ -242,7 +242,7 @@ func (w *Client) randomGraph(d *rand.Rand) dag.Definition {
 	return g
 }
 
-// counts is what random graphs have come to, over all seeds.
+// counts counts the ends of random graphs over all seeds.
 type counts struct {
 	sync.Mutex
 	of     map[string]int

@@ -21,9 +21,9 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// seeds returns the seeds to try: the first few by default. SIM_SEEDS=n tries n of them, SIM_FROM=s
-// starts at s, SIM_SEED=s tries only s. A seed gives another run as soon as the world changes, so a
-// fault that a seed has found gets a test of its own.
+// seeds returns the seeds to try: as many as most by default. SIM_SEEDS=n tries n of them, SIM_FROM=s starts at s,
+// SIM_SEED=s tries only s. A seed gives another run as soon as the product changes, so a mistake that a seed has found
+// gets a test of its own.
 func seeds(t *testing.T) (list []uint64) {
 	if s := number(t, "SIM_SEED", -1); s >= 0 {
 		return []uint64{uint64(s)}
@@ -65,9 +65,8 @@ func playSeed(t *testing.T, seed uint64, what string, play func(*World)) *World 
 	return w
 }
 
-// A seed is of use because it repeats a run. Where goroutines meet in the same instant the runtime
-// still chooses their order, so that a run parts from itself now and then: of five runs two must be
-// the same.
+// A seed is useful because it repeats a run. If goroutines meet at the same instant, the runtime still chooses their
+// order, so a run sometimes differs: of five runs two must be the same.
 func TestWorld_RepeatsTheRunOfASeed(t *testing.T) {
 	t.Parallel()
 	const most = 5

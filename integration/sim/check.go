@@ -37,7 +37,7 @@ func (w *World) unsettled() string {
 		case !r.Status.Final():
 			return "job " + short(r.ID) + " is " + string(r.Status)
 		case r.PendingEffects != job.NoPendingEffects:
-			return "job " + short(r.ID) + " owes " + string(r.PendingEffects)
+			return "job " + short(r.ID) + " has pending effects " + string(r.PendingEffects)
 		case r.Status == job.Dead && r.RedrivenBy == "" && !r.IsMapped() && !r.StartsRun():
 			dead++
 		}
@@ -50,7 +50,7 @@ func (w *World) unsettled() string {
 	}
 	switch {
 	case w.holds(contract.RedriveQueue) > 0:
-		return "letters are on their way to the dead-letter queue"
+		return "dead letters are still in the redrive queue"
 	case w.holds(contract.DeadLetters) < dead:
 		return "dead letters have not reached their queue"
 	}
@@ -114,7 +114,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 			seen[run.attempt] = true
 		}
 		if letters > 1 {
-			w.violation("job %s has %d letters in the dead-letter queue for no reason", short(r.ID), letters)
+			w.violation("job %s has %d messages in the dead-letter queue for no reason", short(r.ID), letters)
 		}
 	}
 	switch {
@@ -132,7 +132,7 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		w.lostWorkers() < contract.MaxTakeovers || r.Reason.Code == job.CodeUnknownTask):
 		w.violation("job %s is DEAD of %s", short(r.ID), r.Reason.Code)
 	case r.Status == job.Dead && r.RedrivenBy == "" && letters == 0:
-		w.violation("job %s is DEAD and its letter is not in the dead-letter queue", short(r.ID))
+		w.violation("job %s is DEAD and its dead letter is not in its queue", short(r.ID))
 	}
 	w.showsStarts(r)
 	switch {

@@ -61,7 +61,7 @@ func TestJob_MovedDuringItsClaimRunsAtItsNewTime(t *testing.T) {
 			}
 			return None, 0
 		}
-		w := New(t, Options{Plan: slow, Behind: time.Second}).As(tenant.Local)
+		w := New(t, Options{Plan: slow, Late: time.Second}).As(tenant.Local)
 		w.Define()
 		id := w.Post("k", object{"delay": "3s"})
 		time.Sleep(2600 * time.Millisecond)

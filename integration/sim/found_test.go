@@ -16,7 +16,7 @@ func TestJob_MovedDuringItsParkingRunsAfterThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The move reads the row before the job is parked and writes it afterwards.
 		slow := Point{Stage: "api", Op: "table.commit", What: "row.reschedule", N: 1}
-		w := New(t, Options{Plan: At(slow, Slow, 5*time.Second), Behind: 5 * time.Second}).As(tenant.Local)
+		w := New(t, Options{Plan: At(slow, Slow, 5*time.Second), Late: 5 * time.Second}).As(tenant.Local)
 		w.Define()
 		n := w.Pause(object{})
 		id := w.Post("k", object{"delay": "3s"})

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
-	graphs "punctual/shared/run" // run is a word of this package
+	graphs "punctual/shared/run" // run is an identifier of this package
 	"punctual/shared/store"
 )
 
@@ -53,8 +53,8 @@ func (w *Client) graphOf(work map[string]Work, lines ...string) dag.Definition {
 	return d
 }
 
-// act asks the API's process to do something with a run until the answer is final. An answer that was lost
-// is asked for again, so a run that does not allow it any more is no violation.
+// act asks the API's process to do something with a run until the answer is final. A request whose answer was lost is
+// repeated, so it is no violation if the run does not allow it any more.
 func (w *Client) act(what string, do func(context.Context, *release.Releaser) error) {
 	for n := range 300 {
 		switch err := w.actOnce(what, do); {
@@ -150,7 +150,7 @@ func (w *Client) Until(g graph, node string, s job.Status) {
 	w.violation("node %q does not become %s", node, s)
 }
 
-// CameTo verifies that a run has come to that, and its nodes to "a=SUCCEEDED b=DEAD"; that each node ran
+// CameTo verifies that a run has that status, and its nodes have theirs ("a=SUCCEEDED b=DEAD"); that each node ran
 // after its parents had ended; and that none ran twice in a generation for no reason.
 func (w *Client) CameTo(g graph, s graphs.Status, nodes string) {
 	is, rows := w.nodes(g)

@@ -56,8 +56,8 @@ func TestGraph_EndsWellInAnyWeather(t *testing.T) {
 	}
 }
 
-// TestNetwork_EndsRightWhateverHappens plays random graphs. SIM_SEEDS=1000 plays a thousand worlds.
-func TestNetwork_EndsRightWhateverHappens(t *testing.T) {
+// TestNetwork_EndsRightDespiteActsAndFaults plays random graphs. SIM_SEEDS=1000 plays a thousand worlds.
+func TestNetwork_EndsRightDespiteActsAndFaults(t *testing.T) {
 	t.Parallel()
 	var all counts
 	t.Run("seeds", func(t *testing.T) {

@@ -242,7 +242,7 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	return r
 }
 
-// slack is how old the facts behind a start may be, plus how much clocks differ.
+// slack is how old the facts may be by which a job starts, plus how much clocks differ.
 const slack = 5 * time.Second
 
 func (w *World) ends(r *run, err error) {

@@ -235,7 +235,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	if next.Status.Final() && !old.Status.Final() {
 		l.overs[k] = time.Now()
 	}
-	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s owes %q parked %v",
+	l.w.note(nil, fmt.Sprintf("%s %s: %s attempt %d version %d stop %q due %s wake %s pending %q parked %v",
 		w.Name, short(id), next.Status, next.Attempt, next.Version, next.Stop, clockTime(next.DueAt),
 		clockTime(next.WakeAt), next.PendingEffects, next.Parked))
 
@@ -244,19 +244,19 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	// An unfinished row, or one with pending effects, has exactly one wake-up, in the slice of its
 	// time and ahead of the watermark.
-	// A mapped node has none until it ends: its items and its run bring it on. So does its run a row that
-	// stands for one.
+	// A mapped node has none until it ends: its items and its run wake it. Neither has a row that stands for a
+	// run that has begun: the run has one.
 	broughtOn := next.IsMapped() || next.StartsRun() && next.Status == job.Blocked
 	needs := !next.Status.Final() && !broughtOn || next.PendingEffects != job.NoPendingEffects
 	if needs == next.WakeAt.IsZero() {
-		bad("status %s, owes %q, wake-up %s", next.Status, next.PendingEffects, next.WakeAt)
+		bad("status %s, pending effects %q, wake-up %s", next.Status, next.PendingEffects, next.WakeAt)
 	}
 	if is.Str(contract.AttrWakeSlice) != next.Slice() {
 		bad("it lies in slice %q, not in %q", is.Str(contract.AttrWakeSlice), next.Slice())
 	}
 	if now := time.Now(); !next.WakeAt.IsZero() && !next.Parked && !next.WakeAt.Equal(old.WakeAt) &&
-		next.WakeAt.Before(now.Add(-l.w.behind)) {
-		bad("the wake-up is written %s behind", now.Sub(next.WakeAt))
+		next.WakeAt.Before(now.Add(-l.w.late)) {
+		bad("the wake-up is written %s late", now.Sub(next.WakeAt))
 	}
 	if next.Status.Final() && next.Near {
 		bad("a final row is near")

@@ -97,7 +97,7 @@ func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bo
 				if skip != nil && skip(p) || n%step != first {
 					continue
 				}
-				o := Options{Seed: 1, Plan: At(p, f, after), Behind: after + time.Second}
+				o := Options{Seed: 1, Plan: At(p, f, after), Late: after + time.Second}
 				_, took, bad := play(t, s, o, clean+after+s.recovery())
 				tried++
 				longest = max(longest, took)

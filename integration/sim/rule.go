@@ -191,7 +191,7 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 	}
 	e := of.epochs[at]
 	if at+1 < len(of.epochs) {
-		if over := time.Since(of.epochs[at+1].at); over > l.w.behind {
+		if over := time.Since(of.epochs[at+1].at); over > l.w.late {
 			bad("epoch %d has been over for %s", r.Epoch, over)
 		}
 		if w.Name == "row.accept" {
@@ -227,7 +227,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 		return
 	}
 	why := ""
-	for _, e := range stood { // the facts behind a start may be as old as that
+	for _, e := range stood { // the worker may have read facts that old
 		if why = e.forbids(row); why == "" {
 			break
 		}
@@ -264,7 +264,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	}
 }
 
-// judged bounds the time from reading the facts behind a start to the start.
+// judged bounds the time from reading the facts to the start that they allow.
 const judged = 100 * time.Millisecond
 
 // fate is what became of a nominal time.

@@ -17,13 +17,13 @@ import (
 	graphs "punctual/shared/run"
 )
 
-// stand is a run as one write has left it.
+// stand is a run as it was after one write.
 type stand struct {
 	graphs.Run
 	at time.Time // real time
 }
 
-// forbids returns why a job may not start as the run stood, "" if it may.
+// forbids returns why that run does not let a job start, "" if it does.
 func (s stand) forbids(r job.Row, now time.Time) string {
 	switch {
 	case s.Status.Final() || s.Stop != graphs.NoStop:
@@ -107,7 +107,7 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 		return
 	}
 	why := ""
-	for _, s := range stood { // the facts behind a start may be as old as that
+	for _, s := range stood { // the worker may have read facts that old
 		if why = s.forbids(row, r.from); why == "" {
 			break
 		}
@@ -132,13 +132,12 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 	}
 	if before, ok := w.ledger.row(k.Job(row.Node, row.Generation-1, 0)); ok && before.Status == job.Succeeded &&
 		!slices.Contains(w.wholly, k) {
-		bad("node %q starts again in generation %d, and it had succeeded", row.Node, row.Generation)
+		bad("node %q starts once more in generation %d after it has succeeded", row.Node, row.Generation)
 	}
 	w.withinLimits(g, row, bad)
 }
 
-// carried reports whether a row is of an item that had succeeded in an older generation, and was put as it
-// ended there.
+// carried reports whether a row is an item that was carried over because it succeeded in an older generation.
 func (w *World) carried(r job.Row) bool {
 	if r.ItemNo == 0 || r.Generation < 2 {
 		return false
@@ -187,7 +186,7 @@ func (w *World) graphOfRun(is graphs.Run) (graph, bool) {
 	return graph{}, false
 }
 
-// nodesOf returns the rows of the nodes of a run in the generations that count.
+// nodesOf returns the rows of the nodes of a run in their current generations.
 func (l *ledger) nodesOf(is graphs.Run, g graph) map[string]job.Row {
 	rows := map[string]job.Row{}
 	for name := range g.Nodes {
@@ -198,8 +197,8 @@ func (l *ledger) nodesOf(is graphs.Run, g graph) map[string]job.Row {
 	return rows
 }
 
-// endsOf returns how the parents of a node have ended; older reports that one of them has run again since
-// the node was judged.
+// endsOf returns how the parents of a node have ended. older reports that one of them has begun a newer generation
+// since the node was judged.
 func endsOf(is graphs.Run, g graph, rows map[string]job.Row, node string) (ends []dag.End, older bool) {
 	for _, p := range g.Nodes[node].DependsOn {
 		end := dag.NotEnded

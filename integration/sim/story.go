@@ -199,11 +199,10 @@ var Stories = []Story{
 		id := w.Post("k", object{})
 		for range 20 {
 			time.Sleep(time.Minute)
-			// A job that is left unfinished gets its next wake-up, and repeated looks do not double
-			// the load.
+			// A job that stays open gets its next wake-up, and repeated sweeps do not double the load.
 			if r, ok := w.row(id); ok && w.faults() == 0 &&
 				time.Since(r.WakeAt) > contract.Grace+time.Minute+time.Second {
-				w.violation("its wake-up has been behind for %s", time.Since(r.WakeAt))
+				w.violation("its wake-up is overdue by %s", time.Since(r.WakeAt))
 			}
 		}
 		if n := w.holds(contract.FiringQueue("short", "normal")); n > 10 {

@@ -167,8 +167,7 @@ func (w *Client) PostAfter(key string, body object, after ...job.ID) job.ID {
 	return w.Post(key, body)
 }
 
-// comesAfter posts a job after up to three that there are by then, whatever they wait for or have come to,
-// and may change its mind.
+// comesAfter posts a job after up to three random ones, in whatever state they are, and may cancel it.
 func (w *Client) comesAfter(n int, d *rand.Rand) {
 	sleepUpTo(d, 5*time.Minute)
 	body := object{"delay": []string{"0s", "7s", "3m"}[d.IntN(3)], "run_if": dag.Rules[d.IntN(len(dag.Rules))]}

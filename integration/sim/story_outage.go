@@ -73,8 +73,8 @@ var refusals = []Story{
 	}},
 }
 
-// timerless are about a Scheduler that makes no timer for longer than the horizon. No firing may be
-// late for it: neither one that stands behind what asks for the timer, nor one that waits for it.
+// timerless are about a Scheduler that makes no timer for longer than the horizon. No firing may be late because of it:
+// neither one that is queued after a request for a timer, nor one of the slice itself.
 var timerless = []Story{
 	{Name: "no timer can be made", Plan: noTimer(Fail, 0), Play: dueAround},
 	{Name: "Scheduler does not answer", Plan: noTimer(Hang, 12*time.Second), Play: dueAround},
@@ -93,13 +93,13 @@ func noTimer(f Fault, after time.Duration) func() Plan {
 	}
 }
 
-// dueAround posts jobs that wait for their slices, each with one behind it that is due at once, and
-// jobs beyond the horizon.
+// dueAround posts jobs that wait for their slices, after each of them one that is due at once, and jobs beyond the
+// horizon.
 func dueAround(w *Client) func() {
 	var ids []job.ID
 	for n := range 12 {
 		ids = append(ids, w.Post(fmt.Sprint("waits ", n), object{"delay": fmt.Sprint(15+n, "m")}),
-			w.Post(fmt.Sprint("behind ", n), object{"delay": "2500ms"}))
+			w.Post(fmt.Sprint("after ", n), object{"delay": "2500ms"}))
 		time.Sleep(5 * time.Second)
 	}
 	ids = append(ids, w.many("far", 4, 35*time.Minute, 20*time.Second, Work{})...)
@@ -197,10 +197,10 @@ var hiddenCopies = []Story{
 		w.knows = true
 		old := len(w.drains)
 		w.mu.Unlock()
-		for range old { // also one that took the place of one that died
+		for range old { // also one that has replaced a dead one
 			w.Deploy()
 		}
-		if w.o.Disturbed { // what nobody took is looked at ever less often
+		if w.o.Disturbed { // a firing that no worker takes is repeated less and less often
 			w.Bounded(contract.MaxPostpone)
 		}
 		return func() {

@@ -41,8 +41,7 @@ func (w *Client) scheduled(f fate) (graphs.Run, bool) {
 	return is, err == nil
 }
 
-// RunsCame verifies that each run of a schedule came to that, and belongs to its time. It returns how many
-// there are.
+// RunsCame verifies that each run of a schedule has that status and its nominal time. It returns how many there are.
 func (w *Client) RunsCame(list []fate, s ...graphs.Status) (n int) {
 	for _, f := range list {
 		is, begun := w.scheduled(f)

@@ -32,14 +32,14 @@ type Options struct {
 	Shards     int           // of the due index; 0: 1
 	Workers    int           // 0: 1
 	Pumps      int           // of the report queue; 0: 1
-	Skew       time.Duration // how far clocks are ahead or behind, at most
+	Skew       time.Duration // how far clocks are fast or slow, at most
 	Twins      bool          // jobs that two tenants make in the same millisecond have the same id
 	EmptyPages bool          // every other page of a query is empty
 	IndexLag   time.Duration
 	StreamLag  time.Duration
 	TimersBad  bool          // Scheduler's own sends may fail, or happen twice
 	Restart    time.Duration // how long after a crash another process starts; 0: 1 s
-	Behind     time.Duration // how much later than decided a write may take effect
+	Late       time.Duration // how much later than decided a write may take effect
 	Cores      int           // processes of each stage; 0: 1
 	Hazards    Hazards       // what chaos does besides
 	Disturbed  bool          // a fault comes on top of the story's own: it verifies no exact times
@@ -52,7 +52,7 @@ type World struct {
 	memory  *memory.World
 	ledger  *ledger
 	history history
-	behind  time.Duration
+	late    time.Duration // how late a write may take effect, with skew
 
 	plan     Plan // replaced by Calm
 	mu       sync.Mutex
@@ -84,7 +84,7 @@ type World struct {
 	releaser *release.Releaser // the API's
 	graphs   []graph           // all runs that were asked for
 	acted    []graphs.Key      // those on which somebody has acted
-	wholly   []graphs.Key      // those of which somebody has asked to run a node again whatever it was
+	wholly   []graphs.Key      // those with a retry from a node, which repeats even succeeded nodes
 	done     map[string]int    // what became of random graphs, for a count
 	requests int               // how many were made
 
@@ -116,7 +116,7 @@ func New(t testing.TB, o Options) *World {
 		done:     map[string]int{},
 		released: make(chan struct{}),
 	}
-	w.behind = o.Behind + 2*o.Skew + 50*separateMost
+	w.late = o.Late + 2*o.Skew + 50*separateMost
 	m := memory.Options{TimerDelay: func(timer message.Timer) time.Duration {
 		return time.Duration(hashed(o.Seed, "timer",
 			timer.Name) % uint64(time.Minute)) // so that two timers never fire at once
@@ -355,7 +355,7 @@ func (w *World) startAPI() {
 	w.api, w.rest, w.releaser = p, rest, releaser
 }
 
-// mourn starts another process in place of a dead one.
+// mourn starts a new process after one has died.
 func (w *World) mourn(p *process) {
 	w.note(p, "DIED")
 	w.running.Go(func() {

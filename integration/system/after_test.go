@@ -67,7 +67,8 @@ func TestAfter_IsReleasedByItsOwnWakeUp(t *testing.T) {
 		parent := b.Post(object{"task": "echo", "delay": "10s"})
 		id := b.Post(object{"task": "echo", "after": []string{parent}})
 		key := func(id string) job.Key { return job.Key{Tenant: tenant.Local, ID: job.ID(id)} }
-		if err := b.sys.Store.Unfollow(t.Context(), key(parent), key(id)); err != nil { // nobody tells it
+		// The end of the parent does not judge the job.
+		if err := b.sys.Store.Unfollow(t.Context(), key(parent), key(id)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -24,11 +24,11 @@ import (
 	"punctual/workers/worker"
 )
 
-// canary is what must be in no log, in whatever is sent. It looks like nothing that is kept back by its form.
+// canary is a text that must be in no log, whatever request it is sent in. It does not look like a secret, so it is not
+// hidden because of its form.
 const canary = "canary-Zm9vYmFy-7391"
 
-// bodies are requests with the canary in each place that may hold what is a tenant's own, well formed
-// and not.
+// bodies are requests with the canary in each field that may have a tenant's own text, well-formed and not.
 func bodies() []string {
 	quoted := `"` + canary + `"`
 	return []string{
@@ -82,7 +82,7 @@ func raw(t *testing.T, b *bench, method, path, body string, header ...string) in
 	return resp.StatusCode
 }
 
-// Every door is sent the canary, while nothing and while much of the rest fails.
+// The canary is sent to the API and to every queue, while nothing fails and while much fails.
 func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]uint64{"where all goes well": 0, "where each twelfth call fails": 12} {
@@ -130,7 +130,7 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 						raw(t, b, method, path+"?cursor="+canary+"&tag="+canary, body)
 					}
 				}
-				for _, task := range []string{"leaky", "panics"} { // those above may all have met a failing call
+				for _, task := range []string{"leaky", "panics"} { // all of those above may have failed
 					body := `{"task":"` + task + `","payload":"` + canary + `","retry":{"max_attempts":2}}`
 					for tries := 0; raw(t, b, http.MethodPost, "/jobs", body) != http.StatusAccepted; tries++ {
 						if tries == 50 {
@@ -138,7 +138,7 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 						}
 					}
 				}
-				// What comes by other ways than REST and cannot be read.
+				// Messages that cannot be read.
 				queues := append(contract.FiringQueues(), contract.DispatchQueue, contract.ReportQueue,
 					contract.RedriveQueue)
 				for _, q := range queues {

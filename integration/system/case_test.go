@@ -346,9 +346,9 @@ func TestSystem_StoresNoSecretThatATargetRepeats(t *testing.T) {
 	}
 	text := func(v any) string { j, _ := json.Marshal(v); return string(j) }
 	said := map[string]string{
-		"the job":      text(b.Job(id)),
-		"its attempts": text(b.Attempts(id)),
-		"its letter":   text(b.Want(200, "GET", "/dead-letters", nil)),
+		"the job":         text(b.Job(id)),
+		"its attempts":    text(b.Attempts(id)),
+		"its dead letter": text(b.Want(200, "GET", "/dead-letters", nil)),
 	}
 	for over := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		ds, err := b.world.Queues().Receive(context.Background(), contract.DeadLetters, 1, 0, time.Hour)

@@ -92,8 +92,8 @@ func (p pump) batch(ctx context.Context, queue string, got []message.Delivery,
 	}
 }
 
-// changes feeds the table's stream to its consumer, with the filter of the event source. A failed
-// record stops the stream until it succeeds; the stage itself sets aside what can never succeed.
+// changes feeds the table's stream to its consumer, with the filter of the event source. A failed record stops the
+// stream until it succeeds; the stage sets aside a record that can never succeed.
 func (p pump) changes(handle func(context.Context,
 	events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) func(context.Context) {
 	return func(ctx context.Context) {

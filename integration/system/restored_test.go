@@ -10,8 +10,8 @@ import (
 	"punctual/shared/item"
 )
 
-// A jobs table that was restored holds jobs as they stood: overdue, and with claims that know what has run.
-func TestSystem_StartsNothingByARestoredTableUntilItIsLetRun(t *testing.T) {
+// A restored jobs table has jobs as they were at that time: overdue, and with old claims.
+func TestSystem_StartsNothingFromARestoredTableUntilItIsReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
@@ -30,7 +30,7 @@ func TestSystem_StartsNothingByARestoredTableUntilItIsLetRun(t *testing.T) {
 		if held, _ := b.Want(200, "GET", "/ready", nil)["held"].([]any); len(held) != 1 || held[0] != contract.Jobs {
 			t.Errorf("ready says that %v is held", held)
 		}
-		// What the operator sees is not wanted any more can go before it runs.
+		// Before that, the operator can cancel jobs.
 		b.Want(200, "POST", "/jobs/"+far+"/cancel", nil)
 		is, err := b.world.Table().Identity(context.Background(), contract.Jobs)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestDeadLetters_LeaveTheirQueueWhenTheyAreRedrivenOrPurgedByREST(t *testing
 		}
 		b.Want(202, "POST", "/jobs/"+ids[2].(string)+"/redrive", nil)
 		time.Sleep(5 * time.Minute)
-		if n := letters(); n != 3 { // that of the new job took its place
+		if n := letters(); n != 3 { // one went, and that of the new job was added
 			t.Errorf("%d letters", n)
 		}
 		b.Want(204, "DELETE", "/jobs/"+ids[3].(string), nil)

@@ -97,7 +97,7 @@ func TestRun_EndsAJoinWhoseParentFailed(t *testing.T) {
 }
 
 // S46: A, B succeed, C fails for good, D waits for B and C; then the run, or C, is retried.
-func TestRun_RetriesNothingThatHadSucceeded(t *testing.T) {
+func TestRun_RetriesNothingThatHasSucceeded(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
 		"a retry of the run":  "/retry",

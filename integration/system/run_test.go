@@ -38,7 +38,7 @@ type graphs struct {
 	deaf    bool // nodes do not heed their context
 }
 
-// step is the payload of a node: its name, and what its parents gave.
+// step is the payload of a node: its name, and its parents' results.
 type step struct {
 	Node string          `json:"node"`
 	Of   json.RawMessage `json:"of,omitempty"`
@@ -79,7 +79,7 @@ func ofGraphs(t *testing.T, do func(g *graphs)) {
 	})
 }
 
-// graph makes a definition of "child: parent parent" lines, whose nodes are told their names.
+// graph makes a definition of "child: parent parent" lines. Each node's payload has its name.
 func graph(lines ...string) dag.Definition {
 	d := dag.Definition{Nodes: map[string]dag.Node{}}
 	for _, l := range lines {
@@ -110,7 +110,7 @@ func (g *graphs) must(err error) {
 	}
 }
 
-// is says what the run and its nodes have come to: "SUCCEEDED a=SUCCEEDED b=BLOCKED".
+// is returns the statuses of the run and its nodes: "SUCCEEDED a=SUCCEEDED b=BLOCKED".
 func (g *graphs) is() string {
 	g.Helper()
 	of, names, rows, err := g.rel.Nodes(context.Background(), g.key)
@@ -148,7 +148,7 @@ func (g *graphs) set(change func()) {
 	change()
 }
 
-// row is the row of a node in the generation that counts.
+// row is the row of a node in its current generation.
 func (g *graphs) row(node string) job.Row {
 	g.Helper()
 	_, _, rows, err := g.rel.Nodes(context.Background(), g.key)
@@ -160,7 +160,7 @@ var operator = release.By{Who: "alice", Reason: "because"}
 
 func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 	t.Parallel()
-	t.Run("a join starts once, after all of its parents, and sees what they gave", func(t *testing.T) {
+	t.Run("a join starts once, after all of its parents, and sees their results", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			d := graph("a", "b", "c: a b", "d: c")
@@ -177,14 +177,14 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 				g.Errorf("started: %s", ran)
 			}
 			if row := g.row("c"); row.Payload != `{"node":"c","of":"by a"}` {
-				g.Errorf("c was told %s", row.Payload)
+				g.Errorf("c has the payload %s", row.Payload)
 			}
 			if n := g.meter.Total(telemetry.RunsEnded); n != 1 {
 				g.Errorf("counted %v ends", n)
 			}
 		})
 	})
-	t.Run("a failure cancels what is below it, and its dead letter names run and node", func(t *testing.T) {
+	t.Run("a failure cancels the nodes below it, and its dead letter names run and node", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			g.fails["a"] = true
@@ -197,16 +197,16 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			if len(got) != 1 {
 				g.Fatalf("%d dead letters", len(got))
 			}
-			letter, err := message.Decode[message.DeadLetter](got[0].Body)
-			if err != nil || letter.RunID != string(g.key.ID) || letter.Node != "a" {
-				g.Errorf("the letter names run %q and node %q: %v", letter.RunID, letter.Node, err)
+			dead, err := message.Decode[message.DeadLetter](got[0].Body)
+			if err != nil || dead.RunID != string(g.key.ID) || dead.Node != "a" {
+				g.Errorf("the dead letter names run %q and node %q: %v", dead.RunID, dead.Node, err)
 			}
 			if row := g.row("a"); row.PendingEffects != job.NoPendingEffects {
 				g.Errorf("a has pending effects %q", row.PendingEffects)
 			}
 		})
 	})
-	t.Run("a retry runs again what failed and what fell with it", func(t *testing.T) {
+	t.Run("a retry runs the failed nodes and those below them", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			g.fails["b"] = true
@@ -223,7 +223,7 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a redrive of a dead node retries it, and the new job takes its place", func(t *testing.T) {
+	t.Run("a redrive of a dead node retries it as a new job", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			g.fails["a"] = true
@@ -253,7 +253,7 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			g.want("SUCCEEDED a=SKIPPED b=SUCCEEDED")
 		})
 	})
-	t.Run("a cancel ends what waits and asks what runs to stop", func(t *testing.T) {
+	t.Run("a cancel ends waiting nodes and asks running ones to stop", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			g.slow["a"] = 50 * time.Minute
@@ -268,7 +268,7 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a paused run starts nothing, and goes on at once when it is resumed", func(t *testing.T) {
+	t.Run("a paused run starts nothing, and continues at once when it is resumed", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			d := graph("a", "b: a")
@@ -289,7 +289,7 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			g.want("SUCCEEDED a=SUCCEEDED b=SUCCEEDED")
 		})
 	})
-	t.Run("a run that has expired ends within two minutes, though nothing of it ends", func(t *testing.T) {
+	t.Run("an expired run ends within two minutes, even if none of its nodes does", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			d := graph("a", "b: a")

@@ -11,7 +11,7 @@ import (
 	"punctual/integration/story"
 )
 
-// etl is a dag of two steps, the second of which is told the name of the run's params.
+// etl is a dag of two steps. The payload of the second has the run's params.
 func etl() object {
 	return object{
 		"nodes": object{
@@ -29,18 +29,18 @@ func (g *graphs) sayOf(name string) (all []string) {
 	list := g.occurrences(name, "")
 	slices.Reverse(list)
 	for _, o := range list {
-		words := []string{}
+		parts := []string{}
 		for _, field := range []string{"outcome", "status", "reason"} {
 			if s, ok := o[field].(string); ok && s != "" {
-				words = append(words, s)
+				parts = append(parts, s)
 			}
 		}
-		all = append(all, strings.Join(words, " "))
+		all = append(all, strings.Join(parts, " "))
 	}
 	return all
 }
 
-// came says whether the occurrences of a schedule came to that, oldest first.
+// came requires those outcomes of a schedule's occurrences, oldest first.
 func (g *graphs) came(name string, want ...string) {
 	g.T.Helper()
 	if got := g.sayOf(name); !slices.Equal(got, want) {
@@ -178,7 +178,7 @@ func TestScheduleOfDag_RunsAtEachNominalTime(t *testing.T) {
 			}
 		}
 
-		// The newest version is that of the time, though the times ahead are promoted.
+		// A run takes the version that is newest at its time, even if it was promoted before.
 		next := etl()
 		next["params"] = object{"x": 1, "y": 2}
 		g.Want(http.StatusOK, "PUT", "/dags/etl", next)
@@ -283,7 +283,7 @@ func TestScheduleOfDag_HeedsPausesEditsAndWindows(t *testing.T) {
 		if len(got) != 4 || got[2] != "superseded SCHEDULED edited" || got[3] != "ran SUCCEEDED" {
 			t.Errorf("after the edit: %q", got)
 		}
-		// A job takes the place of the dag, and the dag that of the job.
+		// The schedule's dag is replaced by a job, and the job by the dag.
 		g.Want(http.StatusOK, "PATCH", "/schedules/s", object{"job": object{"task": "echo"}})
 		until(46 * time.Minute)
 		if o := g.occurrences("s", "")[0]; o["job_id"] == nil || o["run_id"] != nil || o["status"] != "SUCCEEDED" {

@@ -647,7 +647,7 @@ func TestSchedule_PausesAfterFailuresInARow(t *testing.T) {
 	})
 }
 
-func TestSchedule_StopsWhenDeletedAndCanBeCreatedAnew(t *testing.T) {
+func TestSchedule_StopsWhenDeletedAndCanBeRecreated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := setupRules(t)

@@ -51,7 +51,7 @@ func Compose(p Ports, o Options) *System {
 	// The table's stream: sends what is near, or asks for its slice.
 	at := p.of("stream")
 	onChange := stream.New(stream.Deps{Queue: at.Queues, Clock: at.Clock, Log: at.Log("stream"), Meter: at.Meter})
-	// Each minute: slices that enter the horizon, slices left behind.
+	// Each minute: slices that enter the horizon, and overdue slices.
 	at = p.of("promoter")
 	promote := promoter.New(promoter.Deps{
 		Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("promoter"),
@@ -124,11 +124,11 @@ func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Regi
 // Run runs everything until ctx ends. Then the worker drains while the other stages settle its
 // reports; Run returns when all have stopped.
 func (s *System) Run(ctx context.Context) error {
-	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
+	draining, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var stages sync.WaitGroup
 	for _, run := range s.pumps {
-		stages.Go(func() { run(behind) })
+		stages.Go(func() { run(draining) })
 	}
 	var err error
 	if s.worker != nil {

@@ -184,7 +184,7 @@ func TestJob_IsRetriedBuriedAndRedriven(t *testing.T) {
 			}
 		}
 		if children != 1 { // the new one fails as well, and has a redrive of its own by now
-			t.Errorf("%d jobs are redrives of one letter that came back twice", children)
+			t.Errorf("%d jobs are redrives of one dead letter that was redriven twice", children)
 		}
 		if code, v := b.Call("POST", "/jobs/"+dead+"/redrive", nil); code != 409 || v["code"] != "wrong_state" ||
 			v["redriven_by"] != redriven {
@@ -235,7 +235,7 @@ func TestJob_CanBeCancelledAndMoved(t *testing.T) {
 	})
 }
 
-func TestPause_HoldsJobsAndWakesThemWithinFiveSeconds(t *testing.T) {
+func TestPause_HoldsJobsAndUnparksThemWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)

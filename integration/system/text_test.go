@@ -51,11 +51,11 @@ func TestSystem_SettlesJobsWithTextThatQueuesRefuse(t *testing.T) {
 				break
 			}
 			for _, d := range got {
-				letter, err := message.Decode[message.DeadLetter](d.Body)
+				l, err := message.Decode[message.DeadLetter](d.Body)
 				if err != nil {
 					t.Fatal(err)
 				}
-				buried[letter.JobID] = true
+				buried[l.JobID] = true
 			}
 		}
 		if len(buried) != len(dead) {

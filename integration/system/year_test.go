@@ -26,7 +26,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// schedulesOfTheYear returns the number of schedules: PUNCTUAL_YEAR, or a few.
+// schedulesOfTheYear returns the number of schedules: PUNCTUAL_YEAR, or a small number.
 func schedulesOfTheYear(t *testing.T) int {
 	text := os.Getenv("PUNCTUAL_YEAR")
 	if text == "" {
@@ -166,7 +166,7 @@ type life struct {
 	decider  *decide.Decider
 	k        schedule.Key
 	segments []segment
-	due      map[item.Ref]time.Time // of unfinished jobs: when to look at them
+	due      map[item.Ref]time.Time // of unfinished jobs: when they wake up
 	retryAt  time.Time              // when to repeat a failed promotion
 }
 
@@ -306,7 +306,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// look does with due jobs what their worker, or the sweeper, would do.
+// look does with due jobs what their worker or the sweeper does.
 func (l *life) look(all bool) {
 	for ref, at := range l.due {
 		if at.After(l.clock.at) && !all {
@@ -347,7 +347,7 @@ func (l *life) look(all bool) {
 		if err != nil && !fault.Retryable(err) {
 			l.Fatal(err)
 		}
-		l.due[ref] = l.clock.at.Add(time.Hour) // parked, left, or failed: a later look follows
+		l.due[ref] = l.clock.at.Add(time.Hour) // parked, left, or failed: it wakes up later
 	}
 }
 

@@ -434,7 +434,7 @@ func randomGraph(dice *rand.Rand, n int) dag.Definition {
 	return d
 }
 
-func TestRun_EndsRightWhateverHappens(t *testing.T) {
+func TestRun_EndsRightDespiteActsAndCrashes(t *testing.T) {
 	t.Parallel()
 	runs, size := 150, 12
 	if testing.Short() {
