@@ -53,7 +53,7 @@ func main() {
 // askWithin is how long the account may take to say what it allows.
 const askWithin = 15 * time.Second
 
-// within cuts the settings to what the account allows, where there are credentials to ask it with.
+// within reduces the settings to what the account allows, if there are credentials to read its quotas.
 func within(s target.Settings) target.Settings {
 	if s.Emulated || s.Concurrency > 0 || os.Getenv("CDK_DEFAULT_ACCOUNT") == "" {
 		return s
@@ -73,7 +73,7 @@ func within(s target.Settings) target.Settings {
 	return s
 }
 
-// assets builds what the templates take along.
+// assets builds the files of the deployment.
 func assets(s target.Settings) error {
 	b := build.Builder{Root: ".", Arch: string(s.Arch)}
 	err := b.Functions(context.Background(), s.Origin.Functions)

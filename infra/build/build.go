@@ -16,7 +16,7 @@ var flags = []string{"-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-
 // Builder builds for one architecture.
 type Builder struct {
 	Root string // of the repository
-	Arch string // of the functions and the worker, in Go's words
+	Arch string // of the functions and the worker: a GOARCH
 }
 
 // Functions builds each function of functions/ into <into>/<function>/bootstrap.

@@ -1,9 +1,8 @@
-// Package build makes the files that a deployment takes along: a bootstrap for each function, and
-// the worker with its Dockerfile. The CDK app calls it before it makes templates, so that a deploy
-// takes what the source says, and `make build` calls it alone.
+// Package build builds the files of a deployment: a bootstrap for each function, and the worker with its Dockerfile.
+// The CDK app calls it before it makes templates, so that a deploy never uses old files. `make build` calls it, too.
 //
-// What always holds: the same source gives the same bytes, whoever builds it where. The hash of a
-// function's folder decides whether a deploy replaces it.
+// What always holds: the same source gives the same bytes on every machine. The hash of a function's folder decides
+// whether a deploy replaces the function.
 //
-// How it fails: with what the compiler said.
+// How it fails: with the compiler's output.
 package build

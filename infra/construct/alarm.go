@@ -13,10 +13,10 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Topic tells those on call. It is encrypted and takes alarms of this account only.
+// Topic notifies the people on call. It is encrypted and takes alarms of this account only.
 type Topic struct{ sns awssns.Topic }
 
-// NewTopic makes it; mail "" leaves subscribing to its owner.
+// NewTopic makes the topic and subscribes mail to it; "" subscribes nobody.
 func NewTopic(scope constructs.Construct, id, name string, key Key, mail string) Topic {
 	topic := awssns.NewTopic(scope, jsii.String(id), &awssns.TopicProps{
 		TopicName: jsii.String(name), DisplayName: jsii.String("Punctual"), MasterKey: key.kms,
@@ -49,13 +49,13 @@ const (
 // AlarmProps says when an alarm goes off.
 type AlarmProps struct {
 	Name    string // real name
-	About   string // what it means, and where its page is
+	About   string // what it means, and the address of its page
 	Metric  awscloudwatch.IMetric
 	Over    float64 // the value that is still good
 	Below   bool    // bad is below Over instead of above
 	Bad, Of int     // so many of the last so many minutes
 	Missing Missing
-	Tell    Topic // the zero one: nobody, for an alarm that only ends a canary
+	Tell    Topic // the zero Topic notifies nobody: the alarm only ends a canary
 }
 
 // NewAlarm makes an alarm.

@@ -13,11 +13,11 @@ import (
 // Bucket keeps payloads and results that are too large for an item.
 type Bucket struct{ s3 awss3.Bucket }
 
-// NewBucket makes it. A job's object goes with its row; what is left over, because the row was
-// never written, goes after the longest that a job may lie ahead and then be kept. A schedule may
-// need its payload for ever; who replaces one deletes it.
+// NewBucket makes the bucket. A job's object is deleted with its row. An object whose row was never written expires
+// after the longest time that a job may wait and then be kept. A schedule's payload never expires; whoever replaces it
+// deletes it.
 //
-// One that empties itself does so when its stack is deleted, which a full one would stop.
+// If asked to, the bucket empties itself when its stack is deleted: a stack with a full bucket cannot be deleted.
 func NewBucket(scope constructs.Construct, id string, key Key, keep, empties bool) Bucket {
 	const day = 24
 	longest := int((contract.MaxAhead+contract.DeadKept).Hours()/day) + 1
@@ -40,18 +40,18 @@ func NewBucket(scope constructs.Construct, id string, key Key, keep, empties boo
 	return Bucket{awss3.NewBucket(scope, jsii.String(id), props)}
 }
 
-// Made is the bucket, to be waited for.
+// Made is the bucket, for dependencies.
 func (b Bucket) Made() constructs.IDependable { return b.s3 }
 
 // Name is the bucket's real name.
 func (b Bucket) Name() *string { return b.s3.BucketName() }
 
-// GrantRead lets a role get objects. It may list none: of an absent key it is told "denied".
+// GrantRead lets a role get objects. It may not list them, so for an absent key S3 answers "denied".
 func (b Bucket) GrantRead(role awsiam.IRole) {
 	allow(role, strs("s3:GetObject"), b.s3.ArnForObjects(jsii.String("*")))
 }
 
-// GrantList lets a role be told that an object is absent, rather than denied.
+// GrantList lets a role list objects, so that S3 says of an absent key that it is absent.
 func (b Bucket) GrantList(role awsiam.IRole) { allow(role, strs("s3:ListBucket"), b.s3.BucketArn()) }
 
 // GrantWrite lets a role put objects.

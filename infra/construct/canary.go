@@ -9,9 +9,9 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Canary gives the new version of a function a tenth of its calls for five minutes, and all of them
-// after that, unless an alarm goes off meanwhile: then the version before has them all again, and
-// the deploy fails. It is for functions that one alias calls.
+// Canary gives the new version of a function a tenth of its calls for five minutes, and then all of them. If an alarm
+// goes off meanwhile, all calls return to the version before, and the deploy fails. It works for functions that are
+// called by one alias.
 type Canary struct {
 	scope constructs.Construct
 	app   awscodedeploy.ILambdaApplication
@@ -31,7 +31,7 @@ func NewCanary(scope constructs.Construct, name string) Canary {
 	return Canary{scope, app, role}
 }
 
-// Over has f changed by a canary, which any of the alarms ends.
+// Over deploys new versions of f by a canary, which any of the alarms ends.
 func (c Canary) Over(id string, f Function, alarms ...awscloudwatch.Alarm) {
 	// The alias by its name: it waits for its group, which waits for the role.
 	allow(c.role, strs("lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"),

@@ -20,17 +20,17 @@ type ClusterProps struct {
 	Kubernetes string // version
 	Network    awsec2.Vpc
 	Kubectl    string // zip of the kubectl layer
-	// Operators is the role of people who may look at everything, and change what is in the
-	// namespaces Theirs; "" is nobody.
+	// Operators is the role of people who may read everything, and change what is in the namespaces Theirs; ""
+	// is nobody.
 	Operators string
 	Theirs    []string
 	Reach     []string // CIDRs that reach the API over the internet; none by default
 	LogDays   int      // how long CDK's handler's log is kept
-	LogAll    bool     // what the control plane does, all of it; else who came in alone
+	LogAll    bool     // all logs of the control plane; otherwise only who has signed in
 }
 
-// Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API answers inside its network,
-// and to whom ClusterProps.Reach names; who may ask it is said by access entries.
+// Cluster is an EKS cluster in Auto Mode: AWS runs its nodes. Its API is reached from its network and from
+// ClusterProps.Reach; access entries say who may use it.
 type Cluster struct {
 	cluster awseksv2.Cluster
 	scope   constructs.Construct
@@ -122,7 +122,7 @@ func (c Cluster) Identity(id, namespace, account, about string) (awsiam.Role, co
 	return role, identity
 }
 
-// Apply has the cluster hold objects, after those that it returned for others.
+// Apply applies objects to the cluster, after those that it has returned for others.
 func (c Cluster) Apply(id string, after []constructs.IDependable, objects ...map[string]any) constructs.IDependable {
 	list := make([]*map[string]any, len(objects))
 	for i := range objects {
@@ -142,7 +142,7 @@ type Chart struct {
 	Values                    map[string]any
 }
 
-// Install has the cluster hold what a chart says, and waits until it runs.
+// Install installs a chart in the cluster, and waits until it runs.
 func (c Cluster) Install(id string, chart Chart, after ...constructs.IDependable) constructs.IDependable {
 	h := c.cluster.AddHelmChart(jsii.String(id), &awseksv2.HelmChartOptions{
 		Chart: jsii.String(chart.Name), Repository: jsii.String(chart.Repository), Version: jsii.String(chart.Version),
@@ -167,17 +167,16 @@ func (c Cluster) WebIdentity(id, namespace, account string, after constructs.IDe
 	return sa
 }
 
-// GrantAsk lets a role read metrics and queue depths, which is what a scaler needs.
+// GrantAsk lets a role read metrics and queue depths, as a scaler needs.
 func GrantAsk(role awsiam.IRole, queues Queues, logical ...string) {
 	allow(role, strs("sqs:GetQueueAttributes"), queues.arns(logical)...) // it is given their URLs
 	allow(role, strs("cloudwatch:GetMetricData"), jsii.String("*"))      // CloudWatch knows no resources here
 }
 
-// GrantRun lets a role run the account's functions and send to its queues that are tagged for a
-// tenant of the deployment with that prefix, and read whose they are; and read the secrets under
-// punctual/ and that prefix. Which tenant may use which
-// is judged by the worker; what has no tag, as Punctual's own functions and queues, or is elsewhere,
-// is refused by AWS. A queue with a key of its own must let the role use it.
+// GrantRun lets a role run functions, send to queues, and read secrets for jobs: the account's functions and queues
+// that are tagged for a tenant of the deployment with that prefix, whose tags it may also read, and the secrets under
+// punctual/ and that prefix. The worker decides which tenant may use which. AWS refuses functions and queues without a
+// tag, such as Punctual's own, and those of other accounts. A queue with a key of its own must let the role use it.
 func GrantRun(role awsiam.IRole, prefix string) {
 	stack := awscdk.Stack_Of(role)
 	functions := stack.FormatArn(&awscdk.ArnComponents{

@@ -14,7 +14,7 @@ import (
 // FunctionProps says how a function is made.
 type FunctionProps struct {
 	Name    string // real name
-	About   string // a sentence for whoever finds it in the console
+	About   string // its description in the console
 	Folder  string // holds its bootstrap
 	Arch    string // "arm64" or "amd64"
 	Timeout time.Duration
@@ -29,8 +29,8 @@ type FunctionProps struct {
 // Var is a variable of a function's environment.
 type Var struct{ Name, Value string }
 
-// Live is the alias by which a function is called. It names the version that a deploy made; what is
-// in flight meanwhile is finished by the version before.
+// Live is the alias by which a function is called. It names the version of the last deploy; invocations that run during
+// a deploy are finished by the version before.
 const Live = "live"
 
 // Function is a Lambda function with a role of its own, which may write its log and nothing else.
@@ -59,7 +59,7 @@ func NewFunction(scope constructs.Construct, id string, p FunctionProps) Functio
 		Code:    awslambda.Code_FromAsset(jsii.String(p.Folder), nil),
 		Timeout: awscdk.Duration_Seconds(jsii.Number(p.Timeout.Seconds())), MemorySize: jsii.Number(p.MiB),
 		Environment: &env, Role: role, LogGroup: p.Log,
-		// Versions stay until somebody deletes them: to go back is to point the alias at one.
+		// Versions stay until somebody deletes them: a rollback points the alias at one.
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: removal(true)},
 	}
 	if p.Reserved > 0 {

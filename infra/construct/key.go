@@ -11,8 +11,8 @@ import (
 // Key is the customer key that everything at rest is encrypted with.
 type Key struct{ kms awskms.Key }
 
-// NewKey makes a key that rotates yearly. keep leaves it when its stack goes: without it, what
-// it encrypted is lost.
+// NewKey makes a key that rotates yearly. keep retains it when its stack is deleted: without the key, the data that it
+// has encrypted is lost.
 func NewKey(scope constructs.Construct, id, alias string, keep bool) Key {
 	key := awskms.NewKey(scope, jsii.String(id), &awskms.KeyProps{
 		Alias: jsii.String("alias/" + alias), Description: jsii.String("Punctual: tables, queues and payloads of " +
@@ -29,8 +29,7 @@ const (
 	S3       = "s3"
 )
 
-// GrantUse lets a role read and write what is encrypted, through the named services only: the
-// key itself answers nobody.
+// GrantUse lets a role encrypt and decrypt through the named services only, not by calling the key itself.
 func (k Key) GrantUse(role awsiam.IRole, services ...string) {
 	stack := awscdk.Stack_Of(k.kms)
 	via := make([]any, len(services))
@@ -57,8 +56,8 @@ func (k Key) GrantService(principal string) {
 	}), jsii.Bool(false))
 }
 
-// removal keeps what has stood once. What a stack's first deploy made and then rolled back goes
-// even so, or its name would be in the way of the next try.
+// removal retains resources of a deployed stack. If the stack's first deploy is rolled back, they are deleted all the
+// same, because their names would block the next try.
 func removal(keep bool) awscdk.RemovalPolicy {
 	if keep {
 		return awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE

@@ -10,16 +10,15 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Logs are the log groups of a deployment, by what writes to them. They stand in the stack of what
-// must never be lost: were they in the stack of what writes, deleting and deploying it again would
-// meet the groups that it left.
+// Logs are the log groups of a deployment, by what writes to them. They are in the stack of the data. If they were in
+// the stack of the writers, the groups would be retained when it is deleted, and block its next deploy.
 type Logs struct {
 	groups map[string]awslogs.LogGroup
 	names  map[string]string
 }
 
-// NewLogs makes a group for each name, which forgets after some days; keep leaves them when their
-// stack goes. The keys are what Group and In know them by.
+// NewLogs makes a group for each name, whose lines expire after some days; keep retains the groups when their stack is
+// deleted. The keys are the arguments of Group and In.
 func NewLogs(scope constructs.Construct, names map[string]string, days int, keep bool) Logs {
 	l := Logs{groups: map[string]awslogs.LogGroup{}, names: names}
 	for _, what := range slices.Sorted(maps.Keys(names)) {

@@ -29,7 +29,7 @@ func NewQueues(scope constructs.Construct, key Key, name func(logical string) st
 			EnforceSSL:        jsii.Bool(true),
 			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(c.Visibility.Seconds())),
 			RetentionPeriod:   awscdk.Duration_Seconds(jsii.Number(c.Retention.Seconds())),
-			// whoever asks without saying how long waits
+			// a receive without a wait of its own waits that long
 			ReceiveMessageWaitTime: awscdk.Duration_Seconds(jsii.Number(20)),
 			RemovalPolicy:          removal(keep),
 		}
@@ -42,7 +42,7 @@ func NewQueues(scope constructs.Construct, key Key, name func(logical string) st
 	return q
 }
 
-// All lists them, to be waited for.
+// All lists the queues, for dependencies.
 func (q Queues) All() []constructs.IDependable {
 	var all []constructs.IDependable
 	for _, c := range contract.Queues() {
@@ -67,12 +67,12 @@ func (q Queues) GrantSend(role awsiam.IRole, logical ...string) {
 	allow(role, strs("sqs:SendMessage", "sqs:GetQueueUrl"), q.arns(logical)...)
 }
 
-// GrantMeasure lets a role find queues and ask how much they hold.
+// GrantMeasure lets a role find queues and read their depths.
 func (q Queues) GrantMeasure(role awsiam.IRole, logical ...string) {
 	allow(role, strs("sqs:GetQueueAttributes", "sqs:GetQueueUrl"), q.arns(logical)...)
 }
 
-// GrantHide lets a role find queues and set when what it received comes again.
+// GrantHide lets a role find queues and change the visibility of messages that it has received.
 func (q Queues) GrantHide(role awsiam.IRole, logical ...string) {
 	allow(role, strs("sqs:ChangeMessageVisibility", "sqs:GetQueueUrl"), q.arns(logical)...)
 }
@@ -82,7 +82,7 @@ func (q Queues) GrantPoll(role awsiam.IRole, logical ...string) {
 	allow(role, strs("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"), q.arns(logical)...)
 }
 
-// GrantTake lets a role find queues, receive and delete. What it leaves comes again by itself.
+// GrantTake lets a role find queues, receive and delete. Messages that it does not delete become visible by themselves.
 func (q Queues) GrantTake(role awsiam.IRole, logical ...string) {
 	allow(role, strs("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueUrl"), q.arns(logical)...)
 }

@@ -17,11 +17,11 @@ import (
 // Location header says. The functions see the whole path in the request's context.
 const Version = "v1"
 
-// authorizerKeeps is how long an answer of the authorizer is believed: a token that is revoked
-// or ends is taken for that much longer.
+// authorizerKeeps is how long the gateway caches an answer of the authorizer: a token that is revoked or expires is
+// accepted for that much longer.
 const authorizerKeeps = 60 // seconds
 
-// RESTProps says what stands behind the door.
+// RESTProps says what the API calls and how it is secured.
 type RESTProps struct {
 	Name          string
 	Read, Write   Function // GET and HEAD go to the one, everything else to the other
@@ -32,8 +32,8 @@ type RESTProps struct {
 	ManageLogRole bool              // set the account's role for API Gateway's logs
 }
 
-// REST is the API's door. It knows no routes but those that need no token: the functions answer
-// for the rest, so that a wrong path or method is answered as the API documents it.
+// REST is the gateway of the API. Its only routes are those without a token. The functions answer all others, so that a
+// wrong path or method is answered as the API documents it.
 type REST struct {
 	awsapigateway.RestApi
 	Log awslogs.ILogGroup
@@ -174,7 +174,7 @@ func refusals(api awsapigateway.RestApi, signed bool) {
 		{"broken", awsapigateway.ResponseType_DEFAULT_5XX(), 503, "unavailable", away,
 			"Something that we need does not answer; with an Idempotency-Key it is safe to repeat.", 2},
 	}
-	if signed { // who sends no signature meets the same answer as who asks for a path that is not there
+	if signed { // the gateway gives the same answer for a missing signature as for an unknown path
 		const sign = "Sign the request by Signature Version 4, for the service execute-api."
 		all = slices.DeleteFunc(all, func(r refusal) bool { return r.id == "no-such-path" })
 		all = append(all,

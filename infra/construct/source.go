@@ -11,18 +11,17 @@ import (
 	"punctual/shared/contract"
 )
 
-// Bounds of the stream's source. Lambda's defaults would let one bad record block its shard for
-// a day and then lose what stands behind it.
+// Bounds of the stream's source. With Lambda's defaults, one bad record would block its shard for a day, and then the
+// later records would be lost.
 const (
 	streamRetries = 20
 	streamAge     = 6 * time.Hour
 )
 
-// FeedFromQueue has Lambda call the function with what comes into a queue, in tens and at once:
-// with any batch window, a quiet queue may wait for 20 s. Only the records that the function
-// names come again.
+// FeedFromQueue has Lambda call the function with the messages of a queue, at once and in batches of up to ten: with a
+// batch window, messages of a quiet queue may wait for 20 s. Only the messages that the function names are redelivered.
 //
-// on is false while a deployment is held: what comes in waits.
+// on is false while a deployment is held: messages wait in the queue.
 func (f Function) FeedFromQueue(q Queues, logical string, most int, on bool) {
 	q.GrantPoll(f.Role, logical)
 	awslambda.NewEventSourceMapping(f.Function, jsii.String("from-"+logical), &awslambda.EventSourceMappingProps{
@@ -33,14 +32,12 @@ func (f Function) FeedFromQueue(q Queues, logical string, most int, on bool) {
 	})
 }
 
-// FeedFromStream has Lambda call the function with the changes of the jobs table that are near:
-// those whose attribute near is "1"; and with the rows that the table lets go and that may have
-// something beside them: a payload, a result, tags, or attempts before the last. All the others
-// cost no call. What fails too often or too long goes, by its place in the stream, to the queue
-// dead.
+// FeedFromStream has Lambda call the function with the changes of the jobs table whose attribute near is "1", and with
+// expired rows that may have contents: a payload, a result, tags, or attempts before the last. The other changes cost
+// no call. The position of a record that fails too often or too long is sent to the queue dead.
 //
-// Each shard of the stream has parallel invocations at once, 1 to 10. other is the ARN of a stream to
-// take in place of the table's own, for a table that was put in its place; "" takes its own.
+// Each shard of the stream has parallel invocations at once, 1 to 10. other is the ARN of the stream to use if the
+// table was replaced by a restored one; "" uses the table's own.
 func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, parallel int, on bool, other string) {
 	stream := t.Table(logical).TableStreamArn()
 	if other != "" {
@@ -66,7 +63,7 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, pa
 		AddPropertyOverride(jsii.String("DestinationConfig.OnFailure.Destination"), dead.QueueArn())
 }
 
-// shown is what the stream's consumer is called with; functions/batch says the same for one process.
+// shown is the filter of the stream's consumer; functions/batch has the same filter for one process.
 func shown() *[]*map[string]any {
 	near := map[string]any{contract.AttrNear: map[string]any{"S": awslambda.FilterRule_IsEqual(jsii.String("1"))}}
 	patterns := []*map[string]any{

@@ -38,8 +38,8 @@ func NewTables(scope constructs.Construct, p TablesProps) Tables {
 	return t
 }
 
-// After has the tables made last, and the others after the jobs table. A table that may not be
-// deleted stands in the way when a first deploy is rolled back; what fails, fails before there is one.
+// After makes the jobs table depend on those parts, and the other tables on the jobs table. A table with deletion
+// protection blocks the rollback of a first deploy, so whatever else may fail is made before.
 func (t Tables) After(all ...constructs.IDependable) {
 	first := t.tables[contract.Jobs]
 	first.Node().AddDependency(all...)

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Tick calls functions once a minute. A call that is late or lost is not made up for: the next
-// pass goes on from where the last one ended.
+// Tick calls functions once a minute. A call that is lost is not repeated: the next pass continues where the last one
+// ended.
 type Tick struct {
 	scope constructs.Construct
 	group string

@@ -15,8 +15,7 @@ type TimersProps struct {
 	Key    Key
 	Target string // logical queue that a timer sends to
 	Dead   string // logical queue for what it could not send
-	// AnyGroup also grants timers of the default group: the emulator judges by that name,
-	// whatever group a timer is in.
+	// AnyGroup also grants timers of the default group: the emulator checks that name for timers of every group.
 	AnyGroup bool
 }
 

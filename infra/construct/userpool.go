@@ -29,8 +29,8 @@ type UserPool struct {
 	domain  awscognito.UserPoolDomain
 }
 
-// NewUserPool makes it. The name of its domain has the account's number in it, for domains are
-// those of all accounts of a region together.
+// NewUserPool makes the pool. The name of its domain contains the account's number, because all accounts of a region
+// share one namespace of domains.
 func NewUserPool(scope constructs.Construct, id string, p UserPoolProps) UserPool {
 	pool := awscognito.NewUserPool(scope, jsii.String(id), &awscognito.UserPoolProps{
 		UserPoolName: jsii.String(p.Name), SelfSignUpEnabled: jsii.Bool(false),
@@ -78,7 +78,7 @@ func NewUserPool(scope constructs.Construct, id string, p UserPoolProps) UserPoo
 	return u
 }
 
-// Made is all of it, to be waited for.
+// Made is all parts of the pool, for dependencies.
 func (u UserPool) Made() constructs.IDependable { return u.pool }
 
 // Id is the pool's.

@@ -10,9 +10,8 @@ import (
 // perAddress is how many requests one address may send in five minutes before it is blocked.
 const perAddress = 100_000
 
-// NewWAF puts a web ACL before an API: addresses that AWS knows for attacks are blocked, and each other
-// has a bound. It judges no bodies: a job's payload is anybody's data, and what looks like an attack
-// may be the work.
+// NewWAF puts a web ACL in front of an API. It blocks addresses that AWS knows for attacks, and bounds the requests of
+// every other address. It inspects no bodies: a job's payload may contain anything, even what looks like an attack.
 func NewWAF(scope constructs.Construct, id, name string, api REST) {
 	seen := func(metric string) *awswafv2.CfnWebACL_VisibilityConfigProperty {
 		return &awswafv2.CfnWebACL_VisibilityConfigProperty{CloudWatchMetricsEnabled: jsii.Bool(true),

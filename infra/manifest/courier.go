@@ -2,7 +2,7 @@ package manifest
 
 import "strings"
 
-// Courier is who takes what workers write to CloudWatch: its namespace and its service account.
+// Courier sends the log lines of workers to CloudWatch. The constants are its namespace and its service account.
 const Courier = "punctual-courier"
 
 // courierImage is Fluent Bit as AWS builds it, pinned.
@@ -71,7 +71,7 @@ func CourierObjects(region, group string) []Object {
 					"metadata": Object{"labels": labels, "annotations": Object{"punctual.dev/log-group": group}},
 					"spec": Object{
 						"serviceAccountName": Courier, "enableServiceLinks": false,
-						"priorityClassName":             "system-node-critical", // a full node must still be heard
+						"priorityClassName":             "system-node-critical", // it must run even on a full node
 						"terminationGracePeriodSeconds": 30,
 						"affinity": Object{
 							"nodeAffinity": Object{"requiredDuringSchedulingIgnoredDuringExecution": Object{
@@ -84,7 +84,7 @@ func CourierObjects(region, group string) []Object {
 						"volumes": []any{
 							onHost("logs", "/var/log", "Directory"), Object{"name": "configuration",
 								"configMap": Object{"name": Courier}},
-							// Outlives the pod: the next one goes on where this one was, and says nothing twice.
+							// It outlives the pod: the next one continues there and sends no line twice.
 							onHost("state", "/var/fluent-bit/"+Courier, "DirectoryOrCreate"),
 						},
 						"containers": []any{Object{

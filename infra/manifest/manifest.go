@@ -55,7 +55,7 @@ func (p Pool) selector() Object {
 	return Object{"matchLabels": Object{"app.kubernetes.io/name": p.App()}}
 }
 
-// keeps tells whether a pod's work is too long to be moved for the sake of a cheaper node.
+// keeps says whether a pool's jobs run too long for its pods to be moved to a cheaper node.
 func (p Pool) keeps() bool { return p.Drain > 10*time.Minute }
 
 // nobody is the user of the worker's image.
@@ -116,7 +116,7 @@ func Isolation() []Object {
 	}
 }
 
-// ServiceAccount is whom the pods of a pool are for AWS.
+// ServiceAccount is the identity of a pool's pods for AWS.
 func (p Pool) ServiceAccount() Object {
 	return Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": p.meta(),
 		"automountServiceAccountToken": false}
@@ -136,7 +136,7 @@ func (p Pool) Deployment() Object {
 	if p.keeps() {
 		annotations["karpenter.sh/do-not-disrupt"] = "true"
 	}
-	// Evenly, but not at any price: where a zone is gone, the others take over all that it had.
+	// Pods are spread evenly if possible: if a zone is gone, the others take over its pods.
 	spread := func(key string) Object {
 		return Object{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway",
 			"labelSelector": p.selector()}
@@ -187,7 +187,7 @@ func (p Pool) Budget() Object {
 // so each pool's nodes begin to end early enough that every pod drains in full before.
 const (
 	nodeLifeMost  = 21 * 24 * time.Hour
-	nodeLife      = 14 * 24 * time.Hour // of short pools: their images stay fresh
+	nodeLife      = 14 * 24 * time.Hour // of short pools: so nodes never run an image much older
 	drainAnnounce = time.Hour           // a node waits so much longer than its pods need
 )
 

@@ -27,7 +27,7 @@ func pools() []Pool {
 	return []Pool{pool("short", 2000, 4096, 55*time.Second), pool("long", 4000, 8192, 12*time.Hour)}
 }
 
-// everything is all that a deployment's cluster is told.
+// everything lists all objects of a deployment's cluster.
 func everything() []Object {
 	all := append([]Object{NamespaceObject(), ScalerIdentity(), CourierNamespace()}, Isolation()...)
 	all = append(all, CourierObjects("us-east-1", "/punctual/here-worker")...)
@@ -56,7 +56,7 @@ func at(t *testing.T, o Object, path string) any {
 	return v
 }
 
-func TestAWorkerIsToldWhatItReads(t *testing.T) {
+func TestWorker_GetsTheEnvironmentThatItReads(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
 		set := map[string]string{}
@@ -78,7 +78,7 @@ func TestAWorkerIsToldWhatItReads(t *testing.T) {
 	}
 }
 
-func TestAPodHasTheTimeToDrainAndANodeTheTimeForItsPods(t *testing.T) {
+func TestPod_HasTimeToDrainBeforeItsNodeEnds(t *testing.T) {
 	t.Parallel()
 	for _, drain := range []time.Duration{10 * time.Second, 55 * time.Second, 2 * time.Hour, 12 * time.Hour,
 		24 * time.Hour} {
@@ -106,7 +106,7 @@ func TestAPodHasTheTimeToDrainAndANodeTheTimeForItsPods(t *testing.T) {
 	}
 }
 
-func TestOnlyItsEndTakesANodeOfLongJobsAway(t *testing.T) {
+func TestNodePool_KeepsNodesOfLongJobsUntilTheirEnd(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pool        Pool
@@ -123,7 +123,7 @@ func TestOnlyItsEndTakesANodeOfLongJobsAway(t *testing.T) {
 	}
 }
 
-func TestAPoolRunsOnItsOwnNodesOnly(t *testing.T) {
+func TestPool_RunsOnItsOwnNodesOnly(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
 		node, pod := at(t, p.NodePool(), "spec.template").(Object), at(t, p.Deployment(), "spec.template.spec").(Object)
@@ -140,7 +140,7 @@ func TestAPoolRunsOnItsOwnNodesOnly(t *testing.T) {
 	}
 }
 
-func TestNoWorkerHasMoreRightsThanItNeeds(t *testing.T) {
+func TestWorker_HasNoMoreRightsThanItNeeds(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
 		pod := at(t, p.Deployment(), "spec.template.spec").(Object)
@@ -168,7 +168,7 @@ func TestNoWorkerHasMoreRightsThanItNeeds(t *testing.T) {
 	}
 }
 
-func TestNobodyReachesAWorker(t *testing.T) {
+func TestWorker_AcceptsNoConnections(t *testing.T) {
 	t.Parallel()
 	switchedOn, policy := Isolation()[0], at(t, Isolation()[1], "spec").(Object)
 	if at(t, switchedOn, "data").(Object)["enable-network-policy-controller"] != "true" || at(t, switchedOn,
@@ -184,7 +184,7 @@ func TestNobodyReachesAWorker(t *testing.T) {
 	}
 }
 
-func TestAWorkerGetsItsSizeAndNoMore(t *testing.T) {
+func TestWorker_GetsItsSizeAndNoMore(t *testing.T) {
 	t.Parallel()
 	for i, want := range []Object{{"cpu": "2000m", "memory": "4096Mi"}, {"cpu": "4000m", "memory": "8192Mi"}} {
 		got := at(t, pools()[i].Deployment(), "spec.template.spec.containers.0.resources").(Object)
@@ -194,7 +194,7 @@ func TestAWorkerGetsItsSizeAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAPoolIsSpreadAndKept(t *testing.T) {
+func TestPool_IsSpreadAndKeptByABudget(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
 		var over []string
@@ -219,7 +219,7 @@ func TestAPoolIsSpreadAndKept(t *testing.T) {
 	}
 }
 
-func TestAPoolIsScaledByEachOfItsQueuesAndTheLookAhead(t *testing.T) {
+func TestPool_IsScaledByItsQueuesAndTheForecast(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
 		o := p.Scaler("Punctual/dev", "slots_wanted")
@@ -262,14 +262,14 @@ func TestAPoolIsScaledByEachOfItsQueuesAndTheLookAhead(t *testing.T) {
 	}
 }
 
-func TestTheCourierTakesWorkersLinesAsTheyWroteThem(t *testing.T) {
+func TestCourier_SendsLinesOfWorkersUnchanged(t *testing.T) {
 	t.Parallel()
 	objects := CourierObjects("eu-west-1", "/punctual/here-worker")
 	lines := at(t, objects[0], "data").(Object)["fluent-bit.conf"].(string)
 	for _, want := range []string{"log_key log\n", "log_format json/emf\n", "log_group_name /punctual/here-worker\n",
 		"region eu-west-1\n"} {
 		if !strings.Contains(lines, want) {
-			t.Errorf("the courier is not told %q", want)
+			t.Errorf("the courier's configuration lacks %q", want)
 		}
 	}
 	_, after, _ := strings.Cut(lines, "Path ")

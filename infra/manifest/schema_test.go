@@ -28,7 +28,7 @@ type schema struct {
 	IntOrText  bool `json:"x-kubernetes-int-or-string"`
 }
 
-// wrong lists what is wrong with v, each with its place.
+// wrong lists the mistakes in v, each with its path.
 func (s *schema) wrong(at string, v any) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, at+" "+fmt.Sprintf(format, args...)) }
@@ -121,7 +121,7 @@ func schemaOf(t *testing.T, kind string) *schema {
 	return &s
 }
 
-func TestScalersAndNodePoolsAreWhatTheirSchemasTake(t *testing.T) {
+func TestObjects_OfScalersAndNodePoolsFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	judged := 0
 	for _, o := range everything() {
@@ -138,7 +138,7 @@ func TestScalersAndNodePoolsAreWhatTheirSchemasTake(t *testing.T) {
 	}
 }
 
-func TestASchemaNamesWhatItDoesNotTake(t *testing.T) {
+func TestSchema_NamesUnknownFields(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]func(spec Object){
 		"has pollInterval, which is not known": func(s Object) { s["pollInterval"] = 15 },

@@ -27,7 +27,7 @@ func strictly(t *testing.T, objects []Object) (said string, ok bool) {
 	return string(out), err == nil
 }
 
-func TestObjectsDecodeStrictlyIntoKubernetesTypes(t *testing.T) {
+func TestObjects_DecodeStrictlyIntoKubernetesTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles Kubernetes' types")
 	}

@@ -11,7 +11,7 @@ import (
 	"punctual/infra/target"
 )
 
-// Source reads what an account is allowed in a region, and what it has. It errs where it cannot say.
+// Source reads what an account is allowed in a region, and what it has.
 type Source interface {
 	// Value returns the applied value of a quota, by AWS's codes.
 	Value(ctx context.Context, service, code string) (float64, error)
@@ -29,14 +29,14 @@ type need struct {
 	what          string         // completes "the account is allowed 5 …"
 	least         float64        // to deploy and to run idle
 	ask           float64        // to run at its most
-	short         string         // what happens until then
+	short         string         // what happens with less
 }
 
 // concurrency is the code of how many invocations of functions may run at once.
 const concurrency = "L-B99A9384"
 
-// armings is how many timers are made a second where each process keeps to its own rate: five
-// processes at once, at 50 each. It is the smallest default of a region.
+// armings is how many timers are made a second: by five processes at once, each of which limits itself to 50. It is the
+// smallest default of a region.
 const armings = 250
 
 // Schedule groups have a quota of their own, named alike.
@@ -75,10 +75,10 @@ func needs(s target.Settings) []need {
 	}
 }
 
-// Report is what was found out of an account.
+// Report is what Read has found.
 type Report struct {
 	Concurrency int      // invocations at once; 0: not known
-	Says        []string // sentences for whoever deploys; none: all is large enough
+	Says        []string // sentences for the person who deploys; none: all quotas are large enough
 }
 
 // found is what a quota allows, and how much of it others hold.

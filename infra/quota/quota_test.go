@@ -69,7 +69,7 @@ func grown() fake {
 	return a
 }
 
-func TestRead_SaysWhatToAskFor(t *testing.T) {
+func TestRead_SaysWhatToRequest(t *testing.T) {
 	t.Parallel()
 	r := Read(t.Context(), settings(t, "prod"), newAccount())
 	said := strings.Join(r.Says, "\n")
@@ -86,7 +86,7 @@ func TestRead_SaysWhatToAskFor(t *testing.T) {
 	}
 }
 
-func TestRead_IsSilentWhereAllIsEnough(t *testing.T) {
+func TestRead_SaysNothingIfAllQuotasAreLargeEnough(t *testing.T) {
 	t.Parallel()
 	if r := Read(t.Context(), settings(t, "prod"), grown()); len(r.Says) != 0 || r.Concurrency != 1000 {
 		t.Errorf("got %+v", r)
@@ -96,7 +96,7 @@ func TestRead_IsSilentWhereAllIsEnough(t *testing.T) {
 	}
 }
 
-func TestRead_TakesAnAccountThatDoesNotAnswerForLargeEnough(t *testing.T) {
+func TestRead_AssumesLargeQuotasWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	r := Read(t.Context(), settings(t, "prod"), fake{})
 	if r.Concurrency != 0 || len(r.Says) != 1 || !strings.Contains(r.Says[0], "you may not ask") {
@@ -104,7 +104,7 @@ func TestRead_TakesAnAccountThatDoesNotAnswerForLargeEnough(t *testing.T) {
 	}
 }
 
-func TestRead_CountsWhatOthersHold(t *testing.T) {
+func TestRead_CountsResourcesOfOtherStacks(t *testing.T) {
 	t.Parallel()
 	a := grown()
 	a.held = map[kind]int{addresses: 3, networks: 5, clusters: 100}
@@ -151,7 +151,7 @@ const (
 	threeClusters = `{"clusters":["others","punctual-dev","more"]}`
 )
 
-func TestAccount_CountsAllButItsOwn(t *testing.T) {
+func TestAccount_CountsAllButItsOwnResources(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=key/") {

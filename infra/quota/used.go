@@ -26,8 +26,8 @@ const (
 	clusters  kind = "clusters"
 )
 
-// Used counts what others than a stack hold; the stack's own are no hindrance to it. The three
-// questions are asked by plain requests: EC2's client alone is half a minute of compiling.
+// Used counts what all but a stack have; the stack's own resources do not block its deploy. It sends plain requests:
+// compiling EC2's client alone would take half a minute.
 func (a account) Used(ctx context.Context, k kind, mine string) (int, error) {
 	var n int
 	var err error
@@ -89,8 +89,8 @@ func others(answer []byte, stack string) (int, error) {
 	return n, nil
 }
 
-// clusters counts the first hundred, as many as an account is allowed without asking. A fleet's
-// cluster has the name of its deployment, which is its stack's without the last word.
+// clusters counts up to a hundred clusters, the default quota. The cluster of a fleet has the name of its stack without
+// its last part.
 func (a account) clusters(ctx context.Context, mine string) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url("eks")+"clusters?maxResults=100", nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a account) clusters(ctx context.Context, mine string) (int, error) {
 	return n, nil
 }
 
-// url is where a service answers, or the one place where all do.
+// url is the address of a service, or the one endpoint that is configured for all.
 func (a account) url(service string) string {
 	if at := aws.ToString(a.cfg.BaseEndpoint); at != "" {
 		return strings.TrimSuffix(at, "/") + "/"

@@ -5,8 +5,7 @@ import (
 	"punctual/shared/contract"
 )
 
-// access is everything that a function may do, beyond writing its log. What is not listed is
-// refused by AWS.
+// access is everything that a function may do beyond writing its log. AWS refuses everything else.
 type access struct {
 	items   []items  // single items of tables
 	queries []query  // ranges of tables and indexes
@@ -14,7 +13,7 @@ type access struct {
 	asks    []string // whose depth it may ask for
 	hides   []string // whose messages it may hide or show
 	takes   []string // whose messages it may take by itself
-	knows   bool     // asks which tables there are, to hold everything once one was restored
+	knows   bool     // asks which tables there are, to do nothing after one was restored
 	counts  bool     // requests of tenants
 	arms    bool     // timers
 	blobs   blobs
@@ -33,8 +32,7 @@ type query struct {
 // blobs is what may be done with large payloads and results.
 type blobs struct{ read, write, remove bool }
 
-// deciding is what deciding about a job, and acting on it, takes: any step may fall to whoever
-// decides.
+// deciding is what deciding about a job takes, with every step that may follow.
 func deciding() access {
 	return access{
 		items: []items{
@@ -58,13 +56,13 @@ func deciding() access {
 	}
 }
 
-// hiding is a with the right to say when messages of those queues come again.
+// hiding is a with the right to change the visibility of messages of those queues.
 func (a access) hiding(queues ...string) access {
 	a.hides = queues
 	return a
 }
 
-// forgetting is a with the right to delete the large payloads of rows that are gone.
+// forgetting is a with the right to delete the large payloads of expired rows.
 func (a access) forgetting() access {
 	a.blobs.remove = true
 	return a

@@ -54,7 +54,7 @@ func (d *synthesized) statements() []statement {
 	return all
 }
 
-func TestNoStatementAllowsEverything(t *testing.T) {
+func TestPolicies_AllowNoWildcards(t *testing.T) {
 	t.Parallel()
 	for _, st := range prod().statements() {
 		if st.effect != "Allow" {
@@ -88,7 +88,7 @@ func isRoot(st statement) bool {
 		MatchString(strings.ToLower(st.id))
 }
 
-func TestFunctionsHaveNoManagedPoliciesAndARoleEach(t *testing.T) {
+func TestFunctions_HaveARoleEachWithoutManagedPolicies(t *testing.T) {
 	t.Parallel()
 	flow := prod().template("flow")
 	roles := map[string]string{}
@@ -210,9 +210,9 @@ var alsoAs = map[string][]string{
 	Stream:   {},
 }
 
-// TestRolesMayDoWhatTheirFunctionsDoAndNothingElse compares the roles with what was seen: a call
+// TestRoles_MayDoWhatTheirFunctionsDoAndNothingElse compares the roles with what was seen: a call
 // without a grant would fail in AWS, and a grant without a call is one too many.
-func TestRolesMayDoWhatTheirFunctionsDoAndNothingElse(t *testing.T) {
+func TestRoles_MayDoWhatTheirFunctionsDoAndNothingElse(t *testing.T) {
 	t.Parallel()
 	seen := done(t)
 	for _, p := range parts() {
@@ -243,8 +243,8 @@ func TestRolesMayDoWhatTheirFunctionsDoAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestWorkersMayDoWhatTheyDo is the same for what is needed of the workers, each of its pool.
-func TestWorkersMayDoWhatTheyDo(t *testing.T) {
+// TestWorkers_MayDoWhatTheyDo is the same for what is needed of the workers, each of its pool.
+func TestWorkers_MayDoWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	for _, pool := range contract.Pools {
 		may := map[string]bool{}
@@ -271,7 +271,7 @@ func TestWorkersMayDoWhatTheyDo(t *testing.T) {
 	}
 }
 
-func TestReadingNeverWrites(t *testing.T) {
+func TestAPIRead_MayNotWrite(t *testing.T) {
 	t.Parallel()
 	for a := range mayDo(prod(), APIRead) {
 		switch verb, _, _ := strings.Cut(a, " "); verb {
@@ -298,7 +298,7 @@ func TestReadingNeverWrites(t *testing.T) {
 	}
 }
 
-func TestOnlySchedulerOfThisAccountMayTakeTheTimersRole(t *testing.T) {
+func TestTimers_RoleIsForThisAccountsSchedulerOnly(t *testing.T) {
 	t.Parallel()
 	found := 0
 	prod().each("AWS::IAM::Role", func(_ template, id string, r object) {

@@ -12,14 +12,14 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// alarm is one thing that somebody should know of.
+// alarm is one alarm of a deployment.
 type alarm struct {
 	name    string // after the prefix
 	runbook string // its page in infra/runbook, without .md
 	means   string // a sentence
 	metric  awscloudwatch.IMetric
 	math    bool // an expression over several metrics, which emulators refuse
-	pages   bool // wakes somebody; else it is read in the morning, and dev has none
+	pages   bool // it pages the person on call; others are read in the morning, and dev has none of them
 	over    float64
 	below   bool
 	bad, of int // minutes, or periods where the metric has longer ones
@@ -58,9 +58,9 @@ const (
 	apiMS                  = 500
 )
 
-// letterAge is how long a dead letter may lie there unseen. SQS counts an age from when a letter
-// came into its DLQ, but forgets it by when its message was first sent, up to a source's four days
-// before: half of what letters are kept leaves three days at the least.
+// letterAge is how long a dead letter may be in its queue before an alarm. SQS counts the age of a dead letter from its
+// move into the DLQ, but its retention from the first send, up to four days before. Half of the retention leaves an
+// operator three days at least.
 const letterAge = contract.DeadLetterKept / 2
 
 // ours gives the deployment's own metrics.
@@ -73,9 +73,9 @@ func (o ours) over(minutes int, name telemetry.Name, statistic string, dims ...s
 	return construct.MeasureOver(minutes, o.namespace, string(name), statistic, dims...)
 }
 
-// alarms lists every alarm of a deployment. Each tells by itself: one that stays on, as that of dead
-// letters may for days, must not hide the next. What one cause would ring many times over is one
-// alarm: the queues of a pool, not each of them.
+// alarms lists every alarm of a deployment. Each notifies by itself, so that one that stays on for days, such as that
+// of dead letters, does not hide another. Metrics that one cause moves together have one alarm: all queues of a pool,
+// not each of them.
 func alarms(s target.Settings) []alarm {
 	names, own := contract.Env{Prefix: s.Prefix}, oursOf(s).over
 	queue := func(logical, metric, statistic string) awscloudwatch.Metric {

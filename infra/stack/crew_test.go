@@ -10,9 +10,9 @@ import (
 	"punctual/shared/contract"
 )
 
-// TestWorkersMayDoTheSameWithoutACluster holds that what is proved of workers on an emulator is
+// TestWorkers_MayDoTheSameWithoutACluster holds that what is proved of workers on an emulator is
 // proved of those in the cluster.
-func TestWorkersMayDoTheSameWithoutACluster(t *testing.T) {
+func TestWorkers_MayDoTheSameWithoutACluster(t *testing.T) {
 	t.Parallel()
 	body, err := os.ReadFile(filepath.Join(emulator().out, emulator().settings.Prefix+"-crew.template.json"))
 	if err != nil {

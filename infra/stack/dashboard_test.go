@@ -44,9 +44,9 @@ func board(t *testing.T, suffix string) (titles []string, body string) {
 	return titles, body
 }
 
-// TestOneScreenShowsWhatIsAskedOfIt holds the panels that somebody on call looks for, by what
+// TestDashboard_ShowsTheExpectedPanels holds the panels that somebody on call looks for, by what
 // they show.
-func TestOneScreenShowsWhatIsAskedOfIt(t *testing.T) {
+func TestDashboard_ShowsTheExpectedPanels(t *testing.T) {
 	t.Parallel()
 	titles, body := board(t, "")
 	if len(titles) < 10 || len(titles) > 20 {
@@ -81,7 +81,7 @@ func TestOneScreenShowsWhatIsAskedOfIt(t *testing.T) {
 	}
 }
 
-func TestTenantsAreAskedForInLogsOnly(t *testing.T) {
+func TestDashboard_ReadsTenantsFromLogsOnly(t *testing.T) {
 	t.Parallel()
 	titles, body := board(t, "-tenants")
 	if len(titles) != 4 || strings.Count(body, "SOURCE") < 4 || !strings.Contains(body, "by tenant_id") ||

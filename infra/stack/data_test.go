@@ -8,7 +8,7 @@ import (
 	"punctual/shared/contract"
 )
 
-func TestTheTablesAreThoseOfTheContract(t *testing.T) {
+func TestTables_AreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	tables := map[string]object{}
 	prod().each("AWS::DynamoDB::GlobalTable", func(_ template, _ string, r object) {
@@ -69,7 +69,7 @@ func TestTheTablesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-func TestTheQueuesAreThoseOfTheContract(t *testing.T) {
+func TestQueues_AreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	queues, ids := map[string]object{}, map[string]string{}
 	prod().each("AWS::SQS::Queue", func(_ template, id string, r object) {
@@ -103,7 +103,7 @@ func TestTheQueuesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsReachedByTLSOnly(t *testing.T) {
+func TestData_IsReachedByTLSOnly(t *testing.T) {
 	t.Parallel()
 	denied := 0
 	for _, st := range prod().statements() {
@@ -116,7 +116,7 @@ func TestWhatIsKeptIsReachedByTLSOnly(t *testing.T) {
 	}
 }
 
-func TestThePayloadsArePrivateAndLiveLongEnough(t *testing.T) {
+func TestBucket_IsPrivateAndKeepsPayloadsLongEnough(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::S3::Bucket", func(_ template, id string, r object) {
 		p := r["Properties"]

@@ -1,14 +1,13 @@
-// Package stack composes the constructs into what is deployed: Data, what must never be lost;
-// Flow, the functions around it and their door; Watch, what a person sees of it; Fleet, the
-// workers' cluster.
+// Package stack composes the constructs into stacks: Data has tables, queues and payloads, which must never be lost;
+// Flow has the functions and the API; Watch has dashboards and alarms; Fleet is the workers' cluster.
 //
 //	Data ◀── Flow ◀── Watch
 //	  ▲───── Fleet ◀─────┘
 //
-// What always holds: state lives in Data alone, so that every other stack can be taken down and
-// put up again; each function has a role of its own that may do what access lists and nothing
-// else; the same settings give the same templates, to the byte.
+// What always holds: only Data has state, so every other stack can be deleted and deployed anew. Each function has a
+// role of its own that may do what access lists and nothing else. The same settings give the same templates, to the
+// byte.
 //
-// How it fails: settings that cannot be, or bootstraps that are not built, end the synthesis
-// with a sentence that says what to do.
+// How it fails: with settings that are impossible, or bootstraps that are not built, the synthesis ends with a sentence
+// that says what to do.
 package stack

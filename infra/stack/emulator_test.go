@@ -74,7 +74,7 @@ func differ(path string, a, b any, say func(path string)) {
 	}
 }
 
-func TestTheEmulatorsTemplatesDifferFromProdsInAListOnly(t *testing.T) {
+func TestEmulator_DiffersFromProdOnlyAsListed(t *testing.T) {
 	t.Parallel()
 	found := map[string]string{} // difference → first id
 	note := func(line, id string) {

@@ -70,7 +70,7 @@ func (d *synthesized) applied(t *testing.T) (objects map[string]object, by map[s
 	return objects, by
 }
 
-func TestTheClusterHoldsAllThatThePoolsNeed(t *testing.T) {
+func TestCluster_HasAllObjectsOfThePools(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"Namespace punctual", "Namespace keda", "Namespace punctual-courier", "TriggerAuthentication scaler",
@@ -90,7 +90,7 @@ func TestTheClusterHoldsAllThatThePoolsNeed(t *testing.T) {
 	}
 }
 
-func TestPodsHaveTheSizesThatWereAskedFor(t *testing.T) {
+func TestPods_HaveTheSizesOfTheSettings(t *testing.T) {
 	t.Parallel()
 	have, _ := prod().applied(t)
 	for pool, want := range map[string]string{
@@ -166,7 +166,7 @@ func after(s template, id, kind, prefix string) bool {
 	return look(id)
 }
 
-func TestNothingStartsBeforeWhatItNeeds(t *testing.T) {
+func TestFleet_StartsNothingBeforeWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	fleet := prod().template("fleet")
 	_, by := prod().applied(t)
@@ -235,9 +235,9 @@ func requireMay(t *testing.T, who string, may map[string]bool, want []string) {
 	}
 }
 
-// TestAWorkerMayDoExactlyWhatItCalls names every call of workers/worker, its executors and the
+// TestWorkerRole_AllowsExactlyWhatWorkersCall names every call of workers/worker, its executors and the
 // adapters under them.
-func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
+func TestWorkerRole_AllowsExactlyWhatWorkersCall(t *testing.T) {
 	t.Parallel()
 	for _, pool := range contract.Pools {
 		const here = "arn:aws:%s:us-east-1:AWS::AccountId:%s"
@@ -267,7 +267,7 @@ func TestAWorkerMayDoExactlyWhatItCalls(t *testing.T) {
 	}
 }
 
-func TestWorkerRole_ReachesOnlyWhatIsTaggedForATenant(t *testing.T) {
+func TestWorkerRole_ReachesOnlyResourcesTaggedForATenant(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}
 	for _, st := range prod().statements() {
@@ -292,7 +292,7 @@ func TestWorkerRole_ReachesOnlyWhatIsTaggedForATenant(t *testing.T) {
 	}
 }
 
-func TestScalerAndCourierMayDoOneThingEach(t *testing.T) {
+func TestFleet_ScalerAndCourierMayDoOneThingEach(t *testing.T) {
 	t.Parallel()
 	want := []string{"cloudwatch:GetMetricData *"}
 	for _, q := range contract.FiringQueues() {
@@ -311,7 +311,7 @@ func TestScalerAndCourierMayDoOneThingEach(t *testing.T) {
 	}
 }
 
-func TestOnlyPodsOfAPoolMayTakeItsRole(t *testing.T) {
+func TestWorkerRole_IsForPodsOfItsPoolOnly(t *testing.T) {
 	t.Parallel()
 	found := 0
 	prod().each("AWS::IAM::Role", func(_ template, id string, r object) {
@@ -342,7 +342,7 @@ func TestOnlyPodsOfAPoolMayTakeItsRole(t *testing.T) {
 	}
 }
 
-func TestWorkersAreReachedByNobodyAndReachTablesWithoutTheInternet(t *testing.T) {
+func TestNetwork_IsolatesWorkersAndReachesTablesWithoutTheInternet(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	var gateways []string
@@ -387,7 +387,7 @@ func someLog(scope constructs.Construct, name string) awslogs.ILogGroup {
 	return awslogs.LogGroup_FromLogGroupName(scope, jsii.String(name), jsii.String(name))
 }
 
-func TestZonesAreTheFirstOfTheRegionUnlessTheyAreNamed(t *testing.T) {
+func TestNetwork_TakesTheFirstZonesOfTheRegionUnlessTheyAreNamed(t *testing.T) {
 	t.Parallel()
 	one.Lock()
 	defer one.Unlock()
@@ -415,7 +415,7 @@ func TestZonesAreTheFirstOfTheRegionUnlessTheyAreNamed(t *testing.T) {
 	}
 }
 
-func TestOperatorsSeeEverythingAndChangeWhatIsTheWorkers(t *testing.T) {
+func TestOperators_ReadEverythingAndChangeTheWorkersNamespace(t *testing.T) {
 	t.Parallel()
 	one.Lock()
 	defer one.Unlock()
@@ -448,7 +448,7 @@ func TestOperatorsSeeEverythingAndChangeWhatIsTheWorkers(t *testing.T) {
 	}
 }
 
-func TestTheWorkersImageIsBuiltForItsNodesFromItsFolderAlone(t *testing.T) {
+func TestWorkerImage_IsBuiltForItsNodesFromItsFolder(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	body, err := os.ReadFile(filepath.Join(d.out, d.settings.Prefix+"-fleet.assets.json"))
@@ -488,7 +488,7 @@ func TestTheWorkersImageIsBuiltForItsNodesFromItsFolderAlone(t *testing.T) {
 	}
 }
 
-func TestTheEmulatorHasNoCluster(t *testing.T) {
+func TestEmulator_HasNoCluster(t *testing.T) {
 	t.Parallel()
 	emulator().each("", func(s template, id string, r object) {
 		kind := text(r["Type"])
@@ -519,7 +519,7 @@ var countedFleet = map[string]int{
 	"Custom::VpcRestrictDefaultSG": 1,
 }
 
-func TestTheNumberOfFleetsResourcesIsKnown(t *testing.T) {
+func TestFleet_HasAKnownNumberOfResources(t *testing.T) {
 	t.Parallel()
 	have := map[string]int{}
 	for _, r := range prod().template("fleet").resources {

@@ -117,8 +117,8 @@ const (
 // minute is the time that a pass of each minute gets: it may overlap the next one.
 const minute = 2 * time.Minute
 
-// parts lists the functions. Timeouts of those behind a queue are at most a sixth of its
-// visibility, as Lambda wants it.
+// parts lists the functions. The timeout of a queue's consumer is at most a sixth of the queue's visibility, as Lambda
+// recommends.
 func parts() []part {
 	due := []string{contract.DueIndex}
 	return []part{
@@ -201,7 +201,7 @@ func parts() []part {
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back",
 			timeout: 10 * time.Second, mib: 256, env: vars.blobs,
-			// Retrying a node may bring on all of its run.
+			// Retrying a node may derive its whole run.
 			may: deciding().hiding(contract.RedriveQueue).taking(contract.DeadLetters),
 		},
 		{
@@ -289,8 +289,8 @@ func (f Flow) feed(s target.Settings, d Data) {
 	}
 }
 
-// canaries have each function changed bit by bit. What the API's functions and the authorizer do
-// wrong is seen at the gateway: an error of the authorizer is how it refuses a token.
+// canaries deploy each function by a canary. Errors of the API's functions and the authorizer are counted at the
+// gateway, because the authorizer refuses a token by an error.
 func (f Flow) canaries(s target.Settings) {
 	canary := construct.NewCanary(f.Stack, s.Prefix)
 	alarm := func(id string, metric awscloudwatch.IMetric, over float64) awscloudwatch.Alarm {
@@ -315,5 +315,5 @@ func (f Flow) canaries(s target.Settings) {
 	}
 }
 
-// canaryErrors is how many failures of a minute are still taken for chance.
+// canaryErrors is how many failures in a minute do not end a canary.
 const canaryErrors = 2

@@ -24,7 +24,7 @@ func (d *synthesized) function(t *testing.T, name string) object {
 	return nil
 }
 
-func TestFunctionsRunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
+func TestFunctions_RunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
 	t.Parallel()
 	for _, p := range parts() {
 		f := prod().function(t, p.name)
@@ -43,8 +43,8 @@ func TestFunctionsRunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
 	})
 }
 
-// TestFunctionsAreToldWhatTheyAsk reads each function's environment as the function will.
-func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
+// TestFunctions_GetTheEnvironmentThatTheyRead reads each function's environment as the function will.
+func TestFunctions_GetTheEnvironmentThatTheyRead(t *testing.T) {
 	t.Parallel()
 	known := variables(t)
 	needs := map[string][]string{
@@ -70,15 +70,15 @@ func TestFunctionsAreToldWhatTheyAsk(t *testing.T) {
 				continue
 			}
 			if p.name != Authorizer && (env.Prefix != d.settings.Prefix || env.Shards != d.settings.Shards) {
-				t.Errorf("%s %s is told of %q with %d shards", d.settings.Target, p.name, env.Prefix, env.Shards)
+				t.Errorf("%s %s gets the prefix %q and %d shards", d.settings.Target, p.name, env.Prefix, env.Shards)
 			}
 			if p.program == "api" && env.Quota != d.settings.Quota {
-				t.Errorf("%s %s is told of a quota of %d; want %d", d.settings.Target, p.name, env.Quota,
+				t.Errorf("%s %s gets a quota of %d; want %d", d.settings.Target, p.name, env.Quota,
 					d.settings.Quota)
 			}
 			for name := range vars {
 				if !slices.Contains(known, name) {
-					t.Errorf("%s %s is told %s, which nobody reads", d.settings.Target, p.name, name)
+					t.Errorf("%s %s gets %s, which it does not read", d.settings.Target, p.name, name)
 				}
 			}
 		}
@@ -98,14 +98,14 @@ func variables(t *testing.T) []string {
 	return asked
 }
 
-// A setting that no deployment can set is none.
-func TestWhatAProcessReadsADeploymentSets(t *testing.T) {
+// A deployment must set every setting that a process reads.
+func TestEnvironment_IsSetForEveryProcess(t *testing.T) {
 	t.Parallel()
 	d := synth("prod", "all", "http_allow", "10.1.0.0/16", "tenant_scope", "punctual/tenant.")
-	var told strings.Builder
-	d.each("", func(_ template, _ string, r object) { told.WriteString(compact(at(r, "Properties"))) })
+	var all strings.Builder
+	d.each("", func(_ template, _ string, r object) { all.WriteString(compact(at(r, "Properties"))) })
 	for _, name := range variables(t) {
-		if !strings.Contains(told.String(), name) {
+		if !strings.Contains(all.String(), name) {
 			t.Errorf("%s is read, and nothing in the templates sets it", name)
 		}
 	}
@@ -123,7 +123,7 @@ func (s template) live(id string) object {
 	return s.resources[text(at(alias, "Properties.FunctionName.Ref"))]
 }
 
-func TestFunctions_AreCalledByTheirAliasAlone(t *testing.T) {
+func TestFunctions_AreCalledByTheirAliasOnly(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), emulator()} {
 		flow, called := d.template("flow"), 0
@@ -171,7 +171,7 @@ func TestFunctions_AreCalledByTheirAliasAlone(t *testing.T) {
 	}
 }
 
-func TestCanary_ChangesEachFunctionBitByBitAndBackOnAnAlarm(t *testing.T) {
+func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	changed := map[string]bool{}
@@ -220,7 +220,7 @@ func sources(t *testing.T, d *synthesized) map[string]object {
 	return of
 }
 
-func TestQueuesFeedTheirConsumersAtOnceAndInTens(t *testing.T) {
+func TestQueues_FeedTheirConsumersAtOnceInBatchesOfTen(t *testing.T) {
 	t.Parallel()
 	of := sources(t, prod())
 	for function, queue := range map[string]string{Dispatch: contract.DispatchQueue, Status: contract.ReportQueue,
@@ -232,12 +232,12 @@ func TestQueuesFeedTheirConsumersAtOnceAndInTens(t *testing.T) {
 		}
 		if s["BatchSize"] != 10.0 || s["MaximumBatchingWindowInSeconds"] != 0.0 ||
 			compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` {
-			t.Errorf("%s: %s; want tens without a window, and only what failed again", function, compact(s))
+			t.Errorf("%s: %s; want batches of ten, no window, only failures redelivered", function, compact(s))
 		}
 		timeout, _ := prod().function(t, function)["Timeout"].(float64)
 		for _, q := range contract.Queues() {
 			if q.Name == queue && q.Visibility.Seconds() < 6*timeout {
-				t.Errorf("%s may take %v s; its messages come again after %s", function, timeout, q.Visibility)
+				t.Errorf("%s may take %v s; its messages are redelivered after %s", function, timeout, q.Visibility)
 			}
 		}
 	}
@@ -246,14 +246,14 @@ func TestQueuesFeedTheirConsumersAtOnceAndInTens(t *testing.T) {
 	}
 }
 
-func TestTheStreamShowsWhatIsNearAndIsNeverBlockedForLong(t *testing.T) {
+func TestStream_IsFilteredAndNeverBlockedForLong(t *testing.T) {
 	t.Parallel()
 	s := sources(t, prod())[Stream]
 	filter := text(at(s, "FilterCriteria.Filters.0.Pattern"))
 	if filter != `{"dynamodb":{"NewImage":{"near":{"S":["1"]}}}}` {
 		t.Errorf("it filters by %s", filter)
 	}
-	// The marks of a row that may have something beside it, as job.Forgotten judges.
+	// The marks of a row that may have contents, as job.Forgotten decides.
 	for n, want := range []string{
 		`"attempt":{"N":[{"anything-but":["1"]}]}`, `"payload_in":{"S":[{"exists":true}]}`,
 		`"result_in":{"S":[{"exists":true}]}`, `"tagged":{"S":[{"exists":true}]}`,
@@ -278,7 +278,7 @@ func TestTheStreamShowsWhatIsNearAndIsNeverBlockedForLong(t *testing.T) {
 	}
 }
 
-func TestEachMinuteIsTicked(t *testing.T) {
+func TestTick_CallsEachPassEveryMinute(t *testing.T) {
 	t.Parallel()
 	ticked := map[string]bool{}
 	prod().each("AWS::Scheduler::Schedule", func(s template, id string, r object) {
@@ -297,7 +297,7 @@ func TestEachMinuteIsTicked(t *testing.T) {
 	}
 }
 
-func TestReadsAndWritesAreTwoFunctionsWithTheirOwnConcurrency(t *testing.T) {
+func TestAPI_ReadsAndWritesWithSeparateConcurrency(t *testing.T) {
 	t.Parallel()
 	read, write := prod().function(t, APIRead), prod().function(t, APIWrite)
 	if read["ReservedConcurrentExecutions"] != 200.0 || write["ReservedConcurrentExecutions"] != 300.0 {
@@ -308,7 +308,7 @@ func TestReadsAndWritesAreTwoFunctionsWithTheirOwnConcurrency(t *testing.T) {
 	}
 }
 
-func TestRoutesOfTheGateway(t *testing.T) {
+func TestGateway_HasTheExpectedRoutes(t *testing.T) {
 	t.Parallel()
 	flow := prod().template("flow")
 	path := func(id string) string {
@@ -347,7 +347,7 @@ func TestRoutesOfTheGateway(t *testing.T) {
 	}
 }
 
-func TestTheGatewaysOwnAnswersAreProblems(t *testing.T) {
+func TestGateway_AnswersWithProblems(t *testing.T) {
 	t.Parallel()
 	answers := 0
 	prod().each("AWS::ApiGateway::GatewayResponse", func(_ template, id string, r object) {
@@ -372,8 +372,8 @@ func TestTheGatewaysOwnAnswersAreProblems(t *testing.T) {
 			headers["gatewayresponse.header.X-Request-Id"] != "context.requestId" {
 			t.Errorf("%s has the headers %s", id, compact(headers))
 		}
-		if again := problem.Status == 429 ||
-			problem.Status == 503; again != (headers["gatewayresponse.header.Retry-After"] != nil) {
+		if retry := problem.Status == 429 ||
+			problem.Status == 503; retry != (headers["gatewayresponse.header.Retry-After"] != nil) {
 			t.Errorf("%s (%d) says Retry-After: %v", id, problem.Status, headers["gatewayresponse.header.Retry-After"])
 		}
 	})
@@ -382,7 +382,7 @@ func TestTheGatewaysOwnAnswersAreProblems(t *testing.T) {
 	}
 }
 
-func TestTheStageThrottlesAndLogsWithoutSecrets(t *testing.T) {
+func TestGateway_ThrottlesAndLogsWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::ApiGateway::Stage", func(_ template, _ string, r object) {
 		p := r["Properties"]
@@ -441,7 +441,7 @@ func TestHold_StopsEverythingButTheAPI(t *testing.T) {
 	}
 }
 
-func TestWAF_StandsBeforeTheAPIWhereItWasAskedFor(t *testing.T) {
+func TestWAF_ProtectsTheAPIIfConfigured(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::WAFv2::WebACL", func(_ template, id string, _ object) { t.Errorf("there is %s", id) })
 	d, guarded := held(), 0

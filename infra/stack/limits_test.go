@@ -19,7 +19,7 @@ const (
 	mostOutputs   = 200
 )
 
-func TestTemplatesStayUnderCloudFormationsLimits(t *testing.T) {
+func TestTemplates_StayWithinCloudFormationsLimits(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), emulator()} {
 		for _, s := range d.templates {
@@ -70,7 +70,7 @@ func (d *synthesized) alarmed() int {
 	return n
 }
 
-func TestTheNumberOfResourcesIsKnown(t *testing.T) {
+func TestTemplates_HaveAKnownNumberOfResources(t *testing.T) {
 	t.Parallel()
 	have := map[string]int{}
 	prod().each("", func(s template, _ string, r object) {
@@ -142,7 +142,7 @@ func waits(v any, found func(id string)) {
 }
 
 // CloudFormation refuses a template in which a resource waits for itself.
-func TestTemplates_HaveNoResourceThatWaitsForItself(t *testing.T) {
+func TestTemplates_HaveNoResourceThatDependsOnItself(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), emulator(), ownTokens(), signed(), held()} {
 		for _, s := range d.templates {
@@ -168,8 +168,8 @@ func TestTemplates_HaveNoResourceThatWaitsForItself(t *testing.T) {
 	}
 }
 
-// stateful are the ids of what holds state, and its name. CloudFormation takes another id for
-// another resource: renaming one here would make an empty table in the place of a full one.
+// stateful are the ids and names of resources with state. For CloudFormation another id is another resource: renaming
+// one here would replace a full table by an empty one.
 var stateful = map[string]string{
 	"Key961B73FD": "AWS::KMS::Key",
 
@@ -193,7 +193,7 @@ var stateful = map[string]string{
 	"QueuefiringlonglowB13109C2":       "punctual-firing-long-low",
 }
 
-func TestWhatHoldsStateKeepsItsId(t *testing.T) {
+func TestData_KeepsTheIdsOfStatefulResources(t *testing.T) {
 	t.Parallel()
 	have := map[string]string{}
 	for id, r := range prod().template("data").resources {
@@ -217,7 +217,7 @@ func TestWhatHoldsStateKeepsItsId(t *testing.T) {
 	}
 }
 
-func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
+func TestData_OutlivesItsStackInProdOnly(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), emulator()} {
 		deleted, replaced := "Delete", "Delete"
@@ -249,8 +249,8 @@ func TestDataOutlivesItsStackInProdAndNotInDev(t *testing.T) {
 	}
 }
 
-// A first deploy that failed is rolled back and tried again: nothing that it made may be in the way.
-func TestDeploy_LeavesNothingBehindWhenTheFirstOneFails(t *testing.T) {
+// A first deploy that failed is rolled back and repeated: nothing that it has made may block the second try.
+func TestDeploy_LeavesNothingAfterAFailedFirstOne(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	data := d.template("data")
@@ -260,7 +260,7 @@ func TestDeploy_LeavesNothingBehindWhenTheFirstOneFails(t *testing.T) {
 			t.Errorf("%s %s of %s stays when its creation is rolled back", r["Type"], id, s.name)
 		}
 		if s.name != "data" && r["DeletionPolicy"] == "RetainExceptOnCreate" && r["Type"] != "AWS::Lambda::Version" {
-			t.Errorf("%s %s is kept, and stands in %s: deploying that again would meet it", r["Type"], id, s.name)
+			t.Errorf("%s %s of stack %s is kept, and would block its next deploy", r["Type"], id, s.name)
 		}
 	})
 	// A protected table cannot be deleted, by a rollback either.
@@ -284,7 +284,7 @@ func TestDeploy_LeavesNothingBehindWhenTheFirstOneFails(t *testing.T) {
 	}
 }
 
-func TestBucket_EmptiesItselfInDevAlone(t *testing.T) {
+func TestBucket_EmptiesItselfInDevOnly(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[*synthesized]int{prod(): 0, emulator(): 0, ownTokens(): 1} {
 		n := 0
@@ -295,16 +295,16 @@ func TestBucket_EmptiesItselfInDevAlone(t *testing.T) {
 	}
 }
 
-func TestTheSameSettingsGiveTheSameTemplates(t *testing.T) {
+func TestTemplates_AreTheSameForTheSameSettings(t *testing.T) {
 	t.Parallel()
-	again := synth("emulator", "again")
+	second := synth("emulator", "again")
 	for _, s := range []string{"data", "flow", "watch"} {
-		name := again.settings.Prefix + "-" + s + ".template.json"
+		name := second.settings.Prefix + "-" + s + ".template.json"
 		a, err := os.ReadFile(filepath.Join(emulator().out, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.ReadFile(filepath.Join(again.out, name))
+		b, err := os.ReadFile(filepath.Join(second.out, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestTheSameSettingsGiveTheSameTemplates(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotBuiltIsSaid(t *testing.T) {
+func TestBuilt_NamesMissingFiles(t *testing.T) {
 	t.Parallel()
 	s := prod().settings
 	s.Origin = target.Sources{Functions: t.TempDir(), Worker: t.TempDir(), Kubectl: standIns().Kubectl}
@@ -329,7 +329,7 @@ func TestWhatIsNotBuiltIsSaid(t *testing.T) {
 	}
 }
 
-func TestEachFunctionHasAFolder(t *testing.T) {
+func TestFunctions_HaveAFolderEach(t *testing.T) {
 	t.Parallel()
 	doors, err := filepath.Glob(filepath.Join(root, "functions/*/lambda/main.go"))
 	if err != nil {

@@ -198,7 +198,7 @@ func (d *synthesized) asked(t *testing.T) map[measured]string {
 	return all
 }
 
-func TestMetrics_AreWrittenAsTheyAreReadAndReadAsTheyAreWritten(t *testing.T) {
+func TestMetrics_AreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	does, asks := written(t), prod().asked(t)
 	if len(does) < 20 || len(asks) < 20 {

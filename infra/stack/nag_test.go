@@ -93,7 +93,7 @@ var accepted = []struct{ rule, path, reason string }{
 		"CDK's cluster construct writes the deprecated property"},
 }
 
-func TestEveryFindingIsMendedOrAcceptedWithAReason(t *testing.T) {
+func TestFindings_AreAcceptedWithAReason(t *testing.T) {
 	t.Parallel()
 	used := make([]bool, len(accepted))
 	for _, f := range prod().findings(t) {

@@ -22,8 +22,8 @@ import (
 // root is the repository's.
 const root = "../.."
 
-// room holds what stands in for built files and the templates; it goes when the process ends.
-var room string
+// temp is a folder for the templates and the stand-ins of built files. It is deleted at the end.
+var temp string
 
 func TestMain(m *testing.M) {
 	if _, err := exec.LookPath("node"); err != nil {
@@ -36,10 +36,10 @@ func TestMain(m *testing.M) {
 	_ = os.Setenv("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "1")
 	os.Exit(func() int {
 		var err error
-		if room, err = os.MkdirTemp("", "punctual-infra-"); err != nil {
+		if temp, err = os.MkdirTemp("", "punctual-infra-"); err != nil {
 			panic(err)
 		}
-		defer os.RemoveAll(room)
+		defer os.RemoveAll(temp)
 		defer jsii.Close()
 		return m.Run()
 	}())
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // object is a JSON object.
 type object = map[string]any
 
-// template is one stack's.
+// template is the template of one stack.
 type template struct {
 	name      string // data, flow, watch or fleet
 	size      int    // bytes
@@ -84,14 +84,14 @@ var signed = sync.OnceValue(func() *synthesized {
 	return synth("dev", "signed", "issuer", "", "audience", "", "auth", "iam")
 })
 
-// held is one that waits for an operator, over a jobs table that was restored, behind a web ACL.
+// held waits for an operator, has a restored jobs table, and a web ACL.
 var held = sync.OnceValue(func() *synthesized {
 	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "waf", "yes")
 })
 
 const restored = "arn:aws:dynamodb:us-east-1:123456789012:table/punctual-jobs/stream/2026-11-28T16:00:00.000"
 
-// one synthesis at a time: the process behind CDK answers one caller.
+// one synthesis at a time: the process of CDK answers one caller.
 var one sync.Mutex
 
 // synth builds a target with stand-ins for what is built, and judges it by cdk-nag on the way.
@@ -104,7 +104,7 @@ func synth(name, into string, more ...string) *synthesized {
 		panic(err)
 	}
 	s.Origin = standIns()
-	out := filepath.Join(room, into)
+	out := filepath.Join(temp, into)
 	app := awscdk.NewApp(&awscdk.AppProps{Context: flags(), Outdir: jsii.String(out),
 		AnalyticsReporting: jsii.Bool(false)})
 	stacks, err := New(app, s)
@@ -168,10 +168,10 @@ func flags() *map[string]any {
 	return &c.Context
 }
 
-// standIns are files in the place of what is built: templates do not depend on their contents.
+// standIns are files instead of the built ones: templates do not depend on their contents.
 var standIns = sync.OnceValue(func() target.Sources {
 	put := func(parts ...string) string {
-		at := filepath.Join(append([]string{room, "built"}, parts...)...)
+		at := filepath.Join(append([]string{temp, "built"}, parts...)...)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			panic(err)
 		}
@@ -186,8 +186,8 @@ var standIns = sync.OnceValue(func() target.Sources {
 	put("worker", "worker")
 	put("layer.zip")
 	return target.Sources{
-		Functions: filepath.Join(room, "built", "functions"), Worker: put("worker", "Dockerfile"),
-		Kubectl: filepath.Join(room, "built", "layer.zip"),
+		Functions: filepath.Join(temp, "built", "functions"), Worker: put("worker", "Dockerfile"),
+		Kubectl: filepath.Join(temp, "built", "layer.zip"),
 	}
 })
 

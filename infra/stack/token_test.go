@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tokens are what the authorizer of a deployment is told, without PUNCTUAL_.
+// tokens is the environment of a deployment's authorizer, without PUNCTUAL_.
 func (d *synthesized) tokens() map[string]string {
 	env := map[string]string{}
 	d.each("AWS::Lambda::Function", func(_ template, _ string, r object) {
@@ -21,7 +21,7 @@ func (d *synthesized) tokens() map[string]string {
 	return env
 }
 
-func TestAuthorizer_IsToldWhoseTokensAreBelieved(t *testing.T) {
+func TestAuthorizer_GetsTheSettingsOfTokens(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"PREFIX": "punctual", "ISSUER": "https://id.example.com", "AUDIENCE": "punctual", "AUDIENCE_CLAIM": "aud",
@@ -29,11 +29,11 @@ func TestAuthorizer_IsToldWhoseTokensAreBelieved(t *testing.T) {
 		"SCOPE_PREFIX": "punctual:",
 	}
 	if got := prod().tokens(); compact(got) != compact(want) {
-		t.Errorf("it is told %s; want %s", compact(got), compact(want))
+		t.Errorf("its environment is %s; want %s", compact(got), compact(want))
 	}
 }
 
-func TestUserPool_GivesEachTenantTokensForItselfAlone(t *testing.T) {
+func TestUserPool_GivesEachTenantTokensForItselfOnly(t *testing.T) {
 	t.Parallel()
 	d := ownTokens()
 	clients := map[string]string{}
@@ -63,7 +63,7 @@ func TestUserPool_GivesEachTenantTokensForItselfAlone(t *testing.T) {
 	got := d.tokens()
 	if got["AUDIENCE_CLAIM"] != "client_id" || got["TENANT_SCOPE"] != "punctual/tenant." ||
 		got["SCOPE_PREFIX"] != "punctual/" {
-		t.Errorf("the authorizer is told %s", compact(got))
+		t.Errorf("the authorizer's environment is %s", compact(got))
 	}
 	if !strings.HasPrefix(got["ISSUER"], "https://cognito-idp.us-east-1.amazonaws.com/") ||
 		got["JWKS_URL"] != got["ISSUER"]+"/.well-known/jwks.json" || strings.Count(got["AUDIENCE"], ",") < 1 {
@@ -76,12 +76,12 @@ func TestUserPool_GivesEachTenantTokensForItselfAlone(t *testing.T) {
 	}
 }
 
-func TestUserPool_IsThereOnlyWhereItWasAskedFor(t *testing.T) {
+func TestUserPool_ExistsOnlyIfConfigured(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::Cognito::UserPool", func(_ template, id string, _ object) { t.Errorf("there is %s", id) })
 }
 
-func TestSignatures_AreVerifiedByTheGatewayAndTenantsReadFromTags(t *testing.T) {
+func TestSignatures_AreVerifiedByTheGateway(t *testing.T) {
 	t.Parallel()
 	d := signed()
 	guarded := 0
@@ -104,7 +104,7 @@ func TestSignatures_AreVerifiedByTheGatewayAndTenantsReadFromTags(t *testing.T) 
 	})
 	for _, name := range []string{APIRead, APIWrite} {
 		if auth := at(d.function(t, name), "Environment.Variables.PUNCTUAL_AUTH"); auth != "iam" {
-			t.Errorf("%s is told that callers come by %v", name, auth)
+			t.Errorf("%s gets the authentication %v", name, auth)
 		}
 		may := mayDo(d, name)
 		for _, want := range []string{"iam:ListRoleTags", "iam:ListUserTags"} {

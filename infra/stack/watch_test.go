@@ -18,7 +18,7 @@ var sections = []string{"## What it means", "## How to see", "## What to do", "#
 // pages without an alarm of their own.
 var more = []string{"redrive", "restore", "README"}
 
-func TestEachAlarmHasAPageAndEachPageAnAlarm(t *testing.T) {
+func TestAlarms_HaveARunbookPageEach(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{}
 	prod().each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
@@ -57,7 +57,7 @@ func TestEachAlarmHasAPageAndEachPageAnAlarm(t *testing.T) {
 // that is met another way, or not at all, is answered in integration/CHECKLIST.md.
 var thresholds = map[string]float64{
 	"dead-letters-warn": 99, "dead-letters-critical": 499, // 153: 100 and 500
-	"dead-letters-old": 604_800, "firing-dead-old": 604_800, // 75: a week of the two that letters are kept
+	"dead-letters-old": 604_800, "firing-dead-old": 604_800, // 75: half of the two weeks of retention
 	"promoter-silent": 1, "sweeper-silent": 1, // 154
 	"promoter-slow": 45_000, "sweeper-slow": 45_000, // 155
 	"overdue":       100,                          // 156
@@ -72,7 +72,7 @@ var thresholds = map[string]float64{
 	"timers-dropped":  0,       // 167
 }
 
-func TestAlarmsHoldTheChecklistsThresholds(t *testing.T) {
+func TestAlarms_HaveTheChecklistsThresholds(t *testing.T) {
 	t.Parallel()
 	have := map[string]float64{}
 	prod().each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) {
@@ -86,9 +86,8 @@ func TestAlarmsHoldTheChecklistsThresholds(t *testing.T) {
 	}
 }
 
-// SQS keeps what it moved into a DLQ for the DLQ's retention from when it was first sent, and
-// counts its age from the move.
-func TestNoDeadLetterIsLostBeforeSomebodyWasToldOfIt(t *testing.T) {
+// SQS counts the retention of a message in a DLQ from its first send, and its age from the move.
+func TestAlarms_RingBeforeADeadLetterIsLost(t *testing.T) {
 	t.Parallel()
 	const day, twoDays = 24 * 60 * 60.0, 2 * 24 * 60 * 60.0
 	d := prod()
@@ -102,27 +101,27 @@ func TestNoDeadLetterIsLostBeforeSomebodyWasToldOfIt(t *testing.T) {
 	if len(waited) != 2 {
 		t.Fatalf("the DLQs are %v", waited)
 	}
-	told := map[string]float64{}
+	alarmed := map[string]float64{}
 	d.each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) {
 		if at(r, "Properties.MetricName") == age {
-			told[text(at(r, "Properties.Dimensions.0.Value"))], _ = at(r, "Properties.Threshold").(float64)
+			alarmed[text(at(r, "Properties.Dimensions.0.Value"))], _ = at(r, "Properties.Threshold").(float64)
 		}
 	})
 	for _, id := range sorted(waited) {
 		r := d.template("data").resources[id]
 		kept, _ := at(r, "Properties.MessageRetentionPeriod").(float64)
 		name := text(at(r, "Properties.QueueName"))
-		switch tell, ok := told[name]; {
+		switch tell, ok := alarmed[name]; {
 		case !ok:
-			t.Errorf("nobody is told when letters grow old in %s", name)
+			t.Errorf("there is no alarm for old messages in %s", name)
 		case tell+waited[id]+twoDays > kept:
-			t.Errorf("%s tells at %g days; a letter may be lost after %g", name, tell/day, (kept-waited[id])/day)
+			t.Errorf("%s alarms at %g days; a message may be lost after %g", name, tell/day, (kept-waited[id])/day)
 		}
 	}
 }
 
 // Two deployments of an account must not see each other's numbers.
-func TestEachDeploymentMeasuresForItself(t *testing.T) {
+func TestMetrics_HaveANamespaceForEachDeployment(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), emulator(), other()} {
 		want, found := "Punctual/"+d.settings.Prefix, 0
@@ -146,7 +145,7 @@ func TestEachDeploymentMeasuresForItself(t *testing.T) {
 // namespaceIs finds our namespaces in alarms ("Namespace":"…"), boards (["…","name"…) and scalers.
 var namespaceIs = regexp.MustCompile(`(?:"[Nn]amespace":|\[)"(Punctual(?:/[^"]*)?)"`)
 
-func TestAlarmsWatchWhatIsThere(t *testing.T) {
+func TestAlarms_WatchExistingResources(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	there := map[string]bool{}
@@ -181,7 +180,7 @@ func TestAlarmsWatchWhatIsThere(t *testing.T) {
 	d.each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) { check(id, r["Properties"]) })
 }
 
-func TestEveryFunctionAndQueueIsWatched(t *testing.T) {
+func TestAlarms_WatchEveryFunctionAndQueue(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	var watched strings.Builder
@@ -194,7 +193,7 @@ func TestEveryFunctionAndQueueIsWatched(t *testing.T) {
 	})
 	d.each("AWS::SQS::Queue", func(_ template, _ string, r object) {
 		name := text(at(r, "Properties.QueueName"))
-		// their letters end in queues that are watched
+		// their failed messages end in queues that have alarms
 		if strings.HasSuffix(name, "-redrive") || strings.HasSuffix(name, "-dispatch") {
 			return
 		}
@@ -204,14 +203,14 @@ func TestEveryFunctionAndQueueIsWatched(t *testing.T) {
 	})
 }
 
-func TestAlarm_TellsByItself(t *testing.T) {
+func TestAlarm_NotifiesByItself(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	d.each("AWS::CloudWatch::CompositeAlarm", func(_ template, id string, _ object) {
 		t.Errorf("%s is one alarm for several: while it is on, it hides the next", id)
 	})
 	d.each("AWS::CloudWatch::Alarm", func(s template, id string, r object) {
-		if s.name == "flow" { // it ends a canary, and tells nobody
+		if s.name == "flow" { // it ends a canary, and notifies nobody
 			return
 		}
 		if len(list(at(r, "Properties.AlarmActions"))) != 1 || len(list(at(r, "Properties.OKActions"))) != 1 {
@@ -224,7 +223,7 @@ func TestAlarm_TellsByItself(t *testing.T) {
 	})
 }
 
-func TestAlarms_OfDevAreThoseThatWakeSomebody(t *testing.T) {
+func TestAlarms_OfDevAreThoseThatPage(t *testing.T) {
 	t.Parallel()
 	d, all, want := ownTokens(), prod().settings, map[string]bool{}
 	one.Lock()
@@ -244,7 +243,7 @@ func TestAlarms_OfDevAreThoseThatWakeSomebody(t *testing.T) {
 	}
 }
 
-func TestWatch_ComesAfterTheWorkersItWatches(t *testing.T) {
+func TestWatch_IsDeployedAfterTheWorkers(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	one.Lock()
@@ -258,7 +257,7 @@ func TestWatch_ComesAfterTheWorkersItWatches(t *testing.T) {
 	}
 }
 
-func TestNoMetricHasATenant(t *testing.T) {
+func TestMetrics_HaveNoTenant(t *testing.T) {
 	t.Parallel()
 	for _, r := range prod().template("watch").resources {
 		if body := text(at(r, "Properties.DashboardBody")) +

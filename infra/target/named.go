@@ -44,11 +44,10 @@ func dev() Settings {
 	return s
 }
 
-// prod keeps its data whatever happens to its stacks, and survives the loss of a zone. A worker has a
-// machine of 2 vCPU and 4 GB, the smallest that Auto Mode has for steady load, and leaves room on it
-// for the scaler and the log's courier: a pod that asks for 2 whole cores fits only the next size. A
-// long worker drains for as long as any job may run, so that neither a deploy nor a node's end cuts
-// one off.
+// prod keeps its data whatever happens to its stacks, and survives the loss of a zone. Each worker fits a machine of 2
+// vCPU and 4 GB, the smallest that Auto Mode has for steady load, together with the scaler and the courier of logs; a
+// pod that asks for 2 whole cores would need the next size. A long worker drains for as long as any job may run, so
+// that neither a deploy nor the end of a node cuts a job off.
 func prod() Settings {
 	s := base("prod")
 	s.Keep, s.Logs = true, 90
@@ -63,8 +62,8 @@ func prod() Settings {
 	return s
 }
 
-// emulator is what MiniStack can run: everything but the fleet and a few alarms, with functions
-// built for this machine, and few shards because its index answers in 20 ms.
+// emulator is what MiniStack can run: everything but the fleet and some alarms, with functions built for this machine,
+// and two shards, because its index answers in 20 ms.
 func emulator() Settings {
 	s := base("emulator")
 	s.Emulated, s.Arch, s.Shards = true, Arch(runtime.GOARCH), 2

@@ -41,7 +41,7 @@ func complete() machine {
 		"docker": {"ok", "0"}}
 }
 
-func TestACompleteMachineMayDeploy(t *testing.T) {
+func TestPrerequisites_AcceptACompleteMachine(t *testing.T) {
 	t.Parallel()
 	if said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev",
 		""); !ok || said != "" {
@@ -49,7 +49,7 @@ func TestACompleteMachineMayDeploy(t *testing.T) {
 	}
 }
 
-func TestLookingAtTheDifferencesNeedsNoDocker(t *testing.T) {
+func TestPrerequisites_NeedNoDockerForADiff(t *testing.T) {
 	t.Parallel()
 	m := complete()
 	delete(m, "docker")
@@ -63,7 +63,7 @@ func TestLookingAtTheDifferencesNeedsNoDocker(t *testing.T) {
 	}
 }
 
-func TestWhatADeployLacksIsNamedAllAtOnce(t *testing.T) {
+func TestPrerequisites_NameAllThatIsMissing(t *testing.T) {
 	t.Parallel()
 	said, ok := machine{}.check(t, nil, "", "", "dev", "")
 	if ok {
@@ -77,7 +77,7 @@ func TestWhatADeployLacksIsNamedAllAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsThereButWillNotDoIsNamed(t *testing.T) {
+func TestPrerequisites_NameUnusableTools(t *testing.T) {
 	t.Parallel()
 	m := complete()
 	m["node"] = struct{ says, exit string }{"v18.20.0", "0"}
@@ -90,7 +90,7 @@ func TestWhatIsThereButWillNotDoIsNamed(t *testing.T) {
 }
 
 // Before anything is built, which takes minutes.
-func TestWhatWasMistypedIsNamed(t *testing.T) {
+func TestPrerequisites_NameMistypedSettings(t *testing.T) {
 	t.Parallel()
 	const issuer = "https://id.example.com"
 	for _, c := range []struct{ issuer, target, settings, want string }{
@@ -138,7 +138,7 @@ func audienceOf(issuer string) string {
 	return "punctual"
 }
 
-func TestPrerequisites_NeedsDockerForTheFleetAlone(t *testing.T) {
+func TestPrerequisites_NeedDockerForTheFleetOnly(t *testing.T) {
 	t.Parallel()
 	m := complete()
 	delete(m, "docker")
@@ -160,7 +160,7 @@ func TestPrerequisites_NeedsDockerForTheFleetAlone(t *testing.T) {
 	}
 }
 
-func TestPrerequisites_SaysWhatADeployWithoutATerminalMustBeTold(t *testing.T) {
+func TestPrerequisites_NameTheFlagsOfADeployWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	said, ok := complete().check(t, []string{"AWS_PROFILE=us"}, "https://id.example.com", "punctual", "dev", "",
 		"deploy", "", "nobody")
@@ -169,7 +169,7 @@ func TestPrerequisites_SaysWhatADeployWithoutATerminalMustBeTold(t *testing.T) {
 	}
 }
 
-func TestTheScriptKnowsTheTargetsAndTheirSettings(t *testing.T) {
+func TestPrerequisites_KnowTheTargetsAndTheirSettings(t *testing.T) {
 	t.Parallel()
 	script, err := os.ReadFile("../prerequisites.sh")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"punctual/shared/contract"
 )
 
-// Arch is the processor that functions and workers are built for, in Go's words.
+// Arch is the processor that functions and workers are built for: a GOARCH.
 type Arch string
 
 // The architectures. ARM is cheaper per unit of work in Lambda and EC2 alike.
@@ -26,13 +26,13 @@ type Settings struct {
 	Arch     Arch
 	Emulated bool // leaves out what no emulator can run; and nothing else
 
-	Shards      int      // of the due index; may only grow, the table remembers the most there were
+	Shards      int      // of the due index; the number may only grow, and the table keeps the largest
 	Tables      Tables   // how tables are billed and how much they take at once
 	Quota       int      // runs a minute of all schedules of one tenant, each at its busiest and at least once
 	HTTPAllow   []string // CIDRs that http jobs may reach although private; none by default
 	Concurrency int      // invocations of functions at once that the account allows; 0: enough
 	Hold        bool     // nothing is promoted, swept, fired, settled or run; the API answers
-	// ARN of the stream of a jobs table that was put in the place of the deployed one; "": none was
+	// ARN of the stream of a restored jobs table that replaces the deployed one; "" if there is none
 	JobsStream string
 	Keep       bool    // data outlives its stack: retain and deletion protection
 	Logs       Days    // how long log lines are kept
@@ -40,11 +40,11 @@ type Settings struct {
 	API        API     // how much of it
 	Flow       Flow    // how much the functions may do at once
 	Fleet      Fleet   // who does the work
-	Alarms     Alarms  // who is told
+	Alarms     Alarms  // who is notified
 	Origin     Sources // where the built files are
 }
 
-// Warnings are what a deployment can do without, and its owner may not want to.
+// Warnings lists settings that are optional, but whose absence the owner may not want.
 func (s Settings) Warnings() []string {
 	var all []string
 	if s.Alarms.Mail == "" && !s.Emulated {
@@ -172,11 +172,11 @@ type Pool struct {
 	Slots       int // attempts that a pod runs at once
 	Milli       int // CPU of a pod, in thousandths of a core
 	MiB         int // memory of a pod
-	// Drain is how long a pod may finish what it runs after it was told to stop.
+	// Drain is how long a pod may take to finish its jobs after it was asked to stop.
 	Drain time.Duration
 }
 
-// Alarms says who is told.
+// Alarms says who is notified.
 type Alarms struct {
 	Mail string // the on-call address; "" leaves the topic to be subscribed to later
 }

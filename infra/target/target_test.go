@@ -30,7 +30,7 @@ func named(name string, more ...string) func(string) string {
 	return say(append(append(more, "target", name), known...)...)
 }
 
-func TestEveryNamedTargetCanBeBuilt(t *testing.T) {
+func TestLoad_AcceptsEveryNamedTarget(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		s, err := Load(named(name))
@@ -46,7 +46,7 @@ func TestEveryNamedTargetCanBeBuilt(t *testing.T) {
 	}
 }
 
-func TestWhatTheContextSaysWins(t *testing.T) {
+func TestLoad_PrefersTheContext(t *testing.T) {
 	t.Parallel()
 	s, err := Load(named("dev", "prefix", "jobs-of-ours", "region", "eu-central-1", "shards", "128", "schedule_quota",
 		"5000",
@@ -104,7 +104,7 @@ func TestLoad_TakesNoMoreZonesThanARegionHas(t *testing.T) {
 	}
 }
 
-func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
+func TestLoad_RefusesBadSettingsAndSaysWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		context func(string) string
@@ -173,7 +173,7 @@ func TestBadSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestSizesOutsideWhatCanBeAreRefused(t *testing.T) {
+func TestCheck_RefusesImpossibleSizes(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]func(*Settings){
 		"shards is 0":                       func(s *Settings) { s.Shards = 0 },
@@ -205,7 +205,7 @@ func TestSizesOutsideWhatCanBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestNoLongJobIsCutOffInProd(t *testing.T) {
+func TestProd_CutsNoLongJobOff(t *testing.T) {
 	t.Parallel()
 	s, err := Load(named("prod"))
 	if err != nil {
@@ -216,7 +216,7 @@ func TestNoLongJobIsCutOffInProd(t *testing.T) {
 	}
 }
 
-func TestTheClusterIsOneThatThePinnedKubectlKnows(t *testing.T) {
+func TestCheck_AcceptsClustersOfThePinnedKubectl(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../package.json")
 	if err != nil {
@@ -239,7 +239,7 @@ func TestTheClusterIsOneThatThePinnedKubectlKnows(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreNamedAtOnce(t *testing.T) {
+func TestCheck_NamesAllMistakes(t *testing.T) {
 	t.Parallel()
 	_, err := Load(say("target", "prod", "region", "mars", "shards", "3"))
 	if err == nil || strings.Count(err.Error(), "\n") != 4 {
@@ -247,7 +247,7 @@ func TestAllMistakesAreNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestTimersThatCouldNotBeSetInTimeAreRefused(t *testing.T) {
+func TestCheck_RefusesTimersThatAreSetTooLate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		lead, guard, direct time.Duration
@@ -269,7 +269,7 @@ func TestTimersThatCouldNotBeSetInTimeAreRefused(t *testing.T) {
 	}
 }
 
-func TestSettings_WarnWhereNobodyIsToldOfAlarms(t *testing.T) {
+func TestSettings_WarnIfNobodyGetsAlarms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		context func(string) string
@@ -285,7 +285,7 @@ func TestSettings_WarnWhereNobodyIsToldOfAlarms(t *testing.T) {
 	}
 }
 
-func TestFlow_FitsIntoWhatTheAccountAllows(t *testing.T) {
+func TestFlow_FitsIntoTheAccountsConcurrency(t *testing.T) {
 	t.Parallel()
 	prod, err := Load(named("prod"))
 	if err != nil {

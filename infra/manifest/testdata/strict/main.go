@@ -20,7 +20,7 @@ import (
 	strictly "sigs.k8s.io/json"
 )
 
-// kinds are those that are built into Kubernetes; others have a schema beside this module.
+// kinds are built into Kubernetes; the schemas of other kinds are in files next to this module.
 var kinds = map[string]func() any{
 	"v1/Namespace":                       func() any { return new(core.Namespace) },
 	"v1/ServiceAccount":                  func() any { return new(core.ServiceAccount) },
