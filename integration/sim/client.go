@@ -170,13 +170,18 @@ func (w *Client) Post(key string, body object) job.ID {
 		body["task"] = taskOf(w.tenant)
 	}
 	w.own(body)
-	if w.o.Twins {
-		now := time.Now()
-		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // at the same time as the other tenant
-	}
+	w.awaitTwin()
 	_, v := w.Want([]int{202}, "POST", "/jobs", body, "Idempotency-Key", key)
 	id, _ := v["job_id"].(string)
 	return job.ID(id)
+}
+
+// awaitTwin waits for the next full second in a world with twins, so that both tenants act at the same time.
+func (w *Client) awaitTwin() {
+	if w.o.Twins {
+		now := time.Now()
+		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now))
+	}
 }
 
 // own adds the tenant's secret to a job's payload.

@@ -103,10 +103,7 @@ func (w *Client) Start(name string, d dag.Definition) graph { return w.StartAt(n
 
 // StartAt makes a run that is due at that time.
 func (w *Client) StartAt(name string, d dag.Definition, due time.Time) graph {
-	if w.o.Twins {
-		now := time.Now()
-		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // at the same time as the other tenant
-	}
+	w.awaitTwin()
 	g := graph{graphs.Key{Tenant: w.tenant, ID: job.DerivedID(time.Now(), "sim", name)}, d}
 	w.mu.Lock()
 	w.graphs = append(w.graphs, g)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -69,25 +70,53 @@ func nothingFails(t *testing.T, stories []Story) {
 
 func TestStory_EndsWellForTwoTenantsAtOnce(t *testing.T) {
 	t.Parallel()
-	for n, s := range Stories {
+	forTwoTenants(t, Stories)
+}
+
+// forTwoTenants runs each story that is not Alone for two tenants at once.
+func forTwoTenants(t *testing.T, stories []Story) {
+	t.Helper()
+	for n, s := range stories {
 		if s.Alone {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			together(
-				t,
-				s,
-				Options{
-					Seed:       uint64(n),
-					Twins:      true,
-					Shards:     3,
-					Workers:    s.Workers,
-					IndexLag:   time.Second,
-					EmptyPages: n%2 == 0,
-				},
-			)
+			together(t, s, Options{
+				Seed: uint64(n), Twins: true, Shards: 3, Workers: s.Workers, IndexLag: time.Second,
+				EmptyPages: n%2 == 0,
+			})
 		})
+	}
+}
+
+// weatherSeeds is how many seeds inAnyWeather plays each story with by default.
+const weatherSeeds = 4
+
+// inAnyWeather plays each story with random faults, which stop after a minute; the world must settle within that time.
+func inAnyWeather(t *testing.T, stories []Story, settle time.Duration) {
+	t.Helper()
+	for _, s := range stories {
+		for seed := range uint64(number(t, "SIM_SEEDS", weatherSeeds)) {
+			t.Run(fmt.Sprintf("%s, seed %d", s.Name, seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					o := Climate(seed + 1)
+					o.Disturbed, o.Twins = true, false
+					w := New(t, o).As(tenant.Local)
+					w.Define()
+					end := s.Play(w)
+					time.Sleep(time.Minute)
+					w.Calm()
+					w.Settle(settle)
+					end()
+					time.Sleep(2 * time.Minute) // the index may lag that much
+					w.Check()
+					w.Close()
+					w.Report(s.Name)
+				})
+			})
+		}
 	}
 }
 
