@@ -457,22 +457,17 @@ func TestDispatch_FiresASlice(t *testing.T) {
 
 func TestDispatch_UnparksJobs(t *testing.T) {
 	t.Parallel()
-	parked := func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt }
 	parking := horizon.Parking(jobtest.Tenant, 0)
-	pause := func(b *bundle, scope string) {
+	// late puts the parked job n, which was due an hour ago.
+	late := func(b *bundle, n int, change ...func(*job.Row)) job.Row {
 		b.Helper()
-		p := job.Pause{Scope: scope, Since: time.Now()}
-		if err := b.Store.Put(b.Context(),
-			item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.pause",
-				Put: p.Item(jobtest.Tenant)}); err != nil {
-			b.Fatal(err)
-		}
+		at := time.Now().Add(-time.Hour)
+		parked := func(r *job.Row) { r.Parked, r.WakeAt, r.Shard = true, r.DueAt, 0 }
+		return b.Put(jobtest.Row(n, at, at, append(change, parked)...))
 	}
-	late := time.Hour
 	bubble(t, "all jobs of a lifted pause are fired within 5 s", memory.Options{}, func(b *bundle) {
 		for n := range 250 {
-			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
-				func(r *job.Row) { r.Shard = 0 }))
+			late(b, n*8)
 		}
 		b.dispatch(message.Dispatch{Slice: parking})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 250 {
@@ -486,7 +481,7 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 	bubble(t, "a parking place is read once more after 2, 10 and 60 s, because the index lags", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 8 * time.Second },
 	}, func(b *bundle) {
-		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
+		late(b, 0)
 		b.dispatch(message.Dispatch{Slice: parking})
 		for i, wait := range []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second} {
 			if n := b.pump(b.Context(), wait-time.Millisecond); n != 0 {
@@ -506,8 +501,7 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 	bubble(t, "a parking place continues in another message, and its next round starts from the front",
 		memory.Options{}, func(b *bundle) {
 			for n := range 250 {
-				b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
-					func(r *job.Row) { r.Shard = 0 }))
+				late(b, n*8)
 			}
 			short := func() context.Context {
 				ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
@@ -539,10 +533,9 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 			}
 		})
 	bubble(t, "a job that another pause holds stays parked", memory.Options{}, func(b *bundle) {
-		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
-		mail := b.Put(jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked,
-			func(r *job.Row) { r.Task, r.Shard = "mail", 0 }))
-		pause(b, "task:echo")
+		late(b, 0)
+		mail := late(b, 8, func(r *job.Row) { r.Task = "mail" })
+		b.Pause("task:echo", time.Time{})
 		b.dispatch(message.Dispatch{Slice: parking})
 		got := b.Received(stagetest.FiringQueue)
 		if len(got) != 1 || got[0].Body != message.Encode(mail.Firing().Message()) {
@@ -550,13 +543,10 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 		}
 	})
 	bubble(t, "pauses are read after the message has arrived", memory.Options{}, func(b *bundle) {
-		b.Put(jobtest.Row(0, time.Now().Add(-late), time.Now().Add(-late), parked))
-		pause(b, job.PauseAll)
+		late(b, 0)
+		b.Pause(job.PauseAll, time.Time{})
 		b.dispatch(message.Dispatch{Slice: parking})
-		if err := b.Store.Put(b.Context(),
-			item.Write{Ref: job.PauseRef(jobtest.Tenant, job.PauseAll), Name: "test.lift", Delete: true}); err != nil {
-			b.Fatal(err)
-		}
+		b.Lift(job.PauseAll)
 		b.dispatch(message.Dispatch{Slice: parking})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("%d firings", len(got))
@@ -564,10 +554,9 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 	})
 	bubble(t, "a parking place with an unreadable row unparks the other jobs", memory.Options{}, func(b *bundle) {
 		for n := range 3 {
-			b.Put(jobtest.Row(n*8, time.Now().Add(-late), time.Now().Add(-late), parked,
-				func(r *job.Row) { r.Shard = 0 }))
+			late(b, n*8)
 		}
-		bad := jobtest.Row(8, time.Now().Add(-late), time.Now().Add(-late), parked).Item()
+		bad := b.Row(jobtest.Key(8)).Item()
 		bad["status"] = "LOST"
 		if err := b.Store.Put(b.Context(),
 			item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {

@@ -86,11 +86,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 		}
 		is.Params = run.ParamsInItem
 	}
-	tags := maps.Clone(n.Definition.Tags)
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	maps.Copy(tags, n.Tags)
+	tags := merged(n.Definition.Tags, n.Tags)
 	is.Tagged = len(tags) > 0
 	is, write := run.Create(is, now)
 	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason,
@@ -108,6 +104,14 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 	}
 	r.Meter.Count(telemetry.RunsCreated, 1)
 	return is, true, r.Derive(ctx, n.Key)
+}
+
+// merged returns a new map of tags: those of base, overridden by those of over.
+func merged(base, over map[string]string) map[string]string {
+	tags := make(map[string]string, len(base)+len(over))
+	maps.Copy(tags, base)
+	maps.Copy(tags, over)
+	return tags
 }
 
 // act changes a run by one write, records the act as an event, and derives the run. decide returns the run as it

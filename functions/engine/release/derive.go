@@ -119,11 +119,7 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 			if err != nil {
 				return ended, err
 			}
-			for _, row := range more {
-				if row.ItemNo == 0 {
-					f.ended[row.Node] = row
-				}
-			}
+			f.noteEnded(more)
 		}
 	}
 	more, err := r.recheckLine(ctx, f)
@@ -141,6 +137,15 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 		f.run = after
 	}
 	return ended, nil
+}
+
+// noteEnded remembers the rows of nodes that have just ended.
+func (f *facts) noteEnded(rows []job.Row) {
+	for _, row := range rows {
+		if row.ItemNo == 0 {
+			f.ended[row.Node] = row
+		}
+	}
 }
 
 // newerCounts is the reason with which a job of an older generation ends.
@@ -201,11 +206,7 @@ func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err 
 			return ended, err
 		}
 	}
-	for _, row := range ended {
-		if row.ItemNo == 0 {
-			f.ended[row.Node] = row
-		}
-	}
+	f.noteEnded(ended)
 	return ended, nil
 }
 

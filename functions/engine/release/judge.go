@@ -15,9 +15,9 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/text"
 )
@@ -82,20 +82,11 @@ func (r *Releaser) blank(f *facts, name string, no int64, now time.Time) job.Row
 	k := f.run.Key.Job(name, f.run.Generation(name), no)
 	return job.Row{
 		Key: k, Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, NominalAt: f.run.NominalAt,
-		Task: n.Task, Pool: n.Pool, Priority: first(n.Priority, f.run.Priority, f.graph.Priority),
+		Task: n.Task, Pool: n.Pool, Priority: cmp.Or(n.Priority, f.run.Priority, f.graph.Priority),
 		Timeout: n.Timeout, StartWithin: n.StartWithin,
 		RunID: string(f.run.ID), Node: name, Generation: f.run.Generation(name), ItemNo: no,
 		Shard: horizon.ShardOf(string(k.ID), r.Shards),
 	}
-}
-
-func first(of ...job.Priority) job.Priority {
-	for _, p := range of {
-		if p != "" {
-			return p
-		}
-	}
-	return ""
 }
 
 // putEnded puts the row of a node that ends without having run. It returns no row if somebody else has put one.
@@ -145,7 +136,7 @@ func (r *Releaser) ofTask(row job.Row, t job.Task, n dag.Node) (job.Row, error) 
 	if row.Pool == "" {
 		row.Pool = cmp.Or(t.Pool, contract.DefaultPool)
 	}
-	row.Priority = first(row.Priority, t.Priority, job.Normal)
+	row.Priority = cmp.Or(row.Priority, t.Priority, job.Normal)
 	if row.Timeout == 0 {
 		row.Timeout = t.Timeout
 	}
@@ -172,12 +163,7 @@ func (r *Releaser) labels(ctx context.Context, f *facts, node string) (l job.Lab
 	if len(own)+len(f.tags) == 0 {
 		return l, nil
 	}
-	tags := maps.Clone(f.tags)
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	maps.Copy(tags, own)
-	l.Tags = string(text.MustJSON(tags))
+	l.Tags = string(text.MustJSON(merged(f.tags, own)))
 	return l, nil
 }
 
@@ -318,11 +304,10 @@ func (r *Releaser) accept(
 		// If the row is there, somebody else has put it, or our own first try has and its answer was lost; in
 		// the second case the firing is still to be sent. If a slot was taken meanwhile, the caller reads
 		// everything once more.
-		var refused *item.Refused
-		if !errors.As(err, &refused) {
+		if !refused(err) {
 			return nil, err
 		}
-		old, taken := refused.Olds[0]
+		old, taken := store.Refused(err).Olds[0]
 		if !taken {
 			return nil, err
 		}

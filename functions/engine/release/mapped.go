@@ -11,6 +11,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/store"
 )
 
 // open puts the row of a mapped node, and then those of its items.
@@ -31,9 +32,7 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	count := f.run.CountItems(row.Items, int64(dag.MaxJobs-len(f.graph.Names())-len(list)))
 	err = r.Store.Commit(ctx, write, count)
 	if refused(err) {
-		var which *item.Refused
-		asRefused(err, &which)
-		if _, row := which.Olds[0]; !row { // only the count was refused
+		if _, row := store.Refused(err).Olds[0]; !row { // only the count was refused
 			return r.end(ctx, f, name, job.Dead, job.Reason{
 				Code:    dag.ReasonExpressionFailed,
 				Message: fmt.Sprintf("the run would have more than %d jobs", dag.MaxJobs),

@@ -254,10 +254,7 @@ func (r *Releaser) rewrite(
 }
 
 // refused says that a condition did not hold: somebody has written since the facts were read.
-func refused(err error) bool {
-	var r *item.Refused
-	return asRefused(err, &r)
-}
+func refused(err error) bool { return store.Refused(err) != nil }
 
 // changed is the error of a call that gives up after too many refusals.
 func changed(k run.Key) error {

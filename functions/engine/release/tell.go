@@ -2,19 +2,15 @@ package release
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"punctual/shared/dag"
 	"punctual/shared/fault"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
 )
-
-func asRefused(err error, r **item.Refused) bool { return errors.As(err, r) }
 
 // Ended judges the children of a job that has become final, the children of those that this ends, and so on. It is
 // called after the write that made the job final. A job that is no node and that no other comes after has no children.
