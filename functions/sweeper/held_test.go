@@ -45,7 +45,7 @@ func TestSweeper_DoesNothingWithARestoredTable(t *testing.T) {
 			b.Errorf("the metric says %v once it may", n)
 		}
 	})
-	bubble(t, "fires overdue jobs after an outage of days without an operator", memory.Options{}, func(b *bundle) {
+	bubble(t, "an outage of days is not taken for a restored table", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		b.lost(1, lost)
 		time.Sleep(4 * 24 * time.Hour)
