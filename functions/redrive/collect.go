@@ -39,18 +39,18 @@ func (s *Stage) collect(ctx context.Context, d message.Delivery) error {
 					cut.Store(true)
 					return nil
 				}
-				letters, err := s.Queue.Receive(ctx, contract.DeadLetters, receiveMax, 0, contract.LettersHidden)
-				if err != nil || len(letters) == 0 {
+				got, err := s.Queue.Receive(ctx, contract.DeadLetters, receiveMax, 0, contract.LettersHidden)
+				if err != nil || len(got) == 0 {
 					return err
 				}
-				over, err := s.overOf(ctx, letters)
+				over, err := s.overOf(ctx, got)
 				if len(over) > 0 {
 					err = errors.Join(err, s.Queue.Delete(ctx, contract.DeadLetters, over...))
 				}
 				if err != nil {
 					return err
 				}
-				seen.Add(int64(len(letters)))
+				seen.Add(int64(len(got)))
 				taken.Add(int64(len(over)))
 			}
 		})
@@ -62,7 +62,7 @@ func (s *Stage) collect(ctx context.Context, d message.Delivery) error {
 	}
 	log := s.Log.With("seen", seen.Load(), "taken", taken.Load(), "round", ask.Round, "cut", cut.Load())
 	if err != nil {
-		log.WarnContext(ctx, "letters of jobs that are dead no more may have been left", telemetry.Err, err.Error())
+		log.WarnContext(ctx, "dead letters of redriven or purged jobs may be left", telemetry.Err, err.Error())
 		return nil
 	}
 	log.InfoContext(ctx, "went through the dead letters")
@@ -71,10 +71,10 @@ func (s *Stage) collect(ctx context.Context, d message.Delivery) error {
 
 // overOf returns the receipts of the dead letters whose jobs were redriven or are gone. One that cannot be read is
 // kept for an operator, and so is one whose row cannot be read.
-func (s *Stage) overOf(ctx context.Context, letters []message.Delivery) (over []string, err error) {
+func (s *Stage) overOf(ctx context.Context, dead []message.Delivery) (over []string, err error) {
 	var keys []job.Key
 	var receipts []string
-	for _, d := range letters {
+	for _, d := range dead {
 		l, err := message.Decode[message.DeadLetter](d.Body)
 		if err != nil {
 			continue

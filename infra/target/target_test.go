@@ -73,7 +73,7 @@ func TestLoad_TakesTheClaimsOfTheIssuer(t *testing.T) {
 	if want := (Tokens{Auth: ByToken, Issuer: "https://id.example.com", Audience: "punctual",
 		JWKS: "https://id.example.com/.well-known/jwks.json", AudienceClaim: "aud", TenantClaim: "tenant",
 		ScopeClaim: "scope", ScopePrefix: "punctual:"}); !reflect.DeepEqual(s.Tokens, want) {
-		t.Errorf("without a word it is %+v; want %+v", s.Tokens, want)
+		t.Errorf("without those settings it is %+v; want %+v", s.Tokens, want)
 	}
 	s, err = Load(named("dev", "audience_claim", "client_id", "tenant_scope", "punctual/tenant.", "scope_prefix",
 		"punctual/", "scope_claim", "permissions", "tenant_claim", "https://example.com/tenant"))

@@ -93,7 +93,7 @@ func (m mapped) follow(each func(string, bool, mapped)) {
 	for i, r := range m.item {
 		set := func(what string, st status) {
 			to := m
-			to.item[i] = row{st, r.flags | owes}
+			to.item[i] = row{st, r.flags | pending}
 			each(what, false, to)
 			busy = true
 		}
@@ -113,7 +113,7 @@ func (m mapped) follow(each func(string, bool, mapped)) {
 			set("an item succeeds", succeeded)
 			set("an item fails", dead)
 		}
-		if r.st.final() && r.has(owes) {
+		if r.st.final() && r.has(pending) {
 			busy = true
 			if k := m.free(); k >= 0 && !m.handled(uint8(i)) {
 				to := m
@@ -122,7 +122,7 @@ func (m mapped) follow(each func(string, bool, mapped)) {
 					to.procs[k].pc = countItem
 				}
 				if m.broken == ClearItemBeforeClosing {
-					to.item[i].flags &^= owes
+					to.item[i].flags &^= pending
 				}
 				each("a releaser handles the end of an item", false, to)
 			}
@@ -181,7 +181,7 @@ func (m *mapped) step(p *maker) {
 		i := &m.item[p.item]
 		switch {
 		case i.st == absent && p.stop && m.broken != StopForgetsItems, i.st == waiting && p.stop:
-			*i = row{cancelled, owes}
+			*i = row{cancelled, pending}
 		case (i.st == absent || m.broken == ItemOverwrites) && !p.stop && !m.row.final():
 			*i = row{st: waiting}
 		}
@@ -217,7 +217,7 @@ func (m *mapped) step(p *maker) {
 		}
 		p.pc = p.done()
 	case clearItem:
-		m.item[p.item].flags &^= owes
+		m.item[p.item].flags &^= pending
 		*p = maker{}
 	case makeRest:
 		if m.stop == p.stop {

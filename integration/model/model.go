@@ -204,7 +204,7 @@ func (m *model) pick(s *state, each func(move, *state)) (any bool) {
 				continue
 			}
 			known := other.pc != idle && other.tells && int(other.node) == x && int(other.gen) == g
-			if r.has(owes) && !(m.Policy == dag.CancelRun && s.act.Act != NoAct) {
+			if r.has(pending) && !(m.Policy == dag.CancelRun && s.act.Act != NoAct) {
 				any = true
 				if free && !known {
 					to := m.copy(s)
@@ -253,7 +253,7 @@ func (m *model) work(s *state, each func(move, *state)) (any bool) {
 			v := move{who: -1, node: int8(x), gen: int8(g)}
 			set := func(what string, st status) {
 				to := m.copy(s)
-				to.rows[x][g] = row{st, r.flags | owes}
+				to.rows[x][g] = row{st, r.flags | pending}
 				v.what = what
 				each(v, to)
 				any = true

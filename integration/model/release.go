@@ -122,7 +122,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 			case r.st == absent && g == p.seen.gen[x] && p.seen.hand[x] != NoAct: // ended by hand
 				*r = forcedRow(p.seen.hand[x])
 			case r.st == waiting, r.st == absent && g == p.seen.gen[x] && m.Broken != StopLeavesBlocked:
-				*r = row{cancelled, r.flags | owes}
+				*r = row{cancelled, r.flags | pending}
 			}
 		}
 		if p.at++; int(p.at) == m.n {
@@ -137,7 +137,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 			case running:
 				r.flags |= stop
 			case waiting:
-				*r = row{cancelled, r.flags | owes}
+				*r = row{cancelled, r.flags | pending}
 			}
 		}
 		if p.at++; int(p.at) == m.n {
@@ -244,7 +244,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "puts the wake-up off"
 	case clearPending:
 		about(p.node, p.gen)
-		s.rows[p.node][p.gen].flags &^= owes
+		s.rows[p.node][p.gen].flags &^= pending
 		p.pc = idle
 		return "clears the pending effects of"
 	}
@@ -281,7 +281,7 @@ func (m *model) readRun(s *state, p *process) {
 		return
 	}
 	if m.Broken == ClearBeforeJudging {
-		s.rows[p.node][p.gen].flags &^= owes
+		s.rows[p.node][p.gen].flags &^= pending
 	}
 	failed := m.Policy == dag.CancelRun && p.gen == r.gen[p.node] && s.rows[p.node][p.gen].st.failed()
 	switch {
@@ -396,9 +396,9 @@ func (m *model) putNode(s *state, p *process) string {
 	case toRelease:
 		*r = row{st: waiting}
 	case toCancel:
-		*r = row{cancelled, owes}
+		*r = row{cancelled, pending}
 	case toSkip:
-		*r = row{skipped, owes}
+		*r = row{skipped, pending}
 	case toForce:
 		*r = forcedRow(p.seen.hand[x])
 	}
@@ -409,11 +409,11 @@ func (m *model) putNode(s *state, p *process) string {
 func forcedRow(a Act) row {
 	switch a {
 	case SkipNode:
-		return row{skipped, owes | forced | lets}
+		return row{skipped, pending | forced | lets}
 	case SkipBelow:
-		return row{skipped, owes | forced}
+		return row{skipped, pending | forced}
 	}
-	return row{succeeded, owes | forced}
+	return row{succeeded, pending | forced}
 }
 
 // judgeRun is the verdict about the run by the rows of the generations as they were read.

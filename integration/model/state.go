@@ -35,11 +35,11 @@ type row struct {
 type flags uint8
 
 const (
-	owes   flags = 1 << iota // its children are still to be judged
-	stop                     // its worker is asked to stop
-	forced                   // an operator skipped or completed it
-	lets                     // skipped, and children run as if it had succeeded
-	kept                     // for checks only: it was there when a parent began a new generation
+	pending flags = 1 << iota // its children are still to be judged
+	stop                      // its worker is asked to stop
+	forced                    // an operator skipped or completed it
+	lets                      // skipped, and children run as if it had succeeded
+	kept                      // for checks only: it was there when a parent began a new generation
 )
 
 func (f flags) has(one flags) bool { return f&one != 0 }

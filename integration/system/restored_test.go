@@ -63,7 +63,7 @@ func TestDeadLetters_LeaveTheirQueueWhenTheyAreRedrivenOrPurgedByREST(t *testing
 			ids = append(ids,
 				b.Post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}}))
 		}
-		letters := func() int {
+		deadLetters := func() int {
 			d, err := b.world.Queues().Depth(context.Background(), contract.DeadLetters)
 			if err != nil {
 				t.Fatal(err)
@@ -72,22 +72,22 @@ func TestDeadLetters_LeaveTheirQueueWhenTheyAreRedrivenOrPurgedByREST(t *testing
 		}
 		const alarmSees = 2 * time.Minute
 		time.Sleep(5 * time.Minute)
-		if n := letters(); n != 5 {
-			t.Fatalf("%d letters", n)
+		if n := deadLetters(); n != 5 {
+			t.Fatalf("%d dead letters", n)
 		}
 		b.Want(200, "POST", "/dead-letters/purge", object{"job_ids": ids[:2]})
 		time.Sleep(alarmSees)
-		if n := letters(); n != 3 {
+		if n := deadLetters(); n != 3 {
 			t.Errorf("two were purged, and %d of 5 are left", n)
 		}
 		b.Want(202, "POST", "/jobs/"+ids[2].(string)+"/redrive", nil)
 		time.Sleep(5 * time.Minute)
-		if n := letters(); n != 3 { // one went, and that of the new job was added
-			t.Errorf("%d letters", n)
+		if n := deadLetters(); n != 3 { // one went, and that of the new job was added
+			t.Errorf("%d dead letters", n)
 		}
 		b.Want(204, "DELETE", "/jobs/"+ids[3].(string), nil)
 		time.Sleep(alarmSees)
-		if n := letters(); n != 2 {
+		if n := deadLetters(); n != 2 {
 			t.Errorf("another was deleted, and %d are left", n)
 		}
 		// The console's redrive works on what is left.

@@ -247,9 +247,9 @@ func TestScheduleOfDag_CountsRunsAndFailures(t *testing.T) {
 			!strings.Contains(p["reason"].(string), "3 runs in a row") {
 			t.Errorf("the schedule is %v", v)
 		}
-		letters := g.Want(http.StatusOK, "GET", "/dead-letters?limit=200", nil)["items"].([]any)
-		if len(letters) != 3 {
-			t.Errorf("there are %d dead letters: of each run that of its node", len(letters))
+		dead := g.Want(http.StatusOK, "GET", "/dead-letters?limit=200", nil)["items"].([]any)
+		if len(dead) != 3 {
+			t.Errorf("there are %d dead letters: of each run that of its node", len(dead))
 		}
 
 		// A run that is retried has ended for its schedule; its occurrence shows how it goes on.

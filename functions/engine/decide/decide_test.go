@@ -65,7 +65,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	bubble(t, "a job that is gone needs nothing", func(b *bundle) {
 		b.requireStep(b.sweep(jobtest.Row(1, time.Now(), time.Now())), job.StepNothing)
 	})
-	bubble(t, "a dead letter that was not buried is sent once more, and again after the grace",
+	bubble(t, "a dead letter that was not buried is sent once more, and once more after the grace",
 		func(b *bundle) {
 			r := b.Overdue(1, stagetest.Late, stagetest.Dead)
 			b.requireStep(b.sweep(r), job.StepEffects)
