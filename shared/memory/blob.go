@@ -27,9 +27,10 @@ func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
 		return fault.New(fault.Invalid, nil, "putting a blob: its key has %d bytes, 1 to 1024 are allowed", len(key))
 	}
 	b.world.counts.blobCalls.Add(1)
-	b.mu.Lock()
-	b.bodies[key] = append([]byte{}, body...)
-	b.mu.Unlock()
+	body = append([]byte{}, body...)
+	if err := b.set(kept{Blob: &keptBlob{Key: key, Body: body}}); err != nil {
+		return err
+	}
 	return f.after(c)
 }
 
@@ -61,10 +62,22 @@ func (b *Blobs) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	b.world.counts.blobCalls.Add(1)
-	b.mu.Lock()
-	delete(b.bodies, key)
-	b.mu.Unlock()
+	if err := b.set(kept{Blob: &keptBlob{Key: key, Gone: true}}); err != nil {
+		return err
+	}
 	return f.after(c)
+}
+
+// set writes and then makes one change.
+func (b *Blobs) set(k kept) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.world.keep(func() []kept { return []kept{k} }); err != nil {
+		return fault.New(fault.Unavailable, err, "keeping blob %q", k.Blob.Key)
+	}
+	defer b.world.done()
+	b.load(*k.Blob)
+	return nil
 }
 
 // Keys returns the keys with a prefix, in order, for tests that look for leftovers.

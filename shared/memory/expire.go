@@ -31,9 +31,23 @@ func (t *Table) expire(s *space, b *bucket, now int64) int {
 			old = append(old, p)
 		}
 	}
+	err := t.world.keep(func() []kept {
+		var facts []kept
+		for _, p := range old {
+			facts = append(facts, rowFact(expiry(s, p), nil))
+		}
+		return facts
+	})
+	if err != nil {
+		return 0 // the next call removes them
+	}
+	defer t.world.done()
 	for _, p := range old {
-		w := item.Write{Ref: item.Ref{Table: s.schema.Name, PK: p.pk, SK: p.sk}, Name: "expire", Delete: true}
-		t.put(s, b, w, b.get(p).item, nil, 0)
+		t.put(s, b, expiry(s, p), b.get(p).item, nil, 0)
 	}
 	return len(old)
+}
+
+func expiry(s *space, p itemKey) item.Write {
+	return item.Write{Ref: item.Ref{Table: s.schema.Name, PK: p.pk, SK: p.sk}, Name: "expire", Delete: true}
 }

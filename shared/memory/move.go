@@ -35,6 +35,7 @@ func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, err
 	now := qs.world.now()
 	from.mu.Lock()
 	from.ripen(now)
+	qs.world.lock()
 	var moving []*stored
 	for range from.visible {
 		l := from.pop()
@@ -44,17 +45,20 @@ func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, err
 			break
 		}
 		from.forget(l)
+		from.leaving[l.id] = l
 		moving = append(moving, l)
 	}
+	qs.world.done()
 	from.mu.Unlock()
-	for _, l := range moving {
+	for n, l := range moving {
 		to := qs.queues[dest]
 		if dest == "" {
 			to = qs.queues[l.source]
 		}
-		to.mu.Lock()
-		to.put(&stored{id: qs.nextID(), body: l.body, group: l.group, sentAt: now.UTC()}, now, 0)
-		to.mu.Unlock()
+		moved := arrival{stored: &stored{id: qs.nextID(), body: l.body, group: l.group, sentAt: now.UTC()}}
+		if err := qs.move(to, now, []arrival{moved}, from, []*stored{l}); err != nil {
+			return n, fault.New(fault.Unavailable, err, "moving messages of %s", dlq)
+		}
 	}
 	return len(moving), err
 }

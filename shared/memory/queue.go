@@ -18,7 +18,8 @@ type queue struct {
 
 	mu       sync.Mutex
 	byID     map[string]*stored
-	ready    []*stored // oldest first, from head on; may hold deleted ones
+	leaving  map[string]*stored // on the way to another queue; guarded by the log's lock
+	ready    []*stored          // oldest first, from head on; may hold deleted ones
 	head     int
 	visible  int        // in ready and not deleted
 	later    storedHeap // delayed and in flight, by when they become visible
@@ -77,11 +78,11 @@ func (q *queue) ripen(now time.Time) {
 }
 
 // take receives up to most messages. dead holds those that the redrive policy removes. With stays,
-// received messages stay visible, to be received once more.
-func (q *queue) take(now time.Time, most int, visibility time.Duration,
-	stays bool) (out []message.Delivery, dead []*stored) {
+// received messages stay visible, to be received once more. note is told what becomes of each.
+func (q *queue) take(now time.Time, most int, visibility time.Duration, stays bool,
+	note func(kept)) (out []message.Delivery, dead []*stored) {
 	q.ripen(now)
-	var kept []*stored
+	var seen []*stored
 	for len(out) < most && q.inFlight < maxInFlight {
 		l := q.pop()
 		if l == nil {
@@ -89,10 +90,12 @@ func (q *queue) take(now time.Time, most int, visibility time.Duration,
 		}
 		if now.Sub(l.sentAt) > q.Retention && q.Retention > 0 {
 			q.forget(l)
+			note(goneFact(q.Name, l))
 			continue
 		}
 		if q.DeadLetter != "" && q.MaxReceives > 0 && l.receives >= q.MaxReceives {
 			q.forget(l)
+			q.leaving[l.id] = l
 			dead = append(dead, l)
 			continue
 		}
@@ -102,17 +105,33 @@ func (q *queue) take(now time.Time, most int, visibility time.Duration,
 			Source: l.source,
 		})
 		if stays {
-			kept = append(kept, l)
+			seen = append(seen, l)
+			note(movedFact(q.Name, l, l.visibleAt))
 			continue
 		}
 		l.flying, l.visibleAt = true, now.Add(visibility)
+		note(movedFact(q.Name, l, l.visibleAt))
 		q.inFlight++
 		heap.Push(&q.later, l)
 	}
-	for _, l := range kept {
+	for _, l := range seen {
 		q.show(l)
 	}
 	return out, dead
+}
+
+// taken is take, written down. Messages whose receive cannot be written are received again later.
+func (q *queue) taken(w *World, now time.Time, most int, visibility time.Duration,
+	stays bool) (out []message.Delivery, dead []*stored, err error) {
+	if w.log == nil {
+		out, dead = q.take(now, most, visibility, stays, func(kept) {})
+		return out, dead, nil
+	}
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	var facts []kept
+	out, dead = q.take(now, most, visibility, stays, func(k kept) { facts = append(facts, k) })
+	return out, dead, w.log.write(facts)
 }
 
 // pop removes the oldest visible message from ready, nil if there is none.
@@ -226,7 +245,9 @@ func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibilit
 	var over *time.Timer
 	for {
 		now := w.now()
-		out, dead = q.take(now, most, visibility, stays)
+		if out, dead, err = q.taken(w, now, most, visibility, stays); err != nil {
+			return nil, dead, err
+		}
 		if len(out) > 0 || len(dead) > 0 || wait <= 0 {
 			if q.visible > 0 && q.inFlight < maxInFlight {
 				q.wake() // there may be more messages than one receive takes

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -36,7 +37,7 @@ type Queues struct {
 func newQueues(w *World, specs []contract.Queue) *Queues {
 	qs := &Queues{world: w, queues: map[string]*queue{}}
 	for _, s := range specs {
-		qs.queues[s.Name] = &queue{Queue: s, byID: map[string]*stored{}}
+		qs.queues[s.Name] = &queue{Queue: s, byID: map[string]*stored{}, leaving: map[string]*stored{}}
 	}
 	for _, s := range specs {
 		if s.DeadLetter == "" {
@@ -70,10 +71,11 @@ func (qs *Queues) of(name string) (*queue, error) {
 	return nil, fault.New(fault.NotFound, nil, "queue %q", name)
 }
 
-// nextID returns an id that looks like SQS's and is the same in every run.
-func (qs *Queues) nextID() string {
-	return fmt.Sprintf("00000000-0000-4000-8000-%012x", qs.ids.Add(1))
-}
+// idForm looks like SQS's ids.
+const idForm = "00000000-0000-4000-8000-%012x"
+
+// nextID returns an id that is the same in every run.
+func (qs *Queues) nextID() string { return fmt.Sprintf(idForm, qs.ids.Add(1)) }
 
 // Send enqueues any number of messages. Those that failed are in a *message.Unsent, by index; the
 // others are sent.
@@ -115,7 +117,7 @@ func (qs *Queues) sendBatch(ctx context.Context, q *queue, out []message.Outgoin
 	qs.world.queueCall(bytes)
 	now := qs.world.now()
 	sent := time.UnixMilli(now.UnixMilli()).UTC()
-	q.mu.Lock()
+	arrivals := make([]arrival, 0, maxBatch)
 	for i, o := range out {
 		if kind := f.Entries[base+i]; kind != "" {
 			failed[base+i] = fault.New(kind, nil, "sending to %s", q.Name)
@@ -126,15 +128,59 @@ func (qs *Queues) sendBatch(ctx context.Context, q *queue, out []message.Outgoin
 			continue
 		}
 		for range copies(f.Twice) {
-			q.put(&stored{id: qs.nextID(), body: o.Body, group: o.Group, sentAt: sent}, now,
-				o.Delay.Truncate(time.Second))
+			arrivals = append(arrivals, arrival{&stored{id: qs.nextID(), body: o.Body, group: o.Group, sentAt: sent},
+				o.Delay.Truncate(time.Second)})
 		}
 	}
-	q.mu.Unlock()
+	if err := qs.arrive(q, now, arrivals); err != nil {
+		return all(err)
+	}
 	if err := f.after(c); err != nil {
 		return all(err)
 	}
 	return failed
+}
+
+// arrival is a message that a queue gets, and its delay.
+type arrival struct {
+	*stored
+	delay time.Duration
+}
+
+// arrive enqueues messages, all or none.
+func (qs *Queues) arrive(q *queue, now time.Time, arrivals []arrival) error {
+	return qs.move(q, now, arrivals, nil, nil)
+}
+
+// move enqueues messages, for which others leave the queue from.
+func (qs *Queues) move(q *queue, now time.Time, arrivals []arrival, from *queue, left []*stored) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	err := qs.world.keep(func() []kept {
+		var facts []kept
+		for _, l := range left {
+			facts = append(facts, goneFact(from.Name, l))
+		}
+		for _, a := range arrivals {
+			visible := time.Time{}
+			if a.delay > 0 {
+				visible = now.Add(a.delay)
+			}
+			facts = append(facts, messageFact(q.Name, a.stored, visible))
+		}
+		return facts
+	})
+	if err != nil {
+		return fault.New(fault.Unavailable, err, "sending to %s", q.Name)
+	}
+	defer qs.world.done()
+	for _, a := range arrivals {
+		q.put(a.stored, now, a.delay)
+	}
+	for _, l := range left {
+		delete(from.leaving, l.id)
+	}
+	return nil
 }
 
 func copies(twice bool) int {
@@ -190,7 +236,7 @@ func (qs *Queues) Receive(ctx context.Context, name string, max int, wait,
 	for {
 		out, dead, err := q.receive(ctx, qs.world, max, wait, visibility, f.Twice)
 		if len(dead) > 0 {
-			qs.bury(q, dead)
+			err = errors.Join(err, qs.bury(q, dead))
 		}
 		if err == nil && len(out) == 0 && len(dead) > 0 {
 			wait = deadline.Sub(qs.world.now())
@@ -212,15 +258,13 @@ func (qs *Queues) Receive(ctx context.Context, name string, max int, wait,
 }
 
 // bury moves messages that were received too often to the dead-letter queue. They keep id and age.
-func (qs *Queues) bury(from *queue, dead []*stored) {
-	to := qs.queues[from.DeadLetter]
-	now := qs.world.now()
-	to.mu.Lock()
-	defer to.mu.Unlock()
+func (qs *Queues) bury(from *queue, dead []*stored) error {
+	var arrivals []arrival
 	for _, l := range dead {
-		to.put(&stored{id: l.id, body: l.body, group: l.group, sentAt: l.sentAt, receives: l.receives,
-			source: from.Name}, now, 0)
+		arrivals = append(arrivals, arrival{stored: &stored{id: l.id, body: l.body, group: l.group, sentAt: l.sentAt,
+			receives: l.receives, source: from.Name}})
 	}
+	return qs.move(qs.queues[from.DeadLetter], qs.world.now(), arrivals, from, dead)
 }
 
 // receipt returns a receipt that is valid until the message is received once more.
@@ -254,25 +298,43 @@ func (qs *Queues) Delete(ctx context.Context, name string, receipts ...string) e
 			return err
 		}
 		qs.world.queueCall(0)
-		q.mu.Lock()
-		var bad error
-		for _, r := range batch {
-			l, err := q.held(r)
-			if err != nil {
-				bad = fault.New(fault.Invalid, err, "deleting from %s", name)
-			} else if l != nil {
-				q.remove(l)
-			}
-		}
-		q.mu.Unlock()
-		if bad != nil {
-			return bad
+		if err := qs.remove(q, batch); err != nil {
+			return err
 		}
 		if err := f.after(c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// remove deletes the messages of receipts. A receipt that is none is a fault.Invalid, after the others.
+func (qs *Queues) remove(q *queue, receipts []string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var all []*stored
+	var facts []kept
+	var bad error
+	for _, r := range receipts {
+		l, err := q.held(r)
+		if err != nil {
+			bad = fault.New(fault.Invalid, err, "deleting from %s", q.Name)
+		} else if l != nil && !slices.Contains(all, l) {
+			all = append(all, l)
+			facts = append(facts, goneFact(q.Name, l))
+		}
+	}
+	if len(all) == 0 {
+		return bad
+	}
+	if err := qs.world.keep(func() []kept { return facts }); err != nil {
+		return fault.New(fault.Unavailable, err, "deleting from %s", q.Name)
+	}
+	defer qs.world.done()
+	for _, l := range all {
+		q.remove(l)
+	}
+	return bad
 }
 
 // SetVisibility makes a received message visible after d from now, at once for 0. A message that is
@@ -291,23 +353,28 @@ func (qs *Queues) SetVisibility(ctx context.Context, name, receipt string, d tim
 		return fault.New(fault.Invalid, nil, "setting visibility %s in %s: 0 to %s is allowed", d, name, maxVisibility)
 	}
 	qs.world.queueCall(0)
-	if err := q.setVisibility(qs.world.now(), receipt, d); err != nil {
-		return fault.New(fault.Invalid, err, "setting visibility in %s", name)
+	if err := qs.setVisibility(q, receipt, d); err != nil {
+		return err
 	}
 	return f.after(c)
 }
 
-func (q *queue) setVisibility(now time.Time, receipt string, d time.Duration) error {
+func (qs *Queues) setVisibility(q *queue, receipt string, d time.Duration) error {
+	now := qs.world.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ripen(now)
 	l, err := q.held(receipt)
-	switch {
-	case err != nil:
-		return err
-	case l == nil || !l.flying:
-		return errors.New("MessageNotInflight")
+	if err == nil && (l == nil || !l.flying) {
+		err = errors.New("MessageNotInflight")
 	}
+	if err != nil {
+		return fault.New(fault.Invalid, err, "setting visibility in %s", q.Name)
+	}
+	if err := qs.world.keep(func() []kept { return []kept{movedFact(q.Name, l, now.Add(d))} }); err != nil {
+		return fault.New(fault.Unavailable, err, "setting visibility in %s", q.Name)
+	}
+	defer qs.world.done()
 	l.visibleAt = now.Add(d)
 	heap.Fix(&q.later, l.at)
 	q.watch(now)

@@ -24,6 +24,7 @@ type stream struct {
 	records []record      // oldest first
 	first   int64         // the number of records[0]
 	read    int64         // the highest number that was read
+	done    int64         // the highest number that a reader has left behind: it is handled
 	added   chan struct{} // closed when one is added; nil while nobody waits
 }
 
@@ -47,12 +48,14 @@ func (s *stream) add(now time.Time, ref item.Ref, n int64, old, next item.Item) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trim(now)
-	s.records = append(s.records, r)
+	s.push(r)
 	if s.added != nil {
 		close(s.added)
 		s.added = nil
 	}
 }
+
+func (s *stream) push(r record) { s.records = append(s.records, r) }
 
 // trim drops records older than a day, and records long since read.
 func (s *stream) trim(now time.Time) {
@@ -84,6 +87,9 @@ func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Dur
 	if after != "" {
 		if last, err = strconv.ParseInt(after, 10, 64); err != nil {
 			return nil, fault.New(fault.Invalid, nil, "reading the stream after %q: no such record", after)
+		}
+		if err := t.leave(last); err != nil {
+			return nil, err
 		}
 	}
 	over := time.NewTimer(wait)
@@ -126,6 +132,21 @@ func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Dur
 			return nil, err
 		}
 	}
+}
+
+// leave notes that the records up to number n are handled: whoever opens the files does not read them again.
+func (t *Table) leave(n int64) error {
+	if t.world.log == nil {
+		return nil
+	}
+	if err := t.world.keep(func() []kept { return []kept{{Read: n}} }); err != nil {
+		return fault.New(fault.Unavailable, err, "reading the stream")
+	}
+	defer t.world.done()
+	t.stream.mu.Lock()
+	defer t.stream.mu.Unlock()
+	t.stream.done = max(t.stream.done, n)
+	return nil
 }
 
 // after returns the records after last that are visible by now; otherwise how long until the next

@@ -178,6 +178,12 @@ func (t *Table) write(s *space, w item.Write) (item.Item, error) {
 		return nil, err
 	}
 	s.units.write.Add(writeCost(old.size, size))
+	if !w.Check {
+		if err := t.world.keep(func() []kept { return []kept{rowFact(w, next)} }); err != nil {
+			return nil, fault.New(fault.Unavailable, err, "%s of %s", w.Name, w.Ref)
+		}
+		defer t.world.done()
+	}
 	t.put(s, b, w, old.item, next, size)
 	return next, nil
 }
@@ -268,6 +274,19 @@ func (t *Table) commit(spaces []*space, writes []item.Write) error {
 	if refused != nil {
 		return refused
 	}
+	err := t.world.keep(func() []kept {
+		var facts []kept
+		for n, w := range writes {
+			if !w.Check {
+				facts = append(facts, rowFact(w, nexts[n].item))
+			}
+		}
+		return facts
+	})
+	if err != nil {
+		return fault.New(fault.Unavailable, err, "%s of %s", writes[0].Name, writes[0].Ref)
+	}
+	defer t.world.done()
 	for n, w := range writes {
 		t.put(spaces[n], &spaces[n].buckets[bucketOf(w.PK)], w, olds[n].item, nexts[n].item, nexts[n].size)
 	}

@@ -72,17 +72,27 @@ func (ts *Timers) Arm(ctx context.Context, t message.Timer) error {
 	if ts.closed {
 		return fault.New(fault.Unavailable, context.Canceled, "arming timer %q", t.Name)
 	}
-	if old := ts.armed[t.Name]; old != nil {
-		if old.At.Equal(t.At) && old.Body == t.Body && old.MaxAge == t.MaxAge {
-			return f.after(c)
-		}
+	old := ts.armed[t.Name]
+	if old != nil && old.At.Equal(t.At) && old.Body == t.Body && old.MaxAge == t.MaxAge {
+		return f.after(c)
+	}
+	if err := ts.world.keep(func() []kept { return []kept{timerFact(t)} }); err != nil {
+		return fault.New(fault.Unavailable, err, "arming timer %q", t.Name)
+	}
+	defer ts.world.done()
+	if old != nil {
 		old.alarm.Stop()
 	}
 	a := &armed{Timer: t}
-	fireAt := t.At.Truncate(time.Minute).Add(ts.delay(t))
-	a.alarm = time.AfterFunc(max(0, fireAt.Sub(now)), func() { ts.fire(a) })
+	ts.start(a)
 	ts.armed[t.Name] = a
 	return f.after(c)
+}
+
+// start lets a timer run; one whose time has passed fires at once. The lock is held.
+func (ts *Timers) start(a *armed) {
+	fireAt := a.At.Truncate(time.Minute).Add(ts.delay(a.Timer))
+	a.alarm = time.AfterFunc(max(0, fireAt.Sub(ts.world.now())), func() { ts.fire(a) })
 }
 
 // Armed returns the armed timers, in no order.
@@ -119,22 +129,27 @@ func (ts *Timers) fire(a *armed) {
 	if ts.closed || ts.armed[a.Name] != a {
 		return // replaced while it fired
 	}
-	if err == nil && !f.Lost {
-		delete(ts.armed, a.Name)
+	if err == nil && !f.Lost && ts.remove(a) == nil {
 		return
 	}
 	a.tries++
 	wait := min(time.Second<<min(a.tries, 6), time.Minute)
-	if ts.world.now().Add(wait).Sub(a.At) > a.MaxAge {
-		delete(ts.armed, a.Name)
+	if now := ts.world.now(); now.Add(wait).Sub(a.At) > a.MaxAge {
 		q := ts.world.queues.queues[contract.FiringDead]
-		if q != nil {
-			now := ts.world.now()
-			q.mu.Lock()
-			q.put(&stored{id: ts.world.queues.nextID(), body: a.Body, sentAt: now.UTC()}, now, 0)
-			q.mu.Unlock()
+		dead := arrival{stored: &stored{id: ts.world.queues.nextID(), body: a.Body, sentAt: now.UTC()}}
+		if (q == nil || ts.world.queues.arrive(q, now, []arrival{dead}) == nil) && ts.remove(a) == nil {
+			return
 		}
-		return
 	}
 	a.alarm = time.AfterFunc(wait, func() { ts.fire(a) })
+}
+
+// remove forgets a timer that has fired. The lock is held.
+func (ts *Timers) remove(a *armed) error {
+	if err := ts.world.keep(func() []kept { return []kept{firedFact(a.Name)} }); err != nil {
+		return err
+	}
+	defer ts.world.done()
+	delete(ts.armed, a.Name)
+	return nil
 }

@@ -46,6 +46,12 @@ type Options struct {
 	TimerDelay func(message.Timer) time.Duration
 	// Secrets holds the first values, by ARN; Secrets.Put adds more.
 	Secrets map[string]string
+
+	// LogSize is how large, in bytes, a log of Open becomes before a snapshot ends it, unless the snapshot is
+	// larger; 0 means 32 MiB.
+	LogSize int64
+	// Unkept is told when a snapshot of Open could not be written: the logs grow until one can. Nil: nobody is.
+	Unkept func(error)
 }
 
 // World holds one set of connected twins. It is safe for concurrent use.
@@ -61,6 +67,7 @@ type World struct {
 	funcs         *Functions
 	tenants       *TenantQueues
 	beforeReceive func(ctx context.Context, queue string)
+	log           *log // nil: nothing is kept
 
 	closing sync.Once
 	closed  chan struct{}
@@ -116,13 +123,22 @@ func (w *World) Functions() *Functions { return w.funcs }
 // TenantQueues is the twin of queue.Tenants of shared/aws/queue.
 func (w *World) TenantQueues() *TenantQueues { return w.tenants }
 
-// Close stops every timer and ends every wait; later calls may still be answered.
+// Close stops every timer and ends every wait; later calls may still be answered, but where a World is kept
+// in files they change nothing.
 func (w *World) Close() {
 	w.closing.Do(func() {
 		close(w.closed)
 		w.timers.stop()
 		w.queues.stop()
+		w.log.close()
 	})
+}
+
+// lock makes the caller the only one that changes what is kept, until done.
+func (w *World) lock() {
+	if w.log != nil {
+		w.log.mu.Lock()
+	}
 }
 
 func (w *World) now() time.Time { return w.clock.Now() }

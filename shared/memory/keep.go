@@ -1,0 +1,352 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/item"
+	"punctual/shared/message"
+)
+
+// kept is what became of one thing: its state, or that it is gone. Exactly one field is set. Reading it
+// again after the same or a later one of that thing changes nothing but the stream, which is read again
+// from where its reader stood.
+type kept struct {
+	Format  int          `json:"format,omitempty"` // the first of each file
+	IDs     int64        `json:"ids,omitempty"`    // of messages, so far
+	Row     *keptRow     `json:"row,omitempty"`
+	Change  *keptChange  `json:"change,omitempty"` // a record of the stream; only in a snapshot
+	Read    int64        `json:"read,omitempty"`   // the stream was handled up to this record
+	Message *keptMessage `json:"message,omitempty"`
+	Timer   *keptTimer   `json:"timer,omitempty"`
+	Blob    *keptBlob    `json:"blob,omitempty"`
+}
+
+// keptFormat is the number of what is written here; a file of another is refused.
+const keptFormat = 1
+
+type keptRow struct {
+	Table string   `json:"table"`
+	PK    string   `json:"pk"`
+	SK    string   `json:"sk,omitempty"`
+	Item  keptItem `json:"item,omitempty"` // nil: removed
+}
+
+type keptChange struct {
+	At   time.Time `json:"at"`
+	Old  keptItem  `json:"old,omitempty"`
+	Next keptItem  `json:"next,omitempty"`
+}
+
+// keptItem is an item whose numbers are read as the integers that they are.
+type keptItem item.Item
+
+// UnmarshalJSON reads an item.
+func (i *keptItem) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var values map[string]any
+	if err := d.Decode(&values); err != nil {
+		return err
+	}
+	for name, v := range values {
+		switch v := v.(type) {
+		case string:
+		case json.Number:
+			n, err := v.Int64()
+			if err != nil {
+				return fmt.Errorf("attribute %s: %w", name, err)
+			}
+			values[name] = n
+		default:
+			return fmt.Errorf("attribute %s is a %T", name, v)
+		}
+	}
+	*i = values
+	return nil
+}
+
+// keptMessage is a message, or with an empty body what a receive or a change of visibility made of it.
+type keptMessage struct {
+	Queue    string     `json:"queue"`
+	ID       string     `json:"id"`
+	Gone     bool       `json:"gone,omitempty"`
+	Body     string     `json:"body,omitempty"`
+	Group    string     `json:"group,omitempty"`
+	Source   string     `json:"source,omitempty"`
+	Sent     *time.Time `json:"sent,omitempty"`
+	Visible  *time.Time `json:"visible,omitempty"` // from when; absent: from the start
+	Receives int        `json:"receives,omitempty"`
+}
+
+type keptTimer struct {
+	Name   string        `json:"name"`
+	At     *time.Time    `json:"at,omitempty"` // absent: it has fired
+	Body   string        `json:"body,omitempty"`
+	MaxAge time.Duration `json:"max_age,omitempty"`
+}
+
+type keptBlob struct {
+	Key  string `json:"key"`
+	Body []byte `json:"body,omitempty"`
+	Gone bool   `json:"gone,omitempty"`
+}
+
+// Open returns a World that keeps what it holds in the files of dir, which it makes if need be, and that holds
+// what they keep. Tables, the stream, queues, timers and blobs are kept; secrets, functions and queues of
+// tenants are not, and what Options.IndexLag and StreamLag still hide is shown. Only one World at a time may
+// have dir open: the caller sees to that. It returns an error when the files cannot be read, or are damaged
+// before their end.
+//
+// An answered call is in a file, so that the end of the process loses none, however sudden it is. The files
+// are synced once a second: when the machine fails, the calls of the last second may be lost. A call whose
+// change cannot be written has no effect and is a fault.Unavailable.
+func Open(dir string, o Options) (*World, error) {
+	w := New(o)
+	l, err := openLog(w, o, dir)
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	w.log = l
+	for _, q := range w.queues.queues {
+		q.settle(w.now())
+	}
+	w.timers.rearm()
+	return w, nil
+}
+
+// keep writes facts to the log and makes the caller the only one that changes anything, until done. Locks of
+// items, queues, timers and blobs are taken before the log's, those of indexes and the stream after it.
+func (w *World) keep(facts func() []kept) error {
+	if w.log == nil {
+		return nil
+	}
+	return w.log.begin(facts())
+}
+
+func (w *World) done() {
+	if w.log != nil {
+		w.log.mu.Unlock()
+	}
+}
+
+// load takes over one fact of a file. Nothing else uses the World yet.
+func (w *World) load(k kept, snapshot bool) error {
+	switch {
+	case k.IDs > 0:
+		w.queues.ids.Store(k.IDs)
+	case k.Row != nil:
+		return w.table.load(*k.Row, snapshot)
+	case k.Change != nil:
+		w.table.stream.load(*k.Change)
+	case k.Read > 0:
+		w.table.stream.handled(k.Read)
+	case k.Message != nil:
+		return w.queues.load(*k.Message)
+	case k.Timer != nil:
+		w.timers.load(*k.Timer)
+	case k.Blob != nil:
+		w.blobs.load(*k.Blob)
+	}
+	return nil
+}
+
+// state returns all that is kept. The log's lock is held, so that nothing changes meanwhile; what is returned
+// is never changed, only replaced.
+func (w *World) state() []kept {
+	all := []kept{{IDs: w.queues.ids.Load()}}
+	for _, name := range slices.Sorted(maps.Keys(w.table.spaces)) {
+		s := w.table.spaces[name]
+		for n := range s.buckets {
+			for p, r := range s.buckets[n].rows {
+				all = append(all, kept{Row: &keptRow{Table: name, PK: p.pk, SK: p.sk, Item: keptItem(r.item)}})
+			}
+		}
+	}
+	all = append(all, w.table.stream.state()...)
+	for _, name := range slices.Sorted(maps.Keys(w.queues.queues)) {
+		q := w.queues.queues[name]
+		for _, some := range []map[string]*stored{q.byID, q.leaving} {
+			for _, l := range some {
+				all = append(all, messageFact(name, l, l.visibleAt))
+			}
+		}
+	}
+	for _, a := range w.timers.armed {
+		all = append(all, timerFact(a.Timer))
+	}
+	for key, body := range w.blobs.bodies {
+		all = append(all, kept{Blob: &keptBlob{Key: key, Body: body}})
+	}
+	return all
+}
+
+// rowFact is what a write makes of its item.
+func rowFact(w item.Write, next item.Item) kept {
+	return kept{Row: &keptRow{Table: w.Table, PK: w.PK, SK: w.SK, Item: keptItem(next)}}
+}
+
+// load takes over a row. A snapshot has the stream's records apart.
+func (t *Table) load(r keptRow, snapshot bool) error {
+	s := t.spaces[r.Table]
+	if s == nil {
+		return fmt.Errorf("there is no table %q", r.Table)
+	}
+	next := item.Item(r.Item)
+	b := &s.buckets[bucketOf(r.PK)]
+	p := itemKey{r.PK, r.SK}
+	old := b.get(p).item
+	b.set(p, next, next.Size(), s.schema.SK != "")
+	for _, x := range s.indexes {
+		x.show(p, old, next)
+	}
+	if s.schema.Stream && !snapshot && !same(old, next) {
+		t.stream.push(record{at: t.world.now(), old: old, next: next})
+	}
+	return nil
+}
+
+// state returns the records that are not handled yet, with the number of the first.
+func (s *stream) state() []kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := max(s.first, s.done+1)
+	all := []kept{{Read: from - 1}}
+	for n := from; n < s.first+int64(len(s.records)); n++ {
+		r := s.records[n-s.first]
+		all = append(all, kept{Change: &keptChange{At: r.at, Old: keptItem(r.old), Next: keptItem(r.next)}})
+	}
+	return all
+}
+
+// load adds a record of a snapshot.
+func (s *stream) load(c keptChange) {
+	s.push(record{at: c.At, shown: c.At, old: item.Item(c.Old), next: item.Item(c.Next)})
+}
+
+// handled drops the records up to number n: a file has them no more.
+func (s *stream) handled(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done, s.read = n, n
+	drop := min(max(n-s.first+1, 0), int64(len(s.records)))
+	s.records = slices.Delete(s.records, 0, int(drop))
+	s.first = n + 1
+}
+
+// messageFact is a message as it is: visible from then on, the zero time being always.
+func messageFact(queue string, l *stored, visible time.Time) kept {
+	m := keptMessage{Queue: queue, ID: l.id, Body: l.body, Group: l.group, Source: l.source, Sent: &l.sentAt,
+		Receives: l.receives}
+	if !visible.IsZero() {
+		m.Visible = &visible
+	}
+	return kept{Message: &m}
+}
+
+// movedFact is what a receive, or a change of visibility, makes of a message.
+func movedFact(queue string, l *stored, visible time.Time) kept {
+	return kept{Message: &keptMessage{Queue: queue, ID: l.id, Visible: &visible, Receives: l.receives}}
+}
+
+func goneFact(queue string, l *stored) kept {
+	return kept{Message: &keptMessage{Queue: queue, ID: l.id, Gone: true}}
+}
+
+// load takes over what a file says about a message. settle shows the messages.
+func (qs *Queues) load(m keptMessage) error {
+	q := qs.queues[m.Queue]
+	if q == nil {
+		return fmt.Errorf("there is no queue %q", m.Queue)
+	}
+	if m.Gone {
+		delete(q.byID, m.ID)
+		return nil
+	}
+	l := q.byID[m.ID]
+	if m.Body != "" {
+		l = &stored{id: m.ID, body: m.Body, group: m.Group, source: m.Source, at: -1}
+		if m.Sent != nil {
+			l.sentAt = *m.Sent
+		}
+		q.byID[m.ID] = l
+	}
+	if l == nil {
+		return nil // deleted by someone else at the time
+	}
+	l.receives, l.visibleAt = m.Receives, time.Time{}
+	if m.Visible != nil {
+		l.visibleAt = *m.Visible
+	}
+	var n int64
+	if _, err := fmt.Sscanf(m.ID, idForm, &n); err == nil && n > qs.ids.Load() {
+		qs.ids.Store(n)
+	}
+	return nil
+}
+
+// settle puts every message where it belongs: visible ones in the order in which they became so.
+func (q *queue) settle(now time.Time) {
+	since := func(l *stored) time.Time {
+		if l.visibleAt.IsZero() {
+			return l.sentAt
+		}
+		return l.visibleAt
+	}
+	all := slices.SortedFunc(maps.Values(q.byID), func(a, b *stored) int {
+		return cmp.Or(since(a).Compare(since(b)), strings.Compare(a.id, b.id))
+	})
+	for _, l := range all {
+		q.n++
+		l.n = q.n
+		if !l.visibleAt.After(now) {
+			q.show(l)
+			continue
+		}
+		if l.receives > 0 {
+			l.flying = true
+			q.inFlight++
+		}
+		heap.Push(&q.later, l)
+	}
+}
+
+func timerFact(t message.Timer) kept {
+	return kept{Timer: &keptTimer{Name: t.Name, At: &t.At, Body: t.Body, MaxAge: t.MaxAge}}
+}
+
+func firedFact(name string) kept { return kept{Timer: &keptTimer{Name: name}} }
+
+// load takes over a timer; rearm lets it run.
+func (ts *Timers) load(t keptTimer) {
+	if t.At == nil {
+		delete(ts.armed, t.Name)
+		return
+	}
+	ts.armed[t.Name] = &armed{Timer: message.Timer{Name: t.Name, At: *t.At, Body: t.Body, MaxAge: t.MaxAge}}
+}
+
+// rearm lets the timers of a file run; one whose time has passed fires at once.
+func (ts *Timers) rearm() {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, a := range ts.armed {
+		ts.start(a)
+	}
+}
+
+func (b *Blobs) load(k keptBlob) {
+	if k.Gone {
+		delete(b.bodies, k.Key)
+		return
+	}
+	b.bodies[k.Key] = k.Body
+}
