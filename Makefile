@@ -40,9 +40,9 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localhost:8080)
+run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localhost:8080), DATA=dir keeps it
 	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
-	@exec bin/local -addr $(ADDR)
+	@exec bin/local -addr $(ADDR) $(if $(DATA),-data '$(DATA)')
 
 .PHONY: cli
 cli: ## Build the command line into bin/punctual; shared/docs/cli.md shows its use

@@ -35,8 +35,17 @@ type Options struct {
 
 	Drain time.Duration // how long running jobs may go on after Ctrl-C
 	Info  bool          // log more than faults
+	Data  string        // folder that keeps what is held; "": it is gone when the process ends
 	// Serving, if it is there, is called with the address once requests are taken.
 	Serving func(addr string)
+}
+
+// Kept says what becomes of what is held, for a person.
+func (o Options) Kept() string {
+	if o.Data == "" {
+		return "in memory: what it holds is gone when it ends"
+	}
+	return "kept in " + o.Data
 }
 
 // Serve serves until ctx ends, or the process is interrupted, and then drains: the first Ctrl-C drains, the
@@ -55,8 +64,11 @@ func Serve(ctx context.Context, o Options) error {
 		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With(telemetry.Stage, stage)
 	}
 	meter := new(telemetry.Meter)
-	world := memory.New(memory.Options{})
-	defer world.Close()
+	world, closeWorld, err := o.open(memory.Options{}, log("laptop"))
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer closeWorld()
 	registry := worker.NewRegistry()
 	if o.Handlers == nil {
 		o.Handlers = handler.All
@@ -151,11 +163,11 @@ func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler
 }
 
 // Greet writes how to use what is served at addr.
-func Greet(w io.Writer, addr string) {
-	_, _ = fmt.Fprintf(w, `Punctual on http://%s (in memory: what it holds is gone when it ends)
+func (o Options) Greet(w io.Writer, addr string) {
+	_, _ = fmt.Fprintf(w, `Punctual on http://%s (%s)
 
   curl --json '{"task":"echo","payload":{"hello":"world"},"delay":"3s"}' http://%[1]s/v1/jobs
   curl http://%[1]s/v1/jobs
   curl http://%[1]s/v1/openapi.json      Ctrl-C drains and ends
-`, addr)
+`, addr, o.Kept())
 }

@@ -117,7 +117,7 @@ func Open(dir string, o Options) (*World, error) {
 	}
 	w.log = l
 	for _, q := range w.queues.queues {
-		q.settle(w.now())
+		q.settle(w.now(), o.Released)
 	}
 	w.timers.rearm()
 	return w, nil
@@ -293,8 +293,9 @@ func (qs *Queues) load(m keptMessage) error {
 	return nil
 }
 
-// settle puts every message where it belongs: visible ones in the order in which they became so.
-func (q *queue) settle(now time.Time) {
+// settle puts every message where it belongs: visible ones in the order in which they became so. With released,
+// none is in flight.
+func (q *queue) settle(now time.Time, released bool) {
 	since := func(l *stored) time.Time {
 		if l.visibleAt.IsZero() {
 			return l.sentAt
@@ -307,7 +308,7 @@ func (q *queue) settle(now time.Time) {
 	for _, l := range all {
 		q.n++
 		l.n = q.n
-		if !l.visibleAt.After(now) {
+		if !l.visibleAt.After(now) || released && l.receives > 0 {
 			q.show(l)
 			continue
 		}

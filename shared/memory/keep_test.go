@@ -393,6 +393,28 @@ func TestOpen_ChangesNothingThatItCannotWrite(t *testing.T) {
 	}
 }
 
+func TestOpen_ReleasesWhatWasInFlight(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := keeping(t, dir, memory.Options{})
+	must(t, w.Queues().Send(t.Context(), contract.ReportQueue, message.Outgoing{Body: "taken"},
+		message.Outgoing{Body: "delayed", Delay: time.Minute}))
+	got, err := w.Queues().Receive(t.Context(), contract.ReportQueue, 10, 0, time.Hour)
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%v %v", got, err)
+	}
+	w.Close()
+	for _, released := range []bool{false, true} {
+		w = keeping(t, dir, memory.Options{Released: released})
+		d, err := w.Queues().Depth(t.Context(), contract.ReportQueue)
+		if want := map[bool]int{true: 1}[released]; err != nil || d.Visible != want || d.InFlight != 1-want ||
+			d.Delayed != 1 {
+			t.Errorf("released %v: %+v %v", released, d, err)
+		}
+		w.Close()
+	}
+}
+
 func TestOpen_FiresTimersWhoseTimeHasPassed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"punctual/shared/text"
 )
 
 // The files of a World that is kept:
@@ -171,21 +173,21 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // line is the text of a list of facts.
 func line(facts []kept) ([]byte, error) {
-	text, err := json.Marshal(facts)
+	body, err := text.JSON(facts)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(text)+10)
-	out = fmt.Appendf(out, "%08x ", crc32.Checksum(text, castagnoli))
-	return append(append(out, text...), '\n'), nil
+	out := make([]byte, 0, len(body)+10)
+	out = fmt.Appendf(out, "%08x ", crc32.Checksum(body, castagnoli))
+	return append(append(out, body...), '\n'), nil
 }
 
 func (l *log) append(facts ...kept) error {
-	text, err := line(facts)
+	entry, err := line(facts)
 	if err != nil {
 		return err
 	}
-	n, err := l.file.Write(text)
+	n, err := l.file.Write(entry)
 	if err == nil {
 		l.size += int64(n)
 		l.synced = false
@@ -239,11 +241,11 @@ func (l *log) save(n int, facts []kept) (size int64, err error) {
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	for _, k := range slices.Concat([]kept{{Format: keptFormat}}, facts) {
-		text, err := line([]kept{k})
+		entry, err := line([]kept{k})
 		if err != nil {
 			return 0, errors.Join(err, f.Close(), os.Remove(temporary))
 		}
-		m, err := w.Write(text)
+		m, err := w.Write(entry)
 		size += int64(m)
 		if err != nil {
 			break // Flush says it again
@@ -333,14 +335,14 @@ func readLines(path string, last bool, each func(kept) error) (whole int64, err 
 	}
 	defer func() { _ = f.Close() }() // it is only read
 	for r, n := bufio.NewReaderSize(f, 1<<20), 1; ; n++ {
-		text, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(text) == 0 {
+		entry, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(entry) == 0 {
 			return whole, nil
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return whole, err
 		}
-		facts, err := factsOf(text)
+		facts, err := factsOf(entry)
 		if err != nil {
 			if last && !anyWhole(r) {
 				return whole, nil
@@ -355,15 +357,15 @@ func readLines(path string, last bool, each func(kept) error) (whole int64, err 
 				return whole, fmt.Errorf("%s: line %d: %w", path, n, err)
 			}
 		}
-		whole += int64(len(text))
+		whole += int64(len(entry))
 	}
 }
 
 // anyWhole reports whether a whole line follows: what stands before it is no half line, then.
 func anyWhole(r *bufio.Reader) bool {
 	for {
-		text, err := r.ReadBytes('\n')
-		if _, bad := factsOf(text); bad == nil {
+		entry, err := r.ReadBytes('\n')
+		if _, bad := factsOf(entry); bad == nil {
 			return true
 		}
 		if err != nil {
@@ -372,10 +374,10 @@ func anyWhole(r *bufio.Reader) bool {
 	}
 }
 
-func factsOf(text []byte) ([]kept, error) {
-	sum, body, ok := bytes.Cut(bytes.TrimSuffix(text, []byte{'\n'}), []byte{' '})
+func factsOf(entry []byte) ([]kept, error) {
+	sum, body, ok := bytes.Cut(bytes.TrimSuffix(entry, []byte{'\n'}), []byte{' '})
 	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if !ok || err != nil || !bytes.HasSuffix(text, []byte{'\n'}) || crc32.Checksum(body, castagnoli) != uint32(want) {
+	if !ok || err != nil || !bytes.HasSuffix(entry, []byte{'\n'}) || crc32.Checksum(body, castagnoli) != uint32(want) {
 		return nil, errors.New("its checksum is another")
 	}
 	var facts []kept

@@ -50,6 +50,9 @@ type Options struct {
 	// LogSize is how large, in bytes, a log of Open becomes before a snapshot ends it, unless the snapshot is
 	// larger; 0 means 32 MiB.
 	LogSize int64
+	// Released makes the messages visible that were in flight when the files of Open were left: whoever had
+	// received them has ended, too. Without it their visibility timeouts go on.
+	Released bool
 	// Unkept is told when a snapshot of Open could not be written: the logs grow until one can. Nil: nobody is.
 	Unkept func(error)
 }

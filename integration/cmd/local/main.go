@@ -12,10 +12,12 @@ import (
 )
 
 func main() {
-	o := laptop.Options{Serving: func(addr string) { laptop.Greet(os.Stdout, addr) }}
+	var o laptop.Options
+	o.Serving = func(addr string) { o.Greet(os.Stdout, addr) }
 	flag.StringVar(&o.Addr, "addr", "localhost:8080", "where to serve; loopback only")
 	flag.DurationVar(&o.Drain, "drain", 10*time.Second, "how long running jobs may go on after Ctrl-C")
 	flag.BoolVar(&o.Info, "v", false, "log more than faults")
+	flag.StringVar(&o.Data, "data", "", "folder that keeps what is held across restarts")
 	flag.Parse()
 	if err := laptop.Serve(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "punctual:", err)

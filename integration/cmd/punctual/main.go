@@ -117,11 +117,13 @@ func say(s *shell, err error) {
 type serve struct {
 	Addr    string        `default:"localhost:8080" help:"Where to serve; loopback only."`
 	Drain   time.Duration `default:"10s" help:"How long running jobs may go on after Ctrl-C."`
+	Data    string        `help:"Folder that keeps what is held across restarts; default: it is gone at the end."`
 	Verbose bool          `short:"v" help:"Log more than faults."`
 }
 
 // Run serves until it is interrupted.
 func (c serve) Run(s *shell) error {
-	return laptop.Serve(s.ctx, laptop.Options{Addr: c.Addr, Drain: c.Drain, Info: c.Verbose,
-		Serving: func(addr string) { laptop.Greet(s.out, addr) }})
+	o := laptop.Options{Addr: c.Addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data}
+	o.Serving = func(addr string) { o.Greet(s.out, addr) }
+	return laptop.Serve(s.ctx, o)
 }
