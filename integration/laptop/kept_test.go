@@ -95,11 +95,7 @@ func TestServe_KeepsEverythingWhenItIsKilled(t *testing.T) {
 	large := strings.Repeat("x", 200<<10) // in a blob
 	jobs[create(rest.JobRequest{Task: "echo", Payload: large, Delay: new("3s")})] = large
 	later := create(rest.JobRequest{Task: "echo", Delay: new("20m")})
-	var often rest.ScheduleRequest
-	if err := json.Unmarshal([]byte(`{"calendar":{"every":"1h"},"job":{"task":"echo"}}`), &often); err != nil {
-		t.Fatal(err)
-	}
-	every := must[rest.ScheduleView](t)(p.client.PutSchedule(ctx, "often", often))
+	every := putSchedule(t, p.client, "often", `{"calendar":{"every":"1h"},"job":{"task":"echo"}}`)
 	time.Sleep(time.Second) // some run, some are on their way
 	p.kill()
 

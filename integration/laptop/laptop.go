@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,12 +37,30 @@ type Options struct {
 	Drain time.Duration // how long running jobs may go on after Ctrl-C
 	Info  bool          // log more than faults
 	Data  string        // folder that keeps what is held; "": it is gone when the process ends
+	// At is what time it is at the start; the zero time is the real one. Speed is how many times as fast
+	// time passes while nothing is under way, up to 600; 0 and 1 are as fast as it does. With either, nothing can be kept.
+	At    time.Time
+	Speed int
 	// Serving, if it is there, is called with the address once requests are taken.
 	Serving func(addr string)
 }
 
-// Kept says what becomes of what is held, for a person.
-func (o Options) Kept() string {
+// leaps reports whether the time is another than the machine's.
+func (o Options) leaps() bool { return !o.At.IsZero() || o.Speed > 1 }
+
+// check returns what is wrong with the options together.
+func (o Options) check() error {
+	if o.Speed < 0 || o.Speed > maxSpeed {
+		return fmt.Errorf("speed %d: want 1 to %d", o.Speed, maxSpeed)
+	}
+	if o.leaps() && o.Data != "" {
+		return errors.New("with another time nothing is kept: what a folder holds goes on in real time")
+	}
+	return nil
+}
+
+// kept says what becomes of what is held.
+func (o Options) kept() string {
 	if o.Data == "" {
 		return "in memory: what it holds is gone when it ends"
 	}
@@ -51,6 +70,9 @@ func (o Options) Kept() string {
 // Serve serves until ctx ends, or the process is interrupted, and then drains: the first Ctrl-C drains, the
 // second ends the process at once. It returns an error when it cannot serve at Addr.
 func Serve(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	listener, err := listen(o.Addr)
 	if err != nil {
 		return err
@@ -64,7 +86,13 @@ func Serve(ctx context.Context, o Options) error {
 		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With(telemetry.Stage, stage)
 	}
 	meter := new(telemetry.Meter)
-	world, closeWorld, err := o.open(memory.Options{}, log("laptop"))
+	var now clock.Clock = clock.System{}
+	var ahead *leaping
+	if o.leaps() {
+		ahead = leapingFrom(o.At)
+		now = ahead
+	}
+	world, closeWorld, err := o.open(memory.Options{Clock: now}, log("laptop"))
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -79,7 +107,7 @@ func Serve(ctx context.Context, o Options) error {
 	sys := system.Compose(system.Ports{
 		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
 		Timers: world.Timers(), Secrets: world.Secrets(),
-		Clock: clock.System{}, Log: log, Meter: meter,
+		Clock: now, Log: log, Meter: meter,
 	}, system.Options{
 		HTTPAllow: loopback, OwnPorts: []uint16{uint16(port)}, NoSignIn: true, Registry: registry,
 		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: o.Drain},
@@ -91,7 +119,11 @@ func Serve(ctx context.Context, o Options) error {
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	server := &http.Server{Handler: routes(sys.API, meter, listener.Addr().String()),
+	var writes atomic.Int64
+	if o.Speed > 1 {
+		go ahead.run(ctx, world, o.Speed, &writes)
+	}
+	server := &http.Server{Handler: writing(routes(sys.API, meter, listener.Addr().String()), &writes),
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders}
 	failed := make(chan error, 1)
 	go func() {
@@ -169,5 +201,5 @@ func (o Options) Greet(w io.Writer, addr string) {
   curl --json '{"task":"echo","payload":{"hello":"world"},"delay":"3s"}' http://%[1]s/v1/jobs
   curl http://%[1]s/v1/jobs
   curl http://%[1]s/v1/openapi.json      Ctrl-C drains and ends
-`, addr, o.Kept())
+`, addr, o.kept())
 }

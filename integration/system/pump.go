@@ -158,13 +158,33 @@ func (p pump) minutes(name string, pass func(context.Context) error) func(contex
 			if err := pass(ctx); err != nil && ctx.Err() == nil {
 				p.log.Error("a pass failed", "pass", name, telemetry.Err, err)
 			}
-			now := p.clock.Now()
-			timer := time.NewTimer(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
-			select {
-			case <-ctx.Done():
-			case <-timer.C:
-			}
-			timer.Stop()
+			p.until(ctx, p.clock.Now().Truncate(time.Minute).Add(time.Minute))
 		}
+	}
+}
+
+// A leaper is a clock that leaps forward at times: a wait for an instant looks at it again then.
+type leaper interface {
+	// Leapt is closed by the next leap.
+	Leapt() <-chan struct{}
+}
+
+// until waits for an instant, or until ctx ends.
+func (p pump) until(ctx context.Context, at time.Time) {
+	for {
+		var leapt <-chan struct{}
+		if c, ok := p.clock.(leaper); ok {
+			leapt = c.Leapt() // before the time is read, so that no leap is missed
+		}
+		timer := time.NewTimer(at.Sub(p.clock.Now()))
+		select {
+		case <-leapt:
+			timer.Stop()
+			continue
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+		return
 	}
 }

@@ -134,11 +134,8 @@ func (t *Table) Stream(ctx context.Context, after string, max int, wait time.Dur
 	}
 }
 
-// leave notes that the records up to number n are handled: whoever opens the files does not read them again.
+// leave notes that the records up to number n are handled: who opens the files does not read them again.
 func (t *Table) leave(n int64) error {
-	if t.world.log == nil {
-		return nil
-	}
 	if err := t.world.keep(func() []kept { return []kept{{Read: n}} }); err != nil {
 		return fault.New(fault.Unavailable, err, "reading the stream")
 	}
@@ -175,6 +172,13 @@ func (s *stream) after(now time.Time, last int64, most int) ([]item.Change, time
 		return nil, 0, s.next(), nil
 	}
 	return changes, 0, nil, nil
+}
+
+// handledAll reports whether a reader has left every record behind.
+func (s *stream) handledAll() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done >= s.first+int64(len(s.records))-1
 }
 
 // next returns a channel that is closed when another record is added.

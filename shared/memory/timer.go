@@ -29,6 +29,7 @@ type Timers struct {
 type armed struct {
 	message.Timer
 	alarm *time.Timer
+	due   time.Time // when it rings
 	tries int
 }
 
@@ -91,8 +92,12 @@ func (ts *Timers) Arm(ctx context.Context, t message.Timer) error {
 
 // start lets a timer run; one whose time has passed fires at once. The lock is held.
 func (ts *Timers) start(a *armed) {
-	fireAt := a.At.Truncate(time.Minute).Add(ts.delay(a.Timer))
-	a.alarm = time.AfterFunc(max(0, fireAt.Sub(ts.world.now())), func() { ts.fire(a) })
+	ts.ring(a, a.At.Truncate(time.Minute).Add(ts.delay(a.Timer)))
+}
+
+func (ts *Timers) ring(a *armed, at time.Time) {
+	a.due = at
+	a.alarm = time.AfterFunc(max(0, at.Sub(ts.world.now())), func() { ts.fire(a) })
 }
 
 // Armed returns the armed timers, in no order.
@@ -134,14 +139,15 @@ func (ts *Timers) fire(a *armed) {
 	}
 	a.tries++
 	wait := min(time.Second<<min(a.tries, 6), time.Minute)
-	if now := ts.world.now(); now.Add(wait).Sub(a.At) > a.MaxAge {
+	now := ts.world.now()
+	if now.Add(wait).Sub(a.At) > a.MaxAge {
 		q := ts.world.queues.queues[contract.FiringDead]
 		dead := arrival{stored: &stored{id: ts.world.queues.nextID(), body: a.Body, sentAt: now.UTC()}}
 		if (q == nil || ts.world.queues.arrive(q, now, []arrival{dead}) == nil) && ts.remove(a) == nil {
 			return
 		}
 	}
-	a.alarm = time.AfterFunc(wait, func() { ts.fire(a) })
+	ts.ring(a, now.Add(wait))
 }
 
 // remove forgets a timer that has fired. The lock is held.

@@ -18,6 +18,12 @@ func main() {
 	flag.DurationVar(&o.Drain, "drain", 10*time.Second, "how long running jobs may go on after Ctrl-C")
 	flag.BoolVar(&o.Info, "v", false, "log more than faults")
 	flag.StringVar(&o.Data, "data", "", "folder that keeps what is held across restarts")
+	flag.IntVar(&o.Speed, "speed", 0, "how many times as fast time passes while nothing is under way")
+	flag.Func("at", "what time it is at the start, with a zone, such as 2027-03-28T00:55:00+01:00",
+		func(text string) (err error) {
+			o.At, err = time.Parse(time.RFC3339, text)
+			return err
+		})
 	flag.Parse()
 	if err := laptop.Serve(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "punctual:", err)
