@@ -39,14 +39,19 @@ LINTER := .ci/bin/golangci-lint
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# DATA=dir keeps what a laptop holds. AT=2027-03-28T00:55:00+01:00 sets its time, SPEED=60 lets time pass
-# that fast while nothing is under way.
-LAPTOP = $(if $(DATA),-data '$(DATA)') $(if $(AT),-at '$(AT)') $(if $(SPEED),-speed '$(SPEED)')
+# DATA=dir keeps what a laptop holds. SECRETS=file (JSON, or lines of NAME=value) is what payloads may name.
+# AT=2027-03-28T00:55:00+01:00 sets its time, SPEED=60 lets time pass that fast while nothing is under way.
+LAPTOP = $(if $(DATA),-data '$(DATA)') $(if $(SECRETS),-secrets '$(SECRETS)') $(if $(AT),-at '$(AT)') $(if $(SPEED),-speed '$(SPEED)')
 
 .PHONY: run
 run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localhost:8080), DATA=dir keeps it
 	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
 	@exec bin/local -addr $(ADDR) $(LAPTOP)
+
+.PHONY: seed
+seed: ## Put the README's examples (a schedule, a task, a dag) into what make run serves at ADDR
+	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
+	@bin/local -addr $(ADDR) -seed
 
 .PHONY: cli
 cli: ## Build the command line into bin/punctual; shared/docs/cli.md shows its use

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -37,6 +39,9 @@ type Options struct {
 	Drain time.Duration // how long running jobs may go on after Ctrl-C
 	Info  bool          // log more than faults
 	Data  string        // folder that keeps what is held; "": it is gone when the process ends
+	// Secrets is a file of secrets that payloads may name: a JSON object of strings, or lines of NAME=value.
+	// "" is none. Variables PUNCTUAL_SECRET_NAME of the environment are secrets, too.
+	Secrets string
 	// At is what time it is at the start; the zero time is the real one. Speed is how many times as fast
 	// time passes while nothing is under way, up to 600; 0 and 1 are as fast as it does. With either, nothing can be kept.
 	At    time.Time
@@ -86,6 +91,10 @@ func Serve(ctx context.Context, o Options) error {
 		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With(telemetry.Stage, stage)
 	}
 	meter := new(telemetry.Meter)
+	values, err := secrets(o.Secrets, os.Environ())
+	if err != nil {
+		return errors.Join(fmt.Errorf("reading secrets: %w", err), listener.Close())
+	}
 	var now clock.Clock = clock.System{}
 	var ahead *leaping
 	if o.leaps() {
@@ -97,6 +106,9 @@ func Serve(ctx context.Context, o Options) error {
 		return errors.Join(err, listener.Close())
 	}
 	defer closeWorld()
+	for name, value := range values {
+		world.Secrets().Put(secretARN(name), value)
+	}
 	registry := worker.NewRegistry()
 	if o.Handlers == nil {
 		o.Handlers = handler.All
@@ -194,7 +206,7 @@ func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler
 	}))
 }
 
-// Greet writes how to use what is served at addr.
+// Greet writes how to use what is served at addr, and how payloads name the secrets.
 func (o Options) Greet(w io.Writer, addr string) {
 	_, _ = fmt.Fprintf(w, `Punctual on http://%s (%s)
 
@@ -202,4 +214,10 @@ func (o Options) Greet(w io.Writer, addr string) {
   curl http://%[1]s/v1/jobs
   curl http://%[1]s/v1/openapi.json      Ctrl-C drains and ends
 `, addr, o.kept())
+	if values, err := secrets(o.Secrets, os.Environ()); err == nil && len(values) > 0 {
+		_, _ = fmt.Fprint(w, "\nSecrets, for auth and sign_with of payloads:\n")
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			_, _ = fmt.Fprintln(w, "  "+secretARN(name))
+		}
+	}
 }

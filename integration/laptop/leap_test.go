@@ -14,6 +14,12 @@ import (
 // here serves in this process until the test ends.
 func here(t *testing.T, o Options) *client.Client {
 	t.Helper()
+	var url string
+	return hereAt(t, o, &url)
+}
+
+func hereAt(t *testing.T, o Options, url *string) *client.Client {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	addr, ended := make(chan string), make(chan error, 1)
 	o.Addr, o.Serving = "127.0.0.1:0", func(at string) { addr <- at }
@@ -26,7 +32,8 @@ func here(t *testing.T, o Options) *client.Client {
 	})
 	select {
 	case at := <-addr:
-		return must[*client.Client](t)(client.New("http://" + at))
+		*url = "http://" + at
+		return must[*client.Client](t)(client.New(*url))
 	case err := <-ended:
 		t.Fatal(err)
 	}

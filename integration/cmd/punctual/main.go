@@ -118,6 +118,7 @@ type serve struct {
 	Addr    string        `default:"localhost:8080" help:"Where to serve; loopback only."`
 	Drain   time.Duration `default:"10s" help:"How long running jobs may go on after Ctrl-C."`
 	Data    string        `help:"Folder that keeps what is held across restarts; default: it is gone at the end."`
+	Secrets string        `help:"File of secrets: a JSON object of strings, or lines of NAME=value."`
 	At      time.Time     `help:"What time it is at the start, with a zone, such as 2027-03-28T00:55:00+01:00."`
 	Speed   int           `help:"How many times as fast time passes while nothing is under way."`
 	Verbose bool          `short:"v" help:"Log more than faults."`
@@ -125,8 +126,8 @@ type serve struct {
 
 // Run serves until it is interrupted.
 func (c serve) Run(s *shell) error {
-	o := laptop.Options{Addr: c.Addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, At: c.At,
-		Speed: c.Speed}
+	o := laptop.Options{Addr: c.Addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets,
+		At: c.At, Speed: c.Speed}
 	o.Serving = func(addr string) { o.Greet(s.out, addr) }
 	return laptop.Serve(s.ctx, o)
 }
