@@ -48,6 +48,13 @@ run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localh
 	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
 	@exec bin/local -addr $(ADDR) $(LAPTOP)
 
+.PHONY: dev
+dev: DATA ?= $(if $(AT)$(SPEED),,bin/data)
+dev: ## As make run, built and started anew when Go files change; keeps what it holds in DATA (bin/data)
+	@mkdir -p bin && $(GO) build -o bin/dev ./integration/cmd/dev
+	@exec bin/dev $(patsubst %,-watch %,functions integration shared workers) ./integration/cmd/local \
+		-addr $(ADDR) -drain 2s $(LAPTOP)
+
 .PHONY: seed
 seed: ## Put the README's examples (a schedule, a task, a dag) into what make run serves at ADDR
 	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local

@@ -210,10 +210,20 @@ func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler
 func (o Options) Greet(w io.Writer, addr string) {
 	_, _ = fmt.Fprintf(w, `Punctual on http://%s (%s)
 
+  page       http://%[1]s/
+  metrics    http://%[1]s/metrics
+  API        http://%[1]s/v1/openapi.json
+  documents  shared/docs
+
   curl --json '{"task":"echo","payload":{"hello":"world"},"delay":"3s"}' http://%[1]s/v1/jobs
-  curl http://%[1]s/v1/jobs
-  curl http://%[1]s/v1/openapi.json      Ctrl-C drains and ends
+  curl http://%[1]s/v1/jobs      Ctrl-C drains and ends
 `, addr, o.kept())
+	if !o.At.IsZero() {
+		_, _ = fmt.Fprintf(w, "\nIt is %s.\n", o.At.Format(time.RFC3339))
+	}
+	if o.Speed > 1 {
+		_, _ = fmt.Fprintf(w, "\nWhile nothing is under way, time passes %d times as fast.\n", o.Speed)
+	}
 	if values, err := secrets(o.Secrets, os.Environ()); err == nil && len(values) > 0 {
 		_, _ = fmt.Fprint(w, "\nSecrets, for auth and sign_with of payloads:\n")
 		for _, name := range slices.Sorted(maps.Keys(values)) {
