@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
-
-	"maps"
 
 	"punctual/shared/client"
 	"punctual/shared/client/rest"
@@ -20,6 +19,7 @@ type dags struct {
 	Run      runDag       `cmd:"" help:"Start a run of a dag."`
 	Watch    watchRun     `cmd:"" help:"Show what changes in a run until it is over; end with its exit code."`
 	Graph    graphRun     `cmd:"" help:"Draw a run."`
+	Cancel   cancelRun    `cmd:"" help:"Cancel a run and what of it is not over."`
 	Retry    retryRun     `cmd:"" help:"Run again what failed, or one node and what fell with it."`
 	Skip     skipNode     `cmd:"" help:"Pass over a node that is blocked, waits or has failed."`
 	Complete completeNode `cmd:"" help:"Make such a node a success."`
@@ -53,36 +53,17 @@ func (c applyDags) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	var failed []error
-	applied := func(yield func(rest.DagView, error) bool) {
-		for _, d := range docs {
-			view := rest.DagView{Name: d.name}
-			var err error
-			if c.DryRun {
-				_, err = client.Read[rest.ValidateAnswer](s.client.REST().ValidateDagWithBody(s.ctx, asJSON,
-					bytes.NewReader(d.body)))
-			} else {
-				view, err = client.Read[rest.DagView](s.client.REST().PutDagWithBody(s.ctx, d.name, asJSON,
-					bytes.NewReader(d.body)))
-			}
-			if err != nil {
-				failed = append(failed, d.refused(err))
-				continue
-			}
-			if !yield(view, nil) {
-				return
-			}
-		}
-	}
-	version := column[rest.DagView]{"VERSION", func(v rest.DagView) string { return count(v.Version) }}
+	name := column[rest.DagView]{"DAG", func(v rest.DagView) string { return v.Name }}
 	if c.DryRun {
-		version = column[rest.DagView]{"CHECKED", func(rest.DagView) string { return "good" }}
+		return apply(s, docs, func(d document) (rest.DagView, error) {
+			_, err := client.Read[rest.ValidateAnswer](s.client.REST().ValidateDagWithBody(s.ctx, asJSON,
+				bytes.NewReader(d.body)))
+			return rest.DagView{Name: d.name}, err
+		}, name.cell, name, column[rest.DagView]{"CHECKED", func(rest.DagView) string { return "good" }})
 	}
-	name := func(v rest.DagView) string { return v.Name }
-	if err := list(s, applied, 0, name, column[rest.DagView]{"DAG", name}, version); err != nil {
-		return err
-	}
-	return errors.Join(failed...)
+	return apply(s, docs, func(d document) (rest.DagView, error) {
+		return client.Read[rest.DagView](s.client.REST().PutDagWithBody(s.ctx, d.name, asJSON, bytes.NewReader(d.body)))
+	}, name.cell, name, column[rest.DagView]{"VERSION", func(v rest.DagView) string { return count(v.Version) }})
 }
 
 type runDag struct {
@@ -129,7 +110,7 @@ func (c runDag) Run(s *shell) error {
 }
 
 func (s *shell) runGoesOn(err error, id string) error {
-	return s.interrupted(err, "run "+id, "punctual dag watch "+id, "POST /v1/runs/"+id+"/cancel")
+	return s.interrupted(err, "run "+id, "punctual dag watch "+id, "punctual dag cancel "+id)
 }
 
 type watchRun struct {
@@ -187,6 +168,16 @@ func (c graphRun) Run(s *shell) error {
 	defer func() { _ = answer.Body.Close() }() // it has been read
 	_, err = io.Copy(s.out, answer.Body)
 	return err
+}
+
+type cancelRun struct {
+	ID     string `arg:"" help:"Id of the run."`
+	Reason string `help:"Why; kept in the run's events."`
+}
+
+// Run cancels the run.
+func (c cancelRun) Run(s *shell) error {
+	return s.acted(s.client.CancelRun(s.ctx, c.ID, rest.RunActRequest{Reason: ptr(c.Reason)}))
 }
 
 type retryRun struct {

@@ -1,15 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
 
 	"punctual/shared/client/rest"
 )
 
 type deadLetters struct {
 	Ls      listDead    `cmd:"" help:"List dead letters, newest first."`
+	Groups  groupDead   `cmd:"" help:"Count dead letters by what they failed of."`
 	Redrive redriveDead `cmd:"" help:"Run dead jobs again, each as a new one."`
 	Purge   purgeDead   `cmd:"" help:"Delete dead jobs."`
 }
@@ -29,6 +36,73 @@ func (c listDead) Run(s *shell) error {
 		column[rest.DeadLetter]{"ATTEMPT", func(d rest.DeadLetter) string { return count(d.Attempt) }},
 		column[rest.DeadLetter]{"REDRIVEN BY", func(d rest.DeadLetter) string { return of(d.RedrivenBy) }},
 		column[rest.DeadLetter]{"WHY", func(d rest.DeadLetter) string { return reason(d.StatusReason) }})
+}
+
+type groupDead struct {
+	Task  string `help:"Only jobs of a task."`
+	Limit int    `default:"1000" help:"How many dead letters are looked at, the newest first; 0 is all."`
+}
+
+// deadGroup is the dead letters of one task with one cause.
+type deadGroup struct {
+	Count   int       `json:"count"`
+	Task    string    `json:"task"`
+	Code    string    `json:"code"`
+	Message string    `json:"message,omitempty"` // with … for what differs between them: numbers and ids
+	Oldest  time.Time `json:"oldest"`
+	Newest  time.Time `json:"newest"`
+	Example string    `json:"example"` // the newest job
+}
+
+// varying is what differs in the messages of one cause: ids, addresses and numbers.
+var varying = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]*`)
+
+// Run counts the dead letters.
+func (c groupDead) Run(s *shell) error {
+	groups := map[[3]string]*deadGroup{}
+	seen := 0
+	for d, err := range s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task)}) {
+		if err != nil {
+			return err
+		}
+		if c.Limit > 0 && seen == c.Limit {
+			_, _ = fmt.Fprintf(s.err, "of the newest %d; --limit looks at more\n", seen)
+			break
+		}
+		seen++
+		var code, message string
+		if d.StatusReason != nil {
+			code, message = d.StatusReason.Code, varying.ReplaceAllString(of(d.StatusReason.Message), "…")
+		}
+		key := [3]string{d.Task, code, message}
+		g := groups[key]
+		if g == nil { // the newest comes first
+			g = &deadGroup{Task: d.Task, Code: code, Message: message, Newest: d.DeadAt, Example: d.JobID}
+			groups[key] = g
+		}
+		g.Count++
+		g.Oldest = d.DeadAt
+	}
+	sorted := slices.SortedFunc(maps.Values(groups), func(a, b *deadGroup) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Newest.Compare(a.Newest))
+	})
+	all := func(yield func(*deadGroup, error) bool) {
+		for _, g := range sorted {
+			if !yield(g, nil) {
+				return
+			}
+		}
+	}
+	example := func(g *deadGroup) string { return g.Example }
+	return list(s, all, 0, example,
+		column[*deadGroup]{"COUNT", func(g *deadGroup) string { return strconv.Itoa(g.Count) }},
+		column[*deadGroup]{"TASK", func(g *deadGroup) string { return g.Task }},
+		column[*deadGroup]{"OLDEST", func(g *deadGroup) string { return instant(&g.Oldest) }},
+		column[*deadGroup]{"NEWEST", func(g *deadGroup) string { return instant(&g.Newest) }},
+		column[*deadGroup]{"SUCH AS", example},
+		column[*deadGroup]{"WHY", func(g *deadGroup) string {
+			return reason(&rest.Reason{Code: g.Code, Message: ptr(g.Message)})
+		}})
 }
 
 // which are the dead jobs that a verb is for.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -54,6 +55,10 @@ func (c doctor) Run(s *shell) error {
 		ready, err := client.Read[rest.ReadyAnswer](s.client.REST().GetReadiness(s.ctx))
 		if check("tables answer", string(ready.Status), err) {
 			check("passes keep up", "behind to "+instant(ready.SweptThrough), lag(ready.SweptThrough))
+			says, err := s.versions()
+			check("versions fit", says, err)
+			says, err = s.pauses()
+			check("pauses are known", says, err)
 			if ready.Held != nil && len(*ready.Held) > 0 {
 				err = fmt.Errorf("restored and held: %s", strings.Join(*ready.Held, ", "))
 			}
@@ -75,6 +80,67 @@ func (c doctor) Run(s *shell) error {
 		return err
 	}
 	return failed
+}
+
+// served is what the API's document says about itself.
+type served struct {
+	Info struct {
+		Version string `json:"version"`
+	} `json:"info"`
+	Paths map[string]map[string]struct {
+		ID string `json:"operationId"`
+	} `json:"paths"`
+}
+
+// versions compares the operations that are served with those that this command knows.
+func (s *shell) versions() (string, error) {
+	doc, err := client.Read[served](s.client.REST().GetDocument(s.ctx))
+	if err != nil {
+		return "", err
+	}
+	there, newer := map[string]bool{}, 0
+	known := reflect.TypeFor[*rest.Client]()
+	for _, methods := range doc.Paths {
+		for _, operation := range methods {
+			if operation.ID == "" {
+				continue // a path's own fields
+			}
+			name := strings.ToUpper(operation.ID[:1]) + operation.ID[1:]
+			there[name] = true
+			if _, ok := known.MethodByName(name); !ok {
+				newer++
+			}
+		}
+	}
+	var lacks []string
+	for m := range known.Methods() {
+		if name, with := strings.CutSuffix(m.Name, "WithBody"); !with && !there[name] {
+			lacks = append(lacks, name)
+		}
+	}
+	says := fmt.Sprintf("API %s with %d operations", doc.Info.Version, len(there))
+	if newer > 0 {
+		says += fmt.Sprintf(", %d newer than this command", newer)
+	}
+	if len(lacks) > 0 {
+		return says, fmt.Errorf("%s is older than this command: it has no %s", says, strings.Join(lacks, ", "))
+	}
+	return says, nil
+}
+
+// pauses says what is paused: work that waits for it is no fault.
+func (s *shell) pauses() (string, error) {
+	var scopes []string
+	for p, err := range s.client.Pauses(s.ctx) {
+		if err != nil {
+			return "", err
+		}
+		scopes = append(scopes, p.Scope)
+	}
+	if len(scopes) == 0 {
+		return "no task is paused", nil
+	}
+	return "paused: " + strings.Join(scopes, ", "), nil
 }
 
 // clockSkew is how far this clock is from that of the API, to the second.

@@ -62,6 +62,29 @@ func (s *shell) documents(file string) ([]document, error) {
 	return all, nil
 }
 
+// apply lists what put makes of each. It goes on after one that is refused.
+func apply[T any](
+	s *shell, docs []document, put func(document) (T, error), name func(T) string, columns ...column[T],
+) error {
+	var failed []error
+	applied := func(yield func(T, error) bool) {
+		for _, d := range docs {
+			view, err := put(d)
+			if err != nil {
+				failed = append(failed, d.refused(err))
+				continue
+			}
+			if !yield(view, nil) {
+				return
+			}
+		}
+	}
+	if err := list(s, applied, 0, name, columns...); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
 // broken is a mistake in the syntax of YAML, which begins with its place.
 func broken(err error) error {
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {

@@ -17,6 +17,7 @@ type schedules struct {
 	Apply   applySchedules  `cmd:"" help:"Create or replace the schedules of a YAML file."`
 	Ls      listSchedules   `cmd:"" help:"List schedules."`
 	Preview previewSchedule `cmd:"" help:"Show the next times of a schedule."`
+	Why     whySchedule     `cmd:"" help:"Tell what became of a time of a schedule, and why."`
 	Pause   pauseSchedule   `cmd:"" help:"Hold the times of a schedule."`
 	Resume  resumeSchedule  `cmd:"" help:"Lift the pause of a schedule."`
 }
@@ -60,42 +61,115 @@ func scheduleName(v rest.ScheduleView) string { return v.Name }
 const asJSON = "application/json"
 
 type applySchedules struct {
-	File   string `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
-	DryRun bool   `help:"Show the times that would be added, lost and moved, and change nothing."`
+	File   string            `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
+	DryRun bool              `help:"Show the times that would be added, lost and moved, and change nothing."`
+	Prune  bool              `help:"Delete the schedules with --tag that the file does not hold."`
+	Tag    map[string]string `help:"name=value, the tag of what it makes by which --prune knows its schedules."`
 }
 
-// Run puts each document, and goes on after one that is refused.
+// Run puts each document, and goes on after one that is refused; only when none was does it prune.
 func (c applySchedules) Run(s *shell) error {
 	docs, err := s.documents(c.File)
 	if err != nil {
 		return err
 	}
-	var failed []error
+	if err := c.check(docs); err != nil {
+		return err
+	}
 	if c.DryRun {
+		var failed []error
 		for _, d := range docs {
 			if err := s.tryOut(d); err != nil {
 				failed = append(failed, d.refused(err))
 			}
 		}
-		return errors.Join(failed...)
-	}
-	applied := func(yield func(rest.ScheduleView, error) bool) {
-		for _, d := range docs {
-			view, err := client.Read[rest.ScheduleView](s.client.REST().PutScheduleWithBody(s.ctx, d.name, nil, asJSON,
-				bytes.NewReader(d.body)))
-			if err != nil {
-				failed = append(failed, d.refused(err))
-				continue
-			}
-			if !yield(view, nil) {
-				return
-			}
+		if err := errors.Join(failed...); err != nil {
+			return err
 		}
+		return c.prune(s, docs)
 	}
-	if err := list(s, applied, 0, scheduleName, scheduleColumns...); err != nil {
+	err = apply(s, docs, func(d document) (rest.ScheduleView, error) {
+		return client.Read[rest.ScheduleView](s.client.REST().PutScheduleWithBody(s.ctx, d.name, nil, asJSON,
+			bytes.NewReader(d.body)))
+	}, scheduleName, scheduleColumns...)
+	if err != nil {
 		return err
 	}
-	return errors.Join(failed...)
+	return c.prune(s, docs)
+}
+
+// check is an error when --prune would not know the schedules of this very file again.
+func (c applySchedules) check(docs []document) error {
+	if c.Prune != (len(c.Tag) > 0) {
+		return usage{errors.New("--prune and --tag go together: what has the tag and is not in the file is deleted")}
+	}
+	for _, d := range docs {
+		var body struct {
+			Job, Dag *struct{ Tags map[string]string }
+		}
+		if json.Unmarshal(d.body, &body) != nil {
+			continue // the API says better what is wrong
+		}
+		at, makes, tags := "/job", body.Job, map[string]string(nil)
+		if body.Dag != nil {
+			at, makes = "/dag", body.Dag
+		}
+		if makes != nil {
+			tags = makes.Tags
+		}
+		if !tagged(tags, c.Tag) {
+			n := d.at(at)
+			return usage{d.wrong(n, "%s has not the tag of --tag: the next --prune would not know it", d.name)}
+		}
+	}
+	return nil
+}
+
+func tagged(tags, want map[string]string) bool {
+	for name, value := range want {
+		if tags[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// prune deletes the schedules that have the tag and no document, or with --dry-run only says which.
+func (c applySchedules) prune(s *shell, docs []document) error {
+	if !c.Prune {
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, d := range docs {
+		kept[d.name] = true
+	}
+	var old []string
+	for v, err := range s.client.Schedules(s.ctx) {
+		if err != nil {
+			return err
+		}
+		tags := map[string]string{}
+		if v.Job != nil && v.Job.Tags != nil {
+			tags = *v.Job.Tags
+		}
+		if v.Dag != nil && v.Dag.Tags != nil {
+			tags = *v.Dag.Tags
+		}
+		if !kept[v.Name] && tagged(tags, c.Tag) {
+			old = append(old, v.Name)
+		}
+	}
+	for _, name := range old {
+		said := "would be deleted"
+		if !c.DryRun {
+			said = "deleted"
+			if err := s.client.DeleteSchedule(s.ctx, name); err != nil && !errors.Is(err, client.NotFound) {
+				return fmt.Errorf("deleting %s: %w", name, err)
+			}
+		}
+		_, _ = fmt.Fprintf(s.err, "%s: %s\n", name, said) // what was asked for is the list
+	}
+	return nil
 }
 
 // tryOut shows what a document would change. A schedule that is new adds all of its times.

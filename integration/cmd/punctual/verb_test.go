@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
+	t.Parallel()
+	good(t, "schedule", "apply", "-f", file(t, "name: cli-why\ncalendar: {every: 1s, phase: 0s}\njob: {task: greet}\n"))
+	var a account
+	for end := time.Now().Add(20 * time.Second); a.Job == nil || string(a.Job.Status) != "DEAD"; {
+		if time.Now().After(end) {
+			t.Fatalf("nothing became of it: %+v", a)
+		}
+		time.Sleep(100 * time.Millisecond)
+		a = account{}
+		if err := json.Unmarshal([]byte(good(t, "schedule", "why", "cli-why", "-o", "json")), &a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := a.Occurrence.NominalAt.Format(time.RFC3339)
+	out := good(t, "schedule", "why", "cli-why", "--at", at)
+	if !strings.Contains(out, "ran, DEAD, started") || !strings.Contains(out, "names nobody to greet") ||
+		!strings.Contains(out, "punctual attempts "+a.Job.JobID) {
+		t.Errorf("%s", out)
+	}
+	good(t, "schedule", "pause", "cli-why", "--reason", "seen enough")
+	if out := good(t, "schedule", "why", "cli-why", "-o", "name"); out == "" {
+		t.Error("no outcome")
+	}
+	if out := good(t, "schedule", "why", "cli-why"); !strings.Contains(out, "paused since") ||
+		!strings.Contains(out, "seen enough") {
+		t.Errorf("%s", out)
+	}
+	good(t, "schedule", "apply", "-f", file(t,
+		"name: cli-later\ncalendar: {cron: \"30 2 * * *\", timezone: UTC}\njob: {task: echo}\n"))
+	tomorrow := time.Now().UTC().AddDate(0, 0, 1).Truncate(24 * time.Hour)
+	due, none := tomorrow.Add(150*time.Minute), tomorrow.Add(3*time.Hour)
+	out = good(t, "schedule", "why", "cli-later", "--at", due.Format(time.RFC3339))
+	if !strings.Contains(out, due.Format(time.RFC3339)+": pending") {
+		t.Errorf("%s", out)
+	}
+	out = good(t, "schedule", "why", "cli-later", "--at", none.Format(time.RFC3339))
+	if !strings.Contains(out, "Nothing of cli-later was due") ||
+		!strings.Contains(out, "The next one: "+due.AddDate(0, 0, 1).Format(time.RFC3339)) {
+		t.Errorf("%s", out)
+	}
+	bad(t, exitRefused, "not_found", "schedule", "why", "nobody")
+	bad(t, exitUsage, "--at", "schedule", "why", "cli-why", "--at", "yesterday")
+}
+
+func TestSchedule_DeletesByTagWhatTheFileNoLongerHolds(t *testing.T) {
+	t.Parallel()
+	doc := func(name, tag string) string {
+		return fmt.Sprintf("name: %s\ncalendar: {every: 1h}\njob: {task: echo, tags: {team: %s}}\n---\n", name, tag)
+	}
+	both := file(t, doc("cli-prune-a", "prune")+doc("cli-prune-b", "prune"))
+	good(t, "schedule", "apply", "-f", both, "--prune", "--tag", "team=prune")
+	good(t, "schedule", "apply", "-f", file(t, doc("cli-prune-other", "other")))
+	good(t, "dag", "apply", "-f", file(t, "name: cli-prune\nnodes: {a: {task: echo}}\n"))
+	good(t, "schedule", "apply", "-f", file(t,
+		"name: cli-prune-dag\ncalendar: {every: 1h}\ndag: {name: cli-prune, tags: {team: prune}}\n"))
+	one := file(t, doc("cli-prune-a", "prune"))
+	names := func() string { return good(t, "schedule", "ls", "-o", "name") }
+	s := typed(t.Context(), "", "schedule", "apply", "-f", one, "--prune", "--tag", "team=prune", "--dry-run")
+	if s.code != exitDone || !strings.Contains(s.errs, "cli-prune-b: would be deleted") ||
+		!strings.Contains(names(), "cli-prune-b\n") {
+		t.Errorf("%+v", s)
+	}
+	// What is refused keeps everything.
+	wrong := file(t, doc("cli-prune-a", "prune")+"name: x\ncalendar: {every: 1h}\njob: {task: none, tags: {team: prune}}\n")
+	bad(t, exitUsage, "/job/task", "schedule", "apply", "-f", wrong, "--prune", "--tag", "team=prune")
+	if !strings.Contains(names(), "cli-prune-b\n") {
+		t.Error("it was deleted although a document was refused")
+	}
+	s = typed(t.Context(), "", "schedule", "apply", "-f", one, "--prune", "--tag", "team=prune")
+	if s.code != exitDone || !strings.Contains(s.errs, "cli-prune-b: deleted") ||
+		!strings.Contains(s.errs, "cli-prune-dag: deleted") {
+		t.Errorf("%+v", s)
+	}
+	if left := names(); strings.Contains(left, "cli-prune-b") || strings.Contains(left, "cli-prune-dag") ||
+		!strings.Contains(left, "cli-prune-a\n") || !strings.Contains(left, "cli-prune-other\n") {
+		t.Errorf("left: %s", left)
+	}
+	bad(t, exitUsage, "go together", "schedule", "apply", "-f", one, "--prune")
+	bad(t, exitUsage, "go together", "schedule", "apply", "-f", one, "--tag", "a=b")
+	bad(t, exitUsage, "line 3, column 6: cli-prune-a has not the tag", "schedule", "apply", "-f", one, "--prune",
+		"--tag", "team=x")
+}
+
+func TestDead_AreCountedByCause(t *testing.T) {
+	t.Parallel()
+	for _, fail := range []string{"first 17", "second 18"} {
+		name(t, "run", "echo", "-p", `{"fail":1,"seen":"`+fail+`"}`, "--tag", "a=b")
+	}
+	for range 3 {
+		if s := typed(t.Context(), "", "run", "greet", "--wait"); s.code != exitFailed {
+			t.Fatalf("%+v", s)
+		}
+	}
+	var groups []deadGroup
+	out := good(t, "dead", "groups", "--task", "greet", "--limit", "0", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &groups); err != nil {
+		t.Fatal(err)
+	}
+	if len(groups) != 1 || groups[0].Count < 3 || groups[0].Task != "greet" || groups[0].Example == "" ||
+		!strings.Contains(groups[0].Message, "names nobody") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "dead", "groups", "--task", "greet", "--limit", "0"); !strings.Contains(out, "SUCH AS") {
+		t.Errorf("%s", out)
+	}
+	s := typed(t.Context(), "", "dead", "groups", "--task", "greet", "--limit", "1")
+	if s.code != exitDone || !strings.Contains(s.errs, "of the newest 1") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestDag_IsCancelled(t *testing.T) {
+	t.Parallel()
+	good(t, "dag", "apply", "-f", file(t, "name: cli-slow\nnodes: {a: {task: echo, payload: {sleep: 1h}}}\n"))
+	id := name(t, "dag", "run", "cli-slow", "--in", "1h")
+	good(t, "dag", "cancel", id, "--reason", "a test")
+	if s := typed(t.Context(), "", "dag", "watch", id); s.code != exitCancelled {
+		t.Errorf("%+v", s)
+	}
+	bad(t, exitRefused, "wrong_state", "dag", "cancel", id)
+}
