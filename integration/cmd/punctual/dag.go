@@ -129,7 +129,7 @@ func (c watchRun) Run(s *shell) error {
 		if run.Nodes != nil && s.output == "table" {
 			for _, name := range slices.Sorted(maps.Keys(*run.Nodes)) {
 				n := (*run.Nodes)[name]
-				line := fmt.Sprintf("%-10s %s", n.Status, name)
+				line := s.paint(fmt.Sprintf("%-10s", n.Status)) + " " + name
 				if why := of(n.Why); why != "" {
 					line += ": " + plain(why)
 				}

@@ -36,7 +36,11 @@ type commands struct {
 	Dead     deadLetters  `cmd:"" help:"List, redrive and purge jobs that failed for good."`
 	Pause    pause        `cmd:"" help:"Hold a task, or everything."`
 	Resume   resume       `cmd:"" help:"Lift a pause."`
+	Tail     tailJobs     `cmd:"" help:"Show live which jobs start, end and fail."`
+	Bench    bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
 	Doctor   doctor       `cmd:"" help:"Check that the API answers and works."`
+
+	Completion completion `cmd:"" help:"Write the completion of a shell."`
 }
 
 // shell is what a verb is given.
@@ -47,6 +51,9 @@ type shell struct {
 	output   string
 	client   *client.Client
 	url      string
+	colour   bool // out shows colours
+	moves    bool // err shows progress
+	asks     bool // a person can answer at in
 }
 
 func main() {
@@ -75,6 +82,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		_, _ = fmt.Fprintln(errs, "punctual:", err)
 		return exitUsage
 	}
+	if len(args) > 0 && args[0] == completing {
+		for _, c := range complete(parser.Model, args[1:], contexts) {
+			_, _ = fmt.Fprintf(out, "%s\t%s\n", c.word, c.help)
+		}
+		return exitDone
+	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
 		_, _ = fmt.Fprintf(errs, "punctual: %v; see punctual --help\n", err)
@@ -85,7 +98,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		_, _ = fmt.Fprintln(errs, "punctual:", err)
 		return exitUsage
 	}
-	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: url}
+	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: url,
+		colour: colours(out, os.Getenv), moves: terminal(errs), asks: terminal(in)}
 	s.client, err = client.New(url, client.WithTokenSource(token), client.WithRetries(3),
 		client.WithBackoff(200*time.Millisecond, 5*time.Second))
 	if err != nil {

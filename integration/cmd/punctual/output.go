@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -62,20 +63,37 @@ func list[T any](
 	return table(s, all, columns)
 }
 
+// gap is what stands between columns.
+const gap = 2
+
+// table writes columns as wide as their widest cell. Words with a colour get it, which no width counts.
 func table[T any](s *shell, values []T, columns []column[T]) error {
-	w := tabwriter.NewWriter(s.out, 0, 8, 2, ' ', 0)
-	cells := make([]string, len(columns))
-	for i, c := range columns {
-		cells[i] = c.head
-	}
-	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
-	for _, v := range values {
+	rows := make([][]string, 0, len(values)+1)
+	widths := make([]int, len(columns))
+	add := func(cell func(column[T]) string) {
+		row := make([]string, len(columns))
 		for i, c := range columns {
-			cells[i] = plain(c.cell(v))
+			row[i] = cell(c)
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
-		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+		rows = append(rows, row)
 	}
-	return w.Flush()
+	add(func(c column[T]) string { return c.head })
+	for _, v := range values {
+		add(func(c column[T]) string { return plain(c.cell(v)) })
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			text.WriteString(s.paint(cell))
+			if i < len(row)-1 {
+				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap))
+			}
+		}
+		text.WriteByte('\n')
+	}
+	_, err := io.WriteString(s.out, text.String())
+	return err
 }
 
 // plain keeps a cell on its line, and a terminal from obeying what somebody else wrote.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// terminal reports whether a person sits at a stream.
+func terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// colours reports whether what is written to out may be coloured: on a terminal, unless NO_COLOR is set to
+// anything (no-color.org) or the terminal has none.
+func colours(out io.Writer, getenv func(string) string) bool {
+	return terminal(out) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
+// colourOf are the colours of words, by their number in ANSI escapes: green is well, red is not, yellow wants a
+// look, cyan is under way.
+var colourOf = map[string]int{
+	"SUCCEEDED": 32, "yes": 32, "ran": 32,
+	"DEAD": 31, "FAILED": 31, "NO": 31, "missed": 31,
+	"CANCELLED": 33, "EXPIRED": 33, "SKIPPED": 33, "HELD": 33, "RETRIES": 33, "skipped": 33, "superseded": 33,
+	"RUNNING": 36,
+}
+
+// paint colours a word that has a colour; blanks around it stay.
+func (s *shell) paint(word string) string {
+	n := colourOf[strings.TrimSpace(word)]
+	if !s.colour || n == 0 {
+		return word
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", n, word)
+}
+
+// progress writes over the last line of a terminal how far long work has got; "" ends it. Elsewhere it is silent.
+func (s *shell) progress(format string, args ...any) {
+	if !s.moves {
+		return
+	}
+	if format == "" {
+		_, _ = fmt.Fprint(s.err, "\r\x1b[K")
+		return
+	}
+	_, _ = fmt.Fprintf(s.err, "\r\x1b[K"+format, args...)
+}
