@@ -43,7 +43,8 @@ type Options struct {
 	// "" is none. Variables PUNCTUAL_SECRET_NAME of the environment are secrets, too.
 	Secrets string
 	// At is what time it is at the start; the zero time is the real one. Speed is how many times as fast
-	// time passes while nothing is under way, up to 600; 0 and 1 are as fast as it does. With either, nothing can be kept.
+	// time passes while nothing is under way, up to 600; 0 and 1 are as fast as it does. With either,
+	// nothing can be kept.
 	At    time.Time
 	Speed int
 	// Serving, if it is there, is called with the address once requests are taken.

@@ -42,8 +42,8 @@ func Seed(ctx context.Context, url string, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		answer, err := seed.put(ctx, seed.name, bytes.NewReader(body))
-		if _, err := client.Read[struct{}](answer, err); err != nil {
+		_, err = client.Read[struct{}](seed.put(ctx, seed.name, bytes.NewReader(body))) //nolint:bodyclose // Read does
+		if err != nil {
 			return fmt.Errorf("putting %s/%s: %w", seed.resource, seed.name, err)
 		}
 		if _, err := fmt.Fprintf(w, "%s/v1/%s/%s\n", url, seed.resource, seed.name); err != nil {

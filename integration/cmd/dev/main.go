@@ -54,9 +54,9 @@ func run(signals <-chan os.Signal, folders, args []string, out, errs io.Writer) 
 		select {
 		case <-changed:
 			d.restart()
-		case err := <-d.ended:
+		case how := <-d.ended:
 			d.program, d.ended = nil, nil
-			_, _ = fmt.Fprintf(errs, "dev: it ended (%v); the next change starts it again\n", err)
+			_, _ = fmt.Fprintf(errs, "dev: it ended (%s); the next change starts it again\n", how)
 		case s := <-signals:
 			d.end(s, signals)
 			return nil
@@ -71,7 +71,7 @@ type dev struct {
 	out, errs io.Writer
 
 	program *exec.Cmd
-	ended   chan error
+	ended   chan string // how it did
 }
 
 // restart builds the program, and if it builds, runs it in place of the one that runs.
@@ -98,8 +98,11 @@ func (d *dev) restart() {
 		_, _ = fmt.Fprintln(d.errs, "dev: it does not start:", err)
 		return
 	}
-	d.program, d.ended = program, make(chan error, 1)
-	go func(ended chan<- error) { ended <- program.Wait() }(d.ended)
+	d.program, d.ended = program, make(chan string, 1)
+	go func(ended chan<- string) {
+		_ = program.Wait() // its state says as much
+		ended <- program.ProcessState.String()
+	}(d.ended)
 }
 
 // end waits for the program's end. Ctrl-C has reached it as well, from the terminal; another signal is passed on.

@@ -36,11 +36,14 @@ func watch(folders []string) (changed <-chan struct{}, stop func(), err error) {
 					_ = add(w, e.Name) // it may be gone again
 					quiet.Reset(settle)
 				}
-				if strings.HasSuffix(e.Name, ".go") && !strings.HasSuffix(e.Name, "_test.go") && e.Op != fsnotify.Chmod {
+				isProgram := strings.HasSuffix(e.Name, ".go") && !strings.HasSuffix(e.Name, "_test.go")
+				if isProgram && e.Op != fsnotify.Chmod {
 					quiet.Reset(settle)
 				}
-			case <-w.Errors: // events were lost: build, in case they mattered
-				quiet.Reset(settle)
+			case err := <-w.Errors:
+				if err != nil { // events were lost: build, in case they mattered
+					quiet.Reset(settle)
+				}
 			case <-quiet.C:
 				select {
 				case bursts <- struct{}{}:

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,8 +128,8 @@ type made struct {
 }
 
 func (m made) measured(jobs int, d time.Duration) measured {
-	return measured{Jobs: jobs, Refused: m.refused, Rate: float64(len(m.ids)) / d.Seconds(), Accept: percentilesOf(m.took),
-		Over: map[string]int{}}
+	return measured{Jobs: jobs, Refused: m.refused, Rate: float64(len(m.ids)) / d.Seconds(),
+		Accept: percentilesOf(m.took), Over: map[string]int{}}
 }
 
 // create creates all jobs; it returns an error when one is refused and says so for all.
@@ -224,8 +223,9 @@ func (m measured) show(s *shell) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.out, "accepted   %s jobs/s (%d of %d; %s a request)\nlateness   %s\nover       %s in %.1f s\n",
-		strconv.FormatFloat(m.Rate, 'f', 0, 64), m.Jobs-m.Refused, m.Jobs, m.Accept, m.Lateness,
+	_, err = fmt.Fprintf(s.out,
+		"accepted   %.0f jobs/s (%d of %d; %s a request)\nlateness   %s\nover       %s in %.1f s\n",
+		m.Rate, m.Jobs-m.Refused, m.Jobs, m.Accept, m.Lateness,
 		strings.NewReplacer(`"`, "", "{", "", "}", "", ":", " ", ",", ", ").Replace(string(over)), m.Took)
 	return err
 }

@@ -120,7 +120,7 @@ func TestRun_ReadsThePayloadFromAFileOrStandardInput(t *testing.T) {
 func TestRun_SaysOnCtrlCWhatGoesOn(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
-	time.AfterFunc(200*time.Millisecond, interrupt)
+	time.AfterFunc(time.Second, interrupt)
 	s := typed(ctx, "", "run", "echo", "--in", "1h", "--wait")
 	if s.code != exitInterrupted || !strings.Contains(s.errs, "goes on") ||
 		!strings.Contains(s.errs, "punctual cancel ") {

@@ -43,7 +43,8 @@ type sight struct {
 	at      time.Time
 }
 
-// Run writes a line for each job that starts, ends or fails. What is there when it begins is not news, but for what runs.
+// Run writes a line for each job that starts, ends or fails. What is there when it begins is no news, but for
+// what runs.
 func (c tailJobs) Run(s *shell) error {
 	if c.Every < 100*time.Millisecond {
 		return usage{errors.New("--every: want 100ms or more")}
@@ -200,8 +201,8 @@ func (w *watching) note(s *shell, j rest.JobView, first bool) {
 	if j.StatusReason != nil {
 		more = append(more, plain(reason(j.StatusReason)))
 	}
-	_, _ = fmt.Fprintf(s.out, "%s  %s  %s  %s  %s\n", at.Local().Format(time.TimeOnly), s.paint(fmt.Sprintf("%-9s", what)),
-		j.JobID, plain(j.Task), strings.Join(more, ", "))
+	_, _ = fmt.Fprintf(s.out, "%s  %s  %s  %s  %s\n", at.Local().Format(time.TimeOnly),
+		s.paint(fmt.Sprintf("%-9s", what)), j.JobID, plain(j.Task), strings.Join(more, ", "))
 }
 
 // forget drops jobs that no look can find any more.

@@ -72,7 +72,7 @@ func TestSchedule_DeletesByTagWhatTheFileNoLongerHolds(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// What is refused keeps everything.
-	wrong := file(t, doc("cli-prune-a", "prune")+"name: x\ncalendar: {every: 1h}\njob: {task: none, tags: {team: prune}}\n")
+	wrong := file(t, doc("cli-prune-a", "prune")+strings.ReplaceAll(doc("x", "prune"), "echo", "none"))
 	bad(t, exitUsage, "/job/task", "schedule", "apply", "-f", wrong, "--prune", "--tag", "team=prune")
 	if !strings.Contains(names(), "cli-prune-b\n") {
 		t.Error("it was deleted although a document was refused")

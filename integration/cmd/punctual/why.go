@@ -34,7 +34,8 @@ func (c whySchedule) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	if a.Before, err = s.occurrence(c.Name, rest.ListOccurrencesParams{Before: new(a.At.Add(time.Millisecond))}); err != nil {
+	passed := rest.ListOccurrencesParams{Before: new(a.At.Add(time.Millisecond))}
+	if a.Before, err = s.occurrence(c.Name, passed); err != nil {
 		return err
 	}
 	pending := rest.ListOccurrencesParamsOutcomePending
