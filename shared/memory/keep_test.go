@@ -335,6 +335,81 @@ func TestOpen_TakesEachLineAsAWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+func TestOpen_GoesOnWhereASnapshotWasNotFinished(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := keeping(t, dir, memory.Options{})
+	for n := range 10 {
+		write(t, w, textRow(n, fmt.Sprint(n)))
+	}
+	w.Close()
+	path := logFile(t, dir)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte{'\n'})
+	for name, text := range map[string][][]byte{ // the process was killed while it wrote snapshot 2
+		"00000001.log":        lines[:6],
+		"00000002.log":        append([][]byte{lines[0]}, lines[6:]...),
+		"00000002.unfinished": lines[:3],
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), bytes.Join(text, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the second time, after a snapshot of it
+		w = keeping(t, dir, memory.Options{LogSize: 1})
+		for n := range 10 {
+			if got := text(t, w, n); got != fmt.Sprint(n) {
+				t.Errorf("row %d is %q", n, got)
+			}
+		}
+		write(t, w, textRow(3, "3"))
+		w.Close()
+	}
+	if names, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(names) > 3 ||
+		slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, ".unfinished") }) {
+		t.Errorf("left: %v %v", names, err)
+	}
+}
+
+func TestOpen_LosesNoMessageOnItsWayToTheDeadLetterQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := keeping(t, dir, memory.Options{LogSize: 1}) // a snapshot at almost every change
+		defer func() { w.Close() }()
+		const queue = contract.ReportQueue
+		must(t, w.Queues().Send(t.Context(), queue, message.Outgoing{Body: "poison"}))
+		spec := contract.Queues()[slices.IndexFunc(contract.Queues(), func(q contract.Queue) bool { return q.Name == queue })]
+		for range spec.MaxReceives + 1 {
+			if _, err := w.Queues().Receive(t.Context(), queue, 10, 0, time.Second); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			w = keeping(t, dir, memory.Options{LogSize: 1})
+			time.Sleep(2 * time.Second)
+		}
+		got, err := w.Queues().Receive(t.Context(), spec.DeadLetter, 10, 0, 0)
+		if err != nil || len(got) != 1 || got[0].Body != "poison" || got[0].Source != queue {
+			t.Errorf("%v %v", got, err)
+		}
+		if moved, err := w.Queues().StartMoveTask(t.Context(), spec.DeadLetter, ""); err != nil || moved != 0 {
+			t.Errorf("moved %d in flight: %v", moved, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if moved, err := w.Queues().StartMoveTask(t.Context(), spec.DeadLetter, ""); err != nil || moved != 1 {
+			t.Errorf("moved %d: %v", moved, err)
+		}
+		w.Close()
+		w = keeping(t, dir, memory.Options{})
+		if d, err := w.Queues().Depth(t.Context(), queue); err != nil || d.Visible != 1 {
+			t.Errorf("moved back: %+v %v", d, err)
+		}
+	})
+}
+
 func TestOpen_RefusesFilesThatAreDamaged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,7 +35,9 @@ func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, err
 	now := qs.world.now()
 	from.mu.Lock()
 	from.ripen(now)
-	qs.world.lock()
+	if qs.world.log != nil {
+		qs.world.log.mu.Lock()
+	}
 	var moving []*stored
 	for range from.visible {
 		l := from.pop()
@@ -45,7 +47,9 @@ func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, err
 			break
 		}
 		from.forget(l)
-		from.leaving[l.id] = l
+		if qs.world.log != nil {
+			from.leaving[l.id] = l
+		}
 		moving = append(moving, l)
 	}
 	qs.world.done()

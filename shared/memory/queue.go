@@ -18,7 +18,7 @@ type queue struct {
 
 	mu       sync.Mutex
 	byID     map[string]*stored
-	leaving  map[string]*stored // on the way to another queue; guarded by the log's lock
+	leaving  map[string]*stored // on the way to another queue, where a log is; guarded by its lock
 	ready    []*stored          // oldest first, from head on; may hold deleted ones
 	head     int
 	visible  int        // in ready and not deleted
@@ -95,7 +95,6 @@ func (q *queue) take(now time.Time, most int, visibility time.Duration, stays bo
 		}
 		if q.DeadLetter != "" && q.MaxReceives > 0 && l.receives >= q.MaxReceives {
 			q.forget(l)
-			q.leaving[l.id] = l
 			dead = append(dead, l)
 			continue
 		}
@@ -131,6 +130,9 @@ func (q *queue) taken(w *World, now time.Time, most int, visibility time.Duratio
 	defer w.log.mu.Unlock()
 	var facts []kept
 	out, dead = q.take(now, most, visibility, stays, func(k kept) { facts = append(facts, k) })
+	for _, l := range dead {
+		q.leaving[l.id] = l
+	}
 	return out, dead, w.log.write(facts)
 }
 

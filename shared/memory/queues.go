@@ -177,8 +177,10 @@ func (qs *Queues) move(q *queue, now time.Time, arrivals []arrival, from *queue,
 	for _, a := range arrivals {
 		q.put(a.stored, now, a.delay)
 	}
-	for _, l := range left {
-		delete(from.leaving, l.id)
+	if qs.world.log != nil {
+		for _, l := range left {
+			delete(from.leaving, l.id)
+		}
 	}
 	return nil
 }

@@ -137,13 +137,6 @@ func (w *World) Close() {
 	})
 }
 
-// lock makes the caller the only one that changes what is kept, until done.
-func (w *World) lock() {
-	if w.log != nil {
-		w.log.mu.Lock()
-	}
-}
-
 func (w *World) now() time.Time { return w.clock.Now() }
 
 // sleep waits for d; it returns early when the World is closed, or with the context's error.
