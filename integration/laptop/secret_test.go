@@ -2,6 +2,7 @@ package laptop
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -58,16 +59,19 @@ func TestSecrets_ComeFromAFileAndTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestServe_SignsByALocalSecret(t *testing.T) {
+func TestServe_SignsAndSignsInByLocalSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	signed := make(chan error, 1)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := client.ReadSigned(r, secret)
+		if got := r.Header.Get("Authorization"); err == nil && got != "Bearer a token" {
+			err = fmt.Errorf("the token is %d bytes long", len(got))
+		}
 		signed <- err
 	}))
 	t.Cleanup(hook.Close)
-	o := Options{Secrets: written(t, "hook="+secret)}
+	o := Options{Secrets: written(t, "hook="+secret+"\napi=a token")}
 	var said bytes.Buffer
 	c := here(t, o)
 	o.Greet(&said, "localhost:1")
@@ -75,7 +79,8 @@ func TestServe_SignsByALocalSecret(t *testing.T) {
 		t.Error(said.String())
 	}
 	job := must[rest.JobView](t)(c.CreateJob(t.Context(), "", rest.JobRequest{Task: "http", Payload: map[string]any{
-		"url": hook.URL, "body": 1, "sign_with": secretARN("hook")}}))
+		"url": hook.URL, "body": 1, "sign_with": secretARN("hook"),
+		"auth": map[string]string{"bearer": secretARN("api")}}}))
 	if job = must[rest.JobView](t)(c.Wait(t.Context(), job.JobID)); string(job.Status) != "SUCCEEDED" {
 		t.Fatalf("%s: %+v", job.Status, job.StatusReason)
 	}

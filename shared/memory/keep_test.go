@@ -382,7 +382,8 @@ func TestOpen_LosesNoMessageOnItsWayToTheDeadLetterQueue(t *testing.T) {
 		defer func() { w.Close() }()
 		const queue = contract.ReportQueue
 		must(t, w.Queues().Send(t.Context(), queue, message.Outgoing{Body: "poison"}))
-		spec := contract.Queues()[slices.IndexFunc(contract.Queues(), func(q contract.Queue) bool { return q.Name == queue })]
+		all := contract.Queues()
+		spec := all[slices.IndexFunc(all, func(q contract.Queue) bool { return q.Name == queue })]
 		for range spec.MaxReceives + 1 {
 			if _, err := w.Queues().Receive(t.Context(), queue, 10, 0, time.Second); err != nil {
 				t.Fatal(err)
