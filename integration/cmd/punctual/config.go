@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,38 +35,64 @@ type config struct {
 type deployment struct {
 	URL          string `yaml:"url"`
 	TokenCommand string `yaml:"token_command"` // a shell's; what it writes is the token
+	OIDC         *oidc  `yaml:"oidc"`          // in its place: login
+	SigV4        *sigv4 `yaml:"sigv4"`         // in its place: requests are signed
 }
 
-// where finds the API and its token: --url with --token, else a context of the config file, else the laptop.
-// A context's token goes to its own URL only.
-func (c commands) where() (url string, token client.TokenSource, err error) {
-	given := func(context.Context) (string, error) { return c.Token, nil }
+// where finds the API: --url, else a context of the config file, whose name it sets, else the laptop.
+func (c *commands) where() (deployment, error) {
 	if c.URL != "" {
 		if c.Context != "" {
-			return "", nil, errors.New("--url and --context (or their variables) are not given together")
+			return deployment{}, errors.New("--url and --context (or their variables) are not given together")
 		}
-		return c.URL, given, nil
+		return deployment{URL: c.URL}, nil
 	}
 	file, err := readConfig(c.Config)
 	if err != nil {
-		return "", nil, err
+		return deployment{}, err
 	}
-	name := c.Context
-	if name == "" {
-		name = file.Current
+	if c.Context == "" {
+		c.Context = file.Current
 	}
-	if name == "" {
-		return laptopURL, given, nil
+	if c.Context == "" {
+		return deployment{URL: laptopURL}, nil
 	}
-	at, ok := file.Contexts[name]
+	at, ok := file.Contexts[c.Context]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(file.Contexts)), ", ")
-		return "", nil, fmt.Errorf("there is no context %q; known: %s", name, plain(known))
+		return deployment{}, fmt.Errorf("there is no context %q; known: %s", c.Context, plain(known))
 	}
-	if c.Token != "" || at.TokenCommand == "" {
-		return at.URL, given, nil
+	ways := 0
+	for _, there := range []bool{at.TokenCommand != "", at.OIDC != nil, at.SigV4 != nil} {
+		if there {
+			ways++
+		}
 	}
-	return at.URL, tokenOf(at.TokenCommand), nil
+	if ways > 1 {
+		return deployment{}, fmt.Errorf("context %s signs in by more than one of token_command, oidc and sigv4", c.Context)
+	}
+	return at, nil
+}
+
+// signIn is how to sign in at a deployment: by --token, else as its context says. A context's token goes to its own
+// URL only.
+func (c *commands) signIn(at deployment) ([]client.Option, error) {
+	switch {
+	case c.Token != "":
+		return []client.Option{client.WithToken(c.Token)}, nil
+	case at.TokenCommand != "":
+		return []client.Option{client.WithTokenSource(tokenOf(at.TokenCommand))}, nil
+	case at.SigV4 != nil:
+		by := &signing{how: *at.SigV4}
+		return []client.Option{client.WithTokenSource(by.ready), client.WithHTTPClient(&http.Client{Transport: by})}, nil
+	case at.OIDC != nil:
+		path, err := c.sessionPath()
+		if err != nil {
+			return nil, err
+		}
+		return []client.Option{client.WithTokenSource(at.OIDC.tokenOf(at.URL, path))}, nil
+	}
+	return nil, nil
 }
 
 // readConfig reads the config file at path, or the user's, which need not be there.

@@ -45,6 +45,9 @@ func code(err error) int {
 	if errors.Is(err, context.Canceled) {
 		return exitInterrupted
 	}
+	if _, ok := errors.AsType[*notSignedIn](err); ok {
+		return exitForbidden
+	}
 	if errors.Is(err, client.Unauthenticated) || errors.Is(err, client.Forbidden) {
 		return exitForbidden
 	}

@@ -40,6 +40,8 @@ type commands struct {
 	Bench    bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
 	Doctor   doctor       `cmd:"" help:"Check that the API answers and works."`
 
+	Login      login      `cmd:"" help:"Sign in to a context by a browser (oidc of the config file)."`
+	Logout     logout     `cmd:"" help:"Forget what login has kept."`
 	Completion completion `cmd:"" help:"Write the completion of a shell."`
 }
 
@@ -51,6 +53,8 @@ type shell struct {
 	output   string
 	client   *client.Client
 	url      string
+	at       deployment
+	chosen   commands
 	colour   bool // out shows colours
 	moves    bool // err shows progress
 	asks     bool // a person can answer at in
@@ -93,15 +97,19 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		_, _ = fmt.Fprintf(errs, "punctual: %v; see punctual --help\n", err)
 		return exitUsage
 	}
-	url, token, err := c.where()
+	at, err := c.where()
+	var options []client.Option
+	if err == nil {
+		options, err = c.signIn(at)
+	}
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "punctual:", err)
 		return exitUsage
 	}
-	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: url,
+	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: at.URL, at: at, chosen: c,
 		colour: colours(out, os.Getenv), moves: terminal(errs), asks: terminal(in)}
-	s.client, err = client.New(url, client.WithTokenSource(token), client.WithRetries(3),
-		client.WithBackoff(200*time.Millisecond, 5*time.Second))
+	options = append(options, client.WithRetries(3), client.WithBackoff(200*time.Millisecond, 5*time.Second))
+	s.client, err = client.New(at.URL, options...)
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "punctual:", err)
 		return exitUsage
@@ -124,6 +132,9 @@ func say(s *shell, err error) {
 		_, _ = fmt.Fprintf(s.err,
 			"Is %s the address? --url or PUNCTUAL_URL sets it; punctual serve starts a laptop's.\n", s.url)
 	case exitForbidden:
+		if _, ok := errors.AsType[*notSignedIn](err); ok {
+			return // it says what to do
+		}
 		_, _ = fmt.Fprintln(s.err, "--token or PUNCTUAL_TOKEN sets the token; it may have expired, or lack a scope.")
 	}
 }
