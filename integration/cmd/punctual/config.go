@@ -69,7 +69,8 @@ func (c *commands) where() (deployment, error) {
 		}
 	}
 	if ways > 1 {
-		return deployment{}, fmt.Errorf("context %s signs in by more than one of token_command, oidc and sigv4", c.Context)
+		return deployment{}, fmt.Errorf("context %s signs in by more than one of token_command, oidc and sigv4",
+			c.Context)
 	}
 	return at, nil
 }
@@ -84,7 +85,8 @@ func (c *commands) signIn(at deployment) ([]client.Option, error) {
 		return []client.Option{client.WithTokenSource(tokenOf(at.TokenCommand))}, nil
 	case at.SigV4 != nil:
 		by := &signing{how: *at.SigV4}
-		return []client.Option{client.WithTokenSource(by.ready), client.WithHTTPClient(&http.Client{Transport: by})}, nil
+		return []client.Option{client.WithTokenSource(by.ready),
+			client.WithHTTPClient(&http.Client{Transport: by})}, nil
 	case at.OIDC != nil:
 		path, err := c.sessionPath()
 		if err != nil {

@@ -87,8 +87,8 @@ func TestLogin_SignsInByTheDeviceFlowAndKeepsTheToken(t *testing.T) {
 	t.Parallel()
 	i, seen := issues(t), ""
 	url := takes(t, func(r *http.Request) { seen += r.Header.Get("Authorization") + ";" })
-	config := file(t, fmt.Sprintf("current: prod\ncontexts:\n  prod:\n    url: %s\n    oidc: {issuer: %s, client_id: cli, "+
-		"audience: punctual}\n  other: {url: %s}\n", url, i.URL, url))
+	config := file(t, fmt.Sprintf("current: prod\ncontexts:\n  prod:\n    url: %s\n"+
+		"    oidc: {issuer: %s, client_id: cli, audience: punctual}\n  other: {url: %s}\n", url, i.URL, url))
 	try := func(args ...string) said {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append([]string{"--config", config}, args...), nil, &out, &errs)
@@ -221,8 +221,9 @@ func TestSigV4_SignsEachRequest(t *testing.T) {
 			}
 		}
 		sum := sha256.Sum256(body)
-		err = v4.NewSigner().SignHTTP(t.Context(), aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret",
-			SessionToken: "session"}, again, hex.EncodeToString(sum[:]), "execute-api", "eu-central-1", at)
+		by := aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret", SessionToken: "session"}
+		err = v4.NewSigner().SignHTTP(t.Context(), by, again, hex.EncodeToString(sum[:]), "execute-api",
+			"eu-central-1", at)
 		if err != nil || again.Header.Get("Authorization") != got {
 			t.Errorf("%v\ngot  %s\nwant %s", err, got, again.Header.Get("Authorization"))
 		}
@@ -244,7 +245,8 @@ func TestSigV4_SignsEachRequest(t *testing.T) {
 	if s := try("--context", "both", "ls"); s.code != exitUsage || !strings.Contains(s.errs, "more than one") {
 		t.Errorf("%+v", s)
 	}
-	if s := try("--context", "none", "ls"); s.code != exitForbidden || !strings.Contains(s.errs, "nobody") || seen != 2 {
+	s := try("--context", "none", "ls")
+	if s.code != exitForbidden || !strings.Contains(s.errs, "nobody") || seen != 2 {
 		t.Errorf("%+v, %d requests", s, seen)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "")

@@ -36,14 +36,14 @@ type signing struct {
 }
 
 // ready is asked before each request, in place of a token: without credentials it returns a *notSignedIn, which
-// no repetition mends.
+// hides what the network may have done: no repetition mends it.
 func (s *signing) ready(ctx context.Context) (noToken string, err error) {
 	c, err := s.load(ctx)
 	if err != nil {
 		return "", err
 	}
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		return "", &notSignedIn{fmt.Errorf("finding AWS credentials to sign by: %v", err)}
+		return "", &notSignedIn{fmt.Errorf("finding AWS credentials to sign by: %s", err.Error())}
 	}
 	return "", nil
 }
@@ -87,7 +87,7 @@ func (s *signing) load(ctx context.Context) (aws.Config, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(s.how.Region),
 		awsconfig.WithSharedConfigProfile(s.how.Profile))
 	if err != nil {
-		return c, &notSignedIn{fmt.Errorf("reading AWS's settings: %v", err)}
+		return c, &notSignedIn{fmt.Errorf("reading AWS's settings: %w", err)}
 	}
 	if c.Region == "" {
 		return c, &notSignedIn{errors.New("signing wants a region: sigv4.region of the context, or AWS_REGION")}
