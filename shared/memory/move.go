@@ -59,7 +59,7 @@ func (qs *Queues) StartMoveTask(ctx context.Context, dlq, dest string) (int, err
 		if dest == "" {
 			to = qs.queues[l.source]
 		}
-		moved := arrival{stored: &stored{id: qs.nextID(), body: l.body, group: l.group, sentAt: now.UTC()}}
+		moved := arrival{stored: &stored{body: l.body, group: l.group, sentAt: now.UTC()}}
 		if err := qs.move(to, now, []arrival{moved}, from, []*stored{l}); err != nil {
 			return n, fault.New(fault.Unavailable, err, "moving messages of %s", dlq)
 		}

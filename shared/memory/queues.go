@@ -128,7 +128,7 @@ func (qs *Queues) sendBatch(ctx context.Context, q *queue, out []message.Outgoin
 			continue
 		}
 		for range copies(f.Twice) {
-			arrivals = append(arrivals, arrival{&stored{id: qs.nextID(), body: o.Body, group: o.Group, sentAt: sent},
+			arrivals = append(arrivals, arrival{&stored{body: o.Body, group: o.Group, sentAt: sent},
 				o.Delay.Truncate(time.Second)})
 		}
 	}
@@ -141,7 +141,7 @@ func (qs *Queues) sendBatch(ctx context.Context, q *queue, out []message.Outgoin
 	return failed
 }
 
-// arrival is a message that a queue gets, and its delay.
+// arrival is a message that a queue gets, and its delay. Without an id it gets one.
 type arrival struct {
 	*stored
 	delay time.Duration
@@ -156,6 +156,11 @@ func (qs *Queues) arrive(q *queue, now time.Time, arrivals []arrival) error {
 func (qs *Queues) move(q *queue, now time.Time, arrivals []arrival, from *queue, left []*stored) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for _, a := range arrivals {
+		if a.id == "" {
+			a.id = qs.nextID() // in the order of the queue
+		}
+	}
 	err := qs.world.keep(func() []kept {
 		var facts []kept
 		for _, l := range left {

@@ -142,7 +142,7 @@ func (ts *Timers) fire(a *armed) {
 	now := ts.world.now()
 	if now.Add(wait).Sub(a.At) > a.MaxAge {
 		q := ts.world.queues.queues[contract.FiringDead]
-		dead := arrival{stored: &stored{id: ts.world.queues.nextID(), body: a.Body, sentAt: now.UTC()}}
+		dead := arrival{stored: &stored{body: a.Body, sentAt: now.UTC()}}
 		if (q == nil || ts.world.queues.arrive(q, now, []arrival{dead}) == nil) && ts.remove(a) == nil {
 			return
 		}
