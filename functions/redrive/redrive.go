@@ -106,7 +106,8 @@ func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
 	log := s.Log.With(telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID)
 	switch kind := fault.KindOf(err); {
 	case kind == fault.NotFound || kind == fault.Refused:
-		log.WarnContext(ctx, "redriven dead letter was dropped: its job is gone or not DEAD", telemetry.Err, err.Error())
+		log.WarnContext(ctx, "redriven dead letter was dropped: its job is gone or not DEAD", telemetry.Err,
+			err.Error())
 		return nil
 	case err != nil:
 		return err

@@ -89,8 +89,8 @@ func (d *Decider) Stop(ctx context.Context, row job.Row, why job.Reason, now tim
 	return d.finishStop(ctx, row, c, now)
 }
 
-// askOwner asks the worker that owns the attempt to stop it. asked is false if no worker owns it. It returns
-// the claim as it was read.
+// askOwner asks the worker that owns the attempt to stop it, and returns the claim. asked is false if no worker owns
+// the attempt.
 func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (c job.Claim, asked bool, err error) {
 	c, err = d.Jobs.Claim(ctx, row.Key)
 	if err != nil || !c.Live(row.Attempt, now) {
@@ -102,8 +102,8 @@ func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (c j
 	return c, true, d.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
 }
 
-// fenceStop fences the attempt, so that no worker can start it any more, and notes the starts that it had, and returns
-// the write that then ends the job. c is the claim as it was read.
+// fenceStop fences the attempt, so that no worker can start it any more, notes the starts that it had, and returns the
+// write that then ends the job. c is the claim as it was read.
 func (d *Decider) fenceStop(
 	ctx context.Context, row job.Row, c job.Claim, now time.Time,
 ) (job.Row, item.Write, error) {
