@@ -20,6 +20,7 @@ import (
 	"log/slog"
 
 	"punctual/functions/api"
+	"punctual/functions/api/console"
 	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -192,15 +193,20 @@ func listen(addr string) (net.Listener, error) {
 	return listener, err
 }
 
-// routes serves the API for the one tenant of a laptop, and metrics.
+// routes serves the API for the one tenant of a laptop, the console page, and metrics.
 func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler {
 	local := tenant.Identity{Tenant: tenant.Local, Subject: "laptop",
 		Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
+	page := console.New(console.Settings{})
 	// No mux: it would redirect paths that the API answers.
 	return api.LoopbackOnly(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			_ = meter.WriteText(w) // the client may be gone
+			return
+		}
+		if console.Has(r.URL.Path) {
+			page.ServeHTTP(w, r)
 			return
 		}
 		rest.ServeHTTP(w, r.WithContext(api.WithIdentity(r.Context(), local)))

@@ -35,6 +35,16 @@ type Env struct {
 	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim
 	Auth          string // PUNCTUAL_AUTH: how callers show who they are; AuthIAM, or "" for tokens
 	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
+
+	Console ConsoleEnv // of the API
+}
+
+// ConsoleEnv holds what the console page needs to sign in at Env.Issuer.
+type ConsoleEnv struct {
+	Client   string   // PUNCTUAL_CONSOLE_CLIENT: its client id at the issuer; "" lets nobody sign in
+	Scope    string   // PUNCTUAL_CONSOLE_SCOPE: asked for at sign-in; "" is openid alone
+	Audience string   // PUNCTUAL_CONSOLE_AUDIENCE: asked for at sign-in; "" asks for none
+	Origins  []string // PUNCTUAL_CONSOLE_ORIGINS: of the issuer's endpoints elsewhere, separated by commas
 }
 
 // DefaultPrefix is the Prefix of a process that was given none.
@@ -79,6 +89,11 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
 	if audiences := get("PUNCTUAL_AUDIENCE", ""); audiences != "" {
 		e.Audiences = strings.Split(audiences, ",")
+	}
+	e.Console = ConsoleEnv{Client: get("PUNCTUAL_CONSOLE_CLIENT", ""), Scope: get("PUNCTUAL_CONSOLE_SCOPE", ""),
+		Audience: get("PUNCTUAL_CONSOLE_AUDIENCE", "")}
+	if origins := get("PUNCTUAL_CONSOLE_ORIGINS", ""); origins != "" {
+		e.Console.Origins = strings.Split(origins, ",")
 	}
 	if cidrs := get("PUNCTUAL_HTTP_ALLOW", ""); cidrs != "" {
 		e.HTTPAllow = strings.Split(cidrs, ",")

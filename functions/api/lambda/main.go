@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"punctual/functions/api"
+	"punctual/functions/api/console"
 	"punctual/shared/aws/blob"
 	"punctual/shared/aws/principal"
 	"punctual/shared/aws/queue"
@@ -23,7 +24,7 @@ func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
-	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(api.New(api.Deps{
+	rest := api.New(api.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queues: queue.New(cfg, env.QueueName),
 		Timers: timer.New(cfg,
@@ -37,5 +38,7 @@ func main() {
 
 		ScheduleQuota: env.Quota,
 		Allowance:     store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
-	}), meter, os.Stdout)))
+	})
+	page := console.Beside(console.SettingsOf(env), rest)
+	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(page, meter, os.Stdout)))
 }

@@ -1,0 +1,97 @@
+// The page: signs in, shows the view that the address names, and the header above it.
+import { html, render, useEffect, useRef, useState } from './core/html.js'
+import { start, leave, signsIn } from './core/auth.js'
+import { get } from './core/api.js'
+import { setLive, useClock, useShown } from './core/live.js'
+import { Refused, length, zone } from './core/form.js'
+import { Asking } from './core/ask.js'
+import { Overview } from './views/overview.js'
+import { Jobs } from './views/jobs.js'
+import { Job } from './views/job.js'
+import { Schedules, NewSchedule } from './views/schedules.js'
+import { Schedule } from './views/schedule.js'
+import { Dags, Dag } from './views/dags.js'
+import { Run } from './views/run.js'
+import { DeadLetters } from './views/deadletters.js'
+import { Pauses } from './views/pauses.js'
+
+const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'], ['dead-letters', 'Dead letters'],
+  ['pauses', 'Pauses']]
+
+// viewOf returns the view of an address such as #/runs/ID/NODE?x=y, its properties, its title and its room.
+function viewOf(hash) {
+  const [path, search] = hash.replace(/^#\/?/, '').split('?')
+  const [room, id, more] = path.split('/').map(decodeURIComponent)
+  const query = Object.fromEntries(new URLSearchParams(search || ''))
+  switch (room) {
+    case '': return [Overview, {}, 'Overview', '']
+    case 'jobs': return id ? [Job, { id }, `Job ${id}`, room] : [Jobs, { query }, 'Jobs', room]
+    case 'schedules': return id === 'new!' ? [NewSchedule, {}, 'New schedule', room]
+      : id ? [Schedule, { name: id }, `Schedule ${id}`, room] : [Schedules, {}, 'Schedules', room]
+    case 'dags': return id ? [Dag, { name: id }, `DAG ${id}`, room] : [Dags, { query }, 'DAGs and runs', room]
+    case 'runs': return id ? [Run, { id, node: more }, `Run ${id}`, 'dags'] : [Dags, { query }, 'DAGs and runs', 'dags']
+    case 'dead-letters': return [DeadLetters, {}, 'Dead letters', room]
+    case 'pauses': return [Pauses, {}, 'Pauses', room]
+    default: return [() => html`<p>There is no such view. <a href="#/">To the overview</a></p>`, {}, 'Not found', '']
+  }
+}
+
+function Freshness() {
+  const shown = useShown()
+  const now = useClock()
+  const age = shown.at ? length(Math.max(0, now - shown.at)) : ''
+  const state = shown.off ? 'off' : shown.error ? 'failing' : 'on'
+  const text = shown.off ? 'Refresh is off' : shown.error ? `No answer, last one ${age} ago` : now - shown.at > 5000 ? `Live, ${age.replace('.0', '')} ago` : 'Live'
+  return html`<div class="fresh">
+    <span class=${`pulse ${state}`} aria-hidden="true"></span><span class="small">${text}</span>
+    <button type="button" class="quiet small" aria-pressed=${shown.off} onClick=${() => setLive(shown.off)}>Hold</button></div>`
+}
+
+function SignInAgain() {
+  const shown = useShown()
+  if (shown.error?.status !== 401 || !signsIn()) return null
+  return html`<div class="refused" role="alert"><p>Your session has ended.</p>
+    <button type="button" class="primary" onClick=${leave}>Sign in again</button></div>`
+}
+
+function Page({ who }) {
+  const [hash, set] = useState(location.hash)
+  const heading = useRef()
+  const first = useRef(true)
+  useEffect(() => {
+    const moved = () => set(location.hash)
+    addEventListener('hashchange', moved)
+    return () => removeEventListener('hashchange', moved)
+  }, [])
+  const [View, props, title, room] = viewOf(hash)
+  useEffect(() => {
+    document.title = `${title} – Punctual`
+    if (!first.current) { // where a reader of the screen is told that the view has changed
+      heading.current.focus({ preventScroll: true })
+      scrollTo(0, 0)
+    }
+    first.current = false
+  }, [title])
+  const can = (scope) => who.scopes.includes(`punctual:${scope}`)
+  return html`
+    <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); heading.current.focus() }}>To the content</a>
+    <header><a class="brand" href="#/"><img src="icon.svg" alt="" width="22" height="22" />Punctual</a>
+      <nav aria-label="Views"><ul>${rooms.map(([path, name]) => html`<li><a href=${`#/${path}`}
+        aria-current=${room === path && title !== 'Not found' ? 'page' : undefined}>${name}</a></li>`)}</ul></nav>
+      <div class="foot"><${Freshness} /><p class="small mute who" title=${who.subject}>Tenant ${who.tenant}<br />${zone}</p></div>
+    </header>
+    <main id="main"><h1 tabindex="-1" ref=${heading}>${title}</h1><${SignInAgain} /><${View} key=${title} can=${can} ...${props} /></main>
+    <${Asking} />`
+}
+
+const place = document.getElementById('page')
+try {
+  if (await start()) {
+    const who = await get('/whoami')
+    render(html`<${Page} who=${who} />`, place)
+    performance.mark('interactive')
+  }
+} catch (error) {
+  render(html`<main class="alone"><h1>Punctual</h1><${Refused} error=${error} />
+    <p><button type="button" class="primary" onClick=${() => location.reload()}>Try again</button></p></main>`, place)
+}

@@ -1,0 +1,53 @@
+// Calls the REST API. What it refuses is thrown as a Refusal, which carries its problem.
+import { apiPath, bearer } from './auth.js'
+
+export class Refusal extends Error {
+  constructor(status, problem, retryAfter) {
+    super(problem.detail || problem.title || `The API answered ${status}.`)
+    Object.assign(this, { status, code: problem.code || '', errors: problem.errors || [], requestId: problem.request_id,
+      allowed: problem.allowed, retryAfter })
+  }
+}
+
+// call sends one request. query's empty values are left out; body is sent as JSON if it is there.
+export async function call(method, path, { query, body, signal, key } = {}) {
+  const asked = new URLSearchParams()
+  for (const [name, value] of Object.entries(query || {})) if (value !== undefined && value !== '') asked.set(name, value)
+  const headers = await bearer()
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (key) headers['Idempotency-Key'] = key
+  let answer
+  try {
+    answer = await fetch(apiPath() + path + (asked.size ? `?${asked}` : ''), {
+      method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: 'no-store',
+    })
+  } catch (e) {
+    if (e.name === 'AbortError') throw e
+    throw new Refusal(0, { title: 'The API cannot be reached.', code: 'unreachable' })
+  }
+  const text = await answer.text()
+  let said = {}
+  if ((answer.headers.get('Content-Type') || '').includes('json')) said = text ? JSON.parse(text) : {}
+  if (!answer.ok) throw new Refusal(answer.status, said, Number(answer.headers.get('Retry-After')) || 0)
+  return said
+}
+
+export const get = (path, query, signal) => call('GET', path, { query, signal })
+export const post = (path, body) => call('POST', path, { body })
+export const put = (path, body) => call('PUT', path, { body })
+export const remove = (path) => call('DELETE', path)
+export const seg = encodeURIComponent
+
+// some reads a list until it has `most` items, the list ends, or `pages` pages are read: pages may be
+// empty and not the last. more says whether something was left.
+export async function some(path, query, { most = 200, pages = 4, signal } = {}) {
+  const items = []
+  let cursor
+  for (let page = 0; page < pages && items.length < most; page++) {
+    const said = await get(path, { limit: Math.min(200, most), ...query, cursor }, signal)
+    items.push(...said.items)
+    cursor = said.next_cursor
+    if (!cursor) break
+  }
+  return { items, more: Boolean(cursor), cursor: cursor || null }
+}

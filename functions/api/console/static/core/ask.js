@@ -1,0 +1,74 @@
+// Asks before something is done, in a modal dialog, and says afterwards how it went.
+import { html, useEffect, useRef, useState } from './html.js'
+import { Refused } from './form.js'
+
+let show = () => {}
+let note = () => {}
+
+// say tells the user, aloud too, what has happened.
+export const say = (text) => note(text)
+
+// ask opens a dialog and does act(values) when it is confirmed. The dialog stays open with what the API
+// refused. touches says in words and numbers what will be touched; fields are inputs
+// {name, label, value, hint, options, area, required}. It returns what act returned, or undefined.
+export const ask = (question) => new Promise((done) => show({ ...question, done }))
+
+export function Asking() {
+  const [question, set] = useState(null)
+  const [text, setText] = useState('')
+  show = set
+  note = setText
+  useEffect(() => {
+    if (!text) return undefined
+    const t = setTimeout(() => setText(''), 6000)
+    return () => clearTimeout(t)
+  }, [text])
+  return html`${question && html`<${Question} key=${question} q=${question} close=${() => set(null)} />`}
+    <div class="said" role="status" aria-live="polite">${text && html`<p>${text}</p>`}</div>`
+}
+
+function Question({ q, close }) {
+  const box = useRef()
+  const [error, setError] = useState(null)
+  const [busy, setBusy] = useState(false)
+  useEffect(() => { box.current.showModal() }, [])
+  const end = (value) => { box.current.close(); close(); q.done(value) }
+  const confirm = async (e) => {
+    e.preventDefault()
+    if (busy) return
+    setBusy(true)
+    setError(null)
+    try {
+      const values = Object.fromEntries(new FormData(e.target))
+      end((await q.act(values)) ?? true)
+      if (q.done_text) say(q.done_text)
+    } catch (refused) {
+      setError(refused)
+      setBusy(false)
+    }
+  }
+  return html`<dialog ref=${box} aria-labelledby="asked" onCancel=${(e) => { e.preventDefault(); end(undefined) }}>
+    <form onSubmit=${confirm}>
+      <h2 id="asked">${q.title}</h2>
+      ${q.text && html`<p>${q.text}</p>`}
+      ${q.touches && html`<p class=${`touches ${q.danger ? 'bad' : ''}`}>This touches <strong>${q.touches}</strong>.</p>`}
+      ${(q.fields || []).map((f) => html`<${Field} ...${f} />`)}
+      <${Refused} error=${error} />
+      <div class="row end">
+        <button type="button" onClick=${() => end(undefined)}>Leave it</button>
+        <button type="submit" class=${q.danger ? 'danger' : 'primary'} aria-disabled=${busy}>${q.verb}</button>
+      </div>
+    </form>
+  </dialog>`
+}
+
+export function Field({ name, label, value, hint, options, area, onInput, ...rest }) {
+  const attributes = { name, value, onInput, 'aria-describedby': hint ? `hint-${name}` : undefined, ...rest }
+  return html`<label class="field"><span>${label}</span>
+    ${options ? html`<select ...${attributes}>${options.map(([v, l]) => html`<option value=${v} selected=${v === value}>${l}</option>`)}</select>`
+    : area ? html`<textarea rows="5" spellcheck="false" ...${attributes}></textarea>`
+    : html`<input autocomplete="off" spellcheck="false" ...${attributes} />`}
+    ${hint && html`<span class="mute small" id=${`hint-${name}`}>${hint}</span>`}</label>`
+}
+
+export const why = { name: 'reason', label: 'Reason', hint: 'Kept with who did it and when.' }

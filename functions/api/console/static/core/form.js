@@ -1,0 +1,110 @@
+// Small forms of things: times, statuses, lengths, problems, JSON.
+import { html, useState } from './html.js'
+import { useClock } from './live.js'
+
+export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString()} ${n === 1 ? one : many}`
+
+// count says how many there are of a list that may go on.
+export const count = ({ items, more }) => `${items.length.toLocaleString()}${more ? '+' : ''}`
+
+export function length(ms) {
+  if (ms === undefined || ms === null || Number.isNaN(ms)) return ''
+  const sign = ms < 0 ? '−' : ''
+  const n = Math.abs(ms)
+  if (n < 1000) return `${sign}${Math.round(n)} ms`
+  if (n < 60_000) return `${sign}${(n / 1000).toFixed(n < 10_000 ? 1 : 0)} s`
+  const s = Math.round(n / 1000)
+  const parts = [[Math.floor(s / 86400), 'd'], [Math.floor(s / 3600) % 24, 'h'], [Math.floor(s / 60) % 60, 'min'], [s % 60, 's']]
+  const first = parts.findIndex(([v]) => v > 0)
+  return sign + parts.slice(first, first + 2).filter(([v]) => v > 0).map(([v, unit]) => `${v} ${unit}`).join(' ')
+}
+
+const clockForm = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
+const minuteForm = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+const dayForm = new Intl.DateTimeFormat(undefined, { weekday: 'short', month: 'short', day: 'numeric' })
+const yearForm = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric' })
+export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+export const minute = (at) => minuteForm.format(at)
+export const day = (at) => dayForm.format(at)
+const sameDay = (a, b) => a.toDateString() === b.toDateString()
+
+export function localTime(iso, now = Date.now()) {
+  const at = new Date(iso)
+  if (sameDay(at, new Date(now))) return clockForm.format(at)
+  const near = Math.abs(at - now) < 300 * 86_400_000
+  return `${(near ? dayForm : yearForm).format(at)}, ${minuteForm.format(at)}`
+}
+
+export function relative(iso, now = Date.now()) {
+  const ms = new Date(iso) - now
+  if (Math.abs(ms) < 1000) return 'now'
+  const s = Math.abs(ms) / 1000
+  const [n, unit] = s < 60 ? [s, 's'] : s < 3600 ? [s / 60, 'min'] : s < 172_800 ? [s / 3600, 'h'] : [s / 86_400, 'days']
+  return ms < 0 ? `${Math.floor(n)} ${unit} ago` : `in ${Math.floor(n)} ${unit}`
+}
+
+// Time shows an instant in the user's zone, how long ago that is, and UTC on hover.
+export function Time({ at, bare }) {
+  const now = useClock(5000)
+  if (!at) return html`<span class="mute">–</span>`
+  return html`<time datetime=${at} title=${`${at.replace('T', ' ').replace('Z', '')} UTC`}>${localTime(at, now)}${
+    bare ? '' : html` <span class="mute">${relative(at, now)}</span>`}</time>`
+}
+
+const looks = {
+  SUCCEEDED: ['good', '✓'], ran: ['good', '✓'], RUNNING: ['busy', '▶'], DEAD: ['bad', '✕'], FAILED: ['bad', '✕'],
+  missed: ['bad', '!'], failed: ['bad', '✕'], lost: ['bad', '!'], succeeded: ['good', '✓'], HELD: ['warn', '‖'], PAUSED: ['warn', '‖'],
+  paused: ['warn', '‖'], EXPIRED: ['warn', '⏱'], CANCELLED: ['idle', '⊘'], SKIPPED: ['idle', '»'], skipped: ['idle', '»'],
+  superseded: ['idle', '»'], SCHEDULED: ['wait', '◷'], QUEUED: ['wait', '≡'], BLOCKED: ['wait', '◌'], BUILDING: ['wait', '◌'],
+  pending: ['wait', '◷'], active: ['good', '●'], ended: ['idle', '⊘'], snoozed: ['wait', '◷'],
+}
+export const look = (status) => looks[status] || ['idle', '·']
+
+export function Status({ of, children }) {
+  const [tone, sign] = look(of)
+  return html`<span class=${`status ${tone}`}><span aria-hidden="true">${sign}</span>${of.toLowerCase()}${children}</span>`
+}
+
+// Refused shows what the API said, with its code and each mistake's place.
+export function Refused({ error }) {
+  if (!error) return null
+  return html`<div class="refused" role="alert">
+    <p><strong>${error.message}</strong> ${error.code && html`<code>${error.code}</code>`}</p>
+    ${error.errors?.length > 0 && html`<ul>${error.errors.map((e) => html`<li><code>${e.pointer || '/'}</code> ${e.detail}${
+      e.allowed ? html` <span class="mute">Allowed: ${e.allowed}</span>` : ''}</li>`)}</ul>`}
+    ${error.requestId && html`<p class="mute small">Request ${error.requestId}</p>`}
+  </div>`
+}
+
+export const Empty = ({ title, children }) => html`<div class="empty"><p class="lead">${title}</p>${children && html`<p>${children}</p>`}</div>`
+
+// Loaded shows its children once there is data, and the error above whatever is there.
+export function Loaded({ of, children }) {
+  return html`<${Refused} error=${of.error} />${of.data ? children : of.error ? null : html`<p class="mute" aria-busy="true">Loading…</p>`}`
+}
+
+export function Json({ value, label }) {
+  if (value === undefined) return null
+  return html`<figure class="json"><figcaption>${label}</figcaption>
+    <pre tabindex="0" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre></figure>`
+}
+
+// Facts lists pairs of a name and what it is; those without a value are left out.
+export const Facts = ({ of }) => html`<dl class="facts">${of.filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false)
+  .map(([k, v]) => html`<div><dt>${k}</dt><dd>${v}</dd></div>`)}</dl>`
+
+export function Reason({ of }) {
+  if (!of) return null
+  return html`<span class="reason"><code>${of.code}</code>${of.message ? ` ${of.message}` : ''}</span>`
+}
+
+// Act is a button of something that takes a moment: it can't be pressed twice, and says what was refused.
+export function Act({ label, danger, primary, on, ...rest }) {
+  const [busy, set] = useState(false)
+  const press = async () => {
+    set(true)
+    try { await on() } finally { set(false) }
+  }
+  return html`<button type="button" class=${danger ? 'danger' : primary ? 'primary' : ''} aria-disabled=${busy} ...${rest}
+    onClick=${busy ? undefined : press}>${label}</button>`
+}

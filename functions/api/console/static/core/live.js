@@ -1,0 +1,82 @@
+// Keeps what is shown fresh: loads again and again, more slowly while nothing changes or the API fails,
+// and not at all in a hidden tab.
+import { useEffect, useRef, useState } from './html.js'
+
+const soonest = 2_000
+const latest = 30_000
+const watchers = new Set()
+
+// shown is what the header says: when something was loaded last, and what stands in the way.
+export const shown = { at: 0, error: null, off: false }
+const tell = (change) => { Object.assign(shown, change); for (const w of watchers) w() }
+
+export function useShown() {
+  const [, again] = useState(0)
+  useEffect(() => {
+    const w = () => again((n) => n + 1)
+    watchers.add(w)
+    return () => watchers.delete(w)
+  }, [])
+  return shown
+}
+
+const loops = new Set()
+const wake = () => { for (const l of loops) l() }
+document.addEventListener('visibilitychange', () => { if (!document.hidden) wake() })
+
+// setLive turns refreshing on and off for the whole page.
+export function setLive(on) { tell({ off: !on }); if (on) wake() }
+
+// useLive calls load(signal) now, whenever deps change, and then for ever. It returns what was loaded
+// last, the error if the last time failed, and again(), which loads at once.
+export function useLive(load, deps) {
+  const [state, set] = useState({ data: null, error: null })
+  const latestLoad = useRef(load)
+  latestLoad.current = load
+  const again = useRef(() => Promise.resolve())
+  useEffect(() => {
+    set((s) => (s.data || s.error ? { data: null, error: null } : s))
+    let timer
+    let stopped = false
+    let wait = soonest
+    let before
+    let stop = new AbortController()
+    const round = async () => {
+      clearTimeout(timer)
+      stop.abort()
+      const mine = (stop = new AbortController())
+      try {
+        const data = await latestLoad.current(mine.signal)
+        if (stopped || mine !== stop) return
+        const now = JSON.stringify(data)
+        wait = now === before ? Math.min(latest, wait * 1.5) : soonest
+        if (now !== before) set({ data, error: null })
+        else set((s) => (s.error ? { data: s.data, error: null } : s))
+        before = now
+        tell({ at: Date.now(), error: null })
+      } catch (error) {
+        if (stopped || mine !== stop || error.name === 'AbortError') return
+        wait = Math.max(Math.min(2 * latest, wait * 2), 1000 * (error.retryAfter || 0))
+        set((s) => ({ data: s.data, error }))
+        tell({ error })
+      }
+      if (!document.hidden && !shown.off) timer = setTimeout(round, wait)
+    }
+    const resume = () => { wait = soonest; return round() }
+    again.current = resume
+    loops.add(resume)
+    round()
+    return () => { stopped = true; clearTimeout(timer); stop.abort(); loops.delete(resume) }
+  }, deps)
+  return { ...state, again: () => again.current() }
+}
+
+// useClock draws its caller again each `every` milliseconds while the tab is seen.
+export function useClock(every = 1000) {
+  const [now, set] = useState(Date.now())
+  useEffect(() => {
+    const t = setInterval(() => { if (!document.hidden) set(Date.now()) }, every)
+    return () => clearInterval(t)
+  }, [every])
+  return now
+}
