@@ -86,6 +86,9 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 	problems := api.Root().AddResource(jsii.String("problems"), nil)
 	problems.AddMethod(get, read, open)
 	problems.AddResource(jsii.String("{code}"), nil).AddMethod(get, read, open)
+	page := api.Root().AddResource(jsii.String("console"), nil) // it has no data; what it asks for needs a token
+	page.AddMethod(get, read, open)
+	page.AddResource(jsii.String("{proxy+}"), nil).AddMethod(get, read, open)
 	rest := api.Root().AddResource(jsii.String("{proxy+}"), nil)
 	rest.AddMethod(get, read, guarded)
 	rest.AddMethod(jsii.String("HEAD"), read, guarded)

@@ -75,6 +75,39 @@ func (v vars) api() []construct.Var {
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
 	}
+	return append(env, v.console()...)
+}
+
+// console is how the console page signs people in; none where callers sign their requests.
+func (v vars) console() []construct.Var {
+	issuer := v.s.Tokens.Issuer
+	if v.pool != nil {
+		issuer = *v.pool.Issuer()
+	}
+	var env []construct.Var
+	if issuer != "" {
+		env = append(env, construct.Var{Name: "PUNCTUAL_ISSUER", Value: issuer})
+	}
+	c := v.s.Tokens.Console
+	if c.Client == "" {
+		return env
+	}
+	scope := strings.ReplaceAll(c.Scope, ",", " ")
+	if scope == "" {
+		prefix := v.s.Tokens.ScopePrefix
+		if v.pool != nil {
+			prefix = construct.ResourceServer + "/"
+		}
+		scope = "openid " + prefix + "read " + prefix + "write " + prefix + "admin"
+	}
+	env = append(env, construct.Var{Name: "PUNCTUAL_CONSOLE_CLIENT", Value: c.Client},
+		construct.Var{Name: "PUNCTUAL_CONSOLE_SCOPE", Value: scope})
+	if c.Audience != "" {
+		env = append(env, construct.Var{Name: "PUNCTUAL_CONSOLE_AUDIENCE", Value: c.Audience})
+	}
+	if len(c.Origins) > 0 {
+		env = append(env, construct.Var{Name: "PUNCTUAL_CONSOLE_ORIGINS", Value: strings.Join(c.Origins, ",")})
+	}
 	return env
 }
 
@@ -86,6 +119,9 @@ func (v vars) tokens() []construct.Var {
 		t.JWKS = t.Issuer + "/.well-known/jwks.json"
 		t.ScopeClaim, t.ScopePrefix = "scope", construct.ResourceServer+"/"
 		t.TenantScope = t.ScopePrefix + construct.TenantScope
+		if t.Console.Client != "" { // the pool's owner has made it
+			t.Audience += "," + t.Console.Client
+		}
 	}
 	env := []construct.Var{
 		{Name: "PUNCTUAL_PREFIX", Value: v.s.Prefix},

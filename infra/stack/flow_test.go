@@ -101,7 +101,8 @@ func variables(t *testing.T) []string {
 // A deployment must set every setting that a process reads.
 func TestEnvironment_IsSetForEveryProcess(t *testing.T) {
 	t.Parallel()
-	d := synth("prod", "all", "http_allow", "10.1.0.0/16", "tenant_scope", "punctual/tenant.")
+	d := synth("prod", "all", "http_allow", "10.1.0.0/16", "tenant_scope", "punctual/tenant.", "console_client",
+		"page", "console_audience", "punctual", "console_origins", "https://signin.example.com")
 	var all strings.Builder
 	d.each("", func(_ template, _ string, r object) { all.WriteString(compact(at(r, "Properties"))) })
 	for _, name := range variables(t) {
@@ -337,6 +338,7 @@ func TestGateway_HasTheExpectedRoutes(t *testing.T) {
 			text(at(r, "Properties.AuthorizationType"))
 	}
 	want := map[string]string{
+		"GET /console": APIRead + " NONE", "GET /console/{proxy+}": APIRead + " NONE",
 		"GET /health": APIRead + " NONE", "GET /openapi.json": APIRead + " NONE", "GET /problems": APIRead + " NONE",
 		"GET /problems/{code}": APIRead + " NONE",
 		"GET /{proxy+}":        APIRead + " CUSTOM", "HEAD /{proxy+}": APIRead + " CUSTOM", "ANY /{proxy+}": APIWrite +

@@ -40,13 +40,13 @@ var counted = map[string]int{
 
 	"flow AWS::ApiGateway::Account": 1, "flow AWS::ApiGateway::Authorizer": 1, "flow AWS::ApiGateway::Deployment": 1,
 	"flow AWS::ApiGateway::GatewayResponse": 14,
-	"flow AWS::ApiGateway::Method":          7, "flow AWS::ApiGateway::Resource": 5, "flow AWS::ApiGateway::RestApi": 1,
+	"flow AWS::ApiGateway::Method":          9, "flow AWS::ApiGateway::Resource": 7, "flow AWS::ApiGateway::RestApi": 1,
 	"flow AWS::ApiGateway::Stage": 1,
 	"flow AWS::IAM::Policy":       14, "flow AWS::IAM::Role": 14,
 	"flow AWS::CloudWatch::Alarm": 8, "flow AWS::CodeDeploy::Application": 1,
 	"flow AWS::CodeDeploy::DeploymentGroup": 10, "flow AWS::Lambda::Alias": 10, "flow AWS::Lambda::Version": 10,
 	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4,
-	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 8,
+	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 10,
 	"data AWS::Logs::LogGroup":      14,
 	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 

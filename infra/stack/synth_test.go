@@ -76,7 +76,8 @@ var (
 
 // ownTokens makes its tokens itself.
 var ownTokens = sync.OnceValue(func() *synthesized {
-	return synth("dev", "own-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme,globex")
+	return synth("dev", "own-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme,globex",
+		"console_client", "people", "console_origins", "https://acme.auth.us-east-1.amazoncognito.com")
 })
 
 // signed knows its callers by their signatures.

@@ -136,3 +136,34 @@ func TestSignatures_AreVerifiedByTheGateway(t *testing.T) {
 		}
 	}
 }
+
+func TestConsole_IsToldHowPeopleSignIn(t *testing.T) {
+	t.Parallel()
+	told := func(d *synthesized) string {
+		var all []string
+		vars, _ := at(d.function(t, APIRead), "Environment.Variables").(object)
+		for key, v := range vars {
+			if strings.HasPrefix(key, "PUNCTUAL_CONSOLE_") || key == "PUNCTUAL_ISSUER" {
+				all = append(all, strings.TrimPrefix(key, "PUNCTUAL_")+"="+plain(v))
+			}
+		}
+		slices.Sort(all)
+		return strings.Join(all, "; ")
+	}
+	own := ownTokens()
+	issuer := own.tokens()["ISSUER"]
+	want := "CONSOLE_CLIENT=people; CONSOLE_ORIGINS=https://acme.auth.us-east-1.amazoncognito.com; " +
+		"CONSOLE_SCOPE=openid punctual/read punctual/write punctual/admin; ISSUER=" + issuer
+	if got := told(own); got != want {
+		t.Errorf("beside a user pool of our own the page is told %s; want %s", got, want)
+	}
+	if !strings.HasSuffix(own.tokens()["AUDIENCE"], ",people") {
+		t.Errorf("the authorizer believes tokens for %s, and not those of the page", own.tokens()["AUDIENCE"])
+	}
+	if got := told(prod()); got != "ISSUER=https://id.example.com" {
+		t.Errorf("without a client the page is told %s", got)
+	}
+	if got := told(signed()); got != "" {
+		t.Errorf("where requests are signed the page is told %s", got)
+	}
+}

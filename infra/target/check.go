@@ -158,8 +158,29 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 		{"scope_claim", t.ScopeClaim}, {"scope_prefix", t.ScopePrefix}} {
 		m.when(!claimIs.MatchString(c.is), "%s is %q: 1 to 128 of letters, digits and _:/.-", c.key, c.is)
 	}
+	m.console(t, emulated)
 	m.when(t.TenantScope != "" && !claimIs.MatchString(t.TenantScope),
 		"tenant_scope is %q: up to 128 of letters, digits and _:/.-", t.TenantScope)
+}
+
+func (m *mistakes) console(t Tokens, emulated bool) {
+	c := t.Console
+	m.when(c.Client != "" && t.Auth == ByIAM,
+		"console_client is named: with auth=iam requests are signed, which the console page cannot do")
+	m.when(c.Client == "" && (c.Scope != "" || c.Audience != "" || len(c.Origins) > 0),
+		"console_scope, console_audience or console_origins is named without console_client, whose settings they are")
+	m.when(c.Client != "" && !claimIs.MatchString(c.Client),
+		"console_client is %q: 1 to 128 of letters, digits and _:/.-", c.Client)
+	for _, origin := range c.Origins {
+		m.when(!isURL(origin, emulated) || strings.ContainsAny(origin, " ;"),
+			"console_origins has %q: https URLs, with commas between them", origin)
+	}
+}
+
+// isURL reports whether s is an https URL, or an http one where an emulator is.
+func isURL(s string, emulated bool) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || emulated && u.Scheme == "http")
 }
 
 func (m *mistakes) issuer(t Tokens, emulated bool) {
@@ -167,16 +188,12 @@ func (m *mistakes) issuer(t Tokens, emulated bool) {
 	if emulated {
 		scheme = "http or https"
 	}
-	isURL := func(s string) bool {
-		u, err := url.Parse(s)
-		return err == nil && u.Host != "" && (u.Scheme == "https" || emulated && u.Scheme == "http")
-	}
 	if t.Issuer == "" {
 		m.add("no issuer is named: add -c issuer=URL, the iss of the tokens that callers of the API will bring (your " +
 			"identity provider's URL); without a provider, -c auth=cognito -c tenants=NAME makes one")
 	} else {
-		m.when(!isURL(t.Issuer), "issuer is %q: an %s URL is allowed", t.Issuer, scheme)
-		m.when(!isURL(t.JWKS), "jwks is %q: an %s URL is allowed", t.JWKS, scheme)
+		m.when(!isURL(t.Issuer, emulated), "issuer is %q: an %s URL is allowed", t.Issuer, scheme)
+		m.when(!isURL(t.JWKS, emulated), "jwks is %q: an %s URL is allowed", t.JWKS, scheme)
 	}
 	m.when(slices.Contains(strings.Split(t.Audience, ","), ""),
 		"no audience is named: add -c audience=NAME, the aud of the tokens that are meant for this API")

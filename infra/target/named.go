@@ -80,7 +80,8 @@ func emulator() Settings {
 // one tenant, each counted at its busiest; 1,000 without it), tenant_rate and tenant_burst (requests of
 // each tenant, a second and at once), auth (token, cognito or iam), tenants (of auth=cognito,
 // comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
-// scope_claim, scope_prefix, mail, http_allow (CIDRs, comma-separated; link-local and metadata addresses
+// scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
+// console_origins (comma-separated), mail, http_allow (CIDRs, comma-separated; link-local and metadata addresses
 // stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
 // jobs_stream (ARN, after a restore), concurrency (invocations at once that the account allows; without it
@@ -109,7 +110,8 @@ func Load(context func(key string) string) (Settings, error) {
 		{"issuer", &s.Tokens.Issuer}, {"audience", &s.Tokens.Audience}, {"jwks", &s.Tokens.JWKS},
 		{"audience_claim", &s.Tokens.AudienceClaim}, {"tenant_claim", &s.Tokens.TenantClaim},
 		{"tenant_scope", &s.Tokens.TenantScope}, {"scope_claim", &s.Tokens.ScopeClaim},
-		{"scope_prefix", &s.Tokens.ScopePrefix},
+		{"scope_prefix", &s.Tokens.ScopePrefix}, {"console_client", &s.Tokens.Console.Client},
+		{"console_scope", &s.Tokens.Console.Scope}, {"console_audience", &s.Tokens.Console.Audience},
 		{"mail", &s.Alarms.Mail}, {"functions", &s.Origin.Functions},
 		{"operators", &s.Fleet.Operators}, {"jobs_stream", &s.JobsStream},
 	} {
@@ -125,6 +127,9 @@ func Load(context func(key string) string) (Settings, error) {
 	}
 	if v := context("tenants"); v != "" {
 		s.Tokens.Tenants = strings.Split(v, ",")
+	}
+	if v := context("console_origins"); v != "" {
+		s.Tokens.Console.Origins = strings.Split(v, ",")
 	}
 	if v := context("http_allow"); v != "" {
 		s.HTTPAllow = strings.Split(v, ",")

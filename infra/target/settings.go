@@ -98,6 +98,19 @@ type Tokens struct {
 	TenantScope   string // what precedes the tenant in the scope that names it; "" takes TenantClaim
 	ScopeClaim    string // the claim that lists the scopes
 	ScopePrefix   string // what precedes read, write and admin in the scopes
+
+	Console Console // how people sign in to the console page
+}
+
+// Console is what the console page needs to get tokens of Tokens' issuer for people. Without a client
+// the page is served and nobody can sign in.
+type Console struct {
+	Client   string // the id of a client at the issuer: public, by authorization code with PKCE
+	Scope    string // asked for, with commas between scopes; "" is openid and all three of ScopePrefix
+	Audience string // asked for where the issuer wants to be told, such as Auth0; "" asks for none
+	// Origins are those of the issuer's endpoints that are not at its own, such as the domain of a Cognito
+	// user pool: https://NAME.auth.REGION.amazoncognito.com.
+	Origins []string
 }
 
 // API bounds what the gateway lets in. Both are for all tenants together.

@@ -84,6 +84,13 @@ func TestLoad_TakesTheClaimsOfTheIssuer(t *testing.T) {
 		k.ScopePrefix != "punctual/" || k.ScopeClaim != "permissions" || k.TenantClaim != "https://example.com/tenant" {
 		t.Errorf("got %+v", k)
 	}
+	s, err = Load(named("dev", "console_client", "page", "console_scope", "openid,a/read", "console_audience", "a",
+		"console_origins", "https://in.example.com,https://x.example.com"))
+	if want := (Console{Client: "page", Scope: "openid,a/read", Audience: "a",
+		Origins: []string{"https://in.example.com", "https://x.example.com"}}); err != nil ||
+		!reflect.DeepEqual(s.Tokens.Console, want) {
+		t.Errorf("the console has %+v, want %+v: %v", s.Tokens.Console, want, err)
+	}
 	s, err = Load(say("target", "prod", "auth", "cognito", "tenants", "acme,globex.eu"))
 	if err != nil || s.Tokens.Auth != ByCognito || !slices.Equal(s.Tokens.Tenants, []string{"acme", "globex.eu"}) {
 		t.Errorf("got %+v, %v", s.Tokens, err)
@@ -126,7 +133,12 @@ func TestLoad_RefusesBadSettingsAndSaysWhatIsAllowed(t *testing.T) {
 			[]string{"an issuer or an audience"}},
 		"tenants of another's":  {named("dev", "tenants", "acme"), []string{"only auth=cognito"}},
 		"issuer of a signature": {named("dev", "auth", "iam"), []string{"a tag of its role"}},
-		"hold":                  {named("prod", "hold", "on"), []string{`hold is "on": yes or no`}},
+		"console of signatures": {say("target", "dev", "auth", "iam", "console_client", "x"),
+			[]string{"console_client is named", "auth=iam"}},
+		"console without a client": {named("dev", "console_scope", "openid"), []string{"without console_client"}},
+		"console's origins": {named("dev", "console_client", "x", "console_origins", "https://a.example,b.example"),
+			[]string{`console_origins has "b.example"`}},
+		"hold": {named("prod", "hold", "on"), []string{`hold is "on": yes or no`}},
 		"jobs stream": {named("prod", "jobs_stream", "punctual-jobs"),
 			[]string{`jobs_stream is "punctual-jobs"`}},
 		"scope prefix": {named("dev", "scope_prefix", "a b"), []string{`scope_prefix is "a b"`}},

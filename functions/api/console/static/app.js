@@ -28,7 +28,7 @@ function viewOf(hash) {
     case 'jobs': return id ? [Job, { id }, `Job ${id}`, room] : [Jobs, { query }, 'Jobs', room]
     case 'schedules': return id === 'new!' ? [NewSchedule, {}, 'New schedule', room]
       : id ? [Schedule, { name: id }, `Schedule ${id}`, room] : [Schedules, {}, 'Schedules', room]
-    case 'dags': return id ? [Dag, { name: id }, `DAG ${id}`, room] : [Dags, { query }, 'DAGs and runs', room]
+    case 'dags': return id ? [Dag, { name: id, node: more }, `DAG ${id}`, room] : [Dags, { query }, 'DAGs and runs', room]
     case 'runs': return id ? [Run, { id, node: more }, `Run ${id}`, 'dags'] : [Dags, { query }, 'DAGs and runs', 'dags']
     case 'dead-letters': return [DeadLetters, {}, 'Dead letters', room]
     case 'pauses': return [Pauses, {}, 'Pauses', room]

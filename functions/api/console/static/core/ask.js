@@ -72,3 +72,14 @@ export function Field({ name, label, value, hint, options, area, onInput, ...res
 }
 
 export const why = { name: 'reason', label: 'Reason', hint: 'Kept with who did it and when.' }
+
+// Act is a button of something that takes a moment: it can't be pressed twice, and says aloud what was refused.
+export function Act({ label, danger, primary, on, ...rest }) {
+  const [busy, set] = useState(false)
+  const press = async () => {
+    set(true)
+    try { await on() } catch (refused) { say(`${refused.message} ${refused.code || ''}`) } finally { set(false) }
+  }
+  return html`<button type="button" class=${danger ? 'danger' : primary ? 'primary' : ''} aria-disabled=${busy} ...${rest}
+    onClick=${busy ? undefined : press}>${label}</button>`
+}

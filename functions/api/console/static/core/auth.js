@@ -10,6 +10,10 @@ let tokens = null // {access, refresh, endsAt}
 const text64 = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
 const random = () => text64(crypto.getRandomValues(new Uint8Array(32)))
 
+const reach = (...request) => fetch(...request).catch(() => {
+  throw new Error('The issuer cannot be reached, or it does not let this page ask (CORS).')
+})
+
 // start reads the page's settings and signs in. It returns the settings, or null when the browser is
 // on its way to the issuer. It throws when the issuer refuses.
 export async function start() {
@@ -21,7 +25,7 @@ export async function start() {
   }
   if (!settings.issuer) return settings
   if (!settings.client) throw new Error('This deployment has no client for the console: see console_client in infra/auth.md.')
-  const found = await fetch(settings.issuer.replace(/\/$/, '') + '/.well-known/openid-configuration')
+  const found = await reach(settings.issuer.replace(/\/$/, '') + '/.well-known/openid-configuration')
   if (!found.ok) throw new Error(`The issuer does not describe itself: ${found.status}`)
   endpoints = await found.json()
   const said = new URLSearchParams(location.search)
@@ -51,7 +55,7 @@ export async function leave() {
 }
 
 async function take(form) {
-  const answer = await fetch(endpoints.token_endpoint, {
+  const answer = await reach(endpoints.token_endpoint, {
     method: 'POST', body: new URLSearchParams({ ...form, client_id: settings.client }),
   })
   const said = await answer.json().catch(() => ({}))

@@ -1,5 +1,5 @@
 // Small forms of things: times, statuses, lengths, problems, JSON.
-import { html, useState } from './html.js'
+import { html } from './html.js'
 import { useClock } from './live.js'
 
 export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString()} ${n === 1 ? one : many}`
@@ -47,8 +47,8 @@ export function relative(iso, now = Date.now()) {
 export function Time({ at, bare }) {
   const now = useClock(5000)
   if (!at) return html`<span class="mute">–</span>`
-  return html`<time datetime=${at} title=${`${at.replace('T', ' ').replace('Z', '')} UTC`}>${localTime(at, now)}${
-    bare ? '' : html` <span class="mute">${relative(at, now)}</span>`}</time>`
+  return html`<time datetime=${at} title=${`${at.replace('T', ' ').replace('Z', '')} UTC`}><span class="clock">${localTime(at, now)} </span>${
+    bare ? '' : html`<span class="mute">${relative(at, now)}</span>`}</time>`
 }
 
 const looks = {
@@ -76,6 +76,9 @@ export function Refused({ error }) {
   </div>`
 }
 
+// Id shows a job's or run's id; where there is no room, its end, which differs most.
+export const Id = ({ of, to }) => html`<a class="id" href=${`#/${to}/${of}`} title=${of}><span class="wide">${of.slice(0, 18)}</span>${of.slice(18)}</a>`
+
 export const Empty = ({ title, children }) => html`<div class="empty"><p class="lead">${title}</p>${children && html`<p>${children}</p>`}</div>`
 
 // Loaded shows its children once there is data, and the error above whatever is there.
@@ -96,15 +99,4 @@ export const Facts = ({ of }) => html`<dl class="facts">${of.filter(([, v]) => v
 export function Reason({ of }) {
   if (!of) return null
   return html`<span class="reason"><code>${of.code}</code>${of.message ? ` ${of.message}` : ''}</span>`
-}
-
-// Act is a button of something that takes a moment: it can't be pressed twice, and says what was refused.
-export function Act({ label, danger, primary, on, ...rest }) {
-  const [busy, set] = useState(false)
-  const press = async () => {
-    set(true)
-    try { await on() } finally { set(false) }
-  }
-  return html`<button type="button" class=${danger ? 'danger' : primary ? 'primary' : ''} aria-disabled=${busy} ...${rest}
-    onClick=${busy ? undefined : press}>${label}</button>`
 }

@@ -49,7 +49,7 @@ export function Graph({ nodes, label, chosen, link }) {
           aria-label=${`${name}, ${below(n)}`} transform=${`translate(${at[name].x} ${at[name].y})`}>
           <title>${name}${n.why ? `: ${n.why}` : ''}</title>
           <rect class="box" width=${wide} height=${high} rx="7" />
-          <text x="12" y="20">${cut(name, 19)}</text><text class="below" x="12" y="36">${sign ? `${sign} ` : ''}${cut(below(n), 24)}</text></a>`
+          <text x="12" y="20">${cut(name, 19)}</text> <text class="below" x="12" y="36">${sign ? `${sign} ` : ''}${cut(below(n), 24)}</text></a>`
       })}
     </svg></div>`
 }

@@ -60,7 +60,7 @@ export function useLive(load, deps) {
         set((s) => ({ data: s.data, error }))
         tell({ error })
       }
-      if (!document.hidden && !shown.off) timer = setTimeout(round, wait)
+      if (!shown.off) timer = setTimeout(() => { if (!document.hidden) round() }, wait)
     }
     const resume = () => { wait = soonest; return round() }
     again.current = resume

@@ -31,7 +31,7 @@ export function LongTable({ caption, columns, rows, id, onEnd }) {
   }, [])
   const [first, last] = [Math.min(range[0], Math.max(0, rows.length - 1)), Math.min(rows.length, range[1])]
   useEffect(() => { if (onEnd && last >= rows.length - 5) onEnd() }, [last, rows.length])
-  const gap = (n) => n > 0 && html`<tr aria-hidden="true"><td colspan=${columns.length} class="gap" style=${{ height: `${n * tall}px` }}></td></tr>`
+  const gap = (n) => n > 0 && html`<tr aria-hidden="true"><td class="gap" style=${{ height: `${n * tall}px` }}></td></tr>`
   return html`<table class="long" aria-rowcount=${rows.length + 1}>
     <caption class="hidden">${caption}</caption><${Head} columns=${columns} />
     <tbody ref=${body}>${gap(first)}

@@ -2,8 +2,8 @@
 import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Act, Empty, Facts, Json, Loaded, Status, Time, length, plural } from '../core/form.js'
-import { Field, ask } from '../core/ask.js'
+import { Empty, Facts, Id, Json, Loaded, Status, Time, length, plural } from '../core/form.js'
+import { Act, Field, ask } from '../core/ask.js'
 import { Graph } from '../core/graph.js'
 import { Table } from '../core/table.js'
 import { Counts } from './run.js'
@@ -11,8 +11,8 @@ import { Counts } from './run.js'
 const statuses = ['BUILDING', 'RUNNING', 'PAUSED', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED']
 
 const runColumns = [
-  { name: 'Run', cell: (r) => html`<a href=${`#/runs/${r.run_id}`} class="id">${r.run_id}</a>` },
-  { name: 'Status', cell: (r) => html`<${Status} of=${r.status} />` },
+  { name: 'Run', class: 'ids', cell: (r) => html`<${Id} of=${r.run_id} to="runs" />` },
+  { name: 'Status', class: 'st', cell: (r) => html`<${Status} of=${r.status} />` },
   { name: 'DAG', cell: (r) => (r.dag ? html`<a href=${`#/dags/${r.dag}`}>${r.dag}</a>` : html`<span class="mute">inline</span>`) },
   { name: 'Started', cell: (r) => html`<${Time} at=${r.started_at || r.due_at} />` },
   { name: 'Took', class: 'wide', cell: (r) => (r.finished_at && r.started_at ? length(new Date(r.finished_at) - new Date(r.started_at)) : '') },
@@ -53,7 +53,7 @@ export function Dags({ query }) {
     <${Runs} of=${d.runs} none=${query.status || query.dag ? 'No run matches.' : 'No runs yet.'} />`}<//>`
 }
 
-export function Dag({ name, can }) {
+export function Dag({ name, node, can }) {
   const live = useLive(async (signal) => {
     const [dag, runs] = await Promise.all([get(`/dags/${seg(name)}`, {}, signal), some('/runs', { dag: name }, { most: 50, signal })])
     return { dag, runs }
@@ -66,7 +66,8 @@ export function Dag({ name, can }) {
           touches: `1 DAG with ${plural(Object.keys(dag.nodes).length, 'node')}`, done_text: 'The DAG is deleted.', act: async () => { await remove(`/dags/${seg(name)}`); location.hash = '#/dags' } })} />`}</div>
     <${Facts} of=${[['Nodes', Object.keys(dag.nodes).length], ['When one fails', dag.on_failure], ['At once', dag.max_concurrency], ['Expires after', dag.expire_after],
       ['Changed', html`<${Time} at=${dag.updated_at} />`]]} />
-    <${Graph} nodes=${dag.nodes} label=${`Nodes of ${name}`} link=${() => `#/dags/${name}`} />
+    <${Graph} nodes=${dag.nodes} label=${`Nodes of ${name}`} chosen=${node} link=${(n) => `#/dags/${name}/${n}`} />
+    ${node && dag.nodes[node] && html`<${Json} label=${`Node ${node}`} value=${dag.nodes[node]} />`}
     <h2>Runs</h2><${Runs} of=${runs} none="It has not run yet." />
     <${Json} label="Definition" value=${{ params: dag.params, nodes: dag.nodes }} />`}<//>`
 }

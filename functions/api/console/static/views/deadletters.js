@@ -2,19 +2,19 @@
 import { html, useState } from '../core/html.js'
 import { post, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Act, Empty, Loaded, Time, plural } from '../core/form.js'
-import { ask } from '../core/ask.js'
+import { Empty, Id, Loaded, Time, plural } from '../core/form.js'
+import { Act, ask } from '../core/ask.js'
 import { LongTable } from '../core/table.js'
 
 const atOnce = 1000 // the API takes no more in one request
 
-// groupsOf returns {key, task, code, example, letters} of what died of the same, most first. Numbers and ids
-// in a message are not what makes a cause.
+// groupsOf returns {key, task, code, example, letters} of what died of the same, most first. Ids and numbers
+// in a message make no cause of their own, but the statuses of HTTP do.
 export function groupsOf(letters) {
   const groups = new Map()
   for (const d of letters) {
     const reason = d.status_reason || d.attempts?.at(-1)?.error || { code: 'unknown' }
-    const cause = (reason.message || '').replace(/[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f-]{32,36}|\d+/g, '#')
+    const cause = (reason.message || '').replace(/[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f-]{32,36}|(?<!\d)(?![45]\d\d(?!\d))\d+/g, '#')
     const key = [d.task, reason.code, cause].join(' ')
     if (!groups.has(key)) groups.set(key, { key, task: d.task, code: reason.code, example: reason.message, letters: [] })
     groups.get(key).letters.push(d)
@@ -28,7 +28,7 @@ export function DeadLetters({ can }) {
   const [tried, setTried] = useState({})
   const letters = (live.data?.items || []).filter((d) => !d.redriven_by)
   const groups = groupsOf(letters)
-  const redo = (verb, ids, dry) => post(`/dead-letters/${verb}`, { job_ids: ids.slice(0, atOnce), limit: Math.min(ids.length, atOnce), ...(dry ? { dry_run: true } : {}) })
+  const redo = (verb, ids, dry) => post(`/dead-letters/${verb}`, { job_ids: ids.slice(0, atOnce), ...(dry ? { dry_run: true } : {}) })
   const dryRun = async (g) => {
     const said = await redo('redrive', g.letters.map((d) => d.job_id), true).catch((error) => ({ error }))
     setTried((t) => ({ ...t, [g.key]: said }))
@@ -56,7 +56,7 @@ export function DeadLetters({ can }) {
         ${tried[g.key] && html`<${Outcome} of=${tried[g.key]} />`}
         <button type="button" aria-expanded=${open === g.key} onClick=${() => setOpen(open === g.key ? '' : g.key)}>${open === g.key ? 'Hide' : 'Show'} the jobs</button>
         ${open === g.key && html`<div class="inside"><${LongTable} caption=${`Jobs of ${g.task} that died of ${g.code}`} rows=${g.letters} id=${(d) => d.job_id} columns=${[
-          { name: 'Job', cell: (d) => html`<a class="id" href=${`#/jobs/${d.job_id}`}>${d.job_id}</a>` },
+          { name: 'Job', class: 'ids', cell: (d) => html`<${Id} of=${d.job_id} to="jobs" />` },
           { name: 'Died', cell: (d) => html`<${Time} at=${d.dead_at} />` },
           { name: 'Attempts', class: 'wide number', cell: (d) => d.attempt },
           { name: 'Of', class: 'wide', cell: (d) => (d.run_id ? html`<a href=${`#/runs/${d.run_id}/${d.node}`}>${d.node}</a>` : d.schedule || html`<span class="mute">–</span>`) }]} /></div>`}

@@ -2,8 +2,8 @@
 import { html } from '../core/html.js'
 import { call, get, post, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Act, Facts, Json, Loaded, Reason, Status, Time, length, look } from '../core/form.js'
-import { ask } from '../core/ask.js'
+import { Facts, Json, Loaded, Reason, Status, Time, length, look } from '../core/form.js'
+import { Act, ask } from '../core/ask.js'
 import { Late } from './jobs.js'
 
 const ended = new Set(['SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED'])

@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from '../core/html.js'
 import { get } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Empty, Loaded, Refused, Status, Time, length, plural } from '../core/form.js'
+import { Empty, Id, Loaded, Refused, Status, Time, length, plural } from '../core/form.js'
 import { Field } from '../core/ask.js'
 import { LongTable } from '../core/table.js'
 
@@ -14,8 +14,8 @@ export const Late = ({ ms }) => (ms === undefined ? null
   : html`<span class=${ms >= 1000 ? 'late' : 'mute'}>${ms >= 1000 ? `${length(ms)} late` : `+${length(ms)}`}</span>`)
 
 export const jobColumns = [
-  { name: 'Job', cell: (j) => html`<a href=${`#/jobs/${j.job_id}`} class="id">${j.job_id}</a>` },
-  { name: 'Status', cell: (j) => html`<${Status} of=${j.status} />` },
+  { name: 'Job', class: 'ids', cell: (j) => html`<${Id} of=${j.job_id} to="jobs" />` },
+  { name: 'Status', class: 'st', cell: (j) => html`<${Status} of=${j.status} />` },
   { name: 'Task', cell: (j) => html`<span class="name">${j.task}</span>` },
   { name: 'Of', class: 'wide', cell: (j) => (j.schedule ? html`<a href=${`#/schedules/${j.schedule}`}>${j.schedule}</a>`
     : j.run_id ? html`<a href=${`#/runs/${j.run_id}/${j.node}`}>${j.node}</a>` : html`<span class="mute">–</span>`) },

@@ -21,9 +21,15 @@ async function ahead(scheduled, schedules, signal) {
   if (near.length > 40) cut = true
   await Promise.all(near.slice(0, 40).map(async (s) => {
     if (s.next.length < 3 || new Date(s.next[2]) - from >= hour) return s.next.forEach(note)
-    const { items } = await get(`/schedules/${seg(s.name)}/preview`, { count: 1000 }, signal)
-    items.forEach((o) => note(o.due_at))
-    if (items.length === 1000 && new Date(items[999].due_at) - from < hour) cut = true
+    let after
+    for (let page = 0; page < 4; page++) { // once a second is 3,600 times
+      const { items } = await get(`/schedules/${seg(s.name)}/preview`, { count: 1000, after }, signal)
+      items.forEach((o) => note(o.due_at))
+      after = items.at(-1)?.nominal_at
+      if (items.length < 1000 || new Date(after) - from >= hour) return undefined
+    }
+    cut = true
+    return undefined
   }))
   return { from, bins, cut }
 }
@@ -66,12 +72,12 @@ export function Overview() {
     </div>
     <section class="card" aria-labelledby="hour"><h2 id="hour">Firings of the next hour, per minute</h2><${Firings} of=${d.hour} /></section>
     <div class="halves">
-      <section aria-labelledby="now"><h2 id="now">Running now</h2>${d.running.items.length === 0 ? html`<${Empty} title="Nothing runs right now." />`
+      <section><h2>Running now</h2>${d.running.items.length === 0 ? html`<${Empty} title="Nothing runs right now." />`
         : html`<${Table} caption="Running now" rows=${d.running.items.slice(0, 8)} id=${(j) => j.job_id} columns=${[jobColumns[0], jobColumns[2],
           { name: 'Started', cell: (j) => html`<${Time} at=${j.started_at} />` }]} />`}
         <h2>Passes</h2><${Facts} of=${[['Promoted through', html`<${Watermark} at=${d.ready.promoted_through} />`], ['Swept through', html`<${Watermark} at=${d.ready.swept_through} />`],
           ['Lateness of what runs', d.running.items.length > 0 && length(Math.max(...d.running.items.map((j) => j.start_lateness_ms || 0)))]]} /></section>
-      <section aria-labelledby="failed"><h2 id="failed">Runs that failed</h2>${d.failed.items.length === 0 ? html`<${Empty} title="No run has failed." />`
+      <section><h2>Runs that failed</h2>${d.failed.items.length === 0 ? html`<${Empty} title="No run has failed." />`
         : html`<${Table} caption="Runs that failed" rows=${d.failed.items.slice(0, 8)} id=${(r) => r.run_id} columns=${[
           { name: 'Run', cell: (r) => html`<a href=${`#/runs/${r.run_id}`}>${r.dag || 'inline'}</a> <${Status} of=${r.status} />` },
           { name: 'Ended', cell: (r) => html`<${Time} at=${r.finished_at} />` }, { name: 'Nodes', class: 'wide', cell: (r) => html`<${Counts} of=${r.counts} />` }]} />`}</section>

@@ -2,8 +2,8 @@
 import { html } from '../core/html.js'
 import { get, put, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Act, Empty, Loaded, Time, count, plural } from '../core/form.js'
-import { ask, why } from '../core/ask.js'
+import { Empty, Loaded, Time, count, plural } from '../core/form.js'
+import { Act, ask, why } from '../core/ask.js'
 import { Table } from '../core/table.js'
 
 export const missed = { name: 'missed', label: 'Times of schedules that it misses', value: 'last', options: [['last', 'run the last one afterwards'], ['all', 'run all afterwards'], ['drop', 'drop them']] }

@@ -2,8 +2,8 @@
 import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Act, Facts, Json, Loaded, Reason, Status, Time, length, plural } from '../core/form.js'
-import { ask, why } from '../core/ask.js'
+import { Facts, Json, Loaded, Reason, Status, Time, length, plural } from '../core/form.js'
+import { Act, ask, why } from '../core/ask.js'
 import { Graph } from '../core/graph.js'
 import { LongTable, Table } from '../core/table.js'
 

@@ -2,8 +2,8 @@
 import { html, useState } from '../core/html.js'
 import { call, get, post, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Act, Empty, Facts, Json, Loaded, Status, Time, day, length, localTime, look, plural } from '../core/form.js'
-import { Field, ask, say, why } from '../core/ask.js'
+import { Empty, Facts, Json, Loaded, Status, Time, day, length, localTime, look, plural } from '../core/form.js'
+import { Act, Field, ask, say, why } from '../core/ask.js'
 import { LongTable } from '../core/table.js'
 import { missed, pauseBody, until } from './pauses.js'
 import { Preview, rule, usePreview } from './schedules.js'
@@ -40,7 +40,7 @@ function Ledger({ items, more }) {
       <span>${told(items)}${more ? ' of the newest' : ''}</span></p>
     <${LongTable} caption=${only ? `Ledger of ${only}` : 'Ledger'} rows=${rows} id=${(o) => o.nominal_at + (o.job_id || '')} columns=${[
       { name: 'Nominal time', cell: (o) => html`<${Time} at=${o.nominal_at} />` },
-      { name: 'Outcome', cell: (o) => html`<${Status} of=${o.outcome}>${o.count > 1 ? ` × ${o.count}` : ''}<//>` },
+      { name: 'Outcome', class: 'st', cell: (o) => html`<${Status} of=${o.outcome}>${o.count > 1 ? ` × ${o.count}` : ''}<//>` },
       { name: 'Why', class: 'wide', cell: (o) => html`<span title=${o.why}>${o.why || (o.manual ? 'run by hand' : '')}</span>` },
       { name: 'Became', cell: (o) => (o.job_id ? html`<a href=${`#/jobs/${o.job_id}`}>${(o.status || 'job').toLowerCase()}</a>` : o.run_id ? html`<a href=${`#/runs/${o.run_id}`}>${(o.status || 'run').toLowerCase()}</a>` : html`<span class="mute">–</span>`) },
       { name: 'Late', class: 'wide number', cell: (o) => (o.start_lateness_ms === undefined ? '' : `+${length(o.start_lateness_ms)}`) }]} />`
@@ -69,7 +69,7 @@ export function Schedule({ name, can }) {
           ['From', s.calendar.start_at && html`<${Time} at=${s.calendar.start_at} />`], ['Until', s.calendar.end_at && html`<${Time} at=${s.calendar.end_at} />`],
           ['Failures in a row', s.failures_in_a_row], ['Jobs', html`<a href=${`#/jobs?schedule=${name}`}>all of its jobs</a>`], ['Version', s.version]]} />
         <${Json} label="Payload" value=${s.job?.payload} /></section>
-      <section><h2>Next times</h2>${s.paused && html`<p class="mute">It is paused: these are its calendar's times.</p>`}<${Preview} of=${ahead} />
+      <section><h2>Next times</h2>${s.paused && html`<p class="mute">It is paused: these are its calendar's times.</p>`}<${Preview} of=${ahead} zone=${s.calendar.timezone} />
         ${can('write') && s.calendar.cron && html`<${Recron} key=${s.calendar.cron} path=${path} schedule=${s} live=${live} />`}</section></div>
     <h2>Ledger</h2><${Ledger} items=${past.items} more=${past.more} />`}<//>`
 }
@@ -86,5 +86,5 @@ function Recron({ path, schedule, live }) {
       touches: plural(d.added.length + d.lost.length + d.moved.length, 'time'), done_text: 'The cron is changed.', act: async () => { await call('PATCH', path, { body }); await live.again() } })
   }
   return html`<${Field} name="recron" label="Try another cron" value=${cron} onInput=${(e) => set(e.target.value)} />
-    ${changed && html`<${Preview} of=${preview} />${preview.items && html`<${Act} label="Change it…" on=${apply} />`}`}`
+    ${changed && html`<${Preview} of=${preview} zone=${schedule.calendar.timezone} />${preview.items && html`<${Act} label="Change it…" on=${apply} />`}`}`
 }

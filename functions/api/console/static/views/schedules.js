@@ -47,10 +47,10 @@ const elsewhere = (o) => {
   return at.getTime() - at.getTimezoneOffset() * 60_000 !== Date.parse(`${o.local.slice(0, 19)}Z`)
 }
 
-export function Preview({ of }) {
+export function Preview({ of, zone: there }) {
   return html`<div class="preview" aria-live="polite"><${Refused} error=${of.error} />
     ${of.items && (of.items.length === 0 ? html`<p>It never fires.</p>` : html`<ol class="times">${of.items.map((o) => html`<li key=${o.nominal_at}><${Time} at=${o.due_at} />${
-      o.flags.map((f) => html` <code>${f}</code>`)}${elsewhere(o) && html` <span class="mute small">${o.local.slice(0, 16).replace('T', ' ')} there</span>`}</li>`)}</ol>`)}
+      o.flags.map((f) => html` <code>${f}</code>`)}${elsewhere(o) && html` <span class="mute small">${o.local.slice(11, 16)} in ${there || 'UTC'}</span>`}</li>`)}</ol>`)}
     ${of.notes?.map((n) => html`<p class="small">${n}</p>`)}
     ${of.skipped?.slice(0, 5).map((s) => html`<p class="small mute">${s.local.slice(0, 16).replace('T', ' ')} is skipped: ${s.why}</p>`)}</div>`
 }
@@ -80,5 +80,5 @@ export function NewSchedule() {
     <div class="card"><h2>When</h2>
       <div class="fields">${field('kind', 'Rule', { options: [['cron', 'cron'], ['every', 'every'], ['rrule', 'RRULE']] })}${field('timezone', 'Time zone')}</div>
       ${field('rule', { cron: 'Cron expression', every: 'Every (such as 90s, 5m, 1h)', rrule: 'RRULE' }[v.kind], { required: true })}
-      <h3>Next times</h3><${Preview} of=${preview} /></div></form>`
+      <h3>Next times</h3><${Preview} of=${preview} zone=${v.timezone} /></div></form>`
 }

@@ -1,0 +1,473 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"punctual/integration/laptop"
+)
+
+// rest is the laptop's API of one test.
+type rest struct {
+	t   *testing.T
+	url string
+}
+
+// servers are those that have not ended.
+var servers sync.WaitGroup
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	servers.Wait()
+	os.Exit(code)
+}
+
+// serve runs the laptop's server until the test ends.
+func serve(t *testing.T) rest {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	serving, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- laptop.Serve(ctx, laptop.Options{Addr: "127.0.0.1:0", Serving: func(addr string) { serving <- addr }})
+	}()
+	servers.Add(1)
+	t.Cleanup(func() {
+		stop()
+		go func() { // draining takes seconds in which the next test may run
+			<-ended
+			servers.Done()
+		}()
+	})
+	select {
+	case addr := <-serving:
+		return rest{t, "http://" + addr}
+	case err := <-ended:
+		t.Fatal(err)
+		return rest{}
+	}
+}
+
+// ask sends a request and returns the answer, which must be a success.
+func (r rest) ask(method, path, body string) map[string]any {
+	r.t.Helper()
+	q, err := http.NewRequestWithContext(r.t.Context(), method, r.url+"/v1"+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if body != "" {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	text, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode >= 300 {
+		r.t.Fatalf("%s %s: %d %s %v", method, path, a.StatusCode, text, err)
+	}
+	var v map[string]any
+	if len(bytes.TrimSpace(text)) > 0 && json.Unmarshal(text, &v) != nil {
+		r.t.Fatalf("%s %s: %s is no object", method, path, text)
+	}
+	return v
+}
+
+// post posts a job and returns its id.
+func (r rest) post(body string) string {
+	r.t.Helper()
+	return r.ask("POST", "/jobs", body)["job_id"].(string)
+}
+
+// ended waits for the end of a job or run, and returns its status.
+func (r rest) ended(path string) string {
+	r.t.Helper()
+	return r.ask("GET", path+"?wait=20s", "")["status"].(string)
+}
+
+// etl is the graph of the README, whose refunds and reviews fail.
+const etl = `{"nodes":{
+  "orders":  {"task":"extract","payload":{"rows":120}},
+  "refunds": {"task":"extract","payload":{"rows":7,"fail":1}},
+  "reviews": {"task":"extract","payload":{"fail":9}},
+  "merge":   {"task":"echo","depends_on":["orders","refunds","reviews"],
+    "payload":{"rows":"${nodes.orders.result.rows - nodes.refunds.result.rows}","reviews":"${!nodes.reviews.forced}"}},
+  "report":  {"task":"echo","depends_on":["merge"],"payload":"${nodes.merge.result.rows} rows"}}}`
+
+// startETL runs it to its failure, mends what refunds needs and returns the run's id.
+func (r rest) startETL() string {
+	r.t.Helper()
+	r.ask("PUT", "/tasks/extract", `{"executor":"echo","retry":{"max_attempts":1}}`)
+	r.ask("PUT", "/dags/etl", etl)
+	id := r.ask("POST", "/dags/etl/runs", `{}`)["run_id"].(string)
+	if status := r.ended("/runs/" + id); status != "FAILED" {
+		r.t.Fatalf("the run is %s, want FAILED", status)
+	}
+	r.ask("PUT", "/tasks/extract", `{"executor":"echo","retry":{"max_attempts":2,"initial_delay":"100ms"}}`)
+	return id
+}
+
+func TestConsole_ServesItsUsers(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	for name, story := range map[string]func(*testing.T, *browser, rest){
+		"shows a job posted by REST without a reload, and keeps the focus": followsJobs,
+		"tells a job's life, each attempt with its lateness and error":     tellsALife,
+		"cancels a job by the keyboard, after asking":                      cancelsByKeyboard,
+		"redrives dead letters by clicks, after a dry run":                 redrives,
+		"retries the failed node of a run and skips another, by clicks":    retriesANode,
+		"shows a cron's times and its mistakes while it is typed":          previews,
+		"shows what became of each time of a schedule":                     showsALedger,
+		"pauses a task with a reason, and lifts the pause":                 pauses,
+		"shows what the API refused, with code and detail":                 showsRefusals,
+		"scrolls through ten thousand jobs with a hundred rows":            scrolls,
+		"rests while its tab is hidden":                                    rests,
+		"loads at most 150 KB":                                             loadsLittle,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			story(t, b, serve(t))
+		})
+	}
+}
+
+func followsJobs(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/jobs")
+	p.shows("No jobs yet.")
+	p.shoot("jobs-empty")
+	first := r.post(`{"task":"echo","payload":{"hello":"world"}}`)
+	p.shows(first)
+	p.eval(named(first) + ".focus()")
+	second := r.post(`{"task":"echo","delay":"1h"}`)
+	p.shows(second, "scheduled")
+	if at := p.eval("document.activeElement.textContent"); at != first {
+		t.Errorf("the focus is on %q, want it kept on %s", at, first)
+	}
+	p.visit("#/jobs?status=SCHEDULED")
+	p.shows(second)
+	if p.eval("document.body.innerText.includes("+quoted(first)+")") == true {
+		t.Error("a job that has succeeded is shown among those scheduled")
+	}
+}
+
+func tellsALife(t *testing.T, b *browser, r rest) {
+	id := r.post(`{"task":"echo","payload":{"fail":1},"delay":"1s","retry":{"max_attempts":3,"initial_delay":"200ms"}}`)
+	if status := r.ended("/jobs/" + id); status != "SUCCEEDED" {
+		t.Fatalf("the job is %s", status)
+	}
+	p := b.open(t, r.url+"/#/jobs/"+id)
+	p.shows("Accepted", "Due", "Attempt 1 claimed and started by laptop", "Attempt 1 failed", "echo_failed",
+		"Attempt 2 claimed and started", "Attempt 2 succeeded", "Settled: succeeded")
+	moments := p.eval(`[...document.querySelectorAll('.life li strong')].map((e) => e.textContent).join(' > ')`)
+	const want = "Accepted > Due > Attempt 1 claimed and started > Attempt 1 failed > Attempt 2 claimed and started > " +
+		"Attempt 2 succeeded > Settled: succeeded"
+	if moments != want {
+		t.Errorf("its life is\n%v, want\n%s", moments, want)
+	}
+	late, ok := p.eval(`document.querySelector('.life .busy .mute, .life .busy .late')?.textContent`).(string)
+	if !ok || !strings.Contains(late, " ms") && !strings.Contains(late, "late") {
+		t.Errorf("the first start has no lateness: %q", late)
+	}
+	title, _ := p.eval("document.querySelector('.life time').title").(string)
+	if !strings.HasSuffix(title, " UTC") {
+		t.Errorf("a time has no UTC beside it: %q", title)
+	}
+	p.shoot("job")
+}
+
+func cancelsByKeyboard(t *testing.T, b *browser, r rest) {
+	id := r.post(`{"task":"echo","delay":"1h"}`)
+	p := b.open(t, r.url+"/#/jobs/"+id)
+	p.shows("Waits for its due time")
+	p.eval(named("Cancel") + ".focus()")
+	p.press("Enter")
+	p.shows("This touches 1 job.")
+	p.shoot("dialog")
+	p.press("Escape")
+	p.await("!document.querySelector('dialog') && document.activeElement.textContent === 'Cancel'")
+	if v := r.ask("GET", "/jobs/"+id, ""); v["status"] != "SCHEDULED" {
+		t.Fatalf("it is %v though nobody confirmed", v["status"])
+	}
+	p.press("Enter")
+	p.shows("This touches 1 job.")
+	p.await("document.activeElement.textContent === 'Leave it'")
+	p.press("Tab")
+	p.await("document.activeElement.textContent === 'Cancel the job'")
+	p.press("Enter")
+	p.shows("Settled: cancelled")
+}
+
+func redrives(t *testing.T, b *browser, r rest) {
+	var mended atomic.Bool
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !mended.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	t.Cleanup(target.Close)
+	var ids []string
+	for range 3 {
+		ids = append(ids, r.post(`{"task":"http","payload":{"url":"`+target.URL+`"},"retry":{"max_attempts":1}}`))
+	}
+	ids = append(ids, r.post(`{"task":"echo","payload":{"fail":1},"retry":{"max_attempts":1}}`))
+	for _, id := range ids {
+		if status := r.ended("/jobs/" + id); status != "DEAD" {
+			t.Fatalf("%s is %s, want DEAD", id, status)
+		}
+	}
+	p := b.open(t, r.url+"/#/dead-letters")
+	p.shows("4 jobs failed for good, of 2 causes.", "http: http_status", "3 letters", "1 letter")
+	p.shoot("deadletters")
+	p.click("Dry run") // of the largest group, which is first
+	p.shows("3 jobs would be touched.")
+	if v := r.ask("GET", "/jobs/"+ids[0], ""); v["redriven_by"] != nil {
+		t.Fatal("a dry run has redriven a job")
+	}
+	mended.Store(true)
+	p.click("Redrive")
+	p.shows("This touches 3 dead jobs.")
+	p.click("Redrive 3 jobs")
+	p.shows("1 job failed for good, of 1 cause.")
+	for _, id := range ids[:3] {
+		by, ok := r.ask("GET", "/jobs/"+id, "")["redriven_by"].(string)
+		if !ok {
+			t.Fatalf("%s is not redriven", id)
+		}
+		if status := r.ended("/jobs/" + by); status != "SUCCEEDED" {
+			t.Errorf("the job in place of %s is %s", id, status)
+		}
+	}
+	if v := r.ask("GET", "/jobs/"+ids[3], ""); v["redriven_by"] != nil {
+		t.Error("a job of another cause is redriven")
+	}
+}
+
+func retriesANode(t *testing.T, b *browser, r rest) {
+	id := r.startETL()
+	p := b.open(t, r.url+"/#/runs/"+id)
+	p.shows("nodes refunds and reviews failed")
+	p.click("refunds, dead")
+	p.shows("attempt 1 was asked to fail")
+	p.shoot("run-failed")
+	p.click("Retry node")
+	p.shows("This touches 3 nodes.")
+	p.write("Reason", "mended")
+	p.click("Retry refunds")
+	p.await(named("refunds, succeeded, attempt 2"))
+	p.shows("“mended”")
+	p.click("reviews, dead")
+	p.click("Skip node")
+	p.shows("This touches 3 nodes.")
+	p.click("Skip reviews")
+	p.await(named("report, succeeded"))
+	p.click("report, succeeded")
+	p.shows("113 rows", "4 succeeded, 1 skipped")
+	p.shoot("run-succeeded")
+	if v := r.ask("GET", "/runs/"+id, ""); v["status"] != "SUCCEEDED" {
+		t.Errorf("the run is %v", v["status"])
+	}
+}
+
+func previews(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/schedules/new!")
+	p.await("document.querySelectorAll('.times li').length === 8")
+	p.write("Cron expression", "0 9 * * x")
+	p.shows("is not understood", "/calendar/cron", "invalid_value")
+	p.write("Cron expression", "30 6 24 12 *")
+	p.await("document.querySelector('.times time')?.textContent.includes('06:30')")
+	p.shows("Dec 24")
+	p.shoot("schedule-new")
+	p.write("Name", "eve")
+	p.click("Set the schedule")
+	p.shows("Schedule eve", "30 6 24 12 *")
+	v := r.ask("GET", "/schedules/eve", "")
+	if zone := v["calendar"].(map[string]any)["timezone"]; zone != "Europe/Berlin" {
+		t.Errorf("its zone is %v, want the browser's", zone)
+	}
+	p.write("Try another cron", "30 6 25 12 *")
+	p.click("Change it…")
+	p.shows("1 added, 1 lost", "This touches 2 times.")
+	p.click("Change it")
+	p.shows("30 6 25 12 *")
+	p.await("document.querySelector('.facts code').textContent === '30 6 25 12 *'")
+}
+
+func showsALedger(t *testing.T, b *browser, r rest) {
+	r.ask("PUT", "/schedules/beat", `{"calendar":{"every":"1s"},"job":{"task":"echo","payload":{}}}`)
+	p := b.open(t, r.url+"/#/schedules/beat")
+	p.await("document.querySelectorAll('.strip .cell.good').length >= 2")
+	p.shows("ran", "succeeded")
+	p.click("Pause")
+	p.write("Reason", "too loud")
+	p.click("Pause")
+	p.shows("paused", "too loud – laptop")
+	p.shoot("schedule")
+	p.click("Delete")
+	p.shows("This touches 1 schedule")
+	p.click("Delete the schedule")
+	p.shows("No schedules yet.")
+}
+
+func pauses(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/pauses")
+	p.shows("Nothing is paused.")
+	p.click("Pause…")
+	p.shows("This touches up to 0 waiting jobs and 0 schedules.")
+	p.eval(`(() => { const e = ` + named("What") + `; e.value = 'task:http' })()`)
+	p.write("Reason", "<b>The provider</b> is down")
+	p.click("Pause")
+	p.shows("task http", "<b>The provider</b> is down", "laptop")
+	p.shoot("pauses")
+	p.click("Lift the pause of task:http")
+	p.click("Lift it")
+	p.shows("Nothing is paused.")
+	if all := r.ask("GET", "/pauses", "")["items"].([]any); len(all) > 0 {
+		t.Errorf("there is still %v", all)
+	}
+}
+
+func showsRefusals(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/jobs/01M8J2NZKCZJTSEW2Y91X5V3MD")
+	p.shows("not_found", "Request ")
+	p.visit("#/jobs?task=no%20name")
+	p.shows("invalid_value")
+	p.shoot("refused")
+	p.visit("#/nowhere")
+	p.shows("There is no such view.")
+}
+
+func scrolls(t *testing.T, b *browser, r rest) {
+	const all = 10_000
+	one := strings.Repeat(`{"task":"echo","delay":"5h"},`, 100)
+	for range all / 100 {
+		r.ask("POST", "/jobs/batch", `{"jobs":[`+strings.TrimSuffix(one, ",")+`]}`)
+	}
+	p := b.open(t, r.url+"/#/jobs")
+	p.shows("200 jobs so far")
+	began := time.Now()
+	most := p.eval(`new Promise((done) => { let most = 0, end = Date.now() + 40000
+		const step = () => { scrollTo(0, document.body.scrollHeight)
+			most = Math.max(most, document.querySelectorAll('tbody tr').length)
+			if (document.body.innerText.includes('10,000 jobs,') || Date.now() > end) done(most); else setTimeout(step, 10) }
+		step() })`).(float64)
+	p.shows("10,000 jobs,")
+	p.eval("scrollTo(0, document.body.scrollHeight)")
+	p.await("document.querySelector('tbody tr:last-child').getAttribute('aria-rowindex') === '10001'")
+	if most > 100 {
+		t.Errorf("%v rows stood in the page at once, want at most 100", most)
+	}
+	t.Logf("10,000 jobs were loaded and scrolled through in %v, with at most %v rows in the page", time.Since(began), most)
+	frame := p.eval(`new Promise((done) => { let worst = 0, n = 0, before = performance.now()
+		const step = (now) => { worst = Math.max(worst, now - before); before = now
+			scrollBy(0, -4000); if (++n === 60) done(worst); else requestAnimationFrame(step) }
+		requestAnimationFrame(step) })`)
+	t.Logf("the longest of 60 frames while scrolling took %v ms", frame)
+}
+
+func rests(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/jobs")
+	p.shows("No jobs yet.")
+	hide := func(hidden bool) {
+		p.eval(fmt.Sprintf(`Object.defineProperty(document, 'hidden', { value: %t, configurable: true });
+			document.dispatchEvent(new Event('visibilitychange'))`, hidden))
+	}
+	const asked = `performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/jobs')).length`
+	hide(true)
+	before := p.eval(asked)
+	id := r.post(`{"task":"echo","delay":"1h"}`)
+	p.eval("new Promise((done) => setTimeout(done, 5000))") // more than the longest wait between the first rounds
+	if now := p.eval(asked); now != before {
+		t.Errorf("a hidden tab asked %v times, then %v", before, now)
+	}
+	hide(false)
+	p.shows(id)
+}
+
+func loadsLittle(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/")
+	p.shows("Nothing is due in the next hour.")
+	bytes := p.eval(`[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+		.filter((e) => !e.name.includes('/v1/')).reduce((n, e) => n + e.encodedBodySize, 0)`).(float64)
+	if bytes > 150_000 || bytes < 50_000 {
+		t.Errorf("the first load is %v bytes, want at most 150,000 (and some)", bytes)
+	}
+	t.Logf("the first load is %.1f KB; interactive after %.0f ms", bytes/1000,
+		p.eval("performance.getEntriesByName('interactive')[0].startTime"))
+}
+
+// views are all of the page's, on a laptop where something happens in each.
+func (r rest) views() map[string]string {
+	r.t.Helper()
+	run := r.startETL()
+	r.ask("PUT", "/schedules/beat", `{"calendar":{"every":"2s"},"job":{"task":"echo","payload":{}}}`)
+	r.ask("PUT", "/schedules/morning",
+		`{"calendar":{"cron":"0 9 * * 1-5","timezone":"America/New_York"},"job":{"task":"http","payload":{"url":"https://example.com"}}}`)
+	r.post(`{"task":"echo","payload":{"sleep":"25s"}}`)
+	for i := range 30 {
+		r.post(fmt.Sprintf(`{"task":"echo","payload":{},"delay":"%dm","tags":{"team":"billing"}}`, i*2))
+	}
+	dead := r.post(`{"task":"echo","payload":{"fail":2},"retry":{"max_attempts":2,"initial_delay":"100ms"}}`)
+	r.ended("/jobs/" + dead)
+	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down until noon."}`)
+	return map[string]string{
+		"overview": "#/", "jobs": "#/jobs", "job": "#/jobs/" + dead, "schedules": "#/schedules",
+		"schedule": "#/schedules/beat", "schedule-new": "#/schedules/new!", "dags": "#/dags", "dag": "#/dags/etl",
+		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
+	}
+}
+
+func TestViews_AreAccessibleInLightAndDarkNarrowAndWide(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	source := axe(t)
+	r := serve(t)
+	views := r.views()
+	for _, dark := range []bool{false, true} {
+		for _, width := range []int{360, 1600} {
+			t.Run(fmt.Sprintf("dark=%t, %d pixels", dark, width), func(t *testing.T) {
+				t.Parallel()
+				p := b.open(t, r.url+"/")
+				p.look(width, dark)
+				p.settled()
+				p.eval(source + "; 0")
+				for name, hash := range views {
+					p.visit(hash)
+					what := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{true: "dark", false: "light"}[dark])
+					p.accessible(what)
+					p.shoot(what)
+				}
+				p.visit("#/jobs/" + strings.TrimPrefix(views["job"], "#/jobs/"))
+				p.click("Delete")
+				p.shows("This touches")
+				p.accessible("dialog")
+			})
+		}
+	}
+}
+
+func TestPage_IsReachedByKeyboard(t *testing.T) {
+	t.Parallel()
+	p := chromium(t).open(t, serve(t).url+"/")
+	p.settled()
+	p.press("Tab")
+	p.await("document.activeElement.textContent === 'To the content'")
+	p.press("Tab")
+	p.press("Tab")
+	p.press("Tab")
+	p.await("document.activeElement.textContent === 'Jobs'")
+	p.press("Enter")
+	p.await("document.activeElement.matches('h1') && document.activeElement.textContent === 'Jobs'")
+	p.await("document.title === 'Jobs – Punctual'")
+	p.await("document.querySelector('nav a[aria-current=page]').textContent === 'Jobs'")
+}

@@ -1,0 +1,180 @@
+package console_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"punctual/functions/api/console"
+)
+
+// issuer is an OpenID provider whose user agrees to everything at once. It gives out short tokens and, for
+// a refresh token, longer ones.
+type issuer struct {
+	*httptest.Server
+
+	mu         sync.Mutex
+	challenges map[string]string // by code
+	redirect   string
+	scope      string
+	refreshed  int
+	lives      int // seconds, of the first token
+}
+
+func newIssuer(t *testing.T) *issuer {
+	i := &issuer{challenges: map[string]string{}, lives: 31}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize",
+			"token_endpoint": i.URL + "/token"})
+	})
+	mux.HandleFunc("GET /authorize", i.authorize)
+	mux.HandleFunc("POST /token", i.token)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.WriteHeader(http.StatusNotFound)
+	})
+	i.Server = httptest.NewServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if q.Get("response_type") != "code" || q.Get("client_id") != "page" || q.Get("code_challenge_method") != "S256" {
+		http.Error(w, "this is no code flow with PKCE", http.StatusBadRequest)
+		return
+	}
+	code := fmt.Sprint("code-", len(i.challenges))
+	i.challenges[code], i.redirect, i.scope = q.Get("code_challenge"), q.Get("redirect_uri"), q.Get("scope")
+	http.Redirect(w, r, i.redirect+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
+}
+
+func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	said := map[string]any{"access_token": "first", "refresh_token": "again", "expires_in": i.lives}
+	switch r.FormValue("grant_type") {
+	case "authorization_code":
+		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+		want := i.challenges[r.FormValue("code")]
+		delete(i.challenges, r.FormValue("code")) // it works once
+		if want == "" || base64.RawURLEncoding.EncodeToString(sum[:]) != want || r.FormValue("redirect_uri") != i.redirect {
+			w.WriteHeader(http.StatusBadRequest)
+			said = map[string]any{"error": "invalid_grant"}
+		}
+	case "refresh_token":
+		i.refreshed++
+		said = map[string]any{"access_token": "second", "expires_in": 3600}
+	}
+	_ = json.NewEncoder(w).Encode(said)
+}
+
+// guarded serves the page under /console and, to who has one of the tokens, the laptop's API.
+func guarded(t *testing.T, r rest, s console.Settings, believed func(token string) bool) string {
+	t.Helper()
+	to, err := url.Parse(r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(q *httputil.ProxyRequest) {
+		q.SetURL(to)
+		q.Out.Header.Del("Sec-Fetch-Site") // the laptop answers its own pages alone
+		q.Out.Header.Del("Origin")
+		q.Out.Header.Del("Authorization")
+	}}
+	server := httptest.NewServer(console.Beside(s, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		token, ok := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
+		if !ok || !believed(token) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"title":"Authentication required","status":401,"code":"unauthenticated",` +
+				`"detail":"Send a valid bearer token."}`))
+			return
+		}
+		proxy.ServeHTTP(w, q)
+	})))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestSignIn_GoesByTheIssuerWithPKCEAndKeepsTokensInMemory(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serve(t)
+	i := newIssuer(t)
+	ctx, cancel := context.WithCancel(t.Context()) // until the session is ended
+	defer cancel()
+	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page", Scope: "openid punctual:read"},
+		func(token string) bool { return ctx.Err() == nil && (token == "first" || token == "second") })
+	id := r.post(`{"task":"echo","delay":"1h"}`)
+	p := b.open(t, address+"/v1/console/#/jobs/"+id)
+	p.shows("Job "+id, "Waits for its due time")
+	if at := p.eval("location.href"); at != address+"/v1/console/#/jobs/"+id {
+		t.Errorf("after signing in it is at %v, want where it was", at)
+	}
+	if kept := p.eval("JSON.stringify([localStorage, sessionStorage, document.cookie])"); kept != `[{},{},""]` {
+		t.Errorf("the browser keeps %v", kept)
+	}
+	i.mu.Lock()
+	if i.scope != "openid punctual:read" {
+		t.Errorf("it asked for the scope %q", i.scope)
+	}
+	i.mu.Unlock()
+	p.await(`performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/token')).length >= 2`)
+	i.mu.Lock()
+	if i.refreshed != 1 {
+		t.Errorf("a token that was about to end was renewed %d times, want once for all who asked", i.refreshed)
+	}
+	i.mu.Unlock()
+	cancel()
+	p.shows("Your session has ended.", "unauthenticated", "Job "+id)
+	p.shoot("session-ended")
+}
+
+func TestSignIn_RefusesAnAnswerThatItDidNotAskFor(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serve(t)
+	i := newIssuer(t)
+	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"},
+		func(token string) bool { return token == "first" || token == "second" })
+	i.mu.Lock()
+	i.challenges["forged"] = "of another's verifier"
+	i.mu.Unlock()
+	p := b.open(t, address+"/console/?code=forged&state=forged")
+	p.shows("Overview", "running")
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.challenges["forged"] == "" {
+		t.Error("the forged code was redeemed")
+	}
+}
+
+func TestSignIn_SaysWhyNobodyCan(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serve(t)
+	nobody := func(string) bool { return false }
+	for want, s := range map[string]console.Settings{
+		"which a page cannot make":                   {Signed: true},
+		"has no client for the console":              {Issuer: newIssuer(t).URL},
+		"does not describe itself: 404":              {Issuer: newIssuer(t).URL + "/elsewhere", Client: "page"},
+		"Send a valid bearer token. unauthenticated": {},
+	} {
+		b.open(t, guarded(t, r, s, nobody)+"/console/index.html").shows(want)
+	}
+}
