@@ -63,8 +63,9 @@ func axe(t *testing.T) string {
 // accessible has axe-core judge the page as it stands.
 func (p *tab) accessible(what string) {
 	p.t.Helper()
-	found, _ := p.eval(`axe.run(document, { resultTypes: ['violations'] }).then((r) => JSON.stringify(r.violations.map((v) =>
-		[v.id, v.help, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + ' ' + n.failureSummary).join(' | ')])))`).(string)
+	found, _ := p.eval(`axe.run(document, { resultTypes: ['violations'] }).then((r) => JSON.stringify(
+		r.violations.map((v) => [v.id, v.help, ...v.nodes.slice(0, 3).map((n) =>
+			n.html.slice(0, 160) + ' ' + n.failureSummary)])))`).(string)
 	var violations [][]string
 	if err := json.Unmarshal([]byte(found), &violations); err != nil {
 		p.t.Fatalf("%s: axe says %q: %v", what, found, err)

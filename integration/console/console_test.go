@@ -154,8 +154,14 @@ func followsJobs(t *testing.T, b *browser, r rest) {
 	if at := p.eval("document.activeElement.textContent"); at != first {
 		t.Errorf("the focus is on %q, want it kept on %s", at, first)
 	}
+	p.write("Task", "ec") // and is not done yet
+	third := r.post(`{"task":"echo","delay":"2h"}`)
+	p.shows(third)
+	if typed := p.eval(named("Task") + ".value"); typed != "ec" {
+		t.Errorf("a refresh has made %q of what was typed", typed)
+	}
 	p.visit("#/jobs?status=SCHEDULED")
-	p.shows(second)
+	p.shows(third)
 	if p.eval("document.body.innerText.includes("+quoted(first)+")") == true {
 		t.Error("a job that has succeeded is shown among those scheduled")
 	}
@@ -170,8 +176,8 @@ func tellsALife(t *testing.T, b *browser, r rest) {
 	p.shows("Accepted", "Due", "Attempt 1 claimed and started by laptop", "Attempt 1 failed", "echo_failed",
 		"Attempt 2 claimed and started", "Attempt 2 succeeded", "Settled: succeeded")
 	moments := p.eval(`[...document.querySelectorAll('.life li strong')].map((e) => e.textContent).join(' > ')`)
-	const want = "Accepted > Due > Attempt 1 claimed and started > Attempt 1 failed > Attempt 2 claimed and started > " +
-		"Attempt 2 succeeded > Settled: succeeded"
+	const want = "Accepted > Due > Attempt 1 claimed and started > Attempt 1 failed > " +
+		"Attempt 2 claimed and started > Attempt 2 succeeded > Settled: succeeded"
 	if moments != want {
 		t.Errorf("its life is\n%v, want\n%s", moments, want)
 	}
@@ -267,6 +273,14 @@ func retriesANode(t *testing.T, b *browser, r rest) {
 	p.await(named("refunds, succeeded, attempt 2"))
 	p.shows("“mended”")
 	p.click("reviews, dead")
+	p.click("Complete node")
+	p.write("Result, in JSON (may be empty)", "{no")
+	p.click("Complete reviews")
+	p.await("document.querySelector('dialog [role=alert]')")
+	if typed := p.eval("document.querySelector('dialog textarea').value"); typed != "{no" {
+		t.Errorf("a refusal has made %q of what was typed", typed)
+	}
+	p.click("Leave it")
 	p.click("Skip node")
 	p.shows("This touches 3 nodes.")
 	p.click("Skip reviews")
@@ -359,7 +373,8 @@ func scrolls(t *testing.T, b *browser, r rest) {
 	most := p.eval(`new Promise((done) => { let most = 0, end = Date.now() + 40000
 		const step = () => { scrollTo(0, document.body.scrollHeight)
 			most = Math.max(most, document.querySelectorAll('tbody tr').length)
-			if (document.body.innerText.includes('10,000 jobs,') || Date.now() > end) done(most); else setTimeout(step, 10) }
+			const all = document.body.innerText.includes('10,000 jobs,')
+			if (all || Date.now() > end) done(most); else setTimeout(step, 10) }
 		step() })`).(float64)
 	p.shows("10,000 jobs,")
 	p.eval("scrollTo(0, document.body.scrollHeight)")
@@ -367,7 +382,8 @@ func scrolls(t *testing.T, b *browser, r rest) {
 	if most > 100 {
 		t.Errorf("%v rows stood in the page at once, want at most 100", most)
 	}
-	t.Logf("10,000 jobs were loaded and scrolled through in %v, with at most %v rows in the page", time.Since(began), most)
+	t.Logf("10,000 jobs were loaded and scrolled through in %v, with at most %v rows in the page", time.Since(began),
+		most)
 	frame := p.eval(`new Promise((done) => { let worst = 0, n = 0, before = performance.now()
 		const step = (now) => { worst = Math.max(worst, now - before); before = now
 			scrollBy(0, -4000); if (++n === 60) done(worst); else requestAnimationFrame(step) }

@@ -72,7 +72,8 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 		want := i.challenges[r.FormValue("code")]
 		delete(i.challenges, r.FormValue("code")) // it works once
-		if want == "" || base64.RawURLEncoding.EncodeToString(sum[:]) != want || r.FormValue("redirect_uri") != i.redirect {
+		proved := want != "" && base64.RawURLEncoding.EncodeToString(sum[:]) == want
+		if !proved || r.FormValue("redirect_uri") != i.redirect {
 			w.WriteHeader(http.StatusBadRequest)
 			said = map[string]any{"error": "invalid_grant"}
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"punctual/functions/api/console"
 	"punctual/shared/contract"
@@ -92,7 +93,8 @@ func TestConfig_SaysHowToSignInAndNoMore(t *testing.T) {
 	}{
 		"a laptop": {contract.Env{}, `{"api":"/v1"}`},
 		"tokens": {contract.Env{Issuer: "https://id.example.com", Bucket: "secret-bucket", Console: contract.ConsoleEnv{
-			Client: "page", Scope: "openid punctual:read", Audience: "punctual", Origins: []string{"https://x.example"}}},
+			Client: "page", Scope: "openid punctual:read", Audience: "punctual",
+			Origins: []string{"https://x.example"}}},
 			`{"api":"/v1","issuer":"https://id.example.com","client":"page","audience":"punctual",` +
 				`"scope":"openid punctual:read"}`},
 		"signatures": {contract.Env{Auth: contract.AuthIAM}, `{"api":"/v1","signed":true}`},
@@ -123,7 +125,7 @@ func TestPage_IsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 // inline is script or style in markup, which the policy would refuse; raw is markup made of a value.
 var (
 	inline = regexp.MustCompile(`(?i)<style|\son[a-z]+="|\sstyle="|<script(?:[^>]*)>[^<]`)
-	raw    = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser`)
+	raw    = regexp.MustCompile(`(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser`)
 	kept   = regexp.MustCompile(`localStorage|document\.cookie|indexedDB`)
 )
 
@@ -136,6 +138,11 @@ func TestSource_MakesNoMarkupOfValuesAndKeepsNoToken(t *testing.T) {
 		}
 		looked++
 		text, err := os.ReadFile("static/" + name)
+		for i, line := range strings.Split(string(text), "\n") {
+			if n := utf8.RuneCountInString(line); n > 120 && strings.HasSuffix(name, ".js") {
+				t.Errorf("%s:%d has %d columns", name, i+1, n)
+			}
+		}
 		for what, is := range map[string]*regexp.Regexp{"inline script or style": inline, "raw markup": raw,
 			"storage that outlives the tab": kept} {
 			if found := is.Find(text); found != nil && !strings.HasSuffix(name, ".css") {

@@ -15,24 +15,29 @@ import { Run } from './views/run.js'
 import { DeadLetters } from './views/deadletters.js'
 import { Pauses } from './views/pauses.js'
 
-const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'], ['dead-letters', 'Dead letters'],
-  ['pauses', 'Pauses']]
+const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'],
+  ['dead-letters', 'Dead letters'], ['pauses', 'Pauses']]
+
+const Nowhere = () => html`<p>There is no such view. <a href="#/">To the overview</a></p>`
+
+const plain = (text) => { try { return decodeURIComponent(text) } catch { return text } }
 
 // viewOf returns the view of an address such as #/runs/ID/NODE?x=y, its properties, its title and its room.
 function viewOf(hash) {
   const [path, search] = hash.replace(/^#\/?/, '').split('?')
-  const [room, id, more] = path.split('/').map(decodeURIComponent)
+  const [room, id, more] = path.split('/').map(plain)
   const query = Object.fromEntries(new URLSearchParams(search || ''))
   switch (room) {
     case '': return [Overview, {}, 'Overview', '']
     case 'jobs': return id ? [Job, { id }, `Job ${id}`, room] : [Jobs, { query }, 'Jobs', room]
     case 'schedules': return id === 'new!' ? [NewSchedule, {}, 'New schedule', room]
       : id ? [Schedule, { name: id }, `Schedule ${id}`, room] : [Schedules, {}, 'Schedules', room]
-    case 'dags': return id ? [Dag, { name: id, node: more }, `DAG ${id}`, room] : [Dags, { query }, 'DAGs and runs', room]
-    case 'runs': return id ? [Run, { id, node: more }, `Run ${id}`, 'dags'] : [Dags, { query }, 'DAGs and runs', 'dags']
+    case 'dags': return id ? [Dag, { name: id, node: more }, `DAG ${id}`, room]
+      : [Dags, { query }, 'DAGs and runs', room]
+    case 'runs': return id ? [Run, { id, node: more }, `Run ${id}`, 'dags'] : [Nowhere, {}, 'Not found', null]
     case 'dead-letters': return [DeadLetters, {}, 'Dead letters', room]
     case 'pauses': return [Pauses, {}, 'Pauses', room]
-    default: return [() => html`<p>There is no such view. <a href="#/">To the overview</a></p>`, {}, 'Not found', '']
+    default: return [Nowhere, {}, 'Not found', null]
   }
 }
 
@@ -41,10 +46,12 @@ function Freshness() {
   const now = useClock()
   const age = shown.at ? length(Math.max(0, now - shown.at)) : ''
   const state = shown.off ? 'off' : shown.error ? 'failing' : 'on'
-  const text = shown.off ? 'Refresh is off' : shown.error ? `No answer, last one ${age} ago` : now - shown.at > 5000 ? `Live, ${age.replace('.0', '')} ago` : 'Live'
+  const text = shown.off ? 'Refresh is off' : shown.error ? `No answer, last one ${age} ago`
+    : now - shown.at > 5000 ? `Live, ${age.replace('.0', '')} ago` : 'Live'
   return html`<div class="fresh">
     <span class=${`pulse ${state}`} aria-hidden="true"></span><span class="small">${text}</span>
-    <button type="button" class="quiet small" aria-pressed=${shown.off} onClick=${() => setLive(shown.off)}>Hold</button></div>`
+    <button type="button" class="quiet small" aria-pressed=${shown.off}
+      onClick=${() => setLive(shown.off)}>Hold</button></div>`
 }
 
 function SignInAgain() {
@@ -77,10 +84,12 @@ function Page({ who }) {
     <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); heading.current.focus() }}>To the content</a>
     <header><a class="brand" href="#/"><img src="icon.svg" alt="" width="22" height="22" />Punctual</a>
       <nav aria-label="Views"><ul>${rooms.map(([path, name]) => html`<li><a href=${`#/${path}`}
-        aria-current=${room === path && title !== 'Not found' ? 'page' : undefined}>${name}</a></li>`)}</ul></nav>
-      <div class="foot"><${Freshness} /><p class="small mute who" title=${who.subject}>Tenant ${who.tenant}<br />${zone}</p></div>
+        aria-current=${room === path ? 'page' : undefined}>${name}</a></li>`)}</ul></nav>
+      <div class="foot"><${Freshness} />
+        <p class="small mute who" title=${who.subject}>Tenant ${who.tenant}<br />${zone}</p></div>
     </header>
-    <main id="main"><h1 tabindex="-1" ref=${heading}>${title}</h1><${SignInAgain} /><${View} key=${title} can=${can} ...${props} /></main>
+    <main id="main"><h1 tabindex="-1" ref=${heading}>${title}</h1><${SignInAgain} />
+      <${View} key=${title} can=${can} ...${props} /></main>
     <${Asking} />`
 }
 

@@ -12,7 +12,9 @@ export class Refusal extends Error {
 // call sends one request. query's empty values are left out; body is sent as JSON if it is there.
 export async function call(method, path, { query, body, signal, key } = {}) {
   const asked = new URLSearchParams()
-  for (const [name, value] of Object.entries(query || {})) if (value !== undefined && value !== '') asked.set(name, value)
+  for (const [name, value] of Object.entries(query || {})) {
+    if (value !== undefined && value !== '') asked.set(name, value)
+  }
   const headers = await bearer()
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   if (key) headers['Idempotency-Key'] = key

@@ -1,5 +1,5 @@
 // Asks before something is done, in a modal dialog, and says afterwards how it went.
-import { html, useEffect, useRef, useState } from './html.js'
+import { html, useEffect, useLayoutEffect, useRef, useState } from './html.js'
 import { Refused } from './form.js'
 
 let show = () => {}
@@ -51,7 +51,8 @@ function Question({ q, close }) {
     <form onSubmit=${confirm}>
       <h2 id="asked">${q.title}</h2>
       ${q.text && html`<p>${q.text}</p>`}
-      ${q.touches && html`<p class=${`touches ${q.danger ? 'bad' : ''}`}>This touches <strong>${q.touches}</strong>.</p>`}
+      ${q.touches && html`
+        <p class=${q.danger ? 'touches bad' : 'touches'}>This touches <strong>${q.touches}</strong>.</p>`}
       ${(q.fields || []).map((f) => html`<${Field} ...${f} />`)}
       <${Refused} error=${error} />
       <div class="row end">
@@ -62,10 +63,18 @@ function Question({ q, close }) {
   </dialog>`
 }
 
+// Field is an input with its label. Without onInput it belongs to its user: what is typed stays, however often
+// the view is drawn again, until another value is given.
 export function Field({ name, label, value, hint, options, area, onInput, ...rest }) {
-  const attributes = { name, value, onInput, 'aria-describedby': hint ? `hint-${name}` : undefined, ...rest }
+  const box = useRef()
+  useLayoutEffect(() => {
+    if (!onInput && box.current !== document.activeElement) box.current.value = value ?? ''
+  }, [value])
+  const attributes = { ref: box, name, 'aria-describedby': hint ? `hint-${name}` : undefined, ...rest,
+    ...(onInput ? { value, onInput } : {}) }
   return html`<label class="field"><span>${label}</span>
-    ${options ? html`<select ...${attributes}>${options.map(([v, l]) => html`<option value=${v} selected=${v === value}>${l}</option>`)}</select>`
+    ${options ? html`<select ...${attributes}>${options.map(([v, l]) => html`
+      <option value=${v} selected=${v === value}>${l}</option>`)}</select>`
     : area ? html`<textarea rows="5" spellcheck="false" ...${attributes}></textarea>`
     : html`<input autocomplete="off" spellcheck="false" ...${attributes} />`}
     ${hint && html`<span class="mute small" id=${`hint-${name}`}>${hint}</span>`}</label>`
@@ -80,6 +89,6 @@ export function Act({ label, danger, primary, on, ...rest }) {
     set(true)
     try { await on() } catch (refused) { say(`${refused.message} ${refused.code || ''}`) } finally { set(false) }
   }
-  return html`<button type="button" class=${danger ? 'danger' : primary ? 'primary' : ''} aria-disabled=${busy} ...${rest}
-    onClick=${busy ? undefined : press}>${label}</button>`
+  return html`<button type="button" class=${danger ? 'danger' : primary ? 'primary' : ''} ...${rest}
+    aria-disabled=${busy} onClick=${busy ? undefined : press}>${label}</button>`
 }

@@ -24,7 +24,9 @@ export async function start() {
     throw new Error('This deployment takes signed requests (auth=iam), which a page cannot make: use the command line.')
   }
   if (!settings.issuer) return settings
-  if (!settings.client) throw new Error('This deployment has no client for the console: see console_client in infra/auth.md.')
+  if (!settings.client) {
+    throw new Error('This deployment has no client for the console: see console_client in infra/auth.md.')
+  }
   const found = await reach(settings.issuer.replace(/\/$/, '') + '/.well-known/openid-configuration')
   if (!found.ok) throw new Error(`The issuer does not describe itself: ${found.status}`)
   endpoints = await found.json()
@@ -35,7 +37,9 @@ export async function start() {
   history.replaceState(null, '', here + (before ? before.hash : ''))
   if (!before || before.state !== said.get('state')) return leave() // an old tab, or a forged answer
   if (said.has('error')) throw new Error(`The issuer refused: ${said.get('error_description') || said.get('error')}`)
-  await take({ grant_type: 'authorization_code', code: said.get('code'), redirect_uri: here, code_verifier: before.verifier })
+  await take({
+    grant_type: 'authorization_code', code: said.get('code'), redirect_uri: here, code_verifier: before.verifier,
+  })
   return settings
 }
 

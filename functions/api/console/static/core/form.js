@@ -7,6 +7,7 @@ export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString()} ${n =
 // count says how many there are of a list that may go on.
 export const count = ({ items, more }) => `${items.length.toLocaleString()}${more ? '+' : ''}`
 
+// length writes milliseconds in its two largest units.
 export function length(ms) {
   if (ms === undefined || ms === null || Number.isNaN(ms)) return ''
   const sign = ms < 0 ? '−' : ''
@@ -14,23 +15,27 @@ export function length(ms) {
   if (n < 1000) return `${sign}${Math.round(n)} ms`
   if (n < 60_000) return `${sign}${(n / 1000).toFixed(n < 10_000 ? 1 : 0)} s`
   const s = Math.round(n / 1000)
-  const parts = [[Math.floor(s / 86400), 'd'], [Math.floor(s / 3600) % 24, 'h'], [Math.floor(s / 60) % 60, 'min'], [s % 60, 's']]
+  const parts = [[Math.floor(s / 86400), 'd'], [Math.floor(s / 3600) % 24, 'h'], [Math.floor(s / 60) % 60, 'min'],
+    [s % 60, 's']]
   const first = parts.findIndex(([v]) => v > 0)
   return sign + parts.slice(first, first + 2).filter(([v]) => v > 0).map(([v, unit]) => `${v} ${unit}`).join(' ')
 }
 
-const clockForm = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
-const minuteForm = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
-const dayForm = new Intl.DateTimeFormat(undefined, { weekday: 'short', month: 'short', day: 'numeric' })
-const yearForm = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric' })
+// between is the time from one instant to another, in words; '' while one is missing.
+export const between = (from, to) => (from && to ? length(new Date(to) - new Date(from)) : '')
+
+const form = (options) => new Intl.DateTimeFormat(undefined, { hourCycle: 'h23', ...options })
+const clockForm = form({ hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const minuteForm = form({ hour: '2-digit', minute: '2-digit' })
+const dayForm = form({ weekday: 'short', month: 'short', day: 'numeric' })
+const yearForm = form({ year: 'numeric', month: 'short', day: 'numeric' })
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 export const minute = (at) => minuteForm.format(at)
 export const day = (at) => dayForm.format(at)
-const sameDay = (a, b) => a.toDateString() === b.toDateString()
 
 export function localTime(iso, now = Date.now()) {
   const at = new Date(iso)
-  if (sameDay(at, new Date(now))) return clockForm.format(at)
+  if (at.toDateString() === new Date(now).toDateString()) return clockForm.format(at)
   const near = Math.abs(at - now) < 300 * 86_400_000
   return `${(near ? dayForm : yearForm).format(at)}, ${minuteForm.format(at)}`
 }
@@ -39,7 +44,8 @@ export function relative(iso, now = Date.now()) {
   const ms = new Date(iso) - now
   if (Math.abs(ms) < 1000) return 'now'
   const s = Math.abs(ms) / 1000
-  const [n, unit] = s < 60 ? [s, 's'] : s < 3600 ? [s / 60, 'min'] : s < 172_800 ? [s / 3600, 'h'] : [s / 86_400, 'days']
+  const [n, unit] = s < 60 ? [s, 's'] : s < 3600 ? [s / 60, 'min']
+    : s < 172_800 ? [s / 3600, 'h'] : [s / 86_400, 'days']
   return ms < 0 ? `${Math.floor(n)} ${unit} ago` : `in ${Math.floor(n)} ${unit}`
 }
 
@@ -47,22 +53,28 @@ export function relative(iso, now = Date.now()) {
 export function Time({ at, bare }) {
   const now = useClock(5000)
   if (!at) return html`<span class="mute">–</span>`
-  return html`<time datetime=${at} title=${`${at.replace('T', ' ').replace('Z', '')} UTC`}><span class="clock">${localTime(at, now)} </span>${
-    bare ? '' : html`<span class="mute">${relative(at, now)}</span>`}</time>`
+  const utc = `${at.replace('T', ' ').replace('Z', '')} UTC`
+  return html`<time datetime=${at} title=${utc}><span class="clock">${localTime(at, now)} </span>
+    ${!bare && html`<span class="mute">${relative(at, now)}</span>`}</time>`
 }
 
-const looks = {
-  SUCCEEDED: ['good', '✓'], ran: ['good', '✓'], RUNNING: ['busy', '▶'], DEAD: ['bad', '✕'], FAILED: ['bad', '✕'],
-  missed: ['bad', '!'], failed: ['bad', '✕'], lost: ['bad', '!'], succeeded: ['good', '✓'], HELD: ['warn', '‖'], PAUSED: ['warn', '‖'],
-  paused: ['warn', '‖'], EXPIRED: ['warn', '⏱'], CANCELLED: ['idle', '⊘'], SKIPPED: ['idle', '»'], skipped: ['idle', '»'],
-  superseded: ['idle', '»'], SCHEDULED: ['wait', '◷'], QUEUED: ['wait', '≡'], BLOCKED: ['wait', '◌'], BUILDING: ['wait', '◌'],
-  pending: ['wait', '◷'], active: ['good', '●'], ended: ['idle', '⊘'], snoozed: ['wait', '◷'],
-}
+// looks has a tone and a sign for each status: colour is never all that tells two apart.
+const looks = {}
+for (const [tone, signs] of Object.entries({
+  good: { SUCCEEDED: '✓', ran: '✓', succeeded: '✓', active: '●' },
+  busy: { RUNNING: '▶' },
+  bad: { DEAD: '✕', FAILED: '✕', failed: '✕', missed: '!', lost: '!' },
+  warn: { HELD: '‖', PAUSED: '‖', paused: '‖', EXPIRED: '⏱' },
+  idle: { CANCELLED: '⊘', SKIPPED: '»', skipped: '»', superseded: '»', ended: '⊘' },
+  wait: { SCHEDULED: '◷', QUEUED: '≡', BLOCKED: '◌', BUILDING: '◌', pending: '◷', snoozed: '◷' },
+})) for (const [status, sign] of Object.entries(signs)) looks[status] = [tone, sign]
+
 export const look = (status) => looks[status] || ['idle', '·']
 
 export function Status({ of, children }) {
   const [tone, sign] = look(of)
-  return html`<span class=${`status ${tone}`}><span aria-hidden="true">${sign}</span>${of.toLowerCase()}${children}</span>`
+  return html`<span class=${`status ${tone}`}>
+    <span aria-hidden="true">${sign}</span>${of.toLowerCase()}${children}</span>`
 }
 
 // Refused shows what the API said, with its code and each mistake's place.
@@ -70,20 +82,24 @@ export function Refused({ error }) {
   if (!error) return null
   return html`<div class="refused" role="alert">
     <p><strong>${error.message}</strong> ${error.code && html`<code>${error.code}</code>`}</p>
-    ${error.errors?.length > 0 && html`<ul>${error.errors.map((e) => html`<li><code>${e.pointer || '/'}</code> ${e.detail}${
-      e.allowed ? html` <span class="mute">Allowed: ${e.allowed}</span>` : ''}</li>`)}</ul>`}
+    ${error.errors?.length > 0 && html`<ul>${error.errors.map((e) => html`
+      <li><code>${e.pointer || '/'}</code> ${e.detail} <span class="mute">${e.allowed && `Allowed: ${e.allowed}`}</span>
+      </li>`)}</ul>`}
     ${error.requestId && html`<p class="mute small">Request ${error.requestId}</p>`}
   </div>`
 }
 
 // Id shows a job's or run's id; where there is no room, its end, which differs most.
-export const Id = ({ of, to }) => html`<a class="id" href=${`#/${to}/${of}`} title=${of}><span class="wide">${of.slice(0, 18)}</span>${of.slice(18)}</a>`
+export const Id = ({ of, to }) => html`<a class="id" href=${`#/${to}/${of}`} title=${of}>
+  <span class="wide">${of.slice(0, 18)}</span>${of.slice(18)}</a>`
 
-export const Empty = ({ title, children }) => html`<div class="empty"><p class="lead">${title}</p>${children && html`<p>${children}</p>`}</div>`
+export const Empty = ({ title, children }) => html`<div class="empty">
+  <p class="lead">${title}</p>${children && html`<p>${children}</p>`}</div>`
 
 // Loaded shows its children once there is data, and the error above whatever is there.
 export function Loaded({ of, children }) {
-  return html`<${Refused} error=${of.error} />${of.data ? children : of.error ? null : html`<p class="mute" aria-busy="true">Loading…</p>`}`
+  return html`<${Refused} error=${of.error} />
+    ${of.data ? children : !of.error && html`<p class="mute" aria-busy="true">Loading…</p>`}`
 }
 
 export function Json({ value, label }) {
@@ -92,9 +108,11 @@ export function Json({ value, label }) {
     <pre tabindex="0" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre></figure>`
 }
 
+const there = (v) => v !== undefined && v !== null && v !== '' && v !== false
+
 // Facts lists pairs of a name and what it is; those without a value are left out.
-export const Facts = ({ of }) => html`<dl class="facts">${of.filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false)
-  .map(([k, v]) => html`<div><dt>${k}</dt><dd>${v}</dd></div>`)}</dl>`
+export const Facts = ({ of }) => html`<dl class="facts">
+  ${of.filter(([, v]) => there(v)).map(([k, v]) => html`<div><dt>${k}</dt><dd>${v}</dd></div>`)}</dl>`
 
 export function Reason({ of }) {
   if (!of) return null

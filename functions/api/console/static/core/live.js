@@ -1,9 +1,9 @@
 // Keeps what is shown fresh: loads again and again, more slowly while nothing changes or the API fails,
 // and not at all in a hidden tab.
-import { useEffect, useRef, useState } from './html.js'
+import { useEffect, useMemo, useRef, useState } from './html.js'
+import { get } from './api.js'
 
-const soonest = 2_000
-const latest = 30_000
+const latest = 30_000 // milliseconds between two rounds while nothing changes
 const watchers = new Set()
 
 // shown is what the header says: when something was loaded last, and what stands in the way.
@@ -27,9 +27,10 @@ document.addEventListener('visibilitychange', () => { if (!document.hidden) wake
 // setLive turns refreshing on and off for the whole page.
 export function setLive(on) { tell({ off: !on }); if (on) wake() }
 
-// useLive calls load(signal) now, whenever deps change, and then for ever. It returns what was loaded
-// last, the error if the last time failed, and again(), which loads at once.
-export function useLive(load, deps) {
+// useLive calls load(signal) now, whenever deps change, and then for ever, at most once in `soonest`
+// milliseconds. It returns what was loaded last, the error if the last time failed, and again(), which
+// loads at once.
+export function useLive(load, deps, soonest = 2_000) {
   const [state, set] = useState({ data: null, error: null })
   const latestLoad = useRef(load)
   latestLoad.current = load
@@ -49,7 +50,7 @@ export function useLive(load, deps) {
         const data = await latestLoad.current(mine.signal)
         if (stopped || mine !== stop) return
         const now = JSON.stringify(data)
-        wait = now === before ? Math.min(latest, wait * 1.5) : soonest
+        wait = now === before ? Math.max(soonest, Math.min(latest, wait * 1.5)) : soonest
         if (now !== before) set({ data, error: null })
         else set((s) => (s.error ? { data: s.data, error: null } : s))
         before = now
@@ -69,6 +70,39 @@ export function useLive(load, deps) {
     return () => { stopped = true; clearTimeout(timer); stop.abort(); loops.delete(resume) }
   }, deps)
   return { ...state, again: () => again.current() }
+}
+
+// usePages reads a list by its cursors: the newest page is live, and more() adds the next one. What the newest
+// page pushes down stays, and is not doubled. It returns rows, cursor (null at the end), and what useLive does.
+export function usePages(path, filter, id = 'job_id') {
+  const asked = JSON.stringify(filter)
+  const none = { items: [], cursor: undefined, error: null }
+  const [older, setOlder] = useState(none)
+  const loading = useRef(false)
+  const live = useLive((signal) => get(path, { ...filter, limit: 200 }, signal), [path, asked])
+  useEffect(() => setOlder(none), [path, asked])
+  const rows = useMemo(() => {
+    const all = new Map()
+    for (const row of [...(live.data?.items || []), ...older.items]) if (!all.has(row[id])) all.set(row[id], row)
+    return [...all.values()]
+  }, [live.data, older.items])
+  const cursor = (older.cursor === undefined ? live.data?.next_cursor : older.cursor) || null
+  const more = async () => {
+    if (loading.current || !cursor) return
+    loading.current = true
+    try {
+      const page = await get(path, { ...filter, limit: 200, cursor })
+      setOlder((o) => ({
+        items: [...(o.cursor === undefined ? live.data.items : o.items), ...page.items],
+        cursor: page.next_cursor, error: null,
+      }))
+    } catch (error) {
+      setOlder((o) => ({ ...o, error }))
+    } finally {
+      loading.current = false
+    }
+  }
+  return { ...live, rows, cursor, more, stuck: older.error }
 }
 
 // useClock draws its caller again each `every` milliseconds while the tab is seen.

@@ -6,33 +6,55 @@ import { Empty, Loaded, Time, count, plural } from '../core/form.js'
 import { Act, ask, why } from '../core/ask.js'
 import { Table } from '../core/table.js'
 
-export const missed = { name: 'missed', label: 'Times of schedules that it misses', value: 'last', options: [['last', 'run the last one afterwards'], ['all', 'run all afterwards'], ['drop', 'drop them']] }
-export const until = { name: 'until', label: 'Until (may be empty)', type: 'datetime-local', value: '' }
+export const missed = { name: 'missed', label: 'Times of schedules that it misses', value: 'last',
+  options: [['last', 'run the last one afterwards'], ['all', 'run all afterwards'], ['drop', 'drop them']] }
+export const until = { name: 'until', label: 'Until (may be empty)', type: 'datetime-local' }
+
 // pauseBody leaves out what was not said.
-export const pauseBody = (v) => ({ missed: v.missed, ...(v.reason ? { reason: v.reason } : {}), ...(v.until ? { until: new Date(v.until).toISOString() } : {}) })
+export const pauseBody = (v) => ({ missed: v.missed, ...(v.reason ? { reason: v.reason } : {}),
+  ...(v.until ? { until: new Date(v.until).toISOString() } : {}) })
+
+function What({ of: p }) {
+  if (p.schedule) return html`schedule <a href=${`#/schedules/${p.schedule}`}>${p.schedule}</a>`
+  if (p.scope === 'all') return html`<strong>everything</strong>`
+  return html`task <strong>${p.scope.replace('task:', '')}</strong>`
+}
 
 export function Pauses({ can }) {
   const live = useLive(async (signal) => {
-    const [pauses, schedules] = await Promise.all([get('/pauses', {}, signal), some('/schedules', {}, { most: 1000, signal })])
-    return [...pauses.items, ...schedules.items.filter((s) => s.paused).map((s) => ({ ...s.paused, scope: `schedule:${s.name}`, schedule: s.name }))]
-  }, [])
+    const [pauses, schedules] = await Promise.all([
+      some('/pauses', {}, { most: 1000, signal }), some('/schedules', {}, { most: 1000, signal })])
+    return [...pauses.items, ...schedules.items.filter((s) => s.paused)
+      .map((s) => ({ ...s.paused, scope: `schedule:${s.name}`, schedule: s.name }))]
+  }, [], 4_000)
   const pause = async () => {
-    const [tasks, waiting, schedules] = await Promise.all([some('/tasks', {}), some('/jobs', { status: 'SCHEDULED' }), some('/schedules', {})])
-    await ask({ title: 'Pause', verb: 'Pause', danger: true, text: 'Nothing of it starts until the pause is lifted; what runs goes on.',
-      touches: `up to ${count(waiting)} waiting jobs and ${count(schedules)} schedules`, done_text: 'It is paused.',
-      fields: [{ name: 'scope', label: 'What', value: 'all', options: [['all', 'everything'], ...tasks.items.map((t) => [`task:${t.name}`, `the task ${t.name}`])] }, why, until, missed],
+    const [tasks, waiting, schedules] = await Promise.all([
+      some('/tasks', {}), get('/jobs', { status: 'SCHEDULED', limit: 200 }), get('/schedules', { limit: 200 })])
+    const first = (page) => count({ items: page.items, more: page.next_cursor })
+    await ask({ title: 'Pause', verb: 'Pause', danger: true, done_text: 'It is paused.',
+      text: 'Nothing of it starts until the pause is lifted; what runs goes on.',
+      touches: `up to ${first(waiting)} waiting jobs and ${first(schedules)} schedules`,
+      fields: [{ name: 'scope', label: 'What', value: 'all', options: [['all', 'everything'],
+        ...tasks.items.map((t) => [`task:${t.name}`, `the task ${t.name}`])] }, why, until, missed],
       act: async ({ scope, ...v }) => { await put(`/pauses/${seg(scope)}`, pauseBody(v)); await live.again() } })
   }
-  const lift = (p) => ask({ title: `Lift the pause of ${p.scope}`, verb: 'Lift it', touches: '1 pause and all that it holds', done_text: 'The pause is lifted.',
-    text: 'What it held starts within seconds.', act: async () => { await remove(`/pauses/${seg(p.scope)}`); await live.again() } })
+  const lift = (p) => ask({ title: `Lift the pause of ${p.scope}`, verb: 'Lift it', done_text: 'The pause is lifted.',
+    text: 'What it held starts within seconds.', touches: '1 pause and all that it holds',
+    act: async () => { await remove(`/pauses/${seg(p.scope)}`); await live.again() } })
   return html`<${Loaded} of=${live}>${live.data && html`
-    <div class="row"><span>${plural(live.data.length, 'pause')}</span><span class="push"></span>${can('admin') && html`<${Act} danger label="Pause…" on=${pause} />`}</div>
-    ${live.data.length === 0 ? html`<${Empty} title="Nothing is paused.">A pause of everything, a task or a schedule shows here, with who and why.<//>`
-    : html`<${Table} caption="Pauses" rows=${live.data} id=${(p) => p.scope} columns=${[
-      { name: 'What', cell: (p) => (p.schedule ? html`schedule <a href=${`#/schedules/${p.schedule}`}>${p.schedule}</a>` : p.scope === 'all' ? html`<strong>everything</strong>` : html`task <strong>${p.scope.replace('task:', '')}</strong>`) },
-      { name: 'Why', cell: (p) => p.reason || html`<span class="mute">no reason given</span>` }, { name: 'Who', cell: (p) => p.by || '–' },
-      { name: 'Since', cell: (p) => html`<${Time} at=${p.since} />` },
-      { name: 'Until', cell: (p) => (p.until ? html`<${Time} at=${p.until} />` : html`<span class="mute">lifted</span>`) },
-      { name: 'Missed times', class: 'wide', cell: (p) => p.missed },
-      { name: 'Do', cell: (p) => (p.schedule ? html`<a class="button" href=${`#/schedules/${p.schedule}`}>Look</a>` : can('admin') && html`<${Act} label="Lift" on=${() => lift(p)} aria-label=${`Lift the pause of ${p.scope}`} />`) }]} />`}`}<//>`
+    <div class="row"><span>${plural(live.data.length, 'pause')}</span><span class="push"></span>
+      ${can('admin') && html`<${Act} danger label="Pause…" on=${pause} />`}</div>
+    ${live.data.length === 0
+      ? html`<${Empty} title="Nothing is paused.">
+        A pause of everything, a task or a schedule shows here, with who and why.<//>`
+      : html`<${Table} caption="Pauses" rows=${live.data} id=${(p) => p.scope} columns=${[
+        { name: 'What', cell: (p) => html`<${What} of=${p} />` },
+        { name: 'Why', cell: (p) => p.reason || html`<span class="mute">no reason given</span>` },
+        { name: 'Who', cell: (p) => p.by || '–' }, { name: 'Since', cell: (p) => html`<${Time} at=${p.since} />` },
+        { name: 'Until', cell: (p) => (p.until ? html`<${Time} at=${p.until} />`
+          : html`<span class="mute">lifted</span>`) },
+        { name: 'Missed times', class: 'wide', cell: (p) => p.missed },
+        { name: 'Do', cell: (p) => (p.schedule ? html`<a class="button" href=${`#/schedules/${p.schedule}`}>Look</a>`
+          : can('admin') && html`<${Act} label="Lift" on=${() => lift(p)}
+            aria-label=${`Lift the pause of ${p.scope}`} />`) }]} />`}`}<//>`
 }

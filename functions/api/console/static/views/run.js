@@ -2,31 +2,36 @@
 import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Facts, Json, Loaded, Reason, Status, Time, length, plural } from '../core/form.js'
+import { Facts, Json, Loaded, Reason, Status, Time, between, length, plural } from '../core/form.js'
 import { Act, ask, why } from '../core/ask.js'
 import { Graph } from '../core/graph.js'
 import { LongTable, Table } from '../core/table.js'
 
 const over = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED'])
-const dead = new Set(['DEAD', 'EXPIRED', 'CANCELLED'])
-const idle = new Set(['BLOCKED', 'SCHEDULED', 'QUEUED'])
+const failed = new Set(['DEAD', 'EXPIRED', 'CANCELLED'])
+const waits = new Set(['BLOCKED', 'SCHEDULED', 'QUEUED'])
+const fell = new Set(['CANCELLED', 'SKIPPED', 'BLOCKED'])
 
 // belowOf returns all nodes that come after name, however far.
 export function belowOf(nodes, name) {
   const found = new Set()
   const visit = (parent) => Object.entries(nodes).forEach(([n, v]) => {
-    if (v.depends_on.includes(parent) && !found.has(n)) { found.add(n); visit(n) }
+    if (!v.depends_on.includes(parent) || found.has(n)) return
+    found.add(n)
+    visit(n)
   })
   visit(name)
   return [...found]
 }
 
-// fellWith counts the node and what was cancelled or skipped below it: what a retry or skip brings back.
-const fellWith = (nodes, name) => 1 + belowOf(nodes, name).filter((n) => ['CANCELLED', 'SKIPPED', 'BLOCKED'].includes(nodes[n].status)).length
+// touched counts a node and what was cancelled or skipped below it, or waits for it: what a verb brings on its way.
+const touched = (nodes, name) => plural(
+  1 + belowOf(nodes, name).filter((n) => fell.has(nodes[n].status)).length, 'node')
 
 export function Counts({ of }) {
   if (!of) return null
-  return html`<span>${Object.entries(of).filter(([k, n]) => k !== 'total' && n > 0).map(([k, n]) => `${n} ${k}`).join(', ')}</span>`
+  const some_ = Object.entries(of).filter(([k, n]) => k !== 'total' && n > 0)
+  return html`<span>${some_.map(([k, n]) => `${n} ${k}`).join(', ')}</span>`
 }
 
 export function Run({ id, node, can }) {
@@ -36,78 +41,102 @@ export function Run({ id, node, can }) {
     return { run, events: events.items }
   }, [id])
   const { run, events } = live.data || {}
-  const nodes = run?.nodes || {}
-  const start = async (verb, question) => {
-    await ask({ verb: question.title, fields: [why], done_text: `${question.title}: done.`, ...question,
-      act: async ({ reason, ...more }) => {
-        await post(`${path}/${verb}`, { ...(reason ? { reason } : {}), ...(question.read ? question.read(more) : more) })
-        await live.again()
-      } })
-  }
-  const open = run ? run.counts.blocked + run.counts.waiting + run.counts.running : 0
-  const failed = run ? run.counts.failed + run.counts.cancelled : 0
+  // act asks for a reason, and does a verb of the run or a node; read makes the rest of the body of other fields.
+  const act = (verb, { read = (more) => more, ...question }) => () => ask({ verb: question.title, fields: [why],
+    done_text: `${question.title}: done.`, ...question,
+    act: async ({ reason, ...more }) => {
+      await post(`${path}/${verb}`, { ...(reason ? { reason } : {}), ...read(more) })
+      await live.again()
+    } })
   return html`<${Loaded} of=${live}>${run && html`
     <div class="row"><${Status} of=${run.status} /> <${Reason} of=${run.status_reason} /><span class="push"></span>
-      ${can('write') && html`
-        ${['BUILDING', 'RUNNING', 'HELD'].includes(run.status) && html`<${Act} label="Pause" on=${() => start('pause', { title: 'Pause the run', text: 'Nothing new starts; what runs goes on to its end.', touches: plural(run.counts.blocked + run.counts.waiting, 'node') })} />`}
-        ${run.status === 'PAUSED' && html`<${Act} primary label="Resume" on=${() => start('resume', { title: 'Resume the run', touches: plural(open, 'node') })} />`}
-        ${failed > 0 && html`<${Act} primary label="Retry what failed" on=${() => start('retry', { title: 'Retry what failed', text: 'What succeeded does not run again.', touches: `at least ${plural(failed, 'node')}` })} />`}
-        ${!over.has(run.status) && html`<${Act} danger label="Cancel" on=${() => start('cancel', { title: 'Cancel the run', danger: true, text: 'What has not started is cancelled; what runs is asked to stop.', touches: plural(open, 'node') })} />`}
-        ${over.has(run.status) && html`<${Act} danger label="Delete" on=${() => ask({ title: 'Delete the run', verb: 'Delete the run', danger: true, text: 'It is forgotten, with its jobs.', touches: `1 run and ${plural(run.counts.total, 'node')}`,
-          done_text: 'The run is deleted.', act: async () => { await remove(path); location.hash = '#/dags' } })} />`}`}
-    </div>
-    <${Facts} of=${[['DAG', run.dag && html`<a href=${`#/dags/${run.dag}`}>${run.dag}</a> version ${run.dag_version}`], ['Nodes', html`<${Counts} of=${run.counts} />`],
-      ['Started', run.started_at && html`<${Time} at=${run.started_at} />`], ['Ended', run.finished_at && html`<${Time} at=${run.finished_at} />`],
-      ['Took', run.started_at && run.finished_at && length(new Date(run.finished_at) - new Date(run.started_at))],
-      ['Longest chain', run.critical_path?.join(' → ')], ['Schedule', run.schedule && html`<a href=${`#/schedules/${run.schedule}`}>${run.schedule}</a>`]]} />
-    <${Graph} nodes=${nodes} label="Nodes of the run" chosen=${node} link=${(n) => `#/runs/${id}/${n}`} />
+      ${can('write') && html`<${Verbs} run=${run} path=${path} act=${act} />`}</div>
+    <${Facts} of=${factsOf(run)} />
+    <${Graph} nodes=${run.nodes} label="Nodes of the run" chosen=${node} link=${(n) => `#/runs/${id}/${n}`} />
     <div class="halves">
-      <section aria-labelledby="node-title">${node && nodes[node]
-        ? html`<${Node} key=${node} path=${path} id=${id} name=${node} nodes=${nodes} can=${can} start=${start} />`
+      <section aria-labelledby="node-title">${run.nodes[node]
+        ? html`<${Node} key=${node} path=${path} id=${id} name=${node} nodes=${run.nodes} can=${can} act=${act} />`
         : html`<h2 id="node-title">Node</h2><p class="mute">Choose a node in the picture.</p>`}</section>
-      <section><h2>Who did what</h2><${Table} caption="Who did what" rows=${events} id=${(e) => e.at + e.action + e.node} columns=${[
-        { name: 'When', cell: (e) => html`<${Time} at=${e.at} />` },
-        { name: 'What', cell: (e) => html`${e.action}${e.node ? ` ${e.node}` : ''}${e.reason ? html`<br /><span class="mute">“${e.reason}”</span>` : ''}` },
-        { name: 'Who', cell: (e) => e.by }]} /><${Json} label="Parameters" value=${run.params} /></section>
+      <section><h2>Who did what</h2>
+        <${Table} caption="Who did what" rows=${events} id=${(e) => e.at + e.action + e.node} columns=${[
+          { name: 'When', cell: (e) => html`<${Time} at=${e.at} />` },
+          { name: 'What', cell: (e) => html`${e.action} ${e.node}
+            ${e.reason && html`<br /><span class="mute">“${e.reason}”</span>`}` },
+          { name: 'Who', cell: (e) => e.by }]} />
+        <${Json} label="Parameters" value=${run.params} /></section>
     </div>`}<//>`
 }
 
-function Node({ path, id, name, nodes, can, start }) {
+const factsOf = (run) => [
+  ['DAG', run.dag && html`<a href=${`#/dags/${run.dag}`}>${run.dag}</a> version ${run.dag_version}`],
+  ['Nodes', html`<${Counts} of=${run.counts} />`],
+  ['Started', run.started_at && html`<${Time} at=${run.started_at} />`],
+  ['Ended', run.finished_at && html`<${Time} at=${run.finished_at} />`],
+  ['Took', between(run.started_at, run.finished_at)],
+  ['Longest chain', run.critical_path?.join(' → ')],
+  ['Schedule', run.schedule && html`<a href=${`#/schedules/${run.schedule}`}>${run.schedule}</a>`],
+]
+
+function Verbs({ run, path, act }) {
+  const { blocked, waiting, running, failed: dead, cancelled, total } = run.counts
+  const open = plural(blocked + waiting + running, 'node')
+  const forget = () => ask({ title: 'Delete the run', verb: 'Delete the run', danger: true,
+    text: 'It is forgotten, with its jobs.', touches: `1 run and ${plural(total, 'node')}`,
+    done_text: 'The run is deleted.', act: async () => { await remove(path); location.hash = '#/dags' } })
+  return html`
+    ${['BUILDING', 'RUNNING', 'HELD'].includes(run.status) && html`<${Act} label="Pause" on=${act('pause', {
+      title: 'Pause the run', text: 'Nothing new starts; what runs goes on to its end.',
+      touches: plural(blocked + waiting, 'node') })} />`}
+    ${run.status === 'PAUSED' && html`<${Act} primary label="Resume"
+      on=${act('resume', { title: 'Resume the run', touches: open })} />`}
+    ${dead + cancelled > 0 && html`<${Act} primary label="Retry what failed" on=${act('retry', {
+      title: 'Retry what failed', text: 'What succeeded does not run again.',
+      touches: `at least ${plural(dead + cancelled, 'node')}` })} />`}
+    ${over.has(run.status) ? html`<${Act} danger label="Delete" on=${forget} />`
+      : html`<${Act} danger label="Cancel" on=${act('cancel', { title: 'Cancel the run', danger: true, touches: open,
+        text: 'What has not started is cancelled; what runs is asked to stop.' })} />`}`
+}
+
+function Node({ path, id, name, nodes, can, act }) {
   const n = nodes[name]
+  const at = `nodes/${seg(name)}`
   const live = useLive(async (signal) => {
-    const found = await get(`${path}/nodes/${seg(name)}`, { limit: 200 }, signal)
+    const found = await get(`${path}/${at}`, { limit: 200 }, signal)
     for (let cursor = found.items?.next_cursor; cursor;) { // at most a thousand items
-      const { items } = await get(`${path}/nodes/${seg(name)}`, { limit: 200, cursor }, signal)
+      const { items } = await get(`${path}/${at}`, { limit: 200, cursor }, signal)
       found.items.items.push(...items.items)
       cursor = items.next_cursor
     }
     return found
   }, [path, name, n.status, n.generation, n.attempt])
   const detail = live.data
-  const can_ = can('write') && n.status !== 'RUNNING'
-  const items = detail?.items?.items || []
-  const verb = (v, question) => () => start(`nodes/${seg(name)}/${v}`, question)
-  return html`<div class="row"><h2 id="node-title">${name}</h2> <${Status} of=${n.status}>${n.forced ? ' by an operator' : ''}<//></div>
+  const may = can('write') && (failed.has(n.status) || waits.has(n.status))
+  const touches = touched(nodes, name)
+  return html`<div class="row"><h2 id="node-title">${name}</h2>
+      <${Status} of=${n.status}>${n.forced && ' by an operator'}<//></div>
     ${n.why && html`<p>${n.why}</p>`}
     <div class="row">
-      ${can_ && dead.has(n.status) && html`<${Act} primary label="Retry node" on=${verb('retry', { title: `Retry ${name}`, text: 'It runs again, and what fell with it.', touches: plural(fellWith(nodes, name), 'node') })} />`}
-      ${can_ && (dead.has(n.status) || idle.has(n.status)) && html`
-        <${Act} label="Skip node" on=${verb('skip', { title: `Skip ${name}`, danger: true, touches: plural(fellWith(nodes, name), 'node'), text: 'It will not run.',
-          fields: [{ name: 'children', label: 'Nodes after it', value: 'run', options: [['run', 'run, with its result null'], ['skip', 'are skipped, too']] }, why] })} />
-        <${Act} label="Complete node" on=${() => complete(name, nodes, start)} />`}
+      ${may && failed.has(n.status) && html`<${Act} primary label="Retry node" on=${act(`${at}/retry`, {
+        title: `Retry ${name}`, text: 'It runs again, and what fell with it.', touches })} />`}
+      ${may && html`<${Act} label="Skip node" on=${act(`${at}/skip`, { title: `Skip ${name}`, danger: true, touches,
+        text: 'It will not run.', fields: [{ name: 'children', label: 'Nodes after it', value: 'run',
+          options: [['run', 'run, with its result null'], ['skip', 'are skipped, too']] }, why] })} />
+        <${Act} label="Complete node" on=${act(`${at}/complete`, { title: `Complete ${name}`, danger: true, touches,
+          text: 'It counts as succeeded, with this result; what comes after it goes on.',
+          fields: [{ name: 'result', label: 'Result, in JSON (may be empty)', area: true }, why],
+          read: ({ result }) => (result.trim() ? { result: JSON.parse(result) } : {}) })} />`}
       ${n.job_id && html`<a class="button" href=${`#/jobs/${n.job_id}`}>Its job</a>`}
       <a class="button" href=${`#/runs/${id}`}>Close</a></div>
-    <${Facts} of=${[['Attempt', n.attempt], ['Generation', n.generation > 1 && n.generation], ['Started', n.started_at && html`<${Time} at=${n.started_at} />`],
-      ['Took', n.duration_ms !== undefined && n.finished_at && length(n.duration_ms)], ['Reason', n.status_reason && html`<${Reason} of=${n.status_reason} />`],
+    <${Facts} of=${[['Attempt', n.attempt], ['Generation', n.generation > 1 && n.generation],
+      ['Started', n.started_at && html`<${Time} at=${n.started_at} />`],
+      ['Took', n.finished_at && length(n.duration_ms)],
+      ['Reason', n.status_reason && html`<${Reason} of=${n.status_reason} />`],
       ['Parents', n.parents > 0 && `${n.parents_done} of ${n.parents} done`], ['After', n.depends_on.join(', ')]]} />
-    <${Loaded} of=${live}>${detail && html`<${Json} label="Payload" value=${detail.payload} /><${Json} label="Result" value=${detail.result} />
-      ${items.length > 0 && html`<h3>${plural(items.length, 'item')}</h3><${LongTable} caption="Items" rows=${items} id=${(i) => i.item} columns=${[
-        { name: 'Item', cell: (i) => (i.job_id ? html`<a href=${`#/jobs/${i.job_id}`}>${i.item}</a>` : i.item) },
-        { name: 'Status', cell: (i) => html`<${Status} of=${i.status} />` },
-        { name: 'Took', cell: (i) => length(i.duration_ms) }]} />`}`}<//>`
+    <${Loaded} of=${live}>${detail && html`
+      <${Json} label="Payload" value=${detail.payload} /><${Json} label="Result" value=${detail.result} />
+      ${detail.items && html`<h3>${plural(detail.items.items.length, 'item')}</h3>
+        <${LongTable} caption="Items" rows=${detail.items.items} id=${(i) => i.item} columns=${[
+          { name: 'Item', cell: (i) => (i.job_id ? html`<a href=${`#/jobs/${i.job_id}`}>${i.item}</a>` : i.item) },
+          { name: 'Status', class: 'st', cell: (i) => html`<${Status} of=${i.status} />` },
+          { name: 'Took', cell: (i) => length(i.duration_ms) }]} />`}`}<//>`
 }
-
-// complete asks for a result in JSON, which may be left out.
-const complete = (name, nodes, start) => start(`nodes/${seg(name)}/complete`, { title: `Complete ${name}`, danger: true, touches: plural(fellWith(nodes, name), 'node'),
-  text: 'It counts as succeeded, with this result; what comes after it goes on.', fields: [{ name: 'result', label: 'Result, in JSON (may be empty)', area: true, value: '' }, why],
-  read: ({ result }) => (result.trim() ? { result: JSON.parse(result) } : {}) })
