@@ -22,7 +22,7 @@ import (
 // patience is how long anything on a page may take, on a busy machine.
 const patience = 20 * time.Second
 
-// browser is a Chromium that ends with the test, or when this process does: it reads its commands from a
+// browser is a Chromium that ends with the tests, or when this process does: it reads its commands from a
 // pipe that nobody else holds.
 type browser struct {
 	to *os.File
@@ -44,36 +44,53 @@ type answer struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// chromium starts one.
+// shared is the one of all tests: starting one costs more than most of them.
+var shared = sync.OnceValues(start)
+
+// end ends the browser, if one was started.
+var end = func() {}
+
+// chromium returns the browser.
 func chromium(t *testing.T) *browser {
 	t.Helper()
 	if testing.Short() {
 		environment.SkipOrFail(t, "a browser is needed; nothing but Go is with -short")
 	}
-	program, err := exec.LookPath("chromium")
-	if err != nil {
+	if _, err := exec.LookPath("chromium"); err != nil {
 		environment.SkipOrFail(t, "chromium is not installed; Debian has it in a package of that name")
+	}
+	b, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func start() (*browser, error) {
+	home, err := os.MkdirTemp("", "console-")
+	if err != nil {
+		return nil, err
 	}
 	theirIn, to, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	from, theirOut, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	args := []string{"--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--no-first-run",
+	args := []string{"--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + home, "--no-first-run",
 		"--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-background-networking",
 		"--disable-component-update", "--mute-audio", "--lang=en-US"}
 	if os.Getuid() == 0 {
 		args = append(args, "--no-sandbox") // it refuses to run as root otherwise
 	}
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command("chromium", args...)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(os.Environ(), "TZ=Europe/Berlin")
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	_, _ = theirIn.Close(), theirOut.Close()
 	b := &browser{to: to, waiting: map[int]chan answer{}, tabs: map[string]*tab{}}
@@ -82,13 +99,14 @@ func chromium(t *testing.T) *browser {
 		defer close(heard)
 		b.hear(bufio.NewReaderSize(from, 1<<20))
 	}()
-	t.Cleanup(func() {
+	end = func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its group is its own
 		_ = cmd.Wait()
 		_, _ = to.Close(), from.Close()
 		<-heard
-	})
-	return b
+		_ = os.RemoveAll(home)
+	}
+	return b, nil
 }
 
 // hear hands out what the browser says until it ends.
@@ -166,6 +184,9 @@ func (b *browser) open(t *testing.T, address string) *tab {
 	b.mu.Lock()
 	b.tabs[p.session] = p
 	b.mu.Unlock()
+	t.Cleanup(func() {
+		must(t, b, "", "Target.disposeBrowserContext", map[string]any{"browserContextId": made.BrowserContextID}, nil)
+	})
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.do(domain+".enable", nil)
 	}
@@ -288,7 +309,7 @@ func (p *tab) await(expression string) {
 	wait := fmt.Sprintf(`new Promise((done) => {
 		const end = Date.now() + %d
 		const look = () => { let is = false; try { is = Boolean(%s) } catch {}
-			if (is || Date.now() > end) done(is); else setTimeout(look, 20) }
+			if (is || Date.now() > end) done(is); else setTimeout(look, 40) }
 		look() })`, patience.Milliseconds(), expression)
 	ok, err := p.try(wait)
 	for range 5 { // the page may have gone elsewhere

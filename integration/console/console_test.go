@@ -29,6 +29,7 @@ var servers sync.WaitGroup
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	end()
 	servers.Wait()
 	os.Exit(code)
 }

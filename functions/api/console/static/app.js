@@ -47,7 +47,7 @@ function Freshness() {
   const age = shown.at ? length(Math.max(0, now - shown.at)) : ''
   const state = shown.off ? 'off' : shown.error ? 'failing' : 'on'
   const text = shown.off ? 'Refresh is off' : shown.error ? `No answer, last one ${age} ago`
-    : now - shown.at > 5000 ? `Live, ${age.replace('.0', '')} ago` : 'Live'
+    : shown.at && now - shown.at > 5000 ? `Live, ${age.replace('.0', '')} ago` : 'Live'
   return html`<div class="fresh">
     <span class=${`pulse ${state}`} aria-hidden="true"></span><span class="small">${text}</span>
     <button type="button" class="quiet small" aria-pressed=${shown.off}

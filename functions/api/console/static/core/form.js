@@ -33,9 +33,11 @@ export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 export const minute = (at) => minuteForm.format(at)
 export const day = (at) => dayForm.format(at)
 
+// localTime leaves out the day where there is no doubt: today, and half a day around now.
 export function localTime(iso, now = Date.now()) {
   const at = new Date(iso)
-  if (at.toDateString() === new Date(now).toDateString()) return clockForm.format(at)
+  const today = at.toDateString() === new Date(now).toDateString()
+  if (today || Math.abs(at - now) < 43_200_000) return clockForm.format(at)
   const near = Math.abs(at - now) < 300 * 86_400_000
   return `${(near ? dayForm : yearForm).format(at)}, ${minuteForm.format(at)}`
 }
