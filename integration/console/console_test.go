@@ -374,7 +374,7 @@ func scrolls(t *testing.T, b *browser, r rest) {
 	most := p.eval(`new Promise((done) => { let most = 0, end = Date.now() + 40000
 		const step = () => { scrollTo(0, document.body.scrollHeight)
 			most = Math.max(most, document.querySelectorAll('tbody tr').length)
-			const all = document.body.innerText.includes('10,000 jobs,')
+			const all = document.querySelector('main p').textContent.includes('10,000 jobs,')
 			if (all || Date.now() > end) done(most); else setTimeout(step, 10) }
 		step() })`).(float64)
 	p.shows("10,000 jobs,")

@@ -27,11 +27,11 @@ type issuer struct {
 	redirect   string
 	scope      string
 	refreshed  int
-	lives      int // seconds, of the first token
+	first      string // token; it lives for 31 s, and the next ones for an hour
 }
 
 func newIssuer(t *testing.T) *issuer {
-	i := &issuer{challenges: map[string]string{}, lives: 31}
+	i := &issuer{challenges: map[string]string{}, first: "first"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -66,7 +66,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	said := map[string]any{"access_token": "first", "refresh_token": "again", "expires_in": i.lives}
+	said := map[string]any{"access_token": i.first, "refresh_token": "again", "expires_in": 31}
 	switch r.FormValue("grant_type") {
 	case "authorization_code":
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -104,6 +104,11 @@ func guarded(t *testing.T, r rest, s console.Settings, believed func(token strin
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"title":"Authentication required","status":401,"code":"unauthenticated",` +
 				`"detail":"Send a valid bearer token."}`))
+			return
+		}
+		if token == "reader" && q.URL.Path == "/v1/whoami" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"tenant":"acme","subject":"ada","scopes":["punctual:read"]}`))
 			return
 		}
 		proxy.ServeHTTP(w, q)
@@ -144,6 +149,30 @@ func TestSignIn_GoesByTheIssuerWithPKCEAndKeepsTokensInMemory(t *testing.T) {
 	cancel()
 	p.shows("Your session has ended.", "unauthenticated", "Job "+id)
 	p.shoot("session-ended")
+}
+
+func TestPage_OffersOnlyWhatTheTokenAllows(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serve(t)
+	i := newIssuer(t)
+	i.first = "reader"
+	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"}, func(string) bool { return true })
+	id := r.post(`{"task":"echo","delay":"1h"}`)
+	run := r.startETL()
+	p := b.open(t, address+"/console/#/jobs/"+id)
+	p.shows("Job "+id, "Tenant acme")
+	for hash, text := range map[string]string{"#/jobs/" + id: "Waits for its due time", "#/pauses": "Nothing is paused.",
+		"#/runs/" + run + "/refunds": "attempt 1 was asked to fail", "#/dead-letters": "2 letters",
+		"#/schedules": "No schedules yet.", "#/dags/etl": "Version 1"} {
+		p.visit(hash)
+		p.shows(text)
+		verbs := p.eval(`[...document.querySelectorAll('main button, main a.button')].map((e) => e.textContent)
+			.filter((s) => !['Close', 'Its job', 'Show the jobs'].includes(s)).join(', ')`)
+		if verbs != "" {
+			t.Errorf("%s offers %v to a token that may only read", hash, verbs)
+		}
+	}
 }
 
 func TestSignIn_RefusesAnAnswerThatItDidNotAskFor(t *testing.T) {

@@ -28,8 +28,9 @@ export async function call(method, path, { query, body, signal, key } = {}) {
     throw new Refusal(0, { title: 'The API cannot be reached.', code: 'unreachable' })
   }
   const text = await answer.text()
-  let said = {}
-  if ((answer.headers.get('Content-Type') || '').includes('json')) said = text ? JSON.parse(text) : {}
+  const json = (answer.headers.get('Content-Type') || '').includes('json')
+  const said = json && text ? JSON.parse(text) : {}
+  if (answer.ok && text && !json) throw new Refusal(answer.status, { title: 'This is no answer of the API.' })
   if (!answer.ok) throw new Refusal(answer.status, said, Number(answer.headers.get('Retry-After')) || 0)
   return said
 }

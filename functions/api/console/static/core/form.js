@@ -53,7 +53,8 @@ export function relative(iso, now = Date.now()) {
 
 // Time shows an instant in the user's zone, how long ago that is, and UTC on hover.
 export function Time({ at, bare }) {
-  const now = useClock(5000)
+  useClock(5000) // draws it again
+  const now = Date.now()
   if (!at) return html`<span class="mute">–</span>`
   const utc = `${at.replace('T', ' ').replace('Z', '')} UTC`
   return html`<time datetime=${at} title=${utc}><span class="clock">${localTime(at, now)} </span>

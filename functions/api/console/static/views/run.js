@@ -30,8 +30,8 @@ const touched = (nodes, name) => plural(
 
 export function Counts({ of }) {
   if (!of) return null
-  const some_ = Object.entries(of).filter(([k, n]) => k !== 'total' && n > 0)
-  return html`<span>${some_.map(([k, n]) => `${n} ${k}`).join(', ')}</span>`
+  const text = Object.entries(of).filter(([k, n]) => k !== 'total' && n > 0).map(([k, n]) => `${n} ${k}`).join(', ')
+  return html`<span title=${text}>${text}</span>`
 }
 
 export function Run({ id, node, can }) {
