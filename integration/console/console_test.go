@@ -335,11 +335,16 @@ func showsALedger(t *testing.T, b *browser, r rest) {
 }
 
 func pauses(t *testing.T, b *browser, r rest) {
+	r.ask("PUT", "/schedules/daily", `{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo"}}`)
+	r.post(`{"task":"echo","delay":"1h"}`)
+	r.post(`{"task":"http","payload":{"url":"https://example.com"},"delay":"1h"}`)
 	p := b.open(t, r.url+"/#/pauses")
 	p.shows("Nothing is paused.")
 	p.click("Pause…")
-	p.shows("This touches up to 0 waiting jobs and 0 schedules.")
-	p.eval(`(() => { const e = ` + named("What") + `; e.value = 'task:http' })()`)
+	p.shows("This touches 2 waiting jobs and 1 schedule.")
+	p.eval(`(() => { const e = ` + named("What") + `; e.value = 'task:http'
+		e.dispatchEvent(new Event('change', { bubbles: true })) })()`)
+	p.shows("This touches 1 waiting job and 0 schedules.")
 	p.write("Reason", "<b>The provider</b> is down")
 	p.click("Pause")
 	p.shows("task http", "<b>The provider</b> is down", "laptop")

@@ -162,9 +162,11 @@ func TestPage_OffersOnlyWhatTheTokenAllows(t *testing.T) {
 	run := r.startETL()
 	p := b.open(t, address+"/console/#/jobs/"+id)
 	p.shows("Job "+id, "Tenant acme")
-	for hash, text := range map[string]string{"#/jobs/" + id: "Waits for its due time", "#/pauses": "Nothing is paused.",
+	for hash, text := range map[string]string{
+		"#/jobs/" + id: "Waits for its due time", "#/pauses": "Nothing is paused.",
 		"#/runs/" + run + "/refunds": "attempt 1 was asked to fail", "#/dead-letters": "2 letters",
-		"#/schedules": "No schedules yet.", "#/dags/etl": "Version 1"} {
+		"#/schedules": "No schedules yet.", "#/dags/etl": "Version 1",
+	} {
 		p.visit(hash)
 		p.shows(text)
 		verbs := p.eval(`[...document.querySelectorAll('main button, main a.button')].map((e) => e.textContent)

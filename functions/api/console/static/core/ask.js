@@ -9,8 +9,9 @@ let note = () => {}
 export const say = (text) => note(text)
 
 // ask opens a dialog and does act(values) when it is confirmed. The dialog stays open with what the API
-// refused. touches says in words and numbers what will be touched; fields are inputs
-// {name, label, value, hint, options, area, required}. It returns what act returned, or undefined.
+// refused. touches says in words and numbers what will be touched, or is a function that finds it out of the
+// values so far; fields are inputs {name, label, value, hint, options, area, required}. It returns what act
+// returned, or undefined.
 export const ask = (question) => new Promise((done) => show({ ...question, done }))
 
 export function Asking() {
@@ -31,16 +32,18 @@ function Question({ q, close }) {
   const box = useRef()
   const [error, setError] = useState(null)
   const [busy, setBusy] = useState(false)
-  useEffect(() => { box.current.showModal() }, [])
+  const [touches, setTouches] = useState(typeof q.touches === 'string' && q.touches)
+  const values = () => Object.fromEntries(new FormData(box.current.querySelector('form')))
+  const count = () => typeof q.touches === 'function' && q.touches(values()).then(setTouches, setError)
+  useEffect(() => { box.current.showModal(); count() }, [])
   const end = (value) => { box.current.close(); close(); q.done(value) }
   const confirm = async (e) => {
     e.preventDefault()
-    if (busy) return
+    if (busy || (q.touches && !touches)) return // nobody confirms a number that is not there yet
     setBusy(true)
     setError(null)
     try {
-      const values = Object.fromEntries(new FormData(e.target))
-      end((await q.act(values)) ?? true)
+      end((await q.act(values())) ?? true)
       if (q.done_text) say(q.done_text)
     } catch (refused) {
       setError(refused)
@@ -48,11 +51,11 @@ function Question({ q, close }) {
     }
   }
   return html`<dialog ref=${box} aria-labelledby="asked" onCancel=${(e) => { e.preventDefault(); end(undefined) }}>
-    <form onSubmit=${confirm}>
+    <form onSubmit=${confirm} onChange=${count}>
       <h2 id="asked">${q.title}</h2>
       ${q.text && html`<p>${q.text}</p>`}
-      ${q.touches && html`
-        <p class=${q.danger ? 'touches bad' : 'touches'}>This touches <strong>${q.touches}</strong>.</p>`}
+      ${touches && html`
+        <p class=${q.danger ? 'touches bad' : 'touches'}>This touches <strong>${touches}</strong>.</p>`}
       ${(q.fields || []).map((f) => html`<${Field} ...${f} />`)}
       <${Refused} error=${error} />
       <div class="row end">

@@ -7,6 +7,9 @@ export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString()} ${n =
 // count says how many there are of a list that may go on.
 export const count = ({ items, more }) => `${items.length.toLocaleString()}${more ? '+' : ''}`
 
+// counted is count with what is counted.
+export const counted = (list, one) => (list.more ? `${count(list)} ${one}s` : plural(list.items.length, one))
+
 // length writes milliseconds in its two largest units.
 export function length(ms) {
   if (ms === undefined || ms === null || Number.isNaN(ms)) return ''

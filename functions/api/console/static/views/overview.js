@@ -95,6 +95,7 @@ export function Overview() {
         <h2>Passes</h2><${Facts} of=${[['Promoted through', html`<${Time} at=${d.ready.promoted_through} />`],
           ['Swept through', html`<${Time} at=${d.ready.swept_through} />`], 
           ['Worst lateness of what runs', worst !== false && length(worst)]]} />
+        <p class="mute small">Promoted half an hour ahead, and swept some minutes behind, is as it should be.</p>
       </section>
       <section><h2>Runs that failed</h2>${d.failed.items.length === 0 ? html`<${Empty} title="No run has failed." />`
         : html`<${Table} caption="Runs that failed" rows=${d.failed.items} id=${(r) => r.run_id} columns=${[

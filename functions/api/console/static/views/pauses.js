@@ -1,8 +1,8 @@
 // What is paused, by whom and why; and pausing.
 import { html } from '../core/html.js'
-import { get, put, remove, seg, some } from '../core/api.js'
+import { put, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Empty, Loaded, Time, count, plural } from '../core/form.js'
+import { Empty, Loaded, Time, counted, plural } from '../core/form.js'
 import { Act, ask, why } from '../core/ask.js'
 import { Table } from '../core/table.js'
 
@@ -27,14 +27,18 @@ export function Pauses({ can }) {
     return [...pauses.items, ...schedules.items.filter((s) => s.paused)
       .map((s) => ({ ...s.paused, scope: `schedule:${s.name}`, schedule: s.name }))]
   }, [], 4_000)
+  const touches = async ({ scope }) => {
+    const task = scope.startsWith('task:') ? scope.slice(5) : ''
+    const [waiting, schedules] = await Promise.all([
+      some('/jobs', { status: 'SCHEDULED', task }), some('/schedules', {}, { most: 1000 })])
+    const of = schedules.items.filter((s) => !task || s.job?.task === task)
+    return `${counted(waiting, 'waiting job')} and ${counted({ ...schedules, items: of }, 'schedule')}`
+  }
   const pause = async () => {
-    const [tasks, waiting, schedules] = await Promise.all([
-      some('/tasks', {}), get('/jobs', { status: 'SCHEDULED', limit: 200 }), get('/schedules', { limit: 200 })])
-    const first = (page) => count({ items: page.items, more: page.next_cursor })
+    const tasks = await some('/tasks', {}, { most: 1000 })
     await ask({ title: 'Pause', verb: 'Pause', danger: true, done_text: 'It is paused.',
       text: 'Nothing of it starts until the pause is lifted; what runs goes on.',
-      touches: `up to ${first(waiting)} waiting jobs and ${first(schedules)} schedules`,
-      fields: [{ name: 'scope', label: 'What', value: 'all', options: [['all', 'everything'],
+      touches, fields: [{ name: 'scope', label: 'What', value: 'all', options: [['all', 'everything'],
         ...tasks.items.map((t) => [`task:${t.name}`, `the task ${t.name}`])] }, why, until, missed],
       act: async ({ scope, ...v }) => { await put(`/pauses/${seg(scope)}`, pauseBody(v)); await live.again() } })
   }

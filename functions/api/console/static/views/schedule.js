@@ -2,7 +2,7 @@
 import { html, useState } from '../core/html.js'
 import { call, get, post, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
-import { Empty, Facts, Json, Loaded, Status, Time, day, localTime, look, plural } from '../core/form.js'
+import { Empty, Facts, Json, Loaded, Status, Time, counted, day, localTime, look, plural } from '../core/form.js'
 import { Act, Field, ask, why } from '../core/ask.js'
 import { LongTable } from '../core/table.js'
 import { Late } from './jobs.js'
@@ -127,7 +127,10 @@ function Verbs({ s, path, live }) {
         { danger: true, touches: `1 schedule, whose next time is ${next}`, fields: [why, until, missed] })} />`}
     <${Act} danger label="Delete" on=${() => ask({ title: `Delete ${s.name}`, verb: 'Delete the schedule', danger: true,
       text: 'Jobs that it has made and that wait are skipped; what runs goes on. Its ledger goes, too.',
-      touches: `1 schedule and ${plural((s.in_flight || []).length, 'job')} in flight`,
+      touches: async () => {
+        const waiting = await some('/jobs', { schedule: s.name, status: 'SCHEDULED' })
+        return `1 schedule and ${counted(waiting, 'waiting job')}`
+      },
       done_text: 'The schedule is deleted.',
       act: async () => { await remove(path); location.hash = '#/schedules' } })} />`
 }
