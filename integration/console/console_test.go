@@ -433,8 +433,8 @@ func (r rest) views() map[string]string {
 	r.t.Helper()
 	run := r.startETL()
 	r.ask("PUT", "/schedules/beat", `{"calendar":{"every":"2s"},"job":{"task":"echo","payload":{}}}`)
-	r.ask("PUT", "/schedules/morning",
-		`{"calendar":{"cron":"0 9 * * 1-5","timezone":"America/New_York"},"job":{"task":"http","payload":{"url":"https://example.com"}}}`)
+	r.ask("PUT", "/schedules/morning", `{"calendar":{"cron":"0 9 * * 1-5","timezone":"America/New_York"},
+		"job":{"task":"http","payload":{"url":"https://example.com"}}}`)
 	r.post(`{"task":"echo","payload":{"sleep":"25s"}}`)
 	for i := range 30 {
 		r.post(fmt.Sprintf(`{"task":"echo","payload":{},"delay":"%dm","tags":{"team":"billing"}}`, i*2))

@@ -46,7 +46,7 @@ function Freshness() {
   const now = useClock()
   const age = shown.at ? length(Math.max(0, now - shown.at)) : ''
   const state = shown.off ? 'off' : shown.error ? 'failing' : 'on'
-  const text = shown.off ? 'Refresh is off' : shown.error ? `No answer, last one ${age} ago`
+  const text = shown.off ? 'Refresh is off' : shown.error ? `No answer for ${age}`
     : shown.at && now - shown.at > 5000 ? `Live, ${age.replace('.0', '')} ago` : 'Live'
   return html`<div class="fresh">
     <span class=${`pulse ${state}`} aria-hidden="true"></span><span class="small">${text}</span>

@@ -56,8 +56,7 @@ export function relative(iso, now = Date.now()) {
 
 // Time shows an instant in the user's zone, how long ago that is, and UTC on hover.
 export function Time({ at, bare }) {
-  useClock(5000) // draws it again
-  const now = Date.now()
+  const now = useClock(5000)
   if (!at) return html`<span class="mute">–</span>`
   const utc = `${at.replace('T', ' ').replace('Z', '')} UTC`
   return html`<time datetime=${at} title=${utc}><span class="clock">${localTime(at, now)} </span>

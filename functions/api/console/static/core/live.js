@@ -105,12 +105,20 @@ export function usePages(path, filter, id = 'job_id') {
   return { ...live, rows, cursor, more, stuck: older.error }
 }
 
-// useClock draws its caller again each `every` milliseconds while the tab is seen.
+const clocks = new Map() // those who want to be drawn again, by their period
+
+// useClock draws its caller again each `every` milliseconds while the tab is seen, all callers together, and
+// returns the time.
 export function useClock(every = 1000) {
-  const [now, set] = useState(Date.now())
+  const [, again] = useState(0)
   useEffect(() => {
-    const t = setInterval(() => { if (!document.hidden) set(Date.now()) }, every)
-    return () => clearInterval(t)
+    if (!clocks.has(every)) {
+      clocks.set(every, new Set())
+      setInterval(() => { if (!document.hidden) for (const tick of clocks.get(every)) tick() }, every)
+    }
+    const tick = () => again((n) => n + 1)
+    clocks.get(every).add(tick)
+    return () => clocks.get(every).delete(tick)
   }, [every])
-  return now
+  return Date.now()
 }

@@ -18,7 +18,7 @@ const runColumns = [
     : html`<span class="mute">inline</span>`) },
   { name: 'Started', cell: (r) => html`<${Time} at=${r.started_at || r.due_at} />` },
   { name: 'Took', class: 'wide', cell: (r) => between(r.started_at, r.finished_at) },
-  { name: 'Nodes', class: 'wide', cell: (r) => html`<${Counts} of=${r.counts} />` },
+  { name: 'Nodes', class: 'wide roomy', cell: (r) => html`<${Counts} of=${r.counts} />` },
 ]
 
 function Runs({ filter, none }) {

@@ -54,11 +54,12 @@ export function Pauses({ can }) {
       : html`<${Table} caption="Pauses" rows=${live.data} id=${(p) => p.scope} columns=${[
         { name: 'What', cell: (p) => html`<${What} of=${p} />` },
         { name: 'Why', cell: (p) => p.reason || html`<span class="mute">no reason given</span>` },
-        { name: 'Who', cell: (p) => p.by || '–' }, { name: 'Since', cell: (p) => html`<${Time} at=${p.since} />` },
-        { name: 'Until', cell: (p) => (p.until ? html`<${Time} at=${p.until} />`
-          : html`<span class="mute">lifted</span>`) },
-        { name: 'Missed times', class: 'wide', cell: (p) => p.missed },
+        { name: 'Who', cell: (p) => p.by || '–' },
         { name: 'Do', cell: (p) => (p.schedule ? html`<a class="button" href=${`#/schedules/${p.schedule}`}>Look</a>`
           : can('admin') && html`<${Act} label="Lift" on=${() => lift(p)}
-            aria-label=${`Lift the pause of ${p.scope}`} />`) }]} />`}`}<//>`
+            aria-label=${`Lift the pause of ${p.scope}`} />`) },
+        { name: 'Since', cell: (p) => html`<${Time} at=${p.since} />` },
+        { name: 'Until', cell: (p) => (p.until ? html`<${Time} at=${p.until} />`
+          : html`<span class="mute">lifted</span>`) },
+        { name: 'Missed times', class: 'wide', cell: (p) => p.missed }]} />`}`}<//>`
 }

@@ -1,0 +1,56 @@
+package console_test
+
+import "testing"
+
+func TestViews_DeriveWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	p := chromium(t).open(t, serve(t).url+"/#/pauses")
+	p.settled()
+	for name, c := range map[string]struct{ module, expression, want string }{
+		"a cause is the task, the code and the message without ids and numbers": {"views/deadletters.js", `m.groupsOf([
+			{ task: 'a', status_reason: { code: 'x', message: 'row 17 of 01M8J2NZKCZJTSEW2Y91X5V3MD is bad' } },
+			{ task: 'a', status_reason: { code: 'x', message: 'row 3 of 01M8J3TBVJB7RPKAGDKRJD7E6M is bad' } },
+			{ task: 'b', status_reason: { code: 'x', message: 'row 3 of 01M8J3TBVJB7RPKAGDKRJD7E6M is bad' } },
+			]).map((g) => [g.task, g.letters.length])`, `[["a",2],["b",1]]`},
+		"statuses of HTTP are different causes": {"views/deadletters.js", `m.groupsOf([502, 404, 502].map((n) => (
+			{ task: 'http', status_reason: { code: 'http_status', message: 'the target answered ' + n } })))
+			.map((g) => g.letters.length)`, `[2,1]`},
+		"a dead letter without a reason is told by its last attempt": {"views/deadletters.js", `m.groupsOf([{ task: 'a',
+			attempts: [{ error: { code: 'first' } }, { error: { code: 'last' } }] }]).map((g) => g.code)`, `["last"]`},
+		"days are the user's, newest first, and a day runs forward": {"views/schedule.js", `m.daysOf([
+			'2026-11-29T00:30:00.000Z', '2026-11-28T23:30:00.000Z', '2026-11-28T22:30:00.000Z'].map((nominal_at) =>
+			({ nominal_at }))).map((d) => [d.name, d.all.map((o) => o.nominal_at.slice(11, 16))])`,
+			`[["Sun, Nov 29",["23:30","00:30"]],["Sat, Nov 28",["22:30"]]]`},
+		"what comes after a node is all of it, once": {"views/run.js", `m.belowOf({ a: { depends_on: [] },
+			b: { depends_on: ['a'] }, c: { depends_on: ['a'] }, d: { depends_on: ['b', 'c'] }, e: { depends_on: [] } },
+			'a').sort()`, `["b","c","d"]`},
+		"a node stands right of its deepest parent": {"core/graph.js", `(() => { const { at } = m.layoutOf({ a: {},
+			b: { depends_on: ['a'] }, c: { depends_on: ['a', 'b'] } })
+			return at.a.x < at.b.x && at.b.x < at.c.x })()`, `true`},
+		"no two of 500 nodes overlap": {"core/graph.js", `(() => { const nodes = {}
+			for (let i = 0; i < 500; i++) nodes['n' + i] = { depends_on: i < 20 ? [] : ['n' + (i * 7) % 20] }
+			const places = Object.values(m.layoutOf(nodes).at)
+			return new Set(places.map((p) => p.x + ' ' + p.y)).size })()`, `500`},
+		"a cycle does not hang the picture": {"core/graph.js", `Object.keys(m.layoutOf({ a: { depends_on: ['b'] },
+			b: { depends_on: ['a'] } }).at).length`, `2`},
+		"lengths have two units at most": {"core/form.js", `[0, 999, 1500, 12345, 61000, 3600000, 93784000]
+			.map(m.length)`,
+			`["0 ms","999 ms","1.5 s","12 s","1 min 1 s","1 h","1 d 2 h"]`},
+		"a running job's life goes on": {"views/job.js", `m.lifeOf({ status: 'RUNNING', attempt: 2, due_at:
+			'2026-11-28T20:00:05.000Z', created_at: '2026-11-28T20:00:00.000Z', started_at: '2026-11-28T20:00:05.010Z',
+			start_lateness_ms: 10 }, [{ attempt: 1, started_at: '2026-11-28T20:00:01.007Z', start_lateness_ms: 7,
+			finished_at: '2026-11-28T20:00:02.000Z', outcome: 'failed' }]).map((e) =>
+			e.what + (e.gap ? ' ' + e.gap : ''))`,
+			`["Accepted","Due 1000","Attempt 1 claimed and started 7","Attempt 1 failed 993",` +
+				`"Attempt 2 claimed and started 3010","Running"]`},
+		"a worker that was lost is told of": {"views/job.js", `m.lifeOf({ status: 'QUEUED', waiting_for: 'worker',
+			due_at: '2026-11-28T20:00:00.000Z', created_at: '2026-11-28T20:00:00.000Z' }, [{ attempt: 1,
+			outcome: 'lost', started_at: '2026-11-28T20:00:00.000Z', start_lateness_ms: 0 }]).map((e) => e.what)`,
+			`["Accepted","Due","Attempt 1 claimed and started","Attempt 1 lost","Waits for a free worker"]`},
+	} {
+		got := p.eval("import(location.origin + '/" + c.module + "').then((m) => JSON.stringify(" + c.expression + "))")
+		if got != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
