@@ -62,8 +62,10 @@ var accepted = []struct{ rule, path, reason string }{
 	{`AwsSolutions-APIG3`, `punctual-flow/Api/DeploymentStage.v1/Resource`,
 		"callers are programs with tokens, throttled per stage; a web ACL costs by the request and is the owner's to " +
 			"attach"},
-	{`AwsSolutions-APIG4`, `punctual-flow/Api/Default/(console|console/\{proxy\+\}|health|openapi.json|problems|problems/\{code\})/GET/Resource`,
-		"health, the API's own description, the explanation of its errors and the console's files say nothing of anybody"},
+	{`AwsSolutions-APIG4`, `punctual-flow/Api/Default/(health|openapi.json|problems|problems/\{code\})/GET/Resource`,
+		"health, the API's own description and the explanation of its errors say nothing of anybody"},
+	{`AwsSolutions-APIG4`, `punctual-flow/Api/Default/console/(\{proxy\+\}/)?GET/Resource`,
+		"the console's files are the same for everybody; what they show is asked for with a token"},
 	{`AwsSolutions-COG4`, `punctual-flow/Api/Default/.*/Resource`,
 		"tokens may be any identity provider's; the Lambda authorizer verifies them"},
 	{`AwsSolutions-IAM5\[Resource::arn:aws:logs:.*:log-group:\*\]`, `punctual-flow/ApiLogRole/DefaultPolicy/Resource`,

@@ -20,6 +20,12 @@ func TestAPI_AnswersOnTheDeployment(t *testing.T) {
 			t.Errorf("the document is %v", doc["openapi"])
 		}
 	})
+	t.Run("the deployed API serves the console without a token", func(t *testing.T) {
+		said := d.api(t, "").Want(http.StatusOK, "GET", "/console/config.json", nil)
+		if said["api"] != "/v1" || said["issuer"] == nil {
+			t.Errorf("the console is told %v", said)
+		}
+	})
 	t.Run("the deployed API identifies a caller by the token, and refuses others", func(t *testing.T) {
 		if me := d.api(t, "acme", everything...).Want(http.StatusOK, "GET", "/whoami", nil); me["tenant"] != "acme" {
 			t.Errorf("whoami says %v", me)

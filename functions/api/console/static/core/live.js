@@ -22,21 +22,20 @@ export function useShown() {
 
 const loops = new Set()
 const wake = () => { for (const l of loops) l() }
-document.addEventListener('visibilitychange', () => { if (!document.hidden) wake() })
+document.addEventListener('visibilitychange', () => { if (!document.hidden && !shown.off) wake() })
 
 // setLive turns refreshing on and off for the whole page.
 export function setLive(on) { tell({ off: !on }); if (on) wake() }
 
 // useLive calls load(signal) now, whenever deps change, and then for ever, at most once in `soonest`
-// milliseconds. It returns what was loaded last, the error if the last time failed, and again(), which
-// loads at once.
+// milliseconds. It returns what was loaded last (null before; of other deps until theirs is there), the error if
+// the last time failed, and again(), which loads at once.
 export function useLive(load, deps, soonest = 2_000) {
   const [state, set] = useState({ data: null, error: null })
   const latestLoad = useRef(load)
   latestLoad.current = load
   const again = useRef(() => Promise.resolve())
   useEffect(() => {
-    set((s) => (s.data || s.error ? { data: null, error: null } : s))
     let timer
     let stopped = false
     let wait = soonest
