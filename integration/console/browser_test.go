@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -189,7 +190,7 @@ func (b *browser) open(t *testing.T, address string) *tab {
 		p.do(domain+".enable", nil)
 	}
 	p.do("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": `addEventListener('securitypolicyviolation',
-		(e) => console.error('POLICY', e.violatedDirective, e.blockedURI, e.sourceFile, e.lineNumber))`})
+		(e) => console.error(['POLICY', e.violatedDirective, e.blockedURI, e.sourceFile, e.lineNumber].join(' ')))`})
 	p.look(1600, false)
 	p.do("Page.navigate", map[string]any{"url": address})
 	t.Cleanup(func() {
@@ -235,13 +236,29 @@ func (p *tab) note(a answer) {
 	case a.Method == "Runtime.exceptionThrown":
 		p.said = append(p.said, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
 	case a.Method == "Runtime.consoleAPICalled" && (e.Type == "error" || e.Type == "warning"):
-		p.said = append(p.said, fmt.Sprint(e.Type, e.Args))
+		for _, said := range e.Args {
+			p.said = append(p.said, fmt.Sprint(e.Type, ": ", said.Value, " ", said.Description))
+		}
 	case a.Method == "Log.entryAdded" && e.Entry.Level == "error":
 		if e.Entry.Source == "network" && strings.Contains(e.Entry.Text, "status of 4") {
 			return // a refusal, which the page shows
 		}
 		p.said = append(p.said, e.Entry.Source+": "+e.Entry.Text+" "+e.Entry.URL)
 	}
+}
+
+// heard waits until the page has said something with text in it.
+func (p *tab) heard(text string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		p.mu.Lock()
+		found := slices.ContainsFunc(p.said, func(s string) bool { return strings.Contains(s, text) })
+		p.mu.Unlock()
+		if found {
+			return
+		}
+	}
+	p.t.Errorf("the page never said %q, but %q", text, p.said)
 }
 
 // do sends a command to the page.

@@ -491,3 +491,26 @@ func TestPage_IsReachedByKeyboard(t *testing.T) {
 	p.await("document.title === 'Jobs – Punctual'")
 	p.await("document.querySelector('nav a[aria-current=page]').textContent === 'Jobs'")
 }
+
+func TestPolicy_StopsWhatIsNotThePages(t *testing.T) {
+	t.Parallel()
+	r := serve(t)
+	id := r.post(`{"task":"echo","payload":{"<img src=x onerror=alert(1)>":"<script>alert(2)</script>"},"delay":"1h"}`)
+	p := chromium(t).open(t, r.url+"/#/jobs/"+id)
+	p.shows(`"<img src=x onerror=alert(1)>": "<script>alert(2)</script>"`)
+	p.eval(`(() => { const s = document.createElement('script'); s.textContent = 'window.broken = 1'
+		document.head.append(s); document.body.setAttribute('style', 'color: red')
+		new Image().src = 'https://example.com/x.png' })()`)
+	if got := p.eval("fetch('https://example.com/').then(() => 'sent', () => 'stopped')"); got != "stopped" {
+		t.Errorf("a request to another origin is %v", got)
+	}
+	if p.eval("window.broken") != nil {
+		t.Error("a script in the document has run")
+	}
+	for _, want := range []string{"script-src-elem", "style-src-attr", "img-src", "connect-src"} {
+		p.heard("POLICY " + want)
+	}
+	p.mu.Lock()
+	p.said = nil // that was the point
+	p.mu.Unlock()
+}
