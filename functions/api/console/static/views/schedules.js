@@ -18,7 +18,7 @@ const columns = [
   { name: 'Name', cell: (s) => html`<a href=${`#/schedules/${s.name}`}>${s.name}</a>` },
   { name: 'Rule', cell: (s) => html`<code>${rule(s.calendar)}</code>` },
   { name: 'Next', cell: (s) => html`<${Next} of=${s} />` },
-  { name: 'And then', class: 'wide', cell: (s) => !s.paused && s.next.slice(1, 3)
+  { name: 'And then', class: 'wide roomy', cell: (s) => !s.paused && s.next.slice(1, 3)
     .map((at) => html`<${Time} at=${at} bare /> `) },
   { name: 'Makes', class: 'wide', cell: (s) => (s.dag ? html`run of <a href=${`#/dags/${s.dag.name}`}>${s.dag.name}</a>`
     : `${s.job.task} job`) },
