@@ -154,7 +154,7 @@ func (b *browser) call(session, method string, params any) (json.RawMessage, err
 			return nil, errors.New(a.Error.Message)
 		}
 		return a.Result, nil
-	case <-time.After(2 * patience):
+	case <-time.After(3 * patience):
 		return nil, fmt.Errorf("%s: the browser does not answer", method)
 	}
 }
