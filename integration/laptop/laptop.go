@@ -223,8 +223,7 @@ func (o Options) Greet(w io.Writer, addr string) {
   documents  shared/docs
 
   curl --json '{"task":"echo","payload":{"hello":"world"},"delay":"3s"}' http://%[1]s/v1/jobs
-  curl http://%[1]s/v1/jobs
-  http://%[1]s is the console page       Ctrl-C drains and ends
+  curl http://%[1]s/v1/jobs      Ctrl-C drains and ends
 `, addr, o.kept())
 	if !o.At.IsZero() {
 		_, _ = fmt.Fprintf(w, "\nIt is %s.\n", o.At.Format(time.RFC3339))
