@@ -317,7 +317,10 @@ func (s *stage) redriveJob(ctx context.Context, who tenant.Identity, in *jobInpu
 	if err != nil {
 		return nil, err
 	}
-	row, err := s.row(ctx, job.Key{Tenant: k.Tenant, ID: by})
+	row, err := s.Store.Row(ctx, job.Key{Tenant: k.Tenant, ID: by})
+	if fault.KindOf(err) == fault.NotFound { // a node's run is paused or full: it makes the new job when it goes on
+		row, err = s.row(ctx, k)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -173,3 +173,21 @@ func TestRun_IsListedHoweverManyThereAre(t *testing.T) {
 		t.Errorf("%d are listed", len(got))
 	}
 }
+
+func TestRedriveJob_OfANodeWhoseRunIsPausedSaysWhoTakesItsPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo"}}}}`)
+	id, dead := "/v1/runs/"+r.str("run_id"), node(r, "a")["job_id"].(string)
+	b.end(t, dead, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x", Message: "y"}})
+	b.want(t, 200, "POST", id+"/pause", "")
+	old := b.want(t, 202, "POST", "/v1/jobs/"+dead+"/redrive", "")
+	by := old.str("redriven_by")
+	if old.str("job_id") != dead || by == "" || old.header.Get("Location") != "/v1/jobs/"+by {
+		t.Errorf("%s at %s", old.text, old.header.Get("Location"))
+	}
+	b.want(t, 200, "POST", id+"/resume", "")
+	if now := b.want(t, 200, "GET", "/v1/jobs/"+by, ""); now.str("node") != "a" || now.str("run_id") != r.str("run_id") {
+		t.Errorf("in its place is %s", now.text)
+	}
+}
