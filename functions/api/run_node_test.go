@@ -187,7 +187,8 @@ func TestRedriveJob_OfANodeWhoseRunIsPausedSaysWhoTakesItsPlace(t *testing.T) {
 		t.Errorf("%s at %s", old.text, old.header.Get("Location"))
 	}
 	b.want(t, 200, "POST", id+"/resume", "")
-	if now := b.want(t, 200, "GET", "/v1/jobs/"+by, ""); now.str("node") != "a" || now.str("run_id") != r.str("run_id") {
+	now := b.want(t, 200, "GET", "/v1/jobs/"+by, "")
+	if now.str("node") != "a" || now.str("run_id") != r.str("run_id") {
 		t.Errorf("in its place is %s", now.text)
 	}
 }
