@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
+	"punctual/shared/text"
 )
 
 // Reason says why a job stands where it stands.
@@ -461,7 +460,7 @@ type attemptWire struct {
 	M string `json:"m,omitempty"`
 }
 
-// encodeAttempts is "" for none. It writes an attemptWire each as encoding/json would, without reflection: each
+// encodeAttempts is "" for none. It writes an attemptWire each as encoding/json would, without reflection of it: each
 // job is encoded with its attempt once, in a goroutine whose stack would grow for it.
 func encodeAttempts(attempts []Attempt) string {
 	if len(attempts) == 0 {
@@ -475,7 +474,7 @@ func encodeAttempts(attempts []Attempt) string {
 	}
 	str := func(name, s string) {
 		if s != "" {
-			b, _ = jsontext.AppendQuote(append(b, name...), s) // what is no UTF-8 becomes U+FFFD
+			b = append(append(b, name...), text.MustJSON(s)...)
 		}
 	}
 	for n, a := range attempts {
@@ -485,8 +484,7 @@ func encodeAttempts(attempts []Attempt) string {
 		num(`,"s":`, millis(a.StartedAt))
 		num(`,"f":`, millis(a.FinishedAt))
 		num(`,"l":`, a.LatenessMS)
-		b = append(b, `,"o":`...)
-		b, _ = jsontext.AppendQuote(b, a.Outcome)
+		b = append(append(b, `,"o":`...), text.MustJSON(a.Outcome)...)
 		if a.Error != nil {
 			str(`,"c":`, a.Error.Code)
 			str(`,"m":`, a.Error.Message)
