@@ -61,7 +61,7 @@ type Report struct {
 	Attempt int64           `json:"attempt"`
 	Token   int64           `json:"token,omitempty"`
 	Worker  string          `json:"worker,omitempty"`
-	Outcome json.RawMessage `json:"outcome,omitempty"` // job.Outcome, as far as it is known
+	Outcome json.RawMessage `json:"outcome,omitempty"` // of Running: the job.Outcome, as far as it is known
 }
 
 // DeadLetter is the dead letter of one job: enough for a person who finds it in the DLQ to see
