@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/api"
+	"punctual/functions/engine/decide"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -165,6 +166,37 @@ func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 	armed := b.world.Timers().Armed()
 	if len(armed) != contract.ParkShards || !armed[0].At.Equal(far.Add(-contract.TimerLead)) {
 		t.Errorf("%d timers, the first %+v", len(armed), armed)
+	}
+}
+
+// The function may stand still between choosing the time and its write; nothing may start after what it answers then.
+func TestPause_CountsFromItsWrite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ method, path, write, header string }{
+		{"PUT", "/v1/pauses/all", "pause.put", ""},
+		{"POST", "/v1/schedules/s/pause", "schedule.pause", ""},
+		{"DELETE", "/v1/schedules/s", "schedule.delete", "Punctual-Effective-At"},
+	} {
+		t.Run(c.write, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+			b.world.SetFaults(func(call memory.Call) memory.Fault {
+				if call.Name == c.write {
+					b.clock.at = b.clock.at.Add(20 * time.Second)
+				}
+				return memory.Fault{}
+			})
+			r := b.do(t, c.method, c.path, "")
+			text := r.str("effective_at")
+			if c.header != "" {
+				text = r.header.Get(c.header)
+			}
+			at, err := time.Parse(time.RFC3339, text)
+			if earliest := noon.Add(20 * time.Second).Add(decide.FactAge); err != nil || at.Before(earliest) {
+				t.Errorf("%d: a worker may start by what it read until %s, and it answers %s", r.status, earliest, text)
+			}
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"punctual/functions/api/wire"
+	"punctual/functions/engine/decide"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -105,10 +106,22 @@ func (s *stage) putPause(ctx context.Context, who tenant.Identity, in *pauseInpu
 	if err != nil {
 		return nil, err
 	}
+	if p.Since.Equal(now) {
+		p.EffectiveAt = s.effectiveAt(p.EffectiveAt)
+	}
 	if !p.Until.IsZero() {
 		s.wakeParked(ctx, who.Tenant, p.Until)
 	}
 	return &statusAnswer[pauseView]{status, viewPause(p)}, nil
+}
+
+// effectiveAt returns from when a pause that was just written holds: from the time stored with it, unless the write
+// came so long after that time was chosen that a worker may still act on what it read before the write.
+func (s *stage) effectiveAt(stored time.Time) time.Time {
+	if read := s.now().Add(decide.FactAge); read.After(stored) {
+		return read
+	}
+	return stored
 }
 
 // passed reports whether a pause has ended by its until.

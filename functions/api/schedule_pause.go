@@ -46,17 +46,22 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	if err != nil {
 		return nil, err
 	}
-	after, _, err := s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-		if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) && is.Missed == p.Missed &&
-			is.By != schedule.ByPunctual {
-			return nil, nil
-		}
-		_, write := schedule.PauseSchedule(old,
-			schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
-		return []item.Write{write}, nil
-	})
+	after, changed, err := s.changeSchedule(ctx, k, epoch,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) &&
+				is.Missed == p.Missed && is.By != schedule.ByPunctual {
+				return nil, nil
+			}
+			_, write := schedule.PauseSchedule(old,
+				schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
+			return []item.Write{write}, nil
+		})
 	if err != nil {
 		return nil, err
+	}
+	effective := after.Paused.EffectiveAt
+	if changed {
+		effective = s.effectiveAt(effective)
 	}
 	if !p.Until.IsZero() {
 		s.wakeSchedule(ctx, after, p.Until)
@@ -65,7 +70,7 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	if err != nil {
 		return nil, err
 	}
-	out.Body.EffectiveAt = out.Body.Paused.value.EffectiveAt
+	out.Body.EffectiveAt = wire.Instant{Time: effective}
 	out.Body.InFlight, err = s.inFlight(ctx, k)
 	return out, err
 }

@@ -17,13 +17,13 @@ type life struct {
 	now     schedule.Schedule
 	epochs  []epoch                   // in order
 	entries map[string]schedule.Entry // entries of its ledger, by key
-	late    map[time.Time]bool        // times whose job was put after the ledger had an entry
+	late    map[time.Time]bool        // times whose job was put by a plan from before the ledger had its entry
 }
 
-// recorded reports whether the ledger has an entry for a time.
-func (l *life) recorded(at time.Time) bool {
+// recordedSince reports whether the ledger got an entry for a time of which a plan made then could not know.
+func (l *life) recordedSince(at, then time.Time) bool {
 	for _, e := range l.entries {
-		if !at.Before(e.From) && !at.After(e.To) {
+		if !at.Before(e.From) && !at.After(e.To) && e.At.After(then) {
 			return true
 		}
 	}
@@ -194,9 +194,9 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 		if over := time.Since(of.epochs[at+1].at); over > l.w.late {
 			bad("epoch %d has been over for %s", r.Epoch, over)
 		}
-		if w.Name == "row.accept" {
-			of.late[r.NominalAt] = of.recorded(r.NominalAt)
-		}
+	}
+	if w.Name == "row.accept" { // its promoter may have stood still since it planned
+		of.late[r.NominalAt] = of.recordedSince(r.NominalAt, r.CreatedAt.Add(-2*l.w.o.Skew))
 	}
 	cal, err := e.Calendar()
 	if err != nil {
@@ -324,7 +324,7 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 				}
 			}
 			switch {
-			case made && entries == 1 && of.late[at]: // put by a promotion that the edit could not see: the job counts
+			case made && entries == 1 && of.late[at]: // whoever recorded could not see its promotion: the job counts
 			case made && entries > 0:
 				bad(at, "it has a job that is %s, and the ledger speaks of it %d times", row.Status, entries)
 			case !made && entries != 1:
