@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Item is what a table holds: attribute name → string or int64.
+// Item is what a table holds: attribute name → string or int64. Who has handed one to a table, or got one from it,
+// never changes it: a table in memory holds the very same map.
 type Item map[string]any
 
 // Str returns a string attribute, "" if absent or of another type.
@@ -187,7 +188,7 @@ type Write struct {
 func (w Write) Applied(old Item, pk, sk string) Item {
 	switch {
 	case w.Put != nil:
-		return w.Put.Clone()
+		return w.Put
 	case w.Delete:
 		return nil
 	case w.Check:

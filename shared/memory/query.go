@@ -196,7 +196,7 @@ func (r *reader) table() {
 			return false
 		}
 		i := b.get(e.base).item
-		return r.take(e, i.Size(), i.Clone)
+		return r.take(e, i.Size(), func() item.Item { return i })
 	}
 	if r.s.schema.SK == "" {
 		if i := b.get(itemKey{pk: r.q.PK}).item; i != nil {

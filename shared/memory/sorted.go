@@ -3,7 +3,7 @@ package memory
 import "sort"
 
 // chunkSize bounds how many values one insert moves.
-const chunkSize = 512
+const chunkSize = 128
 
 // sorted keeps values in order, in a list of short sorted runs: an insert into a hundred thousand
 // values moves a few kilobytes at most.

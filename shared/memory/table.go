@@ -17,7 +17,8 @@ const (
 	maxGet    = 100
 )
 
-// Table holds every table of a World.
+// Table holds every table of a World. What it returns is what it holds: nobody may change an item, and a write makes
+// a new one.
 type Table struct {
 	world  *World
 	spaces map[string]*space
@@ -51,7 +52,7 @@ func (t *Table) space(ref item.Ref) (*space, error) {
 	return s, nil
 }
 
-// read returns the item as it is now and counts the read; the caller must not change it.
+// read returns the item as it is now and counts the read.
 func (t *Table) read(ref item.Ref) (item.Item, error) {
 	s, err := t.space(ref)
 	if err != nil {
@@ -80,7 +81,7 @@ func (t *Table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.Clone(), nil
+	return i, nil
 }
 
 // GetMany reads up to 100 items, each strongly consistent, in the order of refs; nil means absent.
@@ -99,11 +100,9 @@ func (t *Table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, erro
 	t.world.counts.tableCalls.Add(1)
 	items := make([]item.Item, len(refs))
 	for n, ref := range refs {
-		i, err := t.read(ref)
-		if err != nil {
+		if items[n], err = t.read(ref); err != nil {
 			return nil, err
 		}
-		items[n] = i.Clone()
 	}
 	if err := f.after(c); err != nil {
 		return nil, err
@@ -157,10 +156,7 @@ func (t *Table) Write(ctx context.Context, w item.Write) (item.Item, error) {
 	if lost := f.after(c); lost != nil {
 		return nil, lost
 	}
-	if err == nil && w.Put != nil {
-		return w.Put, nil // already a copy
-	}
-	return next.Clone(), err
+	return next, err
 }
 
 func (t *Table) write(s *space, w item.Write) (item.Item, error) {
@@ -170,7 +166,7 @@ func (t *Table) write(s *space, w item.Write) (item.Item, error) {
 	old := b.get(itemKey{w.PK, w.SK})
 	if !item.Any(w.When, old.item) {
 		s.units.write.Add(writeCost(old.size, 0))
-		return nil, &item.Refused{Name: w.Name, Olds: map[int]item.Item{0: old.item.Clone()}}
+		return nil, &item.Refused{Name: w.Name, Olds: map[int]item.Item{0: old.item}}
 	}
 	next := w.Applied(old.item, s.schema.PK, s.schema.SK)
 	size := next.Size()
@@ -259,7 +255,7 @@ func (t *Table) commit(spaces []*space, writes []item.Write) error {
 			if refused == nil {
 				refused = &item.Refused{Name: w.Name, Olds: map[int]item.Item{}}
 			}
-			refused.Olds[n] = old.item.Clone()
+			refused.Olds[n] = old.item
 		}
 		next := w.Applied(old.item, s.schema.PK, s.schema.SK)
 		size := next.Size()
