@@ -2,7 +2,6 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -17,6 +16,7 @@ import (
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // Queue is what the stage needs of the queues.
@@ -72,7 +72,7 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 	case message.Running:
 		began := job.Outcome{StartedAt: s.Clock.Now()}
 		if len(rep.Outcome) > 0 { // the start time and lateness of the attempt
-			if err := json.Unmarshal(rep.Outcome, &began); err != nil {
+			if err := text.Read(rep.Outcome, &began); err != nil {
 				return fault.New(fault.Undecodable, nil, "reading a running report")
 			}
 		}

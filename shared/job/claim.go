@@ -155,7 +155,7 @@ func ParseClaim(i item.Item) (Claim, error) {
 	}
 	if s := i.Str("progress"); s != "" {
 		c.Progress = new(Progress)
-		if err := json.Unmarshal([]byte(s), c.Progress); err != nil {
+		if err := text.Read([]byte(s), c.Progress); err != nil {
 			c.Progress = nil // only shown to people: not worth failing for
 		}
 	}
@@ -163,7 +163,7 @@ func ParseClaim(i item.Item) (Claim, error) {
 		c.Waits = Waits{Attempt: i.Int("waits_attempt"), For: s, Until: i.Time("waits_until")}
 	}
 	if s := i.Str("lost"); s != "" {
-		if err := json.Unmarshal([]byte(s), &c.Lost); err != nil {
+		if err := text.Read([]byte(s), &c.Lost); err != nil {
 			return Claim{}, fault.New(fault.Undecodable, err, "reading the lost starts of claim %q",
 				i.Str(contract.AttrPK))
 		}
@@ -289,7 +289,7 @@ func EncodeOutcome(o Outcome) string {
 // DecodeOutcome reads what EncodeOutcome wrote.
 func DecodeOutcome(b []byte) (Outcome, error) {
 	var o Outcome
-	if err := json.Unmarshal(b, &o); err != nil {
+	if err := text.Read(b, &o); err != nil {
 		return o, fault.New(fault.Undecodable, nil, "reading an outcome")
 	}
 	switch o.Kind {

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"sync"
@@ -507,7 +506,7 @@ func decodeAttempts(s string) ([]Attempt, error) {
 		return nil, nil
 	}
 	var wire []attemptWire
-	if err := json.Unmarshal([]byte(s), &wire); err != nil {
+	if err := text.Read([]byte(s), &wire); err != nil {
 		return nil, err
 	}
 	attempts := make([]Attempt, len(wire))

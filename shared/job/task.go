@@ -76,7 +76,7 @@ func (t Task) Item(owner tenant.ID) item.Item {
 func ParseTask(i item.Item) (Task, error) {
 	var w taskWire
 	t := Task{Name: i.Str(contract.AttrSK), Version: i.Int("version")}
-	err := json.Unmarshal([]byte(i.Str("body")), &w)
+	err := text.Read([]byte(i.Str("body")), &w)
 	if err == nil {
 		t.Retry, err = parseRetry(w.Retry)
 	}
@@ -144,7 +144,7 @@ func (p Pause) EndedAt() time.Time {
 // nothing that passes under it is dropped.
 func ParsePause(i item.Item) (Pause, error) {
 	var p Pause
-	if err := json.Unmarshal([]byte(i.Str("body")), &p); err != nil {
+	if err := text.Read([]byte(i.Str("body")), &p); err != nil {
 		p = Pause{Scope: i.Str(contract.AttrSK), Reason: "this pause cannot be read: put it anew, or lift it",
 			Missed: "all", Unreadable: true}
 		return p, fault.New(fault.Undecodable, err, "reading pause %q", p.Scope)

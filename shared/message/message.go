@@ -97,7 +97,7 @@ type Collect struct {
 // IsCollect says that the body is a Collect, to be decoded as one.
 func IsCollect(body string) bool {
 	var c Collect
-	return json.Unmarshal([]byte(body), &c) == nil && c.Collect
+	return text.Read([]byte(body), &c) == nil && c.Collect
 }
 
 // Outgoing is one message to send.
@@ -174,7 +174,7 @@ func Encode(body any) string {
 // Decode reads a body of type T. The error is of kind fault.Undecodable and holds none of the body.
 func Decode[T Firing | Dispatch | Report | DeadLetter | Collect](body string) (T, error) {
 	var v T
-	if err := json.Unmarshal([]byte(body), &v); err != nil || versionOf(any(v)) != V {
+	if err := text.Read([]byte(body), &v); err != nil || versionOf(any(v)) != V {
 		return *new(T), undecodable(v, body)
 	}
 	if reason := check(any(v)); reason != "" {
@@ -204,7 +204,7 @@ func undecodable(v any, body string) error {
 	var version struct {
 		V *int `json:"v"`
 	}
-	switch err := json.Unmarshal([]byte(body), &version); {
+	switch err := text.Read([]byte(body), &version); {
 	case err != nil:
 		return fault.New(fault.Undecodable, nil, "reading a %T of %d bytes: not a JSON object with a version", v,
 			len(body))

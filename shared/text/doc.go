@@ -1,4 +1,4 @@
-// Package text writes the JSON that this system stores and sends, and says what may be shown of texts that
+// Package text writes and reads the JSON that this system stores and sends, and says what may be shown of texts that
 // came from strangers.
 //
 // Two things always hold for [JSON]: a queue accepts it, whatever the values contain, and it is no

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"sync"
 	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // encoding is an encoder with its buffer. It is pooled: three out of four allocations of an encoding are theirs.
@@ -45,6 +48,12 @@ func MustJSON(v any) []byte {
 		panic("encoding a value that cannot fail: " + err.Error())
 	}
 	return b
+}
+
+// Read reads into v what JSON wrote. It is as lenient as encoding/json, which takes twice as long, but for names in
+// another case.
+func Read(b []byte, v any) error {
+	return jsonv2.Unmarshal(b, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // Sendable returns the valid JSON b with the same values, but without the characters that SQS

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"punctual/shared/text"
 )
@@ -78,6 +79,31 @@ func TestAllowed_IsTheCharacterSetOfSQS(t *testing.T) {
 	} {
 		if got := text.Allowed(body); got != want {
 			t.Errorf("%q: allowed %v, want %v", body, got, want)
+		}
+	}
+}
+
+// What encoding/json wrote stands in tables and queues, with bytes that are not UTF-8 and names that stand twice.
+func TestRead_TakesWhatEncodingJSONTakes(t *testing.T) {
+	t.Parallel()
+	type value struct {
+		A string           `json:"a"`
+		N int64            `json:"n,omitempty"`
+		R json.RawMessage  `json:"r,omitempty"`
+		T time.Time        `json:"t,omitzero"`
+		P *struct{ X int } `json:"p,omitempty"`
+	}
+	for _, s := range []string{
+		`{"a":"x","n":-9007199254740993,"r":{"b":[1, 2]},"t":"2027-03-01T12:00:00.123Z","p":{"X":1}}`,
+		"{\"a\":\"\xff\"}", `{"a":"1","a":"2"}`, `{"a":null,"r":null,"p":null}`, `{"new":{"field":1}}`, ` {"a":"\ud800"} `,
+		`null`, `{`, `[]`, `{"n":"1"}`, `{"n":1.5}`, `{"n":9223372036854775808}`, `{"t":"yesterday"}`, `{"a":"x"} {}`, ``,
+	} {
+		var got, want value
+		err, wantErr := text.Read([]byte(s), &got), json.Unmarshal([]byte(s), &want)
+		if (err != nil) != (wantErr != nil) {
+			t.Errorf("%q: %v, and encoding/json: %v", s, err, wantErr)
+		} else if err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", s, got, want)
 		}
 	}
 }
