@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"punctual/shared/fault"
 	"punctual/shared/telemetry"
@@ -36,17 +36,18 @@ func (r Runner) each(ctx context.Context, n int, do func(i int) error) []error {
 		limit = 16
 	}
 	errs := make([]error, n)
-	var g errgroup.Group
-	g.SetLimit(limit)
-	for i := range n {
-		g.Go(func() error {
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				errs[i] = fault.Guard(func() error { return do(i) })
+	var taken atomic.Int64
+	var g sync.WaitGroup
+	for range min(limit, n) { // a goroutine for each record would grow its stack for each record
+		g.Go(func() {
+			for i := int(taken.Add(1)) - 1; i < n; i = int(taken.Add(1)) - 1 {
+				if errs[i] = ctx.Err(); errs[i] == nil {
+					errs[i] = fault.Guard(func() error { return do(i) })
+				}
 			}
-			return nil
 		})
 	}
-	_ = g.Wait() // the errors are in errs
+	g.Wait()
 	return errs
 }
 
