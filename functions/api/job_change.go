@@ -208,7 +208,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 			send = false
 		} else {
 			after, writes[0], send = job.Reschedule(row, c.Edit, now)
-			writes = append(writes, job.FenceRow(row, claim, after.DueAt, now))
+			writes = append(writes, job.Fence(row, claim, after.DueAt, now))
 		}
 		// The blob's name has the version in it. If the transaction is refused, nobody reads it.
 		if c.Payload != nil && c.Payload.In == job.InBlob {

@@ -316,36 +316,28 @@ func LetGo(k Key, attempt, token int64) item.Write {
 	}
 }
 
-// Fence makes sure that no worker owns the attempt or can believe so. Refused means that the
-// claim is live: decide again.
-func Fence(k Key, attempt int64, due, now time.Time) item.Write {
-	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.fence",
+// Fence makes sure that no worker owns the attempt that a row stands at, or can believe so. If the claim, as it was
+// read, has an owner whose lease has ended without an outcome, the start is remembered, as by a takeover. due is the
+// attempt's from now on. Refused means that the claim is live, or has changed: decide again.
+func Fence(r Row, old Claim, due, now time.Time) item.Write {
+	w := item.Write{
+		Ref: r.ClaimRef(), Name: "claim.fence",
 		Set: map[string]any{
-			"attempt": attempt, "lease_until": int64(0), "takeovers": int64(0), "outcome": nil, "cancel": nil,
+			"attempt": r.Attempt, "lease_until": int64(0), "takeovers": int64(0), "outcome": nil, "cancel": nil,
 			"progress":             nil,
 			contract.AttrExpiresAt: claimTTL(due, now),
 		},
 		Add: map[string]int64{"token": 1},
 		When: []item.All{
 			{{Attr: contract.AttrPK, Op: item.Missing}},
-			{{Attr: "attempt", Op: item.Lt, Value: attempt}},
-			unheld(attempt, now),
+			{{Attr: "attempt", Op: item.Lt, Value: r.Attempt}},
+			unheld(r.Attempt, now),
 		},
 	}
-}
-
-// FenceRow is Fence of the attempt that a row stands at, with the claim as it was read: if its owner's lease has
-// ended without an outcome, the start is remembered, as by a takeover. due is the attempt's from now on. Refused
-// means that the claim is live, or has changed: decide again.
-func FenceRow(r Row, old Claim, due, now time.Time) item.Write {
-	w := Fence(r.Key, r.Attempt, due, now)
-	start, ok := old.LostStart(r.DueAt)
-	if !ok || old.Attempt != r.Attempt {
-		return w
+	if start, ok := old.LostStart(r.DueAt); ok && old.Attempt == r.Attempt {
+		w.Set["lost"] = encodeLost(withLost(old.Lost, start))
+		w.When = []item.All{append(unheld(r.Attempt, now), asRead(old)...)}
 	}
-	w.Set["lost"] = encodeLost(withLost(old.Lost, start))
-	w.When = []item.All{append(unheld(r.Attempt, now), asRead(old)...)}
 	return w
 }
 

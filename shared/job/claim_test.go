@@ -166,22 +166,22 @@ func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 	t.Run("fence: refused while live, and afterwards nobody can own what was fenced", func(t *testing.T) {
 		t.Parallel()
 		b := held(t)
-		if b.do(Fence(k, 1, noon, noon)) {
+		if b.do(Fence(Row{Key: k, Attempt: 1}, Claim{}, noon, noon)) {
 			t.Error("a live claim was fenced")
 		}
 		b.do(RecordOutcome(k, 1, 1, succeeded("1")))
-		if b.do(Fence(k, 1, noon, lease.Add(time.Hour))) {
+		if b.do(Fence(Row{Key: k, Attempt: 1}, Claim{}, noon, lease.Add(time.Hour))) {
 			t.Error("an unsettled outcome was fenced away")
 		}
 		b = held(t)
-		if !b.do(Fence(k, 1, noon, lease.Add(time.Millisecond))) {
+		if !b.do(Fence(Row{Key: k, Attempt: 1}, Claim{}, noon, lease.Add(time.Millisecond))) {
 			t.Fatal("refused after the lease's end")
 		}
 		if b.do(Heartbeat(k, 1, 1, lease.Add(time.Hour), noon, nil)) || b.do(RecordOutcome(k, 1, 1, succeeded("1"))) {
 			t.Error("the fenced owner still holds")
 		}
 		unclaimed := &claimBench{t: t}
-		if !unclaimed.do(Fence(k, 1, noon, noon)) || unclaimed.do(ClaimNew(k, 1, owner("a", lease))) {
+		if !unclaimed.do(Fence(Row{Key: k, Attempt: 1}, Claim{}, noon, noon)) || unclaimed.do(ClaimNew(k, 1, owner("a", lease))) {
 			t.Error("an unclaimed attempt was not fenced, or could be claimed as new afterwards")
 		}
 	})
@@ -208,7 +208,7 @@ func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 		for name, w := range map[string]item.Write{
 			"claim":     ClaimNew(k, 1, Owner{LeaseUntil: lease, DueAt: far}),
 			"take over": TakeOver(k, Claim{Attempt: 1}, Owner{LeaseUntil: lease, DueAt: far}, noon),
-			"heartbeat": Heartbeat(k, 1, 1, lease, far, nil), "fence": Fence(k, 1, far, noon),
+			"heartbeat": Heartbeat(k, 1, 1, lease, far, nil), "fence": Fence(Row{Key: k, Attempt: 1}, Claim{}, far, noon),
 		} {
 			if got := w.Set[contract.AttrExpiresAt]; got != far.Add(contract.ClaimKept).Unix() {
 				t.Errorf("%s: expires at %v", name, got)

@@ -294,7 +294,7 @@ func TestStore_UpdateDecidesOnceWhenAnAnswerWasLost(t *testing.T) {
 		"of a transaction": func(r job.Row) []item.Write {
 			return []item.Write{
 				r.PutContent("x", "body"), atVersion(r.Ref(), "version", r.Version, map[string]any{}),
-				job.Fence(r.Key, r.Attempt, r.DueAt, at),
+				job.Fence(r, job.Claim{}, r.DueAt, at),
 			}
 		},
 	} {

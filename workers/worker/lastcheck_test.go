@@ -76,7 +76,7 @@ func TestWorker_DropsAnAttemptWhoseClaimIsNoLongerItsOwnWhenDue(t *testing.T) {
 		r := b.put(2 * time.Second)
 		b.fire(r, 0)
 		b.sleep(2*time.Second - 100*time.Millisecond)
-		b.write(job.Fence(r.Key, r.Attempt, r.DueAt, time.Now().Add(time.Hour))) // by a clock far ahead
+		b.write(job.Fence(r, job.Claim{}, r.DueAt, time.Now().Add(time.Hour))) // by a clock far ahead
 		r2 := r
 		r2.Version = 2 // what was fenced for: an edit
 		b.write(item.Write{Ref: r.Ref(), Name: "test.edit", Put: r2.Item()})

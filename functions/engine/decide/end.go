@@ -107,7 +107,7 @@ func (d *Decider) askOwner(ctx context.Context, row job.Row, now time.Time) (c j
 func (d *Decider) fenceStop(
 	ctx context.Context, row job.Row, c job.Claim, now time.Time,
 ) (job.Row, item.Write, error) {
-	if err := d.Jobs.Put(ctx, job.FenceRow(row, c, row.DueAt, now)); err != nil {
+	if err := d.Jobs.Put(ctx, job.Fence(row, c, row.DueAt, now)); err != nil {
 		return row, item.Write{}, err
 	}
 	after, write := job.FinishStop(row, now)
@@ -154,7 +154,7 @@ func (d *Decider) Skip(ctx context.Context, row job.Row, why job.Reason, holds i
 		return err
 	}
 	after, write := job.Skip(row, why, now)
-	writes := append([]item.Write{write, holds, job.FenceRow(row, c, row.DueAt, now)},
+	writes := append([]item.Write{write, holds, job.Fence(row, c, row.DueAt, now)},
 		after.PutStarts(c.Starts(row.Attempt, row.DueAt))...)
 	if err := d.Jobs.Commit(ctx, writes...); err != nil {
 		return err

@@ -90,7 +90,7 @@ func TestDecider_ShowsAStartWhoseWorkerDied(t *testing.T) {
 		},
 		"of a job that was edited and then cancelled": func(b *bundle, r job.Row) error {
 			edited, w, _ := job.Reschedule(r, job.Edit{}, time.Now())
-			b.Write(w, job.FenceRow(r, b.Claim(r.Key), r.DueAt, time.Now()))
+			b.Write(w, job.Fence(r, b.Claim(r.Key), r.DueAt, time.Now()))
 			_, err := b.decider.Cancel(b.Context(), edited.Key, func(job.Row, time.Time) error { return nil })
 			return err
 		},

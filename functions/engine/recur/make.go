@@ -184,7 +184,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 			return false, err
 		}
 	}
-	err = m.Store.Commit(ctx, w, job.FenceRow(old, claim, after.DueAt, now))
+	err = m.Store.Commit(ctx, w, job.Fence(old, claim, after.DueAt, now))
 	if err == nil {
 		m.done(after, send, true)
 	}

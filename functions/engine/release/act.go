@@ -304,7 +304,7 @@ func (r *Releaser) forceNode(
 		}
 		ended, put := job.Force(row, forced, why, now)
 		put.Set["result"], put.Set["result_in"] = orNil(row.Result), orNil(row.ResultIn)
-		writes = append(writes, put, job.FenceRow(row, c, row.DueAt, now))
+		writes = append(writes, put, job.Fence(row, c, row.DueAt, now))
 		return append(writes, ended.PutStarts(c.Starts(row.Attempt, row.DueAt))...), nil
 	})
 	if err != nil {

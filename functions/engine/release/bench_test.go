@@ -99,7 +99,7 @@ func (b *bench) Stop(ctx context.Context, row job.Row, why job.Reason, now time.
 	if err != nil || c.Live(row.Attempt, now) {
 		return err
 	}
-	if err := b.store.Put(ctx, job.Fence(row.Key, row.Attempt, row.DueAt, now)); err != nil {
+	if err := b.store.Put(ctx, job.Fence(row, job.Claim{}, row.DueAt, now)); err != nil {
 		return err
 	}
 	after, write := job.FinishStop(row, now)
@@ -275,7 +275,9 @@ func (b *bench) finish(row job.Row, announce bool) {
 	if b.store.PutRow(ctx, d.After, d.Write) != nil {
 		return
 	}
-	_ = b.store.Put(ctx, job.Fence(row.Key, row.Attempt+1, row.DueAt, b.now)) // the claim is over
+	next := row
+	next.Attempt++
+	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.now)) // the claim is over
 	if announce {
 		_ = b.rel.Ended(ctx, d.After)
 	}
