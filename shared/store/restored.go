@@ -33,7 +33,11 @@ func (s *Store) Recognize(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for table, id := range fresh {
+	for _, table := range contract.Guarded { // in that order, so that two passes go the same way
+		id, isFresh := fresh[table]
+		if !isFresh {
+			continue
+		}
 		err := s.Put(ctx, item.Write{
 			Ref: tablesRef(), Name: "setting.tables", Set: map[string]any{table: id},
 			When: []item.All{{{Attr: table, Op: item.Missing}}},
