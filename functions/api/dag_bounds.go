@@ -26,9 +26,11 @@ func anyParams(s *huma.Schema) {
 	s.Extensions = map[string]any{"propertyNames": nodeName}
 }
 
-// anySchema is a JSON Schema.
+// anySchema is a JSON Schema. It says that an object may have any fields, because generators of TypeScript take one that
+// says nothing for one without fields.
 func anySchema(s *huma.Schema) {
-	s.AnyOf, s.Format = []*huma.Schema{{Type: huma.TypeObject}, {Type: huma.TypeBoolean}}, "json-schema"
+	s.AnyOf = []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: huma.TypeBoolean}}
+	s.Format = "json-schema"
 }
 
 var (

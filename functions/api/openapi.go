@@ -262,10 +262,7 @@ var bounds = map[string]fieldBounds{
 		"on_worker_lost": oneOf(lostWords),
 	},
 	"TaskRequest": runBounds.and(fieldBounds{
-		"executor": executors,
-		"payload_schema": func(s *huma.Schema) {
-			s.AnyOf, s.Format = []*huma.Schema{{Type: huma.TypeObject}, {Type: huma.TypeBoolean}}, "json-schema"
-		},
+		"executor": executors, "payload_schema": anySchema,
 	}),
 	"PauseRequest":  {"reason": textOf(0, contract.MaxReason), "until": instantForm, "missed": oneOf(missedWords)},
 	"ResumeRequest": {"missed": oneOf(missedWords)},

@@ -1,11 +1,8 @@
 package console_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,44 +13,11 @@ import (
 // axe returns the source of axe-core, installed once into the user's cache as package-lock.json pins it.
 func axe(t *testing.T) string {
 	t.Helper()
-	pins, err := os.ReadFile("package-lock.json")
+	modules, err := environment.InstallNode(t.Context(), ".")
 	if err != nil {
-		t.Fatal(err)
+		environment.SkipOrFail(t, "axe-core cannot be installed, which needs npm and its registry once: "+err.Error())
 	}
-	base, err := os.UserCacheDir()
-	if err != nil {
-		base = os.TempDir()
-	}
-	sum := sha256.Sum256(pins)
-	home := filepath.Join(base, "punctual", "console", hex.EncodeToString(sum[:6]))
-	file := filepath.Join(home, "node_modules", "axe-core", "axe.min.js")
-	if source, err := os.ReadFile(file); err == nil {
-		return string(source)
-	}
-	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	made, err := os.MkdirTemp(filepath.Dir(home), "making-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(made) }()
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(made, name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	cmd.Dir = made
-	if said, err := cmd.CombinedOutput(); err != nil {
-		environment.SkipOrFail(t, "axe-core cannot be installed, which needs npm and its registry once: "+string(said))
-	}
-	_ = os.Rename(made, home) // another test may have been faster
-	source, err := os.ReadFile(file)
+	source, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}

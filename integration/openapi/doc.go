@@ -6,9 +6,11 @@
 // hooks.py says what JSON Schema has no words for: which times are near, which lengths of time are
 // within limits, which tasks exist. schemathesis.toml says which checks run.
 //
-// Two public generators, oapi-codegen for Go and openapi-python-client, make clients of the document
-// without a warning, and client.py has a job run by one of them.
+// Three public generators, oapi-codegen for Go, openapi-python-client and openapi-typescript, make
+// clients of the document without a warning. client.py has a job run by the second; client.ts works
+// with jobs, lists, schedules, dags and dead letters by the types of the third, and holds mistakes
+// that these types must refuse.
 //
-// The tests need Python 3.10 or later. Its packages are pinned beside those of the emulators and
-// installed once into the user's cache.
+// The tests need Python 3.10 and Node.js 20 or later. The packages of Python are pinned beside those
+// of the emulators, those of Node.js in package-lock.json; they are installed once into the user's cache.
 package openapi

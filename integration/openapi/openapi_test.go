@@ -53,6 +53,50 @@ func TestDocument_MakesAClientInPython(t *testing.T) {
 	}
 }
 
+// The folder is a package of Node.js: client.ts beside the types of the document, and what it imports.
+func TestDocument_MakesAClientInTypeScript(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		environment.SkipOrFail(t, "Node.js is needed; nothing but Go is with -short")
+	}
+	modules, err := environment.InstallNode(t.Context(), ".")
+	if err != nil {
+		environment.SkipOrFail(t, "the tools cannot be installed, which needs Node.js 20, npm and its registry once: "+
+			err.Error())
+	}
+	url := serve(t)
+	client := t.TempDir()
+	if err := os.Symlink(modules, filepath.Join(client, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"client.ts", "package.json"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(client, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := func(tool string, args ...string) (string, error) {
+		return run(t, "node", append([]string{filepath.Join(modules, tool)}, args...)...)
+	}
+	said, err := node("openapi-typescript/bin/cli.js", url+"/v1/openapi.json", "-o", filepath.Join(client, "api.d.ts"))
+	if err != nil {
+		t.Fatalf("generating types of TypeScript: %v\n%s", err, said)
+	}
+	if lines := strings.Split(strings.TrimSpace(said), "\n"); len(lines) != 2 {
+		t.Errorf("the generator says more than its version and what it has made:\n%s", said)
+	}
+	if said, err := node("typescript/bin/tsc", "--strict", "--module", "nodenext", "--target", "es2022",
+		"--typeRoots", filepath.Join(modules, "@types"), filepath.Join(client, "client.ts")); err != nil {
+		t.Fatalf("compiling against the types: %v\n%s", err, said)
+	}
+	if said, err := run(t, "node", filepath.Join(client, "client.js"), url); err != nil {
+		t.Fatalf("working by the types: %v\n%s", err, said)
+	}
+}
+
 func TestDocument_MakesAClientInGo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
