@@ -8,11 +8,12 @@
 //	sh         runs. Where "# → text" ends a line, or is one, that text must have been written since the one before;
 //	           … in the text stands for anything.
 //	sh serve   starts a server in another terminal; here it is read by bash -n, and the page's server is there
-//	sh aws     needs an account or another machine; it is read by bash -n
+//	sh aws     needs an account, another machine or a registry of packages; it is read by bash -n
 //	yaml, go, python, …
 //	           is a file, whose name stands in a comment on its first line
 //	diff       changes files of the repository
 //	json       must be JSON; js, mermaid and text are looked at
+//	ts         is compiled and run by integration/openapi, against the served document
 //
 // A page with a diff, or with a file of workers/, runs in a copy of the repository, and its server is built of
 // that. Every other page runs in a folder beside it, which is called punctual.

@@ -30,7 +30,7 @@ const (
 )
 
 // shown are the languages of blocks that are looked at and nothing else.
-var shown = map[string]bool{"": true, "text": true, "mermaid": true, "json": true, "js": true}
+var shown = map[string]bool{"": true, "text": true, "mermaid": true, "json": true, "js": true, "ts": true}
 
 var fence = regexp.MustCompile("^```(.*)$")
 

@@ -70,14 +70,11 @@ func TestDocument_MakesAClientInTypeScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"client.ts", "package.json"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(client, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(client, name), read(t, name))
 	}
+	_, shown, _ := strings.Cut(read(t, "../../shared/docs/clients.md"), "```ts\n")
+	shown, _, _ = strings.Cut(shown, "```\n")
+	write(t, filepath.Join(client, "shown.ts"), strings.ReplaceAll(shown, "http://localhost:8080", url))
 	node := func(tool string, args ...string) (string, error) {
 		return run(t, "node", append([]string{filepath.Join(modules, tool)}, args...)...)
 	}
@@ -89,11 +86,15 @@ func TestDocument_MakesAClientInTypeScript(t *testing.T) {
 		t.Errorf("the generator says more than its version and what it has made:\n%s", said)
 	}
 	if said, err := node("typescript/bin/tsc", "--strict", "--module", "nodenext", "--target", "es2022",
-		"--typeRoots", filepath.Join(modules, "@types"), filepath.Join(client, "client.ts")); err != nil {
+		"--typeRoots", filepath.Join(modules, "@types"), filepath.Join(client, "client.ts"),
+		filepath.Join(client, "shown.ts")); err != nil {
 		t.Fatalf("compiling against the types: %v\n%s", err, said)
 	}
 	if said, err := run(t, "node", filepath.Join(client, "client.js"), url); err != nil {
 		t.Fatalf("working by the types: %v\n%s", err, said)
+	}
+	if said, err := run(t, "node", filepath.Join(client, "shown.js")); err != nil || said != "SUCCEEDED\n" {
+		t.Fatalf("what clients.md shows: %v\n%s", err, said)
 	}
 }
 
@@ -115,26 +116,37 @@ func TestDocument_MakesAClientInGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	document := filepath.Join(t.TempDir(), "openapi.json")
-	if err := os.WriteFile(document, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, document, string(text))
 	code := filepath.Join(filepath.Dir(document), "client.go")
 	said, err := run(t, "go", "run", goGenerator, "-generate", "types,client", "-package", "client", "-o", code,
 		document)
 	if err != nil || said != "" {
 		t.Fatalf("generating a client in Go: %v\n%s", err, said)
 	}
-	made, err := os.ReadFile(code)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := read(t, code)
 	for _, want := range []string{
 		"func (c *ClientWithResponses) CreateJobWithResponse(", "type JobView struct",
 		"func (t *CalendarRequest) FromCronCalendarRequest(",
 	} {
-		if !strings.Contains(string(made), want) {
+		if !strings.Contains(made, want) {
 			t.Errorf("the client lacks %s", want)
 		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
