@@ -43,13 +43,13 @@ var runColumns = []column[rest.RunView]{
 func runID(r rest.RunView) string { return r.RunID }
 
 type applyDags struct {
-	File   string `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
-	DryRun bool   `help:"Check the definitions, and change nothing."`
+	source
+	DryRun bool `help:"Check the definitions, and change nothing."`
 }
 
 // Run puts each document, and goes on after one that is refused.
 func (c applyDags) Run(s *shell) error {
-	docs, err := s.documents(c.File)
+	docs, err := c.documents(s)
 	if err != nil {
 		return err
 	}
@@ -170,9 +170,14 @@ func (c graphRun) Run(s *shell) error {
 	return err
 }
 
-type cancelRun struct {
-	ID     string `arg:"" help:"Id of the run."`
+// because is what each act on a run may say.
+type because struct {
 	Reason string `help:"Why; kept in the run's events."`
+}
+
+type cancelRun struct {
+	ID string `arg:"" help:"Id of the run."`
+	because
 }
 
 // Run cancels the run.
@@ -181,10 +186,10 @@ func (c cancelRun) Run(s *shell) error {
 }
 
 type retryRun struct {
-	ID     string `arg:"" help:"Id of the run."`
-	Node   string `arg:"" optional:"" help:"A failed node; default: all that failed."`
-	From   string `help:"This node and all below it, whatever they were."`
-	Reason string `help:"Why; kept in the run's events."`
+	ID   string `arg:"" help:"Id of the run."`
+	Node string `arg:"" optional:"" help:"A failed node; default: all that failed."`
+	From string `help:"This node and all below it, whatever they were."`
+	because
 }
 
 // Run retries the run or the node.
@@ -202,7 +207,7 @@ type skipNode struct {
 	ID       string `arg:"" help:"Id of the run."`
 	Node     string `arg:"" help:"Name of the node."`
 	Children string `help:"run: its children run; skip: they skip, too. Default: run."`
-	Reason   string `help:"Why; kept in the run's events."`
+	because
 }
 
 // Run skips the node.
@@ -215,7 +220,7 @@ type completeNode struct {
 	ID     string `arg:"" help:"Id of the run."`
 	Node   string `arg:"" help:"Name of the node."`
 	Result string `help:"What its children see: JSON, @file, or -; default: null."`
-	Reason string `help:"Why; kept in the run's events."`
+	because
 }
 
 // Run completes the node.

@@ -24,8 +24,16 @@ type document struct {
 	node *yaml.Node
 }
 
-// documents reads the documents of a file, - for standard input. A mistake names its line and column.
-func (s *shell) documents(file string) ([]document, error) {
+const asJSON = "application/json"
+
+// source is the file that a verb applies.
+type source struct {
+	File string `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
+}
+
+// documents reads the documents of the file. A mistake names its line and column.
+func (f source) documents(s *shell) ([]document, error) {
+	file := f.File
 	var text []byte
 	var err error
 	if file == "-" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +17,7 @@ var jobColumns = []column[rest.JobView]{
 	{"JOB", jobID},
 	{"TASK", func(j rest.JobView) string { return j.Task }},
 	{"STATUS", func(j rest.JobView) string { return string(j.Status) }},
-	{"ATTEMPT", func(j rest.JobView) string { return strconv.FormatInt(j.Attempt, 10) }},
+	{"ATTEMPT", func(j rest.JobView) string { return count(j.Attempt) }},
 	{"DUE", func(j rest.JobView) string { return instant(&j.DueAt) }},
 	{"FINISHED", func(j rest.JobView) string { return instant(j.FinishedAt) }},
 	{"WHY", func(j rest.JobView) string {
@@ -202,7 +201,7 @@ type listAttempts struct {
 
 // Run lists the attempts.
 func (c listAttempts) Run(s *shell) error {
-	attempt := func(a rest.AttemptView) string { return strconv.FormatInt(a.Attempt, 10) }
+	attempt := func(a rest.AttemptView) string { return count(a.Attempt) }
 	return list(s, s.client.Attempts(s.ctx, c.ID), 0, attempt,
 		column[rest.AttemptView]{"ATTEMPT", attempt},
 		column[rest.AttemptView]{"OUTCOME", func(a rest.AttemptView) string { return string(a.Outcome) }},

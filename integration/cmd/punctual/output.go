@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -150,6 +151,8 @@ func instant(t *time.Time) string {
 	}
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }
 
 func of[T ~string](p *T) string {
 	if p == nil {

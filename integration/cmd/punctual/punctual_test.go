@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,11 @@ func serving() string {
 	}()
 	return "http://" + <-addr
 }
+
+var names atomic.Int64
+
+// fresh returns a name that nothing has yet on the server, whose tests may run more than once.
+func fresh(name string) string { return fmt.Sprintf("%s-%d", name, names.Add(1)) }
 
 // said is what a command answered.
 type said struct {
@@ -135,8 +141,9 @@ func TestRun_SaysOnCtrlCWhatGoesOn(t *testing.T) {
 
 func TestJobs_AreShownListedAndCancelled(t *testing.T) {
 	t.Parallel()
-	id := name(t, "run", "echo", "--in", "1h", "--key", t.Name())
-	if again := name(t, "run", "echo", "--in", "1h", "--key", t.Name()); again != id {
+	key := fresh("key")
+	id := name(t, "run", "echo", "--in", "1h", "--key", key)
+	if again := name(t, "run", "echo", "--in", "1h", "--key", key); again != id {
 		t.Errorf("one key made %s and %s", id, again)
 	}
 	if out := good(t, "get", id); !strings.HasPrefix(out, "JOB ") || !strings.Contains(out, id+"  echo  SCHEDULED") {
@@ -193,42 +200,47 @@ func TestDead_AreListedRedrivenAndPurged(t *testing.T) {
 
 func TestSchedule_IsAppliedPreviewedAndPaused(t *testing.T) {
 	t.Parallel()
-	const text = `# a comment
-name: cli-nightly
-calendar: {cron: "30 2 * * *", timezone: Europe/Berlin}
+	daily, often := fresh("cli-daily"), fresh("cli-often")
+	hour := 6 // such that the next time is hours away, and stays the next one when it is moved
+	if time.Now().UTC().Hour() < 12 {
+		hour = 20
+	}
+	text := fmt.Sprintf(`# a comment
+name: %s
+calendar: {cron: "30 %d * * *", timezone: Europe/Berlin}
 job: {task: echo, payload: {version: "1.0", n: 1.50, yes: "yes", at: 2027-01-01}}
 ---
-name: cli-often
+name: %s
 calendar:
   every: 10m
 job:
   task: echo
-`
+`, daily, hour, often)
 	path := file(t, text)
-	if out := good(t, "schedule", "apply", "-f", path, "--dry-run"); !strings.Contains(out, "cli-nightly: 10 added") {
+	if out := good(t, "schedule", "apply", "-f", path, "--dry-run"); !strings.Contains(out, daily+": 10 added") {
 		t.Errorf("%s", out)
 	}
-	if out := good(t, "schedule", "ls", "-o", "name"); strings.Contains(out, "cli-nightly") {
+	if out := good(t, "schedule", "ls", "-o", "name"); strings.Contains(out, daily) {
 		t.Error("a dry run has made it")
 	}
-	if out := good(t, "schedule", "apply", "-f", path); !strings.Contains(out, "30 2 * * * Europe/Berlin") {
+	if out := good(t, "schedule", "apply", "-f", path); !strings.Contains(out, " * * * Europe/Berlin") {
 		t.Errorf("%s", out)
 	}
-	moved := file(t, strings.ReplaceAll(text, "30 2", "45 2"))
+	moved := file(t, strings.ReplaceAll(text, "\"30 ", "\"45 "))
 	out := good(t, "schedule", "apply", "-f", moved, "--dry-run")
 	if !strings.Contains(out, "0 added, 0 lost, 30 moved") {
 		t.Errorf("%s", out)
 	}
-	if out := good(t, "schedule", "ls", "-o", "yaml"); !strings.Contains(out, "cli-often") {
+	if out := good(t, "schedule", "ls", "-o", "yaml"); !strings.Contains(out, often) {
 		t.Errorf("%s", out)
 	}
-	if out := good(t, "schedule", "preview", "cli-nightly", "-n", "3"); strings.Count(out, "\n") != 4 {
+	if out := good(t, "schedule", "preview", daily, "-n", "3"); strings.Count(out, "\n") != 4 {
 		t.Errorf("%s", out)
 	}
-	if out := good(t, "schedule", "pause", "cli-nightly", "--reason", "a test"); !strings.Contains(out, "since ") {
+	if out := good(t, "schedule", "pause", daily, "--reason", "a test"); !strings.Contains(out, "since ") {
 		t.Errorf("%s", out)
 	}
-	if out := good(t, "schedule", "resume", "cli-nightly", "--missed", "drop"); strings.Contains(out, "since ") {
+	if out := good(t, "schedule", "resume", daily, "--missed", "drop"); strings.Contains(out, "since ") {
 		t.Errorf("%s", out)
 	}
 }

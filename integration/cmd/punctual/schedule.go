@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,10 +57,8 @@ var scheduleColumns = []column[rest.ScheduleView]{
 
 func scheduleName(v rest.ScheduleView) string { return v.Name }
 
-const asJSON = "application/json"
-
 type applySchedules struct {
-	File   string            `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
+	source
 	DryRun bool              `help:"Show the times that would be added, lost and moved, and change nothing."`
 	Prune  bool              `help:"Delete the schedules with --tag that the file does not hold."`
 	Tag    map[string]string `help:"name=value, the tag of what it makes by which --prune knows its schedules."`
@@ -69,7 +66,7 @@ type applySchedules struct {
 
 // Run puts each document, and goes on after one that is refused; only when none was does it prune.
 func (c applySchedules) Run(s *shell) error {
-	docs, err := s.documents(c.File)
+	docs, err := c.documents(s)
 	if err != nil {
 		return err
 	}
@@ -258,15 +255,28 @@ func (c previewSchedule) Run(s *shell) error {
 		column[rest.OccurrenceTime]{"FLAGS", func(o rest.OccurrenceTime) string { return strings.Join(o.Flags, " ") }})
 }
 
-type pauseSchedule struct {
-	Name   string    `arg:"" help:"Name of the schedule."`
+// pausing is what any pause says.
+type pausing struct {
 	Reason string    `help:"Why; shown with the pause."`
 	Until  time.Time `help:"When it lifts by itself, with a zone."`
 }
 
+func (p pausing) request() rest.PauseRequest {
+	r := rest.PauseRequest{Reason: ptr(p.Reason)}
+	if !p.Until.IsZero() {
+		r.Until = &p.Until
+	}
+	return r
+}
+
+type pauseSchedule struct {
+	Name string `arg:"" help:"Name of the schedule."`
+	pausing
+}
+
 // Run pauses the schedule.
 func (c pauseSchedule) Run(s *shell) error {
-	view, err := s.client.PauseSchedule(s.ctx, c.Name, pauseRequest(c.Reason, c.Until))
+	view, err := s.client.PauseSchedule(s.ctx, c.Name, c.request())
 	if err != nil {
 		return err
 	}
@@ -288,23 +298,14 @@ func (c resumeSchedule) Run(s *shell) error {
 	return show(s, view, scheduleName, scheduleColumns...)
 }
 
-func pauseRequest(reason string, until time.Time) rest.PauseRequest {
-	p := rest.PauseRequest{Reason: ptr(reason)}
-	if !until.IsZero() {
-		p.Until = &until
-	}
-	return p
-}
-
 type pause struct {
-	Scope  string    `arg:"" help:"all, or task:NAME."`
-	Reason string    `help:"Why; shown with the pause."`
-	Until  time.Time `help:"When it lifts by itself, with a zone."`
+	Scope string `arg:"" help:"all, or task:NAME."`
+	pausing
 }
 
 // Run pauses the scope.
 func (c pause) Run(s *shell) error {
-	view, err := s.client.Pause(s.ctx, c.Scope, pauseRequest(c.Reason, c.Until))
+	view, err := s.client.Pause(s.ctx, c.Scope, c.request())
 	if err != nil {
 		return err
 	}
@@ -328,5 +329,3 @@ func (c resume) Run(s *shell) error {
 	_, err := fmt.Fprintln(s.out, c.Scope)
 	return err
 }
-
-func count(n int64) string { return strconv.FormatInt(n, 10) }

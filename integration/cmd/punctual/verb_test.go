@@ -10,7 +10,9 @@ import (
 
 func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
 	t.Parallel()
-	good(t, "schedule", "apply", "-f", file(t, "name: cli-why\ncalendar: {every: 1s, phase: 0s}\njob: {task: greet}\n"))
+	greets := fresh("cli-why")
+	good(t, "schedule", "apply", "-f", file(t,
+		"name: "+greets+"\ncalendar: {every: 1s, phase: 0s}\njob: {task: greet}\n"))
 	var a account
 	for end := time.Now().Add(20 * time.Second); a.Job == nil || string(a.Job.Status) != "DEAD"; {
 		if time.Now().After(end) {
@@ -18,21 +20,21 @@ func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		a = account{}
-		if err := json.Unmarshal([]byte(good(t, "schedule", "why", "cli-why", "-o", "json")), &a); err != nil {
+		if err := json.Unmarshal([]byte(good(t, "schedule", "why", greets, "-o", "json")), &a); err != nil {
 			t.Fatal(err)
 		}
 	}
 	at := a.Occurrence.NominalAt.Format(time.RFC3339)
-	out := good(t, "schedule", "why", "cli-why", "--at", at)
+	out := good(t, "schedule", "why", greets, "--at", at)
 	if !strings.Contains(out, "ran, DEAD, started") || !strings.Contains(out, "names nobody to greet") ||
 		!strings.Contains(out, "punctual attempts "+a.Job.JobID) {
 		t.Errorf("%s", out)
 	}
-	good(t, "schedule", "pause", "cli-why", "--reason", "seen enough")
-	if out := good(t, "schedule", "why", "cli-why", "-o", "name"); out == "" {
+	good(t, "schedule", "pause", greets, "--reason", "seen enough")
+	if out := good(t, "schedule", "why", greets, "-o", "name"); out == "" {
 		t.Error("no outcome")
 	}
-	if out := good(t, "schedule", "why", "cli-why"); !strings.Contains(out, "paused since") ||
+	if out := good(t, "schedule", "why", greets); !strings.Contains(out, "paused since") ||
 		!strings.Contains(out, "seen enough") {
 		t.Errorf("%s", out)
 	}
@@ -50,7 +52,7 @@ func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	bad(t, exitRefused, "not_found", "schedule", "why", "nobody")
-	bad(t, exitUsage, "--at", "schedule", "why", "cli-why", "--at", "yesterday")
+	bad(t, exitUsage, "--at", "schedule", "why", greets, "--at", "yesterday")
 }
 
 func TestSchedule_DeletesByTagWhatTheFileNoLongerHolds(t *testing.T) {
