@@ -26,8 +26,8 @@ func anyParams(s *huma.Schema) {
 	s.Extensions = map[string]any{"propertyNames": nodeName}
 }
 
-// anySchema is a JSON Schema. It says that an object may have any fields, because generators of TypeScript take one that
-// says nothing for one without fields.
+// anySchema is a JSON Schema. It says that an object may have any fields, because generators of TypeScript take one
+// that says nothing for one without fields.
 func anySchema(s *huma.Schema) {
 	s.AnyOf = []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: huma.TypeBoolean}}
 	s.Format = "json-schema"

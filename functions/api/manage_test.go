@@ -317,6 +317,49 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	refs(r.body)
 }
 
+func TestReady_ShowsWhatTheTenantHasUsedOfItsQuotas(t *testing.T) {
+	t.Parallel()
+	b := setup(t, bounded, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
+	want := func(runs, requests string) {
+		t.Helper()
+		b.clock.at = b.clock.at.Add(10 * time.Second) // by which it has rested from all but this request
+		want := `"quotas":[{"name":"schedule_runs","used":` + runs + `,"limit":70},{"name":"requests","used":` +
+			requests + `,"limit":200}]`
+		if r := b.want(t, 200, "GET", "/v1/ready", ""); !strings.Contains(r.text, want) {
+			t.Errorf("answered %s, want %s", r.text, want)
+		}
+	}
+	want("0", "1")
+	b.want(t, 201, "PUT", "/v1/schedules/a", `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/b", `{"calendar":{"cron":"* 0 10 * * *"},"job":{"task":"echo"}}`)
+	want("61", "1")
+	b.who = all("globex")
+	want("0", "1")
+	b.who = all("acme")
+	b.want(t, 204, "DELETE", "/v1/schedules/b", "")
+	want("1", "1")
+	b.answered(t, 150)
+	r := b.want(t, 200, "GET", "/v1/ready", "")
+	if used := used(t, r, "requests"); used < 151 || used > 200 {
+		t.Errorf("%d of the burst are used after 151 requests", used)
+	}
+	if r := setup(t).want(t, 200, "GET", "/v1/ready", ""); strings.Contains(r.text, `"requests"`) {
+		t.Errorf("without an allowance: %s", r.text)
+	}
+}
+
+// used reads how much of a quota an answer of /v1/ready shows as used.
+func used(t *testing.T, r reply, quota string) int {
+	t.Helper()
+	for _, q := range r.body["quotas"].([]any) {
+		if q := q.(map[string]any); q["name"] == quota {
+			return int(q["used"].(float64))
+		}
+	}
+	t.Fatalf("no %s in %s", quota, r.text)
+	return 0
+}
+
 func TestReady_ShowsTheWatermarks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -35,6 +35,10 @@ type Store interface {
 	TakeRequests(
 		ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time,
 	) (wait time.Duration, err error)
+	// UsedByRequests returns how many requests of its burst a tenant has not yet rested from.
+	UsedByRequests(ctx context.Context, t tenant.ID, a store.Allowance, now time.Time) (int64, error)
+	// UsedBySchedules returns how many runs a minute a tenant's schedules take of its quota.
+	UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error)
 	// Held lists the restored tables that hold all passes.
 	Held(ctx context.Context) ([]string, error)
 }

@@ -1,13 +1,14 @@
 package api
 
 import (
+	"context"
 	"time"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
-	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/schedule"
+	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -49,8 +50,7 @@ func weightOf(sched schedule.Schedule) int64 {
 // is left, the transaction fails with errQuota.
 func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
 	w := item.Write{
-		Ref:  item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: "schedules"},
-		Name: "quota.take", Add: map[string]int64{"runs_a_minute": amount},
+		Ref: store.SchedulesQuota(t), Name: "quota.take", Add: map[string]int64{"runs_a_minute": amount},
 	}
 	if amount > 0 {
 		w.Else = s.errQuota(amount)
@@ -61,6 +61,29 @@ func (s *stage) takeQuota(t tenant.ID, amount int64) item.Write {
 		}
 	}
 	return w
+}
+
+type quotaView struct {
+	Name  string `json:"name" enum:"schedule_runs,requests" doc:"schedule_runs: runs a minute of all schedules, each counted at its busiest and at least once; requests: how many may be made at once after a rest"`
+	Used  int64  `json:"used" doc:"Of limit, beyond which it is after limit was lowered. requests falls as time passes, and may count some before they are made; schedule_runs falls when a schedule is deleted or runs less often"`
+	Limit int64  `json:"limit" doc:"What is more is answered 429"`
+}
+
+// quotas returns what a tenant has used of each of its quotas. A deployment without an allowance has none of requests.
+func (s *stage) quotas(ctx context.Context, t tenant.ID) ([]quotaView, error) {
+	runs, err := s.Store.UsedBySchedules(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	all := []quotaView{{Name: "schedule_runs", Used: runs, Limit: int64(s.ScheduleQuota)}}
+	if s.Allowance.Rate == 0 {
+		return all, nil
+	}
+	requests, err := s.Store.UsedByRequests(ctx, t, s.Allowance, s.now())
+	if err != nil {
+		return nil, err
+	}
+	return append(all, quotaView{Name: "requests", Used: requests, Limit: int64(s.Allowance.Burst)}), nil
 }
 
 // errQuota has no Retry-After: waiting does not help, only deleting does.

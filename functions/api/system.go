@@ -16,7 +16,8 @@ func (s *stage) systemRoutes() {
 		Scope: wire.Open, Summary: "Check that the API answers"}, s.health)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/ready", ID: "getReadiness", Tag: tagSystem, Scope: anybody,
-		Summary: "Check that what the API needs answers", About: "And how far the passes have come.",
+		Summary: "Check that what the API needs answers",
+		About:   "And how far the passes have come, and what is used of the tenant's quotas.",
 	}, s.ready)
 	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: tagSystem,
 		Scope: anybody, Summary: "Show whom the token names"}, s.whoami)
@@ -62,12 +63,13 @@ type readyAnswer struct {
 		PromotedThrough wire.Instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
 		SweptThrough    wire.Instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
 		Held            []string     `json:"held,omitempty" doc:"Tables that were restored: no job starts until an operator lets them run"`
+		Quotas          []quotaView  `json:"quotas" doc:"Those of the tenant that the token names"`
 	}
 }
 
 // ready reads what every call needs. It shows watermarks that lag and is ready all the same: jobs are still accepted,
 // and an alarm watches the lag.
-func (s *stage) ready(ctx context.Context, _ tenant.Identity, _ *nothing) (*readyAnswer, error) {
+func (s *stage) ready(ctx context.Context, who tenant.Identity, _ *nothing) (*readyAnswer, error) {
 	out := &readyAnswer{}
 	out.Body.Status = "ready"
 	promoted, _, err := s.Store.Slowest(ctx, store.Promoted)
@@ -79,6 +81,9 @@ func (s *stage) ready(ctx context.Context, _ tenant.Identity, _ *nothing) (*read
 		return nil, err
 	}
 	if out.Body.Held, err = s.Store.Held(ctx); err != nil {
+		return nil, err
+	}
+	if out.Body.Quotas, err = s.quotas(ctx, who.Tenant); err != nil {
 		return nil, err
 	}
 	out.Body.PromotedThrough, out.Body.SweptThrough = wire.Instant{Time: promoted}, wire.Instant{Time: swept}

@@ -144,6 +144,7 @@ func limits() []table {
 const deployment = `## Quotas of a deployment
 
 These differ by target. What is more is answered 429; with ` + "`Retry-After`" + `, unless waiting frees nothing.
+` + "`GET /v1/ready` and `punctual doctor`" + ` show how much of its own a tenant has used.
 
 | of | dev | prod | setting |
 |---|---|---|---|

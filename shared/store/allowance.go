@@ -13,6 +13,28 @@ import (
 // Allowance is how many requests a tenant may make: so many a second, and so many at once after a rest.
 type Allowance struct{ Rate, Burst int }
 
+// each is what one request costs, in microseconds of rest.
+func (a Allowance) each() int64 { return int64(time.Second/time.Microsecond) / int64(a.Rate) }
+
+func quotaRef(t tenant.ID, of string) item.Ref {
+	return item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: of}
+}
+
+// SchedulesQuota is where it is counted, as runs_a_minute, what a tenant's schedules take of its quota.
+func SchedulesQuota(t tenant.ID) item.Ref { return quotaRef(t, "schedules") }
+
+// UsedBySchedules reads how many runs a minute a tenant's schedules take of its quota.
+func (s *Store) UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error) {
+	i, err := s.table.Get(ctx, SchedulesQuota(t))
+	return i.Int("runs_a_minute"), err
+}
+
+// UsedByRequests reads how many requests a tenant has taken of its burst and not yet rested from.
+func (s *Store) UsedByRequests(ctx context.Context, t tenant.ID, a Allowance, now time.Time) (int64, error) {
+	i, err := s.table.Get(ctx, quotaRef(t, "requests"))
+	return max(0, (i.Int("rested_us")-now.UnixMicro()+a.each()-1)/a.each()), err
+}
+
 // TakeRequests takes n requests from what a tenant may make now, all or none. wait is how long it is
 // until there are so many; 0 says that they were taken.
 //
@@ -22,10 +44,10 @@ type Allowance struct{ Rate, Burst int }
 func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a Allowance, n int, now time.Time) (wait time.Duration,
 	err error) {
 	const tries = 3
-	each := int64(time.Second/time.Microsecond) / int64(a.Rate)
+	each := a.each()
 	cost, at := int64(n)*each, now.UnixMicro()
 	room := at + int64(a.Burst)*each - cost // the last time that leaves room
-	w := item.Write{Ref: item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: "requests"}}
+	w := item.Write{Ref: quotaRef(t, "requests")}
 	for range tries {
 		w.Name, w.Set, w.Add = "requests.more", nil, map[string]int64{"rested_us": cost}
 		w.When = []item.All{{{Attr: "rested_us", Op: item.Ge, Value: at},

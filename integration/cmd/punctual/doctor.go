@@ -13,19 +13,32 @@ import (
 )
 
 // What doctor takes for healthy: clocks may differ by half of a signature's five minutes, and passes run
-// each minute.
+// each minute. Beyond lowQuota, in percent, little of a quota is left.
 const (
-	maxSkew = 150 * time.Second
-	maxLag  = 5 * time.Minute
+	maxSkew  = 150 * time.Second
+	maxLag   = 5 * time.Minute
+	lowQuota = 80
 )
 
 type doctor struct{}
 
 // finding is one check.
 type finding struct {
-	Check string `json:"check"`
-	Good  bool   `json:"good"`
-	Says  string `json:"says"`
+	Check   string `json:"check"`
+	Good    bool   `json:"good"`
+	Warning bool   `json:"warning,omitempty"` // it is good, and may soon not be
+	Says    string `json:"says"`
+}
+
+// word is how a finding is told.
+func (f finding) word() string {
+	switch {
+	case !f.Good:
+		return "NO"
+	case f.Warning:
+		return "WARNING"
+	}
+	return "yes"
 }
 
 // Run makes every check that can be made, and fails if one is not good.
@@ -63,6 +76,9 @@ func (c doctor) Run(s *shell) error {
 				err = fmt.Errorf("restored and held: %s", strings.Join(*ready.Held, ", "))
 			}
 			check("nothing is held", "no restored table waits", err)
+			for _, q := range ready.Quotas {
+				all = append(all, room(q))
+			}
 		}
 	}
 	findings := func(yield func(finding, error) bool) {
@@ -74,7 +90,7 @@ func (c doctor) Run(s *shell) error {
 	}
 	err = list(s, findings, 0, func(f finding) string { return f.Check },
 		column[finding]{"CHECK", func(f finding) string { return f.Check }},
-		column[finding]{"GOOD", func(f finding) string { return map[bool]string{true: "yes", false: "NO"}[f.Good] }},
+		column[finding]{"GOOD", finding.word},
 		column[finding]{"SAYS", func(f finding) string { return f.Says }})
 	if err != nil {
 		return err
@@ -141,6 +157,12 @@ func (s *shell) pauses() (string, error) {
 		return "no task is paused", nil
 	}
 	return "paused: " + strings.Join(scopes, ", "), nil
+}
+
+// room says how much of a quota is used. Nothing fails before it is used up, so little room is a warning.
+func room(q rest.QuotaView) finding {
+	return finding{Check: "quota " + string(q.Name), Good: true, Warning: 100*q.Used > lowQuota*q.Limit,
+		Says: fmt.Sprintf("%d of %d used, %d %%", q.Used, q.Limit, 100*q.Used/max(1, q.Limit))}
 }
 
 // clockSkew is how far this clock is from that of the API, to the second.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"punctual/integration/laptop"
+	"punctual/shared/client/rest"
 )
 
 // address is that of the server that tests share.
@@ -316,6 +317,20 @@ func TestDoctor_ChecksTheServer(t *testing.T) {
 	t.Parallel()
 	if out := good(t, "doctor"); !strings.Contains(out, "clocks agree") || strings.Contains(out, " NO ") {
 		t.Errorf("%s", out)
+	}
+}
+
+func TestDoctor_ShowsQuotasAndWarnsOfThoseNearlyUsedUp(t *testing.T) {
+	t.Parallel()
+	if out := good(t, "doctor"); !strings.Contains(out, "quota schedule_runs  yes") ||
+		!strings.Contains(out, " of 1000 used, ") {
+		t.Errorf("%s", out)
+	}
+	for used, want := range map[int64]string{0: "yes", 800: "yes", 801: "WARNING", 1200: "WARNING"} {
+		f := room(rest.QuotaView{Name: rest.QuotaViewNameScheduleRuns, Used: used, Limit: 1000})
+		if f.word() != want || !strings.HasPrefix(f.Says, fmt.Sprintf("%d of 1000 used, %d %%", used, used/10)) {
+			t.Errorf("%d used: %s %s", used, f.word(), f.Says)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ var colourOf = map[string]int{
 	"SUCCEEDED": 32, "yes": 32, "ran": 32,
 	"DEAD": 31, "FAILED": 31, "NO": 31, "missed": 31,
 	"CANCELLED": 33, "EXPIRED": 33, "SKIPPED": 33, "HELD": 33, "RETRIES": 33, "skipped": 33, "superseded": 33,
+	"WARNING": 33,
 	"RUNNING": 36,
 }
 

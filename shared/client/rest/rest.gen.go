@@ -470,6 +470,12 @@ const (
 	ProblemCodeWrongState           ProblemCode = "wrong_state"
 )
 
+// Defines values for QuotaViewName.
+const (
+	QuotaViewNameRequests     QuotaViewName = "requests"
+	QuotaViewNameScheduleRuns QuotaViewName = "schedule_runs"
+)
+
 // Defines values for RRuleCalendarRequestMissingHour.
 const (
 	RRuleCalendarRequestMissingHourRunAfter RRuleCalendarRequestMissingHour = "run_after"
@@ -2265,6 +2271,21 @@ type ProgressView struct {
 	Total *int64    `json:"total,omitempty"`
 }
 
+// QuotaView defines model for QuotaView.
+type QuotaView struct {
+	// Limit What is more is answered 429
+	Limit int64 `json:"limit"`
+
+	// Name schedule_runs: runs a minute of all schedules, each counted at its busiest and at least once; requests: how many may be made at once after a rest
+	Name QuotaViewName `json:"name"`
+
+	// Used Of limit, beyond which it is after limit was lowered. requests falls as time passes, and may count some before they are made; schedule_runs falls when a schedule is deleted or runs less often
+	Used int64 `json:"used"`
+}
+
+// QuotaViewName schedule_runs: runs a minute of all schedules, each counted at its busiest and at least once; requests: how many may be made at once after a rest
+type QuotaViewName string
+
 // RRuleCalendarRequest defines model for RRuleCalendarRequest.
 type RRuleCalendarRequest struct {
 	// EndAt Nominal times from here on do not count
@@ -2321,8 +2342,11 @@ type ReadyAnswer struct {
 	// PromotedThrough By the slowest shard's pass ahead; absent before the first
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
-	PromotedThrough *time.Time        `json:"promoted_through,omitempty"`
-	Status          ReadyAnswerStatus `json:"status"`
+	PromotedThrough *time.Time `json:"promoted_through,omitempty"`
+
+	// Quotas Those of the tenant that the token names
+	Quotas []QuotaView       `json:"quotas"`
+	Status ReadyAnswerStatus `json:"status"`
 
 	// SweptThrough By the slowest shard's pass behind; absent before the first
 	//
@@ -3991,7 +4015,7 @@ type ClientInterface interface {
 
 	// GetReadiness Check that what the API needs answers
 	//
-	// And how far the passes have come.
+	// And how far the passes have come, and what is used of the tenant's quotas.
 	//
 	// Corresponds with GET /v1/ready (the `GetReadiness` operationId).
 	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5078,7 +5102,7 @@ func (c *Client) GetProblem(ctx context.Context, code GetProblemParamsCode, reqE
 
 // GetReadiness Check that what the API needs answers
 //
-// And how far the passes have come.
+// And how far the passes have come, and what is used of the tenant's quotas.
 //
 // Corresponds with GET /v1/ready (the `GetReadiness` operationId).
 func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
