@@ -258,9 +258,10 @@ func readWait(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// How often a waiting request reads the row: soon at first, then less and less often.
+// How often a waiting request reads the row: soon at first, then less and less often. Each pause is half as long again
+// as the one before, so that an end is seen after at most a third of the time that it took.
 const (
-	firstLook = 20 * time.Millisecond
+	firstLook = 10 * time.Millisecond
 	lastLook  = 500 * time.Millisecond
 )
 
@@ -271,7 +272,7 @@ func poll(ctx context.Context, wait time.Duration, look func() (done bool, err e
 	defer deadline.Stop()
 	next := time.NewTimer(firstLook)
 	defer next.Stop()
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := firstLook; ; pause = min(pause+pause/2, lastLook) {
 		next.Reset(pause)
 		over := false
 		select {
