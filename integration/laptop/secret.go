@@ -6,17 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
 	"punctual/shared/executor"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // secretVariable begins the names of variables of the environment that are secrets.
 const secretVariable = "PUNCTUAL_SECRET_"
 
-var secretName = regexp.MustCompile(`^[A-Za-z0-9/_+=.@-]{1,400}$`)
+var secretName = text.Pattern(`^[A-Za-z0-9/_+=.@-]{1,400}$`)
 
 // secretARN is how a payload names a secret of the laptop.
 func secretARN(name string) string {
@@ -46,7 +46,7 @@ func secrets(file string, environ []string) (map[string]string, error) {
 		}
 	}
 	for name, value := range all {
-		if !secretName.MatchString(name) {
+		if !secretName().MatchString(name) {
 			return nil, fmt.Errorf("secret %q: want a name of letters, digits and /_+=.@-", name)
 		}
 		if value == "" {

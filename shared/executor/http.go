@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"punctual/shared/target"
+	"punctual/shared/text"
 )
 
 // HTTP is the name of the executor, as tasks give it.
@@ -192,7 +193,7 @@ func refusedHost(host string, allow []netip.Prefix) bool {
 }
 
 var (
-	headerName  = regexp.MustCompile(headerNamePattern)
+	headerName  = text.Pattern(headerNamePattern)
 	headerValue = regexp.MustCompile(`^[\t\x20-\x7e\x{80}-\x{10ffff}]*$`)
 	// ours are set by the executor, hop-by-hop ones by the connection.
 	oursExactly = []string{
@@ -224,7 +225,7 @@ func checkHeaders(r Reader, v Value, of Site, inClear bool) {
 		text, ok := r.Text(at)
 		bytes += len(name) + len(text)
 		switch {
-		case !headerName.MatchString(name):
+		case !headerName().MatchString(name):
 			r.Mistake(at, CodeInvalidValue, "letters, digits and - as in HTTP", "this is not the name of a header")
 		case ours(lower):
 			mistakef(r, at, CodeInvalidValue, "any header but those that Punctual or the connection sets",

@@ -2,7 +2,8 @@ package executor
 
 import (
 	"encoding/json"
-	"regexp"
+
+	"punctual/shared/text"
 )
 
 // Lambda is the name of the executor, as tasks give it.
@@ -19,7 +20,7 @@ const functionPattern = `^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:)?[a
 
 var lambdaFields = fieldsOf[LambdaPayload]()
 
-var function = regexp.MustCompile(functionPattern)
+var function = text.Pattern(functionPattern)
 
 var lambdaKind = Kind{
 	Name: Lambda, BuiltIn: true, Payload: LambdaPayload{}, Check: checkLambda, About: "invokes a Lambda function",
@@ -38,7 +39,7 @@ func checkLambda(r Reader, v Value, _ Site) {
 	}
 	if fn, ok := f["function"]; !ok {
 		r.Missing(v, "function")
-	} else if s, ok := r.Text(fn); ok && !function.MatchString(s) {
+	} else if s, ok := r.Text(fn); ok && !function().MatchString(s) {
 		r.Mistake(fn, CodeInvalidValue, "the name of a function, name:alias, or its ARN",
 			"this is not a Lambda function")
 	}

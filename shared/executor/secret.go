@@ -2,11 +2,11 @@ package executor
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 
 	"punctual/shared/contract"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // SecretPattern is the form of the ARN of a secret that a tenant may use; it captures the deployment and
@@ -24,8 +24,8 @@ func Secrets(deployment string, t tenant.ID) string {
 const ARNPattern = `^arn:aws[a-z-]*:[a-z0-9-]{1,64}:[a-z0-9-]*:([0-9]+|aws)?:[A-Za-z0-9/_+=.@:$*,-]{1,600}$`
 
 var (
-	secretARN = regexp.MustCompile(SecretPattern)
-	anyARN    = regexp.MustCompile(ARNPattern)
+	secretARN = text.Pattern(SecretPattern)
+	anyARN    = text.Pattern(ARNPattern)
 )
 
 // namesSecret says whether a text is meant as the ARN of a secret, whosever it is.
@@ -49,9 +49,9 @@ func secret(r Reader, v Value, of Site) {
 	if !ok {
 		return
 	}
-	m := secretARN.FindStringSubmatch(s)
+	m := secretARN().FindStringSubmatch(s)
 	switch {
-	case m == nil && !anyARN.MatchString(s):
+	case m == nil && !anyARN().MatchString(s):
 		r.Mistake(v, CodeSecretInPayload, allowed, "a secret is given by its ARN, never itself")
 	case m == nil:
 		r.Mistake(v, CodeInvalidValue, allowed, "this is not the ARN of such a secret")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"punctual/shared/text"
 )
@@ -30,8 +29,8 @@ const (
 )
 
 var (
-	queueName = regexp.MustCompile(QueuePattern)
-	groupName = regexp.MustCompile(groupPattern)
+	queueName = text.Pattern(QueuePattern)
+	groupName = text.Pattern(groupPattern)
 )
 
 var sqsFields = fieldsOf[SQSPayload]()
@@ -58,12 +57,12 @@ func checkSQS(r Reader, v Value, _ Site) {
 	}
 	if q, ok := f["queue"]; !ok {
 		r.Missing(v, "queue")
-	} else if s, ok := r.Text(q); ok && !queueName.MatchString(s) {
+	} else if s, ok := r.Text(q); ok && !queueName().MatchString(s) {
 		r.Mistake(q, CodeInvalidValue, "the name of a queue, without its URL or ARN",
 			"this is not the name of an SQS queue")
 	}
 	if g, ok := f["group"]; ok {
-		if s, ok := r.Text(g); ok && !groupName.MatchString(s) {
+		if s, ok := r.Text(g); ok && !groupName().MatchString(s) {
 			r.Mistake(g, CodeInvalidValue, "1 to 128 letters, digits and punctuation marks of ASCII",
 				"this is not the name of a message group")
 		}

@@ -6,4 +6,6 @@
 // Reading it returns the same values.
 //
 // [CutName], [Quoted] and [EscapePointer] cut long names, and hide one that has the form of a token.
+//
+// [Pattern] is for regular expressions that take long to compile.
 package text

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"unicode/utf8"
 
 	kind "punctual/shared/executor"
@@ -20,11 +19,11 @@ type lambda struct{ functions Invoker }
 func newLambda(o Options) Executor { return lambda{functions: o.Functions} }
 
 // functionName is a name or an ARN, with or without a version or alias.
-var functionName = regexp.MustCompile(`^[a-zA-Z0-9_:$-]{1,170}$`)
+var functionName = text.Pattern(`^[a-zA-Z0-9_:$-]{1,170}$`)
 
 func (l lambda) Run(ctx context.Context, w Work) (json.RawMessage, error) {
 	var p kind.LambdaPayload
-	if !decode(w.Payload, &p) || !functionName.MatchString(p.Function) {
+	if !decode(w.Payload, &p) || !functionName().MatchString(p.Function) {
 		return nil, never(job.CodeUnreadablePayload, `the payload wants {"function":"name","input":…}`)
 	}
 	if l.functions == nil {
@@ -75,14 +74,14 @@ func notInvoked(ctx context.Context, err error) error {
 }
 
 // typeName is what runtimes call a kind of error; a sentence could hold a payload.
-var typeName = regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,100}$`)
+var typeName = text.Pattern(`^[a-zA-Z0-9_.:-]{1,100}$`)
 
 // errorType is the kind of error that the function named, if it named one.
 func errorType(output []byte) string {
 	var said struct {
 		Type string `json:"errorType"`
 	}
-	if json.Unmarshal(output, &said) != nil || !typeName.MatchString(said.Type) {
+	if json.Unmarshal(output, &said) != nil || !typeName().MatchString(said.Type) {
 		return ""
 	}
 	return ": " + said.Type

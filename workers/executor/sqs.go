@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -20,14 +19,14 @@ type sqs struct{ queues Queues }
 
 func newSQS(o Options) Executor { return sqs{queues: o.Queues} }
 
-var queueName = regexp.MustCompile(kind.QueuePattern)
+var queueName = text.Pattern(kind.QueuePattern)
 
 // fifo ends the name of a FIFO queue.
 const fifo = ".fifo"
 
 func (s sqs) Run(ctx context.Context, w Work) (json.RawMessage, error) {
 	var p kind.SQSPayload
-	if !decode(w.Payload, &p) || !queueName.MatchString(p.Queue) {
+	if !decode(w.Payload, &p) || !queueName().MatchString(p.Queue) {
 		return nil, never(job.CodeUnreadablePayload, `the payload wants {"queue":"name","message":…,"group":"name"}`)
 	}
 	body, ok := p.Body()

@@ -91,7 +91,7 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []string)
 			return
 		}
 		s := r.Doc.Text(n)
-		if hidden && utf8.RuneCountInString(s) >= ShortestSecret && !wholeARN.MatchString(s) || text.TokenShaped(s) ||
+		if hidden && utf8.RuneCountInString(s) >= ShortestSecret && !wholeARN().MatchString(s) || text.TokenShaped(s) ||
 			urlSecret(s) {
 			if pointer := at.String(); !slices.Contains(allowed, pointer) {
 				r.Mistake(pointer, CodeSecretInPayload, secretAllowed,

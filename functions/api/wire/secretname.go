@@ -2,13 +2,13 @@ package wire
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"punctual/shared/executor"
+	"punctual/shared/text"
 )
 
 // secretParts in a name make it the name of a secret, in any case style.
@@ -148,7 +148,7 @@ func (s secrecy) below(name string, own secrecy) secrecy {
 func (s secrecy) hidesStrings() bool { return s == secretItself || s == maybeStructure }
 
 // wholeARN is an ARN and nothing else.
-var wholeARN = regexp.MustCompile(executor.ARNPattern)
+var wholeARN = text.Pattern(executor.ARNPattern)
 
 // urlSecret reports whether a text has a URL with a password before its host, or with a secret in its parameters.
 func urlSecret(s string) bool {
@@ -176,7 +176,7 @@ func urlSecret(s string) bool {
 	for _, pair := range strings.FieldsFunc(s[start+1:],
 		func(r rune) bool { return strings.ContainsRune("?&#; \t\r\n\"'<>", r) }) {
 		name, value, _ := strings.Cut(pair, "=")
-		if len(value) < ShortestSecret || wholeARN.MatchString(value) {
+		if len(value) < ShortestSecret || wholeARN().MatchString(value) {
 			continue
 		}
 		if unescaped, err := url.QueryUnescape(name); err == nil {

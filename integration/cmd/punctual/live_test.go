@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +38,29 @@ func program(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// What packages do before main is waited for by each command, and by each new function in AWS.
+func TestCommand_DoesLittleBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(program(t), "punctual"), "--url", laptopURL, "--help")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	var trace bytes.Buffer
+	cmd.Stderr = &trace
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &trace)
+	}
+	const enough = 1500 << 10 // bytes that our packages allocate, mostly for regular expressions
+	line := regexp.MustCompile(`(?m)^init (punctual/\S+) .* (\d+) bytes`)
+	took := map[string]int{}
+	total := 0
+	for _, m := range line.FindAllStringSubmatch(trace.String(), -1) {
+		took[m[1]], _ = strconv.Atoi(m[2])
+		total += took[m[1]]
+	}
+	if t.Logf("%d bytes by %d packages", total, len(took)); total > enough || len(took) < 10 {
+		t.Errorf("our packages allocate %d bytes before main, want at most %d: %v", total, enough, took)
+	}
 }
 
 // lines is what a command has written so far; every line of it can be waited for.
