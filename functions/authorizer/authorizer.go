@@ -37,6 +37,10 @@ type Deps struct {
 	// what follows this prefix in the one scope that begins with it. It is for issuers that add no
 	// claims of their own to a machine's token, as Cognito does not.
 	TenantScope string
+	// GroupClaim names the claim that lists the groups of a person, where the issuer has such. With TenantScope,
+	// a group that begins with it names the tenant as well as a scope does. Default none. Cognito's is
+	// "cognito:groups"; only who administers the user pool puts people into groups.
+	GroupClaim string
 	// ScopeClaim names the claim that holds the scopes, as TenantClaim does; its value is a
 	// text with spaces in it, or a list. Default "scope".
 	ScopeClaim string

@@ -12,7 +12,7 @@ import (
 // cognito are the settings for a user pool, as infra/auth.md has them.
 func cognito(d *authorizer.Deps) {
 	d.Audiences, d.AudienceClaim = []string{"7lmd53aq1dmo9iqmiacupjjnlm", "2q0v1a5ldc6nvj1m1pkt2b8ma3"}, "client_id"
-	d.ScopePrefix, d.TenantScope = "punctual/", "punctual/tenant."
+	d.ScopePrefix, d.TenantScope, d.GroupClaim = "punctual/", "punctual/tenant.", "cognito:groups"
 }
 
 // machine are the claims of an access token that Cognito gives out for client credentials.
@@ -23,6 +23,12 @@ func machine() map[string]any {
 		"jti":       "b1f1c0de-0000-4000-8000-000000000000",
 		"auth_time": noon.Unix(), "iat": noon.Unix(), "exp": noon.Add(time.Hour).Unix(),
 	}
+}
+
+// person are the claims of an access token that Cognito gives to the console page.
+func person(groups ...any) map[string]any {
+	claims := but(but(machine(), "sub", "a1b2c3d4-0000-4000-8000-000000000000"), "scope", "openid punctual/read")
+	return but(but(claims, "username", "ada@example.com"), "cognito:groups", groups)
 }
 
 func but(claims map[string]any, name string, value any) map[string]any {
@@ -64,6 +70,42 @@ func TestAuthorizer_TakesAccessTokensOfCognito(t *testing.T) {
 	if id.Scopes != nil {
 		t.Errorf("scopes of others allow %v", id.Scopes)
 	}
+}
+
+func TestAuthorizer_TakesThePersonsTenantFromAGroup(t *testing.T) {
+	t.Parallel()
+	b := setup(t, cognito)
+	want := tenant.Identity{Tenant: "acme", Subject: "a1b2c3d4-0000-4000-8000-000000000000",
+		Scopes: []tenant.Scope{tenant.Read}}
+	if got := b.requireAccepted(t, rs(t, person("oncall", "punctual/tenant.acme"))); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v; want %+v", got, want)
+	}
+	both := but(person("punctual/tenant.acme"), "scope", "punctual/tenant.acme punctual/read")
+	if got := b.requireAccepted(t, rs(t, both)); !reflect.DeepEqual(got, want) {
+		t.Errorf("of a scope and a group that name the same tenant, got %+v; want %+v", got, want)
+	}
+	for _, c := range []struct {
+		name    string
+		claims  map[string]any
+		because string
+	}{
+		{"in no group", but(person(), "cognito:groups", nil), "group or scope that names a tenant"},
+		{"in no tenant's group", person("oncall", "tenant.acme", "acme"), "group or scope that names a tenant"},
+		{"in two tenants' groups", person("punctual/tenant.acme", "punctual/tenant.globex"),
+			"group or scope that names a tenant"},
+		{"who asks for another tenant's scope",
+			but(person("punctual/tenant.acme"), "scope", "punctual/tenant.globex punctual/read"),
+			"group or scope that names a tenant"},
+		{"in groups that are no texts", person(7), "group claim"},
+	} {
+		b.requireRefused(t, c.name, rs(t, c.claims), c.because)
+	}
+	id := b.requireAccepted(t, rs(t, person("punctual/tenant.acme", "punctual/admin")))
+	if !reflect.DeepEqual(id.Scopes, want.Scopes) {
+		t.Errorf("groups allow %v: only scopes do", id.Scopes)
+	}
+	without := setup(t, func(d *authorizer.Deps) { cognito(d); d.GroupClaim = "" })
+	without.requireRefused(t, "whose groups nobody asked for", rs(t, person("punctual/tenant.acme")), "tenant")
 }
 
 func TestAuthorizer_TakesAccessTokensOfAuth0(t *testing.T) {

@@ -47,7 +47,8 @@ const (
 	expired       cause = "it has expired"
 	notYet        cause = "it is not valid yet"
 	wrongTenant   cause = "its tenant claim is missing or no tenant"
-	noTenantScope cause = "it has not exactly one scope that names a tenant"
+	noTenantScope cause = "it has not exactly one group or scope that names a tenant"
+	wrongGroups   cause = "its group claim is no list of texts"
 	wrongSubject  cause = "its subject is too long, or has control characters"
 	wrongScopes   cause = "its scope claim is neither a text nor a list of texts"
 )
@@ -187,15 +188,23 @@ func (a *Authorizer) read(claims map[string]any) (tenant.Identity, cause) {
 	return id, ""
 }
 
-// tenantOf finds the name of the tenant in its claim, or in the one scope that names one: of two
-// tenants a token could mean, it would be anybody's choice which.
+// tenantOf finds the name of the tenant in its claim, or in the one scope or group that names one: of
+// two tenants a token could mean, it would be anybody's choice which.
 func (a *Authorizer) tenantOf(claims map[string]any, scopes []string) (string, cause) {
 	if a.deps.TenantScope == "" {
 		name, _ := claim(claims, a.deps.TenantClaim).(string)
 		return name, ""
 	}
+	var groups []string
+	if a.deps.GroupClaim != "" {
+		var ok bool
+		groups, ok = texts(claim(claims, a.deps.GroupClaim), func(s string) []string { return []string{s} })
+		if !ok {
+			return "", wrongGroups
+		}
+	}
 	var names []string
-	for _, s := range scopes {
+	for _, s := range slices.Concat(scopes, groups) {
 		if name, ok := strings.CutPrefix(s, a.deps.TenantScope); ok && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

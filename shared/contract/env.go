@@ -33,6 +33,7 @@ type Env struct {
 
 	AudienceClaim string // PUNCTUAL_AUDIENCE_CLAIM: the claim that says whom a token is meant for; default "aud"
 	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim
+	GroupClaim    string // PUNCTUAL_GROUP_CLAIM: the claim of people's groups, which TenantScope counts too; "" for none
 	Auth          string // PUNCTUAL_AUTH: how callers show who they are; AuthIAM, or "" for tokens
 	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
 
@@ -83,7 +84,8 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		Issuer:   get("PUNCTUAL_ISSUER", ""), JWKS: get("PUNCTUAL_JWKS_URL", ""),
 		TenantClaim: get("PUNCTUAL_TENANT_CLAIM", "tenant"), ScopeClaim: get("PUNCTUAL_SCOPE_CLAIM", "scope"),
 		AudienceClaim: get("PUNCTUAL_AUDIENCE_CLAIM", "aud"), TenantScope: get("PUNCTUAL_TENANT_SCOPE", ""),
-		Auth: get("PUNCTUAL_AUTH", ""), ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
+		GroupClaim: get("PUNCTUAL_GROUP_CLAIM", ""),
+		Auth:       get("PUNCTUAL_AUTH", ""), ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
 		Pool: get("PUNCTUAL_POOL", DefaultPool),
 	}
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)

@@ -22,6 +22,7 @@ func main() {
 		AudienceClaim: env.AudienceClaim,
 		TenantClaim:   env.TenantClaim,
 		TenantScope:   env.TenantScope,
+		GroupClaim:    env.GroupClaim,
 		ScopeClaim:    env.ScopeClaim,
 		ScopePrefix:   env.ScopePrefix,
 		Log:           telemetry.Logger(os.Stdout, "authorizer"),
