@@ -21,25 +21,33 @@ const Version = "v1"
 // accepted for that much longer.
 const authorizerKeeps = 60 // seconds
 
-// RESTProps says what the API calls and how it is secured.
+// consolePath is where the console page is below the version, as functions/api/console serves it.
+const consolePath = "console"
+
+// RESTProps says how the API is secured.
 type RESTProps struct {
 	Name          string
-	Read, Write   Function // GET and HEAD go to the one, everything else to the other
-	Authorizer    Function
 	Signed        bool // the gateway verifies signatures, and there is no authorizer
 	Rate, Burst   int
 	Log           awslogs.ILogGroup // a line for each request
 	ManageLogRole bool              // set the account's role for API Gateway's logs
 }
 
+// Routes are the functions that answer.
+type Routes struct {
+	Read, Write Function // GET and HEAD go to the one, everything else to the other
+	Authorizer  Function // unless requests are signed
+}
+
 // REST is the gateway of the API. Its only routes are those without a token. The functions answer all others, so that a
 // wrong path or method is answered as the API documents it.
 type REST struct {
 	awsapigateway.RestApi
-	Log awslogs.ILogGroup
+	Log    awslogs.ILogGroup
+	signed bool
 }
 
-// NewREST makes it.
+// NewREST makes it, without routes: functions may be told its address before it is told of them.
 func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 	api := awsapigateway.NewRestApi(scope, jsii.String(id), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(p.Name), Description: jsii.String("Punctual: say what to run and when"),
@@ -57,12 +65,20 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 		account := logAccount(scope)
 		api.DeploymentStage().Node().AddDependency(account)
 	}
-	p.routes(api)
 	refusals(api, p.Signed)
-	return REST{api, p.Log}
+	return REST{api, p.Log, p.Signed}
 }
 
-func (p RESTProps) routes(api awsapigateway.RestApi) {
+// ConsoleURL is the address of the console page. It waits for nothing but the API itself: the API's own Url waits
+// for all routes, and thus for the functions, which are told of the client that has this address.
+func (r REST) ConsoleURL() *string {
+	return jsii.String("https://" + *r.RestApiId() + ".execute-api." + *awscdk.Stack_Of(r.RestApi).Region() +
+		".amazonaws.com/" + Version + "/" + consolePath)
+}
+
+// Route sends requests to the functions.
+func (r REST) Route(p Routes) {
+	api := r.RestApi
 	through := func(f Function) awsapigateway.Integration {
 		return awsapigateway.NewLambdaIntegration(f.Live,
 			&awsapigateway.LambdaIntegrationOptions{AllowTestInvoke: jsii.Bool(false)})
@@ -70,7 +86,7 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 	read, write := through(p.Read), through(p.Write)
 	open := &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_NONE}
 	guarded := &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_IAM}
-	if !p.Signed {
+	if !r.signed {
 		guarded.AuthorizationType = awsapigateway.AuthorizationType_CUSTOM
 		guarded.Authorizer = awsapigateway.NewRequestAuthorizer(api, jsii.String("Authorizer"),
 			&awsapigateway.RequestAuthorizerProps{
@@ -86,7 +102,7 @@ func (p RESTProps) routes(api awsapigateway.RestApi) {
 	problems := api.Root().AddResource(jsii.String("problems"), nil)
 	problems.AddMethod(get, read, open)
 	problems.AddResource(jsii.String("{code}"), nil).AddMethod(get, read, open)
-	page := api.Root().AddResource(jsii.String("console"), nil) // it has no data; what it asks for needs a token
+	page := api.Root().AddResource(jsii.String(consolePath), nil) // it has no data; what it asks for needs a token
 	page.AddMethod(get, read, open)
 	page.AddResource(jsii.String("{proxy+}"), nil).AddMethod(get, read, open)
 	rest := api.Root().AddResource(jsii.String("{proxy+}"), nil)

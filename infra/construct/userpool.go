@@ -9,20 +9,27 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// ResourceServer is the name that Cognito writes before each scope, with a slash after it.
-const ResourceServer = "punctual"
+// GroupClaim is the claim of a person's access token that lists the groups that the person is in.
+const GroupClaim = "cognito:groups"
 
-// TenantScope is what precedes the tenant in the scope that names it, without the server's name.
-const TenantScope = "tenant."
+// How long people's tokens are good. The page renews its token until the last has ended; then, or at a reload,
+// its user signs in again. Cognito takes no less than 5 minutes and an hour.
+const (
+	tokenMinutes    = 15
+	signedInMinutes = 12 * 60 // a shift
+)
 
 // UserPoolProps says for whom there are tokens.
 type UserPoolProps struct {
 	Name    string
-	Tenants []string // each gets a client, whose tokens are for that tenant and no other
+	Server  string   // what Cognito writes before each scope, with a slash after it
+	Tenant  string   // what precedes a tenant in the scope and the group that name it, after the server
+	Tenants []string // each gets a group, and a client whose tokens are for that tenant and no other
 	Keep    bool     // retain, and refuse deletion
 }
 
-// UserPool gives out tokens to programs. Nobody can sign up to it, and it sends no mail.
+// UserPool gives out tokens to programs, and to people at the console page. Nobody can sign up to it, and it sends
+// no mail.
 type UserPool struct {
 	pool    awscognito.UserPool
 	clients []awscognito.UserPoolClient
@@ -50,10 +57,10 @@ func NewUserPool(scope constructs.Construct, id string, p UserPoolProps) UserPoo
 	}
 	of := map[string]awscognito.ResourceServerScope{}
 	for _, t := range p.Tenants {
-		of[t] = add(TenantScope+t, "Act for the tenant "+t)
+		of[t] = add(p.Tenant+t, "Act for the tenant "+t)
 	}
 	server := pool.AddResourceServer(jsii.String("Api"), &awscognito.UserPoolResourceServerOptions{
-		Identifier: jsii.String(ResourceServer), UserPoolResourceServerName: jsii.String("Punctual"), Scopes: &scopes,
+		Identifier: jsii.String(p.Server), UserPoolResourceServerName: jsii.String("Punctual"), Scopes: &scopes,
 	})
 	u := UserPool{pool: pool}
 	for _, t := range p.Tenants {
@@ -68,6 +75,10 @@ func NewUserPool(scope constructs.Construct, id string, p UserPoolProps) UserPoo
 			OAuth: &awscognito.OAuthSettings{Flows: &awscognito.OAuthFlows{ClientCredentials: jsii.Bool(true)},
 				Scopes: &allowed},
 		}))
+		pool.AddGroup(jsii.String("Group-"+t), &awscognito.UserPoolGroupOptions{
+			GroupName:   jsii.String(p.Server + "/" + p.Tenant + t),
+			Description: jsii.String("People of the tenant " + t),
+		})
 	}
 	u.domain = pool.AddDomain(jsii.String("Domain"), &awscognito.UserPoolDomainOptions{
 		CognitoDomain: &awscognito.CognitoDomainOptions{
@@ -99,8 +110,37 @@ func (u UserPool) Clients() *string {
 	return jsii.String(strings.Join(ids, ","))
 }
 
-// TokenURL is where clients ask for tokens.
-func (u UserPool) TokenURL() *string {
+// Origin is where people sign in and clients ask for tokens.
+func (u UserPool) Origin() *string {
 	return jsii.String("https://" + *u.domain.DomainName() + ".auth." + *awscdk.Stack_Of(u.pool).Region() +
-		".amazoncognito.com/oauth2/token")
+		".amazoncognito.com")
+}
+
+// TokenURL is where clients ask for tokens.
+func (u UserPool) TokenURL() *string { return jsii.String(*u.Origin() + "/oauth2/token") }
+
+// NewPage makes a client with which people sign in at a page, and returns its id. The page keeps no secret: it
+// proves by PKCE that it is who asked. The scopes name no tenant, for Cognito lets every user of the pool
+// sign in at every client: what binds a person to a tenant is the group.
+//
+// It belongs to the stack of scope, which knows the page's addresses.
+func (u UserPool) NewPage(scope constructs.Construct, id, name string, scopes []string, at ...*string) *string {
+	asked := make([]awscognito.OAuthScope, len(scopes))
+	for i, s := range scopes {
+		asked[i] = awscognito.OAuthScope_Custom(jsii.String(s))
+	}
+	minutes := func(n float64) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }
+	client := awscognito.NewUserPoolClient(scope, jsii.String(id), &awscognito.UserPoolClientProps{
+		UserPool: u.pool, UserPoolClientName: jsii.String(name), GenerateSecret: jsii.Bool(false),
+		AccessTokenValidity: minutes(tokenMinutes), IdTokenValidity: minutes(tokenMinutes),
+		RefreshTokenValidity:  minutes(signedInMinutes),
+		EnableTokenRevocation: jsii.Bool(true), PreventUserExistenceErrors: jsii.Bool(true),
+		// Named, the ways that bring no code are refused; left out, Cognito allows two of them.
+		AuthFlows: &awscognito.AuthFlow{UserSrp: jsii.Bool(false), Custom: jsii.Bool(false)},
+		SupportedIdentityProviders: &[]awscognito.UserPoolClientIdentityProvider{
+			awscognito.UserPoolClientIdentityProvider_COGNITO()},
+		OAuth: &awscognito.OAuthSettings{Flows: &awscognito.OAuthFlows{AuthorizationCodeGrant: jsii.Bool(true)},
+			Scopes: &asked, CallbackUrls: &at, LogoutUrls: &at},
+	})
+	return client.UserPoolClientId()
 }

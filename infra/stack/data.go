@@ -41,10 +41,11 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	first := append(d.Queues.All(), d.Bucket.Made())
 	if s.Tokens.Auth == target.ByCognito {
 		pool := construct.NewUserPool(stack, "Tokens", construct.UserPoolProps{Name: s.Prefix,
-			Tenants: s.Tokens.Tenants, Keep: s.Keep})
+			Server: target.PoolServer, Tenant: target.PoolTenant, Tenants: s.Tokens.Tenants, Keep: s.Keep})
 		d.Pool = &pool
 		first = append(first, pool.Made())
-		output(stack, "UserPool", pool.Id(), "Whose clients, one of each tenant, get tokens; see infra/auth.md")
+		output(stack, "UserPool", pool.Id(), "Who may sign in, and whose clients, one of each tenant, get tokens; "+
+			"see infra/auth.md")
 		output(stack, "TokenUrl", pool.TokenURL(), "Where clients ask for tokens")
 	}
 	if s.Keep {

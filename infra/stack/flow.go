@@ -47,6 +47,7 @@ type vars struct {
 	timers construct.Timers
 	queues construct.Queues
 	pool   *construct.UserPool // nil: tokens are another's
+	page   *string             // the console page's client of the pool; nil without a pool
 }
 
 // base is what every function that reaches the tables needs.
@@ -89,19 +90,14 @@ func (v vars) console() []construct.Var {
 		env = append(env, construct.Var{Name: "PUNCTUAL_ISSUER", Value: issuer})
 	}
 	c := v.s.Tokens.Console
+	if v.pool != nil {
+		c.Client, c.Origins = *v.page, []string{*v.pool.Origin()}
+	}
 	if c.Client == "" {
 		return env
 	}
-	scope := strings.ReplaceAll(c.Scope, ",", " ")
-	if scope == "" {
-		prefix := v.s.Tokens.ScopePrefix
-		if v.pool != nil {
-			prefix = construct.ResourceServer + "/"
-		}
-		scope = "openid " + prefix + "read " + prefix + "write " + prefix + "admin"
-	}
 	env = append(env, construct.Var{Name: "PUNCTUAL_CONSOLE_CLIENT", Value: c.Client},
-		construct.Var{Name: "PUNCTUAL_CONSOLE_SCOPE", Value: scope})
+		construct.Var{Name: "PUNCTUAL_CONSOLE_SCOPE", Value: strings.Join(pageScopes(v.s.Tokens), " ")})
 	if c.Audience != "" {
 		env = append(env, construct.Var{Name: "PUNCTUAL_CONSOLE_AUDIENCE", Value: c.Audience})
 	}
@@ -111,17 +107,25 @@ func (v vars) console() []construct.Var {
 	return env
 }
 
+// pageScopes are what the console page asks for.
+func pageScopes(t target.Tokens) []string {
+	switch said := t.Console.Scopes(); {
+	case len(said) > 0:
+		return said
+	case t.Auth == target.ByCognito:
+		return target.PoolScopes()
+	}
+	return []string{"openid", t.ScopePrefix + "read", t.ScopePrefix + "write", t.ScopePrefix + "admin"}
+}
+
 // tokens are the settings of the authorizer: those that were given, or those of our own user pool.
 func (v vars) tokens() []construct.Var {
 	t := v.s.Tokens
 	if v.pool != nil {
-		t.Issuer, t.Audience, t.AudienceClaim = *v.pool.Issuer(), *v.pool.Clients(), "client_id"
+		t.Issuer, t.Audience, t.AudienceClaim = *v.pool.Issuer(), *v.pool.Clients()+","+*v.page, "client_id"
 		t.JWKS = t.Issuer + "/.well-known/jwks.json"
-		t.ScopeClaim, t.ScopePrefix = "scope", construct.ResourceServer+"/"
-		t.TenantScope = t.ScopePrefix + construct.TenantScope
-		if t.Console.Client != "" { // the pool's owner has made it
-			t.Audience += "," + t.Console.Client
-		}
+		t.ScopeClaim, t.ScopePrefix = "scope", target.PoolServer+"/"
+		t.TenantScope, t.GroupClaim = t.ScopePrefix+target.PoolTenant, construct.GroupClaim
 	}
 	env := []construct.Var{
 		{Name: "PUNCTUAL_PREFIX", Value: v.s.Prefix},
@@ -132,6 +136,9 @@ func (v vars) tokens() []construct.Var {
 	}
 	if t.TenantScope != "" {
 		env = append(env, construct.Var{Name: "PUNCTUAL_TENANT_SCOPE", Value: t.TenantScope})
+	}
+	if t.GroupClaim != "" {
+		env = append(env, construct.Var{Name: "PUNCTUAL_GROUP_CLAIM", Value: t.GroupClaim})
 	}
 	return env
 }
@@ -279,7 +286,19 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		Group: s.Prefix, Queues: d.Queues, Key: d.Key, Target: contract.DispatchQueue, Dead: contract.FiringDead,
 		AnyGroup: s.Emulated,
 	})
+	f.API = construct.NewREST(stack, "Api", construct.RESTProps{
+		Name: s.Prefix, Signed: s.Tokens.Auth == target.ByIAM,
+		Rate: s.API.Rate, Burst: s.API.Burst, Log: d.Logs.In(stack, accessLog), ManageLogRole: s.API.ManageLogRole,
+	})
 	v := vars{s: s, bucket: d.Bucket.Name(), timers: f.Timers, queues: d.Queues, pool: d.Pool}
+	if d.Pool != nil {
+		at := *f.API.ConsoleURL()
+		// The page comes back to where it was, and is served at both.
+		v.page = d.Pool.NewPage(stack, "Console", "console page", pageScopes(s.Tokens), jsii.String(at+"/index.html"),
+			jsii.String(at+"/"))
+		output(stack, "ConsoleUrl", f.API.ConsoleURL(), "The console page; who may sign in says infra/auth.md")
+		output(stack, "ConsoleClient", v.page, "The client with which people sign in to it")
+	}
 	reserved := map[string]int{APIRead: s.Flow.Reads, APIWrite: s.Flow.Writes, Authorizer: s.Flow.Authorizer}
 	for _, p := range partsOf(s) {
 		fn := construct.NewFunction(stack, p.name, construct.FunctionProps{
@@ -297,11 +316,7 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		construct.GrantTags(f.byName[APIRead].Role)
 		construct.GrantTags(f.byName[APIWrite].Role)
 	}
-	f.API = construct.NewREST(stack, "Api", construct.RESTProps{
-		Name: s.Prefix, Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer],
-		Signed: s.Tokens.Auth == target.ByIAM,
-		Rate:   s.API.Rate, Burst: s.API.Burst, Log: d.Logs.In(stack, accessLog), ManageLogRole: s.API.ManageLogRole,
-	})
+	f.API.Route(construct.Routes{Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer]})
 	if s.API.WAF {
 		construct.NewWAF(stack, "Waf", s.Prefix, f.API)
 	}

@@ -76,8 +76,7 @@ var (
 
 // ownTokens makes its tokens itself.
 var ownTokens = sync.OnceValue(func() *synthesized {
-	return synth("dev", "own-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme,globex",
-		"console_client", "people", "console_origins", "https://acme.auth.us-east-1.amazoncognito.com")
+	return synth("dev", "own-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme,globex")
 })
 
 // signed knows its callers by their signatures.
@@ -85,9 +84,11 @@ var signed = sync.OnceValue(func() *synthesized {
 	return synth("dev", "signed", "issuer", "", "audience", "", "auth", "iam")
 })
 
-// held waits for an operator, has a restored jobs table, and a web ACL.
+// held waits for an operator, has a restored jobs table, a web ACL, and a client of its issuer for people.
 var held = sync.OnceValue(func() *synthesized {
-	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "waf", "yes")
+	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "waf", "yes",
+		"console_client", "people", "console_origins", "https://in.example.com",
+		"console_scope", "openid,punctual:read")
 })
 
 const restored = "arn:aws:dynamodb:us-east-1:123456789012:table/punctual-jobs/stream/2026-11-28T16:00:00.000"

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,9 @@ func TestUserPool_GivesEachTenantTokensForItselfOnly(t *testing.T) {
 	clients := map[string]string{}
 	d.each("AWS::Cognito::UserPoolClient", func(s template, id string, r object) {
 		p := r["Properties"]
+		if s.name == "flow" { // people's
+			return
+		}
 		var scopes []string
 		for _, scope := range list(at(p, "AllowedOAuthScopes")) {
 			said := plain(scope)
@@ -60,7 +64,17 @@ func TestUserPool_GivesEachTenantTokensForItselfOnly(t *testing.T) {
 			t.Errorf("anybody can sign up to %s", id)
 		}
 	})
+	groups := map[string]bool{}
+	d.each("AWS::Cognito::UserPoolGroup", func(_ template, _ string, r object) {
+		groups[text(at(r, "Properties.GroupName"))] = true
+	})
+	if compact(groups) != `{"punctual/tenant.acme":true,"punctual/tenant.globex":true}` {
+		t.Errorf("people are in the groups %s", compact(groups))
+	}
 	got := d.tokens()
+	if got["GROUP_CLAIM"] != "cognito:groups" {
+		t.Errorf("people's groups are the claim %q", got["GROUP_CLAIM"])
+	}
 	if got["AUDIENCE_CLAIM"] != "client_id" || got["TENANT_SCOPE"] != "punctual/tenant." ||
 		got["SCOPE_PREFIX"] != "punctual/" {
 		t.Errorf("the authorizer's environment is %s", compact(got))
@@ -137,6 +151,65 @@ func TestSignatures_AreVerifiedByTheGateway(t *testing.T) {
 	}
 }
 
+func TestConsole_HasAClientOfTheUserPool(t *testing.T) {
+	t.Parallel()
+	d, n := ownTokens(), 0
+	api := ""
+	d.each("AWS::ApiGateway::RestApi", func(_ template, id string, _ object) { api = id })
+	page := "https://" + api + ".execute-api.us-east-1.amazonaws.com/v1/console"
+	d.each("AWS::Cognito::UserPoolClient", func(s template, id string, r object) {
+		if s.name != "flow" {
+			return
+		}
+		n++
+		p, _ := r["Properties"].(object)
+		for property, want := range map[string]string{
+			"GenerateSecret":                  `false`,
+			"AllowedOAuthFlows":               `["code"]`,
+			"AllowedOAuthFlowsUserPoolClient": `true`,
+			"AllowedOAuthScopes":              `["openid","punctual/read","punctual/write","punctual/admin"]`,
+			"ExplicitAuthFlows":               `["ALLOW_REFRESH_TOKEN_AUTH"]`,
+			"SupportedIdentityProviders":      `["COGNITO"]`,
+			"AccessTokenValidity":             `15`,
+			"IdTokenValidity":                 `15`,
+			"RefreshTokenValidity":            `720`,
+			"TokenValidityUnits":              `{"AccessToken":"minutes","IdToken":"minutes","RefreshToken":"minutes"}`,
+			"EnableTokenRevocation":           `true`,
+			"PreventUserExistenceErrors":      `"ENABLED"`,
+		} {
+			if got := compact(p[property]); got != want {
+				t.Errorf("%s of %s is %s; want %s", property, id, got, want)
+			}
+		}
+		for _, property := range []string{"CallbackURLs", "LogoutURLs"} {
+			var urls []string
+			for _, u := range list(p[property]) {
+				urls = append(urls, plain(u))
+			}
+			if want := []string{page + "/index.html", page + "/"}; !slices.Equal(urls, want) {
+				t.Errorf("%s of %s are %v; want %v", property, id, urls, want)
+			}
+		}
+	})
+	if n != 1 {
+		t.Errorf("the page has %d clients", n)
+	}
+	outputs := d.template("flow").outputs
+	if got := plain(at(outputs, "ConsoleUrl.Value")); got != page {
+		t.Errorf("the page is said to be at %q; want %q", got, page)
+	}
+	if at(outputs, "ConsoleClient.Value.Ref") == nil {
+		t.Errorf("the client's id is no output: %s", compact(outputs))
+	}
+	for _, other := range []*synthesized{prod(), signed()} {
+		for _, out := range []string{"ConsoleUrl", "ConsoleClient"} {
+			if at(other.template("flow").outputs, out) != nil {
+				t.Errorf("%s is an output of %s, which has no user pool", out, other.out)
+			}
+		}
+	}
+}
+
 func TestConsole_IsToldHowPeopleSignIn(t *testing.T) {
 	t.Parallel()
 	told := func(d *synthesized) string {
@@ -150,18 +223,29 @@ func TestConsole_IsToldHowPeopleSignIn(t *testing.T) {
 		slices.Sort(all)
 		return strings.Join(all, "; ")
 	}
-	own := ownTokens()
+	own, client := ownTokens(), ""
+	own.each("AWS::Cognito::UserPoolClient", func(s template, id string, _ object) {
+		if s.name == "flow" {
+			client = id
+		}
+	})
 	issuer := own.tokens()["ISSUER"]
-	want := "CONSOLE_CLIENT=people; CONSOLE_ORIGINS=https://acme.auth.us-east-1.amazoncognito.com; " +
-		"CONSOLE_SCOPE=openid punctual/read punctual/write punctual/admin; ISSUER=" + issuer
-	if got := told(own); got != want {
+	want := regexp.MustCompile("^CONSOLE_CLIENT=" + client + "; " +
+		`CONSOLE_ORIGINS=https://[^; /]*RefTokensDomain[^; /]*\.auth\.us-east-1\.amazoncognito\.com; ` +
+		"CONSOLE_SCOPE=openid punctual/read punctual/write punctual/admin; ISSUER=" + regexp.QuoteMeta(issuer) + "$")
+	if got := told(own); !want.MatchString(got) {
 		t.Errorf("beside a user pool of our own the page is told %s; want %s", got, want)
 	}
-	if !strings.HasSuffix(own.tokens()["AUDIENCE"], ",people") {
+	if !strings.HasSuffix(own.tokens()["AUDIENCE"], ","+client) {
 		t.Errorf("the authorizer believes tokens for %s, and not those of the page", own.tokens()["AUDIENCE"])
 	}
 	if got := told(prod()); got != "ISSUER=https://id.example.com" {
 		t.Errorf("without a client the page is told %s", got)
+	}
+	const given = "CONSOLE_CLIENT=people; CONSOLE_ORIGINS=https://in.example.com; " +
+		"CONSOLE_SCOPE=openid punctual:read; ISSUER=https://id.example.com"
+	if got := told(held()); got != given {
+		t.Errorf("with a client of another issuer the page is told %s; want %s", got, given)
 	}
 	if got := told(signed()); got != "" {
 		t.Errorf("where requests are signed the page is told %s", got)

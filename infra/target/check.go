@@ -159,6 +159,9 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 		m.when(!claimIs.MatchString(c.is), "%s is %q: 1 to 128 of letters, digits and _:/.-", c.key, c.is)
 	}
 	m.console(t, emulated)
+	m.when(t.GroupClaim != "" && (t.TenantScope == "" || !claimIs.MatchString(t.GroupClaim)),
+		"group_claim is %q: up to 128 of letters, digits and _:/.-, beside tenant_scope, which its groups begin with",
+		t.GroupClaim)
 	m.when(t.TenantScope != "" && !claimIs.MatchString(t.TenantScope),
 		"tenant_scope is %q: up to 128 of letters, digits and _:/.-", t.TenantScope)
 }
@@ -167,6 +170,10 @@ func (m *mistakes) console(t Tokens, emulated bool) {
 	c := t.Console
 	m.when(c.Client != "" && t.Auth == ByIAM,
 		"console_client is named: with auth=iam requests are signed, which the console page cannot do")
+	if t.Auth == ByCognito {
+		m.pages(c)
+		return
+	}
 	m.when(c.Client == "" && (c.Scope != "" || c.Audience != "" || len(c.Origins) > 0),
 		"console_scope, console_audience or console_origins is named without console_client, whose settings they are")
 	m.when(c.Client != "" && !claimIs.MatchString(c.Client),
@@ -174,6 +181,18 @@ func (m *mistakes) console(t Tokens, emulated bool) {
 	for _, origin := range c.Origins {
 		m.when(!isURL(origin, emulated) || strings.ContainsAny(origin, " ;"),
 			"console_origins has %q: https URLs, with commas between them", origin)
+	}
+}
+
+// pages checks what the client that ByCognito makes may ask for. A tenant's scope would be everybody's: Cognito lets
+// every user of the pool sign in at every client.
+func (m *mistakes) pages(c Console) {
+	m.when(c.Client != "" || c.Audience != "" || len(c.Origins) > 0, "console_client, console_audience or "+
+		"console_origins is named: with auth=cognito the user pool makes the page's client")
+	allowed := PoolScopes()
+	for _, s := range c.Scopes() {
+		m.when(!slices.Contains(allowed, s), "console_scope has %q: with auth=cognito, any of %s", s,
+			strings.Join(allowed, ","))
 	}
 }
 

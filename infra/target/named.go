@@ -80,7 +80,7 @@ func emulator() Settings {
 // one tenant, each counted at its busiest; 1,000 without it), tenant_rate and tenant_burst (requests of
 // each tenant, a second and at once), auth (token, cognito or iam), tenants (of auth=cognito,
 // comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
-// scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
+// group_claim, scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
 // console_origins (comma-separated), mail, http_allow (CIDRs, comma-separated; link-local and metadata addresses
 // stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
@@ -109,7 +109,8 @@ func Load(context func(key string) string) (Settings, error) {
 		{"prefix", &s.Prefix}, {"region", &s.Region}, {"account", &s.Account},
 		{"issuer", &s.Tokens.Issuer}, {"audience", &s.Tokens.Audience}, {"jwks", &s.Tokens.JWKS},
 		{"audience_claim", &s.Tokens.AudienceClaim}, {"tenant_claim", &s.Tokens.TenantClaim},
-		{"tenant_scope", &s.Tokens.TenantScope}, {"scope_claim", &s.Tokens.ScopeClaim},
+		{"tenant_scope", &s.Tokens.TenantScope}, {"group_claim", &s.Tokens.GroupClaim},
+		{"scope_claim", &s.Tokens.ScopeClaim},
 		{"scope_prefix", &s.Tokens.ScopePrefix}, {"console_client", &s.Tokens.Console.Client},
 		{"console_scope", &s.Tokens.Console.Scope}, {"console_audience", &s.Tokens.Console.Audience},
 		{"mail", &s.Alarms.Mail}, {"functions", &s.Origin.Functions},

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -84,11 +85,18 @@ const (
 	ByIAM     Auth = contract.AuthIAM
 )
 
+// What the user pool of ByCognito calls its scopes: PoolServer, a slash, and read, write, admin or a tenant after
+// PoolTenant. People's groups that name their tenant are called as the tenant's scope is.
+const (
+	PoolServer = "punctual"
+	PoolTenant = "tenant."
+)
+
 // Tokens says whose tokens are believed: JWTs signed by a key of the issuer, for the audience.
 // infra/auth.md has what fits Cognito and Auth0.
 type Tokens struct {
 	Auth    Auth
-	Tenants []string // for each of whom ByCognito makes a client; nobody else's otherwise
+	Tenants []string // for each of whom ByCognito makes a client and a group; nobody else's otherwise
 
 	Issuer        string // the tokens' iss: an https URL
 	Audience      string // what the audience claim must be or contain: one of these, separated by commas
@@ -96,6 +104,7 @@ type Tokens struct {
 	AudienceClaim string // the claim that says whom a token is for
 	TenantClaim   string // the claim that names the tenant
 	TenantScope   string // what precedes the tenant in the scope that names it; "" takes TenantClaim
+	GroupClaim    string // the claim that lists a person's groups, of which one may begin with TenantScope; "" for none
 	ScopeClaim    string // the claim that lists the scopes
 	ScopePrefix   string // what precedes read, write and admin in the scopes
 
@@ -103,14 +112,27 @@ type Tokens struct {
 }
 
 // Console is what the console page needs to get tokens of Tokens' issuer for people. Without a client
-// the page is served and nobody can sign in.
+// the page is served and nobody can sign in. ByCognito makes the client: there only Scope may be said.
 type Console struct {
 	Client   string // the id of a client at the issuer: public, by authorization code with PKCE
-	Scope    string // asked for, with commas between scopes; "" is openid and all three of ScopePrefix
+	Scope    string // asked for, with commas between scopes; "" is openid and all three of the API
 	Audience string // asked for where the issuer wants to be told, such as Auth0; "" asks for none
 	// Origins are those of the issuer's endpoints that are not at its own, such as the domain of a Cognito
 	// user pool: https://NAME.auth.REGION.amazoncognito.com.
 	Origins []string
+}
+
+// Scopes are those to ask for; none means the default.
+func (c Console) Scopes() []string {
+	if c.Scope == "" {
+		return nil
+	}
+	return strings.Split(c.Scope, ",")
+}
+
+// PoolScopes are those that people may ask the user pool of ByCognito for.
+func PoolScopes() []string {
+	return []string{"openid", PoolServer + "/read", PoolServer + "/write", PoolServer + "/admin"}
 }
 
 // API bounds what the gateway lets in. Both are for all tenants together.

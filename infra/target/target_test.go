@@ -76,12 +76,14 @@ func TestLoad_TakesTheClaimsOfTheIssuer(t *testing.T) {
 		t.Errorf("without those settings it is %+v; want %+v", s.Tokens, want)
 	}
 	s, err = Load(named("dev", "audience_claim", "client_id", "tenant_scope", "punctual/tenant.", "scope_prefix",
-		"punctual/", "scope_claim", "permissions", "tenant_claim", "https://example.com/tenant"))
+		"punctual/", "group_claim", "cognito:groups", "scope_claim", "permissions", "tenant_claim",
+		"https://example.com/tenant"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if k := s.Tokens; k.AudienceClaim != "client_id" || k.TenantScope != "punctual/tenant." ||
-		k.ScopePrefix != "punctual/" || k.ScopeClaim != "permissions" || k.TenantClaim != "https://example.com/tenant" {
+		k.ScopePrefix != "punctual/" || k.GroupClaim != "cognito:groups" ||
+		k.ScopeClaim != "permissions" || k.TenantClaim != "https://example.com/tenant" {
 		t.Errorf("got %+v", k)
 	}
 	s, err = Load(named("dev", "console_client", "page", "console_scope", "openid,a/read", "console_audience", "a",
@@ -90,6 +92,10 @@ func TestLoad_TakesTheClaimsOfTheIssuer(t *testing.T) {
 		Origins: []string{"https://in.example.com", "https://x.example.com"}}); err != nil ||
 		!reflect.DeepEqual(s.Tokens.Console, want) {
 		t.Errorf("the console has %+v, want %+v: %v", s.Tokens.Console, want, err)
+	}
+	s, err = Load(say("target", "dev", "auth", "cognito", "tenants", "acme", "console_scope", "openid,punctual/read"))
+	if err != nil || !slices.Equal(s.Tokens.Console.Scopes(), []string{"openid", "punctual/read"}) {
+		t.Errorf("the console of a user pool asks for %v: %v", s.Tokens.Console.Scopes(), err)
 	}
 	s, err = Load(say("target", "prod", "auth", "cognito", "tenants", "acme,globex.eu"))
 	if err != nil || s.Tokens.Auth != ByCognito || !slices.Equal(s.Tokens.Tenants, []string{"acme", "globex.eu"}) {
@@ -135,6 +141,10 @@ func TestLoad_RefusesBadSettingsAndSaysWhatIsAllowed(t *testing.T) {
 		"issuer of a signature": {named("dev", "auth", "iam"), []string{"a tag of its role"}},
 		"console of signatures": {say("target", "dev", "auth", "iam", "console_client", "x"),
 			[]string{"console_client is named", "auth=iam"}},
+		"console of a pool": {say("target", "dev", "auth", "cognito", "tenants", "acme", "console_client", "x"),
+			[]string{"console_client", "auth=cognito"}},
+		"scope of a pool": {say("target", "dev", "auth", "cognito", "tenants", "acme", "console_scope",
+			"openid,punctual/tenant.acme"), []string{`console_scope has "punctual/tenant.acme"`, "punctual/read"}},
 		"console without a client": {named("dev", "console_scope", "openid"), []string{"without console_client"}},
 		"console's origins": {named("dev", "console_client", "x", "console_origins", "https://a.example,b.example"),
 			[]string{`console_origins has "b.example"`}},
@@ -142,6 +152,8 @@ func TestLoad_RefusesBadSettingsAndSaysWhatIsAllowed(t *testing.T) {
 		"jobs stream": {named("prod", "jobs_stream", "punctual-jobs"),
 			[]string{`jobs_stream is "punctual-jobs"`}},
 		"scope prefix": {named("dev", "scope_prefix", "a b"), []string{`scope_prefix is "a b"`}},
+		"groups without a tenant": {named("dev", "group_claim", "groups"), []string{`group_claim is "groups"`,
+			"tenant_scope"}},
 		"tenant scope": {named("dev", "tenant_scope", "a b"), []string{`tenant_scope is "a b"`}},
 		"issuer in clear": {say("target", "prod", "issuer", "http://a.example", "audience", "a"),
 			[]string{`issuer is "http://a.example"`, "https URL"}},

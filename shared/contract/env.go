@@ -33,7 +33,7 @@ type Env struct {
 
 	AudienceClaim string // PUNCTUAL_AUDIENCE_CLAIM: the claim that says whom a token is meant for; default "aud"
 	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim
-	GroupClaim    string // PUNCTUAL_GROUP_CLAIM: the claim of people's groups, which TenantScope counts too; "" for none
+	GroupClaim    string // PUNCTUAL_GROUP_CLAIM: the claim of groups, where TenantScope counts too; default none
 	Auth          string // PUNCTUAL_AUTH: how callers show who they are; AuthIAM, or "" for tokens
 	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
 
