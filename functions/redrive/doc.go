@@ -18,5 +18,6 @@
 // redriven or is gone.
 //
 // How it fails: a dead letter that could not be handled is redelivered. After three receives it is in the dead-letter
-// queue, from where it can be redriven once more.
+// queue, from where it can be redriven once more. So is a message of a kind that only newer code knows, unchanged:
+// it waits there for that code.
 package redrive

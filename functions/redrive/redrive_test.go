@@ -1,9 +1,12 @@
 package redrive_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
 	"punctual/functions/redrive"
@@ -53,14 +56,23 @@ func (b *bundle) send(r job.Row) {
 	}
 }
 
+// handler is the code that Lambda calls.
+type handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+
 // pump does what Lambda does once: it receives, calls the stage, and deletes the messages that did not fail.
 func (b *bundle) pump() (received int) {
+	b.Helper()
+	return b.pumpTo(b.stage.Handle)
+}
+
+// pumpTo is pump with other code.
+func (b *bundle) pumpTo(handle handler) (received int) {
 	b.Helper()
 	got, err := b.World.Queues().Receive(b.Context(), contract.RedriveQueue, 10, 0, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	resp, err := b.stage.Handle(b.Context(), batch.SQSEventOf(got...))
+	resp, err := handle(b.Context(), batch.SQSEventOf(got...))
 	if err != nil {
 		b.Fatal(err)
 	}
