@@ -70,15 +70,9 @@ func (d deployment) api(t *testing.T) *story.API {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Timeout: 40 * time.Second}
 	base := strings.TrimSuffix(strings.TrimSuffix(at, "/"), "/v1")
-	return &story.API{T: t, Base: base, Send: func(r *http.Request) (*http.Response, error) {
-		r.Header.Set("Authorization", "Bearer "+token)
-		return client.Do(r)
-	}}
+	return story.Remote(t, &http.Client{Timeout: 40 * time.Second}, base, "", token)
 }
-
-func in(t *testing.T, a *story.API) *story.API { return &story.API{T: t, Base: a.Base, Send: a.Send} }
 
 // It takes an hour and a half and about a dollar, and runs only where PUNCTUAL_ACCOUNT names the account: the 12
 // digits that the credentials must be of.
@@ -114,7 +108,7 @@ func TestAccount_KeepsWhatEmulatorsCannotShow(t *testing.T) {
 	t.Logf("deployed in %s", time.Since(began).Round(time.Second))
 	a := d.api(t)
 	t.Run("a user's story comes out as told", func(t *testing.T) { tell(t, a) })
-	t.Run("jobs start on time, by timers and without", func(t *testing.T) { lateness(t, in(t, a)) })
+	t.Run("jobs start on time, by timers and without", func(t *testing.T) { lateness(t, a.In(t)) })
 	t.Run("each fact is as the code needs it", func(t *testing.T) {
 		p, err := newProbe(t.Context(), cfg, prefix, false)
 		t.Cleanup(func() {
@@ -140,31 +134,11 @@ const most = 5 * time.Minute
 
 func tell(t *testing.T, a *story.API) {
 	t.Run("the token is of the tenant", func(t *testing.T) {
-		if me := in(t, a).Want(http.StatusOK, "GET", "/whoami", nil); me["tenant"] != tenant {
+		if me := a.In(t).Want(http.StatusOK, "GET", "/whoami", nil); me["tenant"] != tenant {
 			t.Errorf("whoami says %v", me)
 		}
 	})
-	t.Run("a job runs and keeps its result", func(t *testing.T) {
-		a := in(t, a)
-		v := a.Await(a.Post(story.Object{"task": "echo", "payload": story.Object{"n": 1}}), "SUCCEEDED", most)
-		if result, _ := v["result"].(story.Object); result["n"] != 1.0 {
-			t.Errorf("the result is %v", v["result"])
-		}
-	})
-	t.Run("a job that fails becomes a dead letter, and its redrive another", func(t *testing.T) {
-		a := in(t, a)
-		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 2},
-			"retry": story.Object{"max_attempts": 1}})
-		a.Await(id, "DEAD", most)
-		next, _ := a.Want(http.StatusAccepted, "POST", "/jobs/"+id+"/redrive", nil)["job_id"].(string)
-		a.Await(next, "DEAD", most)
-	})
-	t.Run("a cancelled job does not run", func(t *testing.T) {
-		a := in(t, a)
-		id := a.Post(story.Object{"task": "echo", "delay": "20m"})
-		a.Want(http.StatusOK, "POST", "/jobs/"+id+"/cancel", nil)
-		a.WantStatus(id, "CANCELLED")
-	})
+	a.LivesOfJobs(t, most)
 }
 
 // lateness submits a hundred jobs of each lane, a job a second, and says how late they started.

@@ -247,31 +247,9 @@ func TestRedrive_FromTheConsoleOverLocalStack(t *testing.T) {
 // workerProcess starts the real worker binary with the emulator.
 func workerProcess(t *testing.T, h *house, name string) *exec.Cmd {
 	t.Helper()
-	cmd, end, err := environment.Tied(workerBinary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Env = append(environment.MiniStack(t).Environ(), "PUNCTUAL_PREFIX="+h.env.Prefix,
-		"PUNCTUAL_BUCKET="+h.env.Bucket, "PUNCTUAL_SLOTS=10", "PUNCTUAL_DRAIN_SECONDS=20", "HOSTNAME="+name)
-	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		end()
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		end()
-		_ = cmd.Wait() // it may have ended already
-		log.Close()
-		if t.Failed() {
-			if b, err := os.ReadFile(log.Name()); err == nil {
-				t.Logf("%s said:\n%s", name, b)
-			}
-		}
-	})
+	cmd, _ := environment.Logged(t, name, workerBinary(t), append(environment.MiniStack(t).Environ(),
+		"PUNCTUAL_PREFIX="+h.env.Prefix, "PUNCTUAL_BUCKET="+h.env.Bucket, "PUNCTUAL_SLOTS=10",
+		"PUNCTUAL_DRAIN_SECONDS=20", "HOSTNAME="+name)...)
 	return cmd
 }
 

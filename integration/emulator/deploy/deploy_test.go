@@ -46,15 +46,9 @@ func TestJobs_RunOnTheDeployment(t *testing.T) {
 	d.work(t, "short")
 	a := d.api(t, "acme", everything...)
 	const most = 3 * time.Minute // what takes a second may take much longer on a busy machine
-	t.Run("a job due now runs and keeps its result", func(t *testing.T) {
-		a := in(t, a)
-		v := a.Await(a.Post(story.Object{"task": "echo", "payload": story.Object{"n": 1}}), "SUCCEEDED", most)
-		if result, _ := v["result"].(story.Object); result["n"] != 1.0 {
-			t.Errorf("the result is %v", v["result"])
-		}
-	})
+	a.LivesOfJobs(t, most)
 	t.Run("a job due in some seconds uses the stream and starts on time", func(t *testing.T) {
-		a := in(t, a)
+		a := a.In(t)
 		v := a.Await(a.Post(story.Object{"task": "echo", "delay": "8s"}), "SUCCEEDED", most)
 		most := 60_000.0 // no sweep can meet this bound
 		if os.Getenv("PUNCTUAL_STRICT") != "" {
@@ -65,35 +59,18 @@ func TestJobs_RunOnTheDeployment(t *testing.T) {
 		}
 	})
 	t.Run("a job beyond a queue's delay uses a timer", func(t *testing.T) {
-		d.timerLane(t, in(t, a))
+		d.timerLane(t, a.In(t))
 	})
 	t.Run("a job that fails once is retried", func(t *testing.T) {
-		a := in(t, a)
+		a := a.In(t)
 		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 1},
 			"retry": story.Object{"initial_delay": "1s", "max_attempts": 3}})
 		if v := a.Await(id, "SUCCEEDED", most); v["attempt"] != 2.0 {
 			t.Errorf("it took %v attempts", v["attempt"])
 		}
 	})
-	t.Run("a job that always fails becomes a dead letter and is redriven", func(t *testing.T) {
-		a := in(t, a)
-		id := a.Post(story.Object{"task": "echo", "payload": story.Object{"fail": 2},
-			"retry": story.Object{"max_attempts": 1}})
-		a.Await(id, "DEAD", most)
-		next, _ := a.Want(http.StatusAccepted, "POST", "/jobs/"+id+"/redrive", nil)["job_id"].(string)
-		if v := a.Await(id, "DEAD", most); v["redriven_by"] != next {
-			t.Errorf("the old one says it was redriven by %v; want %s", v["redriven_by"], next)
-		}
-		a.Await(next, "DEAD", most) // its first attempt fails as well
-	})
-	t.Run("a cancelled job does not run", func(t *testing.T) {
-		a := in(t, a)
-		id := a.Post(story.Object{"task": "echo", "delay": "20m"})
-		a.Want(http.StatusOK, "POST", "/jobs/"+id+"/cancel", nil)
-		a.WantStatus(id, "CANCELLED")
-	})
 	t.Run("a batch is accepted in one request", func(t *testing.T) {
-		a := in(t, a)
+		a := a.In(t)
 		jobs := make([]story.Object, 20)
 		for i := range jobs {
 			jobs[i] = story.Object{"task": "echo", "payload": story.Object{"n": i}}

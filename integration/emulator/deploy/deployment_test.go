@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -229,48 +228,22 @@ func (d *deployment) api(t *testing.T, tenant string, scopes ...string) *story.A
 	if tenant != "" {
 		token = d.issuer.token(t, tenant, scopes...)
 	}
-	client := d.aws.Client(40 * time.Second)
-	return &story.API{T: t, Base: d.aws.URL, Send: func(r *http.Request) (*http.Response, error) {
-		r.Host = id + ".execute-api.localhost:" + port
-		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
-		return client.Do(r)
-	}}
+	return story.Remote(t, d.aws.Client(40*time.Second), d.aws.URL, id+".execute-api.localhost:"+port, token)
 }
 
 // work starts the real worker for a pool; it is drained when the test ends. It returns the file with
 // what the worker logs.
 func (d *deployment) work(t *testing.T, pool string) string {
 	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), "worker.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd, end, err := environment.Tied(filepath.Join(d.folder, "worker"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Env = append(os.Environ(), d.asWorker(t, pool)...)
-	cmd.Env = append(cmd.Env, "PUNCTUAL_PREFIX="+prefix, "PUNCTUAL_BUCKET="+d.outputs["PayloadBucket"],
-		"PUNCTUAL_POOL="+pool, "PUNCTUAL_DRAIN_SECONDS=5")
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		end()
-		t.Fatal(err)
-	}
+	environ := append(os.Environ(), d.asWorker(t, pool)...)
+	cmd, log := environment.Logged(t, "worker", filepath.Join(d.folder, "worker"), append(environ,
+		"PUNCTUAL_PREFIX="+prefix, "PUNCTUAL_BUCKET="+d.outputs["PayloadBucket"], "PUNCTUAL_POOL="+pool,
+		"PUNCTUAL_DRAIN_SECONDS=5")...)
 	t.Cleanup(func() {
-		defer end()
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the worker ended badly: %v", err)
 		}
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("the worker said:\n%s", text[max(0, len(text)-8000):])
-		}
 	})
-	return log.Name()
+	return log
 }
-
-// in returns the same API for a subtest.
-func in(t *testing.T, a *story.API) *story.API { return &story.API{T: t, Base: a.Base, Send: a.Send} }

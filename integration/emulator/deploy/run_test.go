@@ -37,7 +37,7 @@ func TestRuns_EndOnTheDeployment(t *testing.T) {
 		t.Errorf("the same definition again is version %v", v["version"])
 	}
 	run := func(t *testing.T) (*story.API, string) {
-		a := in(t, a)
+		a := a.In(t)
 		v := a.Want(http.StatusAccepted, "POST", "/dags/etl/runs", story.Object{"params": story.Object{"n": 7}})
 		id, _ := v["run_id"].(string)
 		return a, id
@@ -97,7 +97,7 @@ func TestRuns_EndOnTheDeployment(t *testing.T) {
 		}
 	})
 	t.Run("a cancelled run ends what has not started", func(t *testing.T) {
-		a := in(t, a)
+		a := a.In(t)
 		v := a.Want(http.StatusAccepted, "POST", "/runs", story.Object{"dag": story.Object{"nodes": story.Object{
 			"long": story.Object{"task": "echo", "payload": story.Object{"sleep": "10m"}, "timeout": "20m"},
 			"next": node(nil, "long"),
