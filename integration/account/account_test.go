@@ -138,6 +138,18 @@ func tell(t *testing.T, a *story.API) {
 			t.Errorf("whoami says %v", me)
 		}
 	})
+	t.Run("people can sign in at the console page", func(t *testing.T) {
+		a := a.In(t)
+		said := a.Want(http.StatusOK, "GET", "/console/config.json", nil)
+		of := func(name string) string { s, _ := said[name].(string); return s }
+		p := page{issuer: of("issuer"), client: of("client"), scope: of("scope"),
+			at: a.Base + "/v1/console/index.html"}
+		form, err := p.signIn(t.Context(), &http.Client{Timeout: 40 * time.Second})
+		if err != nil {
+			t.Fatalf("the page is told %v: %v", said, err)
+		}
+		t.Logf("the page sends people to %s", form)
+	})
 	a.LivesOfJobs(t, most)
 }
 
