@@ -111,13 +111,10 @@ func readMissed(ctx context.Context) (missed string, err error) {
 	return missed, r.Wrong.Err()
 }
 
-// wakeSchedule lets dispatch look at a schedule and the jobs that its pause holds, at the time when the pause ends.
+// wakeSchedule lets dispatch resume a schedule at the time when its pause ends, and look at the jobs that it holds.
 func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
-	places := horizon.Parkings(string(paused.Tenant))
-	if slice := paused.Slice(); slice != "" {
-		places = append(places, slice)
-	}
-	s.wakePlaces(ctx, paused.Tenant, at, places)
+	owner := string(paused.Tenant)
+	s.wakePlaces(ctx, paused.Tenant, at, append(horizon.Parkings(owner), horizon.Promotion(owner, paused.Name)))
 }
 
 // inFlightLooked is how many of a schedule's newest jobs are read to find those that run.

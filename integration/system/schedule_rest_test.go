@@ -95,3 +95,45 @@ func TestSchedule_RunsOverRESTFromStartToEnd(t *testing.T) {
 		}
 	})
 }
+
+func TestPauseSchedule_EndsAtItsUntilOverREST(t *testing.T) {
+	t.Parallel()
+	for name, lasts := range map[string]time.Duration{
+		"in the queue's reach": 5*time.Minute + 300*time.Millisecond, "in a timer's reach": 25 * time.Minute,
+		"beyond the horizon": 2*time.Hour + 30*time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := setup(t)
+				defer b.stop()
+				b.Want(http.StatusCreated, "PUT", "/schedules/often", object{
+					"calendar": object{"every": "10s"}, "job": object{"task": "echo"},
+				})
+				time.Sleep(time.Minute)
+				until := time.Now().Add(lasts).UTC()
+				b.Want(http.StatusOK, "POST", "/schedules/often/pause",
+					object{"until": until.Format("2006-01-02T15:04:05.000Z07:00")})
+				time.Sleep(time.Until(until) - time.Second)
+				if s := b.Want(http.StatusOK, "GET", "/schedules/often", nil); s["paused"] == nil {
+					t.Error("a second before its end it is over")
+				}
+				time.Sleep(6 * time.Second)
+				if s := b.Want(http.StatusOK, "GET", "/schedules/often", nil); s["paused"] != nil {
+					t.Errorf("five seconds after its end it holds: %v", s["paused"])
+				}
+				time.Sleep(10 * time.Second)
+				kept := 0 // the last of the times that the pause held
+				for _, o := range b.occurrences("often", "&outcome=ran") {
+					if at := story.At(t, o["nominal_at"]); at.Before(until) && until.Sub(at) <= 10*time.Second {
+						kept++
+					}
+				}
+				newest := b.occurrences("often", "&outcome=ran")[0]
+				if at := story.At(t, newest["nominal_at"]); kept != 1 || at.Before(until) {
+					t.Errorf("%d ran of those that it held, and the newest is %v", kept, newest)
+				}
+			})
+		})
+	}
+}

@@ -131,13 +131,16 @@ func (p Pause) Item(owner tenant.ID) item.Item {
 	return i
 }
 
-// EndedAt is when the pause stopped holding anything, by being lifted or by its Until; zero while
-// nothing says that it did.
-func (p Pause) EndedAt() time.Time {
-	if !p.LiftedAt.IsZero() && (p.Until.IsZero() || p.LiftedAt.Before(p.Until)) {
+// LastHeld is the last due time that the pause held, before it was lifted or its Until came; zero
+// while nothing says that it ends. What is due at Until is free.
+func (p Pause) LastHeld() time.Time {
+	switch {
+	case !p.LiftedAt.IsZero() && (p.Until.IsZero() || p.LiftedAt.Before(p.Until)):
 		return p.LiftedAt
+	case p.Until.IsZero():
+		return time.Time{}
 	}
-	return p.Until
+	return p.Until.Add(-time.Millisecond)
 }
 
 // ParsePause decodes what Item encoded. Of one that cannot be read the key says what it holds;

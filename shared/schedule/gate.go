@@ -55,8 +55,9 @@ func (s Schedule) SkipReason(r job.Row) job.Reason {
 }
 
 // Drops reports whether a lifted pause drops a job that it held. Missed "drop" drops every job,
-// "last" all but the last that fell due under it, "all" all but the newest CatchUp.Cap.
-func (s Schedule) Drops(missed string, lifted time.Time, r job.Row) bool {
+// "last" all but the last that fell due under it, "all" all but the newest CatchUp.Cap. last is the
+// last due time that it held.
+func (s Schedule) Drops(missed string, last time.Time, r job.Row) bool {
 	var keep int // of the newest
 	switch missed {
 	case MissedDrop:
@@ -75,12 +76,21 @@ func (s Schedule) Drops(missed string, lifted time.Time, r job.Row) bool {
 	later := 0 // times that fell due under the pause after this one
 	for at := r.NominalAt; later < keep; later++ {
 		o, ok := cal.Next(at)
-		if !ok || o.DueAt.After(lifted) {
+		if !ok || o.DueAt.After(last) {
 			return false
 		}
 		at = o.NominalAt
 	}
 	return true
+}
+
+// lastHeld is the last due time of a pause that ends now. What is due at its until is free, also
+// when it is resumed later.
+func (p *Pause) lastHeld(now time.Time) time.Time {
+	if p.Over(now) {
+		return p.Until.Add(-time.Millisecond)
+	}
+	return now
 }
 
 // Over reports whether a pause's until has passed: then the schedule is resumed.

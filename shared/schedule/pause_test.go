@@ -191,7 +191,7 @@ func TestPause_UsesTheStricterOfTwoPolicies(t *testing.T) {
 			over := noon.Add(17*time.Second + 500*time.Millisecond)
 			s, _ = Resume(s, "", over)
 			s, _ = Hold(s, job.Pause{Scope: job.PauseAll, Since: paused, Missed: c.task}, over)
-			s, _ = Release(s, over.Add(time.Millisecond))
+			s, _ = Release(s, nil, over.Add(time.Millisecond))
 			_, ran, _ := walk(t, s, over.Add(time.Millisecond))
 			var under []int
 			for _, at := range ran {
@@ -203,5 +203,36 @@ func TestPause_UsesTheStricterOfTwoPolicies(t *testing.T) {
 				t.Errorf("%v run, want %v", under, c.want)
 			}
 		})
+	}
+}
+
+// Whoever resumes the schedule may come minutes late.
+func TestPause_HoldsNothingThatIsDueAtItsUntilOrLater(t *testing.T) {
+	t.Parallel()
+	paused, until := noon.Add(10*time.Second+500*time.Millisecond), noon.Add(17*time.Second)
+	for _, of := range []string{"the schedule", "its task"} {
+		for _, late := range []time.Duration{0, 2500 * time.Millisecond} {
+			t.Run(fmt.Sprintf("a pause of %s, seen to be over %s later", of, late), func(t *testing.T) {
+				t.Parallel()
+				s := made(t, "@every 1s", noon)
+				s, _, _ = walk(t, s, noon)
+				if of == "its task" {
+					p := job.Pause{Since: paused, Until: until, Missed: MissedDrop}
+					s, _ = Hold(s, p, paused)
+					s.Next = noon.Add(11 * time.Second)
+					s, _ = Release(s, job.Pauses{{Since: noon, LiftedAt: noon.Add(time.Second)}, p}, until.Add(late))
+				} else {
+					s, _ = PauseSchedule(s, Pause{Until: until, Missed: MissedDrop}, paused)
+					s, _ = Resume(s, "", until.Add(late))
+				}
+				_, ran, _ := walk(t, s, until.Add(late))
+				for sec := 11; sec <= 19; sec++ {
+					at := noon.Add(time.Duration(sec) * time.Second)
+					if runs := slices.ContainsFunc(ran, at.Equal); runs != (sec >= 17) {
+						t.Errorf("of second %d: runs is %v", sec, runs)
+					}
+				}
+			})
+		}
 	}
 }

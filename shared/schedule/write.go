@@ -194,7 +194,7 @@ func Resume(old Schedule, missed string, now time.Time) (Schedule, item.Write) {
 	s.Paused = nil
 	if s.Held != nil {
 		held := *s.Held
-		held.To = now
+		held.To = old.Paused.lastHeld(now)
 		if missed != "" {
 			held.Missed = missed
 		}
@@ -276,12 +276,20 @@ func Hold(s Schedule, p job.Pause, now time.Time) (Schedule, item.Write) {
 	return after, progress("schedule.hold", s, after)
 }
 
-// Release notes that such a pause does not hold it any more.
-func Release(s Schedule, now time.Time) (Schedule, item.Write) {
+// Release notes that such a pause does not hold it any more. lifted are those that have ended; with none of them,
+// it ends now.
+func Release(s Schedule, lifted job.Pauses, now time.Time) (Schedule, item.Write) {
 	after := s
 	if after.Held != nil && after.Held.To.IsZero() {
 		held := *after.Held
-		held.To = now
+		for _, p := range lifted {
+			if last := p.LastHeld(); last.After(held.To) && !last.Before(held.From) && !last.After(now) {
+				held.To = last
+			}
+		}
+		if held.To.IsZero() {
+			held.To = now
+		}
 		after.Held = &held
 	}
 	after.setWakeUp(now)

@@ -58,7 +58,7 @@ func TestWrites_RefuseWhatTheProtocolSays(t *testing.T) {
 			map[string]func(item.Item){"epoch": epoch, "next": next, "no next": noNext, "deleted": gone}},
 		"hold": {s, of(Hold(s, job.Pause{Since: now}, now)),
 			map[string]func(item.Item){"epoch": epoch, "next": next}},
-		"release": {s, of(Release(s, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
+		"release": {s, of(Release(s, nil, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
 		"end": {s, of(End(s, job.CodeMaxRuns, now)), map[string]func(item.Item){"epoch": epoch,
 			"next": next}},
 		"check": {s, Is(s), map[string]func(item.Item){"epoch": epoch}},
@@ -112,7 +112,7 @@ func TestWrites_SetWhatTheySay(t *testing.T) {
 	if !strings.HasPrefix(held.Slice(), "parked#acme#") {
 		t.Errorf("held in %s", held.Slice())
 	}
-	released, w := Release(held, now)
+	released, w := Release(held, nil, now)
 	apply("release", held, released, w)
 	ended, w := End(s, job.CodeMaxRuns, now)
 	apply("end", s, ended, w)

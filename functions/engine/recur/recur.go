@@ -123,7 +123,11 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		return r.hold(ctx, s, p, now)
 	}
 	if s.Parked {
-		_, w := schedule.Release(s, now)
+		lifted, err := r.Store.Lifted(ctx, s.Tenant, s.Template.Task, now)
+		if err != nil {
+			return false, err
+		}
+		_, w := schedule.Release(s, lifted, now)
 		return true, r.Store.Put(ctx, w)
 	}
 	if s.MaxRuns() > 0 && !s.Next.IsZero() {

@@ -122,8 +122,8 @@ func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Sc
 		return false, err
 	}
 	for _, p := range lifted {
-		ended := p.EndedAt()
-		if row.DueAt.Before(p.Since) || row.DueAt.After(ended) || !s.Drops(p.Missed, ended, row) {
+		last := p.LastHeld()
+		if row.DueAt.Before(p.Since) || row.DueAt.After(last) || !s.Drops(p.Missed, last, row) {
 			continue
 		}
 		why := job.Reason{Code: job.CodePaused,

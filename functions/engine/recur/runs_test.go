@@ -497,6 +497,24 @@ func TestRecurrer_SkipsJobsAsALiftedPauseSays(t *testing.T) {
 	}
 }
 
+func TestRecurrer_RunsAJobThatIsDueWhenAPauseOfItsTaskEnds(t *testing.T) {
+	t.Parallel()
+	bubbleOf(t, "due at the end of the pause", emptyPages, func(b *bundle) {
+		s := b.Rule()
+		r := b.Overdue(0, time.Minute, stagetest.Of(s), func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
+		if err := b.Store.PutPause(b.Context(), s.Tenant, job.Pause{
+			Scope: job.PauseAll, Since: r.DueAt.Add(-time.Hour), Until: r.DueAt, Missed: schedule.MissedDrop,
+		}); err != nil {
+			b.Fatal(err)
+		}
+		step, err := b.decider.Parked(b.Context(), r.Key)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.requireStep(step, job.StepFire)
+	})
+}
+
 func TestRecurrer_RecognizesItsOwnWrite(t *testing.T) {
 	t.Parallel()
 	bubbleOf(t, "a dead job is counted once after a lost answer and pauses the schedule", emptyPages, func(b *bundle) {
