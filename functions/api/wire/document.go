@@ -91,9 +91,20 @@ func faultOf(err error, length int) *syntaxError {
 	case errors.As(err, &is):
 		return is
 	case errors.As(err, &syntactic) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return &syntaxError{CodeInvalidJSON, int(syntactic.ByteOffset), syntactic.Err.Error()}
+		return &syntaxError{CodeInvalidJSON, int(syntactic.ByteOffset), unquoted(syntactic.Err.Error())}
 	}
 	return &syntaxError{CodeInvalidJSON, length, "the text ends before its JSON value does"}
+}
+
+// unquoted returns a decoder's reason without the bytes of an escape, which may be a payload's or a secret's. Of
+// anything else it quotes one character at most.
+func unquoted(why string) string {
+	for _, of := range []string{"invalid escape sequence", "invalid surrogate pair"} {
+		if strings.HasPrefix(why, of) {
+			return of + " in string"
+		}
+	}
+	return why
 }
 
 // scanner records the values that a decoder reads.

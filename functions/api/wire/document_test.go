@@ -272,3 +272,20 @@ func BenchmarkReadBatchOf100(b *testing.B) {
 		}
 	}
 }
+
+func TestReadDocument_QuotesNothingOfABrokenEscape(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"a":"\ud800hunter2"}`, `{"a":"\ud800\uhunter2"}`, `{"a":"\ud800\u0041unter2"}`, `{"a":"\uhunter2"}`,
+		`{"a":"\hunter2"}`, `{"\udc00hunter2":1}`, `{"a":"\ud800hun`, `{"a":"\ud800 hu` + "\u00e9" + `nter2"}`,
+	} {
+		_, err := ReadDocument([]byte(text))
+		if err == nil {
+			t.Errorf("%s is read", text)
+			continue
+		}
+		if why := err.Error(); strings.Contains(why, "hu") || strings.ContainsAny(why, "`\\") {
+			t.Errorf("%s: %s", text, why)
+		}
+	}
+}
