@@ -108,6 +108,28 @@ func TestRRule_AgreesWithTheLibrary(t *testing.T) {
 	}
 }
 
+func TestRRule_BeginsAtTheFirstWholeSecond(t *testing.T) {
+	t.Parallel()
+	for _, freq := range []string{"YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"} {
+		for start, want := range map[string]string{
+			"2027-01-31T23:59:59Z": "2027-01-31T23:59:59Z", "2027-01-31T23:59:59.001Z": "2027-02-01T00:00:00Z",
+			"2027-03-28T01:59:59.999+01:00": "2027-03-28T03:00:00+02:00", // across a change of the clock
+			"1969-12-31T23:59:59.5Z":        "1970-01-01T00:00:00Z",
+		} {
+			c := mustParse(t, Spec{
+				RRule: new("FREQ=" + freq + ";COUNT=3"), StartAt: new(start), Timezone: new("Europe/Berlin"),
+			}, nil)
+			var got []time.Time
+			for o, ok := c.Next(at("1960-01-01T00:00:00Z")); ok; o, ok = c.Next(o.NominalAt) {
+				got = append(got, o.NominalAt)
+			}
+			if len(got) != 3 || !got[0].Equal(at(want)) {
+				t.Errorf("%s from %s: %v, want three from %s on", freq, start, got, want)
+			}
+		}
+	}
+}
+
 func TestRRule_CountsWeeksAsISO(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{RRule: new("FREQ=YEARLY;BYWEEKNO=1,20,-1;BYDAY=MO,SU")}, nil)

@@ -192,7 +192,7 @@ func (c *Calendar) setSource(s Spec) *Error {
 	case s.RRule != nil:
 		var begin *int64
 		if s.StartAt != nil {
-			begin = new(c.zone.wall(floorDiv(c.start, 1000)))
+			begin = new(c.zone.wall(c.began()))
 		}
 		rule, until, err := parseRRule(*s.RRule, begin)
 		if err != nil {
@@ -217,12 +217,16 @@ func (c *Calendar) setSource(s Spec) *Error {
 	return s.noChangeOver("dates")
 }
 
+// began is the second at which an rrule begins: the first that is not before start_at, so that its first time is one
+// of those that COUNT counts.
+func (c *Calendar) began() int64 { return -floorDiv(-c.start, 1000) }
+
 // setElapsed sets a rule of minutes or seconds.
 func (c *Calendar) setElapsed(s Spec, rule *recurrence) *Error {
 	if err := s.noChangeOver("an rrule of minutes or seconds"); err != nil {
 		return err
 	}
-	began := floorDiv(c.start, 1000)
+	began := c.began()
 	if s.StartAt == nil { // without an interval any start gives the same times
 		began = rule.begin
 	}
