@@ -24,14 +24,22 @@ func number(s string) int64 {
 }
 
 // readPayload checks a payload by the general rules, by those of its executor and by its task's schema. It returns the
-// payload as compact JSON; nil is none.
+// payload as compact JSON; nil is none, or null, and is judged as null.
 func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task,
 	t tenant.ID, literals []string) ([]byte, error) {
 	v.Pointer = pointer + "/payload"
 	of, _ := executor.Named(task.Executor)
 	if !given || r.Doc.Kind(v.Node) == wire.KindNull {
-		if of.NeedsPayload() {
+		switch before := len(r.Wrong); {
+		case of.NeedsPayload():
 			r.Missing(pointer, "payload")
+		case len(task.PayloadSchema) > 0:
+			err := s.judgePayload(ctx, r, v.Pointer, []byte("null"), task)
+			if !given && len(r.Wrong) > before {
+				r.Wrong = r.Wrong[:before]
+				r.Missing(pointer, "payload")
+			}
+			return nil, err
 		}
 		return nil, nil
 	}
@@ -52,12 +60,17 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 	}
 	r.NoSecrets(v, under(pointer, literals))
 	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
-		by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema", Work: r.work}
-		if err := s.judge(ctx, r, v.Pointer, payload, by); err != nil {
+		if err := s.judgePayload(ctx, r, v.Pointer, payload, task); err != nil {
 			return nil, err
 		}
 	}
 	return payload, nil
+}
+
+// judgePayload reports each part of a payload that does not fit its task's schema.
+func (s *stage) judgePayload(ctx context.Context, r *reader, pointer string, payload []byte, task job.Task) error {
+	by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema", Work: r.work}
+	return s.judge(ctx, r, pointer, payload, by)
 }
 
 // judge reports each part of a value that does not fit a schema.

@@ -73,12 +73,32 @@ func TestCreateJob_RefusesAPayloadThatDoesNotFitItsSchema(t *testing.T) {
 		{"missing", `{}`, 400, "missing_field", "/payload/amount"},
 		{"one too many", `{"amount":1,"more":"` + sentinel + `"}`, 400, "invalid_value", "/payload/more"},
 		{"deep", `{"amount":1,"items":["abc","` + sentinel + `"]}`, 400, "invalid_value", "/payload/items/1"},
+		{"null", `null`, 400, "invalid_value", "/payload"},
 	} {
 		requireRefused(t, b, c, b.do(t, "POST", "/v1/jobs", `{"task":"charge","payload":`+c.body+`}`))
 	}
 	id := b.post(t, `{"task":"charge","payload":{"amount":5},"delay":"1h"}`)
 	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/payload/amount"},
 		b.do(t, "PATCH", "/v1/jobs/"+id, `{"payload":{"amount":-5}}`))
+	requireRefused(t, b, wrong{status: 400, code: "invalid_value", pointer: "/payload"},
+		b.do(t, "PATCH", "/v1/jobs/"+id, `{"payload":null}`))
+	for _, c := range []wrong{
+		{"of a job", `{"task":"charge"}`, 400, "missing_field", "/payload"},
+		{"of a schedule", `{"calendar":{"every":"1h"},"job":{"task":"charge"}}`, 400, "missing_field", "/job/payload"},
+		{"of a node", `{"nodes":{"a":{"task":"charge"}}}`, 400, "missing_field", "/nodes/a/payload"},
+	} {
+		method, path := "POST", "/v1/jobs"
+		switch {
+		case strings.Contains(c.body, "calendar"):
+			method, path = "PUT", "/v1/schedules/s"
+		case strings.Contains(c.body, "nodes"):
+			method, path = "PUT", "/v1/dags/d"
+		}
+		requireRefused(t, b, c, b.do(t, method, path, c.body))
+	}
+	b.want(t, 200, "PUT", "/v1/tasks/charge", `{"executor":"go","payload_schema":{"type":["object","null"]}}`)
+	b.want(t, 202, "POST", "/v1/jobs", `{"task":"charge"}`)
+	b.want(t, 202, "POST", "/v1/jobs", `{"task":"charge","payload":null}`)
 }
 
 func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {

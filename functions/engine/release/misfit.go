@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,12 +18,15 @@ import (
 const workPerItem = schema.WorkPerValue / 20
 
 // misfit judges the payload of a job by its task's schema, as REST does when a job is posted. why is the zero Reason if
-// the payload fits, or there is nothing to judge.
+// the payload fits, or there is no schema.
 func (r *Releaser) misfit(
 	ctx context.Context, row job.Row, task job.Task, payload json.RawMessage, items int,
 ) (why job.Reason, err error) {
-	if len(task.PayloadSchema) == 0 || len(payload) == 0 || bytes.Equal(payload, []byte("null")) {
+	if len(task.PayloadSchema) == 0 {
 		return why, nil
+	}
+	if len(payload) == 0 { // none is null
+		payload = json.RawMessage("null")
 	}
 	by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema"}
 	if row.ItemNo > 0 {

@@ -37,7 +37,7 @@ func nodes(d dag.Definition, task string, payloads map[string]string) dag.Defini
 	return d
 }
 
-const small = `{"type":"object","properties":{"n":{"type":"integer","maximum":10}},"required":["n"]}`
+const small = `{"type":["object","null"],"properties":{"n":{"type":"integer","maximum":10}},"required":["n"]}`
 
 func TestPayload_IsJudgedByItsTasksSchemaAtRelease(t *testing.T) {
 	t.Parallel()
@@ -76,6 +76,19 @@ func TestPayload_IsJudgedByItsTasksSchemaAtRelease(t *testing.T) {
 		if b.started[row.ID] != 0 || b.fired[row.ID] != 0 || row.Attempt != 1 {
 			t.Errorf("%s was tried", node)
 		}
+	}
+}
+
+func TestPayload_ThatIsNoneIsJudgedAsNull(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.task("strict", `{"type":"object"}`)
+	b.create(nodes(def("none", "null", "gives"), "strict", map[string]string{
+		"none": ``, "null": `null`, "gives": `"${null}"`,
+	}))
+	b.calm()
+	for _, node := range []string{"none", "null", "gives"} {
+		b.is(node, job.Dead, dag.ReasonInvalidPayload)
 	}
 }
 
