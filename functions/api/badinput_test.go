@@ -78,6 +78,8 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"run_at on 30 February", with("run_at", `"2028-02-30T00:00:00Z"`), 400, "invalid_value", "/run_at"},
 		{"run_at with a comma", with("run_at", `"2027-03-01T12:00:05,5Z"`), 400, "invalid_value", "/run_at"},
 		{"run_at with a zone of 25 h", with("run_at", `"2027-03-01T12:00:05+25:00"`), 400, "invalid_value", "/run_at"},
+		{"run_at with a zone of 24 h", with("run_at", `"2027-03-01T12:00:05+24:00"`), 400, "invalid_value", "/run_at"},
+		{"run_at with a zone of 60 min", with("run_at", `"2027-03-01T12:00:05+01:60"`), 400, "invalid_value", "/run_at"},
 		{"an empty run_at", with("run_at", `""`), 400, "invalid_value", "/run_at"},
 		{"a negative delay", with("delay", `"-5s"`), 400, "invalid_value", "/delay"},
 		{"a delay without unit", with("delay", `"5"`), 400, "invalid_value", "/delay"},

@@ -56,7 +56,7 @@ const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:
 // InstantPattern is RFC 3339 exactly; time.Parse accepts a little more.
 var InstantPattern = regexp.MustCompile(
 	`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?` +
-		`(Z|[+-][0-9]{2}:[0-9]{2})$`)
+		`(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 
 // ParseInstant reads a time; false if it is none. It refuses leap seconds, years beyond 9999 and times without a zone,
 // because not everybody agrees when they are. It rounds up to a millisecond, because nothing may start before it is
