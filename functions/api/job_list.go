@@ -244,12 +244,15 @@ func readRange(wrong *fault.Mistakes, afterName, after, beforeName, before strin
 			return time.Time{}
 		}
 		t, ok := wire.ParseInstant(s)
-		if !ok || t.Year() < 1970 {
+		if !ok {
 			*wrong = append(*wrong,
 				fault.Field{Pointer: name, Code: wire.CodeInvalidValue,
 					Detail:  "this is not a time with a zone: " + calendar.WhyNoInstant(s),
 					Allowed: wire.InstantAllowed + " (in a URL + is written %2B)"})
 			return time.Time{}
+		}
+		if epoch := time.Unix(0, 0).UTC(); t.Before(epoch) {
+			return epoch // nothing is older, and an id holds no such time
 		}
 		return t
 	}

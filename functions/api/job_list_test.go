@@ -245,6 +245,20 @@ func TestListJobs_EndsAtNowAndFiltersByCreatedAt(t *testing.T) {
 	if len(before) != 31 || slices.Contains(before, later) {
 		t.Errorf("%d jobs were created before", len(before))
 	}
+	all := list("")
+	for _, old := range []string{"0001-01-01T00:00:00Z", "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00Z"} {
+		if got := list("&created_after=" + old); !slices.Equal(got, all) {
+			t.Errorf("since %s there are %d jobs, want all %d", old, len(got), len(all))
+		}
+		if got := list("&created_before=" + old); len(got) > 0 {
+			t.Errorf("before %s there are %v", old, got)
+		}
+		for _, path := range []string{
+			"/v1/dead-letters?dead_after=", "/v1/schedules/s/occurrences?before=", "/v1/runs?created_after=",
+		} {
+			b.want(t, 200, "GET", path+old, "")
+		}
+	}
 }
 
 func TestListJobs_LeavesOutOnlyARowThatCannotBeRead(t *testing.T) {
