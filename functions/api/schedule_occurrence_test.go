@@ -310,6 +310,12 @@ func TestPauseSchedule_NamesTheJobsInFlight(t *testing.T) {
 	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); g.body["in_flight"] != nil {
 		t.Errorf("GET names them, too: %s", g.text)
 	}
+	b.want(t, 201, "PUT", "/v1/schedules/busy", `{"calendar":{"every":"1s"},"job":{"task":"echo"}}`) // 1,800 times ahead
+	now := b.made(t, b.schedule(t, "busy"), noon, nil)
+	b.claim(t, string(now.ID))
+	if r := b.want(t, 200, "POST", "/v1/schedules/busy/pause", ""); r.at("in_flight") != fmt.Sprintf("[%s]", now.ID) {
+		t.Errorf("of a busy one: %s", r.at("in_flight"))
+	}
 }
 
 func TestPauseSchedule_ResumesAtItsEnd(t *testing.T) {

@@ -120,9 +120,12 @@ func (s *stage) wakeSchedule(ctx context.Context, paused schedule.Schedule, at t
 // inFlightLooked is how many of a schedule's newest jobs are read to find those that run.
 const inFlightLooked = store.ReadAtOnce
 
-// inFlight returns the ids of a schedule's newest jobs that a worker has, and of its runs that are not over.
+// inFlight returns the ids of a schedule's newest jobs that a worker has, and of its runs that are not over. Those of
+// the half hour to come are made already; they are not looked at, because they may be more than are read.
 func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
-	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, time.Time{}, true, inFlightLooked, "")
+	now := s.now()
+	begun := now.Add(contract.HoldUntil + time.Millisecond)
+	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, begun, true, inFlightLooked, "")
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +139,6 @@ func (s *stage) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) 
 	if err != nil {
 		return nil, err
 	}
-	now := s.now()
 	ids := []job.ID{}
 	var near []job.Row
 	for i, r := range rows {
