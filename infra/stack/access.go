@@ -40,8 +40,7 @@ func deciding() access {
 				construct.Delete}}, // the entries of jobs that come after one
 			{contract.Claims, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 			{contract.Schedules, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Check}},
-			{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
-				construct.Delete}},
+			{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update, construct.Delete}},
 			{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update}},
 			{contract.Dags, []construct.Verb{construct.Get}},
 		},

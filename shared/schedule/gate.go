@@ -84,6 +84,13 @@ func (s Schedule) Drops(missed string, last time.Time, r job.Row) bool {
 	return true
 }
 
+// DroppedBy reports whether a job fell due under a pause of its task, or of everything, that is over
+// and drops it.
+func (s Schedule) DroppedBy(p job.Pause, r job.Row) bool {
+	last := p.LastHeld()
+	return !r.DueAt.Before(p.Since) && !r.DueAt.After(last) && s.Drops(p.Missed, last, r)
+}
+
 // lastHeld is the last due time of a pause that ends now. What is due at its until is free, also
 // when it is resumed later.
 func (p *Pause) lastHeld(now time.Time) time.Time {

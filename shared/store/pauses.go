@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"punctual/shared/contract"
@@ -65,8 +67,13 @@ func (s *Store) Lifted(ctx context.Context, t tenant.ID, task string, now time.T
 	for _, scope := range []string{job.PauseAll, job.PauseTaskPrefix + task} {
 		refs = append(refs, item.Ref{Table: contract.Tasks, PK: liftedKey(t), SK: scope}, job.PauseRef(t, scope))
 	}
-	items, err := s.table.GetMany(ctx, refs)
-	if err != nil {
+	items, failed := make([]item.Item, len(refs)), make([]error, len(refs))
+	var reads sync.WaitGroup // one by one, which is all that a worker and the promoter may read here
+	for n, ref := range refs {
+		reads.Go(func() { items[n], failed[n] = s.table.Get(ctx, ref) })
+	}
+	reads.Wait()
+	if err := errors.Join(failed...); err != nil {
 		return nil, err
 	}
 	var lifted job.Pauses

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,6 +60,7 @@ func (l lease) left() time.Duration {
 type facts struct {
 	row      job.Row
 	pauses   job.Pauses
+	lifted   job.Pauses         // of a schedule's job that starts late: those that it may have fallen due under
 	schedule *schedule.Schedule // that the row belongs to; nil for none
 	run      *runs.Run          // that the row is a node of; nil for none
 	at       time.Time
@@ -379,6 +381,10 @@ func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool 
 	if verdict == job.Start && seen.schedule != nil {
 		if ok, standing := seen.schedule.MayStart(seen.row); !ok {
 			verdict, why = job.Defer, standing
+		} else if slices.ContainsFunc(seen.lifted, func(p job.Pause) bool {
+			return seen.schedule.DroppedBy(p, seen.row)
+		}) {
+			verdict, why = job.Defer, "it passed under a pause"
 		}
 	}
 	if verdict == job.Start && seen.run != nil {
@@ -457,6 +463,10 @@ func (w *Worker) readFacts(f *firing) (*facts, error) {
 		pausesAge)
 	if at.Before(seen.at) {
 		seen.at = at
+	}
+	// Nobody may have met its firing while the pause held: then nobody has parked it.
+	if err == nil && seen.row.Attempt == 1 && seen.clock.After(seen.row.DueAt) {
+		seen.lifted, err = w.pauses.lifted(ctx, seen.row.Tenant, seen.row.Task, seen.clock)
 	}
 	return seen, err
 }

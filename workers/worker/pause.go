@@ -40,10 +40,17 @@ func newCache[K comparable, V any]() *cache.Cache[K, V] {
 type pauses struct {
 	store *store.Store
 	known *cache.Cache[tenant.ID, job.Pauses] // by owner
+	over  *cache.Cache[taskOf, job.Pauses]
+}
+
+// taskOf names a task of a tenant.
+type taskOf struct {
+	tenant tenant.ID
+	task   string
 }
 
 func newPauses(s *store.Store) *pauses {
-	return &pauses{store: s, known: newCache[tenant.ID, job.Pauses]()}
+	return &pauses{store: s, known: newCache[tenant.ID, job.Pauses](), over: newCache[taskOf, job.Pauses]()}
 }
 
 // of returns the pauses that hold t, its own read less than age ago, and since when that is
@@ -58,6 +65,14 @@ func (p *pauses) of(ctx context.Context, t tenant.ID, age time.Duration) (job.Pa
 		at = since
 	}
 	return slices.Concat(everyone, own), at, err
+}
+
+// lifted returns the pauses that held a task and are over. One lifted a moment ago is among them.
+func (p *pauses) lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error) {
+	known, _, err := p.over.Within(ctx, taskOf{t, task}, lastCheckAge, func(ctx context.Context) (job.Pauses, error) {
+		return p.store.Lifted(ctx, t, task, now)
+	})
+	return known, err
 }
 
 // owned returns the pauses of one owner.

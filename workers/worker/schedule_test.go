@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,6 +86,56 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 				if !c.starts && (len(reports) != 1 || reports[0].Kind != message.Reevaluate ||
 					b.claim(r).Live(c.attempt, time.Now())) {
 					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
+				}
+			})
+		})
+	}
+}
+
+func TestSchedule_StartsNoJobThatALiftedPauseDrops(t *testing.T) {
+	for name, c := range map[string]struct {
+		missed  string
+		since   time.Duration // of the pause, before the job is due
+		until   time.Duration // after it is due; 0: the pause was lifted a second after
+		attempt int64
+		starts  bool
+	}{
+		"dropped":                         {schedule.MissedDrop, time.Minute, 0, 1, false},
+		"dropped at its until":            {schedule.MissedDrop, time.Minute, time.Second, 1, false},
+		"kept by all":                     {schedule.MissedAll, time.Minute, 0, 1, true},
+		"due before the pause":            {schedule.MissedDrop, -time.Millisecond, 0, 1, true},
+		"a later attempt":                 {schedule.MissedDrop, time.Minute, 0, 2, true},
+		"of nobody's schedule is dropped": {schedule.MissedDrop, time.Minute, 0, 0, true},
+	} {
+		t.Run("starts late after a pause, "+name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				s := b.rule()
+				r := b.put(0, of(s), func(r *job.Row) {
+					if r.Attempt = max(c.attempt, 1); c.attempt == 0 {
+						r.ScheduleID, r.Epoch = "", 0
+					}
+				})
+				p := job.Pause{Scope: job.PauseAll, Since: r.DueAt.Add(-c.since), Missed: c.missed}
+				if c.until > 0 {
+					p.Until = r.DueAt.Add(c.until)
+				}
+				if err := b.store.PutPause(context.Background(), r.Tenant, p); err != nil {
+					t.Fatal(err)
+				}
+				b.sleep(time.Second)
+				if c.until == 0 {
+					if err := b.store.DeletePause(context.Background(), r.Tenant, p.Scope, time.Now()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b.fire(r, 0)
+				b.start("a")
+				b.sleep(5 * time.Second)
+				if started := b.started() == 1; started != c.starts {
+					t.Errorf("started: %v", started)
+				}
+				if reports := b.reports(); !c.starts && (len(reports) != 1 || reports[0].Kind != message.Reevaluate) {
+					t.Errorf("reports %+v", reports)
 				}
 			})
 		})

@@ -122,8 +122,7 @@ func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Sc
 		return false, err
 	}
 	for _, p := range lifted {
-		last := p.LastHeld()
-		if row.DueAt.Before(p.Since) || row.DueAt.After(last) || !s.Drops(p.Missed, last, row) {
+		if !s.DroppedBy(p, row) {
 			continue
 		}
 		why := job.Reason{Code: job.CodePaused,
