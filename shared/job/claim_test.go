@@ -181,7 +181,8 @@ func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 			t.Error("the fenced owner still holds")
 		}
 		unclaimed := &claimBench{t: t}
-		if !unclaimed.do(Fence(Row{Key: k, Attempt: 1}, Claim{}, noon, noon)) || unclaimed.do(ClaimNew(k, 1, owner("a", lease))) {
+		if !unclaimed.do(Fence(Row{Key: k, Attempt: 1}, Claim{}, noon, noon)) ||
+			unclaimed.do(ClaimNew(k, 1, owner("a", lease))) {
 			t.Error("an unclaimed attempt was not fenced, or could be claimed as new afterwards")
 		}
 	})
@@ -208,7 +209,8 @@ func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 		for name, w := range map[string]item.Write{
 			"claim":     ClaimNew(k, 1, Owner{LeaseUntil: lease, DueAt: far}),
 			"take over": TakeOver(k, Claim{Attempt: 1}, Owner{LeaseUntil: lease, DueAt: far}, noon),
-			"heartbeat": Heartbeat(k, 1, 1, lease, far, nil), "fence": Fence(Row{Key: k, Attempt: 1}, Claim{}, far, noon),
+			"heartbeat": Heartbeat(k, 1, 1, lease, far, nil),
+			"fence":     Fence(Row{Key: k, Attempt: 1}, Claim{}, far, noon),
 		} {
 			if got := w.Set[contract.AttrExpiresAt]; got != far.Add(contract.ClaimKept).Unix() {
 				t.Errorf("%s: expires at %v", name, got)
