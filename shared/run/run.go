@@ -166,6 +166,7 @@ type Run struct {
 	DueAt      time.Time
 	NominalAt  time.Time
 	ExpiryAt   time.Time // zero: never
+	RetriedAt  time.Time // when expire_after began to count anew; zero: it counts from DueAt
 	FinishedAt time.Time
 	Schedule   string // its row has the run's id
 	Told       bool   // the row knows that the run was over
@@ -386,6 +387,7 @@ func (r Run) Item() item.Item {
 	}
 	at("nominal_at", r.NominalAt)
 	at("expiry_at", r.ExpiryAt)
+	at("retried_at", r.RetriedAt)
 	at("finished_at", r.FinishedAt)
 	str("schedule", r.Schedule)
 	flag("told", r.Told)
@@ -435,7 +437,8 @@ func Parse(i item.Item) (Run, error) {
 		Tagged:    i.Str("tagged") != "",
 		Epoch:     i.Int("epoch"),
 		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
-		ExpiryAt: i.Time("expiry_at"), FinishedAt: i.Time("finished_at"), Schedule: i.Str("schedule"),
+		ExpiryAt: i.Time("expiry_at"), RetriedAt: i.Time("retried_at"), FinishedAt: i.Time("finished_at"),
+		Schedule: i.Str("schedule"),
 		Told:     i.Str("told") != "",
 		Priority: job.Priority(i.Str("priority")), Params: i.Str("params"), Shard: int(i.Int("shard")),
 		WakeAt: i.Time(contract.AttrWakeAt),
@@ -578,9 +581,13 @@ func (r Run) acting() item.Cond {
 	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Act.ID}
 }
 
-// Finish is an act's second write: those nodes begin a new generation, and the run goes on.
+// Finish is an act's second write: those nodes begin a new generation, and the run goes on. For a run that was
+// over, expire_after counts anew: what is retried the day after could not start otherwise.
 func (r Run) Finish(again []string, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
+	if r.Status.Final() && !r.ExpiryAt.IsZero() && now.After(r.DueAt) {
+		after.RetriedAt, after.ExpiryAt = now, now.Add(r.expireAfter())
+	}
 	after.Act, after.Stop, after.Holds, after.Status, after.Reason = nil, NoStop, false, Running, job.Reason{}
 	after.Epoch++
 	after.Nodes = maps.Clone(r.Nodes)
@@ -596,6 +603,14 @@ func (r Run) Finish(again []string, now time.Time) (Run, item.Write) {
 		after.Nodes[r.Act.Node] = n
 	}
 	return r.change("run.finish", after, r.acting())
+}
+
+// expireAfter is how long the run may take, for a run that expires.
+func (r Run) expireAfter() time.Duration {
+	if r.RetriedAt.IsZero() {
+		return r.ExpiryAt.Sub(r.DueAt)
+	}
+	return r.ExpiryAt.Sub(r.RetriedAt)
 }
 
 // Withdraw takes an act back that found nothing to do.

@@ -31,6 +31,7 @@ func full(r *run.Run) {
 	r.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me"}
 	r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 3, Hand: job.ForcedComplete, Reason: "why", Whole: true}}
 	r.NominalAt, r.ExpiryAt, r.Schedule, r.Priority, r.Params = noon, noon.Add(time.Hour), "s", job.High, `{"a":1}`
+	r.RetriedAt = noon.Add(time.Minute)
 	r.Reason = job.Reason{Code: "run_failed", Message: "node a"}
 }
 
@@ -180,6 +181,39 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 	}
 	if len(r.Nodes) != 2 || r.Nodes["a"].Generation != 2 {
 		t.Error("the run that was read has changed")
+	}
+}
+
+func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
+	t.Parallel()
+	act := &run.Act{ID: "x", Kind: run.ActRetry}
+	of := func(s run.Status) run.Run {
+		return going(func(r *run.Run) {
+			r.Status, r.Act, r.DueAt, r.ExpiryAt = s, act, noon, noon.Add(time.Hour)
+		})
+	}
+	day := noon.Add(24 * time.Hour)
+	again, _ := of(run.Failed).Finish([]string{"a"}, day)
+	if want := day.Add(time.Hour); !again.ExpiryAt.Equal(want) {
+		t.Errorf("retried the day after: it expires at %s, not at %s", again.ExpiryAt, want)
+	}
+	again.Status, again.Act = run.Failed, act
+	again, _ = again.Finish([]string{"a"}, day.Add(24*time.Hour))
+	if want := day.Add(25 * time.Hour); !again.ExpiryAt.Equal(want) {
+		t.Errorf("retried twice: it expires at %s, not at %s", again.ExpiryAt, want)
+	}
+	for name, r := range map[string]run.Run{"goes on": of(run.Running), "is held": of(run.Held)} {
+		if got, _ := r.Finish([]string{"a"}, noon.Add(time.Minute)); !got.ExpiryAt.Equal(r.ExpiryAt) {
+			t.Errorf("a run that %s expires at %s, not at %s", name, got.ExpiryAt, r.ExpiryAt)
+		}
+	}
+	if got, _ := of(run.Cancelled).Finish([]string{"a"}, noon.Add(-time.Hour)); !got.ExpiryAt.Equal(noon.Add(time.Hour)) {
+		t.Errorf("cancelled and retried before it was due: it expires at %s", got.ExpiryAt)
+	}
+	never := of(run.Failed)
+	never.ExpiryAt = time.Time{}
+	if got, _ := never.Finish([]string{"a"}, day); !got.ExpiryAt.IsZero() {
+		t.Errorf("a run without expire_after expires at %s", got.ExpiryAt)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"punctual/functions/engine/release"
 	"punctual/shared/dag"
@@ -229,6 +230,30 @@ func TestExpiry_EndsARunThatTakesTooLong(t *testing.T) {
 	b.settle()
 	b.runIs(run.Failed)
 	b.is("b", job.Cancelled, run.ReasonExpired)
+}
+
+func TestRetry_RunsAfterExpireAfterHasPassed(t *testing.T) {
+	t.Parallel()
+	for name, expired := range map[string]bool{"of a run that failed in time": false, "of one that expired": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := def("a", "b: a")
+			d.ExpireAfter = time.Hour
+			b.fails = func(r job.Row) bool { return r.Generation == 1 }
+			b.create(d)
+			if !expired {
+				b.settle()
+			}
+			b.now = b.now.Add(24 * time.Hour)
+			b.settle()
+			b.runIs(run.Failed)
+			_, err := b.rel.Retry(context.Background(), b.key, "", by)
+			b.must(err)
+			b.calm()
+			b.runIs(run.Succeeded)
+		})
+	}
 }
 
 func TestExpressions_DecideAndFail(t *testing.T) {
