@@ -73,7 +73,7 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 		return nil, err
 	}
 	if v, ok := f["params"]; ok {
-		d.Params = r.params(v, allowed)
+		d.Params = unlessEmpty(r.params(v, allowed))
 	}
 	if v, ok := f["params_schema"]; ok {
 		d.ParamsSchema = r.schema(v, s.schemas)
@@ -83,7 +83,7 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 	set(f, "expire_after", &d.ExpireAfter, r.window)
 	set(f, "priority", &d.Priority, wordOf[job.Priority](r, contract.Priorities))
 	if v, ok := f["tags"]; ok {
-		d.Tags = r.tags(v)
+		d.Tags = unlessEmpty(r.tags(v))
 		r.NoSecrets(v, allowed)
 	}
 	if len(d.Nodes) == 0 || len(r.Wrong) >= wire.MaxMistakes {
@@ -99,6 +99,14 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 		return nil, err
 	}
 	return g, nil
+}
+
+// unlessEmpty returns nil for an empty map: it means what an absent field means, and makes no other definition.
+func unlessEmpty[V any](m map[string]V) map[string]V {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }
 
 // alsoWrong adds the mistakes of dag.Compile, except those at pointers that the reader has blamed already.
@@ -173,7 +181,7 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 		n.AllowLiterals = r.literals(v)
 	}
 	if v, ok := f["tags"]; ok {
-		n.Tags = r.tags(v)
+		n.Tags = unlessEmpty(r.tags(v))
 		r.NoSecrets(v, under(at.Pointer, n.AllowLiterals))
 	}
 	if known {
@@ -197,7 +205,9 @@ func (r *reader) runningNode(f wire.Fields, task job.Task, n *dag.Node) {
 		n.Timeout = row.Timeout
 	}
 	if v, ok := f["retry"]; ok {
-		n.Retry = slices.Clone(r.Doc.Compact(v.Node))
+		if n.Retry = slices.Clone(r.Doc.Compact(v.Node)); string(n.Retry) == "{}" {
+			n.Retry = nil
+		}
 	}
 	set(f, "start_within", &n.StartWithin, r.window)
 }

@@ -59,6 +59,24 @@ func TestDag_MakesAVersionOfEachNewDefinition(t *testing.T) {
 	}
 }
 
+func TestDag_MakesNoVersionOfAnEmptyFieldInPlaceOfAnAbsentOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo"}}}`)
+	for _, same := range []string{
+		`{"params":{},"nodes":{"a":{"task":"echo"}}}`,
+		`{"tags":{},"nodes":{"a":{"task":"echo"}}}`,
+		`{"allow_literals":[],"nodes":{"a":{"task":"echo"}}}`,
+		`{"nodes":{"a":{"task":"echo","tags":{}}}}`,
+		`{"nodes":{"a":{"task":"echo","retry":{}}}}`,
+		`{"nodes":{"a":{"task":"echo","depends_on":[]}}}`,
+	} {
+		if r := b.want(t, 200, "PUT", "/v1/dags/d", same); r.body["version"] != 1.0 {
+			t.Errorf("%s is version %v", same, r.body["version"])
+		}
+	}
+}
+
 func TestDag_IsListedByNameForItsTenantOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
