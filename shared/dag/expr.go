@@ -251,6 +251,10 @@ func (s scope) resolve(parsed *cel.Ast, e *expression) *mistake {
 				s.resolveNode(x, e, refuse)
 			case "params":
 				s.resolveParam(x, refuse)
+			case "run":
+				if _, _, ok := member(x); !ok {
+					refuse(x, "of the run only %s are known", strings.Join(sortedKeys(fieldTypes[runType]), ", "))
+				}
 			}
 		}
 	}

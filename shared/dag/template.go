@@ -498,15 +498,11 @@ func (r *renderer) pattern(t *pattern) error {
 			}
 			return nil
 		}
-		if s, ok := v.(types.String); ok {
-			whole.WriteString(string(s))
-		} else {
-			w := &writer{left: r.left - whole.Len()}
-			if err := w.value(v); err != nil {
-				return &mistake{p.expr.at, err.Error()}
-			}
-			whole.Write(w.out)
+		s, err := words(v, r.left-whole.Len())
+		if err != nil {
+			return &mistake{p.expr.at, err.Error()}
 		}
+		whole.WriteString(s)
 		if whole.Len() > r.left {
 			return &mistake{p.expr.at, errTooLarge.Error()}
 		}
@@ -515,6 +511,19 @@ func (r *renderer) pattern(t *pattern) error {
 		return &mistake{position{1, 1}, err.Error()}
 	}
 	return nil
+}
+
+// words returns a value as it stands inside a longer text, of up to so many bytes.
+func words(v ref.Val, left int) (string, error) {
+	switch v := v.(type) {
+	case types.String:
+		return string(v), nil
+	case types.Double:
+		return double(v)
+	}
+	w := &writer{left: left}
+	err := w.value(v)
+	return string(w.out), err
 }
 
 var errTooLarge = fmt.Errorf("it gives more than the %d bytes that a payload may have", contract.MaxPayload)
@@ -583,11 +592,14 @@ func (w *writer) value(v ref.Val) error {
 	case types.Uint:
 		return w.raw(strconv.FormatUint(uint64(v), 10))
 	case types.Double:
-		f := float64(v)
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return errors.New("it gives a number that JSON does not have")
+		s, err := double(v)
+		if err != nil {
+			return err
 		}
-		return w.json(f)
+		if !strings.ContainsAny(s, ".e") {
+			s += ".0" // it stays a double for whoever reads it next: CEL knows no 1 * 0.5
+		}
+		return w.raw(s)
 	case types.String:
 		return w.json(string(v))
 	case types.Bytes:
@@ -602,6 +614,15 @@ func (w *writer) value(v ref.Val) error {
 		return w.mapping(v)
 	}
 	return errors.New("it gives something that JSON does not have")
+}
+
+// double writes a double as JSON, whole ones without a fraction.
+func double(v types.Double) (string, error) {
+	f := float64(v)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return "", errors.New("it gives a number that JSON does not have")
+	}
+	return string(text.MustJSON(f)), nil
 }
 
 func (w *writer) mapping(m traits.Mapper) error {
