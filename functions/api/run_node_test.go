@@ -62,6 +62,37 @@ func TestRun_RecordsTheStatusesOfARetry(t *testing.T) {
 	}
 }
 
+func TestRun_RecordsThatACancelLeadsToItsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", chain)
+	id := "/v1/runs/" + r.str("run_id")
+	b.claim(t, node(r, "a")["job_id"].(string))
+	b.want(t, 200, "POST", id+"/pause", "")
+	b.want(t, 200, "POST", id+"/cancel", "")
+	e := b.want(t, 200, "GET", id+"/events", "").items()[2]
+	if e["action"] != "cancel" || e["from"] != "PAUSED" || e["to"] != "CANCELLED" {
+		t.Errorf("the event of the cancel is %v", e)
+	}
+	for _, verb := range []string{"pause", "resume"} {
+		if p := b.want(t, 409, "POST", id+"/"+verb, ""); p.str("detail") != "the run is being stopped" {
+			t.Errorf("%s while a node has yet to stop: %s", verb, p.text)
+		}
+	}
+}
+
+func TestRun_SaysWhyItFailedWhenANodeWasCancelled(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", chain)
+	b.want(t, 200, "POST", "/v1/jobs/"+node(r, "a")["job_id"].(string)+"/cancel", "")
+	got := b.want(t, 200, "GET", "/v1/runs/"+r.str("run_id"), "")
+	why, _ := got.body["status_reason"].(map[string]any)
+	if got.str("status") != "FAILED" || why["code"] != "node_failed" || why["message"] != "node a was cancelled" {
+		t.Errorf("%s", got.text)
+	}
+}
+
 func TestRun_NamesTheStatusThatForbidsAnAct(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -289,6 +289,8 @@ func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, 
 	case v == dag.Run && f.graph.MaxConcurrency > 0:
 		return "limit", fmt.Sprintf("%d jobs of the run are under way, which is its max_concurrency",
 			f.graph.MaxConcurrency)
+	case v == dag.Run && f.run.Generation(name) > 1: // it starts once what it ran before has stopped
+		return "parents", "its parents have just ended, or its earlier job has yet to stop"
 	}
 	return "parents", "its parents have just ended"
 }
@@ -341,30 +343,44 @@ func (f *runFacts) view() RunView {
 	v.Counts, v.Nodes = &runCounts{}, make(map[string]runNodeView, len(f.graph.Names()))
 	states := f.states()
 	v.Status = f.shown(states)
-	var failed []string
+	var failed, cancelled []string
 	for _, name := range f.graph.Names() {
 		n := runNodeView{f.node(name, states), f.itemCounts(name)}
 		v.Nodes[name] = n
 		v.Counts.add(n.Status)
-		if n.Status == job.Dead || n.Status == job.Expired {
+		switch {
+		case n.Status == job.Dead || n.Status == job.Expired:
 			failed = append(failed, name)
+		case n.Status == job.Cancelled && n.StatusReason != nil && n.StatusReason.Code == job.CodeCancelled:
+			cancelled = append(cancelled, name)
 		}
 		if !n.StartedAt.IsZero() && (v.StartedAt.IsZero() || n.StartedAt.Before(v.StartedAt.Time)) {
 			v.StartedAt = n.StartedAt
 		}
 	}
 	v.CriticalPath = f.graph.CriticalPath(states, f.now)
-	if v.StatusReason == nil && len(failed) > 0 && (v.Status == run.Failed || v.Status == run.Held) {
-		v.StatusReason = &job.Reason{Code: "node_failed", Message: failedNodes(failed)}
+	if v.StatusReason == nil && (v.Status == run.Failed || v.Status == run.Held) {
+		v.StatusReason = nodesFailed(failed, cancelled)
 	}
 	return v
 }
 
-func failedNodes(names []string) string {
-	if len(names) == 1 {
-		return "node " + names[0] + " failed"
+// nodesFailed is why a run failed: by the nodes that did or, without any, by those whose jobs somebody cancelled.
+func nodesFailed(failed, cancelled []string) *job.Reason {
+	why := job.Reason{Code: "node_failed"}
+	switch {
+	case len(failed) == 1:
+		why.Message = "node " + failed[0] + " failed"
+	case len(failed) > 1:
+		why.Message = "nodes " + someInWords(failed) + " failed"
+	case len(cancelled) == 1:
+		why.Message = "node " + cancelled[0] + " was cancelled"
+	case len(cancelled) > 1:
+		why.Message = "nodes " + someInWords(cancelled) + " were cancelled"
+	default:
+		return nil
 	}
-	return "nodes " + someInWords(names) + " failed"
+	return &why
 }
 
 // showRun reads a run and returns its whole view.

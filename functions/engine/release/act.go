@@ -132,10 +132,16 @@ func (r *Releaser) act(
 	return r.after(ctx, k)
 }
 
+// event records an act with the statuses that it leads from and to. A cancel leads to CANCELLED, although the run goes
+// on until what runs has stopped.
 func (r *Releaser) event(old, after run.Run, by By, action, node string) item.Write {
+	to := after.Shown()
+	if after.Stop == run.StopCancel {
+		to = run.Cancelled
+	}
 	return after.PutEvent(run.Event{
 		At: r.Clock.Now(), By: by.Who, Action: action, Node: node, Reason: by.Reason, From: string(old.Shown()),
-		To: string(after.Shown()),
+		To: string(to),
 	})
 }
 
@@ -152,7 +158,11 @@ func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
 var goingOn = []string{string(run.Building), string(run.Running), string(run.Paused), string(run.Held)}
 
 func wrongRun(is run.Run, allowed []string) error {
-	return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: allowed}
+	wrong := &WrongState{Of: "run", Is: string(is.Shown()), Allowed: allowed}
+	if is.Stop != run.NoStop && !is.Status.Final() { // its status alone would not forbid the act
+		wrong.Detail = "the run is being stopped"
+	}
+	return wrong
 }
 
 // Cancel ends a run: nodes that have not started become CANCELLED, and running ones are asked to stop. Cancelling twice
