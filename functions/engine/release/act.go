@@ -395,6 +395,7 @@ var retryable = []string{
 func (r *Releaser) inTwoWrites(
 	ctx context.Context, k run.Key, a run.Act, result json.RawMessage, by By,
 ) (run.Run, error) {
+	follows := int64(0) // the generation of the node that the request saw
 	is, err := r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
 		g, err := r.Graph(ctx, is)
 		if err != nil {
@@ -402,6 +403,17 @@ func (r *Releaser) inTwoWrites(
 		}
 		if err := r.mayBegin(ctx, g, is, a); err != nil {
 			return nil, err
+		}
+		if a.Kind == run.ActRetryFrom { // it may begin whatever the node is: of two at once only one does
+			newest := is.Generation(a.Node)
+			switch {
+			case follows == 0 || newest == follows:
+				follows = newest
+			case is.Nodes[a.Node].Whole: // another one did just this, or this one, whose answer was lost
+				return nil, nil
+			default:
+				return nil, acting(is)
+			}
 		}
 		a.ID = fmt.Sprintf("%s#%d", is.ID, is.Epoch+1)
 		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {

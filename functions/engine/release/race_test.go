@@ -2,8 +2,10 @@ package release_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
+	"punctual/functions/engine/release"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -99,6 +101,37 @@ func TestRace_HasOneResult(t *testing.T) {
 			b.runIs(run.Succeeded)
 			if d := b.current("d").ID; b.started[d] != 1 || b.fired[d] == 0 {
 				b.Errorf("d was fired %d times and started %d times", b.fired[d], b.started[d])
+			}
+		},
+		"two retries from a node at once begin one generation": func(b *bench) {
+			b.create(def("a", "b: a"))
+			b.settle()
+			b.before("run.begin", func() {
+				_, err := b.rel.Retry(ctx, b.key, "a", by)
+				b.must(err)
+			})
+			is, err := b.rel.Retry(ctx, b.key, "a", by)
+			b.must(err)
+			if is.Generation("a") != 2 || is.Generation("b") != 2 {
+				b.Errorf("the nodes are %v", is.Nodes)
+			}
+			b.settle()
+			b.runIs(run.Succeeded)
+		},
+		"a retry from a node is refused where another began at the same time": func(b *bench) {
+			b.fails = func(r job.Row) bool { return r.Node == "a" && r.Generation == 1 }
+			b.create(def("a", "b: a"))
+			b.settle()
+			b.before("run.begin", func() {
+				_, err := b.rel.RetryNode(ctx, b.key, "a", by)
+				b.must(err)
+			})
+			var wrong *release.WrongState
+			if _, err := b.rel.Retry(ctx, b.key, "a", by); !errors.As(err, &wrong) {
+				b.Errorf("the second one is answered %v", err)
+			}
+			if g := b.run().Generation("a"); g != 2 {
+				b.Errorf("a is of generation %d", g)
 			}
 		},
 		"a cancel between the two writes of a retry wins": func(b *bench) {
