@@ -115,7 +115,8 @@ func acceptedForm(accept []string) string {
 		}
 		for _, f := range graphForms {
 			of, _, _ := strings.Cut(graphTypes[f], ";")
-			if kind == of && q > best {
+			family, _, _ := strings.Cut(of, "/")
+			if (kind == of || kind == family+"/*") && q > best {
 				best, form = q, f
 			}
 		}

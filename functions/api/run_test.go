@@ -296,6 +296,7 @@ func TestRun_IsDrawn(t *testing.T) {
 		{"?format=mermaid", "image/svg+xml", "text/plain; charset=utf-8", "flowchart TD\n",
 			`n0(["a<br/>QUEUED"]):::queued`},
 		{"", "text/html;q=0.5,image/svg+xml", "image/svg+xml", "<svg ", `<g id="node-b"><title>b: BLOCKED</title>`},
+		{"", "image/*, */*;q=0.8", "image/svg+xml", "<svg ", "</svg>"},
 		{"?format=svg", "", "image/svg+xml", "<svg ", "</svg>"},
 		{"?format=json", "", "application/json", "{", `"edges":[["a","b"],["b","c"]]`},
 	} {
