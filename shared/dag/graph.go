@@ -14,7 +14,7 @@ const (
 	MaxNodes      = 500
 	MaxEdges      = 2_000
 	MaxItems      = 1_000 // of one for_each
-	MaxJobs       = 5_000 // of one run
+	MaxJobs       = 5_000 // of one run: its nodes, and of those with for_each the items instead
 	MaxDefinition = 256 << 10
 	MaxExpression = 1 << 10 // bytes
 )
@@ -42,6 +42,17 @@ type Graph struct {
 
 // Names returns the nodes in alphabetical order.
 func (g *Graph) Names() []string { return g.names }
+
+// Plain returns how many nodes have no for_each: each is one job.
+func (g *Graph) Plain() int {
+	n := 0
+	for _, node := range g.Nodes {
+		if node.ForEach == "" {
+			n++
+		}
+	}
+	return n
+}
 
 // Parents returns the nodes that must have ended before node, in the order written.
 func (g *Graph) Parents(node string) []string { return g.Nodes[node].DependsOn }

@@ -28,8 +28,13 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 		return nil, err
 	}
 	row.Items = int64(len(list))
+	counted, err := r.counted(ctx, f, row)
+	if err != nil {
+		return nil, err
+	}
 	row, write := job.AcceptMapped(row)
-	count := f.run.CountItems(row.Items, int64(dag.MaxJobs-len(f.graph.Names())-len(list)))
+	more := row.Items - counted
+	count := f.run.CountItems(more, int64(dag.MaxJobs-f.graph.Plain())-more)
 	err = r.Store.Commit(ctx, write, count)
 	if refused(err) {
 		if _, row := store.Refused(err).Olds[0]; !row { // only the count was refused
@@ -52,6 +57,25 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 		return nil, err
 	}
 	return r.fill(ctx, f, row, list, see, make([]job.Row, len(list)))
+}
+
+// counted returns how many items of an earlier generation of a mapped node are counted among the run's. Those of the
+// newest take their place: a run may be retried as often as one likes.
+func (r *Releaser) counted(ctx context.Context, f *facts, own job.Row) (int64, error) {
+	older := make([]job.Key, 0, own.Generation)
+	for g := own.Generation - 1; g > 0; g-- {
+		older = append(older, f.run.Key.Job(own.Node, g, 0))
+	}
+	rows, err := r.Store.Nodes(ctx, older)
+	if err != nil {
+		return 0, err
+	}
+	for _, row := range rows {
+		if row.IsMapped() {
+			return row.Items, nil
+		}
+	}
+	return 0, nil
 }
 
 // mapped puts the missing items of a mapped node that has its row, and ends the node once all items have ended.

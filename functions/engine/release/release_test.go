@@ -2,6 +2,7 @@ package release_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -328,6 +329,32 @@ func TestMapped_RunsOneJobForEachItem(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestMapped_CountsTheJobsOfARunByItsNewestGenerations(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	d := def()
+	list := json.RawMessage("[0" + strings.Repeat(",0", dag.MaxItems-1) + "]")
+	d.Params = map[string]json.RawMessage{"list": list}
+	for n := range dag.MaxJobs / dag.MaxItems {
+		d.Nodes[fmt.Sprint("m", n)] = dag.Node{Task: "echo", ForEach: "${params.list}"}
+	}
+	b.create(d, func(n *release.Request) { n.Params = json.RawMessage(`{"list":` + string(list) + `}`) })
+	full := func(when string) {
+		for name := range d.Nodes {
+			if row := b.current(name); row.Items != dag.MaxItems || row.Status != job.Blocked {
+				t.Fatalf("%s: %s has %d items and is %s: %v", when, name, row.Items, row.Status, row.Reason)
+			}
+		}
+	}
+	full("as many jobs as there may be")
+	_, err := b.rel.Cancel(ctx, b.key, by)
+	b.must(err)
+	_, err = b.rel.Retry(ctx, b.key, "", by)
+	b.must(err)
+	full("once more")
 }
 
 func contains(b *bench, want string) bool {
