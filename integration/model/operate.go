@@ -159,9 +159,10 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 		if !at(o.Node).st.failed() {
 			return 0, false
 		}
+		stopped := func(x uint8) bool { return r.stop == stopFail && at(x).st == cancelled }
 		bump = 1 << o.Node
-		for x := o.Node + 1; int(x) < m.n; x++ {
-			if fallsWith(x) {
+		for x := range uint8(m.n) {
+			if fallsWith(x) || !stopped(o.Node) && stopped(x) {
 				bump |= 1 << x
 			}
 		}

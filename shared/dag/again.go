@@ -29,6 +29,11 @@ func (g *Graph) Again(r run.Run, a run.Act, rows map[string]job.Row) []string {
 		return below && (blocked || row.Status == job.Cancelled || skipped)
 	}
 	failed := func(name string) bool { return EndOf(rows[name].Status) == Failed }
+	// stopped says that a node was cancelled because another one failed, under CancelRun.
+	stopped := func(name string) bool {
+		row := rows[name]
+		return r.Stop == run.StopFail && row.Status == job.Cancelled && row.Reason.Code == run.ReasonFailed
+	}
 	switch a.Kind {
 	case run.ActRetryFrom:
 		return g.Below(a.Node)
@@ -42,9 +47,10 @@ func (g *Graph) Again(r run.Run, a run.Act, rows map[string]job.Row) []string {
 		if !failed(a.Node) {
 			return nil
 		}
+		fell := !stopped(a.Node) // with it, everything that was stopped for a failure
 		for _, level := range g.levels {
 			for _, name := range level {
-				again[name] = name == a.Node || fallsWith(name)
+				again[name] = name == a.Node || fallsWith(name) || fell && stopped(name)
 			}
 		}
 	}

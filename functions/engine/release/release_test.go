@@ -104,6 +104,65 @@ func TestRetry_RunsFailedNodesAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestRetryNode_BringsBackWhatItsFailureStopped(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, act := range map[string]func(b *bench) (run.Run, error){
+		"a retry":    func(b *bench) (run.Run, error) { return b.rel.RetryNode(ctx, b.key, "a", by) },
+		"a skip":     func(b *bench) (run.Run, error) { return b.rel.Skip(ctx, b.key, "a", false, by) },
+		"a complete": func(b *bench) (run.Run, error) { return b.rel.Complete(ctx, b.key, "a", nil, by) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := def("a", "x", "y", "b: a", "c: x")
+			d.OnFailure = dag.CancelRun
+			b.fails = func(r job.Row) bool { return r.Node == "a" && r.Generation == 1 }
+			b.create(d)
+			x := b.current("x")
+			b.start(x)
+			b.finish(x, false)
+			a := b.current("a")
+			b.start(a)
+			b.finish(a, true)
+			b.must(b.rel.Ended(ctx, b.current("a")))
+			b.settle()
+			b.runIs(run.Failed)
+			b.is("y", job.Cancelled, run.ReasonFailed)
+			_, err := act(b)
+			b.must(err)
+			b.settle()
+			b.runIs(run.Succeeded)
+			for _, n := range []string{"y", "b", "c"} {
+				b.is(n, job.Succeeded, "")
+			}
+			if g := b.run().Generation("x"); g != 1 {
+				t.Errorf("x, which had succeeded, is of generation %d", g)
+			}
+		})
+	}
+}
+
+func TestRetryNode_OfANodeThatAFailureStoppedBringsBackNoOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "y", "z", "c: y")
+	d.OnFailure = dag.CancelRun
+	b.fails = func(r job.Row) bool { return r.Node == "a" }
+	b.create(d)
+	a := b.current("a")
+	b.start(a)
+	b.finish(a, true)
+	b.must(b.rel.Ended(context.Background(), b.current("a")))
+	b.settle()
+	_, err := b.rel.RetryNode(context.Background(), b.key, "y", by)
+	b.must(err)
+	b.settle()
+	b.runIs(run.Failed)
+	b.is("c", job.Succeeded, "")
+	b.is("z", job.Cancelled, run.ReasonFailed)
+}
+
 func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
