@@ -107,6 +107,44 @@ func TestRun_NamesTheStatusThatForbidsAnAct(t *testing.T) {
 	}
 }
 
+func TestRun_SaysWhatTheItemsOfANodeWaitFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const mapped = `"dag":{"nodes":{"m":{"task":"echo","for_each":"${[1,2]}"}}}}`
+	later := b.want(t, 202, "POST", "/v1/runs", `{"delay":"1h",`+mapped)
+	if m := node(later, "m"); m["waiting_for"] != "due" || m["status"] != "SCHEDULED" {
+		t.Errorf("items of a run that is due in an hour: %v", m)
+	}
+	now := b.want(t, 202, "POST", "/v1/runs", `{`+mapped)
+	if m := node(now, "m"); m["waiting_for"] != "worker" || m["why"] != "none of its 2 items has started" {
+		t.Errorf("items that are due: %v", m)
+	}
+	path := "/v1/runs/" + now.str("run_id") + "/nodes/m"
+	if p := b.want(t, 409, "POST", path+"/skip", ""); !strings.HasPrefix(p.str("detail"), "items of the node are released") {
+		t.Errorf("a skip: %s", p.text)
+	}
+	for _, each := range b.want(t, 200, "GET", path, "").body["items"].(map[string]any)["items"].([]any) {
+		b.want(t, 200, "POST", "/v1/jobs/"+each.(map[string]any)["job_id"].(string)+"/cancel", "")
+	}
+	why := b.want(t, 200, "GET", path, "").body["status_reason"].(map[string]any)
+	if why["code"] != "cancelled" || why["message"] != "item 0: CANCELLED" {
+		t.Errorf("a node whose items were cancelled: %v", why)
+	}
+}
+
+func TestRun_SaysWhichTaskWasDeleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/tasks/mail", `{"executor":"echo"}`)
+	b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"mail"}}}`)
+	b.want(t, 204, "DELETE", "/v1/tasks/mail", "")
+	r := b.want(t, 202, "POST", "/v1/dags/d/runs", "")
+	why := node(r, "a")["status_reason"].(map[string]any)
+	if why["code"] != "unknown_task" || why["message"] != `task "mail" was deleted before the node was released` {
+		t.Errorf("the node is %v", node(r, "a"))
+	}
+}
+
 func TestDag_AcceptsDeclaredLiterals(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -260,8 +261,17 @@ func (f *runFacts) waits(name string, row job.Row, s job.Status, states map[stri
 	if f.run.Shown() == run.Paused {
 		return "pause", "the run is paused"
 	}
-	if row.IsMapped() {
-		return "worker", fmt.Sprintf("none of its %d items has started", row.Items)
+	none := "it is due and waits for a free worker"
+	if row.IsMapped() { // it waits for what the first of its items waits for
+		none = fmt.Sprintf("none of its %d items has started", row.Items)
+		if started, _ := f.times(row); !started.IsZero() {
+			none = "its items wait for a free worker"
+		}
+		first := slices.IndexFunc(f.items[name], func(item job.Row) bool { return f.status(item) == s })
+		if first < 0 { // they are being released
+			return "worker", none
+		}
+		row = f.items[name][first]
 	}
 	_, paused := f.pauses.Hold(row.Task, f.now)
 	switch word = job.WaitingFor(row, f.claims[row.ID], paused, f.now); word {
@@ -274,7 +284,7 @@ func (f *runFacts) waits(name string, row job.Row, s job.Status, states map[stri
 	case "retry", "snooze":
 		return "retry", fmt.Sprintf("attempt %d is due at %s", row.Attempt, row.DueAt.UTC().Format(wire.InstantLayout))
 	}
-	return "worker", "it is due and waits for a free worker"
+	return "worker", none
 }
 
 // blocked returns why a node has not been released.
@@ -287,6 +297,9 @@ func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, 
 	case f.run.Shown() == run.Paused:
 		return "pause", "the run is paused"
 	case v == dag.Run && f.graph.MaxConcurrency > 0:
+		if f.graph.MaxConcurrency == 1 {
+			return "limit", "another job of the run is under way, and its max_concurrency is 1"
+		}
 		return "limit", fmt.Sprintf("%d jobs of the run are under way, which is its max_concurrency",
 			f.graph.MaxConcurrency)
 	case v == dag.Run && f.run.Generation(name) > 1: // it starts once what it ran before has stopped

@@ -270,6 +270,9 @@ func (r *Releaser) forceNode(
 			return nil, err
 		}
 		wrong := &WrongState{Of: "node", Is: string(shown), Allowed: allowed}
+		if row.IsMapped() && !row.Status.Final() {
+			wrong.Detail = "items of the node are released: wait for them, or cancel their jobs first"
+		}
 		switch {
 		case row.Status != "" && row.Status != job.Scheduled:
 			return nil, wrong

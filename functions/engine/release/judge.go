@@ -253,7 +253,9 @@ func (r *Releaser) accept(
 	task, err := r.Store.Task(ctx, row.Tenant, n.Task)
 	if fault.KindOf(err) == fault.NotFound { // deleted since the run was made
 		f.giveBack(slots...)
-		return r.putEnded(ctx, f, row, job.Dead, job.Reason{Code: job.CodeUnknownTask}, now)
+		return r.putEnded(ctx, f, row, job.Dead, job.Reason{
+			Code: job.CodeUnknownTask, Message: fmt.Sprintf("task %q was deleted before the node was released", n.Task),
+		}, now)
 	}
 	if err != nil {
 		return nil, err

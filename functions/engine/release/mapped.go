@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -188,8 +189,8 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 			s, why = job.Cancelled, it.Reason
 		case s == job.Succeeded: // the first that failed says why
 			s, why = job.Dead,
-				job.Reason{Code: it.Reason.Code,
-					Message: job.Cut(fmt.Sprintf("item %d: %s", i, it.Reason.Message), contract.MaxErrorMessage)}
+				job.Reason{Code: it.Reason.Code, Message: job.Cut(fmt.Sprintf("item %d: %s", i,
+					cmp.Or(it.Reason.Message, string(it.Status))), contract.MaxErrorMessage)}
 		}
 	}
 	// The row may change meanwhile: a job may begin to come after the node, or somebody else may close it.
