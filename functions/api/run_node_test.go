@@ -91,6 +91,16 @@ func TestRun_SaysWhyItFailedWhenANodeWasCancelled(t *testing.T) {
 	if got.str("status") != "FAILED" || why["code"] != "node_failed" || why["message"] != "node a was cancelled" {
 		t.Errorf("%s", got.text)
 	}
+
+	// One node of a run that was cancelled is brought back, and the others stay cancelled.
+	r = b.want(t, 202, "POST", "/v1/runs", chain)
+	id := "/v1/runs/" + r.str("run_id")
+	b.want(t, 200, "POST", id+"/cancel", "")
+	got = b.want(t, 200, "POST", id+"/nodes/c/complete", "")
+	why, _ = got.body["status_reason"].(map[string]any)
+	if got.str("status") != "FAILED" || why["message"] != "nodes a and b were cancelled" {
+		t.Errorf("%s", got.text)
+	}
 }
 
 func TestRun_NamesTheStatusThatForbidsAnAct(t *testing.T) {

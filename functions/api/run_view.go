@@ -364,7 +364,7 @@ func (f *runFacts) view() RunView {
 		switch {
 		case n.Status == job.Dead || n.Status == job.Expired:
 			failed = append(failed, name)
-		case n.Status == job.Cancelled && n.StatusReason != nil && n.StatusReason.Code == job.CodeCancelled:
+		case n.Status == job.Cancelled && (n.StatusReason == nil || n.StatusReason.Code != dag.ReasonParentFailed):
 			cancelled = append(cancelled, name)
 		}
 		if !n.StartedAt.IsZero() && (v.StartedAt.IsZero() || n.StartedAt.Before(v.StartedAt.Time)) {
@@ -378,7 +378,8 @@ func (f *runFacts) view() RunView {
 	return v
 }
 
-// nodesFailed is why a run failed: by the nodes that did or, without any, by those whose jobs somebody cancelled.
+// nodesFailed is why a run failed: by the nodes that did or, without any, by those that were cancelled and not for a
+// parent.
 func nodesFailed(failed, cancelled []string) *job.Reason {
 	why := job.Reason{Code: "node_failed"}
 	switch {
