@@ -81,6 +81,20 @@ func TestRun_RecordsThatACancelLeadsToItsEnd(t *testing.T) {
 	}
 }
 
+func TestRun_GoesOnByARetryAfterACancelUnderAPause(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id")
+	b.want(t, 200, "POST", id+"/pause", "")
+	b.want(t, 200, "POST", id+"/cancel", "")
+	if r := b.want(t, 200, "POST", id+"/retry", ""); r.str("status") != "RUNNING" {
+		t.Errorf("the run is %s", r.text)
+	}
+	if e := b.want(t, 200, "GET", id+"/events", "").items()[3]; e["from"] != "CANCELLED" || e["to"] != "RUNNING" {
+		t.Errorf("the event of the retry is %v", e)
+	}
+}
+
 func TestRun_SaysWhyItFailedWhenANodeWasCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -197,6 +197,7 @@ func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
 		s.hand[o.Node] = o.Act
 	}
 	s.stop, s.wake = NoAct, m.Broken != ActWakesNobody
+	s.paused = s.paused && !s.status.final()
 	s.status, s.holds = going, false
 	return true
 }

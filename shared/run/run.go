@@ -581,12 +581,16 @@ func (r Run) acting() item.Cond {
 	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Act.ID}
 }
 
-// Finish is an act's second write: those nodes begin a new generation, and the run goes on. For a run that was
-// over, expire_after counts anew: what is retried the day after could not start otherwise.
+// Finish is an act's second write: those nodes begin a new generation, and the run goes on. A run that was over
+// starts afresh: a pause that it was stopped under is lifted, and expire_after counts anew, since what is retried the
+// day after could not start otherwise.
 func (r Run) Finish(again []string, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
-	if r.Status.Final() && !r.ExpiryAt.IsZero() && now.After(r.DueAt) {
-		after.RetriedAt, after.ExpiryAt = now, now.Add(r.expireAfter())
+	if r.Status.Final() {
+		after.Paused = false
+		if !r.ExpiryAt.IsZero() && now.After(r.DueAt) {
+			after.RetriedAt, after.ExpiryAt = now, now.Add(r.expireAfter())
+		}
 	}
 	after.Act, after.Stop, after.Holds, after.Status, after.Reason = nil, NoStop, false, Running, job.Reason{}
 	after.Epoch++

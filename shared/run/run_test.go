@@ -217,6 +217,16 @@ func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 	}
 }
 
+func TestFinish_LiftsThePauseThatARunWasStoppedUnder(t *testing.T) {
+	t.Parallel()
+	for status, paused := range map[run.Status]bool{run.Cancelled: false, run.Failed: false, run.Running: true} {
+		r := going(func(r *run.Run) { r.Status, r.Paused, r.Act = status, true, &run.Act{ID: "x", Kind: run.ActRetry} })
+		if after, _ := r.Finish([]string{"a"}, noon); after.Paused != paused {
+			t.Errorf("a retry of a paused run that is %s leaves it paused: %v", status, after.Paused)
+		}
+	}
+}
+
 func TestMayStart_AsksForAllThatKeepsANodeFromStarting(t *testing.T) {
 	t.Parallel()
 	row := job.Row{Node: "a", Generation: 1}

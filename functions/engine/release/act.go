@@ -428,6 +428,7 @@ func (r *Releaser) inTwoWrites(
 		after, write := is.Begin(a, r.Clock.Now())
 		begun := after
 		begun.Status, begun.Stop = run.Running, run.NoStop // as after the second write
+		begun.Paused = is.Paused && !is.Status.Final()
 		return []item.Write{write, r.event(is, begun, by, actionOf(a), a.Node)}, nil
 	})
 	if err != nil {
