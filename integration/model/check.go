@@ -18,9 +18,11 @@ func (m *model) due(s *state, x uint8) found { return m.dues[x][m.code(s, &s.gen
 
 // checkStart checks a start before it happens.
 func (m *model) checkStart(s *state, x, g int) {
-	older := row{}
-	if g > 0 {
-		older = s.rows[x][g-1]
+	older := row{} // the newest before it
+	runs := false  // one of those before it
+	for before := range g {
+		older = s.rows[x][before]
+		runs = runs || older.st == running
 	}
 	switch {
 	case s.status.final():
@@ -33,8 +35,8 @@ func (m *model) checkStart(s *state, x, g int) {
 		m.violated("node %d starts in generation %d, and %d counts", x, g+1, s.gen[x]+1)
 	case s.ran&(1<<(x*maxGens+g)) != 0:
 		m.violated("node %d starts twice in generation %d", x, g+1)
-	case older.st == running:
-		m.violated("node %d starts in generation %d while the older one runs", x, g+1)
+	case runs:
+		m.violated("node %d starts in generation %d while an older one runs", x, g+1)
 	case older.st == succeeded && !m.ordered(RetryFrom):
 		m.violated("node %d starts once more after it has succeeded", x)
 	case s.hand[x] != NoAct:

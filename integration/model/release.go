@@ -334,7 +334,7 @@ func (m *model) readNode(s *state, p *process) {
 	case s.rows[x][g].st.final():
 	case p.seen.hand[x] != NoAct:
 		f = toForce
-	case g > 0 && s.rows[x][g-1].st.open() && m.Broken != ReleaseBeforeOlder:
+	case s.olderOpen(x, g) && m.Broken != ReleaseBeforeOlder:
 	default:
 		f = m.judge(s, &p.seen.gen, x)
 		if m.Broken == ReleaseBeforeParents && f == nothing {
@@ -435,7 +435,7 @@ func (m *model) judgeRun(s *state, r *run) found {
 			moving = true
 			continue
 		}
-		if r.gen[x] > 0 && s.rows[x][r.gen[x]-1].st.open() {
+		if s.olderOpen(x, r.gen[x]) {
 			moving = true
 			continue
 		}

@@ -194,3 +194,13 @@ const (
 	toFail
 	toEndCancelled
 )
+
+// olderOpen says that a generation of node x before g has a row that has not ended.
+func (s *state) olderOpen(x, g uint8) bool {
+	for _, r := range s.rows[x][:g] {
+		if r.st.open() {
+			return true
+		}
+	}
+	return false
+}

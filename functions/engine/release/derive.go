@@ -151,19 +151,17 @@ func (f *facts) noteEnded(rows []job.Row) {
 // newerCounts is the reason with which a job of an older generation ends.
 var newerCounts = job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
 
-// stopOlder asks jobs of the generation before the current one to stop.
+// stopOlder asks jobs of the generations before the current one to stop.
 func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
 	for _, name := range f.graph.Names() {
-		g := f.run.Generation(name)
-		if g == 1 {
-			continue
-		}
-		older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, g-1, 0)})
+		older, err := r.older(ctx, f, name)
 		if err != nil {
 			return err
 		}
-		if _, err := r.stopRow(ctx, f, older[0], newerCounts); err != nil {
-			return err
+		for _, row := range older {
+			if _, err := r.stopRow(ctx, f, row, newerCounts); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

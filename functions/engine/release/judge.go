@@ -55,11 +55,9 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	if hand := f.run.Nodes[name]; hand.Hand != job.NotForced {
 		return r.force(ctx, f, name)
 	}
-	if g := f.run.Generation(name); g > 1 {
-		older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, g-1, 0)})
-		if err != nil || older[0].Status != "" && !older[0].Status.Final() {
-			return nil, err // the end of the older job judges the node
-		}
+	older, err := r.older(ctx, f, name)
+	if err != nil || slices.ContainsFunc(older, stands) {
+		return nil, err // the end of the older job judges the node
 	}
 	switch v, why := f.graph.JudgeNode(name, states(rows)); v {
 	case dag.Held:
@@ -75,6 +73,22 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	}
 	return nil, nil
 }
+
+// older reads the rows of a node's earlier generations, newest first; the zero Row is of one that has none.
+func (r *Releaser) older(ctx context.Context, f *facts, name string) ([]job.Row, error) {
+	g := f.run.Generation(name)
+	if g == 1 {
+		return nil, nil
+	}
+	keys := make([]job.Key, 0, g-1)
+	for g--; g > 0; g-- {
+		keys = append(keys, f.run.Key.Job(name, g, 0))
+	}
+	return r.Store.Nodes(ctx, keys)
+}
+
+// stands says that a node has a row that has not ended.
+func stands(row job.Row) bool { return row.Status != "" && !row.Status.Final() }
 
 // blank is the row of a node, or of item no of a mapped one, before its task is known.
 func (r *Releaser) blank(f *facts, name string, no int64, now time.Time) job.Row {

@@ -63,11 +63,7 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 // counted returns how many items of an earlier generation of a mapped node are counted among the run's. Those of the
 // newest take their place: a run may be retried as often as one likes.
 func (r *Releaser) counted(ctx context.Context, f *facts, own job.Row) (int64, error) {
-	older := make([]job.Key, 0, own.Generation)
-	for g := own.Generation - 1; g > 0; g-- {
-		older = append(older, f.run.Key.Job(own.Node, g, 0))
-	}
-	rows, err := r.Store.Nodes(ctx, older)
+	rows, err := r.older(ctx, f, own.Node)
 	if err != nil {
 		return 0, err
 	}
@@ -109,14 +105,33 @@ func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended 
 			return ended, err
 		}
 	}
-	if own.Items >= dag.CountFrom {
-		n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef("items#"+name, own.Generation))
-		if err != nil || n < own.Items {
-			return ended, err
-		}
+	if all, err := r.allItems(ctx, f, own); err != nil || !all {
+		return ended, err
 	}
 	more, err := r.closeMapped(ctx, f, own)
 	return append(ended, more...), err
+}
+
+// allItems counts the end of an item, and says whether it may be the last of its node.
+func (r *Releaser) allItems(ctx context.Context, f *facts, own job.Row) (bool, error) {
+	if own.Items < dag.CountFrom {
+		return true, nil
+	}
+	n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef("items#"+own.Node, own.Generation))
+	return n >= own.Items, err
+}
+
+// closeOlder ends the mapped node of an earlier generation after the last of its items has ended: a newer generation
+// waits for it, and a run is not forgotten before it.
+func (r *Releaser) closeOlder(ctx context.Context, f *facts, item job.Row) ([]job.Row, error) {
+	rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(item.Node, item.Generation, 0)})
+	if err != nil || !rows[0].IsMapped() || !stands(rows[0]) {
+		return nil, err
+	}
+	if all, err := r.allItems(ctx, f, rows[0]); err != nil || !all {
+		return nil, err
+	}
+	return r.closeMapped(ctx, f, rows[0])
 }
 
 // itemsThere is how many items have a row. Items are put in order, so the others have none yet, unless somebody is

@@ -163,6 +163,82 @@ func TestRetryNode_OfANodeThatAFailureStoppedBringsBackNoOther(t *testing.T) {
 	b.is("z", job.Cancelled, run.ReasonFailed)
 }
 
+// items are the rows of a mapped node's items, of that generation.
+func (b *bench) items(node string, generation int64) (items []job.Row) {
+	b.Helper()
+	for _, row := range b.rows() {
+		if row.Node == node && row.Generation == generation && row.ItemNo > 0 {
+			items = append(items, row)
+		}
+	}
+	return items
+}
+
+func TestRetry_StartsOnceAllThatRanBeforeHasStopped(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, list := range map[string]string{
+		"a node": "", "two items": "${[1,2]}", "ten items": "${[1,2,3,4,5,6,7,8,9,0]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := def("m")
+			m := d.Nodes["m"]
+			m.ForEach = list
+			d.Nodes["m"] = m
+			b.create(d)
+			first := append(b.items("m", 1), b.current("m"))
+			for _, row := range first {
+				b.start(row)
+			}
+			for range 2 { // the second generation has no row when the third begins
+				_, err := b.rel.Retry(ctx, b.key, "m", by)
+				b.must(err)
+				if row := b.current("m"); row.Status != "" {
+					t.Errorf("generation %d begins while the first one runs", row.Generation)
+				}
+			}
+			for _, row := range first {
+				b.finish(row, true)
+			}
+			if row := b.current("m"); row.Status == "" || row.Generation != 3 {
+				t.Error("the newest generation has not begun after the end of the first")
+			}
+			b.calm()
+			b.runIs(run.Succeeded)
+		})
+	}
+}
+
+func TestComplete_ClosesTheOlderNodeOnceItsItemsHaveStopped(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	d := def("m")
+	m := d.Nodes["m"]
+	m.ForEach = "${[1,2]}"
+	d.Nodes["m"] = m
+	b.create(d)
+	older := b.current("m")
+	for _, row := range b.items("m", 1) {
+		b.start(row)
+	}
+	_, err := b.rel.Retry(ctx, b.key, "m", by)
+	b.must(err)
+	_, err = b.rel.Complete(ctx, b.key, "m", nil, by)
+	b.must(err)
+	b.runIs(run.Succeeded)
+	for _, row := range b.items("m", 1) {
+		b.finish(row, true)
+	}
+	rows, err := b.store.Nodes(ctx, []job.Key{older.Key})
+	b.must(err)
+	if !rows[0].Status.Final() {
+		t.Errorf("the run is over, all items have ended, and their node is %s", rows[0].Status)
+	}
+}
+
 func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

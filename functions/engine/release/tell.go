@@ -75,14 +75,19 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 	counts := x.Generation == f.run.Generation(x.Node)
 	node := x.ItemNo == 0 && counts
 	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
+	if x.ItemNo > 0 && !counts {
+		if ended, err = r.closeOlder(ctx, f, x); err != nil {
+			return ended, false, err
+		}
+	}
 	switch {
 	case f.run.Status.Final():
-		return nil, true, r.clearPending(ctx, x)
+		return ended, true, r.clearPending(ctx, x)
 	case f.run.Expired(r.Clock.Now()):
 		if err := r.expire(ctx, f); err != nil {
-			return nil, false, err
+			return ended, false, err
 		}
-		return nil, false, r.Derive(ctx, f.run.Key)
+		return ended, false, r.Derive(ctx, f.run.Key)
 	case failed && f.run.Act != nil:
 		return nil, true, nil // x keeps its pending effects: the act decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
@@ -98,7 +103,8 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 	}
 
 	if x.Slot > 0 { // a node in the line may take the slot over
-		if ended, err = r.moveUp(ctx, f); err != nil {
+		more, err := r.moveUp(ctx, f)
+		if ended = append(ended, more...); err != nil {
 			return ended, false, err
 		}
 	}
