@@ -190,6 +190,9 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 	if f.run.MustTell() {
 		return nil, wire.NewProblem(codeNotFinished, "the run has yet to tell its schedule; try again in a moment")
 	}
+	if err := s.allStopped(ctx, f); err != nil {
+		return nil, err
+	}
 	for _, name := range f.graph.Names() {
 		for g := range f.run.Generation(name) {
 			if err := s.forgetNode(ctx, f, name, g+1); err != nil {
@@ -202,6 +205,27 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 		return nil, wire.NewProblem(codeWrongState, "somebody has acted on the run meanwhile; read it again")
 	}
 	return &empty{}, err
+}
+
+// allStopped returns a problem while a job of an earlier generation, which was asked to stop, has not. It comes before
+// anything is forgotten.
+func (s *stage) allStopped(ctx context.Context, f *runFacts) error {
+	var older []job.Key
+	for _, name := range f.graph.Names() {
+		for g := range f.run.Generation(name) - 1 {
+			older = append(older, f.run.Key.Job(name, g+1, 0))
+		}
+	}
+	rows, err := s.Store.Nodes(ctx, older)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Status != "" && !row.Status.Final() {
+			return wire.NewProblem(codeNotFinished, "a job of the run has yet to stop; try again in a moment")
+		}
+	}
+	return nil
 }
 
 // forgetNode forgets the jobs of one generation of a node. It skips jobs that are gone.

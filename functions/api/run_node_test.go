@@ -95,6 +95,22 @@ func TestRun_GoesOnByARetryAfterACancelUnderAPause(t *testing.T) {
 	}
 }
 
+func TestRun_IsNotForgottenWhileAnEarlierJobOfItHasYetToStop(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo"}}}}`)
+	id := "/v1/runs/" + r.str("run_id")
+	b.want(t, 200, "POST", id+"/nodes/a/complete", "")
+	b.claim(t, node(r, "b")["job_id"].(string))
+	b.want(t, 200, "POST", id+"/retry", `{"from":"b"}`)
+	b.want(t, 200, "POST", id+"/nodes/b/complete", "")
+	p := b.want(t, 409, "DELETE", id, "")
+	if p.str("code") != "not_finished" || p.str("detail") != "a job of the run has yet to stop; try again in a moment" {
+		t.Errorf("%s", p.text)
+	}
+	b.want(t, 200, "GET", "/v1/jobs/"+node(r, "a")["job_id"].(string), "")
+}
+
 func TestRun_SaysWhyItFailedWhenANodeWasCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
