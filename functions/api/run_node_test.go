@@ -160,7 +160,8 @@ func TestRun_SaysWhatTheItemsOfANodeWaitFor(t *testing.T) {
 		t.Errorf("items that are due: %v", m)
 	}
 	path := "/v1/runs/" + now.str("run_id") + "/nodes/m"
-	if p := b.want(t, 409, "POST", path+"/skip", ""); !strings.HasPrefix(p.str("detail"), "items of the node are released") {
+	p := b.want(t, 409, "POST", path+"/skip", "")
+	if !strings.HasPrefix(p.str("detail"), "items of the node are released") {
 		t.Errorf("a skip: %s", p.text)
 	}
 	for _, each := range b.want(t, 200, "GET", path, "").body["items"].(map[string]any)["items"].([]any) {

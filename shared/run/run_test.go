@@ -207,7 +207,8 @@ func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 			t.Errorf("a run that %s expires at %s, not at %s", name, got.ExpiryAt, r.ExpiryAt)
 		}
 	}
-	if got, _ := of(run.Cancelled).Finish([]string{"a"}, noon.Add(-time.Hour)); !got.ExpiryAt.Equal(noon.Add(time.Hour)) {
+	got, _ := of(run.Cancelled).Finish([]string{"a"}, noon.Add(-time.Hour))
+	if !got.ExpiryAt.Equal(noon.Add(time.Hour)) {
 		t.Errorf("cancelled and retried before it was due: it expires at %s", got.ExpiryAt)
 	}
 	never := of(run.Failed)
