@@ -191,9 +191,15 @@ func TestScheduleOfDag_RunsNow(t *testing.T) {
 	}
 	b.want(t, 200, "POST", "/v1/runs/"+id+"/cancel", "")
 	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); o[0]["status"] != "CANCELLED" ||
-		o[0]["outcome"] != "ran" {
+		o[0]["outcome"] != "ran" || o[0]["reason"] != "run_cancelled" {
 		t.Errorf("the occurrence is %v", o[0])
 	}
+	b.want(t, 200, "POST", "/v1/runs/"+id+"/retry", "")
+	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); o[0]["status"] != "RUNNING" ||
+		o[0]["reason"] != nil || o[0]["why"] != nil {
+		t.Errorf("the occurrence of a retried run is %v", o[0])
+	}
+	b.want(t, 200, "POST", "/v1/runs/"+id+"/cancel", "")
 	b.want(t, 204, "DELETE", "/v1/runs/"+id, "")
 	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); o[0]["status"] != "CANCELLED" {
 		t.Errorf("the occurrence of a forgotten run is %v", o[0])

@@ -294,8 +294,9 @@ func (s *stage) withRuns(ctx context.Context, t tenant.ID, items []occurrenceVie
 	}
 	found, err := s.Store.RunsNamed(ctx, keys)
 	for n, is := range found {
-		if is.Status != "" {
-			items[of[n]].Status = string(is.Shown())
+		v := &items[of[n]]
+		if now := string(is.Shown()); is.Status != "" && now != v.Status {
+			v.Status, v.Reason, v.Why = now, "", "" // it was retried: why it ended before says nothing of it any more
 		}
 	}
 	return err
