@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"punctual/shared/job"
 	"punctual/shared/run"
@@ -300,5 +301,92 @@ func TestRedriveJob_OfANodeWhoseRunIsPausedSaysWhoTakesItsPlace(t *testing.T) {
 	now := b.want(t, 200, "GET", "/v1/jobs/"+by, "")
 	if now.str("node") != "a" || now.str("run_id") != r.str("run_id") {
 		t.Errorf("in its place is %s", now.text)
+	}
+}
+
+func TestRetryRun_RunsANodeWhoseDeadJobIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo"}}}}`)
+	id, dead := "/v1/runs/"+r.str("run_id"), node(r, "a")["job_id"].(string)
+	b.settled(t, dead, job.Outcome{Kind: job.OutcomeFailed, Permanent: true,
+		Error: &job.Reason{Code: "x", Message: "y"}})
+	b.want(t, 204, "DELETE", "/v1/jobs/"+dead, "")
+	r = b.want(t, 200, "POST", id+"/nodes/a/retry", "")
+	if a := node(r, "a"); a["status"] != "QUEUED" || b.row(t, a["job_id"].(string)).HandlerKey() != job.ID(dead) {
+		t.Errorf("a is %v", a)
+	}
+}
+
+func TestRedriveJob_NamesAJobThatIsThereHoweverItsPausedRunGoesOn(t *testing.T) {
+	t.Parallel()
+	const (
+		one   = `{"dag":{"nodes":{"a":{"task":"echo"},"x":{"task":"echo"}}},"expire_after":"1h"}`
+		items = `{"dag":{"nodes":{"a":{"task":"echo","for_each":"${[1]}"},"x":{"task":"echo"}}},"expire_after":"1h"}`
+		below = `{"dag":{"nodes":{"p":{"task":"echo"},"a":{"task":"echo","depends_on":["p"],"for_each":"${[1]}"},
+			"x":{"task":"echo"}}}}`
+		redrive            = "redrive"
+		skipped, completed = "skipped_by_operator", "completed_by_operator"
+	)
+	for name, c := range map[string]struct {
+		dag    string
+		acts   []string // on the run, after a redrive under a pause
+		status string
+		code   string
+	}{
+		"a node of a cancelled run":      {one, []string{redrive, "cancel"}, "CANCELLED", "run_cancelled"},
+		"a retried and cancelled node":   {one, []string{"retry", "cancel", redrive}, "CANCELLED", "run_cancelled"},
+		"a node of an expired run":       {one, []string{redrive, "expire"}, "CANCELLED", "run_expired"},
+		"a node that is skipped":         {one, []string{redrive, "nodes/a/skip", "cancel"}, "SKIPPED", skipped},
+		"a node skipped before":          {one, []string{"nodes/a/skip", redrive, "cancel"}, "SKIPPED", skipped},
+		"a completed node":               {one, []string{redrive, "nodes/a/complete"}, "SUCCEEDED", completed},
+		"an item of a cancelled run":     {items, []string{redrive, "cancel"}, "CANCELLED", "run_cancelled"},
+		"an item redriven after the end": {items, []string{"retry", "cancel", redrive}, "CANCELLED", "run_cancelled"},
+		"an item of an expired run":      {items, []string{redrive, "expire"}, "CANCELLED", "run_expired"},
+		"an item of a skipped node":      {items, []string{redrive, "nodes/a/skip"}, "SKIPPED", skipped},
+		"an item of a completed node":    {items, []string{redrive, "nodes/a/complete"}, "SKIPPED", completed},
+		"an item of an older generation": {below, []string{redrive, `retry {"from":"p"}`}, "CANCELLED", "cancelled"},
+		"an item that goes on":           {items, []string{redrive, "resume"}, "SCHEDULED", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			r := b.want(t, 202, "POST", "/v1/runs", c.dag)
+			id := "/v1/runs/" + r.str("run_id")
+			if c.dag == below {
+				b.settled(t, node(r, "p")["job_id"].(string), success)
+				r = b.want(t, 200, "GET", id, "")
+			}
+			dead, _ := node(r, "a")["job_id"].(string)
+			if c.dag != one {
+				all := b.want(t, 200, "GET", id+"/nodes/a", "").body["items"].(map[string]any)["items"].([]any)
+				dead = all[0].(map[string]any)["job_id"].(string)
+			}
+			b.settled(t, dead, job.Outcome{Kind: job.OutcomeFailed, Permanent: true,
+				Error: &job.Reason{Code: "x", Message: "y"}})
+			b.want(t, 200, "POST", id+"/pause", "")
+			for _, act := range c.acts {
+				switch what, body, _ := strings.Cut(act, " "); what {
+				case redrive:
+					if got := b.do(t, "POST", "/v1/jobs/"+dead+"/redrive", ""); got.status != 202 && got.status != 409 {
+						t.Errorf("the redrive answered %s", got.text)
+					}
+				case "expire":
+					b.clock.at = noon.Add(time.Hour)
+					if err := b.engine().Release.Due(t.Context(), b.who.Tenant, job.ID(r.str("run_id"))); err != nil {
+						t.Error(err)
+					}
+				default:
+					b.want(t, 200, "POST", id+"/"+what, body)
+				}
+			}
+			by := b.row(t, dead).RedrivenBy
+			next := b.want(t, 200, "GET", "/v1/jobs/"+string(by), "")
+			row := b.row(t, string(by))
+			if row.Status != job.Status(c.status) || row.Reason.Code != c.code || next.str("redrive_of") != dead ||
+				row.HandlerKey() != job.ID(dead) {
+				t.Errorf("in its place is %s, whose handler has the key %s", next.text, row.HandlerKey())
+			}
+		})
 	}
 }

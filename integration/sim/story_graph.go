@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -131,6 +132,102 @@ var Graphs = []Story{
 			}
 		}
 	}},
+	{Name: "a node is redriven under a pause, and its run cancelled", Held: true, Redo: afterAct,
+		Play: func(w *Client) func() {
+			g := w.Start("g", w.deadWhileRunning("a", "b: a"))
+			w.redriveUnderPause(g, "a", 0)
+			w.cancel(g)
+			return func() {
+				w.CameTo(g, graphs.Cancelled, "a=CANCELLED b=CANCELLED x=CANCELLED")
+				w.NamesWhatIsThere(g, "a", 0)
+			}
+		}},
+	{Name: "an item is redriven under a pause, and its run cancelled", Held: true, Redo: afterAct,
+		Play: func(w *Client) func() {
+			d := w.deadWhileRunning("a", "b: a")
+			n := d.Nodes["a"]
+			n.ForEach = "${[1, 2]}"
+			n.Payload = bytes.Replace(n.Payload, []byte("true"), []byte(`"`+failingItem+`"`), 1)
+			d.Nodes["a"] = n
+			g := w.Start("g", d)
+			w.redriveUnderPause(g, "a", 2)
+			w.cancel(g)
+			return func() {
+				w.CameTo(g, graphs.Cancelled, "a=CANCELLED b=CANCELLED x=CANCELLED")
+				w.NamesWhatIsThere(g, "a", 2)
+			}
+		}},
+	{Name: "a node is redriven under a pause, and its run expires", Held: true, Redo: afterAct,
+		Play: func(w *Client) func() {
+			d := w.deadWhileRunning("a", "b: a")
+			d.ExpireAfter = 10 * time.Minute
+			g := w.Start("g", d)
+			w.redriveUnderPause(g, "a", 0)
+			return func() {
+				w.CameTo(g, graphs.Failed, "a=CANCELLED b=CANCELLED x=CANCELLED")
+				w.NamesWhatIsThere(g, "a", 0)
+			}
+		}},
+	{Name: "a node is redriven under a pause, and then once more with its parent", Held: true, Redo: afterAct,
+		Play: func(w *Client) func() {
+			g := w.Start("g", w.deadWhileRunning("p", "a: p"))
+			w.mu.Lock()
+			w.wholly = append(w.wholly, g.Key)
+			w.mu.Unlock()
+			w.redriveUnderPause(g, "a", 0)
+			w.act("retry", func(ctx context.Context, r *release.Releaser) error {
+				_, err := r.Retry(ctx, g.Key, "p", sam)
+				return err
+			})
+			w.cancel(g)
+			return func() {
+				w.CameTo(g, graphs.Cancelled, "p=CANCELLED|SUCCEEDED a=CANCELLED x=CANCELLED")
+				w.NamesWhatIsThere(g, "a", 0)
+			}
+		}},
+}
+
+// deadWhileRunning makes a definition whose node a fails, while node x keeps the run from being over.
+func (w *Client) deadWhileRunning(lines ...string) dag.Definition {
+	d := w.graphOf(map[string]Work{"a": {Permanent: true}, "x": {Sleep: "30m"}}, append(lines, "x")...)
+	x := d.Nodes["x"]
+	x.Timeout = time.Hour
+	d.Nodes["x"] = x
+	return d
+}
+
+// redriveUnderPause pauses a run once its node has failed, and redrives the dead job of the node, or of its item no.
+func (w *Client) redriveUnderPause(g graph, node string, no int64) {
+	w.Until(g, node, "DEAD")
+	time.Sleep(time.Second)
+	w.act("pause", func(ctx context.Context, r *release.Releaser) error {
+		_, err := r.Pause(ctx, g.Key, sam)
+		return err
+	})
+	w.Want([]int{202, 409}, "POST", "/jobs/"+string(g.Job(node, 1, no).ID)+"/redrive", nil)
+}
+
+func (w *Client) cancel(g graph) {
+	w.act("cancel", func(ctx context.Context, r *release.Releaser) error {
+		_, err := r.Cancel(ctx, g.Key, sam)
+		return err
+	})
+}
+
+// NamesWhatIsThere verifies that the first job of a node, or of its item no, was redriven, and that the job that takes
+// its place can be read and has ended. A fault may keep the operator for so long that the run is over before.
+func (w *Client) NamesWhatIsThere(g graph, node string, no int64) {
+	dead, _ := w.row(g.Job(node, 1, no).ID)
+	if dead.RedrivenBy == "" {
+		if w.faults() == 0 {
+			w.violation("the job of node %q was not redriven", node)
+		}
+		return
+	}
+	code, next := w.Ask("GET", "/jobs/"+string(dead.RedrivenBy), nil)
+	if code != 200 || next["redrive_of"] != string(dead.ID) || next["status"] != "CANCELLED" && w.faults() == 0 {
+		w.violation("the job that takes the place of node %q is answered %d: %v", node, code, next)
+	}
 }
 
 // failingWhen fails when it is evaluated, whatever the run is.

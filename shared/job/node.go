@@ -47,6 +47,14 @@ func AcceptMapped(r Row) (Row, item.Write) {
 
 var isNew = []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}
 
+// CheckNotEnded holds while a mapped node is BLOCKED, with a row or without; it goes in one transaction with what
+// whoever ends the node has to find.
+func CheckNotEnded(node Key) item.Write {
+	return item.Write{Ref: node.Ref(), Name: "row.check_not_ended", Check: true, When: []item.All{
+		isNew[0], {{Attr: "status", Op: item.Eq, Value: string(Blocked)}},
+	}}
+}
+
 // CloseMapped ends a mapped node all of whose items have ended.
 func CloseMapped(r Row, s Status, why Reason, now time.Time) (Row, item.Write) {
 	after := r

@@ -301,8 +301,12 @@ func (r *Releaser) forceNode(
 			if err := r.putAll(ctx, row.SetResult(result)); err != nil {
 				return nil, err
 			}
+			row, links, err := r.inPlaceOf(ctx, f, row, now)
+			if err != nil {
+				return nil, err
+			}
 			_, put := job.AcceptEnded(row, forced.Status(), why, now)
-			return append(writes, put), nil
+			return append(append(writes, put), links...), nil
 		}
 		c, err := r.Store.Claim(ctx, row.Key)
 		if err != nil {

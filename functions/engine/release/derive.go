@@ -104,13 +104,13 @@ func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 
 // judgeAll judges every node, parents before children.
 func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err error) {
-	if err := r.stopOlder(ctx, f); err != nil {
-		return nil, err
+	if ended, err = r.stopOlder(ctx, f); err != nil {
+		return ended, err
 	}
 	f.once = map[string]job.Row{}
 	defer func() { f.once = nil }()
 	if _, err := r.rows(ctx, f, f.graph.Names()...); err != nil { // all in one read
-		return nil, err
+		return ended, err
 	}
 	for _, level := range f.graph.Levels() {
 		for _, name := range level {
@@ -142,7 +142,7 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err
 // noteEnded remembers the rows of nodes that have just ended.
 func (f *facts) noteEnded(rows []job.Row) {
 	for _, row := range rows {
-		if row.ItemNo == 0 {
+		if row.ItemNo == 0 && row.Generation == f.run.Generation(row.Node) {
 			f.ended[row.Node] = row
 		}
 	}
@@ -151,15 +151,56 @@ func (f *facts) noteEnded(rows []job.Row) {
 // newerCounts is the reason with which a job of an older generation ends.
 var newerCounts = job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
 
-// stopOlder asks jobs of the generations before the current one to stop.
-func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
+// stopOlder asks jobs of the generations before the current one to stop, and puts that of the last of them if it was
+// never made.
+func (r *Releaser) stopOlder(ctx context.Context, f *facts) (ended []job.Row, err error) {
 	for _, name := range f.graph.Names() {
 		older, err := r.older(ctx, f, name)
 		if err != nil {
-			return err
+			return ended, err
 		}
 		for _, row := range older {
 			if _, err := r.stopRow(ctx, f, row, newerCounts); err != nil {
+				return ended, err
+			}
+		}
+		if last := f.run.Generation(name) - 1; last > 1 && older[0].Status == "" {
+			more, err := r.passOver(ctx, f, name, last)
+			if ended = append(ended, more...); err != nil {
+				return ended, err
+			}
+		}
+	}
+	return ended, nil
+}
+
+// passOver puts the job of a generation that an act has begun and another has passed over while the node was BLOCKED:
+// after a redrive the dead job names it.
+func (r *Releaser) passOver(ctx context.Context, f *facts, name string, generation int64) ([]job.Row, error) {
+	now := r.Clock.Now()
+	return r.putEnded(ctx, f, r.blankIn(f, name, generation, 0, now), job.Cancelled, newerCounts, now)
+}
+
+// passOverAll does so for all generations that have no row, before the run ends.
+func (r *Releaser) passOverAll(ctx context.Context, f *facts) error {
+	for _, name := range f.graph.Names() {
+		var keys []job.Key
+		for g := int64(2); g < f.run.Generation(name); g++ {
+			keys = append(keys, f.run.Key.Job(name, g, 0))
+		}
+		rows, err := r.Store.Nodes(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for n, row := range rows {
+			if row.Status != "" {
+				continue
+			}
+			ended, err := r.passOver(ctx, f, name, int64(n)+2)
+			if err != nil {
+				return err
+			}
+			if err := r.tellAll(ctx, ended); err != nil {
 				return err
 			}
 		}
@@ -170,12 +211,12 @@ func (r *Releaser) stopOlder(ctx context.Context, f *facts) error {
 // stopAll ends the nodes of a stopped run that have not started, and asks the running ones to stop.
 func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err error) {
 	why := job.Reason{Code: f.run.Stop.Reason()}
-	if err := r.stopOlder(ctx, f); err != nil {
-		return nil, err
+	if ended, err = r.stopOlder(ctx, f); err != nil {
+		return ended, err
 	}
 	rows, err := r.rows(ctx, f, slices.Concat(f.graph.Levels()...)...)
 	if err != nil {
-		return nil, err
+		return ended, err
 	}
 	for _, name := range f.graph.Names() {
 		row, there := rows[name]
@@ -224,8 +265,7 @@ func (r *Releaser) stopRow(ctx context.Context, f *facts, row job.Row, why job.R
 		switch {
 		case it.Status == "":
 			now := r.Clock.Now()
-			missing := r.blank(f, row.Node, int64(i)+1, now)
-			missing.Key, missing.Generation = f.run.Key.Job(row.Node, row.Generation, int64(i)+1), row.Generation
+			missing := r.blankIn(f, row.Node, row.Generation, int64(i)+1, now)
 			more, err := r.putEnded(ctx, f, missing, job.Cancelled, why, now)
 			if ended = append(ended, more...); err != nil {
 				return ended, err

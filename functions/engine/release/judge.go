@@ -15,6 +15,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/store"
@@ -92,13 +93,17 @@ func stands(row job.Row) bool { return row.Status != "" && !row.Status.Final() }
 
 // blank is the row of a node, or of item no of a mapped one, before its task is known.
 func (r *Releaser) blank(f *facts, name string, no int64, now time.Time) job.Row {
+	return r.blankIn(f, name, f.run.Generation(name), no, now)
+}
+
+func (r *Releaser) blankIn(f *facts, name string, generation, no int64, now time.Time) job.Row {
 	n := f.graph.Nodes[name]
-	k := f.run.Key.Job(name, f.run.Generation(name), no)
+	k := f.run.Key.Job(name, generation, no)
 	return job.Row{
 		Key: k, Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, NominalAt: f.run.NominalAt,
 		Task: n.Task, Pool: n.Pool, Priority: cmp.Or(n.Priority, f.run.Priority, f.graph.Priority),
 		Timeout: n.Timeout, StartWithin: n.StartWithin,
-		RunID: string(f.run.ID), Node: name, Generation: f.run.Generation(name), ItemNo: no,
+		RunID: string(f.run.ID), Node: name, Generation: generation, ItemNo: no,
 		Shard: horizon.ShardOf(string(k.ID), r.Shards),
 	}
 }
@@ -114,17 +119,33 @@ func (r *Releaser) putEnded(
 	if row, err = r.label(ctx, f, row); err != nil {
 		return nil, err
 	}
-	after, write := job.AcceptEnded(row, s, why, now)
-	err = r.Store.PutRow(ctx, after, write)
-	if refused(err) {
-		return nil, nil
+	row, links, err := r.inPlaceOf(ctx, f, row, now)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && after.PendingEffects.DeadLetter() {
+	after, write := job.AcceptEnded(row, s, why, now)
+	if len(links) == 0 {
+		err = r.Store.PutRow(ctx, after, write)
+	} else {
+		err = r.Store.Commit(ctx, append([]item.Write{write}, links...)...)
+	}
+	if refused(err) {
+		old, taken := store.Refused(err).Olds[0]
+		switch {
+		case !taken: // the dead job has changed: everything is read once more
+			return nil, err
+		case !maps.Equal(old, after.Item()):
+			return nil, nil
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	if after.PendingEffects.DeadLetter() {
 		if err := r.Jobs.SendDeadLetter(ctx, after); err != nil {
 			r.warn(ctx, f.run.Key, "the dead letter of a node waits for the node's wake-up", err)
 		}
 	}
-	return []job.Row{after}, err
+	return []job.Row{after}, nil
 }
 
 func (r *Releaser) end(ctx context.Context, f *facts, name string, s job.Status, why job.Reason) ([]job.Row, error) {
@@ -289,25 +310,18 @@ func (r *Releaser) accept(
 		row.DueAt = f.run.DueAt
 	}
 	send := job.Place(&row, now)
-	dead, err := r.deadBefore(ctx, f, row)
+	row, links, err := r.inPlaceOf(ctx, f, row, now)
 	if err != nil {
 		return nil, err
-	}
-	if dead.Status == job.Dead { // as a redrive does, so that the handler's key stays the same
-		row.RedriveOf, row.RootID = dead.ID, dead.HandlerKey()
 	}
 	c := job.Contents{Payload: payload}
 	if c.Labels, err = r.labels(ctx, f, row.Node); err != nil {
 		return nil, err
 	}
-	j := accept.Job{Row: row, Keep: func(ctx context.Context, row job.Row) error {
+	j := accept.Job{Row: row, With: links, Keep: func(ctx context.Context, row job.Row) error {
 		return r.Store.KeepContents(ctx, row, c)
 	}}
 	j.Row.Hold(c)
-	if dead.Status == job.Dead && dead.RedrivenBy == "" { // in one transaction, so that no crash leaves one link
-		_, link := job.Redriven(dead, row.ID, now)
-		j.With = append(j.With, link)
-	}
 	for _, s := range slots {
 		if s.bounded && s.node == "" {
 			j.Row.Slot = int64(s.no) + 1
@@ -338,17 +352,38 @@ func (r *Releaser) accept(
 	return nil, nil
 }
 
-// deadBefore reads the job that row replaces, if it ended DEAD: that of the generation before. The zero Row says that
-// there is none.
-func (r *Releaser) deadBefore(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
-	if row.Generation == 1 {
-		return job.Row{}, nil
+// inPlaceOf notes on a row which dead job it replaces, that of the generation before, as a redrive does: so the
+// handler's key stays the same. links is the write that notes the same on the dead job. Both go in one transaction, so
+// that no crash leaves only one of them.
+func (r *Releaser) inPlaceOf(
+	ctx context.Context, f *facts, row job.Row, now time.Time,
+) (is job.Row, links []item.Write, err error) {
+	var before job.Row
+	for g := row.Generation - 1; g > 0 && before.Status == ""; g-- { // one that was passed over may have no row yet
+		rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(row.Node, g, row.ItemNo)})
+		if err != nil {
+			return row, nil, err
+		}
+		before = rows[0]
 	}
-	rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(row.Node, row.Generation-1, row.ItemNo)})
-	if err != nil || rows[0].Status != job.Dead || rows[0].IsMapped() {
-		return job.Row{}, err
+	switch {
+	case before.Status == job.Dead && (before.CreatedAt.IsZero() || before.Generation != row.Generation-1):
+		row.RootID = before.HandlerKey() // it is forgotten, or names one between
+		return row, nil, nil
+	case before.IsMapped():
+		return row, nil, nil
+	case before.Status == job.Cancelled && before.StartedAt.IsZero(): // it replaced a dead job and never ran
+		row.RootID = before.RootID
+		return row, nil, nil
+	case before.Status != job.Dead:
+		return row, nil, nil
 	}
-	return rows[0], nil
+	row.RedriveOf, row.RootID = before.ID, before.HandlerKey()
+	if before.RedrivenBy != "" {
+		return row, nil, nil
+	}
+	_, link := job.Redriven(before, row.ID, now)
+	return row, []item.Write{link}, nil
 }
 
 // sight is what the node's expressions see.

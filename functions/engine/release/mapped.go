@@ -33,12 +33,21 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	if err != nil {
 		return nil, err
 	}
+	row, links, err := r.inPlaceOf(ctx, f, row, row.CreatedAt)
+	if err != nil {
+		return nil, err
+	}
 	row, write := job.AcceptMapped(row)
 	more := row.Items - counted
 	count := f.run.CountItems(more, int64(dag.MaxJobs-f.graph.Plain())-more)
-	err = r.Store.Commit(ctx, write, count)
+	err = r.Store.Commit(ctx, append([]item.Write{write, count}, links...)...)
 	if refused(err) {
-		if _, row := store.Refused(err).Olds[0]; !row { // only the count was refused
+		olds := store.Refused(err).Olds
+		_, taken := olds[0]
+		if _, full := olds[1]; !taken && !full { // the dead job has changed: everything is read once more
+			return nil, err
+		}
+		if !taken { // only the count was refused
 			return r.end(ctx, f, name, job.Dead, job.Reason{
 				Code:    dag.ReasonExpressionFailed,
 				Message: fmt.Sprintf("the run would have more than %d jobs", dag.MaxJobs),
@@ -293,6 +302,45 @@ func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row) ([]jo
 		return nil, err
 	}
 	return r.items(ctx, f, older[0])
+}
+
+// replaceItems puts the jobs that dead items of the generation before x name as those that take their place, where x,
+// which has ended, has no such item. It returns the rows that it has ended.
+func (r *Releaser) replaceItems(ctx context.Context, f *facts, x job.Row) (ended []job.Row, err error) {
+	if x.Generation == 1 || x.ItemNo > 0 || f.graph.Nodes[x.Node].ForEach == "" {
+		return nil, nil
+	}
+	older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(x.Node, x.Generation-1, 0)})
+	if err != nil || older[0].Items <= x.Items {
+		return nil, err
+	}
+	items, err := r.items(ctx, f, older[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range items[x.Items:] {
+		if it.RedrivenBy == "" {
+			continue
+		}
+		more, err := r.replaceItem(ctx, f, x, it.ItemNo)
+		if ended = append(ended, more...); err != nil {
+			return ended, err
+		}
+	}
+	return ended, nil
+}
+
+// replaceItem puts the job of an item that a node which has ended does not have.
+func (r *Releaser) replaceItem(ctx context.Context, f *facts, x job.Row, no int64) ([]job.Row, error) {
+	s, why := job.Skipped, x.Reason
+	switch {
+	case x.IsMapped() || why.Code == "":
+		why = job.Reason{Code: dag.ReasonEmpty, Message: "the list has no such item any more"}
+	case dag.EndOf(x.Status) == dag.Failed:
+		s = job.Cancelled
+	}
+	now := r.Clock.Now()
+	return r.putEnded(ctx, f, r.blankIn(f, x.Node, x.Generation, no, now), s, why, now)
 }
 
 // carry puts an item that succeeded in the generation before, with its result.

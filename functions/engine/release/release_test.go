@@ -615,3 +615,64 @@ func TestRedrive_LinksTheDeadJobBeforeItsRunReleasesTheNewOne(t *testing.T) {
 		t.Errorf("the new job is %s, a redrive of %q; want %s of %q", next.ID, next.RedriveOf, id, dead.ID)
 	}
 }
+
+func TestRedrive_NamesAnItemThatTheNewListDoesNotHave(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]bool{"before the node has ended": false, "after the node has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := def("a", "m: a", "x")
+			m := d.Nodes["m"]
+			m.ForEach = "${nodes.a.result}"
+			d.Nodes["m"] = m
+			b.gives = func(r job.Row) string { return map[int64]string{1: "[1,2]", 2: "[1]"}[r.Generation] }
+			b.fails = func(r job.Row) bool { return r.Node == "m" && r.Generation == 1 }
+			b.create(d)
+			b.calm()
+			_, err := b.rel.Retry(context.Background(), b.key, "a", by)
+			b.must(err)
+			if after {
+				b.calm()
+			} else {
+				b.finish(b.current("a"), true) // the one item of the node waits
+			}
+			dead := b.key.Job("m", 1, 2)
+			next, already, err := b.rel.Redrive(context.Background(), dead)
+			b.must(err)
+			b.calm()
+			b.runIs(run.Succeeded)
+			rows, err := b.store.Nodes(context.Background(), []job.Key{dead, {Tenant: dead.Tenant, ID: next}})
+			b.must(err)
+			if !already || rows[0].RedrivenBy != next || rows[0].PendingEffects.DeadLetter() {
+				t.Errorf("redriven %v by %s, and the row says by %q", already, next, rows[0].RedrivenBy)
+			}
+			is := rows[1]
+			if is.Status != job.Skipped || is.Reason.Code != dag.ReasonEmpty || is.RedriveOf != dead.ID ||
+				is.PendingEffects != job.NoPendingEffects {
+				t.Errorf("in its place is %+v", is)
+			}
+		})
+	}
+}
+
+func TestRetry_KeepsTheHandlersKeyThroughAGenerationThatNeverRan(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Node == "a" }
+	b.create(def("a", "x"))
+	b.finish(b.current("a"), true)
+	first := b.current("a")
+	retry := func(ctx context.Context, k run.Key, by release.By) (run.Run, error) {
+		return b.rel.Retry(ctx, k, "", by)
+	}
+	for _, act := range []func(context.Context, run.Key, release.By) (run.Run, error){
+		b.rel.Pause, retry, b.rel.Cancel, retry, b.rel.Resume,
+	} {
+		_, err := act(context.Background(), b.key, by)
+		b.must(err)
+	}
+	if last := b.current("a"); last.Generation != 3 || last.HandlerKey() != first.ID || last.RedriveOf != "" {
+		t.Errorf("generation %d has the key %s and replaces %q", last.Generation, last.HandlerKey(), last.RedriveOf)
+	}
+}

@@ -94,8 +94,8 @@ func (r *Releaser) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 			return "", false, err
 		}
 	}
-	by = is.Key.Job(row.Node, row.Generation+1, row.ItemNo).ID
-	return by, already, r.linkRedriven(ctx, row, by)
+	next := is.Key.Job(row.Node, row.Generation+1, row.ItemNo)
+	return next.ID, already, r.linkRedriven(ctx, row, next)
 }
 
 // refusal is the error of a redrive that the run did not allow. already says that somebody else has just retried the
@@ -113,14 +113,56 @@ func (r *Releaser) refusal(ctx context.Context, row job.Row, why *WrongState) (a
 	return false, fault.New(fault.Refused, why, "retrying a node of run %s", is.ID)
 }
 
-// linkRedriven links a dead job to the one that replaces it, so that its dead letter is no longer pending.
-// accept does so in one transaction with the new row; but while the run is paused or has no free slot there is
-// no such row, and a node that then ends without having run never gets one.
-func (r *Releaser) linkRedriven(ctx context.Context, row job.Row, by job.ID) error {
-	_, _, err := r.rewrite(ctx, row,
-		func(row job.Row) bool { return row.Status == job.Dead && row.RedrivenBy == "" },
-		func(row job.Row, now time.Time) (job.Row, item.Write) { return job.Redriven(row, by, now) })
+// linkRedriven links a dead job to the one that replaces it, so that its dead letter is no longer pending. accept does
+// so in one transaction with the new row; but while the run is paused or has no free slot there is no such row. It will
+// be put before the run ends, unless it is that of an item, whose node may end without it.
+func (r *Releaser) linkRedriven(ctx context.Context, row job.Row, by job.Key) error {
+	if row.ItemNo > 0 {
+		return r.linkItem(ctx, row, by)
+	}
+	_, _, err := r.rewrite(ctx, row, unlinked,
+		func(row job.Row, now time.Time) (job.Row, item.Write) { return job.Redriven(row, by.ID, now) })
 	return err
+}
+
+// unlinked says that nothing replaces a dead job yet.
+func unlinked(row job.Row) bool {
+	return row.Status == job.Dead && row.RedrivenBy == "" && !row.CreatedAt.IsZero()
+}
+
+// linkItem is linkRedriven for an item. The node's next row decides: while it has not ended, whoever ends it finds the
+// link, which is only written together with a check that it has not; after its end the replacement is put here.
+func (r *Releaser) linkItem(ctx context.Context, row job.Row, by job.Key) error {
+	own := run.Of(row).Job(row.Node, row.Generation+1, 0)
+	for range tries {
+		rows, err := r.Store.Nodes(ctx, []job.Key{row.Key, own, by})
+		if err != nil {
+			return err
+		}
+		dead, node, next := rows[0], rows[1], rows[2]
+		_, link := job.Redriven(dead, by.ID, r.Clock.Now())
+		switch {
+		case !unlinked(dead):
+			return nil
+		case next.Status != "":
+			err = r.Store.Put(ctx, link)
+		case node.Status.Final() && row.ItemNo > node.Items:
+			var f *facts
+			if f, err = r.read(ctx, run.Of(row)); err != nil {
+				return err
+			}
+			var ended []job.Row
+			if ended, err = r.replaceItem(ctx, f, node, row.ItemNo); err == nil {
+				return r.tellAll(ctx, ended)
+			}
+		default:
+			err = r.Store.Commit(ctx, link, job.CheckNotEnded(own))
+		}
+		if !refused(err) {
+			return err
+		}
+	}
+	return changed(run.Of(row))
 }
 
 // warn logs an error after which the run's wake-up does the rest.

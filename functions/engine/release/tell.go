@@ -72,6 +72,9 @@ func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err er
 
 // tellOnce is tell for the run as it was read. done is false if the run has to be read once more.
 func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, done bool, err error) {
+	if ended, err = r.replaceItems(ctx, f, x); err != nil {
+		return ended, false, err
+	}
 	counts := x.Generation == f.run.Generation(x.Node)
 	node := x.ItemNo == 0 && counts
 	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
@@ -89,17 +92,17 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		}
 		return ended, false, r.Derive(ctx, f.run.Key)
 	case failed && f.run.Act != nil:
-		return nil, true, nil // x keeps its pending effects: the act decides whether the failure still counts
+		return ended, true, nil // x keeps its pending effects: the act decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
 		why := job.Reason{Code: run.ReasonFailed, Message: fmt.Sprintf("node %q failed", x.Node)}
 		after, write := f.run.Halt(run.StopFail, why, r.Clock.Now())
 		if err := r.Store.WriteRun(ctx, after, write); err != nil {
-			return nil, false, err
+			return ended, false, err
 		}
 		if err := r.clearPending(ctx, x); err != nil {
-			return nil, false, err
+			return ended, false, err
 		}
-		return nil, true, r.Derive(ctx, f.run.Key)
+		return ended, true, r.Derive(ctx, f.run.Key)
 	}
 
 	if x.Slot > 0 { // a node in the line may take the slot over
@@ -208,6 +211,11 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 	s := f.graph.Outcome(is, f.run.Stop)
 	if s == run.Running || s == f.run.Status {
 		return nil
+	}
+	if s.Final() {
+		if err := r.passOverAll(ctx, f); err != nil {
+			return err
+		}
 	}
 	after, write := f.run.End(s, r.Clock.Now())
 	if err := r.Store.WriteRun(ctx, after, write); err != nil {
