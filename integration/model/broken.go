@@ -25,6 +25,8 @@ const (
 	ActWakesNobody             Broken = "a retry sets no wake-up"
 	ActIsFinishedTwice         Broken = "an act is finished although somebody acted in between"
 	ActInOneWrite              Broken = "an act decides while nodes still start"
+	DeriveLeavesGaps           Broken = "no generation that an act passed over gets a row"
+	EndLeavesGaps              Broken = "a run ends before generations that an act passed over have rows"
 	BlockedKeepTheirGeneration Broken = "blocked nodes keep their generation in a retry"
 	HandIsForgotten            Broken = "a retry takes a node that was ended by hand for a blocked one"
 	RetryOfAll                 Broken = "a retry runs succeeded nodes once more"

@@ -46,6 +46,8 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 			c.Policy = dag.Continue
 		}),
 		ActIsFinishedTwice:         world(chain2, Order{Retry, 0}, Order{Cancel, 0}),
+		DeriveLeavesGaps:           world(chain2, Order{RetryNode, 1}, Order{RetryFrom, 0}),
+		EndLeavesGaps:              world(chain2, Order{RetryNode, 1}, Order{RetryFrom, 0}),
 		BlockedKeepTheirGeneration: world(chain2, Order{Retry, 0}),
 		HandIsForgotten: with(world(chain2, Order{Retry, 0}), func(c *Config) {
 			c.Rivals, c.Releasers = []Order{{Complete, 1}}, 1

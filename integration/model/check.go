@@ -126,6 +126,11 @@ func (m *model) checkRest(s *state) {
 	allFinal, open := true, false
 	for x := range m.n {
 		allFinal = allFinal && s.rows[x][s.gen[x]].st.final()
+		for g := 1; s.status.final() && g < int(s.gen[x]); g++ { // a redrive may have named the job
+			if s.rows[x][g].st == absent {
+				m.violated("node %d has no row in generation %d, which an act began", x, g+1)
+			}
+		}
 		for g := range maxGens {
 			open = open || s.rows[x][g].st.open()
 		}

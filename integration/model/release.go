@@ -119,6 +119,8 @@ func (m *model) act(s *state, p *process, v *move) string {
 			switch {
 			case r.st == running:
 				r.flags |= stop
+			case r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != DeriveLeavesGaps: // passed over
+				*r = row{cancelled, pending}
 			case r.st == absent && g == p.seen.gen[x] && p.seen.hand[x] != NoAct: // ended by hand
 				*r = forcedRow(p.seen.hand[x])
 			case r.st == waiting, r.st == absent && g == p.seen.gen[x] && m.Broken != StopLeavesBlocked:
@@ -133,10 +135,10 @@ func (m *model) act(s *state, p *process, v *move) string {
 		x := p.at
 		about(x, p.seen.gen[x])
 		for g := range p.seen.gen[x] {
-			switch r := &s.rows[x][g]; r.st {
-			case running:
+			switch r := &s.rows[x][g]; {
+			case r.st == running:
 				r.flags |= stop
-			case waiting:
+			case r.st == waiting, r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != DeriveLeavesGaps:
 				*r = row{cancelled, r.flags | pending}
 			}
 		}
@@ -216,10 +218,23 @@ func (m *model) act(s *state, p *process, v *move) string {
 	case readEnd:
 		p.found = m.judgeRun(s, &p.seen)
 		p.pc = writeEnd
-		if p.found == nothing {
+		switch {
+		case p.found == nothing:
 			p.pc = m.after(p)
+		case p.found != toHold && m.anyGap(s, p):
+			p.pc = fillGaps
 		}
 		return "judges the run"
+	case fillGaps:
+		for x := range m.n {
+			for g := uint8(1); g < p.seen.gen[x]; g++ {
+				if r := &s.rows[x][g]; r.st == absent {
+					*r = row{cancelled, pending}
+				}
+			}
+		}
+		p.pc = writeEnd
+		return "puts what acts have passed over"
 	case writeEnd:
 		f := p.found
 		p.found = nothing
@@ -249,6 +264,18 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "clears the pending effects of"
 	}
 	panic("a process has no step")
+}
+
+// anyGap says that a generation that was read has no row, and that whoever ends the run puts it.
+func (m *model) anyGap(s *state, p *process) bool {
+	for x := range m.n {
+		for g := uint8(1); g < p.seen.gen[x]; g++ {
+			if s.rows[x][g].st == absent {
+				return m.Broken != EndLeavesGaps && m.Broken != DeriveLeavesGaps
+			}
+		}
+	}
+	return false
 }
 
 func (m *model) after(p *process) pc {

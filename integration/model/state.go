@@ -175,6 +175,7 @@ const (
 	readTwice // the run was paused or had an act: has that ended by now?
 	countEnd
 	readEnd // judge the run
+	fillGaps
 	writeEnd
 	rest         // put the wake-up off
 	clearPending // the children were judged
