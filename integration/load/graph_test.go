@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"punctual/integration/system"
 	"punctual/shared/contract"
 	"punctual/shared/item"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/workers/worker"
 )
@@ -54,17 +56,76 @@ func (e *ends) sorted() []time.Duration {
 	return slices.Sorted(slices.Values(e.waits))
 }
 
-// ofGraphs is the product with a task "node" whose handler notes what follows what.
-func ofGraphs(b testing.TB, slots int) (*house, *ends) {
-	e := &ends{ended: map[string]time.Time{}}
-	registry := worker.NewRegistry()
-	worker.Register(registry, "node", e.handler)
-	h := open(b, worker.Options{Slots: slots, Hold: 10 * slots}, registry)
-	h.call("PUT", "/tasks/node", object{"executor": "go"})
-	return h, e
+// reads counts the units that stages read by key: of jobs, their claims, runs and dags. What the passes of each minute
+// query, however much that is, is not among them.
+type reads struct {
+	sync.Mutex
+	units float64
+	// told is what the status consumer reads to tell of ends: all but each job's row the first time, which it settles.
+	told    float64
+	settled map[item.Ref]bool
 }
 
-// chain is a graph of n nodes one after the other, and fan one of n parents and, with a join, a child.
+// of is the table of one stage.
+func (r *reads) of(stage string, t store.Table) store.Table {
+	return readTable{t, func(ref item.Ref, i item.Item) {
+		if ref.Table == contract.Tasks {
+			return
+		}
+		units := float64(max(1, (i.Size()+4<<10-1)/(4<<10))) // absent ones cost as much
+		r.Lock()
+		defer r.Unlock()
+		r.units += units
+		switch {
+		case stage != "status":
+		case ref.Table == contract.Runs, ref.Table == contract.Jobs && r.settled[ref]:
+			r.told += units
+		case ref.Table == contract.Jobs:
+			r.settled[ref] = true
+		}
+	}}
+}
+
+// total is what was read so far.
+func (r *reads) total() (units, told float64) {
+	r.Lock()
+	defer r.Unlock()
+	return r.units, r.told
+}
+
+type readTable struct {
+	store.Table
+	note func(item.Ref, item.Item)
+}
+
+func (t readTable) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
+	i, err := t.Table.Get(ctx, ref)
+	if err == nil {
+		t.note(ref, i)
+	}
+	return i, err
+}
+
+func (t readTable) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
+	items, err := t.Table.GetMany(ctx, refs)
+	for n, i := range items {
+		t.note(refs[n], i)
+	}
+	return items, err
+}
+
+// ofGraphs is the product with a task "node" whose handler notes what follows what.
+func ofGraphs(b testing.TB, slots int) (*house, *ends, *reads) {
+	e := &ends{ended: map[string]time.Time{}}
+	r := &reads{settled: map[item.Ref]bool{}}
+	registry := worker.NewRegistry()
+	worker.Register(registry, "node", e.handler)
+	h := openOver(b, worker.Options{Slots: slots, Hold: 10 * slots}, system.Options{Registry: registry}, r.of)
+	h.call("PUT", "/tasks/node", object{"executor": "go"})
+	return h, e, r
+}
+
+// chain is a graph of n nodes one after the other, and fan one of n parents and a child.
 func chain(n int) object {
 	nodes := object{}
 	for i := range n {
@@ -78,7 +139,7 @@ func chain(n int) object {
 }
 
 // The last parent takes a second longer than the others.
-func fan(n int, joins bool) object {
+func fan(n int) object {
 	nodes, parents := object{}, []string{}
 	for i := range n {
 		name := fmt.Sprintf("p%d", i)
@@ -87,9 +148,7 @@ func fan(n int, joins bool) object {
 			nodes[name].(object)["payload"].(object)["ms"] = 1500
 		}
 	}
-	if joins {
-		nodes["join"] = named("join", parents...)
-	}
+	nodes["join"] = named("join", parents...)
 	return object{"nodes": nodes}
 }
 
@@ -141,40 +200,49 @@ func (h *house) over(n float64, most time.Duration) {
 	}
 }
 
-// units are what was written, with indexes, and read of all that jobs and runs are made of.
-func units(after, before item.Counts) (written, read float64) {
+// written is what was written, with indexes, of all that jobs and runs are made of.
+func written(after, before item.Counts) (units float64) {
 	for name, u := range after.Tables {
 		if name != contract.Tasks {
 			was := before.Tables[name]
-			written, read = written+u.Write+u.IndexWrite-was.Write-was.IndexWrite, read+u.Read-was.Read
+			units += u.Write + u.IndexWrite - was.Write - was.IndexWrite
 		}
 	}
-	return written, read
+	return units
 }
 
-// alone plays one run of a graph in a world of its own and returns what it cost, what of that was written to
-// what is the run's own, and how its children waited.
-func alone(b testing.TB, dag object) (written, read, ofRun float64, waits []time.Duration) {
-	h, e := ofGraphs(b, 600)
+// price is what one run cost, in units.
+type price struct {
+	written, ofRun float64 // all, and what of that lies with the run
+	read, told     float64 // all by key, and what of that told of ends
+}
+
+// alone plays one run of a graph in a world of its own and returns what it cost, and how its children waited.
+func alone(b testing.TB, dag object) (price, []time.Duration) {
+	h, e, r := ofGraphs(b, 600)
 	defer h.stop()
 	h.call("PUT", "/dags/g", dag)
 	time.Sleep(time.Second) // the passes of the first minute
 	before := h.world.Counts()
+	readBefore, toldBefore := r.total()
 	h.run("g")
 	h.over(1, time.Minute)
 	time.Sleep(200 * time.Millisecond) // the last acknowledgements
 	after := h.world.Counts()
-	written, read = units(after, before)
+	read, told := r.total()
 	is, was := after.Tables[contract.Runs], before.Tables[contract.Runs]
-	return written, read, is.Write + is.IndexWrite - was.Write - was.IndexWrite, e.sorted()
+	return price{
+		written: written(after, before), ofRun: is.Write + is.IndexWrite - was.Write - was.IndexWrite,
+		read: read - readBefore, told: told - toldBefore,
+	}, e.sorted()
 }
 
 func BenchmarkChainNodes(b *testing.B) {
 	for b.Loop() {
 		const short, long = 20, 220
-		w1, r1, _, _ := alone(b, chain(short))
-		w2, r2, _, waits := alone(b, chain(long))
-		w, r := (w2-w1)/(long-short), (r2-r1)/(long-short)
+		few, _ := alone(b, chain(short))
+		many, waits := alone(b, chain(long))
+		w, r := (many.written-few.written)/(long-short), (many.read-few.read)/(long-short)
 		note("units a node of a chain (at most 12 written)", "%.2f written, %.2f read", w, r)
 		note("parent's end to child's start, a chain of 220 alone", "%s", spread(waits))
 		if w > 12 {
@@ -185,12 +253,12 @@ func BenchmarkChainNodes(b *testing.B) {
 
 func BenchmarkJoins(b *testing.B) {
 	for b.Loop() {
-		_, _, own, _ := alone(b, chain(1)) // the run's item, its definition, its events
+		one, _ := alone(b, chain(1)) // the run's item, its definition, its events
 		for _, wide := range []int{5, 50, 499} {
-			// The job of each parent is paid for without the edge; what the edge adds lies with the run.
-			_, r1, _, _ := alone(b, fan(wide, false))
-			_, r2, ofRun, waits := alone(b, fan(wide, true))
-			w, r := (ofRun-own)/float64(wide), (r2-r1)/float64(wide)
+			// The job of each parent is paid for without the edge; what the edge adds lies with the run. It reads
+			// the run, the child, and at the last end all parents; the end of the run is in it.
+			p, waits := alone(b, fan(wide))
+			w, r := (p.ofRun-one.ofRun)/float64(wide), p.told/float64(wide)
 			note(fmt.Sprintf("units an edge of a join of %d (at most 3 written)", wide), "%.2f written, %.2f read",
 				w, r)
 			opened := waits[len(waits)-1]
@@ -208,7 +276,7 @@ func BenchmarkJoins(b *testing.B) {
 
 func BenchmarkNodes(b *testing.B) {
 	for b.Loop() {
-		h, _ := ofGraphs(b, 500)
+		h, _, _ := ofGraphs(b, 500)
 		h.call("PUT", "/dags/bush", bush(500))
 		runs := 20
 		if testing.Short() {
@@ -223,7 +291,7 @@ func BenchmarkNodes(b *testing.B) {
 		h.stop()
 		runtime.GC()
 
-		h, e := ofGraphs(b, 500)
+		h, e, _ := ofGraphs(b, 500)
 		h.call("PUT", "/dags/chain", chain(10))
 		const rate, each = 1000, 10
 		seconds := 5
@@ -252,11 +320,10 @@ func BenchmarkRunsAtATime(b *testing.B) {
 		if testing.Short() {
 			runs = 5
 		}
-		_, one, _, _ := alone(b, bush(500))
-		h, _ := ofGraphs(b, 500)
+		one, _ := alone(b, bush(500))
+		h, _, r := ofGraphs(b, 500)
 		h.call("PUT", "/dags/bush", bush(500))
-		time.Sleep(time.Second)
-		before := h.world.Counts()
+		before, _ := r.total()
 		from := time.Now()
 		var wg sync.WaitGroup
 		for range runs {
@@ -265,12 +332,13 @@ func BenchmarkRunsAtATime(b *testing.B) {
 		wg.Wait()
 		h.over(float64(runs), 10*time.Minute)
 		took := time.Since(from)
-		_, all := units(h.world.Counts(), before)
+		all, _ := r.total()
+		all -= before
 		note(fmt.Sprintf("%d runs of 500 nodes at a time", runs),
 			"%s, %.0f nodes/s; read units a node %.2f (alone %.2f)", took.Round(10*time.Millisecond),
-			float64(runs)*500/took.Seconds(), all/float64(runs)/500, one/500)
-		if all > 1.1*one*float64(runs) {
-			b.Errorf("%d runs read %.0f units, and one alone %.0f", runs, all, one)
+			float64(runs)*500/took.Seconds(), all/float64(runs)/500, one.read/500)
+		if all > 1.1*one.read*float64(runs) {
+			b.Errorf("%d runs read %.0f units, and one alone %.0f", runs, all, one.read)
 		}
 		h.stop()
 	}

@@ -24,6 +24,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/memory"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 	"punctual/workers/worker"
@@ -141,18 +142,29 @@ type composed struct {
 	stop   func()
 }
 
-func compose(t testing.TB, o system.Options) *composed {
+func compose(t testing.TB, o system.Options) *composed { return composeOver(t, o, nil) }
+
+// composeOver gives each stage the table that over makes of the world's; nil leaves it.
+func composeOver(t testing.TB, o system.Options, over func(stage string, of store.Table) store.Table) *composed {
 	if o.Registry == nil {
 		o.Registry = worker.NewRegistry()
 	}
 	c := &composed{world: memory.New(memory.Options{}), meter: new(telemetry.Meter),
 		starts: &starts{ch: make(chan struct{}, 1)}}
 	worker.Register(o.Registry, "probe", c.starts.handler)
-	c.sys = system.Compose(system.Ports{
+	ports := system.Ports{
 		Table: c.world.Table(), Blobs: c.world.Blobs(), Stream: c.world.Table(), Queues: c.world.Queues(),
 		Timers: c.world.Timers(), Secrets: c.world.Secrets(),
 		Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() }, Meter: c.meter,
-	}, o)
+	}
+	if over != nil {
+		ports.Of = func(stage string) system.Ports {
+			p := ports
+			p.Table = over(stage, p.Table)
+			return p
+		}
+	}
+	c.sys = system.Compose(ports, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.sys.Run(ctx) }()
@@ -167,12 +179,17 @@ func compose(t testing.TB, o system.Options) *composed {
 
 // open serves the product; its worker knows the handlers of registry besides, if there is one.
 func open(b testing.TB, o worker.Options, registry ...*worker.Registry) *house {
-	o.Name = "bench"
-	of := system.Options{Worker: o, Pumps: 6}
+	of := system.Options{}
 	for _, r := range registry {
 		of.Registry = r
 	}
-	h := &house{composed: compose(b, of), b: b}
+	return openOver(b, o, of, nil)
+}
+
+func openOver(b testing.TB, o worker.Options, of system.Options, over func(string, store.Table) store.Table) *house {
+	o.Name = "bench"
+	of.Worker, of.Pumps = o, 6
+	h := &house{composed: composeOver(b, of, over), b: b}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
