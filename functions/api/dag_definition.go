@@ -170,7 +170,7 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 	if f == nil {
 		return n, nil
 	}
-	name, task, known, err := book.read(ctx, r, f, at.Pointer)
+	name, task, _, err := book.read(ctx, r, f, at.Pointer)
 	if err != nil {
 		return n, err
 	}
@@ -184,10 +184,8 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 		n.Tags = unlessEmpty(r.tags(v))
 		r.NoSecrets(v, under(at.Pointer, n.AllowLiterals))
 	}
-	if known {
-		v, given := f["payload"]
-		n.Payload, err = s.readTemplate(ctx, r, v, given, at.Pointer, task, book.tenant, n.AllowLiterals)
-	}
+	v, given := f["payload"]
+	n.Payload, err = s.readTemplate(ctx, r, v, given, at.Pointer, task, book.tenant, n.AllowLiterals)
 	return n, err
 }
 

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,52 @@ func TestDag_IsCheckedAsADraft(t *testing.T) {
 		t.Errorf("answered %s", r.text)
 	}
 	b.want(t, 404, "GET", "/v1/dags/etl", "")
+}
+
+// No mistake hides another.
+func TestDag_ReportsOneMistakeOfEachKindInOneAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.want(t, 400, "PUT", "/v1/dags/d", `{"on_failure":"cry","max_concurrency":0,"expire_after":"0s","priority":"x",
+		"unknown":1,"tags":{"a":1},"params":{"a b":1},"params_schema":{"type":"nothing"},"nodes":{
+		"a": {"task":"echo","when":"1 +","run_if":"never","timeout":"0s"},
+		"b": {"task":"nope","depends_on":["b"],"payload":{"x":"${params.y}"}},
+		"c": {"task":"echo","depends_on":["a","a"],"for_each":"${1}","max_parallel":0},
+		"d": {"task":"echo","depends_on":["e"],"when":"1 + 1"},
+		"e": {"task":"echo","depends_on":["d"],"payload":"${nodes.d.resolt}"},
+		"f": {"depends_on":["x"],"payload":["${"],"max_parallel":2},
+		"g": {"task":"echo","depends_on":["f"],"pool":"none","when":"nodes.x.forced","x":1},
+		"h h": {"task":"echo"}}}`)
+	got := map[string]string{}
+	for _, m := range r.body["errors"].([]any) {
+		got[m.(map[string]any)["pointer"].(string)] = m.(map[string]any)["code"].(string)
+	}
+	want := map[string]string{
+		"/on_failure": "invalid_value", "/max_concurrency": "out_of_range", "/expire_after": "out_of_range",
+		"/priority": "invalid_value", "/unknown": "unknown_field", "/tags/a": "invalid_value",
+		"/params/a b": "invalid_value", "/params_schema/type": "invalid_value",
+		"/nodes/a/when": "invalid_expression", "/nodes/a/run_if": "invalid_value", "/nodes/a/timeout": "out_of_range",
+		"/nodes/b/task": "unknown_task", "/nodes/b/depends_on/0": "self_edge",
+		"/nodes/b/payload/x": "invalid_expression", "/nodes/c/depends_on/1": "duplicate_edge",
+		"/nodes/c/for_each": "invalid_expression", "/nodes/c/max_parallel": "out_of_range",
+		"/nodes/e/depends_on/0": "cycle", "/nodes/d/when": "invalid_expression",
+		"/nodes/e/payload": "invalid_expression", "/nodes/f/task": "missing_field",
+		"/nodes/f/depends_on/0": "unknown_node", "/nodes/f/payload/0": "invalid_expression",
+		"/nodes/f/max_parallel": "invalid_value", "/nodes/g/pool": "unknown_pool",
+		"/nodes/g/when": "invalid_expression", "/nodes/g/x": "unknown_field", "/nodes/h h": "invalid_value",
+	}
+	if !maps.Equal(got, want) {
+		for at := range maps.Keys(got) {
+			if want[at] != got[at] {
+				t.Errorf("%s is told as %s, want %q", at, got[at], want[at])
+			}
+		}
+		for at := range want {
+			if got[at] == "" {
+				t.Errorf("%s is not told", at)
+			}
+		}
+	}
 }
 
 func TestDag_ReportsEveryMistakeByPointer(t *testing.T) {

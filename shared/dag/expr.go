@@ -143,10 +143,11 @@ func environment(nodes []string, mapped bool) (*cel.Env, error) {
 
 // scope says what an expression may name.
 type scope struct {
-	env       *cel.Env
-	ancestors map[string]bool
-	nodes     map[string]Node
-	params    map[string]bool // declared
+	env    *cel.Env
+	before func(node string) bool // says that the node has ended before
+	nodes  map[string]Node
+	told   func(node string) bool // says that an unknown node is told already: it is a parent
+	params map[string]bool        // declared
 }
 
 // expression is one checked expression. It is safe for concurrent use.
@@ -172,7 +173,7 @@ func (p position) moved(l common.Location) position {
 
 func (p position) String() string { return fmt.Sprintf("line %d, column %d", p.line, p.column) }
 
-// mistake is an error in an expression, and its position.
+// mistake is an error in an expression, and its position. Without a detail it is told elsewhere.
 type mistake struct {
 	at     position
 	detail string
@@ -225,7 +226,7 @@ func (s scope) resolve(parsed *cel.Ast, e *expression) *mistake {
 	where := func(x ast.Expr) position { return e.at.moved(native.SourceInfo().GetStartLocation(x.ID())) }
 	var wrong *mistake
 	refuse := func(x ast.Expr, detail string, args ...any) {
-		if wrong == nil {
+		if wrong == nil || wrong.detail == "" {
 			wrong = &mistake{where(x), fmt.Sprintf(detail, args...)}
 		}
 	}
@@ -319,10 +320,13 @@ func (s scope) resolveNode(x ast.NavigableExpr, e *expression, refuse func(ast.E
 		return
 	}
 	switch _, exists := s.nodes[name]; {
+	case !exists && s.told(name):
+		refuse(by, "")
+		return
 	case !exists:
 		refuse(by, "there is no node %q%s", shorten(name), didYouMean(name, sortedKeys(s.nodes)))
 		return
-	case !s.ancestors[name]:
+	case !s.before(name):
 		refuse(by, "node %q does not come before this one, so that it need not have ended", shorten(name))
 		return
 	}

@@ -93,43 +93,51 @@ func Compile(d Definition) (*Graph, error) {
 	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}}
 	m := &mistakes{}
 	g.checkShape(d, m)
-	if len(d.Nodes) == 0 || len(d.Nodes) > MaxNodes || g.Edges() > MaxEdges || m.full() {
-		return nil, m.list // a cycle could not be told any more, and what follows must not meet one
-	}
-	before := len(m.list)
-	g.checkCycles(d, m)
-	if len(m.list) > before { // there are no levels, and nobody's ancestors
+	if len(d.Nodes) == 0 || len(d.Nodes) > MaxNodes || m.full() {
 		return nil, m.list
 	}
-	unsure := g.dropBadEdges(d)
+	bad := map[string]map[string]bool{}
+	if g.Edges() <= MaxEdges {
+		bad = g.checkCycles(d, m)
+	} else {
+		for _, name := range g.names { // their cycles are not looked for
+			bad[name] = nil
+			n := g.Nodes[name]
+			n.DependsOn = nil
+			g.Nodes[name] = n
+		}
+	}
+	unsure := g.dropBadEdges(d, bad)
 	for _, name := range g.names {
 		for _, p := range g.Nodes[name].DependsOn {
 			g.children[p] = append(g.children[p], name)
 		}
 	}
 	g.levels = g.level()
-	g.compileExpressions(m, g.belowAll(unsure))
+	g.compileExpressions(d, m, g.belowAll(unsure))
 	if len(m.list) > 0 {
 		return nil, m.list
 	}
 	return g, nil
 }
 
-// dropBadEdges leaves only dependencies on other nodes that are there, each once, and returns the nodes that had
-// others: what comes before them is not known.
-func (g *Graph) dropBadEdges(d Definition) (had []string) {
+// dropBadEdges leaves only dependencies on other nodes that are there, each once and none that closes a cycle. It
+// returns the nodes of which it is not known what comes before them: those of closes, and those with an unknown parent.
+func (g *Graph) dropBadEdges(d Definition, closes map[string]map[string]bool) (unsure []string) {
 	for _, name := range g.names {
 		n := g.Nodes[name]
-		all := len(n.DependsOn)
+		closing, sure := closes[name]
+		sure = !sure
 		n.DependsOn = slices.DeleteFunc(slices.Compact(n.DependsOn), func(p string) bool {
 			_, there := d.Nodes[p]
-			return !there || p == name
+			sure = sure && there
+			return !there || p == name || closing[p]
 		})
-		if g.Nodes[name] = n; len(n.DependsOn) < all {
-			had = append(had, name)
+		if g.Nodes[name] = n; !sure {
+			unsure = append(unsure, name)
 		}
 	}
-	return had
+	return unsure
 }
 
 // belowAll are those nodes and all after any of them.
@@ -212,8 +220,10 @@ func (g *Graph) checkShape(d Definition, m *mistakes) {
 	}
 }
 
-// checkCycles reports each cycle once, in the order of execution: a → b means that b waits for a.
-func (g *Graph) checkCycles(d Definition, m *mistakes) {
+// checkCycles reports each cycle once, in the order of execution: a → b means that b waits for a. It returns the
+// parents that close one, by node: without these there is none.
+func (g *Graph) checkCycles(d Definition, m *mistakes) map[string]map[string]bool {
+	closes := map[string]map[string]bool{}
 	const (
 		unseen = iota
 		open
@@ -239,6 +249,10 @@ func (g *Graph) checkCycles(d Definition, m *mistakes) {
 				cycle = append(slices.Concat(cycle[first:], cycle[:first]), cycle[first])
 				m.add(pointer("nodes", name, "depends_on", fmt.Sprint(i)), CodeCycle, "a graph without cycles",
 					"these nodes wait for each other: %s", strings.Join(cycle, " → "))
+				if closes[name] == nil {
+					closes[name] = map[string]bool{}
+				}
+				closes[name][p] = true
 			}
 		}
 		path = path[:len(path)-1]
@@ -249,6 +263,7 @@ func (g *Graph) checkCycles(d Definition, m *mistakes) {
 			visit(name)
 		}
 	}
+	return closes
 }
 
 // level sorts the nodes into levels; the graph has no cycle.

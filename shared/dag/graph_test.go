@@ -300,3 +300,77 @@ func TestCompile_RefusesACycleBesideAsManyMistakesAsAreTold(t *testing.T) {
 		t.Errorf("told %v", err)
 	}
 }
+
+// pointers are where mistakes are, each with its code.
+func pointers(m fault.Mistakes) (all []string) {
+	for _, f := range m {
+		all = append(all, f.Pointer+" "+f.Code)
+	}
+	return all
+}
+
+func TestCompile_TellsMistakesInExpressionsTogetherWithThoseOfStructure(t *testing.T) {
+	t.Parallel()
+	const bad = `nodes.a.result +`
+	for name, c := range map[string]struct {
+		lines []string
+		when  map[string]string
+		want  []string
+	}{
+		"an unknown parent": {[]string{"a", "b: x", "c: b"}, map[string]string{"b": bad, "c": bad},
+			[]string{"/nodes/b/depends_on/0 unknown_node", "/nodes/b/when invalid_expression",
+				"/nodes/c/when invalid_expression"}},
+		"a cycle": {[]string{"a", "b: c", "c: b", "d: c"}, map[string]string{"b": bad, "d": bad},
+			[]string{"/nodes/c/depends_on/0 cycle", "/nodes/b/when invalid_expression",
+				"/nodes/d/when invalid_expression"}},
+		"a parent twice, and what does not come before": {[]string{"a", "b", "c: b b"},
+			map[string]string{"c": "nodes.a.forced"},
+			[]string{"/nodes/c/depends_on/1 duplicate_edge", "/nodes/c/when invalid_expression"}},
+		"a node after itself, which does not come before itself": {[]string{"a: a"},
+			map[string]string{"a": "nodes.a.forced"},
+			[]string{"/nodes/a/depends_on/0 self_edge", "/nodes/a/when invalid_expression"}},
+		"what may come before, where that is not known": {[]string{"a", "b: x", "c: b"},
+			map[string]string{"b": "nodes.a.forced", "c": "nodes.a.forced"},
+			[]string{"/nodes/b/depends_on/0 unknown_node"}},
+		"what may come before, in a cycle": {[]string{"a: b", "b: a"},
+			map[string]string{"a": "nodes.b.forced", "b": "nodes.a.forced"},
+			[]string{"/nodes/b/depends_on/0 cycle"}},
+		"what comes later, beside an unknown parent": {[]string{"a", "b: x", "c: a"},
+			map[string]string{"a": "nodes.c.forced"},
+			[]string{"/nodes/b/depends_on/0 unknown_node", "/nodes/a/when invalid_expression"}},
+		"an unknown parent once": {[]string{"a: x", "b: a"},
+			map[string]string{"a": "nodes.x.forced", "b": "nodes.x.forced"},
+			[]string{"/nodes/a/depends_on/0 unknown_node", "/nodes/b/when invalid_expression"}},
+		"an unknown parent, and beside it another mistake": {[]string{"a: x"},
+			map[string]string{"a": "nodes.x.forced && params.y"},
+			[]string{"/nodes/a/depends_on/0 unknown_node", "/nodes/a/when invalid_expression"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := graph(c.lines...)
+			for node, when := range c.when {
+				n := d.Nodes[node]
+				n.When = when
+				d.Nodes[node] = n
+			}
+			if got := pointers(mistakesOf(t, d)); !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCompile_TellsMistakesInExpressionsBesideTooManyDependencies(t *testing.T) {
+	t.Parallel()
+	d := dag.Definition{Nodes: map[string]dag.Node{"z": {Task: "echo", When: "1 +"}}}
+	parents := []string{}
+	for i := range 100 {
+		name := fmt.Sprintf("n%02d", i)
+		d.Nodes[name] = dag.Node{Task: "echo", DependsOn: slices.Clone(parents)}
+		parents = append(parents, name)
+	}
+	want := []string{"/nodes out_of_range", "/nodes/z/when invalid_expression"}
+	if got := pointers(mistakesOf(t, d)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -62,21 +62,21 @@ func (g *Graph) ancestorsOf() map[string]map[string]bool {
 	return all
 }
 
-// compileExpressions checks every expression of the graph, but for those of nodes of which it is not known what
-// comes before them.
-func (g *Graph) compileExpressions(m *mistakes, unsure map[string]bool) {
+// compileExpressions checks every expression of the graph. Those of unsure nodes may name any other node: what comes
+// before them is not known.
+func (g *Graph) compileExpressions(written Definition, m *mistakes, unsure map[string]bool) {
 	plain, err := environment(g.names, false)
 	if err == nil {
 		var mapped *cel.Env
 		if mapped, err = environment(g.names, true); err == nil {
-			g.compileNodes(plain, mapped, m, unsure)
+			g.compileNodes(written, plain, mapped, m, unsure)
 			return
 		}
 	}
 	panic(fmt.Sprintf("making the environment of expressions: %v", err)) // no part of it comes from a user
 }
 
-func (g *Graph) compileNodes(plain, mapped *cel.Env, m *mistakes, unsure map[string]bool) {
+func (g *Graph) compileNodes(written Definition, plain, mapped *cel.Env, m *mistakes, unsure map[string]bool) {
 	g.exprs = map[string]*nodeExprs{}
 	ancestors, params := g.ancestorsOf(), g.paramNames()
 	count := 0
@@ -84,12 +84,14 @@ func (g *Graph) compileNodes(plain, mapped *cel.Env, m *mistakes, unsure map[str
 		if m.full() {
 			return
 		}
-		if unsure[name] {
-			continue
-		}
 		n := g.Nodes[name]
 		at := pointer("nodes", name)
-		s := scope{env: plain, ancestors: ancestors[name], nodes: g.Nodes, params: params}
+		before := func(node string) bool { return ancestors[name][node] }
+		if unsure[name] {
+			before = func(node string) bool { return node != name }
+		}
+		told := func(node string) bool { return slices.Contains(written.Nodes[name].DependsOn, node) }
+		s := scope{env: plain, before: before, nodes: g.Nodes, told: told, params: params}
 		x := &nodeExprs{payload: map[string]*pattern{}}
 		g.exprs[name] = x
 		x.when = g.compileWhen(n.When, s, at+"/when", m)
@@ -141,7 +143,9 @@ func (g *Graph) MergeParams(given map[string]json.RawMessage) (merged json.RawMe
 }
 
 func addMistake(m *mistakes, pointer string, wrong *mistake) {
-	m.add(pointer, CodeInvalidExpression, "", "%s", wrong.Error())
+	if wrong.detail != "" {
+		m.add(pointer, CodeInvalidExpression, "", "%s", wrong.Error())
+	}
 }
 
 func (g *Graph) compileWhen(when string, s scope, at string, m *mistakes) *expression {
