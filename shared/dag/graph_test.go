@@ -210,12 +210,17 @@ func TestOutcome_ReturnsTheStatusOfARun(t *testing.T) {
 			dag.FailedRun},
 		"is held when all that is left waits for a held node": {dag.Hold, map[string]dag.NodeState{
 			"a": state(job.Dead)}, "", dag.HeldRun},
+		"is not held while some run and some may": {dag.Hold, map[string]dag.NodeState{
+			"a": state(job.Dead), "x": state(job.Running)}, "", dag.Running},
 		"is not held while another node runs": {dag.Hold, map[string]dag.NodeState{
 			"a": state(job.Dead), "c": state(job.Running)}, "", dag.Running},
 	} {
 		t.Run("a run "+name, func(t *testing.T) {
 			t.Parallel()
 			d := graph(three...)
+			if _, more := c.states["x"]; more {
+				d.Nodes["x"], d.Nodes["y"] = dag.Node{Task: "echo"}, dag.Node{Task: "echo"}
+			}
 			d.OnFailure = c.policy
 			if got := mustCompile(t, d).Outcome(c.states, c.stop); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
@@ -372,5 +377,45 @@ func TestCompile_TellsMistakesInExpressionsBesideTooManyDependencies(t *testing.
 	want := []string{"/nodes out_of_range", "/nodes/z/when invalid_expression"}
 	if got := pointers(mistakesOf(t, d)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCompile_TakesADefinitionAtItsLimits(t *testing.T) {
+	t.Parallel()
+	// Twenty nodes after 100 others each, and as many apart as there is room for.
+	d := dag.Definition{Nodes: map[string]dag.Node{}, MaxConcurrency: dag.MaxJobs}
+	var parents []string
+	for i := range dag.MaxNodes - dag.MaxEdges/100 {
+		name := fmt.Sprintf("n%03d", i)
+		d.Nodes[name] = dag.Node{Task: "echo", ForEach: "${[1]}", MaxParallel: dag.MaxItems}
+		parents = append(parents, name)
+	}
+	for i := range dag.MaxEdges / 100 {
+		d.Nodes[fmt.Sprintf("z%02d", i)] = dag.Node{Task: "echo", DependsOn: parents[:100]}
+	}
+	g := mustCompile(t, d)
+	if len(g.Names()) != dag.MaxNodes || g.Edges() != dag.MaxEdges {
+		t.Errorf("%d nodes and %d edges", len(g.Names()), g.Edges())
+	}
+	z := d.Nodes["z00"]
+	z.DependsOn = parents[:101]
+	d.Nodes["z00"] = z
+	if got := pointers(mistakesOf(t, d)); !slices.Equal(got, []string{"/nodes out_of_range"}) {
+		t.Errorf("an edge more: %q", got)
+	}
+}
+
+func TestCompile_SaysInWhichLineAndColumnAnExpressionIsWrong(t *testing.T) {
+	t.Parallel()
+	for when, want := range map[string]string{
+		"params.x":                  "line 1, column 7",
+		"true &&\nparams.x":         "line 2, column 7",
+		"true &&\n\n   params.x":    "line 3, column 10",
+		"true &&\n\n   true &&\n x": "line 4, column 2",
+	} {
+		m := mistakesOf(t, dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo", When: when}}})
+		if at, _, _ := strings.Cut(m[0].Detail, ":"); at != want {
+			t.Errorf("%q is wrong in %s, want %s", when, at, want)
+		}
 	}
 }

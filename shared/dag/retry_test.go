@@ -19,8 +19,14 @@ func TestRetryOf_KeepsOfTheTaskWhatTheNodeDoesNotSay(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if _, err := dag.RetryOf(of, json.RawMessage(`{"max_delay":"soon"}`)); fault.KindOf(err) != fault.Undecodable {
-		t.Errorf("a length of time that is none: %v", err)
+	got, err = dag.RetryOf(of, json.RawMessage(`{"initial_delay":"3s"}`))
+	if err != nil || got.InitialDelay != 3*time.Second || got.MaxDelay != of.MaxDelay {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, bad := range []string{`{"max_delay":"soon"}`, `{"initial_delay":"soon"}`} {
+		if _, err := dag.RetryOf(of, json.RawMessage(bad)); fault.KindOf(err) != fault.Undecodable {
+			t.Errorf("%s, which is no length of time: %v", bad, err)
+		}
 	}
 }
 
