@@ -676,3 +676,54 @@ func TestRetry_KeepsTheHandlersKeyThroughAGenerationThatNeverRan(t *testing.T) {
 		t.Errorf("generation %d has the key %s and replaces %q", last.Generation, last.HandlerKey(), last.RedriveOf)
 	}
 }
+
+func TestRun_EndsWithAJobInEachGenerationThatWasPassedOver(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Node == "a" && r.Generation == 1 }
+	b.create(def("p", "a: p"))
+	b.calm()
+	dead := b.current("a")
+	for _, act := range []run.Act{
+		{ID: "1", Kind: run.ActRetryNode, Node: "a"}, {ID: "2", Kind: run.ActRetryFrom},
+		{ID: "3", Kind: run.ActRetryFrom},
+	} { // nobody derives the run between them
+		begun, write := b.run().Begin(act, b.now)
+		b.must(b.store.WriteRun(ctx, begun, write))
+		finished, write := begun.Finish([]string{"a"}, b.now)
+		b.must(b.store.WriteRun(ctx, finished, write))
+	}
+	b.must(b.rel.Derive(ctx, b.key))
+	rows, err := b.store.Nodes(ctx, []job.Key{b.key.Job("a", 3, 0)})
+	b.must(err)
+	if rows[0].Status != job.Cancelled {
+		t.Errorf("while the run goes on the newest that was passed over is %q", rows[0].Status)
+	}
+	b.settle()
+	b.runIs(run.Succeeded)
+	rows, err = b.store.Nodes(ctx, []job.Key{b.key.Job("a", 2, 0), b.key.Job("a", 3, 0), b.key.Job("a", 4, 0)})
+	b.must(err)
+	for n, want := range []job.Status{job.Cancelled, job.Cancelled, job.Succeeded} {
+		row := rows[n]
+		if row.Status != want || row.HandlerKey() != dead.ID || row.PendingEffects != job.NoPendingEffects {
+			t.Errorf("generation %d is %s with the key %s and the pending effects %q", n+2, row.Status,
+				row.HandlerKey(), row.PendingEffects)
+		}
+	}
+}
+
+func TestRetry_RunsANodeWhoseDeadJobIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Generation == 1 }
+	b.create(def("a"))
+	b.calm()
+	dead := b.current("a")
+	b.must(b.store.Put(context.Background(), job.Forget(dead, b.now)))
+	_, err := b.rel.RetryNode(context.Background(), b.key, "a", by)
+	b.must(err)
+	if next := b.current("a"); next.Status != job.Scheduled || next.HandlerKey() != dead.ID || next.RedriveOf != "" {
+		t.Errorf("it is %s with the key %s and replaces %q", next.Status, next.HandlerKey(), next.RedriveOf)
+	}
+}
