@@ -400,32 +400,14 @@ func ParseRow(i item.Item) (Row, error) {
 			return bad(name + " is not a number")
 		}
 	}
-	ms := func(name string) time.Duration { return time.Duration(i.Int(name)) * time.Millisecond }
-	r := Row{
-		Key: key, Status: Status(i.Str("status")), Stop: Stop(i.Str("stop")),
-		Version: i.Int("version"), Attempt: i.Int("attempt"), Failures: i.Int("failures"),
-		DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"), CreatedAt: i.Time("created_at"),
-		Task: i.Str("task"), Executor: i.Str("exec"), Pool: i.Str("pool"), Priority: Priority(i.Str("priority")),
-		Timeout: ms("timeout"), StartWithin: ms("start_within"), ExpireAfter: ms("expire_after"),
-		ExpiryAt:       i.Time("expiry_at"),
-		PendingEffects: PendingEffects(i.Str("owes")), ScheduleID: i.Str("schedule"), Epoch: i.Int("epoch"),
-		ManualOf: i.Str("manual_of"), Dag: i.Str("dag"), DagVersion: i.Int("dag_version"),
-		RunID: i.Str("run"), Node: i.Str("node"), Parents: i.Str("parents"), Followed: i.Str("followed") != "",
-		Generation: i.Int("gen"), ItemNo: i.Int("item_no"), Slot: i.Int("slot"), Items: i.Int("items"),
-		Forced: Forced(i.Str("forced")),
-		RootID: ID(i.Str("root")), RedriveOf: ID(i.Str("redrive_of")), RedrivenBy: ID(i.Str("redriven_by")),
-		Shard: int(i.Int("shard")), WakeAt: i.Time(contract.AttrWakeAt), Parked: i.Str("parked") != "",
-		QueuedBehind: i.Str("behind") != "",
-		Near:         i.Str(contract.AttrNear) != "", Postponed: i.Int("postponed"),
-		Payload: i.Str("payload"), PayloadIn: i.Str("payload_in"), PayloadVer: i.Int("payload_ver"),
-		PayloadSize: i.Int("payload_size"),
-		Result:      i.Str("result"), ResultIn: i.Str("result_in"), Labelled: parseLabelled(i.Str("tagged")),
-		Waiting: i.Str("waiting"), Reason: Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
-		StartedAt: i.Time("started_at"), FinishedAt: i.Time("finished_at"), LatenessMS: i.Int("lateness"),
-		CancelRequestedAt: i.Time("cancel_at"), DeadAt: i.Time(contract.AttrDeadAt), BuriedAt: i.Time("buried_at"),
-	}
-	if s, ok := i[contract.AttrExpiresAt].(int64); ok {
-		r.ExpiresAt = time.Unix(s, 0).UTC()
+	r := Row{Key: key}
+	for name, v := range i { // most attributes are absent: to look each of them up takes twice as long
+		switch v := v.(type) {
+		case string:
+			r.setText(name, v)
+		case int64:
+			r.setNumber(name, v)
+		}
 	}
 	if !known(r.Status) {
 		return bad("status is unknown")
@@ -437,6 +419,133 @@ func ParseRow(i item.Item) (Row, error) {
 		return bad("attempts are not a list")
 	}
 	return r, nil
+}
+
+// setText takes an attribute that is a text. It leaves those to ParseRow that may be unreadable.
+func (r *Row) setText(name, v string) {
+	switch name {
+	case "status":
+		r.Status = Status(v)
+	case "stop":
+		r.Stop = Stop(v)
+	case "task":
+		r.Task = v
+	case "exec":
+		r.Executor = v
+	case "pool":
+		r.Pool = v
+	case "priority":
+		r.Priority = Priority(v)
+	case "owes":
+		r.PendingEffects = PendingEffects(v)
+	case "schedule":
+		r.ScheduleID = v
+	case "manual_of":
+		r.ManualOf = v
+	case "dag":
+		r.Dag = v
+	case "run":
+		r.RunID = v
+	case "node":
+		r.Node = v
+	case "parents":
+		r.Parents = v
+	case "followed":
+		r.Followed = v != ""
+	case "forced":
+		r.Forced = Forced(v)
+	case "root":
+		r.RootID = ID(v)
+	case "redrive_of":
+		r.RedriveOf = ID(v)
+	case "redriven_by":
+		r.RedrivenBy = ID(v)
+	case "parked":
+		r.Parked = v != ""
+	case "behind":
+		r.QueuedBehind = v != ""
+	case contract.AttrNear:
+		r.Near = v != ""
+	case payloadName:
+		r.Payload = v
+	case "payload_in":
+		r.PayloadIn = v
+	case "result":
+		r.Result = v
+	case "result_in":
+		r.ResultIn = v
+	case "tagged":
+		r.Labelled = parseLabelled(v)
+	case "waiting":
+		r.Waiting = v
+	case "reason":
+		r.Reason.Code = v
+	case "reason_text":
+		r.Reason.Message = v
+	}
+}
+
+// setNumber takes an attribute that is a number.
+func (r *Row) setNumber(name string, v int64) {
+	at := func() time.Time { return time.UnixMilli(v).UTC() }
+	switch name {
+	case "version":
+		r.Version = v
+	case "attempt":
+		r.Attempt = v
+	case "failures":
+		r.Failures = v
+	case "due_at":
+		r.DueAt = at()
+	case "nominal_at":
+		r.NominalAt = at()
+	case "created_at":
+		r.CreatedAt = at()
+	case "timeout":
+		r.Timeout = time.Duration(v) * time.Millisecond
+	case "start_within":
+		r.StartWithin = time.Duration(v) * time.Millisecond
+	case "expire_after":
+		r.ExpireAfter = time.Duration(v) * time.Millisecond
+	case "expiry_at":
+		r.ExpiryAt = at()
+	case "epoch":
+		r.Epoch = v
+	case "dag_version":
+		r.DagVersion = v
+	case "gen":
+		r.Generation = v
+	case "item_no":
+		r.ItemNo = v
+	case "slot":
+		r.Slot = v
+	case "items":
+		r.Items = v
+	case "shard":
+		r.Shard = int(v)
+	case contract.AttrWakeAt:
+		r.WakeAt = at()
+	case "postponed":
+		r.Postponed = v
+	case "payload_ver":
+		r.PayloadVer = v
+	case "payload_size":
+		r.PayloadSize = v
+	case "started_at":
+		r.StartedAt = at()
+	case "finished_at":
+		r.FinishedAt = at()
+	case "lateness":
+		r.LatenessMS = v
+	case "cancel_at":
+		r.CancelRequestedAt = at()
+	case contract.AttrDeadAt:
+		r.DeadAt = at()
+	case "buried_at":
+		r.BuriedAt = at()
+	case contract.AttrExpiresAt:
+		r.ExpiresAt = time.Unix(v, 0).UTC()
+	}
 }
 
 func known(s Status) bool {

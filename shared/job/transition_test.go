@@ -1,6 +1,7 @@
 package job
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -293,20 +294,23 @@ func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 		r.Waiting, r.Reason, r.StartedAt, r.FinishedAt, r.LatenessMS = "retry", Reason{"c", "m"}, noon, noon, 5
 		r.CancelRequestedAt, r.DeadAt, r.BuriedAt, r.ExpiresAt = noon, noon, noon, noon
 		r.Retry = RetryPolicy{MaxAttempts: 2, InitialDelay: time.Second, Factor: 3, MaxDelay: time.Minute}
+		r.Executor, r.Pool, r.ManualOf, r.Dag, r.DagVersion = "go", "long", "M", "d", 7
+		r.Generation, r.ItemNo, r.Slot, r.Items, r.Forced, r.Shard, r.Near = 2, 3, 4, 5, ForcedSkip, 6, true
+		r.Failures = 1
 	})
+	of := reflect.ValueOf(full)
+	for n := range of.NumField() {
+		if of.Field(n).IsZero() {
+			t.Errorf("the full row has no %s", of.Type().Field(n).Name)
+		}
+	}
 	for _, r := range []Row{scheduled(), full} {
 		got, err := ParseRow(r.Item())
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, b := r.Item(), got.Item()
-		if len(a) != len(b) {
-			t.Fatalf("%d attributes became %d", len(a), len(b))
-		}
-		for k := range a {
-			if a[k] != b[k] {
-				t.Errorf("%s: %v became %v", k, a[k], b[k])
-			}
+		if !reflect.DeepEqual(got, r) {
+			t.Errorf("it became\n%+v, and was\n%+v", got, r)
 		}
 	}
 	for _, spoil := range []func(item.Item){
