@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"time"
 
 	"punctual/shared/contract"
@@ -67,17 +65,12 @@ func (s *Store) Lifted(ctx context.Context, t tenant.ID, task string, now time.T
 	for _, scope := range []string{job.PauseAll, job.PauseTaskPrefix + task} {
 		refs = append(refs, item.Ref{Table: contract.Tasks, PK: liftedKey(t), SK: scope}, job.PauseRef(t, scope))
 	}
-	items, failed := make([]item.Item, len(refs)), make([]error, len(refs))
-	var reads sync.WaitGroup // one by one, which is all that a worker and the promoter may read here
-	for n, ref := range refs {
-		reads.Go(func() { items[n], failed[n] = s.table.Get(ctx, ref) })
-	}
-	reads.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return nil, err
-	}
 	var lifted job.Pauses
-	for n, i := range items {
+	for n, ref := range refs { // one by one, which is all that a worker and the promoter may read here
+		i, err := s.table.Get(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
 		if i == nil {
 			continue
 		}
