@@ -217,15 +217,10 @@ func (s *stage) allStopped(ctx context.Context, f *runFacts) error {
 		}
 	}
 	rows, err := s.Store.Nodes(ctx, older)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(rows, job.Row.Unfinished) {
+		return wire.NewProblem(codeNotFinished, "a job of the run has yet to stop; try again in a moment")
 	}
-	for _, row := range rows {
-		if row.Status != "" && !row.Status.Final() {
-			return wire.NewProblem(codeNotFinished, "a job of the run has yet to stop; try again in a moment")
-		}
-	}
-	return nil
+	return err
 }
 
 // forgetNode forgets the jobs of one generation of a node. It skips jobs that are gone.

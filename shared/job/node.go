@@ -30,6 +30,9 @@ func (f Forced) Status() Status {
 // IsMapped says that the row stands for a node with items, and is no job of its own.
 func (r Row) IsMapped() bool { return r.Items > 0 }
 
+// Unfinished reports whether there is such a row, which the zero Row says there is not, and it has not ended.
+func (r Row) Unfinished() bool { return r.Status != "" && !r.Status.Final() }
+
 // AcceptEnded puts the row of a node that ends without having run; it must not exist. The status is a
 // final one, and the reason says why.
 func AcceptEnded(r Row, s Status, why Reason, now time.Time) (Row, item.Write) {

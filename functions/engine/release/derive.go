@@ -155,7 +155,7 @@ var newerCounts = job.Reason{Code: job.CodeCancelled, Message: "a newer generati
 // never made.
 func (r *Releaser) stopOlder(ctx context.Context, f *facts) (ended []job.Row, err error) {
 	for _, name := range f.graph.Names() {
-		older, err := r.older(ctx, f, name)
+		older, err := r.older(ctx, f, name, f.run.Generation(name), 0)
 		if err != nil {
 			return ended, err
 		}
@@ -184,19 +184,17 @@ func (r *Releaser) passOver(ctx context.Context, f *facts, name string, generati
 // passOverAll does so for all generations that have no row, before the run ends.
 func (r *Releaser) passOverAll(ctx context.Context, f *facts) error {
 	for _, name := range f.graph.Names() {
-		var keys []job.Key
-		for g := int64(2); g < f.run.Generation(name); g++ {
-			keys = append(keys, f.run.Key.Job(name, g, 0))
-		}
-		rows, err := r.Store.Nodes(ctx, keys)
+		current := f.run.Generation(name)
+		older, err := r.older(ctx, f, name, current, 0)
 		if err != nil {
 			return err
 		}
-		for n, row := range rows {
-			if row.Status != "" {
+		for n, row := range slices.Backward(older) {
+			generation := current - 1 - int64(n)
+			if generation == 1 || row.Status != "" {
 				continue
 			}
-			ended, err := r.passOver(ctx, f, name, int64(n)+2)
+			ended, err := r.passOver(ctx, f, name, generation)
 			if err != nil {
 				return err
 			}

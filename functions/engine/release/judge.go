@@ -56,8 +56,8 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	if hand := f.run.Nodes[name]; hand.Hand != job.NotForced {
 		return r.force(ctx, f, name)
 	}
-	older, err := r.older(ctx, f, name)
-	if err != nil || slices.ContainsFunc(older, stands) {
+	older, err := r.older(ctx, f, name, f.run.Generation(name), 0)
+	if err != nil || slices.ContainsFunc(older, job.Row.Unfinished) {
 		return nil, err // the end of the older job judges the node
 	}
 	switch v, why := f.graph.JudgeNode(name, states(rows)); v {
@@ -75,21 +75,15 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	return nil, nil
 }
 
-// older reads the rows of a node's earlier generations, newest first; the zero Row is of one that has none.
-func (r *Releaser) older(ctx context.Context, f *facts, name string) ([]job.Row, error) {
-	g := f.run.Generation(name)
-	if g == 1 {
-		return nil, nil
-	}
-	keys := make([]job.Key, 0, g-1)
-	for g--; g > 0; g-- {
-		keys = append(keys, f.run.Key.Job(name, g, 0))
+// older reads the rows of a node, or of an item of it, in the generations before one, newest first; the zero Row is of
+// one that has none.
+func (r *Releaser) older(ctx context.Context, f *facts, name string, generation, no int64) ([]job.Row, error) {
+	var keys []job.Key
+	for g := generation - 1; g > 0; g-- {
+		keys = append(keys, f.run.Key.Job(name, g, no))
 	}
 	return r.Store.Nodes(ctx, keys)
 }
-
-// stands says that a node has a row that has not ended.
-func stands(row job.Row) bool { return row.Status != "" && !row.Status.Final() }
 
 // blank is the row of a node, or of item no of a mapped one, before its task is known.
 func (r *Releaser) blank(f *facts, name string, no int64, now time.Time) job.Row {
@@ -358,32 +352,25 @@ func (r *Releaser) accept(
 func (r *Releaser) inPlaceOf(
 	ctx context.Context, f *facts, row job.Row, now time.Time,
 ) (is job.Row, links []item.Write, err error) {
-	var before job.Row
-	for g := row.Generation - 1; g > 0 && before.Status == ""; g-- { // one that was passed over may have no row yet
-		rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(row.Node, g, row.ItemNo)})
-		if err != nil {
-			return row, nil, err
-		}
-		before = rows[0]
+	older, err := r.older(ctx, f, row.Node, row.Generation, row.ItemNo)
+	at := slices.IndexFunc(older, func(o job.Row) bool { return o.Status != "" })
+	if err != nil || at < 0 {
+		return row, nil, err
 	}
-	switch {
+	switch before := older[at]; { // the generation before may have been passed over, and have no row yet
 	case before.Status == job.Dead && (before.CreatedAt.IsZero() || before.Generation != row.Generation-1):
 		row.RootID = before.HandlerKey() // it is forgotten, or names one between
-		return row, nil, nil
 	case before.IsMapped():
-		return row, nil, nil
 	case before.Status == job.Cancelled && before.StartedAt.IsZero(): // it replaced a dead job and never ran
 		row.RootID = before.RootID
-		return row, nil, nil
-	case before.Status != job.Dead:
-		return row, nil, nil
+	case before.Status == job.Dead:
+		row.RedriveOf, row.RootID = before.ID, before.HandlerKey()
+		if before.RedrivenBy == "" {
+			_, link := job.Redriven(before, row.ID, now)
+			links = append(links, link)
+		}
 	}
-	row.RedriveOf, row.RootID = before.ID, before.HandlerKey()
-	if before.RedrivenBy != "" {
-		return row, nil, nil
-	}
-	_, link := job.Redriven(before, row.ID, now)
-	return row, []item.Write{link}, nil
+	return row, links, nil
 }
 
 // sight is what the node's expressions see.

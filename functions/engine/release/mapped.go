@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"punctual/shared/contract"
@@ -72,16 +73,11 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 // counted returns how many items of an earlier generation of a mapped node are counted among the run's. Those of the
 // newest take their place: a run may be retried as often as one likes.
 func (r *Releaser) counted(ctx context.Context, f *facts, own job.Row) (int64, error) {
-	rows, err := r.older(ctx, f, own.Node)
-	if err != nil {
-		return 0, err
+	older, err := r.older(ctx, f, own.Node, own.Generation, 0)
+	if at := slices.IndexFunc(older, job.Row.IsMapped); at >= 0 {
+		return older[at].Items, err
 	}
-	for _, row := range rows {
-		if row.IsMapped() {
-			return row.Items, nil
-		}
-	}
-	return 0, nil
+	return 0, err
 }
 
 // mapped puts the missing items of a mapped node that has its row, and ends the node once all items have ended.
@@ -134,7 +130,7 @@ func (r *Releaser) allItems(ctx context.Context, f *facts, own job.Row) (bool, e
 // waits for it, and a run is not forgotten before it.
 func (r *Releaser) closeOlder(ctx context.Context, f *facts, item job.Row) ([]job.Row, error) {
 	rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(item.Node, item.Generation, 0)})
-	if err != nil || !rows[0].IsMapped() || !stands(rows[0]) {
+	if err != nil || !rows[0].IsMapped() || !rows[0].Unfinished() {
 		return nil, err
 	}
 	if all, err := r.allItems(ctx, f, rows[0]); err != nil || !all {
