@@ -78,19 +78,18 @@ func Settle(r *Row, attempt int64, o Outcome, now time.Time) (*Decision, error) 
 		name, d.Send = "row.die", false
 		finish(after, Dead, now)
 	}
-	at := scratches.Get().(*scratch)
-	defer scratches.Put(at)
-	encoded := after.encode(at.after[:0])
+	var was, is space
+	encoded := after.encode(&is)
 	if sizeOf(encoded) > contract.MaxRow {
 		d.Contents = append(d.Contents, fit(after)...)
-		encoded = after.encode(at.after[:0])
+		encoded = after.encode(&is)
 	}
 	if !after.ExpiresAt.IsZero() { // what was put before it was known that this is the end
 		for _, w := range d.Contents {
 			w.Put[contract.AttrExpiresAt] = after.ExpiresAt.Unix()
 		}
 	}
-	d.Write = changed(name, r.Ref(), r.encode(at.before[:0]), encoded, from(name, guard...))
+	d.Write = changed(name, r.Ref(), r.encode(&was), encoded, from(name, guard...))
 	if !o.StartedAt.IsZero() { // a report of the attempt's earlier owner may have said otherwise since
 		d.Write.Set["started_at"], d.Write.Set["lateness"] = o.StartedAt.UnixMilli(), nil
 		if o.LatenessMS != 0 {

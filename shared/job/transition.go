@@ -125,9 +125,8 @@ var decided = func() map[string][]string {
 // change writes what differs between two states of a row and what the transition decides, and
 // nothing else: what somebody else changed meanwhile stays as they left it.
 func change(name string, before, after Row, when []item.All) item.Write {
-	at := scratches.Get().(*scratch)
-	defer scratches.Put(at)
-	return changed(name, before.Ref(), before.encode(at.before[:0]), after.encode(at.after[:0]), when)
+	var was, is space
+	return changed(name, before.Ref(), before.encode(&was), after.encode(&is), when)
 }
 
 // changed is change of two rows that are encoded already.
