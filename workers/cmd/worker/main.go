@@ -13,6 +13,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	_ "time/tzdata" // for handlers: the image holds no file of time zones
+
+	_ "golang.org/x/crypto/x509roots/fallback" // the image holds no root certificates; a host's own come first
 
 	"punctual/shared/aws/blob"
 	"punctual/shared/aws/function"
