@@ -194,12 +194,36 @@ func run(t *testing.T, p page, bin string) {
 	for _, other := range []string{"localhost:9000", "localhost:9001"} { // what a page serves itself
 		text = strings.ReplaceAll(text, other, free(t))
 	}
-	out, err := shell(t, dir, text, "PUNCTUAL_URL=http://"+at, "PUNCTUAL_TOKEN=", "PUNCTUAL_CONFIG="+home+"/none.yaml",
-		"NO_PROXY=127.0.0.1,localhost", "GOFLAGS="+goFlags, "GOWORK=",
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env := []string{"PUNCTUAL_URL=http://" + at, "PUNCTUAL_TOKEN=", "PUNCTUAL_CONFIG=" + home + "/none.yaml",
+		"NO_PROXY=127.0.0.1,localhost", "GOFLAGS=" + goFlags, "GOWORK=",
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
+	if strings.Contains(text, ofTeam) {
+		env = append(env, pushed(t)...)
+	}
+	out, err := shell(t, dir, text, env...)
 	for _, m := range mistakes(wants, out, err) {
 		t.Errorf("%s: %s", p.path, m)
 	}
+}
+
+// ofTeam is where a page's reader keeps this repository.
+const ofTeam = "git.example.com/team/"
+
+// pushed pushes this repository's commit to a folder, and makes git take that folder for the reader's host.
+func pushed(t *testing.T) (env []string) {
+	t.Helper()
+	host := t.TempDir() + "/"
+	for _, args := range [][]string{
+		{"init", "-q", "--bare", "-b", "main", host + "punctual.git"},
+		{"-C", root, "push", "-q", host + "punctual.git", "HEAD:refs/heads/main"},
+	} {
+		if said, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, said)
+		}
+	}
+	return []string{"GIT_CONFIG_COUNT=2",
+		"GIT_CONFIG_KEY_0=url." + host + ".insteadOf", "GIT_CONFIG_VALUE_0=https://" + ofTeam,
+		"GIT_CONFIG_KEY_1=protocol.file.allow", "GIT_CONFIG_VALUE_1=always"}
 }
 
 const mark = "=== answered"
