@@ -159,33 +159,45 @@ func (b *browser) call(session, method string, params any) (json.RawMessage, err
 	}
 }
 
-// tab is one page, with storage of its own.
+// tab is one page.
 type tab struct {
 	t       *testing.T
 	b       *browser
 	session string
+	storage string // the browser context: tabs of one share what they store
 
 	mu   sync.Mutex
 	said []string // warnings, errors and exceptions of the page
 }
 
-// open opens address in a tab of its own. At the test's end, the page must have said nothing that a developer
-// would look into: no error, no exception, no breach of its policy.
+// open opens address in a tab of its own, whose storage is its own, too. At the test's end, the page must have said
+// nothing that a developer would look into: no error, no exception, no breach of its policy.
 func (b *browser) open(t *testing.T, address string) *tab {
 	t.Helper()
-	p := &tab{t: t, b: b}
-	var made struct{ BrowserContextID, TargetID, SessionID string }
+	var made struct{ BrowserContextID string }
 	must(t, b, "", "Target.createBrowserContext", nil, &made)
-	must(t, b, "", "Target.createTarget", map[string]any{"url": "about:blank",
-		"browserContextId": made.BrowserContextID}, &made)
+	t.Cleanup(func() {
+		must(t, b, "", "Target.disposeBrowserContext", map[string]any{"browserContextId": made.BrowserContextID}, nil)
+	})
+	return b.tab(t, made.BrowserContextID, address)
+}
+
+// beside is open for a second tab of the same user.
+func (p *tab) beside(address string) *tab {
+	p.t.Helper()
+	return p.b.tab(p.t, p.storage, address)
+}
+
+func (b *browser) tab(t *testing.T, storage, address string) *tab {
+	t.Helper()
+	p := &tab{t: t, b: b, storage: storage}
+	var made struct{ TargetID, SessionID string }
+	must(t, b, "", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": storage}, &made)
 	must(t, b, "", "Target.attachToTarget", map[string]any{"targetId": made.TargetID, "flatten": true}, &made)
 	p.session = made.SessionID
 	b.mu.Lock()
 	b.tabs[p.session] = p
 	b.mu.Unlock()
-	t.Cleanup(func() {
-		must(t, b, "", "Target.disposeBrowserContext", map[string]any{"browserContextId": made.BrowserContextID}, nil)
-	})
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.do(domain+".enable", nil)
 	}

@@ -27,7 +27,10 @@ type issuer struct {
 	redirect   string
 	scope      string
 	refreshed  int
-	first      string // token; it lives for 31 s, and the next ones for an hour
+	revoked    []string   // refresh tokens
+	ended      url.Values // what the end of the session was asked with; nil before
+	silent     bool       // tells of no way to end a session, nor to take a token back
+	first      string     // token; it lives for 31 s, and the next ones for an hour
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -35,8 +38,24 @@ func newIssuer(t *testing.T) *issuer {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize",
-			"token_endpoint": i.URL + "/token"})
+		said := map[string]string{"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize",
+			"token_endpoint": i.URL + "/token"}
+		if !i.silent {
+			said["revocation_endpoint"], said["end_session_endpoint"] = i.URL+"/revoke", i.URL+"/logout?of=pool"
+		}
+		_ = json.NewEncoder(w).Encode(said)
+	})
+	mux.HandleFunc("POST /revoke", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.revoked = append(i.revoked, r.FormValue("token")+" of "+r.FormValue("client_id"))
+	})
+	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.ended = r.URL.Query()
+		http.Redirect(w, r, i.ended.Get("post_logout_redirect_uri"), http.StatusFound)
 	})
 	mux.HandleFunc("GET /authorize", i.authorize)
 	mux.HandleFunc("POST /token", i.token)
@@ -66,7 +85,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	said := map[string]any{"access_token": i.first, "refresh_token": "again", "expires_in": 31}
+	said := map[string]any{"access_token": i.first, "refresh_token": "again", "id_token": "who", "expires_in": 31}
 	switch r.FormValue("grant_type") {
 	case "authorization_code":
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -149,6 +168,57 @@ func TestSignIn_GoesByTheIssuerWithPKCEAndKeepsTokensInMemory(t *testing.T) {
 	cancel()
 	p.shows("Your session has ended.", "unauthenticated", "Job "+id)
 	p.shoot("session-ended")
+}
+
+func TestSignOut_EndsTheSessionHereAndAtTheIssuer(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serve(t)
+	i := newIssuer(t)
+	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"},
+		func(token string) bool { return token == "first" || token == "second" })
+	p := b.open(t, address+"/v1/console/#/pauses")
+	p.shows("Nothing is paused.")
+	p.look(360, false)
+	p.shoot("signed-in-360")
+	p.look(1600, false)
+	p.shoot("signed-in")
+	other := p.beside(address + "/v1/console/#/jobs")
+	other.shows("Tenant local")
+	p.click("Sign out")
+	p.shows("You are signed out.")
+	other.shows("You are signed out.")
+	i.mu.Lock()
+	page := address + "/v1/console/"
+	for name, want := range map[string]string{"of": "pool", "client_id": "page", "id_token_hint": "who",
+		"post_logout_redirect_uri": page, "logout_uri": page} {
+		if got := i.ended.Get(name); got != want {
+			t.Errorf("the issuer is told the %s %q, want %q", name, got, want)
+		}
+	}
+	if len(i.revoked) != 1 || i.revoked[0] != "again of page" {
+		t.Errorf("taken back: %q", i.revoked)
+	}
+	i.mu.Unlock()
+	if kept := p.eval("JSON.stringify([localStorage, sessionStorage, document.cookie])"); kept != `[{},{},""]` {
+		t.Errorf("the browser keeps %v", kept)
+	}
+	p.click("Sign in")
+	p.shows("Tenant local")
+}
+
+func TestSignOut_SaysThatTheIssuerStillKnowsTheUser(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serve(t)
+	i := newIssuer(t)
+	i.silent = true
+	p := b.open(t, guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"},
+		func(token string) bool { return token == "first" || token == "second" })+"/console/")
+	p.shows("Tenant local")
+	p.click("Sign out")
+	p.shows("You are signed out.", "Sign out there as well.")
+	p.shoot("signed-out")
 }
 
 func TestPage_OffersOnlyWhatTheTokenAllows(t *testing.T) {

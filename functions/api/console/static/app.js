@@ -1,6 +1,6 @@
 // The page: signs in, shows the view that the address names, and the header above it.
 import { html, render, useEffect, useRef, useState } from './core/html.js'
-import { start, leave, signsIn } from './core/auth.js'
+import { start, leave, signsIn, signOut, signedOut } from './core/auth.js'
 import { get } from './core/api.js'
 import { setLive, useClock, useShown } from './core/live.js'
 import { Refused, length, zone } from './core/form.js'
@@ -86,21 +86,31 @@ function Page({ who }) {
       <nav aria-label="Views"><ul>${rooms.map(([path, name]) => html`<li><a href=${`#/${path}`}
         aria-current=${room === path ? 'page' : undefined}>${name}</a></li>`)}</ul></nav>
       <div class="foot"><${Freshness} />
-        <p class="small mute who" title=${who.subject}>Tenant ${who.tenant}<br />${zone}</p></div>
+        <p class="small mute who" title=${who.subject}>Tenant ${who.tenant}<br />${zone}</p>
+        ${signsIn() && html`<button type="button" class="quiet small"
+          onClick=${() => { setLive(false); signOut() }}>Sign out</button>`}</div>
     </header>
     <main id="main"><h1 tabindex="-1" ref=${heading}>${title}</h1><${SignInAgain} />
       <${View} key=${title} can=${can} ...${props} /></main>
     <${Asking} />`
 }
 
+const Alone = ({ does, children }) => html`<main class="alone"><h1>Punctual</h1>${children}
+  <p><button type="button" class="primary" onClick=${() => location.reload()}>${does}</button></p></main>`
+
 const place = document.getElementById('page')
+const left = signedOut()
 try {
-  if (await start()) {
+  if (left) {
+    document.title = 'Signed out – Punctual'
+    render(html`<${Alone} does="Sign in"><p role="status">You are signed out.</p>${left === 'page' && html`<p>
+      The issuer of your token was not told, and may let the next person at this browser in. Sign out there as
+      well.</p>`}<//>`, place)
+  } else if (await start()) {
     const who = await get('/whoami')
     render(html`<${Page} who=${who} />`, place)
     performance.mark('interactive')
   }
 } catch (error) {
-  render(html`<main class="alone"><h1>Punctual</h1><${Refused} error=${error} />
-    <p><button type="button" class="primary" onClick=${() => location.reload()}>Try again</button></p></main>`, place)
+  render(html`<${Alone} does="Try again"><${Refused} error=${error} /><//>`, place)
 }
