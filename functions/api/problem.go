@@ -74,8 +74,11 @@ var catalogue = wire.Catalogue{
 			"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."),
 	explain(wire.CodeInvalidCursor, 400, "Invalid cursor",
 		"Use next_cursor as it was given, with the same parameters, as the same tenant."),
-	explain(wire.CodeUnauthenticated, 401, "Authentication required", "Send a valid bearer token."),
-	explain(wire.CodeForbidden, 403, "Forbidden", "The token lacks a scope, or the request came from another origin."),
+	explain(wire.CodeUnauthenticated, 401, "Authentication required",
+		"Send a valid bearer token. A deployment with auth=iam wants a signature instead (Signature Version 4, for "+
+			"the service execute-api), by a role or user with the tag "+contract.TenantTag+"."),
+	explain(wire.CodeForbidden, 403, "Forbidden", "The token (with auth=iam, the tag "+contract.ScopesTag+
+		" of who signed) lacks a scope, or the request came from another origin."),
 	explain(wire.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."),
 	explain(wire.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."),
 	explain(codeAlreadyStarted, 409, "Job already started",

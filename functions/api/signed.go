@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/tenant"
@@ -30,18 +31,36 @@ func Signed(auth string, by Principals, next proxied) proxied {
 		return next
 	}
 	return func(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-		caller := ev.RequestContext.Identity
-		ev.RequestContext.Authorizer = nil
-		if caller.UserArn != "" && caller.AccountID != "" && caller.AccountID == ev.RequestContext.AccountID {
-			tags, err := by.Tags(ctx, caller.UserArn)
-			if err != nil && fault.KindOf(err) != fault.NotFound {
-				return events.APIGatewayProxyResponse{}, fmt.Errorf("finding out who signed: %w", err)
-			}
-			ev.RequestContext.Authorizer = map[string]any{"tenant": tags[contract.TenantTag], "subject": caller.UserArn,
-				"scopes": tagged(tags[contract.ScopesTag])}
+		who, nobody, err := signerOf(ctx, by, ev.RequestContext)
+		if err != nil {
+			return events.APIGatewayProxyResponse{}, fmt.Errorf("finding out who signed: %w", err)
 		}
-		return next(ctx, ev)
+		ev.RequestContext.Authorizer = who
+		return next(wire.WithSigner(ctx, nobody), ev)
 	}
+}
+
+// signerOf returns the identity of who signed, or why that is nobody.
+func signerOf(
+	ctx context.Context, by Principals, of events.APIGatewayProxyRequestContext,
+) (who map[string]any, nobody string, err error) {
+	caller := of.Identity
+	if caller.UserArn == "" {
+		return nil, "the request is not signed: sign it by Signature Version 4, for the service execute-api", nil
+	}
+	if caller.AccountID == "" || caller.AccountID != of.AccountID {
+		return nil, "the signer " + caller.UserArn + " is of another account: assume a role of this one", nil
+	}
+	tags, err := by.Tags(ctx, caller.UserArn)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return nil, "", err
+	}
+	if _, bad := tenant.Parse(tags[contract.TenantTag]); bad != nil {
+		return nil, fmt.Sprintf("the signer %s has %q as its tag %s: %v; a change of tags is seen within a minute",
+			caller.UserArn, tags[contract.TenantTag], contract.TenantTag, bad), nil
+	}
+	return map[string]any{"tenant": tags[contract.TenantTag], "subject": caller.UserArn,
+		"scopes": tagged(tags[contract.ScopesTag])}, "", nil
 }
 
 // tagged returns the full names of scopes: a tag has "read write admin".
