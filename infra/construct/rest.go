@@ -2,7 +2,6 @@ package construct
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -158,21 +157,11 @@ type refusal struct {
 
 // refusals gives every answer that API Gateway makes by itself the form of a problem.
 func refusals(api awsapigateway.RestApi, signed bool) {
-	const (
-		away    = "Service unavailable"
-		unknown = "Not found"
-		token   = "Send a valid bearer token."
-	)
+	const away = "Service unavailable"
 	all := []refusal{
-		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Authentication required",
-			token, 0},
-		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "Forbidden",
-			"The token allows nothing here.", 0},
 		{"filtered", awsapigateway.ResponseType_WAF_FILTERED(), 403, "forbidden", "That is not allowed",
 			"The address sends too many requests, or is known for attacks.", 0},
-		{"no-such-path", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 404, "not_found", unknown,
-			"No call has this path and method.", 0},
-		{"no-such-resource", awsapigateway.ResponseType_RESOURCE_NOT_FOUND(), 404, "not_found", unknown,
+		{"no-such-resource", awsapigateway.ResponseType_RESOURCE_NOT_FOUND(), 404, "not_found", "Not found",
 			"No call has this path.", 0},
 		{"too-large", awsapigateway.ResponseType_REQUEST_TOO_LARGE(), 413, "too_large", "Body too large",
 			"The body is over 10 MB.", 0},
@@ -184,29 +173,58 @@ func refusals(api awsapigateway.RestApi, signed bool) {
 			"The request may or may not have been taken; with an Idempotency-Key it is safe to repeat.", 2},
 		{"slow", awsapigateway.ResponseType_INTEGRATION_TIMEOUT(), 503, "unavailable", away,
 			"The answer took too long; with an Idempotency-Key it is safe to repeat.", 2},
-		{"no-authorizer", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), 503, "unavailable", away,
-			"The token could not be judged.", 2},
-		{"no-authorizer-set", awsapigateway.ResponseType_AUTHORIZER_CONFIGURATION_ERROR(), 503, "unavailable", away,
-			"The token could not be judged.", 2},
-		{"bad", awsapigateway.ResponseType_DEFAULT_4XX(), 400, "invalid_value", "A value is not of the right form",
-			"The request could not be read.", 0},
 		{"broken", awsapigateway.ResponseType_DEFAULT_5XX(), 503, "unavailable", away,
 			"Something that we need does not answer; with an Idempotency-Key it is safe to repeat.", 2},
 	}
-	if signed { // the gateway gives the same answer for a missing signature as for an unknown path
-		const sign = "Sign the request by Signature Version 4, for the service execute-api."
-		all = slices.DeleteFunc(all, func(r refusal) bool { return r.id == "no-such-path" })
-		all = append(all,
-			refusal{"unsigned", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 401, "unauthenticated",
-				"Authentication required", sign, 0},
-			refusal{"badly-signed", awsapigateway.ResponseType_INVALID_SIGNATURE(), 401, "unauthenticated",
-				"Authentication required", sign, 0},
-			refusal{"expired", awsapigateway.ResponseType_EXPIRED_TOKEN(), 401, "unauthenticated",
-				"Authentication required", sign, 0})
+	if signed {
+		all = append(all, ofSignatures()...)
+	} else {
+		all = append(all, ofTokens()...)
 	}
 	for _, r := range all {
 		r.add(api, signed)
 	}
+}
+
+func ofTokens() []refusal {
+	const unjudged = "The token could not be judged."
+	return []refusal{
+		{"unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), 401, "unauthenticated", "Authentication required",
+			"Send a valid bearer token.", 0},
+		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "Forbidden",
+			"The token allows nothing here.", 0},
+		{"no-such-path", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN(), 404, "not_found", "Not found",
+			"No call has this path and method.", 0},
+		{"no-authorizer", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), 503, "unavailable", "Service unavailable",
+			unjudged, 2},
+		{"no-authorizer-set", awsapigateway.ResponseType_AUTHORIZER_CONFIGURATION_ERROR(), 503, "unavailable",
+			"Service unavailable", unjudged, 2},
+		unreadable("bad", awsapigateway.ResponseType_DEFAULT_4XX()),
+	}
+}
+
+// ofSignatures are the answers to who signs badly, or does not sign. The gateway gives a missing signature the kind of
+// an unknown path, and keys that it does not know, or what is no signature at all, none of their own.
+func ofSignatures() []refusal {
+	unsigned := func(id string, is awsapigateway.ResponseType) refusal {
+		return refusal{id, is, 401, "unauthenticated", "Authentication required",
+			"Sign the request by Signature Version 4, for the service execute-api, with keys that are good now.", 0}
+	}
+	return []refusal{
+		unsigned("unsigned", awsapigateway.ResponseType_MISSING_AUTHENTICATION_TOKEN()),
+		unsigned("badly-signed", awsapigateway.ResponseType_INVALID_SIGNATURE()),
+		unsigned("expired", awsapigateway.ResponseType_EXPIRED_TOKEN()),
+		unsigned("unknown", awsapigateway.ResponseType_DEFAULT_4XX()),
+		{"denied", awsapigateway.ResponseType_ACCESS_DENIED(), 403, "forbidden", "Forbidden",
+			"No policy of the signer allows execute-api:Invoke on this call.", 0},
+		unreadable("bad-body", awsapigateway.ResponseType_BAD_REQUEST_BODY()),
+		unreadable("bad-query", awsapigateway.ResponseType_BAD_REQUEST_PARAMETERS()),
+	}
+}
+
+func unreadable(id string, is awsapigateway.ResponseType) refusal {
+	return refusal{id, is, 400, "invalid_value", "A value is not of the right form",
+		"The request could not be read.", 0}
 }
 
 func (r refusal) add(api awsapigateway.RestApi, signed bool) {

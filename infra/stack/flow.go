@@ -123,7 +123,9 @@ func (v vars) tokens() []construct.Var {
 	t := v.s.Tokens
 	if v.pool != nil {
 		t.Issuer, t.Audience, t.AudienceClaim = *v.pool.Issuer(), *v.pool.Clients()+","+*v.page, "client_id"
-		t.JWKS = t.Issuer + "/.well-known/jwks.json"
+		if t.JWKS == "" { // only an emulator's are elsewhere
+			t.JWKS = t.Issuer + "/.well-known/jwks.json"
+		}
 		t.ScopeClaim, t.ScopePrefix = "scope", target.PoolServer+"/"
 		t.TenantScope, t.GroupClaim = t.ScopePrefix+target.PoolTenant, construct.GroupClaim
 	}

@@ -144,9 +144,12 @@ func TestSignatures_AreVerifiedByTheGateway(t *testing.T) {
 	d.each("AWS::ApiGateway::GatewayResponse", func(_ template, _ string, r object) {
 		answers[text(at(r, "Properties.ResponseType"))] = at(r, "Properties.StatusCode")
 	})
-	for _, kind := range []string{"MISSING_AUTHENTICATION_TOKEN", "INVALID_SIGNATURE", "EXPIRED_TOKEN"} {
-		if answers[kind] != "401" {
-			t.Errorf("%s is answered with %v", kind, answers[kind])
+	for kind, want := range map[string]string{ // DEFAULT_4XX: keys of nobody, or a token
+		"MISSING_AUTHENTICATION_TOKEN": "401", "INVALID_SIGNATURE": "401", "EXPIRED_TOKEN": "401", "DEFAULT_4XX": "401",
+		"ACCESS_DENIED": "403", "BAD_REQUEST_BODY": "400", "BAD_REQUEST_PARAMETERS": "400",
+	} {
+		if answers[kind] != want {
+			t.Errorf("%s is answered with %v, want %s", kind, answers[kind], want)
 		}
 	}
 }

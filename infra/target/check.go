@@ -154,6 +154,9 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 	default:
 		m.add("auth is %q: %s, %s or %s", t.Auth, ByToken, ByCognito, ByIAM)
 	}
+	if t.Auth == ByCognito || t.Auth == ByIAM {
+		m.unread(t, emulated)
+	}
 	for _, c := range []struct{ key, is string }{{"audience_claim", t.AudienceClaim}, {"tenant_claim", t.TenantClaim},
 		{"scope_claim", t.ScopeClaim}, {"scope_prefix", t.ScopePrefix}} {
 		m.when(!claimIs.MatchString(c.is), "%s is %q: 1 to 128 of letters, digits and _:/.-", c.key, c.is)
@@ -164,6 +167,23 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 		t.GroupClaim)
 	m.when(t.TenantScope != "" && !claimIs.MatchString(t.TenantScope),
 		"tenant_scope is %q: up to 128 of letters, digits and _:/.-", t.TenantScope)
+}
+
+// unread refuses settings of how tokens are read where they would change nothing.
+func (m *mistakes) unread(t Tokens, emulated bool) {
+	usual := base("").Tokens
+	if t.Issuer != "" || emulated && t.Auth == ByCognito {
+		usual.JWKS = t.JWKS // it follows from the issuer; an emulator's pools have their keys elsewhere
+	}
+	for _, c := range []struct{ key, is, usual string }{
+		{"jwks", t.JWKS, usual.JWKS}, {"audience_claim", t.AudienceClaim, usual.AudienceClaim},
+		{"tenant_claim", t.TenantClaim, usual.TenantClaim}, {"tenant_scope", t.TenantScope, usual.TenantScope},
+		{"group_claim", t.GroupClaim, usual.GroupClaim}, {"scope_claim", t.ScopeClaim, usual.ScopeClaim},
+		{"scope_prefix", t.ScopePrefix, usual.ScopePrefix},
+	} {
+		m.when(c.is != c.usual, "%s is named: it says how an issuer's tokens are read, of which auth=%s leaves "+
+			"nothing to say", c.key, t.Auth)
+	}
 }
 
 func (m *mistakes) console(t Tokens, emulated bool) {
