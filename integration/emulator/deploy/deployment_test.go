@@ -29,6 +29,7 @@ type deployment struct {
 	folder  string            // holds bootstraps, binaries and the CDK's output
 	outputs map[string]string // of all stacks
 	took    []string          // the time of each step, for the log
+	callers []string          // the settings that say who may call the API
 }
 
 // root is the root of the repository.
@@ -79,7 +80,8 @@ func deployed() (*deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deployment{aws: emulator, issuer: iss, folder: folder, outputs: map[string]string{}}
+	d := &deployment{aws: emulator, issuer: iss, folder: folder, outputs: map[string]string{},
+		callers: []string{"issuer=" + iss.url, "audience=" + audience}}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -171,11 +173,14 @@ func (d *deployment) cdk(ctx context.Context, functions string, args ...string) 
 	if err != nil {
 		return "", err
 	}
-	return d.run(ctx, command, append(args,
+	args = append(args,
 		"--app", filepath.Join(d.folder, "infra"), "--output", filepath.Join(d.folder, "cdk.out"),
 		"--no-version-reporting", "--no-notices",
-		"-c", "target=emulator", "-c", "prefix="+prefix, "-c", "functions="+functions,
-		"-c", "issuer="+d.issuer.url, "-c", "audience="+audience)...)
+		"-c", "target=emulator", "-c", "prefix="+prefix, "-c", "functions="+functions)
+	for _, setting := range d.callers {
+		args = append(args, "-c", setting)
+	}
+	return d.run(ctx, command, args...)
 }
 
 // bootstrap prepares the account; with an explicit account and region it needs no app.
@@ -215,20 +220,31 @@ func (d *deployment) deployFrom(ctx context.Context, functions string, which ...
 	return nil
 }
 
-// api returns the deployed API, with a token of a tenant; "" sends none.
-func (d *deployment) api(t *testing.T, tenant string, scopes ...string) *story.API {
+// host is the Host of requests to the deployed API: what is https://<id>.execute-api.<region>.amazonaws.com/v1/ for
+// AWS is served at <id>.execute-api.localhost.
+func (d *deployment) host(t *testing.T) string {
 	t.Helper()
-	// https://<id>.execute-api.<region>.amazonaws.com/v1/ is served at <id>.execute-api.localhost.
 	id, _, ok := strings.Cut(strings.TrimPrefix(d.outputs["ApiUrl"], "https://"), ".")
 	if !ok {
 		t.Fatalf("the stacks' outputs name no API: %v", d.outputs)
 	}
-	port := d.aws.URL[strings.LastIndex(d.aws.URL, ":")+1:]
+	return id + ".execute-api.localhost:" + d.aws.URL[strings.LastIndex(d.aws.URL, ":")+1:]
+}
+
+// api returns the deployed API, with a token of a tenant; "" sends none.
+func (d *deployment) api(t *testing.T, tenant string, scopes ...string) *story.API {
+	t.Helper()
 	token := ""
 	if tenant != "" {
 		token = d.issuer.token(t, tenant, scopes...)
 	}
-	return story.Remote(t, d.aws.Client(40*time.Second), d.aws.URL, id+".execute-api.localhost:"+port, token)
+	return d.bearing(t, token)
+}
+
+// bearing returns the deployed API, with a token; "" sends none.
+func (d *deployment) bearing(t *testing.T, token string) *story.API {
+	t.Helper()
+	return story.Remote(t, d.aws.Client(40*time.Second), d.aws.URL, d.host(t), token)
 }
 
 // work starts the real worker for a pool; it is drained when the test ends. It returns the file with

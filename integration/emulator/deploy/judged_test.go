@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"punctual/integration/emulator/environment"
@@ -77,6 +78,11 @@ func (d *deployment) sign(t testing.TB, r *http.Request, body, service string) e
 	if err != nil {
 		return err
 	}
+	return signAs(t, keys, r, body, service)
+}
+
+func signAs(t testing.TB, keys aws.Credentials, r *http.Request, body, service string) error {
+	t.Helper()
 	digest := sha256.Sum256([]byte(body))
 	return v4.NewSigner().SignHTTP(t.Context(), keys, r, hex.EncodeToString(digest[:]), service, environment.Region,
 		time.Now())

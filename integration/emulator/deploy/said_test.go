@@ -17,13 +17,19 @@ import (
 // logs asks CloudWatch Logs.
 func (d *deployment) logs(t testing.TB, operation, query string, answer any) error {
 	t.Helper()
+	return d.ask(t, "logs", "Logs_20140328."+operation, query, answer)
+}
+
+// ask asks a service of which nothing else here needs the SDK.
+func (d *deployment) ask(t testing.TB, service, operation, query string, answer any) error {
+	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, d.aws.URL, strings.NewReader(query))
 	if err != nil {
 		return err
 	}
-	r.Header.Set("X-Amz-Target", "Logs_20140328."+operation)
+	r.Header.Set("X-Amz-Target", operation)
 	r.Header.Set("Content-Type", "application/x-amz-json-1.1")
-	if err := d.sign(t, r, query, "logs"); err != nil {
+	if err := d.sign(t, r, query, service); err != nil {
 		return err
 	}
 	resp, err := d.aws.Client(10 * time.Second).Do(r)
