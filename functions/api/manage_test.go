@@ -286,7 +286,8 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 		"GET /v1/tasks/{name}", "GET /v1/whoami", "PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
 		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch",
 		"POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/redrive", "POST /v1/jobs/{id}/run-now",
-		"POST /v1/schedules/preview", "POST /v1/schedules/{name}/pause", "POST /v1/schedules/{name}/resume",
+		"POST /v1/schedules/preview", "POST /v1/schedules/{name}/dry-run",
+		"POST /v1/schedules/{name}/pause", "POST /v1/schedules/{name}/resume",
 		"POST /v1/schedules/{name}/run-now",
 		"PUT /v1/exclusions/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/schedules/{name}", "PUT /v1/tasks/{name}",
 	}
@@ -383,7 +384,8 @@ func used(t *testing.T, r reply, quota string) int {
 func TestReady_ShowsTheWatermarks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("status") != "ready" || r.str("swept_through") != "" {
+	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("status") != "ready" || r.str("swept_through") != "" ||
+		r.str("now") != "2027-03-01T12:00:00.000Z" {
 		t.Errorf("before the first pass: %s", r.text)
 	}
 	ctx := context.Background()

@@ -38,6 +38,14 @@ func (s *stage) scheduleRoutes() {
 			"once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
 	}, s.putSchedule)
 	wire.Register(s.router, wire.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/dry-run", ID: "dryRunSchedule", Tag: tagSchedules,
+		Scope: mayWrite, Body: scheduleRequest{},
+		Summary: "See what putting a schedule would do",
+		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: "Nothing is written. What putting it would be refused for, this is; otherwise the answer says which " +
+			"times of the next {=dry_run_days} days would be added, lost and moved.",
+	}, s.dryRunSchedule)
+	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/schedules/{name}", ID: "getSchedule", Tag: tagSchedules, Scope: mayRead,
 		Summary: "Get a schedule", About: "With its next times and its last.", Errors: []int{http.StatusNotFound},
 	}, s.getSchedule)
@@ -152,48 +160,74 @@ func errStaleSchedule(is, asked int64) error {
 }
 
 func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
-	if err := checkName(in.Name, "a schedule"); err != nil {
-		return nil, err
-	}
-	k, epoch, err := in.asked(ctx, who)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := scheduleBody(ctx)
-	if err != nil {
-		return nil, err
-	}
 	status := http.StatusOK
-	after, changed, err := s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
-		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
-		if err != nil {
-			return nil, err
-		}
-		there := old != nil && !old.Deleted()
-		switch {
-		case epoch != 0 && !there:
-			return nil, wire.NewProblem(codeStaleVersion, "there is no such schedule any more")
-		case epoch != 0 && old.Epoch != epoch:
-			return nil, errStaleSchedule(old.Epoch, epoch)
-		case there:
-			status = http.StatusOK
-			return s.editSchedule(ctx, who, *old, c, now)
-		}
-		status = http.StatusCreated
-		return s.createSchedule(ctx, who, k, old, c, now)
-	})
+	after, changed, err := s.putOrTry(ctx, who, in,
+		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) ([]item.Write, error) {
+			if old != nil && !old.Deleted() {
+				status = http.StatusOK
+				return s.editSchedule(ctx, who, *old, c, now)
+			}
+			status = http.StatusCreated
+			return s.createSchedule(ctx, who, k, old, c, now)
+		})
 	if changed {
-		s.promote(ctx, k)
+		s.promote(ctx, after.Key)
 	}
 	return s.answerSchedule(ctx, after, status, err)
 }
 
-// createSchedule returns the writes that make a schedule; deleted is what is left of a deleted one of that name, nil
-// for none.
-func (s *stage) createSchedule(
-	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
-	now time.Time,
-) ([]item.Write, error) {
+type dryRunAnswer struct{ Body ScheduleDiff }
+
+func (s *stage) dryRunSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*dryRunAnswer, error) {
+	out := &dryRunAnswer{}
+	_, _, err := s.putOrTry(ctx, who, in,
+		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) (_ []item.Write, err error) {
+			if old != nil && !old.Deleted() {
+				out.Body, err = s.tryEdit(ctx, who, *old, c, now)
+			} else {
+				out.Body, err = s.tryCreate(ctx, who, k, old, c, now)
+			}
+			return nil, err
+		})
+	return out, err
+}
+
+// putOrTry reads a whole schedule, and calls decide with it and with what is there: nil for nothing, or what is left of
+// a deleted one.
+func (s *stage) putOrTry(
+	ctx context.Context, who tenant.Identity, in *ScheduleInput,
+	decide func(schedule.Key, *schedule.Schedule, scheduleChange, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	if err := checkName(in.Name, "a schedule"); err != nil {
+		return after, false, err
+	}
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return after, false, err
+	}
+	doc, err := scheduleBody(ctx)
+	if err != nil {
+		return after, false, err
+	}
+	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
+		switch {
+		case err != nil:
+			return nil, err
+		case epoch != 0 && (old == nil || old.Deleted()):
+			return nil, wire.NewProblem(codeStaleVersion, "there is no such schedule any more")
+		case epoch != 0 && old.Epoch != epoch:
+			return nil, errStaleSchedule(old.Epoch, epoch)
+		}
+		return decide(k, old, c, now)
+	})
+}
+
+// created returns a new schedule and the write that makes it; deleted is what is left of a deleted one of that name,
+// nil for none.
+func (s *stage) created(
+	who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time,
+) (schedule.Schedule, item.Write, error) {
 	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow,
 		CatchUp: schedule.DefaultCatchUp}
 	if deleted != nil {
@@ -202,7 +236,18 @@ func (s *stage) createSchedule(
 	c.apply(&wanted, nil, who.Subject)
 	after, write, err := schedule.Create(deleted, wanted, now)
 	if err != nil {
-		return nil, calendarProblem(err)
+		return after, write, calendarProblem(err)
+	}
+	return after, write, nil
+}
+
+func (s *stage) createSchedule(
+	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
+	now time.Time,
+) ([]item.Write, error) {
+	after, write, err := s.created(who, k, deleted, c, now)
+	if err != nil {
+		return nil, err
 	}
 	return s.scheduleWrites(ctx, who, weightOf(after), after, c, []item.Write{write})
 }
@@ -364,7 +409,8 @@ func (s *stage) patchSchedule(
 				return nil, err
 			}
 			if in.DryRun == "true" {
-				out.Body.other, err = s.dryRun(ctx, who, old, c, now)
+				diff, err := s.tryEdit(ctx, who, old, c, now)
+				out.Body.other = &diff
 				return nil, err
 			}
 			return s.editSchedule(ctx, who, old, c, now)
@@ -384,33 +430,6 @@ func (s *stage) patchSchedule(
 		out.Body.one = &v
 	}
 	return out, nil
-}
-
-// dryRun checks a change as if it were made, and returns what it does to the coming times.
-func (s *stage) dryRun(
-	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
-) (*ScheduleDiff, error) {
-	wanted, err := s.edited(ctx, who, old, c)
-	if err != nil {
-		return nil, err
-	}
-	after, _, err := schedule.Edit(old, wanted, nil, now)
-	if err != nil {
-		return nil, calendarProblem(err)
-	}
-	next, err := after.Calendar()
-	if err != nil {
-		return nil, calendarProblem(err)
-	}
-	before, err := old.Calendar()
-	runs := most(old)
-	if err != nil { // it has no coming times
-		before, runs = next, 0
-	}
-	d := compare(before, next, runs, most(after), now)
-	d.Changed = changedParts(viewSchedule(old, now), viewSchedule(after, now),
-		old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
-	return &d, nil
 }
 
 // changedParts lists the fields that an edit changes, as JSON pointers in order.

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
 )
 
 // Limits of a dry run.
@@ -21,7 +24,7 @@ type ScheduleDiff struct {
 	Lost    []occurrenceTime  `json:"lost" doc:"At most {=dry_run_listed}"`
 	Moved   []movedOccurrence `json:"moved" doc:"At most {=dry_run_listed}: on one local day as many would be lost as added, or only the share of the spread changes"`
 	Through wire.Instant      `json:"through" doc:"What was compared ends here: in {=dry_run_days} days, or earlier when cut"`
-	Changed []string          `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing"`
+	Changed []string          `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing. The pointer to the whole, an empty string: the schedule is new"`
 	Cut     bool              `json:"cut" doc:"There were too many times to compare {=dry_run_days} days, or to list all"`
 }
 
@@ -30,9 +33,71 @@ type movedOccurrence struct {
 	To   wire.Instant `json:"to" doc:"Its due_at then"`
 }
 
+// tryEdit checks a change as if it were made, and returns what it does to the coming times.
+func (s *stage) tryEdit(
+	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
+) (ScheduleDiff, error) {
+	wanted, err := s.edited(ctx, who, old, c)
+	if err != nil {
+		return ScheduleDiff{}, err
+	}
+	after, _, err := schedule.Edit(old, wanted, nil, now)
+	if err != nil {
+		return ScheduleDiff{}, calendarProblem(err)
+	}
+	changed := changedParts(viewSchedule(old, now), viewSchedule(after, now),
+		old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
+	return s.tried(ctx, &old, after, changed, now)
+}
+
+// tryCreate is tryEdit of a schedule that is not there.
+func (s *stage) tryCreate(
+	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
+	now time.Time,
+) (ScheduleDiff, error) {
+	after, _, err := s.created(who, k, deleted, c, now)
+	if err != nil {
+		return ScheduleDiff{}, err
+	}
+	return s.tried(ctx, nil, after, []string{""}, now)
+}
+
+// tried compares the coming times of a schedule, nil for none, with what shall take its place. It refuses what the
+// tenant's quota would.
+func (s *stage) tried(
+	ctx context.Context, old *schedule.Schedule, after schedule.Schedule, changed []string, now time.Time,
+) (ScheduleDiff, error) {
+	next, err := after.Calendar()
+	if err != nil {
+		return ScheduleDiff{}, calendarProblem(err)
+	}
+	before, runs, takes := next, 0, weightOf(after) // no coming times
+	if old != nil {
+		takes -= weightOf(*old)
+		if c, err := old.Calendar(); err == nil {
+			before, runs = c, most(*old)
+		}
+	}
+	if takes > 0 {
+		used, err := s.Store.UsedBySchedules(ctx, after.Tenant)
+		if err != nil {
+			return ScheduleDiff{}, err
+		}
+		if used+takes > int64(s.ScheduleQuota) {
+			return ScheduleDiff{}, s.errQuota(takes)
+		}
+	}
+	d := compare(before, next, runs, most(after), now)
+	d.Changed = changed
+	return d, nil
+}
+
 // timesAhead returns the next times of a calendar, up to dryRunAhead after now and at most that many.
 func timesAhead(c calendar.Calendar, now time.Time, most int) (times []calendar.Occurrence, through time.Time) {
 	through = now.Add(dryRunAhead)
+	if most == 0 {
+		return nil, through
+	}
 	for at := now; len(times) < most; {
 		o, ok := c.Next(at)
 		if !ok || o.NominalAt.After(through) {

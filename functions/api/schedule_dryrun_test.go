@@ -60,6 +60,19 @@ func TestDryRun_ListsAddedLostAndMovedTimes(t *testing.T) {
 	}
 }
 
+// A schedule that has made its last run has no coming times, nor has one that is not there.
+func TestDryRun_TakesScheduleWithoutTimes(t *testing.T) {
+	t.Parallel()
+	daily := cron(t, "0 10 * * *", "UTC")
+	for _, c := range []struct{ before, after, added, lost int }{{0, math.MaxInt, 30, 0}, {0, 0, 0, 0}, {2, 0, 0, 2}} {
+		d := compare(daily, daily, c.before, c.after, march)
+		if len(d.Added) != c.added || len(d.Lost) != c.lost || d.Cut || !d.Through.Equal(march.Add(30*24*time.Hour)) {
+			t.Errorf("%d runs, then %d: %d added, %d lost, cut %v through %v", c.before, c.after, len(d.Added),
+				len(d.Lost), d.Cut, d.Through)
+		}
+	}
+}
+
 func TestDryRun_IsCutWhenThereIsTooMuchToCompare(t *testing.T) {
 	t.Parallel()
 	daily, often := cron(t, "0 10 * * *", "UTC"), cron(t, "* * * * * *", "UTC")

@@ -857,3 +857,72 @@ func TestDeleteSchedule_ShowsItsJobsAsSkippedAndUnchangeable(t *testing.T) {
 		t.Errorf("the list of what waits: %s", got.text)
 	}
 }
+
+func TestDryRunSchedule_SaysWhatPuttingWouldDo(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
+	const path = "/v1/schedules/s"
+	counts := func(r reply) string {
+		n := func(name string) int { list, _ := r.body[name].([]any); return len(list) }
+		return fmt.Sprintf("%d added, %d lost, %d moved, changed %v", n("added"), n("lost"), n("moved"),
+			r.body["changed"])
+	}
+	r := b.want(t, 200, "POST", path+"/dry-run", daily)
+	if got := counts(r); got != "30 added, 0 lost, 0 moved, changed []" || len(r.body["changed"].([]any)) != 1 {
+		t.Errorf("a new one: %s", got)
+	}
+	b.want(t, 404, "GET", path, "")
+	b.want(t, 201, "PUT", path, daily)
+	r = b.want(t, 200, "POST", path+"/dry-run", `{"calendar":{"cron":"0 10 * * 1"},"job":{"task":"echo"}}`)
+	if got := counts(r); got != "0 added, 26 lost, 0 moved, changed [/calendar/cron /job/payload]" {
+		t.Errorf("one in the place of another: %s", got)
+	}
+	if r := b.want(t, 200, "GET", path, ""); r.at("calendar", "cron") != "0 10 * * *" || r.at("version") != "1" {
+		t.Errorf("trying has changed it: %s", r.text)
+	}
+	b.want(t, 204, "DELETE", path, "")
+	r = b.want(t, 200, "POST", path+"/dry-run", daily)
+	if got := counts(r); got != "30 added, 0 lost, 0 moved, changed []" {
+		t.Errorf("in the place of one that was deleted: %s", got)
+	}
+	b.want(t, 404, "GET", path, "")
+}
+
+// A trial that lets through what the change does not is worse than none.
+func TestDryRunSchedule_RefusesWhatPuttingWould(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
+	b.want(t, 201, "PUT", "/v1/schedules/old", daily)
+	for name, c := range map[string]struct{ path, body, match string }{
+		"an unknown task":       {"new", `{"calendar":{"every":"1h"},"job":{"task":"nosuch"}}`, ""},
+		"unknown fields":        {"new", `{"calendar":{"every":"1h"},"job":{"task":"echo","payloud":1},"colour":"red"}`, ""},
+		"no calendar":           {"new", `{"job":{"task":"echo"}}`, ""},
+		"a time that never is":  {"new", `{"calendar":{"cron":"0 0 31 4 *"},"job":{"task":"echo"}}`, ""},
+		"a bad name":            {"a%20b", daily, ""},
+		"no exclusion":          {"new", `{"calendar":{"every":"1h","exclude":["x"]},"job":{"task":"echo"}}`, ""},
+		"no dag":                {"new", `{"calendar":{"every":"1h"},"dag":{"name":"x"}}`, ""},
+		"no body":               {"new", "", ""},
+		"too many runs":         {"new", `{"calendar":{"every":"500ms"},"job":{"task":"echo"}}`, ""},
+		"more than the quota":   {"new", `{"calendar":{"cron":"*/1 * * * * *"},"job":{"task":"echo"}}`, ""},
+		"what it grows by":      {"old", `{"calendar":{"dates":["2027-04-01T00:00:00Z"]},"job":{"task":"nosuch"}}`, ""},
+		"another version":       {"old", daily, `"7"`},
+		"a version of none":     {"new", daily, `"1"`},
+		"a version that is odd": {"old", daily, `seven`},
+	} {
+		var headers []string
+		if c.match != "" {
+			headers = []string{"If-Match", c.match}
+		}
+		if name == "more than the quota" {
+			b.want(t, 201, "PUT", "/v1/schedules/much", `{"calendar":{"cron":"0-29 * * * * *"},"job":{"task":"echo"}}`)
+		}
+		trial := b.do(t, "POST", "/v1/schedules/"+c.path+"/dry-run", c.body, headers...)
+		done := b.do(t, "PUT", "/v1/schedules/"+c.path, c.body, headers...)
+		delete(trial.body, "request_id")
+		delete(done.body, "request_id")
+		if done.status < 400 || trial.status != done.status || fmt.Sprint(trial.body) != fmt.Sprint(done.body) {
+			t.Errorf("%s: tried it gets %d %v\ndone it gets %d %v", name, trial.status, trial.body, done.status,
+				done.body)
+		}
+	}
+}

@@ -60,6 +60,7 @@ func (s *stage) health(context.Context, tenant.Identity, *nothing) (*healthAnswe
 type readyAnswer struct {
 	Body struct {
 		Status          string       `json:"status" enum:"ready"`
+		Now             wire.Instant `json:"now" doc:"The time by the clock that decides what is due"`
 		PromotedThrough wire.Instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
 		SweptThrough    wire.Instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
 		Held            []string     `json:"held,omitempty" doc:"Tables that were restored: no job starts until an operator lets them run"`
@@ -71,7 +72,7 @@ type readyAnswer struct {
 // and an alarm watches the lag.
 func (s *stage) ready(ctx context.Context, who tenant.Identity, _ *nothing) (*readyAnswer, error) {
 	out := &readyAnswer{}
-	out.Body.Status = "ready"
+	out.Body.Status, out.Body.Now = "ready", wire.Instant{Time: s.now()}
 	promoted, _, err := s.Store.Slowest(ctx, store.Promoted)
 	if err != nil {
 		return nil, err

@@ -2339,6 +2339,11 @@ type ReadyAnswer struct {
 	// Held Tables that were restored: no job starts until an operator lets them run
 	Held *[]string `json:"held,omitempty"`
 
+	// Now The time by the clock that decides what is due
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	Now time.Time `json:"now"`
+
 	// PromotedThrough By the slowest shard's pass ahead; absent before the first
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
@@ -2727,7 +2732,7 @@ type ScheduleDiff struct {
 	// Added At most 1000
 	Added []OccurrenceTime `json:"added"`
 
-	// Changed What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing
+	// Changed What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing. The pointer to the whole, an empty string: the schedule is new
 	Changed []string `json:"changed"`
 
 	// Cut There were too many times to compare 30 days, or to list all
@@ -3175,6 +3180,12 @@ type PutScheduleParams struct {
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
+// DryRunScheduleParams defines parameters for DryRunSchedule.
+type DryRunScheduleParams struct {
+	// IfMatch The ETag that was read: another version meanwhile is 412
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListOccurrencesParams defines parameters for ListOccurrences.
 type ListOccurrencesParams struct {
 	// Limit Items of one page
@@ -3293,6 +3304,9 @@ type PatchScheduleJSONRequestBody = SchedulePatchRequest
 
 // PutScheduleJSONRequestBody defines body for PutSchedule for application/json ContentType.
 type PutScheduleJSONRequestBody = ScheduleRequest
+
+// DryRunScheduleJSONRequestBody defines body for DryRunSchedule for application/json ContentType.
+type DryRunScheduleJSONRequestBody = ScheduleRequest
 
 // PauseScheduleJSONRequestBody defines body for PauseSchedule for application/json ContentType.
 type PauseScheduleJSONRequestBody = PauseRequest
@@ -4274,6 +4288,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/schedules/{name} (the `PutSchedule` operationId).
 	PutSchedule(ctx context.Context, name string, params *PutScheduleParams, body PutScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DryRunScheduleWithBody See what putting a schedule would do
+	//
+	// Nothing is written. What putting it would be refused for, this is; otherwise the answer says which times of the next 30 days would be added, lost and moved.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/schedules/{name}/dry-run (the `DryRunSchedule` operationId).
+	DryRunScheduleWithBody(ctx context.Context, name string, params *DryRunScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DryRunSchedule See what putting a schedule would do
+	//
+	// Nothing is written. What putting it would be refused for, this is; otherwise the answer says which times of the next 30 days would be added, lost and moved.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/schedules/{name}/dry-run (the `DryRunSchedule` operationId).
+	DryRunSchedule(ctx context.Context, name string, params *DryRunScheduleParams, body DryRunScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListOccurrences List what became of a schedule's times
 	//
@@ -5672,6 +5704,44 @@ func (c *Client) PutScheduleWithBody(ctx context.Context, name string, params *P
 // Corresponds with PUT /v1/schedules/{name} (the `PutSchedule` operationId).
 func (c *Client) PutSchedule(ctx context.Context, name string, params *PutScheduleParams, body PutScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutScheduleRequest(c.Server, name, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DryRunScheduleWithBody See what putting a schedule would do
+//
+// Nothing is written. What putting it would be refused for, this is; otherwise the answer says which times of the next 30 days would be added, lost and moved.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/schedules/{name}/dry-run (the `DryRunSchedule` operationId).
+func (c *Client) DryRunScheduleWithBody(ctx context.Context, name string, params *DryRunScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDryRunScheduleRequestWithBody(c.Server, name, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DryRunSchedule See what putting a schedule would do
+//
+// Nothing is written. What putting it would be refused for, this is; otherwise the answer says which times of the next 30 days would be added, lost and moved.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/schedules/{name}/dry-run (the `DryRunSchedule` operationId).
+func (c *Client) DryRunSchedule(ctx context.Context, name string, params *DryRunScheduleParams, body DryRunScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDryRunScheduleRequest(c.Server, name, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8694,6 +8764,68 @@ func NewPutScheduleRequestWithBody(server string, name string, params *PutSchedu
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDryRunScheduleRequest calls the generic DryRunSchedule builder with application/json body
+func NewDryRunScheduleRequest(server string, name string, params *DryRunScheduleParams, body DryRunScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDryRunScheduleRequestWithBody(server, name, params, "application/json", bodyReader)
+}
+
+// NewDryRunScheduleRequestWithBody constructs an http.Request for the DryRunSchedule method, with any body, and a specified content type
+func NewDryRunScheduleRequestWithBody(server string, name string, params *DryRunScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/schedules/%s/dry-run", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
