@@ -117,15 +117,15 @@ func alarms(s target.Settings) []alarm {
 		metric: own(5, telemetry.SetAside, "Sum"), over: 0, bad: 1, of: 1})
 	add(alarm{name: "failure-rate", runbook: "failure-rate", means: "Of the jobs that end, too many fail for good.",
 		math: true, over: deadPercent, bad: 2, of: 3,
-		metric: construct.Math(5, "dead of ended, %", "100*FILL(dead,0)/(FILL(dead,0)+FILL(ok,0)+1)", "dead",
-			own(5, telemetry.JobsSettled, "Sum", "outcome", "dead"), "ok", own(5, telemetry.JobsSettled, "Sum",
-				"outcome", "succeeded"))})
+		metric: construct.Math(5, "dead of ended, %", "100*FILL(dead,0)/(FILL(dead,0)+FILL(ok,0)+1)",
+			"dead", own(5, telemetry.JobsSettled, "Sum", "outcome", telemetry.OutcomeDead),
+			"ok", own(5, telemetry.JobsSettled, "Sum", "outcome", telemetry.OutcomeSucceeded))})
 
 	add(alarm{name: "runs-fail", runbook: "runs-fail", means: "Of the runs of graphs that end, too many fail.",
 		math: true, over: failedRunPercent, bad: 2, of: 3,
-		metric: construct.Math(5, "failed of ended, %", "100*FILL(failed,0)/(FILL(failed,0)+FILL(ok,0)+1)", "failed",
-			own(5, telemetry.RunsEnded, "Sum", "outcome", "failed"), "ok", own(5, telemetry.RunsEnded, "Sum",
-				"outcome", "succeeded"))})
+		metric: construct.Math(5, "failed of ended, %", "100*FILL(failed,0)/(FILL(failed,0)+FILL(ok,0)+1)",
+			"failed", own(5, telemetry.RunsEnded, "Sum", "outcome", telemetry.OutcomeFailed),
+			"ok", own(5, telemetry.RunsEnded, "Sum", "outcome", telemetry.OutcomeSucceeded))})
 
 	// A restored table.
 	add(alarm{name: "restored", runbook: "restored", pages: true,
@@ -140,14 +140,14 @@ func alarms(s target.Settings) []alarm {
 		add(alarm{name: name + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.",
 			metric: fn(name, "Duration", "p99"), over: passMS, bad: 3, of: 5})
 	}
-	for _, pass := range []string{"promoted", "swept"} {
+	for _, pass := range []string{telemetry.PassPromoted, telemetry.PassSwept} {
 		add(alarm{name: pass + "-behind", runbook: "watermark-behind",
 			means: "A watermark stays behind: slices cannot be passed.", metric: own(1, telemetry.WatermarkLag,
 				"Maximum", "pass", pass), over: lagMS, bad: 5, of: 5, pages: true})
 	}
 	add(alarm{name: "overdue", runbook: "overdue",
 		means:  "Many jobs had to be fired again because nothing came of their first firing.",
-		metric: own(5, telemetry.Swept, "Sum", "step", "fire"), over: overdue, bad: 1, of: 1, pages: true})
+		metric: own(5, telemetry.Swept, "Sum", "step", telemetry.StepFire), over: overdue, bad: 1, of: 1, pages: true})
 	add(alarm{name: "stream-late", runbook: "stream-late", means: "Changes of the jobs table are seen late.",
 		metric: fn(Stream, "IteratorAge", "Maximum"), over: 60_000, bad: 3, of: 3, pages: true})
 	add(alarm{name: "timers-throttled", runbook: "timers", means: "Scheduler fires fewer timers than are due.",
@@ -192,8 +192,9 @@ func alarms(s target.Settings) []alarm {
 	add(alarm{name: "duplicates", runbook: "duplicates",
 		means: "Too many firings are refused because the attempt is another's.", math: true, over: duplicatePercent,
 		bad: 3, of: 3,
-		metric: construct.Math(5, "refused of fired, %", "100*FILL(again,0)/(FILL(ok,0)+FILL(again,0)+100)", "again",
-			own(5, telemetry.Duplicates, "Sum"), "ok", own(5, telemetry.JobsSettled, "Sum", "outcome", "succeeded"))})
+		metric: construct.Math(5, "refused of fired, %", "100*FILL(again,0)/(FILL(ok,0)+FILL(again,0)+100)",
+			"again", own(5, telemetry.Duplicates, "Sum"),
+			"ok", own(5, telemetry.JobsSettled, "Sum", "outcome", telemetry.OutcomeSucceeded))})
 	for _, p := range s.Fleet.Pools() {
 		if p.Least == 0 { // none may be there while there is nothing to do
 			continue
@@ -232,18 +233,24 @@ func alarms(s target.Settings) []alarm {
 			means: "The function is not let run as often as it is called.", metric: fn(p.name, "Throttles", "Sum"),
 			over: 0, bad: 3, of: 5})
 	}
-	for _, t := range []string{contract.Jobs, contract.Claims, contract.Tasks, contract.Schedules} {
+	for _, t := range contract.Schemas() {
+		table := names.TableName(t.Name)
 		for _, kind := range []string{"Write", "Read"} {
-			add(alarm{name: fmt.Sprintf("%s-%s-throttled", t, map[string]string{"Write": "write",
-				"Read": "read"}[kind]), runbook: "table-throttled",
+			add(alarm{name: fmt.Sprintf("%s-%s-throttled", t.Name, strings.ToLower(kind)), runbook: "table-throttled",
 				means:  "The table is asked faster than it may answer.",
-				metric: construct.Measure(dynamo, kind+"ThrottleEvents", "Sum", "TableName", names.TableName(t)),
+				metric: construct.Measure(dynamo, kind+"ThrottleEvents", "Sum", "TableName", table),
 				over:   0, bad: 3, of: 5})
 		}
+		for _, index := range t.Indexes {
+			a := alarm{name: fmt.Sprintf("%s-%s-index-throttled", t.Name, index.Name), runbook: "table-throttled",
+				means: "The index is written faster than it may be; it holds up the table's writes.",
+				metric: construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", table,
+					"GlobalSecondaryIndexName", index.Name), over: 0, bad: 3, of: 5}
+			if t.Name == contract.Jobs && index.Name == contract.DueIndex { // it holds up every job
+				a.name, a.bad, a.pages = "due-index-throttled", 2, true
+			}
+			add(a)
+		}
 	}
-	add(alarm{name: "due-index-throttled", runbook: "table-throttled",
-		means: "The due index is written faster than it may be; it holds up the table's writes.",
-		metric: construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName", names.TableName(contract.Jobs),
-			"GlobalSecondaryIndexName", contract.DueIndex), over: 0, bad: 2, of: 5, pages: true})
 	return list
 }

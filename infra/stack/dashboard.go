@@ -105,7 +105,7 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 			graph(6, "Claims", label(own(1, telemetry.ClaimsLost, "Sum"), "lost"),
 				label(own(1, telemetry.ClaimsTakenOver, "Sum"), "taken over"),
 				label(own(1, telemetry.Duplicates, "Sum"), "firings refused")),
-			graph(6, "Watermarks behind, ms", lag("promoted"), lag("swept")),
+			graph(6, "Watermarks behind, ms", lag(telemetry.PassPromoted), lag(telemetry.PassSwept)),
 		},
 		{
 			graph(8, "What the sweeper did", every(telemetry.Swept, "step")),
@@ -115,9 +115,9 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 		{
 			graph(12, "Runs of graphs and jobs of their nodes, per minute",
 				label(own(1, telemetry.RunsCreated, "Sum"), "created"),
-				label(own(1, telemetry.RunsEnded, "Sum", "outcome", "succeeded"), "succeeded"),
-				label(own(1, telemetry.RunsEnded, "Sum", "outcome", "failed"), "failed"),
-				label(own(1, telemetry.RunsEnded, "Sum", "outcome", "cancelled"), "cancelled"),
+				label(own(1, telemetry.RunsEnded, "Sum", "outcome", telemetry.OutcomeSucceeded), "succeeded"),
+				label(own(1, telemetry.RunsEnded, "Sum", "outcome", telemetry.OutcomeFailed), "failed"),
+				label(own(1, telemetry.RunsEnded, "Sum", "outcome", telemetry.OutcomeCancelled), "cancelled"),
 				label(own(1, telemetry.NodesReleased, "Sum"), "nodes released")),
 			graph(12, "Duration of runs of graphs, ms", label(own(1, telemetry.RunTook, "p50"), "p50"),
 				label(own(1, telemetry.RunTook, "p99"), "p99")),

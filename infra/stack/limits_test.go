@@ -50,7 +50,7 @@ var counted = map[string]int{
 	"data AWS::Logs::LogGroup":      14,
 	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
-	"watch AWS::CloudWatch::Alarm":     71,
+	"watch AWS::CloudWatch::Alarm":     79,
 	"watch AWS::CloudWatch::Dashboard": 2,
 	"watch AWS::SNS::Topic":            1, "watch AWS::SNS::TopicPolicy": 1,
 }

@@ -8,9 +8,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"punctual/shared/contract"
 )
 
 // measured is a metric of ours, as it is written or as it is asked for: a name and the keys of its
@@ -144,24 +147,38 @@ func keyOf(e ast.Expr, dims map[string]string) string {
 // searchIs finds what a panel searches for.
 var searchIs = regexp.MustCompile(`SEARCH\('\{([^,}]+),([^}]+)\} MetricName="([^"]+)"'`)
 
-// asked lists the metrics of our namespace that alarms and panels ask for, by who does.
-func (d *synthesized) asked(t *testing.T) map[measured]string {
+// question is a metric that an alarm or a panel asks for.
+type question struct {
+	by, namespace, name string
+	dims                []string // keys and values in turn
+}
+
+// keys are the dimensions' keys with commas between them.
+func (q question) keys() string {
+	var keys []string
+	for i := 0; i < len(q.dims); i += 2 {
+		keys = append(keys, q.dims[i])
+	}
+	return strings.Join(keys, ",")
+}
+
+// questions lists what alarms and panels ask for. Those that search for all values of a dimension have none.
+func (d *synthesized) questions(t *testing.T) (all []question) {
 	t.Helper()
-	ours, all := "Punctual/"+d.settings.Prefix, map[measured]string{}
 	d.each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
 		single := []any{r["Properties"]}
 		for _, m := range list(at(r, "Properties.Metrics")) {
 			single = append(single, at(m, "MetricStat.Metric"))
 		}
 		for _, m := range single {
-			if at(m, "Namespace") != ours {
+			q := question{by: id, namespace: text(at(m, "Namespace")), name: text(at(m, "MetricName"))}
+			if q.name == "" { // an expression
 				continue
 			}
-			var keys []string
 			for _, dim := range list(at(m, "Dimensions")) {
-				keys = append(keys, text(at(dim, "Name")))
+				q.dims = append(q.dims, text(at(dim, "Name")), text(at(dim, "Value")))
 			}
-			all[measured{text(at(m, "MetricName")), strings.Join(keys, ",")}] = id
+			all = append(all, q)
 		}
 	})
 	d.each("AWS::CloudWatch::Dashboard", func(_ template, id string, r object) {
@@ -179,23 +196,126 @@ func (d *synthesized) asked(t *testing.T) map[measured]string {
 		for _, w := range board.Widgets {
 			for _, line := range w.Properties.Metrics {
 				for _, found := range searchIs.FindAllStringSubmatch(text(at(line, "0.expression")), -1) {
-					if found[1] != ours {
-						t.Errorf("%q searches in %s", w.Properties.Title, found[1])
+					q := question{by: w.Properties.Title, namespace: found[1], name: found[3]}
+					for key := range strings.SplitSeq(found[2], ",") {
+						q.dims = append(q.dims, key, "")
 					}
-					all[measured{found[3], found[2]}] = w.Properties.Title
+					all = append(all, q)
 				}
-				if at(line, "0") != ours {
+				if _, named := line[0].(string); !named {
 					continue
 				}
-				var keys []string
+				q := question{by: w.Properties.Title, namespace: text(line[0]), name: text(line[1])}
 				for i := 2; i+1 < len(line); i += 2 {
-					keys = append(keys, text(line[i]))
+					q.dims = append(q.dims, text(line[i]), text(line[i+1]))
 				}
-				all[measured{text(line[1]), strings.Join(keys, ",")}] = w.Properties.Title
+				all = append(all, q)
 			}
 		}
 	})
 	return all
+}
+
+// asked lists the metrics of our namespace that alarms and panels ask for, by who does.
+func (d *synthesized) asked(t *testing.T) map[measured]string {
+	t.Helper()
+	all := map[measured]string{}
+	for _, q := range d.questions(t) {
+		if q.namespace == "Punctual/"+d.settings.Prefix {
+			all[measured{q.name, q.keys()}] = q.by
+		} else if !strings.HasPrefix(q.namespace, "AWS/") {
+			t.Errorf("%s asks in the namespace %q", q.by, q.namespace)
+		}
+	}
+	return all
+}
+
+// metricValues are the values of package telemetry by the dimension that they are of.
+func metricValues(t *testing.T) map[string][]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared/telemetry/meter.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string][]string{"pool": contract.Pools}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && spec.Type == nil && len(spec.Values) == 1 {
+			for prefix, key := range map[string]string{"Outcome": "outcome", "Step": "step", "Pass": "pass"} {
+				if lit, is := spec.Values[0].(*ast.BasicLit); is && strings.HasPrefix(spec.Names[0].Name, prefix) {
+					value, _ := strconv.Unquote(lit.Value)
+					values[key] = append(values[key], value)
+				}
+			}
+		}
+		return true
+	})
+	return values
+}
+
+func TestMetrics_AreAskedForByValuesThatAreWritten(t *testing.T) {
+	t.Parallel()
+	values, seen := metricValues(t), map[string]bool{}
+	for _, q := range prod().questions(t) {
+		if strings.HasPrefix(q.namespace, "AWS/") {
+			continue
+		}
+		for i := 0; i < len(q.dims); i += 2 {
+			key, value := q.dims[i], q.dims[i+1]
+			seen[key+" "+value] = true
+			if value != "" && !slices.Contains(values[key], value) {
+				t.Errorf("%s asks for %s of the %s %q: %q", q.by, q.name, key, value, values[key])
+			}
+		}
+	}
+	for key, all := range values {
+		for _, value := range all {
+			if !seen[key+" "+value] {
+				t.Errorf("nobody asks for the %s %s, which package telemetry names for that", key, value)
+			}
+		}
+	}
+}
+
+// theirs are the metrics of AWS that are asked for, with the keys of their dimensions, as the services' documentation
+// names them. A name with a mistake in it is a metric without values: an alarm that never rings.
+var theirs = map[string]string{
+	"AWS/ApiGateway 4XXError":                       "ApiName",
+	"AWS/ApiGateway 5XXError":                       "ApiName",
+	"AWS/ApiGateway Count":                          "ApiName",
+	"AWS/DynamoDB ConsumedReadCapacityUnits":        "TableName",
+	"AWS/DynamoDB ConsumedWriteCapacityUnits":       "TableName",
+	"AWS/DynamoDB ReadThrottleEvents":               "TableName or GlobalSecondaryIndexName,TableName",
+	"AWS/DynamoDB WriteThrottleEvents":              "TableName or GlobalSecondaryIndexName,TableName",
+	"AWS/Lambda Duration":                           "FunctionName",
+	"AWS/Lambda Errors":                             "FunctionName or FunctionName,Resource",
+	"AWS/Lambda Invocations":                        "FunctionName",
+	"AWS/Lambda IteratorAge":                        "FunctionName",
+	"AWS/Lambda Throttles":                          "FunctionName",
+	"AWS/SQS ApproximateAgeOfOldestMessage":         "QueueName",
+	"AWS/SQS ApproximateNumberOfMessagesNotVisible": "QueueName",
+	"AWS/SQS ApproximateNumberOfMessagesVisible":    "QueueName",
+	"AWS/Scheduler InvocationDroppedCount":          "ScheduleGroup",
+	"AWS/Scheduler InvocationThrottleCount":         "ScheduleGroup",
+}
+
+func TestMetrics_OfServicesHaveTheirNames(t *testing.T) {
+	t.Parallel()
+	asked := map[string]bool{}
+	for _, q := range prod().questions(t) {
+		if !strings.HasPrefix(q.namespace, "AWS/") {
+			continue
+		}
+		name := q.namespace + " " + q.name
+		asked[name] = true
+		if keys, known := theirs[name]; !known || !slices.Contains(strings.Split(keys, " or "), q.keys()) {
+			t.Errorf("%s asks for %s by %s; known is %q", q.by, name, q.keys(), keys)
+		}
+	}
+	for name := range theirs {
+		if !asked[name] {
+			t.Errorf("nobody asks for %s", name)
+		}
+	}
 }
 
 func TestMetrics_AreReadAsTheyAreWritten(t *testing.T) {

@@ -203,6 +203,30 @@ func TestAlarms_WatchEveryFunctionAndQueue(t *testing.T) {
 	})
 }
 
+func TestThrottles_OfEveryTableAndIndexAreSeen(t *testing.T) {
+	t.Parallel()
+	d, watched := prod(), map[string]bool{}
+	for _, q := range d.questions(t) {
+		if q.namespace == dynamo && strings.HasSuffix(q.name, "ThrottleEvents") {
+			watched[q.name+" "+strings.Join(q.dims, " ")] = true
+		}
+	}
+	d.each("AWS::DynamoDB::GlobalTable", func(_ template, id string, r object) {
+		name := text(at(r, "Properties.TableName"))
+		for _, want := range []string{"ReadThrottleEvents", "WriteThrottleEvents"} {
+			if !watched[want+" TableName "+name] {
+				t.Errorf("nobody sees %s of %s", want, name)
+			}
+		}
+		for _, index := range list(at(r, "Properties.GlobalSecondaryIndexes")) {
+			index := text(at(index, "IndexName"))
+			if !watched["WriteThrottleEvents GlobalSecondaryIndexName "+index+" TableName "+name] {
+				t.Errorf("nobody sees throttled writes of %s of %s", index, name)
+			}
+		}
+	})
+}
+
 func TestAlarm_NotifiesByItself(t *testing.T) {
 	t.Parallel()
 	d := prod()
